@@ -1,0 +1,341 @@
+// Reads JSON by name and type; every document remembers which keys were asked for.
+#include "base/json_reader.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <unordered_map>
+#include <utility>
+
+#include "base/input_error.hpp"
+#include "base/json_text.hpp"
+#include "base/quantity_text.hpp"
+
+namespace stratagem {
+namespace {
+
+using nlohmann::ordered_json;
+
+std::string compact(const ordered_json& value) {
+  return value.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+}
+
+std::string quoted_list(const std::vector<std::string>& words) {
+  std::string list;
+  for (const std::string& word : words) {
+    if (!list.empty()) list += ", ";
+    list += '"' + word + '"';
+  }
+  return list;
+}
+
+/// The value if it is a whole number that an int64 holds; 1e6 is a whole number too.
+std::optional<std::int64_t> whole_number_of(const ordered_json& value) {
+  constexpr double exact_doubles_end = 9007199254740992.0;  // 2^53
+  if (value.is_number_unsigned()) {
+    const auto number = value.get<std::uint64_t>();
+    if (number <= static_cast<std::uint64_t>(INT64_MAX)) return static_cast<std::int64_t>(number);
+  } else if (value.is_number_integer()) {
+    return value.get<std::int64_t>();
+  } else if (value.is_number_float()) {
+    const auto number = value.get<double>();
+    if (number == std::floor(number) && std::abs(number) <= exact_doubles_end) {
+      return static_cast<std::int64_t>(number);
+    }
+  }
+  return std::nullopt;
+}
+
+/// Refuses an object that has one key twice, of which nlohmann/json would silently keep the last.
+class UniqueKeys {
+ public:
+  explicit UniqueKeys(std::string file) : file_(std::move(file)) {}
+
+  bool operator()(int /*depth*/, ordered_json::parse_event_t event, const ordered_json& parsed) {
+    using Event = ordered_json::parse_event_t;
+    if (event == Event::object_end || event == Event::array_end) {
+      open_.pop_back();
+    } else if (event == Event::key) {
+      Level& level = open_.back();
+      level.key = parsed.get<std::string>();
+      if (!level.keys.insert(level.key).second) {
+        throw InputError(file_, path(), "every key once", "the key \"" + level.key + "\" twice");
+      }
+    } else {
+      if (!open_.empty() && open_.back().is_array) ++open_.back().index;
+      if (event == Event::object_start) open_.push_back({.is_array = false});
+      if (event == Event::array_start) open_.push_back({.is_array = true});
+    }
+    return true;
+  }
+
+ private:
+  struct Level {
+    bool is_array = false;
+    int index = -1;
+    std::string key{};
+    std::set<std::string> keys{};
+  };
+
+  [[nodiscard]] std::string path() const {
+    std::string result;
+    for (const Level& level : open_) {
+      result = child_path(result, level.is_array ? std::to_string(level.index) : level.key);
+    }
+    return result;
+  }
+
+  std::string file_;
+  std::vector<Level> open_;
+};
+
+/// What readers did with one object or array.
+struct Use {
+  std::vector<std::string> asked;  ///< keys asked for, there or not, in the order of asking
+  bool opened = false;             ///< a reader stood here
+  bool skipped = false;            ///< nothing below needs to be read
+};
+
+}  // namespace
+
+struct JsonReader::Document {
+  std::string file;
+  ordered_json root;
+  std::unordered_map<const ordered_json*, Use> uses;
+
+  void ask(const ordered_json& object, std::string_view key) {
+    auto& asked = uses[&object].asked;
+    if (std::find(asked.begin(), asked.end(), key) == asked.end()) asked.emplace_back(key);
+  }
+
+  void finish(const ordered_json& value, const std::string& path) const {
+    const auto found = uses.find(&value);
+    if (found == uses.end() || !found->second.opened || found->second.skipped) return;
+    if (value.is_object()) {
+      const std::vector<std::string>& asked = found->second.asked;
+      for (const auto& [key, member] : value.items()) {
+        const std::string here = child_path(path, key);
+        if (std::find(asked.begin(), asked.end(), key) == asked.end()) refuse(key, here, asked);
+        finish(member, here);
+      }
+    } else if (value.is_array()) {
+      for (std::size_t i = 0; i < value.size(); ++i) {
+        finish(value[i], child_path(path, std::to_string(i)));
+      }
+    }
+  }
+
+  [[noreturn]] void refuse(const std::string& key, const std::string& path,
+                           const std::vector<std::string>& asked) const {
+    std::string expected = "no keys here";
+    if (const auto near = nearest(key, asked)) {
+      expected = "one of the known keys (did you mean \"" + *near + "\"?)";
+    } else if (!asked.empty()) {
+      expected = "one of the known keys " + quoted_list(asked);
+    }
+    throw InputError(file, path, expected, "an unknown key");
+  }
+};
+
+struct JsonReader::Layer {
+  std::shared_ptr<Document> document;
+  const ordered_json* value = nullptr;
+  std::string path;
+  bool borrowed = false;  ///< belongs to the defaults, whose owner calls finish
+
+  [[nodiscard]] Layer child(const ordered_json& member, std::string_view key) const {
+    return {document, &member, child_path(path, key), borrowed};
+  }
+
+  /// The layers merged into one value, the first winning.
+  static ordered_json merged(const std::vector<Layer>& layers) {
+    ordered_json result = *layers.front().value;
+    for (const Layer& layer : layers) merge(result, *layer.value);
+    return result;
+  }
+
+  static void merge(ordered_json& into, const ordered_json& defaults) {
+    if (!into.is_object() || !defaults.is_object()) return;
+    for (const auto& [key, member] : defaults.items()) {
+      if (into.contains(key)) {
+        merge(into[key], member);
+      } else {
+        into[key] = member;
+      }
+    }
+  }
+};
+
+JsonReader::JsonReader(std::vector<Layer> layers) : layers_(std::move(layers)) {
+  for (const Layer& layer : layers_) layer.document->uses[layer.value].opened = true;
+}
+JsonReader::JsonReader(const JsonReader&) = default;
+JsonReader::JsonReader(JsonReader&&) noexcept = default;
+JsonReader& JsonReader::operator=(const JsonReader&) = default;
+JsonReader& JsonReader::operator=(JsonReader&&) noexcept = default;
+JsonReader::~JsonReader() = default;
+
+JsonReader JsonReader::from_file(const std::string& file) {
+  return from_text(read_text(file), file);
+}
+
+JsonReader JsonReader::from_text(std::string_view text, const std::string& file_name) {
+  auto document = std::make_shared<Document>();
+  document->file = file_name;
+  try {
+    UniqueKeys unique_keys(file_name);
+    document->root = ordered_json::parse(
+        text.begin(), text.end(),
+        [&unique_keys](int depth, ordered_json::parse_event_t event, const ordered_json& parsed) {
+          return unique_keys(depth, event, parsed);
+        });
+  } catch (const ordered_json::parse_error& error) {
+    throw InputError(file_name, "", "JSON", syntax_error(text, error.byte, error.what()));
+  } catch (const ordered_json::out_of_range& error) {
+    throw InputError(file_name, "", "JSON", "a number that is too large");
+  }
+  const ordered_json* root = &document->root;
+  return JsonReader({Layer{std::move(document), root, "", false}});
+}
+
+JsonReader JsonReader::over(const JsonReader& defaults) const {
+  std::vector<Layer> layers = layers_;
+  if (is_object() && defaults.is_object()) {
+    for (Layer layer : defaults.layers_) {
+      layer.borrowed = true;
+      layers.push_back(std::move(layer));
+    }
+  }
+  return JsonReader(std::move(layers));
+}
+
+bool JsonReader::has(std::string_view key) const { return find(key).has_value(); }
+
+JsonReader JsonReader::at(std::string_view key) const {
+  if (auto found = find(key)) return *std::move(found);
+  std::vector<std::string> present;
+  const ordered_json merged = Layer::merged(layers_);
+  for (const auto& [name, member] : merged.items()) present.push_back(name);
+  fail("the key \"" + std::string(key) + "\"",
+       present.empty() ? "no keys" : shortened("only " + quoted_list(present)));
+}
+
+std::optional<JsonReader> JsonReader::find(std::string_view key) const {
+  if (!is_object()) fail("an object");
+  std::vector<Layer> found;
+  for (const Layer& layer : layers_) {
+    // Asked for in every layer, so that a default that every run overrides is still a known key.
+    layer.document->ask(*layer.value, key);
+    const auto member = layer.value->find(std::string(key));
+    if (member == layer.value->end()) continue;
+    // Only objects are layered; anything else hides what lies below it.
+    const bool hidden = !found.empty() && !(found.back().value->is_object() && member->is_object());
+    if (!hidden) found.push_back(layer.child(*member, key));
+  }
+  if (found.empty()) return std::nullopt;
+  return JsonReader(std::move(found));
+}
+
+std::vector<std::string> JsonReader::keys() const {
+  if (!is_object()) fail("an object");
+  std::vector<std::string> result;
+  for (const Layer& layer : layers_) {
+    for (const auto& [key, member] : layer.value->items()) {
+      layer.document->ask(*layer.value, key);
+      if (std::find(result.begin(), result.end(), key) == result.end()) result.push_back(key);
+    }
+  }
+  return result;
+}
+
+std::vector<JsonReader> JsonReader::elements() const {
+  if (!is_array()) fail("an array");
+  const Layer& layer = layers_.front();
+  std::vector<JsonReader> result;
+  for (std::size_t i = 0; i < layer.value->size(); ++i) {
+    result.push_back(JsonReader({layer.child((*layer.value)[i], std::to_string(i))}));
+  }
+  return result;
+}
+
+bool JsonReader::is_object() const { return layers_.front().value->is_object(); }
+bool JsonReader::is_array() const { return layers_.front().value->is_array(); }
+bool JsonReader::is_string() const { return layers_.front().value->is_string(); }
+bool JsonReader::is_number() const { return layers_.front().value->is_number(); }
+bool JsonReader::is_null() const { return layers_.front().value->is_null(); }
+
+bool JsonReader::boolean() const {
+  if (!layers_.front().value->is_boolean()) fail("true or false");
+  return layers_.front().value->get<bool>();
+}
+
+std::string JsonReader::text() const {
+  if (!is_string()) fail("a string");
+  return layers_.front().value->get<std::string>();
+}
+
+double JsonReader::number() const {
+  if (!is_number()) fail("a number");
+  return layers_.front().value->get<double>();
+}
+
+std::int64_t JsonReader::whole_number() const {
+  const auto whole = whole_number_of(*layers_.front().value);
+  if (!whole) fail("a whole number (below 2^63)");
+  return *whole;
+}
+
+std::int64_t JsonReader::at_least(std::int64_t least) const {
+  const auto whole = whole_number_of(*layers_.front().value);
+  if (!whole || *whole < least) fail("a whole number >= " + std::to_string(least));
+  return *whole;
+}
+
+template <typename Q>
+Q JsonReader::quantity() const {
+  if (is_string()) {
+    const auto parsed = parse_quantity<Q>(layers_.front().value->get_ref<const std::string&>());
+    if (parsed && parsed->value >= 0) return *parsed;
+  }
+  fail(std::string(expected_quantity<Q>()));
+}
+
+template Seconds JsonReader::quantity<Seconds>() const;
+template Bytes JsonReader::quantity<Bytes>() const;
+template Flops JsonReader::quantity<Flops>() const;
+template BytesPerSecond JsonReader::quantity<BytesPerSecond>() const;
+template FlopsPerSecond JsonReader::quantity<FlopsPerSecond>() const;
+
+std::string JsonReader::one_of(const std::vector<std::string>& words) const {
+  std::string expected = "one of " + quoted_list(words);
+  if (is_string()) {
+    std::string word = text();
+    if (std::find(words.begin(), words.end(), word) != words.end()) return word;
+    if (const auto near = nearest(word, words)) expected += " (did you mean \"" + *near + "\"?)";
+  }
+  fail(expected);
+}
+
+void JsonReader::finish() const {
+  for (const Layer& layer : layers_) {
+    if (!layer.borrowed) layer.document->finish(*layer.value, layer.path);
+  }
+}
+
+void JsonReader::skip() const {
+  for (const Layer& layer : layers_) layer.document->uses[layer.value].skipped = true;
+}
+
+const std::string& JsonReader::file() const { return layers_.front().document->file; }
+std::string JsonReader::path() const { return layers_.front().path; }
+std::string JsonReader::dump() const { return compact(Layer::merged(layers_)); }
+
+void JsonReader::fail(const std::string& expected) const { fail(expected, shortened(dump())); }
+
+void JsonReader::fail(const std::string& expected, const std::string& found) const {
+  throw InputError(file(), path(), expected, found);
+}
+
+}  // namespace stratagem

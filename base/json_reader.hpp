@@ -1,0 +1,100 @@
+// Reads JSON by name and type, knows where it stands in the file, and refuses keys that nobody
+// asked for.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/quantity.hpp"
+
+namespace stratagem {
+
+/// A position in a JSON document. Cheap to copy; the document lives as long as any reader of it.
+///
+/// A reader may stand on several layers of objects: a key is taken from the first layer that has
+/// it, and errors name the place where the value was found. Where several layers hold an object
+/// under the same key, the child is layered too, so a run overrides single fields of the scenario's
+/// defaults.
+///
+/// Objects remember which keys were asked for, over all copies of the reader. `finish` throws
+/// InputError for the first key (in the order of the file) that was never asked for, naming the
+/// nearest one that was. A layer taken from `defaults` is not checked by the readers over it, since
+/// another run may ask for what this one leaves; its owner calls finish on the defaults themselves
+/// when all runs have been read.
+class JsonReader {
+ public:
+  /// Throws InputError if the file cannot be opened or is not JSON (with line and column).
+  static JsonReader from_file(const std::string& file);
+  static JsonReader from_text(std::string_view text, const std::string& file_name);
+
+  JsonReader(const JsonReader&);
+  JsonReader(JsonReader&&) noexcept;
+  JsonReader& operator=(const JsonReader&);
+  JsonReader& operator=(JsonReader&&) noexcept;
+  ~JsonReader();
+
+  /// This object, with whatever it lacks taken from `defaults` (which may be of another file).
+  [[nodiscard]] JsonReader over(const JsonReader& defaults) const;
+
+  [[nodiscard]] bool has(std::string_view key) const;
+  /// The value under `key`; throws InputError if it is missing:
+  /// `/runs/0: expected the key "name", found only "strategy", "expect"`.
+  [[nodiscard]] JsonReader at(std::string_view key) const;
+  [[nodiscard]] std::optional<JsonReader> find(std::string_view key) const;
+  /// All keys in the order of the file, first layer first; marks them as read.
+  [[nodiscard]] std::vector<std::string> keys() const;
+  /// The elements of an array.
+  [[nodiscard]] std::vector<JsonReader> elements() const;
+
+  [[nodiscard]] bool is_object() const;
+  [[nodiscard]] bool is_array() const;
+  [[nodiscard]] bool is_string() const;
+  [[nodiscard]] bool is_number() const;
+  [[nodiscard]] bool is_null() const;
+
+  [[nodiscard]] bool boolean() const;
+  [[nodiscard]] std::string text() const;
+  [[nodiscard]] double number() const;
+  [[nodiscard]] std::int64_t whole_number() const;
+  /// A whole number >= `least`.
+  [[nodiscard]] std::int64_t at_least(std::int64_t least) const;
+  /// A string with a unit and no minus sign, such as "450 GB/s"; see parse_quantity.
+  template <typename Q>
+  [[nodiscard]] Q quantity() const;
+  /// One of the given words; the error lists them and names the nearest.
+  [[nodiscard]] std::string one_of(const std::vector<std::string>& words) const;
+
+  /// Throws InputError for a key of this object that nobody asked for, or of an object below it
+  /// that was read. Leaves out what comes from defaults (see above).
+  void finish() const;
+  /// Marks this value and everything below it as read.
+  void skip() const;
+
+  [[nodiscard]] const std::string& file() const;
+  /// The JSON pointer of this value, "" for the whole document.
+  [[nodiscard]] std::string path() const;
+  /// This value as compact JSON text, its layers merged.
+  [[nodiscard]] std::string dump() const;
+  /// Throws InputError at this value.
+  [[noreturn]] void fail(const std::string& expected) const;
+  [[noreturn]] void fail(const std::string& expected, const std::string& found) const;
+
+ private:
+  struct Document;
+  struct Layer;
+  std::vector<Layer> layers_;
+  explicit JsonReader(std::vector<Layer> layers);
+};
+
+/// The word nearest to `word` by edit distance, if it is near enough to be a slip of the fingers.
+std::optional<std::string> nearest(std::string_view word, const std::vector<std::string>& words);
+
+/// Checks a JSON file against a JSON schema (draft 7); throws InputError naming the first offending
+/// path.
+void check_schema(const std::string& file, const std::string& schema_file);
+
+}  // namespace stratagem

@@ -1,0 +1,71 @@
+// Reads a datasheet file; its constants have the form that profiles have.
+#include "calibrate/datasheet.hpp"
+
+#include <filesystem>
+
+#include "base/json_reader.hpp"
+
+namespace stratagem::calibrate {
+namespace {
+
+cost::Provenance read_provenance(const JsonReader& json) {
+  const std::vector all{cost::Provenance::measured, cost::Provenance::published,
+                        cost::Provenance::fitted, cost::Provenance::datasheet,
+                        cost::Provenance::assumed};
+  std::vector<std::string> words;
+  words.reserve(all.size());
+  for (const auto provenance : all) words.push_back(cost::to_text(provenance));
+  const std::string word = json.one_of(words);
+  std::size_t i = 0;
+  while (words[i] != word) ++i;
+  return all[i];
+}
+
+std::map<std::string, Likeness> read_likenesses(const JsonReader& json) {
+  std::map<std::string, Likeness> likenesses;
+  for (const std::string& key : json.keys()) {
+    const JsonReader likeness = json.at(key);
+    likenesses[key] = {.as = likeness.at("as").text(),
+                       .provenance = likeness.has("provenance")
+                                         ? read_provenance(likeness.at("provenance"))
+                                         : cost::Provenance::assumed,
+                       .because = likeness.at("because").text()};
+  }
+  return likenesses;
+}
+
+}  // namespace
+
+Datasheet read_datasheet(const std::string& file) {
+  const JsonReader json = JsonReader::from_file(file);
+  const JsonReader collective = json.at("collective");
+  Datasheet datasheet{
+      .file = file,
+      .name = json.at("name").text(),
+      .gpu = json.at("gpu").text(),
+      .architecture = json.at("architecture").text(),
+      .measurements = {},
+      .multiprocessors = cost::read_constant<double>(json.at("multiprocessors")),
+      .peak = {},
+      .memory = cost::read_constant<Bytes>(json.at("memory")),
+      .memory_bandwidth = cost::read_constant<BytesPerSecond>(json.at("memory_bandwidth")),
+      .gemm =
+          json.has("gemm") ? read_likenesses(json.at("gemm")) : std::map<std::string, Likeness>{},
+      .streaming = read_likenesses(json.at("streaming")),
+      .network_efficiency = cost::read_constant<double>(collective.at("network_efficiency")),
+      .pcie_efficiency = cost::read_constant<double>(collective.at("pcie_efficiency")),
+      .network_step = cost::read_constant<Seconds>(collective.at("network_step")),
+      .context = cost::read_constant<Bytes>(json.at("context")),
+  };
+  const std::filesystem::path folder = std::filesystem::path(file).parent_path();
+  for (const JsonReader& measurements : json.at("measurements").elements()) {
+    datasheet.measurements.push_back((folder / measurements.text()).lexically_normal().string());
+  }
+  for (const std::string& type : json.at("peak").keys()) {
+    datasheet.peak[type] = cost::read_constant<FlopsPerSecond>(json.at("peak").at(type));
+  }
+  json.finish();
+  return datasheet;
+}
+
+}  // namespace stratagem::calibrate

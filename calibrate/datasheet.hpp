@@ -1,0 +1,42 @@
+// What is known of a GPU without measuring it: datasheet rates, and what stands in for what nobody
+// measured.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "cost/profile.hpp"
+
+namespace stratagem::calibrate {
+
+/// A constant that is taken from another one: dropout as elementwise, bf16 as fp16.
+struct Likeness {
+  std::string as;
+  cost::Provenance provenance = cost::Provenance::assumed;
+  std::string because;
+};
+
+/// A file of scenarios/datasheets/. docs/measurements.md describes the format.
+struct Datasheet {
+  std::string file;
+  std::string name;          ///< of the profile: "v100-sxm2"
+  std::string gpu;           ///< "NVIDIA Tesla V100-SXM2-16GB"
+  std::string architecture;  ///< measurements of the same architecture count as this GPU's
+  std::vector<std::string> measurements;  ///< files to fit from where the user names none
+  cost::Constant<double> multiprocessors;
+  std::map<std::string, cost::Constant<FlopsPerSecond>> peak;
+  cost::Constant<Bytes> memory;
+  cost::Constant<BytesPerSecond> memory_bandwidth;
+  std::map<std::string, Likeness> gemm;       ///< by data type
+  std::map<std::string, Likeness> streaming;  ///< by kind of kernel
+  cost::Constant<double> network_efficiency;
+  cost::Constant<double> pcie_efficiency;
+  cost::Constant<Seconds> network_step;
+  cost::Constant<Bytes> context;
+};
+
+/// Throws InputError for a missing or unknown key, or a wrong unit or provenance.
+Datasheet read_datasheet(const std::string& file);
+
+}  // namespace stratagem::calibrate

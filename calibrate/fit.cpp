@@ -1,0 +1,406 @@
+// The model of each kind of measurement, and how its constants enter the profile.
+#include "calibrate/fit.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+
+#include "base/input_error.hpp"
+#include "base/json_writer.hpp"
+#include "base/quantity_text.hpp"
+#include "calibrate/least_squares.hpp"
+#include "cost/gemm.hpp"
+#include "cost/kernel.hpp"
+
+namespace stratagem::calibrate {
+namespace {
+
+double rounded(double value, int digits = 4) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.*g", digits, value);
+  return std::strtod(text.data(), nullptr);
+}
+Seconds rounded(Seconds value) { return *parse_quantity<Seconds>(to_text(value)); }
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const std::size_t middle = values.size() / 2;
+  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
+/// Tables of one kind with the measurements that they stand in.
+template <typename Table>
+struct Chosen {
+  struct Item {
+    const Measurements* from;
+    const Table* table;
+  };
+  std::vector<Item> items;
+  bool same_architecture = true;
+
+  [[nodiscard]] std::size_t points() const {
+    std::size_t count = 0;
+    for (const Item& item : items) count += item.table->points.size();
+    return count;
+  }
+  /// "160 points on V100-SXM2-16GB (DeepBench ...)".
+  [[nodiscard]] std::string source(const std::string& what) const {
+    std::vector<const Measurements*> files;
+    for (const Item& item : items) {
+      if (std::find(files.begin(), files.end(), item.from) == files.end())
+        files.push_back(item.from);
+    }
+    std::string text = std::to_string(points()) + " " + what;
+    for (const Measurements* file : files) {
+      text +=
+          (file == files.front() ? " on " : "; ") + file->device.gpu + " (" + file->source + ")";
+    }
+    return (same_architecture ? "fitted to " : "another architecture's, fitted to ") + text;
+  }
+};
+
+/// The wanted tables of the datasheet's architecture or, where there are none, of all others.
+template <typename Table, typename Wanted>
+Chosen<Table> choose(const std::vector<Measurements>& measurements, const Datasheet& datasheet,
+                     std::vector<Table> Measurements::*tables, const Wanted& wanted) {
+  Chosen<Table> same;
+  Chosen<Table> other{.items = {}, .same_architecture = false};
+  for (const Measurements& from : measurements) {
+    auto& chosen = from.device.architecture == datasheet.architecture ? same : other;
+    for (const Table& table : from.*tables) {
+      if (wanted(table)) chosen.items.push_back({&from, &table});
+    }
+  }
+  return same.items.empty() ? other : same;
+}
+
+/// Makes constants of what one fit gave.
+class Source {
+ public:
+  template <typename Table>
+  Source(const Chosen<Table>& chosen, const std::string& what, const Estimate& estimate)
+      : provenance_(chosen.same_architecture ? cost::Provenance::fitted
+                                             : cost::Provenance::assumed),
+        text_(chosen.source(what)),
+        error_(rounded(estimate.cross_validated_error, 2)) {}
+
+  template <typename T>
+  [[nodiscard]] cost::Constant<T> constant(T value) const {
+    return {.value = rounded(value), .provenance = provenance_, .source = text_, .error = error_};
+  }
+
+ private:
+  cost::Provenance provenance_;
+  std::string text_;
+  double error_;
+};
+
+/// The rates of a GPU that was measured, as a profile in which GEMM constants can be tried.
+cost::Profile rates_of(const Device& device) {
+  cost::Profile profile;
+  profile.name = device.gpu;
+  profile.multiprocessors.value = device.multiprocessors;
+  for (const auto& [type, peak] : device.peak) profile.peak[type].value = peak;
+  profile.memory_bandwidth.value = device.memory_bandwidth;
+  return profile;
+}
+
+cost::Kernel kernel_of(const GemmPoint& point, model::DataType type) {
+  const auto m = static_cast<double>(point.m);
+  const auto n = static_cast<double>(point.n);
+  const auto k = static_cast<double>(point.k);
+  const auto batch = static_cast<double>(point.batch);
+  return {.kind = cost::KernelKind::gemm,
+          .type = type,
+          .m = point.m,
+          .n = point.n,
+          .k = point.k,
+          .batch = point.batch,
+          .flops = Flops{2 * m * n * k * batch},
+          .traffic = batch * (m * k + k * n + m * n) * model::size_of(type),
+          .launches = 1};
+}
+
+std::uint64_t group_of(const GemmPoint& point) {
+  std::uint64_t group = 0;
+  for (const std::int64_t size : {point.m, point.n, point.k, point.batch}) {
+    group = group * 1'000'003 + static_cast<std::uint64_t>(size);
+  }
+  return group;
+}
+
+void note(Fit& fit, const std::string& what, const Estimate& estimate) {
+  fit.qualities.push_back({.what = what,
+                           .points = estimate.log_ratios.size(),
+                           .median_error = estimate.median_error,
+                           .cross_validated_error = estimate.cross_validated_error});
+}
+
+void fit_gemm(const Chosen<GemmTable>& chosen, const std::string& type, Fit& result) {
+  struct Observation {
+    std::size_t rates;
+    cost::Kernel kernel;
+    Seconds time;
+  };
+  std::vector<cost::Profile> rates;
+  std::vector<Observation> observations;
+  std::vector<std::uint64_t> groups;
+  for (const auto& item : chosen.items) {
+    rates.push_back(rates_of(item.from->device));
+    for (const GemmPoint& point : item.table->points) {
+      observations.push_back({rates.size() - 1, kernel_of(point, item.table->type), point.time});
+      groups.push_back(group_of(point));
+    }
+  }
+  // Starts: the best shapes ever found reach 80 to 90 % of peak, streaming 70 to 95 % of the
+  // bandwidth.
+  const std::vector<Parameter> parameters{{"efficiency", Range::share, 0.9, 0.7},
+                                          {"half_intensity", Range::positive, 16, 0.7},
+                                          {"ramp", Range::positive, 64, 1},
+                                          {"streaming", Range::share, 0.8, 0.7},
+                                          {"fixed", Range::positive, 4e-6, 0.7}};
+  const auto constants = [](const std::vector<double>& values) {
+    cost::GemmConstants gemm;
+    gemm.efficiency.value = values[0];
+    gemm.half_intensity.value = values[1];
+    gemm.ramp.value = values[2];
+    gemm.streaming.value = values[3];
+    gemm.fixed.value = Seconds{values[4]};
+    return gemm;
+  };
+  const Estimate estimate =
+      fit(parameters, groups, [&](std::size_t i, const std::vector<double>& values) {
+        const Observation& seen = observations[i];
+        return std::log(cost::gemm_time(seen.kernel, constants(values), rates[seen.rates]) /
+                        seen.time);
+      });
+  const Source source(chosen, type + " GEMMs", estimate);
+  result.profile.gemm[type] = {.efficiency = source.constant(estimate.values[0]),
+                               .half_intensity = source.constant(estimate.values[1]),
+                               .ramp = source.constant(estimate.values[2]),
+                               .streaming = source.constant(estimate.values[3]),
+                               .fixed = source.constant(Seconds{estimate.values[4]})};
+  note(result, "gemm " + type, estimate);
+}
+
+/// Returns the median `start` of the eager tables, 0 where there are none.
+Seconds fit_streaming(const Chosen<StreamingTable>& chosen, const std::string& kind, Fit& result) {
+  struct Observation {
+    BytesPerSecond bandwidth;
+    StreamingPoint point;
+    std::size_t start;
+    std::size_t floor;  ///< 0 where the table is not eager
+  };
+  std::vector<Parameter> parameters{{"share", Range::share, 0.8, 0.7}};
+  std::vector<Observation> observations;
+  std::vector<std::size_t> eager_starts;
+  for (const auto& item : chosen.items) {
+    const bool eager = item.table->timing == Timing::eager;
+    const std::size_t start = parameters.size();
+    parameters.push_back({"start", Range::positive, eager ? 15e-6 : 3e-6, 1});
+    if (eager) {
+      parameters.push_back({"floor", Range::positive, 30e-6, 1});
+      eager_starts.push_back(start);
+    }
+    for (const StreamingPoint& point : item.table->points) {
+      observations.push_back(
+          {item.from->device.memory_bandwidth, point, start, eager ? start + 1 : 0});
+    }
+  }
+  std::vector<std::uint64_t> groups(observations.size());
+  for (std::size_t i = 0; i < groups.size(); ++i) groups[i] = i;
+  const Estimate estimate =
+      fit(parameters, groups, [&](std::size_t i, const std::vector<double>& values) {
+        const auto& [bandwidth, point, start, floor] = observations[i];
+        const Seconds busy = Seconds{values[start]} + point.bytes / (bandwidth * values[0]);
+        return std::log((floor == 0 ? busy : std::max(busy, Seconds{values[floor]})) / point.time);
+      });
+  const Source source(chosen, kind + " times", estimate);
+  result.profile.streaming[kind] = source.constant(estimate.values[0]);
+  note(result, kind, estimate);
+  std::vector<double> starts;
+  starts.reserve(eager_starts.size());
+  for (const std::size_t start : eager_starts) starts.push_back(estimate.values[start]);
+  return starts.empty() ? Seconds{} : Seconds{median(starts)};
+}
+
+void fit_collective(const Chosen<AllReduceTable>& chosen, Fit& result) {
+  struct Observation {
+    BytesPerSecond link;
+    AllReducePoint point;
+  };
+  std::vector<Observation> observations;
+  std::vector<std::uint64_t> groups;
+  for (const auto& item : chosen.items) {
+    for (const AllReducePoint& point : item.table->points) {
+      groups.push_back(observations.size());
+      observations.push_back({item.from->device.nvlink, point});
+    }
+  }
+  const std::vector<Parameter> parameters{{"nvlink_efficiency", Range::share, 0.85, 0.7},
+                                          {"base", Range::positive, 20e-6, 1},
+                                          {"node_step", Range::positive, 4e-6, 1}};
+  const Estimate estimate =
+      fit(parameters, groups, [&](std::size_t i, const std::vector<double>& values) {
+        const auto& [link, point] = observations[i];
+        const int steps = 2 * (point.ranks - 1);
+        const Seconds time = Seconds{values[1]} + steps * Seconds{values[2]} +
+                             static_cast<double>(steps) / point.ranks * point.size /
+                                 (point.links * link * values[0]);
+        return std::log(time / point.time);
+      });
+  const Source source(chosen, "all-reduce times", estimate);
+  result.profile.collective.nvlink_efficiency = source.constant(estimate.values[0]);
+  result.profile.collective.base = source.constant(Seconds{estimate.values[1]});
+  result.profile.collective.node_step = source.constant(Seconds{estimate.values[2]});
+  note(result, "all_reduce", estimate);
+}
+
+cost::Constant<Seconds> kernel_floor(const std::vector<Measurements>& measurements,
+                                     const Datasheet& datasheet) {
+  for (const bool same : {true, false}) {
+    for (const Measurements& from : measurements) {
+      if (from.kernel_gaps.empty() || (from.device.architecture == datasheet.architecture) != same)
+        continue;
+      std::vector<double> gaps;
+      for (const Seconds gap : from.kernel_gaps) gaps.push_back(gap.value);
+      const std::string where =
+          "kernels back to back on " + from.device.gpu + " (" + from.source + ")";
+      if (!same) {
+        return {.value = rounded(Seconds{median(gaps)}),
+                .provenance = cost::Provenance::assumed,
+                .source = "another architecture's, " + where};
+      }
+      return {.value = rounded(Seconds{median(gaps)}),
+              .provenance = from.status == "measured" ? cost::Provenance::measured
+                                                      : cost::Provenance::published,
+              .source = where};
+    }
+  }
+  throw InputError(datasheet.file, "/measurements",
+                   "a file with a table of the kind \"kernel_gap\"", "none");
+}
+
+template <typename T>
+cost::Constant<T> as_another(const Likeness& likeness, const cost::Constant<T>& original) {
+  auto constant = original;
+  constant.provenance = std::max(likeness.provenance, original.provenance);
+  constant.source = "as " + likeness.as + ": " + likeness.because;
+  return constant;
+}
+
+}  // namespace
+
+Fit fit_profile(const std::vector<Measurements>& measurements, const Datasheet& datasheet) {
+  Fit result;
+  cost::Profile& profile = result.profile;
+  profile.name = datasheet.name;
+  profile.gpu = datasheet.gpu;
+  profile.multiprocessors = datasheet.multiprocessors;
+  profile.peak = datasheet.peak;
+  profile.memory = datasheet.memory;
+  profile.memory_bandwidth = datasheet.memory_bandwidth;
+  profile.context = datasheet.context;
+  profile.kernel_floor = kernel_floor(measurements, datasheet);
+
+  for (const auto& entry : datasheet.peak) {
+    const std::string& type = entry.first;
+    if (datasheet.gemm.contains(type)) continue;
+    const auto chosen =
+        choose(measurements, datasheet, &Measurements::gemms,
+               [&type](const GemmTable& table) { return model::to_text(table.type) == type; });
+    if (chosen.items.empty()) {
+      throw InputError(datasheet.file, "/gemm",
+                       "measured GEMMs of " + type + ", or what they are alike", "");
+    }
+    fit_gemm(chosen, type, result);
+  }
+  for (const auto& [type, likeness] : datasheet.gemm) {
+    const auto original = profile.gemm.find(likeness.as);
+    if (original == profile.gemm.end()) {
+      throw InputError(datasheet.file, "/gemm/" + type + "/as", "a data type that was fitted",
+                       likeness.as);
+    }
+    const cost::GemmConstants& gemm = original->second;
+    profile.gemm[type] = {.efficiency = as_another(likeness, gemm.efficiency),
+                          .half_intensity = as_another(likeness, gemm.half_intensity),
+                          .ramp = as_another(likeness, gemm.ramp),
+                          .streaming = as_another(likeness, gemm.streaming),
+                          .fixed = as_another(likeness, gemm.fixed)};
+  }
+
+  for (const std::string_view name : cost::kernel_kind_names) {
+    const std::string kind{name};
+    if (kind == "gemm" || datasheet.streaming.contains(kind)) continue;
+    const auto chosen = choose(measurements, datasheet, &Measurements::streaming,
+                               [&kind](const StreamingTable& table) { return table.kind == kind; });
+    if (chosen.items.empty()) {
+      throw InputError(datasheet.file, "/streaming",
+                       "measured times of " + kind + ", or what it is alike", "");
+    }
+    const Seconds start = fit_streaming(chosen, kind, result);
+    if (kind == "elementwise" && start > profile.kernel_floor.value) {
+      profile.launch = {.value = rounded(start - profile.kernel_floor.value),
+                        .provenance = chosen.same_architecture ? cost::Provenance::fitted
+                                                               : cost::Provenance::assumed,
+                        .source = "from the first event to the kernel, less kernel_floor: " +
+                                  chosen.source("eager times"),
+                        .error = 0};
+    }
+  }
+  if (profile.launch.source.empty()) {
+    throw InputError(datasheet.file, "/measurements",
+                     "eager elementwise times, for the launch cost", "none");
+  }
+  for (const auto& [kind, likeness] : datasheet.streaming) {
+    const auto original = profile.streaming.find(likeness.as);
+    if (original == profile.streaming.end()) {
+      throw InputError(datasheet.file, "/streaming/" + kind + "/as", "a kind that was fitted",
+                       likeness.as);
+    }
+    profile.streaming[kind] = as_another(likeness, original->second);
+  }
+
+  const auto all_reduces = choose(measurements, datasheet, &Measurements::all_reduces,
+                                  [](const AllReduceTable&) { return true; });
+  if (all_reduces.items.empty()) {
+    throw InputError(datasheet.file, "/measurements",
+                     "a file with a table of the kind \"all_reduce\"", "none");
+  }
+  fit_collective(all_reduces, result);
+  profile.collective.network_efficiency = datasheet.network_efficiency;
+  profile.collective.pcie_efficiency = datasheet.pcie_efficiency;
+  profile.collective.network_step = datasheet.network_step;
+  return result;
+}
+
+Fit fit_profile(const Datasheet& datasheet) {
+  std::vector<Measurements> measurements;
+  for (const std::string& file : datasheet.measurements)
+    measurements.push_back(read_measurements(file));
+  return fit_profile(measurements, datasheet);
+}
+
+std::string describe(const Fit& fit) {
+  std::string text = "what                  points  median error  cross-validated\n";
+  for (const Quality& quality : fit.qualities) {
+    std::array<char, 128> line{};
+    std::snprintf(line.data(), line.size(), "%-20s  %6zu  %10.1f %%  %13.1f %%\n",
+                  quality.what.c_str(), quality.points, 100 * quality.median_error,
+                  100 * quality.cross_validated_error);
+    text += line.data();
+  }
+  return text;
+}
+
+void write_profile(const cost::Profile& profile, const std::string& file) {
+  std::ofstream out(file);
+  out << cost::to_json(profile).text(2) << '\n';
+  out.close();
+  if (!out) throw InputError(file, "", "a file that can be written", "");
+}
+
+}  // namespace stratagem::calibrate

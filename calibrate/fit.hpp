@@ -1,0 +1,53 @@
+// From measurements and a datasheet to a profile whose constants carry their errors.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "calibrate/datasheet.hpp"
+#include "calibrate/measurements.hpp"
+#include "cost/profile.hpp"
+
+namespace stratagem::calibrate {
+
+/// How well one group of constants, fitted together, says what was measured.
+struct Quality {
+  std::string what;  ///< "gemm fp16"
+  std::size_t points = 0;
+  double median_error = 0;           ///< of |predicted / measured - 1| with these constants
+  double cross_validated_error = 0;  ///< the same, with each fifth predicted from the others
+};
+
+struct Fit {
+  cost::Profile profile;
+  std::vector<Quality> qualities;
+};
+
+/// Fits to tables of the datasheet's architecture or, where there are none, to those of others (the
+/// constants are then `assumed`):
+///
+///     gemm          cost::gemm_time, per data type
+///     streaming     kernel: t = start + bytes / (share * bandwidth)
+///                   eager:  t = max(floor, start + bytes / (share * bandwidth))
+///     kernel_floor  the median kernel gap
+///     launch        the median start of eager elementwise operators, less kernel_floor
+///     collective    all-reduce of n GPUs of one node over L NVLinks:
+///                   t = base + 2(n-1) node_step + 2(n-1)/n size / (L * link * nvlink_efficiency)
+///
+/// An eager operator's `floor` is when the host gets round to the second event, `start` when the
+/// kernel begins to move bytes; both belong to a table, the share to a kind.
+/// What was measured as a share of another GPU's rates is used as that share of this one's.
+/// Constants are rounded to four digits. Throws InputError where neither a table nor a likeness
+/// gives a constant.
+Fit fit_profile(const std::vector<Measurements>& measurements, const Datasheet& datasheet);
+
+/// The same from the measurements that the datasheet names.
+Fit fit_profile(const Datasheet& datasheet);
+
+/// A line per group: points and errors.
+std::string describe(const Fit& fit);
+
+/// Writes what cost::read_profile reads. Throws InputError if the file cannot be written.
+void write_profile(const cost::Profile& profile, const std::string& file);
+
+}  // namespace stratagem::calibrate

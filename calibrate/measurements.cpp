@@ -1,0 +1,225 @@
+// Reads tables whose header names each column and its unit.
+#include "calibrate/measurements.hpp"
+
+#include <algorithm>
+#include <optional>
+
+#include "base/json_reader.hpp"
+#include "base/quantity_text.hpp"
+#include "cost/kernel.hpp"
+
+namespace stratagem::calibrate {
+namespace {
+
+/// The rows of one table, with cells found by the name of their column: "time" finds "time us".
+class Rows {
+ public:
+  explicit Rows(const JsonReader& table) : rows_(table.at("rows").elements()) {
+    for (const JsonReader& column : table.at("columns").elements()) {
+      const std::string text = column.text();
+      const std::size_t blank = text.find(' ');
+      columns_.push_back({.name = text.substr(0, blank),
+                          .unit = blank == std::string::npos ? "" : text.substr(blank + 1),
+                          .header = column});
+    }
+    if (rows_.empty()) table.at("rows").fail("at least one row", "[]");
+    for (const JsonReader& row : rows_) {
+      cells_.push_back(row.elements());
+      if (cells_.back().size() != columns_.size()) {
+        row.fail(std::to_string(columns_.size()) + " values, one per column", row.dump());
+      }
+    }
+  }
+
+  [[nodiscard]] std::size_t size() const { return rows_.size(); }
+  [[nodiscard]] bool has(const std::string& name) const { return find(name).has_value(); }
+
+  [[nodiscard]] const JsonReader& cell(std::size_t row, const std::string& name) const {
+    const auto column = find(name);
+    if (!column) rows_[row].fail("a column \"" + name + "\"", "");
+    return cells_[row][*column];
+  }
+
+  [[nodiscard]] std::int64_t count(std::size_t row, const std::string& name) const {
+    return cell(row, name).at_least(1);
+  }
+
+  /// The cell times the unit of its column.
+  template <typename Q>
+  [[nodiscard]] Q quantity(std::size_t row, const std::string& name) const {
+    const JsonReader& json = cell(row, name);
+    const Column& column = columns_[*find(name)];
+    const auto unit = parse_quantity<Q>("1 " + column.unit);
+    if (!unit) {
+      column.header.fail(
+          "a name and a unit, \"" + name + "\" being " + std::string(expected_quantity<Q>()),
+          column.header.dump());
+    }
+    const double number = json.number();
+    if (!(number > 0)) json.fail("a number of more than 0", json.dump());
+    return number * *unit;
+  }
+
+  /// Throws for a column that is not among `names`.
+  void allow(const std::vector<std::string>& names) const {
+    for (const Column& column : columns_) {
+      if (std::find(names.begin(), names.end(), column.name) == names.end()) {
+        const auto meant = nearest(column.name, names);
+        column.header.fail(
+            meant ? "no such column; did you mean \"" + *meant + "\"?" : "no such column",
+            column.header.dump());
+      }
+    }
+  }
+
+ private:
+  struct Column {
+    std::string name, unit;
+    JsonReader header;
+  };
+  [[nodiscard]] std::optional<std::size_t> find(const std::string& name) const {
+    for (std::size_t i = 0; i < columns_.size(); ++i) {
+      if (columns_[i].name == name) return i;
+    }
+    return std::nullopt;
+  }
+  std::vector<JsonReader> rows_;
+  std::vector<Column> columns_;
+  std::vector<std::vector<JsonReader>> cells_;
+};
+
+model::DataType read_type(const JsonReader& json) {
+  const std::vector all{model::DataType::fp64, model::DataType::fp32, model::DataType::fp16,
+                        model::DataType::bf16, model::DataType::int8, model::DataType::int64};
+  std::vector<std::string> names;
+  names.reserve(all.size());
+  for (const auto type : all) names.push_back(model::to_text(type));
+  const std::string name = json.one_of(names);
+  return all[static_cast<std::size_t>(std::find(names.begin(), names.end(), name) - names.begin())];
+}
+
+Timing read_timing(const JsonReader& json) {
+  return json.one_of({"kernel", "eager"}) == "kernel" ? Timing::kernel : Timing::eager;
+}
+
+Device read_device(const JsonReader& json) {
+  Device device{.gpu = json.at("gpu").text(),
+                .architecture = json.at("architecture").text(),
+                .multiprocessors = static_cast<double>(json.at("multiprocessors").at_least(1)),
+                .peak = {},
+                .memory_bandwidth = json.at("memory_bandwidth").quantity<BytesPerSecond>(),
+                .nvlink = {}};
+  for (const std::string& type : json.at("peak").keys()) {
+    device.peak[type] = json.at("peak").at(type).quantity<FlopsPerSecond>();
+  }
+  if (const auto nvlink = json.find("nvlink")) device.nvlink = nvlink->quantity<BytesPerSecond>();
+  return device;
+}
+
+GemmTable read_gemms(const JsonReader& json, const Device& device) {
+  const Rows rows(json);
+  rows.allow({"m", "n", "k", "batch", "transposes", "time", "rate"});
+  GemmTable table{.type = read_type(json.at("type")), .points = {}};
+  if (!device.peak.contains(model::to_text(table.type))) {
+    json.at("type").fail("a data type that /device/peak has", json.at("type").dump());
+  }
+  if (read_timing(json.at("timing")) != Timing::kernel) {
+    json.at("timing").fail("\"kernel\": GEMMs are fitted to device times",
+                           json.at("timing").dump());
+  }
+  for (std::size_t row = 0; row < rows.size(); ++row) {
+    GemmPoint point{.m = rows.count(row, "m"),
+                    .n = rows.count(row, "n"),
+                    .k = rows.count(row, "k"),
+                    .batch = rows.has("batch") ? rows.count(row, "batch") : 1,
+                    .transposes = rows.has("transposes") ? rows.cell(row, "transposes").text() : "",
+                    .time = {}};
+    const Flops flops{2.0 * static_cast<double>(point.m) * static_cast<double>(point.n) *
+                      static_cast<double>(point.k) * static_cast<double>(point.batch)};
+    point.time = rows.has("rate") ? flops / rows.quantity<FlopsPerSecond>(row, "rate")
+                                  : rows.quantity<Seconds>(row, "time");
+    table.points.push_back(point);
+  }
+  return table;
+}
+
+StreamingTable read_streaming(const JsonReader& json, const std::string& kind) {
+  constexpr Bytes very_large = 1000_TB;
+  const Rows rows(json);
+  rows.allow({"bytes", "time", "rate"});
+  StreamingTable table{.kind = kind,
+                       .operation = json.at("operation").text(),
+                       .timing = read_timing(json.at("timing")),
+                       .points = {}};
+  static_cast<void>(read_type(json.at("type")));
+  for (std::size_t row = 0; row < rows.size(); ++row) {
+    StreamingPoint point{.bytes = very_large, .time = {}};
+    if (rows.has("bytes")) point.bytes = static_cast<double>(rows.count(row, "bytes")) * 1_B;
+    point.time = rows.has("rate") ? point.bytes / rows.quantity<BytesPerSecond>(row, "rate")
+                                  : rows.quantity<Seconds>(row, "time");
+    table.points.push_back(point);
+  }
+  return table;
+}
+
+AllReduceTable read_all_reduces(const JsonReader& json, const Device& device) {
+  if (device.nvlink == BytesPerSecond{}) json.fail("/device/nvlink, the bandwidth of one link", "");
+  const Rows rows(json);
+  rows.allow({"ranks", "links", "size", "time"});
+  static_cast<void>(read_type(json.at("type")));
+  static_cast<void>(read_timing(json.at("timing")));
+  AllReduceTable table;
+  for (std::size_t row = 0; row < rows.size(); ++row) {
+    table.points.push_back({.ranks = static_cast<int>(rows.cell(row, "ranks").at_least(2)),
+                            .links = static_cast<int>(rows.count(row, "links")),
+                            .size = rows.quantity<Bytes>(row, "size"),
+                            .time = rows.quantity<Seconds>(row, "time")});
+  }
+  return table;
+}
+
+std::string text_or_nothing(const JsonReader& json, const char* key) {
+  const auto found = json.find(key);
+  return found ? found->text() : "";
+}
+
+}  // namespace
+
+Measurements read_measurements(const std::string& file) {
+  const JsonReader json = JsonReader::from_file(file);
+  if (json.at("schema").whole_number() != 1) json.at("schema").fail("1", json.at("schema").dump());
+  Measurements measurements{.file = file,
+                            .device = read_device(json.at("device")),
+                            .host = text_or_nothing(json, "host"),
+                            .date = text_or_nothing(json, "date"),
+                            .source = json.at("source").text(),
+                            .status = json.at("status").one_of({"measured", "published"}),
+                            .note = text_or_nothing(json, "note"),
+                            .gemms = {},
+                            .streaming = {},
+                            .all_reduces = {},
+                            .kernel_gaps = {}};
+  std::vector<std::string> kinds(cost::kernel_kind_names.begin(), cost::kernel_kind_names.end());
+  kinds.insert(kinds.end(), {"all_reduce", "kernel_gap"});
+  for (const JsonReader& table : json.at("tables").elements()) {
+    const std::string kind = table.at("kind").one_of(kinds);
+    if (kind == "gemm") {
+      measurements.gemms.push_back(read_gemms(table, measurements.device));
+    } else if (kind == "all_reduce") {
+      measurements.all_reduces.push_back(read_all_reduces(table, measurements.device));
+    } else if (kind == "kernel_gap") {
+      const Rows rows(table);
+      rows.allow({"time"});
+      static_cast<void>(read_timing(table.at("timing")));
+      for (std::size_t row = 0; row < rows.size(); ++row) {
+        measurements.kernel_gaps.push_back(rows.quantity<Seconds>(row, "time"));
+      }
+    } else {
+      measurements.streaming.push_back(read_streaming(table, kind));
+    }
+  }
+  json.finish();
+  return measurements;
+}
+
+}  // namespace stratagem::calibrate

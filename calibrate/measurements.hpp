@@ -1,0 +1,81 @@
+// Measured points, as a file of scenarios/measurements/ holds them; see docs/measurements.md.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/quantity.hpp"
+#include "model/tensor.hpp"
+
+namespace stratagem::calibrate {
+
+/// The GPU that was measured, with the datasheet rates that shares are taken of.
+struct Device {
+  std::string gpu;           ///< "V100-SXM2-16GB"
+  std::string architecture;  ///< "volta": constants of one architecture stand in for each other
+  double multiprocessors = 0;
+  std::map<std::string, FlopsPerSecond> peak;  ///< by data type
+  BytesPerSecond memory_bandwidth;
+  BytesPerSecond nvlink;  ///< of one link and direction; 0 where nothing was measured over NVLink
+};
+
+/// kernel: the GPU's own time (profiler, or many launches in a row).
+/// eager: between two events around one operator of an eager framework, so the host's time is in
+/// it.
+enum class Timing : std::uint8_t { kernel, eager };
+
+/// `batch` products (m, k) x (k, n). `transposes` is as BLAS writes it, "" where it is not known.
+struct GemmPoint {
+  std::int64_t m = 0, n = 0, k = 0, batch = 1;
+  std::string transposes;
+  Seconds time;
+};
+struct GemmTable {
+  model::DataType type = model::DataType::fp16;
+  std::vector<GemmPoint> points;
+};
+
+/// `bytes` counts every operand once, read or written. A rate without bytes is read as a time of 1
+/// PB: what the kernel reaches when it is so large that fixed costs vanish.
+struct StreamingPoint {
+  Bytes bytes;
+  Seconds time;
+};
+struct StreamingTable {
+  std::string kind;       ///< one of cost::kernel_kind_names
+  std::string operation;  ///< "gelu"
+  Timing timing = Timing::kernel;
+  std::vector<StreamingPoint> points;
+};
+
+/// Ring all-reduce of `size` bytes on each rank, over `links` NVLinks per GPU and direction.
+struct AllReducePoint {
+  int ranks = 0;
+  int links = 0;
+  Bytes size;
+  Seconds time;
+};
+struct AllReduceTable {
+  std::vector<AllReducePoint> points;
+};
+
+struct Measurements {
+  std::string file;
+  Device device;
+  std::string host;    ///< "" where it is not known
+  std::string date;    ///< "" where it is not known
+  std::string source;  ///< citation, or the command that measured
+  std::string status;  ///< "measured" by us or "published" by others
+  std::string note;
+  std::vector<GemmTable> gemms;
+  std::vector<StreamingTable> streaming;
+  std::vector<AllReduceTable> all_reduces;
+  std::vector<Seconds> kernel_gaps;  ///< from one tiny kernel on a stream to the next
+};
+
+/// Throws InputError, with the row and column, for anything that is not of the format.
+Measurements read_measurements(const std::string& file);
+
+}  // namespace stratagem::calibrate

@@ -1,0 +1,39 @@
+# The libraries of others; all come from Debian 12 or Ubuntu 24.04 packages (scripts/setup installs them).
+find_package(Boost 1.74 REQUIRED)  # headers only: Boost::headers
+find_package(Eigen3 3.4 REQUIRED NO_MODULE)
+find_package(nlohmann_json 3.11 REQUIRED)
+find_package(cxxopts 3.1 REQUIRED)
+find_package(fmt 9 REQUIRED)
+find_package(benchmark QUIET)
+
+# valijson is headers only, and its CMake target changes its name between versions.
+find_path(VALIJSON_INCLUDE_DIR valijson/validator.hpp REQUIRED)
+mark_as_advanced(VALIJSON_INCLUDE_DIR)
+add_library(valijson::valijson INTERFACE IMPORTED)
+set_target_properties(valijson::valijson PROPERTIES
+  INTERFACE_INCLUDE_DIRECTORIES "${VALIJSON_INCLUDE_DIR}"
+  INTERFACE_COMPILE_DEFINITIONS VALIJSON_USE_EXCEPTIONS=1)
+
+if(BUILD_TESTING)
+  # Debian 12 has version 2, Ubuntu 24.04 version 3; tests/catch.hpp covers both.
+  find_package(Catch2 REQUIRED)
+  list(APPEND CMAKE_MODULE_PATH "${Catch2_DIR}")
+  include(Catch OPTIONAL)
+endif()
+
+if(STRATAGEM_CUDA)
+  find_program(STRATAGEM_NVCC nvcc HINTS "$ENV{CUDA_HOME}/bin" /usr/local/cuda/bin)
+  find_path(NCCL_INCLUDE_DIR nccl.h HINTS "$ENV{CUDA_HOME}/include" /usr/local/cuda/include)
+  find_library(NCCL_LIBRARY nccl HINTS "$ENV{CUDA_HOME}/lib64" /usr/local/cuda/lib64)
+  mark_as_advanced(STRATAGEM_NVCC NCCL_INCLUDE_DIR NCCL_LIBRARY)
+  foreach(part IN ITEMS nvcc:STRATAGEM_NVCC nccl.h:NCCL_INCLUDE_DIR libnccl:NCCL_LIBRARY)
+    string(REPLACE ":" ";" part "${part}")
+    list(GET part 0 name)
+    list(GET part 1 variable)
+    if(${variable})
+      message(STATUS "CUDA: ${name} found: ${${variable}}")
+    else()
+      message(STATUS "CUDA: ${name} not found")
+    endif()
+  endforeach()
+endif()

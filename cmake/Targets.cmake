@@ -1,0 +1,60 @@
+# The two ways to add code: stratagem_library for a folder, stratagem_test for its tests.
+
+# One precompiled header of the standard library for all folders, compiled once.
+add_library(stratagem_standard_headers OBJECT "${CMAKE_CURRENT_LIST_DIR}/precompiled.cpp")
+target_precompile_headers(stratagem_standard_headers PRIVATE
+  <algorithm> <array> <cmath> <cstdint> <functional> <map> <memory> <numeric> <optional> <ostream> <set>
+  <span> <string> <string_view> <tuple> <unordered_map> <utility> <variant> <vector>)
+
+# stratagem_library(<folder> SOURCES <files>... [USES <folders>...] [LIBRARIES <imported targets>...])
+#
+# Adds the static library stratagem_<folder>; a folder without SOURCES is headers only. USES are our own
+# folders and are visible to whoever uses this one; LIBRARIES are of others and stay inside (no public
+# header exposes a library).
+function(stratagem_library folder)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;USES;LIBRARIES")
+  if(arg_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "stratagem_library(${folder}): what is ${arg_UNPARSED_ARGUMENTS}?")
+  endif()
+  list(TRANSFORM arg_USES PREPEND stratagem_)
+  if(arg_SOURCES)
+    add_library(stratagem_${folder} STATIC ${arg_SOURCES})
+    target_precompile_headers(stratagem_${folder} REUSE_FROM stratagem_standard_headers)
+    target_link_libraries(stratagem_${folder} PUBLIC ${arg_USES} PRIVATE ${arg_LIBRARIES})
+  else()
+    add_library(stratagem_${folder} INTERFACE)
+    target_link_libraries(stratagem_${folder} INTERFACE ${arg_USES} ${arg_LIBRARIES})
+  endif()
+endfunction()
+
+# stratagem_test(<folder> SOURCES <files>... [USES <folders>...] [LIBRARIES <imported targets>...]
+#                [RUNS_EXECUTABLE])
+#
+# Adds the program <folder>_test and one ctest entry per TEST_CASE, named "<folder>/<the test's name>"
+# and labelled <folder>; they run in the root of the repository. It links stratagem_<folder> where there
+# is one. RUNS_EXECUTABLE builds `stratagem` before it and defines STRATAGEM_EXECUTABLE as its path.
+function(stratagem_test folder)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "RUNS_EXECUTABLE" "" "SOURCES;USES;LIBRARIES")
+  if(arg_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "stratagem_test(${folder}): what is ${arg_UNPARSED_ARGUMENTS}?")
+  endif()
+  set(target ${folder}_test)
+  add_executable(${target} ${arg_SOURCES})
+  target_precompile_headers(${target} REUSE_FROM stratagem_test_headers)
+  list(TRANSFORM arg_USES PREPEND stratagem_)
+  target_link_libraries(${target} PRIVATE stratagem_catch ${arg_USES} ${arg_LIBRARIES})
+  if(TARGET stratagem_${folder})
+    target_link_libraries(${target} PRIVATE stratagem_${folder})
+  endif()
+  if(arg_RUNS_EXECUTABLE)
+    add_dependencies(${target} stratagem)
+    target_compile_definitions(${target} PRIVATE "STRATAGEM_EXECUTABLE=\"$<TARGET_FILE:stratagem>\"")
+  endif()
+  if(COMMAND catch_discover_tests)
+    catch_discover_tests(${target} TEST_PREFIX "${folder}/" WORKING_DIRECTORY "${CMAKE_SOURCE_DIR}"
+      PROPERTIES LABELS ${folder})
+  else()
+    add_test(NAME ${folder} COMMAND ${target} WORKING_DIRECTORY "${CMAKE_SOURCE_DIR}")
+    set_tests_properties(${folder} PROPERTIES LABELS ${folder})
+  endif()
+endfunction()

@@ -1,0 +1,1 @@
+// Empty: what a target needs as a source in order to compile its precompiled header.

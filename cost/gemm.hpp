@@ -1,0 +1,31 @@
+// How long a matrix multiplication takes: tiles, waves of tiles, and a ramp along K.
+#pragma once
+
+#include "base/quantity.hpp"
+#include "cost/kernel.hpp"
+#include "cost/profile.hpp"
+
+namespace stratagem::cost {
+
+/// The library may choose any tile (tm, tn) of a fixed list and any split of K into s parts; we
+/// assume it chooses the fastest:
+///
+///     tiles   = ceil(m/tm) * ceil(n/tn) * batch * s
+///     waves   = ceil(tiles / multiprocessors)
+///     rate    = efficiency * I / (I + half_intensity) * peak / multiprocessors, I = tm*tn/(tm+tn)
+///     compute = waves * 2*tm*tn * (k/s + ramp) / rate
+///     memory  = traffic / (memory_bandwidth * streaming)
+///     t       = fixed + (compute^4 + memory^4)^(1/4)
+///
+/// For s > 1 the traffic includes partial sums of 4 bytes, written and read. The fourth powers are
+/// a maximum with a round corner: 19 % above it where both are equal, 1.5 % where one is half.
+/// Holds for dense operands whose dimensions are multiples of 8 (others miss the tensor cores).
+/// Error, cross-validated: in the profile; docs/measurements.md says for which shapes it is larger.
+/// Source: the tile and wave picture is NVIDIA's "Matrix Multiplication Background" guide.
+/// Throws InputError if the profile has no peak for the kernel's data type.
+Seconds gemm_time(const Kernel&, const GemmConstants&, const Profile&);
+
+/// The same with the constants that the profile has for the kernel's data type.
+Seconds gemm_time(const Kernel&, const Profile&);
+
+}  // namespace stratagem::cost

@@ -1,0 +1,52 @@
+// What a device is asked to compute, reduced to what its duration depends on.
+#pragma once
+
+#include <array>
+#include <compare>
+#include <cstdint>
+#include <string_view>
+
+#include "base/quantity.hpp"
+#include "cost/profile.hpp"
+#include "model/tensor.hpp"
+
+namespace stratagem::cost {
+
+/// Kinds of kernels that reach different shares of the hardware's peak rates.
+enum class KernelKind : std::uint8_t {
+  gemm,
+  elementwise,
+  activation_function,
+  dropout,
+  softmax,
+  norm,
+  reduction,
+  embedding,
+  cross_entropy,
+  optimizer,
+};
+inline constexpr std::array<std::string_view, 10> kernel_kind_names = {
+    "gemm", "elementwise", "activation_function", "dropout",       "softmax",
+    "norm", "reduction",   "embedding",           "cross_entropy", "optimizer"};
+
+/// One logical operation on one device, as `launches` kernels in a row.
+/// A GEMM is `batch` products (m, k) x (k, n); `flops` counts 2*m*n*k*batch, 0 for the others.
+/// `traffic` is what the kernels read from and write to device memory altogether.
+struct Kernel {
+  KernelKind kind = KernelKind::elementwise;
+  model::DataType type = model::DataType::fp16;
+  std::int64_t m = 0, n = 0, k = 0, batch = 0;
+  Flops flops;
+  Bytes traffic;
+  int launches = 1;
+
+  friend auto operator<=>(const Kernel&, const Kernel&) = default;
+};
+
+/// Device time of a kernel on an otherwise idle GPU, launches not waited for.
+///   gemm:    gemm_time, see gemm.hpp, and (launches - 1) * kernel_floor
+///   others:  launches * kernel_floor + traffic / (memory_bandwidth * streaming[kind])
+/// Throws InputError if the profile lacks a constant for the kernel's kind or data type.
+Seconds kernel_time(const Kernel&, const Profile&);
+
+}  // namespace stratagem::cost

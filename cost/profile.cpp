@@ -1,0 +1,268 @@
+// Profile files: reading with checks of every constant, and writing in the same format.
+#include "cost/profile.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
+#include <string_view>
+#include <type_traits>
+
+#include "base/input_error.hpp"
+#include "base/quantity_text.hpp"
+#include "cost/kernel.hpp"
+#include "model/tensor.hpp"
+
+namespace stratagem::cost {
+namespace {
+
+constexpr std::array provenances{Provenance::measured, Provenance::published, Provenance::fitted,
+                                 Provenance::datasheet, Provenance::assumed};
+
+std::vector<std::string> data_types() {
+  std::vector<std::string> names;
+  for (const auto type : {model::DataType::fp64, model::DataType::fp32, model::DataType::fp16,
+                          model::DataType::bf16, model::DataType::int8}) {
+    names.push_back(model::to_text(type));
+  }
+  return names;
+}
+
+/// All kinds but gemm.
+std::vector<std::string> streaming_kinds() {
+  std::vector<std::string> names;
+  for (std::size_t kind = 0; kind < kernel_kind_names.size(); ++kind) {
+    if (static_cast<KernelKind>(kind) != KernelKind::gemm)
+      names.emplace_back(kernel_kind_names[kind]);
+  }
+  return names;
+}
+
+Constant<double> read_share(const JsonReader& json) {
+  auto share = read_constant<double>(json);
+  if (!(share.value > 0 && share.value <= 1)) {
+    json.at("value").fail("a share of more than 0 and at most 1", json.at("value").dump());
+  }
+  return share;
+}
+
+template <typename T>
+Constant<T> read_positive(const JsonReader& json) {
+  auto constant = read_constant<T>(json);
+  if (!(constant.value > T{}))
+    json.at("value").fail("a value of more than 0", json.at("value").dump());
+  return constant;
+}
+
+template <typename T>
+Constant<T> read_not_negative(const JsonReader& json) {
+  auto constant = read_constant<T>(json);
+  if (constant.value < T{}) json.at("value").fail("a value of at least 0", json.at("value").dump());
+  return constant;
+}
+
+/// Reads an object whose keys are among `names`.
+template <typename T, typename Read>
+std::map<std::string, T> read_table(const JsonReader& json, const std::vector<std::string>& names,
+                                    Read read) {
+  std::map<std::string, T> table;
+  for (const std::string& key : json.keys()) {
+    if (std::find(names.begin(), names.end(), key) == names.end()) {
+      const auto meant = nearest(key, names);
+      json.at(key).fail(meant ? "no such key; did you mean \"" + *meant + "\"?" : "no such key");
+    }
+    table.emplace(key, read(json.at(key)));
+  }
+  return table;
+}
+
+GemmConstants read_gemm(const JsonReader& json) {
+  return {.efficiency = read_share(json.at("efficiency")),
+          .half_intensity = read_not_negative<double>(json.at("half_intensity")),
+          .ramp = read_not_negative<double>(json.at("ramp")),
+          .streaming = read_share(json.at("streaming")),
+          .fixed = read_not_negative<Seconds>(json.at("fixed"))};
+}
+
+CollectiveConstants read_collective(const JsonReader& json) {
+  return {.nvlink_efficiency = read_share(json.at("nvlink_efficiency")),
+          .network_efficiency = read_share(json.at("network_efficiency")),
+          .pcie_efficiency = read_share(json.at("pcie_efficiency")),
+          .base = read_not_negative<Seconds>(json.at("base")),
+          .node_step = read_not_negative<Seconds>(json.at("node_step")),
+          .network_step = read_not_negative<Seconds>(json.at("network_step"))};
+}
+
+Json to_json(const GemmConstants& gemm) {
+  return Json::object()
+      .set("efficiency", cost::to_json(gemm.efficiency))
+      .set("half_intensity", cost::to_json(gemm.half_intensity))
+      .set("ramp", cost::to_json(gemm.ramp))
+      .set("streaming", cost::to_json(gemm.streaming))
+      .set("fixed", cost::to_json(gemm.fixed));
+}
+
+Json to_json(const CollectiveConstants& collective) {
+  return Json::object()
+      .set("nvlink_efficiency", cost::to_json(collective.nvlink_efficiency))
+      .set("network_efficiency", cost::to_json(collective.network_efficiency))
+      .set("pcie_efficiency", cost::to_json(collective.pcie_efficiency))
+      .set("base", cost::to_json(collective.base))
+      .set("node_step", cost::to_json(collective.node_step))
+      .set("network_step", cost::to_json(collective.network_step));
+}
+
+/// Members in the order of `names`.
+template <typename T>
+Json table_to_json(const std::map<std::string, T>& table, const std::vector<std::string>& names) {
+  Json json = Json::object();
+  for (const std::string& name : names) {
+    if (const auto found = table.find(name); found != table.end())
+      json.set(name, to_json(found->second));
+  }
+  return json;
+}
+
+template <typename Q>
+constexpr auto units = std::array<std::string_view, 0>{};
+template <>
+constexpr auto units<Seconds> = std::array<std::string_view, 5>{"us", "ms", "s", "ns", "ps"};
+template <>
+constexpr auto units<Bytes> =
+    std::array<std::string_view, 7>{"GB", "GiB", "MB", "MiB", "KiB", "KB", "B"};
+template <>
+constexpr auto units<BytesPerSecond> = std::array<std::string_view, 3>{"GB/s", "MB/s", "B/s"};
+template <>
+constexpr auto units<FlopsPerSecond> =
+    std::array<std::string_view, 3>{"TFLOP/s", "GFLOP/s", "FLOP/s"};
+
+/// The shortest text that reads back the same, up to the rounding of one multiplication; times in
+/// the unit that people use for them.
+template <typename Q>
+std::string exact_text(Q quantity) {
+  const auto reads_back = [quantity](const std::string& text) {
+    const auto back = parse_quantity<Q>(text);
+    return back && std::abs(back->value - quantity.value) <= 4e-16 * std::abs(quantity.value);
+  };
+  if constexpr (std::is_same_v<Q, Seconds>) {
+    if (reads_back(to_text(quantity))) return to_text(quantity);
+  }
+  std::string best;
+  for (const std::string_view unit : units<Q>) {
+    const Q one = *parse_quantity<Q>("1 " + std::string(unit));
+    for (const double number : {quantity / one, std::round(quantity / one * 1e6) / 1e6}) {
+      const std::string text = Json(number).text() + " " + std::string(unit);
+      if (reads_back(text) && (best.empty() || text.size() < best.size())) best = text;
+    }
+  }
+  expects(!best.empty(), "every finite quantity has a text that reads back the same");
+  return best;
+}
+
+}  // namespace
+
+std::string to_text(Provenance provenance) {
+  switch (provenance) {
+    case Provenance::measured:
+      return "measured";
+    case Provenance::published:
+      return "published";
+    case Provenance::fitted:
+      return "fitted";
+    case Provenance::datasheet:
+      return "datasheet";
+    case Provenance::assumed:
+      return "assumed";
+  }
+  throw BrokenPromise("a provenance is one of its enumerators");
+}
+
+template <typename T>
+Constant<T> read_constant(const JsonReader& json) {
+  Constant<T> constant;
+  if constexpr (std::is_same_v<T, double>) {
+    constant.value = json.at("value").number();
+  } else {
+    constant.value = json.at("value").quantity<T>();
+  }
+  std::vector<std::string> words;
+  words.reserve(provenances.size());
+  for (const Provenance provenance : provenances) words.push_back(to_text(provenance));
+  const std::string word = json.at("provenance").one_of(words);
+  const auto found = std::find(words.begin(), words.end(), word);
+  constant.provenance = provenances.at(static_cast<std::size_t>(found - words.begin()));
+  constant.source = json.at("source").text();
+  if (constant.source.empty()) json.at("source").fail("where the value comes from", "\"\"");
+  if (const auto error = json.find("error")) constant.error = error->number();
+  return constant;
+}
+
+template <typename T>
+Json to_json(const Constant<T>& constant) {
+  Json json = Json::object();
+  if constexpr (std::is_same_v<T, double>) {
+    json.set("value", constant.value);
+  } else {
+    json.set("value", exact_text(constant.value));
+  }
+  json.set("provenance", to_text(constant.provenance)).set("source", constant.source);
+  if (constant.error != 0) json.set("error", constant.error);
+  return json;
+}
+
+template Constant<double> read_constant(const JsonReader&);
+template Constant<Seconds> read_constant(const JsonReader&);
+template Constant<Bytes> read_constant(const JsonReader&);
+template Constant<BytesPerSecond> read_constant(const JsonReader&);
+template Constant<FlopsPerSecond> read_constant(const JsonReader&);
+template Json to_json(const Constant<double>&);
+template Json to_json(const Constant<Seconds>&);
+template Json to_json(const Constant<Bytes>&);
+template Json to_json(const Constant<BytesPerSecond>&);
+template Json to_json(const Constant<FlopsPerSecond>&);
+
+Profile read_profile(const std::string& file) { return read_profile(JsonReader::from_file(file)); }
+
+Profile read_profile(const JsonReader& json) {
+  Profile profile{
+      .name = json.at("name").text(),
+      .gpu = json.at("gpu").text(),
+      .multiprocessors = read_positive<double>(json.at("multiprocessors")),
+      .peak = read_table<Constant<FlopsPerSecond>>(json.at("peak"), data_types(),
+                                                   &read_positive<FlopsPerSecond>),
+      .memory = read_positive<Bytes>(json.at("memory")),
+      .memory_bandwidth = read_positive<BytesPerSecond>(json.at("memory_bandwidth")),
+      .gemm = read_table<GemmConstants>(json.at("gemm"), data_types(), &read_gemm),
+      .streaming =
+          read_table<Constant<double>>(json.at("streaming"), streaming_kinds(), &read_share),
+      .kernel_floor = read_not_negative<Seconds>(json.at("kernel_floor")),
+      .launch = read_not_negative<Seconds>(json.at("launch")),
+      .collective = read_collective(json.at("collective")),
+      .context = read_not_negative<Bytes>(json.at("context")),
+  };
+  for (const std::string& kind : streaming_kinds())
+    static_cast<void>(json.at("streaming").at(kind));
+  for (const auto& [type, gemm] : profile.gemm) {
+    if (!profile.peak.contains(type)) json.at("gemm").at(type).fail("a data type that has a peak");
+  }
+  json.finish();
+  return profile;
+}
+
+Json to_json(const Profile& profile) {
+  return Json::object()
+      .set("name", profile.name)
+      .set("gpu", profile.gpu)
+      .set("multiprocessors", to_json(profile.multiprocessors))
+      .set("peak", table_to_json(profile.peak, data_types()))
+      .set("memory", to_json(profile.memory))
+      .set("memory_bandwidth", to_json(profile.memory_bandwidth))
+      .set("gemm", table_to_json(profile.gemm, data_types()))
+      .set("streaming", table_to_json(profile.streaming, streaming_kinds()))
+      .set("kernel_floor", to_json(profile.kernel_floor))
+      .set("launch", to_json(profile.launch))
+      .set("collective", to_json(profile.collective))
+      .set("context", to_json(profile.context));
+}
+
+}  // namespace stratagem::cost

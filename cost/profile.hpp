@@ -1,0 +1,81 @@
+// What one GPU model can do: every constant of the cost formulas, with unit and origin.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/json_reader.hpp"
+#include "base/json_writer.hpp"
+#include "base/quantity.hpp"
+
+namespace stratagem::cost {
+
+/// How a constant came to be known, strongest first. Reports show the weakest one that a prediction
+/// used.
+enum class Provenance { measured, published, fitted, datasheet, assumed };
+std::string to_text(Provenance);
+
+/// A value with its provenance. `source` is the citation or the fit's input; `error` is the fit's
+/// cross-validated median relative error, 0 where nothing was fitted.
+template <typename T>
+struct Constant {
+  T value{};
+  Provenance provenance = Provenance::assumed;
+  std::string source;
+  double error = 0;
+};
+
+/// Matrix multiplication of one data type, see gemm.hpp for the formula.
+struct GemmConstants {
+  Constant<double> efficiency;      ///< share of peak that an infinitely large tile reaches, 0..1
+  Constant<double> half_intensity;  ///< tile intensity tm*tn/(tm+tn) that reaches half of that
+  Constant<double> ramp;            ///< steps of K that filling and draining a tile's pipeline cost
+  Constant<double> streaming;       ///< share of memory_bandwidth for operands and result, 0..1
+  Constant<Seconds> fixed;          ///< fixed device time of one GEMM kernel
+};
+
+/// Collectives, see ring.hpp for the formula.
+struct CollectiveConstants {
+  Constant<double> nvlink_efficiency;   ///< usable share of an NVLink's datasheet bandwidth, 0..1
+  Constant<double> network_efficiency;  ///< usable share of a network port's bandwidth, 0..1
+  Constant<double> pcie_efficiency;     ///< usable share of a PCIe link's bandwidth, 0..1
+  Constant<Seconds> base;               ///< fixed time of one collective
+  Constant<Seconds> node_step;          ///< per ring step between GPUs of one node
+  Constant<Seconds> network_step;       ///< per ring step that crosses the network
+};
+
+struct Profile {
+  std::string name;  ///< "v100-sxm3"
+  std::string gpu;   ///< "NVIDIA Tesla V100-SXM3-32GB"
+  Constant<double> multiprocessors;
+  std::map<std::string, Constant<FlopsPerSecond>> peak;  ///< by data type, "fp16"; dense
+  Constant<Bytes> memory;
+  Constant<BytesPerSecond> memory_bandwidth;
+  std::map<std::string, GemmConstants> gemm;  ///< by data type: tensor cores and plain ones differ
+  /// Achieved share of memory_bandwidth by kind of kernel, see kernel.hpp: elementwise, norm,
+  /// softmax, ...
+  std::map<std::string, Constant<double>> streaming;
+  Constant<Seconds> kernel_floor;  ///< shortest time between two dependent kernels on a stream
+  Constant<Seconds> launch;        ///< host time to launch one kernel from an eager framework
+  CollectiveConstants collective;
+  Constant<Bytes> context;  ///< device memory taken by the driver, libraries and communicators
+                            ///< before any tensor
+};
+
+/// Reads a profile file; throws InputError for a missing or unknown constant, a wrong unit or
+/// provenance.
+Profile read_profile(const std::string& file);
+Profile read_profile(const JsonReader&);
+
+/// The same format: what is written here reads back equal. docs/measurements.md describes it.
+Json to_json(const Profile&);
+
+/// One constant, `{"value": "900 GB/s", "provenance": "datasheet", "source": "..."}`, with "error"
+/// where it was fitted. A constant without dimension is a number.
+template <typename T>
+Constant<T> read_constant(const JsonReader&);
+template <typename T>
+Json to_json(const Constant<T>&);
+
+}  // namespace stratagem::cost

@@ -1,0 +1,160 @@
+// Loads of rings on links, computed edge by edge from the cluster's routes.
+#include "cost/ring.hpp"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+
+#include "base/input_error.hpp"
+
+namespace stratagem::cost {
+namespace {
+
+using topology::Cluster;
+using topology::Direction;
+using topology::Share;
+
+/// The ranks of a group that stand on one node, in the order of the group.
+struct NodeMembers {
+  int node;
+  std::vector<int> gpus;
+  std::vector<int> nics;  ///< adapters nearest to any of them
+};
+
+class Loads {
+ public:
+  void add(const std::vector<Share>& route, double amount) {
+    for (const Share& share : route) loads_[share.direction] += amount * share.share;
+  }
+  [[nodiscard]] std::vector<LinkLoad> list() const {
+    std::vector<LinkLoad> result;
+    for (const auto& [direction, load] : loads_) result.push_back({direction, load});
+    return result;
+  }
+
+ private:
+  std::map<Direction, double> loads_;
+};
+
+std::vector<NodeMembers> by_node(const Cluster& cluster, const std::vector<int>& ranks) {
+  std::vector<NodeMembers> nodes;
+  for (const int rank : ranks) {
+    const int node = cluster.node_of(rank);
+    auto found = std::ranges::find(nodes, node, &NodeMembers::node);
+    if (found == nodes.end()) found = nodes.insert(nodes.end(), {node, {}, {}});
+    found->gpus.push_back(rank);
+  }
+  for (NodeMembers& members : nodes) {
+    std::set<int> nics;
+    for (const int gpu : members.gpus) {
+      for (const int nic : cluster.nearest_nics(gpu)) nics.insert(nic);
+    }
+    members.nics.assign(nics.begin(), nics.end());
+  }
+  return nodes;
+}
+
+/// The group's GPUs on a node that have the given adapter among their nearest.
+std::vector<int> gpus_near(const Cluster& cluster, const NodeMembers& members, int nic) {
+  std::vector<int> near;
+  for (const int gpu : members.gpus) {
+    const std::vector<int> nics = cluster.nearest_nics(gpu);
+    if (std::ranges::find(nics, nic) != nics.end()) near.push_back(gpu);
+  }
+  return near;
+}
+
+/// One ring edge leaves and one enters every node, spread over its adapters.
+void add_network_edges(Loads& loads, const Cluster& cluster, const NodeMembers& members, double per_edge) {
+  for (const int nic : members.nics) {
+    const std::vector<int> near = gpus_near(cluster, members, nic);
+    const double amount = per_edge / static_cast<double>(members.nics.size() * near.size());
+    for (const int gpu : near) {
+      loads.add(cluster.route_out(gpu, nic), amount);
+      loads.add(cluster.route_in(gpu, nic), amount);
+    }
+  }
+}
+
+void add_ring(Loads& loads, const Cluster& cluster, const std::vector<NodeMembers>& nodes, double per_edge) {
+  for (const NodeMembers& members : nodes) {
+    const auto k = members.gpus.size();
+    const double share = nodes.size() == 1 ? 1.0 : static_cast<double>(k - 1) / static_cast<double>(k);
+    for (std::size_t i = 0; i < k && k > 1; ++i) {
+      loads.add(cluster.route(members.gpus[i], members.gpus[(i + 1) % k]), per_edge * share);
+    }
+    if (nodes.size() > 1) add_network_edges(loads, cluster, members, per_edge);
+  }
+}
+
+void add_all_to_all(Loads& loads, const Cluster& cluster, const std::vector<int>& ranks) {
+  for (const int from : ranks) {
+    for (const int to : ranks) {
+      if (from != to) loads.add(cluster.route(from, to), 1.0 / static_cast<double>(ranks.size()));
+    }
+  }
+}
+
+/// Bytes along every edge of the ring per byte of payload.
+double ring_factor(CollectiveKind kind, double n) {
+  switch (kind) {
+    case CollectiveKind::all_reduce: return 2 * (n - 1) / n;
+    case CollectiveKind::broadcast: return 1;
+    default: return (n - 1) / n;
+  }
+}
+
+Seconds fixed_time(CollectiveKind kind, int ranks, int nodes, const CollectiveConstants& constants) {
+  if (kind == CollectiveKind::send || kind == CollectiveKind::all_to_all) {
+    return constants.base.value + (nodes > 1 ? constants.network_step.value : constants.node_step.value);
+  }
+  const int rounds = kind == CollectiveKind::all_reduce ? 2 : 1;
+  const int network_steps = rounds * (nodes - 1);
+  const int node_steps = rounds * (ranks - 1) - network_steps;
+  return constants.base.value + node_steps * constants.node_step.value + network_steps * constants.network_step.value;
+}
+
+}  // namespace
+
+std::string to_text(CollectiveKind kind) {
+  constexpr std::array names = {"all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast", "send"};
+  return names[static_cast<std::size_t>(kind)];
+}
+
+Route ring_route(CollectiveKind kind, const Cluster& cluster, const std::vector<int>& ranks,
+                 const CollectiveConstants& constants) {
+  expects(!ranks.empty(), "a collective has at least one rank");
+  if (ranks.size() == 1) return {};
+  const std::vector<NodeMembers> nodes = by_node(cluster, ranks);
+  Loads loads;
+  if (kind == CollectiveKind::send) {
+    loads.add(cluster.route(ranks[0], ranks[1]), 1);
+  } else if (kind == CollectiveKind::all_to_all) {
+    add_all_to_all(loads, cluster, ranks);
+  } else {
+    add_ring(loads, cluster, nodes, ring_factor(kind, static_cast<double>(ranks.size())));
+  }
+  const auto count = [](const auto& list) { return static_cast<int>(list.size()); };
+  return {loads.list(), fixed_time(kind, count(ranks), count(nodes), constants)};
+}
+
+BytesPerSecond usable_bandwidth(const topology::Link& link, const CollectiveConstants& constants) {
+  switch (link.kind) {
+    case topology::LinkKind::nvlink: return link.bandwidth * constants.nvlink_efficiency.value;
+    case topology::LinkKind::network: return link.bandwidth * constants.network_efficiency.value;
+    default: return link.bandwidth * constants.pcie_efficiency.value;
+  }
+}
+
+Seconds collective_time(const Route& route, Bytes payload, const Cluster& cluster,
+                        const CollectiveConstants& constants) {
+  Seconds slowest;
+  for (const LinkLoad& load : route.loads) {
+    const BytesPerSecond usable = usable_bandwidth(cluster.links()[load.direction.link], constants);
+    slowest = std::max(slowest, payload * load.load / usable);
+  }
+  return route.latency + slowest;
+}
+
+}  // namespace stratagem::cost

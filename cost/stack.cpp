@@ -1,0 +1,50 @@
+// Reads stack files.
+#include "cost/stack.hpp"
+
+#include "base/json_reader.hpp"
+
+namespace stratagem::cost {
+namespace {
+
+OperatorFacts read_facts(const JsonReader& reader) {
+  OperatorFacts facts;
+  if (const auto kernels = reader.find("kernels")) facts.kernels = static_cast<int>(kernels->at_least(0));
+  if (const auto passes = reader.find("extra_passes")) facts.extra_passes = passes->number();
+  if (const auto why = reader.find("because")) why->skip();
+  return facts;
+}
+
+OptimizerFacts read_optimizer(const JsonReader& reader) {
+  OptimizerFacts facts{.kernels = static_cast<int>(reader.at("kernels").at_least(1)),
+                       .traffic = reader.at("traffic").quantity<Bytes>(),
+                       .synchronizations = static_cast<int>(reader.at("synchronizations").at_least(0)),
+                       .states = {}};
+  const JsonReader states = reader.at("states");
+  for (const std::string& state : states.keys()) facts.states[state] = states.at(state).quantity<Bytes>();
+  if (const auto why = reader.find("because")) why->skip();
+  return facts;
+}
+
+}  // namespace
+
+Stack read_stack(const std::string& file) {
+  const JsonReader reader = JsonReader::from_file(file);
+  Stack stack;
+  stack.name = reader.at("name").text();
+  stack.source = reader.at("source").text();
+  const JsonReader operators = reader.at("operators");
+  for (const std::string& kind : operators.keys()) stack.operators[kind] = read_facts(operators.at(kind));
+  stack.gradient_accumulation = read_facts(reader.at("gradient_accumulation"));
+  stack.optimizer = read_optimizer(reader.at("optimizer"));
+  stack.slowdown = read_constant<double>(reader.at("slowdown"));
+  stack.host_factor = read_constant<double>(reader.at("host_factor"));
+  reader.finish();
+  return stack;
+}
+
+OperatorFacts facts_for(const Stack& stack, const std::string& kind) {
+  const auto found = stack.operators.find(kind);
+  return found == stack.operators.end() ? OperatorFacts{} : found->second;
+}
+
+}  // namespace stratagem::cost

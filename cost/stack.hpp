@@ -1,0 +1,45 @@
+// What a training framework adds to the mathematics: how many kernels an operator becomes and what they move.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "base/quantity.hpp"
+#include "cost/profile.hpp"
+
+namespace stratagem::cost {
+
+/// How a framework runs one kind of operator: `kernels` launches; besides reading every input and writing every
+/// output once, its kernels pass `extra_passes` times over the operator's largest tensor.
+struct OperatorFacts {
+  int kernels = 1;
+  double extra_passes = 0;
+};
+
+/// How a framework updates one parameter tensor.
+struct OptimizerFacts {
+  int kernels = 1;             ///< launches per parameter tensor
+  Bytes traffic;               ///< device memory traffic per parameter
+  int synchronizations = 0;    ///< times per parameter tensor that the host waits for the device
+  std::map<std::string, Bytes> states;  ///< bytes per parameter that live all the time: master copy, momentum, ...
+};
+
+/// A named, small set of facts about a framework version, read from its source, with at most two fitted scalars.
+/// No fact may depend on a model or on an experiment.
+struct Stack {
+  std::string name;
+  std::string source;
+  std::map<std::string, OperatorFacts> operators;  ///< by operator kind, ".B" and ".W" appended for its gradients
+  OperatorFacts gradient_accumulation;             ///< per parameter tensor and micro-batch, on the gradient
+  OptimizerFacts optimizer;
+  Constant<double> slowdown;     ///< first scalar: device time of every kernel over the profile's
+  Constant<double> host_factor;  ///< second scalar: host time of a launch over the profile's `launch`
+};
+
+/// Reads a stack file; throws InputError for missing or unknown keys.
+Stack read_stack(const std::string& file);
+
+/// The facts for a kind of operator, one kernel and no extra passes where the stack says nothing.
+OperatorFacts facts_for(const Stack&, const std::string& kind);
+
+}  // namespace stratagem::cost

@@ -1,0 +1,125 @@
+// Parses annotations: terms separated by blanks, tensors by commas, inputs from outputs by `->`.
+#include "model/annotation.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <set>
+
+#include "base/input_error.hpp"
+
+namespace stratagem::model {
+namespace {
+
+struct Parser {
+  std::string_view rest;
+  std::set<std::string> reductions;  ///< identifiers that carried a `+`
+
+  void skip_blanks() {
+    while (!rest.empty() && rest.front() == ' ') rest.remove_prefix(1);
+  }
+
+  bool take(char wanted) {
+    skip_blanks();
+    if (rest.empty() || rest.front() != wanted) return false;
+    rest.remove_prefix(1);
+    return true;
+  }
+
+  void identifier(Term& term) {
+    skip_blanks();
+    std::size_t length = 0;
+    while (length < rest.size() && (std::isalnum(static_cast<unsigned char>(rest[length])) || rest[length] == '_')) {
+      ++length;
+    }
+    expects(length > 0, "an annotation names its dimensions with letters and digits");
+    term.identifiers.emplace_back(rest.substr(0, length));
+    rest.remove_prefix(length);
+    bool frozen = false;
+    if (!rest.empty() && rest.front() == '^') {
+      frozen = true;
+      rest.remove_prefix(1);
+    } else if (!rest.empty() && rest.front() == '+') {
+      reductions.insert(term.identifiers.back());
+      rest.remove_prefix(1);
+    }
+    term.frozen.push_back(frozen);
+  }
+
+  Term term() {
+    Term result;
+    if (!take('(')) {
+      identifier(result);
+      return result;
+    }
+    while (!take(')')) identifier(result);
+    expects(!result.identifiers.empty(), "a fused dimension names at least one identifier");
+    return result;
+  }
+
+  std::vector<std::vector<Term>> tensors(bool last) {
+    std::vector<std::vector<Term>> result(1);
+    for (skip_blanks(); !rest.empty(); skip_blanks()) {
+      if (take(',')) {
+        result.emplace_back();
+      } else if (!last && rest.starts_with("->")) {
+        break;
+      } else {
+        result.back().push_back(term());
+      }
+    }
+    return result;
+  }
+};
+
+bool names(const std::vector<std::vector<Term>>& tensors, std::string_view identifier) {
+  return std::ranges::any_of(tensors, [&](const std::vector<Term>& terms) {
+    return std::ranges::any_of(terms, [&](const Term& term) {
+      return std::ranges::find(term.identifiers, identifier) != term.identifiers.end();
+    });
+  });
+}
+
+}  // namespace
+
+Annotation parse_annotation(std::string_view text) {
+  Annotation annotation{.text = std::string(text), .reductions = {}, .inputs = {}, .outputs = {}};
+  Parser parser{.rest = text, .reductions = {}};
+  annotation.inputs = parser.tensors(false);
+  expects(parser.rest.starts_with("->"), "an annotation has an arrow between inputs and outputs");
+  parser.rest.remove_prefix(2);
+  annotation.outputs = parser.tensors(true);
+  for (const std::string& identifier : parser.reductions) {
+    expects(!names(annotation.outputs, identifier), "a `+` stands only on identifiers that no output names");
+  }
+  annotation.reductions.assign(parser.reductions.begin(), parser.reductions.end());
+  return annotation;
+}
+
+int dimension_of(const std::vector<Term>& terms, std::string_view identifier) {
+  for (std::size_t i = 0; i < terms.size(); ++i) {
+    if (terms[i].identifiers.front() == identifier) return static_cast<int>(i);
+  }
+  return -1;
+}
+
+bool may_split(const Annotation& annotation, std::string_view identifier) {
+  bool found = false;
+  for (const auto* tensors : {&annotation.inputs, &annotation.outputs}) {
+    for (const std::vector<Term>& terms : *tensors) {
+      for (const Term& term : terms) {
+        for (std::size_t i = 0; i < term.identifiers.size(); ++i) {
+          if (term.identifiers[i] != identifier) continue;
+          if (term.frozen[i] || i > 0) return false;
+          found = true;
+        }
+      }
+    }
+  }
+  return found;
+}
+
+bool is_reduction(const Annotation& annotation, std::string_view identifier) {
+  return std::ranges::find(annotation.reductions, identifier) != annotation.reductions.end();
+}
+
+}  // namespace stratagem::model

@@ -1,0 +1,217 @@
+// Derives the backward pass: walks the forward operators from last to first and adds what returns gradients.
+#include <algorithm>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/input_error.hpp"
+#include "model/builder.hpp"
+
+namespace stratagem::model {
+namespace {
+
+using Terms = std::vector<Term>;
+
+/// A tensor that a backward operator reads or writes, with the terms that the forward annotation gives it.
+struct Operand {
+  TensorId tensor;
+  Terms terms;
+};
+
+/// A gradient that input `input` of operator `consumer` returned.
+struct Returned {
+  TensorId gradient;
+  OpId consumer;
+  std::size_t input;
+};
+
+/// Writes terms as text; an identifier that `result` lacks is summed over, which a `+` says.
+std::string text_of(const Terms& terms, const Terms& result) {
+  std::string text;
+  for (const Term& term : terms) {
+    std::string part;
+    for (std::size_t i = 0; i < term.identifiers.size(); ++i) {
+      const bool summed = i == 0 && dimension_of(result, term.identifiers[i]) < 0;
+      part += (i > 0 ? " " : "") + term.identifiers[i] + (term.frozen[i] ? "^" : summed ? "+" : "");
+    }
+    text += (text.empty() ? "" : " ") + (term.identifiers.size() > 1 ? "(" + part + ")" : part);
+  }
+  return text;
+}
+
+class Differentiation {
+ public:
+  Differentiation(Graph& graph, TensorId loss) : graph_(graph), returned_(graph.tensors.size()) {
+    graph_.gradient_of.assign(graph_.tensors.size(), -1);
+    // The gradient of the loss is a constant of the loss's shape; nothing computes it.
+    const TensorId gradient = new_gradient(loss, Role::input);
+    returned_[loss].push_back({gradient, -1, 0});
+  }
+
+  void run() {
+    const auto forward_count = static_cast<OpId>(graph_.operators.size());
+    for (OpId id = forward_count - 1; id >= 0; --id) differentiate_operator(id);
+    for (OpId id = 0; id < forward_count; ++id) {
+      for (const TensorId tensor : std::vector(graph_.operators[id].inputs)) add_optimizer_step(id, tensor);
+    }
+  }
+
+ private:
+  TensorId new_gradient(TensorId of, Role role) {
+    Tensor gradient = graph_.tensors[of];
+    gradient.name += ".grad";
+    gradient.role = role;
+    gradient.requires_grad = false;
+    graph_.tensors.push_back(std::move(gradient));
+    graph_.gradient_of.push_back(-1);
+    returned_.emplace_back();
+    return static_cast<TensorId>(graph_.tensors.size()) - 1;
+  }
+
+  [[nodiscard]] bool trainable(TensorId tensor) const { return graph_.tensors[tensor].requires_grad; }
+  [[nodiscard]] Operand input(OpId id, std::size_t i) const {
+    return {graph_.operators[id].inputs[i], graph_.operators[id].annotation.inputs[i]};
+  }
+  [[nodiscard]] Operand output(OpId id, std::size_t i) const {
+    return {graph_.operators[id].outputs[i], graph_.operators[id].annotation.outputs[i]};
+  }
+
+  void emit(OpId forward, OpKind kind, Pass pass, const std::vector<Operand>& inputs, const Operand& result) {
+    const Operator& origin = graph_.operators[forward];
+    Segment& segment = graph_.segments[origin.segment];
+    const bool second = std::ranges::any_of(segment.backward, [&](OpId id) {
+      const Operator& other = graph_.operators[id];
+      return other.forward == forward && other.pass == pass && other.kind == kind;
+    });
+    const std::string suffix = kind == OpKind::gradient_sum ? ".sum" : pass == Pass::weight_gradient ? ".W" : ".B";
+    Operator op{.name = origin.name + suffix + (second ? "2" : ""),
+                .kind = kind,
+                .pass = pass,
+                .annotation = {},
+                .inputs = {},
+                .outputs = {result.tensor},
+                .segment = origin.segment,
+                .forward = forward,
+                .combine = Combine::sum};
+    std::string annotation;
+    for (const Operand& operand : inputs) {
+      annotation += (annotation.empty() ? "" : ", ") + text_of(operand.terms, result.terms);
+      op.inputs.push_back(operand.tensor);
+    }
+    op.annotation = parse_annotation(annotation + " -> " + text_of(result.terms, result.terms));
+    segment.backward.push_back(static_cast<OpId>(graph_.operators.size()));
+    graph_.operators.push_back(std::move(op));
+  }
+
+  /// Adds an operator that computes the gradient of input `i` of `id`, where that is trainable. All consumers
+  /// of a parameter write to one gradient; an activation gets one gradient per consumer, summed later.
+  void give(OpId id, std::size_t i, OpKind kind, const std::vector<Operand>& inputs) {
+    const Operand target = input(id, i);
+    if (!trainable(target.tensor)) return;
+    const bool parameter = graph_.tensors[target.tensor].role == Role::parameter;
+    TensorId gradient = parameter ? graph_.gradient_of[target.tensor] : -1;
+    if (gradient < 0) gradient = new_gradient(target.tensor, Role::gradient);
+    emit(id, kind, parameter ? Pass::weight_gradient : Pass::input_gradient, inputs, {gradient, target.terms});
+    if (parameter) {
+      graph_.gradient_of[target.tensor] = gradient;
+    } else {
+      returned_[target.tensor].push_back({gradient, id, i});
+    }
+  }
+
+  /// The gradient of an input is the very gradient of the output: no operator.
+  void pass_on(OpId id, std::size_t i, const Operand& gradient) {
+    const TensorId tensor = graph_.operators[id].inputs[i];
+    if (trainable(tensor)) returned_[tensor].push_back({gradient.tensor, id, i});
+  }
+
+  /// The gradient of output `o`: what its only consumer returned, or the sum over all consumers; -1 if none did.
+  /// The sums are operators of the consumer that comes first in the forward pass, hence last in the backward one.
+  Operand gradient_of(OpId id, std::size_t o) {
+    const Operand of = output(id, o);
+    std::vector<Returned> parts = returned_[of.tensor];
+    while (parts.size() > 1) {
+      const Returned& last = parts[1];
+      const Terms terms = input(last.consumer, last.input).terms;
+      const Operand sum{new_gradient(of.tensor, Role::gradient), terms};
+      emit(last.consumer, OpKind::gradient_sum, Pass::input_gradient,
+           {{parts[0].gradient, terms}, {last.gradient, terms}}, sum);
+      parts[1].gradient = sum.tensor;
+      parts.erase(parts.begin());
+    }
+    graph_.gradient_of[of.tensor] = parts.empty() ? -1 : parts.front().gradient;
+    return {graph_.gradient_of[of.tensor], of.terms};
+  }
+
+  void differentiate_operator(OpId id) {
+    const Operator& op = graph_.operators[id];
+    if (std::ranges::none_of(op.inputs, [this](TensorId t) { return trainable(t); })) return;
+    std::vector<Operand> gradients;
+    const std::size_t outputs = op.kind == OpKind::split_heads ? op.outputs.size() : 1;
+    for (std::size_t o = 0; o < outputs; ++o) gradients.push_back(gradient_of(id, o));
+    const bool reached = std::ranges::all_of(gradients, [](const Operand& g) { return g.tensor >= 0; });
+    if (reached) give_all(id, graph_.operators[id].kind, gradients);
+  }
+
+  void give_all(OpId id, OpKind kind, const std::vector<Operand>& gradients) {
+    const Operand& out = gradients.front();
+    switch (kind) {
+      case OpKind::embedding: return give(id, 1, kind, {out, input(id, 0)});
+      case OpKind::add:
+        for (const std::size_t i : {0, 1}) {
+          const bool broadcast = input(id, i).terms.size() < out.terms.size();
+          broadcast ? give(id, i, OpKind::bias_gradient, {out}) : pass_on(id, i, out);
+        }
+        return;
+      case OpKind::bias_add:
+        give(id, 1, OpKind::bias_gradient, {out});
+        return pass_on(id, 0, out);
+      case OpKind::contraction:
+        give(id, 0, kind, {out, input(id, 1)});
+        return give(id, 1, kind, {out, input(id, 0)});
+      case OpKind::layer_norm:
+        give(id, 0, kind, {out, input(id, 0), output(id, 1), input(id, 1)});
+        give(id, 1, OpKind::layer_norm_scale_gradient, {out, input(id, 0), output(id, 1)});
+        return give(id, 2, OpKind::bias_gradient, {out});
+      case OpKind::split_heads:
+      case OpKind::merge_heads: return give(id, 0, kind, gradients);
+      case OpKind::masked_softmax: return give(id, 0, kind, {out, output(id, 0)});
+      case OpKind::dropout: return give(id, 0, kind, {out, output(id, 1)});
+      case OpKind::gelu: return give(id, 0, kind, {out, input(id, 0)});
+      case OpKind::cross_entropy:  // d loss / d logits = exponential / sum - [label]
+        return give(id, 4, kind, {out, input(id, 0), input(id, 1), input(id, 3)});
+      default: throw BrokenPromise("every differentiable kind of operator states its backward pass");
+    }
+  }
+
+  /// `gradient, parameter -> parameter`, elementwise, once per trainable parameter; `user` is its first reader.
+  void add_optimizer_step(OpId user, TensorId parameter) {
+    const TensorId gradient = graph_.gradient_of[parameter];
+    const Tensor& tensor = graph_.tensors[parameter];
+    if (tensor.role != Role::parameter || gradient < 0 || !stepped_.insert(parameter).second) return;
+    std::string dims;
+    for (std::size_t d = 0; d < tensor.shape.size(); ++d) dims += (d > 0 ? " d" : "d") + std::to_string(d);
+    graph_.operators.push_back({.name = tensor.name + ".step",
+                                .kind = OpKind::optimizer_step,
+                                .pass = Pass::optimizer,
+                                .annotation = parse_annotation(dims + ", " + dims + " -> " + dims),
+                                .inputs = {gradient, parameter},
+                                .outputs = {parameter},
+                                .segment = graph_.operators[user].segment,
+                                .forward = user,
+                                .combine = Combine::sum});
+    graph_.segments[graph_.operators[user].segment].optimizer.push_back(
+        static_cast<OpId>(graph_.operators.size()) - 1);
+  }
+
+  Graph& graph_;
+  std::vector<std::vector<Returned>> returned_;  ///< by tensor: what its consumers returned
+  std::set<TensorId> stepped_;
+};
+
+}  // namespace
+
+void differentiate(Graph& graph, TensorId loss) { Differentiation(graph, loss).run(); }
+
+}  // namespace stratagem::model

@@ -1,0 +1,45 @@
+// Facts about graphs that follow from annotations and shapes.
+#include "model/graph.hpp"
+
+#include <map>
+
+namespace stratagem::model {
+namespace {
+
+constexpr const char* kind_names[] = {
+    "embedding", "add",           "bias_add",   "layer_norm",
+    "contraction", "split_heads", "merge_heads", "masked_softmax", "dropout",
+    "gelu",      "row_max",       "exponential", "row_sum",
+    "pick",      "cross_entropy", "layer_norm_scale_gradient", "bias_gradient",
+    "gradient_sum", "optimizer_step"};
+
+}  // namespace
+
+std::string to_text(OpKind kind) { return kind_names[static_cast<int>(kind)]; }
+
+Flops flops(const Graph& graph, const Operator& op) {
+  if (op.kind != OpKind::contraction) return {};
+  std::map<std::string, double> sizes;  // a fused dimension counts once, under its leading identifier
+  const auto collect = [&](const std::vector<TensorId>& tensors, const std::vector<std::vector<Term>>& terms) {
+    for (std::size_t t = 0; t < tensors.size(); ++t) {
+      for (std::size_t d = 0; d < terms[t].size(); ++d) {
+        sizes[terms[t][d].identifiers.front()] = static_cast<double>(graph.tensors[tensors[t]].shape[d]);
+      }
+    }
+  };
+  collect(op.inputs, op.annotation.inputs);
+  collect(op.outputs, op.annotation.outputs);
+  double product = 2;
+  for (const auto& [identifier, size] : sizes) product *= size;
+  return Flops{product};
+}
+
+std::int64_t parameter_count(const Graph& graph) {
+  std::int64_t count = 0;
+  for (const Tensor& tensor : graph.tensors) {
+    if (tensor.role == Role::parameter) count += element_count(tensor);
+  }
+  return count;
+}
+
+}  // namespace stratagem::model

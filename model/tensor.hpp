@@ -1,0 +1,33 @@
+// Tensors of a model: named dimensions, data type, and what they are for.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/quantity.hpp"
+
+namespace stratagem::model {
+
+enum class DataType : std::uint8_t { fp32, fp16, bf16, int8, int64, fp64 };
+/// Bytes of one element.
+Bytes size_of(DataType);
+std::string to_text(DataType);
+
+enum class Role : std::uint8_t { input, parameter, activation, gradient, statistic, mask };
+
+using TensorId = int;
+
+/// A logical tensor of one micro-batch. `shape` is in the order in which annotations name its dimensions.
+struct Tensor {
+  std::string name;
+  std::vector<std::int64_t> shape;
+  DataType type = DataType::fp16;
+  Role role = Role::activation;
+  bool requires_grad = true;
+};
+
+std::int64_t element_count(const Tensor&);
+Bytes bytes(const Tensor&);
+
+}  // namespace stratagem::model

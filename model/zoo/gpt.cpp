@@ -1,0 +1,152 @@
+// Builds the GPT graph from its configuration.
+#include "model/zoo/gpt.hpp"
+
+#include <string>
+
+#include "model/builder.hpp"
+
+namespace stratagem::model {
+namespace {
+
+class Gpt {
+ public:
+  explicit Gpt(const GptConfig& config) : c_(config), build_("gpt") {}
+
+  Graph build() && {
+    TensorId x = embeddings();
+    for (std::int64_t layer = 0; layer < c_.layers; ++layer) {
+      build_.begin_segment("layers." + std::to_string(layer));
+      x = mlp(attention(x));
+    }
+    return std::move(build_).finish(head(x));
+  }
+
+ private:
+  TensorId activation(const std::string& name, std::vector<std::int64_t> shape) {
+    return build_.tensor(name, std::move(shape), c_.type, Role::activation);
+  }
+  TensorId hidden_state(const std::string& name) { return activation(name, {c_.batch, c_.sequence, c_.hidden}); }
+
+  TensorId embeddings() {
+    build_.begin_segment("embedding");
+    const TensorId tokens = build_.tensor("tokens", {c_.batch, c_.sequence}, DataType::int64, Role::input);
+    word_table_ = build_.parameter("words", {c_.vocabulary, c_.hidden}, c_.type);
+    const TensorId position_table = build_.parameter("positions", {c_.sequence, c_.hidden}, c_.type);
+    const TensorId words = hidden_state("word_rows");
+    build_.add(OpKind::embedding, "lookup", "b s, v+ h -> b s h", {tokens, word_table_}, {words});
+    const TensorId placed = hidden_state("placed");
+    build_.add(OpKind::add, "add_positions", "b s h, s h -> b s h", {words, position_table}, {placed});
+    return dropout("dropout", placed, "b s h");
+  }
+
+  TensorId norm(const std::string& name, TensorId x) {
+    const TensorId scale = build_.parameter(name + ".scale", {c_.hidden}, c_.type);
+    const TensorId shift = build_.parameter(name + ".shift", {c_.hidden}, c_.type);
+    const TensorId y = hidden_state(name + ".out");
+    // Mean and reciprocal deviation of every token, in fp32.
+    const TensorId statistics =
+        build_.tensor(name + ".statistics", {c_.batch, c_.sequence, 2}, DataType::fp32, Role::statistic);
+    build_.add(OpKind::layer_norm, name, "b s h^, h^, h^ -> b s h^, b s two^", {x, scale, shift}, {y, statistics});
+    return y;
+  }
+
+  TensorId linear(const std::string& name, TensorId x, std::int64_t in, std::int64_t out) {
+    const TensorId weight = build_.parameter(name + ".weight", {out, in}, c_.type);
+    const TensorId bias = build_.parameter(name + ".bias", {out}, c_.type);
+    const TensorId product = activation(name + ".product", {c_.batch, c_.sequence, out});
+    build_.add(OpKind::contraction, name, "b s k+, n k+ -> b s n", {x, weight}, {product});
+    const TensorId y = activation(name + ".out", {c_.batch, c_.sequence, out});
+    build_.add(OpKind::bias_add, name + ".bias_add", "b s n, n -> b s n", {product, bias}, {y});
+    return y;
+  }
+
+  TensorId dropout(const std::string& name, TensorId x, const std::string& dims) {
+    const std::vector<std::int64_t> shape = build_[x].shape;
+    const TensorId y = activation(name + ".out", shape);
+    const TensorId mask = build_.tensor(name + ".mask", shape, DataType::int8, Role::mask);
+    std::string annotation = dims;
+    annotation += " -> " + dims;
+    annotation += ", " + dims;
+    build_.add(OpKind::dropout, name, annotation, {x}, {y, mask});
+    return y;
+  }
+
+  TensorId residual(const std::string& name, TensorId branch, TensorId x) {
+    const TensorId sum = hidden_state(name + ".out");
+    build_.add(OpKind::add, name, "b s h, b s h -> b s h", {branch, x}, {sum});
+    return sum;
+  }
+
+  TensorId attention(TensorId x) {
+    const std::int64_t head = c_.hidden / c_.heads;
+    const TensorId qkv = linear("attention.qkv", norm("input_norm", x), c_.hidden, 3 * c_.hidden);
+    const std::vector<std::int64_t> per_head = {c_.batch, c_.heads, c_.sequence, head};
+    const std::vector<std::int64_t> square = {c_.batch, c_.heads, c_.sequence, c_.sequence};
+    const TensorId q = activation("attention.q", per_head);
+    const TensorId k = activation("attention.k", per_head);
+    const TensorId v = activation("attention.v", per_head);
+    build_.add(OpKind::split_heads, "attention.split_heads", "b s (a e^) -> b a s d^, b a s d^, b a s d^", {qkv},
+               {q, k, v});
+    const TensorId scores = activation("attention.scores", square);
+    build_.add(OpKind::contraction, "attention.scores", "b a s d+, b a t d+ -> b a s t", {q, k}, {scores});
+    const TensorId probabilities = activation("attention.probabilities", square);
+    build_.add(OpKind::masked_softmax, "attention.softmax", "b a s t^ -> b a s t^", {scores}, {probabilities});
+    const TensorId kept = dropout("attention.dropout", probabilities, "b a s t");
+    const TensorId context = activation("attention.context", per_head);
+    build_.add(OpKind::contraction, "attention.context", "b a s t+, b a t d -> b a s d", {kept, v}, {context});
+    const TensorId merged = hidden_state("attention.merged");
+    build_.add(OpKind::merge_heads, "attention.merge_heads", "b a s d^ -> b s (a d^)", {context}, {merged});
+    const TensorId out = linear("attention.projection", merged, c_.hidden, c_.hidden);
+    return residual("attention.residual", dropout("attention.output_dropout", out, "b s h"), x);
+  }
+
+  TensorId mlp(TensorId x) {
+    const TensorId up = linear("mlp.fc1", norm("mlp_norm", x), c_.hidden, 4 * c_.hidden);
+    const TensorId bent = activation("mlp.gelu.out", {c_.batch, c_.sequence, 4 * c_.hidden});
+    build_.add(OpKind::gelu, "mlp.gelu", "b s n -> b s n", {up}, {bent});
+    const TensorId down = linear("mlp.fc2", bent, 4 * c_.hidden, c_.hidden);
+    return residual("mlp.residual", dropout("mlp.dropout", down, "b s h"), x);
+  }
+
+  /// Cross-entropy in parts, so that a split vocabulary needs only b*s scalars from the other ranks:
+  /// maximum, sum of exponentials and the label's logit of every token.
+  TensorId head(TensorId x) {
+    build_.begin_segment("head");
+    const std::vector<std::int64_t> tokens = {c_.batch, c_.sequence};
+    const std::vector<std::int64_t> wide = {c_.batch, c_.sequence, c_.vocabulary};
+    const TensorId y = norm("final_norm", x);
+    const TensorId logits = activation("logits", wide);
+    build_.add(OpKind::contraction, "logits", "b s k+, v k+ -> b s v", {y, word_table_}, {logits});
+    const auto row = [&](const std::string& name) {
+      return build_.tensor("loss." + name, tokens, DataType::fp32, Role::statistic);
+    };
+    const TensorId labels = build_.tensor("labels", tokens, DataType::int64, Role::input);
+    const TensorId maximum = row("maximum");
+    build_.add(OpKind::row_max, "loss.maximum", "b s v+ -> b s", {logits}, {maximum}, Combine::maximum);
+    const TensorId exponentials = build_.tensor("loss.exponentials", wide, DataType::fp32, Role::activation);
+    build_.add(OpKind::exponential, "loss.exponentials", "b s v, b s -> b s v", {logits, maximum}, {exponentials});
+    const TensorId sum = row("sum");
+    build_.add(OpKind::row_sum, "loss.sum", "b s v+ -> b s", {exponentials}, {sum});
+    const TensorId picked = row("picked");
+    build_.add(OpKind::pick, "loss.picked", "b s v+, b s -> b s", {logits, labels}, {picked});
+    const TensorId loss = build_.tensor("loss", tokens, DataType::fp32, Role::activation);
+    build_.add(OpKind::cross_entropy, "loss", "b s v, b s, b s, b s, b s v -> b s",
+               {exponentials, sum, picked, labels, logits}, {loss});
+    return loss;
+  }
+
+  const GptConfig& c_;
+  Builder build_;
+  TensorId word_table_ = -1;
+};
+
+}  // namespace
+
+Graph gpt(const GptConfig& config) { return Gpt(config).build(); }
+
+std::int64_t gpt_parameters(const GptConfig& c) {
+  return 12 * c.layers * c.hidden * c.hidden + 13 * c.layers * c.hidden +
+         (c.vocabulary + c.sequence + 2) * c.hidden;
+}
+
+}  // namespace stratagem::model

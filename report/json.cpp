@@ -1,0 +1,93 @@
+// The machine-readable report.
+#include <algorithm>
+#include <string>
+
+#include "report/report.hpp"
+
+namespace stratagem::report {
+namespace {
+
+using search::Figure;
+using search::Outcome;
+using search::Result;
+
+Json bytes_by_category(const sim::ByCategory& bytes) {
+  Json json = Json::object();
+  for (std::size_t c = 0; c < bytes.size(); ++c) json.set(strategies::category_names[c], bytes[c].value);
+  return json;
+}
+
+std::string status_text(Outcome::Status status) {
+  switch (status) {
+    case Outcome::Status::ok: return "ok";
+    case Outcome::Status::out_of_memory: return "out_of_memory";
+    default: return "refused";
+  }
+}
+
+void add_metrics(Json& json, const Result& result) {
+  const search::Run& run = *result.run;
+  const sim::Metrics& m = *result.outcome.metrics;
+  const double period = m.iteration_time.value;
+  const double model_rate = m.model_flops.value / period / result.outcome.gpus;
+  const double hardware_rate = m.hardware_flops.value / period / result.outcome.gpus;
+  const double peak = run.profile.peak.at(run.precision).value.value;
+  json.set("iteration_time_s", period)
+      .set("makespan_s", m.makespan.value)
+      .set("steady", m.steady)
+      .set("samples_per_s", run.global_batch / period)
+      .set("tokens_per_s", run.global_batch * static_cast<double>(run.sequence) / period)
+      .set("model_tflops_per_gpu", model_rate / 1e12)
+      .set("hardware_tflops_per_gpu", hardware_rate / 1e12)
+      .set("mfu", model_rate / peak)
+      .set("hfu", hardware_rate / peak);
+  for (const Figure& figure : result.figures) {
+    const bool relative = figure.name == "scaling_efficiency" || figure.name == "speedup";
+    if (relative && figure.predicted) json.set(figure.name, *figure.predicted);
+  }
+  Json communication = Json::object();
+  for (const auto& [kind, bytes] : m.communication) communication.set(kind, bytes.value);
+  json.set("bubble_fraction", m.bubble_fraction)
+      .set("exposed_communication_s", m.exposed_communication.value)
+      .set("peak_memory_bytes", m.peak.total.value)
+      .set("context_bytes", run.profile.context.value.value)
+      .set("memory_breakdown_bytes", bytes_by_category(m.peak.by_category))
+      .set("communication_bytes", communication);
+}
+
+void add_measured(Json& json, const Result& result) {
+  Json measured = Json::object();
+  Json error = Json::object();
+  for (const Figure& figure : result.figures) {
+    if (!figure.measured) continue;
+    Json value = Json::object();
+    value.set("value", *figure.measured).set("from_memory", !figure.gates).set("source", figure.source);
+    measured.set(figure.name, value);
+    if (figure.predicted) error.set(figure.name, figure.error());
+  }
+  if (!result.run->measured.empty()) json.set("measured", measured).set("error", error);
+}
+
+}  // namespace
+
+Json to_json(const search::Scenario& scenario, const std::vector<Result>& results) {
+  Json runs = Json::array();
+  for (const Result& result : results) {
+    Json json = Json::object();
+    json.set("name", result.run->name).set("resolved", result.run->resolved);
+    json.set("status", status_text(result.outcome.status));
+    if (!result.outcome.reason.empty()) json.set("reason", result.outcome.reason);
+    if (!result.run->assumed.empty()) json.set("assumed", result.run->assumed);
+    json.set("gpus", result.outcome.gpus);
+    if (result.outcome.metrics) add_metrics(json, result);
+    add_measured(json, result);
+    runs.push(json);
+  }
+  return Json::object()
+      .set("schema", "stratagem/report/1")
+      .set("scenario", scenario.file)
+      .set("question", scenario.question)
+      .set("runs", runs);
+}
+
+}  // namespace stratagem::report

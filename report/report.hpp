@@ -1,0 +1,20 @@
+// The results of a scenario as a table for people and as JSON for programs.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/json_writer.hpp"
+#include "search/results.hpp"
+
+namespace stratagem::report {
+
+/// Every run on a line, under the headings of its groups; measured figures beside predicted ones.
+std::string table(const search::Scenario& scenario, const std::vector<search::Result>& results);
+
+/// {schema, scenario, question, runs: [...]}; the same bytes for the same results. Its schema:
+/// scenarios/schema/report.schema.json. Throughput and efficiency follow from the metrics; a refused run has none.
+Json to_json(const search::Scenario& scenario, const std::vector<search::Result>& results);
+
+
+}  // namespace stratagem::report

@@ -1,0 +1,88 @@
+// Derives figures from metrics, and holds them to expectations.
+#include "search/results.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/input_error.hpp"
+
+namespace stratagem::search {
+namespace {
+
+double samples_per_second(const Result& result) {
+  return result.run->global_batch / result.outcome.metrics->iteration_time.value;
+}
+
+double model_rate(const Result& result) {
+  const sim::Metrics& metrics = *result.outcome.metrics;
+  return metrics.model_flops.value / metrics.iteration_time.value / result.outcome.gpus;
+}
+
+std::optional<double> predict(const std::string& name, const Result& result, const Result* baseline) {
+  if (!result.outcome.metrics) return std::nullopt;
+  const sim::Metrics& metrics = *result.outcome.metrics;
+  if (name == "iteration_time") return metrics.iteration_time.value;
+  if (name == "tflops_per_gpu") {
+    return metrics.hardware_flops.value / metrics.iteration_time.value / result.outcome.gpus / 1e12;
+  }
+  if (baseline == nullptr || !baseline->outcome.metrics) return std::nullopt;
+  if (name == "scaling_efficiency") return model_rate(result) / model_rate(*baseline);
+  return samples_per_second(result) / samples_per_second(*baseline);
+}
+
+std::optional<std::string> failure(const Result& result, const Expectation& expectation) {
+  double value = 0;
+  if (expectation.name == "fits") {
+    value = result.outcome.status == Outcome::Status::ok ? 1 : 0;
+  } else {
+    const auto found = std::ranges::find(result.figures, expectation.name, &Figure::name);
+    if (found == result.figures.end() || !found->predicted) return result.run->name + ": " + expectation.name + " has no prediction";
+    value = *found->predicted;
+  }
+  if (value >= expectation.at_least && value <= expectation.at_most) return std::nullopt;
+  return fmt::format("{}: expected {} between {:.6g} and {:.6g}, predicted {:.6g}: {}", result.run->name, expectation.name,
+                     expectation.at_least, expectation.at_most, value, expectation.because);
+}
+
+}  // namespace
+
+double Figure::error() const {
+  expects(predicted && measured, "an error has a prediction and a measurement");
+  const double difference = *predicted - *measured;
+  return name == "scaling_efficiency" ? difference : difference / *measured;
+}
+
+std::vector<Result> compare(const Scenario& scenario, std::vector<Outcome> outcomes) {
+  std::vector<Result> results;
+  for (std::size_t i = 0; i < scenario.runs.size(); ++i) {
+    results.push_back({&scenario.runs[i], std::move(outcomes[i]), {}});
+  }
+  for (Result& result : results) {
+    const auto baseline = std::ranges::find(results, result.run->baseline, [](const Result& r) { return r.run->name; });
+    const Result* relative_to = baseline == results.end() ? nullptr : &*baseline;
+    for (const std::string name : {"iteration_time", "tflops_per_gpu", "scaling_efficiency", "speedup"}) {
+      Figure figure{.name = name, .predicted = predict(name, result, relative_to)};
+      const auto measured = std::ranges::find(result.run->measured, name, &Measured::name);
+      if (measured != result.run->measured.end()) {
+        figure.measured = measured->value;
+        figure.gates = measured->gates;
+        figure.source = measured->source;
+      }
+      result.figures.push_back(figure);
+    }
+  }
+  return results;
+}
+
+std::vector<std::string> failures(const std::vector<Result>& results) {
+  std::vector<std::string> lines;
+  for (const Result& result : results) {
+    for (const Expectation& expectation : result.run->expect) {
+      if (const auto line = failure(result, expectation)) lines.push_back(*line);
+    }
+  }
+  return lines;
+}
+
+}  // namespace stratagem::search

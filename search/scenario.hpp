@@ -1,0 +1,89 @@
+// A scenario file: a question, a model, a cluster, and the runs to compare.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/json_reader.hpp"
+#include "base/json_writer.hpp"
+#include "cost/profile.hpp"
+#include "cost/stack.hpp"
+#include "model/graph.hpp"
+#include "sim/metrics.hpp"
+#include "strategies/options.hpp"
+#include "topology/cluster.hpp"
+
+namespace stratagem::search {
+
+/// A figure that somebody measured or printed for a run, to be shown beside the prediction.
+struct Measured {
+  std::string name;    ///< "iteration_time", "tflops_per_gpu", "scaling_efficiency" or "speedup"
+  double value = 0;    ///< s, TFLOP/s, a fraction, a ratio
+  bool gates = true;   ///< false where it is from memory: shown, never judged
+  std::string source;
+};
+
+/// A bound that the prediction must keep, else the command fails.
+struct Expectation {
+  std::string name;  ///< as Measured::name, or "fits"
+  double at_least = 0;
+  double at_most = 0;
+  std::string because;
+};
+
+/// One run with everything that it does not say taken from the scenario's defaults.
+struct Run {
+  std::string name;
+  std::string baseline;  ///< the run that efficiency and speedup are relative to; empty: none
+  std::string compares;  ///< heading of the table it is printed under
+  model::Graph graph;
+  topology::Cluster cluster;
+  cost::Profile profile;
+  cost::Stack stack;
+  strategies::Options options;
+  JsonReader strategy;
+  int global_batch = 0;
+  int micro_batch = 0;  ///< samples per micro-batch and data-parallel rank
+  int micro_batches = 1;
+  std::int64_t sequence = 0;
+  std::string precision;  ///< key of the profile's peaks: "fp16"
+  std::string assumed;  ///< what the run assumes about the experiment, in words; empty: nothing
+  std::vector<Measured> measured;
+  std::vector<Expectation> expect;
+  Json resolved;        ///< every setting, after defaults
+};
+
+struct Scenario {
+  std::string file;
+  std::string question;
+  std::vector<Run> runs;
+};
+
+/// Reads and checks a whole scenario; throws InputError before anything is simulated.
+/// Profiles and stacks are files in `profiles/` and `stacks/` beside the scenario, by name.
+Scenario read_scenario(const std::string& file);
+
+/// How a run went. A run that is out of memory has metrics, as if it had fitted; a refused one has none.
+struct Outcome {
+  enum class Status { ok, out_of_memory, refused };
+  Status status = Status::ok;
+  std::string reason;
+  int gpus = 0;
+  std::optional<sim::Metrics> metrics;
+};
+
+struct SimulateOptions {
+  bool folded = true;
+};
+
+/// A run, simulated: its program and timeline are kept for traces.
+struct Simulated {
+  strategies::Program program;
+  sim::Timeline timeline;
+  Outcome outcome;
+};
+Simulated simulate(const Run& run, const SimulateOptions& options);
+
+}  // namespace stratagem::search

@@ -1,0 +1,53 @@
+// Keeps remaining volumes; every change of the set re-shares the links.
+#include "sim/active_flows.hpp"
+
+#include <algorithm>
+
+namespace stratagem::sim {
+
+ActiveFlows::ActiveFlows(const Cast& cast)
+    : cast_(cast), fair_share_(cast.capacities, cast.link_uses, cast.weights) {
+  for (const std::vector<LinkUse>& uses : cast.link_uses) active_.emplace_back(uses.size(), 0);
+}
+
+void ActiveFlows::count(int flow, std::int64_t sign) {
+  for (const Flow::Part& part : cast_.flows[flow].parts) active_[part.link][part.use] += sign * part.count;
+}
+
+void ActiveFlows::begin(int flow, int handle, Bytes volume) {
+  count(flow, +1);
+  entries_.push_back({flow, handle, volume, {}, {}, never});
+}
+
+Instant ActiveFlows::next_end() const {
+  Instant next = never;
+  for (const Entry& entry : entries_) next = std::min(next, entry.end);
+  return next;
+}
+
+std::vector<int> ActiveFlows::end_at(Instant now) {
+  std::vector<int> handles;
+  for (const Entry& entry : entries_) {
+    if (entry.end > now) continue;
+    handles.push_back(entry.handle);
+    count(entry.flow, -1);
+  }
+  std::erase_if(entries_, [now](const Entry& entry) { return entry.end <= now; });
+  return handles;
+}
+
+void ActiveFlows::share(Instant now) {
+  const std::vector<BytesPerSecond> rates = fair_share_.rates(active_);
+  for (Entry& entry : entries_) {
+    const BytesPerSecond rate = rates[cast_.flows[entry.flow].flow_class];
+    if (rate == entry.rate && entry.end != never) continue;  // its end stands
+    entry.left -= entry.rate * to_seconds(now - entry.since);
+    entry.left = std::max(entry.left, Bytes{0});
+    entry.rate = rate;
+    entry.since = now;
+    const Seconds remaining = rate.value > 0 ? entry.left / rate : Seconds{0};
+    entry.end = now + to_ticks(remaining);
+  }
+}
+
+}  // namespace stratagem::sim

@@ -1,0 +1,43 @@
+// The flows that are under way: what is left of each, how fast it goes, which ends next.
+#pragma once
+
+#include <vector>
+
+#include "sim/fold.hpp"
+#include "sim/instant.hpp"
+#include "sim/network.hpp"
+
+namespace stratagem::sim {
+
+/// Flows by a handle that the caller chooses.
+class ActiveFlows {
+ public:
+  explicit ActiveFlows(const Cast& cast);
+
+  /// Adds a flow of `volume` bytes of payload. Its rate counts after the next `share`.
+  void begin(int flow, int handle, Bytes volume);
+  /// The instant at which the next flow ends, `never` if there is none.
+  [[nodiscard]] Instant next_end() const;
+  /// Removes the flows that end at `now` and returns their handles in the order in which they began.
+  std::vector<int> end_at(Instant now);
+  /// Accounts for what has flowed until `now` and shares the links anew. Call after every change.
+  void share(Instant now);
+
+ private:
+  struct Entry {
+    int flow;
+    int handle;
+    Bytes left;
+    BytesPerSecond rate;
+    Instant since;
+    Instant end;
+  };
+  void count(int flow, std::int64_t sign);
+
+  const Cast& cast_;
+  FairShare fair_share_;
+  std::vector<std::vector<std::int64_t>> active_;
+  std::vector<Entry> entries_;
+};
+
+}  // namespace stratagem::sim

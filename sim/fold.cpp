@@ -1,0 +1,292 @@
+// Colour refinement over devices, flows and links, then representatives of the classes.
+#include "sim/fold.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "base/input_error.hpp"
+
+namespace stratagem::sim {
+namespace {
+
+using strategies::Program;
+using topology::Direction;
+
+/// Equal loads may differ in their last bits after summing in another order.
+double rounded(double load) { return std::ldexp(std::round(std::ldexp(load, 40)), -40); }
+
+std::uint64_t bits(double value) { return std::bit_cast<std::uint64_t>(value); }
+
+/// One kind of collective of one communicator.
+struct RawFlow {
+  int communicator = 0;
+  int group = 0;
+  cost::CollectiveKind kind = cost::CollectiveKind::all_reduce;
+  Ticks latency;
+  BytesPerSecond weight;
+  std::vector<std::pair<int, double>> loads;  ///< link and load
+};
+
+/// The program on the cluster, unfolded, with numbers for the links that are used.
+struct Raw {
+  std::vector<RawFlow> flows;
+  std::vector<BytesPerSecond> capacities;
+  std::vector<std::vector<std::pair<int, double>>> users;  ///< by link: flow and load
+};
+
+/// Which kinds of collectives the program asks of every group.
+std::map<int, std::set<cost::CollectiveKind>> kinds_by_group(const Program& program) {
+  std::map<int, std::set<cost::CollectiveKind>> kinds;
+  for (const strategies::Block& block : program.blocks) {
+    for (const strategies::Task& task : block.tasks) {
+      if (const auto* collective = std::get_if<strategies::Collective>(&task.work)) {
+        kinds[collective->group].insert(collective->kind);
+      }
+    }
+  }
+  return kinds;
+}
+
+/// The group by which its members know a communicator.
+std::vector<int> groups_of_communicators(const Program& program) {
+  std::vector<int> groups(program.communicators.size(), -1);
+  for (const strategies::Device& device : program.devices) {
+    for (std::size_t group = 0; group < device.groups.size(); ++group) {
+      if (device.groups[group] >= 0) groups[device.groups[group]] = static_cast<int>(group);
+    }
+  }
+  return groups;
+}
+
+Raw raw(const Program& program, const topology::Cluster& cluster, const cost::CollectiveConstants& constants) {
+  Raw result;
+  const auto kinds = kinds_by_group(program);
+  const std::vector<int> groups = groups_of_communicators(program);
+  std::map<Direction, int> link_ids;
+  for (std::size_t c = 0; c < program.communicators.size(); ++c) {
+    const auto wanted = kinds.find(groups[c]);
+    if (wanted == kinds.end()) continue;
+    for (const cost::CollectiveKind kind : wanted->second) {
+      const cost::Route route = cost::ring_route(kind, cluster, program.communicators[c].ranks, constants);
+      RawFlow flow{.communicator = static_cast<int>(c), .group = groups[c], .kind = kind,
+                   .latency = to_ticks(route.latency), .weight = {}, .loads = {}};
+      const auto id = static_cast<int>(result.flows.size());
+      double slowest = 0;
+      for (const cost::LinkLoad& load : route.loads) {
+        const auto [found, fresh] = link_ids.emplace(load.direction, static_cast<int>(result.capacities.size()));
+        if (fresh) {
+          result.capacities.push_back(cost::usable_bandwidth(cluster.links()[load.direction.link], constants));
+          result.users.emplace_back();
+        }
+        const double amount = rounded(load.load);
+        flow.loads.emplace_back(found->second, amount);
+        result.users[found->second].emplace_back(id, amount);
+        slowest = std::max(slowest, amount / result.capacities[found->second].value);
+      }
+      flow.weight = {slowest > 0 ? 1 / slowest : 0};
+      result.flows.push_back(std::move(flow));
+    }
+  }
+  return result;
+}
+
+using Key = std::vector<std::uint64_t>;
+
+/// Colours of devices, flows and links; refined until stable.
+class Colours {
+ public:
+  Colours(const Program& program, const Raw& raw) : program_(program), raw_(raw) {
+    flows_of_.resize(program.communicators.size());
+    for (std::size_t f = 0; f < raw.flows.size(); ++f) flows_of_[raw.flows[f].communicator].push_back(static_cast<int>(f));
+    start();
+    for (std::size_t before = 0, now = count(); now != before; now = count()) {
+      before = now;
+      refine();
+    }
+  }
+
+  std::vector<int> device, flow, link;
+
+ private:
+  [[nodiscard]] std::size_t count() const {
+    const auto distinct = [](const std::vector<int>& colours) { return std::set(colours.begin(), colours.end()).size(); };
+    return distinct(device) + distinct(flow) + distinct(link);
+  }
+
+  /// Numbers keys by their first appearance.
+  static std::vector<int> number(const std::vector<Key>& keys) {
+    std::map<Key, int> known;
+    std::vector<int> colours;
+    colours.reserve(keys.size());
+    for (const Key& key : keys) colours.push_back(known.emplace(key, static_cast<int>(known.size())).first->second);
+    return colours;
+  }
+
+  void start() {
+    std::vector<Key> keys;
+    for (const strategies::Device& d : program_.devices) keys.push_back({static_cast<std::uint64_t>(d.sequence)});
+    device = number(keys);
+    keys.clear();
+    for (const RawFlow& f : raw_.flows) {
+      keys.push_back({static_cast<std::uint64_t>(f.kind), static_cast<std::uint64_t>(f.group),
+                      static_cast<std::uint64_t>(f.latency.count), bits(f.weight.value)});
+    }
+    flow = number(keys);
+    keys.clear();
+    for (const BytesPerSecond capacity : raw_.capacities) keys.push_back({bits(capacity.value)});
+    link = number(keys);
+  }
+
+  void refine() {
+    std::vector<Key> links;
+    for (std::size_t l = 0; l < raw_.users.size(); ++l) {
+      links.push_back({static_cast<std::uint64_t>(link[l])});
+      append_sorted(links.back(), raw_.users[l], flow);
+    }
+    std::vector<Key> flows;
+    for (std::size_t f = 0; f < raw_.flows.size(); ++f) {
+      flows.push_back({static_cast<std::uint64_t>(flow[f])});
+      append_members(flows.back(), raw_.flows[f]);
+      append_sorted(flows.back(), raw_.flows[f].loads, link);
+    }
+    std::vector<Key> devices;
+    for (std::size_t d = 0; d < program_.devices.size(); ++d) devices.push_back(device_key(static_cast<int>(d)));
+    link = number(links);
+    flow = number(flows);
+    device = number(devices);
+  }
+
+  static void append_sorted(Key& key, const std::vector<std::pair<int, double>>& neighbours,
+                            const std::vector<int>& colours) {
+    std::vector<std::pair<int, double>> coloured;
+    coloured.reserve(neighbours.size());
+    for (const auto& [id, load] : neighbours) coloured.emplace_back(colours[id], load);
+    std::ranges::sort(coloured);
+    for (const auto& [colour, load] : coloured) {
+      key.push_back(static_cast<std::uint64_t>(colour));
+      key.push_back(bits(load));
+    }
+  }
+
+  /// Source and destination of a send differ; members of other collectives do not.
+  void append_members(Key& key, const RawFlow& f) const {
+    std::vector<std::uint64_t> members;
+    for (const int rank : program_.communicators[f.communicator].ranks) {
+      members.push_back(static_cast<std::uint64_t>(device[rank]));
+    }
+    if (f.kind != cost::CollectiveKind::send) std::ranges::sort(members);
+    key.push_back(members.size());
+    key.insert(key.end(), members.begin(), members.end());
+  }
+
+  [[nodiscard]] Key device_key(int d) const {
+    Key key = {static_cast<std::uint64_t>(device[d])};
+    for (const int communicator : program_.devices[d].groups) {
+      if (communicator < 0) continue;
+      const std::vector<int>& ranks = program_.communicators[communicator].ranks;
+      for (const int f : flows_of_[communicator]) {
+        key.push_back(static_cast<std::uint64_t>(flow[f]));
+        if (raw_.flows[f].kind == cost::CollectiveKind::send) key.push_back(ranks.front() == d ? 1 : 0);
+      }
+    }
+    return key;
+  }
+
+  const Program& program_;
+  const Raw& raw_;
+  std::vector<std::vector<int>> flows_of_;  ///< by communicator
+};
+
+/// Chooses representatives: of every class the first, or everyone as a class of its own.
+struct Classes {
+  std::vector<int> of;     ///< by member: its class
+  std::vector<int> first;  ///< by class: its representative
+  std::vector<int> size;
+
+  Classes(const std::vector<int>& colours, bool folded) {
+    std::map<int, int> known;
+    for (std::size_t i = 0; i < colours.size(); ++i) {
+      const int key = folded ? colours[i] : static_cast<int>(i);
+      const auto [found, fresh] = known.emplace(key, static_cast<int>(first.size()));
+      if (fresh) {
+        first.push_back(static_cast<int>(i));
+        size.push_back(0);
+      }
+      of.push_back(found->second);
+      ++size[found->second];
+    }
+  }
+};
+
+/// Communicators with equal colours of all their flows and members are one class.
+std::vector<int> communicator_colours(const Program& program, const Raw& raw, const Colours& colours) {
+  std::vector<std::vector<int>> keys(program.communicators.size());
+  for (std::size_t f = 0; f < raw.flows.size(); ++f) keys[raw.flows[f].communicator].push_back(colours.flow[f]);
+  std::map<std::vector<int>, int> known;
+  std::vector<int> result;
+  for (const std::vector<int>& key : keys) result.push_back(known.emplace(key, static_cast<int>(known.size())).first->second);
+  return result;
+}
+
+void add_actors(Cast& result, const Program& program, const Classes& devices, const Classes& communicators) {
+  for (std::size_t a = 0; a < devices.first.size(); ++a) {
+    const strategies::Device& device = program.devices[devices.first[a]];
+    Actor actor{.device = devices.first[a], .multiplicity = devices.size[a], .sequence = device.sequence, .meetings = {}};
+    for (const int c : device.groups) actor.meetings.push_back(c < 0 ? -1 : communicators.of[c]);
+    result.actors.push_back(std::move(actor));
+  }
+  for (std::size_t m = 0; m < communicators.first.size(); ++m) {
+    std::set<int> members;
+    for (const int rank : program.communicators[communicators.first[m]].ranks) members.insert(devices.of[rank]);
+    result.meetings.push_back({{members.begin(), members.end()}, communicators.size[m]});
+  }
+}
+
+/// Groups the users of one link by (class, load), in ascending order, and tells every flow where it counts.
+void add_link(Cast& result, const Raw& raw, const Colours& colours, const Classes& flows, int link) {
+  std::map<std::pair<int, double>, std::map<int, std::int64_t>> grouped;  // flow representatives and counts
+  for (const auto& [flow, load] : raw.users[link]) ++grouped[{colours.flow[flow], load}][flows.of[flow]];
+  const auto id = static_cast<int>(result.capacities.size());
+  std::vector<LinkUse> uses;
+  for (const auto& [key, members] : grouped) {
+    LinkUse use{.flow = key.first, .load = key.second, .count = 0};
+    for (const auto& [flow, count] : members) {
+      result.flows[flow].parts.push_back({id, static_cast<int>(uses.size()), count});
+      use.count += count;
+    }
+    uses.push_back(use);
+  }
+  result.capacities.push_back(raw.capacities[link]);
+  result.link_uses.push_back(std::move(uses));
+}
+
+}  // namespace
+
+Cast cast(const Program& program, const topology::Cluster& cluster, const cost::CollectiveConstants& constants,
+          bool folded) {
+  expects(static_cast<int>(program.devices.size()) <= cluster.gpus(), "a program has at most as many devices as the cluster");
+  const Raw unfolded = raw(program, cluster, constants);
+  const Colours colours(program, unfolded);
+  const Classes devices(colours.device, folded);
+  const Classes communicators(communicator_colours(program, unfolded, colours), folded);
+  const Classes flows(colours.flow, folded);
+  const Classes links(colours.link, folded);
+  Cast result;
+  add_actors(result, program, devices, communicators);
+  for (const int f : flows.first) {
+    const RawFlow& flow = unfolded.flows[f];
+    result.flows.push_back({.kind = flow.kind, .meeting = communicators.of[flow.communicator],
+                            .flow_class = colours.flow[f], .latency = flow.latency, .parts = {}});
+  }
+  for (const int link : links.first) add_link(result, unfolded, colours, flows, link);
+  result.weights.resize(unfolded.flows.size());
+  for (std::size_t f = 0; f < unfolded.flows.size(); ++f) result.weights[colours.flow[f]] = unfolded.flows[f].weight;
+  return result;
+}
+
+}  // namespace stratagem::sim

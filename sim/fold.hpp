@@ -1,0 +1,65 @@
+// Who takes part in a simulation: every device, or one for each class of devices that cannot differ.
+#pragma once
+
+#include <vector>
+
+#include "cost/profile.hpp"
+#include "cost/ring.hpp"
+#include "sim/instant.hpp"
+#include "sim/network.hpp"
+#include "strategies/program.hpp"
+#include "topology/cluster.hpp"
+
+namespace stratagem::sim {
+
+/// A device, standing for `multiplicity` devices that do the same at the same instants.
+struct Actor {
+  int device = 0;  ///< the first of them
+  int multiplicity = 1;
+  int sequence = 0;
+  std::vector<int> meetings;  ///< by group: index into Cast::meetings, -1 if it has none
+};
+
+/// A communicator, standing for `multiplicity` of them.
+struct Meeting {
+  std::vector<int> actors;  ///< distinct members
+  int multiplicity = 1;
+};
+
+/// One kind of collective of one meeting, as a load on the network.
+struct Flow {
+  cost::CollectiveKind kind = cost::CollectiveKind::all_reduce;
+  int meeting = 0;
+  FlowClass flow_class = 0;
+  Ticks latency;
+  /// uses[u] of link `link` gains `count` flows while this one is active.
+  struct Part {
+    int link = 0;
+    int use = 0;
+    std::int64_t count = 0;
+  };
+  std::vector<Part> parts;
+};
+
+/// Everything the engine needs to know about who and where. Links that no flow uses are left out.
+struct Cast {
+  std::vector<Actor> actors;
+  std::vector<Meeting> meetings;
+  std::vector<Flow> flows;
+  std::vector<BytesPerSecond> capacities;       ///< by link
+  std::vector<std::vector<LinkUse>> link_uses;  ///< by link: classes that use it, `count` when all are active
+  std::vector<BytesPerSecond> weights;          ///< by flow class: the rate it reaches alone
+};
+
+/// Where rank r of the program stands: GPU r of the cluster.
+///
+/// Classes come from colour refinement: devices start with their sequence as colour, flows with kind, group and
+/// latency, links with their capacity; then each takes in the colours of its neighbours, and a device's neighbours
+/// are its communicators, a flow's its members and its links with their loads, a link's its flows; until no class
+/// divides any more. The result is an equitable partition: every link of a class carries equally many flows of
+/// every class. With `folded` each class has one actor, meeting, flow and link; else all of them are there and only
+/// the classes of flows are taken from it. Nothing depends on how the plan was made.
+Cast cast(const strategies::Program& program, const topology::Cluster& cluster,
+          const cost::CollectiveConstants& constants, bool folded);
+
+}  // namespace stratagem::sim

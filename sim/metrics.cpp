@@ -1,0 +1,176 @@
+// Sweeps over the tasks of the last period, and over births and deaths of the first iteration.
+#include "sim/metrics.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <tuple>
+#include <utility>
+
+namespace stratagem::sim {
+namespace {
+
+using strategies::Category;
+using strategies::Program;
+
+Bytes sum(const ByCategory& bytes) { return std::accumulate(bytes.begin(), bytes.end(), Bytes{}); }
+
+const strategies::Task& task_of(const Program& program, const FlatTask& flat) {
+  return program.blocks[flat.block].tasks[flat.task];
+}
+
+/// A change of one category at an instant; deaths before births, then program order.
+struct Change {
+  Instant when;
+  int order;  ///< 0 death, 1 birth
+  int task;
+  Category category;
+  Bytes bytes;
+};
+
+std::vector<Change> changes(const Program& program, const Timeline& timeline, std::size_t actor) {
+  std::vector<Change> result;
+  const std::vector<FlatTask>& tasks = timeline.tasks[timeline.actors[actor].sequence];
+  const ActorTimes& times = timeline.times[actor];
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    const strategies::Block& block = program.blocks[tasks[i].block];
+    const strategies::Task& task = block.tasks[tasks[i].task];
+    const auto id = static_cast<int>(i);
+    for (const int slot : task.births) {
+      result.push_back({times.begins[0][i], 1, id, block.slots[slot].category, block.slots[slot].bytes});
+    }
+    for (const int slot : task.deaths) {
+      result.push_back({times.ends[0][i], 0, id, block.slots[slot].category, -1.0 * block.slots[slot].bytes});
+    }
+  }
+  std::ranges::sort(result, [](const Change& a, const Change& b) {
+    return std::tuple(a.when, a.order, a.task) < std::tuple(b.when, b.order, b.task);
+  });
+  return result;
+}
+
+ByCategory residents(const Program& program, const Timeline& timeline, std::size_t actor) {
+  ByCategory live{};
+  for (const strategies::Resident& resident : program.sequences[timeline.actors[actor].sequence].residents) {
+    live[static_cast<std::size_t>(resident.category)] += resident.bytes;
+  }
+  return live;
+}
+
+using Interval = std::pair<std::int64_t, std::int64_t>;
+
+/// Total length of a union of intervals.
+std::int64_t covered(std::vector<Interval>& intervals) {
+  std::ranges::sort(intervals);
+  std::int64_t total = 0;
+  std::int64_t reached = std::numeric_limits<std::int64_t>::min();
+  for (const auto& [begin, end] : intervals) {
+    total += std::max<std::int64_t>(0, end - std::max(begin, reached));
+    reached = std::max(reached, end);
+  }
+  return total;
+}
+
+/// How long an actor computed, and how long it computed or communicated, between two instants.
+struct Busy {
+  std::int64_t computing = 0;
+  std::int64_t anything = 0;
+};
+
+Busy busy_between(const Timeline& timeline, std::size_t actor, Instant from, Instant to) {
+  std::vector<Interval> compute;
+  std::vector<Interval> all;
+  const std::vector<FlatTask>& tasks = timeline.tasks[timeline.actors[actor].sequence];
+  const ActorTimes& times = timeline.times[actor];
+  for (std::size_t iteration = 0; iteration < times.begins.size(); ++iteration) {
+    for (std::size_t i = 0; i < tasks.size(); ++i) {
+      const std::int64_t begin = std::max(times.begins[iteration][i], from).picoseconds;
+      const std::int64_t end = std::min(times.ends[iteration][i], to).picoseconds;
+      if (begin >= end) continue;
+      all.emplace_back(begin, end);
+      if (tasks[i].stream == strategies::Stream::compute) compute.emplace_back(begin, end);
+    }
+  }
+  return {covered(compute), covered(all)};
+}
+
+void measure_overlap(Metrics& result, const Timeline& timeline) {
+  const Instant to = timeline.iteration_ends.back();
+  const Instant from = timeline.iteration_ends[timeline.iteration_ends.size() - 2];
+  const auto period = static_cast<double>((to - from).count);
+  double devices = 0;
+  double idle = 0;
+  double exposed = 0;
+  for (std::size_t a = 0; a < timeline.actors.size(); ++a) {
+    const Busy busy = busy_between(timeline, a, from, to);
+    const double weight = timeline.actors[a].multiplicity;
+    devices += weight;
+    idle += weight * (period - static_cast<double>(busy.anything));
+    exposed += weight * static_cast<double>(busy.anything - busy.computing);
+  }
+  result.bubble_fraction = idle / (devices * period);
+  result.exposed_communication = Seconds{exposed / devices * 1e-12};
+}
+
+void count_communication(Metrics& result, const Program& program, const Timeline& timeline) {
+  double devices = 0;
+  for (const Actor& actor : timeline.actors) devices += actor.multiplicity;
+  for (const Actor& actor : timeline.actors) {
+    for (const FlatTask& flat : timeline.tasks[actor.sequence]) {
+      if (flat.stream == strategies::Stream::compute) continue;
+      const auto& collective = std::get<strategies::Collective>(task_of(program, flat).work);
+      result.communication[cost::to_text(collective.kind)] += collective.payload * (actor.multiplicity / devices);
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<MemoryStep> memory_steps(const Program& program, const Timeline& timeline, std::size_t actor) {
+  ByCategory live = residents(program, timeline, actor);
+  std::vector<MemoryStep> steps = {{Instant{0}, live}};
+  for (const Change& change : changes(program, timeline, actor)) {
+    live[static_cast<std::size_t>(change.category)] += change.bytes;
+    if (steps.back().when == change.when && change.order == 0) {
+      steps.back().live = live;
+    } else {
+      steps.push_back({change.when, live});
+    }
+  }
+  return steps;
+}
+
+MemoryPeak memory_peak(const Program& program, const Timeline& timeline, std::size_t actor) {
+  MemoryPeak peak;
+  ByCategory live = residents(program, timeline, actor);
+  const auto look = [&](Instant when) {
+    const Bytes total = sum(live);
+    if (total > peak.total) peak = {total, live, when};
+  };
+  look(Instant{0});
+  for (const Change& change : changes(program, timeline, actor)) {
+    live[static_cast<std::size_t>(change.category)] += change.bytes;
+    look(change.when);
+  }
+  return peak;
+}
+
+Metrics metrics(const Program& program, const Timeline& timeline) {
+  Metrics result;
+  const std::vector<Instant>& ends = timeline.iteration_ends;
+  result.iteration_time = to_seconds(ends[ends.size() - 1] - ends[ends.size() - 2]);
+  result.makespan = to_seconds(ends.front() - Instant{0});
+  const strategies::FlopCount flops = strategies::count_flops(program);
+  result.model_flops = flops.model;
+  result.hardware_flops = flops.hardware;
+  result.steady = timeline.steady;
+  measure_overlap(result, timeline);
+  count_communication(result, program, timeline);
+  for (std::size_t a = 0; a < timeline.actors.size(); ++a) {
+    const MemoryPeak peak = memory_peak(program, timeline, a);
+    if (peak.total > result.peak.total) result.peak = peak;
+  }
+  return result;
+}
+
+}  // namespace stratagem::sim

@@ -1,0 +1,49 @@
+// What a timeline means: time, rates, overlap and memory, by the definitions that reports use.
+#pragma once
+
+#include <array>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/quantity.hpp"
+#include "sim/timeline.hpp"
+#include "strategies/program.hpp"
+
+namespace stratagem::sim {
+
+using ByCategory = std::array<Bytes, strategies::category_names.size()>;
+
+/// Memory of one actor: its highest sum of live buffers, and what that was made of.
+struct MemoryPeak {
+  Bytes total;
+  ByCategory by_category{};
+  Instant when;
+};
+
+/// Live bytes of an actor after every birth and death in its first iteration, residents included.
+struct MemoryStep {
+  Instant when;
+  ByCategory live{};
+};
+
+/// Births count when a task begins and deaths when it ends; at one instant deaths come first.
+std::vector<MemoryStep> memory_steps(const strategies::Program& program, const Timeline& timeline, std::size_t actor);
+MemoryPeak memory_peak(const strategies::Program& program, const Timeline& timeline, std::size_t actor);
+
+struct Metrics {
+  Seconds iteration_time;  ///< the last period: from the end of an iteration to the end of the next
+  Seconds makespan;        ///< of the first iteration, from a cold start
+  Flops model_flops;       ///< of one iteration on all devices, without recomputation
+  Flops hardware_flops;    ///< with it
+  /// Over the last period, mean over devices, as shares of it:
+  double bubble_fraction = 0;     ///< neither computing nor communicating
+  Seconds exposed_communication;  ///< communicating without computing
+  MemoryPeak peak;                ///< of the device with the highest peak
+  std::map<std::string, Bytes> communication;  ///< payload per device and iteration, mean over devices, by kind
+  bool steady = false;
+};
+
+Metrics metrics(const strategies::Program& program, const Timeline& timeline);
+
+}  // namespace stratagem::sim

@@ -1,0 +1,34 @@
+// Prices equal kernels once.
+#include "sim/price.hpp"
+
+#include <algorithm>
+#include <map>
+
+namespace stratagem::sim {
+
+Prices price(const strategies::Program& program, const std::function<Price(const strategies::Task&)>& of) {
+  Prices prices;
+  prices.reserve(program.blocks.size());
+  for (const strategies::Block& block : program.blocks) {
+    prices.emplace_back();
+    prices.back().reserve(block.tasks.size());
+    for (const strategies::Task& task : block.tasks) prices.back().push_back(of(task));
+  }
+  return prices;
+}
+
+Prices price(const strategies::Program& program, const cost::Profile& profile, const cost::Stack& stack) {
+  const Seconds launch = profile.launch.value * stack.host_factor.value;
+  std::map<cost::Kernel, Seconds> known;
+  return price(program, [&](const strategies::Task& task) {
+    const auto* kernel = std::get_if<cost::Kernel>(&task.work);
+    if (kernel == nullptr) return Price{{}, to_ticks(launch), to_ticks(launch)};
+    const auto [found, fresh] = known.try_emplace(*kernel);
+    if (fresh) found->second = stack.slowdown.value * cost::kernel_time(*kernel, profile);
+    const int drained = std::max(task.synchronizations - 1, 0);
+    const Seconds device = std::max(found->second + drained * launch, (kernel->launches - 1) * launch);
+    return Price{to_ticks(device), to_ticks(kernel->launches * launch), to_ticks(launch)};
+  });
+}
+
+}  // namespace stratagem::sim

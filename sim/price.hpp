@@ -1,0 +1,35 @@
+// How long every task of a program takes on a machine, before anything shares anything.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "cost/profile.hpp"
+#include "cost/stack.hpp"
+#include "sim/instant.hpp"
+#include "strategies/program.hpp"
+
+namespace stratagem::sim {
+
+/// The time of one task: on its stream, on the host that launches it, and until its first kernel is launched.
+/// Collectives have only host times here.
+struct Price {
+  Ticks device;
+  Ticks host;
+  Ticks first_launch;
+};
+
+/// By block and task.
+using Prices = std::vector<std::vector<Price>>;
+
+/// Prices by a function of the task, for tests and machines that are not in a profile.
+Prices price(const strategies::Program& program, const std::function<Price(const strategies::Task&)>& of);
+
+/// Prices from a profile and a software stack.
+///   launch = profile.launch * stack.host_factor,  host = launches * launch,  busy = slowdown * kernel_time
+///   device = max(busy + inner synchronisations * launch, (launches - 1) * launch)
+/// because small kernels wait for their launch, and after every synchronisation but the last one of a task the
+/// device idles until the next launch.
+Prices price(const strategies::Program& program, const cost::Profile& profile, const cost::Stack& stack);
+
+}  // namespace stratagem::sim

@@ -1,0 +1,43 @@
+// The tables of strategies and schedules, and their composition.
+#include "strategies/all.hpp"
+
+#include <algorithm>
+
+#include "base/input_error.hpp"
+
+namespace stratagem::strategies {
+
+const std::vector<Strategy>& all() {
+  static const std::vector<Strategy> table = {
+      {"data", "whole model on every rank, batch divided, gradients summed", &data_parallel},
+      {"tensor", "Megatron-LM: heads, MLP and vocabulary divided, two all-reduces per layer and pass", &tensor_parallel},
+      {"pipeline", "stages of consecutive layers, activations sent from stage to stage", &pipeline},
+      {"recompute", "keep only the input of every layer, run its forward pass again before its backward pass", &recompute},
+  };
+  return table;
+}
+
+const std::vector<Schedule>& schedules() {
+  static const std::vector<Schedule> table = {
+      {"gpipe", "all forward cells, then all backward cells", &gpipe},
+      {"1f1b", "one forward, one backward after a warm-up: at most as many micro-batches in flight as stages left",
+       &one_f_one_b},
+  };
+  return table;
+}
+
+Plan compose(const model::Graph& graph, int micro_batches, const Options& options, const JsonReader& strategy) {
+  Plan plan(graph);
+  plan.micro_batches = micro_batches;
+  for (const Strategy& entry : all()) {
+    try {
+      entry.apply(plan, options);
+    } catch (const InputError& error) {
+      throw InputError(strategy.file(), strategy.path() + "/" + entry.key, error.expected, error.found);
+    }
+  }
+  std::ranges::find(schedules(), options.schedule, &Schedule::name)->apply(plan);
+  return plan;
+}
+
+}  // namespace stratagem::strategies

@@ -1,0 +1,45 @@
+// Every strategy by name, and the plan that a scenario's options compose from them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "strategies/options.hpp"
+#include "strategies/plan.hpp"
+
+namespace stratagem::strategies {
+
+/// One way to split, place or order a model; a no-op where its degree in the options is 1.
+struct Strategy {
+  std::string key;      ///< the option that turns it on, named in errors
+  std::string summary;  ///< one line for --help
+  void (*apply)(Plan&, const Options&);
+};
+
+/// In the order in which they are applied.
+const std::vector<Strategy>& all();
+
+/// An order of the cells of `plan.stages` for `plan.micro_batches`.
+struct Schedule {
+  std::string name;
+  std::string summary;
+  void (*apply)(Plan&);
+};
+const std::vector<Schedule>& schedules();
+
+/// Applies every strategy, then the schedule. Errors name `strategy` (the scenario's object) and the option.
+Plan compose(const model::Graph& graph, int micro_batches, const Options& options, const JsonReader& strategy);
+
+// Megatron-LM's tensor parallelism, see tensor_parallel.cpp.
+void tensor_parallel(Plan& plan, const Options& options);
+// Data parallelism, see data_parallel.cpp.
+void data_parallel(Plan& plan, const Options& options);
+// Stages of consecutive segments, see pipeline.cpp.
+void pipeline(Plan& plan, const Options& options);
+// Full recomputation of every layer, see recompute.cpp.
+void recompute(Plan& plan, const Options& options);
+// Orders of cells, a file each.
+void gpipe(Plan& plan);
+void one_f_one_b(Plan& plan);
+
+}  // namespace stratagem::strategies

@@ -1,0 +1,300 @@
+// Walks the operators of a pass, converts every operand to the layout in which its reader wants it, and notes
+// who writes and reads each buffer.
+#include "strategies/lower/block.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "base/input_error.hpp"
+#include "strategies/lower/kernels.hpp"
+
+namespace stratagem::strategies {
+namespace {
+
+using model::TensorId;
+
+/// A tensor in one layout: where it is, and the task that made it so (-1: there from the start).
+struct Version {
+  Layout layout;
+  int slot = -1;
+  int task = -1;
+};
+
+class BlockLowering {
+ public:
+  explicit BlockLowering(const BlockContext& context, std::string name) : c_(context), graph_(context.plan.graph()) {
+    result_.block.name = std::move(name);
+  }
+
+  /// A buffer that exists when the block begins.
+  void import(TensorId tensor, const Border& border) {
+    const int slot = new_slot(tensor, border.layout, border.category);
+    versions_[tensor].push_back({border.layout, slot, -1});
+    external_.insert(slot);
+  }
+
+  void run(model::OpId id, bool recomputed) {
+    const model::Operator& op = graph_.operators[id];
+    const std::vector<std::string> split = split_along(c_.plan, c_.grid, id);
+    recomputed_ = recomputed;
+    Task task{};
+    Shapes inputs;
+    for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+      const Layout wanted = input_layout(op, i, split);
+      inputs.push_back(local_shape(graph_.tensors[op.inputs[i]], wanted, c_.grid));
+      read(task, op.inputs[i], wanted);
+    }
+    Shapes outputs;
+    const int index = static_cast<int>(result_.block.tasks.size());
+    for (std::size_t i = 0; i < op.outputs.size(); ++i) {
+      const Layout layout = output_layout(op, i, split);
+      outputs.push_back(local_shape(graph_.tensors[op.outputs[i]], layout, c_.grid));
+      write(task, op.outputs[i], layout, index);
+    }
+    task.name = name_within(graph_, op) + (recomputed ? " again" : "");
+    task.work = work_of(op, inputs, outputs);
+    task.recomputed = recomputed;
+    push(std::move(task));
+  }
+
+  /// Turns a tensor that leaves the block into a layout without partial values; it outlives the block.
+  void leave(TensorId tensor, Category category) {
+    const Version& now = versions_.at(tensor).front();
+    Layout full = now.layout;
+    for (AxisRole& role : full) {
+      if (role.dim == AxisRole::partial) role = {AxisRole::replica};
+    }
+    const Version version = obtain(tensor, full);
+    result_.block.slots[version.slot].category = category;
+    result_.out[place(tensor)] = {full, category};
+    survivors_.insert(version.slot);
+  }
+
+  /// A tensor that a later pass reads in the layout in which it was first made or read here.
+  void keep(TensorId tensor, Category category) {
+    const auto found = versions_.find(tensor);
+    if (found == versions_.end()) return;
+    const Version& version = found->second.back();
+    result_.block.slots[version.slot].category = category;
+    result_.out[place(tensor)] = {version.layout, category};
+    survivors_.insert(version.slot);
+  }
+
+  /// An imported buffer that others still need.
+  void spare(TensorId tensor) { survivors_.insert(versions_.at(tensor).front().slot); }
+
+  LoweredBlock finish() {
+    set_lives();
+    return std::move(result_);
+  }
+
+ private:
+  [[nodiscard]] int place(TensorId tensor) const { return c_.facts.place.at(tensor); }
+  [[nodiscard]] model::Role role(TensorId tensor) const { return graph_.tensors[tensor].role; }
+
+  cost::Kernel work_of(const model::Operator& op, const Shapes& inputs, const Shapes& outputs) const {
+    cost::Kernel kernel = kernel_of(graph_, op, inputs, outputs, c_.stack);
+    if (op.pass == model::Pass::weight_gradient) {  // the framework adds the new gradient to the old one
+      double elements = 1;
+      for (const std::int64_t size : outputs[0]) elements *= static_cast<double>(size);
+      const Bytes bytes = elements * model::size_of(graph_.tensors[op.outputs[0]].type);
+      kernel.traffic += c_.stack.gradient_accumulation.extra_passes * bytes;
+      kernel.launches += c_.stack.gradient_accumulation.kernels;
+    }
+    return kernel;
+  }
+
+  int new_slot(TensorId tensor, const Layout& layout, Category category) {
+    result_.block.slots.push_back({.name = short_name(tensor),
+                                   .tensor = place(tensor),
+                                   .bytes = local_bytes(graph_.tensors[tensor], layout, c_.grid),
+                                   .category = category});
+    return static_cast<int>(result_.block.slots.size()) - 1;
+  }
+
+  [[nodiscard]] std::string short_name(TensorId tensor) const {
+    const std::string& name = graph_.tensors[tensor].name;
+    const std::string prefix = graph_.segments[c_.facts.segment].name + ".";
+    return name.starts_with(prefix) ? name.substr(prefix.size()) : name;
+  }
+
+  int push(Task task) {
+    std::ranges::sort(task.waits);
+    const auto repeated = std::ranges::unique(task.waits);
+    task.waits.erase(repeated.begin(), repeated.end());
+    result_.block.tasks.push_back(std::move(task));
+    return static_cast<int>(result_.block.tasks.size()) - 1;
+  }
+
+  /// Tasks of one stream follow each other anyway; only other streams are waited for.
+  void wait_for(Task& task, int earlier) const {
+    if (earlier >= 0 && result_.block.tasks[earlier].stream != task.stream) task.waits.push_back(earlier);
+  }
+
+  void read(Task& task, TensorId tensor, const Layout& wanted) {
+    if (role(tensor) == model::Role::input) return;  // token ids and the like: no buffer of the plan
+    if (role(tensor) == model::Role::parameter) return see_parameter(tensor, wanted);
+    const Version version = obtain(tensor, wanted);
+    task.reads.push_back(version.slot);
+    wait_for(task, version.task);
+    if (external_.contains(version.slot)) {
+      result_.first_reader.emplace(place(tensor), static_cast<int>(result_.block.tasks.size()));
+    }
+  }
+
+  void see_parameter(TensorId tensor, const Layout& wanted) {
+    const auto [found, fresh] = result_.parameters.emplace(place(tensor), wanted);
+    if (!fresh && found->second != wanted) {
+      throw InputError("", "", "every operator to see the same part of parameter " + graph_.tensors[tensor].name, "");
+    }
+  }
+
+  [[nodiscard]] Category category_when_written(TensorId tensor) const {
+    if (role(tensor) == model::Role::statistic) return Category::statistics;
+    return recomputed_ && c_.facts.kept.contains(tensor) ? Category::activations : Category::temporaries;
+  }
+
+  void write(Task& task, TensorId tensor, const Layout& layout, int index) {
+    result_.last_writer[place(tensor)] = index;
+    if (role(tensor) == model::Role::gradient && belongs_to_parameter(tensor)) {
+      result_.gradients[place(tensor)] = layout;
+      return;  // a resident buffer
+    }
+    const Category category = category_when_written(tensor);
+    const int slot = new_slot(tensor, layout, category);
+    task.writes.push_back(slot);
+    versions_[tensor].push_back({layout, slot, index});
+  }
+
+  [[nodiscard]] bool belongs_to_parameter(TensorId gradient) const {
+    return std::ranges::any_of(c_.facts.tensors, [&](TensorId tensor) {
+      return graph_.tensors[tensor].role == model::Role::parameter && graph_.gradient_of[tensor] == gradient;
+    });
+  }
+
+  /// The tensor in the wanted layout, converted from the version that is cheapest to convert.
+  Version obtain(TensorId tensor, const Layout& wanted) {
+    const auto found = versions_.find(tensor);
+    expects(found != versions_.end(), "an operator reads what an earlier one wrote or the segment was given");
+    for (const Version& version : found->second) {
+      if (version.layout == wanted) return version;
+    }
+    const std::vector<std::int64_t>& shape = graph_.tensors[tensor].shape;
+    const std::vector<int> sizes = c_.grid.sizes();
+    std::optional<std::pair<double, Version>> best;
+    for (const Version& version : found->second) {
+      const double cost = conversion_cost(convert(version.layout, wanted, shape, sizes), version.layout, shape, sizes);
+      if (!best || cost < best->first) best = {cost, version};
+    }
+    Version version = best->second;
+    for (const Conversion& step : convert(version.layout, wanted, shape, sizes)) {
+      version = apply(tensor, version, step);
+      versions_[tensor].push_back(version);
+    }
+    return version;
+  }
+
+  Version apply(TensorId tensor, const Version& from, const Conversion& step) {
+    Version to = from;
+    to.layout[step.axis] = step.to;
+    if (!step.communicates()) return to;  // a chunk is a view
+    const model::Tensor& t = graph_.tensors[tensor];
+    const cost::CollectiveKind kind = step.collective();
+    const bool in_place = kind == cost::CollectiveKind::all_reduce;
+    const Layout& larger = kind == cost::CollectiveKind::all_gather ? to.layout : from.layout;
+    Task task{};
+    task.name = short_name(tensor) + " " + cost::to_text(kind);
+    task.work = Collective{kind, c_.groups.along(c_.grid, {step.axis}), local_bytes(t, larger, c_.grid)};
+    task.stream = Stream::communication;
+    task.recomputed = recomputed_;
+    task.reads = {from.slot};
+    wait_for(task, from.task);
+    if (!in_place) to.slot = new_slot(tensor, to.layout, result_.block.slots[from.slot].category);
+    task.writes = {to.slot};
+    if (external_.contains(from.slot)) {
+      result_.first_reader.emplace(place(tensor), static_cast<int>(result_.block.tasks.size()));
+    }
+    to.task = push(std::move(task));
+    result_.last_writer[place(tensor)] = to.task;
+    return to;
+  }
+
+  /// A buffer is born with the task that first writes it and dies with the last that uses it, unless it came
+  /// from outside (no birth here) or outlives the block (no death here).
+  void set_lives() {
+    std::vector<int> first(result_.block.slots.size(), -1);
+    std::vector<int> last(result_.block.slots.size(), -1);
+    for (std::size_t t = 0; t < result_.block.tasks.size(); ++t) {
+      for (const auto* slots : {&result_.block.tasks[t].reads, &result_.block.tasks[t].writes}) {
+        for (const int slot : *slots) {
+          if (first[slot] < 0) first[slot] = static_cast<int>(t);
+          last[slot] = static_cast<int>(t);
+        }
+      }
+    }
+    for (std::size_t slot = 0; slot < first.size(); ++slot) {
+      const int id = static_cast<int>(slot);
+      if (first[slot] >= 0 && !external_.contains(id)) result_.block.tasks[first[slot]].births.push_back(id);
+      if (survivors_.contains(id)) continue;
+      // What nobody reads here (a checkpoint of which only a part is needed) goes with the last task.
+      const std::size_t end = last[slot] >= 0 ? last[slot] : result_.block.tasks.size() - 1;
+      result_.block.tasks[end].deaths.push_back(id);
+    }
+  }
+
+  const BlockContext& c_;
+  const model::Graph& graph_;
+  LoweredBlock result_;
+  std::map<TensorId, std::vector<Version>> versions_;
+  std::set<int> external_;   ///< slots that existed when the block began
+  std::set<int> survivors_;  ///< slots that outlive it
+  bool recomputed_ = false;
+};
+
+Category category_of(const model::Graph& graph, TensorId tensor) {
+  return graph.tensors[tensor].role == model::Role::statistic ? Category::statistics : Category::activations;
+}
+
+}  // namespace
+
+LoweredBlock lower_forward(const BlockContext& context, const std::map<int, Border>& in,
+                           const std::map<int, Category>& out_category, const std::set<int>& last_use) {
+  const model::Graph& graph = context.plan.graph();
+  const SegmentFacts& facts = context.facts;
+  const bool recomputed = context.plan.recomputes(facts.segment);
+  BlockLowering lowering(context, "F " + graph.segments[facts.segment].name);
+  for (const auto& [place, border] : in) lowering.import(facts.tensors[place], border);
+  for (const model::OpId id : graph.segments[facts.segment].forward) lowering.run(id, false);
+  for (const TensorId tensor : facts.kept) {
+    const bool from_outside = in.contains(facts.place.at(tensor));
+    if (!recomputed && !from_outside) lowering.keep(tensor, category_of(graph, tensor));
+  }
+  for (const TensorId tensor : facts.activations_in) {
+    const bool kept = recomputed || facts.kept.contains(tensor);
+    if (kept || !last_use.contains(facts.place.at(tensor))) lowering.spare(tensor);
+  }
+  for (const TensorId tensor : facts.activations_out) {
+    lowering.leave(tensor, out_category.at(facts.place.at(tensor)));
+  }
+  return lowering.finish();
+}
+
+LoweredBlock lower_backward(const BlockContext& context, const std::map<int, Border>& kept,
+                            const std::map<int, Border>& in) {
+  const model::Graph& graph = context.plan.graph();
+  const SegmentFacts& facts = context.facts;
+  const model::Segment& segment = graph.segments[facts.segment];
+  BlockLowering lowering(context, "B " + segment.name);
+  for (const auto* imported : {&kept, &in}) {
+    for (const auto& [place, border] : *imported) lowering.import(facts.tensors[place], border);
+  }
+  if (context.plan.recomputes(facts.segment)) {
+    for (const model::OpId id : segment.forward) lowering.run(id, true);
+  }
+  for (const model::OpId id : segment.backward) lowering.run(id, false);
+  for (const TensorId tensor : facts.gradients_out) lowering.leave(tensor, Category::temporaries);
+  return lowering.finish();
+}
+
+}  // namespace stratagem::strategies

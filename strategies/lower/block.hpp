@@ -1,0 +1,50 @@
+// Lowers one pass of one segment to a block: tasks, the collectives between them, and lives of buffers.
+#pragma once
+
+#include <map>
+
+#include "cost/stack.hpp"
+#include "strategies/lower/grid.hpp"
+#include "strategies/lower/segment.hpp"
+
+namespace stratagem::strategies {
+
+/// How a tensor that crosses a border of segments lies on the devices, and as what it is counted.
+struct Border {
+  Layout layout;
+  Category category = Category::temporaries;
+};
+
+/// A lowered block with what its neighbours need to know. Tensors are places in the segment's table.
+struct LoweredBlock {
+  Block block;
+  std::map<int, Border> out;         ///< tensors that later blocks read, with their layouts
+  std::map<int, int> first_reader;   ///< by tensor from outside: the first task that reads it
+  std::map<int, int> last_writer;    ///< by tensor: the last task that writes it
+  std::map<int, Layout> parameters;  ///< by parameter: how operators here see it
+  std::map<int, Layout> gradients;   ///< by gradient of a parameter: how operators here leave it
+};
+
+/// What a block is lowered from.
+struct BlockContext {
+  const Plan& plan;
+  const cost::Stack& stack;
+  const Grid& grid;
+  Groups& groups;
+  const SegmentFacts& facts;
+};
+
+/// F: runs the forward operators. Kept afterwards: what the backward operators read or, where the segment is
+/// recomputed, its inputs; and what later segments read, in a layout without partial values.
+/// `in` gives the layouts of activations_in; `out_category` counts activations_out for the segments that read
+/// them; `last_use` tells which of activations_in no later segment reads.
+LoweredBlock lower_forward(const BlockContext& context, const std::map<int, Border>& in,
+                           const std::map<int, Category>& out_category, const std::set<int>& last_use);
+
+/// B: runs the forward operators again where the segment is recomputed, then the input- and weight-gradient
+/// operators. `kept` is what the forward block left for it (and its activations_in); `in` gives the layouts of
+/// gradients_in.
+LoweredBlock lower_backward(const BlockContext& context, const std::map<int, Border>& kept,
+                            const std::map<int, Border>& in);
+
+}  // namespace stratagem::strategies

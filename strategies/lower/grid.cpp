@@ -1,0 +1,150 @@
+// Grids from placements, layouts from annotations, communicators from grids.
+#include "strategies/lower/grid.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <numeric>
+
+#include "base/input_error.hpp"
+
+namespace stratagem::strategies {
+namespace {
+
+Layout layout_of(const std::vector<model::Term>& terms, const std::vector<std::string>& split) {
+  Layout layout;
+  for (const std::string& dim : split) {
+    layout.push_back({dim.empty() ? AxisRole::replica : std::max(model::dimension_of(terms, dim), AxisRole::replica)});
+  }
+  return layout;
+}
+
+}  // namespace
+
+std::vector<int> Grid::sizes() const {
+  std::vector<int> result;
+  for (const Axis& axis : axes) result.push_back(axis.size);
+  return result;
+}
+
+int Grid::count() const {
+  return std::accumulate(axes.begin(), axes.end(), 1, [](int n, const Axis& axis) { return n * axis.size; });
+}
+
+std::vector<int> Grid::coordinates(int i) const {
+  std::vector<int> result(axes.size());
+  for (std::size_t axis = axes.size(); axis-- > 0;) {
+    result[axis] = i % axes[axis].size;
+    i /= axes[axis].size;
+  }
+  return result;
+}
+
+int Grid::device(const std::vector<int>& coordinates) const {
+  int device = first_device;
+  for (std::size_t axis = 0; axis < axes.size(); ++axis) device += coordinates[axis] * axes[axis].stride;
+  return device;
+}
+
+Grid grid_of(const Plan& plan, const std::vector<int>& segments) {
+  Grid grid;
+  const std::string* first = nullptr;
+  for (const int segment : segments) {
+    for (const model::OpId op : plan.graph().segments[segment].forward) {
+      const Plan::Placement& placement = plan.placement(op);
+      std::vector<Axis> axes = placement.axes;
+      std::ranges::sort(axes, std::greater<>(), &Axis::stride);
+      if (first == nullptr) {
+        first = &plan.graph().operators[op].name;
+        grid = {placement.first_device, axes};
+      } else if (grid.first_device != placement.first_device || grid.axes != axes) {
+        throw InputError("", "", "all operators of a stage on the same devices: " + plan.graph().operators[op].name +
+                                     " stands elsewhere than " + *first, "");
+      }
+    }
+  }
+  return grid;
+}
+
+std::vector<std::string> split_along(const Plan& plan, const Grid& grid, model::OpId op) {
+  const model::OpId forward = plan.graph().operators[op].forward;
+  const Plan::Placement& placement = plan.placement(forward >= 0 ? forward : op);
+  std::vector<std::string> split;
+  for (const Axis& axis : grid.axes) {
+    const auto found = std::ranges::find(placement.axes, axis);
+    expects(found != placement.axes.end(), "an operator stands on every axis of its grid");
+    split.push_back(placement.dims[found - placement.axes.begin()]);
+  }
+  return split;
+}
+
+Layout input_layout(const model::Operator& op, std::size_t i, const std::vector<std::string>& split) {
+  return layout_of(op.annotation.inputs[i], split);
+}
+
+Layout output_layout(const model::Operator& op, std::size_t i, const std::vector<std::string>& split) {
+  Layout layout = layout_of(op.annotation.outputs[i], split);
+  for (std::size_t axis = 0; axis < split.size(); ++axis) {
+    if (model::is_reduction(op.annotation, split[axis])) layout[axis] = {AxisRole::partial};
+  }
+  return layout;
+}
+
+std::vector<std::int64_t> local_shape(const model::Tensor& tensor, const Layout& layout, const Grid& grid) {
+  std::vector<std::int64_t> shape = tensor.shape;
+  for (std::size_t axis = 0; axis < layout.size(); ++axis) {
+    if (layout[axis].dim < 0) continue;
+    std::int64_t& size = shape[layout[axis].dim];
+    if (size % grid.axes[axis].size != 0) {
+      throw InputError("", "", "tensor " + tensor.name + " to divide into " + std::to_string(grid.axes[axis].size) +
+                                   " equal parts", std::to_string(size));
+    }
+    size /= grid.axes[axis].size;
+  }
+  return shape;
+}
+
+Bytes local_bytes(const model::Tensor& tensor, const Layout& layout, const Grid& grid) {
+  double elements = 1;
+  for (const std::int64_t size : local_shape(tensor, layout, grid)) elements *= static_cast<double>(size);
+  return elements * model::size_of(tensor.type);
+}
+
+int Groups::new_group() {
+  for (Device& device : program_.devices) device.groups.push_back(-1);
+  return count_++;
+}
+
+void Groups::bind(int group, const std::vector<int>& ranks) {
+  const auto id = static_cast<int>(program_.communicators.size());
+  program_.communicators.push_back({ranks});
+  for (const int rank : ranks) program_.devices[rank].groups[group] = id;
+}
+
+int Groups::along(const Grid& grid, const std::vector<int>& axes) {
+  std::vector<int> key = {0, grid.first_device};
+  key.insert(key.end(), axes.begin(), axes.end());
+  const auto [found, fresh] = known_.emplace(key, count_);
+  if (!fresh) return found->second;
+  const int group = new_group();
+  std::map<std::vector<int>, std::vector<int>> members;  // by the coordinates along the other axes
+  for (int i = 0; i < grid.count(); ++i) {
+    std::vector<int> others = grid.coordinates(i);
+    const int device = grid.device(others);
+    for (const int axis : axes) others[axis] = 0;
+    members[others].push_back(device);
+  }
+  for (const auto& [others, ranks] : members) bind(group, ranks);
+  return group;
+}
+
+int Groups::between(const Grid& source, const Grid& destination) {
+  const auto [found, fresh] = known_.emplace(std::vector<int>{1, source.first_device, destination.first_device}, count_);
+  if (!fresh) return found->second;
+  const int group = new_group();
+  for (int i = 0; i < source.count(); ++i) {
+    bind(group, {source.device(source.coordinates(i)), destination.device(destination.coordinates(i))});
+  }
+  return group;
+}
+
+}  // namespace stratagem::strategies

@@ -1,0 +1,62 @@
+// The devices of one stage as a grid, what each operator does along its axes, and the groups along them.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "strategies/layout.hpp"
+#include "strategies/plan.hpp"
+#include "strategies/program.hpp"
+
+namespace stratagem::strategies {
+
+/// Devices first + sum of coordinate * stride; axes from the largest stride to the smallest.
+struct Grid {
+  int first_device = 0;
+  std::vector<Axis> axes;
+
+  [[nodiscard]] std::vector<int> sizes() const;
+  [[nodiscard]] int count() const;
+  /// Coordinates of the i-th device, the last axis fastest.
+  [[nodiscard]] std::vector<int> coordinates(int i) const;
+  [[nodiscard]] int device(const std::vector<int>& coordinates) const;
+};
+
+/// The grid on which all operators of a stage stand; throws InputError if they differ.
+Grid grid_of(const Plan& plan, const std::vector<int>& segments);
+
+/// What an operator splits along every axis of its grid: an identifier of its annotation, or "" where replicated.
+/// A backward operator or optimizer step splits what its forward operator splits.
+std::vector<std::string> split_along(const Plan& plan, const Grid& grid, model::OpId op);
+
+/// The layout in which an operator reads its i-th input or leaves its i-th output. An output is partial along an
+/// axis that splits one of the operator's reductions.
+Layout input_layout(const model::Operator& op, std::size_t i, const std::vector<std::string>& split);
+Layout output_layout(const model::Operator& op, std::size_t i, const std::vector<std::string>& split);
+
+/// The shape of the part that each device holds; throws InputError if the tensor does not divide evenly.
+std::vector<std::int64_t> local_shape(const model::Tensor& tensor, const Layout& layout, const Grid& grid);
+/// Its bytes.
+Bytes local_bytes(const model::Tensor& tensor, const Layout& layout, const Grid& grid);
+
+/// Gives out group numbers that tasks name, and binds them to communicators on every device.
+class Groups {
+ public:
+  Groups(Program& program, int devices) : program_(program) { program_.devices.resize(devices); }
+
+  /// The group of all devices of the grid that differ only along the given axes (ascending indices).
+  int along(const Grid& grid, const std::vector<int>& axes);
+  /// Pairs {source, destination} of devices with equal coordinates on two grids.
+  int between(const Grid& source, const Grid& destination);
+
+ private:
+  int new_group();
+  void bind(int group, const std::vector<int>& ranks);
+
+  Program& program_;
+  std::map<std::vector<int>, int> known_;  ///< by a description of the group
+  int count_ = 0;
+};
+
+}  // namespace stratagem::strategies

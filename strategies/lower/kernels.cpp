@@ -1,0 +1,124 @@
+// Kinds of operators to kinds of kernels, local shapes to GEMM sizes and bytes moved.
+#include "strategies/lower/kernels.hpp"
+
+#include <algorithm>
+#include <map>
+#include <string>
+
+#include "base/input_error.hpp"
+
+namespace stratagem::strategies {
+namespace {
+
+using model::OpKind;
+
+cost::KernelKind kernel_kind(OpKind kind) {
+  switch (kind) {
+    case OpKind::contraction: return cost::KernelKind::gemm;
+    case OpKind::embedding: return cost::KernelKind::embedding;
+    case OpKind::layer_norm: return cost::KernelKind::norm;
+    case OpKind::masked_softmax: return cost::KernelKind::softmax;
+    case OpKind::dropout: return cost::KernelKind::dropout;
+    case OpKind::gelu: return cost::KernelKind::activation_function;
+    case OpKind::row_max:
+    case OpKind::row_sum:
+    case OpKind::layer_norm_scale_gradient:
+    case OpKind::bias_gradient: return cost::KernelKind::reduction;
+    case OpKind::exponential:
+    case OpKind::cross_entropy: return cost::KernelKind::cross_entropy;
+    case OpKind::optimizer_step: return cost::KernelKind::optimizer;
+    default: return cost::KernelKind::elementwise;
+  }
+}
+
+double product(const std::vector<std::int64_t>& shape) {
+  double elements = 1;
+  for (const std::int64_t size : shape) elements *= static_cast<double>(size);
+  return elements;
+}
+
+/// Sizes of the leading identifiers of one operand.
+std::map<std::string, std::int64_t> sizes(const std::vector<model::Term>& terms,
+                                          const std::vector<std::int64_t>& shape) {
+  std::map<std::string, std::int64_t> result;
+  for (std::size_t d = 0; d < terms.size(); ++d) result[terms[d].identifiers.front()] = shape[d];
+  return result;
+}
+
+void set_gemm_sizes(cost::Kernel& kernel, const model::Operator& op, const Shapes& inputs, const Shapes& outputs) {
+  const auto a = sizes(op.annotation.inputs[0], inputs[0]);
+  const auto b = sizes(op.annotation.inputs[1], inputs[1]);
+  const auto c = sizes(op.annotation.outputs[0], outputs[0]);
+  kernel.m = kernel.n = kernel.k = kernel.batch = 1;
+  for (const auto& [name, size] : a) {
+    std::int64_t& target = !c.contains(name) ? kernel.k : b.contains(name) ? kernel.batch : kernel.m;
+    target *= size;
+  }
+  for (const auto& [name, size] : b) {
+    if (!a.contains(name)) kernel.n *= size;
+  }
+  const auto real = [](std::int64_t size) { return static_cast<double>(size); };
+  kernel.flops = Flops{2 * real(kernel.m) * real(kernel.n) * real(kernel.k) * real(kernel.batch)};
+}
+
+/// Does the operator move this operand through memory as a whole?
+bool moves(const model::Operator& op, const std::vector<std::int64_t>& operand,
+           const std::vector<std::int64_t>& result) {
+  if (op.kind == OpKind::pick) return operand.size() == result.size();
+  return !(op.kind == OpKind::cross_entropy && op.pass == model::Pass::forward) || operand.size() == result.size();
+}
+
+Bytes bytes_moved(const model::Graph& graph, const model::Operator& op, const Shapes& inputs, const Shapes& outputs,
+                  const cost::OperatorFacts& facts) {
+  Bytes total;
+  Bytes largest;
+  const auto count = [&](model::TensorId tensor, const std::vector<std::int64_t>& shape) {
+    const Bytes bytes = product(shape) * model::size_of(graph.tensors[tensor].type);
+    total += bytes;
+    largest = std::max(largest, bytes);
+  };
+  if (op.kind == OpKind::embedding) {  // the rows that tokens pick, read and written
+    const bool forward = op.pass == model::Pass::forward;
+    const auto& rows = forward ? outputs[0] : inputs[0];
+    count(forward ? op.outputs[0] : op.inputs[0], rows);
+    return (2 + facts.extra_passes) * total;
+  }
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (moves(op, inputs[i], outputs[0])) count(op.inputs[i], inputs[i]);
+  }
+  for (std::size_t i = 0; i < outputs.size(); ++i) count(op.outputs[i], outputs[i]);
+  return total + facts.extra_passes * largest;
+}
+
+std::string facts_name(const model::Operator& op) {
+  switch (op.pass) {
+    case model::Pass::input_gradient: return to_text(op.kind) + ".B";
+    case model::Pass::weight_gradient: return to_text(op.kind) + ".W";
+    default: return to_text(op.kind);
+  }
+}
+
+}  // namespace
+
+cost::Kernel kernel_of(const model::Graph& graph, const model::Operator& op, const Shapes& inputs,
+                       const Shapes& outputs, const cost::Stack& stack) {
+  const cost::OperatorFacts facts = cost::facts_for(stack, facts_name(op));
+  cost::Kernel kernel;
+  kernel.kind = kernel_kind(op.kind);
+  kernel.type = graph.tensors[op.kind == OpKind::embedding ? op.outputs[0] : op.inputs[0]].type;
+  kernel.traffic = bytes_moved(graph, op, inputs, outputs, facts);
+  kernel.launches = facts.kernels;
+  if (op.kind == OpKind::contraction) set_gemm_sizes(kernel, op, inputs, outputs);
+  return kernel;
+}
+
+cost::Kernel optimizer_kernel(double parameters, const cost::Stack& stack) {
+  cost::Kernel kernel;
+  kernel.kind = cost::KernelKind::optimizer;
+  kernel.type = model::DataType::fp32;
+  kernel.traffic = parameters * stack.optimizer.traffic;
+  kernel.launches = stack.optimizer.kernels;
+  return kernel;
+}
+
+}  // namespace stratagem::strategies

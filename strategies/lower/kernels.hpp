@@ -1,0 +1,24 @@
+// What a part of an operator asks of a device.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "cost/kernel.hpp"
+#include "cost/stack.hpp"
+#include "model/graph.hpp"
+
+namespace stratagem::strategies {
+
+using Shapes = std::vector<std::vector<std::int64_t>>;
+
+/// The kernel of an operator whose operands have the given local shapes. A contraction becomes a GEMM: batch are
+/// the dimensions of both operands and the result, k those of both operands alone. Other kinds move their
+/// operands through memory once, and as often again as the stack says; lookups move only the rows they pick.
+cost::Kernel kernel_of(const model::Graph& graph, const model::Operator& op, const Shapes& inputs,
+                       const Shapes& outputs, const cost::Stack& stack);
+
+/// One optimizer step on `parameters` elements of one tensor.
+cost::Kernel optimizer_kernel(double parameters, const cost::Stack& stack);
+
+}  // namespace stratagem::strategies

@@ -1,0 +1,49 @@
+// Which part of a logical tensor an operator sees: a range of every dimension, and which of n partial values.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace stratagem::strategies {
+
+/// Half-open range of indices of one dimension of the whole tensor.
+struct Range {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+  friend auto operator<=>(const Range&, const Range&) = default;
+};
+
+/// "The i-th of n values that combine into the full one" (by sum, or as the tensor's producer says). {0, 1}: full.
+struct ValuePart {
+  std::int64_t index = 0;
+  std::int64_t count = 1;
+  friend auto operator<=>(const ValuePart&, const ValuePart&) = default;
+};
+
+/// The mask of a vTensor: index map and value map. A data dependency exists where both maps overlap.
+struct Mask {
+  std::vector<Range> ranges;
+  ValuePart value;
+  friend auto operator<=>(const Mask&, const Mask&) = default;
+};
+
+/// The mask of the whole tensor.
+Mask whole(const std::vector<std::int64_t>& shape);
+
+/// Part `i` of `n` equal parts of dimension `dim`. Expects n to divide the range.
+Mask split(const Mask&, std::size_t dim, std::int64_t i, std::int64_t n);
+/// The i-th of n partial values of what `mask` sees: (a, b) becomes (a*n + i, b*n).
+Mask split_value(const Mask&, std::int64_t i, std::int64_t n);
+
+/// Do two masks of one tensor share an element of which they see a common part of the value?
+bool overlap(const Mask&, const Mask&);
+/// The common part; nullopt if there is none, or if two different partial values meet.
+std::optional<Mask> intersection(const Mask&, const Mask&);
+/// One mask for two that differ in exactly one dimension, where their ranges touch; nullopt otherwise.
+std::optional<Mask> concatenation(const Mask&, const Mask&);
+/// One value for k partial values of the same elements: (k*j .. k*j+k-1 of n) become (j of n/k).
+std::optional<Mask> accumulation(const std::vector<Mask>&);
+
+}  // namespace stratagem::strategies

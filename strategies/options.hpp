@@ -1,0 +1,28 @@
+// The "strategy" object of a scenario: degrees of parallelism and the options of each strategy.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "base/json_reader.hpp"
+#include "base/quantity.hpp"
+
+namespace stratagem::strategies {
+
+struct Options {
+  int tensor = 1;    ///< tensor-parallel degree
+  int pipeline = 1;  ///< stages
+  int data = 1;      ///< data-parallel degree
+  std::string schedule = "1f1b";   ///< order of the cells of a stage
+  std::string recompute = "none";  ///< "none" | "full"
+  bool overlap_gradients = false;
+  std::optional<Bytes> bucket;     ///< of gradient reductions; nullopt: one for all
+
+  /// Consecutive devices are tensor ranks, then data ranks, then stages.
+  [[nodiscard]] int devices() const { return tensor * pipeline * data; }
+};
+
+/// Reads and checks a strategy object; throws InputError.
+Options read_options(const JsonReader& reader);
+
+}  // namespace stratagem::strategies

@@ -1,0 +1,82 @@
+// Records what the three primitives say, and refuses op-trans that no operator allows.
+#include "strategies/plan.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/input_error.hpp"
+
+namespace stratagem::strategies {
+
+std::string to_text(CellPass pass) { return pass == CellPass::forward ? "F" : "B"; }
+
+std::string to_text(const Cell& cell) {
+  return to_text(cell.pass) + "(stage " + std::to_string(cell.stage) + ", micro-batch " +
+         std::to_string(cell.micro_batch) + ")";
+}
+
+Plan::Plan(const model::Graph& graph)
+    : graph_(&graph), placements_(graph.operators.size()), recomputed_(graph.segments.size(), false) {
+  stages.emplace_back(graph.segments.size());
+  std::iota(stages.front().begin(), stages.front().end(), 0);
+}
+
+std::vector<model::OpId> Plan::operators() const {
+  std::vector<model::OpId> ids;
+  for (const model::Segment& segment : graph_->segments) {
+    ids.insert(ids.end(), segment.forward.begin(), segment.forward.end());
+  }
+  return ids;
+}
+
+std::int64_t size_of_dimension(const model::Graph& graph, const model::Operator& op, const std::string& dim) {
+  std::int64_t size = 0;
+  const auto look = [&](const std::vector<model::TensorId>& tensors, const std::vector<std::vector<model::Term>>& terms) {
+    for (std::size_t t = 0; t < tensors.size(); ++t) {
+      const int position = model::dimension_of(terms[t], dim);
+      if (position < 0) continue;
+      const std::int64_t here = graph.tensors[tensors[t]].shape[position];
+      size = size == 0 ? here : std::min(size, here);
+    }
+  };
+  look(op.inputs, op.annotation.inputs);
+  look(op.outputs, op.annotation.outputs);
+  return size;
+}
+
+Parts Plan::trans(model::OpId id, const Split& split) {
+  const model::Operator& op = graph_->operators[id];
+  Placement& placement = placements_[id];
+  if (!split.dim.empty()) {
+    const std::string where = "operator " + op.name + " (" + op.annotation.text + ")";
+    if (!model::may_split(op.annotation, split.dim)) {
+      throw InputError("", "", where + " to have a splittable dimension " + split.dim, "");
+    }
+    std::int64_t parts = split.parts;
+    for (std::size_t i = 0; i < placement.dims.size(); ++i) {
+      if (placement.dims[i] == split.dim) parts *= placement.axes[i].size;
+    }
+    const std::int64_t size = size_of_dimension(*graph_, op, split.dim);
+    if (size % parts != 0) {
+      throw InputError("", "", "dimension " + split.dim + " of " + where + " to divide into " +
+                                   std::to_string(parts) + " equal parts", std::to_string(size));
+    }
+  }
+  placement.axes.push_back({"", split.parts, 0});
+  placement.dims.push_back(split.dim);
+  return {id, static_cast<int>(placement.axes.size()) - 1};
+}
+
+void Plan::assign(const Parts& parts, const Axis& axis) {
+  Axis& level = placements_[parts.op].axes[parts.level];
+  expects(level.size == axis.size, "an axis has as many devices as the op-trans made parts");
+  level = axis;
+}
+
+void Plan::assign(model::OpId op, int first_device) { placements_[op].first_device = first_device; }
+
+void Plan::order(const Cell& before, const Cell& after) { orders_.push_back({before, after}); }
+
+void Plan::recompute(int segment) { recomputed_[segment] = true; }
+
+}  // namespace stratagem::strategies

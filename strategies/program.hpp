@@ -1,0 +1,143 @@
+// What a plan becomes: the tasks of every device, with streams, waits, buffers and groups, for both interpreters.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "base/quantity.hpp"
+#include "cost/kernel.hpp"
+#include "cost/ring.hpp"
+#include "strategies/plan.hpp"
+
+namespace stratagem::strategies {
+
+/// Queues of a device whose tasks run one after another, in the order of the program.
+enum class Stream : std::uint8_t {
+  compute,
+  communication,           ///< collectives that the next computation waits for
+  gradient_communication,  ///< reductions of weight gradients
+  send_forward,
+  receive_forward,
+  send_backward,
+  receive_backward,
+};
+inline constexpr std::array<std::string_view, 7> stream_names = {
+    "compute",         "communication", "gradient communication", "send forward",
+    "receive forward", "send backward", "receive backward"};
+
+/// What a buffer is counted as.
+enum class Category : std::uint8_t {
+  parameters,
+  gradients,
+  optimizer_states,
+  activations,  ///< kept for the backward pass
+  checkpoints,  ///< inputs of recomputed segments
+  statistics,   ///< of norms and of the loss: per token
+  temporaries,  ///< everything that dies within its block
+};
+inline constexpr std::array<std::string_view, 7> category_names = {
+    "parameters", "gradients", "optimizer_states", "activations", "checkpoints", "statistics", "temporaries"};
+
+/// A buffer as a block names it. `tensor` is a place in the table of tensors of a segment; a call binds it to the
+/// tensor at that place in its own segment's table, of its own micro-batch. In calls without a segment it is the
+/// tensor itself.
+struct Slot {
+  std::string name;
+  int tensor = -1;
+  Bytes bytes;
+  Category category = Category::temporaries;
+};
+
+/// One collective of a group of devices; `payload` as in cost/ring.hpp. `group` indexes Device::groups.
+struct Collective {
+  cost::CollectiveKind kind = cost::CollectiveKind::all_reduce;
+  int group = 0;
+  Bytes payload;
+};
+
+/// One operation on one stream of one device. Slots are indices into its block's; `waits` are indices of earlier
+/// tasks of the block that must have ended. A task also follows the task before it on its stream.
+struct Task {
+  std::string name;
+  std::variant<cost::Kernel, Collective> work;
+  Stream stream = Stream::compute;
+  std::vector<int> waits;
+  std::vector<int> reads;
+  std::vector<int> writes;
+  std::vector<int> births;  ///< slots allocated when it starts
+  std::vector<int> deaths;  ///< slots freed when it ends
+  int synchronizations = 0;  ///< times that the host waits for the device to finish it before going on
+  bool recomputed = false;   ///< repeats a forward task: hardware FLOPs, not model FLOPs
+};
+
+/// Tasks that several calls share.
+struct Block {
+  std::string name;
+  std::vector<Slot> slots;
+  std::vector<Task> tasks;
+};
+
+/// Task `task` of a call starts after task `of_task` of the earlier call `of_call` has ended.
+struct Wait {
+  int task = 0;
+  int of_call = 0;
+  int of_task = 0;
+};
+
+/// One execution of a block: for a segment (-1: none) of a cell. This is the binding of its slots.
+struct Call {
+  int block = 0;
+  int segment = -1;
+  Cell cell;
+  std::vector<Wait> waits;
+};
+
+/// A buffer that lives from the first iteration to the last.
+struct Resident {
+  Category category = Category::parameters;
+  Bytes bytes;
+};
+
+/// What one class of devices does in one iteration.
+struct Sequence {
+  std::vector<Call> calls;
+  std::vector<Resident> residents;
+};
+
+/// The devices of one group, in the order that gives ring neighbours and, for sends, {source, destination}.
+struct Communicator {
+  std::vector<int> ranks;
+};
+
+struct Device {
+  int sequence = 0;
+  std::vector<int> groups;  ///< by the `group` of a task: index into Program::communicators, -1 if it has none
+};
+
+/// One iteration of a plan on all its devices. A value: it can be printed, compared and tested.
+struct Program {
+  std::vector<std::vector<model::TensorId>> segment_tensors;  ///< by segment: what Slot::tensor indexes
+  std::vector<Communicator> communicators;
+  std::vector<Block> blocks;
+  std::vector<Sequence> sequences;
+  std::vector<Device> devices;
+};
+
+/// Tasks of one sequence / of one device's iteration.
+std::size_t task_count(const Program&, const Sequence&);
+
+/// Floating point operations of one iteration over all devices, without and with recomputation.
+struct FlopCount {
+  Flops model;
+  Flops hardware;
+};
+FlopCount count_flops(const Program&);
+
+/// One line per task of every block, then the calls of every sequence: for people and for comparing programs.
+std::string to_text(const Program&);
+
+}  // namespace stratagem::strategies

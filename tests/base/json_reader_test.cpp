@@ -1,0 +1,247 @@
+// Reading JSON: every error tells file, path, expected and found in one line; nothing unread goes
+// unnoticed.
+#include "base/json_reader.hpp"
+
+#include "base/input_error.hpp"
+#include "base/quantity_text.hpp"
+#include "tests/catch.hpp"
+
+using namespace stratagem;
+
+namespace {
+
+JsonReader read(const std::string& text) { return JsonReader::from_text(text, "a.json"); }
+
+/// The message of the InputError that `act` throws, "" if it throws none.
+template <typename Act>
+std::string complaint(Act act) {
+  try {
+    act();
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("a reader walks by key and index and knows its path") {
+  const JsonReader json = read(R"({"runs": [{"name": "x"}, {"a/b~c": 8.5}]})");
+  CHECK(json.path().empty());
+  CHECK(json.file() == "a.json");
+  const auto runs = json.at("runs").elements();
+  REQUIRE(runs.size() == 2);
+  CHECK(runs[0].at("name").text() == "x");
+  CHECK(runs[0].at("name").path() == "/runs/0/name");
+  CHECK(runs[1].at("a/b~c").number() == 8.5);
+  CHECK(runs[1].at("a/b~c").path() == "/runs/1/a~1b~0c");  // RFC 6901, section 3
+}
+
+TEST_CASE("a reader tells what a value is without complaint") {
+  const JsonReader json = read(R"({"o": {}, "a": [], "s": "", "n": 1, "z": null, "t": true})");
+  CHECK(json.at("o").is_object());
+  CHECK(json.at("a").is_array());
+  CHECK(json.at("s").is_string());
+  CHECK(json.at("n").is_number());
+  CHECK(json.at("z").is_null());
+  CHECK(json.at("t").boolean());
+  CHECK_FALSE(json.at("t").is_number());
+  CHECK(json.has("o"));
+  CHECK_FALSE(json.find("absent"));
+  CHECK(json.keys() == std::vector<std::string>{"o", "a", "s", "n", "z", "t"});
+}
+
+TEST_CASE("a file that is not there is named") {
+  CHECK(complaint([] { (void)JsonReader::from_file("no/such.json"); }) ==
+        "no/such.json: expected a file that can be read, found No such file or directory");
+  CHECK(complaint([] { (void)JsonReader::from_file("/tmp"); }) ==
+        "/tmp: expected a file that can be read, found a folder");
+}
+
+TEST_CASE("broken JSON is reported with line and column, in one line") {
+  // The brace stands in the second line, fourth column.
+  const std::string text = complaint([] { (void)read("{\"a\": 1,\n   }"); });
+  CHECK_THAT(text, StartsWith("a.json: expected JSON, found line 2, column 4: unexpected '}'"));
+  CHECK(text.find('\n') == std::string::npos);
+  CHECK_THAT(complaint([] { (void)read(""); }), ContainsSubstring("line 1, column 1"));
+  CHECK_THAT(complaint([] { (void)read("{} {}"); }), ContainsSubstring("line 1, column 4"));
+  CHECK(complaint([] { (void)read("[1e999]"); }) ==
+        "a.json: expected JSON, found a number that is too large");
+}
+
+TEST_CASE("a key given twice is an error, not the last one's victory") {
+  CHECK(complaint([] { (void)read(R"({"runs": [{}, {"a": [0], "a": 2}]})"); }) ==
+        "a.json: /runs/1/a: expected every key once, found the key \"a\" twice");
+}
+
+TEST_CASE("a missing key is reported at its object, with the keys that are there") {
+  CHECK(complaint([] { (void)read(R"({"o": {"b": 1, "c": 2}})").at("o").at("name"); }) ==
+        "a.json: /o: expected the key \"name\", found only \"b\", \"c\"");
+  CHECK(complaint([] { (void)read("{}").at("name"); }) ==
+        "a.json: expected the key \"name\", found no keys");
+}
+
+TEST_CASE("a value of the wrong type is shown beside the right one") {
+  const JsonReader json = read(R"({"yes": "yes", "n": 1.5, "o": {"k": [1, null]}})");
+  CHECK(complaint([&] { (void)json.at("yes").boolean(); }) ==
+        "a.json: /yes: expected true or false, found \"yes\"");
+  CHECK(complaint([&] { (void)json.at("n").text(); }) ==
+        "a.json: /n: expected a string, found 1.5");
+  CHECK(complaint([&] { (void)json.at("yes").number(); }) ==
+        "a.json: /yes: expected a number, found \"yes\"");
+  CHECK(complaint([&] { (void)json.at("o").elements(); }) ==
+        "a.json: /o: expected an array, found {\"k\":[1,null]}");
+  CHECK(complaint([&] { (void)json.at("n").at("k"); }) ==
+        "a.json: /n: expected an object, found 1.5");
+  CHECK(complaint([&] { (void)json.at("n").keys(); }) ==
+        "a.json: /n: expected an object, found 1.5");
+}
+
+TEST_CASE("a long value is shown by its first 57 bytes and dots, no character cut in two") {
+  const std::string letters(80, 'x');
+  CHECK(complaint([&] { (void)read('"' + letters + '"').number(); }) ==
+        "a.json: expected a number, found \"" + letters.substr(0, 56) + "...");
+  // The quote and 55 letters leave byte 57 to the first half of a two-byte character.
+  const std::string umlaut = letters.substr(0, 55) + "\u00e4" + letters;
+  CHECK(complaint([&] { (void)read('"' + umlaut + '"').number(); }) ==
+        "a.json: expected a number, found \"" + letters.substr(0, 55) + "...");
+}
+
+TEST_CASE("whole numbers are whole, in range and not too small") {
+  CHECK(read("512").whole_number() == 512);
+  CHECK(read("1e6").whole_number() == 1'000'000);
+  CHECK(read("-9223372036854775808").whole_number() == INT64_MIN);
+  CHECK(complaint([] { (void)read("1.5").whole_number(); }) ==
+        "a.json: expected a whole number (below 2^63), found 1.5");
+  CHECK(complaint([] { (void)read("9223372036854775808").whole_number(); }) ==
+        "a.json: expected a whole number (below 2^63), found 9223372036854775808");
+  CHECK_THAT(complaint([] { (void)read("1e300").whole_number(); }),
+             StartsWith("a.json: expected a whole number"));
+  CHECK(read("1").at_least(1) == 1);
+  CHECK(complaint([] { (void)read("0").at_least(1); }) ==
+        "a.json: expected a whole number >= 1, found 0");
+  CHECK(complaint([] { (void)read("\"8\"").at_least(1); }) ==
+        "a.json: expected a whole number >= 1, found \"8\"");
+  CHECK(complaint([] { (void)read("2.5").at_least(1); }) ==
+        "a.json: expected a whole number >= 1, found 2.5");
+}
+
+TEST_CASE("a quantity needs a unit of its dimension and no minus sign") {
+  CHECK(read("\"450 GB/s\"").quantity<BytesPerSecond>() == 450_GBps);
+  CHECK(read("\"0 s\"").quantity<Seconds>() == 0_s);
+  const std::string expected = "a.json: expected " + std::string(expected_quantity<Seconds>());
+  CHECK(complaint([] { (void)read("\"5 GB\"").quantity<Seconds>(); }) ==
+        expected + ", found \"5 GB\"");
+  CHECK(complaint([] { (void)read("5").quantity<Seconds>(); }) == expected + ", found 5");
+  CHECK(complaint([] { (void)read("\"-5 s\"").quantity<Seconds>(); }) ==
+        expected + ", found \"-5 s\"");
+}
+
+TEST_CASE("one of several words, or the nearest is suggested") {
+  CHECK(read("\"gpipe\"").one_of({"gpipe", "1f1b"}) == "gpipe");
+  CHECK(complaint([] {
+          (void)read("\"gpip\"").one_of({"1f1b", "gpipe"});
+        }) ==
+        "a.json: expected one of \"1f1b\", \"gpipe\" (did you mean \"gpipe\"?), found \"gpip\"");
+  CHECK(complaint([] {
+          (void)read("3").one_of({"1f1b", "gpipe"});
+        }) == "a.json: expected one of \"1f1b\", \"gpipe\", found 3");
+}
+
+TEST_CASE("a key that nobody asked for is an error that names the nearest") {
+  const JsonReader json = read(R"({"runs": [{"name": "x", "stratgy": 1}]})");
+  for (const JsonReader& run : json.at("runs").elements()) {
+    (void)run.at("name");
+    (void)run.find("strategy");
+  }
+  CHECK(complaint([&] { json.finish(); }) ==
+        "a.json: /runs/0/stratgy: expected one of the known keys (did you mean \"strategy\"?), "
+        "found an unknown key");
+}
+
+TEST_CASE("an unknown key like no other gets the list of the known ones") {
+  const JsonReader json = read(R"({"name": "x", "colour": "red"})");
+  (void)json.at("name");
+  (void)json.has("cluster");
+  CHECK(complaint([&] { json.finish(); }) ==
+        "a.json: /colour: expected one of the known keys \"name\", \"cluster\", found an unknown "
+        "key");
+}
+
+TEST_CASE("copies of a reader share what was read, and skip reads all below") {
+  const JsonReader json = read(R"({"a": {"x": 1}, "b": {"y": {"z": 2}}})");
+  const JsonReader copy = json;
+  (void)copy.at("a").at("x").number();
+  copy.at("b").skip();
+  CHECK(complaint([&] { json.finish(); }).empty());
+  const JsonReader fresh = read(R"({"b": {"y": 1}})");
+  (void)fresh.at("b");
+  CHECK_THAT(complaint([&] { fresh.finish(); }), StartsWith("a.json: /b/y: "));
+}
+
+TEST_CASE("keys marks every key as read") {
+  const JsonReader json = read(R"({"x": 1, "y": 2})");
+  (void)json.keys();
+  CHECK(complaint([&] { json.finish(); }).empty());
+}
+
+TEST_CASE("a run overrides single fields of the defaults") {
+  const JsonReader defaults = JsonReader::from_text(
+      R"({"training": {"batch": 8, "optimizer": "adam"}, "model": "gpt2"})", "d.json");
+  const JsonReader run = read(R"({"name": "r", "training": {"batch": 512}})").over(defaults);
+  CHECK(run.at("training").at("batch").whole_number() == 512);
+  CHECK(run.at("training").at("batch").file() == "a.json");
+  CHECK(run.at("training").at("optimizer").text() == "adam");
+  CHECK(run.at("training").at("optimizer").file() == "d.json");
+  CHECK(run.at("training").at("optimizer").path() == "/training/optimizer");
+  CHECK(run.at("model").text() == "gpt2");
+  CHECK(run.keys() == std::vector<std::string>{"name", "training", "model"});
+  CHECK(run.dump() == R"({"name":"r","training":{"batch":512,"optimizer":"adam"},"model":"gpt2"})");
+}
+
+TEST_CASE("only objects are layered: anything else hides the default") {
+  const JsonReader defaults = read(R"({"m": {"preset": "a"}, "list": [1, 2]})");
+  const JsonReader run = read(R"({"m": "b", "list": [3]})").over(defaults);
+  CHECK(run.at("m").text() == "b");
+  CHECK(run.at("list").elements().size() == 1);
+}
+
+TEST_CASE("errors in layered values name the file where the value stands") {
+  const JsonReader defaults = JsonReader::from_text(R"({"training": {"batch": "x"}})", "d.json");
+  const JsonReader run = read(R"({"training": {}})").over(defaults);
+  CHECK(complaint([&] { (void)run.at("training").at("batch").number(); }) ==
+        "d.json: /training/batch: expected a number, found \"x\"");
+  CHECK(complaint([&] { (void)run.at("training").at("steps"); }) ==
+        "a.json: /training: expected the key \"steps\", found only \"batch\"");
+}
+
+TEST_CASE("a run answers for its own keys, the owner of the defaults for theirs") {
+  const JsonReader defaults =
+      JsonReader::from_text(R"({"training": {"batch": 8, "bucket": 25, "bath": 1}})", "d.json");
+  const JsonReader first = read(R"({"training": {"batch": 16}})").over(defaults);
+  (void)first.at("training").at("batch");
+  CHECK(complaint([&] { first.finish(); }).empty());  // bucket and bath may be for another run
+  CHECK(complaint([&] { first.at("training").finish(); }).empty());
+  const JsonReader second = read("{}").over(defaults);
+  (void)second.at("training").at("bucket");
+  CHECK(complaint([&] { second.at("training").finish(); }).empty());
+  // batch is known although the run that asked for it brought its own; bath was asked for by
+  // nobody.
+  CHECK(complaint([&] { defaults.finish(); }) ==
+        "d.json: /training/bath: expected one of the known keys (did you mean \"batch\"?), "
+        "found an unknown key");
+}
+
+TEST_CASE("the nearest word is at most one slip in three letters away") {
+  CHECK(nearest("stratgy", {"cluster", "strategy"}) == "strategy");
+  CHECK(nearest("modle", {"mode", "model"}) == "mode");  // both one slip away: the first wins
+  CHECK(nearest("nmae", {"name"}) == "name");            // two letters swapped are one slip
+  CHECK_FALSE(nearest("tp", {"dp", "pp"}));              // one of two letters is no slip
+  CHECK_FALSE(nearest("colour", {"name", "cluster"}));
+  CHECK_FALSE(nearest("x", {}));
+}
+
+TEST_CASE("a broken promise tells which") {
+  CHECK_NOTHROW(expects(true, "never said"));
+  CHECK_THROWS_WITH(expects(false, "ranks >= 1"), "ranks >= 1");
+}

@@ -1,0 +1,108 @@
+// Measurement files: units stand in the header, and what is wrong is named by row.
+#include "calibrate/measurements.hpp"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+
+#include "base/input_error.hpp"
+#include "tests/catch.hpp"
+
+namespace stratagem::calibrate {
+namespace {
+
+/// A file that holds one table, removed at the end of the test.
+class OneTable {
+ public:
+  explicit OneTable(const std::string& table)
+      : file_((std::filesystem::temp_directory_path() /
+               ("stratagem_table_" + std::to_string(getpid()) + ".json"))
+                  .string()) {
+    std::ofstream(file_)
+        << R"({"schema": 1, "device": {"gpu": "G", "architecture": "a", "multiprocessors": 10,
+      "peak": {"fp16": "100 TFLOP/s"}, "memory_bandwidth": "1000 GB/s", "nvlink": "25 GB/s"},
+      "source": "test", "status": "measured", "tables": [)"
+        << table << "]}";
+  }
+  OneTable(const OneTable&) = delete;
+  OneTable& operator=(const OneTable&) = delete;
+  ~OneTable() { std::remove(file_.c_str()); }
+  [[nodiscard]] Measurements read() const { return read_measurements(file_); }
+
+ private:
+  std::string file_;
+};
+
+TEST_CASE("the unit of a column multiplies its cells") {
+  const auto gemms = OneTable(R"({"kind": "gemm", "type": "fp16", "timing": "kernel",
+      "columns": ["m", "n", "k", "time ms"], "rows": [[100, 200, 300, 0.5]]})")
+                         .read()
+                         .gemms;
+  REQUIRE(gemms.size() == 1);
+  CHECK(gemms[0].points[0].k == 300);
+  CHECK(gemms[0].points[0].batch == 1);
+  CHECK(close(gemms[0].points[0].time, 500_us, 1e-12));
+
+  const auto sizes = OneTable(R"({"kind": "all_reduce", "type": "fp32", "timing": "kernel",
+      "columns": ["ranks", "links", "size MiB", "time us"], "rows": [[8, 6, 4, 100]]})")
+                         .read()
+                         .all_reduces;
+  CHECK(sizes[0].points[0].size == 4_MiB);
+}
+
+TEST_CASE("a rate is turned into a time") {
+  // 2 * 1000^3 * 3 FLOP / 60 TFLOP/s = 100 us
+  const auto gemms = OneTable(R"({"kind": "gemm", "type": "fp16", "timing": "kernel",
+      "columns": ["batch", "m", "n", "k", "rate TFLOP/s"], "rows": [[3, 1000, 1000, 1000, 60]]})")
+                         .read()
+                         .gemms;
+  CHECK(close(gemms[0].points[0].time, 100_us, 1e-12));
+  const auto copies =
+      OneTable(R"({"kind": "elementwise", "operation": "copy", "type": "fp32", "timing": "kernel",
+      "columns": ["rate GB/s"], "rows": [[900]]})")
+          .read()
+          .streaming;
+  CHECK(close(copies[0].points[0].bytes / copies[0].points[0].time, 900_GBps, 1e-12));
+}
+
+TEST_CASE("mistakes in a table are named with their row and column") {
+  const auto error = [](const std::string& rows, const std::string& time = "time us") {
+    try {
+      static_cast<void>(
+          OneTable(
+              R"({"kind": "gemm", "type": "fp16", "timing": "kernel", "columns": ["m", "n", "k", ")" +
+              time + R"("], "rows": )" + rows + "}")
+              .read());
+    } catch (const InputError& thrown) {
+      return thrown.path;
+    }
+    return std::string("nothing was wrong");
+  };
+  CHECK(error("[[1, 2, 3, 4]]") == "nothing was wrong");
+  CHECK(error("[]") == "/tables/0/rows");
+  CHECK(error("[[1, 2, 3, 4], [1, 2, 3]]") == "/tables/0/rows/1");
+  CHECK(error("[[1, 2, 3, -4]]") == "/tables/0/rows/0/3");
+  CHECK(error("[[1, 0, 3, 4]]") == "/tables/0/rows/0/1");
+  CHECK(error("[[1, 2, 3, 4]]", "time GB") == "/tables/0/columns/3");
+  CHECK(error("[[1, 2, 3, 4]]", "tme us") == "/tables/0/columns/3");
+  CHECK_THROWS_WITH(OneTable(R"({"kind": "gem", "columns": [], "rows": []})").read(),
+                    ContainsSubstring("/tables/0/kind"));
+}
+
+TEST_CASE("every shipped file of measurements can be read and says where it is from") {
+  int files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("scenarios/measurements")) {
+    const Measurements measurements = read_measurements(entry.path().string());
+    CHECK_FALSE(measurements.source.empty());
+    CHECK(measurements.gemms.size() + measurements.streaming.size() +
+              measurements.all_reduces.size() + measurements.kernel_gaps.size() >
+          0);
+    ++files;
+  }
+  CHECK(files == 11);
+}
+
+}  // namespace
+}  // namespace stratagem::calibrate

@@ -1,0 +1,78 @@
+// Kernels that move bytes: a floor per launch and a share of the bandwidth.
+#include "cost/kernel.hpp"
+
+#include "base/input_error.hpp"
+#include "cost/gemm.hpp"
+#include "tests/catch.hpp"
+
+namespace stratagem::cost {
+namespace {
+
+Profile simple() {
+  Profile profile;
+  profile.name = "simple";
+  profile.memory_bandwidth.value = 1_TBps;
+  profile.streaming["norm"].value = 0.5;
+  profile.kernel_floor.value = 3_us;
+  profile.multiprocessors.value = 80;
+  profile.peak["fp16"].value = 125_TFLOPps;
+  profile.gemm["fp16"] = {.efficiency = {.value = 0.9, .source = {}},
+                          .half_intensity = {.value = 10, .source = {}},
+                          .ramp = {.value = 50, .source = {}},
+                          .streaming = {.value = 0.8, .source = {}},
+                          .fixed = {.value = 5_us, .source = {}}};
+  return profile;
+}
+
+TEST_CASE("a streaming kernel takes its floor and its bytes at a share of the bandwidth") {
+  Kernel norm{.kind = KernelKind::norm, .flops = {}, .traffic = 100_MB};
+  // 100 MB / (0.5 * 1 TB/s) = 200 us
+  CHECK(close(kernel_time(norm, simple()), 203_us, 1e-12));
+  norm.launches = 4;
+  CHECK(close(kernel_time(norm, simple()), 212_us, 1e-12));
+}
+
+TEST_CASE("a kernel without bytes costs its floor") {
+  CHECK(kernel_time({.kind = KernelKind::norm, .flops = {}, .traffic = {}}, simple()) == 3_us);
+}
+
+TEST_CASE("further launches of a GEMM cost a floor each") {
+  Kernel gemm{.kind = KernelKind::gemm,
+              .m = 64,
+              .n = 64,
+              .k = 64,
+              .batch = 1,
+              .flops = {},
+              .traffic = 24576_B};
+  const Seconds one = kernel_time(gemm, simple());
+  CHECK(one == gemm_time(gemm, simple()));
+  gemm.launches = 3;
+  CHECK(close(kernel_time(gemm, simple()), one + 6_us, 1e-12));
+}
+
+TEST_CASE("a kind without a share of the bandwidth is the user's mistake") {
+  const Kernel softmax{.kind = KernelKind::softmax, .flops = {}, .traffic = 1_MB};
+  CHECK_THROWS_WITH(kernel_time(softmax, simple()),
+                    StartsWith("profile simple: /streaming/softmax"));
+}
+
+TEST_CASE("every kind of kernel has a name, and every shipped profile knows it") {
+  for (const char* name : {"v100-sxm2", "v100-sxm3", "v100-sxm3-450w", "a100-sxm4-80gb"}) {
+    const Profile profile = read_profile("scenarios/profiles/" + std::string(name) + ".json");
+    for (std::size_t kind = 0; kind < kernel_kind_names.size(); ++kind) {
+      const Kernel kernel{.kind = static_cast<KernelKind>(kind),
+                          .m = 1024,
+                          .n = 1024,
+                          .k = 1024,
+                          .batch = 1,
+                          .flops = {},
+                          .traffic = 6_MB};
+      const Seconds time = kernel_time(kernel, profile);
+      CHECK(time > kernel.traffic / profile.memory_bandwidth.value);
+      CHECK(time < 100_us);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace stratagem::cost

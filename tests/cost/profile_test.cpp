@@ -1,0 +1,79 @@
+// Profile files: what is written reads back, and what is wrong is named.
+#include "cost/profile.hpp"
+
+#include <fstream>
+
+#include "base/input_error.hpp"
+#include "tests/catch.hpp"
+
+namespace stratagem::cost {
+namespace {
+
+std::string shipped(const std::string& name) {
+  std::ifstream file("scenarios/profiles/" + name + ".json");
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+/// A shipped profile in which `before`, which it must contain, is replaced once.
+Profile with(const std::string& before, const std::string& after) {
+  std::string text = shipped("v100-sxm2");
+  const std::size_t at = text.find(before);
+  REQUIRE(at != std::string::npos);
+  text.replace(at, before.size(), after);
+  return read_profile(JsonReader::from_text(text, "edited.json"));
+}
+
+TEST_CASE("what is written reads back the same, down to the byte") {
+  for (const char* name : {"v100-sxm2", "v100-sxm3", "v100-sxm3-450w", "a100-sxm4-80gb"}) {
+    const std::string text = shipped(name);
+    REQUIRE_FALSE(text.empty());
+    CHECK(to_json(read_profile(JsonReader::from_text(text, name))).text(2) + "\n" == text);
+  }
+}
+
+TEST_CASE("quantities are written in the unit in which they are short") {
+  CHECK(to_json(Constant<Bytes>{.value = 32_GiB, .source = "s"}).text() ==
+        R"({"value":"32 GiB","provenance":"assumed","source":"s"})");
+  CHECK(to_json(Constant<FlopsPerSecond>{
+                    .value = 139.4_TFLOPps, .provenance = Provenance::datasheet, .source = "s"})
+            .text() == R"({"value":"139.4 TFLOP/s","provenance":"datasheet","source":"s"})");
+  CHECK(
+      to_json(Constant<Seconds>{
+                  .value = 6.83_us, .provenance = Provenance::fitted, .source = "s", .error = 0.07})
+          .text() == R"({"value":"6.83 us","provenance":"fitted","source":"s","error":0.07})");
+}
+
+TEST_CASE("mistakes in a profile are named with their path") {
+  CHECK_THROWS_WITH(with("\"kernel_floor\"", "\"kernel_flor\""),
+                    ContainsSubstring("\"kernel_floor\""));
+  CHECK_THROWS_WITH(with("\"softmax\"", "\"softmacks\""),
+                    ContainsSubstring("/streaming/softmacks"));
+  CHECK_THROWS_WITH(with("\"900 GB/s\"", "\"900 GB\""),
+                    ContainsSubstring("/memory_bandwidth/value"));
+  CHECK_THROWS_WITH(with("\"900 GB/s\"", "\"0 GB/s\""),
+                    ContainsSubstring("/memory_bandwidth/value"));
+  CHECK_THROWS_WITH(with("\"datasheet\"", "\"hearsay\""),
+                    ContainsSubstring("/multiprocessors/provenance"));
+  CHECK_THROWS_WITH(with("\"gpu\"", "\"colour\": 1, \"gpu\""), ContainsSubstring("/colour"));
+  CHECK_THROWS_AS(with("\"provenance\": \"datasheet\",", ""), InputError);
+  CHECK_THROWS_AS(read_profile("scenarios/profiles/no-such-gpu.json"), InputError);
+}
+
+TEST_CASE("a share is more than 0 and at most 1") {
+  CHECK_THROWS_WITH(with("\"nvlink_efficiency\": {\n      \"value\": 0.",
+                         "\"nvlink_efficiency\": {\n      \"value\": 1."),
+                    ContainsSubstring("/collective/nvlink_efficiency/value"));
+}
+
+TEST_CASE("the clock scales a V100's peak and nothing else that was fitted") {
+  const Profile slow = read_profile("scenarios/profiles/v100-sxm2.json");
+  const Profile fast = read_profile("scenarios/profiles/v100-sxm3-450w.json");
+  // 80 SMs x 8 tensor cores x 64 FMA x 2 FLOP x 1.702 GHz
+  CHECK(close(fast.peak.at("fp16").value, 80 * 8 * 64 * 2 * 1.702e-3 * 1_TFLOPps, 1e-3));
+  CHECK(close(slow.peak.at("fp16").value, 80 * 8 * 64 * 2 * 1.53e-3 * 1_TFLOPps, 5e-3));
+  CHECK(fast.gemm.at("fp16").efficiency.value == slow.gemm.at("fp16").efficiency.value);
+  CHECK(fast.collective.nvlink_efficiency.value == slow.collective.nvlink_efficiency.value);
+}
+
+}  // namespace
+}  // namespace stratagem::cost

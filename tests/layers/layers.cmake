@@ -1,0 +1,138 @@
+# Reads every #include of the folders and fails for one that points up or for a library out of its place.
+#   cmake -DROOT=<repository> -P layers.cmake
+# The two tables are those of DESIGN.md, "Folders".
+cmake_minimum_required(VERSION 3.25)
+
+# folder: the folders just below it. Arrows are transitive.
+set(below_base)
+set(below_topology base)
+set(below_model base)
+set(below_cost topology model)
+set(below_strategies model cost)
+set(below_sim strategies)
+set(below_search sim)
+set(below_kernels base)
+set(below_calibrate kernels strategies cost)
+set(below_execute kernels sim)
+set(below_report search)
+set(folders base topology model cost strategies sim search kernels calibrate execute report)
+
+# library: how its headers begin, then the folders that may include it from a source file.
+set(libraries boost eigen blas mpi cuda nccl json valijson sqlite tbb cbc z3 cxxopts fmt)
+set(headers_boost "boost/")
+set(folders_boost topology model)
+set(headers_eigen "Eigen/|unsupported/Eigen/")
+set(folders_eigen calibrate kernels)
+set(headers_blas "cblas|lapacke")
+set(folders_blas kernels)
+set(headers_mpi "mpi\\.h")
+set(folders_mpi kernels search)
+set(headers_cuda "cuda|cublas|cudnn|cufft|curand|cusparse|cub/|thrust/|cooperative_groups|mma\\.h|nv|device_")
+set(folders_cuda kernels)
+set(headers_nccl "nccl")
+set(folders_nccl kernels)
+set(headers_json "nlohmann/")
+set(folders_json base)
+set(headers_valijson "valijson/")
+set(folders_valijson base)
+set(headers_sqlite "sqlite3")
+set(folders_sqlite search)
+set(headers_tbb "tbb/|oneapi/")
+set(folders_tbb search)
+set(headers_cbc "coin/|Cbc|Clp|Osi|Coin")
+set(folders_cbc search)
+set(headers_z3 "z3")
+set(folders_z3 search)
+set(headers_cxxopts "cxxopts")
+set(folders_cxxopts "")  # main.cpp only
+set(headers_fmt "fmt/")
+set(folders_fmt ${folders})
+
+# The system's own headers; those of the language have neither a dot nor a slash in their names.
+set(system_headers "^(sys/.+|unistd\\.h|fcntl\\.h|signal\\.h|dlfcn\\.h|poll\\.h|pthread\\.h|immintrin\\.h)$")
+
+# Every folder may include itself and what its arrows reach; `folders` goes from low to high.
+foreach(folder IN LISTS folders)
+  set(may_${folder} ${folder})
+  foreach(lower IN LISTS below_${folder})
+    list(APPEND may_${folder} ${may_${lower}})
+  endforeach()
+  list(REMOVE_DUPLICATES may_${folder})
+endforeach()
+
+set(offences "")
+set(includes_read 0)
+
+# Adds one offence: where (file:line), the include, why.
+function(refuse file content directive why)
+  string(FIND "${content}" "${directive}" at)
+  string(SUBSTRING "${content}" 0 ${at} before)
+  string(REGEX MATCHALL "\n" newlines "\n${before}")
+  list(LENGTH newlines line)
+  string(STRIP "${directive}" directive)
+  string(APPEND offences "\n  ${file}:${line}: ${directive}: ${why}")
+  set(offences "${offences}" PARENT_SCOPE)
+endfunction()
+
+foreach(folder IN LISTS folders)
+  file(GLOB_RECURSE files RELATIVE "${ROOT}"
+    "${ROOT}/${folder}/*.hpp" "${ROOT}/${folder}/*.h" "${ROOT}/${folder}/*.cpp"
+    "${ROOT}/${folder}/*.cu" "${ROOT}/${folder}/*.cuh")
+  foreach(file IN LISTS files)
+    file(READ "${ROOT}/${file}" content)
+    string(REGEX REPLACE "[];[]" " " content "\n${content}")  # what CMake's lists would trip over
+    string(REGEX MATCHALL "\n[ \t]*#[ \t]*include[ \t]*[<\"][^>\"\n]+[>\"]" directives "${content}")
+    string(SUBSTRING "${content}" 1 -1 content)
+    foreach(directive IN LISTS directives)
+      math(EXPR includes_read "${includes_read} + 1")
+      string(REGEX MATCH "[<\"]([^>\"]+)[>\"]$" ignored "${directive}")
+      set(header "${CMAKE_MATCH_1}")
+      string(SUBSTRING "${directive}" 1 -1 directive)  # without its newline
+
+      # One of our own folders?
+      string(REGEX MATCH "^[^/]+" first "${header}")
+      if("${first}" IN_LIST folders AND header MATCHES "/")
+        if(NOT "${first}" IN_LIST may_${folder})
+          string(REPLACE ";" ", " may "${may_${folder}}")
+          refuse("${file}" "${content}" "${directive}" "${folder}/ may include only ${may}")
+        endif()
+        continue()
+      endif()
+
+      # A library?
+      set(library "")
+      foreach(candidate IN LISTS libraries)
+        if(header MATCHES "^(${headers_${candidate}})")
+          set(library ${candidate})
+          break()
+        endif()
+      endforeach()
+      if(library)
+        if(NOT "${folder}" IN_LIST folders_${library})
+          string(REPLACE ";" ", " may "${folders_${library}}")
+          if(NOT may)
+            set(may "main.cpp")
+          endif()
+          refuse("${file}" "${content}" "${directive}" "${library} belongs to ${may}")
+        elseif(file MATCHES "\\.(hpp|h)$")
+          refuse("${file}" "${content}" "${directive}" "a header must not expose a library")
+        endif()
+        continue()
+      endif()
+
+      # The language or the system; anything else is a library that the table above does not know.
+      if(directive MATCHES "\"" OR (header MATCHES "[./]" AND NOT header MATCHES "${system_headers}"))
+        refuse("${file}" "${content}" "${directive}"
+          "neither folder/file nor a library of the table in tests/layers/layers.cmake")
+      endif()
+    endforeach()
+  endforeach()
+endforeach()
+
+if(offences)
+  message(FATAL_ERROR "Includes against the arrows of DESIGN.md:${offences}")
+endif()
+if(includes_read EQUAL 0)
+  message(FATAL_ERROR "no #include found under ROOT=${ROOT}")
+endif()
+message(STATUS "${includes_read} includes, all along the arrows")

@@ -1,0 +1,224 @@
+// The wiring of each preset, against what is published about it.
+#include "topology/presets.hpp"
+
+#include "tests/catch.hpp"
+#include "tests/topology/flow.hpp"
+
+namespace stratagem::topology {
+
+namespace {
+
+Cluster build(const std::string& name, int nodes) {
+  for (const Preset& preset : presets()) {
+    if (preset.name == name) return preset.build(nodes);
+  }
+  FAIL("no preset " << name);
+  return presets().front().build(nodes);
+}
+
+/// NVLink bandwidth of node 0, one direction, between the vertices `left` and the others.
+BytesPerSecond crossing(const Cluster& cluster, const std::set<VertexId>& left) {
+  BytesPerSecond total;
+  for (const Link& link : cluster.design().links) {
+    if (link.kind != LinkKind::nvlink) continue;
+    if ((left.count(link.a) > 0) != (left.count(link.b) > 0)) total += link.bandwidth;
+  }
+  return total;
+}
+
+}  // namespace
+
+TEST_CASE("the presets are those of the field, with the profiles of their GPUs") {
+  std::vector<std::string> names;
+  std::vector<std::string> gpus;
+  for (const Preset& preset : presets()) {
+    names.push_back(preset.name);
+    gpus.push_back(preset.build(1).design().gpu);
+    CHECK_FALSE(preset.summary.empty());
+  }
+  CHECK(names == std::vector<std::string>{"dgx-1v", "dgx-2", "dgx-2h", "dgx-a100", "dgx-h100"});
+  CHECK(gpus == std::vector<std::string>{"v100-sxm2", "v100-sxm3", "v100-sxm3-450w",
+                                         "a100-sxm4-80gb", "h100-sxm5"});
+}
+
+TEST_CASE("every GPU has the NVLinks of its datasheet") {
+  // V100: 6 x 25 = 150 GB/s; A100: 12 x 25 = 300 GB/s; H100: 18 x 25 = 450 GB/s, each per
+  // direction.
+  const std::map<std::string, int> cables{
+      {"dgx-1v", 6}, {"dgx-2", 6}, {"dgx-2h", 6}, {"dgx-a100", 12}, {"dgx-h100", 18}};
+  for (const auto& [name, number] : cables) {
+    INFO(name);
+    const Cluster cluster = build(name, 1);
+    const auto at = nvlinks(cluster.design());
+    for (const VertexId gpu : all_of(cluster, VertexKind::gpu)) CHECK(at.at(gpu) == number);
+  }
+}
+
+TEST_CASE("DGX-1V: exactly the 16 pairs of the hybrid cube mesh have NVLinks") {
+  // Doubles 03 04 12 15 23 47 56 67, singles 01 02 13 26 37 45 46 57 (HARDWARE: nccl#671 and
+  // memory): 16 of the 28 pairs; the other 12 are those listed below.
+  const std::map<std::pair<VertexId, VertexId>, int> mesh{
+      {{0, 1}, 1}, {{0, 2}, 1}, {{0, 3}, 2}, {{0, 4}, 2}, {{1, 2}, 2}, {{1, 3}, 1},
+      {{1, 5}, 2}, {{2, 3}, 2}, {{2, 6}, 1}, {{3, 7}, 1}, {{4, 5}, 1}, {{4, 6}, 1},
+      {{4, 7}, 2}, {{5, 6}, 2}, {{5, 7}, 1}, {{6, 7}, 2}};
+  const Cluster cluster = build("dgx-1v", 1);
+  std::map<std::pair<VertexId, VertexId>, int> found;
+  for (const Link& link : cluster.design().links) {
+    if (link.kind == LinkKind::nvlink) found[{link.a, link.b}] += link.count;
+  }
+  CHECK(found == mesh);
+
+  std::set<std::pair<int, int>> without;
+  for (int a = 0; a < 8; ++a) {
+    for (int b = a + 1; b < 8; ++b) {
+      const auto shares = cluster.route(a, b);
+      if (kinds(cluster, shares) == std::set{LinkKind::nvlink}) {
+        CHECK(bottleneck(cluster, shares) == mesh.at({a, b}) * 25_GBps);
+        continue;
+      }
+      without.insert({a, b});
+      CHECK(kinds(cluster, shares).count(LinkKind::nvlink) == 0);
+      CHECK(kinds(cluster, shares).count(LinkKind::pcie) == 1);
+      CHECK(touched(cluster, shares, VertexKind::gpu) == std::set<VertexId>{a, b});
+      CHECK(close(bottleneck(cluster, shares), 15.75_GBps, 1e-12));
+    }
+  }
+  CHECK(without == std::set<std::pair<int, int>>{{0, 5},
+                                                 {0, 6},
+                                                 {0, 7},
+                                                 {1, 4},
+                                                 {1, 6},
+                                                 {1, 7},
+                                                 {2, 4},
+                                                 {2, 5},
+                                                 {2, 7},
+                                                 {3, 4},
+                                                 {3, 5},
+                                                 {3, 6}});
+}
+
+TEST_CASE("DGX-1V: six NVLinks join the two quads") {
+  // 0-4 x2, 1-5 x2, 2-6, 3-7: 6 x 25 GB/s.
+  CHECK(crossing(build("dgx-1v", 1), {0, 1, 2, 3}) == 150_GBps);
+}
+
+TEST_CASE("DGX-1V: a path over PCIe is as long as the distance between the sockets") {
+  // gpu0 - pcie0 - cpu0 - cpu1 - pcie2 - gpu5: four PCIe links of 150 ns and a socket link of 100
+  // ns.
+  const Cluster cluster = build("dgx-1v", 1);
+  CHECK(cluster.route(0, 5).size() == 5);
+  CHECK(close(cluster.latency(0, 5), 700_ns, 1e-12));
+}
+
+TEST_CASE("DGX-2: any two GPUs see all six links of each other") {
+  // 1/6 of the message on each 25 GB/s link, so 150 GB/s. Within a board: 6 links to switches, 6
+  // from them. Between boards: as well 6 trunks of 8 x 25 GB/s, which carry 1/6 each.
+  for (const std::string name : {"dgx-2", "dgx-2h"}) {
+    const Cluster cluster = build(name, 1);
+    for (int a = 0; a < 16; ++a) {
+      for (int b = 0; b < 16; ++b) {
+        if (a == b) continue;
+        INFO(name << ": " << a << " to " << b);
+        const auto shares = cluster.route(a, b);
+        const bool same_board = a / 8 == b / 8;
+        CHECK(close(bottleneck(cluster, shares), 150_GBps, 1e-12));
+        CHECK(touched(cluster, shares, VertexKind::nv_switch).size() == (same_board ? 6U : 12U));
+        REQUIRE(shares.size() == (same_board ? 12U : 18U));
+        int trunks = 0;
+        for (const Share& share : shares) {
+          CHECK(close(share.share, 1.0 / 6, 1e-12));
+          if (link(cluster, share.direction).count == 8) ++trunks;
+        }
+        CHECK(trunks == (same_board ? 0 : 6));
+        // 25 ns for each of 2 or 3 links.
+        CHECK(close(cluster.latency(a, b), same_board ? 50_ns : 75_ns, 1e-12));
+      }
+    }
+  }
+}
+
+TEST_CASE("DGX-2: 48 NVLinks join the boards") {
+  // 6 trunks x 8 links x 25 GB/s = 1.2 TB/s per direction: NVIDIA's 2.4 TB/s, which counts both.
+  std::set<VertexId> board;
+  const Cluster cluster = build("dgx-2", 1);
+  const auto gpus = all_of(cluster, VertexKind::gpu);
+  const auto switches = all_of(cluster, VertexKind::nv_switch);
+  board.insert(gpus.begin(), gpus.begin() + 8);
+  board.insert(switches.begin(), switches.begin() + 6);
+  CHECK(crossing(cluster, board) == 1.2_TBps);
+  // An NVSwitch has 18 ports: 8 GPUs and 8 of the trunk leave two free.
+  for (const VertexId id : switches) CHECK(nvlinks(cluster.design()).at(id) == 16);
+}
+
+TEST_CASE("each GPU's nearest adapters are those under its PCIe switch") {
+  struct Expected {
+    std::string name;
+    int gpus_per_switch;
+    int nics_per_switch;
+  };
+  for (const auto& [name, gpus, nics] : std::vector<Expected>{{"dgx-1v", 2, 1},
+                                                              {"dgx-2", 2, 1},
+                                                              {"dgx-2h", 2, 1},
+                                                              {"dgx-a100", 2, 2},
+                                                              {"dgx-h100", 1, 1}}) {
+    const Cluster cluster = build(name, 2);
+    for (int gpu = 0; gpu < cluster.gpus(); ++gpu) {
+      INFO(name << ": " << gpu);
+      const int first = gpu % cluster.gpus_per_node() / gpus * nics;
+      std::vector<int> expected{first};
+      if (nics == 2) expected.push_back(first + 1);
+      CHECK(cluster.nearest_nics(gpu) == expected);
+    }
+  }
+}
+
+TEST_CASE("across nodes a GPU has what its adapters and its PCIe link leave it") {
+  // One EDR port: 12.5 GB/s. DGX A100: two HDR ports would be 50 GB/s, but the GPU's own PCIe 4.0
+  // link has 31.5. DGX H100: one NDR port of 50 GB/s under a PCIe link of 63.
+  const std::map<std::string, BytesPerSecond> expected{{"dgx-1v", 12.5_GBps},
+                                                       {"dgx-2", 12.5_GBps},
+                                                       {"dgx-2h", 12.5_GBps},
+                                                       {"dgx-a100", 31.5_GBps},
+                                                       {"dgx-h100", 50_GBps}};
+  for (const auto& [name, bandwidth] : expected) {
+    INFO(name);
+    const Cluster cluster = build(name, 2);
+    CHECK(close(bottleneck(cluster, cluster.route(0, cluster.gpus() - 1)), bandwidth, 1e-12));
+  }
+  // PCIe to the adapter is 2 x 150 ns and the port 500 ns, at either end.
+  CHECK(close(build("dgx-2h", 2).latency(0, 16), 1.6_us, 1e-12));
+}
+
+TEST_CASE("DGX-2: adapters are as far away as nvidia-smi says") {
+  // PIX: the leaf. PXB: leaf, root, leaf. NODE: leaf, root, CPU, root, leaf. SYS: with both CPUs
+  // (nccl-tests#78). With n switches and CPUs between there are n + 1 links, and the port.
+  const Cluster cluster = build("dgx-2", 1);
+  CHECK(cluster.route_out(0, 0).size() == 1 + 1 + 1);
+  CHECK(cluster.route_out(0, 1).size() == 3 + 1 + 1);
+  CHECK(cluster.route_out(0, 2).size() == 5 + 1 + 1);
+  CHECK(cluster.route_out(0, 3).size() == 5 + 1 + 1);
+  CHECK(cluster.route_out(0, 4).size() == 6 + 1 + 1);
+  CHECK(cluster.route_in(0, 4).size() == 6 + 1 + 1);
+}
+
+TEST_CASE("DGX A100: twelve links over six switches") {
+  const Cluster cluster = build("dgx-a100", 1);
+  const auto shares = cluster.route(2, 7);
+  REQUIRE(shares.size() == 12);
+  CHECK(close(bottleneck(cluster, shares), 300_GBps, 1e-12));
+}
+
+TEST_CASE("DGX H100: eighteen links, 5/5/4/4 over four switches") {
+  const Cluster cluster = build("dgx-h100", 1);
+  const auto shares = cluster.route(2, 7);
+  REQUIRE(shares.size() == 8);
+  std::vector<int> cables;
+  for (std::size_t i = 0; i < 4; ++i) {
+    cables.push_back(link(cluster, shares[i].direction).count);
+    CHECK(close(shares[i].share, cables[i] / 18.0, 1e-12));
+  }
+  CHECK(cables == std::vector{5, 5, 4, 4});
+  CHECK(close(bottleneck(cluster, shares), 450_GBps, 1e-12));
+}
+
+}  // namespace stratagem::topology

@@ -1,0 +1,99 @@
+// A cluster as a graph: GPUs, switches, host bridges, network adapters and the links between them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/quantity.hpp"
+
+namespace stratagem::topology {
+
+enum class VertexKind : std::uint8_t { gpu, nv_switch, pcie_switch, cpu, nic, fabric };
+enum class LinkKind : std::uint8_t { nvlink, pcie, inter_socket, network };
+std::string to_text(VertexKind);
+std::string to_text(LinkKind);
+
+using VertexId = int;
+using LinkId = int;
+
+struct Vertex {
+  VertexKind kind = VertexKind::gpu;
+  int node = -1;  ///< the server it stands in, -1 for the fabric
+  int index = 0;  ///< counts vertices of this kind within the node
+  std::string name;
+};
+
+/// `count` parallel full-duplex cables; `bandwidth` is their sum in one direction (datasheet rate).
+struct Link {
+  VertexId a = 0;
+  VertexId b = 0;
+  LinkKind kind = LinkKind::nvlink;
+  int count = 1;
+  BytesPerSecond bandwidth;
+  Seconds latency;
+};
+
+/// One direction of a link: a to b where `forward`.
+struct Direction {
+  LinkId link = 0;
+  bool forward = true;
+  friend auto operator<=>(const Direction&, const Direction&) = default;
+};
+
+/// The share (0..1] of a message that one direction of a link carries.
+struct Share {
+  Direction direction;
+  double share = 1;
+};
+
+/// The design of one server, to be repeated: ids are local to it. No vertex of it is a fabric.
+struct NodeDesign {
+  std::string name;          ///< "DGX-2H"
+  std::string gpu;           ///< name of the GPU's profile, "v100-sxm3-450w"
+  std::vector<Vertex> vertices;
+  std::vector<Link> links;
+  VertexId add(VertexKind kind, const std::string& name);
+  void join(VertexId a, VertexId b, LinkKind kind, int count, BytesPerSecond each, Seconds latency);
+};
+
+/// Servers of one design, joined by a fabric that never blocks: every network adapter has one link, of
+/// `port` per direction, to one fabric vertex. Leaf and spine switches are not told apart here.
+/// GPUs are numbered node by node; a vertex or link of node k is the design's id plus k times its count.
+/// Last come the fabric vertex and the port links, from adapter to fabric, in the order of the adapters.
+/// A value that never changes after its construction: copies share it, and threads may read it together.
+class Cluster {
+ public:
+  /// Throws InputError for fewer than one node, and for a design whose links are broken or whose GPUs
+  /// cannot reach each other or, with several nodes, the fabric.
+  Cluster(NodeDesign design, int nodes, BytesPerSecond port, Seconds port_latency);
+
+  [[nodiscard]] const NodeDesign& design() const;
+  [[nodiscard]] int nodes() const;
+  [[nodiscard]] int gpus_per_node() const;
+  [[nodiscard]] int gpus() const;
+  [[nodiscard]] int node_of(int gpu) const;
+  [[nodiscard]] const std::vector<Vertex>& vertices() const;
+  [[nodiscard]] const std::vector<Link>& links() const;
+
+  /// How a message from one GPU to another spreads over all its shortest paths. Paths do not lead through
+  /// other GPUs; NVLink is preferred to PCIe, PCIe to the socket link, and those to the network. At each
+  /// vertex the message divides in proportion to the bandwidth of the links that lead on.
+  /// Within a node empty only if from == to. Across nodes it uses the adapters nearest to each end.
+  [[nodiscard]] std::vector<Share> route(int from_gpu, int to_gpu) const;
+  /// From a GPU to the fabric through the given adapter of its node (index within the node), and back.
+  /// The adapter must be reachable without passing another GPU or the fabric.
+  [[nodiscard]] std::vector<Share> route_out(int gpu, int nic) const;
+  [[nodiscard]] std::vector<Share> route_in(int gpu, int nic) const;
+  /// The adapters (indices within the node) nearest to a GPU, in ascending order.
+  [[nodiscard]] std::vector<int> nearest_nics(int gpu) const;
+  /// Sum of the latencies along one shortest path.
+  [[nodiscard]] Seconds latency(int from_gpu, int to_gpu) const;
+
+ private:
+  struct Graph;
+  std::shared_ptr<const Graph> graph_;
+};
+
+}  // namespace stratagem::topology

@@ -1,0 +1,145 @@
+// A cluster as a table for people.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "base/quantity_text.hpp"
+#include "topology/presets.hpp"
+
+namespace stratagem::topology {
+
+namespace {
+
+/// Rows of cells under each other, two blanks apart.
+std::string table(const std::vector<std::vector<std::string>>& rows) {
+  std::vector<std::size_t> width(rows.front().size());
+  for (const auto& row : rows) {
+    for (std::size_t i = 0; i < row.size(); ++i) width[i] = std::max(width[i], row[i].size());
+  }
+  std::string text;
+  for (const auto& row : rows) {
+    std::string line;
+    for (std::size_t i = 0; i < row.size(); ++i) line += fmt::format("  {:<{}}", row[i], width[i]);
+    line.erase(line.find_last_not_of(' ') + 1);
+    text += line + "\n";
+  }
+  return text;
+}
+
+std::string contents(const NodeDesign& design) {
+  constexpr std::array kinds{VertexKind::gpu, VertexKind::nv_switch, VertexKind::pcie_switch,
+                             VertexKind::cpu, VertexKind::nic};
+  std::string text;
+  for (const VertexKind kind : kinds) {
+    const auto number = std::count_if(design.vertices.begin(), design.vertices.end(),
+                                      [kind](const Vertex& vertex) { return vertex.kind == kind; });
+    if (number > 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", number, to_text(kind));
+  }
+  return text;
+}
+
+/// The links of node 0 and its ports, equal ones in one row, in the order of their first
+/// occurrence.
+std::string distinct_links(const Cluster& cluster) {
+  const auto kind_of = [&cluster](VertexId id) {
+    return cluster.vertices()[static_cast<std::size_t>(id)].kind;
+  };
+  const auto key = [&kind_of](const Link& link) {
+    const auto [low, high] = std::minmax({kind_of(link.a), kind_of(link.b)});
+    return std::tuple(low, high, link.kind, link.count, link.bandwidth.value, link.latency.value);
+  };
+  const auto node_of = [&cluster](VertexId id) {
+    return cluster.vertices()[static_cast<std::size_t>(id)].node;
+  };
+  std::vector<std::pair<Link, int>> distinct;
+  for (const Link& link : cluster.links()) {
+    if (node_of(link.a) > 0 || node_of(link.b) > 0) continue;
+    const auto same = std::find_if(distinct.begin(), distinct.end(), [&](const auto& entry) {
+      return key(entry.first) == key(link);
+    });
+    if (same == distinct.end()) {
+      distinct.emplace_back(link, 1);
+    } else {
+      ++same->second;
+    }
+  }
+  std::vector<std::vector<std::string>> rows{
+      {"between", "kind", "links", "cables each", "bandwidth", "latency"}};
+  for (const auto& [link, number] : distinct) {
+    rows.push_back({to_text(kind_of(link.a)) + " - " + to_text(kind_of(link.b)), to_text(link.kind),
+                    std::to_string(number), std::to_string(link.count), to_text(link.bandwidth),
+                    to_text(link.latency)});
+  }
+  return table(rows);
+}
+
+/// One row for each run of neighbouring GPUs that look alike.
+std::string gpu_rows(const Cluster& cluster) {
+  const NodeDesign& design = cluster.design();
+  std::vector<VertexId> gpus;
+  for (std::size_t id = 0; id < design.vertices.size(); ++id) {
+    if (design.vertices[id].kind == VertexKind::gpu) gpus.push_back(static_cast<VertexId>(id));
+  }
+  std::vector<std::vector<std::string>> rows{{"GPU", "NVLinks", "NVLink bandwidth", "nearest NIC"}};
+  std::size_t first = 0;
+  for (std::size_t gpu = 0; gpu < gpus.size(); ++gpu) {
+    int cables = 0;
+    BytesPerSecond bandwidth;
+    for (const Link& link : design.links) {
+      if (link.kind != LinkKind::nvlink || (link.a != gpus[gpu] && link.b != gpus[gpu])) continue;
+      cables += link.count;
+      bandwidth += link.bandwidth;
+    }
+    std::string nics;
+    for (const int nic : cluster.nearest_nics(static_cast<int>(gpu))) {
+      nics += fmt::format("{}{}", nics.empty() ? "" : ", ", nic);
+    }
+    std::vector<std::string> row{std::to_string(gpu), std::to_string(cables),
+                                 cables > 0 ? to_text(bandwidth) : "-", nics.empty() ? "-" : nics};
+    const bool alike =
+        rows.size() > 1 && std::equal(row.begin() + 1, row.end(), rows.back().begin() + 1);
+    if (alike) {
+      rows.back().front() = fmt::format("{}-{}", first, gpu);
+    } else {
+      first = gpu;
+      rows.push_back(std::move(row));
+    }
+  }
+  return table(rows);
+}
+
+std::string network(const Cluster& cluster) {
+  int ports = 0;
+  BytesPerSecond total;
+  for (const Link& link : cluster.links()) {
+    if (link.kind != LinkKind::network) continue;
+    if (cluster.vertices()[static_cast<std::size_t>(link.a)].node != 0) continue;
+    ++ports;
+    total += link.bandwidth;
+  }
+  if (ports == 0) return "none";
+  return fmt::format("{} ports of {}, together {}", ports, to_text(total / ports), to_text(total));
+}
+
+}  // namespace
+
+std::string describe(const Cluster& cluster) {
+  const NodeDesign& design = cluster.design();
+  return fmt::format(
+      "{}: {} node{} of {} GPUs, {} GPUs (profile {})\n"
+      "node: {}\n"
+      "network per node: {}\n\n"
+      "links of a node, bandwidth per direction:\n{}\n"
+      "GPUs of a node:\n{}",
+      design.name, cluster.nodes(), cluster.nodes() == 1 ? "" : "s", cluster.gpus_per_node(),
+      cluster.gpus(), design.gpu, contents(design), network(cluster), distinct_links(cluster),
+      gpu_rows(cluster));
+}
+
+}  // namespace stratagem::topology

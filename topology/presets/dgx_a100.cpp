@@ -1,0 +1,45 @@
+// DGX A100: eight A100 SXM4 of 80 GB on six NVSwitches.
+#include <cstddef>
+#include <utility>
+
+#include "topology/presets/dgx.hpp"
+#include "topology/presets/parts.hpp"
+
+namespace stratagem::topology {
+
+/// - NVLinks: two from each GPU to each of six switches, read in the NCCL XML of nccl#1505.
+/// - PCIe: GPUs (2i, 2i+1) with adapters (2i, 2i+1), all PXB to each other, read in DCGM#149 for
+///   GPUs 0..5, the last pair from memory. Drawn as one switch with one uplink, so both adapters
+///   are equally near to both GPUs. NUMA nodes 3, 1, 7, 5 are quarters of a socket: two switches
+///   per socket. 4.0 x16, datasheet.
+/// - Adapters: 8 HDR (mlperf07), without those for storage and management.
+/// - Sockets: EPYC 7742 (mlperf07); four links of 16 lanes at 16 GT/s, 32 GB/s each, are assumed.
+///   NCCL counts on no more than 16 GB/s between AMD sockets.
+Cluster dgx_a100(int nodes) {
+  constexpr BytesPerSecond infinity_fabric = 32_GBps;
+
+  NodeDesign design{.name = "DGX A100", .gpu = "a100-sxm4-80gb", .vertices = {}, .links = {}};
+  const auto gpus = parts::add_row(design, VertexKind::gpu, "gpu", 8);
+  const auto nv_switches = parts::add_row(design, VertexKind::nv_switch, "nvswitch", 6);
+  const auto switches = parts::add_row(design, VertexKind::pcie_switch, "pcie", 4);
+  const auto cpus = parts::add_row(design, VertexKind::cpu, "cpu", 2);
+  const auto nics = parts::add_row(design, VertexKind::nic, "nic", 8);
+
+  for (const VertexId gpu : gpus) {
+    for (const VertexId nv_switch : nv_switches) {
+      design.join(gpu, nv_switch, LinkKind::nvlink, 2, parts::nvlink, parts::nvlink_latency);
+    }
+  }
+  const auto pcie = [&design](VertexId a, VertexId b) {
+    design.join(a, b, LinkKind::pcie, 1, parts::pcie_4_x16, parts::pcie_latency);
+  };
+  for (std::size_t i = 0; i < 8; ++i) {
+    pcie(gpus[i], switches[i / 2]);
+    pcie(nics[i], switches[i / 2]);
+  }
+  for (std::size_t i = 0; i < 4; ++i) pcie(switches[i], cpus[i / 2]);
+  design.join(cpus[0], cpus[1], LinkKind::inter_socket, 4, infinity_fabric, parts::socket_latency);
+  return {std::move(design), nodes, parts::hdr_port, parts::hdr_latency};
+}
+
+}  // namespace stratagem::topology

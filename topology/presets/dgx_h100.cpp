@@ -1,0 +1,48 @@
+// DGX H100: eight H100 SXM5 on four NVSwitches, one network adapter per GPU.
+#include <array>
+#include <cstddef>
+#include <utility>
+
+#include "topology/presets/dgx.hpp"
+#include "topology/presets/parts.hpp"
+
+namespace stratagem::topology {
+
+/// - NVLinks: 18 per GPU, split 5/5/4/4 over four switches, read for GPU 0 in `nvidia-smi nvlink
+///   -R` of nccl#1182. Which switches get five may rotate from GPU to GPU; that all do as GPU 0 is
+///   assumed, and gives every pair the full 450 GB/s.
+/// - PCIe: each GPU and its own ConnectX-7 under a switch of their own (PIX), read in nccl#1264;
+///   5.0 x16, datasheet; four such switches per socket (hardware.json, unmarked).
+/// - Adapters: 8 NDR (mleng).
+/// - Sockets: Xeon 8480C from memory; four UPI 2.0 links of 24 lanes at 16 GT/s, 48 GB/s each, are
+///   assumed. NCCL counts on no more than 22 GB/s between these sockets.
+Cluster dgx_h100(int nodes) {
+  constexpr std::array<int, 4> split{5, 5, 4, 4};
+  constexpr BytesPerSecond upi = 48_GBps;
+
+  NodeDesign design{.name = "DGX H100", .gpu = "h100-sxm5", .vertices = {}, .links = {}};
+  const auto gpus = parts::add_row(design, VertexKind::gpu, "gpu", 8);
+  const auto nv_switches = parts::add_row(design, VertexKind::nv_switch, "nvswitch", 4);
+  const auto switches = parts::add_row(design, VertexKind::pcie_switch, "pcie", 8);
+  const auto cpus = parts::add_row(design, VertexKind::cpu, "cpu", 2);
+  const auto nics = parts::add_row(design, VertexKind::nic, "nic", 8);
+
+  for (const VertexId gpu : gpus) {
+    for (std::size_t i = 0; i < 4; ++i) {
+      design.join(gpu, nv_switches[i], LinkKind::nvlink, split[i], parts::nvlink,
+                  parts::nvlink_latency);
+    }
+  }
+  const auto pcie = [&design](VertexId a, VertexId b) {
+    design.join(a, b, LinkKind::pcie, 1, parts::pcie_5_x16, parts::pcie_latency);
+  };
+  for (std::size_t i = 0; i < 8; ++i) {
+    pcie(gpus[i], switches[i]);
+    pcie(nics[i], switches[i]);
+    pcie(switches[i], cpus[i / 4]);
+  }
+  design.join(cpus[0], cpus[1], LinkKind::inter_socket, 4, upi, parts::socket_latency);
+  return {std::move(design), nodes, parts::ndr_port, parts::ndr_latency};
+}
+
+}  // namespace stratagem::topology
