@@ -55,6 +55,7 @@ Datasheet read_datasheet(const std::string& file) {
       .network_efficiency = cost::read_constant<double>(collective.at("network_efficiency")),
       .pcie_efficiency = cost::read_constant<double>(collective.at("pcie_efficiency")),
       .network_step = cost::read_constant<Seconds>(collective.at("network_step")),
+      .host_copy = cost::read_host_copy(json.at("host_copy")),
       .context = cost::read_constant<Bytes>(json.at("context")),
   };
   const std::filesystem::path folder = std::filesystem::path(file).parent_path();

@@ -33,6 +33,7 @@ struct Datasheet {
   cost::Constant<double> network_efficiency;
   cost::Constant<double> pcie_efficiency;
   cost::Constant<Seconds> network_step;
+  cost::HostCopyConstants host_copy;
   cost::Constant<Bytes> context;
 };
 

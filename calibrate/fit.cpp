@@ -196,14 +196,14 @@ Seconds fit_streaming(const Chosen<StreamingTable>& chosen, const std::string& k
   };
   std::vector<Parameter> parameters{{"share", Range::share, 0.8, 0.7}};
   std::vector<Observation> observations;
-  std::vector<std::size_t> eager_starts;
+  std::vector<std::size_t> floors;
   for (const auto& item : chosen.items) {
     const bool eager = item.table->timing == Timing::eager;
     const std::size_t start = parameters.size();
     parameters.push_back({"start", Range::positive, eager ? 15e-6 : 3e-6, 1});
     if (eager) {
+      floors.push_back(parameters.size());
       parameters.push_back({"floor", Range::positive, 30e-6, 1});
-      eager_starts.push_back(start);
     }
     for (const StreamingPoint& point : item.table->points) {
       observations.push_back(
@@ -221,10 +221,10 @@ Seconds fit_streaming(const Chosen<StreamingTable>& chosen, const std::string& k
   const Source source(chosen, kind + " times", estimate);
   result.profile.streaming[kind] = source.constant(estimate.values[0]);
   note(result, kind, estimate);
-  std::vector<double> starts;
-  starts.reserve(eager_starts.size());
-  for (const std::size_t start : eager_starts) starts.push_back(estimate.values[start]);
-  return starts.empty() ? Seconds{} : Seconds{median(starts)};
+  std::vector<double> host_times;
+  host_times.reserve(floors.size());
+  for (const std::size_t floor : floors) host_times.push_back(estimate.values[floor]);
+  return host_times.empty() ? Seconds{} : Seconds{median(host_times)};
 }
 
 void fit_collective(const Chosen<AllReduceTable>& chosen, Fit& result) {
@@ -303,6 +303,7 @@ Fit fit_profile(const std::vector<Measurements>& measurements, const Datasheet& 
   profile.peak = datasheet.peak;
   profile.memory = datasheet.memory;
   profile.memory_bandwidth = datasheet.memory_bandwidth;
+  profile.host_copy = datasheet.host_copy;
   profile.context = datasheet.context;
   profile.kernel_floor = kernel_floor(measurements, datasheet);
 
@@ -332,21 +333,20 @@ Fit fit_profile(const std::vector<Measurements>& measurements, const Datasheet& 
                           .fixed = as_another(likeness, gemm.fixed)};
   }
 
-  for (const std::string_view name : cost::kernel_kind_names) {
-    const std::string kind{name};
-    if (kind == "gemm" || datasheet.streaming.contains(kind)) continue;
+  for (const std::string& kind : cost::streaming_kinds()) {
+    if (datasheet.streaming.contains(kind)) continue;
     const auto chosen = choose(measurements, datasheet, &Measurements::streaming,
                                [&kind](const StreamingTable& table) { return table.kind == kind; });
     if (chosen.items.empty()) {
       throw InputError(datasheet.file, "/streaming",
                        "measured times of " + kind + ", or what it is alike", "");
     }
-    const Seconds start = fit_streaming(chosen, kind, result);
-    if (kind == "elementwise" && start > profile.kernel_floor.value) {
-      profile.launch = {.value = rounded(start - profile.kernel_floor.value),
+    const Seconds host_time = fit_streaming(chosen, kind, result);
+    if (kind == "elementwise" && host_time > Seconds{}) {
+      profile.launch = {.value = rounded(host_time),
                         .provenance = chosen.same_architecture ? cost::Provenance::fitted
                                                                : cost::Provenance::assumed,
-                        .source = "from the first event to the kernel, less kernel_floor: " +
+                        .source = "host time of an operator and an event record, an upper bound: " +
                                   chosen.source("eager times"),
                         .error = 0};
     }

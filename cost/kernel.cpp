@@ -8,10 +8,24 @@
 
 namespace stratagem::cost {
 
+std::vector<std::string> streaming_kinds() {
+  std::vector<std::string> names;
+  for (std::size_t kind = 0; kind < kernel_kind_names.size(); ++kind) {
+    const auto id = static_cast<KernelKind>(kind);
+    if (id == KernelKind::gemm || id == KernelKind::host_copy) continue;
+    names.emplace_back(kernel_kind_names[kind]);
+  }
+  return names;
+}
+
 Seconds kernel_time(const Kernel& kernel, const Profile& profile) {
   const Seconds floor = profile.kernel_floor.value;
   if (kernel.kind == KernelKind::gemm) {
     return gemm_time(kernel, profile) + (kernel.launches - 1) * floor;
+  }
+  if (kernel.kind == KernelKind::host_copy) {
+    return kernel.launches * profile.host_copy.latency.value +
+           kernel.traffic / profile.host_copy.bandwidth.value;
   }
   const std::string kind{kernel_kind_names.at(static_cast<std::size_t>(kernel.kind))};
   const auto share = profile.streaming.find(kind);

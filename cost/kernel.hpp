@@ -4,7 +4,9 @@
 #include <array>
 #include <compare>
 #include <cstdint>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/quantity.hpp"
 #include "cost/profile.hpp"
@@ -24,10 +26,15 @@ enum class KernelKind : std::uint8_t {
   embedding,
   cross_entropy,
   optimizer,
+  host_copy,  ///< between device and host memory, one launch a copy
 };
-inline constexpr std::array<std::string_view, 10> kernel_kind_names = {
-    "gemm", "elementwise", "activation_function", "dropout",       "softmax",
-    "norm", "reduction",   "embedding",           "cross_entropy", "optimizer"};
+inline constexpr std::array<std::string_view, 11> kernel_kind_names = {
+    "gemm", "elementwise", "activation_function", "dropout",       "softmax",  "norm",
+    "reduction", "embedding", "cross_entropy", "optimizer", "host_copy"};
+
+/// The kinds that move device memory and need a share of its bandwidth: not gemm, whose constants are its own,
+/// and not copies to the host.
+std::vector<std::string> streaming_kinds();
 
 /// One logical operation on one device, as `launches` kernels in a row.
 /// A GEMM is `batch` products (m, k) x (k, n); `flops` counts 2*m*n*k*batch, 0 for the others.
@@ -45,6 +52,7 @@ struct Kernel {
 
 /// Device time of a kernel on an otherwise idle GPU, launches not waited for.
 ///   gemm:    gemm_time, see gemm.hpp, and (launches - 1) * kernel_floor
+///   host_copy: launches * host_copy.latency + traffic / host_copy.bandwidth
 ///   others:  launches * kernel_floor + traffic / (memory_bandwidth * streaming[kind])
 /// Throws InputError if the profile lacks a constant for the kernel's kind or data type.
 Seconds kernel_time(const Kernel&, const Profile&);

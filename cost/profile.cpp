@@ -28,16 +28,6 @@ std::vector<std::string> data_types() {
   return names;
 }
 
-/// All kinds but gemm.
-std::vector<std::string> streaming_kinds() {
-  std::vector<std::string> names;
-  for (std::size_t kind = 0; kind < kernel_kind_names.size(); ++kind) {
-    if (static_cast<KernelKind>(kind) != KernelKind::gemm)
-      names.emplace_back(kernel_kind_names[kind]);
-  }
-  return names;
-}
-
 Constant<double> read_share(const JsonReader& json) {
   auto share = read_constant<double>(json);
   if (!(share.value > 0 && share.value <= 1)) {
@@ -91,6 +81,12 @@ CollectiveConstants read_collective(const JsonReader& json) {
           .base = read_not_negative<Seconds>(json.at("base")),
           .node_step = read_not_negative<Seconds>(json.at("node_step")),
           .network_step = read_not_negative<Seconds>(json.at("network_step"))};
+}
+
+Json to_json(const HostCopyConstants& copy) {
+  return Json::object()
+      .set("latency", cost::to_json(copy.latency))
+      .set("bandwidth", cost::to_json(copy.bandwidth));
 }
 
 Json to_json(const GemmConstants& gemm) {
@@ -221,6 +217,11 @@ template Json to_json(const Constant<Bytes>&);
 template Json to_json(const Constant<BytesPerSecond>&);
 template Json to_json(const Constant<FlopsPerSecond>&);
 
+HostCopyConstants read_host_copy(const JsonReader& json) {
+  return {.latency = read_not_negative<Seconds>(json.at("latency")),
+          .bandwidth = read_positive<BytesPerSecond>(json.at("bandwidth"))};
+}
+
 Profile read_profile(const std::string& file) { return read_profile(JsonReader::from_file(file)); }
 
 Profile read_profile(const JsonReader& json) {
@@ -238,6 +239,7 @@ Profile read_profile(const JsonReader& json) {
       .kernel_floor = read_not_negative<Seconds>(json.at("kernel_floor")),
       .launch = read_not_negative<Seconds>(json.at("launch")),
       .collective = read_collective(json.at("collective")),
+      .host_copy = read_host_copy(json.at("host_copy")),
       .context = read_not_negative<Bytes>(json.at("context")),
   };
   for (const std::string& kind : streaming_kinds())
@@ -262,6 +264,7 @@ Json to_json(const Profile& profile) {
       .set("kernel_floor", to_json(profile.kernel_floor))
       .set("launch", to_json(profile.launch))
       .set("collective", to_json(profile.collective))
+      .set("host_copy", to_json(profile.host_copy))
       .set("context", to_json(profile.context));
 }
 

@@ -45,6 +45,12 @@ struct CollectiveConstants {
   Constant<Seconds> network_step;       ///< per ring step that crosses the network
 };
 
+/// Copies between device and host memory that the host waits for.
+struct HostCopyConstants {
+  Constant<Seconds> latency;  ///< fixed time of one copy
+  Constant<BytesPerSecond> bandwidth;
+};
+
 struct Profile {
   std::string name;  ///< "v100-sxm3"
   std::string gpu;   ///< "NVIDIA Tesla V100-SXM3-32GB"
@@ -59,6 +65,7 @@ struct Profile {
   Constant<Seconds> kernel_floor;  ///< shortest time between two dependent kernels on a stream
   Constant<Seconds> launch;        ///< host time to launch one kernel from an eager framework
   CollectiveConstants collective;
+  HostCopyConstants host_copy;
   Constant<Bytes> context;  ///< device memory taken by the driver, libraries and communicators
                             ///< before any tensor
 };
@@ -66,6 +73,7 @@ struct Profile {
 /// Reads a profile file; throws InputError for a missing or unknown constant, a wrong unit or
 /// provenance.
 Profile read_profile(const std::string& file);
+HostCopyConstants read_host_copy(const JsonReader& json);
 Profile read_profile(const JsonReader&);
 
 /// The same format: what is written here reads back equal. docs/measurements.md describes it.

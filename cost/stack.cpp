@@ -25,6 +25,13 @@ OptimizerFacts read_optimizer(const JsonReader& reader) {
   return facts;
 }
 
+RandomStateFacts read_random_state(const JsonReader& reader) {
+  if (const auto why = reader.find("because")) why->skip();
+  return {.forward_copies = static_cast<int>(reader.at("forward_copies").at_least(0)),
+          .backward_copies = static_cast<int>(reader.at("backward_copies").at_least(0)),
+          .size = reader.at("size").quantity<Bytes>()};
+}
+
 }  // namespace
 
 Stack read_stack(const std::string& file) {
@@ -36,6 +43,7 @@ Stack read_stack(const std::string& file) {
   for (const std::string& kind : operators.keys()) stack.operators[kind] = read_facts(operators.at(kind));
   stack.gradient_accumulation = read_facts(reader.at("gradient_accumulation"));
   stack.optimizer = read_optimizer(reader.at("optimizer"));
+  if (const auto state = reader.find("random_state")) stack.random_state = read_random_state(*state);
   stack.slowdown = read_constant<double>(reader.at("slowdown"));
   stack.host_factor = read_constant<double>(reader.at("host_factor"));
   reader.finish();

@@ -24,6 +24,14 @@ struct OptimizerFacts {
   std::map<std::string, Bytes> states;  ///< bytes per parameter that live all the time: master copy, momentum, ...
 };
 
+/// What a framework does so that a recomputed forward pass draws the same random numbers: copies of the random
+/// generator's state between device and host, each of which the host waits for.
+struct RandomStateFacts {
+  int forward_copies = 0;   ///< per recomputed segment and forward pass
+  int backward_copies = 0;  ///< per recomputed segment and backward pass
+  Bytes size;               ///< of one copy
+};
+
 /// A named, small set of facts about a framework version, read from its source, with at most two fitted scalars.
 /// No fact may depend on a model or on an experiment.
 struct Stack {
@@ -32,6 +40,7 @@ struct Stack {
   std::map<std::string, OperatorFacts> operators;  ///< by operator kind, ".B" and ".W" appended for its gradients
   OperatorFacts gradient_accumulation;             ///< per parameter tensor and micro-batch, on the gradient
   OptimizerFacts optimizer;
+  RandomStateFacts random_state;
   Constant<double> slowdown;     ///< first scalar: device time of every kernel over the profile's
   Constant<double> host_factor;  ///< second scalar: host time of a launch over the profile's `launch`
 };

@@ -58,6 +58,20 @@ class BlockLowering {
     push(std::move(task));
   }
 
+  /// The framework saves or restores its random generator's state, and waits for every copy.
+  void copy_random_state(int copies) {
+    if (copies == 0) return;
+    cost::Kernel kernel;
+    kernel.kind = cost::KernelKind::host_copy;
+    kernel.traffic = copies * c_.stack.random_state.size;
+    kernel.launches = copies;
+    Task task{};
+    task.name = "random state";
+    task.work = kernel;
+    task.synchronizations = copies;
+    push(std::move(task));
+  }
+
   /// Turns a tensor that leaves the block into a layout without partial values; it outlives the block.
   void leave(TensorId tensor, Category category) {
     const Version& now = versions_.at(tensor).front();
@@ -265,6 +279,7 @@ LoweredBlock lower_forward(const BlockContext& context, const std::map<int, Bord
   const bool recomputed = context.plan.recomputes(facts.segment);
   BlockLowering lowering(context, "F " + graph.segments[facts.segment].name);
   for (const auto& [place, border] : in) lowering.import(facts.tensors[place], border);
+  if (recomputed) lowering.copy_random_state(context.stack.random_state.forward_copies);
   for (const model::OpId id : graph.segments[facts.segment].forward) lowering.run(id, false);
   for (const TensorId tensor : facts.kept) {
     const bool from_outside = in.contains(facts.place.at(tensor));
@@ -290,6 +305,7 @@ LoweredBlock lower_backward(const BlockContext& context, const std::map<int, Bor
     for (const auto& [place, border] : *imported) lowering.import(facts.tensors[place], border);
   }
   if (context.plan.recomputes(facts.segment)) {
+    lowering.copy_random_state(context.stack.random_state.backward_copies);
     for (const model::OpId id : segment.forward) lowering.run(id, true);
   }
   for (const model::OpId id : segment.backward) lowering.run(id, false);
