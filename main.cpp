@@ -14,6 +14,7 @@
 #include "model/zoo/all.hpp"
 #include "report/report.hpp"
 #include "report/trace.hpp"
+#include "search/fit_stack.hpp"
 #include "search/results.hpp"
 #include "search/scenario.hpp"
 #include "strategies/all.hpp"
@@ -30,25 +31,35 @@ struct UsageError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-void write_file(const std::string& file, const std::string& text) {
-  const std::filesystem::path folder = std::filesystem::path(file).parent_path();
+/// A file still to be written: everything is computed before anything is written.
+struct Output {
+  std::string file;
+  std::string text;
+};
+
+void write(const Output& output) {
+  const std::filesystem::path folder = std::filesystem::path(output.file).parent_path();
   std::error_code ignored;
   if (!folder.empty()) std::filesystem::create_directories(folder, ignored);
-  std::ofstream stream(file, std::ios::binary);
-  stream << text;
+  std::ofstream stream(output.file, std::ios::binary);
+  stream << output.text;
   stream.close();
-  if (!stream) throw InputError(file, "", "a file that can be written", "");
-  fmt::print("wrote {}\n", file);
+  if (!stream) throw InputError(output.file, "", "a file that can be written", "");
+  fmt::print("wrote {}\n", output.file);
 }
 
 cxxopts::ParseResult parse(cxxopts::Options& options, const std::vector<std::string>& arguments) {
   std::vector<const char*> pointers = {"stratagem"};
   for (const std::string& argument : arguments) pointers.push_back(argument.c_str());
+  std::optional<cxxopts::ParseResult> parsed;
   try {
-    return options.parse(static_cast<int>(pointers.size()), pointers.data());
+    parsed = options.parse(static_cast<int>(pointers.size()), pointers.data());
   } catch (const std::exception& error) {
     throw UsageError(error.what());
   }
+  if (!parsed->unmatched().empty())
+    throw UsageError("what is \"" + parsed->unmatched().front() + "\"?");
+  return *parsed;
 }
 
 std::string required(const cxxopts::ParseResult& parsed, const std::string& name) {
@@ -67,39 +78,63 @@ const search::Run& chosen_run(const search::Scenario& scenario, const std::strin
   throw UsageError("no run named \"" + name + "\"");
 }
 
-int simulate(const std::vector<std::string>& arguments) {
-  cxxopts::Options options("stratagem simulate", "Predict time and memory of every run of a scenario.");
-  options.add_options()("scenario", "scenario file", cxxopts::value<std::string>())(
-      "json", "write the results as JSON", cxxopts::value<std::string>())(
-      "trace", "write a Perfetto trace of one run", cxxopts::value<std::string>())(
-      "program", "write the lowered program of one run as text", cxxopts::value<std::string>())(
-      "run", "the run to trace or write (default: the first)", cxxopts::value<std::string>()->default_value(""))(
-      "unfolded", "simulate every device, not one per class of equal ones")("h,help", "this text");
+cxxopts::Options simulate_options() {
+  cxxopts::Options options("stratagem simulate",
+                           "Predict time and memory of every run of a scenario.");
+  auto add = options.add_options();
+  add("scenario", "scenario file", cxxopts::value<std::string>());
+  add("json", "write the results as JSON", cxxopts::value<std::string>());
+  add("trace", "write a Perfetto trace of one run", cxxopts::value<std::string>());
+  add("program", "write the lowered program of one run as text", cxxopts::value<std::string>());
+  add("run", "the run to trace or write (default: the first)",
+      cxxopts::value<std::string>()->default_value(""));
+  add("accuracy", "print what was measured beside what is predicted, as Markdown");
+  add("unfolded", "simulate every device, not one per class of equal ones");
+  add("h,help", "this text");
   options.parse_positional({"scenario"});
   options.positional_help("SCENARIO");
-  const cxxopts::ParseResult parsed = parse(options, arguments);
-  if (parsed.count("help") > 0) {
+  return options;
+}
+
+/// Simulates every run; adds what was asked for about the chosen one to `outputs`.
+std::vector<search::Result> simulate_all(const search::Scenario& scenario,
+                                         const cxxopts::ParseResult& asked,
+                                         std::vector<Output>& outputs) {
+  const search::Run& chosen = chosen_run(scenario, asked["run"].as<std::string>());
+  std::vector<search::Outcome> outcomes;
+  for (const search::Run& run : scenario.runs) {
+    search::Simulated simulated = search::simulate(run, {.folded = asked.count("unfolded") == 0});
+    if (&run == &chosen && asked.count("trace") > 0) {
+      outputs.push_back({asked["trace"].as<std::string>(),
+                         report::chrome_trace(simulated.program, simulated.timeline, run.name)});
+    }
+    if (&run == &chosen && asked.count("program") > 0) {
+      outputs.push_back(
+          {asked["program"].as<std::string>(), strategies::to_text(simulated.program)});
+    }
+    outcomes.push_back(std::move(simulated.outcome));
+  }
+  return search::compare(scenario, std::move(outcomes));
+}
+
+int simulate(const std::vector<std::string>& arguments) {
+  cxxopts::Options options = simulate_options();
+  const cxxopts::ParseResult asked = parse(options, arguments);
+  if (asked.count("help") > 0) {
     fmt::print("{}", options.help());
     return done;
   }
-  const search::Scenario scenario = search::read_scenario(required(parsed, "scenario"));
-  const search::Run& chosen = chosen_run(scenario, parsed["run"].as<std::string>());
-  std::vector<search::Outcome> outcomes;
-  std::string trace;
-  std::string program;
-  for (const search::Run& run : scenario.runs) {
-    search::Simulated simulated = search::simulate(run, {.folded = parsed.count("unfolded") == 0});
-    if (&run == &chosen && parsed.count("trace") > 0) {
-      trace = report::chrome_trace(simulated.program, simulated.timeline, run.name);
-    }
-    if (&run == &chosen && parsed.count("program") > 0) program = strategies::to_text(simulated.program);
-    outcomes.push_back(std::move(simulated.outcome));
+  const search::Scenario scenario = search::read_scenario(required(asked, "scenario"));
+  std::vector<Output> outputs;
+  const std::vector<search::Result> results = simulate_all(scenario, asked, outputs);
+  if (asked.count("json") > 0) {
+    const std::string text = report::to_json(scenario, results).text(2) + "\n";
+    outputs.insert(outputs.begin(), {asked["json"].as<std::string>(), text});
   }
-  const std::vector<search::Result> results = search::compare(scenario, std::move(outcomes));
-  fmt::print("{}\n", report::table(scenario, results));
-  if (parsed.count("json") > 0) write_file(parsed["json"].as<std::string>(), report::to_json(scenario, results).text(2) + "\n");
-  if (parsed.count("trace") > 0) write_file(parsed["trace"].as<std::string>(), trace);
-  if (parsed.count("program") > 0) write_file(parsed["program"].as<std::string>(), program);
+  fmt::print("{}", asked.count("accuracy") > 0 ? report::accuracy(results)
+                                               : report::table(scenario, results));
+  if (!outputs.empty()) fmt::print("\n");
+  for (const Output& output : outputs) write(output);
   const std::vector<std::string> failures = search::failures(results);
   for (const std::string& line : failures) fmt::print(stderr, "{}\n", line);
   return failures.empty() ? done : check_failed;
@@ -107,55 +142,91 @@ int simulate(const std::vector<std::string>& arguments) {
 
 // ---- topology
 
-int topology(const std::vector<std::string>& arguments) {
-  cxxopts::Options options("stratagem topology", "Show a cluster: stratagem topology show PRESET --nodes N");
-  options.add_options()("verb", "show", cxxopts::value<std::string>())("preset", "name", cxxopts::value<std::string>())(
-      "nodes", "number of servers", cxxopts::value<int>()->default_value("1"))("h,help", "this text");
-  options.parse_positional({"verb", "preset"});
-  const cxxopts::ParseResult parsed = parse(options, arguments);
-  if (parsed.count("help") > 0) {
-    fmt::print("{}\nPresets:\n", options.help());
-    for (const topology::Preset& preset : topology::presets()) fmt::print("  {:<10} {}\n", preset.name, preset.summary);
-    return done;
-  }
-  if (required(parsed, "verb") != "show") throw UsageError("topology knows one verb: show");
-  const std::string name = required(parsed, "preset");
-  for (const topology::Preset& preset : topology::presets()) {
-    if (preset.name != name) continue;
-    fmt::print("{}", topology::describe(preset.build(parsed["nodes"].as<int>())));
-    return done;
-  }
+const topology::Preset& preset_named(const std::string& name) {
   std::vector<std::string> known;
-  for (const topology::Preset& preset : topology::presets()) known.push_back(preset.name);
-  throw UsageError("no preset \"" + name + "\"; known are " + fmt::format("{}", fmt::join(known, ", ")));
+  for (const topology::Preset& preset : topology::presets()) {
+    if (preset.name == name) return preset;
+    known.push_back(preset.name);
+  }
+  throw UsageError(fmt::format("no preset \"{}\"; known are {}", name, fmt::join(known, ", ")));
+}
+
+int topology(const std::vector<std::string>& arguments) {
+  cxxopts::Options options("stratagem topology",
+                           "Show a cluster: stratagem topology show PRESET --nodes N");
+  auto add = options.add_options();
+  add("verb", "show", cxxopts::value<std::string>());
+  add("preset", "name", cxxopts::value<std::string>());
+  add("nodes", "number of servers", cxxopts::value<int>()->default_value("1"));
+  add("h,help", "this text");
+  options.parse_positional({"verb", "preset"});
+  const cxxopts::ParseResult asked = parse(options, arguments);
+  if (asked.count("help") > 0) {
+    fmt::print("{}\nPresets:\n", options.help());
+    for (const topology::Preset& preset : topology::presets())
+      fmt::print("  {:<10} {}\n", preset.name, preset.summary);
+    return done;
+  }
+  if (required(asked, "verb") != "show") throw UsageError("topology knows one verb: show");
+  const topology::Preset& preset = preset_named(required(asked, "preset"));
+  const int nodes = asked["nodes"].as<int>();
+  if (nodes < 1) throw UsageError("--nodes must be at least 1");
+  fmt::print("{}", topology::describe(preset.build(nodes)));
+  return done;
 }
 
 // ---- calibrate
 
+/// `calibrate fit`: a profile from measurements.
+int fit_profile(const cxxopts::ParseResult& asked) {
+  const calibrate::Datasheet sheet = calibrate::read_datasheet(required(asked, "datasheet"));
+  std::vector<calibrate::Measurements> measurements;
+  if (asked.count("files") > 0) {
+    for (const std::string& file : asked["files"].as<std::vector<std::string>>())
+      measurements.push_back(calibrate::read_measurements(file));
+  }
+  const calibrate::Fit fit = measurements.empty() ? calibrate::fit_profile(sheet)
+                                                  : calibrate::fit_profile(measurements, sheet);
+  fmt::print("{}", calibrate::describe(fit));
+  if (asked.count("output") > 0)
+    calibrate::write_profile(fit.profile, asked["output"].as<std::string>());
+  return done;
+}
+
+/// `calibrate stack`: a stack's scalar from one published run on one GPU.
+int fit_stack(const cxxopts::ParseResult& asked) {
+  if (asked.count("files") == 0) throw UsageError("missing scenario");
+  const auto files = asked["files"].as<std::vector<std::string>>();
+  const search::Scenario scenario = search::read_scenario(files.front());
+  const search::Run& run = chosen_run(scenario, asked["run"].as<std::string>());
+  const cost::Constant<double> slowdown = search::fit_slowdown(run);
+  fmt::print("{}: slowdown {} ({})\n", run.stack.name, slowdown.value, slowdown.source);
+  return done;
+}
+
 int calibrate(const std::vector<std::string>& arguments) {
-  cxxopts::Options options("stratagem calibrate", "Fit a profile: stratagem calibrate fit [MEASUREMENTS...] --datasheet FILE -o PROFILE");
-  options.add_options()("verb", "fit", cxxopts::value<std::string>())(
-      "measurements", "files; those that the datasheet names if none is given", cxxopts::value<std::vector<std::string>>())(
-      "datasheet", "what is not measured", cxxopts::value<std::string>())(
-      "o,output", "profile to write", cxxopts::value<std::string>())("h,help", "this text");
-  options.parse_positional({"verb", "measurements"});
-  const cxxopts::ParseResult parsed = parse(options, arguments);
-  if (parsed.count("help") > 0) {
+  cxxopts::Options options("stratagem calibrate",
+                           "Fit what predictions rest on:\n"
+                           "  calibrate fit [MEASUREMENTS...] --datasheet FILE -o PROFILE\n"
+                           "  calibrate stack SCENARIO --run NAME");
+  auto add = options.add_options();
+  add("verb", "fit or stack", cxxopts::value<std::string>());
+  add("files", "measurements (those that the datasheet names if none is given), or a scenario",
+      cxxopts::value<std::vector<std::string>>());
+  add("datasheet", "fit: what is not measured", cxxopts::value<std::string>());
+  add("o,output", "fit: the profile to write", cxxopts::value<std::string>());
+  add("run", "stack: the run to fit to", cxxopts::value<std::string>()->default_value(""));
+  add("h,help", "this text");
+  options.parse_positional({"verb", "files"});
+  const cxxopts::ParseResult asked = parse(options, arguments);
+  if (asked.count("help") > 0) {
     fmt::print("{}", options.help());
     return done;
   }
-  if (required(parsed, "verb") != "fit") throw UsageError("calibrate knows one verb so far: fit");
-  const calibrate::Datasheet sheet = calibrate::read_datasheet(required(parsed, "datasheet"));
-  std::vector<calibrate::Measurements> measurements;
-  if (parsed.count("measurements") > 0) {
-    for (const std::string& file : parsed["measurements"].as<std::vector<std::string>>()) {
-      measurements.push_back(calibrate::read_measurements(file));
-    }
-  }
-  const calibrate::Fit fit = measurements.empty() ? calibrate::fit_profile(sheet) : calibrate::fit_profile(measurements, sheet);
-  fmt::print("{}", calibrate::describe(fit));
-  if (parsed.count("output") > 0) calibrate::write_profile(fit.profile, parsed["output"].as<std::string>());
-  return done;
+  const std::string verb = required(asked, "verb");
+  if (verb == "fit") return fit_profile(asked);
+  if (verb == "stack") return fit_stack(asked);
+  throw UsageError("calibrate knows two verbs, fit and stack; not \"" + verb + "\"");
 }
 
 // ---- help
@@ -173,14 +244,20 @@ constexpr Command commands[] = {
 };
 
 void print_help() {
-  fmt::print("stratagem: how fast, how big and how well-scaling will a parallel training plan be?\n\nCommands:\n");
-  for (const Command& command : commands) fmt::print("  {:<10} {}\n", command.name, command.summary);
+  fmt::print(
+      "stratagem: how fast, how big and how well-scaling will a parallel training plan "
+      "be?\n\nCommands:\n");
+  for (const Command& command : commands)
+    fmt::print("  {:<10} {}\n", command.name, command.summary);
   fmt::print("\nStrategies (keys of a run's \"strategy\"):\n");
-  for (const strategies::Strategy& entry : strategies::all()) fmt::print("  {:<10} {}\n", entry.key, entry.summary);
+  for (const strategies::Strategy& entry : strategies::all())
+    fmt::print("  {:<10} {}\n", entry.key, entry.summary);
   fmt::print("\nSchedules (\"schedule\"):\n");
-  for (const strategies::Schedule& entry : strategies::schedules()) fmt::print("  {:<10} {}\n", entry.name, entry.summary);
+  for (const strategies::Schedule& entry : strategies::schedules())
+    fmt::print("  {:<10} {}\n", entry.name, entry.summary);
   fmt::print("\nModels (\"family\"):\n");
-  for (const model::Family& family : model::families()) fmt::print("  {:<10} {}\n", family.name, family.summary);
+  for (const model::Family& family : model::families())
+    fmt::print("  {:<10} {}\n", family.name, family.summary);
 }
 
 int run(const std::vector<std::string>& arguments) {

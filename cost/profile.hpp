@@ -45,7 +45,7 @@ struct CollectiveConstants {
   Constant<Seconds> network_step;       ///< per ring step that crosses the network
 };
 
-/// Copies between device and host memory that the host waits for.
+/// Copies between device memory and pageable host memory, which the host waits for.
 struct HostCopyConstants {
   Constant<Seconds> latency;  ///< fixed time of one copy
   Constant<BytesPerSecond> bandwidth;

@@ -10,6 +10,12 @@ OperatorFacts read_facts(const JsonReader& reader) {
   OperatorFacts facts;
   if (const auto kernels = reader.find("kernels")) facts.kernels = static_cast<int>(kernels->at_least(0));
   if (const auto passes = reader.find("extra_passes")) facts.extra_passes = passes->number();
+  if (const auto copies = reader.find("state_copies_before")) {
+    facts.state_copies_before = static_cast<int>(copies->at_least(0));
+  }
+  if (const auto copies = reader.find("state_copies_after")) {
+    facts.state_copies_after = static_cast<int>(copies->at_least(0));
+  }
   if (const auto why = reader.find("because")) why->skip();
   return facts;
 }
@@ -27,9 +33,11 @@ OptimizerFacts read_optimizer(const JsonReader& reader) {
 
 RandomStateFacts read_random_state(const JsonReader& reader) {
   if (const auto why = reader.find("because")) why->skip();
-  return {.forward_copies = static_cast<int>(reader.at("forward_copies").at_least(0)),
-          .backward_copies = static_cast<int>(reader.at("backward_copies").at_least(0)),
-          .size = reader.at("size").quantity<Bytes>()};
+  const auto count = [&](const char* key) { return static_cast<int>(reader.at(key).at_least(0)); };
+  return {.size = reader.at("size").quantity<Bytes>(),
+          .before_forward = count("before_forward"),
+          .before_recomputation = count("before_recomputation"),
+          .after_recomputation = count("after_recomputation")};
 }
 
 }  // namespace
@@ -41,6 +49,13 @@ Stack read_stack(const std::string& file) {
   stack.source = reader.at("source").text();
   const JsonReader operators = reader.at("operators");
   for (const std::string& kind : operators.keys()) stack.operators[kind] = read_facts(operators.at(kind));
+  if (const auto fusions = reader.find("fusions")) {
+    for (const JsonReader& fusion : fusions->elements()) {
+      std::vector<std::string>& kinds = stack.fusions.emplace_back();
+      for (const JsonReader& kind : fusion.elements()) kinds.push_back(kind.text());
+      if (kinds.size() < 2) fusion.fail("at least two kinds of operators");
+    }
+  }
   stack.gradient_accumulation = read_facts(reader.at("gradient_accumulation"));
   stack.optimizer = read_optimizer(reader.at("optimizer"));
   if (const auto state = reader.find("random_state")) stack.random_state = read_random_state(*state);
@@ -48,6 +63,11 @@ Stack read_stack(const std::string& file) {
   stack.host_factor = read_constant<double>(reader.at("host_factor"));
   reader.finish();
   return stack;
+}
+
+Seconds kernel_time(const Kernel& kernel, const Profile& profile, const Stack& stack) {
+  const double factor = kernel.kind == KernelKind::host_copy ? 1.0 : stack.slowdown.value;
+  return factor * kernel_time(kernel, profile);
 }
 
 OperatorFacts facts_for(const Stack& stack, const std::string& kind) {

@@ -3,8 +3,10 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "base/quantity.hpp"
+#include "cost/kernel.hpp"
 #include "cost/profile.hpp"
 
 namespace stratagem::cost {
@@ -14,6 +16,8 @@ namespace stratagem::cost {
 struct OperatorFacts {
   int kernels = 1;
   double extra_passes = 0;
+  int state_copies_before = 0;  ///< copies of the random generator's state before and after the operator
+  int state_copies_after = 0;
 };
 
 /// How a framework updates one parameter tensor.
@@ -24,12 +28,13 @@ struct OptimizerFacts {
   std::map<std::string, Bytes> states;  ///< bytes per parameter that live all the time: master copy, momentum, ...
 };
 
-/// What a framework does so that a recomputed forward pass draws the same random numbers: copies of the random
-/// generator's state between device and host, each of which the host waits for.
+/// What a framework does so that a recomputed forward pass draws the same random numbers: it copies the random
+/// generator's state between device and host, and the host waits for each copy. Counts are per recomputed segment.
 struct RandomStateFacts {
-  int forward_copies = 0;   ///< per recomputed segment and forward pass
-  int backward_copies = 0;  ///< per recomputed segment and backward pass
   Bytes size;               ///< of one copy
+  int before_forward = 0;
+  int before_recomputation = 0;
+  int after_recomputation = 0;
 };
 
 /// A named, small set of facts about a framework version, read from its source, with at most two fitted scalars.
@@ -38,12 +43,17 @@ struct Stack {
   std::string name;
   std::string source;
   std::map<std::string, OperatorFacts> operators;  ///< by operator kind, ".B" and ".W" appended for its gradients
+  /// Operators that follow each other with these kinds run as one kernel: what passes between them is not moved.
+  std::vector<std::vector<std::string>> fusions;
   OperatorFacts gradient_accumulation;             ///< per parameter tensor and micro-batch, on the gradient
   OptimizerFacts optimizer;
   RandomStateFacts random_state;
   Constant<double> slowdown;     ///< first scalar: device time of every kernel over the profile's
   Constant<double> host_factor;  ///< second scalar: host time of a launch over the profile's `launch`
 };
+
+/// Device time of a kernel as this framework runs it: slowdown * kernel_time; copies to the host as they are.
+Seconds kernel_time(const Kernel& kernel, const Profile& profile, const Stack& stack);
 
 /// Reads a stack file; throws InputError for missing or unknown keys.
 Stack read_stack(const std::string& file);

@@ -44,6 +44,7 @@ class Differentiation {
  public:
   Differentiation(Graph& graph, TensorId loss) : graph_(graph), returned_(graph.tensors.size()) {
     graph_.gradient_of.assign(graph_.tensors.size(), -1);
+    stop_at_frozen();
     // The gradient of the loss is a constant of the loss's shape; nothing computes it.
     const TensorId gradient = new_gradient(loss, Role::input);
     returned_[loss].push_back({gradient, -1, 0});
@@ -58,6 +59,14 @@ class Differentiation {
   }
 
  private:
+  /// What is computed from nothing trainable needs no gradient.
+  void stop_at_frozen() {
+    for (const Operator& op : graph_.operators) {
+      if (std::ranges::any_of(op.inputs, [this](TensorId t) { return trainable(t); })) continue;
+      for (const TensorId tensor : op.outputs) graph_.tensors[tensor].requires_grad = false;
+    }
+  }
+
   TensorId new_gradient(TensorId of, Role role) {
     Tensor gradient = graph_.tensors[of];
     gradient.name += ".grad";
@@ -80,12 +89,11 @@ class Differentiation {
   void emit(OpId forward, OpKind kind, Pass pass, const std::vector<Operand>& inputs, const Operand& result) {
     const Operator& origin = graph_.operators[forward];
     Segment& segment = graph_.segments[origin.segment];
-    const bool second = std::ranges::any_of(segment.backward, [&](OpId id) {
-      const Operator& other = graph_.operators[id];
-      return other.forward == forward && other.pass == pass && other.kind == kind;
-    });
     const std::string suffix = kind == OpKind::gradient_sum ? ".sum" : pass == Pass::weight_gradient ? ".W" : ".B";
-    Operator op{.name = origin.name + suffix + (second ? "2" : ""),
+    const std::string name = origin.name + suffix;
+    const bool second = std::ranges::any_of(
+        segment.backward, [&](OpId id) { return graph_.operators[id].name == name; });
+    Operator op{.name = name + (second ? "2" : ""),
                 .kind = kind,
                 .pass = pass,
                 .annotation = {},
@@ -177,7 +185,8 @@ class Differentiation {
       case OpKind::split_heads:
       case OpKind::merge_heads: return give(id, 0, kind, gradients);
       case OpKind::masked_softmax: return give(id, 0, kind, {out, output(id, 0)});
-      case OpKind::dropout: return give(id, 0, kind, {out, output(id, 1)});
+      case OpKind::dropout:
+      case OpKind::attention_dropout: return give(id, 0, kind, {out, output(id, 1)});
       case OpKind::gelu: return give(id, 0, kind, {out, input(id, 0)});
       case OpKind::cross_entropy:  // d loss / d logits = exponential / sum - [label]
         return give(id, 4, kind, {out, input(id, 0), input(id, 1), input(id, 3)});

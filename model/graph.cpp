@@ -8,7 +8,7 @@ namespace {
 
 constexpr const char* kind_names[] = {
     "embedding", "add",           "bias_add",   "layer_norm",
-    "contraction", "split_heads", "merge_heads", "masked_softmax", "dropout",
+    "contraction", "split_heads", "merge_heads", "masked_softmax", "dropout", "attention_dropout",
     "gelu",      "row_max",       "exponential", "row_sum",
     "pick",      "cross_entropy", "layer_norm_scale_gradient", "bias_gradient",
     "gradient_sum", "optimizer_step"};

@@ -23,6 +23,7 @@ enum class OpKind : std::uint8_t {
   merge_heads,       ///< the inverse permutation for one tensor, copied
   masked_softmax,    ///< scales, masks and normalises scores
   dropout,           ///< its mask is its second output
+  attention_dropout, ///< the same on attention probabilities, where frameworks draw other random numbers
   gelu,
   row_max,           ///< maximum along the last dimension: partial results combine by maximum
   exponential,       ///< exp(x - row value), in fp32

@@ -13,16 +13,31 @@ using search::Result;
 
 Json bytes_by_category(const sim::ByCategory& bytes) {
   Json json = Json::object();
-  for (std::size_t c = 0; c < bytes.size(); ++c) json.set(strategies::category_names[c], bytes[c].value);
+  for (std::size_t c = 0; c < bytes.size(); ++c)
+    json.set(strategies::category_names[c], bytes[c].value);
   return json;
 }
 
 std::string status_text(Outcome::Status status) {
   switch (status) {
-    case Outcome::Status::ok: return "ok";
-    case Outcome::Status::out_of_memory: return "out_of_memory";
-    default: return "refused";
+    case Outcome::Status::ok:
+      return "ok";
+    case Outcome::Status::out_of_memory:
+      return "out_of_memory";
+    default:
+      return "refused";
   }
+}
+
+Json provenance(const search::Weakest& weakest) {
+  Json profile = Json::array();
+  for (const std::string& path : weakest.profile) profile.push(path);
+  Json stack = Json::array();
+  for (const std::string& path : weakest.stack) stack.push(path);
+  return Json::object()
+      .set("weakest", cost::to_text(weakest.provenance))
+      .set("profile", profile)
+      .set("stack", stack);
 }
 
 void add_metrics(Json& json, const Result& result) {
@@ -52,7 +67,8 @@ void add_metrics(Json& json, const Result& result) {
       .set("peak_memory_bytes", m.peak.total.value)
       .set("context_bytes", run.profile.context.value.value)
       .set("memory_breakdown_bytes", bytes_by_category(m.peak.by_category))
-      .set("communication_bytes", communication);
+      .set("communication_bytes", communication)
+      .set("provenance", provenance(result.outcome.weakest));
 }
 
 void add_measured(Json& json, const Result& result) {
@@ -61,7 +77,9 @@ void add_measured(Json& json, const Result& result) {
   for (const Figure& figure : result.figures) {
     if (!figure.measured) continue;
     Json value = Json::object();
-    value.set("value", *figure.measured).set("from_memory", !figure.gates).set("source", figure.source);
+    value.set("value", *figure.measured)
+        .set("from_memory", !figure.gates)
+        .set("source", figure.source);
     measured.set(figure.name, value);
     if (figure.predicted) error.set(figure.name, figure.error());
   }

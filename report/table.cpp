@@ -1,85 +1,202 @@
-// Prints runs for people: one line each, measured values beside the predicted ones.
+// Prints runs for people: one line each, measured values beside the predicted ones, and what they
+// rest on.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <iterator>
+#include <map>
+#include <set>
 
 #include "base/quantity_text.hpp"
+#include "report/figure_text.hpp"
 #include "report/report.hpp"
 
 namespace stratagem::report {
 namespace {
 
 using search::Figure;
+using search::Outcome;
 using search::Result;
 
-std::string value_text(const std::string& name, double value) {
-  if (name == "iteration_time") return fmt::format("{:.3f} s", value);
-  if (name == "tflops_per_gpu") return fmt::format("{:.1f} TFLOP/s", value);
-  if (name == "scaling_efficiency") return fmt::format("{:.1f} %", 100 * value);
-  return fmt::format("{:.2f}x", value);
+/// `text` in lines of at most 120 columns, all but the first indented.
+std::string wrapped(const std::string& text, std::size_t indent) {
+  constexpr std::size_t width = 120;
+  std::string lines;
+  std::string line;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find(' ', begin), text.size());
+    const std::string word = text.substr(begin, end - begin);
+    if (!line.empty() && line.size() + 1 + word.size() > width) {
+      lines += line + "\n";
+      line = std::string(indent - 1, ' ');
+    }
+    line += (begin == 0 ? "" : " ") + word;
+    begin = end + 1;
+  }
+  return lines + line + "\n";
 }
 
-/// Efficiencies differ in points, everything else in percent.
-std::string error_text(const Figure& figure) {
-  if (!figure.predicted) return "";
-  const char* unit = figure.name == "scaling_efficiency" ? "pt" : "%";
-  return fmt::format("{:+.1f} {}", 100 * figure.error(), unit);
+/// The assumptions of all runs, each once; the n-th is marked [n].
+std::vector<std::string> assumptions(const std::vector<Result>& results) {
+  std::vector<std::string> found;
+  for (const Result& result : results) {
+    const std::string& text = result.run->assumed;
+    if (!text.empty() && std::ranges::find(found, text) == found.end()) found.push_back(text);
+  }
+  return found;
 }
 
-std::string measured_text(const Figure& figure) {
-  return value_text(figure.name, *figure.measured) + (figure.gates ? "" : " (from memory)");
+std::string marked_name(const search::Run& run, const std::vector<std::string>& assumed) {
+  if (run.assumed.empty()) return run.name;
+  const auto place = std::ranges::find(assumed, run.assumed) - assumed.begin();
+  return run.name + fmt::format(" [{}]", place + 1);
 }
 
-std::string prediction(const Result& result) {
-  if (!result.outcome.metrics) return "";
+constexpr const char* columns = "{:<{}} {:>5} {:>10} {:>6} {:>9} {:>11} {:>12}";
+
+std::string heading(std::size_t name_width) {
+  const std::string above =
+      fmt::format("{:<{}} {:>5} {:>10} {:>16} {:>11} {:>12}", "", name_width, "", "iteration",
+                  "TFLOP/s per GPU", "scaling", "peak memory");
+  const std::string below = fmt::format(columns, "run", name_width, "GPUs", "time", "model",
+                                        "hardware", "efficiency", "per GPU");
+  return fmt::format("{}\n{} {:>13} {:>13} {:>9}\n", above, below, "measured", "predicted",
+                     "error");
+}
+
+/// What a run that does not fit would take is no prediction: only its memory is shown.
+std::string prediction(const Result& result, const std::string& name, std::size_t name_width) {
+  const int gpus = result.outcome.gpus;
+  if (!result.outcome.metrics) return fmt::format("{:<{}} {:>5}", name, name_width, gpus);
   const sim::Metrics& m = *result.outcome.metrics;
-  const double seconds_of_all = m.iteration_time.value * result.outcome.gpus;
+  const std::string peak = to_text(m.peak.total + result.run->profile.context.value);
+  if (result.outcome.status != Outcome::Status::ok) {
+    return fmt::format(columns, name, name_width, gpus, "", "", "", "", peak);
+  }
   const auto efficiency = std::ranges::find(result.figures, "scaling_efficiency", &Figure::name);
   const bool relative = efficiency != result.figures.end() && efficiency->predicted;
-  return fmt::format("{:>9.3f} s {:>8.1f} {:>8.1f} {:>9} {:>10}", m.iteration_time.value,
-                     m.model_flops.value / seconds_of_all / 1e12, m.hardware_flops.value / seconds_of_all / 1e12,
-                     relative ? value_text(efficiency->name, *efficiency->predicted) : "",
-                     to_text(m.peak.total + result.run->profile.context.value));
+  const double seconds_of_all = m.iteration_time.value * gpus;
+  return fmt::format(columns, name, name_width, gpus,
+                     value_text("iteration_time", m.iteration_time.value),
+                     fmt::format("{:.1f}", m.model_flops.value / seconds_of_all / 1e12),
+                     fmt::format("{:.1f}", m.hardware_flops.value / seconds_of_all / 1e12),
+                     relative ? value_text(efficiency->name, *efficiency->predicted) : "", peak);
 }
 
-/// The run and its first measured figure; a line more for each further one, and for what went wrong.
-void append(std::string& text, const Result& result, std::size_t name_width) {
-  const auto out = std::back_inserter(text);
-  std::string lead = fmt::format("{:<{}} {:>5} {:<48}", result.run->name, name_width, result.outcome.gpus, prediction(result));
-  bool printed = false;
+std::string comparison(const Result& result, const Figure& figure) {
+  const std::string measured =
+      value_text(figure.name, *figure.measured) + (figure.gates ? " " : "*");
+  if (result.outcome.status != Outcome::Status::ok || !figure.predicted)
+    return fmt::format(" {:>14}", measured);
+  return fmt::format(" {:>14} {:>12} {:>9}", measured, value_text(figure.name, *figure.predicted),
+                     error_text(figure));
+}
+
+/// The run and its first measured figure; a line more for each further one, and for what went
+/// wrong.
+std::string lines(const Result& result, const std::string& name, std::size_t name_width) {
+  std::string lead = prediction(result, name, name_width);
+  std::string text;
   for (const Figure& figure : result.figures) {
     if (!figure.measured) continue;
-    fmt::format_to(out, "{}  {:>19} {:>9}", lead, measured_text(figure), error_text(figure));
-    const bool in_columns = figure.name != "speedup";
-    if (!in_columns && figure.predicted) fmt::format_to(out, "  (predicted {})", value_text(figure.name, *figure.predicted));
-    text += "\n";
+    text += lead + comparison(result, figure) + "\n";
     lead.assign(lead.size(), ' ');
-    printed = true;
   }
-  if (!printed) text += lead.substr(0, lead.find_last_not_of(' ') + 1) + "\n";
-  if (result.outcome.status != search::Outcome::Status::ok) {
-    fmt::format_to(out, "{:<{}}       does not run: {}\n", "", name_width, result.outcome.reason);
+  if (text.empty()) text = lead + "\n";
+  if (result.outcome.status != Outcome::Status::ok)
+    text += "  does not run: " + result.outcome.reason + "\n";
+  return text;
+}
+
+std::string baselines(const std::vector<Result>& results) {
+  std::set<std::string> names;
+  for (const Result& result : results) {
+    if (!result.run->baseline.empty()) names.insert(result.run->baseline);
   }
+  if (names.empty()) return "";
+  const std::string of = names.size() == 1 ? "\"" + *names.begin() + "\"" : "the baseline";
+  return " Scaling efficiency: model TFLOP/s per GPU over that of " + of + ".";
+}
+
+std::string legend(const std::vector<Result>& results) {
+  std::string text =
+      "\n" + wrapped("TFLOP/s: model without recomputation, hardware (and measured) with it." +
+                         baselines(results),
+                     2);
+  text +=
+      "Peak memory: live bytes and the framework's context; GB = 1e9 bytes. Error: % of measured, "
+      "or points (pt).\n";
+  const bool from_memory = std::ranges::any_of(results, [](const Result& result) {
+    return std::ranges::any_of(result.figures,
+                               [](const Figure& f) { return f.measured && !f.gates; });
+  });
+  if (from_memory)
+    text += "* recalled from memory, not read in the source: shown, but nothing is judged by it\n";
+  return text;
+}
+
+/// The weakest constants over all runs, by the file that they stand in.
+std::string provenance(const std::vector<Result>& results) {
+  cost::Provenance weakest = cost::Provenance::measured;
+  for (const Result& result : results)
+    weakest = std::max(weakest, result.outcome.weakest.provenance);
+  std::map<std::string, std::vector<std::string>> by_file;
+  const auto add = [&](const std::string& file, const std::vector<std::string>& paths) {
+    for (const std::string& path : paths) {
+      const std::string name = path.substr(1);
+      std::vector<std::string>& names = by_file[file];
+      if (std::ranges::find(names, name) == names.end()) names.push_back(name);
+    }
+  };
+  for (const Result& result : results) {
+    if (result.outcome.weakest.provenance != weakest) continue;
+    add("profile " + result.run->profile.name, result.outcome.weakest.profile);
+    add("stack " + result.run->stack.name, result.outcome.weakest.stack);
+  }
+  std::string text = "Weakest provenance used: " + cost::to_text(weakest);
+  for (const auto& [file, names] : by_file)
+    text += fmt::format("; {}: {}", file, fmt::join(names, ", "));
+  return wrapped(text, 2);
+}
+
+/// What was fitted to whole runs, so that everybody sees which ones are no predictions.
+std::string scalars(const std::vector<Result>& results) {
+  std::map<std::string, std::string> by_stack;
+  for (const Result& result : results) {
+    const cost::Stack& stack = result.run->stack;
+    std::string& text = by_stack[stack.name];
+    if (!text.empty()) continue;
+    text = "Stack " + stack.name + ":";
+    const auto add = [&](const char* name, const cost::Constant<double>& constant) {
+      text += fmt::format(" {} {:.4g}, {} ({});", name, constant.value,
+                          cost::to_text(constant.provenance), constant.source);
+    };
+    add("slowdown", stack.slowdown);
+    add("host_factor", stack.host_factor);
+    text.pop_back();
+  }
+  std::string all;
+  for (const auto& [name, text] : by_stack) all += wrapped(text, 2);
+  return all;
 }
 
 }  // namespace
 
 std::string table(const search::Scenario& scenario, const std::vector<Result>& results) {
+  const std::vector<std::string> assumed = assumptions(results);
   std::size_t name_width = 4;
-  for (const Result& result : results) name_width = std::max(name_width, result.run->name.size());
-  std::string text = scenario.question + "\n\n";
-  const auto out = std::back_inserter(text);
-  fmt::format_to(out, "{:<{}} {:>5} {:>11} {:>8} {:>8} {:>9} {:>10}  {:>19} {:>9}\n", "run", name_width, "GPUs", "iteration",
-                 "TFLOP/s", "TFLOP/s", "scaling", "peak mem", "measured", "error");
-  fmt::format_to(out, "{:<{}} {:>5} {:>11} {:>8} {:>8} {:>9} {:>10}\n", "", name_width, "", "", "model", "hardware",
-                 "efficiency", "per GPU");
+  for (const Result& result : results)
+    name_width = std::max(name_width, marked_name(*result.run, assumed).size());
+  std::string text = scenario.question + "\n\n" + heading(name_width);
   std::string group;
   for (const Result& result : results) {
-    if (result.run->compares != group) fmt::format_to(out, "\n{}\n", group = result.run->compares);
-    append(text, result, name_width);
+    if (result.run->compares != group) text += "\n" + (group = result.run->compares) + "\n";
+    text += lines(result, marked_name(*result.run, assumed), name_width);
   }
-  return text;
+  text += legend(results);
+  for (std::size_t i = 0; i < assumed.size(); ++i)
+    text += wrapped(fmt::format("[{}] assumed: {}", i + 1, assumed[i]), 4);
+  return text + provenance(results) + scalars(results);
 }
 
 }  // namespace stratagem::report

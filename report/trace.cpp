@@ -12,14 +12,18 @@
 namespace stratagem::report {
 namespace {
 
-double microseconds(sim::Instant from, sim::Instant to) { return static_cast<double>((to - from).count) / 1e6; }
+double microseconds(sim::Instant from, sim::Instant to) {
+  return static_cast<double>((to - from).count) / 1e6;
+}
 
 class Writer {
  public:
-  Writer(const strategies::Program& program, const sim::Timeline& timeline) : program_(program), timeline_(timeline) {}
+  Writer(const strategies::Program& program, const sim::Timeline& timeline)
+      : program_(program), timeline_(timeline) {}
 
   std::string write(const std::string& title) {
-    text_ = "{\"displayTimeUnit\":\"ms\",\"otherData\":{\"title\":" + Json(title).text() + "},\"traceEvents\":[\n";
+    text_ = "{\"displayTimeUnit\":\"ms\",\"otherData\":{\"title\":" + Json(title).text() +
+            "},\"traceEvents\":[\n";
     for (std::size_t a = 0; a < timeline_.actors.size(); ++a) {
       name_rows(a);
       write_tasks(a);
@@ -37,11 +41,16 @@ class Writer {
 
   void name_rows(std::size_t a) {
     const sim::Actor& actor = timeline_.actors[a];
-    const std::string name = actor.multiplicity == 1 ? fmt::format("device {}", actor.device)
-                                                     : fmt::format("device {} and {} like it", actor.device, actor.multiplicity - 1);
-    event(fmt::format(R"({{"ph":"M","pid":{},"name":"process_name","args":{{"name":"{}"}}}})", a, name));
+    const std::string name =
+        actor.multiplicity == 1
+            ? fmt::format("device {}", actor.device)
+            : fmt::format("device {} and {} like it", actor.device, actor.multiplicity - 1);
+    event(fmt::format(R"({{"ph":"M","pid":{},"name":"process_name","args":{{"name":"{}"}}}})", a,
+                      name));
     for (std::size_t s = 0; s < strategies::stream_names.size(); ++s) {
-      event(fmt::format(R"({{"ph":"M","pid":{},"tid":{},"name":"thread_name","args":{{"name":"{}"}}}})", a, s, strategies::stream_names[s]));
+      event(fmt::format(
+          R"({{"ph":"M","pid":{},"tid":{},"name":"thread_name","args":{{"name":"{}"}}}})", a, s,
+          strategies::stream_names[s]));
     }
   }
 
@@ -56,15 +65,18 @@ class Writer {
       const strategies::Block& block = program_.blocks[tasks[i].block];
       const strategies::Task& task = block.tasks[tasks[i].task];
       const strategies::Call& call = sequence.calls[tasks[i].call];
-      event(fmt::format(R"({{"ph":"X","pid":{},"tid":{},"ts":{:.6f},"dur":{:.6f},"name":{},"args":{{"block":{},"segment":{},"cell":"{}",{}}}}})",
-                        a, static_cast<int>(tasks[i].stream), microseconds(zero, begins[i]), microseconds(begins[i], ends[i]),
-                        Json(task.name).text(), Json(block.name).text(), call.segment, strategies::to_text(call.cell), work(task)));
+      event(fmt::format(
+          R"({{"ph":"X","pid":{},"tid":{},"ts":{:.6f},"dur":{:.6f},"name":{},"args":{{"block":{},"segment":{},"cell":"{}",{}}}}})",
+          a, static_cast<int>(tasks[i].stream), microseconds(zero, begins[i]),
+          microseconds(begins[i], ends[i]), Json(task.name).text(), Json(block.name).text(),
+          call.segment, strategies::to_text(call.cell), work(task)));
     }
   }
 
   static std::string work(const strategies::Task& task) {
     if (const auto* kernel = std::get_if<cost::Kernel>(&task.work)) {
-      return fmt::format(R"("flops":{},"bytes":{},"launches":{})", kernel->flops.value, kernel->traffic.value, kernel->launches);
+      return fmt::format(R"("flops":{},"bytes":{},"launches":{})", kernel->flops.value,
+                         kernel->traffic.value, kernel->launches);
     }
     return fmt::format(R"("bytes":{})", std::get<strategies::Collective>(task.work).payload.value);
   }
@@ -73,9 +85,11 @@ class Writer {
     for (const sim::MemoryStep& step : sim::memory_steps(program_, timeline_, a)) {
       std::string values;
       for (std::size_t c = 0; c < step.live.size(); ++c) {
-        values += fmt::format(R"({}"{}":{})", c == 0 ? "" : ",", strategies::category_names[c], step.live[c].value);
+        values += fmt::format(R"({}"{}":{})", c == 0 ? "" : ",", strategies::category_names[c],
+                              step.live[c].value);
       }
-      event(fmt::format(R"({{"ph":"C","pid":{},"ts":{:.6f},"name":"memory","args":{{{}}}}})", a, microseconds(sim::Instant{0}, step.when), values));
+      event(fmt::format(R"({{"ph":"C","pid":{},"ts":{:.6f},"name":"memory","args":{{{}}}}})", a,
+                        microseconds(sim::Instant{0}, step.when), values));
     }
   }
 
@@ -87,7 +101,8 @@ class Writer {
 
 }  // namespace
 
-std::string chrome_trace(const strategies::Program& program, const sim::Timeline& timeline, const std::string& title) {
+std::string chrome_trace(const strategies::Program& program, const sim::Timeline& timeline,
+                         const std::string& title) {
   return Writer(program, timeline).write(title);
 }
 

@@ -8,9 +8,10 @@
 
 namespace stratagem::report {
 
-/// One process per actor with a row per stream, tasks of the last iteration as slices (with cell, bytes or FLOPs as
-/// arguments), and the memory of the first iteration as a counter by category. Times in microseconds from the
-/// beginning of each.
-std::string chrome_trace(const strategies::Program& program, const sim::Timeline& timeline, const std::string& title);
+/// One process per actor with a row per stream, tasks of the last iteration as slices (with cell,
+/// bytes or FLOPs as arguments), and the memory of the first iteration as a counter by category.
+/// Times in microseconds from the beginning of each.
+std::string chrome_trace(const strategies::Program& program, const sim::Timeline& timeline,
+                         const std::string& title);
 
 }  // namespace stratagem::report

@@ -19,7 +19,8 @@ double model_rate(const Result& result) {
   return metrics.model_flops.value / metrics.iteration_time.value / result.outcome.gpus;
 }
 
-std::optional<double> predict(const std::string& name, const Result& result, const Result* baseline) {
+std::optional<double> predict(const std::string& name, const Result& result,
+                              const Result* baseline) {
   if (!result.outcome.metrics) return std::nullopt;
   const sim::Metrics& metrics = *result.outcome.metrics;
   if (name == "iteration_time") return metrics.iteration_time.value;
@@ -31,18 +32,29 @@ std::optional<double> predict(const std::string& name, const Result& result, con
   return samples_per_second(result) / samples_per_second(*baseline);
 }
 
+std::string bounds(const Expectation& expectation) {
+  if (expectation.at_least == -1e300) return fmt::format("at most {:.6g}", expectation.at_most);
+  if (expectation.at_most == 1e300) return fmt::format("at least {:.6g}", expectation.at_least);
+  return fmt::format("{:.6g} to {:.6g}", expectation.at_least, expectation.at_most);
+}
+
 std::optional<std::string> failure(const Result& result, const Expectation& expectation) {
-  double value = 0;
+  const Run& run = *result.run;
+  const std::string where = run.file + ": " + run.path + "/expect/" + expectation.name;
+  const std::string why = " (" + run.name + ": " + expectation.because + ")";
   if (expectation.name == "fits") {
-    value = result.outcome.status == Outcome::Status::ok ? 1 : 0;
-  } else {
-    const auto found = std::ranges::find(result.figures, expectation.name, &Figure::name);
-    if (found == result.figures.end() || !found->predicted) return result.run->name + ": " + expectation.name + " has no prediction";
-    value = *found->predicted;
+    const bool fits = result.outcome.status == Outcome::Status::ok;
+    if (fits == (expectation.at_least == 1)) return std::nullopt;
+    return where + ": expected " +
+           (fits ? "not to fit, but it does" : "to fit, but it " + result.outcome.reason) + why;
   }
+  const auto found = std::ranges::find(result.figures, expectation.name, &Figure::name);
+  if (found == result.figures.end() || !found->predicted) {
+    return where + ": expected " + bounds(expectation) + ", but nothing is predicted" + why;
+  }
+  const double value = *found->predicted;
   if (value >= expectation.at_least && value <= expectation.at_most) return std::nullopt;
-  return fmt::format("{}: expected {} between {:.6g} and {:.6g}, predicted {:.6g}: {}", result.run->name, expectation.name,
-                     expectation.at_least, expectation.at_most, value, expectation.because);
+  return fmt::format("{}: expected {}, predicted {:.6g}{}", where, bounds(expectation), value, why);
 }
 
 }  // namespace
@@ -59,9 +71,11 @@ std::vector<Result> compare(const Scenario& scenario, std::vector<Outcome> outco
     results.push_back({&scenario.runs[i], std::move(outcomes[i]), {}});
   }
   for (Result& result : results) {
-    const auto baseline = std::ranges::find(results, result.run->baseline, [](const Result& r) { return r.run->name; });
+    const auto baseline = std::ranges::find(results, result.run->baseline,
+                                            [](const Result& r) { return r.run->name; });
     const Result* relative_to = baseline == results.end() ? nullptr : &*baseline;
-    for (const std::string name : {"iteration_time", "tflops_per_gpu", "scaling_efficiency", "speedup"}) {
+    for (const std::string name :
+         {"iteration_time", "tflops_per_gpu", "scaling_efficiency", "speedup"}) {
       Figure figure{.name = name, .predicted = predict(name, result, relative_to)};
       const auto measured = std::ranges::find(result.run->measured, name, &Measured::name);
       if (measured != result.run->measured.end()) {

@@ -11,13 +11,14 @@ namespace stratagem::search {
 
 /// One figure of one run. Units: s, TFLOP/s, or plain ratios.
 struct Figure {
-  std::string name;  ///< as Measured::name
+  std::string name;                 ///< as Measured::name
   std::optional<double> predicted;  ///< none where the run was refused, or has no baseline
   std::optional<double> measured;
   bool gates = true;
   std::string source;
 
-  /// A difference of fractions for efficiencies, else relative to the measured value. Expects both values.
+  /// A difference of fractions for efficiencies, else relative to the measured value. Expects both
+  /// values.
   [[nodiscard]] double error() const;
 };
 
@@ -28,9 +29,9 @@ struct Result {
 };
 
 /// Results in the order of the scenario. `outcomes` are its runs'.
-///   tflops_per_gpu: hardware FLOP/s (recomputation counted) per GPU; published figures of that kind count it
-///   scaling_efficiency: model FLOP/s per GPU over that of the baseline
-///   speedup: samples per second over those of the baseline
+///   tflops_per_gpu: hardware FLOP/s (recomputation counted) per GPU; published figures of that
+///   kind count it scaling_efficiency: model FLOP/s per GPU over that of the baseline speedup:
+///   samples per second over those of the baseline
 std::vector<Result> compare(const Scenario& scenario, std::vector<Outcome> outcomes);
 
 /// One line for every expectation that a result does not meet.

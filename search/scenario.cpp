@@ -1,10 +1,10 @@
-// Reads scenarios: defaults under every run, presets and files by name, sizes checked against each other.
+// Reads scenarios: defaults under every run, presets and files by name, sizes checked against each
+// other.
 #include "search/scenario.hpp"
 
 #include <algorithm>
 #include <filesystem>
 #include <iterator>
-#include <set>
 #include <utility>
 
 #include "base/input_error.hpp"
@@ -17,15 +17,28 @@ namespace {
 template <typename Table>
 std::vector<std::string> names(const Table& table) {
   std::vector<std::string> result;
-  std::ranges::transform(table, std::back_inserter(result), [](const auto& entry) { return entry.name; });
+  std::ranges::transform(table, std::back_inserter(result),
+                         [](const auto& entry) { return entry.name; });
   return result;
 }
 
 model::DataType data_type(const std::string& precision) {
-  return precision == "fp16" ? model::DataType::fp16 : precision == "bf16" ? model::DataType::bf16 : model::DataType::fp32;
+  return precision == "fp16"   ? model::DataType::fp16
+         : precision == "bf16" ? model::DataType::bf16
+                               : model::DataType::fp32;
 }
 
-/// `{"preset": P, "gpus": n}` (as many nodes as n GPUs need) or `{"preset": P, "nodes": n}` (all their GPUs).
+/// A number of GPUs, servers or samples: as many as any machine room holds, so that products of two
+/// stay exact.
+int count(const JsonReader& reader) {
+  constexpr std::int64_t most = 1'000'000;
+  const std::int64_t value = reader.at_least(1);
+  if (value > most) reader.fail("at most " + std::to_string(most));
+  return static_cast<int>(value);
+}
+
+/// `{"preset": P, "gpus": n}` (as many nodes as n GPUs need) or `{"preset": P, "nodes": n}` (all
+/// their GPUs).
 struct ClusterChoice {
   topology::Cluster cluster;
   int gpus;
@@ -38,23 +51,38 @@ ClusterChoice read_cluster(const JsonReader& reader) {
   const auto nodes = reader.find("nodes");
   if (!gpus && !nodes) reader.fail("the key \"gpus\" or the key \"nodes\"");
   const int per_node = preset->build(1).gpus_per_node();
-  const int wanted = gpus ? static_cast<int>(gpus->at_least(1)) : static_cast<int>(nodes->at_least(1)) * per_node;
+  const int wanted = gpus ? count(*gpus) : count(*nodes) * per_node;
   const int needed = (wanted + per_node - 1) / per_node;
-  if (gpus && nodes && needed > nodes->at_least(1)) {
-    gpus->fail("at most the " + std::to_string(nodes->at_least(1) * per_node) + " GPUs of the nodes");
+  if (gpus && nodes && needed > count(*nodes)) {
+    gpus->fail("at most the " + std::to_string(count(*nodes) * per_node) + " GPUs of the nodes");
   }
-  return {preset->build(nodes ? static_cast<int>(nodes->at_least(1)) : needed), wanted};
+  return {preset->build(nodes ? count(*nodes) : needed), wanted};
 }
 
-std::string beside(const std::string& scenario_file, const std::string& folder, const std::string& name) {
-  return (std::filesystem::path(scenario_file).parent_path() / folder / (name + ".json")).string();
+/// The names of the JSON files in a folder.
+std::vector<std::string> files_in(const std::filesystem::path& folder) {
+  std::vector<std::string> found;
+  std::error_code nothing_there;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, nothing_there)) {
+    if (entry.path().extension() == ".json") found.push_back(entry.path().stem().string());
+  }
+  std::ranges::sort(found);
+  return found;
 }
 
-/// A profile or stack by name, or by path where the name ends in ".json".
+/// A profile or stack by the name of its file in `folder` beside the scenario, or by a path where
+/// it ends in ".json".
 std::string file_of(const JsonReader& reader, const std::string& folder) {
   const std::string name = reader.text();
-  const std::string file = name.ends_with(".json") ? name : beside(reader.file(), folder, name);
-  if (!std::filesystem::exists(file)) reader.fail("a file " + file, "none");
+  const std::filesystem::path beside = std::filesystem::path(reader.file()).parent_path();
+  if (!name.ends_with(".json")) {
+    const std::vector<std::string> known = files_in(beside / folder);
+    if (known.empty())
+      reader.fail("files in " + (beside / folder).string() + ", or the path of one");
+    return (beside / folder / (reader.one_of(known) + ".json")).string();
+  }
+  const std::string file = (beside / name).string();
+  if (!std::filesystem::exists(file)) reader.fail("a file that exists", file);
   return file;
 }
 
@@ -65,20 +93,26 @@ double read_figure(const std::string& name, const JsonReader& value) {
   return value.number();
 }
 
-const std::vector<std::string>& figure_names() {
-  static const std::vector<std::string> known = {"iteration_time", "tflops_per_gpu", "scaling_efficiency", "speedup"};
-  return known;
+/// Refuses a key that names no figure.
+void check_figure(const JsonReader& reader, const std::string& key) {
+  const std::vector<std::string> known = {"iteration_time", "tflops_per_gpu", "scaling_efficiency",
+                                          "speedup"};
+  if (std::ranges::find(known, key) != known.end()) return;
+  const auto near = nearest(key, known);
+  const std::string hint = near ? " (did you mean \"" + *near + "\"?)" : "";
+  reader.fail("a figure: iteration_time, tflops_per_gpu, scaling_efficiency or speedup" + hint,
+              "\"" + key + "\"");
 }
 
 std::vector<Measured> read_measured(const JsonReader& reader) {
   std::vector<Measured> result;
   for (const std::string& key : reader.keys()) {
     const JsonReader figure = reader.at(key);
-    if (std::ranges::find(figure_names(), key) == figure_names().end()) {
-      figure.fail("no such figure; known are iteration_time, tflops_per_gpu, scaling_efficiency, speedup");
-    }
-    const std::string provenance = figure.at("provenance").one_of({"published", "from memory", "measured"});
-    result.push_back({key, read_figure(key, figure.at("value")), provenance != "from memory", figure.at("source").text()});
+    check_figure(figure, key);
+    const std::string provenance =
+        figure.at("provenance").one_of({"published", "from memory", "measured"});
+    result.push_back({key, read_figure(key, figure.at("value")), provenance != "from memory",
+                      figure.at("source").text()});
   }
   return result;
 }
@@ -87,16 +121,18 @@ std::vector<Expectation> read_expectations(const JsonReader& reader) {
   std::vector<Expectation> result;
   for (const std::string& key : reader.keys()) {
     const JsonReader bound = reader.at(key);
-    Expectation expectation{.name = key, .at_least = -1e300, .at_most = 1e300, .because = {}};
+    Expectation expectation{
+        .name = key, .at_least = -1e300, .at_most = 1e300, .because = bound.at("because").text()};
     if (key == "fits") {
-      const bool fits = bound.at("value").boolean();
-      expectation.at_least = expectation.at_most = fits ? 1 : 0;
-    } else if (std::ranges::find(figure_names(), key) == figure_names().end()) {
-      bound.fail("no such figure; known are fits, iteration_time, tflops_per_gpu, scaling_efficiency, speedup");
+      expectation.at_least = expectation.at_most = bound.at("value").boolean() ? 1 : 0;
+    } else {
+      check_figure(bound, key);
+      const auto least = bound.find("at_least");
+      const auto most = bound.find("at_most");
+      if (!least && !most) bound.fail("the key \"at_least\", the key \"at_most\" or both");
+      if (least) expectation.at_least = read_figure(key, *least);
+      if (most) expectation.at_most = read_figure(key, *most);
     }
-    if (const auto least = bound.find("at_least")) expectation.at_least = read_figure(key, *least);
-    if (const auto most = bound.find("at_most")) expectation.at_most = read_figure(key, *most);
-    expectation.because = bound.at("because").text();
     result.push_back(std::move(expectation));
   }
   return result;
@@ -104,13 +140,15 @@ std::vector<Expectation> read_expectations(const JsonReader& reader) {
 
 /// The sizes of a batch must fit each other: global = data ranks * micro-batch * micro-batches.
 void read_batch(Run& run, const JsonReader& training) {
-  run.global_batch = static_cast<int>(training.at("global_batch").at_least(1));
-  run.micro_batch = static_cast<int>(training.at("micro_batch").at_least(1));
-  const int per_step = run.micro_batch * run.options.data;
+  run.global_batch = count(training.at("global_batch"));
+  run.micro_batch = count(training.at("micro_batch"));
+  const std::int64_t per_step = std::int64_t{run.micro_batch} * run.options.data;
   if (run.global_batch % per_step != 0) {
-    training.at("global_batch").fail("a multiple of micro_batch x data = " + std::to_string(per_step));
+    training.at("global_batch")
+        .fail("a multiple of micro_batch x data = " + std::to_string(per_step) + " in run \"" +
+              run.name + "\"");
   }
-  run.micro_batches = run.global_batch / per_step;
+  run.micro_batches = static_cast<int>(run.global_batch / per_step);
 }
 
 /// Two levels of settings, as they were read.
@@ -121,59 +159,78 @@ Json resolved(const JsonReader& reader) {
     const JsonReader object = reader.at(key);
     for (const std::string& name : object.keys()) {
       const JsonReader value = object.at(name);
-      if (value.is_number()) part.set(name, value.number());
-      else if (value.is_string()) part.set(name, value.text());
-      else part.set(name, value.boolean());
+      if (value.is_number())
+        part.set(name, value.number());
+      else if (value.is_string())
+        part.set(name, value.text());
+      else
+        part.set(name, value.boolean());
     }
     result.set(key, part);
   }
   return result.set("profile", reader.at("profile").text()).set("stack", reader.at("stack").text());
 }
 
+model::Graph read_model(const JsonReader& reader, std::int64_t batch,
+                        const std::string& precision) {
+  const std::string name = reader.at("family").one_of(names(model::families()));
+  const auto family = std::ranges::find(model::families(), name, &model::Family::name);
+  return family->build(reader, batch, data_type(precision));
+}
+
+void read_training(Run& run, const JsonReader& training) {
+  read_batch(run, training);
+  run.precision = training.at("precision").one_of({"fp16", "bf16", "fp32"});
+  if (!run.profile.peak.contains(run.precision) || !run.profile.gemm.contains(run.precision)) {
+    training.at("precision")
+        .fail("a precision that profile " + run.profile.name + " has constants for");
+  }
+  static_cast<void>(training.at("optimizer").one_of({"adam"}));
+}
+
 Run read_run(const JsonReader& reader, const std::string& baseline) {
-  const JsonReader training = reader.at("training");
   const JsonReader strategy = reader.at("strategy");
   const strategies::Options options = strategies::read_options(strategy);
   ClusterChoice choice = read_cluster(reader.at("cluster"));
-  if (options.devices() != choice.gpus) {
-    strategy.fail("tensor x pipeline x data = the cluster's " + std::to_string(choice.gpus) + " GPUs",
-                  std::to_string(options.devices()));
+  const std::int64_t devices = std::int64_t{options.tensor} * options.pipeline * options.data;
+  if (devices != choice.gpus) {
+    strategy.fail(
+        "tensor x pipeline x data = the cluster's " + std::to_string(choice.gpus) + " GPUs",
+        std::to_string(devices));
   }
-  Run run{.name = reader.at("name").text(),
+  Run run{.file = reader.file(),
+          .path = reader.path(),
+          .name = reader.at("name").text(),
           .baseline = baseline,
           .cluster = std::move(choice.cluster),
           .profile = cost::read_profile(file_of(reader.at("profile"), "profiles")),
           .stack = cost::read_stack(file_of(reader.at("stack"), "stacks")),
           .options = options,
           .strategy = strategy};
-  read_batch(run, training);
+  read_training(run, reader.at("training"));
   const JsonReader model = reader.at("model");
-  const std::string family_name = model.at("family").one_of(names(model::families()));
-  const auto family = std::ranges::find(model::families(), family_name, &model::Family::name);
-  run.precision = training.at("precision").one_of({"fp16", "bf16", "fp32"});
-  if (!run.profile.peak.contains(run.precision) || !run.profile.gemm.contains(run.precision)) {
-    training.at("precision").fail("a precision that profile " + run.profile.name + " has constants for");
-  }
-  run.graph = family->build(model, std::int64_t{run.micro_batch} * options.data, data_type(run.precision));
+  run.graph = read_model(model, std::int64_t{run.micro_batch} * options.data, run.precision);
   run.sequence = model.at("sequence").at_least(1);
-  static_cast<void>(training.at("optimizer").one_of({"adam"}));
   if (const auto group = reader.find("group")) run.compares = group->text();
   if (const auto relative = reader.find("baseline")) run.baseline = relative->text();
   if (const auto assumed = reader.find("assumed")) run.assumed = assumed->text();
   if (const auto measured = reader.find("measured")) run.measured = read_measured(*measured);
   if (const auto expect = reader.find("expect")) run.expect = read_expectations(*expect);
-  run.resolved = resolved(reader);
   reader.finish();
   return run;
 }
 
-void check_names(const std::vector<Run>& runs, const JsonReader& list) {
-  std::set<std::string> seen;
-  for (const Run& run : runs) {
-    if (!seen.insert(run.name).second) list.fail("runs with different names", run.name);
+void check_names(const std::vector<JsonReader>& runs, const JsonReader& scenario) {
+  std::vector<std::string> seen;
+  for (const JsonReader& run : runs) {
+    const std::string name = run.at("name").text();
+    if (std::ranges::find(seen, name) != seen.end())
+      run.at("name").fail("a name that no run before it has");
+    seen.push_back(name);
   }
-  for (const Run& run : runs) {
-    if (!run.baseline.empty() && !seen.contains(run.baseline)) list.fail("a run named as the baseline", run.baseline);
+  if (const auto baseline = scenario.find("baseline")) static_cast<void>(baseline->one_of(seen));
+  for (const JsonReader& run : runs) {
+    if (const auto baseline = run.find("baseline")) static_cast<void>(baseline->one_of(seen));
   }
 }
 
@@ -181,14 +238,19 @@ void check_names(const std::vector<Run>& runs, const JsonReader& list) {
 
 Scenario read_scenario(const std::string& file) {
   const JsonReader reader = JsonReader::from_file(file);
+  static_cast<void>(reader.find("$schema"));  // for editors
   Scenario scenario{.file = file, .question = reader.at("question").text(), .runs = {}};
+  std::vector<JsonReader> runs = reader.at("runs").elements();
+  if (runs.empty()) reader.at("runs").fail("at least one run");
+  if (const auto defaults = reader.find("defaults")) {
+    for (JsonReader& run : runs) run = run.over(*defaults);
+  }
+  check_names(runs, reader);
   const std::string baseline = reader.find("baseline") ? reader.at("baseline").text() : "";
-  const JsonReader runs = reader.at("runs");
-  const JsonReader defaults = reader.at("defaults");
-  for (const JsonReader& run : runs.elements()) scenario.runs.push_back(read_run(run.over(defaults), baseline));
-  if (scenario.runs.empty()) runs.fail("at least one run");
-  check_names(scenario.runs, runs);
+  for (const JsonReader& run : runs) scenario.runs.push_back(read_run(run, baseline));
   reader.finish();
+  // Only now, since listing all keys of an object marks them as known.
+  for (std::size_t i = 0; i < runs.size(); ++i) scenario.runs[i].resolved = resolved(runs[i]);
   return scenario;
 }
 

@@ -11,6 +11,7 @@
 #include "cost/profile.hpp"
 #include "cost/stack.hpp"
 #include "model/graph.hpp"
+#include "search/provenance.hpp"
 #include "sim/metrics.hpp"
 #include "strategies/options.hpp"
 #include "topology/cluster.hpp"
@@ -19,9 +20,9 @@ namespace stratagem::search {
 
 /// A figure that somebody measured or printed for a run, to be shown beside the prediction.
 struct Measured {
-  std::string name;    ///< "iteration_time", "tflops_per_gpu", "scaling_efficiency" or "speedup"
-  double value = 0;    ///< s, TFLOP/s, a fraction, a ratio
-  bool gates = true;   ///< false where it is from memory: shown, never judged
+  std::string name;   ///< "iteration_time", "tflops_per_gpu", "scaling_efficiency" or "speedup"
+  double value = 0;   ///< s, TFLOP/s, a fraction, a ratio
+  bool gates = true;  ///< false where it is from memory: shown, never judged
   std::string source;
 };
 
@@ -35,6 +36,8 @@ struct Expectation {
 
 /// One run with everything that it does not say taken from the scenario's defaults.
 struct Run {
+  std::string file;  ///< the scenario's
+  std::string path;  ///< JSON pointer of the run: "/runs/0"
   std::string name;
   std::string baseline;  ///< the run that efficiency and speedup are relative to; empty: none
   std::string compares;  ///< heading of the table it is printed under
@@ -49,10 +52,10 @@ struct Run {
   int micro_batches = 1;
   std::int64_t sequence = 0;
   std::string precision;  ///< key of the profile's peaks: "fp16"
-  std::string assumed;  ///< what the run assumes about the experiment, in words; empty: nothing
+  std::string assumed;    ///< what the run assumes about the experiment, in words; empty: nothing
   std::vector<Measured> measured;
   std::vector<Expectation> expect;
-  Json resolved;        ///< every setting, after defaults
+  Json resolved;  ///< every setting, after defaults
 };
 
 struct Scenario {
@@ -62,16 +65,19 @@ struct Scenario {
 };
 
 /// Reads and checks a whole scenario; throws InputError before anything is simulated.
-/// Profiles and stacks are files in `profiles/` and `stacks/` beside the scenario, by name.
+/// Profiles and stacks are files in `profiles/` and `stacks/` beside the scenario, by name; a name
+/// that ends in ".json" is a path, relative to the scenario.
 Scenario read_scenario(const std::string& file);
 
-/// How a run went. A run that is out of memory has metrics, as if it had fitted; a refused one has none.
+/// How a run went. A run that is out of memory has metrics, as if it had fitted; a refused one has
+/// none.
 struct Outcome {
   enum class Status { ok, out_of_memory, refused };
   Status status = Status::ok;
   std::string reason;
   int gpus = 0;
   std::optional<sim::Metrics> metrics;
+  Weakest weakest;  ///< what the prediction rests on
 };
 
 struct SimulateOptions {
@@ -84,6 +90,8 @@ struct Simulated {
   sim::Timeline timeline;
   Outcome outcome;
 };
+/// Throws InputError, naming the scenario's file and the run, if the strategy cannot be applied to
+/// the model.
 Simulated simulate(const Run& run, const SimulateOptions& options);
 
 }  // namespace stratagem::search

@@ -1,4 +1,5 @@
 // A run from its settings to its metrics: plan, program, cast, prices, timeline.
+#include "base/input_error.hpp"
 #include "base/quantity_text.hpp"
 #include "search/scenario.hpp"
 #include "sim/engine.hpp"
@@ -6,22 +7,43 @@
 #include "strategies/lower.hpp"
 
 namespace stratagem::search {
+namespace {
 
-Simulated simulate(const Run& run, const SimulateOptions& options) {
-  const strategies::Plan plan = strategies::compose(run.graph, run.micro_batches, run.options, run.strategy);
+void judge_memory(Outcome& outcome, const Run& run) {
+  const Bytes needed = outcome.metrics->peak.total + run.profile.context.value;
+  if (needed <= run.profile.memory.value) return;
+  outcome.status = Outcome::Status::out_of_memory;
+  outcome.reason = "needs " + to_text(needed) + ", a GPU has " + to_text(run.profile.memory.value);
+}
+
+Simulated play(const Run& run, const SimulateOptions& options) {
+  const strategies::Plan plan =
+      strategies::compose(run.graph, run.micro_batches, run.options, run.strategy);
   Simulated result{.program = strategies::lower(plan, run.stack), .timeline = {}, .outcome = {}};
-  const sim::Cast cast = sim::cast(result.program, run.cluster, run.profile.collective, options.folded);
+  const sim::Cast cast =
+      sim::cast(result.program, run.cluster, run.profile.collective, options.folded);
   const sim::Prices prices = sim::price(result.program, run.profile, run.stack);
   result.timeline = sim::run_until_steady(result.program, cast, prices);
   Outcome& outcome = result.outcome;
   outcome.gpus = run.options.devices();
   outcome.metrics = sim::metrics(result.program, result.timeline);
-  const Bytes needed = outcome.metrics->peak.total + run.profile.context.value;
-  if (needed > run.profile.memory.value) {
-    outcome.status = Outcome::Status::out_of_memory;
-    outcome.reason = "needs " + to_text(needed) + ", a GPU has " + to_text(run.profile.memory.value);
-  }
+  outcome.weakest =
+      weakest_provenance(run.profile, run.stack, result.program, run.cluster.gpus_per_node());
+  judge_memory(outcome, run);
   return result;
+}
+
+}  // namespace
+
+Simulated simulate(const Run& run, const SimulateOptions& options) {
+  try {
+    return play(run, options);
+  } catch (const InputError& error) {
+    // A plan does not know the file that it comes from.
+    if (!error.file.empty()) throw;
+    const std::string part = error.path.empty() ? "/strategy" : error.path;
+    throw InputError(run.file, run.path + part, error.expected, error.found);
+  }
 }
 
 }  // namespace stratagem::search

@@ -247,22 +247,28 @@ void add_actors(Cast& result, const Program& program, const Classes& devices, co
   }
 }
 
-/// Groups the users of one link by (class, load), in ascending order, and tells every flow where it counts.
-void add_link(Cast& result, const Raw& raw, const Colours& colours, const Classes& flows, int link) {
-  std::map<std::pair<int, double>, std::map<int, std::int64_t>> grouped;  // flow representatives and counts
-  for (const auto& [flow, load] : raw.users[link]) ++grouped[{colours.flow[flow], load}][flows.of[flow]];
+/// The uses of one link by (class, load) in ascending order; of each the representatives of its flows, counted.
+using Uses = std::map<std::pair<int, double>, std::map<int, std::int64_t>>;
+
+Uses uses_of(const Raw& raw, const Colours& colours, const Classes& flows, int link) {
+  Uses uses;
+  for (const auto& [flow, load] : raw.users[link]) ++uses[{colours.flow[flow], load}][flows.of[flow]];
+  return uses;
+}
+
+/// Adds a link and tells every flow where it counts.
+void add_link(Cast& result, BytesPerSecond capacity, const Uses& uses) {
   const auto id = static_cast<int>(result.capacities.size());
-  std::vector<LinkUse> uses;
-  for (const auto& [key, members] : grouped) {
+  result.capacities.push_back(capacity);
+  result.link_uses.emplace_back();
+  for (const auto& [key, members] : uses) {
     LinkUse use{.flow = key.first, .load = key.second, .count = 0};
     for (const auto& [flow, count] : members) {
-      result.flows[flow].parts.push_back({id, static_cast<int>(uses.size()), count});
+      result.flows[flow].parts.push_back({id, static_cast<int>(result.link_uses.back().size()), count});
       use.count += count;
     }
-    uses.push_back(use);
+    result.link_uses.back().push_back(use);
   }
-  result.capacities.push_back(raw.capacities[link]);
-  result.link_uses.push_back(std::move(uses));
 }
 
 }  // namespace
@@ -283,7 +289,13 @@ Cast cast(const Program& program, const topology::Cluster& cluster, const cost::
     result.flows.push_back({.kind = flow.kind, .meeting = communicators.of[flow.communicator],
                             .flow_class = colours.flow[f], .latency = flow.latency, .parts = {}});
   }
-  for (const int link : links.first) add_link(result, unfolded, colours, flows, link);
+  std::map<Uses, BytesPerSecond> slowest;
+  for (const int link : links.first) {
+    const BytesPerSecond capacity = unfolded.capacities[link];
+    const auto [found, fresh] = slowest.emplace(uses_of(unfolded, colours, flows, link), capacity);
+    found->second = std::min(found->second, capacity);
+  }
+  for (const auto& [uses, capacity] : slowest) add_link(result, capacity, uses);
   result.weights.resize(unfolded.flows.size());
   for (std::size_t f = 0; f < unfolded.flows.size(); ++f) result.weights[colours.flow[f]] = unfolded.flows[f].weight;
   return result;

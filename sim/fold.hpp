@@ -41,7 +41,8 @@ struct Flow {
   std::vector<Part> parts;
 };
 
-/// Everything the engine needs to know about who and where. Links that no flow uses are left out.
+/// Everything the engine needs to know about who and where. Links that no flow uses are left out, and of links that
+/// the same flows load in the same way all but the slowest, which is full before the others.
 struct Cast {
   std::vector<Actor> actors;
   std::vector<Meeting> meetings;

@@ -12,14 +12,17 @@ FairShare::FairShare(std::vector<BytesPerSecond> capacities, std::vector<std::ve
     : capacities_(std::move(capacities)), uses_(std::move(uses)), weights_(std::move(weights)) {}
 
 std::vector<BytesPerSecond> FairShare::rates(const std::vector<std::vector<std::int64_t>>& active) const {
-  constexpr double full = std::numeric_limits<double>::infinity();
+  constexpr double idle = std::numeric_limits<double>::infinity();
+  std::vector<std::size_t> links;  // those that flows still rise on
+  for (std::size_t link = 0; link < capacities_.size(); ++link) {
+    if (std::ranges::any_of(active[link], [](std::int64_t count) { return count > 0; })) links.push_back(link);
+  }
   std::vector<BytesPerSecond> rates(weights_.size());
   std::vector<bool> stopped(weights_.size(), false);
   std::vector<double> levels(capacities_.size());
-  double level = 0;
-  while (level < 1) {
+  for (double level = 0; !links.empty();) {
     double lowest = 1;
-    for (std::size_t link = 0; link < capacities_.size(); ++link) {
+    for (const std::size_t link : links) {
       BytesPerSecond taken;
       BytesPerSecond rising;
       for (std::size_t u = 0; u < uses_[link].size(); ++u) {
@@ -27,18 +30,20 @@ std::vector<BytesPerSecond> FairShare::rates(const std::vector<std::vector<std::
         const double loads = static_cast<double>(active[link][u]) * use.load;
         (stopped[use.flow] ? taken : rising) += loads * (stopped[use.flow] ? rates[use.flow] : weights_[use.flow]);
       }
-      levels[link] = rising.value > 0 ? std::max(level, (capacities_[link] - taken) / rising) : full;
+      levels[link] = rising.value > 0 ? std::max(level, (capacities_[link] - taken) / rising) : idle;
       lowest = std::min(lowest, levels[link]);
     }
     level = lowest;
-    for (std::size_t link = 0; link < capacities_.size(); ++link) {
+    for (const std::size_t link : links) {
+      if (level < 1 && levels[link] > level) continue;
       for (std::size_t u = 0; u < uses_[link].size(); ++u) {
         const FlowClass flow = uses_[link][u].flow;
-        if (active[link][u] == 0 || stopped[flow] || (level < 1 && levels[link] > level)) continue;
+        if (active[link][u] == 0 || stopped[flow]) continue;
         stopped[flow] = true;
         rates[flow] = weights_[flow] * level;
       }
     }
+    std::erase_if(links, [&](std::size_t link) { return level == 1 || levels[link] <= level || levels[link] == idle; });
   }
   return rates;
 }

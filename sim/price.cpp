@@ -24,7 +24,7 @@ Prices price(const strategies::Program& program, const cost::Profile& profile, c
     const auto* kernel = std::get_if<cost::Kernel>(&task.work);
     if (kernel == nullptr) return Price{{}, to_ticks(launch), to_ticks(launch)};
     const auto [found, fresh] = known.try_emplace(*kernel);
-    if (fresh) found->second = stack.slowdown.value * cost::kernel_time(*kernel, profile);
+    if (fresh) found->second = cost::kernel_time(*kernel, profile, stack);
     const int drained = std::max(task.synchronizations - 1, 0);
     const Seconds device = std::max(found->second + drained * launch, (kernel->launches - 1) * launch);
     return Price{to_ticks(device), to_ticks(kernel->launches * launch), to_ticks(launch)};

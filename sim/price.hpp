@@ -26,7 +26,7 @@ using Prices = std::vector<std::vector<Price>>;
 Prices price(const strategies::Program& program, const std::function<Price(const strategies::Task&)>& of);
 
 /// Prices from a profile and a software stack.
-///   launch = profile.launch * stack.host_factor,  host = launches * launch,  busy = slowdown * kernel_time
+///   launch = profile.launch * stack.host_factor,  host = launches * launch,  busy = kernel_time of the stack
 ///   device = max(busy + inner synchronisations * launch, (launches - 1) * launch)
 /// because small kernels wait for their launch, and after every synchronisation but the last one of a task the
 /// device idles until the next launch.

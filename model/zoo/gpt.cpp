@@ -60,14 +60,15 @@ class Gpt {
     return y;
   }
 
-  TensorId dropout(const std::string& name, TensorId x, const std::string& dims) {
+  TensorId dropout(const std::string& name, TensorId x, const std::string& dims,
+                   OpKind kind = OpKind::dropout) {
     const std::vector<std::int64_t> shape = build_[x].shape;
     const TensorId y = activation(name + ".out", shape);
     const TensorId mask = build_.tensor(name + ".mask", shape, DataType::int8, Role::mask);
     std::string annotation = dims;
     annotation += " -> " + dims;
     annotation += ", " + dims;
-    build_.add(OpKind::dropout, name, annotation, {x}, {y, mask});
+    build_.add(kind, name, annotation, {x}, {y, mask});
     return y;
   }
 
@@ -91,7 +92,7 @@ class Gpt {
     build_.add(OpKind::contraction, "attention.scores", "b a s d+, b a t d+ -> b a s t", {q, k}, {scores});
     const TensorId probabilities = activation("attention.probabilities", square);
     build_.add(OpKind::masked_softmax, "attention.softmax", "b a s t^ -> b a s t^", {scores}, {probabilities});
-    const TensorId kept = dropout("attention.dropout", probabilities, "b a s t");
+    const TensorId kept = dropout("attention.dropout", probabilities, "b a s t", OpKind::attention_dropout);
     const TensorId context = activation("attention.context", per_head);
     build_.add(OpKind::contraction, "attention.context", "b a s t+, b a t d -> b a s d", {kept, v}, {context});
     const TensorId merged = hidden_state("attention.merged");

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "base/input_error.hpp"
@@ -34,28 +35,14 @@ class BlockLowering {
     external_.insert(slot);
   }
 
-  void run(model::OpId id, bool recomputed) {
-    const model::Operator& op = graph_.operators[id];
-    const std::vector<std::string> split = split_along(c_.plan, c_.grid, id);
+  /// Runs operators in order, fusing those that the stack fuses.
+  void run(const std::vector<model::OpId>& ops, bool recomputed) {
     recomputed_ = recomputed;
-    Task task{};
-    Shapes inputs;
-    for (std::size_t i = 0; i < op.inputs.size(); ++i) {
-      const Layout wanted = input_layout(op, i, split);
-      inputs.push_back(local_shape(graph_.tensors[op.inputs[i]], wanted, c_.grid));
-      read(task, op.inputs[i], wanted);
+    for (std::size_t i = 0; i < ops.size();) {
+      const std::span<const model::OpId> group(ops.data() + i, fused_length(std::span(ops).subspan(i)));
+      run_group(group);
+      i += group.size();
     }
-    Shapes outputs;
-    const int index = static_cast<int>(result_.block.tasks.size());
-    for (std::size_t i = 0; i < op.outputs.size(); ++i) {
-      const Layout layout = output_layout(op, i, split);
-      outputs.push_back(local_shape(graph_.tensors[op.outputs[i]], layout, c_.grid));
-      write(task, op.outputs[i], layout, index);
-    }
-    task.name = name_within(graph_, op) + (recomputed ? " again" : "");
-    task.work = work_of(op, inputs, outputs);
-    task.recomputed = recomputed;
-    push(std::move(task));
   }
 
   /// The framework saves or restores its random generator's state, and waits for every copy.
@@ -107,13 +94,88 @@ class BlockLowering {
   [[nodiscard]] int place(TensorId tensor) const { return c_.facts.place.at(tensor); }
   [[nodiscard]] model::Role role(TensorId tensor) const { return graph_.tensors[tensor].role; }
 
-  cost::Kernel work_of(const model::Operator& op, const Shapes& inputs, const Shapes& outputs) const {
+  /// How many of the next operators run as one kernel: 1, or the length of the longest fusion that they begin.
+  [[nodiscard]] std::size_t fused_length(std::span<const model::OpId> ops) const {
+    std::size_t longest = 1;
+    for (const std::vector<std::string>& kinds : c_.stack.fusions) {
+      if (kinds.size() <= longest || kinds.size() > ops.size()) continue;
+      const auto matches = [&](model::OpId id, const std::string& kind) { return stack_name(graph_.operators[id]) == kind; };
+      const std::span<const model::OpId> group = ops.first(kinds.size());
+      if (std::ranges::equal(group, kinds, matches) && is_chain(group)) longest = kinds.size();
+    }
+    return longest;
+  }
+
+  /// Does every operator of a group read the first output of the one before it, as that one leaves it?
+  [[nodiscard]] bool is_chain(std::span<const model::OpId> group) const {
+    for (std::size_t i = 1; i < group.size(); ++i) {
+      const model::Operator& before = graph_.operators[group[i - 1]];
+      const model::Operator& op = graph_.operators[group[i]];
+      if (op.inputs[0] != before.outputs[0]) return false;
+      const Layout left = output_layout(before, 0, split_along(c_.plan, c_.grid, group[i - 1]));
+      if (input_layout(op, 0, split_along(c_.plan, c_.grid, group[i])) != left) return false;
+    }
+    return true;
+  }
+
+  /// One task for operators that read each other's results; usually there is only one.
+  void run_group(std::span<const model::OpId> group) {
+    const model::Operator& last = graph_.operators[group.back()];
+    const cost::OperatorFacts facts = facts_of(last, c_.stack);
+    copy_random_state(facts.state_copies_before);
+    Task task{};
+    for (std::size_t i = 0; i < group.size(); ++i) read_operands(task, group[i], i > 0);
+    const auto index = static_cast<int>(result_.block.tasks.size());
+    for (const model::OpId id : group) write_results(task, id, index);
+    task.name = name_within(graph_, graph_.operators[group.front()]);
+    for (const model::OpId id : group.subspan(1)) task.name += " + " + name_within(graph_, graph_.operators[id]);
+    if (recomputed_) task.name += " again";
+    task.work = fused_kernel(group);
+    task.recomputed = recomputed_;
+    push(std::move(task));
+    copy_random_state(facts.state_copies_after);
+  }
+
+  /// `inner`: the first operand comes from the operator before it in the same kernel.
+  void read_operands(Task& task, model::OpId id, bool inner) {
+    const model::Operator& op = graph_.operators[id];
+    const std::vector<std::string> split = split_along(c_.plan, c_.grid, id);
+    for (std::size_t i = inner ? 1 : 0; i < op.inputs.size(); ++i) read(task, op.inputs[i], input_layout(op, i, split));
+  }
+
+  void write_results(Task& task, model::OpId id, int index) {
+    const model::Operator& op = graph_.operators[id];
+    const std::vector<std::string> split = split_along(c_.plan, c_.grid, id);
+    for (std::size_t i = 0; i < op.outputs.size(); ++i) write(task, op.outputs[i], output_layout(op, i, split), index);
+  }
+
+  /// The kernel of the last operator, which also moves what the others move but for what passes between them.
+  [[nodiscard]] cost::Kernel fused_kernel(std::span<const model::OpId> group) const {
+    cost::Kernel kernel = kernel_alone(group.back());
+    for (const model::OpId id : group.first(group.size() - 1)) {
+      const model::Operator& op = graph_.operators[id];
+      const Layout layout = output_layout(op, 0, split_along(c_.plan, c_.grid, id));
+      const Bytes passed_on = local_bytes(graph_.tensors[op.outputs[0]], layout, c_.grid);
+      kernel.traffic += kernel_alone(id).traffic - 2 * passed_on;
+    }
+    return kernel;
+  }
+
+  [[nodiscard]] cost::Kernel kernel_alone(model::OpId id) const {
+    const model::Operator& op = graph_.operators[id];
+    const std::vector<std::string> split = split_along(c_.plan, c_.grid, id);
+    Shapes inputs;
+    Shapes outputs;
+    for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+      inputs.push_back(local_shape(graph_.tensors[op.inputs[i]], input_layout(op, i, split), c_.grid));
+    }
+    for (std::size_t i = 0; i < op.outputs.size(); ++i) {
+      outputs.push_back(local_shape(graph_.tensors[op.outputs[i]], output_layout(op, i, split), c_.grid));
+    }
     cost::Kernel kernel = kernel_of(graph_, op, inputs, outputs, c_.stack);
     if (op.pass == model::Pass::weight_gradient) {  // the framework adds the new gradient to the old one
-      double elements = 1;
-      for (const std::int64_t size : outputs[0]) elements *= static_cast<double>(size);
-      const Bytes bytes = elements * model::size_of(graph_.tensors[op.outputs[0]].type);
-      kernel.traffic += c_.stack.gradient_accumulation.extra_passes * bytes;
+      const Bytes gradient = local_bytes(graph_.tensors[op.outputs[0]], output_layout(op, 0, split), c_.grid);
+      kernel.traffic += c_.stack.gradient_accumulation.extra_passes * gradient;
       kernel.launches += c_.stack.gradient_accumulation.kernels;
     }
     return kernel;
@@ -273,21 +335,20 @@ Category category_of(const model::Graph& graph, TensorId tensor) {
 }  // namespace
 
 LoweredBlock lower_forward(const BlockContext& context, const std::map<int, Border>& in,
-                           const std::map<int, Category>& out_category, const std::set<int>& last_use) {
+                           const std::map<int, Category>& out_category) {
   const model::Graph& graph = context.plan.graph();
   const SegmentFacts& facts = context.facts;
   const bool recomputed = context.plan.recomputes(facts.segment);
   BlockLowering lowering(context, "F " + graph.segments[facts.segment].name);
   for (const auto& [place, border] : in) lowering.import(facts.tensors[place], border);
-  if (recomputed) lowering.copy_random_state(context.stack.random_state.forward_copies);
-  for (const model::OpId id : graph.segments[facts.segment].forward) lowering.run(id, false);
+  if (recomputed) lowering.copy_random_state(context.stack.random_state.before_forward);
+  lowering.run(graph.segments[facts.segment].forward, false);
   for (const TensorId tensor : facts.kept) {
     const bool from_outside = in.contains(facts.place.at(tensor));
     if (!recomputed && !from_outside) lowering.keep(tensor, category_of(graph, tensor));
   }
   for (const TensorId tensor : facts.activations_in) {
-    const bool kept = recomputed || facts.kept.contains(tensor);
-    if (kept || !last_use.contains(facts.place.at(tensor))) lowering.spare(tensor);
+    if (recomputed || facts.kept.contains(tensor)) lowering.spare(tensor);
   }
   for (const TensorId tensor : facts.activations_out) {
     lowering.leave(tensor, out_category.at(facts.place.at(tensor)));
@@ -305,10 +366,11 @@ LoweredBlock lower_backward(const BlockContext& context, const std::map<int, Bor
     for (const auto& [place, border] : *imported) lowering.import(facts.tensors[place], border);
   }
   if (context.plan.recomputes(facts.segment)) {
-    lowering.copy_random_state(context.stack.random_state.backward_copies);
-    for (const model::OpId id : segment.forward) lowering.run(id, true);
+    lowering.copy_random_state(context.stack.random_state.before_recomputation);
+    lowering.run(segment.forward, true);
+    lowering.copy_random_state(context.stack.random_state.after_recomputation);
   }
-  for (const model::OpId id : segment.backward) lowering.run(id, false);
+  lowering.run(segment.backward, false);
   for (const TensorId tensor : facts.gradients_out) lowering.leave(tensor, Category::temporaries);
   return lowering.finish();
 }

@@ -36,10 +36,10 @@ struct BlockContext {
 
 /// F: runs the forward operators. Kept afterwards: what the backward operators read or, where the segment is
 /// recomputed, its inputs; and what later segments read, in a layout without partial values.
-/// `in` gives the layouts of activations_in; `out_category` counts activations_out for the segments that read
-/// them; `last_use` tells which of activations_in no later segment reads.
+/// `in` gives the layouts of activations_in, which no later segment reads; `out_category` counts activations_out
+/// for the segments that read them.
 LoweredBlock lower_forward(const BlockContext& context, const std::map<int, Border>& in,
-                           const std::map<int, Category>& out_category, const std::set<int>& last_use);
+                           const std::map<int, Category>& out_category);
 
 /// B: runs the forward operators again where the segment is recomputed, then the input- and weight-gradient
 /// operators. `kept` is what the forward block left for it (and its activations_in); `in` gives the layouts of

@@ -20,16 +20,17 @@ struct Completed {
 };
 
 /// In the order of the backward pass of a stage.
-std::vector<Completed> completed_gradients(const std::vector<int>& segments, const std::vector<SegmentFacts>& facts,
-                                           const std::map<int, const LoweredBlock*>& backward) {
+std::vector<Completed> completed_gradients(const std::vector<int>& segments, const Stages& stages,
+                                           const Blocks& blocks) {
   std::vector<Completed> result;
   std::set<TensorId> seen;
   for (const int segment : segments) {  // a tied parameter is complete after its first segment, run last
     std::vector<Completed> here;
-    for (const auto& [place, layout] : backward.at(segment)->gradients) {
-      const TensorId gradient = facts[segment].tensors[place];
+    const LoweredBlock& lowered = blocks.backward(segment).lowered;
+    for (const auto& [place, layout] : lowered.gradients) {
+      const TensorId gradient = stages.facts(segment).tensors[place];
       if (!seen.insert(gradient).second) continue;
-      here.push_back({gradient, segment, backward.at(segment)->last_writer.at(place), layout});
+      here.push_back({gradient, segment, lowered.last_writer.at(place), layout});
     }
     std::ranges::sort(here, std::greater<>(), &Completed::task);
     result.insert(result.end(), here.begin(), here.end());
@@ -53,13 +54,11 @@ std::vector<int> reduced_axes(const Completed& gradient, const Layout& parameter
 
 }  // namespace
 
-std::map<TensorId, Layout> parameter_layouts(const Plan& plan, const std::vector<int>& segments,
-                                             const std::vector<SegmentFacts>& facts,
-                                             const std::map<int, const LoweredBlock*>& forward) {
-  std::map<TensorId, Layout> result;
-  for (const int segment : segments) {
-    for (const auto& [place, layout] : forward.at(segment)->parameters) {
-      const TensorId parameter = facts[segment].tensors[place];
+ParameterLayouts parameter_layouts(const Plan& plan, const Stages& stages, const Blocks& blocks, int stage) {
+  ParameterLayouts result;
+  for (const int segment : plan.stages[stage]) {
+    for (const auto& [place, layout] : blocks.forward(segment).lowered.parameters) {
+      const TensorId parameter = stages.facts(segment).tensors[place];
       const auto [found, fresh] = result.emplace(parameter, layout);
       if (!fresh && found->second != layout) {
         throw InputError("", "", "every operator to see the same part of parameter " +
@@ -70,18 +69,15 @@ std::map<TensorId, Layout> parameter_layouts(const Plan& plan, const std::vector
   return result;
 }
 
-std::vector<Bucket> gradient_buckets(const Plan& plan, const Grid& grid, const std::vector<int>& segments,
-                                     const std::vector<SegmentFacts>& facts,
-                                     const std::map<int, const LoweredBlock*>& forward,
-                                     const std::map<int, const LoweredBlock*>& backward) {
+std::vector<Bucket> gradient_buckets(const Plan& plan, const Stages& stages, const Blocks& blocks, int stage) {
   const model::Graph& graph = plan.graph();
   std::map<TensorId, Layout> by_gradient;
-  for (const auto& [parameter, layout] : parameter_layouts(plan, segments, facts, forward)) {
+  for (const auto& [parameter, layout] : parameter_layouts(plan, stages, blocks, stage)) {
     by_gradient.emplace(graph.gradient_of[parameter], layout);
   }
   std::vector<Bucket> closed;
   std::map<std::vector<int>, Bucket> open;
-  for (const Completed& gradient : completed_gradients(segments, facts, backward)) {
+  for (const Completed& gradient : completed_gradients(plan.stages[stage], stages, blocks)) {
     const model::Tensor& tensor = graph.tensors[gradient.gradient];
     const std::vector<int> axes = reduced_axes(gradient, by_gradient.at(gradient.gradient), tensor.name);
     if (axes.empty()) continue;
@@ -89,7 +85,7 @@ std::vector<Bucket> gradient_buckets(const Plan& plan, const Grid& grid, const s
     bucket.after = gradient.segment;
     bucket.axes = axes;
     bucket.gradients.push_back(gradient.gradient);
-    bucket.sizes.push_back(local_bytes(tensor, gradient.layout, grid));
+    bucket.sizes.push_back(local_bytes(tensor, gradient.layout, stages.grid(stage)));
     bucket.bytes += bucket.sizes.back();
     if (plan.gradients.bucket && bucket.bytes >= *plan.gradients.bucket) {
       closed.push_back(bucket);

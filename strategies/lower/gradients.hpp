@@ -4,9 +4,16 @@
 #include <map>
 #include <vector>
 
-#include "strategies/lower/block.hpp"
+#include "strategies/lower/blocks.hpp"
+#include "strategies/lower/stages.hpp"
 
 namespace stratagem::strategies {
+
+using ParameterLayouts = std::map<model::TensorId, Layout>;
+
+/// The layout in which the operators of a stage see every parameter that they read. Throws InputError where two
+/// segments see different parts.
+ParameterLayouts parameter_layouts(const Plan& plan, const Stages& stages, const Blocks& blocks, int stage);
 
 /// One all-reduce of gradients, possible once the backward block of segment `after` has run.
 struct Bucket {
@@ -18,16 +25,7 @@ struct Bucket {
 };
 
 /// Buckets of one stage in the order in which its backward pass completes them. A gradient is reduced along the
-/// axes on which it is partial and its parameter is not divided. `backward` gives the lowered blocks by segment.
-std::vector<Bucket> gradient_buckets(const Plan& plan, const Grid& grid, const std::vector<int>& segments,
-                                     const std::vector<SegmentFacts>& facts,
-                                     const std::map<int, const LoweredBlock*>& forward,
-                                     const std::map<int, const LoweredBlock*>& backward);
-
-/// By parameter that operators of these segments read: the layout in which they see it. Throws InputError where
-/// two segments see different parts.
-std::map<model::TensorId, Layout> parameter_layouts(const Plan& plan, const std::vector<int>& segments,
-                                                    const std::vector<SegmentFacts>& facts,
-                                                    const std::map<int, const LoweredBlock*>& forward);
+/// axes on which it is partial and its parameter is not divided.
+std::vector<Bucket> gradient_buckets(const Plan& plan, const Stages& stages, const Blocks& blocks, int stage);
 
 }  // namespace stratagem::strategies

@@ -43,7 +43,8 @@ Bytes local_bytes(const model::Tensor& tensor, const Layout& layout, const Grid&
 /// Gives out group numbers that tasks name, and binds them to communicators on every device.
 class Groups {
  public:
-  Groups(Program& program, int devices) : program_(program) { program_.devices.resize(devices); }
+  /// The program has all its devices already.
+  explicit Groups(Program& program) : program_(program) {}
 
   /// The group of all devices of the grid that differ only along the given axes (ascending indices).
   int along(const Grid& grid, const std::vector<int>& axes);

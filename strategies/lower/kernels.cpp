@@ -18,7 +18,8 @@ cost::KernelKind kernel_kind(OpKind kind) {
     case OpKind::embedding: return cost::KernelKind::embedding;
     case OpKind::layer_norm: return cost::KernelKind::norm;
     case OpKind::masked_softmax: return cost::KernelKind::softmax;
-    case OpKind::dropout: return cost::KernelKind::dropout;
+    case OpKind::dropout:
+    case OpKind::attention_dropout: return cost::KernelKind::dropout;
     case OpKind::gelu: return cost::KernelKind::activation_function;
     case OpKind::row_max:
     case OpKind::row_sum:
@@ -90,7 +91,9 @@ Bytes bytes_moved(const model::Graph& graph, const model::Operator& op, const Sh
   return total + facts.extra_passes * largest;
 }
 
-std::string facts_name(const model::Operator& op) {
+}  // namespace
+
+std::string stack_name(const model::Operator& op) {
   switch (op.pass) {
     case model::Pass::input_gradient: return to_text(op.kind) + ".B";
     case model::Pass::weight_gradient: return to_text(op.kind) + ".W";
@@ -98,11 +101,13 @@ std::string facts_name(const model::Operator& op) {
   }
 }
 
-}  // namespace
+cost::OperatorFacts facts_of(const model::Operator& op, const cost::Stack& stack) {
+  return cost::facts_for(stack, stack_name(op));
+}
 
 cost::Kernel kernel_of(const model::Graph& graph, const model::Operator& op, const Shapes& inputs,
                        const Shapes& outputs, const cost::Stack& stack) {
-  const cost::OperatorFacts facts = cost::facts_for(stack, facts_name(op));
+  const cost::OperatorFacts facts = facts_of(op, stack);
   cost::Kernel kernel;
   kernel.kind = kernel_kind(op.kind);
   kernel.type = graph.tensors[op.kind == OpKind::embedding ? op.outputs[0] : op.inputs[0]].type;

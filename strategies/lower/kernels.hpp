@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "cost/kernel.hpp"
@@ -17,6 +18,12 @@ using Shapes = std::vector<std::vector<std::int64_t>>;
 /// operands through memory once, and as often again as the stack says; lookups move only the rows they pick.
 cost::Kernel kernel_of(const model::Graph& graph, const model::Operator& op, const Shapes& inputs,
                        const Shapes& outputs, const cost::Stack& stack);
+
+/// An operator's kind as stacks name it: "gelu", "gelu.B", "contraction.W".
+std::string stack_name(const model::Operator& op);
+
+/// What the stack says of an operator's kind and pass.
+cost::OperatorFacts facts_of(const model::Operator& op, const cost::Stack& stack);
 
 /// One optimizer step on `parameters` elements of one tensor.
 cost::Kernel optimizer_kernel(double parameters, const cost::Stack& stack);

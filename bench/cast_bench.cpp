@@ -1,0 +1,27 @@
+// Colour refinement: which of 512 devices cannot differ.
+#include <benchmark/benchmark.h>
+
+#include "bench/workload.hpp"
+#include "sim/fold.hpp"
+
+namespace {
+
+using namespace stratagem;
+
+void cast(benchmark::State& state, const strategies::Options& options) {
+  const cost::Profile profile = bench::v100();
+  const model::Graph graph = bench::gpt_24_layers(options.data);
+  const strategies::Program program =
+      strategies::lower(bench::plan(graph, 8, options), bench::megatron());
+  const topology::Cluster cluster = bench::dgx_2h(options.devices() / 16);
+  std::size_t actors = 0;
+  for (auto _ : state) {
+    actors = sim::cast(program, cluster, profile.collective, true).actors.size();
+  }
+  state.counters["actors"] = static_cast<double>(actors);
+}
+BENCHMARK_CAPTURE(cast, tensor_8_data_64, {.tensor = 8, .data = 64})->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(cast, tensor_8_pipeline_8_data_8, {.tensor = 8, .pipeline = 8, .data = 8})
+    ->Unit(benchmark::kMillisecond);
+
+}  // namespace

@@ -1,0 +1,38 @@
+// Predicted beside measured, as Markdown.
+#include <fmt/format.h>
+
+#include <iterator>
+
+#include "report/figure_text.hpp"
+#include "report/report.hpp"
+
+namespace stratagem::report {
+namespace {
+
+std::string in_words(std::string figure) {
+  if (figure == "tflops_per_gpu") return "TFLOP/s per GPU, recomputation counted";
+  for (char& letter : figure) {
+    if (letter == '_') letter = ' ';
+  }
+  return figure;
+}
+
+}  // namespace
+
+std::string accuracy(const std::vector<search::Result>& results) {
+  std::string text = "| run | GPUs | figure | measured | predicted | error | source |\n";
+  text += "|---|--:|---|--:|--:|--:|---|\n";
+  for (const search::Result& result : results) {
+    for (const search::Figure& figure : result.figures) {
+      if (!figure.measured) continue;
+      fmt::format_to(std::back_inserter(text), "| {} | {} | {} | {} | {} | {} | {}{} |\n",
+                     result.run->name, result.outcome.gpus, in_words(figure.name),
+                     value_text(figure.name, *figure.measured),
+                     figure.predicted ? value_text(figure.name, *figure.predicted) : "",
+                     error_text(figure), figure.gates ? "" : "from memory: ", figure.source);
+    }
+  }
+  return text;
+}
+
+}  // namespace stratagem::report

@@ -1,0 +1,21 @@
+// Figures and their errors in words.
+#include "report/figure_text.hpp"
+
+#include <fmt/format.h>
+
+namespace stratagem::report {
+
+std::string value_text(const std::string& figure, double value) {
+  if (figure == "iteration_time") return fmt::format("{:.3f} s", value);
+  if (figure == "tflops_per_gpu") return fmt::format("{:.1f} TFLOP/s", value);
+  if (figure == "scaling_efficiency") return fmt::format("{:.1f} %", 100 * value);
+  return fmt::format("{:.2f} x", value);
+}
+
+std::string error_text(const search::Figure& figure) {
+  if (!figure.predicted || !figure.measured) return "";
+  const char* unit = figure.name == "scaling_efficiency" ? "pt" : "%";
+  return fmt::format("{:+.1f} {}", 100 * figure.error(), unit);
+}
+
+}  // namespace stratagem::report

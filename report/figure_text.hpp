@@ -1,0 +1,17 @@
+// Figures and their errors in words, the same in every report.
+#pragma once
+
+#include <string>
+
+#include "search/results.hpp"
+
+namespace stratagem::report {
+
+/// With its unit: "1.807 s", "39.0 TFLOP/s", "95.0 %", "1.64 x".
+std::string value_text(const std::string& figure, double value);
+
+/// "+22.5 %" of the measured value, "+5.3 pt" for efficiencies; empty without a prediction or a
+/// measurement.
+std::string error_text(const search::Figure& figure);
+
+}  // namespace stratagem::report

@@ -1,0 +1,118 @@
+// Walks the constants of a profile and a stack, leaving out what a program has no use for.
+#include "search/provenance.hpp"
+
+#include <algorithm>
+#include <set>
+#include <string_view>
+#include <variant>
+
+#include "base/json_reader.hpp"
+#include "base/json_writer.hpp"
+
+namespace stratagem::search {
+namespace {
+
+/// Which groups of constants a program needs, as beginnings of their JSON pointers.
+class Needs {
+ public:
+  Needs(const strategies::Program& program, int gpus_per_node) {
+    for (const strategies::Block& block : program.blocks) {
+      for (const strategies::Task& task : block.tasks) {
+        if (const auto* kernel = std::get_if<cost::Kernel>(&task.work)) add(*kernel);
+      }
+    }
+    for (const strategies::Communicator& group : program.communicators) {
+      if (group.ranks.size() < 2) continue;
+      used_.insert("/collective/");
+      const auto [first, last] = std::ranges::minmax(group.ranks);
+      if (first / gpus_per_node != last / gpus_per_node) used_.insert("/collective/network_");
+    }
+  }
+
+  [[nodiscard]] bool include(const std::string& path) const {
+    // Adapters stand behind PCIe, so its share matters where the network's does.
+    if (path.starts_with("/collective/network_") || path == "/collective/pcie_efficiency") {
+      return used_.contains("/collective/network_");
+    }
+    for (const std::string_view group :
+         {"/gemm/", "/peak/", "/streaming/", "/collective/", "/host_copy/"}) {
+      if (!path.starts_with(group)) continue;
+      return std::ranges::any_of(
+          used_, [&](const std::string& used) { return (path + "/").starts_with(used); });
+    }
+    return true;
+  }
+
+ private:
+  void add(const cost::Kernel& kernel) {
+    if (kernel.kind == cost::KernelKind::gemm) {
+      used_.insert("/gemm/" + model::to_text(kernel.type) + "/");
+      used_.insert("/peak/" + model::to_text(kernel.type) + "/");
+    } else if (kernel.kind == cost::KernelKind::host_copy) {
+      used_.insert("/host_copy/");
+    } else {
+      used_.insert("/streaming/" +
+                   std::string(cost::kernel_kind_names.at(static_cast<std::size_t>(kernel.kind))) +
+                   "/");
+    }
+  }
+
+  std::set<std::string> used_;
+};
+
+struct Found {
+  std::string path;
+  cost::Provenance provenance;
+};
+
+/// Every object below with a "provenance" is a constant.
+void collect(const JsonReader& json, std::vector<Found>& found) {
+  if (!json.is_object()) return;
+  if (const auto word = json.find("provenance")) {
+    for (const auto provenance :
+         {cost::Provenance::measured, cost::Provenance::published, cost::Provenance::fitted,
+          cost::Provenance::datasheet, cost::Provenance::assumed}) {
+      if (cost::to_text(provenance) == word->text()) found.push_back({json.path(), provenance});
+    }
+    return;
+  }
+  for (const std::string& key : json.keys()) collect(json.at(key), found);
+}
+
+std::vector<Found> constants(const Json& json) {
+  std::vector<Found> found;
+  collect(JsonReader::from_text(json.text(), ""), found);
+  return found;
+}
+
+std::vector<std::string> paths_of(const std::vector<Found>& found, cost::Provenance provenance) {
+  std::vector<std::string> paths;
+  for (const Found& constant : found) {
+    if (constant.provenance == provenance) paths.push_back(constant.path);
+  }
+  return paths;
+}
+
+}  // namespace
+
+Weakest weakest_provenance(const cost::Profile& profile, const cost::Stack& stack,
+                           const strategies::Program& program, int gpus_per_node) {
+  const Needs needs(program, gpus_per_node);
+  std::vector<Found> hardware = constants(cost::to_json(profile));
+  std::erase_if(hardware, [&](const Found& constant) { return !needs.include(constant.path); });
+  const std::vector<Found> software =
+      constants(Json::object()
+                    .set("slowdown", cost::to_json(stack.slowdown))
+                    .set("host_factor", cost::to_json(stack.host_factor)));
+  Weakest weakest;
+  for (const std::vector<Found>& found : {hardware, software}) {
+    for (const Found& constant : found) {
+      weakest.provenance = std::max(weakest.provenance, constant.provenance);
+    }
+  }
+  weakest.profile = paths_of(hardware, weakest.provenance);
+  weakest.stack = paths_of(software, weakest.provenance);
+  return weakest;
+}
+
+}  // namespace stratagem::search

@@ -1,0 +1,80 @@
+// Exit codes: 0 done, 1 bad input (see bad_input_test.cpp), 2 usage, 3 an expectation that is not
+// met.
+#include "tests/main/executable.hpp"
+
+using namespace stratagem;
+
+namespace {
+
+void is_usage(const std::string& arguments, const std::string& complaint) {
+  const TemporaryFolder folder;
+  folder.write("a.json", small_scenario());
+  const Ran ran = stratagem(arguments, folder);
+  CHECK(ran.exit == 2);
+  CHECK(ran.out.empty());
+  CHECK(std::ranges::count(ran.err, '\n') == 1);
+  CHECK_THAT(ran.err, StartsWith("stratagem: "));
+  CHECK_THAT(ran.err, ContainsSubstring(complaint));
+}
+
+std::string expecting(const std::string& expectation) {
+  return with(small_scenario(), "\"name\": \"four\",",
+              "\"name\": \"four\", \"expect\": {" + expectation + "},");
+}
+
+}  // namespace
+
+TEST_CASE("help is printed with exit code 0") {
+  const TemporaryFolder folder;
+  for (const char* arguments :
+       {"--help", "simulate --help", "topology --help", "calibrate --help"}) {
+    const Ran ran = stratagem(arguments, folder);
+    CHECK(ran.exit == 0);
+    CHECK_THAT(ran.out, ContainsSubstring("stratagem"));
+    CHECK(ran.err.empty());
+  }
+}
+
+TEST_CASE("a command line that cannot be understood ends with exit code 2 and one line") {
+  is_usage("", "which command?");
+  is_usage("simulat a.json", "no command \"simulat\"");
+  is_usage("simulate", "missing scenario");
+  is_usage("simulate a.json --jsn out.json", "jsn");
+  is_usage("simulate a.json b.json", "b.json");
+  is_usage("simulate a.json --trace t.json --run five", "no run named \"five\"");
+  is_usage("topology show dgx-3", "no preset \"dgx-3\"");
+  is_usage("topology show dgx-2 --nodes 0", "at least 1");
+  is_usage("topology show dgx-2 --nodes two", "two");
+}
+
+TEST_CASE("an expectation that is met ends with exit code 0") {
+  const TemporaryFolder folder;
+  folder.write("a.json", expecting(R"("fits": {"value": true, "because": "it is small"},
+                                      "speedup": {"at_most": 4, "because": "four GPUs"})"));
+  const Ran ran = stratagem("simulate a.json", folder);
+  CHECK(ran.exit == 0);
+  CHECK(ran.err.empty());
+}
+
+TEST_CASE(
+    "an expectation that is not met ends with exit code 3, after everything has been written") {
+  const TemporaryFolder folder;
+  folder.write("a.json", expecting(R"("fits": {"value": false, "because": "a guess"},
+                                      "speedup": {"at_least": 5, "because": "a hope"})"));
+  const Ran ran = stratagem("simulate a.json --json out.json", folder);
+  CHECK(ran.exit == 3);
+  CHECK(folder.has("out.json"));
+  CHECK(std::ranges::count(ran.err, '\n') == 2);
+  CHECK_THAT(
+      ran.err,
+      StartsWith("a.json: /runs/1/expect/fits: expected not to fit, but it does (four: a guess)\n"
+                 "a.json: /runs/1/expect/speedup: expected at least 5, predicted "));
+}
+
+TEST_CASE("an output that cannot be written is named") {
+  const TemporaryFolder folder;
+  folder.write("a.json", small_scenario());
+  const Ran ran = stratagem("simulate a.json --json a.json/out.json", folder);
+  CHECK(ran.exit == 1);
+  CHECK(ran.err == "a.json/out.json: expected a file that can be written\n");
+}

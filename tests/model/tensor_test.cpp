@@ -1,0 +1,29 @@
+// Bytes of tensors.
+#include "model/tensor.hpp"
+
+#include "tests/catch.hpp"
+
+namespace stratagem::model {
+
+TEST_CASE("elements of every data type have the bytes of their formats") {
+  // IEEE 754: 64, 32 and 16 bits; bfloat16 is the upper half of a 32-bit number.
+  const std::vector<std::pair<DataType, Bytes>> sizes{
+      {DataType::fp64, 8_B}, {DataType::fp32, 4_B}, {DataType::fp16, 2_B},
+      {DataType::bf16, 2_B}, {DataType::int8, 1_B}, {DataType::int64, 8_B}};
+  for (const auto& [type, size] : sizes) {
+    INFO(to_text(type));
+    CHECK(size_of(type) == size);
+    CHECK(bytes({.name = "x", .shape = {3, 5}, .type = type}) == 15 * size);
+  }
+}
+
+TEST_CASE("a tensor without dimensions is one element") {
+  CHECK(element_count({.name = "loss", .shape = {}}) == 1);
+}
+
+TEST_CASE("a tensor of more than 2^31 elements is counted exactly") {
+  // The token table of a vocabulary of 2^20 and a hidden size of 2^14.
+  CHECK(element_count({.name = "words", .shape = {1 << 20, 1 << 14}}) == std::int64_t{1} << 34);
+}
+
+}  // namespace stratagem::model

@@ -1,0 +1,74 @@
+// How configurations of model families are read, and what they refuse.
+#include "model/zoo/all.hpp"
+
+#include "base/input_error.hpp"
+#include "tests/catch.hpp"
+
+namespace stratagem::model {
+
+namespace {
+
+Graph build(const std::string& text) {
+  return families().front().build(JsonReader::from_text(text, "test.json"), 2, DataType::bf16);
+}
+
+std::string refusal(const std::string& text) {
+  try {
+    build(text);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("every family has a name and a summary") {
+  REQUIRE_FALSE(families().empty());
+  for (const Family& family : families()) {
+    CHECK_FALSE(family.name.empty());
+    CHECK_FALSE(family.summary.empty());
+    REQUIRE(family.build != nullptr);
+  }
+}
+
+TEST_CASE("a GPT is read from its five sizes, with the batch and type of the training") {
+  const Graph graph =
+      build(R"({"layers": 3, "hidden": 8, "heads": 2, "sequence": 4, "vocabulary": 11})");
+  CHECK(graph.segments.size() == 3 + 2);
+  // 12Lh^2 + 13Lh + (V + s + 2)h = 12*3*64 + 13*3*8 + 17*8.
+  CHECK(parameter_count(graph) == 2304 + 312 + 136);
+  for (const Tensor& tensor : graph.tensors) {
+    if (tensor.role == Role::parameter) CHECK(tensor.type == DataType::bf16);
+    if (tensor.name == "embedding.tokens") CHECK(tensor.shape == std::vector<std::int64_t>{2, 4});
+  }
+}
+
+TEST_CASE("heads that do not divide the hidden size are refused where they stand") {
+  const std::string text =
+      refusal(R"({"layers": 1, "hidden": 8, "heads": 3, "sequence": 4, "vocabulary": 11})");
+  CHECK_THAT(text, StartsWith("test.json: /heads: "));
+  CHECK_THAT(text, ContainsSubstring("divisor of hidden, 8"));
+  CHECK_THAT(text, ContainsSubstring("found 3"));
+}
+
+TEST_CASE("sizes below one and missing sizes are refused where they stand") {
+  const std::vector<std::string> keys{"layers", "hidden", "heads", "sequence", "vocabulary"};
+  for (const std::string& wrong : keys) {
+    for (const std::string value : {"0", "-4", "1.5", "\"8\""}) {
+      std::string text;
+      for (const std::string& key : keys) {
+        text += (text.empty() ? "{\"" : ", \"") + key + "\": " + (key == wrong ? value : "8");
+      }
+      INFO(text);
+      CHECK_THAT(refusal(text + "}"), StartsWith("test.json: /" + wrong + ": "));
+    }
+    std::string text;
+    for (const std::string& key : keys) {
+      if (key != wrong) text += (text.empty() ? "{\"" : ", \"") + key + "\": 8";
+    }
+    CHECK_THAT(refusal(text + "}"), ContainsSubstring("\"" + wrong + "\""));
+  }
+}
+
+}  // namespace stratagem::model

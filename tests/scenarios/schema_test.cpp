@@ -1,0 +1,112 @@
+// The schemas: whatever is shipped or written obeys them, and they know the words that the program
+// knows.
+#include "base/input_error.hpp"
+#include "base/json_reader.hpp"
+#include "cost/profile.hpp"
+#include "model/zoo/all.hpp"
+#include "strategies/all.hpp"
+#include "tests/main/executable.hpp"
+#include "topology/presets.hpp"
+
+using namespace stratagem;
+
+namespace {
+
+const std::string scenario_schema = "scenarios/schema/scenario.schema.json";
+const std::string stack_schema = "scenarios/schema/stack.schema.json";
+const std::string report_schema = "scenarios/schema/report.schema.json";
+
+std::vector<std::string> json_files(const std::string& folder) {
+  std::vector<std::string> files;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (entry.path().extension() == ".json") files.push_back(entry.path().string());
+  }
+  std::ranges::sort(files);
+  REQUIRE(!files.empty());
+  return files;
+}
+
+/// The words under "enum" at a place in a schema.
+std::vector<std::string> words(const std::string& schema, const std::vector<std::string>& path) {
+  JsonReader place = JsonReader::from_file(schema);
+  for (const std::string& key : path) place = place.at(key);
+  std::vector<std::string> result;
+  for (const JsonReader& word : place.at("enum").elements()) result.push_back(word.text());
+  return result;
+}
+
+template <typename Table>
+std::vector<std::string> names(const Table& table) {
+  std::vector<std::string> result;
+  for (const auto& entry : table) result.push_back(entry.name);
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("every scenario and every stack of the repository obeys its schema") {
+  for (const std::string& file : json_files("scenarios"))
+    CHECK_NOTHROW(check_schema(file, scenario_schema));
+  for (const std::string& file : json_files("scenarios/stacks"))
+    CHECK_NOTHROW(check_schema(file, stack_schema));
+}
+
+TEST_CASE("what simulate writes as JSON obeys the schema of reports") {
+  const TemporaryFolder folder;
+  // One more run, too large for its GPU, beside an expectation and two measured figures.
+  const std::string more = R"(,
+    {"name": "large", "cluster": {"gpus": 1}, "model": {"layers": 24, "hidden": 4096, "heads": 32},
+     "training": {"micro_batch": 1}, "strategy": {}, "group": "large ones", "assumed": "nothing",
+     "measured": {"iteration_time": {"value": "1 s", "provenance": "from memory", "source": "nobody"},
+                  "speedup": {"value": 2, "provenance": "published", "source": "nobody"}},
+     "expect": {"fits": {"value": false, "because": "16 bytes for each of 4.8e9 parameters"}}} ])";
+  folder.write("a.json", with(small_scenario(), "\n  ]", more));
+  CHECK_NOTHROW(check_schema((folder.path() / "a.json").string(), scenario_schema));
+  REQUIRE(stratagem("simulate a.json --json out.json", folder).exit == 0);
+  CHECK_NOTHROW(check_schema((folder.path() / "out.json").string(), report_schema));
+  CHECK_THAT(folder.read("out.json"), ContainsSubstring("out_of_memory"));
+}
+
+TEST_CASE("the schema of scenarios refuses what the program refuses") {
+  const TemporaryFolder folder;
+  const auto refused = [&](const std::string& part, const std::string& other,
+                           const std::string& path) {
+    folder.write("a.json", with(small_scenario(), part, other));
+    CHECK(stratagem("simulate a.json", folder).exit == 1);
+    try {
+      check_schema((folder.path() / "a.json").string(), scenario_schema);
+      FAIL("the schema allows " + other);
+    } catch (const InputError& error) {
+      CHECK_THAT(error.path, StartsWith(path));
+    }
+  };
+  refused("\"tensor\": 2", "\"tensors\": 2", "/runs/1/strategy");
+  refused("\"layers\": 2", "\"layers\": 0", "/defaults/model/layers");
+  refused("\"25 MiB\"", "\"25 ms\"", "/runs/1/strategy/bucket");
+  refused("\"dgx-2\"", "\"dgx-3\"", "/defaults/cluster/preset");
+  refused("\"name\": \"four\", ", "", "/runs/1");
+}
+
+TEST_CASE(
+    "the schemas list the presets, models, schedules and provenances that the program knows") {
+  const auto in_scenario = [](const std::string& part, const std::string& key) {
+    return words(scenario_schema, {"definitions", part, "properties", key});
+  };
+  CHECK(in_scenario("cluster", "preset") == names(topology::presets()));
+  CHECK(in_scenario("model", "family") == names(model::families()));
+  CHECK(in_scenario("strategy", "schedule") == names(strategies::schedules()));
+  const std::vector<std::string> provenances =
+      words(stack_schema, {"definitions", "constant", "properties", "provenance"});
+  for (const auto provenance :
+       {cost::Provenance::measured, cost::Provenance::published, cost::Provenance::fitted,
+        cost::Provenance::datasheet, cost::Provenance::assumed}) {
+    CHECK(std::ranges::count(provenances, cost::to_text(provenance)) == 1);
+  }
+  for (const strategies::Strategy& entry : strategies::all()) {
+    CHECK(JsonReader::from_file(scenario_schema)
+              .at("definitions")
+              .at("strategy")
+              .at("properties")
+              .has(entry.key));
+  }
+}

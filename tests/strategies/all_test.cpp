@@ -1,0 +1,82 @@
+// The tables of strategies and schedules: what holds for every line.
+#include "strategies/all.hpp"
+
+#include <set>
+
+#include "tests/catch.hpp"
+#include "tests/strategies/lowered.hpp"
+
+namespace stratagem::strategies {
+
+TEST_CASE("every strategy and schedule has a name of its own and a summary") {
+  std::set<std::string> names;
+  for (const Strategy& entry : all()) {
+    CHECK(names.insert(entry.key).second);
+    CHECK_FALSE(entry.summary.empty());
+  }
+  for (const Schedule& entry : schedules()) {
+    CHECK(names.insert(entry.name).second);
+    CHECK_FALSE(entry.summary.empty());
+  }
+}
+
+TEST_CASE("every strategy leaves a plan alone where its degree is one") {
+  const model::Graph graph = model::gpt(small_gpt);
+  for (const Strategy& entry : all()) {
+    INFO(entry.key);
+    Plan plan(graph);
+    entry.apply(plan, Options{});
+    CHECK(plan.stages.size() == 1);
+    CHECK(plan.orders().empty());
+    for (const model::OpId op : plan.operators()) {
+      CHECK(plan.placement(op).axes.empty());
+      CHECK(plan.placement(op).first_device == 0);
+    }
+    for (std::size_t segment = 0; segment < graph.segments.size(); ++segment) {
+      CHECK_FALSE(plan.recomputes(static_cast<int>(segment)));
+    }
+  }
+}
+
+TEST_CASE("every schedule orders all cells of every stage, whatever the numbers") {
+  const model::Graph graph = model::gpt(small_gpt);
+  for (const Schedule& entry : schedules()) {
+    for (const int stages : {1, 2, 4}) {
+      for (const int micro_batches : {1, 2, 3, 4, 7}) {
+        INFO(entry.name << ", " << stages << " stages, " << micro_batches << " micro-batches");
+        const std::string strategy =
+            "{\"pipeline\": " + std::to_string(stages) + ", \"schedule\": \"" + entry.name + "\"}";
+        CHECK_NOTHROW(lowered(graph, strategy, micro_batches));
+      }
+    }
+  }
+}
+
+TEST_CASE("devices are tensor ranks, then data ranks, then stages") {
+  const model::Graph graph = model::gpt(small_gpt);
+  const Plan plan = plan_of(graph, R"({"tensor": 2, "data": 3, "pipeline": 4})");
+  // Layer 2 (segment 3) is the third of four stages: its first device is 2 * (3 * 2) = 12.
+  const Plan::Placement& placement = plan.placement(graph.segments[3].forward.front());
+  CHECK(placement.first_device == 12);
+  REQUIRE(placement.axes.size() == 2);
+  for (const Axis& axis : placement.axes) {
+    CHECK(axis.size == (axis.name == "tensor" ? 2 : 3));
+    CHECK(axis.stride == (axis.name == "tensor" ? 1 : 2));
+  }
+  CHECK(lower(plan, plain_stack()).devices.size() == 24);
+}
+
+TEST_CASE("a degree that does not divide the model is refused at its key") {
+  const model::Graph graph = model::gpt(small_gpt);
+  const auto refused = [&](const std::string& strategy) {
+    return refusal([&] { lowered(graph, strategy); });
+  };
+  CHECK_THAT(refused(R"({"tensor": 3})"), StartsWith("test.json: /strategy/tensor: "));
+  CHECK_THAT(refused(R"({"data": 5})"), StartsWith("test.json: /strategy/data: "));
+  CHECK_THAT(refused(R"({"pipeline": 3})"), StartsWith("test.json: /strategy/pipeline: "));
+  CHECK_THAT(refused(R"({"pipeline": 8})"), StartsWith("test.json: /strategy/pipeline: "));
+  // Each divides, both together do not: 12 samples over 8 ranks are left whole by none.
+  CHECK_THAT(refused(R"({"data": 8, "tensor": 2})"), StartsWith("test.json: /strategy/data: "));
+}
+
+}  // namespace stratagem::strategies

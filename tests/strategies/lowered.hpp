@@ -1,0 +1,128 @@
+// Plans and programs for tests: a GPT, a strategy as a scenario writes it, and what to ask of the result.
+#pragma once
+
+#include <stdexcept>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/input_error.hpp"
+#include "model/zoo/gpt.hpp"
+#include "strategies/all.hpp"
+#include "strategies/lower.hpp"
+
+namespace stratagem::strategies {
+
+/// Small sizes, no two of which are equal or multiply to another, so that no size stands in for another by chance.
+inline constexpr model::GptConfig small_gpt{
+    .layers = 4, .hidden = 48, .heads = 8, .sequence = 20, .vocabulary = 112, .batch = 12};
+
+/// One kernel per operator and Adam in mixed precision: 12 bytes of states per parameter.
+inline cost::Stack plain_stack() {
+  cost::Stack stack;
+  stack.name = "plain";
+  stack.optimizer.traffic = 20_B;
+  stack.optimizer.states = {{"master copy", 4_B}, {"momentum", 4_B}, {"variance", 4_B}};
+  return stack;
+}
+
+/// `strategy` is the object of a scenario, such as {"tensor": 2}.
+inline Plan plan_of(const model::Graph& graph, const std::string& strategy, int micro_batches = 1) {
+  const JsonReader file = JsonReader::from_text("{\"strategy\": " + strategy + "}", "test.json");
+  const JsonReader reader = file.at("strategy");
+  return compose(graph, micro_batches, read_options(reader), reader);
+}
+
+inline Program lowered(const model::Graph& graph, const std::string& strategy, int micro_batches = 1) {
+  return lower(plan_of(graph, strategy, micro_batches), plain_stack());
+}
+
+inline const Collective* collective_of(const Task& task) { return std::get_if<Collective>(&task.work); }
+inline bool steps(const Task& task) {
+  const auto* kernel = std::get_if<cost::Kernel>(&task.work);
+  return kernel != nullptr && kernel->kind == cost::KernelKind::optimizer;
+}
+/// Does a call belong to the end of the iteration: gradients' reductions and steps, which are of no cell?
+inline bool ends_iteration(const Program& program, const Call& call) {
+  for (const Task& task : program.blocks[call.block].tasks) {
+    if (steps(task) || task.stream == Stream::gradient_communication) return true;
+  }
+  return false;
+}
+
+/// The first block that a sequence runs for a pass of a segment.
+inline const Block& block_of(const Program& program, int segment, CellPass pass, int sequence = 0) {
+  for (const Call& call : program.sequences[sequence].calls) {
+    if (call.segment == segment && call.cell.pass == pass && !ends_iteration(program, call)) {
+      return program.blocks[call.block];
+    }
+  }
+  throw std::out_of_range("no call of that segment and pass");
+}
+
+/// Collectives on one stream of a block.
+inline std::vector<Collective> collectives(const Block& block, Stream stream = Stream::communication) {
+  std::vector<Collective> result;
+  for (const Task& task : block.tasks) {
+    if (task.stream == stream && collective_of(task) != nullptr) result.push_back(*collective_of(task));
+  }
+  return result;
+}
+
+/// Collectives of one stream in the order in which a sequence issues them.
+inline std::vector<Collective> collectives(const Program& program, int sequence, Stream stream) {
+  std::vector<Collective> result;
+  for (const Call& call : program.sequences[sequence].calls) {
+    for (const Collective& one : collectives(program.blocks[call.block], stream)) result.push_back(one);
+  }
+  return result;
+}
+
+/// "F0 F1 B0 B1": the cells of a sequence, each once though several calls make it up.
+inline std::string cells_of(const Program& program, int sequence) {
+  std::string text;
+  std::string last;
+  for (const Call& call : program.sequences[sequence].calls) {
+    if (call.segment < 0 || ends_iteration(program, call)) continue;
+    const std::string cell = to_text(call.cell.pass) + std::to_string(call.cell.micro_batch);
+    if (cell != last) text += (text.empty() ? "" : " ") + cell;
+    last = cell;
+  }
+  return text;
+}
+
+/// Bytes of a category that a block leaves behind: births less deaths.
+inline Bytes left_by(const Block& block, Category category) {
+  Bytes bytes;
+  for (const Task& task : block.tasks) {
+    for (const int slot : task.births) {
+      if (block.slots[slot].category == category) bytes += block.slots[slot].bytes;
+    }
+    for (const int slot : task.deaths) {
+      if (block.slots[slot].category == category) bytes -= block.slots[slot].bytes;
+    }
+  }
+  return bytes;
+}
+
+/// Bytes of a category that live from iteration to iteration.
+inline Bytes resident(const Sequence& sequence, Category category) {
+  Bytes bytes;
+  for (const Resident& one : sequence.residents) {
+    if (one.category == category) bytes += one.bytes;
+  }
+  return bytes;
+}
+
+/// The message of the InputError that an action throws, "" if it throws none.
+template <typename Action>
+std::string refusal(const Action& action) {
+  try {
+    action();
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+}  // namespace stratagem::strategies

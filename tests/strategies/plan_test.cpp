@@ -1,0 +1,100 @@
+// What the primitives accept, and which plans the lowering refuses.
+#include "strategies/plan.hpp"
+
+#include "tests/catch.hpp"
+#include "tests/strategies/lowered.hpp"
+
+namespace stratagem::strategies {
+
+namespace {
+
+model::OpId operator_named(const model::Graph& graph, const std::string& name) {
+  for (std::size_t id = 0; id < graph.operators.size(); ++id) {
+    if (graph.operators[id].name == name) return static_cast<model::OpId>(id);
+  }
+  FAIL("no operator " << name);
+  return -1;
+}
+
+/// A plan with every operator replicated over two devices, but for one that `dim` of is divided.
+std::string lowering_of(const model::Graph& graph, const std::string& name, const std::string& dim) {
+  Plan plan(graph);
+  for (const model::OpId op : plan.operators()) {
+    const bool divided = graph.operators[op].name == name;
+    plan.assign(plan.trans(op, {.dim = divided ? dim : "", .parts = 2}), {.name = "pair", .size = 2, .stride = 1});
+  }
+  return refusal([&] { lower(plan, plain_stack()); });
+}
+
+}  // namespace
+
+TEST_CASE("only dimensions that an operator lets be split are split") {
+  const model::Graph graph = model::gpt(small_gpt);
+  Plan plan(graph);
+  const auto refused = [&](const std::string& name, const std::string& dim, int parts) {
+    return refusal([&] { plan.trans(operator_named(graph, name), {.dim = dim, .parts = parts}); });
+  };
+  // A norm needs all of a token; softmax all of a row; z is nowhere; 20 tokens are not 3 equal parts.
+  CHECK_THAT(refused("layers.0.input_norm", "h", 2), ContainsSubstring("layers.0.input_norm"));
+  CHECK_THAT(refused("layers.0.attention.softmax", "t", 2), ContainsSubstring("layers.0.attention.softmax"));
+  CHECK_THAT(refused("layers.0.attention.split_heads", "d", 2), ContainsSubstring("split_heads"));
+  CHECK_THAT(refused("layers.0.input_norm", "z", 2), ContainsSubstring("dimension z"));
+  CHECK_THAT(refused("layers.0.input_norm", "s", 3), ContainsSubstring("3 equal parts"));
+  CHECK(refused("layers.0.input_norm", "s", 4).empty());
+}
+
+TEST_CASE("heads limit how often the fused dimension of queries, keys and values is split") {
+  // The dimension has 3*48 elements, but 8 heads: 16 parts would cut heads.
+  const model::Graph graph = model::gpt(small_gpt);
+  const model::OpId op = operator_named(graph, "layers.0.attention.split_heads");
+  CHECK(size_of_dimension(graph, graph.operators[op], "a") == 8);
+  Plan plan(graph);
+  CHECK(refusal([&] { plan.trans(op, {.dim = "a", .parts = 8}); }).empty());
+  CHECK_THAT(refusal([&] { plan.trans(op, {.dim = "a", .parts = 2}); }), ContainsSubstring("16 equal parts"));
+}
+
+TEST_CASE("parts are assigned to as many devices as there are parts") {
+  const model::Graph graph = model::gpt(small_gpt);
+  Plan plan(graph);
+  const Parts parts = plan.trans(plan.operators()[0], {.dim = "b", .parts = 4});
+  CHECK_THROWS_AS(plan.assign(parts, {.name = "data", .size = 2, .stride = 1}), BrokenPromise);
+}
+
+TEST_CASE("operators of one stage on different devices are refused by name") {
+  const model::Graph graph = model::gpt(small_gpt);
+  Plan plan(graph);
+  plan.assign(operator_named(graph, "layers.2.mlp.gelu"), 1);
+  const std::string text = refusal([&] { lower(plan, plain_stack()); });
+  CHECK_THAT(text, ContainsSubstring("layers.2.mlp.gelu"));
+  CHECK_THAT(text, ContainsSubstring("embedding.lookup"));
+}
+
+TEST_CASE("operators that see different parts of one parameter are refused by its name") {
+  // The token table divided for the lookup, but whole for the logits.
+  const model::Graph graph = model::gpt(small_gpt);
+  CHECK_THAT(lowering_of(graph, "embedding.lookup", "v"), ContainsSubstring("embedding.words"));
+}
+
+TEST_CASE("a lone divided operator is legal: its operands are converted") {
+  const model::Graph graph = model::gpt(small_gpt);
+  CHECK(lowering_of(graph, "layers.1.mlp.gelu", "n").empty());
+  CHECK(lowering_of(graph, "layers.1.mlp.fc2", "k").empty());
+  CHECK(lowering_of(graph, "layers.1.mlp_norm", "s").empty());
+}
+
+TEST_CASE("two stages on one device are refused") {
+  const model::Graph graph = model::gpt(small_gpt);
+  Plan plan(graph);
+  plan.stages = {{0, 1, 2}, {3, 4, 5}};
+  gpipe(plan);
+  CHECK_THAT(refusal([&] { lower(plan, plain_stack()); }), ContainsSubstring("device 0"));
+}
+
+TEST_CASE("an order between cells that the plan does not have is refused by their names") {
+  const model::Graph graph = model::gpt(small_gpt);
+  Plan plan(graph);
+  plan.order({0, 0, CellPass::forward}, {1, 0, CellPass::forward});
+  CHECK_THAT(refusal([&] { lower(plan, plain_stack()); }), ContainsSubstring("F(stage 1, micro-batch 0)"));
+}
+
+}  // namespace stratagem::strategies
