@@ -1,6 +1,8 @@
 // Reads stack files.
 #include "cost/stack.hpp"
 
+#include <filesystem>
+
 #include "base/json_reader.hpp"
 
 namespace stratagem::cost {
@@ -40,28 +42,46 @@ RandomStateFacts read_random_state(const JsonReader& reader) {
           .after_recomputation = count("after_recomputation")};
 }
 
-}  // namespace
+std::vector<std::vector<std::string>> read_fusions(const JsonReader& reader) {
+  std::vector<std::vector<std::string>> fusions;
+  for (const JsonReader& fusion : reader.elements()) {
+    std::vector<std::string>& kinds = fusions.emplace_back();
+    for (const JsonReader& kind : fusion.elements()) kinds.push_back(kind.text());
+    if (kinds.size() < 2) fusion.fail("at least two kinds of operators");
+  }
+  return fusions;
+}
 
-Stack read_stack(const std::string& file) {
-  const JsonReader reader = JsonReader::from_file(file);
+Stack read_facts_and_scalars(const JsonReader& reader) {
   Stack stack;
   stack.name = reader.at("name").text();
   stack.source = reader.at("source").text();
   const JsonReader operators = reader.at("operators");
   for (const std::string& kind : operators.keys()) stack.operators[kind] = read_facts(operators.at(kind));
-  if (const auto fusions = reader.find("fusions")) {
-    for (const JsonReader& fusion : fusions->elements()) {
-      std::vector<std::string>& kinds = stack.fusions.emplace_back();
-      for (const JsonReader& kind : fusion.elements()) kinds.push_back(kind.text());
-      if (kinds.size() < 2) fusion.fail("at least two kinds of operators");
-    }
-  }
+  if (const auto fusions = reader.find("fusions")) stack.fusions = read_fusions(*fusions);
   stack.gradient_accumulation = read_facts(reader.at("gradient_accumulation"));
   stack.optimizer = read_optimizer(reader.at("optimizer"));
   if (const auto state = reader.find("random_state")) stack.random_state = read_random_state(*state);
   stack.slowdown = read_constant<double>(reader.at("slowdown"));
   stack.host_factor = read_constant<double>(reader.at("host_factor"));
+  return stack;
+}
+
+}  // namespace
+
+Stack read_stack(const std::string& file) {
+  const JsonReader reader = JsonReader::from_file(file);
+  const auto base = reader.find("base");
+  if (!base) {
+    Stack stack = read_facts_and_scalars(reader);
+    reader.finish();
+    return stack;
+  }
+  const auto folder = std::filesystem::path(file).parent_path();
+  const JsonReader defaults = JsonReader::from_file((folder / (base->text() + ".json")).string());
+  Stack stack = read_facts_and_scalars(reader.over(defaults));
   reader.finish();
+  defaults.finish();
   return stack;
 }
 

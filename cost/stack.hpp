@@ -55,7 +55,8 @@ struct Stack {
 /// Device time of a kernel as this framework runs it: slowdown * kernel_time; copies to the host as they are.
 Seconds kernel_time(const Kernel& kernel, const Profile& profile, const Stack& stack);
 
-/// Reads a stack file; throws InputError for missing or unknown keys.
+/// Reads a stack file; throws InputError for missing or unknown keys. A file with the key "base" names another
+/// stack of its folder and states only what differs from it.
 Stack read_stack(const std::string& file);
 
 /// The facts for a kind of operator, one kernel and no extra passes where the stack says nothing.

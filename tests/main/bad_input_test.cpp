@@ -12,7 +12,7 @@ void refuses(const TemporaryFolder& folder, const std::string& scenario, const s
              const std::vector<std::string>& parts) {
   folder.write("a.json", scenario);
   const Ran ran =
-      stratagem("simulate a.json --json out.json --trace trace.json --program program.txt", folder);
+      run("simulate a.json --json out.json --trace trace.json --program program.txt", folder);
   CHECK(ran.exit == 1);
   CHECK(ran.out.empty());
   CHECK(std::ranges::count(ran.err, '\n') == 1);
@@ -34,7 +34,7 @@ TEST_CASE("the small scenario itself is fine") {
   const TemporaryFolder folder;
   folder.write("a.json", small_scenario());
   const Ran ran =
-      stratagem("simulate a.json --json out.json --trace trace.json --program program.txt", folder);
+      run("simulate a.json --json out.json --trace trace.json --program program.txt", folder);
   CHECK(ran.exit == 0);
   CHECK(ran.err.empty());
   for (const char* output : {"out.json", "trace.json", "program.txt"}) CHECK(folder.has(output));
@@ -42,7 +42,7 @@ TEST_CASE("the small scenario itself is fine") {
 
 TEST_CASE("a missing scenario is named") {
   const TemporaryFolder folder;
-  const Ran ran = stratagem("simulate nowhere.json --json out.json", folder);
+  const Ran ran = run("simulate nowhere.json --json out.json", folder);
   CHECK(ran.exit == 1);
   CHECK(std::ranges::count(ran.err, '\n') == 1);
   CHECK_THAT(ran.err, StartsWith("nowhere.json: expected "));
@@ -77,7 +77,7 @@ TEST_CASE("a profile without a constant is named, with the place where it should
   folder.write("p.json", with(profile, "\"nvlink_efficiency\"", "\"nvlink_inefficiency\""));
   const std::string path = std::filesystem::absolute("scenarios/profiles/v100-sxm3.json").string();
   folder.write("a.json", with(small_scenario(), path, "p.json"));
-  const Ran ran = stratagem("simulate a.json --json out.json", folder);
+  const Ran ran = run("simulate a.json --json out.json", folder);
   CHECK(ran.exit == 1);
   CHECK(ran.err.find("p.json: /collective: expected the key \"nvlink_efficiency\", found only ") ==
         0);

@@ -52,7 +52,7 @@ struct Ran {
 };
 
 /// `cd folder && stratagem arguments`; the arguments are words for the shell.
-inline Ran stratagem(const std::string& arguments, const TemporaryFolder& folder) {
+inline Ran run(const std::string& arguments, const TemporaryFolder& folder) {
   const TemporaryFolder said;
   const std::string command = "cd '" + folder.path().string() + "' && " STRATAGEM_EXECUTABLE " " +
                               arguments + " >'" + (said.path() / "out").string() + "' 2>'" +

@@ -9,7 +9,7 @@ namespace {
 void is_usage(const std::string& arguments, const std::string& complaint) {
   const TemporaryFolder folder;
   folder.write("a.json", small_scenario());
-  const Ran ran = stratagem(arguments, folder);
+  const Ran ran = run(arguments, folder);
   CHECK(ran.exit == 2);
   CHECK(ran.out.empty());
   CHECK(std::ranges::count(ran.err, '\n') == 1);
@@ -28,7 +28,7 @@ TEST_CASE("help is printed with exit code 0") {
   const TemporaryFolder folder;
   for (const char* arguments :
        {"--help", "simulate --help", "topology --help", "calibrate --help"}) {
-    const Ran ran = stratagem(arguments, folder);
+    const Ran ran = run(arguments, folder);
     CHECK(ran.exit == 0);
     CHECK_THAT(ran.out, ContainsSubstring("stratagem"));
     CHECK(ran.err.empty());
@@ -51,7 +51,7 @@ TEST_CASE("an expectation that is met ends with exit code 0") {
   const TemporaryFolder folder;
   folder.write("a.json", expecting(R"("fits": {"value": true, "because": "it is small"},
                                       "speedup": {"at_most": 4, "because": "four GPUs"})"));
-  const Ran ran = stratagem("simulate a.json", folder);
+  const Ran ran = run("simulate a.json", folder);
   CHECK(ran.exit == 0);
   CHECK(ran.err.empty());
 }
@@ -61,7 +61,7 @@ TEST_CASE(
   const TemporaryFolder folder;
   folder.write("a.json", expecting(R"("fits": {"value": false, "because": "a guess"},
                                       "speedup": {"at_least": 5, "because": "a hope"})"));
-  const Ran ran = stratagem("simulate a.json --json out.json", folder);
+  const Ran ran = run("simulate a.json --json out.json", folder);
   CHECK(ran.exit == 3);
   CHECK(folder.has("out.json"));
   CHECK(std::ranges::count(ran.err, '\n') == 2);
@@ -74,7 +74,7 @@ TEST_CASE(
 TEST_CASE("an output that cannot be written is named") {
   const TemporaryFolder folder;
   folder.write("a.json", small_scenario());
-  const Ran ran = stratagem("simulate a.json --json a.json/out.json", folder);
+  const Ran ran = run("simulate a.json --json a.json/out.json", folder);
   CHECK(ran.exit == 1);
   CHECK(ran.err == "a.json/out.json: expected a file that can be written\n");
 }

@@ -7,11 +7,11 @@ TEST_CASE("the same scenario gives the same bytes twice") {
   const TemporaryFolder folder;
   folder.write("a.json", small_scenario());
   const std::string outputs = "--run four --json out.json --trace trace.json --program program.txt";
-  REQUIRE(stratagem("simulate a.json " + outputs, folder).exit == 0);
+  REQUIRE(run("simulate a.json " + outputs, folder).exit == 0);
   std::vector<std::string> first;
   for (const char* output : {"out.json", "trace.json", "program.txt"})
     first.push_back(folder.read(output));
-  REQUIRE(stratagem("simulate a.json " + outputs, folder).exit == 0);
+  REQUIRE(run("simulate a.json " + outputs, folder).exit == 0);
   CHECK(first == std::vector{folder.read("out.json"), folder.read("trace.json"),
                              folder.read("program.txt")});
 }
@@ -22,7 +22,7 @@ TEST_CASE("every device simulated gives the same JSON as one per class of equal 
       R"(, {"name": "eight", "cluster": {"gpus": 8}, "training": {"micro_batch": 1}, "strategy":
             {"tensor": 2, "pipeline": 2, "data": 2, "recompute": "full"}} ])";
   folder.write("a.json", with(small_scenario(), "\n  ]", pipelined));
-  REQUIRE(stratagem("simulate a.json --json folded.json", folder).exit == 0);
-  REQUIRE(stratagem("simulate a.json --json unfolded.json --unfolded", folder).exit == 0);
+  REQUIRE(run("simulate a.json --json folded.json", folder).exit == 0);
+  REQUIRE(run("simulate a.json --json unfolded.json --unfolded", folder).exit == 0);
   CHECK(folder.read("folded.json") == folder.read("unfolded.json"));
 }

@@ -8,7 +8,7 @@ TEST_CASE("every scenario keeps its expectations") {
   for (const auto& entry : std::filesystem::directory_iterator("scenarios")) {
     if (entry.path().extension() != ".json") continue;
     const Ran ran =
-        stratagem("simulate '" + std::filesystem::absolute(entry.path()).string() + "'", folder);
+        run("simulate '" + std::filesystem::absolute(entry.path()).string() + "'", folder);
     CHECK(ran.exit == 0);
     CHECK(ran.err.empty());
   }

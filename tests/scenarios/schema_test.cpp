@@ -62,7 +62,7 @@ TEST_CASE("what simulate writes as JSON obeys the schema of reports") {
      "expect": {"fits": {"value": false, "because": "16 bytes for each of 4.8e9 parameters"}}} ])";
   folder.write("a.json", with(small_scenario(), "\n  ]", more));
   CHECK_NOTHROW(check_schema((folder.path() / "a.json").string(), scenario_schema));
-  REQUIRE(stratagem("simulate a.json --json out.json", folder).exit == 0);
+  REQUIRE(run("simulate a.json --json out.json", folder).exit == 0);
   CHECK_NOTHROW(check_schema((folder.path() / "out.json").string(), report_schema));
   CHECK_THAT(folder.read("out.json"), ContainsSubstring("out_of_memory"));
 }
@@ -72,7 +72,7 @@ TEST_CASE("the schema of scenarios refuses what the program refuses") {
   const auto refused = [&](const std::string& part, const std::string& other,
                            const std::string& path) {
     folder.write("a.json", with(small_scenario(), part, other));
-    CHECK(stratagem("simulate a.json", folder).exit == 1);
+    CHECK(run("simulate a.json", folder).exit == 1);
     try {
       check_schema((folder.path() / "a.json").string(), scenario_schema);
       FAIL("the schema allows " + other);

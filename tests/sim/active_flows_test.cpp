@@ -33,8 +33,8 @@ TEST_CASE("a flow alone takes volume over rate, rounded once") {
 }
 
 TEST_CASE("a flow speeds up when the one it shared with has ended") {
-  // 100 and 200 bytes at 1 byte per ps, together from 0: half rate until the first has its 100 at 200 ps; the other
-  // has 100 left and goes on at full rate until 300 ps.
+  // 100 and 200 bytes at 1 byte per ps, together from 0: half rate until the first has its 100 at
+  // 200 ps; the other has 100 left and goes on at full rate until 300 ps.
   const Cast cast = one_link(2, byte_per_picosecond);
   ActiveFlows flows(cast);
   flows.begin(0, 0, 100_B);
@@ -47,8 +47,8 @@ TEST_CASE("a flow speeds up when the one it shared with has ended") {
 }
 
 TEST_CASE("a flow slows down when another joins") {
-  // The first has 50 of 100 bytes left at 50 ps; at half rate it ends at 150 ps. The second, 200 bytes, has 150 left
-  // then and ends at 300 ps.
+  // The first has 50 of 100 bytes left at 50 ps; at half rate it ends at 150 ps. The second, 200
+  // bytes, has 150 left then and ends at 300 ps.
   const Cast cast = one_link(2, byte_per_picosecond);
   ActiveFlows flows(cast);
   flows.begin(0, 0, 100_B);
@@ -90,8 +90,8 @@ TEST_CASE("a volume of nothing ends at once, and so does one that no link carrie
 }
 
 TEST_CASE("random arrivals: the integral of every flow's rate is its volume") {
-  // 8 flows over 3 links with loads 1; arrivals at random instants. A fluid model beside it adds up rate times time
-  // between events, with rates asked of FairShare anew.
+  // 8 flows over 3 links with loads 1; arrivals at random instants. A fluid model beside it adds up
+  // rate times time between events, with rates asked of FairShare anew.
   std::mt19937 random(7);
   std::uniform_int_distribution<std::int64_t> gap(1, 400);
   std::uniform_int_distribution<int> any_volume(1, 3000);
@@ -135,7 +135,8 @@ TEST_CASE("random arrivals: the integral of every flow's rate is its volume") {
       for (auto& [f, bytes] : carried) bytes += (rates[f] * to_seconds(next - now)).value;
       now = next;
       for (const int f : flows.end_at(now)) {
-        // Its end was rounded to a picosecond, as were the ends of up to seven flows that it shared with.
+        // Its end was rounded to a picosecond, as were the ends of up to seven flows that it shared
+        // with.
         CHECK(std::abs(carried[f] - volume[f]) <= 4);
         carried.erase(f);
         count(f, -1);

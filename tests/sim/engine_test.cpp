@@ -47,11 +47,11 @@ TEST_CASE("a task of several launches begins after the first of them") {
 TEST_CASE("streams run beside each other and meet where a task waits") {
   HandBuilt built;
   built.add_sequence({
-      kernel(10),                                    // 0..10
-      kernel(5, 0, {0}, Stream::communication),      // 10..15
-      kernel(1),                                     // 10..11, waits for nobody
-      kernel(2, 0, {1}),                             // 15..17
-      kernel(1, 0, {}, Stream::communication),       // 15..16
+      kernel(10),                                // 0..10
+      kernel(5, 0, {0}, Stream::communication),  // 10..15
+      kernel(1),                                 // 10..11, waits for nobody
+      kernel(2, 0, {1}),                         // 15..17
+      kernel(1, 0, {}, Stream::communication),   // 15..16
   });
   built.add_device(0);
   const Timeline timeline = run(built.program, on_one_link(built.program), built.prices, 1);
@@ -71,7 +71,8 @@ TEST_CASE("a call waits for a task of an earlier call") {
   CHECK(begins(timeline, 0, 0) == Times{0, 0, 7});
 }
 
-TEST_CASE("a collective begins when its last rank arrives, then takes latency and volume over rate") {
+TEST_CASE(
+    "a collective begins when its last rank arrives, then takes latency and volume over rate") {
   // Ranks arrive at 10 and 30; 7 ps latency, 100 bytes at 1 byte per ps: 30..137 on both.
   HandBuilt built;
   for (const int work : {10, 30}) {
@@ -98,8 +99,8 @@ TEST_CASE("a rank that waits in a collective occupies its stream") {
 }
 
 TEST_CASE("collectives of two communicators share the link") {
-  // 100 bytes from 0 and 100 bytes from 40. Until 40 the first carries 40; then half rate: it ends at 160, and the
-  // second, with 60 of 100 carried, has 40 left at full rate: 200.
+  // 100 bytes from 0 and 100 bytes from 40. Until 40 the first carries 40; then half rate: it ends
+  // at 160, and the second, with 60 of 100 carried, has 40 left at full rate: 200.
   HandBuilt built;
   built.add_sequence({collective(100_B)});
   built.add_sequence({kernel(40), collective(100_B, {0})});
@@ -110,19 +111,19 @@ TEST_CASE("collectives of two communicators share the link") {
   CHECK(timeline.times[2].ends == timeline.times[3].ends);
 }
 
-TEST_CASE("the k-th collective of a rank meets the k-th of the others, whatever stream is ready first") {
-  // Rank 0 computes (10 ps) and sends 4 bytes; rank 1 receives, computes (10 ps); then both sum 6 bytes on another
-  // stream. The receive of the second iteration is ready before the sum of the first, but comes after it in the
-  // program.
+TEST_CASE(
+    "the k-th collective of a rank meets the k-th of the others, whatever stream is ready first") {
+  // Rank 0 computes (10 ps) and sends 4 bytes; rank 1 receives, computes (10 ps); then both sum 6
+  // bytes on another stream. The receive of the second iteration is ready before the sum of the
+  // first, but comes after it in the program.
   //   rank 0: compute 0-10, send 10-14; compute 10-20, send 20-24
   //   rank 1: compute 14-24 and 24-34; sums 24-30 and 34-40
   HandBuilt built;
-  built.add_sequence(
-      {kernel(10), collective(4_B, {0}, Stream::send_forward, 0, CollectiveKind::send),
-       collective(6_B, {0}, Stream::gradient_communication)});
+  built.add_sequence({kernel(10),
+                      collective(4_B, {0}, Stream::send_forward, 0, CollectiveKind::send),
+                      collective(6_B, {0}, Stream::gradient_communication)});
   built.add_sequence({collective(4_B, {}, Stream::receive_forward, 0, CollectiveKind::send),
-                      kernel(10, 0, {0}),
-                      collective(6_B, {1}, Stream::gradient_communication)});
+                      kernel(10, 0, {0}), collective(6_B, {1}, Stream::gradient_communication)});
   built.add_device(0, {0});
   built.add_device(1, {0});
   const Cast cast = on_one_link(built.program, {CollectiveKind::send, CollectiveKind::all_reduce});
@@ -154,8 +155,9 @@ TEST_CASE("a promise is broken where a rank waits for ever") {
 }
 
 TEST_CASE("a synchronisation drains the queue before the host goes on") {
-  // Launches cost 2. First task: launched at 2, runs 2..12, the host waits. Second: launched at 14, runs 14..15.
-  // Next iteration: launched at 16, runs 16..26; 28..29. Without the wait the second would run at 12.
+  // Launches cost 2. First task: launched at 2, runs 2..12, the host waits. Second: launched at 14,
+  // runs 14..15. Next iteration: launched at 16, runs 16..26; 28..29. Without the wait the second
+  // would run at 12.
   HandBuilt built;
   built.add_sequence({kernel(10, 2), kernel(1, 2)});
   built.add_device(0);
@@ -230,8 +232,8 @@ TEST_CASE("a collective with the network to itself takes what its cost formula s
 
 TEST_CASE("two runs are equal to the picosecond") {
   const cost::Profile profile = cost::read_profile("scenarios/profiles/v100-sxm3-450w.json");
-  const strategies::Options options{.tensor = 2, .pipeline = 2, .data = 4,
-                                    .overlap_gradients = true, .bucket = 20_KB};
+  const strategies::Options options{
+      .tensor = 2, .pipeline = 2, .data = 4, .overlap_gradients = true, .bucket = 20_KB};
   const strategies::Program program = lowered_gpt(2, 4, options);
   const Cast actors = cast(program, cluster("dgx-2h", 1), profile.collective, false);
   const Prices prices = price(program, profile, {.slowdown = {1}, .host_factor = {1}});

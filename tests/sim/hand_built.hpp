@@ -76,8 +76,8 @@ struct HandBuilt {
 /// 1 byte per picosecond.
 inline constexpr BytesPerSecond byte_per_picosecond{1e12};
 
-/// Every device is an actor. All collectives of the given kinds of all communicators load one link with one byte
-/// per byte, and have one latency.
+/// Every device is an actor. All collectives of the given kinds of all communicators load one link
+/// with one byte per byte, and have one latency.
 inline Cast on_one_link(const strategies::Program& program,
                         const std::vector<CollectiveKind>& kinds = {CollectiveKind::all_reduce},
                         Ticks latency = {}, BytesPerSecond capacity = byte_per_picosecond) {

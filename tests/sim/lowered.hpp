@@ -13,7 +13,8 @@
 
 namespace stratagem::sim {
 
-/// Sizes that 8 tensor ranks and `options.data` data ranks divide; one sample per micro-batch and data rank.
+/// Sizes that 8 tensor ranks and `options.data` data ranks divide; one sample per micro-batch and
+/// data rank.
 inline strategies::Program lowered_gpt(int layers, int micro_batches,
                                        const strategies::Options& options,
                                        const cost::Stack& stack = {}) {

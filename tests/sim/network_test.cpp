@@ -1,4 +1,5 @@
-// Max-min fair rates: small networks by hand, random ones against a certificate and a naive implementation.
+// Max-min fair rates: small networks by hand, random ones against a certificate and a naive
+// implementation.
 #include "sim/network.hpp"
 
 #include <map>
@@ -60,8 +61,8 @@ void check_rates(const TestNetwork& network, const std::vector<double>& expected
   }
 }
 
-/// Progressive filling, flow by flow: every flow that still rises asks each of its links how far the level could
-/// go; the lowest answer of all is the next level; who can go no further stops.
+/// Progressive filling, flow by flow: every flow that still rises asks each of its links how far
+/// the level could go; the lowest answer of all is the next level; who can go no further stops.
 std::vector<double> filled_one_by_one(const TestNetwork& network) {
   struct Single {
     const TestFlow* flow;
@@ -141,8 +142,7 @@ TEST_CASE("two equal flows halve a link") {
 TEST_CASE("parking lot: the flow over both links has its share of the slower one") {
   // Link 0 is full when 10 t + 10 t = 10: t = 1/2. Flow 2 then rises alone on link 1 to 16 - 5.
   check_rates(
-      {.capacities = {10, 16},
-       .flows = {{10, {{0, 1}, {1, 1}}}, {10, {{0, 1}}}, {16, {{1, 1}}}}},
+      {.capacities = {10, 16}, .flows = {{10, {{0, 1}, {1, 1}}}, {10, {{0, 1}}}, {16, {{1, 1}}}}},
       {5, 5, 11});
 }
 
@@ -152,12 +152,10 @@ TEST_CASE("shares are proportional to weights") {
 }
 
 TEST_CASE("a flow stops at its own weight and leaves the rest of the link") {
-  // Link 1: 3 * 10 t = 10, t = 1/3. On link 0 flow 1 takes 10/3; flow 0 could have 20/3 but only ever reaches 4.
+  // Link 1: 3 * 10 t = 10, t = 1/3. On link 0 flow 1 takes 10/3; flow 0 could have 20/3 but only
+  // ever reaches 4.
   check_rates({.capacities = {10, 10},
-               .flows = {{4, {{0, 1}}},
-                         {10, {{0, 1}, {1, 1}}},
-                         {10, {{1, 1}}},
-                         {10, {{1, 1}}}}},
+               .flows = {{4, {{0, 1}}}, {10, {{0, 1}, {1, 1}}}, {10, {{1, 1}}}, {10, {{1, 1}}}}},
               {4, 10.0 / 3, 10.0 / 3, 10.0 / 3});
   // Without rivals every flow has its weight, whatever is left of the link.
   check_rates({.capacities = {10}, .flows = {{2, {{0, 1}}}, {3, {{0, 1}}}}}, {2, 3});
@@ -170,7 +168,8 @@ TEST_CASE("a flow that puts two bytes on a link per byte takes twice its rate th
 
 TEST_CASE("three links fill one after another") {
   // Link 1 first: 6 t + 10 t + 10 t = 10, t = 5/13: flows 1, 2, 3 = 30/13, 50/13, 50/13.
-  // Link 0: flow 0 = 6 - 30/13 = 48/13 (t = 8/13). Link 2: flow 4 = 40 - 50/13 = 470/13 (t = 47/52).
+  // Link 0: flow 0 = 6 - 30/13 = 48/13 (t = 8/13). Link 2: flow 4 = 40 - 50/13 = 470/13 (t =
+  // 47/52).
   check_rates({.capacities = {6, 10, 40},
                .flows = {{6, {{0, 1}}},
                          {6, {{0, 1}, {1, 1}}},
@@ -192,8 +191,9 @@ TEST_CASE("classes without active flows take nothing") {
 }
 
 TEST_CASE("random networks: rates are max-min fair, and as when filled flow by flow") {
-  // Certificate (Bertsekas & Gallager, Data Networks, section 6.5.2): an allocation is max-min fair if and only if
-  // every flow is at its own weight or has a full link on which no other flow has a higher fill level.
+  // Certificate (Bertsekas & Gallager, Data Networks, section 6.5.2): an allocation is max-min fair
+  // if and only if every flow is at its own weight or has a full link on which no other flow has a
+  // higher fill level.
   std::mt19937 random(20190917);
   for (int round = 0; round < 300; ++round) {
     const TestNetwork network = random_network(random);
@@ -215,8 +215,8 @@ TEST_CASE("random networks: rates are max-min fair, and as when filled flow by f
       const auto& loads = network.flows[f].loads;
       const bool at_weight = close(level(f), 1, 1e-9);
       CHECK((at_weight || std::ranges::any_of(loads, [&](const auto& part) {
-        return is_bottleneck(part.first, f);
-      })));
+               return is_bottleneck(part.first, f);
+             })));
     }
     const std::vector<double> naive = filled_one_by_one(network);
     for (std::size_t f = 0; f < rates.size(); ++f) CHECK(close(rates[f], naive[f], 1e-9));

@@ -1,0 +1,187 @@
+// Memory, overlap and communication as reports define them, on hand-built programs and on a small
+// GPT.
+#include "sim/metrics.hpp"
+
+#include <numeric>
+
+#include "sim/engine.hpp"
+#include "tests/catch.hpp"
+#include "tests/sim/hand_built.hpp"
+#include "tests/sim/lowered.hpp"
+
+namespace stratagem::sim {
+
+namespace {
+
+Bytes total(const ByCategory& live) { return std::accumulate(live.begin(), live.end(), 0_B); }
+
+Bytes of(const ByCategory& live, Category category) {
+  return live[static_cast<std::size_t>(category)];
+}
+
+Timeline play(const HandBuilt& built, int iterations) {
+  return run(built.program, on_one_link(built.program), built.prices, iterations);
+}
+
+/// A slot born in one task and dead after another.
+void lives(strategies::Block& block, int slot, int birth, int death) {
+  block.tasks[birth].births.push_back(slot);
+  block.tasks[death].deaths.push_back(slot);
+}
+
+}  // namespace
+
+TEST_CASE("the peak is the largest sum of buffers alive at one time, residents included") {
+  //          0..10   10..20   20..30
+  // x (40)   ######################          activations
+  // y (7)            ########                temporaries
+  // z (9)                     #######        temporaries, born the instant that y dies
+  HandBuilt built;
+  built.add_sequence({kernel(10), kernel(10), kernel(10)}, {{"x", -1, 40_B, Category::activations},
+                                                            {"y", -1, 7_B, Category::temporaries},
+                                                            {"z", -1, 9_B, Category::temporaries}});
+  strategies::Block& block = built.program.blocks[0];
+  lives(block, 0, 0, 2);
+  lives(block, 1, 1, 1);
+  lives(block, 2, 2, 2);
+  built.program.sequences[0].residents = {{Category::parameters, 100_B},
+                                          {Category::gradients, 50_B}};
+  built.add_device(0);
+  const Timeline timeline = play(built, 2);
+  const MemoryPeak peak = memory_peak(built.program, timeline, 0);
+  CHECK(peak.total == 199_B);  // 150 + 40 + 9: y and z are never there together
+  CHECK(peak.when == Instant{20});
+  CHECK(of(peak.by_category, Category::parameters) == 100_B);
+  CHECK(of(peak.by_category, Category::gradients) == 50_B);
+  CHECK(of(peak.by_category, Category::activations) == 40_B);
+  CHECK(of(peak.by_category, Category::temporaries) == 9_B);
+  const std::vector<MemoryStep> steps = memory_steps(built.program, timeline, 0);
+  CHECK(total(steps.front().live) == 150_B);
+  CHECK(total(steps.back().live) == 150_B);
+  CHECK(steps.back().when == Instant{30});
+}
+
+TEST_CASE("buffers of tasks on different streams are alive together") {
+  // a: 0..10 on one stream, b: 5..15 on another: both live from 5 to 10.
+  HandBuilt built;
+  built.add_sequence(
+      {kernel(5), kernel(10, 0, {0}, Stream::communication), kernel(5)},
+      {{"a", -1, 30_B, Category::temporaries}, {"b", -1, 20_B, Category::gradients}});
+  strategies::Block& block = built.program.blocks[0];
+  lives(block, 0, 0, 2);
+  lives(block, 1, 1, 1);
+  built.add_device(0);
+  const MemoryPeak peak = memory_peak(built.program, play(built, 1), 0);
+  CHECK(peak.total == 50_B);
+  CHECK(peak.when == Instant{5});
+}
+
+TEST_CASE("the peak of a program is that of its fullest device") {
+  HandBuilt built;
+  for (const Bytes bytes : {10_B, 30_B, 20_B}) {
+    built.add_sequence({kernel(1)}, {{"x", -1, bytes, Category::activations}});
+    lives(built.program.blocks.back(), 0, 0, 0);
+    built.add_device(static_cast<int>(built.program.devices.size()));
+  }
+  CHECK(metrics(built.program, play(built, 2)).peak.total == 30_B);
+}
+
+TEST_CASE("what an iteration allocates it frees: live bytes return to the residents") {
+  const cost::Profile profile = cost::read_profile("scenarios/profiles/v100-sxm3-450w.json");
+  const cost::Stack stack{.slowdown = {1}, .host_factor = {1}};
+  for (const strategies::Options& options :
+       {strategies::Options{.recompute = "full"},
+        strategies::Options{.tensor = 4, .data = 2, .overlap_gradients = true, .bucket = 50_KB},
+        strategies::Options{.tensor = 2, .pipeline = 2, .data = 2, .recompute = "full"},
+        strategies::Options{.pipeline = 4, .data = 2, .schedule = "gpipe"}}) {
+    const strategies::Program program = lowered_gpt(4, 4, options, stack);
+    const Cast actors = cast(program, cluster("dgx-1v", 1), profile.collective, true);
+    const Timeline timeline = run(program, actors, price(program, profile, stack), 2);
+    for (std::size_t a = 0; a < actors.actors.size(); ++a) {
+      Bytes residents;
+      const int sequence = actors.actors[a].sequence;
+      for (const strategies::Resident& resident : program.sequences[sequence].residents) {
+        residents += resident.bytes;
+      }
+      const std::vector<MemoryStep> steps = memory_steps(program, timeline, a);
+      CHECK(total(steps.front().live) == residents);
+      CHECK(total(steps.back().live) == residents);
+      Bytes highest;
+      for (const MemoryStep& step : steps) {
+        for (const Bytes bytes : step.live) CHECK(bytes >= 0_B);
+        CHECK(total(step.live) >= residents);
+        highest = std::max(highest, total(step.live));
+      }
+      CHECK(highest == memory_peak(program, timeline, a).total);
+    }
+  }
+}
+
+TEST_CASE("an all-reduce that nothing overlaps is exposed for as long as it takes") {
+  // compute 0..10, sum 10..15, compute 15..20: exposed 5 of a period of 20, no bubble.
+  HandBuilt built;
+  built.add_sequence({kernel(10), collective(5_B, {0}), kernel(5, 0, {1})});
+  built.add_device(0, {0});
+  built.add_device(0, {0});
+  const Metrics result = metrics(built.program, play(built, 3));
+  CHECK(to_ticks(result.iteration_time).count == 20);
+  CHECK(to_ticks(result.exposed_communication).count == 5);
+  CHECK(result.bubble_fraction == 0);
+}
+
+TEST_CASE("communication is exposed only where nothing is computed beside it") {
+  // compute 0..10 and 10..14; sum 10..20; then 6 of 10 are exposed.
+  HandBuilt built;
+  built.add_sequence({kernel(10), collective(10_B, {0}), kernel(4), kernel(0, 0, {1})});
+  built.add_device(0, {0});
+  built.add_device(0, {0});
+  const Metrics result = metrics(built.program, play(built, 3));
+  CHECK(to_ticks(result.iteration_time).count == 20);
+  CHECK(to_ticks(result.exposed_communication).count == 6);
+}
+
+TEST_CASE("waiting for the last rank of a collective is bubble, not communication") {
+  // Ranks compute 10 and 30, then sum for 10: the first waits 20 of a period of 40; mean over both:
+  // 1/4.
+  HandBuilt built;
+  for (const int work : {10, 30}) {
+    built.add_sequence({kernel(work), collective(10_B, {0}), kernel(0, 0, {1})});
+  }
+  built.add_device(0, {0});
+  built.add_device(1, {0});
+  const Metrics result = metrics(built.program, play(built, 3));
+  CHECK(to_ticks(result.iteration_time).count == 40);
+  CHECK(to_ticks(result.makespan).count == 40);
+  CHECK(close(result.bubble_fraction, 0.25, 1e-12));
+  CHECK(to_ticks(result.exposed_communication).count == 10);
+}
+
+TEST_CASE("an actor that stands for many devices weighs as many") {
+  // Three devices compute all 40 of the period, one computes 20 of it: 20 of 160 are idle.
+  HandBuilt built;
+  built.add_sequence({kernel(40)});
+  built.add_sequence({kernel(20), kernel(20, 0, {}, Stream::communication)});
+  built.program.blocks[1].tasks[1].waits = {};
+  built.add_device(0);
+  built.add_device(1);
+  Cast cast = on_one_link(built.program);
+  cast.actors[0].multiplicity = 3;
+  const Metrics result = metrics(built.program, run(built.program, cast, built.prices, 3));
+  CHECK(to_ticks(result.iteration_time).count == 40);
+  CHECK(close(result.bubble_fraction, 20.0 / 160, 1e-12));
+}
+
+TEST_CASE("communication is counted by kind as payload per device") {
+  HandBuilt built;
+  built.add_sequence({collective(6_B), collective(4_B)});
+  built.add_sequence({kernel(1)});
+  built.add_device(0, {0});
+  built.add_device(0, {0});
+  built.add_device(1);
+  built.add_device(1);
+  const Metrics result = metrics(built.program, play(built, 2));
+  CHECK(result.communication.size() == 1);
+  CHECK(close(result.communication.at("all_reduce"), 5_B, 1e-12));  // 10 on two of four devices
+}
+
+}  // namespace stratagem::sim

@@ -1,0 +1,70 @@
+// Prices from a profile and a stack: launches, synchronisations, and kernels too small for either.
+#include "sim/price.hpp"
+
+#include "tests/catch.hpp"
+#include "tests/sim/hand_built.hpp"
+
+namespace stratagem::sim {
+
+namespace {
+
+/// Launching takes 10 us; 1 us of a kernel is fixed, the rest moves 1 TB/s.
+cost::Profile simple_profile() {
+  cost::Profile profile;
+  profile.launch.value = 10_us;
+  profile.kernel_floor.value = 1_us;
+  profile.memory_bandwidth.value = BytesPerSecond{1e12};
+  profile.streaming["elementwise"].value = 1;
+  return profile;
+}
+
+Price priced(const cost::Kernel& work, int synchronizations, const cost::Stack& stack) {
+  HandBuilt built;
+  built.add_sequence({kernel(0)});
+  strategies::Task& task = built.program.blocks[0].tasks[0];
+  task.work = work;
+  task.synchronizations = synchronizations;
+  return price(built.program, simple_profile(), stack)[0][0];
+}
+
+}  // namespace
+
+TEST_CASE("a task costs the host a launch per kernel, and the device what its kernels move") {
+  // 2 kernels: 2 * 1 us and 98 MB at 1 TB/s: 100 us on the device, 2 * 10 us on the host.
+  const cost::Stack stack{.slowdown = {1}, .host_factor = {1}};
+  const Price price = priced({.traffic = 98_MB, .launches = 2}, 0, stack);
+  CHECK(price.device.count == 100'000'000);
+  CHECK(price.host.count == 20'000'000);
+  CHECK(price.first_launch.count == 10'000'000);
+}
+
+TEST_CASE("kernels too small to fill the time between their launches take that time") {
+  // 5 kernels of 1 us: the last is launched 4 * 10 us after the first.
+  const cost::Stack stack{.slowdown = {1}, .host_factor = {1}};
+  CHECK(priced({.launches = 5}, 0, stack).device.count == 40'000'000);
+}
+
+TEST_CASE("after every synchronisation but the last the device idles for a launch") {
+  // 2 kernels, 100 us; the host waits 3 times: two launches within the task find the device idle.
+  const cost::Stack stack{.slowdown = {1}, .host_factor = {1}};
+  CHECK(priced({.traffic = 98_MB, .launches = 2}, 3, stack).device.count == 120'000'000);
+  CHECK(priced({.traffic = 98_MB, .launches = 2}, 1, stack).device.count == 100'000'000);
+}
+
+TEST_CASE("the stack's two scalars stretch kernels and launches") {
+  const cost::Stack stack{.slowdown = {1.5}, .host_factor = {0.5}};
+  const Price price = priced({.traffic = 98_MB, .launches = 2}, 0, stack);
+  CHECK(price.device.count == 150'000'000);
+  CHECK(price.host.count == 10'000'000);
+}
+
+TEST_CASE("a collective costs the host one launch and has no time of its own") {
+  HandBuilt built;
+  built.add_sequence({collective(1_GB)});
+  const cost::Stack stack{.slowdown = {1}, .host_factor = {1}};
+  const Price price = sim::price(built.program, simple_profile(), stack)[0][0];
+  CHECK(price.device.count == 0);
+  CHECK(price.host.count == 10'000'000);
+}
+
+}  // namespace stratagem::sim
