@@ -292,21 +292,9 @@ cost::Constant<T> as_another(const Likeness& likeness, const cost::Constant<T>& 
   return constant;
 }
 
-}  // namespace
-
-Fit fit_profile(const std::vector<Measurements>& measurements, const Datasheet& datasheet) {
-  Fit result;
-  cost::Profile& profile = result.profile;
-  profile.name = datasheet.name;
-  profile.gpu = datasheet.gpu;
-  profile.multiprocessors = datasheet.multiprocessors;
-  profile.peak = datasheet.peak;
-  profile.memory = datasheet.memory;
-  profile.memory_bandwidth = datasheet.memory_bandwidth;
-  profile.host_copy = datasheet.host_copy;
-  profile.context = datasheet.context;
-  profile.kernel_floor = kernel_floor(measurements, datasheet);
-
+/// Every data type that the GPU has a peak for: fitted, or like another one.
+void fit_gemms(const std::vector<Measurements>& measurements, const Datasheet& datasheet, Fit& result) {
+  auto& gemm = result.profile.gemm;
   for (const auto& entry : datasheet.peak) {
     const std::string& type = entry.first;
     if (datasheet.gemm.contains(type)) continue;
@@ -320,50 +308,64 @@ Fit fit_profile(const std::vector<Measurements>& measurements, const Datasheet& 
     fit_gemm(chosen, type, result);
   }
   for (const auto& [type, likeness] : datasheet.gemm) {
-    const auto original = profile.gemm.find(likeness.as);
-    if (original == profile.gemm.end()) {
+    const auto original = gemm.find(likeness.as);
+    if (original == gemm.end()) {
       throw InputError(datasheet.file, "/gemm/" + type + "/as", "a data type that was fitted",
                        likeness.as);
     }
-    const cost::GemmConstants& gemm = original->second;
-    profile.gemm[type] = {.efficiency = as_another(likeness, gemm.efficiency),
-                          .half_intensity = as_another(likeness, gemm.half_intensity),
-                          .ramp = as_another(likeness, gemm.ramp),
-                          .streaming = as_another(likeness, gemm.streaming),
-                          .fixed = as_another(likeness, gemm.fixed)};
+    const cost::GemmConstants& other = original->second;
+    gemm[type] = {.efficiency = as_another(likeness, other.efficiency),
+                  .half_intensity = as_another(likeness, other.half_intensity),
+                  .ramp = as_another(likeness, other.ramp),
+                  .streaming = as_another(likeness, other.streaming),
+                  .fixed = as_another(likeness, other.fixed)};
   }
+}
 
-  for (const std::string& kind : cost::streaming_kinds()) {
-    if (datasheet.streaming.contains(kind)) continue;
-    const auto chosen = choose(measurements, datasheet, &Measurements::streaming,
-                               [&kind](const StreamingTable& table) { return table.kind == kind; });
-    if (chosen.items.empty()) {
-      throw InputError(datasheet.file, "/streaming",
-                       "measured times of " + kind + ", or what it is alike", "");
-    }
-    const Seconds host_time = fit_streaming(chosen, kind, result);
-    if (kind == "elementwise" && host_time > Seconds{}) {
-      profile.launch = {.value = rounded(host_time),
-                        .provenance = chosen.same_architecture ? cost::Provenance::fitted
-                                                               : cost::Provenance::assumed,
-                        .source = "host time of an operator and an event record, an upper bound: " +
-                                  chosen.source("eager times"),
-                        .error = 0};
-    }
+/// One kind of kernel that moves memory; eager elementwise operators also tell the launch cost.
+void fit_streaming_kind(const std::vector<Measurements>& measurements, const Datasheet& datasheet,
+                        const std::string& kind, Fit& result) {
+  const auto chosen = choose(measurements, datasheet, &Measurements::streaming,
+                             [&kind](const StreamingTable& table) { return table.kind == kind; });
+  if (chosen.items.empty()) {
+    throw InputError(datasheet.file, "/streaming",
+                     "measured times of " + kind + ", or what it is alike", "");
   }
-  if (profile.launch.source.empty()) {
+  const Seconds host_time = fit_streaming(chosen, kind, result);
+  if (kind != "elementwise" || host_time == Seconds{}) return;
+  result.profile.launch = {
+      .value = rounded(host_time),
+      .provenance =
+          chosen.same_architecture ? cost::Provenance::fitted : cost::Provenance::assumed,
+      .source = "host time of an operator and an event record, an upper bound: " +
+                chosen.source("eager times"),
+      .error = 0};
+}
+
+/// Every kind of kernel that moves memory: fitted, or like another one.
+void fit_streaming_kinds(const std::vector<Measurements>& measurements, const Datasheet& datasheet,
+                         Fit& result) {
+  for (const std::string& kind : cost::streaming_kinds()) {
+    if (!datasheet.streaming.contains(kind))
+      fit_streaming_kind(measurements, datasheet, kind, result);
+  }
+  if (result.profile.launch.source.empty()) {
     throw InputError(datasheet.file, "/measurements",
                      "eager elementwise times, for the launch cost", "none");
   }
+  auto& streaming = result.profile.streaming;
   for (const auto& [kind, likeness] : datasheet.streaming) {
-    const auto original = profile.streaming.find(likeness.as);
-    if (original == profile.streaming.end()) {
+    const auto original = streaming.find(likeness.as);
+    if (original == streaming.end()) {
       throw InputError(datasheet.file, "/streaming/" + kind + "/as", "a kind that was fitted",
                        likeness.as);
     }
-    profile.streaming[kind] = as_another(likeness, original->second);
+    streaming[kind] = as_another(likeness, original->second);
   }
+}
 
+void fit_collectives(const std::vector<Measurements>& measurements, const Datasheet& datasheet,
+                     Fit& result) {
   const auto all_reduces = choose(measurements, datasheet, &Measurements::all_reduces,
                                   [](const AllReduceTable&) { return true; });
   if (all_reduces.items.empty()) {
@@ -371,9 +373,28 @@ Fit fit_profile(const std::vector<Measurements>& measurements, const Datasheet& 
                      "a file with a table of the kind \"all_reduce\"", "none");
   }
   fit_collective(all_reduces, result);
-  profile.collective.network_efficiency = datasheet.network_efficiency;
-  profile.collective.pcie_efficiency = datasheet.pcie_efficiency;
-  profile.collective.network_step = datasheet.network_step;
+  cost::CollectiveConstants& collective = result.profile.collective;
+  collective.network_efficiency = datasheet.network_efficiency;
+  collective.pcie_efficiency = datasheet.pcie_efficiency;
+  collective.network_step = datasheet.network_step;
+}
+
+}  // namespace
+
+Fit fit_profile(const std::vector<Measurements>& measurements, const Datasheet& datasheet) {
+  Fit result;
+  result.profile = {.name = datasheet.name,
+                    .gpu = datasheet.gpu,
+                    .multiprocessors = datasheet.multiprocessors,
+                    .peak = datasheet.peak,
+                    .memory = datasheet.memory,
+                    .memory_bandwidth = datasheet.memory_bandwidth,
+                    .kernel_floor = kernel_floor(measurements, datasheet),
+                    .host_copy = datasheet.host_copy,
+                    .context = datasheet.context};
+  fit_gemms(measurements, datasheet, result);
+  fit_streaming_kinds(measurements, datasheet, result);
+  fit_collectives(measurements, datasheet, result);
   return result;
 }
 

@@ -15,7 +15,9 @@ std::string value_text(const std::string& figure, double value) {
 std::string error_text(const search::Figure& figure) {
   if (!figure.predicted || !figure.measured) return "";
   const char* unit = figure.name == "scaling_efficiency" ? "pt" : "%";
-  return fmt::format("{:+.1f} {}", 100 * figure.error(), unit);
+  const std::string text = fmt::format("{:+.1f}", 100 * figure.error());
+  const bool none = text == "+0.0" || text == "-0.0";
+  return (none ? "0.0" : text) + " " + unit;
 }
 
 }  // namespace stratagem::report

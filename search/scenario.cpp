@@ -190,6 +190,9 @@ void read_training(Run& run, const JsonReader& training) {
 
 Run read_run(const JsonReader& reader, const std::string& baseline) {
   const JsonReader strategy = reader.at("strategy");
+  for (const char* degree : {"tensor", "pipeline", "data"}) {
+    if (const auto value = strategy.find(degree)) static_cast<void>(count(*value));
+  }
   const strategies::Options options = strategies::read_options(strategy);
   ClusterChoice choice = read_cluster(reader.at("cluster"));
   const std::int64_t devices = std::int64_t{options.tensor} * options.pipeline * options.data;

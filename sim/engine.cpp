@@ -29,7 +29,6 @@ struct ActorState {
   const FlatSequence* sequence = nullptr;
   std::array<StreamState, stream_count> streams;
   std::vector<Instant> host;  ///< by synchronisation over all iterations: when the host went on; the first is 0
-  std::vector<int> posted;    ///< by group: collectives posted so far
 };
 
 /// A rank's part in a collective.
@@ -60,8 +59,7 @@ class Engine {
     }
     for (const Actor& actor : cast.actors) {
       const FlatSequence& sequence = sequences_[actor.sequence];
-      actors_.push_back({.sequence = &sequence, .streams = {}, .host = {Instant{0}}, .posted = {}});
-      actors_.back().posted.assign(actor.meetings.size(), 0);
+      actors_.push_back({.sequence = &sequence, .streams = {}, .host = {Instant{0}}});
       if (sequence.host_spans.size() == 1) {  // nothing synchronises: the host's times are known from the start
         std::vector<Instant>& host = actors_.back().host;
         for (int i = 0; i < iterations; ++i) host.push_back(host.back() + sequence.host_spans.front());
@@ -123,7 +121,7 @@ class Engine {
     const FlatPrice& price = state.sequence->prices[task];
     if (price.collective != nullptr) {
       line.in_collective = true;
-      arrive(*price.collective, {actor, stream, line.iteration, task}, ready);
+      arrive(price, {actor, stream, line.iteration, task}, ready);
       return false;
     }
     finish_task(actor, stream, task, ready, ready + price.device);
@@ -171,13 +169,15 @@ class Engine {
     if (last_of_iteration) state.host.push_back(state.host.back() + spans.back());
   }
 
-  void arrive(const strategies::Collective& collective, const Arrival& arrival, Instant when) {
-    const Actor& actor = cast_.actors[arrival.actor];
-    const int meeting = actor.meetings[collective.group];
-    const auto k = static_cast<std::size_t>(actors_[arrival.actor].posted[collective.group]++);
+  void arrive(const FlatPrice& price, const Arrival& arrival, Instant when) {
+    const strategies::Collective& collective = *price.collective;
+    const int meeting = cast_.actors[arrival.actor].meetings[collective.group];
+    const int per_iteration = actors_[arrival.actor].sequence->collectives[collective.group];
+    const auto k = static_cast<std::size_t>(arrival.iteration * per_iteration + price.ordinal);
     std::vector<int>& known = gatherings_of_[meeting];
-    if (k == known.size()) {
-      known.push_back(static_cast<int>(gatherings_.size()));
+    if (k >= known.size()) known.resize(k + 1, -1);
+    if (known[k] < 0) {
+      known[k] = static_cast<int>(gatherings_.size());
       gatherings_.push_back({&collective, meeting, when, {}});
     }
     Gathering& gathering = gatherings_[known[k]];

@@ -13,7 +13,7 @@ namespace stratagem::sim {
 /// Every actor has a host that launches its tasks in program order, each launch costing its price; the host goes on
 /// without waiting, except where a task synchronises. A task begins when it is launched, the task before it on
 /// its stream has ended, and all it waits for has ended. A collective begins when its last rank has arrived (the
-/// k-th that a rank posts to a communicator meets the k-th of every other), takes its latency, then flows until its
+/// k-th of a communicator in the program of one rank meets the k-th of every other), takes its latency, then flows until its
 /// volume is through, at rates shared max-min fairly with all flows there are at the time.
 ///
 /// Tasks of fixed duration are computed ahead of the clock; only flows are events, ordered by instant, then by

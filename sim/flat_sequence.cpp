@@ -2,6 +2,16 @@
 #include "sim/flat_sequence.hpp"
 
 namespace stratagem::sim {
+namespace {
+
+/// Counts the collectives of a group up to this one.
+int next_ordinal(std::vector<int>& collectives, int group) {
+  const auto index = static_cast<std::size_t>(group);
+  if (collectives.size() <= index) collectives.resize(index + 1, 0);
+  return collectives[index]++;
+}
+
+}  // namespace
 
 FlatSequence flatten(const strategies::Program& program, const strategies::Sequence& sequence, const Prices& prices) {
   FlatSequence flat;
@@ -26,6 +36,10 @@ FlatSequence flatten(const strategies::Program& program, const strategies::Seque
                              .first_wait = static_cast<int>(flat.waits.size()),
                              .synchronises = task.synchronizations > 0,
                              .collective = std::get_if<strategies::Collective>(&task.work)});
+      FlatPrice& flat_price = flat.prices.back();
+      if (flat_price.collective != nullptr) {
+        flat_price.ordinal = next_ordinal(flat.collectives, flat_price.collective->group);
+      }
       for (const int wait : task.waits) flat.waits.push_back(first + wait);
       for (const strategies::Wait& wait : call.waits) {
         if (wait.task == static_cast<int>(t)) flat.waits.push_back(first_of_call[wait.of_call] + wait.of_task);

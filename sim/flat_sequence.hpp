@@ -21,6 +21,7 @@ struct FlatPrice {
   int first_wait = 0;        ///< its waits are waits[first_wait .. first_wait of the next task)
   bool synchronises = false;
   const strategies::Collective* collective = nullptr;  ///< nullptr for kernels
+  int ordinal = 0;  ///< of a collective: how many of its group come before it in the iteration
 };
 
 struct FlatSequence {
@@ -28,6 +29,7 @@ struct FlatSequence {
   std::vector<FlatPrice> prices;  ///< one more than tasks: it ends the last task's waits
   std::vector<int> waits;         ///< flat indices
   std::array<std::vector<int>, stream_count> queues;  ///< by stream: its tasks in order
+  std::vector<int> collectives;  ///< by group: how many of it one iteration has
   /// Host time from the start of an iteration to the end of the launches of its first synchronising task, from
   /// there to those of the second, ..., and from the last one to the end of the iteration.
   std::vector<Ticks> host_spans;

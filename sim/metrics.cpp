@@ -117,9 +117,9 @@ void count_communication(Metrics& result, const Program& program, const Timeline
   for (const Actor& actor : timeline.actors) devices += actor.multiplicity;
   for (const Actor& actor : timeline.actors) {
     for (const FlatTask& flat : timeline.tasks[actor.sequence]) {
-      if (flat.stream == strategies::Stream::compute) continue;
-      const auto& collective = std::get<strategies::Collective>(task_of(program, flat).work);
-      result.communication[cost::to_text(collective.kind)] += collective.payload * (actor.multiplicity / devices);
+      const auto* collective = std::get_if<strategies::Collective>(&task_of(program, flat).work);
+      if (collective == nullptr) continue;
+      result.communication[cost::to_text(collective->kind)] += collective->payload * (actor.multiplicity / devices);
     }
   }
 }

@@ -9,6 +9,7 @@
 
 #include "base/input_error.hpp"
 #include "strategies/lower/kernels.hpp"
+#include "strategies/lower/lifetimes.hpp"
 
 namespace stratagem::strategies {
 namespace {
@@ -86,7 +87,7 @@ class BlockLowering {
   void spare(TensorId tensor) { survivors_.insert(versions_.at(tensor).front().slot); }
 
   LoweredBlock finish() {
-    set_lives();
+    set_lifetimes(result_.block, external_, survivors_);
     return std::move(result_);
   }
 
@@ -294,29 +295,6 @@ class BlockLowering {
     to.task = push(std::move(task));
     result_.last_writer[place(tensor)] = to.task;
     return to;
-  }
-
-  /// A buffer is born with the task that first writes it and dies with the last that uses it, unless it came
-  /// from outside (no birth here) or outlives the block (no death here).
-  void set_lives() {
-    std::vector<int> first(result_.block.slots.size(), -1);
-    std::vector<int> last(result_.block.slots.size(), -1);
-    for (std::size_t t = 0; t < result_.block.tasks.size(); ++t) {
-      for (const auto* slots : {&result_.block.tasks[t].reads, &result_.block.tasks[t].writes}) {
-        for (const int slot : *slots) {
-          if (first[slot] < 0) first[slot] = static_cast<int>(t);
-          last[slot] = static_cast<int>(t);
-        }
-      }
-    }
-    for (std::size_t slot = 0; slot < first.size(); ++slot) {
-      const int id = static_cast<int>(slot);
-      if (first[slot] >= 0 && !external_.contains(id)) result_.block.tasks[first[slot]].births.push_back(id);
-      if (survivors_.contains(id)) continue;
-      // What nobody reads here (a checkpoint of which only a part is needed) goes with the last task.
-      const std::size_t end = last[slot] >= 0 ? last[slot] : result_.block.tasks.size() - 1;
-      result_.block.tasks[end].deaths.push_back(id);
-    }
   }
 
   const BlockContext& c_;

@@ -100,7 +100,8 @@ TEST_CASE("the bubble of GPipe and 1F1B is (p - 1) / (m + p - 1) of the period")
 TEST_CASE("GPipe keeps the activations of all micro-batches on every stage") {
   for (const int m : {4, 8}) {
     const Pipeline pipeline("gpipe", 4, m, 1, 2);
-    for (int stage = 0; stage < 4; ++stage) CHECK(close(pipeline.in_flight(stage), m, 1e-12));
+    for (int stage = 0; stage < 4; ++stage) INFO(pipeline.in_flight(stage));
+      CHECK(close(pipeline.in_flight(stage), m, 1e-12));
   }
 }
 
@@ -109,7 +110,7 @@ TEST_CASE("1F1B keeps the activations of as many micro-batches as there are stag
   for (const int m : {4, 8, 2}) {
     const Pipeline pipeline("1f1b", 4, m, 1, 2);
     for (int stage = 0; stage < 4; ++stage) {
-      INFO("m=" << m << " stage " << stage);
+      INFO("m=" << m << " stage " << stage << ": " << pipeline.in_flight(stage));
       CHECK(close(pipeline.in_flight(stage), std::min(m, 4 - stage), 1e-12));
     }
   }

@@ -6,7 +6,8 @@ namespace stratagem::strategies {
 
 namespace {
 
-/// s*b*h * (10 + 24/t + 5as/(ht)) bytes per layer (equation 2; t = 1 gives equation 1, sbh(34 + 5as/h)).
+/// s*b*h * (10 + 24/t + 5as/(ht)) bytes per layer (equation 2; t = 1 gives equation 1, sbh(34 +
+/// 5as/h)).
 double published_bytes(const model::GptConfig& c, double t) {
   const auto s = static_cast<double>(c.sequence);
   const auto b = static_cast<double>(c.batch);
@@ -16,7 +17,8 @@ double published_bytes(const model::GptConfig& c, double t) {
 }
 
 /// What layer 0 leaves alive: the next layer's input stands for its own, which the embeddings left.
-Bytes left_by_layer(const model::GptConfig& config, const std::string& strategy, Category category) {
+Bytes left_by_layer(const model::GptConfig& config, const std::string& strategy,
+                    Category category) {
   const model::Graph graph = model::gpt(config);
   return left_by(block_of(lowered(graph, strategy), 1, CellPass::forward), category);
 }
@@ -30,8 +32,10 @@ TEST_CASE("a layer of GPT-3 175B keeps the published bytes") {
   // 2.67 GiB unsplit, 0.54 GiB with 8-way tensor parallelism, 48 MiB when recomputed.
   CHECK(left_by_layer(gpt3, "{}", Category::activations) == Bytes{2'868'903'936});
   CHECK(left_by_layer(gpt3, R"({"tensor": 8})", Category::activations) == Bytes{578'813'952});
-  CHECK(left_by_layer(gpt3, R"({"recompute": "full"})", Category::checkpoints) == Bytes{50'331'648});
-  CHECK(left_by_layer(gpt3, R"({"recompute": "full", "tensor": 8})", Category::checkpoints) == Bytes{50'331'648});
+  CHECK(left_by_layer(gpt3, R"({"recompute": "full"})", Category::checkpoints) ==
+        Bytes{50'331'648});
+  CHECK(left_by_layer(gpt3, R"({"recompute": "full", "tensor": 8})", Category::checkpoints) ==
+        Bytes{50'331'648});
 }
 
 TEST_CASE("a layer keeps sbh(34 + 5as/h) bytes, and sbh(10 + 24/t + 5as/ht) on t tensor ranks") {
@@ -39,14 +43,25 @@ TEST_CASE("a layer keeps sbh(34 + 5as/h) bytes, and sbh(10 + 24/t + 5as/ht) on t
   // Megatron-LM's models of 2019 at a micro-batch of 8, and 530B of the paper's table 3 at 1.
   for (const auto& [hidden, heads] : std::vector<std::pair<int, int>>{
            {1536, 16}, {1920, 20}, {2304, 24}, {3072, 32}, {3072, 16}, {3072, 24}}) {
-    shapes.push_back({.layers = 2, .hidden = hidden, .heads = heads, .sequence = 1024, .vocabulary = 51200, .batch = 8});
+    shapes.push_back({.layers = 2,
+                      .hidden = hidden,
+                      .heads = heads,
+                      .sequence = 1024,
+                      .vocabulary = 51200,
+                      .batch = 8});
   }
-  shapes.push_back({.layers = 2, .hidden = 20480, .heads = 128, .sequence = 2048, .vocabulary = 51200, .batch = 1});
+  shapes.push_back({.layers = 2,
+                    .hidden = 20480,
+                    .heads = 128,
+                    .sequence = 2048,
+                    .vocabulary = 51200,
+                    .batch = 1});
   for (const model::GptConfig& shape : shapes) {
     for (const int t : {1, 2, 4, 8}) {
       if (shape.heads % t != 0) continue;
       INFO("hidden " << shape.hidden << ", heads " << shape.heads << ", tensor " << t);
-      const Bytes kept = left_by_layer(shape, "{\"tensor\": " + std::to_string(t) + "}", Category::activations);
+      const Bytes kept =
+          left_by_layer(shape, "{\"tensor\": " + std::to_string(t) + "}", Category::activations);
       CHECK(close(kept, Bytes{published_bytes(shape, t)}, 1e-14));
     }
   }
@@ -73,7 +88,8 @@ TEST_CASE("full recomputation keeps 2sbh bytes per layer and nothing else") {
     const Block& block = block_of(program, segment, CellPass::forward);
     // The last layer's output is the head's input, which is not recomputed.
     CHECK(left_by(block, Category::checkpoints) == (segment < 4 ? 2 * sbh : 0) * 1_B);
-    const double mask = segment == 0 ? sbh : 0;  // of the dropout after the embeddings, one byte each
+    const double mask =
+        segment == 0 ? sbh : 0;  // of the dropout after the embeddings, one byte each
     CHECK(left_by(block, Category::activations) == (segment < 4 ? mask : 2 * sbh) * 1_B);
     CHECK(left_by(block, Category::temporaries) == 0_B);
   }
@@ -93,7 +109,8 @@ TEST_CASE("when the forward pass ends, the whole model keeps what its parts keep
       kept += left_by(block_of(program, segment, CellPass::forward), Category::activations);
     }
     const double logits = 20.0 * 12 * 112;
-    const double expected = sbh + 2 * sbh + 4 * published_bytes(small_gpt, t) + 2 * sbh + 4 * logits / t;
+    const double expected =
+        sbh + 2 * sbh + 4 * published_bytes(small_gpt, t) + 2 * sbh + 4 * logits / t;
     CHECK(close(kept, Bytes{expected}, 1e-14));
   }
 }

@@ -12,7 +12,8 @@ namespace stratagem::strategies {
 /// Indices along every dimension, then a part of the value.
 using Seen = std::set<std::vector<std::int64_t>>;
 
-/// Values are cut into `parts` parts; (i, n) is those from i/n to (i+1)/n. Expects n to divide `parts`.
+/// Values are cut into `parts` parts; (i, n) is those from i/n to (i+1)/n. Expects n to divide
+/// `parts`.
 inline Seen seen_by(const Mask& mask, std::int64_t parts) {
   Seen seen;
   std::vector<std::int64_t> index;
@@ -22,7 +23,8 @@ inline Seen seen_by(const Mask& mask, std::int64_t parts) {
   }
   const std::int64_t share = parts / mask.value.count;
   while (true) {
-    for (std::int64_t part = mask.value.index * share; part < (mask.value.index + 1) * share; ++part) {
+    for (std::int64_t part = mask.value.index * share; part < (mask.value.index + 1) * share;
+         ++part) {
       std::vector<std::int64_t> element = index;
       element.push_back(part);
       seen.insert(element);

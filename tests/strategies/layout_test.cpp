@@ -1,4 +1,5 @@
-// Layouts and their conversions: nnScaler's costs, optimality, and that every step has the data it needs.
+// Layouts and their conversions: nnScaler's costs, optimality, and that every step has the data it
+// needs.
 #include "strategies/layout.hpp"
 
 #include <iterator>
@@ -53,7 +54,8 @@ std::vector<Layout> layouts(const Shape& shape, const Sizes& sizes) {
     }
     all = longer;
   }
-  std::erase_if(all, [&](const Layout& layout) { return local_elements(layout, shape, sizes) < 0; });
+  std::erase_if(all,
+                [&](const Layout& layout) { return local_elements(layout, shape, sizes) < 0; });
   return all;
 }
 
@@ -61,7 +63,8 @@ constexpr std::int64_t parts = 12;  // a multiple of every product of axis sizes
 
 std::map<Sizes, Seen> held(const Layout& layout, const Shape& shape, const Sizes& sizes) {
   std::map<Sizes, Seen> result;
-  for (const Sizes& at : devices(sizes)) result[at] = seen_by(mask_at(layout, shape, sizes, at), parts);
+  for (const Sizes& at : devices(sizes))
+    result[at] = seen_by(mask_at(layout, shape, sizes, at), parts);
   return result;
 }
 
@@ -72,10 +75,11 @@ Seen elements_at(const Layout& layout, const Sizes& sizes, const Sizes& at) {
   return seen_by(mask, parts);
 }
 
-/// What devices hold after one step; `layout` is the one it leads to. A collective sees what its group holds. Which
-/// devices hold which share of a partial value does not matter, as long as the shares make up the value.
-std::map<Sizes, Seen> played(const std::map<Sizes, Seen>& before, const Conversion& step, const Layout& layout,
-                             const Sizes& sizes) {
+/// What devices hold after one step; `layout` is the one it leads to. A collective sees what its
+/// group holds. Which devices hold which share of a partial value does not matter, as long as the
+/// shares make up the value.
+std::map<Sizes, Seen> played(const std::map<Sizes, Seen>& before, const Conversion& step,
+                             const Layout& layout, const Sizes& sizes) {
   const auto axis = static_cast<std::size_t>(step.axis);
   std::map<Sizes, Seen> after;
   for (const auto& [at, own] : before) {
@@ -97,7 +101,8 @@ std::map<Sizes, Seen> played(const std::map<Sizes, Seen>& before, const Conversi
   return after;
 }
 
-/// Do devices that differ only along partial axes hold shares that make up their elements, each once?
+/// Do devices that differ only along partial axes hold shares that make up their elements, each
+/// once?
 bool lies_in(const std::map<Sizes, Seen>& now, const Layout& layout, const Sizes& sizes) {
   std::map<Sizes, std::pair<Seen, std::size_t>> sums;  // by the coordinates along the other axes
   for (const auto& [at, seen] : now) {
@@ -120,8 +125,8 @@ const Shape twelve = {12, 12};
 }  // namespace
 
 TEST_CASE("conversions cost what nnScaler's layout graph says") {
-  // An 8 x 8 tensor; elements sent and received within each group, plus one per step. Axes are chosen
-  // so that every factor that changes its role is an axis.
+  // An 8 x 8 tensor; elements sent and received within each group, plus one per step. Axes are
+  // chosen so that every factor that changes its role is an axis.
   const Shape shape = {8, 8};
   // All-to-all: (n-1)N/n = 3*16/4.
   CHECK(cost_between({rows}, {columns}, shape, {4}) == 13);
@@ -166,7 +171,8 @@ TEST_CASE("each change of one axis is its collective") {
 }
 
 TEST_CASE("equal layouts need no conversion") {
-  for (const Layout& layout : layouts(twelve, {2, 3})) CHECK(convert(layout, layout, twelve, {2, 3}).empty());
+  for (const Layout& layout : layouts(twelve, {2, 3}))
+    CHECK(convert(layout, layout, twelve, {2, 3}).empty());
 }
 
 TEST_CASE("the devices of a layout hold every element once per replica") {
@@ -194,8 +200,10 @@ TEST_CASE("the devices of a layout hold every element once per replica") {
 
 TEST_CASE("where two axes divide one dimension the earlier is the outer one") {
   // 12 rows over 2 x 3 devices: device (1, 2) has the last sixth.
-  CHECK(mask_at({rows, rows}, {12, 5}, {2, 3}, {1, 2}).ranges == std::vector<Range>{{10, 12}, {0, 5}});
-  CHECK(mask_at({rows, rows}, {12, 5}, {2, 3}, {1, 0}).ranges == std::vector<Range>{{6, 8}, {0, 5}});
+  CHECK(mask_at({rows, rows}, {12, 5}, {2, 3}, {1, 2}).ranges ==
+        std::vector<Range>{{10, 12}, {0, 5}});
+  CHECK(mask_at({rows, rows}, {12, 5}, {2, 3}, {1, 0}).ranges ==
+        std::vector<Range>{{6, 8}, {0, 5}});
 }
 
 TEST_CASE("parts that do not come out even are refused") {
@@ -216,7 +224,8 @@ TEST_CASE("conversions, played on what every device holds, end in the layout the
       const Layout& to = all[pair % all.size()];
       auto now = held(layout, twelve, sizes);
       for (const Conversion& step : convert(layout, to, twelve, sizes)) {
-        if (layout[static_cast<std::size_t>(step.axis)] != step.from) FAIL("a step from another layout");
+        if (layout[static_cast<std::size_t>(step.axis)] != step.from)
+          FAIL("a step from another layout");
         layout[static_cast<std::size_t>(step.axis)] = step.to;
         now = played(now, step, layout, sizes);
       }
@@ -228,7 +237,8 @@ TEST_CASE("conversions, played on what every device holds, end in the layout the
 }
 
 TEST_CASE("no other sequence of single steps is cheaper") {
-  // Bellman-Ford over all layouts; an edge where one axis changes and the group holds what is needed.
+  // Bellman-Ford over all layouts; an edge where one axis changes and the group holds what is
+  // needed.
   for (const Sizes& sizes : std::vector<Sizes>{{2, 2}, {2, 3}}) {
     const std::vector<Layout> all = layouts(twelve, sizes);
     std::map<std::pair<std::size_t, std::size_t>, double> edges;
@@ -273,7 +283,8 @@ TEST_CASE("no other sequence of single steps is cheaper") {
       for (std::size_t target = 0; target < all.size(); ++target) {
         if (!close(cost_between(all[source], all[target], twelve, sizes), cost[target], 1e-12)) {
           FAIL("layout " << source << " to " << target << " costs "
-                         << cost_between(all[source], all[target], twelve, sizes) << ", not " << cost[target]);
+                         << cost_between(all[source], all[target], twelve, sizes) << ", not "
+                         << cost[target]);
         }
       }
     }

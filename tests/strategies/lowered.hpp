@@ -1,8 +1,9 @@
-// Plans and programs for tests: a GPT, a strategy as a scenario writes it, and what to ask of the result.
+// Plans and programs for tests: a GPT, a strategy as a scenario writes it, and what to ask of the
+// result.
 #pragma once
 
-#include <stdexcept>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -13,7 +14,8 @@
 
 namespace stratagem::strategies {
 
-/// Small sizes, no two of which are equal or multiply to another, so that no size stands in for another by chance.
+/// Small sizes, no two of which are equal or multiply to another, so that no size stands in for
+/// another by chance.
 inline constexpr model::GptConfig small_gpt{
     .layers = 4, .hidden = 48, .heads = 8, .sequence = 20, .vocabulary = 112, .batch = 12};
 
@@ -33,16 +35,20 @@ inline Plan plan_of(const model::Graph& graph, const std::string& strategy, int 
   return compose(graph, micro_batches, read_options(reader), reader);
 }
 
-inline Program lowered(const model::Graph& graph, const std::string& strategy, int micro_batches = 1) {
+inline Program lowered(const model::Graph& graph, const std::string& strategy,
+                       int micro_batches = 1) {
   return lower(plan_of(graph, strategy, micro_batches), plain_stack());
 }
 
-inline const Collective* collective_of(const Task& task) { return std::get_if<Collective>(&task.work); }
+inline const Collective* collective_of(const Task& task) {
+  return std::get_if<Collective>(&task.work);
+}
 inline bool steps(const Task& task) {
   const auto* kernel = std::get_if<cost::Kernel>(&task.work);
   return kernel != nullptr && kernel->kind == cost::KernelKind::optimizer;
 }
-/// Does a call belong to the end of the iteration: gradients' reductions and steps, which are of no cell?
+/// Does a call belong to the end of the iteration: gradients' reductions and steps, which are of no
+/// cell?
 inline bool ends_iteration(const Program& program, const Call& call) {
   for (const Task& task : program.blocks[call.block].tasks) {
     if (steps(task) || task.stream == Stream::gradient_communication) return true;
@@ -61,10 +67,12 @@ inline const Block& block_of(const Program& program, int segment, CellPass pass,
 }
 
 /// Collectives on one stream of a block.
-inline std::vector<Collective> collectives(const Block& block, Stream stream = Stream::communication) {
+inline std::vector<Collective> collectives(const Block& block,
+                                           Stream stream = Stream::communication) {
   std::vector<Collective> result;
   for (const Task& task : block.tasks) {
-    if (task.stream == stream && collective_of(task) != nullptr) result.push_back(*collective_of(task));
+    if (task.stream == stream && collective_of(task) != nullptr)
+      result.push_back(*collective_of(task));
   }
   return result;
 }
@@ -73,7 +81,8 @@ inline std::vector<Collective> collectives(const Block& block, Stream stream = S
 inline std::vector<Collective> collectives(const Program& program, int sequence, Stream stream) {
   std::vector<Collective> result;
   for (const Call& call : program.sequences[sequence].calls) {
-    for (const Collective& one : collectives(program.blocks[call.block], stream)) result.push_back(one);
+    for (const Collective& one : collectives(program.blocks[call.block], stream))
+      result.push_back(one);
   }
   return result;
 }

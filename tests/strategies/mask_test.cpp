@@ -12,7 +12,8 @@ namespace stratagem::strategies {
 
 namespace {
 
-/// Common multiple of all counts below, so that every value part is a whole number of smallest parts.
+/// Common multiple of all counts below, so that every value part is a whole number of smallest
+/// parts.
 constexpr std::int64_t parts = 24;
 
 class RandomMasks {
@@ -38,7 +39,8 @@ class RandomMasks {
 
 Seen common(const Seen& a, const Seen& b) {
   Seen result;
-  std::set_intersection(a.begin(), a.end(), b.begin(), b.end(), std::inserter(result, result.end()));
+  std::set_intersection(a.begin(), a.end(), b.begin(), b.end(),
+                        std::inserter(result, result.end()));
   return result;
 }
 
@@ -64,7 +66,8 @@ TEST_CASE("masks overlap exactly where they share an element and a part of its v
   CHECK(overlapping < 3600);
 }
 
-TEST_CASE("an intersection is what both masks see, and exists unless two different partial values meet") {
+TEST_CASE(
+    "an intersection is what both masks see, and exists unless two different partial values meet") {
   RandomMasks masks;
   int found = 0;
   for (int trial = 0; trial < 4000; ++trial) {
@@ -114,7 +117,8 @@ TEST_CASE("a concatenation sees what its two masks see, and exists where that is
 }
 
 TEST_CASE("an accumulation of k parts of the same elements sees all of them") {
-  // Parts 2 and 3 of 6 are part 1 of 3; parts 1 and 2 of 6 are no third; 0..5 of 6 are the full value.
+  // Parts 2 and 3 of 6 are part 1 of 3; parts 1 and 2 of 6 are no third; 0..5 of 6 are the full
+  // value.
   const auto part = [](std::int64_t i, std::int64_t n) {
     return Mask{.ranges = {{2, 4}}, .value = {i, n}};
   };
@@ -123,7 +127,8 @@ TEST_CASE("an accumulation of k parts of the same elements sees all of them") {
   CHECK(accumulation({part(1, 6), part(2, 6)}) == std::nullopt);
   CHECK(accumulation({part(3, 6), part(4, 6), part(5, 6)}) == part(1, 2));
   CHECK(accumulation({part(0, 6), part(1, 6), part(2, 6), part(3, 6)}) == std::nullopt);  // 4 of 6
-  CHECK(accumulation({part(5, 6), part(4, 6), part(3, 6), part(2, 6), part(1, 6), part(0, 6)}) == part(0, 1));
+  CHECK(accumulation({part(5, 6), part(4, 6), part(3, 6), part(2, 6), part(1, 6), part(0, 6)}) ==
+        part(0, 1));
   CHECK(accumulation({part(2, 6), part(2, 6)}) == std::nullopt);
   CHECK(accumulation({part(2, 6), part(3, 4)}) == std::nullopt);
   CHECK(accumulation({part(0, 2), Mask{.ranges = {{2, 5}}, .value = {1, 2}}}) == std::nullopt);

@@ -8,7 +8,9 @@ namespace stratagem::strategies {
 
 namespace {
 
-Options read(const std::string& text) { return read_options(JsonReader::from_text(text, "test.json")); }
+Options read(const std::string& text) {
+  return read_options(JsonReader::from_text(text, "test.json"));
+}
 
 std::string refused(const std::string& text) {
   return refusal([&] { read(text); });
@@ -42,13 +44,15 @@ TEST_CASE("a wrong option is refused where it stands") {
   for (const std::string key : {"tensor", "pipeline", "data"}) {
     for (const std::string value : {"0", "-2", "1.5", "\"2\"", "true"}) {
       INFO(key << ": " << value);
-      CHECK_THAT(refused("{\"" + key + "\": " + value + "}"), StartsWith("test.json: /" + key + ": expected "));
+      CHECK_THAT(refused("{\"" + key + "\": " + value + "}"),
+                 StartsWith("test.json: /" + key + ": expected "));
     }
   }
   CHECK_THAT(refused(R"({"schedule": "2f2b"})"), StartsWith("test.json: /schedule: "));
   CHECK_THAT(refused(R"({"schedule": "2f2b"})"), ContainsSubstring("1f1b"));
   CHECK_THAT(refused(R"({"recompute": "half"})"), StartsWith("test.json: /recompute: "));
-  CHECK_THAT(refused(R"({"overlap_gradients": "yes"})"), StartsWith("test.json: /overlap_gradients: "));
+  CHECK_THAT(refused(R"({"overlap_gradients": "yes"})"),
+             StartsWith("test.json: /overlap_gradients: "));
   CHECK_THAT(refused(R"({"bucket": "25 GB/s"})"), StartsWith("test.json: /bucket: "));
   CHECK_THAT(refused(R"({"bucket": "0 B"})"), StartsWith("test.json: /bucket: "));
   CHECK_THAT(refused(R"({"bucket": 25})"), StartsWith("test.json: /bucket: "));

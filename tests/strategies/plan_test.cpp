@@ -17,11 +17,13 @@ model::OpId operator_named(const model::Graph& graph, const std::string& name) {
 }
 
 /// A plan with every operator replicated over two devices, but for one that `dim` of is divided.
-std::string lowering_of(const model::Graph& graph, const std::string& name, const std::string& dim) {
+std::string lowering_of(const model::Graph& graph, const std::string& name,
+                        const std::string& dim) {
   Plan plan(graph);
   for (const model::OpId op : plan.operators()) {
     const bool divided = graph.operators[op].name == name;
-    plan.assign(plan.trans(op, {.dim = divided ? dim : "", .parts = 2}), {.name = "pair", .size = 2, .stride = 1});
+    plan.assign(plan.trans(op, {.dim = divided ? dim : "", .parts = 2}),
+                {.name = "pair", .size = 2, .stride = 1});
   }
   return refusal([&] { lower(plan, plain_stack()); });
 }
@@ -34,9 +36,11 @@ TEST_CASE("only dimensions that an operator lets be split are split") {
   const auto refused = [&](const std::string& name, const std::string& dim, int parts) {
     return refusal([&] { plan.trans(operator_named(graph, name), {.dim = dim, .parts = parts}); });
   };
-  // A norm needs all of a token; softmax all of a row; z is nowhere; 20 tokens are not 3 equal parts.
+  // A norm needs all of a token; softmax all of a row; z is nowhere; 20 tokens are not 3 equal
+  // parts.
   CHECK_THAT(refused("layers.0.input_norm", "h", 2), ContainsSubstring("layers.0.input_norm"));
-  CHECK_THAT(refused("layers.0.attention.softmax", "t", 2), ContainsSubstring("layers.0.attention.softmax"));
+  CHECK_THAT(refused("layers.0.attention.softmax", "t", 2),
+             ContainsSubstring("layers.0.attention.softmax"));
   CHECK_THAT(refused("layers.0.attention.split_heads", "d", 2), ContainsSubstring("split_heads"));
   CHECK_THAT(refused("layers.0.input_norm", "z", 2), ContainsSubstring("dimension z"));
   CHECK_THAT(refused("layers.0.input_norm", "s", 3), ContainsSubstring("3 equal parts"));
@@ -50,7 +54,8 @@ TEST_CASE("heads limit how often the fused dimension of queries, keys and values
   CHECK(size_of_dimension(graph, graph.operators[op], "a") == 8);
   Plan plan(graph);
   CHECK(refusal([&] { plan.trans(op, {.dim = "a", .parts = 8}); }).empty());
-  CHECK_THAT(refusal([&] { plan.trans(op, {.dim = "a", .parts = 2}); }), ContainsSubstring("16 equal parts"));
+  CHECK_THAT(refusal([&] { plan.trans(op, {.dim = "a", .parts = 2}); }),
+             ContainsSubstring("16 equal parts"));
 }
 
 TEST_CASE("parts are assigned to as many devices as there are parts") {
@@ -94,7 +99,8 @@ TEST_CASE("an order between cells that the plan does not have is refused by thei
   const model::Graph graph = model::gpt(small_gpt);
   Plan plan(graph);
   plan.order({0, 0, CellPass::forward}, {1, 0, CellPass::forward});
-  CHECK_THAT(refusal([&] { lower(plan, plain_stack()); }), ContainsSubstring("F(stage 1, micro-batch 0)"));
+  CHECK_THAT(refusal([&] { lower(plan, plain_stack()); }),
+             ContainsSubstring("F(stage 1, micro-batch 0)"));
 }
 
 }  // namespace stratagem::strategies

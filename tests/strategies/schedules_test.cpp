@@ -63,7 +63,8 @@ TEST_CASE("1F1B warms up with min(m, p-1-s) forward cells, alternates, and drain
           add(phases, "B", i);
         }
         for (int i = m - warm_up; i < m; ++i) add(phases, "B", i);
-        // nnScaler's slots: at step t >= s, (t-s) even is F((t-s)/2), odd is B((t-s-1)/2 - (p-1-s)).
+        // nnScaler's slots: at step t >= s, (t-s) even is F((t-s)/2), odd is B((t-s-1)/2 -
+        // (p-1-s)).
         std::string slots;
         for (int t = stage; t < 2 * m + 2 * (p - 1); ++t) {
           const bool forward = (t - stage) % 2 == 0;
@@ -108,16 +109,20 @@ TEST_CASE("orders that contradict each other are refused with one cycle") {
   const model::Graph graph = model::gpt(small_gpt);
   Plan plan = plan_of(graph, strategy(2, "gpipe"), 1);
   plan.micro_batches = 2;
-  const std::vector<Order> mine = {
-      {{0, 0, CellPass::forward}, {0, 0, CellPass::backward}}, {{0, 0, CellPass::backward}, {0, 1, CellPass::forward}},
-      {{0, 1, CellPass::forward}, {0, 1, CellPass::backward}}, {{1, 0, CellPass::forward}, {1, 1, CellPass::forward}},
-      {{1, 1, CellPass::forward}, {1, 0, CellPass::backward}}, {{1, 0, CellPass::backward}, {1, 1, CellPass::backward}}};
+  const std::vector<Order> mine = {{{0, 0, CellPass::forward}, {0, 0, CellPass::backward}},
+                                   {{0, 0, CellPass::backward}, {0, 1, CellPass::forward}},
+                                   {{0, 1, CellPass::forward}, {0, 1, CellPass::backward}},
+                                   {{1, 0, CellPass::forward}, {1, 1, CellPass::forward}},
+                                   {{1, 1, CellPass::forward}, {1, 0, CellPass::backward}},
+                                   {{1, 0, CellPass::backward}, {1, 1, CellPass::backward}}};
   for (const Order& order : mine) plan.order(order.before, order.after);
   std::vector<std::pair<std::string, std::string>> known;
   for (const Order& order : mine) known.emplace_back(to_text(order.before), to_text(order.after));
   for (int m = 0; m < 2; ++m) {
-    known.emplace_back(to_text(Cell{0, m, CellPass::forward}), to_text(Cell{1, m, CellPass::forward}));
-    known.emplace_back(to_text(Cell{1, m, CellPass::backward}), to_text(Cell{0, m, CellPass::backward}));
+    known.emplace_back(to_text(Cell{0, m, CellPass::forward}),
+                       to_text(Cell{1, m, CellPass::forward}));
+    known.emplace_back(to_text(Cell{1, m, CellPass::backward}),
+                       to_text(Cell{0, m, CellPass::backward}));
   }
   const std::string text = refusal([&] { lower(plan, plain_stack()); });
   INFO(text);
@@ -130,7 +135,8 @@ TEST_CASE("orders that contradict each other are refused with one cycle") {
   CHECK(cycle.front() == cycle.back());
   for (std::size_t i = 0; i + 1 < cycle.size(); ++i) {
     INFO(cycle[i] << " before " << cycle[i + 1]);
-    CHECK(std::find(known.begin(), known.end(), std::make_pair(cycle[i], cycle[i + 1])) != known.end());
+    CHECK(std::find(known.begin(), known.end(), std::make_pair(cycle[i], cycle[i + 1])) !=
+          known.end());
   }
 }
 

@@ -1,0 +1,109 @@
+// Ring collectives: closed forms on known servers.
+#include "cost/ring.hpp"
+
+#include <cmath>
+#include <numeric>
+
+#include "tests/catch.hpp"
+#include "topology/presets.hpp"
+
+using namespace stratagem;
+using namespace stratagem::cost;
+
+namespace {
+
+/// Everything usable, 10 us base, 1 us a step within a node, 5 us across.
+CollectiveConstants constants() {
+  CollectiveConstants c;
+  c.nvlink_efficiency.value = c.network_efficiency.value = c.pcie_efficiency.value = 1;
+  c.base.value = 10_us;
+  c.node_step.value = 1_us;
+  c.network_step.value = 5_us;
+  return c;
+}
+
+topology::Cluster preset(const std::string& name, int nodes) {
+  for (const topology::Preset& entry : topology::presets()) {
+    if (entry.name == name) return entry.build(nodes);
+  }
+  throw std::runtime_error("no such preset");
+}
+
+std::vector<int> first(int n) {
+  std::vector<int> ranks(n);
+  std::iota(ranks.begin(), ranks.end(), 0);
+  return ranks;
+}
+
+Seconds time(CollectiveKind kind, const topology::Cluster& cluster, const std::vector<int>& ranks, Bytes payload) {
+  return collective_time(ring_route(kind, cluster, ranks, constants()), payload, cluster, constants());
+}
+
+}  // namespace
+
+TEST_CASE("an all-reduce within a DGX-2 board moves 2(n-1)/n of the payload over six NVLinks per GPU") {
+  const topology::Cluster cluster = preset("dgx-2h", 1);
+  for (const int n : {2, 4, 8}) {
+    // 10 us + 2(n-1) us + 2(n-1)/n * 1.2 GB / (6 x 25 GB/s)
+    const Seconds expected = 10_us + 2 * (n - 1) * 1_us + 2.0 * (n - 1) / n * (1.2_GB / 150_GBps);
+    CHECK(close(time(CollectiveKind::all_reduce, cluster, first(n), 1.2_GB), expected, 1e-9));
+  }
+}
+
+TEST_CASE("all-gather and reduce-scatter take half the steps and half the bytes of an all-reduce") {
+  const topology::Cluster cluster = preset("dgx-a100", 1);
+  const Seconds all = time(CollectiveKind::all_reduce, cluster, first(8), 1_GB) - 10_us;
+  for (const CollectiveKind half : {CollectiveKind::all_gather, CollectiveKind::reduce_scatter}) {
+    CHECK(close(time(half, cluster, first(8), 1_GB) - 10_us, all / 2, 1e-9));
+  }
+}
+
+TEST_CASE("one rank has nobody to talk to") {
+  const topology::Cluster cluster = preset("dgx-2h", 1);
+  CHECK(time(CollectiveKind::all_reduce, cluster, {5}, 1_GB) == 0_s);
+}
+
+TEST_CASE("across nodes a ring of one GPU per node is as fast as its adapter") {
+  // One EDR adapter, 12.5 GB/s; 2(N-1) steps, all across the network; both ways of every port carry 2(N-1)/N.
+  const topology::Cluster cluster = preset("dgx-2h", 4);
+  const Seconds expected = 10_us + 6 * 5_us + 2.0 * 3 / 4 * (1_GB / 12.5_GBps);
+  CHECK(close(time(CollectiveKind::all_reduce, cluster, {0, 16, 32, 48}, 1_GB), expected, 1e-9));
+}
+
+TEST_CASE("a ring uses the adapters of all its GPUs: two GPUs of a node with an adapter each double the rate") {
+  // GPUs 0 and 8 stand on different boards and PCIe switches; n = 8 ranks on N = 4 nodes.
+  const topology::Cluster cluster = preset("dgx-2h", 4);
+  const std::vector<int> ranks = {0, 8, 16, 24, 32, 40, 48, 56};
+  const Seconds expected = 10_us + 6 * 5_us + (14 - 6) * 1_us + 2.0 * 7 / 8 * (1_GB / 25_GBps);
+  CHECK(close(time(CollectiveKind::all_reduce, cluster, ranks, 1_GB), expected, 1e-9));
+}
+
+TEST_CASE("what a ring puts on every adapter is what crosses it: in as much as out") {
+  const topology::Cluster cluster = preset("dgx-2h", 4);
+  const Route route = ring_route(CollectiveKind::all_reduce, cluster, first(64), constants());
+  double out = 0;
+  double in = 0;
+  for (const LinkLoad& load : route.loads) {
+    const topology::Link& link = cluster.links()[load.direction.link];
+    if (link.kind != topology::LinkKind::network) continue;
+    const bool leaves = cluster.vertices()[load.direction.forward ? link.a : link.b].kind == topology::VertexKind::nic;
+    (leaves ? out : in) += load.load;
+  }
+  // One edge of the ring leaves each of the four nodes: 4 * 2 * 63/64 bytes per byte of payload.
+  CHECK(close(out, 4 * 2.0 * 63 / 64, 1e-9));
+  CHECK(close(in, out, 1e-12));
+}
+
+TEST_CASE("a send takes its payload over the slowest link of its route") {
+  const topology::Cluster cluster = preset("dgx-2h", 2);
+  CHECK(close(time(CollectiveKind::send, cluster, {0, 1}, 1_GB), 11_us + 1_GB / 150_GBps, 1e-9));
+  CHECK(close(time(CollectiveKind::send, cluster, {0, 16}, 1_GB), 15_us + 1_GB / 12.5_GBps, 1e-9));
+}
+
+TEST_CASE("usable shares apply to their kind of link") {
+  CollectiveConstants c = constants();
+  c.nvlink_efficiency.value = 0.5;
+  const topology::Cluster cluster = preset("dgx-2h", 1);
+  const Route route = ring_route(CollectiveKind::all_reduce, cluster, first(2), c);
+  CHECK(close(collective_time(route, 1_GB, cluster, c), 12_us + 1_GB / 75_GBps, 1e-9));
+}

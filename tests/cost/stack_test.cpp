@@ -1,0 +1,79 @@
+// Stack files: what they may say and what they inherit.
+#include "cost/stack.hpp"
+
+#include <filesystem>
+#include <fstream>
+
+#include "base/input_error.hpp"
+#include "tests/catch.hpp"
+
+using namespace stratagem;
+
+namespace {
+
+const char* const whole = R"({
+  "name": "whole", "source": "made up",
+  "operators": { "gelu": { "kernels": 2, "extra_passes": 1.5, "because": "so" } },
+  "fusions": [["bias_add", "gelu"]],
+  "gradient_accumulation": { "kernels": 1, "extra_passes": 3 },
+  "optimizer": { "kernels": 3, "traffic": "28 B", "synchronizations": 1, "states": { "momentum": "4 B" } },
+  "slowdown": { "value": 1.5, "provenance": "fitted", "source": "one run" },
+  "host_factor": { "value": 1, "provenance": "assumed", "source": "nothing better" } })";
+
+/// A folder of its own for stack files.
+struct Folder {
+  std::filesystem::path path = std::filesystem::temp_directory_path() / "stratagem_stack_test";
+  Folder() { std::filesystem::create_directories(path); }
+  ~Folder() { std::filesystem::remove_all(path); }
+  [[nodiscard]] std::string write(const std::string& name, const std::string& text) const {
+    std::ofstream(path / name) << text;
+    return (path / name).string();
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a stack says what it says, and one kernel without extra passes for the rest") {
+  const Folder folder;
+  const cost::Stack stack = cost::read_stack(folder.write("whole.json", whole));
+  CHECK(cost::facts_for(stack, "gelu").kernels == 2);
+  CHECK(cost::facts_for(stack, "gelu").extra_passes == 1.5);
+  CHECK(cost::facts_for(stack, "dropout").kernels == 1);
+  CHECK(cost::facts_for(stack, "dropout").extra_passes == 0);
+  CHECK(stack.fusions == std::vector<std::vector<std::string>>{{"bias_add", "gelu"}});
+  CHECK(stack.optimizer.states.at("momentum") == 4_B);
+  CHECK(stack.slowdown.provenance == cost::Provenance::fitted);
+}
+
+TEST_CASE("a stack on a base states only what differs") {
+  const Folder folder;
+  static_cast<void>(folder.write("whole.json", whole));
+  const cost::Stack stack = cost::read_stack(folder.write("variant.json", R"({
+    "name": "variant", "base": "whole", "source": "made up",
+    "host_factor": { "value": 0.5, "provenance": "assumed", "source": "a guess" } })"));
+  CHECK(stack.name == "variant");
+  CHECK(stack.host_factor.value == 0.5);
+  CHECK(stack.slowdown.value == 1.5);
+  CHECK(cost::facts_for(stack, "gelu").kernels == 2);
+}
+
+TEST_CASE("unknown keys and missing facts of a stack are refused") {
+  const Folder folder;
+  std::string misspelt = whole;
+  misspelt.replace(misspelt.find("fusions"), 7, "fusoins");
+  CHECK_THROWS_AS(cost::read_stack(folder.write("misspelt.json", misspelt)), InputError);
+  std::string poor = whole;
+  poor.erase(poor.find("\"slowdown\""), poor.find("\"host_factor\"") - poor.find("\"slowdown\""));
+  CHECK_THROWS_AS(cost::read_stack(folder.write("poor.json", poor)), InputError);
+}
+
+TEST_CASE("the slowdown stretches kernels but not copies to the host") {
+  cost::Stack stack;
+  stack.slowdown.value = 2;
+  const cost::Profile profile = cost::read_profile("scenarios/profiles/v100-sxm3-450w.json");
+  cost::Kernel kernel;
+  kernel.traffic = 1_GB;
+  CHECK(cost::kernel_time(kernel, profile, stack) == 2 * cost::kernel_time(kernel, profile));
+  kernel.kind = cost::KernelKind::host_copy;
+  CHECK(cost::kernel_time(kernel, profile, stack) == cost::kernel_time(kernel, profile));
+}

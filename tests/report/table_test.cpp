@@ -1,0 +1,124 @@
+// The table for people: within 120 columns, with what it needs to be understood below it.
+#include <sstream>
+
+#include "report/figure_text.hpp"
+#include "report/report.hpp"
+#include "tests/small_scenario.hpp"
+
+using namespace stratagem;
+
+namespace {
+
+struct Tabulated {
+  search::Scenario scenario;
+  std::vector<search::Result> results;
+};
+
+/// The small scenario with two assumptions, figures of both kinds, and a run that does not fit its
+/// GPU.
+Tabulated tabulated() {
+  const TemporaryFolder folder;
+  std::string text =
+      with(small_scenario(), "\"name\": \"four\",", R"("name": "four", "group": "Parallel",
+      "assumed": "the first thing, told at such length that one line of the table does not hold it all and it must be wrapped",
+      "measured": {"speedup": {"value": 2, "provenance": "from memory", "source": "nobody"},
+                   "iteration_time": {"value": "5 ms", "provenance": "published", "source": "somebody"}},)");
+  text = with(text, "\n  ]", R"(,
+    {"name": "two", "group": "Parallel", "cluster": {"gpus": 2}, "strategy": {"data": 2}, "assumed": "the second thing"},
+    {"name": "large", "group": "Too large", "cluster": {"gpus": 1}, "strategy": {}, "training": {"micro_batch": 1},
+     "model": {"layers": 24, "hidden": 4096, "heads": 32}} ])");
+  folder.write("a.json", text);
+  Tabulated made{search::read_scenario((folder.path() / "a.json").string()), {}};
+  std::vector<search::Outcome> outcomes;
+  for (const search::Run& run : made.scenario.runs)
+    outcomes.push_back(search::simulate(run, {}).outcome);
+  // Results point to the runs, which stay where they are when the scenario moves.
+  made.results = search::compare(made.scenario, std::move(outcomes));
+  return made;
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::istringstream stream(text);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+std::string line_of(const std::vector<std::string>& lines, const std::string& start) {
+  const auto found =
+      std::ranges::find_if(lines, [&](const std::string& line) { return line.starts_with(start); });
+  REQUIRE(found != lines.end());
+  return *found;
+}
+
+}  // namespace
+
+TEST_CASE("the table keeps within 120 columns and ends no line with a blank") {
+  const Tabulated made = tabulated();
+  for (const std::string& line : lines_of(report::table(made.scenario, made.results))) {
+    CHECK(line.size() <= 120);
+    CHECK(!line.ends_with(' '));
+  }
+}
+
+TEST_CASE("the table stands every figure in its column") {
+  const Tabulated made = tabulated();
+  const std::vector<std::string> lines = lines_of(report::table(made.scenario, made.results));
+  const std::string heading = line_of(lines, "run ");
+  const std::string four = line_of(lines, "four [1] ");
+  for (const auto& [column, value] :
+       {std::pair("time", " s"), std::pair("efficiency", " %"), std::pair("predicted", " s")}) {
+    const std::size_t end = heading.find(column) + std::string(column).size();
+    CHECK(four.substr(end - 2, 2) == value);
+  }
+  CHECK_THAT(four, ContainsSubstring(" 0.005 s "));
+}
+
+TEST_CASE("the table marks what is assumed and what is from memory, and says so below") {
+  const Tabulated made = tabulated();
+  const std::string table = report::table(made.scenario, made.results);
+  const std::vector<std::string> lines = lines_of(table);
+  line_of(lines, "two [2] ");
+  CHECK_THAT(line_of(lines, "[1] assumed: "), ContainsSubstring("the first thing, told"));
+  CHECK(line_of(lines, "[2] assumed: ") == "[2] assumed: the second thing");
+  CHECK_THAT(table, ContainsSubstring(" 2.00 x* "));
+  line_of(lines, "* recalled from memory");
+}
+
+TEST_CASE("a run that does not fit shows its memory and why, and no time") {
+  const Tabulated made = tabulated();
+  const std::vector<std::string> lines = lines_of(report::table(made.scenario, made.results));
+  const std::string large = line_of(lines, "large ");
+  CHECK(large.find(" s") == std::string::npos);
+  CHECK_THAT(large, ContainsSubstring(" GB"));
+  CHECK_THAT(line_of(lines, "  does not run: needs "),
+             ContainsSubstring("a GPU has 34.36 GB"));  // 32 GiB
+}
+
+TEST_CASE("the table names the weakest constants and what the stack was fitted to") {
+  const Tabulated made = tabulated();
+  const std::vector<std::string> lines = lines_of(report::table(made.scenario, made.results));
+  line_of(lines,
+          "Weakest provenance used: " + cost::to_text(made.results[1].outcome.weakest.provenance));
+  line_of(lines, "Stack megatron-2019: slowdown ");
+}
+
+TEST_CASE("errors are points of efficiencies and percents of all else") {
+  const search::Figure efficiency{
+      .name = "scaling_efficiency", .predicted = 0.80, .measured = 0.77};
+  CHECK(report::error_text(efficiency) == "+3.0 pt");
+  const search::Figure speedup{.name = "speedup", .predicted = 1.5, .measured = 2.0};
+  CHECK(report::error_text(speedup) == "-25.0 %");
+  const search::Figure exact{.name = "speedup", .predicted = 1.9999, .measured = 2.0};
+  CHECK(report::error_text(exact) == "0.0 %");  // not -0.0 %
+  CHECK(report::error_text({.name = "speedup", .predicted = 2.0}).empty());
+}
+
+TEST_CASE("the accuracy as Markdown has a row for every measured figure") {
+  const Tabulated made = tabulated();
+  const std::vector<std::string> lines = lines_of(report::accuracy(made.results));
+  REQUIRE(lines.size() == 4);  // heading, rule, two figures of "four"
+  CHECK_THAT(lines[2], StartsWith("| four | 4 | iteration time | 0.005 s | "));
+  CHECK_THAT(lines[2], ContainsSubstring("| somebody |"));
+  CHECK_THAT(lines[3], ContainsSubstring("| from memory: nobody |"));
+}

@@ -1,0 +1,113 @@
+// The trace: JSON that Perfetto reads, with a process per device class, a row per stream, and the
+// memory as a counter.
+#include "report/trace.hpp"
+
+#include <map>
+#include <set>
+
+#include "base/json_reader.hpp"
+#include "search/scenario.hpp"
+#include "sim/metrics.hpp"
+#include "tests/small_scenario.hpp"
+
+using namespace stratagem;
+
+namespace {
+
+struct Traced {
+  search::Simulated simulated;
+  std::vector<JsonReader> events;
+};
+
+Traced trace_of(const std::string& run_name) {
+  const TemporaryFolder folder;
+  const std::string pipelined = R"(, {"name": "eight", "cluster": {"gpus": 8}, "strategy":
+      {"tensor": 2, "pipeline": 2, "data": 2, "recompute": "full"}} ])";
+  folder.write("a.json", with(small_scenario(), "\n  ]", pipelined));
+  const search::Scenario scenario = search::read_scenario((folder.path() / "a.json").string());
+  const auto run = std::ranges::find(scenario.runs, run_name, &search::Run::name);
+  Traced traced{search::simulate(*run, {}), {}};
+  const std::string text =
+      report::chrome_trace(traced.simulated.program, traced.simulated.timeline, "a \"title\"");
+  const JsonReader trace = JsonReader::from_text(text, "trace.json");
+  CHECK(trace.at("otherData").at("title").text() == "a \"title\"");
+  traced.events = trace.at("traceEvents").elements();
+  return traced;
+}
+
+std::vector<JsonReader> of_phase(const std::vector<JsonReader>& events, const std::string& phase) {
+  std::vector<JsonReader> result;
+  for (const JsonReader& event : events) {
+    if (event.at("ph").text() == phase) result.push_back(event);
+  }
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("a trace has a process per device class, named, and a row per stream") {
+  const Traced traced = trace_of("eight");
+  std::set<std::int64_t> processes;
+  std::map<std::int64_t, std::vector<std::string>> rows;
+  for (const JsonReader& event : of_phase(traced.events, "M")) {
+    const std::string name = event.at("args").at("name").text();
+    if (event.at("name").text() == "process_name") {
+      CHECK(processes.insert(event.at("pid").whole_number()).second);
+      CHECK_THAT(name, StartsWith("device "));
+    } else {
+      rows[event.at("pid").whole_number()].push_back(name);
+    }
+  }
+  // Two stages of four GPUs each that do the same: two classes stand for eight devices.
+  CHECK(processes.size() == traced.simulated.timeline.actors.size());
+  CHECK(processes.size() < 8);
+  for (const std::int64_t process : processes) {
+    CHECK(std::ranges::equal(rows[process], strategies::stream_names));
+  }
+}
+
+TEST_CASE("a trace has every task of an iteration, and those of one row do not overlap") {
+  const Traced traced = trace_of("eight");
+  struct Slice {
+    double begin, end;
+  };
+  std::map<std::pair<std::int64_t, std::int64_t>, std::vector<Slice>> rows;
+  std::map<std::int64_t, std::size_t> slices;
+  for (const JsonReader& event : of_phase(traced.events, "X")) {
+    const std::int64_t process = event.at("pid").whole_number();
+    const double begin = event.at("ts").number();
+    rows[{process, event.at("tid").whole_number()}].push_back(
+        {begin, begin + event.at("dur").number()});
+    ++slices[process];
+    CHECK(event.at("dur").number() >= 0);
+    CHECK(event.at("args").has("cell"));
+  }
+  const sim::Timeline& timeline = traced.simulated.timeline;
+  for (std::size_t a = 0; a < timeline.actors.size(); ++a) {
+    CHECK(slices[static_cast<std::int64_t>(a)] ==
+          timeline.tasks[timeline.actors[a].sequence].size());
+  }
+  for (auto& [row, list] : rows) {
+    std::ranges::sort(list, {}, &Slice::begin);
+    for (std::size_t i = 1; i < list.size(); ++i)
+      CHECK(list[i - 1].end <= list[i].begin + 1e-6);  // a picosecond
+  }
+}
+
+TEST_CASE("a trace counts memory by category, and its highest sum is the peak of the metrics") {
+  const Traced traced = trace_of("four");
+  double highest = 0;
+  const std::vector<JsonReader> counters = of_phase(traced.events, "C");
+  REQUIRE(!counters.empty());
+  for (const JsonReader& event : counters) {
+    CHECK(event.at("name").text() == "memory");
+    double sum = 0;
+    for (const std::string_view category : strategies::category_names) {
+      const double bytes = event.at("args").at(category).number();
+      CHECK(bytes >= 0);
+      sum += bytes;
+    }
+    highest = std::max(highest, sum);
+  }
+  CHECK(highest == traced.simulated.outcome.metrics->peak.total.value);
+}

@@ -1,0 +1,101 @@
+// The weakest provenance: only of constants that the program has a use for.
+#include "search/provenance.hpp"
+
+#include "base/json_reader.hpp"
+#include "tests/small_scenario.hpp"
+
+using namespace stratagem;
+using cost::Provenance;
+using search::weakest_provenance;
+
+namespace {
+
+constexpr int gpus_per_node = 8;
+
+/// A profile of which every constant is measured.
+cost::Profile measured_profile() {
+  const auto constant = [](auto value) {
+    return cost::Constant<decltype(value)>{
+        .value = value, .provenance = Provenance::measured, .source = "us"};
+  };
+  cost::Profile profile = cost::read_profile("scenarios/profiles/v100-sxm3.json");
+  profile.multiprocessors.provenance = profile.memory.provenance = Provenance::measured;
+  profile.memory_bandwidth.provenance = profile.kernel_floor.provenance = Provenance::measured;
+  profile.launch.provenance = profile.context.provenance = Provenance::measured;
+  for (auto& [type, peak] : profile.peak) peak = constant(peak.value);
+  for (auto& [kind, share] : profile.streaming) share = constant(share.value);
+  for (auto& [type, gemm] : profile.gemm) {
+    gemm = {constant(0.9), constant(1.0), constant(1.0), constant(0.9), constant(1_us)};
+  }
+  profile.collective = {constant(0.9),  constant(0.9),  constant(0.9),
+                        constant(1_us), constant(1_us), constant(1_us)};
+  return profile;
+}
+
+cost::Stack measured_stack() {
+  cost::Stack stack;
+  stack.slowdown =
+      stack.host_factor = {.value = 1, .provenance = Provenance::measured, .source = "us"};
+  return stack;
+}
+
+strategies::Program program_of(cost::KernelKind kind, const std::vector<int>& group) {
+  strategies::Program program;
+  program.communicators = {{group}};
+  program.blocks = {
+      {.name = "b", .slots = {}, .tasks = {{.name = "t", .work = cost::Kernel{.kind = kind}}}}};
+  return program;
+}
+
+}  // namespace
+
+TEST_CASE("where all is measured, measured is the weakest") {
+  const auto weakest =
+      weakest_provenance(measured_profile(), measured_stack(),
+                         program_of(cost::KernelKind::gemm, {0, 1}), gpus_per_node);
+  CHECK(weakest.provenance == Provenance::measured);
+}
+
+TEST_CASE("a share of the memory bandwidth counts where a kernel of its kind runs") {
+  cost::Profile profile = measured_profile();
+  profile.streaming.at("dropout").provenance = Provenance::assumed;
+  const auto weakest = [&](cost::KernelKind kind) {
+    return weakest_provenance(profile, measured_stack(), program_of(kind, {0}), gpus_per_node);
+  };
+  CHECK(weakest(cost::KernelKind::dropout).provenance == Provenance::assumed);
+  CHECK(weakest(cost::KernelKind::dropout).profile ==
+        std::vector<std::string>{"/streaming/dropout"});
+  CHECK(weakest(cost::KernelKind::softmax).provenance == Provenance::measured);
+}
+
+TEST_CASE("a constant of matrix products counts for its data type only") {
+  cost::Profile profile = measured_profile();
+  profile.gemm.at("fp32").ramp.provenance = Provenance::assumed;
+  const auto weakest = weakest_provenance(profile, measured_stack(),
+                                          program_of(cost::KernelKind::gemm, {0}), gpus_per_node);
+  CHECK(weakest.provenance == Provenance::measured);  // kernels of fp16
+}
+
+TEST_CASE(
+    "constants of collectives count where there are groups, those of the network where a group "
+    "spans nodes") {
+  cost::Profile profile = measured_profile();
+  profile.collective.base.provenance = Provenance::datasheet;
+  profile.collective.network_step.provenance = Provenance::assumed;
+  const auto weakest = [&](const std::vector<int>& group) {
+    return weakest_provenance(profile, measured_stack(), program_of(cost::KernelKind::gemm, group),
+                              gpus_per_node);
+  };
+  CHECK(weakest({3}).provenance == Provenance::measured);
+  CHECK(weakest({0, 7}).profile == std::vector<std::string>{"/collective/base"});
+  CHECK(weakest({7, 8}).profile == std::vector<std::string>{"/collective/network_step"});
+}
+
+TEST_CASE("a scalar of the stack counts always") {
+  cost::Stack stack = measured_stack();
+  stack.slowdown.provenance = Provenance::fitted;
+  const auto weakest = weakest_provenance(measured_profile(), stack,
+                                          program_of(cost::KernelKind::gemm, {0}), gpus_per_node);
+  CHECK(weakest.provenance == Provenance::fitted);
+  CHECK(weakest.stack == std::vector<std::string>{"/slowdown"});
+}

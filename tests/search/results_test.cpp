@@ -1,0 +1,91 @@
+// Figures relative to a baseline, their errors, and what breaks an expectation.
+#include "search/results.hpp"
+
+#include "tests/small_scenario.hpp"
+#include "topology/presets.hpp"
+
+using namespace stratagem;
+using search::Figure;
+using search::Outcome;
+
+namespace {
+
+search::Run run_named(const std::string& name, int global_batch) {
+  // Neither graph nor cluster matter here; a reader and a cluster have to be there.
+  const topology::Cluster& (*none)() = []() -> const topology::Cluster& {
+    static const topology::Cluster cluster = topology::presets().front().build(1);
+    return cluster;
+  };
+  return {.file = "a.json",
+          .path = "/runs/1",
+          .name = name,
+          .baseline = "one",
+          .compares = {},
+          .graph = {},
+          .cluster = none(),
+          .profile = {},
+          .stack = {},
+          .options = {},
+          .strategy = JsonReader::from_text("{}", "a.json"),
+          .global_batch = global_batch};
+}
+
+/// A run on so many GPUs that takes `seconds` for 10 TFLOP of the model and 13 of the hardware per
+/// GPU.
+Outcome outcome(int gpus, Seconds seconds) {
+  sim::Metrics metrics;
+  metrics.iteration_time = seconds;
+  metrics.model_flops = gpus * 10_TFLOP;
+  metrics.hardware_flops = gpus * 13_TFLOP;
+  return {.gpus = gpus, .metrics = metrics};
+}
+
+double predicted(const search::Result& result, const std::string& name) {
+  return std::ranges::find(result.figures, name, &Figure::name)->predicted.value();
+}
+
+}  // namespace
+
+TEST_CASE("efficiency compares model FLOP/s per GPU, speed-up compares samples per second") {
+  search::Scenario scenario{
+      .file = "a.json", .question = "?", .runs = {run_named("one", 8), run_named("four", 32)}};
+  const auto results = search::compare(scenario, {outcome(1, 1_s), outcome(4, 2_s)});
+  CHECK(predicted(results[1], "iteration_time") == 2);
+  CHECK(predicted(results[1], "tflops_per_gpu") == 6.5);  // 13 TFLOP in 2 s, recomputation counted
+  CHECK(predicted(results[1], "scaling_efficiency") == 0.5);  // 5 of 10 TFLOP/s
+  CHECK(predicted(results[1], "speedup") == 2);               // 32 / 2 s over 8 / 1 s
+  CHECK(predicted(results[0], "scaling_efficiency") == 1);
+}
+
+TEST_CASE("a run without a baseline has no efficiency, and one that was refused no figures") {
+  search::Scenario scenario{
+      .file = "a.json", .question = "?", .runs = {run_named("one", 8), run_named("four", 32)}};
+  scenario.runs[0].baseline = "";
+  const auto results = search::compare(
+      scenario, {outcome(1, 1_s), {.status = Outcome::Status::refused, .reason = "no", .gpus = 4}});
+  CHECK(!std::ranges::find(results[0].figures, "speedup", &Figure::name)->predicted);
+  for (const Figure& figure : results[1].figures) CHECK(!figure.predicted);
+}
+
+TEST_CASE("errors are differences of efficiencies, and relative for all else") {
+  CHECK(close(Figure{.name = "scaling_efficiency", .predicted = 0.8, .measured = 0.75}.error(),
+              0.05, 1e-12));
+  CHECK(close(Figure{.name = "iteration_time", .predicted = 3, .measured = 2}.error(), 0.5, 1e-12));
+}
+
+TEST_CASE("an expectation that is not met is one line with file, path, bounds and reason") {
+  search::Scenario scenario{.file = "a.json", .question = "?", .runs = {run_named("one", 8)}};
+  scenario.runs[0].expect = {
+      {.name = "iteration_time", .at_least = 0.5, .at_most = 1.5, .because = "kept"},
+      {.name = "iteration_time", .at_least = -1e300, .at_most = 0.5, .because = "broken above"},
+      {.name = "speedup", .at_least = 2, .at_most = 3, .because = "broken below"},
+      {.name = "fits", .at_least = 0, .at_most = 0, .because = "broken too"},
+  };
+  const auto results = search::compare(scenario, {outcome(1, 1_s)});
+  CHECK(search::failures(results) ==
+        std::vector<std::string>{
+            "a.json: /runs/1/expect/iteration_time: expected at most 0.5, predicted 1 (one: broken "
+            "above)",
+            "a.json: /runs/1/expect/speedup: expected 2 to 3, predicted 1 (one: broken below)",
+            "a.json: /runs/1/expect/fits: expected not to fit, but it does (one: broken too)"});
+}

@@ -1,0 +1,72 @@
+// Scenarios: defaults below every run, names of files, and batches. What is refused:
+// tests/main/bad_input_test.cpp.
+#include "search/scenario.hpp"
+
+#include "tests/small_scenario.hpp"
+
+using namespace stratagem;
+
+namespace {
+
+search::Scenario read(const std::string& text) {
+  const TemporaryFolder folder;
+  folder.write("a.json", text);
+  return search::read_scenario((folder.path() / "a.json").string());
+}
+
+}  // namespace
+
+TEST_CASE("a run takes from the defaults, key by key, what it does not say") {
+  const search::Scenario scenario = read(small_scenario());
+  REQUIRE(scenario.runs.size() == 2);
+  const search::Run& alone = scenario.runs[0];
+  const search::Run& four = scenario.runs[1];
+  CHECK(alone.options.devices() == 1);
+  CHECK(alone.cluster.design().name == "DGX-2");  // its "cluster" states the GPUs only
+  CHECK(four.options.tensor == 2);
+  CHECK(four.options.recompute == "none");
+  CHECK(four.baseline == "alone");
+  CHECK(four.path == "/runs/1");
+  // All settings after defaults, for the report.
+  CHECK_THAT(alone.resolved.text(), ContainsSubstring(R"("cluster":{"gpus":1,"preset":"dgx-2"})"));
+}
+
+TEST_CASE("a batch divides into micro-batches of every data-parallel rank") {
+  const search::Scenario scenario = read(small_scenario());
+  CHECK(scenario.runs[0].micro_batches == 4);  // 8 = 1 rank * 2 samples * 4
+  CHECK(scenario.runs[1].micro_batches == 2);  // 8 = 2 ranks * 2 samples * 2
+}
+
+TEST_CASE("nodes without a number of GPUs mean all of their GPUs") {
+  std::string text = with(small_scenario(), "\"gpus\": 4", "\"nodes\": 1");
+  text =
+      with(with(text, "\"data\": 2", "\"data\": 8"), "\"global_batch\": 8", "\"global_batch\": 32");
+  const search::Scenario scenario = read(text);
+  CHECK(scenario.runs[1].options.devices() == 16);  // a DGX-2
+  CHECK(scenario.runs[1].cluster.gpus() == 16);
+}
+
+TEST_CASE("a scenario needs no defaults, and may name its schema for editors") {
+  std::string text =
+      with(small_scenario(), "\"defaults\": {",
+           "\"$schema\": \"s.json\", \"runs\": [ { \"name\": \"only\", \"strategy\": {},");
+  text = text.substr(0, text.find("\n  },\n  \"runs\"")) + "} ] }";
+  text = with(with(text, "\"baseline\": \"alone\",", ""), "\"gpus\": 4", "\"gpus\": 1");
+  const search::Scenario scenario = read(text);
+  REQUIRE(scenario.runs.size() == 1);
+  CHECK(scenario.runs[0].baseline.empty());
+}
+
+TEST_CASE("profiles and stacks are files beside the scenario, by name") {
+  const TemporaryFolder folder;
+  for (const char* kind : {"profiles", "stacks"}) {
+    std::filesystem::copy("scenarios/" + std::string(kind), folder.path() / kind);
+  }
+  const std::string shipped = std::filesystem::absolute("scenarios").string();
+  folder.write("a.json",
+               with(with(small_scenario(), shipped + "/profiles/v100-sxm3.json", "a100-sxm4-80gb"),
+                    shipped + "/stacks/megatron-2019.json", "stacks/megatron-2019.json"));
+  const search::Scenario scenario = search::read_scenario((folder.path() / "a.json").string());
+  CHECK(scenario.runs[0].profile.name == "a100-sxm4-80gb");
+  CHECK(scenario.runs[0].stack.name == "megatron-2019");
+}

@@ -1,0 +1,151 @@
+// Pipelines: what crosses the borders of stages, and what the first and the last stage share.
+#include <set>
+
+#include "tests/catch.hpp"
+#include "tests/strategies/lowered.hpp"
+
+namespace stratagem::strategies {
+
+namespace {
+
+constexpr Bytes activation = 12.0 * 20 * 48 * 2_B;  // b*s*h in fp16
+
+std::string pipeline(int stages, const std::string& more = "") {
+  return "{\"pipeline\": " + std::to_string(stages) + more + "}";
+}
+
+/// Micro-batches of the transfers on one stream of a sequence, in order.
+std::vector<int> transferred(const Program& program, int sequence, Stream stream) {
+  std::vector<int> result;
+  for (const Call& call : program.sequences[sequence].calls) {
+    for (const Task& task : program.blocks[call.block].tasks) {
+      if (task.stream == stream) result.push_back(call.cell.micro_batch);
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("each border is crossed once per micro-batch and direction by b*s*h") {
+  const model::Graph graph = model::gpt(small_gpt);
+  for (const std::string schedule : {"gpipe", "1f1b"}) {
+    for (const int p : {2, 4}) {
+      for (const int m : {1, 3, 6}) {
+        INFO(schedule << ", p " << p << ", m " << m);
+        const Program program =
+            lowered(graph, pipeline(p, ", \"schedule\": \"" + schedule + "\""), m);
+        std::vector<int> all;
+        for (int i = 0; i < m; ++i) all.push_back(i);
+        for (int stage = 0; stage < p; ++stage) {
+          const auto expected = [&](bool crosses) { return crosses ? all : std::vector<int>{}; };
+          CHECK(transferred(program, stage, Stream::send_forward) == expected(stage + 1 < p));
+          CHECK(transferred(program, stage, Stream::receive_forward) == expected(stage > 0));
+          CHECK(transferred(program, stage, Stream::send_backward) == expected(stage > 0));
+          CHECK(transferred(program, stage, Stream::receive_backward) == expected(stage + 1 < p));
+          for (const Stream stream : {Stream::send_forward, Stream::receive_forward,
+                                      Stream::send_backward, Stream::receive_backward}) {
+            for (const Collective& one : collectives(program, stage, stream)) {
+              CHECK(one.kind == cost::CollectiveKind::send);
+              CHECK(one.payload == activation);
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("a transfer goes to the device with the same place on the next stage") {
+  // Stages of 2 tensor x 3 data ranks: device d sends to d + 6 and back.
+  const model::Graph graph = model::gpt(small_gpt);
+  const Program program = lowered(graph, pipeline(2, R"(, "tensor": 2, "data": 3)"), 2);
+  for (int d = 0; d < 12; ++d) {
+    const Device& device = program.devices[d];
+    CHECK(device.sequence == d / 6);
+    const auto ranks = [&](Stream stream) {
+      std::set<std::vector<int>> result;
+      for (const Collective& one : collectives(program, device.sequence, stream)) {
+        CHECK(one.payload == activation / 3);
+        const int communicator = device.groups[one.group];
+        REQUIRE(communicator >= 0);
+        result.insert(program.communicators[communicator].ranks);
+      }
+      return result;
+    };
+    const std::set<std::vector<int>> forward{{d % 6, d % 6 + 6}};
+    const std::set<std::vector<int>> backward{{d % 6 + 6, d % 6}};
+    CHECK(ranks(d < 6 ? Stream::send_forward : Stream::receive_forward) == forward);
+    CHECK(ranks(d < 6 ? Stream::receive_backward : Stream::send_backward) == backward);
+  }
+}
+
+TEST_CASE("layers are divided evenly; embeddings stand on the first stage, the head on the last") {
+  const model::Graph graph = model::gpt(small_gpt);
+  CHECK(plan_of(graph, pipeline(2)).stages == std::vector<std::vector<int>>{{0, 1, 2}, {3, 4, 5}});
+  CHECK(plan_of(graph, pipeline(4)).stages ==
+        std::vector<std::vector<int>>{{0, 1}, {2}, {3}, {4, 5}});
+}
+
+TEST_CASE("layers that do not divide are refused at /strategy/pipeline") {
+  const model::Graph graph = model::gpt(small_gpt);
+  for (const int p : {3, 5, 8}) {
+    const std::string text = refusal([&] { lowered(graph, pipeline(p)); });
+    CHECK_THAT(text, StartsWith("test.json: /strategy/pipeline: expected "));
+    CHECK_THAT(text, ContainsSubstring("4 layers"));
+  }
+}
+
+TEST_CASE("the first and the last stage sum the gradient of the token table that both hold") {
+  const model::Graph graph = model::gpt(small_gpt);
+  for (const int t : {1, 2}) {
+    for (const int p : {2, 4}) {
+      INFO("tensor " << t << ", pipeline " << p);
+      const Program program = lowered(graph, pipeline(p, ", \"tensor\": " + std::to_string(t)), 3);
+      for (int stage = 0; stage < p; ++stage) {
+        const std::vector<Collective> sums =
+            collectives(program, stage, Stream::gradient_communication);
+        if (stage > 0 && stage + 1 < p) {
+          CHECK(sums.empty());
+          continue;
+        }
+        REQUIRE(sums.size() == 1);
+        CHECK(sums[0].kind == cost::CollectiveKind::all_reduce);
+        CHECK(sums[0].payload == 112.0 * 48 / t * 2_B);
+        for (int rank = 0; rank < t; ++rank) {
+          const int communicator = program.devices[stage * t + rank].groups[sums[0].group];
+          REQUIRE(communicator >= 0);
+          CHECK(program.communicators[communicator].ranks ==
+                std::vector<int>{rank, (p - 1) * t + rank});
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE(
+    "each stage sums its own gradients over its data ranks, the tied table on both of its stages") {
+  const model::Graph graph = model::gpt(small_gpt);
+  const Program program =
+      lowered(graph, pipeline(4, R"(, "data": 3, "overlap_gradients": true)"), 3);
+  for (int stage = 0; stage < 4; ++stage) {
+    Bytes over_data;
+    for (const Collective& one : collectives(program, stage, Stream::gradient_communication)) {
+      const int communicator = program.devices[stage * 3].groups[one.group];
+      REQUIRE(communicator >= 0);
+      if (program.communicators[communicator].ranks.size() == 3) over_data += one.payload;
+    }
+    CHECK(over_data == resident(program.sequences[stage], Category::gradients));
+  }
+}
+
+TEST_CASE("the parameters of all stages are the model's, and the token table once more") {
+  const model::Graph graph = model::gpt(small_gpt);
+  const Program program = lowered(graph, pipeline(4));
+  Bytes total;
+  for (const Sequence& sequence : program.sequences)
+    total += resident(sequence, Category::parameters);
+  CHECK(total == (static_cast<double>(model::gpt_parameters(small_gpt)) + 112.0 * 48) * 2_B);
+}
+
+}  // namespace stratagem::strategies

@@ -1,0 +1,178 @@
+// Megatron-LM's tensor parallelism: the lowering finds exactly the published collectives.
+#include <set>
+
+#include "tests/catch.hpp"
+#include "tests/strategies/lowered.hpp"
+
+namespace stratagem::strategies {
+
+namespace {
+
+constexpr double batch = 12, sequence_length = 20, hidden = 48, vocabulary = 112, layers = 4;
+constexpr Bytes activation = batch * sequence_length * hidden * 2_B;  // b*s*h in fp16
+
+std::string tensor(int ranks, const std::string& more = "") {
+  return "{\"tensor\": " + std::to_string(ranks) + more + "}";
+}
+
+void check_all_reduces(const Block& block, std::size_t count, Bytes payload) {
+  INFO(block.name);
+  const std::vector<Collective> found = collectives(block);
+  CHECK(found.size() == count);
+  for (const Collective& one : found) {
+    CHECK(one.kind == cost::CollectiveKind::all_reduce);
+    CHECK(one.payload == payload);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a layer has two all-reduces of b*s*h forward and two backward") {
+  // Shoeybi et al., arXiv:1909.08053, figure 4: g after each row-split product, f before each
+  // column-split one.
+  const model::Graph graph = model::gpt(small_gpt);
+  for (const int t : {2, 4, 8}) {
+    INFO("tensor " << t);
+    const Program program = lowered(graph, tensor(t));
+    for (int layer = 1; layer <= 4; ++layer) {
+      check_all_reduces(block_of(program, layer, CellPass::forward), 2, activation);
+      check_all_reduces(block_of(program, layer, CellPass::backward), 2, activation);
+    }
+  }
+}
+
+TEST_CASE("full recomputation adds the two forward all-reduces to a layer's backward pass") {
+  const model::Graph graph = model::gpt(small_gpt);
+  for (const int t : {2, 4, 8}) {
+    INFO("tensor " << t);
+    const Program program = lowered(graph, tensor(t, R"(, "recompute": "full")"));
+    for (int layer = 1; layer <= 4; ++layer) {
+      check_all_reduces(block_of(program, layer, CellPass::forward), 2, activation);
+      check_all_reduces(block_of(program, layer, CellPass::backward), 4, activation);
+    }
+  }
+}
+
+TEST_CASE("looking up a divided token table takes one all-reduce forward and none backward") {
+  const model::Graph graph = model::gpt(small_gpt);
+  const Program program = lowered(graph, tensor(4));
+  check_all_reduces(block_of(program, 0, CellPass::forward), 1, activation);
+  check_all_reduces(block_of(program, 0, CellPass::backward), 0, activation);
+}
+
+TEST_CASE(
+    "cross-entropy over a divided vocabulary communicates three fp32 numbers per token, no "
+    "logits") {
+  // Maximum, sum of exponentials, the label's logit. Backward: the input gradient of the logits.
+  const model::Graph graph = model::gpt(small_gpt);
+  for (const int t : {2, 4, 8}) {
+    const Program program = lowered(graph, tensor(t));
+    check_all_reduces(block_of(program, 5, CellPass::forward), 3, batch * sequence_length * 4_B);
+    check_all_reduces(block_of(program, 5, CellPass::backward), 1, activation);
+  }
+}
+
+TEST_CASE("one rank communicates with nobody") {
+  const model::Graph graph = model::gpt(small_gpt);
+  const Program program = lowered(graph, tensor(1));
+  CHECK(program.devices.size() == 1);
+  for (const Block& block : program.blocks) {
+    for (const Task& task : block.tasks) CHECK(collective_of(task) == nullptr);
+  }
+}
+
+TEST_CASE("all-reduces are of all tensor ranks and no other device") {
+  const model::Graph graph = model::gpt(small_gpt);
+  const Program program = lowered(graph, tensor(2, R"(, "data": 3)"));
+  for (std::size_t device = 0; device < program.devices.size(); ++device) {
+    const int first = static_cast<int>(device) / 2 * 2;
+    for (const Collective& one :
+         collectives(program, program.devices[device].sequence, Stream::communication)) {
+      const int communicator = program.devices[device].groups[one.group];
+      REQUIRE(communicator >= 0);
+      CHECK(program.communicators[communicator].ranks == std::vector<int>{first, first + 1});
+    }
+  }
+}
+
+TEST_CASE("data-parallel ranks all-reduce activations of their share of the batch") {
+  const model::Graph graph = model::gpt(small_gpt);
+  const Program program = lowered(graph, tensor(2, R"(, "data": 3)"));
+  for (const CellPass pass : {CellPass::forward, CellPass::backward}) {
+    check_all_reduces(block_of(program, 2, pass), 2, activation / 3);
+  }
+}
+
+TEST_CASE("a rank holds its share of matrices and of column biases, and all of the rest") {
+  // Divided: 12h^2 weights and 3h + 4h biases per layer, the token table. Whole: two row biases and
+  // two norms per layer, positions, the final norm.
+  const model::Graph graph = model::gpt(small_gpt);
+  for (const int t : {1, 2, 4, 8}) {
+    const double parameters =
+        layers * ((12 * hidden * hidden + 7 * hidden) / t + 2 * hidden + 4 * hidden) +
+        vocabulary * hidden / t + sequence_length * hidden + 2 * hidden;
+    const Program program = lowered(graph, tensor(t));
+    CHECK(resident(program.sequences[0], Category::parameters) == parameters * 2_B);
+    CHECK(resident(program.sequences[0], Category::gradients) == parameters * 2_B);
+    CHECK(resident(program.sequences[0], Category::optimizer_states) == parameters * 12_B);
+  }
+}
+
+TEST_CASE("gradients of parameters that all tensor ranks hold are not summed over them") {
+  // Every rank computes them from whole activations: equal, not partial.
+  const model::Graph graph = model::gpt(small_gpt);
+  const Program program = lowered(graph, tensor(4));
+  CHECK(collectives(program, 0, Stream::gradient_communication).empty());
+}
+
+TEST_CASE("heads that do not divide are refused at /strategy/tensor") {
+  // 120 tokens and 3*48 columns divide by 3, 8 heads do not.
+  model::GptConfig config = small_gpt;
+  config.vocabulary = 120;
+  const model::Graph graph = model::gpt(config);
+  const std::string text = refusal([&] { lowered(graph, tensor(3)); });
+  CHECK_THAT(text, StartsWith("test.json: /strategy/tensor: expected "));
+  CHECK_THAT(text, ContainsSubstring("split_heads"));
+  CHECK_THAT(text, ContainsSubstring("3 equal parts"));
+  CHECK_THAT(text, ContainsSubstring("found 8"));
+}
+
+TEST_CASE("sequence parallelism, written with the primitives, is found to gather and scatter") {
+  // Korthikanti et al., arXiv:2205.05198, section 4.2.2: where norms, dropouts and residuals of a
+  // layer are divided along the sequence, each all-reduce becomes an all-gather and a
+  // reduce-scatter of the same b*s*h.
+  const model::Graph graph = model::gpt(small_gpt);
+  const Plan megatron = plan_of(graph, tensor(4));
+  Plan plan(graph);
+  for (const model::OpId op : plan.operators()) {
+    const model::Operator& o = graph.operators[op];
+    std::string dim = megatron.placement(op).dims[0];
+    const bool in_layer = o.segment > 0 && o.segment + 1 < static_cast<int>(graph.segments.size());
+    if (dim.empty() && in_layer) dim = "s";
+    plan.assign(plan.trans(op, {.dim = dim, .parts = 4}),
+                {.name = "tensor", .size = 4, .stride = 1});
+  }
+  const Program program = lower(plan, plain_stack());
+  for (int layer = 2; layer <= 3; ++layer) {
+    for (const CellPass pass : {CellPass::forward, CellPass::backward}) {
+      const Block& block = block_of(program, layer, pass);
+      INFO(block.name);
+      std::multiset<std::string> kinds;
+      for (const Collective& one : collectives(block)) {
+        kinds.insert(cost::to_text(one.kind));
+        CHECK(one.payload == activation);
+      }
+      const std::string gather = cost::to_text(cost::CollectiveKind::all_gather);
+      const std::string scatter = cost::to_text(cost::CollectiveKind::reduce_scatter);
+      CHECK(kinds == std::multiset<std::string>{gather, gather, scatter, scatter});
+    }
+  }
+  // Now every rank has seen only its tokens: gradients of norms (4h) and row biases (2h) are
+  // partial sums.
+  Bytes reduced;
+  for (const Collective& one : collectives(program, 0, Stream::gradient_communication))
+    reduced += one.payload;
+  CHECK(reduced == layers * 6 * hidden * 2_B);
+}
+
+}  // namespace stratagem::strategies

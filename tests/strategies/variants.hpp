@@ -1,0 +1,37 @@
+// Strategies that a test of all programs walks through.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace stratagem::strategies {
+
+/// A strategy of a scenario with a number of micro-batches; each fits small_gpt.
+struct Variant {
+  std::string strategy;
+  int micro_batches = 1;
+};
+
+inline const std::vector<Variant>& variants() {
+  static const std::vector<Variant> all = {
+      {"{}", 1},
+      {"{}", 3},
+      {R"({"recompute": "full"})", 2},
+      {R"({"tensor": 2})", 1},
+      {R"({"tensor": 8, "recompute": "full"})", 2},
+      {R"({"data": 3})", 2},
+      {R"({"data": 3, "overlap_gradients": true, "bucket": "16 KiB"})", 2},
+      {R"({"data": 2, "tensor": 4, "overlap_gradients": true, "bucket": "1 B"})", 1},
+      {R"({"pipeline": 2, "schedule": "gpipe"})", 3},
+      {R"({"pipeline": 4, "schedule": "1f1b"})", 6},
+      {R"({"pipeline": 4, "schedule": "1f1b"})", 2},
+      {R"({"pipeline": 4, "schedule": "gpipe", "recompute": "full"})", 3},
+      {R"({"pipeline": 2, "tensor": 2, "data": 3, "recompute": "full"})", 4},
+      {R"({"pipeline": 2, "tensor": 2, "data": 2, "overlap_gradients": true, "bucket": "8 KiB"})",
+       4},
+      {R"({"pipeline": 4, "data": 2, "schedule": "gpipe", "overlap_gradients": true})", 3},
+  };
+  return all;
+}
+
+}  // namespace stratagem::strategies
