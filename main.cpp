@@ -35,6 +35,7 @@ struct UsageError : std::runtime_error {
 struct Output {
   std::string file;
   std::string text;
+  std::string note;  ///< printed behind the file's name
 };
 
 void write(const Output& output) {
@@ -45,7 +46,7 @@ void write(const Output& output) {
   stream << output.text;
   stream.close();
   if (!stream) throw InputError(output.file, "", "a file that can be written", "");
-  fmt::print("wrote {}\n", output.file);
+  fmt::print("wrote {}{}\n", output.file, output.note);
 }
 
 cxxopts::ParseResult parse(cxxopts::Options& options, const std::vector<std::string>& arguments) {
@@ -106,7 +107,8 @@ std::vector<search::Result> simulate_all(const search::Scenario& scenario,
     search::Simulated simulated = search::simulate(run, {.folded = asked.count("unfolded") == 0});
     if (&run == &chosen && asked.count("trace") > 0) {
       outputs.push_back({asked["trace"].as<std::string>(),
-                         report::chrome_trace(simulated.program, simulated.timeline, run.name)});
+                         report::chrome_trace(simulated.program, simulated.timeline, run.name),
+                         " (open it in https://ui.perfetto.dev)"});
     }
     if (&run == &chosen && asked.count("program") > 0) {
       outputs.push_back(

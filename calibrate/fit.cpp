@@ -293,7 +293,8 @@ cost::Constant<T> as_another(const Likeness& likeness, const cost::Constant<T>& 
 }
 
 /// Every data type that the GPU has a peak for: fitted, or like another one.
-void fit_gemms(const std::vector<Measurements>& measurements, const Datasheet& datasheet, Fit& result) {
+void fit_gemms(const std::vector<Measurements>& measurements, const Datasheet& datasheet,
+               Fit& result) {
   auto& gemm = result.profile.gemm;
   for (const auto& entry : datasheet.peak) {
     const std::string& type = entry.first;
@@ -335,8 +336,7 @@ void fit_streaming_kind(const std::vector<Measurements>& measurements, const Dat
   if (kind != "elementwise" || host_time == Seconds{}) return;
   result.profile.launch = {
       .value = rounded(host_time),
-      .provenance =
-          chosen.same_architecture ? cost::Provenance::fitted : cost::Provenance::assumed,
+      .provenance = chosen.same_architecture ? cost::Provenance::fitted : cost::Provenance::assumed,
       .source = "host time of an operator and an event record, an upper bound: " +
                 chosen.source("eager times"),
       .error = 0};

@@ -30,7 +30,8 @@ struct Fit {
 ///     streaming     kernel: t = start + bytes / (share * bandwidth)
 ///                   eager:  t = max(floor, start + bytes / (share * bandwidth))
 ///     kernel_floor  the median kernel gap
-///     launch        the median floor of eager elementwise operators: the host's time from one event to the
+///     launch        the median floor of eager elementwise operators: the host's time from one
+///     event to the
 ///                   next with an operator between, hence an upper bound of the operator's own
 ///     collective    all-reduce of n GPUs of one node over L NVLinks:
 ///                   t = base + 2(n-1) node_step + 2(n-1)/n size / (L * link * nvlink_efficiency)

@@ -29,11 +29,11 @@ enum class KernelKind : std::uint8_t {
   host_copy,  ///< between device and host memory, one launch a copy
 };
 inline constexpr std::array<std::string_view, 11> kernel_kind_names = {
-    "gemm", "elementwise", "activation_function", "dropout",       "softmax",  "norm",
-    "reduction", "embedding", "cross_entropy", "optimizer", "host_copy"};
+    "gemm",      "elementwise", "activation_function", "dropout",   "softmax",  "norm",
+    "reduction", "embedding",   "cross_entropy",       "optimizer", "host_copy"};
 
-/// The kinds that move device memory and need a share of its bandwidth: not gemm, whose constants are its own,
-/// and not copies to the host.
+/// The kinds that move device memory and need a share of its bandwidth: not gemm, whose constants
+/// are its own, and not copies to the host.
 std::vector<std::string> streaming_kinds();
 
 /// One logical operation on one device, as `launches` kernels in a row.

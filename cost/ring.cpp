@@ -66,7 +66,8 @@ std::vector<int> gpus_near(const Cluster& cluster, const NodeMembers& members, i
 }
 
 /// One ring edge leaves and one enters every node, spread over its adapters.
-void add_network_edges(Loads& loads, const Cluster& cluster, const NodeMembers& members, double per_edge) {
+void add_network_edges(Loads& loads, const Cluster& cluster, const NodeMembers& members,
+                       double per_edge) {
   for (const int nic : members.nics) {
     const std::vector<int> near = gpus_near(cluster, members, nic);
     const double amount = per_edge / static_cast<double>(members.nics.size() * near.size());
@@ -77,10 +78,12 @@ void add_network_edges(Loads& loads, const Cluster& cluster, const NodeMembers& 
   }
 }
 
-void add_ring(Loads& loads, const Cluster& cluster, const std::vector<NodeMembers>& nodes, double per_edge) {
+void add_ring(Loads& loads, const Cluster& cluster, const std::vector<NodeMembers>& nodes,
+              double per_edge) {
   for (const NodeMembers& members : nodes) {
     const auto k = members.gpus.size();
-    const double share = nodes.size() == 1 ? 1.0 : static_cast<double>(k - 1) / static_cast<double>(k);
+    const double share =
+        nodes.size() == 1 ? 1.0 : static_cast<double>(k - 1) / static_cast<double>(k);
     for (std::size_t i = 0; i < k && k > 1; ++i) {
       loads.add(cluster.route(members.gpus[i], members.gpus[(i + 1) % k]), per_edge * share);
     }
@@ -99,26 +102,33 @@ void add_all_to_all(Loads& loads, const Cluster& cluster, const std::vector<int>
 /// Bytes along every edge of the ring per byte of payload.
 double ring_factor(CollectiveKind kind, double n) {
   switch (kind) {
-    case CollectiveKind::all_reduce: return 2 * (n - 1) / n;
-    case CollectiveKind::broadcast: return 1;
-    default: return (n - 1) / n;
+    case CollectiveKind::all_reduce:
+      return 2 * (n - 1) / n;
+    case CollectiveKind::broadcast:
+      return 1;
+    default:
+      return (n - 1) / n;
   }
 }
 
-Seconds fixed_time(CollectiveKind kind, int ranks, int nodes, const CollectiveConstants& constants) {
+Seconds fixed_time(CollectiveKind kind, int ranks, int nodes,
+                   const CollectiveConstants& constants) {
   if (kind == CollectiveKind::send || kind == CollectiveKind::all_to_all) {
-    return constants.base.value + (nodes > 1 ? constants.network_step.value : constants.node_step.value);
+    return constants.base.value +
+           (nodes > 1 ? constants.network_step.value : constants.node_step.value);
   }
   const int rounds = kind == CollectiveKind::all_reduce ? 2 : 1;
   const int network_steps = rounds * (nodes - 1);
   const int node_steps = rounds * (ranks - 1) - network_steps;
-  return constants.base.value + node_steps * constants.node_step.value + network_steps * constants.network_step.value;
+  return constants.base.value + node_steps * constants.node_step.value +
+         network_steps * constants.network_step.value;
 }
 
 }  // namespace
 
 std::string to_text(CollectiveKind kind) {
-  constexpr std::array names = {"all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast", "send"};
+  constexpr std::array names = {"all_reduce", "all_gather", "reduce_scatter",
+                                "all_to_all", "broadcast",  "send"};
   return names[static_cast<std::size_t>(kind)];
 }
 
@@ -141,9 +151,12 @@ Route ring_route(CollectiveKind kind, const Cluster& cluster, const std::vector<
 
 BytesPerSecond usable_bandwidth(const topology::Link& link, const CollectiveConstants& constants) {
   switch (link.kind) {
-    case topology::LinkKind::nvlink: return link.bandwidth * constants.nvlink_efficiency.value;
-    case topology::LinkKind::network: return link.bandwidth * constants.network_efficiency.value;
-    default: return link.bandwidth * constants.pcie_efficiency.value;
+    case topology::LinkKind::nvlink:
+      return link.bandwidth * constants.nvlink_efficiency.value;
+    case topology::LinkKind::network:
+      return link.bandwidth * constants.network_efficiency.value;
+    default:
+      return link.bandwidth * constants.pcie_efficiency.value;
   }
 }
 

@@ -1,4 +1,5 @@
-// Ring collectives over a cluster: how many bytes each link carries, and how long one takes with no other traffic.
+// Ring collectives over a cluster: how many bytes each link carries, and how long one takes with no
+// other traffic.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +12,14 @@
 
 namespace stratagem::cost {
 
-enum class CollectiveKind : std::uint8_t { all_reduce, all_gather, reduce_scatter, all_to_all, broadcast, send };
+enum class CollectiveKind : std::uint8_t {
+  all_reduce,
+  all_gather,
+  reduce_scatter,
+  all_to_all,
+  broadcast,
+  send
+};
 std::string to_text(CollectiveKind);
 
 /// Bytes that one direction of a link carries per byte of payload.
@@ -21,8 +29,8 @@ struct LinkLoad {
 };
 
 /// What a collective over `ranks` GPUs puts on the network, and its fixed time.
-/// The payload is the whole tensor: what all-reduce reduces, all-gather ends with, reduce-scatter starts from,
-/// all-to-all holds per rank, send sends.
+/// The payload is the whole tensor: what all-reduce reduces, all-gather ends with, reduce-scatter
+/// starts from, all-to-all holds per rank, send sends.
 struct Route {
   std::vector<LinkLoad> loads;  ///< ascending directions
   Seconds latency;
@@ -31,19 +39,25 @@ struct Route {
 /// Rings in the order of `ranks`, node by node. With n ranks on N nodes, k on a node:
 ///   bytes along every edge of the ring, per byte of payload:
 ///     all-reduce 2(n-1)/n; all-gather, reduce-scatter (n-1)/n; broadcast 1
-///   within a node: each GPU sends to its successor; with N > 1 a share (k-1)/k of that, because in every one of
+///   within a node: each GPU sends to its successor; with N > 1 a share (k-1)/k of that, because in
+///   every one of
 ///     the k rotations of the ring one edge leaves the node instead
-///   between nodes: the edge is spread evenly over the adapters nearest to the group's GPUs, as NCCL spreads
+///   between nodes: the edge is spread evenly over the adapters nearest to the group's GPUs, as
+///   NCCL spreads
 ///     its channels; each adapter is reached from the group's GPU nearest to it
-/// All-to-all: every rank sends 1/n of its payload to each other rank over the shortest paths. Send: rank 0 to 1.
+/// All-to-all: every rank sends 1/n of its payload to each other rank over the shortest paths.
+/// Send: rank 0 to 1.
 ///   latency = base + intra steps * node_step + network steps * network_step
-///     all-reduce 2(n-1) steps of which 2(N-1) cross the network, others half; all-to-all, send: one step
+///     all-reduce 2(n-1) steps of which 2(N-1) cross the network, others half; all-to-all, send:
+///     one step
 /// Closed-form channels: no search on the graph, no trees, no choice of protocol by size.
-/// Source for the factors: nccl-tests, doc/PERFORMANCE.md; for the channels: HARDWARE notes in docs/hardware.md.
-Route ring_route(CollectiveKind kind, const topology::Cluster& cluster, const std::vector<int>& ranks,
-                 const CollectiveConstants& constants);
+/// Source for the factors: nccl-tests, doc/PERFORMANCE.md; for the channels: HARDWARE notes in
+/// docs/hardware.md.
+Route ring_route(CollectiveKind kind, const topology::Cluster& cluster,
+                 const std::vector<int>& ranks, const CollectiveConstants& constants);
 
-/// What one direction of a link carries at most: datasheet bandwidth times the profile's usable share.
+/// What one direction of a link carries at most: datasheet bandwidth times the profile's usable
+/// share.
 BytesPerSecond usable_bandwidth(const topology::Link& link, const CollectiveConstants& constants);
 
 /// t = latency + max over links of payload * load / usable bandwidth; 0 for one rank.

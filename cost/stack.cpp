@@ -10,7 +10,8 @@ namespace {
 
 OperatorFacts read_facts(const JsonReader& reader) {
   OperatorFacts facts;
-  if (const auto kernels = reader.find("kernels")) facts.kernels = static_cast<int>(kernels->at_least(0));
+  if (const auto kernels = reader.find("kernels"))
+    facts.kernels = static_cast<int>(kernels->at_least(0));
   if (const auto passes = reader.find("extra_passes")) facts.extra_passes = passes->number();
   if (const auto copies = reader.find("state_copies_before")) {
     facts.state_copies_before = static_cast<int>(copies->at_least(0));
@@ -23,12 +24,14 @@ OperatorFacts read_facts(const JsonReader& reader) {
 }
 
 OptimizerFacts read_optimizer(const JsonReader& reader) {
-  OptimizerFacts facts{.kernels = static_cast<int>(reader.at("kernels").at_least(1)),
-                       .traffic = reader.at("traffic").quantity<Bytes>(),
-                       .synchronizations = static_cast<int>(reader.at("synchronizations").at_least(0)),
-                       .states = {}};
+  OptimizerFacts facts{
+      .kernels = static_cast<int>(reader.at("kernels").at_least(1)),
+      .traffic = reader.at("traffic").quantity<Bytes>(),
+      .synchronizations = static_cast<int>(reader.at("synchronizations").at_least(0)),
+      .states = {}};
   const JsonReader states = reader.at("states");
-  for (const std::string& state : states.keys()) facts.states[state] = states.at(state).quantity<Bytes>();
+  for (const std::string& state : states.keys())
+    facts.states[state] = states.at(state).quantity<Bytes>();
   if (const auto why = reader.find("because")) why->skip();
   return facts;
 }
@@ -57,11 +60,13 @@ Stack read_facts_and_scalars(const JsonReader& reader) {
   stack.name = reader.at("name").text();
   stack.source = reader.at("source").text();
   const JsonReader operators = reader.at("operators");
-  for (const std::string& kind : operators.keys()) stack.operators[kind] = read_facts(operators.at(kind));
+  for (const std::string& kind : operators.keys())
+    stack.operators[kind] = read_facts(operators.at(kind));
   if (const auto fusions = reader.find("fusions")) stack.fusions = read_fusions(*fusions);
   stack.gradient_accumulation = read_facts(reader.at("gradient_accumulation"));
   stack.optimizer = read_optimizer(reader.at("optimizer"));
-  if (const auto state = reader.find("random_state")) stack.random_state = read_random_state(*state);
+  if (const auto state = reader.find("random_state"))
+    stack.random_state = read_random_state(*state);
   stack.slowdown = read_constant<double>(reader.at("slowdown"));
   stack.host_factor = read_constant<double>(reader.at("host_factor"));
   return stack;

@@ -1,4 +1,5 @@
-// What a training framework adds to the mathematics: how many kernels an operator becomes and what they move.
+// What a training framework adds to the mathematics: how many kernels an operator becomes and what
+// they move.
 #pragma once
 
 #include <map>
@@ -11,52 +12,60 @@
 
 namespace stratagem::cost {
 
-/// How a framework runs one kind of operator: `kernels` launches; besides reading every input and writing every
-/// output once, its kernels pass `extra_passes` times over the operator's largest tensor.
+/// How a framework runs one kind of operator: `kernels` launches; besides reading every input and
+/// writing every output once, its kernels pass `extra_passes` times over the operator's largest
+/// tensor.
 struct OperatorFacts {
   int kernels = 1;
   double extra_passes = 0;
-  int state_copies_before = 0;  ///< copies of the random generator's state before and after the operator
+  int state_copies_before =
+      0;  ///< copies of the random generator's state before and after the operator
   int state_copies_after = 0;
 };
 
 /// How a framework updates one parameter tensor.
 struct OptimizerFacts {
-  int kernels = 1;             ///< launches per parameter tensor
-  Bytes traffic;               ///< device memory traffic per parameter
-  int synchronizations = 0;    ///< times per parameter tensor that the host waits for the device
-  std::map<std::string, Bytes> states;  ///< bytes per parameter that live all the time: master copy, momentum, ...
+  int kernels = 1;           ///< launches per parameter tensor
+  Bytes traffic;             ///< device memory traffic per parameter
+  int synchronizations = 0;  ///< times per parameter tensor that the host waits for the device
+  std::map<std::string, Bytes>
+      states;  ///< bytes per parameter that live all the time: master copy, momentum, ...
 };
 
-/// What a framework does so that a recomputed forward pass draws the same random numbers: it copies the random
-/// generator's state between device and host, and the host waits for each copy. Counts are per recomputed segment.
+/// What a framework does so that a recomputed forward pass draws the same random numbers: it copies
+/// the random generator's state between device and host, and the host waits for each copy. Counts
+/// are per recomputed segment.
 struct RandomStateFacts {
-  Bytes size;               ///< of one copy
+  Bytes size;  ///< of one copy
   int before_forward = 0;
   int before_recomputation = 0;
   int after_recomputation = 0;
 };
 
-/// A named, small set of facts about a framework version, read from its source, with at most two fitted scalars.
-/// No fact may depend on a model or on an experiment.
+/// A named, small set of facts about a framework version, read from its source, with at most two
+/// fitted scalars. No fact may depend on a model or on an experiment.
 struct Stack {
   std::string name;
   std::string source;
-  std::map<std::string, OperatorFacts> operators;  ///< by operator kind, ".B" and ".W" appended for its gradients
-  /// Operators that follow each other with these kinds run as one kernel: what passes between them is not moved.
+  std::map<std::string, OperatorFacts>
+      operators;  ///< by operator kind, ".B" and ".W" appended for its gradients
+  /// Operators that follow each other with these kinds run as one kernel: what passes between them
+  /// is not moved.
   std::vector<std::vector<std::string>> fusions;
-  OperatorFacts gradient_accumulation;             ///< per parameter tensor and micro-batch, on the gradient
+  OperatorFacts gradient_accumulation;  ///< per parameter tensor and micro-batch, on the gradient
   OptimizerFacts optimizer;
   RandomStateFacts random_state;
-  Constant<double> slowdown;     ///< first scalar: device time of every kernel over the profile's
-  Constant<double> host_factor;  ///< second scalar: host time of a launch over the profile's `launch`
+  Constant<double> slowdown;  ///< first scalar: device time of every kernel over the profile's
+  Constant<double>
+      host_factor;  ///< second scalar: host time of a launch over the profile's `launch`
 };
 
-/// Device time of a kernel as this framework runs it: slowdown * kernel_time; copies to the host as they are.
+/// Device time of a kernel as this framework runs it: slowdown * kernel_time; copies to the host as
+/// they are.
 Seconds kernel_time(const Kernel& kernel, const Profile& profile, const Stack& stack);
 
-/// Reads a stack file; throws InputError for missing or unknown keys. A file with the key "base" names another
-/// stack of its folder and states only what differs from it.
+/// Reads a stack file; throws InputError for missing or unknown keys. A file with the key "base"
+/// names another stack of its folder and states only what differs from it.
 Stack read_stack(const std::string& file);
 
 /// The facts for a kind of operator, one kernel and no extra passes where the stack says nothing.

@@ -28,7 +28,8 @@ struct Parser {
   void identifier(Term& term) {
     skip_blanks();
     std::size_t length = 0;
-    while (length < rest.size() && (std::isalnum(static_cast<unsigned char>(rest[length])) || rest[length] == '_')) {
+    while (length < rest.size() &&
+           (std::isalnum(static_cast<unsigned char>(rest[length])) || rest[length] == '_')) {
       ++length;
     }
     expects(length > 0, "an annotation names its dimensions with letters and digits");
@@ -89,7 +90,8 @@ Annotation parse_annotation(std::string_view text) {
   parser.rest.remove_prefix(2);
   annotation.outputs = parser.tensors(true);
   for (const std::string& identifier : parser.reductions) {
-    expects(!names(annotation.outputs, identifier), "a `+` stands only on identifiers that no output names");
+    expects(!names(annotation.outputs, identifier),
+            "a `+` stands only on identifiers that no output names");
   }
   annotation.reductions.assign(parser.reductions.begin(), parser.reductions.end());
   return annotation;

@@ -14,8 +14,9 @@ struct Term {
   std::vector<bool> frozen;              ///< the `^` mark of each identifier
 };
 
-/// Terms of every input and output, in order. A `+` marks an identifier as a reduction: splitting it leaves
-/// every part with a partial result. Splitting an unmarked identifier leaves outputs that lack it whole.
+/// Terms of every input and output, in order. A `+` marks an identifier as a reduction: splitting
+/// it leaves every part with a partial result. Splitting an unmarked identifier leaves outputs that
+/// lack it whole.
 struct Annotation {
   std::string text;
   std::vector<std::string> reductions;
@@ -23,13 +24,16 @@ struct Annotation {
   std::vector<std::vector<Term>> outputs;
 };
 
-/// Throws BrokenPromise for text that is not of the grammar, or that marks an identifier of an output with `+`.
+/// Throws BrokenPromise for text that is not of the grammar, or that marks an identifier of an
+/// output with `+`.
 Annotation parse_annotation(std::string_view text);
 
-/// Position of the dimension of `terms` that splitting `identifier` divides, -1 where the tensor lacks it.
+/// Position of the dimension of `terms` that splitting `identifier` divides, -1 where the tensor
+/// lacks it.
 int dimension_of(const std::vector<Term>& terms, std::string_view identifier);
 
-/// True if some tensor of the annotation names the identifier in a splittable place and none freezes it.
+/// True if some tensor of the annotation names the identifier in a splittable place and none
+/// freezes it.
 bool may_split(const Annotation&, std::string_view identifier);
 
 bool is_reduction(const Annotation&, std::string_view identifier);

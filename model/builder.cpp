@@ -1,4 +1,5 @@
-// Adds tensors and operators under segment names; the backward pass is derived in differentiate.cpp.
+// Adds tensors and operators under segment names; the backward pass is derived in
+// differentiate.cpp.
 #include "model/builder.hpp"
 
 #include <utility>
@@ -14,7 +15,8 @@ void Builder::begin_segment(const std::string& name) {
   prefix_ = name + ".";
 }
 
-TensorId Builder::tensor(const std::string& name, std::vector<std::int64_t> shape, DataType type, Role role) {
+TensorId Builder::tensor(const std::string& name, std::vector<std::int64_t> shape, DataType type,
+                         Role role) {
   const bool trainable = role != Role::input && role != Role::mask && role != Role::statistic;
   graph_.tensors.push_back({.name = prefix_ + name,
                             .shape = std::move(shape),
@@ -24,7 +26,8 @@ TensorId Builder::tensor(const std::string& name, std::vector<std::int64_t> shap
   return static_cast<TensorId>(graph_.tensors.size()) - 1;
 }
 
-TensorId Builder::parameter(const std::string& name, std::vector<std::int64_t> shape, DataType type) {
+TensorId Builder::parameter(const std::string& name, std::vector<std::int64_t> shape,
+                            DataType type) {
   return tensor(name, std::move(shape), type, Role::parameter);
 }
 

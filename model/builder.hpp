@@ -16,15 +16,18 @@ class Builder {
   /// Operators added from now on belong to a new segment.
   void begin_segment(const std::string& name);
 
-  TensorId tensor(const std::string& name, std::vector<std::int64_t> shape, DataType type, Role role);
+  TensorId tensor(const std::string& name, std::vector<std::int64_t> shape, DataType type,
+                  Role role);
   TensorId parameter(const std::string& name, std::vector<std::int64_t> shape, DataType type);
   /// Adds an operator with outputs that exist already.
-  OpId add(OpKind kind, const std::string& name, const std::string& annotation, std::vector<TensorId> inputs,
-           std::vector<TensorId> outputs, Combine combine = Combine::sum);
+  OpId add(OpKind kind, const std::string& name, const std::string& annotation,
+           std::vector<TensorId> inputs, std::vector<TensorId> outputs,
+           Combine combine = Combine::sum);
 
   [[nodiscard]] const Tensor& operator[](TensorId id) const { return graph_.tensors[id]; }
 
-  /// Appends the backward pass of everything that leads to `loss`, and one optimizer step per parameter.
+  /// Appends the backward pass of everything that leads to `loss`, and one optimizer step per
+  /// parameter.
   Graph finish(TensorId loss) &&;
 
  private:
@@ -32,10 +35,11 @@ class Builder {
   std::string prefix_;
 };
 
-/// Appends to every segment the operators that compute the gradients of its parameters and of the activations
-/// that parameters before it need. Input gradients (B) and weight gradients (W) are operators of their own;
-/// both exist only where a trainable tensor needs them. Residual sums and bias additions pass their gradient on
-/// without an operator. Where a tensor has several consumers, gradient_sum operators add what they return.
+/// Appends to every segment the operators that compute the gradients of its parameters and of the
+/// activations that parameters before it need. Input gradients (B) and weight gradients (W) are
+/// operators of their own; both exist only where a trainable tensor needs them. Residual sums and
+/// bias additions pass their gradient on without an operator. Where a tensor has several consumers,
+/// gradient_sum operators add what they return.
 void differentiate(Graph& graph, TensorId loss);
 
 }  // namespace stratagem::model

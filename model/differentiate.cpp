@@ -1,4 +1,5 @@
-// Derives the backward pass: walks the forward operators from last to first and adds what returns gradients.
+// Derives the backward pass: walks the forward operators from last to first and adds what returns
+// gradients.
 #include <algorithm>
 #include <set>
 #include <string>
@@ -13,7 +14,8 @@ namespace {
 
 using Terms = std::vector<Term>;
 
-/// A tensor that a backward operator reads or writes, with the terms that the forward annotation gives it.
+/// A tensor that a backward operator reads or writes, with the terms that the forward annotation
+/// gives it.
 struct Operand {
   TensorId tensor;
   Terms terms;
@@ -54,7 +56,8 @@ class Differentiation {
     const auto forward_count = static_cast<OpId>(graph_.operators.size());
     for (OpId id = forward_count - 1; id >= 0; --id) differentiate_operator(id);
     for (OpId id = 0; id < forward_count; ++id) {
-      for (const TensorId tensor : std::vector(graph_.operators[id].inputs)) add_optimizer_step(id, tensor);
+      for (const TensorId tensor : std::vector(graph_.operators[id].inputs))
+        add_optimizer_step(id, tensor);
     }
   }
 
@@ -78,7 +81,9 @@ class Differentiation {
     return static_cast<TensorId>(graph_.tensors.size()) - 1;
   }
 
-  [[nodiscard]] bool trainable(TensorId tensor) const { return graph_.tensors[tensor].requires_grad; }
+  [[nodiscard]] bool trainable(TensorId tensor) const {
+    return graph_.tensors[tensor].requires_grad;
+  }
   [[nodiscard]] Operand input(OpId id, std::size_t i) const {
     return {graph_.operators[id].inputs[i], graph_.operators[id].annotation.inputs[i]};
   }
@@ -86,10 +91,13 @@ class Differentiation {
     return {graph_.operators[id].outputs[i], graph_.operators[id].annotation.outputs[i]};
   }
 
-  void emit(OpId forward, OpKind kind, Pass pass, const std::vector<Operand>& inputs, const Operand& result) {
+  void emit(OpId forward, OpKind kind, Pass pass, const std::vector<Operand>& inputs,
+            const Operand& result) {
     const Operator& origin = graph_.operators[forward];
     Segment& segment = graph_.segments[origin.segment];
-    const std::string suffix = kind == OpKind::gradient_sum ? ".sum" : pass == Pass::weight_gradient ? ".W" : ".B";
+    const std::string suffix = kind == OpKind::gradient_sum    ? ".sum"
+                               : pass == Pass::weight_gradient ? ".W"
+                                                               : ".B";
     const std::string name = origin.name + suffix;
     const bool second = std::ranges::any_of(
         segment.backward, [&](OpId id) { return graph_.operators[id].name == name; });
@@ -112,15 +120,17 @@ class Differentiation {
     graph_.operators.push_back(std::move(op));
   }
 
-  /// Adds an operator that computes the gradient of input `i` of `id`, where that is trainable. All consumers
-  /// of a parameter write to one gradient; an activation gets one gradient per consumer, summed later.
+  /// Adds an operator that computes the gradient of input `i` of `id`, where that is trainable. All
+  /// consumers of a parameter write to one gradient; an activation gets one gradient per consumer,
+  /// summed later.
   void give(OpId id, std::size_t i, OpKind kind, const std::vector<Operand>& inputs) {
     const Operand target = input(id, i);
     if (!trainable(target.tensor)) return;
     const bool parameter = graph_.tensors[target.tensor].role == Role::parameter;
     TensorId gradient = parameter ? graph_.gradient_of[target.tensor] : -1;
     if (gradient < 0) gradient = new_gradient(target.tensor, Role::gradient);
-    emit(id, kind, parameter ? Pass::weight_gradient : Pass::input_gradient, inputs, {gradient, target.terms});
+    emit(id, kind, parameter ? Pass::weight_gradient : Pass::input_gradient, inputs,
+         {gradient, target.terms});
     if (parameter) {
       graph_.gradient_of[target.tensor] = gradient;
     } else {
@@ -134,8 +144,9 @@ class Differentiation {
     if (trainable(tensor)) returned_[tensor].push_back({gradient.tensor, id, i});
   }
 
-  /// The gradient of output `o`: what its only consumer returned, or the sum over all consumers; -1 if none did.
-  /// The sums are operators of the consumer that comes first in the forward pass, hence last in the backward one.
+  /// The gradient of output `o`: what its only consumer returned, or the sum over all consumers; -1
+  /// if none did. The sums are operators of the consumer that comes first in the forward pass,
+  /// hence last in the backward one.
   Operand gradient_of(OpId id, std::size_t o) {
     const Operand of = output(id, o);
     std::vector<Returned> parts = returned_[of.tensor];
@@ -158,14 +169,16 @@ class Differentiation {
     std::vector<Operand> gradients;
     const std::size_t outputs = op.kind == OpKind::split_heads ? op.outputs.size() : 1;
     for (std::size_t o = 0; o < outputs; ++o) gradients.push_back(gradient_of(id, o));
-    const bool reached = std::ranges::all_of(gradients, [](const Operand& g) { return g.tensor >= 0; });
+    const bool reached =
+        std::ranges::all_of(gradients, [](const Operand& g) { return g.tensor >= 0; });
     if (reached) give_all(id, graph_.operators[id].kind, gradients);
   }
 
   void give_all(OpId id, OpKind kind, const std::vector<Operand>& gradients) {
     const Operand& out = gradients.front();
     switch (kind) {
-      case OpKind::embedding: return give(id, 1, kind, {out, input(id, 0)});
+      case OpKind::embedding:
+        return give(id, 1, kind, {out, input(id, 0)});
       case OpKind::add:
         for (const std::size_t i : {0, 1}) {
           const bool broadcast = input(id, i).terms.size() < out.terms.size();
@@ -183,24 +196,32 @@ class Differentiation {
         give(id, 1, OpKind::layer_norm_scale_gradient, {out, input(id, 0), output(id, 1)});
         return give(id, 2, OpKind::bias_gradient, {out});
       case OpKind::split_heads:
-      case OpKind::merge_heads: return give(id, 0, kind, gradients);
-      case OpKind::masked_softmax: return give(id, 0, kind, {out, output(id, 0)});
+      case OpKind::merge_heads:
+        return give(id, 0, kind, gradients);
+      case OpKind::masked_softmax:
+        return give(id, 0, kind, {out, output(id, 0)});
       case OpKind::dropout:
-      case OpKind::attention_dropout: return give(id, 0, kind, {out, output(id, 1)});
-      case OpKind::gelu: return give(id, 0, kind, {out, input(id, 0)});
+      case OpKind::attention_dropout:
+        return give(id, 0, kind, {out, output(id, 1)});
+      case OpKind::gelu:
+        return give(id, 0, kind, {out, input(id, 0)});
       case OpKind::cross_entropy:  // d loss / d logits = exponential / sum - [label]
         return give(id, 4, kind, {out, input(id, 0), input(id, 1), input(id, 3)});
-      default: throw BrokenPromise("every differentiable kind of operator states its backward pass");
+      default:
+        throw BrokenPromise("every differentiable kind of operator states its backward pass");
     }
   }
 
-  /// `gradient, parameter -> parameter`, elementwise, once per trainable parameter; `user` is its first reader.
+  /// `gradient, parameter -> parameter`, elementwise, once per trainable parameter; `user` is its
+  /// first reader.
   void add_optimizer_step(OpId user, TensorId parameter) {
     const TensorId gradient = graph_.gradient_of[parameter];
     const Tensor& tensor = graph_.tensors[parameter];
-    if (tensor.role != Role::parameter || gradient < 0 || !stepped_.insert(parameter).second) return;
+    if (tensor.role != Role::parameter || gradient < 0 || !stepped_.insert(parameter).second)
+      return;
     std::string dims;
-    for (std::size_t d = 0; d < tensor.shape.size(); ++d) dims += (d > 0 ? " d" : "d") + std::to_string(d);
+    for (std::size_t d = 0; d < tensor.shape.size(); ++d)
+      dims += (d > 0 ? " d" : "d") + std::to_string(d);
     graph_.operators.push_back({.name = tensor.name + ".step",
                                 .kind = OpKind::optimizer_step,
                                 .pass = Pass::optimizer,

@@ -6,12 +6,26 @@
 namespace stratagem::model {
 namespace {
 
-constexpr const char* kind_names[] = {
-    "embedding", "add",           "bias_add",   "layer_norm",
-    "contraction", "split_heads", "merge_heads", "masked_softmax", "dropout", "attention_dropout",
-    "gelu",      "row_max",       "exponential", "row_sum",
-    "pick",      "cross_entropy", "layer_norm_scale_gradient", "bias_gradient",
-    "gradient_sum", "optimizer_step"};
+constexpr const char* kind_names[] = {"embedding",
+                                      "add",
+                                      "bias_add",
+                                      "layer_norm",
+                                      "contraction",
+                                      "split_heads",
+                                      "merge_heads",
+                                      "masked_softmax",
+                                      "dropout",
+                                      "attention_dropout",
+                                      "gelu",
+                                      "row_max",
+                                      "exponential",
+                                      "row_sum",
+                                      "pick",
+                                      "cross_entropy",
+                                      "layer_norm_scale_gradient",
+                                      "bias_gradient",
+                                      "gradient_sum",
+                                      "optimizer_step"};
 
 }  // namespace
 
@@ -19,11 +33,14 @@ std::string to_text(OpKind kind) { return kind_names[static_cast<int>(kind)]; }
 
 Flops flops(const Graph& graph, const Operator& op) {
   if (op.kind != OpKind::contraction) return {};
-  std::map<std::string, double> sizes;  // a fused dimension counts once, under its leading identifier
-  const auto collect = [&](const std::vector<TensorId>& tensors, const std::vector<std::vector<Term>>& terms) {
+  std::map<std::string, double>
+      sizes;  // a fused dimension counts once, under its leading identifier
+  const auto collect = [&](const std::vector<TensorId>& tensors,
+                           const std::vector<std::vector<Term>>& terms) {
     for (std::size_t t = 0; t < tensors.size(); ++t) {
       for (std::size_t d = 0; d < terms[t].size(); ++d) {
-        sizes[terms[t][d].identifiers.front()] = static_cast<double>(graph.tensors[tensors[t]].shape[d]);
+        sizes[terms[t][d].identifiers.front()] =
+            static_cast<double>(graph.tensors[tensors[t]].shape[d]);
       }
     }
   };

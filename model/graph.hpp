@@ -1,4 +1,5 @@
-// A network as a dataflow graph of one micro-batch: tensors and annotated operators, forward and backward.
+// A network as a dataflow graph of one micro-batch: tensors and annotated operators, forward and
+// backward.
 #pragma once
 
 #include <cstdint>
@@ -12,27 +13,29 @@ namespace stratagem::model {
 
 using OpId = int;
 
-/// What an operator computes. What each saves for its backward pass is what its gradients read: differentiate.cpp.
+/// What an operator computes. What each saves for its backward pass is what its gradients read:
+/// differentiate.cpp.
 enum class OpKind : std::uint8_t {
-  embedding,         ///< rows of a table, picked by token
-  add,               ///< sum of two activations, or of an activation and a broadcast table
-  bias_add,          ///< adds a vector along the last dimension
-  layer_norm,        ///< with scale and shift; statistics are its second output
-  contraction,       ///< a matrix product, batched or not
-  split_heads,       ///< queries, keys and values of every head, cut out of one tensor and copied
-  merge_heads,       ///< the inverse permutation for one tensor, copied
-  masked_softmax,    ///< scales, masks and normalises scores
-  dropout,           ///< its mask is its second output
-  attention_dropout, ///< the same on attention probabilities, where frameworks draw other random numbers
+  embedding,          ///< rows of a table, picked by token
+  add,                ///< sum of two activations, or of an activation and a broadcast table
+  bias_add,           ///< adds a vector along the last dimension
+  layer_norm,         ///< with scale and shift; statistics are its second output
+  contraction,        ///< a matrix product, batched or not
+  split_heads,        ///< queries, keys and values of every head, cut out of one tensor and copied
+  merge_heads,        ///< the inverse permutation for one tensor, copied
+  masked_softmax,     ///< scales, masks and normalises scores
+  dropout,            ///< its mask is its second output
+  attention_dropout,  ///< the same on attention probabilities, where frameworks draw other random
+                      ///< numbers
   gelu,
-  row_max,           ///< maximum along the last dimension: partial results combine by maximum
-  exponential,       ///< exp(x - row value), in fp32
-  row_sum,           ///< sum along the last dimension
-  pick,              ///< the element that a label names along the last dimension, 0 where it is elsewhere
-  cross_entropy,     ///< log of the row sum minus the picked logit
+  row_max,      ///< maximum along the last dimension: partial results combine by maximum
+  exponential,  ///< exp(x - row value), in fp32
+  row_sum,      ///< sum along the last dimension
+  pick,  ///< the element that a label names along the last dimension, 0 where it is elsewhere
+  cross_entropy,  ///< log of the row sum minus the picked logit
   layer_norm_scale_gradient,
   bias_gradient,
-  gradient_sum,      ///< adds the gradients that several consumers of one tensor return
+  gradient_sum,  ///< adds the gradients that several consumers of one tensor return
   optimizer_step,
 };
 std::string to_text(OpKind);
@@ -63,7 +66,8 @@ struct Segment {
   std::vector<OpId> optimizer;  ///< one step per parameter that this segment is the first to read
 };
 
-/// Tensors and operators are indexed by their ids; operators stand in an order in which they can run.
+/// Tensors and operators are indexed by their ids; operators stand in an order in which they can
+/// run.
 struct Graph {
   std::string name;
   std::vector<Tensor> tensors;
@@ -72,7 +76,8 @@ struct Graph {
   std::vector<TensorId> gradient_of;  ///< by tensor: its gradient, -1 where there is none
 };
 
-/// 2 * the product of all identifiers' sizes for contractions, 0 for other kinds; shapes of the whole tensors.
+/// 2 * the product of all identifiers' sizes for contractions, 0 for other kinds; shapes of the
+/// whole tensors.
 Flops flops(const Graph&, const Operator& op);
 
 /// Elements of all parameters.

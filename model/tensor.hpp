@@ -18,7 +18,8 @@ enum class Role : std::uint8_t { input, parameter, activation, gradient, statist
 
 using TensorId = int;
 
-/// A logical tensor of one micro-batch. `shape` is in the order in which annotations name its dimensions.
+/// A logical tensor of one micro-batch. `shape` is in the order in which annotations name its
+/// dimensions.
 struct Tensor {
   std::string name;
   std::vector<std::int64_t> shape;

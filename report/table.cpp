@@ -1,5 +1,4 @@
-// Prints runs for people: one line each, measured values beside the predicted ones, and what they
-// rest on.
+// Prints runs for people: a line each, measured beside predicted values, and what they rest on.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -153,10 +152,10 @@ std::string provenance(const std::vector<Result>& results) {
     add("profile " + result.run->profile.name, result.outcome.weakest.profile);
     add("stack " + result.run->stack.name, result.outcome.weakest.stack);
   }
-  std::string text = "Weakest provenance used: " + cost::to_text(weakest);
+  std::string text = "Weakest provenance used: " + cost::to_text(weakest) + "\n";
   for (const auto& [file, names] : by_file)
-    text += fmt::format("; {}: {}", file, fmt::join(names, ", "));
-  return wrapped(text, 2);
+    text += wrapped(fmt::format("  {}: {}", file, fmt::join(names, ", ")), 4);
+  return text;
 }
 
 /// What was fitted to whole runs, so that everybody sees which ones are no predictions.

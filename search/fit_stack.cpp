@@ -21,13 +21,15 @@ cost::Constant<double> fit_slowdown(const Run& run) {
   const auto measured = std::ranges::find(run.measured, "tflops_per_gpu", &Measured::name);
   if (run.options.devices() != 1 || measured == run.measured.end()) {
     throw InputError(run.strategy.file(), run.strategy.path(),
-                     "a run on one GPU with a measured tflops_per_gpu, to fit a stack to", run.name);
+                     "a run on one GPU with a measured tflops_per_gpu, to fit a stack to",
+                     run.name);
   }
   double low = 0.5;
   double high = 4;
-  if (predicted_tflops(run, low) < measured->value || predicted_tflops(run, high) > measured->value) {
-    throw InputError(run.strategy.file(), run.strategy.path(), "a measurement that a slowdown of 0.5 to 4 explains",
-                     run.name);
+  if (predicted_tflops(run, low) < measured->value ||
+      predicted_tflops(run, high) > measured->value) {
+    throw InputError(run.strategy.file(), run.strategy.path(),
+                     "a measurement that a slowdown of 0.5 to 4 explains", run.name);
   }
   while (high - low > 1e-6) {
     const double middle = (low + high) / 2;

@@ -1,5 +1,4 @@
-// Reads scenarios: defaults under every run, presets and files by name, sizes checked against each
-// other.
+// Reads scenarios: defaults under every run, names looked up, sizes checked against each other.
 #include "search/scenario.hpp"
 
 #include <algorithm>

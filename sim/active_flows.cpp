@@ -11,7 +11,8 @@ ActiveFlows::ActiveFlows(const Cast& cast)
 }
 
 void ActiveFlows::count(int flow, std::int64_t sign) {
-  for (const Flow::Part& part : cast_.flows[flow].parts) active_[part.link][part.use] += sign * part.count;
+  for (const Flow::Part& part : cast_.flows[flow].parts)
+    active_[part.link][part.use] += sign * part.count;
 }
 
 void ActiveFlows::begin(int flow, int handle, Bytes volume) {

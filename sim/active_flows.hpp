@@ -18,7 +18,8 @@ class ActiveFlows {
   void begin(int flow, int handle, Bytes volume);
   /// The instant at which the next flow ends, `never` if there is none.
   [[nodiscard]] Instant next_end() const;
-  /// Removes the flows that end at `now` and returns their handles in the order in which they began.
+  /// Removes the flows that end at `now` and returns their handles in the order in which they
+  /// began.
   std::vector<int> end_at(Instant now);
   /// Accounts for what has flowed until `now` and shares the links anew. Call after every change.
   void share(Instant now);

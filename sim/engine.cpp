@@ -1,4 +1,5 @@
-// The event loop: actors run ahead until they meet an unfinished collective, then the next flow event comes.
+// The event loop: actors run ahead until they meet an unfinished collective, then the next flow
+// event comes.
 #include "sim/engine.hpp"
 
 #include <algorithm>
@@ -28,7 +29,8 @@ struct StreamState {
 struct ActorState {
   const FlatSequence* sequence = nullptr;
   std::array<StreamState, stream_count> streams;
-  std::vector<Instant> host;  ///< by synchronisation over all iterations: when the host went on; the first is 0
+  std::vector<Instant>
+      host;  ///< by synchronisation over all iterations: when the host went on; the first is 0
 };
 
 /// A rank's part in a collective.
@@ -60,9 +62,11 @@ class Engine {
     for (const Actor& actor : cast.actors) {
       const FlatSequence& sequence = sequences_[actor.sequence];
       actors_.push_back({.sequence = &sequence, .streams = {}, .host = {Instant{0}}});
-      if (sequence.host_spans.size() == 1) {  // nothing synchronises: the host's times are known from the start
+      if (sequence.host_spans.size() ==
+          1) {  // nothing synchronises: the host's times are known from the start
         std::vector<Instant>& host = actors_.back().host;
-        for (int i = 0; i < iterations; ++i) host.push_back(host.back() + sequence.host_spans.front());
+        for (int i = 0; i < iterations; ++i)
+          host.push_back(host.back() + sequence.host_spans.front());
       }
       times_.push_back({});
       for (auto* times : {&times_.back().begins, &times_.back().ends}) {
@@ -81,7 +85,8 @@ class Engine {
         const int gathering = starts_.top().gathering;
         starts_.pop();
         const Gathering& g = gatherings_[gathering];
-        flows_.begin(flow_of_.at({g.meeting, g.collective->kind}), gathering, g.collective->payload);
+        flows_.begin(flow_of_.at({g.meeting, g.collective->kind}), gathering,
+                     g.collective->payload);
       }
       flows_.share(now);
       while (!resumed_.empty()) {
@@ -131,7 +136,8 @@ class Engine {
   Instant ready_time(int actor, const ActorState& state, const StreamState& line, int task) const {
     const FlatSequence& sequence = *state.sequence;
     const FlatPrice& price = sequence.prices[task];
-    const std::size_t synchronisation = host_index(sequence, line.iteration, price.synchronisations);
+    const std::size_t synchronisation =
+        host_index(sequence, line.iteration, price.synchronisations);
     if (synchronisation >= state.host.size()) return unknown;
     Instant ready = std::max(state.host[synchronisation] + price.launched, line.tail);
     const std::vector<Instant>& ends = times_[actor].ends[line.iteration];
@@ -181,7 +187,8 @@ class Engine {
       gatherings_.push_back({&collective, meeting, when, {}});
     }
     Gathering& gathering = gatherings_[known[k]];
-    expects(gathering.collective->kind == collective.kind && gathering.collective->payload == collective.payload,
+    expects(gathering.collective->kind == collective.kind &&
+                gathering.collective->payload == collective.payload,
             "the k-th collectives of all ranks of a communicator are the same");
     gathering.last_arrival = std::max(gathering.last_arrival, when);
     gathering.arrivals.push_back(arrival);
@@ -233,11 +240,13 @@ class Engine {
 
 }  // namespace
 
-Timeline run(const strategies::Program& program, const Cast& cast, const Prices& prices, int iterations) {
+Timeline run(const strategies::Program& program, const Cast& cast, const Prices& prices,
+             int iterations) {
   return Engine(program, cast, prices, iterations).run();
 }
 
-Timeline run_until_steady(const strategies::Program& program, const Cast& cast, const Prices& prices) {
+Timeline run_until_steady(const strategies::Program& program, const Cast& cast,
+                          const Prices& prices) {
   for (int iterations = 3;; iterations *= 2) {
     Timeline timeline = run(program, cast, prices, iterations);
     const std::vector<Instant>& ends = timeline.iteration_ends;

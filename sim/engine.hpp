@@ -10,18 +10,22 @@ namespace stratagem::sim {
 
 /// Plays `iterations` iterations.
 ///
-/// Every actor has a host that launches its tasks in program order, each launch costing its price; the host goes on
-/// without waiting, except where a task synchronises. A task begins when it is launched, the task before it on
-/// its stream has ended, and all it waits for has ended. A collective begins when its last rank has arrived (the
-/// k-th of a communicator in the program of one rank meets the k-th of every other), takes its latency, then flows until its
-/// volume is through, at rates shared max-min fairly with all flows there are at the time.
+/// Every actor has a host that launches its tasks in program order, each launch costing its price;
+/// the host goes on without waiting, except where a task synchronises. A task begins when it is
+/// launched, the task before it on its stream has ended, and all it waits for has ended. A
+/// collective begins when its last rank has arrived (the k-th of a communicator in the program of
+/// one rank meets the k-th of every other), takes its latency, then flows until its volume is
+/// through, at rates shared max-min fairly with all flows there are at the time.
 ///
-/// Tasks of fixed duration are computed ahead of the clock; only flows are events, ordered by instant, then by
-/// sequence number. That is safe: what an actor does ahead of an unfinished collective cannot depend on it.
-/// Expects that no rank waits for ever (lowering refuses plans that deadlock).
-Timeline run(const strategies::Program& program, const Cast& cast, const Prices& prices, int iterations);
+/// Tasks of fixed duration are computed ahead of the clock; only flows are events, ordered by
+/// instant, then by sequence number. That is safe: what an actor does ahead of an unfinished
+/// collective cannot depend on it. Expects that no rank waits for ever (lowering refuses plans that
+/// deadlock).
+Timeline run(const strategies::Program& program, const Cast& cast, const Prices& prices,
+             int iterations);
 
 /// Plays until two successive periods agree, at most 16 iterations.
-Timeline run_until_steady(const strategies::Program& program, const Cast& cast, const Prices& prices);
+Timeline run_until_steady(const strategies::Program& program, const Cast& cast,
+                          const Prices& prices);
 
 }  // namespace stratagem::sim

@@ -13,7 +13,8 @@ int next_ordinal(std::vector<int>& collectives, int group) {
 
 }  // namespace
 
-FlatSequence flatten(const strategies::Program& program, const strategies::Sequence& sequence, const Prices& prices) {
+FlatSequence flatten(const strategies::Program& program, const strategies::Sequence& sequence,
+                     const Prices& prices) {
   FlatSequence flat;
   const std::size_t count = strategies::task_count(program, sequence);
   flat.tasks.reserve(count);
@@ -42,7 +43,8 @@ FlatSequence flatten(const strategies::Program& program, const strategies::Seque
       }
       for (const int wait : task.waits) flat.waits.push_back(first + wait);
       for (const strategies::Wait& wait : call.waits) {
-        if (wait.task == static_cast<int>(t)) flat.waits.push_back(first_of_call[wait.of_call] + wait.of_task);
+        if (wait.task == static_cast<int>(t))
+          flat.waits.push_back(first_of_call[wait.of_call] + wait.of_task);
       }
       flat.queues[static_cast<std::size_t>(task.stream)].push_back(index);
       host.count += price.host.count;

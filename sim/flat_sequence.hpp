@@ -1,4 +1,5 @@
-// A sequence laid out for the engine: one array of tasks, queues per stream, host times between synchronisations.
+// A sequence laid out for the engine: one array of tasks, queues per stream, host times between
+// synchronisations.
 #pragma once
 
 #include <array>
@@ -16,7 +17,8 @@ inline constexpr std::size_t stream_count = strategies::stream_names.size();
 /// What the engine reads of a task, by flat index.
 struct FlatPrice {
   Ticks device;
-  Ticks launched;  ///< host time from the last synchronisation (or the iteration's start) to its first launch
+  Ticks launched;  ///< host time from the last synchronisation (or the iteration's start) to its
+                   ///< first launch
   int synchronisations = 0;  ///< how many tasks of the iteration before it the host waits for
   int first_wait = 0;        ///< its waits are waits[first_wait .. first_wait of the next task)
   bool synchronises = false;
@@ -30,11 +32,13 @@ struct FlatSequence {
   std::vector<int> waits;         ///< flat indices
   std::array<std::vector<int>, stream_count> queues;  ///< by stream: its tasks in order
   std::vector<int> collectives;  ///< by group: how many of it one iteration has
-  /// Host time from the start of an iteration to the end of the launches of its first synchronising task, from
-  /// there to those of the second, ..., and from the last one to the end of the iteration.
+  /// Host time from the start of an iteration to the end of the launches of its first synchronising
+  /// task, from there to those of the second, ..., and from the last one to the end of the
+  /// iteration.
   std::vector<Ticks> host_spans;
 };
 
-FlatSequence flatten(const strategies::Program& program, const strategies::Sequence& sequence, const Prices& prices);
+FlatSequence flatten(const strategies::Program& program, const strategies::Sequence& sequence,
+                     const Prices& prices);
 
 }  // namespace stratagem::sim

@@ -63,7 +63,8 @@ std::vector<int> groups_of_communicators(const Program& program) {
   return groups;
 }
 
-Raw raw(const Program& program, const topology::Cluster& cluster, const cost::CollectiveConstants& constants) {
+Raw raw(const Program& program, const topology::Cluster& cluster,
+        const cost::CollectiveConstants& constants) {
   Raw result;
   const auto kinds = kinds_by_group(program);
   const std::vector<int> groups = groups_of_communicators(program);
@@ -72,15 +73,22 @@ Raw raw(const Program& program, const topology::Cluster& cluster, const cost::Co
     const auto wanted = kinds.find(groups[c]);
     if (wanted == kinds.end()) continue;
     for (const cost::CollectiveKind kind : wanted->second) {
-      const cost::Route route = cost::ring_route(kind, cluster, program.communicators[c].ranks, constants);
-      RawFlow flow{.communicator = static_cast<int>(c), .group = groups[c], .kind = kind,
-                   .latency = to_ticks(route.latency), .weight = {}, .loads = {}};
+      const cost::Route route =
+          cost::ring_route(kind, cluster, program.communicators[c].ranks, constants);
+      RawFlow flow{.communicator = static_cast<int>(c),
+                   .group = groups[c],
+                   .kind = kind,
+                   .latency = to_ticks(route.latency),
+                   .weight = {},
+                   .loads = {}};
       const auto id = static_cast<int>(result.flows.size());
       double slowest = 0;
       for (const cost::LinkLoad& load : route.loads) {
-        const auto [found, fresh] = link_ids.emplace(load.direction, static_cast<int>(result.capacities.size()));
+        const auto [found, fresh] =
+            link_ids.emplace(load.direction, static_cast<int>(result.capacities.size()));
         if (fresh) {
-          result.capacities.push_back(cost::usable_bandwidth(cluster.links()[load.direction.link], constants));
+          result.capacities.push_back(
+              cost::usable_bandwidth(cluster.links()[load.direction.link], constants));
           result.users.emplace_back();
         }
         const double amount = rounded(load.load);
@@ -102,7 +110,8 @@ class Colours {
  public:
   Colours(const Program& program, const Raw& raw) : program_(program), raw_(raw) {
     flows_of_.resize(program.communicators.size());
-    for (std::size_t f = 0; f < raw.flows.size(); ++f) flows_of_[raw.flows[f].communicator].push_back(static_cast<int>(f));
+    for (std::size_t f = 0; f < raw.flows.size(); ++f)
+      flows_of_[raw.flows[f].communicator].push_back(static_cast<int>(f));
     start();
     for (std::size_t before = 0, now = count(); now != before; now = count()) {
       before = now;
@@ -114,7 +123,9 @@ class Colours {
 
  private:
   [[nodiscard]] std::size_t count() const {
-    const auto distinct = [](const std::vector<int>& colours) { return std::set(colours.begin(), colours.end()).size(); };
+    const auto distinct = [](const std::vector<int>& colours) {
+      return std::set(colours.begin(), colours.end()).size();
+    };
     return distinct(device) + distinct(flow) + distinct(link);
   }
 
@@ -123,13 +134,15 @@ class Colours {
     std::map<Key, int> known;
     std::vector<int> colours;
     colours.reserve(keys.size());
-    for (const Key& key : keys) colours.push_back(known.emplace(key, static_cast<int>(known.size())).first->second);
+    for (const Key& key : keys)
+      colours.push_back(known.emplace(key, static_cast<int>(known.size())).first->second);
     return colours;
   }
 
   void start() {
     std::vector<Key> keys;
-    for (const strategies::Device& d : program_.devices) keys.push_back({static_cast<std::uint64_t>(d.sequence)});
+    for (const strategies::Device& d : program_.devices)
+      keys.push_back({static_cast<std::uint64_t>(d.sequence)});
     device = number(keys);
     keys.clear();
     for (const RawFlow& f : raw_.flows) {
@@ -155,7 +168,8 @@ class Colours {
       append_sorted(flows.back(), raw_.flows[f].loads, link);
     }
     std::vector<Key> devices;
-    for (std::size_t d = 0; d < program_.devices.size(); ++d) devices.push_back(device_key(static_cast<int>(d)));
+    for (std::size_t d = 0; d < program_.devices.size(); ++d)
+      devices.push_back(device_key(static_cast<int>(d)));
     link = number(links);
     flow = number(flows);
     device = number(devices);
@@ -191,7 +205,8 @@ class Colours {
       const std::vector<int>& ranks = program_.communicators[communicator].ranks;
       for (const int f : flows_of_[communicator]) {
         key.push_back(static_cast<std::uint64_t>(flow[f]));
-        if (raw_.flows[f].kind == cost::CollectiveKind::send) key.push_back(ranks.front() == d ? 1 : 0);
+        if (raw_.flows[f].kind == cost::CollectiveKind::send)
+          key.push_back(ranks.front() == d ? 1 : 0);
       }
     }
     return key;
@@ -224,35 +239,45 @@ struct Classes {
 };
 
 /// Communicators with equal colours of all their flows and members are one class.
-std::vector<int> communicator_colours(const Program& program, const Raw& raw, const Colours& colours) {
+std::vector<int> communicator_colours(const Program& program, const Raw& raw,
+                                      const Colours& colours) {
   std::vector<std::vector<int>> keys(program.communicators.size());
-  for (std::size_t f = 0; f < raw.flows.size(); ++f) keys[raw.flows[f].communicator].push_back(colours.flow[f]);
+  for (std::size_t f = 0; f < raw.flows.size(); ++f)
+    keys[raw.flows[f].communicator].push_back(colours.flow[f]);
   std::map<std::vector<int>, int> known;
   std::vector<int> result;
-  for (const std::vector<int>& key : keys) result.push_back(known.emplace(key, static_cast<int>(known.size())).first->second);
+  for (const std::vector<int>& key : keys)
+    result.push_back(known.emplace(key, static_cast<int>(known.size())).first->second);
   return result;
 }
 
-void add_actors(Cast& result, const Program& program, const Classes& devices, const Classes& communicators) {
+void add_actors(Cast& result, const Program& program, const Classes& devices,
+                const Classes& communicators) {
   for (std::size_t a = 0; a < devices.first.size(); ++a) {
     const strategies::Device& device = program.devices[devices.first[a]];
-    Actor actor{.device = devices.first[a], .multiplicity = devices.size[a], .sequence = device.sequence, .meetings = {}};
+    Actor actor{.device = devices.first[a],
+                .multiplicity = devices.size[a],
+                .sequence = device.sequence,
+                .meetings = {}};
     for (const int c : device.groups) actor.meetings.push_back(c < 0 ? -1 : communicators.of[c]);
     result.actors.push_back(std::move(actor));
   }
   for (std::size_t m = 0; m < communicators.first.size(); ++m) {
     std::set<int> members;
-    for (const int rank : program.communicators[communicators.first[m]].ranks) members.insert(devices.of[rank]);
+    for (const int rank : program.communicators[communicators.first[m]].ranks)
+      members.insert(devices.of[rank]);
     result.meetings.push_back({{members.begin(), members.end()}, communicators.size[m]});
   }
 }
 
-/// The uses of one link by (class, load) in ascending order; of each the representatives of its flows, counted.
+/// The uses of one link by (class, load) in ascending order; of each the representatives of its
+/// flows, counted.
 using Uses = std::map<std::pair<int, double>, std::map<int, std::int64_t>>;
 
 Uses uses_of(const Raw& raw, const Colours& colours, const Classes& flows, int link) {
   Uses uses;
-  for (const auto& [flow, load] : raw.users[link]) ++uses[{colours.flow[flow], load}][flows.of[flow]];
+  for (const auto& [flow, load] : raw.users[link])
+    ++uses[{colours.flow[flow], load}][flows.of[flow]];
   return uses;
 }
 
@@ -264,7 +289,8 @@ void add_link(Cast& result, BytesPerSecond capacity, const Uses& uses) {
   for (const auto& [key, members] : uses) {
     LinkUse use{.flow = key.first, .load = key.second, .count = 0};
     for (const auto& [flow, count] : members) {
-      result.flows[flow].parts.push_back({id, static_cast<int>(result.link_uses.back().size()), count});
+      result.flows[flow].parts.push_back(
+          {id, static_cast<int>(result.link_uses.back().size()), count});
       use.count += count;
     }
     result.link_uses.back().push_back(use);
@@ -273,9 +299,10 @@ void add_link(Cast& result, BytesPerSecond capacity, const Uses& uses) {
 
 }  // namespace
 
-Cast cast(const Program& program, const topology::Cluster& cluster, const cost::CollectiveConstants& constants,
-          bool folded) {
-  expects(static_cast<int>(program.devices.size()) <= cluster.gpus(), "a program has at most as many devices as the cluster");
+Cast cast(const Program& program, const topology::Cluster& cluster,
+          const cost::CollectiveConstants& constants, bool folded) {
+  expects(static_cast<int>(program.devices.size()) <= cluster.gpus(),
+          "a program has at most as many devices as the cluster");
   const Raw unfolded = raw(program, cluster, constants);
   const Colours colours(program, unfolded);
   const Classes devices(colours.device, folded);
@@ -286,8 +313,11 @@ Cast cast(const Program& program, const topology::Cluster& cluster, const cost::
   add_actors(result, program, devices, communicators);
   for (const int f : flows.first) {
     const RawFlow& flow = unfolded.flows[f];
-    result.flows.push_back({.kind = flow.kind, .meeting = communicators.of[flow.communicator],
-                            .flow_class = colours.flow[f], .latency = flow.latency, .parts = {}});
+    result.flows.push_back({.kind = flow.kind,
+                            .meeting = communicators.of[flow.communicator],
+                            .flow_class = colours.flow[f],
+                            .latency = flow.latency,
+                            .parts = {}});
   }
   std::map<Uses, BytesPerSecond> slowest;
   for (const int link : links.first) {
@@ -297,7 +327,8 @@ Cast cast(const Program& program, const topology::Cluster& cluster, const cost::
   }
   for (const auto& [uses, capacity] : slowest) add_link(result, capacity, uses);
   result.weights.resize(unfolded.flows.size());
-  for (std::size_t f = 0; f < unfolded.flows.size(); ++f) result.weights[colours.flow[f]] = unfolded.flows[f].weight;
+  for (std::size_t f = 0; f < unfolded.flows.size(); ++f)
+    result.weights[colours.flow[f]] = unfolded.flows[f].weight;
   return result;
 }
 

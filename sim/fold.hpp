@@ -1,4 +1,5 @@
-// Who takes part in a simulation: every device, or one for each class of devices that cannot differ.
+// Who takes part in a simulation: every device, or one for each class of devices that cannot
+// differ.
 #pragma once
 
 #include <vector>
@@ -41,24 +42,27 @@ struct Flow {
   std::vector<Part> parts;
 };
 
-/// Everything the engine needs to know about who and where. Links that no flow uses are left out, and of links that
-/// the same flows load in the same way all but the slowest, which is full before the others.
+/// Everything the engine needs to know about who and where. Links that no flow uses are left out,
+/// and of links that the same flows load in the same way all but the slowest, which is full before
+/// the others.
 struct Cast {
   std::vector<Actor> actors;
   std::vector<Meeting> meetings;
   std::vector<Flow> flows;
-  std::vector<BytesPerSecond> capacities;       ///< by link
-  std::vector<std::vector<LinkUse>> link_uses;  ///< by link: classes that use it, `count` when all are active
-  std::vector<BytesPerSecond> weights;          ///< by flow class: the rate it reaches alone
+  std::vector<BytesPerSecond> capacities;  ///< by link
+  std::vector<std::vector<LinkUse>>
+      link_uses;  ///< by link: classes that use it, `count` when all are active
+  std::vector<BytesPerSecond> weights;  ///< by flow class: the rate it reaches alone
 };
 
 /// Where rank r of the program stands: GPU r of the cluster.
 ///
-/// Classes come from colour refinement: devices start with their sequence as colour, flows with kind, group and
-/// latency, links with their capacity; then each takes in the colours of its neighbours, and a device's neighbours
-/// are its communicators, a flow's its members and its links with their loads, a link's its flows; until no class
-/// divides any more. The result is an equitable partition: every link of a class carries equally many flows of
-/// every class. With `folded` each class has one actor, meeting, flow and link; else all of them are there and only
+/// Classes come from colour refinement: devices start with their sequence as colour, flows with
+/// kind, group and latency, links with their capacity; then each takes in the colours of its
+/// neighbours, and a device's neighbours are its communicators, a flow's its members and its links
+/// with their loads, a link's its flows; until no class divides any more. The result is an
+/// equitable partition: every link of a class carries equally many flows of every class. With
+/// `folded` each class has one actor, meeting, flow and link; else all of them are there and only
 /// the classes of flows are taken from it. Nothing depends on how the plan was made.
 Cast cast(const strategies::Program& program, const topology::Cluster& cluster,
           const cost::CollectiveConstants& constants, bool folded);

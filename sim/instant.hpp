@@ -10,7 +10,8 @@
 
 namespace stratagem::sim {
 
-/// Integer sums are exact in any order, so symmetric devices meet at the same instant. Lasts 106 days.
+/// Integer sums are exact in any order, so symmetric devices meet at the same instant. Lasts 106
+/// days.
 struct Instant {
   std::int64_t picoseconds = 0;
   friend constexpr auto operator<=>(Instant, Instant) = default;
@@ -24,8 +25,14 @@ struct Ticks {
 };
 inline Ticks to_ticks(Seconds duration) { return {std::llround(duration.value * 1e12)}; }
 
-constexpr Instant operator+(Instant when, Ticks duration) { return {when.picoseconds + duration.count}; }
-constexpr Ticks operator-(Instant later, Instant earlier) { return {later.picoseconds - earlier.picoseconds}; }
-constexpr Seconds to_seconds(Ticks duration) { return {static_cast<double>(duration.count) * 1e-12}; }
+constexpr Instant operator+(Instant when, Ticks duration) {
+  return {when.picoseconds + duration.count};
+}
+constexpr Ticks operator-(Instant later, Instant earlier) {
+  return {later.picoseconds - earlier.picoseconds};
+}
+constexpr Seconds to_seconds(Ticks duration) {
+  return {static_cast<double>(duration.count) * 1e-12};
+}
 
 }  // namespace stratagem::sim

@@ -19,10 +19,11 @@ const strategies::Task& task_of(const Program& program, const FlatTask& flat) {
   return program.blocks[flat.block].tasks[flat.task];
 }
 
-/// A change of one category at an instant; deaths before births, then program order.
+/// A change of one category at an instant. First come deaths of tasks that ran until then, then
+/// births, and deaths of tasks that take no time, in program order.
 struct Change {
   Instant when;
-  int order;  ///< 0 death, 1 birth
+  bool begun;  ///< by a task that began at this instant
   int task;
   Category category;
   Bytes bytes;
@@ -36,22 +37,25 @@ std::vector<Change> changes(const Program& program, const Timeline& timeline, st
     const strategies::Block& block = program.blocks[tasks[i].block];
     const strategies::Task& task = block.tasks[tasks[i].task];
     const auto id = static_cast<int>(i);
+    const Instant begin = times.begins[0][i];
+    const Instant end = times.ends[0][i];
     for (const int slot : task.births) {
-      result.push_back({times.begins[0][i], 1, id, block.slots[slot].category, block.slots[slot].bytes});
+      result.push_back({begin, true, id, block.slots[slot].category, block.slots[slot].bytes});
     }
     for (const int slot : task.deaths) {
-      result.push_back({times.ends[0][i], 0, id, block.slots[slot].category, -1.0 * block.slots[slot].bytes});
+      result.push_back(
+          {end, begin == end, id, block.slots[slot].category, -1.0 * block.slots[slot].bytes});
     }
   }
-  std::ranges::sort(result, [](const Change& a, const Change& b) {
-    return std::tuple(a.when, a.order, a.task) < std::tuple(b.when, b.order, b.task);
-  });
+  std::ranges::stable_sort(result, {},
+                           [](const Change& c) { return std::tuple(c.when, c.begun, c.task); });
   return result;
 }
 
 ByCategory residents(const Program& program, const Timeline& timeline, std::size_t actor) {
   ByCategory live{};
-  for (const strategies::Resident& resident : program.sequences[timeline.actors[actor].sequence].residents) {
+  for (const strategies::Resident& resident :
+       program.sequences[timeline.actors[actor].sequence].residents) {
     live[static_cast<std::size_t>(resident.category)] += resident.bytes;
   }
   return live;
@@ -119,23 +123,21 @@ void count_communication(Metrics& result, const Program& program, const Timeline
     for (const FlatTask& flat : timeline.tasks[actor.sequence]) {
       const auto* collective = std::get_if<strategies::Collective>(&task_of(program, flat).work);
       if (collective == nullptr) continue;
-      result.communication[cost::to_text(collective->kind)] += collective->payload * (actor.multiplicity / devices);
+      result.communication[cost::to_text(collective->kind)] +=
+          collective->payload * (actor.multiplicity / devices);
     }
   }
 }
 
 }  // namespace
 
-std::vector<MemoryStep> memory_steps(const Program& program, const Timeline& timeline, std::size_t actor) {
+std::vector<MemoryStep> memory_steps(const Program& program, const Timeline& timeline,
+                                     std::size_t actor) {
   ByCategory live = residents(program, timeline, actor);
   std::vector<MemoryStep> steps = {{Instant{0}, live}};
   for (const Change& change : changes(program, timeline, actor)) {
     live[static_cast<std::size_t>(change.category)] += change.bytes;
-    if (steps.back().when == change.when && change.order == 0) {
-      steps.back().live = live;
-    } else {
-      steps.push_back({change.when, live});
-    }
+    steps.push_back({change.when, live});
   }
   return steps;
 }

@@ -27,9 +27,12 @@ struct MemoryStep {
   ByCategory live{};
 };
 
-/// Births count when a task begins and deaths when it ends; at one instant deaths come first.
-std::vector<MemoryStep> memory_steps(const strategies::Program& program, const Timeline& timeline, std::size_t actor);
-MemoryPeak memory_peak(const strategies::Program& program, const Timeline& timeline, std::size_t actor);
+/// Births count when a task begins and deaths when it ends; at one instant deaths come first, but
+/// not before the births of the same task.
+std::vector<MemoryStep> memory_steps(const strategies::Program& program, const Timeline& timeline,
+                                     std::size_t actor);
+MemoryPeak memory_peak(const strategies::Program& program, const Timeline& timeline,
+                       std::size_t actor);
 
 struct Metrics {
   Seconds iteration_time;  ///< the last period: from the end of an iteration to the end of the next
@@ -40,7 +43,8 @@ struct Metrics {
   double bubble_fraction = 0;     ///< neither computing nor communicating
   Seconds exposed_communication;  ///< communicating without computing
   MemoryPeak peak;                ///< of the device with the highest peak
-  std::map<std::string, Bytes> communication;  ///< payload per device and iteration, mean over devices, by kind
+  std::map<std::string, Bytes>
+      communication;  ///< payload per device and iteration, mean over devices, by kind
   bool steady = false;
 };
 

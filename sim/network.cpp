@@ -11,11 +11,13 @@ FairShare::FairShare(std::vector<BytesPerSecond> capacities, std::vector<std::ve
                      std::vector<BytesPerSecond> weights)
     : capacities_(std::move(capacities)), uses_(std::move(uses)), weights_(std::move(weights)) {}
 
-std::vector<BytesPerSecond> FairShare::rates(const std::vector<std::vector<std::int64_t>>& active) const {
+std::vector<BytesPerSecond> FairShare::rates(
+    const std::vector<std::vector<std::int64_t>>& active) const {
   constexpr double idle = std::numeric_limits<double>::infinity();
   std::vector<std::size_t> links;  // those that flows still rise on
   for (std::size_t link = 0; link < capacities_.size(); ++link) {
-    if (std::ranges::any_of(active[link], [](std::int64_t count) { return count > 0; })) links.push_back(link);
+    if (std::ranges::any_of(active[link], [](std::int64_t count) { return count > 0; }))
+      links.push_back(link);
   }
   std::vector<BytesPerSecond> rates(weights_.size());
   std::vector<bool> stopped(weights_.size(), false);
@@ -28,9 +30,11 @@ std::vector<BytesPerSecond> FairShare::rates(const std::vector<std::vector<std::
       for (std::size_t u = 0; u < uses_[link].size(); ++u) {
         const LinkUse& use = uses_[link][u];
         const double loads = static_cast<double>(active[link][u]) * use.load;
-        (stopped[use.flow] ? taken : rising) += loads * (stopped[use.flow] ? rates[use.flow] : weights_[use.flow]);
+        (stopped[use.flow] ? taken : rising) +=
+            loads * (stopped[use.flow] ? rates[use.flow] : weights_[use.flow]);
       }
-      levels[link] = rising.value > 0 ? std::max(level, (capacities_[link] - taken) / rising) : idle;
+      levels[link] =
+          rising.value > 0 ? std::max(level, (capacities_[link] - taken) / rising) : idle;
       lowest = std::min(lowest, levels[link]);
     }
     level = lowest;
@@ -43,7 +47,9 @@ std::vector<BytesPerSecond> FairShare::rates(const std::vector<std::vector<std::
         rates[flow] = weights_[flow] * level;
       }
     }
-    std::erase_if(links, [&](std::size_t link) { return level == 1 || levels[link] <= level || levels[link] == idle; });
+    std::erase_if(links, [&](std::size_t link) {
+      return level == 1 || levels[link] <= level || levels[link] == idle;
+    });
   }
   return rates;
 }

@@ -6,7 +6,8 @@
 
 namespace stratagem::sim {
 
-Prices price(const strategies::Program& program, const std::function<Price(const strategies::Task&)>& of) {
+Prices price(const strategies::Program& program,
+             const std::function<Price(const strategies::Task&)>& of) {
   Prices prices;
   prices.reserve(program.blocks.size());
   for (const strategies::Block& block : program.blocks) {
@@ -17,7 +18,8 @@ Prices price(const strategies::Program& program, const std::function<Price(const
   return prices;
 }
 
-Prices price(const strategies::Program& program, const cost::Profile& profile, const cost::Stack& stack) {
+Prices price(const strategies::Program& program, const cost::Profile& profile,
+             const cost::Stack& stack) {
   const Seconds launch = profile.launch.value * stack.host_factor.value;
   std::map<cost::Kernel, Seconds> known;
   return price(program, [&](const strategies::Task& task) {
@@ -26,7 +28,8 @@ Prices price(const strategies::Program& program, const cost::Profile& profile, c
     const auto [found, fresh] = known.try_emplace(*kernel);
     if (fresh) found->second = cost::kernel_time(*kernel, profile, stack);
     const int drained = std::max(task.synchronizations - 1, 0);
-    const Seconds device = std::max(found->second + drained * launch, (kernel->launches - 1) * launch);
+    const Seconds device =
+        std::max(found->second + drained * launch, (kernel->launches - 1) * launch);
     return Price{to_ticks(device), to_ticks(kernel->launches * launch), to_ticks(launch)};
   });
 }

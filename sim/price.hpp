@@ -11,8 +11,8 @@
 
 namespace stratagem::sim {
 
-/// The time of one task: on its stream, on the host that launches it, and until its first kernel is launched.
-/// Collectives have only host times here.
+/// The time of one task: on its stream, on the host that launches it, and until its first kernel is
+/// launched. Collectives have only host times here.
 struct Price {
   Ticks device;
   Ticks host;
@@ -23,13 +23,15 @@ struct Price {
 using Prices = std::vector<std::vector<Price>>;
 
 /// Prices by a function of the task, for tests and machines that are not in a profile.
-Prices price(const strategies::Program& program, const std::function<Price(const strategies::Task&)>& of);
+Prices price(const strategies::Program& program,
+             const std::function<Price(const strategies::Task&)>& of);
 
 /// Prices from a profile and a software stack.
-///   launch = profile.launch * stack.host_factor,  host = launches * launch,  busy = kernel_time of the stack
-///   device = max(busy + inner synchronisations * launch, (launches - 1) * launch)
-/// because small kernels wait for their launch, and after every synchronisation but the last one of a task the
-/// device idles until the next launch.
-Prices price(const strategies::Program& program, const cost::Profile& profile, const cost::Stack& stack);
+///   launch = profile.launch * stack.host_factor,  host = launches * launch,  busy = kernel_time of
+///   the stack device = max(busy + inner synchronisations * launch, (launches - 1) * launch)
+/// because small kernels wait for their launch, and after every synchronisation but the last one of
+/// a task the device idles until the next launch.
+Prices price(const strategies::Program& program, const cost::Profile& profile,
+             const cost::Stack& stack);
 
 }  // namespace stratagem::sim

@@ -27,9 +27,9 @@ struct ActorTimes {
 struct Timeline {
   std::vector<std::vector<FlatTask>> tasks;  ///< by sequence
   std::vector<Actor> actors;
-  std::vector<ActorTimes> times;  ///< by actor
+  std::vector<ActorTimes> times;        ///< by actor
   std::vector<Instant> iteration_ends;  ///< when the last task of each iteration ended anywhere
-  bool steady = false;  ///< the last two periods agree to the picosecond
+  bool steady = false;                  ///< the last two periods agree to the picosecond
 };
 
 }  // namespace stratagem::sim

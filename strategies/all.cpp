@@ -10,9 +10,13 @@ namespace stratagem::strategies {
 const std::vector<Strategy>& all() {
   static const std::vector<Strategy> table = {
       {"data", "whole model on every rank, batch divided, gradients summed", &data_parallel},
-      {"tensor", "Megatron-LM: heads, MLP and vocabulary divided, two all-reduces per layer and pass", &tensor_parallel},
+      {"tensor",
+       "Megatron-LM: heads, MLP and vocabulary divided, two all-reduces per layer and pass",
+       &tensor_parallel},
       {"pipeline", "stages of consecutive layers, activations sent from stage to stage", &pipeline},
-      {"recompute", "keep only the input of every layer, run its forward pass again before its backward pass", &recompute},
+      {"recompute",
+       "keep only the input of every layer, run its forward pass again before its backward pass",
+       &recompute},
   };
   return table;
 }
@@ -20,20 +24,24 @@ const std::vector<Strategy>& all() {
 const std::vector<Schedule>& schedules() {
   static const std::vector<Schedule> table = {
       {"gpipe", "all forward cells, then all backward cells", &gpipe},
-      {"1f1b", "one forward, one backward after a warm-up: at most as many micro-batches in flight as stages left",
+      {"1f1b",
+       "one forward, one backward after a warm-up: at most as many micro-batches in flight as "
+       "stages left",
        &one_f_one_b},
   };
   return table;
 }
 
-Plan compose(const model::Graph& graph, int micro_batches, const Options& options, const JsonReader& strategy) {
+Plan compose(const model::Graph& graph, int micro_batches, const Options& options,
+             const JsonReader& strategy) {
   Plan plan(graph);
   plan.micro_batches = micro_batches;
   for (const Strategy& entry : all()) {
     try {
       entry.apply(plan, options);
     } catch (const InputError& error) {
-      throw InputError(strategy.file(), strategy.path() + "/" + entry.key, error.expected, error.found);
+      throw InputError(strategy.file(), strategy.path() + "/" + entry.key, error.expected,
+                       error.found);
     }
   }
   std::ranges::find(schedules(), options.schedule, &Schedule::name)->apply(plan);

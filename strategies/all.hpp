@@ -27,8 +27,10 @@ struct Schedule {
 };
 const std::vector<Schedule>& schedules();
 
-/// Applies every strategy, then the schedule. Errors name `strategy` (the scenario's object) and the option.
-Plan compose(const model::Graph& graph, int micro_batches, const Options& options, const JsonReader& strategy);
+/// Applies every strategy, then the schedule. Errors name `strategy` (the scenario's object) and
+/// the option.
+Plan compose(const model::Graph& graph, int micro_batches, const Options& options,
+             const JsonReader& strategy);
 
 // Megatron-LM's tensor parallelism, see tensor_parallel.cpp.
 void tensor_parallel(Plan& plan, const Options& options);

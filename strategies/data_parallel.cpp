@@ -1,11 +1,13 @@
-// Data parallelism: every rank holds the whole model and its share of the batch; gradients are summed.
+// Data parallelism: every rank holds the whole model and its share of the batch; gradients are
+// summed.
 #include "strategies/all.hpp"
 
 namespace stratagem::strategies {
 
-/// op-trans of every operator along the batch dimension, one part per rank; operators without one (none in a
-/// GPT) would be replicated. The lowering sees that weight gradients become partial sums and reduces them.
-/// Source: Li et al., PyTorch Distributed, VLDB 2020, section 3.2 (buckets, overlap).
+/// op-trans of every operator along the batch dimension, one part per rank; operators without one
+/// (none in a GPT) would be replicated. The lowering sees that weight gradients become partial sums
+/// and reduces them. Source: Li et al., PyTorch Distributed, VLDB 2020, section 3.2 (buckets,
+/// overlap).
 void data_parallel(Plan& plan, const Options& options) {
   plan.gradients = {.overlap = options.overlap_gradients, .bucket = options.bucket};
   if (options.data == 1) return;

@@ -8,7 +8,8 @@ namespace stratagem::strategies {
 void gpipe(Plan& plan) {
   for (int stage = 0; stage < static_cast<int>(plan.stages.size()); ++stage) {
     for (const CellPass pass : {CellPass::forward, CellPass::backward}) {
-      for (int m = 0; m + 1 < plan.micro_batches; ++m) plan.order({stage, m, pass}, {stage, m + 1, pass});
+      for (int m = 0; m + 1 < plan.micro_batches; ++m)
+        plan.order({stage, m, pass}, {stage, m + 1, pass});
     }
     plan.order({stage, plan.micro_batches - 1, CellPass::forward}, {stage, 0, CellPass::backward});
   }

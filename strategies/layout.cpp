@@ -14,14 +14,18 @@ namespace {
 double volume(const Conversion& step, double elements, double n) {
   if (!step.communicates()) return 0;
   switch (step.collective()) {
-    case cost::CollectiveKind::all_reduce: return 2 * (n - 1) * elements / n;
-    case cost::CollectiveKind::all_gather: return (n - 1) * elements;
-    default: return (n - 1) * elements / n;
+    case cost::CollectiveKind::all_reduce:
+      return 2 * (n - 1) * elements / n;
+    case cost::CollectiveKind::all_gather:
+      return (n - 1) * elements;
+    default:
+      return (n - 1) * elements / n;
   }
 }
 
-/// A division of one dimension by two axes must stay outer axis first: only the innermost of the axes that
-/// divide a dimension may stop dividing it, and only an axis inner to all of those may begin to.
+/// A division of one dimension by two axes must stay outer axis first: only the innermost of the
+/// axes that divide a dimension may stop dividing it, and only an axis inner to all of those may
+/// begin to.
 bool keeps_order(const Layout& layout, const Conversion& step) {
   for (std::size_t axis = static_cast<std::size_t>(step.axis) + 1; axis < layout.size(); ++axis) {
     const int dim = layout[axis].dim;
@@ -37,8 +41,8 @@ struct Visit {
 
 }  // namespace
 
-Mask mask_at(const Layout& layout, const std::vector<std::int64_t>& shape, const std::vector<int>& axis_sizes,
-             const std::vector<int>& coordinates) {
+Mask mask_at(const Layout& layout, const std::vector<std::int64_t>& shape,
+             const std::vector<int>& axis_sizes, const std::vector<int>& coordinates) {
   Mask mask = whole(shape);
   for (std::size_t axis = 0; axis < layout.size(); ++axis) {
     const int dim = layout[axis].dim;
@@ -68,14 +72,17 @@ std::int64_t local_elements(const Layout& layout, const std::vector<std::int64_t
 cost::CollectiveKind Conversion::collective() const {
   expects(communicates(), "a conversion from replicas needs no collective");
   if (from.dim == AxisRole::partial) {
-    return to.dim == AxisRole::replica ? cost::CollectiveKind::all_reduce : cost::CollectiveKind::reduce_scatter;
+    return to.dim == AxisRole::replica ? cost::CollectiveKind::all_reduce
+                                       : cost::CollectiveKind::reduce_scatter;
   }
   return to.dim >= 0 ? cost::CollectiveKind::all_to_all : cost::CollectiveKind::all_gather;
 }
 
-std::vector<Conversion> convert(const Layout& from, const Layout& to, const std::vector<std::int64_t>& shape,
+std::vector<Conversion> convert(const Layout& from, const Layout& to,
+                                const std::vector<std::int64_t>& shape,
                                 const std::vector<int>& axis_sizes) {
-  // Dijkstra; layouts of few axes, so paths are stored whole and ties are broken by insertion order.
+  // Dijkstra; layouts of few axes, so paths are stored whole and ties are broken by insertion
+  // order.
   using Entry = std::pair<double, std::size_t>;
   std::vector<std::pair<Layout, Visit>> found = {{from, {}}};
   std::priority_queue<Entry, std::vector<Entry>, std::greater<>> open;
@@ -91,7 +98,8 @@ std::vector<Conversion> convert(const Layout& from, const Layout& to, const std:
     for (std::size_t axis = 0; axis < layout.size(); ++axis) {
       for (int dim = AxisRole::partial; dim < static_cast<int>(shape.size()); ++dim) {
         const Conversion step{static_cast<int>(axis), layout[axis], {dim}};
-        const bool to_partial_from_parts = dim == AxisRole::partial && step.from.dim != AxisRole::replica;
+        const bool to_partial_from_parts =
+            dim == AxisRole::partial && step.from.dim != AxisRole::replica;
         if (dim == step.from.dim || to_partial_from_parts || !keeps_order(layout, step)) continue;
         Layout next = layout;
         next[axis] = {dim};

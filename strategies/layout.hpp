@@ -1,4 +1,5 @@
-// How a tensor lies over a grid of devices, and the cheapest collectives that turn one layout into another.
+// How a tensor lies over a grid of devices, and the cheapest collectives that turn one layout into
+// another.
 #pragma once
 
 #include <compare>
@@ -10,8 +11,8 @@
 
 namespace stratagem::strategies {
 
-/// What one axis of a device grid does to a tensor: its devices hold the same (R), partial values (V), or parts
-/// of one dimension (D).
+/// What one axis of a device grid does to a tensor: its devices hold the same (R), partial values
+/// (V), or parts of one dimension (D).
 struct AxisRole {
   static constexpr int replica = -1;
   static constexpr int partial = -2;
@@ -19,38 +20,42 @@ struct AxisRole {
   friend auto operator<=>(const AxisRole&, const AxisRole&) = default;
 };
 
-/// One role per axis of the grid. Where two axes divide one dimension, the earlier axis is the outer one.
+/// One role per axis of the grid. Where two axes divide one dimension, the earlier axis is the
+/// outer one.
 using Layout = std::vector<AxisRole>;
 
 /// The mask that the device at `coordinates` sees.
-Mask mask_at(const Layout&, const std::vector<std::int64_t>& shape, const std::vector<int>& axis_sizes,
-             const std::vector<int>& coordinates);
+Mask mask_at(const Layout&, const std::vector<std::int64_t>& shape,
+             const std::vector<int>& axis_sizes, const std::vector<int>& coordinates);
 
 /// Elements that every device holds; -1 if an axis does not divide its dimension.
 std::int64_t local_elements(const Layout&, const std::vector<std::int64_t>& shape,
                             const std::vector<int>& axis_sizes);
 
-/// One step of a conversion: along `axis`, `from` becomes `to`. Chunks (R to D) and zero-filling (R to V) cost
-/// nothing and are not collectives.
+/// One step of a conversion: along `axis`, `from` becomes `to`. Chunks (R to D) and zero-filling (R
+/// to V) cost nothing and are not collectives.
 struct Conversion {
   int axis = 0;
   AxisRole from;
   AxisRole to;
   [[nodiscard]] bool communicates() const { return from.dim != AxisRole::replica; }
-  /// V to R all_reduce, V to D reduce_scatter, D to R all_gather, D to D' all_to_all. Expects communicates().
+  /// V to R all_reduce, V to D reduce_scatter, D to R all_gather, D to D' all_to_all. Expects
+  /// communicates().
   [[nodiscard]] cost::CollectiveKind collective() const;
 };
 
-/// The cheapest sequence of conversions, by the volumes of nnScaler's layout graph (elements sent and received
-/// within the group, plus 1 a step): all-reduce 2(n-1)N/n, all-gather (n-1)N, reduce-scatter and all-to-all
-/// (n-1)N/n for N elements per device before the step, n devices along the axis. Among equals the first found
-/// in the order of axes wins. Every axis moves as a whole: pass prime factors as axes to search all layouts.
-/// Source: Lin et al., nnScaler, OSDI 2024, section 4 (materialisation of data dependencies).
-std::vector<Conversion> convert(const Layout& from, const Layout& to, const std::vector<std::int64_t>& shape,
+/// The cheapest sequence of conversions, by the volumes of nnScaler's layout graph (elements sent
+/// and received within the group, plus 1 a step): all-reduce 2(n-1)N/n, all-gather (n-1)N,
+/// reduce-scatter and all-to-all (n-1)N/n for N elements per device before the step, n devices
+/// along the axis. Among equals the first found in the order of axes wins. Every axis moves as a
+/// whole: pass prime factors as axes to search all layouts. Source: Lin et al., nnScaler, OSDI
+/// 2024, section 4 (materialisation of data dependencies).
+std::vector<Conversion> convert(const Layout& from, const Layout& to,
+                                const std::vector<std::int64_t>& shape,
                                 const std::vector<int>& axis_sizes);
 
 /// The cost of `convert`'s answer in that measure.
-double conversion_cost(const std::vector<Conversion>&, const Layout& from, const std::vector<std::int64_t>& shape,
-                       const std::vector<int>& axis_sizes);
+double conversion_cost(const std::vector<Conversion>&, const Layout& from,
+                       const std::vector<std::int64_t>& shape, const std::vector<int>& axis_sizes);
 
 }  // namespace stratagem::strategies

@@ -38,7 +38,9 @@ Mask split_value(const Mask& mask, std::int64_t i, std::int64_t n) {
 
 bool overlap(const Mask& a, const Mask& b) {
   for (std::size_t d = 0; d < a.ranges.size(); ++d) {
-    if (std::min(a.ranges[d].end, b.ranges[d].end) <= std::max(a.ranges[d].begin, b.ranges[d].begin)) return false;
+    if (std::min(a.ranges[d].end, b.ranges[d].end) <=
+        std::max(a.ranges[d].begin, b.ranges[d].begin))
+      return false;
   }
   return values_overlap(a.value, b.value);
 }
@@ -47,7 +49,8 @@ std::optional<Mask> intersection(const Mask& a, const Mask& b) {
   if (!overlap(a, b)) return std::nullopt;
   Mask common = a;
   for (std::size_t d = 0; d < a.ranges.size(); ++d) {
-    common.ranges[d] = {std::max(a.ranges[d].begin, b.ranges[d].begin), std::min(a.ranges[d].end, b.ranges[d].end)};
+    common.ranges[d] = {std::max(a.ranges[d].begin, b.ranges[d].begin),
+                        std::min(a.ranges[d].end, b.ranges[d].end)};
   }
   if (a.value == b.value || b.value.count == 1) return common;
   if (a.value.count != 1) return std::nullopt;
@@ -81,7 +84,8 @@ std::optional<Mask> accumulation(const std::vector<Mask>& masks) {
   if (first.index % k != 0 || first.count % k != 0) return std::nullopt;
   for (std::int64_t i = 0; i < k; ++i) {
     const Mask& mask = sorted[i];
-    if (mask.ranges != sorted.front().ranges || mask.value != ValuePart{first.index + i, first.count}) {
+    if (mask.ranges != sorted.front().ranges ||
+        mask.value != ValuePart{first.index + i, first.count}) {
       return std::nullopt;
     }
   }

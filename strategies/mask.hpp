@@ -1,4 +1,5 @@
-// Which part of a logical tensor an operator sees: a range of every dimension, and which of n partial values.
+// Which part of a logical tensor an operator sees: a range of every dimension, and which of n
+// partial values.
 #pragma once
 
 #include <compare>
@@ -15,14 +16,16 @@ struct Range {
   friend auto operator<=>(const Range&, const Range&) = default;
 };
 
-/// "The i-th of n values that combine into the full one" (by sum, or as the tensor's producer says). {0, 1}: full.
+/// "The i-th of n values that combine into the full one" (by sum, or as the tensor's producer
+/// says). {0, 1}: full.
 struct ValuePart {
   std::int64_t index = 0;
   std::int64_t count = 1;
   friend auto operator<=>(const ValuePart&, const ValuePart&) = default;
 };
 
-/// The mask of a vTensor: index map and value map. A data dependency exists where both maps overlap.
+/// The mask of a vTensor: index map and value map. A data dependency exists where both maps
+/// overlap.
 struct Mask {
   std::vector<Range> ranges;
   ValuePart value;
@@ -41,7 +44,8 @@ Mask split_value(const Mask&, std::int64_t i, std::int64_t n);
 bool overlap(const Mask&, const Mask&);
 /// The common part; nullopt if there is none, or if two different partial values meet.
 std::optional<Mask> intersection(const Mask&, const Mask&);
-/// One mask for two that differ in exactly one dimension, where their ranges touch; nullopt otherwise.
+/// One mask for two that differ in exactly one dimension, where their ranges touch; nullopt
+/// otherwise.
 std::optional<Mask> concatenation(const Mask&, const Mask&);
 /// One value for k partial values of the same elements: (k*j .. k*j+k-1 of n) become (j of n/k).
 std::optional<Mask> accumulation(const std::vector<Mask>&);

@@ -5,8 +5,9 @@ namespace stratagem::strategies {
 
 /// For stage i of p and ofst = p-1-i, as far as the micro-batches exist:
 ///   (f,i,m) ≺ (f,i,m+1),  (b,i,m) ≺ (b,i,m+1),  (f,i,m+ofst) ≺ (b,i,m),  (b,i,m) ≺ (f,i,m+ofst+1)
-/// Bubble (p-1)(F+B) as GPipe's; min(M, p-i) micro-batches in flight at stage i. With one stage this is gradient
-/// accumulation. Source: Narayanan et al., PipeDream-2BW, ICML 2021; constraints as in nnScaler's Table 4.
+/// Bubble (p-1)(F+B) as GPipe's; min(M, p-i) micro-batches in flight at stage i. With one stage
+/// this is gradient accumulation. Source: Narayanan et al., PipeDream-2BW, ICML 2021; constraints
+/// as in nnScaler's Table 4.
 void one_f_one_b(Plan& plan) {
   const auto stages = static_cast<int>(plan.stages.size());
   for (int stage = 0; stage < stages; ++stage) {
@@ -19,10 +20,14 @@ void one_f_one_b(Plan& plan) {
         plan.order(backward, {stage, m + 1, CellPass::backward});
       }
       if (m + ofst < plan.micro_batches) plan.order({stage, m + ofst, CellPass::forward}, backward);
-      if (m + ofst + 1 < plan.micro_batches) plan.order(backward, {stage, m + ofst + 1, CellPass::forward});
+      if (m + ofst + 1 < plan.micro_batches)
+        plan.order(backward, {stage, m + ofst + 1, CellPass::forward});
     }
-    const bool warm_up_only = plan.micro_batches <= ofst;  // too few micro-batches for a steady phase
-    if (warm_up_only) plan.order({stage, plan.micro_batches - 1, CellPass::forward}, {stage, 0, CellPass::backward});
+    const bool warm_up_only =
+        plan.micro_batches <= ofst;  // too few micro-batches for a steady phase
+    if (warm_up_only)
+      plan.order({stage, plan.micro_batches - 1, CellPass::forward},
+                 {stage, 0, CellPass::backward});
   }
 }
 

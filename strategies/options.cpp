@@ -22,8 +22,10 @@ Options read_options(const JsonReader& reader) {
     std::ranges::transform(schedules(), std::back_inserter(names), &Schedule::name);
     options.schedule = schedule->one_of(names);
   }
-  if (const auto recompute = reader.find("recompute")) options.recompute = recompute->one_of({"none", "full"});
-  if (const auto overlap = reader.find("overlap_gradients")) options.overlap_gradients = overlap->boolean();
+  if (const auto recompute = reader.find("recompute"))
+    options.recompute = recompute->one_of({"none", "full"});
+  if (const auto overlap = reader.find("overlap_gradients"))
+    options.overlap_gradients = overlap->boolean();
   if (const auto bucket = reader.find("bucket")) {
     options.bucket = bucket->quantity<Bytes>();
     if (options.bucket->value <= 0) bucket->fail("a size above zero, such as \"25 MiB\"");

@@ -10,13 +10,13 @@
 namespace stratagem::strategies {
 
 struct Options {
-  int tensor = 1;    ///< tensor-parallel degree
-  int pipeline = 1;  ///< stages
-  int data = 1;      ///< data-parallel degree
+  int tensor = 1;                  ///< tensor-parallel degree
+  int pipeline = 1;                ///< stages
+  int data = 1;                    ///< data-parallel degree
   std::string schedule = "1f1b";   ///< order of the cells of a stage
   std::string recompute = "none";  ///< "none" | "full"
   bool overlap_gradients = false;
-  std::optional<Bytes> bucket;     ///< of gradient reductions; nullopt: one for all
+  std::optional<Bytes> bucket;  ///< of gradient reductions; nullopt: one for all
 
   /// Consecutive devices are tensor ranks, then data ranks, then stages.
   [[nodiscard]] int devices() const { return tensor * pipeline * data; }

@@ -16,7 +16,9 @@ std::string to_text(const Cell& cell) {
 }
 
 Plan::Plan(const model::Graph& graph)
-    : graph_(&graph), placements_(graph.operators.size()), recomputed_(graph.segments.size(), false) {
+    : graph_(&graph),
+      placements_(graph.operators.size()),
+      recomputed_(graph.segments.size(), false) {
   stages.emplace_back(graph.segments.size());
   std::iota(stages.front().begin(), stages.front().end(), 0);
 }
@@ -29,9 +31,11 @@ std::vector<model::OpId> Plan::operators() const {
   return ids;
 }
 
-std::int64_t size_of_dimension(const model::Graph& graph, const model::Operator& op, const std::string& dim) {
+std::int64_t size_of_dimension(const model::Graph& graph, const model::Operator& op,
+                               const std::string& dim) {
   std::int64_t size = 0;
-  const auto look = [&](const std::vector<model::TensorId>& tensors, const std::vector<std::vector<model::Term>>& terms) {
+  const auto look = [&](const std::vector<model::TensorId>& tensors,
+                        const std::vector<std::vector<model::Term>>& terms) {
     for (std::size_t t = 0; t < tensors.size(); ++t) {
       const int position = model::dimension_of(terms[t], dim);
       if (position < 0) continue;
@@ -58,8 +62,10 @@ Parts Plan::trans(model::OpId id, const Split& split) {
     }
     const std::int64_t size = size_of_dimension(*graph_, op, split.dim);
     if (size % parts != 0) {
-      throw InputError("", "", "dimension " + split.dim + " of " + where + " to divide into " +
-                                   std::to_string(parts) + " equal parts", std::to_string(size));
+      throw InputError("", "",
+                       "dimension " + split.dim + " of " + where + " to divide into " +
+                           std::to_string(parts) + " equal parts",
+                       std::to_string(size));
     }
   }
   placement.axes.push_back({"", split.parts, 0});

@@ -9,11 +9,14 @@ namespace stratagem::strategies {
 namespace {
 
 std::string text_of(const Task& task) {
-  std::string text = fmt::format("{:<44} {:<24}", task.name, stream_names[static_cast<std::size_t>(task.stream)]);
+  std::string text =
+      fmt::format("{:<44} {:<24}", task.name, stream_names[static_cast<std::size_t>(task.stream)]);
   const auto out = std::back_inserter(text);
   if (const auto* kernel = std::get_if<cost::Kernel>(&task.work)) {
-    fmt::format_to(out, " {} x{}", cost::kernel_kind_names[static_cast<std::size_t>(kernel->kind)], kernel->launches);
-    if (kernel->k > 0) fmt::format_to(out, " {}x{}x{}x{}", kernel->batch, kernel->m, kernel->n, kernel->k);
+    fmt::format_to(out, " {} x{}", cost::kernel_kind_names[static_cast<std::size_t>(kernel->kind)],
+                   kernel->launches);
+    if (kernel->k > 0)
+      fmt::format_to(out, " {}x{}x{}x{}", kernel->batch, kernel->m, kernel->n, kernel->k);
     fmt::format_to(out, " {:.0f} B", kernel->traffic.value);
   } else {
     const auto& collective = std::get<Collective>(task.work);

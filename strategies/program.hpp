@@ -1,4 +1,5 @@
-// What a plan becomes: the tasks of every device, with streams, waits, buffers and groups, for both interpreters.
+// What a plan becomes: the tasks of every device, with streams, waits, buffers and groups, for both
+// interpreters.
 #pragma once
 
 #include <array>
@@ -40,11 +41,12 @@ enum class Category : std::uint8_t {
   temporaries,  ///< everything that dies within its block
 };
 inline constexpr std::array<std::string_view, 7> category_names = {
-    "parameters", "gradients", "optimizer_states", "activations", "checkpoints", "statistics", "temporaries"};
+    "parameters",  "gradients",  "optimizer_states", "activations",
+    "checkpoints", "statistics", "temporaries"};
 
-/// A buffer as a block names it. `tensor` is a place in the table of tensors of a segment; a call binds it to the
-/// tensor at that place in its own segment's table, of its own micro-batch. In calls without a segment it is the
-/// tensor itself.
+/// A buffer as a block names it. `tensor` is a place in the table of tensors of a segment; a call
+/// binds it to the tensor at that place in its own segment's table, of its own micro-batch. In
+/// calls without a segment it is the tensor itself.
 struct Slot {
   std::string name;
   int tensor = -1;
@@ -52,15 +54,17 @@ struct Slot {
   Category category = Category::temporaries;
 };
 
-/// One collective of a group of devices; `payload` as in cost/ring.hpp. `group` indexes Device::groups.
+/// One collective of a group of devices; `payload` as in cost/ring.hpp. `group` indexes
+/// Device::groups.
 struct Collective {
   cost::CollectiveKind kind = cost::CollectiveKind::all_reduce;
   int group = 0;
   Bytes payload;
 };
 
-/// One operation on one stream of one device. Slots are indices into its block's; `waits` are indices of earlier
-/// tasks of the block that must have ended. A task also follows the task before it on its stream.
+/// One operation on one stream of one device. Slots are indices into its block's; `waits` are
+/// indices of earlier tasks of the block that must have ended. A task also follows the task before
+/// it on its stream.
 struct Task {
   std::string name;
   std::variant<cost::Kernel, Collective> work;
@@ -70,8 +74,9 @@ struct Task {
   std::vector<int> writes;
   std::vector<int> births;  ///< slots allocated when it starts
   std::vector<int> deaths;  ///< slots freed when it ends
-  int synchronizations = 0;  ///< times that the host waits for the device to finish it before going on
-  bool recomputed = false;   ///< repeats a forward task: hardware FLOPs, not model FLOPs
+  int synchronizations =
+      0;  ///< times that the host waits for the device to finish it before going on
+  bool recomputed = false;  ///< repeats a forward task: hardware FLOPs, not model FLOPs
 };
 
 /// Tasks that several calls share.
@@ -108,19 +113,22 @@ struct Sequence {
   std::vector<Resident> residents;
 };
 
-/// The devices of one group, in the order that gives ring neighbours and, for sends, {source, destination}.
+/// The devices of one group, in the order that gives ring neighbours and, for sends, {source,
+/// destination}.
 struct Communicator {
   std::vector<int> ranks;
 };
 
 struct Device {
   int sequence = 0;
-  std::vector<int> groups;  ///< by the `group` of a task: index into Program::communicators, -1 if it has none
+  std::vector<int>
+      groups;  ///< by the `group` of a task: index into Program::communicators, -1 if it has none
 };
 
 /// One iteration of a plan on all its devices. A value: it can be printed, compared and tested.
 struct Program {
-  std::vector<std::vector<model::TensorId>> segment_tensors;  ///< by segment: what Slot::tensor indexes
+  std::vector<std::vector<model::TensorId>>
+      segment_tensors;  ///< by segment: what Slot::tensor indexes
   std::vector<Communicator> communicators;
   std::vector<Block> blocks;
   std::vector<Sequence> sequences;
@@ -137,7 +145,8 @@ struct FlopCount {
 };
 FlopCount count_flops(const Program&);
 
-/// One line per task of every block, then the calls of every sequence: for people and for comparing programs.
+/// One line per task of every block, then the calls of every sequence: for people and for comparing
+/// programs.
 std::string to_text(const Program&);
 
 }  // namespace stratagem::strategies

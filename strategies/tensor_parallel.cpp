@@ -7,11 +7,12 @@
 namespace stratagem::strategies {
 namespace {
 
-using model::OpKind;
 using model::Operator;
+using model::OpKind;
 
-/// What an operator divides when the one that wrote its first operand divides the dimension `incoming` of that
-/// operand ("" where it is whole): heads and MLP columns stay divided until a contraction sums over them.
+/// What an operator divides when the one that wrote its first operand divides the dimension
+/// `incoming` of that operand ("" where it is whole): heads and MLP columns stay divided until a
+/// contraction sums over them.
 std::string divided_dimension(const model::Graph& graph, const Operator& op, int incoming) {
   if (incoming >= 0) return op.annotation.inputs[0][incoming].identifiers.front();
   if (op.kind == OpKind::embedding) return "v";
@@ -24,11 +25,12 @@ std::string divided_dimension(const model::Graph& graph, const Operator& op, int
 
 }  // namespace
 
-/// op-trans, operator by operator: the token table along the vocabulary; QKV and fc1 by columns, so that heads
-/// and MLP columns stay on their rank; the projections after them by rows, which leaves partial sums; logits and
-/// the parts of the cross-entropy along the vocabulary. Norms, dropouts and residuals between are replicated.
-/// The lowering finds what must be communicated: two all-reduces of b*s*h per layer forward and two backward.
-/// Source: Shoeybi et al., Megatron-LM, arXiv:1909.08053, section 3.
+/// op-trans, operator by operator: the token table along the vocabulary; QKV and fc1 by columns, so
+/// that heads and MLP columns stay on their rank; the projections after them by rows, which leaves
+/// partial sums; logits and the parts of the cross-entropy along the vocabulary. Norms, dropouts
+/// and residuals between are replicated. The lowering finds what must be communicated: two
+/// all-reduces of b*s*h per layer forward and two backward. Source: Shoeybi et al., Megatron-LM,
+/// arXiv:1909.08053, section 3.
 void tensor_parallel(Plan& plan, const Options& options) {
   if (options.tensor == 1) return;
   const Axis ranks{.name = "tensor", .size = options.tensor, .stride = 1};
@@ -37,7 +39,8 @@ void tensor_parallel(Plan& plan, const Options& options) {
   for (const model::OpId id : plan.operators()) {
     const Operator& op = graph.operators[id];
     const auto incoming = divided.find(op.inputs[0]);
-    const std::string dim = divided_dimension(graph, op, incoming == divided.end() ? -1 : incoming->second);
+    const std::string dim =
+        divided_dimension(graph, op, incoming == divided.end() ? -1 : incoming->second);
     plan.assign(plan.trans(id, {.dim = dim, .parts = ranks.size}), ranks);
     for (std::size_t i = 0; i < op.outputs.size() && !dim.empty(); ++i) {
       const int position = model::dimension_of(op.annotation.outputs[i], dim);

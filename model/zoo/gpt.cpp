@@ -25,17 +25,22 @@ class Gpt {
   TensorId activation(const std::string& name, std::vector<std::int64_t> shape) {
     return build_.tensor(name, std::move(shape), c_.type, Role::activation);
   }
-  TensorId hidden_state(const std::string& name) { return activation(name, {c_.batch, c_.sequence, c_.hidden}); }
+  TensorId hidden_state(const std::string& name) {
+    return activation(name, {c_.batch, c_.sequence, c_.hidden});
+  }
 
   TensorId embeddings() {
     build_.begin_segment("embedding");
-    const TensorId tokens = build_.tensor("tokens", {c_.batch, c_.sequence}, DataType::int64, Role::input);
+    const TensorId tokens =
+        build_.tensor("tokens", {c_.batch, c_.sequence}, DataType::int64, Role::input);
     word_table_ = build_.parameter("words", {c_.vocabulary, c_.hidden}, c_.type);
-    const TensorId position_table = build_.parameter("positions", {c_.sequence, c_.hidden}, c_.type);
+    const TensorId position_table =
+        build_.parameter("positions", {c_.sequence, c_.hidden}, c_.type);
     const TensorId words = hidden_state("word_rows");
     build_.add(OpKind::embedding, "lookup", "b s, v+ h -> b s h", {tokens, word_table_}, {words});
     const TensorId placed = hidden_state("placed");
-    build_.add(OpKind::add, "add_positions", "b s h, s h -> b s h", {words, position_table}, {placed});
+    build_.add(OpKind::add, "add_positions", "b s h, s h -> b s h", {words, position_table},
+               {placed});
     return dropout("dropout", placed, "b s h");
   }
 
@@ -44,9 +49,10 @@ class Gpt {
     const TensorId shift = build_.parameter(name + ".shift", {c_.hidden}, c_.type);
     const TensorId y = hidden_state(name + ".out");
     // Mean and reciprocal deviation of every token, in fp32.
-    const TensorId statistics =
-        build_.tensor(name + ".statistics", {c_.batch, c_.sequence, 2}, DataType::fp32, Role::statistic);
-    build_.add(OpKind::layer_norm, name, "b s h^, h^, h^ -> b s h^, b s two^", {x, scale, shift}, {y, statistics});
+    const TensorId statistics = build_.tensor(name + ".statistics", {c_.batch, c_.sequence, 2},
+                                              DataType::fp32, Role::statistic);
+    build_.add(OpKind::layer_norm, name, "b s h^, h^, h^ -> b s h^, b s two^", {x, scale, shift},
+               {y, statistics});
     return y;
   }
 
@@ -86,17 +92,22 @@ class Gpt {
     const TensorId q = activation("attention.q", per_head);
     const TensorId k = activation("attention.k", per_head);
     const TensorId v = activation("attention.v", per_head);
-    build_.add(OpKind::split_heads, "attention.split_heads", "b s (a e^) -> b a s d^, b a s d^, b a s d^", {qkv},
-               {q, k, v});
+    build_.add(OpKind::split_heads, "attention.split_heads",
+               "b s (a e^) -> b a s d^, b a s d^, b a s d^", {qkv}, {q, k, v});
     const TensorId scores = activation("attention.scores", square);
-    build_.add(OpKind::contraction, "attention.scores", "b a s d+, b a t d+ -> b a s t", {q, k}, {scores});
+    build_.add(OpKind::contraction, "attention.scores", "b a s d+, b a t d+ -> b a s t", {q, k},
+               {scores});
     const TensorId probabilities = activation("attention.probabilities", square);
-    build_.add(OpKind::masked_softmax, "attention.softmax", "b a s t^ -> b a s t^", {scores}, {probabilities});
-    const TensorId kept = dropout("attention.dropout", probabilities, "b a s t", OpKind::attention_dropout);
+    build_.add(OpKind::masked_softmax, "attention.softmax", "b a s t^ -> b a s t^", {scores},
+               {probabilities});
+    const TensorId kept =
+        dropout("attention.dropout", probabilities, "b a s t", OpKind::attention_dropout);
     const TensorId context = activation("attention.context", per_head);
-    build_.add(OpKind::contraction, "attention.context", "b a s t+, b a t d -> b a s d", {kept, v}, {context});
+    build_.add(OpKind::contraction, "attention.context", "b a s t+, b a t d -> b a s d", {kept, v},
+               {context});
     const TensorId merged = hidden_state("attention.merged");
-    build_.add(OpKind::merge_heads, "attention.merge_heads", "b a s d^ -> b s (a d^)", {context}, {merged});
+    build_.add(OpKind::merge_heads, "attention.merge_heads", "b a s d^ -> b s (a d^)", {context},
+               {merged});
     const TensorId out = linear("attention.projection", merged, c_.hidden, c_.hidden);
     return residual("attention.residual", dropout("attention.output_dropout", out, "b s h"), x);
   }
@@ -109,8 +120,8 @@ class Gpt {
     return residual("mlp.residual", dropout("mlp.dropout", down, "b s h"), x);
   }
 
-  /// Cross-entropy in parts, so that a split vocabulary needs only b*s scalars from the other ranks:
-  /// maximum, sum of exponentials and the label's logit of every token.
+  /// Cross-entropy in parts, so that a split vocabulary needs only b*s scalars from the other
+  /// ranks: maximum, sum of exponentials and the label's logit of every token.
   TensorId head(TensorId x) {
     build_.begin_segment("head");
     const std::vector<std::int64_t> tokens = {c_.batch, c_.sequence};
@@ -123,9 +134,12 @@ class Gpt {
     };
     const TensorId labels = build_.tensor("labels", tokens, DataType::int64, Role::input);
     const TensorId maximum = row("maximum");
-    build_.add(OpKind::row_max, "loss.maximum", "b s v+ -> b s", {logits}, {maximum}, Combine::maximum);
-    const TensorId exponentials = build_.tensor("loss.exponentials", wide, DataType::fp32, Role::activation);
-    build_.add(OpKind::exponential, "loss.exponentials", "b s v, b s -> b s v", {logits, maximum}, {exponentials});
+    build_.add(OpKind::row_max, "loss.maximum", "b s v+ -> b s", {logits}, {maximum},
+               Combine::maximum);
+    const TensorId exponentials =
+        build_.tensor("loss.exponentials", wide, DataType::fp32, Role::activation);
+    build_.add(OpKind::exponential, "loss.exponentials", "b s v, b s -> b s v", {logits, maximum},
+               {exponentials});
     const TensorId sum = row("sum");
     build_.add(OpKind::row_sum, "loss.sum", "b s v+ -> b s", {exponentials}, {sum});
     const TensorId picked = row("picked");

@@ -18,13 +18,16 @@ struct GptConfig {
   DataType type = DataType::fp16;
 };
 
-/// One segment for the embeddings, one per layer, one for the final norm, logits and loss. Per layer:
-///   x = x + dropout(W_o attention(norm(x)) + b_o);  x = x + dropout(W_2 gelu(W_1 norm(x) + b_1) + b_2)
-/// with dropout on the attention probabilities, as in GPT-2 and Megatron-LM. Logits use the word embedding.
-/// The loss is the cross-entropy of b*s tokens, in fp32. Head size is hidden / heads.
+/// One segment for the embeddings, one per layer, one for the final norm, logits and loss. Per
+/// layer:
+///   x = x + dropout(W_o attention(norm(x)) + b_o);  x = x + dropout(W_2 gelu(W_1 norm(x) + b_1) +
+///   b_2)
+/// with dropout on the attention probabilities, as in GPT-2 and Megatron-LM. Logits use the word
+/// embedding. The loss is the cross-entropy of b*s tokens, in fp32. Head size is hidden / heads.
 Graph gpt(const GptConfig& config);
 
-/// 12Lh^2 + 13Lh + (V + s + 2)h: per layer 12h^2 weights, 9h biases, 4h norms; both embeddings; the final norm.
+/// 12Lh^2 + 13Lh + (V + s + 2)h: per layer 12h^2 weights, 9h biases, 4h norms; both embeddings; the
+/// final norm.
 std::int64_t gpt_parameters(const GptConfig& config);
 
 }  // namespace stratagem::model

@@ -1,5 +1,5 @@
-// Walks the operators of a pass, converts every operand to the layout in which its reader wants it, and notes
-// who writes and reads each buffer.
+// Walks the operators of a pass, converts every operand to the layout in which its reader wants it,
+// and notes who writes and reads each buffer.
 #include "strategies/lower/block.hpp"
 
 #include <algorithm>
@@ -25,7 +25,8 @@ struct Version {
 
 class BlockLowering {
  public:
-  explicit BlockLowering(const BlockContext& context, std::string name) : c_(context), graph_(context.plan.graph()) {
+  explicit BlockLowering(const BlockContext& context, std::string name)
+      : c_(context), graph_(context.plan.graph()) {
     result_.block.name = std::move(name);
   }
 
@@ -40,7 +41,8 @@ class BlockLowering {
   void run(const std::vector<model::OpId>& ops, bool recomputed) {
     recomputed_ = recomputed;
     for (std::size_t i = 0; i < ops.size();) {
-      const std::span<const model::OpId> group(ops.data() + i, fused_length(std::span(ops).subspan(i)));
+      const std::span<const model::OpId> group(ops.data() + i,
+                                               fused_length(std::span(ops).subspan(i)));
       run_group(group);
       i += group.size();
     }
@@ -60,7 +62,8 @@ class BlockLowering {
     push(std::move(task));
   }
 
-  /// Turns a tensor that leaves the block into a layout without partial values; it outlives the block.
+  /// Turns a tensor that leaves the block into a layout without partial values; it outlives the
+  /// block.
   void leave(TensorId tensor, Category category) {
     const Version& now = versions_.at(tensor).front();
     Layout full = now.layout;
@@ -95,19 +98,23 @@ class BlockLowering {
   [[nodiscard]] int place(TensorId tensor) const { return c_.facts.place.at(tensor); }
   [[nodiscard]] model::Role role(TensorId tensor) const { return graph_.tensors[tensor].role; }
 
-  /// How many of the next operators run as one kernel: 1, or the length of the longest fusion that they begin.
+  /// How many of the next operators run as one kernel: 1, or the length of the longest fusion that
+  /// they begin.
   [[nodiscard]] std::size_t fused_length(std::span<const model::OpId> ops) const {
     std::size_t longest = 1;
     for (const std::vector<std::string>& kinds : c_.stack.fusions) {
       if (kinds.size() <= longest || kinds.size() > ops.size()) continue;
-      const auto matches = [&](model::OpId id, const std::string& kind) { return stack_name(graph_.operators[id]) == kind; };
+      const auto matches = [&](model::OpId id, const std::string& kind) {
+        return stack_name(graph_.operators[id]) == kind;
+      };
       const std::span<const model::OpId> group = ops.first(kinds.size());
       if (std::ranges::equal(group, kinds, matches) && is_chain(group)) longest = kinds.size();
     }
     return longest;
   }
 
-  /// Does every operator of a group read the first output of the one before it, as that one leaves it?
+  /// Does every operator of a group read the first output of the one before it, as that one leaves
+  /// it?
   [[nodiscard]] bool is_chain(std::span<const model::OpId> group) const {
     for (std::size_t i = 1; i < group.size(); ++i) {
       const model::Operator& before = graph_.operators[group[i - 1]];
@@ -129,7 +136,8 @@ class BlockLowering {
     const auto index = static_cast<int>(result_.block.tasks.size());
     for (const model::OpId id : group) write_results(task, id, index);
     task.name = name_within(graph_, graph_.operators[group.front()]);
-    for (const model::OpId id : group.subspan(1)) task.name += " + " + name_within(graph_, graph_.operators[id]);
+    for (const model::OpId id : group.subspan(1))
+      task.name += " + " + name_within(graph_, graph_.operators[id]);
     if (recomputed_) task.name += " again";
     task.work = fused_kernel(group);
     task.recomputed = recomputed_;
@@ -141,16 +149,19 @@ class BlockLowering {
   void read_operands(Task& task, model::OpId id, bool inner) {
     const model::Operator& op = graph_.operators[id];
     const std::vector<std::string> split = split_along(c_.plan, c_.grid, id);
-    for (std::size_t i = inner ? 1 : 0; i < op.inputs.size(); ++i) read(task, op.inputs[i], input_layout(op, i, split));
+    for (std::size_t i = inner ? 1 : 0; i < op.inputs.size(); ++i)
+      read(task, op.inputs[i], input_layout(op, i, split));
   }
 
   void write_results(Task& task, model::OpId id, int index) {
     const model::Operator& op = graph_.operators[id];
     const std::vector<std::string> split = split_along(c_.plan, c_.grid, id);
-    for (std::size_t i = 0; i < op.outputs.size(); ++i) write(task, op.outputs[i], output_layout(op, i, split), index);
+    for (std::size_t i = 0; i < op.outputs.size(); ++i)
+      write(task, op.outputs[i], output_layout(op, i, split), index);
   }
 
-  /// The kernel of the last operator, which also moves what the others move but for what passes between them.
+  /// The kernel of the last operator, which also moves what the others move but for what passes
+  /// between them.
   [[nodiscard]] cost::Kernel fused_kernel(std::span<const model::OpId> group) const {
     cost::Kernel kernel = kernel_alone(group.back());
     for (const model::OpId id : group.first(group.size() - 1)) {
@@ -168,14 +179,18 @@ class BlockLowering {
     Shapes inputs;
     Shapes outputs;
     for (std::size_t i = 0; i < op.inputs.size(); ++i) {
-      inputs.push_back(local_shape(graph_.tensors[op.inputs[i]], input_layout(op, i, split), c_.grid));
+      inputs.push_back(
+          local_shape(graph_.tensors[op.inputs[i]], input_layout(op, i, split), c_.grid));
     }
     for (std::size_t i = 0; i < op.outputs.size(); ++i) {
-      outputs.push_back(local_shape(graph_.tensors[op.outputs[i]], output_layout(op, i, split), c_.grid));
+      outputs.push_back(
+          local_shape(graph_.tensors[op.outputs[i]], output_layout(op, i, split), c_.grid));
     }
     cost::Kernel kernel = kernel_of(graph_, op, inputs, outputs, c_.stack);
-    if (op.pass == model::Pass::weight_gradient) {  // the framework adds the new gradient to the old one
-      const Bytes gradient = local_bytes(graph_.tensors[op.outputs[0]], output_layout(op, 0, split), c_.grid);
+    if (op.pass ==
+        model::Pass::weight_gradient) {  // the framework adds the new gradient to the old one
+      const Bytes gradient =
+          local_bytes(graph_.tensors[op.outputs[0]], output_layout(op, 0, split), c_.grid);
       kernel.traffic += c_.stack.gradient_accumulation.extra_passes * gradient;
       kernel.launches += c_.stack.gradient_accumulation.kernels;
     }
@@ -206,11 +221,13 @@ class BlockLowering {
 
   /// Tasks of one stream follow each other anyway; only other streams are waited for.
   void wait_for(Task& task, int earlier) const {
-    if (earlier >= 0 && result_.block.tasks[earlier].stream != task.stream) task.waits.push_back(earlier);
+    if (earlier >= 0 && result_.block.tasks[earlier].stream != task.stream)
+      task.waits.push_back(earlier);
   }
 
   void read(Task& task, TensorId tensor, const Layout& wanted) {
-    if (role(tensor) == model::Role::input) return;  // token ids and the like: no buffer of the plan
+    if (role(tensor) == model::Role::input)
+      return;  // token ids and the like: no buffer of the plan
     if (role(tensor) == model::Role::parameter) return see_parameter(tensor, wanted);
     const Version version = obtain(tensor, wanted);
     task.reads.push_back(version.slot);
@@ -223,13 +240,16 @@ class BlockLowering {
   void see_parameter(TensorId tensor, const Layout& wanted) {
     const auto [found, fresh] = result_.parameters.emplace(place(tensor), wanted);
     if (!fresh && found->second != wanted) {
-      throw InputError("", "", "every operator to see the same part of parameter " + graph_.tensors[tensor].name, "");
+      throw InputError(
+          "", "", "every operator to see the same part of parameter " + graph_.tensors[tensor].name,
+          "");
     }
   }
 
   [[nodiscard]] Category category_when_written(TensorId tensor) const {
     if (role(tensor) == model::Role::statistic) return Category::statistics;
-    return recomputed_ && c_.facts.kept.contains(tensor) ? Category::activations : Category::temporaries;
+    return recomputed_ && c_.facts.kept.contains(tensor) ? Category::activations
+                                                         : Category::temporaries;
   }
 
   void write(Task& task, TensorId tensor, const Layout& layout, int index) {
@@ -246,14 +266,16 @@ class BlockLowering {
 
   [[nodiscard]] bool belongs_to_parameter(TensorId gradient) const {
     return std::ranges::any_of(c_.facts.tensors, [&](TensorId tensor) {
-      return graph_.tensors[tensor].role == model::Role::parameter && graph_.gradient_of[tensor] == gradient;
+      return graph_.tensors[tensor].role == model::Role::parameter &&
+             graph_.gradient_of[tensor] == gradient;
     });
   }
 
   /// The tensor in the wanted layout, converted from the version that is cheapest to convert.
   Version obtain(TensorId tensor, const Layout& wanted) {
     const auto found = versions_.find(tensor);
-    expects(found != versions_.end(), "an operator reads what an earlier one wrote or the segment was given");
+    expects(found != versions_.end(),
+            "an operator reads what an earlier one wrote or the segment was given");
     for (const Version& version : found->second) {
       if (version.layout == wanted) return version;
     }
@@ -261,7 +283,8 @@ class BlockLowering {
     const std::vector<int> sizes = c_.grid.sizes();
     std::optional<std::pair<double, Version>> best;
     for (const Version& version : found->second) {
-      const double cost = conversion_cost(convert(version.layout, wanted, shape, sizes), version.layout, shape, sizes);
+      const double cost = conversion_cost(convert(version.layout, wanted, shape, sizes),
+                                          version.layout, shape, sizes);
       if (!best || cost < best->first) best = {cost, version};
     }
     Version version = best->second;
@@ -282,7 +305,8 @@ class BlockLowering {
     const Layout& larger = kind == cost::CollectiveKind::all_gather ? to.layout : from.layout;
     Task task{};
     task.name = short_name(tensor) + " " + cost::to_text(kind);
-    task.work = Collective{kind, c_.groups.along(c_.grid, {step.axis}), local_bytes(t, larger, c_.grid)};
+    task.work =
+        Collective{kind, c_.groups.along(c_.grid, {step.axis}), local_bytes(t, larger, c_.grid)};
     task.stream = Stream::communication;
     task.recomputed = recomputed_;
     task.reads = {from.slot};
@@ -307,7 +331,8 @@ class BlockLowering {
 };
 
 Category category_of(const model::Graph& graph, TensorId tensor) {
-  return graph.tensors[tensor].role == model::Role::statistic ? Category::statistics : Category::activations;
+  return graph.tensors[tensor].role == model::Role::statistic ? Category::statistics
+                                                              : Category::activations;
 }
 
 }  // namespace

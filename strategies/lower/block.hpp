@@ -1,4 +1,5 @@
-// Lowers one pass of one segment to a block: tasks, the collectives between them, and lives of buffers.
+// Lowers one pass of one segment to a block: tasks, the collectives between them, and lives of
+// buffers.
 #pragma once
 
 #include <map>
@@ -15,7 +16,8 @@ struct Border {
   Category category = Category::temporaries;
 };
 
-/// A lowered block with what its neighbours need to know. Tensors are places in the segment's table.
+/// A lowered block with what its neighbours need to know. Tensors are places in the segment's
+/// table.
 struct LoweredBlock {
   Block block;
   std::map<int, Border> out;         ///< tensors that later blocks read, with their layouts
@@ -34,16 +36,16 @@ struct BlockContext {
   const SegmentFacts& facts;
 };
 
-/// F: runs the forward operators. Kept afterwards: what the backward operators read or, where the segment is
-/// recomputed, its inputs; and what later segments read, in a layout without partial values.
-/// `in` gives the layouts of activations_in, which no later segment reads; `out_category` counts activations_out
-/// for the segments that read them.
+/// F: runs the forward operators. Kept afterwards: what the backward operators read or, where the
+/// segment is recomputed, its inputs; and what later segments read, in a layout without partial
+/// values. `in` gives the layouts of activations_in, which no later segment reads; `out_category`
+/// counts activations_out for the segments that read them.
 LoweredBlock lower_forward(const BlockContext& context, const std::map<int, Border>& in,
                            const std::map<int, Category>& out_category);
 
-/// B: runs the forward operators again where the segment is recomputed, then the input- and weight-gradient
-/// operators. `kept` is what the forward block left for it (and its activations_in); `in` gives the layouts of
-/// gradients_in.
+/// B: runs the forward operators again where the segment is recomputed, then the input- and
+/// weight-gradient operators. `kept` is what the forward block left for it (and its
+/// activations_in); `in` gives the layouts of gradients_in.
 LoweredBlock lower_backward(const BlockContext& context, const std::map<int, Border>& kept,
                             const std::map<int, Border>& in);
 

@@ -1,4 +1,5 @@
-// Lowers segments in the order in which borders become known; a key of everything that matters finds equal ones.
+// Lowers segments in the order in which borders become known; a key of everything that matters
+// finds equal ones.
 #include "strategies/lower/blocks.hpp"
 
 #include <utility>
@@ -19,7 +20,8 @@ std::string text_of(const std::map<int, Border>& borders) {
 
 }  // namespace
 
-Blocks::Blocks(const Plan& plan, const cost::Stack& stack, const Stages& stages, Groups& groups, Program& program)
+Blocks::Blocks(const Plan& plan, const cost::Stack& stack, const Stages& stages, Groups& groups,
+               Program& program)
     : plan_(plan), stack_(stack), stages_(stages), groups_(groups), program_(program) {
   const auto segments = static_cast<int>(stages.facts().size());
   forward_.resize(segments);
@@ -28,7 +30,8 @@ Blocks::Blocks(const Plan& plan, const cost::Stack& stack, const Stages& stages,
   for (int segment = segments - 1; segment >= 0; --segment) lower_backward_of(segment);
 }
 
-const NumberedBlock& Blocks::shared(const std::string& key, const std::function<LoweredBlock()>& lower) {
+const NumberedBlock& Blocks::shared(const std::string& key,
+                                    const std::function<LoweredBlock()>& lower) {
   std::unique_ptr<NumberedBlock>& block = known_[key];
   if (!block) {
     block = std::make_unique<NumberedBlock>(NumberedBlock{-1, lower()});
@@ -46,7 +49,8 @@ BlockContext Blocks::context(int segment) const {
   return {plan_, stack_, stages_.grid_of_segment(segment), groups_, stages_.facts(segment)};
 }
 
-std::map<int, Border> Blocks::borders_of(const SegmentFacts& facts, const std::vector<TensorId>& tensors) const {
+std::map<int, Border> Blocks::borders_of(const SegmentFacts& facts,
+                                         const std::vector<TensorId>& tensors) const {
   std::map<int, Border> borders;
   for (const TensorId tensor : tensors) borders[facts.place.at(tensor)] = borders_.at(tensor);
   return borders;
@@ -56,13 +60,15 @@ std::map<int, Border> Blocks::borders_of(const SegmentFacts& facts, const std::v
 Category Blocks::category_for_reader(TensorId activation) const {
   const int reader = stages_.reader(activation);
   if (plan_.recomputes(reader)) return Category::checkpoints;
-  return stages_.facts(reader).kept.contains(activation) ? Category::activations : Category::temporaries;
+  return stages_.facts(reader).kept.contains(activation) ? Category::activations
+                                                         : Category::temporaries;
 }
 
 void Blocks::lower_forward_of(int segment) {
   const SegmentFacts& facts = stages_.facts(segment);
   const std::map<int, Border> in = borders_of(facts, facts.activations_in);
-  std::string key = "F" + structure_key(plan_, stages_.grid_of_segment(segment), facts) + text_of(in);
+  std::string key =
+      "F" + structure_key(plan_, stages_.grid_of_segment(segment), facts) + text_of(in);
   std::map<int, Category> out;
   for (const TensorId tensor : facts.activations_out) {
     const Category category = category_for_reader(tensor);
@@ -75,7 +81,8 @@ void Blocks::lower_forward_of(int segment) {
   }
 }
 
-/// What the forward pass left for the backward pass: a recomputed segment's inputs, or all that gradients read.
+/// What the forward pass left for the backward pass: a recomputed segment's inputs, or all that
+/// gradients read.
 std::map<int, Border> Blocks::kept_for_backward(int segment) const {
   const SegmentFacts& facts = stages_.facts(segment);
   std::map<int, Border> kept;
@@ -96,8 +103,8 @@ void Blocks::lower_backward_of(int segment) {
   const SegmentFacts& facts = stages_.facts(segment);
   const std::map<int, Border> kept = kept_for_backward(segment);
   const std::map<int, Border> in = borders_of(facts, facts.gradients_in);
-  const std::string key =
-      "B" + structure_key(plan_, stages_.grid_of_segment(segment), facts) + text_of(kept) + text_of(in);
+  const std::string key = "B" + structure_key(plan_, stages_.grid_of_segment(segment), facts) +
+                          text_of(kept) + text_of(in);
   backward_[segment] = &shared(key, [&] { return lower_backward(context(segment), kept, in); });
   for (const TensorId tensor : facts.gradients_out) {
     borders_[tensor] = backward_[segment]->lowered.out.at(facts.place.at(tensor));

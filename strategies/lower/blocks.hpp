@@ -1,4 +1,5 @@
-// The blocks of all segments, equal segments sharing theirs, and the layouts at the borders between them.
+// The blocks of all segments, equal segments sharing theirs, and the layouts at the borders between
+// them.
 #pragma once
 
 #include <functional>
@@ -20,9 +21,10 @@ struct NumberedBlock {
 
 class Blocks {
  public:
-  /// Lowers every segment's forward pass from the first to the last, then every backward pass from the last to
-  /// the first, into `program`.
-  Blocks(const Plan& plan, const cost::Stack& stack, const Stages& stages, Groups& groups, Program& program);
+  /// Lowers every segment's forward pass from the first to the last, then every backward pass from
+  /// the last to the first, into `program`.
+  Blocks(const Plan& plan, const cost::Stack& stack, const Stages& stages, Groups& groups,
+         Program& program);
 
   [[nodiscard]] const NumberedBlock& forward(int segment) const { return *forward_[segment]; }
   [[nodiscard]] const NumberedBlock& backward(int segment) const { return *backward_[segment]; }
@@ -37,7 +39,8 @@ class Blocks {
 
  private:
   [[nodiscard]] BlockContext context(int segment) const;
-  [[nodiscard]] std::map<int, Border> borders_of(const SegmentFacts& facts, const std::vector<model::TensorId>& tensors) const;
+  [[nodiscard]] std::map<int, Border> borders_of(const SegmentFacts& facts,
+                                                 const std::vector<model::TensorId>& tensors) const;
   [[nodiscard]] Category category_for_reader(model::TensorId activation) const;
   [[nodiscard]] std::map<int, Border> kept_for_backward(int segment) const;
   void lower_forward_of(int segment);

@@ -15,7 +15,9 @@ namespace {
 class CellGraph {
  public:
   explicit CellGraph(const Plan& plan)
-      : stages_(static_cast<int>(plan.stages.size())), micro_batches_(plan.micro_batches), after_(count()) {
+      : stages_(static_cast<int>(plan.stages.size())),
+        micro_batches_(plan.micro_batches),
+        after_(count()) {
     for (int m = 0; m < micro_batches_; ++m) {
       for (int s = 0; s < stages_; ++s) {
         if (s > 0) add({s - 1, m, CellPass::forward}, {s, m, CellPass::forward});
@@ -44,7 +46,8 @@ class CellGraph {
         if (--missing[target] == 0) ready.push(target);
       }
     }
-    if (static_cast<int>(result.size()) < count()) throw InputError("", "/strategy", "op-orders without a cycle", cycle(missing));
+    if (static_cast<int>(result.size()) < count())
+      throw InputError("", "/strategy", "op-orders without a cycle", cycle(missing));
     return result;
   }
 
@@ -74,7 +77,8 @@ class CellGraph {
   [[nodiscard]] int node(const Cell& cell) const {
     const bool exists = cell.stage >= 0 && cell.stage < stages_ && cell.micro_batch >= 0 &&
                         cell.micro_batch < micro_batches_;
-    if (!exists) throw InputError("", "/strategy", "op-orders between cells of the plan", to_text(cell));
+    if (!exists)
+      throw InputError("", "/strategy", "op-orders between cells of the plan", to_text(cell));
     const int half = stages_ * micro_batches_;
     return (cell.pass == CellPass::forward ? 0 : half) + cell.micro_batch * stages_ + cell.stage;
   }
@@ -89,10 +93,12 @@ class CellGraph {
         if (missing[node] > 0 && missing[target] > 0) before[target] = node;
       }
     }
-    int node = static_cast<int>(std::ranges::find_if(missing, [](int n) { return n > 0; }) - missing.begin());
+    int node = static_cast<int>(std::ranges::find_if(missing, [](int n) { return n > 0; }) -
+                                missing.begin());
     for (int step = 0; step < count(); ++step) node = before[node];  // now surely on the cycle
     std::string text = to_text(cell(node));
-    for (int at = before[node]; at != node; at = before[at]) text.insert(0, to_text(cell(at)) + " before ");
+    for (int at = before[node]; at != node; at = before[at])
+      text.insert(0, to_text(cell(at)) + " before ");
     return to_text(cell(node)) + " before " + text;
   }
 
@@ -114,8 +120,10 @@ std::vector<std::vector<Cell>> ordered_cells(const Plan& plan) {
     const Cell cell = graph.cell(node);
     const int before = std::exchange(last[cell.stage], node);
     if (before >= 0 && !graph.leads_to(before, node, position)) {
-      throw InputError("", "/strategy", "an op-order between " + to_text(graph.cell(before)) + " and " + to_text(cell),
-                       "neither");
+      throw InputError(
+          "", "/strategy",
+          "an op-order between " + to_text(graph.cell(before)) + " and " + to_text(cell),
+          "neither");
     }
     stages[cell.stage].push_back(cell);
   }

@@ -24,7 +24,8 @@ std::vector<Completed> completed_gradients(const std::vector<int>& segments, con
                                            const Blocks& blocks) {
   std::vector<Completed> result;
   std::set<TensorId> seen;
-  for (const int segment : segments) {  // a tied parameter is complete after its first segment, run last
+  for (const int segment :
+       segments) {  // a tied parameter is complete after its first segment, run last
     std::vector<Completed> here;
     const LoweredBlock& lowered = blocks.backward(segment).lowered;
     for (const auto& [place, layout] : lowered.gradients) {
@@ -39,13 +40,16 @@ std::vector<Completed> completed_gradients(const std::vector<int>& segments, con
   return result;
 }
 
-std::vector<int> reduced_axes(const Completed& gradient, const Layout& parameter, const std::string& name) {
+std::vector<int> reduced_axes(const Completed& gradient, const Layout& parameter,
+                              const std::string& name) {
   std::vector<int> axes;
   for (std::size_t axis = 0; axis < gradient.layout.size(); ++axis) {
     const AxisRole role = gradient.layout[axis];
     if (role == parameter[axis]) continue;
     if (role.dim != AxisRole::partial || parameter[axis].dim != AxisRole::replica) {
-      throw InputError("", "", "the gradient of " + name + " to lie as the parameter does, or to be partial sums", "");
+      throw InputError(
+          "", "",
+          "the gradient of " + name + " to lie as the parameter does, or to be partial sums", "");
     }
     axes.push_back(static_cast<int>(axis));
   }
@@ -54,22 +58,26 @@ std::vector<int> reduced_axes(const Completed& gradient, const Layout& parameter
 
 }  // namespace
 
-ParameterLayouts parameter_layouts(const Plan& plan, const Stages& stages, const Blocks& blocks, int stage) {
+ParameterLayouts parameter_layouts(const Plan& plan, const Stages& stages, const Blocks& blocks,
+                                   int stage) {
   ParameterLayouts result;
   for (const int segment : plan.stages[stage]) {
     for (const auto& [place, layout] : blocks.forward(segment).lowered.parameters) {
       const TensorId parameter = stages.facts(segment).tensors[place];
       const auto [found, fresh] = result.emplace(parameter, layout);
       if (!fresh && found->second != layout) {
-        throw InputError("", "", "every operator to see the same part of parameter " +
-                                     plan.graph().tensors[parameter].name, "");
+        throw InputError("", "",
+                         "every operator to see the same part of parameter " +
+                             plan.graph().tensors[parameter].name,
+                         "");
       }
     }
   }
   return result;
 }
 
-std::vector<Bucket> gradient_buckets(const Plan& plan, const Stages& stages, const Blocks& blocks, int stage) {
+std::vector<Bucket> gradient_buckets(const Plan& plan, const Stages& stages, const Blocks& blocks,
+                                     int stage) {
   const model::Graph& graph = plan.graph();
   std::map<TensorId, Layout> by_gradient;
   for (const auto& [parameter, layout] : parameter_layouts(plan, stages, blocks, stage)) {
@@ -79,7 +87,8 @@ std::vector<Bucket> gradient_buckets(const Plan& plan, const Stages& stages, con
   std::map<std::vector<int>, Bucket> open;
   for (const Completed& gradient : completed_gradients(plan.stages[stage], stages, blocks)) {
     const model::Tensor& tensor = graph.tensors[gradient.gradient];
-    const std::vector<int> axes = reduced_axes(gradient, by_gradient.at(gradient.gradient), tensor.name);
+    const std::vector<int> axes =
+        reduced_axes(gradient, by_gradient.at(gradient.gradient), tensor.name);
     if (axes.empty()) continue;
     Bucket& bucket = open[axes];
     bucket.after = gradient.segment;

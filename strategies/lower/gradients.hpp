@@ -1,4 +1,5 @@
-// Which weight gradients are partial sums, over which devices, and in which buckets they are reduced.
+// Which weight gradients are partial sums, over which devices, and in which buckets they are
+// reduced.
 #pragma once
 
 #include <map>
@@ -11,9 +12,10 @@ namespace stratagem::strategies {
 
 using ParameterLayouts = std::map<model::TensorId, Layout>;
 
-/// The layout in which the operators of a stage see every parameter that they read. Throws InputError where two
-/// segments see different parts.
-ParameterLayouts parameter_layouts(const Plan& plan, const Stages& stages, const Blocks& blocks, int stage);
+/// The layout in which the operators of a stage see every parameter that they read. Throws
+/// InputError where two segments see different parts.
+ParameterLayouts parameter_layouts(const Plan& plan, const Stages& stages, const Blocks& blocks,
+                                   int stage);
 
 /// One all-reduce of gradients, possible once the backward block of segment `after` has run.
 struct Bucket {
@@ -24,8 +26,9 @@ struct Bucket {
   Bytes bytes;
 };
 
-/// Buckets of one stage in the order in which its backward pass completes them. A gradient is reduced along the
-/// axes on which it is partial and its parameter is not divided.
-std::vector<Bucket> gradient_buckets(const Plan& plan, const Stages& stages, const Blocks& blocks, int stage);
+/// Buckets of one stage in the order in which its backward pass completes them. A gradient is
+/// reduced along the axes on which it is partial and its parameter is not divided.
+std::vector<Bucket> gradient_buckets(const Plan& plan, const Stages& stages, const Blocks& blocks,
+                                     int stage);
 
 }  // namespace stratagem::strategies

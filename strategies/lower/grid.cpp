@@ -13,7 +13,8 @@ namespace {
 Layout layout_of(const std::vector<model::Term>& terms, const std::vector<std::string>& split) {
   Layout layout;
   for (const std::string& dim : split) {
-    layout.push_back({dim.empty() ? AxisRole::replica : std::max(model::dimension_of(terms, dim), AxisRole::replica)});
+    layout.push_back({dim.empty() ? AxisRole::replica
+                                  : std::max(model::dimension_of(terms, dim), AxisRole::replica)});
   }
   return layout;
 }
@@ -27,7 +28,8 @@ std::vector<int> Grid::sizes() const {
 }
 
 int Grid::count() const {
-  return std::accumulate(axes.begin(), axes.end(), 1, [](int n, const Axis& axis) { return n * axis.size; });
+  return std::accumulate(axes.begin(), axes.end(), 1,
+                         [](int n, const Axis& axis) { return n * axis.size; });
 }
 
 std::vector<int> Grid::coordinates(int i) const {
@@ -41,7 +43,8 @@ std::vector<int> Grid::coordinates(int i) const {
 
 int Grid::device(const std::vector<int>& coordinates) const {
   int device = first_device;
-  for (std::size_t axis = 0; axis < axes.size(); ++axis) device += coordinates[axis] * axes[axis].stride;
+  for (std::size_t axis = 0; axis < axes.size(); ++axis)
+    device += coordinates[axis] * axes[axis].stride;
   return device;
 }
 
@@ -57,8 +60,10 @@ Grid grid_of(const Plan& plan, const std::vector<int>& segments) {
         first = &plan.graph().operators[op].name;
         grid = {placement.first_device, axes};
       } else if (grid.first_device != placement.first_device || grid.axes != axes) {
-        throw InputError("", "", "all operators of a stage on the same devices: " + plan.graph().operators[op].name +
-                                     " stands elsewhere than " + *first, "");
+        throw InputError("", "",
+                         "all operators of a stage on the same devices: " +
+                             plan.graph().operators[op].name + " stands elsewhere than " + *first,
+                         "");
       }
     }
   }
@@ -77,11 +82,13 @@ std::vector<std::string> split_along(const Plan& plan, const Grid& grid, model::
   return split;
 }
 
-Layout input_layout(const model::Operator& op, std::size_t i, const std::vector<std::string>& split) {
+Layout input_layout(const model::Operator& op, std::size_t i,
+                    const std::vector<std::string>& split) {
   return layout_of(op.annotation.inputs[i], split);
 }
 
-Layout output_layout(const model::Operator& op, std::size_t i, const std::vector<std::string>& split) {
+Layout output_layout(const model::Operator& op, std::size_t i,
+                     const std::vector<std::string>& split) {
   Layout layout = layout_of(op.annotation.outputs[i], split);
   for (std::size_t axis = 0; axis < split.size(); ++axis) {
     if (model::is_reduction(op.annotation, split[axis])) layout[axis] = {AxisRole::partial};
@@ -89,14 +96,17 @@ Layout output_layout(const model::Operator& op, std::size_t i, const std::vector
   return layout;
 }
 
-std::vector<std::int64_t> local_shape(const model::Tensor& tensor, const Layout& layout, const Grid& grid) {
+std::vector<std::int64_t> local_shape(const model::Tensor& tensor, const Layout& layout,
+                                      const Grid& grid) {
   std::vector<std::int64_t> shape = tensor.shape;
   for (std::size_t axis = 0; axis < layout.size(); ++axis) {
     if (layout[axis].dim < 0) continue;
     std::int64_t& size = shape[layout[axis].dim];
     if (size % grid.axes[axis].size != 0) {
-      throw InputError("", "", "tensor " + tensor.name + " to divide into " + std::to_string(grid.axes[axis].size) +
-                                   " equal parts", std::to_string(size));
+      throw InputError("", "",
+                       "tensor " + tensor.name + " to divide into " +
+                           std::to_string(grid.axes[axis].size) + " equal parts",
+                       std::to_string(size));
     }
     size /= grid.axes[axis].size;
   }
@@ -105,7 +115,8 @@ std::vector<std::int64_t> local_shape(const model::Tensor& tensor, const Layout&
 
 Bytes local_bytes(const model::Tensor& tensor, const Layout& layout, const Grid& grid) {
   double elements = 1;
-  for (const std::int64_t size : local_shape(tensor, layout, grid)) elements *= static_cast<double>(size);
+  for (const std::int64_t size : local_shape(tensor, layout, grid))
+    elements *= static_cast<double>(size);
   return elements * model::size_of(tensor.type);
 }
 
@@ -138,11 +149,13 @@ int Groups::along(const Grid& grid, const std::vector<int>& axes) {
 }
 
 int Groups::between(const Grid& source, const Grid& destination) {
-  const auto [found, fresh] = known_.emplace(std::vector<int>{1, source.first_device, destination.first_device}, count_);
+  const auto [found, fresh] =
+      known_.emplace(std::vector<int>{1, source.first_device, destination.first_device}, count_);
   if (!fresh) return found->second;
   const int group = new_group();
   for (int i = 0; i < source.count(); ++i) {
-    bind(group, {source.device(source.coordinates(i)), destination.device(destination.coordinates(i))});
+    bind(group,
+         {source.device(source.coordinates(i)), destination.device(destination.coordinates(i))});
   }
   return group;
 }

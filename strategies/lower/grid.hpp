@@ -1,4 +1,5 @@
-// The devices of one stage as a grid, what each operator does along its axes, and the groups along them.
+// The devices of one stage as a grid, what each operator does along its axes, and the groups along
+// them.
 #pragma once
 
 #include <map>
@@ -26,17 +27,21 @@ struct Grid {
 /// The grid on which all operators of a stage stand; throws InputError if they differ.
 Grid grid_of(const Plan& plan, const std::vector<int>& segments);
 
-/// What an operator splits along every axis of its grid: an identifier of its annotation, or "" where replicated.
-/// A backward operator or optimizer step splits what its forward operator splits.
+/// What an operator splits along every axis of its grid: an identifier of its annotation, or ""
+/// where replicated. A backward operator or optimizer step splits what its forward operator splits.
 std::vector<std::string> split_along(const Plan& plan, const Grid& grid, model::OpId op);
 
-/// The layout in which an operator reads its i-th input or leaves its i-th output. An output is partial along an
-/// axis that splits one of the operator's reductions.
-Layout input_layout(const model::Operator& op, std::size_t i, const std::vector<std::string>& split);
-Layout output_layout(const model::Operator& op, std::size_t i, const std::vector<std::string>& split);
+/// The layout in which an operator reads its i-th input or leaves its i-th output. An output is
+/// partial along an axis that splits one of the operator's reductions.
+Layout input_layout(const model::Operator& op, std::size_t i,
+                    const std::vector<std::string>& split);
+Layout output_layout(const model::Operator& op, std::size_t i,
+                     const std::vector<std::string>& split);
 
-/// The shape of the part that each device holds; throws InputError if the tensor does not divide evenly.
-std::vector<std::int64_t> local_shape(const model::Tensor& tensor, const Layout& layout, const Grid& grid);
+/// The shape of the part that each device holds; throws InputError if the tensor does not divide
+/// evenly.
+std::vector<std::int64_t> local_shape(const model::Tensor& tensor, const Layout& layout,
+                                      const Grid& grid);
 /// Its bytes.
 Bytes local_bytes(const model::Tensor& tensor, const Layout& layout, const Grid& grid);
 
@@ -46,7 +51,8 @@ class Groups {
   /// The program has all its devices already.
   explicit Groups(Program& program) : program_(program) {}
 
-  /// The group of all devices of the grid that differ only along the given axes (ascending indices).
+  /// The group of all devices of the grid that differ only along the given axes (ascending
+  /// indices).
   int along(const Grid& grid, const std::vector<int>& axes);
   /// Pairs {source, destination} of devices with equal coordinates on two grids.
   int between(const Grid& source, const Grid& destination);

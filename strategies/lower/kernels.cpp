@@ -14,21 +14,31 @@ using model::OpKind;
 
 cost::KernelKind kernel_kind(OpKind kind) {
   switch (kind) {
-    case OpKind::contraction: return cost::KernelKind::gemm;
-    case OpKind::embedding: return cost::KernelKind::embedding;
-    case OpKind::layer_norm: return cost::KernelKind::norm;
-    case OpKind::masked_softmax: return cost::KernelKind::softmax;
+    case OpKind::contraction:
+      return cost::KernelKind::gemm;
+    case OpKind::embedding:
+      return cost::KernelKind::embedding;
+    case OpKind::layer_norm:
+      return cost::KernelKind::norm;
+    case OpKind::masked_softmax:
+      return cost::KernelKind::softmax;
     case OpKind::dropout:
-    case OpKind::attention_dropout: return cost::KernelKind::dropout;
-    case OpKind::gelu: return cost::KernelKind::activation_function;
+    case OpKind::attention_dropout:
+      return cost::KernelKind::dropout;
+    case OpKind::gelu:
+      return cost::KernelKind::activation_function;
     case OpKind::row_max:
     case OpKind::row_sum:
     case OpKind::layer_norm_scale_gradient:
-    case OpKind::bias_gradient: return cost::KernelKind::reduction;
+    case OpKind::bias_gradient:
+      return cost::KernelKind::reduction;
     case OpKind::exponential:
-    case OpKind::cross_entropy: return cost::KernelKind::cross_entropy;
-    case OpKind::optimizer_step: return cost::KernelKind::optimizer;
-    default: return cost::KernelKind::elementwise;
+    case OpKind::cross_entropy:
+      return cost::KernelKind::cross_entropy;
+    case OpKind::optimizer_step:
+      return cost::KernelKind::optimizer;
+    default:
+      return cost::KernelKind::elementwise;
   }
 }
 
@@ -46,13 +56,16 @@ std::map<std::string, std::int64_t> sizes(const std::vector<model::Term>& terms,
   return result;
 }
 
-void set_gemm_sizes(cost::Kernel& kernel, const model::Operator& op, const Shapes& inputs, const Shapes& outputs) {
+void set_gemm_sizes(cost::Kernel& kernel, const model::Operator& op, const Shapes& inputs,
+                    const Shapes& outputs) {
   const auto a = sizes(op.annotation.inputs[0], inputs[0]);
   const auto b = sizes(op.annotation.inputs[1], inputs[1]);
   const auto c = sizes(op.annotation.outputs[0], outputs[0]);
   kernel.m = kernel.n = kernel.k = kernel.batch = 1;
   for (const auto& [name, size] : a) {
-    std::int64_t& target = !c.contains(name) ? kernel.k : b.contains(name) ? kernel.batch : kernel.m;
+    std::int64_t& target = !c.contains(name)  ? kernel.k
+                           : b.contains(name) ? kernel.batch
+                                              : kernel.m;
     target *= size;
   }
   for (const auto& [name, size] : b) {
@@ -66,11 +79,12 @@ void set_gemm_sizes(cost::Kernel& kernel, const model::Operator& op, const Shape
 bool moves(const model::Operator& op, const std::vector<std::int64_t>& operand,
            const std::vector<std::int64_t>& result) {
   if (op.kind == OpKind::pick) return operand.size() == result.size();
-  return !(op.kind == OpKind::cross_entropy && op.pass == model::Pass::forward) || operand.size() == result.size();
+  return !(op.kind == OpKind::cross_entropy && op.pass == model::Pass::forward) ||
+         operand.size() == result.size();
 }
 
-Bytes bytes_moved(const model::Graph& graph, const model::Operator& op, const Shapes& inputs, const Shapes& outputs,
-                  const cost::OperatorFacts& facts) {
+Bytes bytes_moved(const model::Graph& graph, const model::Operator& op, const Shapes& inputs,
+                  const Shapes& outputs, const cost::OperatorFacts& facts) {
   Bytes total;
   Bytes largest;
   const auto count = [&](model::TensorId tensor, const std::vector<std::int64_t>& shape) {
@@ -95,9 +109,12 @@ Bytes bytes_moved(const model::Graph& graph, const model::Operator& op, const Sh
 
 std::string stack_name(const model::Operator& op) {
   switch (op.pass) {
-    case model::Pass::input_gradient: return to_text(op.kind) + ".B";
-    case model::Pass::weight_gradient: return to_text(op.kind) + ".W";
-    default: return to_text(op.kind);
+    case model::Pass::input_gradient:
+      return to_text(op.kind) + ".B";
+    case model::Pass::weight_gradient:
+      return to_text(op.kind) + ".W";
+    default:
+      return to_text(op.kind);
   }
 }
 

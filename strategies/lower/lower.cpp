@@ -12,7 +12,8 @@ Program lower(const Plan& plan, const cost::Stack& stack) {
   const std::vector<std::vector<Cell>> cells = ordered_cells(plan);
   const Stages stages(plan);
   Program program;
-  for (const int stage : stages.of_devices()) program.devices.push_back({.sequence = stage, .groups = {}});
+  for (const int stage : stages.of_devices())
+    program.devices.push_back({.sequence = stage, .groups = {}});
   for (const SegmentFacts& facts : stages.facts()) program.segment_tensors.push_back(facts.tensors);
   Groups groups(program);
   Blocks blocks(plan, stack, stages, groups, program);

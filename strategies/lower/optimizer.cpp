@@ -13,9 +13,10 @@ namespace {
 using model::TensorId;
 
 /// A parameter's task in a step block; `place` is its place in the segment's table.
-void add_step(StepBlock& step, const model::Tensor& tensor, const std::string& prefix, int place, Bytes bytes,
-              const cost::Stack& stack) {
-  const std::string name = tensor.name.starts_with(prefix) ? tensor.name.substr(prefix.size()) : tensor.name;
+void add_step(StepBlock& step, const model::Tensor& tensor, const std::string& prefix, int place,
+              Bytes bytes, const cost::Stack& stack) {
+  const std::string name =
+      tensor.name.starts_with(prefix) ? tensor.name.substr(prefix.size()) : tensor.name;
   const auto slot = static_cast<int>(step.block.slots.size());
   step.block.slots.push_back({name, place, bytes, Category::parameters});
   Task task{};
@@ -40,16 +41,18 @@ std::vector<StepBlock> step_blocks(const Plan& plan, const cost::Stack& stack, c
     for (const auto& [place, seen] : blocks.forward(segment).lowered.parameters) {
       const TensorId parameter = stages.facts(segment).tensors[place];
       if (graph.gradient_of[parameter] < 0 || !stepped.insert(parameter).second) continue;
-      const Bytes bytes = local_bytes(graph.tensors[parameter], layouts.at(parameter), stages.grid(stage));
-      add_step(step, graph.tensors[parameter], graph.segments[segment].name + ".", place, bytes, stack);
+      const Bytes bytes =
+          local_bytes(graph.tensors[parameter], layouts.at(parameter), stages.grid(stage));
+      add_step(step, graph.tensors[parameter], graph.segments[segment].name + ".", place, bytes,
+               stack);
     }
     if (!step.block.tasks.empty()) steps.push_back(std::move(step));
   }
   return steps;
 }
 
-std::vector<Resident> resident_buffers(const Plan& plan, const cost::Stack& stack, const Stages& stages,
-                                       const Blocks& blocks, int stage) {
+std::vector<Resident> resident_buffers(const Plan& plan, const cost::Stack& stack,
+                                       const Stages& stages, const Blocks& blocks, int stage) {
   std::vector<Resident> residents;
   for (const auto& [parameter, layout] : parameter_layouts(plan, stages, blocks, stage)) {
     const model::Tensor& tensor = plan.graph().tensors[parameter];

@@ -10,7 +10,8 @@
 
 namespace stratagem::strategies {
 
-/// One step for each parameter that `segment` is the first of its stage to read, as the stack performs it.
+/// One step for each parameter that `segment` is the first of its stage to read, as the stack
+/// performs it.
 struct StepBlock {
   int segment = 0;
   Block block;
@@ -20,7 +21,7 @@ std::vector<StepBlock> step_blocks(const Plan& plan, const cost::Stack& stack, c
                                    const Blocks& blocks, int stage);
 
 /// Parameters, gradients and optimizer states of a stage, per device.
-std::vector<Resident> resident_buffers(const Plan& plan, const cost::Stack& stack, const Stages& stages,
-                                       const Blocks& blocks, int stage);
+std::vector<Resident> resident_buffers(const Plan& plan, const cost::Stack& stack,
+                                       const Stages& stages, const Blocks& blocks, int stage);
 
 }  // namespace stratagem::strategies

@@ -31,7 +31,8 @@ void add_once(std::vector<TensorId>& list, TensorId tensor) {
 
 void enter(SegmentFacts& facts, const std::vector<TensorId>& tensors) {
   for (const TensorId tensor : tensors) {
-    if (facts.place.emplace(tensor, static_cast<int>(facts.tensors.size())).second) facts.tensors.push_back(tensor);
+    if (facts.place.emplace(tensor, static_cast<int>(facts.tensors.size())).second)
+      facts.tensors.push_back(tensor);
   }
 }
 
@@ -45,7 +46,8 @@ void enter_tensors(SegmentFacts& facts, const Graph& graph) {
   }
 }
 
-void find_forward_borders(std::vector<SegmentFacts>& all, const Graph& graph, const std::vector<int>& producer) {
+void find_forward_borders(std::vector<SegmentFacts>& all, const Graph& graph,
+                          const std::vector<int>& producer) {
   for (SegmentFacts& facts : all) {
     for (const model::OpId id : graph.segments[facts.segment].forward) {
       for (const TensorId tensor : graph.operators[id].inputs) {
@@ -57,7 +59,8 @@ void find_forward_borders(std::vector<SegmentFacts>& all, const Graph& graph, co
   }
 }
 
-void find_backward_borders(SegmentFacts& facts, const Graph& graph, const std::vector<int>& producer) {
+void find_backward_borders(SegmentFacts& facts, const Graph& graph,
+                           const std::vector<int>& producer) {
   std::set<TensorId> computed;
   for (const model::OpId id : graph.segments[facts.segment].backward) {
     const Operator& op = graph.operators[id];
@@ -95,7 +98,8 @@ std::vector<SegmentFacts> segment_facts(const Graph& graph) {
 std::string structure_key(const Plan& plan, const Grid& grid, const SegmentFacts& facts) {
   const Graph& graph = plan.graph();
   std::string key = std::to_string(grid.first_device) + (plan.recomputes(facts.segment) ? "r" : "");
-  for (const Axis& axis : grid.axes) key += "/" + std::to_string(axis.size) + "*" + std::to_string(axis.stride);
+  for (const Axis& axis : grid.axes)
+    key += "/" + std::to_string(axis.size) + "*" + std::to_string(axis.stride);
   const auto places = [&](const std::vector<TensorId>& tensors) {
     for (const TensorId tensor : tensors) key += " " + std::to_string(facts.place.at(tensor));
   };
@@ -104,7 +108,8 @@ std::string structure_key(const Plan& plan, const Grid& grid, const SegmentFacts
     key += "|";
     for (const model::OpId id : *ops) {
       const Operator& op = graph.operators[id];
-      key += "\n" + name_within(graph, op) + ":" + std::to_string(static_cast<int>(op.kind)) + op.annotation.text;
+      key += "\n" + name_within(graph, op) + ":" + std::to_string(static_cast<int>(op.kind)) +
+             op.annotation.text;
       for (const std::string& dim : split_along(plan, grid, id)) key += "," + dim;
       places(op.inputs);
       key += ">";
@@ -113,10 +118,12 @@ std::string structure_key(const Plan& plan, const Grid& grid, const SegmentFacts
   }
   for (const TensorId tensor : facts.tensors) {
     const model::Tensor& t = graph.tensors[tensor];
-    key += ";" + std::to_string(static_cast<int>(t.type)) + std::to_string(static_cast<int>(t.role));
+    key +=
+        ";" + std::to_string(static_cast<int>(t.type)) + std::to_string(static_cast<int>(t.role));
     for (const std::int64_t size : t.shape) key += "x" + std::to_string(size);
   }
-  for (const auto* border : {&facts.activations_in, &facts.activations_out, &facts.gradients_in, &facts.gradients_out}) {
+  for (const auto* border :
+       {&facts.activations_in, &facts.activations_out, &facts.gradients_in, &facts.gradients_out}) {
     key += "#";
     places(*border);
   }

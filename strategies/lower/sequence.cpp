@@ -23,7 +23,9 @@ struct Written {
 class SequenceBuilder {
  public:
   explicit SequenceBuilder(const SequenceContext& context, int stage)
-      : c_(context), stage_(stage), grid_(context.stages.grid(stage)),
+      : c_(context),
+        stage_(stage),
+        grid_(context.stages.grid(stage)),
         buckets_(gradient_buckets(context.plan, context.stages, context.blocks, stage)) {}
 
   Sequence build(const std::vector<Cell>& cells) {
@@ -38,7 +40,6 @@ class SequenceBuilder {
   }
 
  private:
-
   [[nodiscard]] Stream stream_of(const Written& written) const {
     return c_.blocks[sequence_.calls[written.call].block].tasks[written.task].stream;
   }
@@ -48,17 +49,19 @@ class SequenceBuilder {
     return static_cast<int>(sequence_.calls.size()) - 1;
   }
 
-  /// Makes the first task that reads a border tensor wait for the task that wrote it on another stream.
+  /// Makes the first task that reads a border tensor wait for the task that wrote it on another
+  /// stream.
   void connect(int call, const SegmentFacts& facts, const LoweredBlock& lowered, TensorId tensor) {
     const auto written = written_.find(tensor);
     const auto reader = lowered.first_reader.find(facts.place.at(tensor));
     if (written == written_.end() || reader == lowered.first_reader.end()) return;
     if (lowered.block.tasks[reader->second].stream == stream_of(written->second)) return;
-    sequence_.calls[call].waits.push_back({reader->second, written->second.call, written->second.task});
+    sequence_.calls[call].waits.push_back(
+        {reader->second, written->second.call, written->second.task});
   }
 
-  void add_segment(int segment, const Cell& cell, const NumberedBlock& block, const std::vector<TensorId>& in,
-                   const std::vector<TensorId>& out) {
+  void add_segment(int segment, const Cell& cell, const NumberedBlock& block,
+                   const std::vector<TensorId>& in, const std::vector<TensorId>& out) {
     const SegmentFacts& facts = c_.stages.facts(segment);
     const LoweredBlock& lowered = block.lowered;
     const int call = add_call(block.id, segment, cell);
@@ -76,7 +79,8 @@ class SequenceBuilder {
         const int from = c_.stages.of(c_.stages.producer(tensor));
         if (from != stage_) transfer(tensor, from, stage_, cell, Stream::receive_forward);
       }
-      add_segment(segment, cell, c_.blocks.forward(segment), facts.activations_in, facts.activations_out);
+      add_segment(segment, cell, c_.blocks.forward(segment), facts.activations_in,
+                  facts.activations_out);
       for (const TensorId tensor : facts.activations_out) {
         const int to = c_.stages.of(c_.stages.reader(tensor));
         if (to != stage_) transfer(tensor, stage_, to, cell, Stream::send_forward);
@@ -94,10 +98,12 @@ class SequenceBuilder {
         const TensorId gradient = c_.plan.graph().gradient_of[tensor];
         if (from != stage_) transfer(gradient, from, stage_, cell, Stream::receive_backward);
       }
-      add_segment(*segment, cell, c_.blocks.backward(*segment), facts.gradients_in, facts.gradients_out);
+      add_segment(*segment, cell, c_.blocks.backward(*segment), facts.gradients_in,
+                  facts.gradients_out);
       for (const TensorId tensor : facts.activations_in) {
         const int to = c_.stages.of(c_.stages.producer(tensor));
-        if (to != stage_) transfer(c_.plan.graph().gradient_of[tensor], stage_, to, cell, Stream::send_backward);
+        if (to != stage_)
+          transfer(c_.plan.graph().gradient_of[tensor], stage_, to, cell, Stream::send_backward);
       }
       if (last) last_backward_call_[*segment] = static_cast<int>(sequence_.calls.size()) - 1;
       if (last && c_.plan.gradients.overlap) reduce_after(*segment);
@@ -111,20 +117,24 @@ class SequenceBuilder {
     const model::Tensor& t = c_.plan.graph().tensors[tensor];
     const int group = c_.groups.between(c_.stages.grid(from), c_.stages.grid(to));
     const std::string key = "transfer " + std::to_string(tensor) + (sends ? "s" : "r");
-    const int block = c_.blocks.shared(key, [&] {
-      const Bytes bytes = local_bytes(t, border.layout, c_.stages.grid(from));
-      LoweredBlock lowered;
-      lowered.block = {.name = (sends ? "send " : "receive ") + t.name,
-                       .slots = {{t.name, tensor, bytes, border.category}},
-                       .tasks = {Task{}}};
-      Task& task = lowered.block.tasks.front();
-      task.name = lowered.block.name;
-      task.work = Collective{cost::CollectiveKind::send, group, bytes};
-      task.stream = stream;
-      (sends ? task.reads : task.writes) = {0};
-      (sends ? task.deaths : task.births) = {0};
-      return lowered;
-    }).id;
+    const int block =
+        c_.blocks
+            .shared(key,
+                    [&] {
+                      const Bytes bytes = local_bytes(t, border.layout, c_.stages.grid(from));
+                      LoweredBlock lowered;
+                      lowered.block = {.name = (sends ? "send " : "receive ") + t.name,
+                                       .slots = {{t.name, tensor, bytes, border.category}},
+                                       .tasks = {Task{}}};
+                      Task& task = lowered.block.tasks.front();
+                      task.name = lowered.block.name;
+                      task.work = Collective{cost::CollectiveKind::send, group, bytes};
+                      task.stream = stream;
+                      (sends ? task.reads : task.writes) = {0};
+                      (sends ? task.deaths : task.births) = {0};
+                      return lowered;
+                    })
+            .id;
     const int call = add_call(block, -1, cell);
     if (!sends) {
       written_[tensor] = {call, 0};
@@ -137,7 +147,8 @@ class SequenceBuilder {
   void reduce_after(int segment) {
     for (Bucket& bucket : buckets_) {
       if (bucket.gradients.empty() || (segment >= 0 && bucket.after != segment)) continue;
-      const int of_call = segment >= 0 ? last_backward_call_.at(segment) : static_cast<int>(sequence_.calls.size()) - 1;
+      const int of_call = segment >= 0 ? last_backward_call_.at(segment)
+                                       : static_cast<int>(sequence_.calls.size()) - 1;
       reduce(bucket, c_.groups.along(grid_, bucket.axes), last_compute_before(of_call));
       bucket.gradients.clear();
     }
@@ -163,7 +174,8 @@ class SequenceBuilder {
     for (std::size_t i = 0; i < bucket.gradients.size(); ++i) {
       const TensorId gradient = bucket.gradients[i];
       task.reads.push_back(static_cast<int>(i));
-      block.slots.push_back({c_.plan.graph().tensors[gradient].name, gradient, bucket.sizes[i], Category::gradients});
+      block.slots.push_back(
+          {c_.plan.graph().tensors[gradient].name, gradient, bucket.sizes[i], Category::gradients});
     }
     task.writes = task.reads;
     const int call = add_call(c_.blocks.add(std::move(block)), -1, {});
@@ -195,11 +207,14 @@ class SequenceBuilder {
     const int end_of_reductions = static_cast<int>(sequence_.calls.size());
     bool first = true;
     for (StepBlock& step : step_blocks(c_.plan, c_.stack, c_.stages, c_.blocks, stage_)) {
-      const int id = c_.blocks.shared(step.key, [&] {
-        LoweredBlock lowered;
-        lowered.block = std::move(step.block);
-        return lowered;
-      }).id;
+      const int id = c_.blocks
+                         .shared(step.key,
+                                 [&] {
+                                   LoweredBlock lowered;
+                                   lowered.block = std::move(step.block);
+                                   return lowered;
+                                 })
+                         .id;
       const int call = add_call(id, step.segment, {});
       if (std::exchange(first, false)) wait_for_reductions(call, end_of_reductions);
     }
@@ -207,7 +222,8 @@ class SequenceBuilder {
 
   void wait_for_reductions(int call, int end) {
     for (int earlier = end - 1; earlier >= 0; --earlier) {
-      if (c_.blocks[sequence_.calls[earlier].block].tasks[0].stream == Stream::gradient_communication) {
+      if (c_.blocks[sequence_.calls[earlier].block].tasks[0].stream ==
+          Stream::gradient_communication) {
         sequence_.calls[call].waits.push_back({0, earlier, 0});
         return;  // earlier ones are on the same stream
       }

@@ -1,4 +1,5 @@
-// Checks that stages stand on disjoint, equal grids that fill the devices, and that activations cross one border.
+// Checks that stages stand on disjoint, equal grids that fill the devices, and that activations
+// cross one border.
 #include "strategies/lower/stages.hpp"
 
 #include <map>
@@ -38,7 +39,8 @@ void Stages::place_devices() {
   }
   for (const auto& [device, stage] : stage_of) {
     if (device != static_cast<int>(of_device_.size())) {
-      throw InputError("", "/strategy", "a part of the plan on device " + std::to_string(of_device_.size()), "none");
+      throw InputError("", "/strategy",
+                       "a part of the plan on device " + std::to_string(of_device_.size()), "none");
     }
     of_device_.push_back(stage);
   }
@@ -52,11 +54,13 @@ void Stages::check_borders(const model::Graph& graph) {
     for (const model::TensorId tensor : facts.activations_in) {
       const std::string& name = graph.tensors[tensor].name;
       if (!reader_.emplace(tensor, facts.segment).second) {
-        throw InputError("", "/model", "every activation to be read by one segment besides its own", name);
+        throw InputError("", "/model", "every activation to be read by one segment besides its own",
+                         name);
       }
       const int distance = of(facts.segment) - of(producer(tensor));
       if (distance < 0 || distance > 1) {
-        throw InputError("", "/strategy", "activations to cross from a stage to the next only", name);
+        throw InputError("", "/strategy", "activations to cross from a stage to the next only",
+                         name);
       }
     }
   }

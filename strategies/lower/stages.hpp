@@ -8,7 +8,8 @@
 
 namespace stratagem::strategies {
 
-/// The stages of a plan on their grids. Throws InputError for plans that lowering cannot take (see lower.hpp).
+/// The stages of a plan on their grids. Throws InputError for plans that lowering cannot take (see
+/// lower.hpp).
 class Stages {
  public:
   explicit Stages(const Plan& plan);
@@ -16,7 +17,9 @@ class Stages {
   [[nodiscard]] int count() const { return static_cast<int>(grids_.size()); }
   [[nodiscard]] int of(int segment) const { return of_segment_[segment]; }
   [[nodiscard]] const Grid& grid(int stage) const { return grids_[stage]; }
-  [[nodiscard]] const Grid& grid_of_segment(int segment) const { return grids_[of_segment_[segment]]; }
+  [[nodiscard]] const Grid& grid_of_segment(int segment) const {
+    return grids_[of_segment_[segment]];
+  }
   [[nodiscard]] const SegmentFacts& facts(int segment) const { return facts_[segment]; }
   [[nodiscard]] const std::vector<SegmentFacts>& facts() const { return facts_; }
   /// The segment that computes an activation which leaves it, and the one that reads it.

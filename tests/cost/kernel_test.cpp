@@ -57,7 +57,8 @@ TEST_CASE("a kind without a share of the bandwidth is the user's mistake") {
 }
 
 TEST_CASE("every kind of kernel has a name, and every shipped profile knows it") {
-  for (const char* name : {"v100-sxm2", "v100-sxm3", "v100-sxm3-450w", "a100-sxm4-40gb", "a100-sxm4-80gb"}) {
+  for (const char* name :
+       {"v100-sxm2", "v100-sxm3", "v100-sxm3-450w", "a100-sxm4-40gb", "a100-sxm4-80gb"}) {
     const Profile profile = read_profile("scenarios/profiles/" + std::string(name) + ".json");
     for (std::size_t kind = 0; kind < kernel_kind_names.size(); ++kind) {
       const Kernel kernel{.kind = static_cast<KernelKind>(kind),

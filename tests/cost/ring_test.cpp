@@ -35,13 +35,16 @@ std::vector<int> first(int n) {
   return ranks;
 }
 
-Seconds time(CollectiveKind kind, const topology::Cluster& cluster, const std::vector<int>& ranks, Bytes payload) {
-  return collective_time(ring_route(kind, cluster, ranks, constants()), payload, cluster, constants());
+Seconds time(CollectiveKind kind, const topology::Cluster& cluster, const std::vector<int>& ranks,
+             Bytes payload) {
+  return collective_time(ring_route(kind, cluster, ranks, constants()), payload, cluster,
+                         constants());
 }
 
 }  // namespace
 
-TEST_CASE("an all-reduce within a DGX-2 board moves 2(n-1)/n of the payload over six NVLinks per GPU") {
+TEST_CASE(
+    "an all-reduce within a DGX-2 board moves 2(n-1)/n of the payload over six NVLinks per GPU") {
   const topology::Cluster cluster = preset("dgx-2h", 1);
   for (const int n : {2, 4, 8}) {
     // 10 us + 2(n-1) us + 2(n-1)/n * 1.2 GB / (6 x 25 GB/s)
@@ -64,13 +67,16 @@ TEST_CASE("one rank has nobody to talk to") {
 }
 
 TEST_CASE("across nodes a ring of one GPU per node is as fast as its adapter") {
-  // One EDR adapter, 12.5 GB/s; 2(N-1) steps, all across the network; both ways of every port carry 2(N-1)/N.
+  // One EDR adapter, 12.5 GB/s; 2(N-1) steps, all across the network; both ways of every port carry
+  // 2(N-1)/N.
   const topology::Cluster cluster = preset("dgx-2h", 4);
   const Seconds expected = 10_us + 6 * 5_us + 2.0 * 3 / 4 * (1_GB / 12.5_GBps);
   CHECK(close(time(CollectiveKind::all_reduce, cluster, {0, 16, 32, 48}, 1_GB), expected, 1e-9));
 }
 
-TEST_CASE("a ring uses the adapters of all its GPUs: two GPUs of a node with an adapter each double the rate") {
+TEST_CASE(
+    "a ring uses the adapters of all its GPUs: two GPUs of a node with an adapter each double the "
+    "rate") {
   // GPUs 0 and 8 stand on different boards and PCIe switches; n = 8 ranks on N = 4 nodes.
   const topology::Cluster cluster = preset("dgx-2h", 4);
   const std::vector<int> ranks = {0, 8, 16, 24, 32, 40, 48, 56};
@@ -86,7 +92,8 @@ TEST_CASE("what a ring puts on every adapter is what crosses it: in as much as o
   for (const LinkLoad& load : route.loads) {
     const topology::Link& link = cluster.links()[load.direction.link];
     if (link.kind != topology::LinkKind::network) continue;
-    const bool leaves = cluster.vertices()[load.direction.forward ? link.a : link.b].kind == topology::VertexKind::nic;
+    const bool leaves = cluster.vertices()[load.direction.forward ? link.a : link.b].kind ==
+                        topology::VertexKind::nic;
     (leaves ? out : in) += load.load;
   }
   // One edge of the ring leaves each of the four nodes: 4 * 2 * 63/64 bytes per byte of payload.

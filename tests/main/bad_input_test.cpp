@@ -1,5 +1,4 @@
-// Whatever a user can get wrong: one line with file, JSON path, what was expected and found; exit
-// 1; nothing written.
+// Whatever a user can get wrong: one line that says where and what; exit 1; nothing written.
 #include "tests/main/executable.hpp"
 
 using namespace stratagem;

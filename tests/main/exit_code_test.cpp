@@ -1,5 +1,4 @@
-// Exit codes: 0 done, 1 bad input (see bad_input_test.cpp), 2 usage, 3 an expectation that is not
-// met.
+// Exit codes: 0 done, 1 bad input (bad_input_test.cpp), 2 usage, 3 an unmet expectation.
 #include "tests/main/executable.hpp"
 
 using namespace stratagem;

@@ -1,5 +1,4 @@
-// The trace: JSON that Perfetto reads, with a process per device class, a row per stream, and the
-// memory as a counter.
+// The trace: JSON with a process per device class, a row per stream, memory as a counter.
 #include "report/trace.hpp"
 
 #include <map>

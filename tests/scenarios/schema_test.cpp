@@ -1,5 +1,4 @@
-// The schemas: whatever is shipped or written obeys them, and they know the words that the program
-// knows.
+// The schemas: all that is shipped or written obeys them, and they know the program's words.
 #include "base/input_error.hpp"
 #include "base/json_reader.hpp"
 #include "cost/profile.hpp"

@@ -1,5 +1,4 @@
-// Scenarios: defaults below every run, names of files, and batches. What is refused:
-// tests/main/bad_input_test.cpp.
+// Scenarios: defaults below every run, names of files, batches.
 #include "search/scenario.hpp"
 
 #include "tests/small_scenario.hpp"

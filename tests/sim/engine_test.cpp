@@ -111,27 +111,29 @@ TEST_CASE("collectives of two communicators share the link") {
   CHECK(timeline.times[2].ends == timeline.times[3].ends);
 }
 
-TEST_CASE(
-    "the k-th collective of a rank meets the k-th of the others, whatever stream is ready first") {
-  // Rank 0 computes (10 ps) and sends 4 bytes; rank 1 receives, computes (10 ps); then both sum 6
-  // bytes on another stream. The receive of the second iteration is ready before the sum of the
-  // first, but comes after it in the program.
-  //   rank 0: compute 0-10, send 10-14; compute 10-20, send 20-24
-  //   rank 1: compute 14-24 and 24-34; sums 24-30 and 34-40
+TEST_CASE("the k-th collective of a rank meets the k-th of the others in program order") {
+  // Rank 0 computes (10 ps) and sends 4 bytes; rank 1 receives and computes (10 ps); then both sum
+  // 3 bytes in one communicator and 6 bytes in that of the sends. Rank 1 is ready for the receive
+  // of the second iteration (at 14) before it is for the 6 bytes of the first, which come earlier
+  // in the program.
+  //   rank 0: compute 0-10, 10-20; sends 10-14, 20-24
+  //   rank 1: compute 14-24, 24-34; sums 24-27 and 27-33, then 34-37 and 37-43
   HandBuilt built;
   built.add_sequence({kernel(10),
                       collective(4_B, {0}, Stream::send_forward, 0, CollectiveKind::send),
-                      collective(6_B, {0}, Stream::gradient_communication)});
+                      collective(3_B, {0}, Stream::communication, 1),
+                      collective(6_B, {2}, Stream::gradient_communication)});
   built.add_sequence({collective(4_B, {}, Stream::receive_forward, 0, CollectiveKind::send),
-                      kernel(10, 0, {0}), collective(6_B, {1}, Stream::gradient_communication)});
-  built.add_device(0, {0});
-  built.add_device(1, {0});
+                      kernel(10, 0, {0}), collective(3_B, {1}, Stream::communication, 1),
+                      collective(6_B, {2}, Stream::gradient_communication)});
+  built.add_device(0, {0, 1});
+  built.add_device(1, {0, 1});
   const Cast cast = on_one_link(built.program, {CollectiveKind::send, CollectiveKind::all_reduce});
   const Timeline timeline = run(built.program, cast, built.prices, 2);
-  CHECK(begins(timeline, 0, 0) == Times{0, 10, 24});
-  CHECK(ends(timeline, 0, 0) == Times{10, 14, 30});
-  CHECK(begins(timeline, 1, 1) == Times{20, 24, 34});
-  CHECK(ends(timeline, 1, 1) == Times{24, 34, 40});
+  CHECK(begins(timeline, 0, 0) == Times{0, 10, 24, 27});
+  CHECK(ends(timeline, 0, 0) == Times{10, 14, 27, 33});
+  CHECK(begins(timeline, 1, 1) == Times{20, 24, 34, 37});
+  CHECK(ends(timeline, 1, 1) == Times{24, 34, 37, 43});
 }
 
 TEST_CASE("a promise is broken where ranks of a communicator post different collectives") {

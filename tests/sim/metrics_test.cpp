@@ -61,6 +61,25 @@ TEST_CASE("the peak is the largest sum of buffers alive at one time, residents i
   CHECK(steps.back().when == Instant{30});
 }
 
+TEST_CASE("a buffer of a task that takes no time counts, and never makes the sum negative") {
+  // x lives within the first task, of no duration, y within the second; z outlives them.
+  HandBuilt built;
+  built.add_sequence({kernel(0), kernel(0), kernel(5)}, {{"x", -1, 40_B, Category::temporaries},
+                                                         {"y", -1, 30_B, Category::temporaries},
+                                                         {"z", -1, 20_B, Category::temporaries}});
+  lives(built.program.blocks[0], 0, 0, 0);
+  lives(built.program.blocks[0], 1, 1, 1);
+  lives(built.program.blocks[0], 2, 1, 2);
+  built.add_device(0);
+  const Timeline timeline = play(built, 1);
+  CHECK(memory_peak(built.program, timeline, 0).total == 50_B);  // y and z; x was gone
+  std::vector<Bytes> live;
+  for (const MemoryStep& step : memory_steps(built.program, timeline, 0)) {
+    live.push_back(total(step.live));
+  }
+  CHECK(live == std::vector<Bytes>{0_B, 40_B, 0_B, 30_B, 50_B, 20_B, 0_B});
+}
+
 TEST_CASE("buffers of tasks on different streams are alive together") {
   // a: 0..10 on one stream, b: 5..15 on another: both live from 5 to 10.
   HandBuilt built;
@@ -157,13 +176,14 @@ TEST_CASE("waiting for the last rank of a collective is bubble, not communicatio
 }
 
 TEST_CASE("an actor that stands for many devices weighs as many") {
-  // Three devices compute all 40 of the period, one computes 20 of it: 20 of 160 are idle.
+  // Three devices compute 30 and sum for 10, one computes 10: it alone waits, 20 of a period of 40;
+  // 20 of 160.
   HandBuilt built;
-  built.add_sequence({kernel(40)});
-  built.add_sequence({kernel(20), kernel(20, 0, {}, Stream::communication)});
-  built.program.blocks[1].tasks[1].waits = {};
-  built.add_device(0);
-  built.add_device(1);
+  for (const int work : {30, 10}) {
+    built.add_sequence({kernel(work), collective(10_B, {0}), kernel(0, 0, {1})});
+  }
+  built.add_device(0, {0});
+  built.add_device(1, {0});
   Cast cast = on_one_link(built.program);
   cast.actors[0].multiplicity = 3;
   const Metrics result = metrics(built.program, run(built.program, cast, built.prices, 3));

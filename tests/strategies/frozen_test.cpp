@@ -1,0 +1,85 @@
+// Frozen parameters: no gradient, no sum of gradients, no optimizer state, and less to keep.
+#include <algorithm>
+#include <set>
+
+#include "model/builder.hpp"
+#include "tests/catch.hpp"
+#include "tests/strategies/lowered.hpp"
+
+namespace stratagem::strategies {
+
+namespace {
+
+/// A GPT of which only the parameters that `trained` accepts are trained.
+template <typename Accepts>
+model::Graph gpt_training(const Accepts& trained) {
+  model::Graph graph = model::gpt(small_gpt);
+  std::erase_if(graph.operators,
+                [](const model::Operator& op) { return op.pass != model::Pass::forward; });
+  std::size_t tensors = 0;
+  for (const model::Operator& op : graph.operators) {
+    for (const auto* operands : {&op.inputs, &op.outputs}) {
+      for (const model::TensorId id : *operands)
+        tensors = std::max(tensors, static_cast<std::size_t>(id) + 1);
+    }
+  }
+  graph.tensors.resize(tensors);
+  for (model::Segment& segment : graph.segments) segment.backward = segment.optimizer = {};
+  for (model::Tensor& tensor : graph.tensors) {
+    if (tensor.role == model::Role::parameter) tensor.requires_grad = trained(tensor.name);
+  }
+  model::differentiate(graph, graph.operators.back().outputs[0]);
+  return graph;
+}
+
+bool starts(const std::string& text, const std::string& with) { return text.rfind(with, 0) == 0; }
+
+}  // namespace
+
+TEST_CASE("frozen parameters are resident, but have neither gradients nor optimizer states") {
+  const model::Graph graph =
+      gpt_training([](const std::string& name) { return starts(name, "layers.3."); });
+  for (const std::string strategy : {"{}", R"({"data": 2})"}) {
+    INFO(strategy);
+    const Program program = lowered(graph, strategy, 2);
+    const double layer = 12.0 * 48 * 48 + 13 * 48;
+    const Sequence& sequence = program.sequences[0];
+    CHECK(resident(sequence, Category::parameters) ==
+          static_cast<double>(model::gpt_parameters(small_gpt)) * 2_B);
+    CHECK(resident(sequence, Category::gradients) == layer * 2_B);
+    CHECK(resident(sequence, Category::optimizer_states) == layer * 12_B);
+    Bytes summed;
+    for (const Collective& one : collectives(program, 0, Stream::gradient_communication))
+      summed += one.payload;
+    CHECK(summed == (strategy == "{}" ? 0 : layer) * 2_B);
+  }
+}
+
+TEST_CASE("layers before the first trained one keep no activations") {
+  const model::Graph graph =
+      gpt_training([](const std::string& name) { return starts(name, "layers.3."); });
+  const Program program = lowered(graph, "{}");
+  for (int segment = 0; segment <= 2; ++segment) {
+    CHECK(left_by(block_of(program, segment, CellPass::forward), Category::activations) == 0_B);
+    CHECK(left_by(block_of(program, segment, CellPass::forward), Category::statistics) == 0_B);
+  }
+}
+
+TEST_CASE("stages before the first trained parameter get no gradients") {
+  const model::Graph graph =
+      gpt_training([](const std::string& name) { return starts(name, "layers.3."); });
+  const Program program = lowered(graph, R"({"pipeline": 2})", 2);
+  CHECK(collectives(program, 1, Stream::send_forward).empty());
+  CHECK(collectives(program, 0, Stream::send_forward).size() == 2);
+  CHECK(collectives(program, 1, Stream::send_backward).empty());
+  CHECK(collectives(program, 0, Stream::receive_backward).empty());
+}
+
+TEST_CASE("a frozen tied table is not summed between stages") {
+  const model::Graph graph =
+      gpt_training([](const std::string& name) { return name != "embedding.words"; });
+  const Program program = lowered(graph, R"({"pipeline": 2})", 2);
+  CHECK(collectives(program, 0, Stream::gradient_communication).empty());
+}
+
+}  // namespace stratagem::strategies
