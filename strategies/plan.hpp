@@ -96,7 +96,11 @@ class Plan {
     return placements_[forward_op];
   }
   [[nodiscard]] const std::vector<Order>& orders() const { return orders_; }
-  [[nodiscard]] bool recomputes(int segment) const { return recomputed_[segment]; }
+  /// True if the segment's forward operators run again before its backward operators; never where
+  /// it has none.
+  [[nodiscard]] bool recomputes(int segment) const {
+    return recomputed_[segment] && !graph_->segments[segment].backward.empty();
+  }
 
   int micro_batches = 1;  ///< op-trans along the batch: repetitions of the graph per iteration
   std::vector<std::vector<int>>

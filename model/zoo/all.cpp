@@ -7,8 +7,12 @@ namespace stratagem::model {
 namespace {
 
 Graph build_gpt(const JsonReader& config, std::int64_t batch, DataType type) {
-  const auto size = [&](const char* key) { return config.at(key).at_least(1); };
-  const GptConfig gpt_config{.layers = size("layers"),
+  const auto size = [&](const char* key, std::int64_t most = 10'000'000) {
+    const JsonReader value = config.at(key);
+    if (value.at_least(1) > most) value.fail("at most " + std::to_string(most));
+    return value.at_least(1);
+  };
+  const GptConfig gpt_config{.layers = size("layers", 10'000),
                              .hidden = size("hidden"),
                              .heads = size("heads"),
                              .sequence = size("sequence"),

@@ -93,21 +93,21 @@ class Gpt {
     const TensorId k = activation("attention.k", per_head);
     const TensorId v = activation("attention.v", per_head);
     build_.add(OpKind::split_heads, "attention.split_heads",
-               "b s (a e^) -> b a s d^, b a s d^, b a s d^", {qkv}, {q, k, v});
+               "b s (heads e^) -> b heads s d^, b heads s d^, b heads s d^", {qkv}, {q, k, v});
     const TensorId scores = activation("attention.scores", square);
-    build_.add(OpKind::contraction, "attention.scores", "b a s d+, b a t d+ -> b a s t", {q, k},
-               {scores});
+    build_.add(OpKind::contraction, "attention.scores", "b heads s d+, b heads t d+ -> b heads s t",
+               {q, k}, {scores});
     const TensorId probabilities = activation("attention.probabilities", square);
-    build_.add(OpKind::masked_softmax, "attention.softmax", "b a s t^ -> b a s t^", {scores},
-               {probabilities});
+    build_.add(OpKind::masked_softmax, "attention.softmax", "b heads s t^ -> b heads s t^",
+               {scores}, {probabilities});
     const TensorId kept =
-        dropout("attention.dropout", probabilities, "b a s t", OpKind::attention_dropout);
+        dropout("attention.dropout", probabilities, "b heads s t", OpKind::attention_dropout);
     const TensorId context = activation("attention.context", per_head);
-    build_.add(OpKind::contraction, "attention.context", "b a s t+, b a t d -> b a s d", {kept, v},
-               {context});
+    build_.add(OpKind::contraction, "attention.context", "b heads s t+, b heads t d -> b heads s d",
+               {kept, v}, {context});
     const TensorId merged = hidden_state("attention.merged");
-    build_.add(OpKind::merge_heads, "attention.merge_heads", "b a s d^ -> b s (a d^)", {context},
-               {merged});
+    build_.add(OpKind::merge_heads, "attention.merge_heads", "b heads s d^ -> b s (heads d^)",
+               {context}, {merged});
     const TensorId out = linear("attention.projection", merged, c_.hidden, c_.hidden);
     return residual("attention.residual", dropout("attention.output_dropout", out, "b s h"), x);
   }

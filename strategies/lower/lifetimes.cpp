@@ -27,6 +27,7 @@ std::vector<Use> uses_of_slots(const Block& block) {
 }  // namespace
 
 void set_lifetimes(Block& block, const std::set<int>& external, const std::set<int>& survivors) {
+  if (block.tasks.empty()) return;
   const std::vector<Use> uses = uses_of_slots(block);
   for (int slot = 0; slot < static_cast<int>(uses.size()); ++slot) {
     const bool used = uses[slot].first >= 0;

@@ -29,8 +29,15 @@ class SequenceBuilder {
         buckets_(gradient_buckets(context.plan, context.stages, context.blocks, stage)) {}
 
   Sequence build(const std::vector<Cell>& cells) {
+    const auto last_backward = std::find_if(cells.rbegin(), cells.rend(), [](const Cell& cell) {
+      return cell.pass == CellPass::backward;
+    });
     for (const Cell& cell : cells) {
-      cell.pass == CellPass::forward ? add_forward(cell) : add_backward(cell);
+      if (cell.pass == CellPass::forward) {
+        add_forward(cell);
+      } else {
+        add_backward(cell, cell == *last_backward);
+      }
     }
     reduce_after(-1);
     reduce_shared_parameters();
@@ -62,6 +69,7 @@ class SequenceBuilder {
 
   void add_segment(int segment, const Cell& cell, const NumberedBlock& block,
                    const std::vector<TensorId>& in, const std::vector<TensorId>& out) {
+    if (block.lowered.block.tasks.empty()) return;  // nothing to train here or before
     const SegmentFacts& facts = c_.stages.facts(segment);
     const LoweredBlock& lowered = block.lowered;
     const int call = add_call(block.id, segment, cell);
@@ -88,24 +96,24 @@ class SequenceBuilder {
     }
   }
 
-  void add_backward(const Cell& cell) {
+  /// After the last backward cell of the iteration, weight gradients are complete.
+  void add_backward(const Cell& cell, bool last) {
     const std::vector<int>& segments = c_.plan.stages[stage_];
-    const bool last = cell.micro_batch == c_.plan.micro_batches - 1;
+    const std::vector<TensorId>& gradient_of = c_.plan.graph().gradient_of;
     for (auto segment = segments.rbegin(); segment != segments.rend(); ++segment) {
       const SegmentFacts& facts = c_.stages.facts(*segment);
       for (const TensorId tensor : facts.activations_out) {
         const int from = c_.stages.of(c_.stages.reader(tensor));
-        const TensorId gradient = c_.plan.graph().gradient_of[tensor];
-        if (from != stage_) transfer(gradient, from, stage_, cell, Stream::receive_backward);
+        if (from == stage_ || gradient_of[tensor] < 0) continue;
+        transfer(gradient_of[tensor], from, stage_, cell, Stream::receive_backward);
       }
       add_segment(*segment, cell, c_.blocks.backward(*segment), facts.gradients_in,
                   facts.gradients_out);
       for (const TensorId tensor : facts.activations_in) {
         const int to = c_.stages.of(c_.stages.producer(tensor));
-        if (to != stage_)
-          transfer(c_.plan.graph().gradient_of[tensor], stage_, to, cell, Stream::send_backward);
+        if (to == stage_ || gradient_of[tensor] < 0) continue;
+        transfer(gradient_of[tensor], stage_, to, cell, Stream::send_backward);
       }
-      if (last) last_backward_call_[*segment] = static_cast<int>(sequence_.calls.size()) - 1;
       if (last && c_.plan.gradients.overlap) reduce_after(*segment);
     }
   }
@@ -147,16 +155,14 @@ class SequenceBuilder {
   void reduce_after(int segment) {
     for (Bucket& bucket : buckets_) {
       if (bucket.gradients.empty() || (segment >= 0 && bucket.after != segment)) continue;
-      const int of_call = segment >= 0 ? last_backward_call_.at(segment)
-                                       : static_cast<int>(sequence_.calls.size()) - 1;
-      reduce(bucket, c_.groups.along(grid_, bucket.axes), last_compute_before(of_call));
+      reduce(bucket, c_.groups.along(grid_, bucket.axes), last_computation());
       bucket.gradients.clear();
     }
   }
 
-  /// The last task on the compute stream that was issued up to a call.
-  [[nodiscard]] Written last_compute_before(int call) const {
-    for (; call >= 0; --call) {
+  /// The last task on the compute stream so far.
+  [[nodiscard]] Written last_computation() const {
+    for (int call = static_cast<int>(sequence_.calls.size()) - 1; call >= 0; --call) {
       const std::vector<Task>& tasks = c_.blocks[sequence_.calls[call].block].tasks;
       for (std::size_t task = tasks.size(); task-- > 0;) {
         if (tasks[task].stream == Stream::compute) return {call, static_cast<int>(task)};
@@ -190,15 +196,16 @@ class SequenceBuilder {
       const ParameterLayouts theirs = parameter_layouts(c_.plan, c_.stages, c_.blocks, other);
       Bucket bucket;
       for (const auto& [parameter, layout] : mine) {
-        if (!theirs.contains(parameter)) continue;
-        bucket.gradients.push_back(c_.plan.graph().gradient_of[parameter]);
+        const TensorId gradient = c_.plan.graph().gradient_of[parameter];
+        if (gradient < 0 || !theirs.contains(parameter)) continue;
+        bucket.gradients.push_back(gradient);
         bucket.sizes.push_back(local_bytes(c_.plan.graph().tensors[parameter], layout, grid_));
         bucket.bytes += bucket.sizes.back();
       }
       if (bucket.gradients.empty()) continue;
       const auto [first, second] = std::minmax(stage_, other);
       const int group = c_.groups.between(c_.stages.grid(first), c_.stages.grid(second));
-      reduce(bucket, group, last_compute_before(static_cast<int>(sequence_.calls.size()) - 1));
+      reduce(bucket, group, last_computation());
     }
   }
 
@@ -235,7 +242,6 @@ class SequenceBuilder {
   const Grid& grid_;
   Sequence sequence_;
   std::map<TensorId, Written> written_;
-  std::map<int, int> last_backward_call_;  ///< by segment
   std::vector<Bucket> buckets_;
 };
 

@@ -120,7 +120,7 @@ TEST_CASE("planted constants of every kind come back") {
   CHECK(gemm.efficiency.provenance == cost::Provenance::fitted);
 
   CHECK(close(profile.streaming.at("elementwise").value, 0.9, 0.01));
-  CHECK(close(profile.launch.value, 12_us, 0.03));  // 14.6 us less kernel_floor
+  CHECK(close(profile.launch.value, 32_us, 0.03));  // the host's time from one event to the next
   CHECK(profile.kernel_floor.value == 2.6_us);
   CHECK(close(profile.collective.nvlink_efficiency.value, 0.88, 0.01));
   CHECK(close(profile.collective.base.value, 20_us, 0.05));

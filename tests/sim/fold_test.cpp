@@ -215,6 +215,41 @@ TEST_CASE("one group that is different unfolds only what it must") {
   CHECK(multiplicities(folded) == std::vector<int>{8, 6, 2});  // idle GPUs, pairs, the odd pair
 }
 
+TEST_CASE("a rank whose partner does something else is a class of its own") {
+  // Ranks 0, 1 and 2 do the same, but rank 2 sums with rank 3, which computes longer.
+  HandBuilt built;
+  for (const int work : {10, 20}) built.add_sequence({kernel(work), collective(1_MB, {0})});
+  for (int device = 0; device < 4; ++device) built.add_device(device == 3 ? 1 : 0, {device / 2});
+  const Cast folded = cast(built.program, cluster("dgx-2h", 1), ideal_network(), true);
+  CHECK(multiplicities(folded) == std::vector<int>{2, 1, 1});
+}
+
+TEST_CASE("communicators that share an adapter share its port, folded or not") {
+  // GPUs 0 and 1 of a DGX-2H stand next to one adapter, whose PCIe links are faster than its port.
+  // Two ranks on two nodes put one byte per byte of payload on their way (2 (n - 1) / n = 1), so
+  // both pairs together put two bytes on each port; alone each takes half as long.
+  const topology::Cluster machine = cluster("dgx-2h", 2);
+  const auto is_port = [](const topology::Link& l) {
+    return l.kind == topology::LinkKind::network;
+  };
+  const BytesPerSecond port = std::ranges::find_if(machine.links(), is_port)->bandwidth;
+  const Bytes payload = 1_MB;
+  for (const int pairs : {1, 2}) {
+    HandBuilt built;
+    built.add_sequence({collective(payload)});
+    built.add_sequence({});
+    for (int device = 0; device < 32; ++device) {
+      const int pair = device % 16;
+      built.add_device(pair < pairs ? 0 : 1, {pair < pairs ? pair : -1});
+    }
+    for (const bool folded : {true, false}) {
+      const Cast actors = cast(built.program, machine, ideal_network(), folded);
+      const Timeline timeline = run(built.program, actors, built.prices, 1);
+      CHECK(timeline.iteration_ends[0] == Instant{0} + to_ticks(pairs * payload / port));
+    }
+  }
+}
+
 TEST_CASE("classes are those of colour refinement in its plainest form") {
   const cost::CollectiveConstants constants = v100().collective;
   const std::vector<std::tuple<const char*, int, std::vector<std::vector<int>>>> cases = {

@@ -1,45 +1,48 @@
 // What a mask sees, spelled out: every element together with every smallest part of its value.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
-#include <set>
+#include <iterator>
 #include <vector>
 
 #include "strategies/mask.hpp"
 
 namespace stratagem::strategies {
 
-/// Indices along every dimension, then a part of the value.
-using Seen = std::set<std::vector<std::int64_t>>;
+/// Ascending numbers, one for each element and part of its value: indices and part as digits to the
+/// base 64.
+using Seen = std::vector<std::int64_t>;
 
 /// Values are cut into `parts` parts; (i, n) is those from i/n to (i+1)/n. Expects n to divide
 /// `parts`.
 inline Seen seen_by(const Mask& mask, std::int64_t parts) {
-  Seen seen;
-  std::vector<std::int64_t> index;
-  for (const Range& range : mask.ranges) {
-    if (range.begin >= range.end) return seen;
-    index.push_back(range.begin);
-  }
+  Seen seen{0};
+  const auto append = [&](std::int64_t begin, std::int64_t end) {
+    Seen longer;
+    for (const std::int64_t prefix : seen) {
+      for (std::int64_t digit = begin; digit < end; ++digit) longer.push_back(prefix * 64 + digit);
+    }
+    seen = longer;
+  };
+  for (const Range& range : mask.ranges) append(range.begin, range.end);
   const std::int64_t share = parts / mask.value.count;
-  while (true) {
-    for (std::int64_t part = mask.value.index * share; part < (mask.value.index + 1) * share;
-         ++part) {
-      std::vector<std::int64_t> element = index;
-      element.push_back(part);
-      seen.insert(element);
-    }
-    std::size_t d = 0;
-    for (; d < index.size(); ++d) {
-      if (++index[d] < mask.ranges[d].end) break;
-      index[d] = mask.ranges[d].begin;
-    }
-    if (d == index.size()) return seen;
-  }
+  append(mask.value.index * share, (mask.value.index + 1) * share);
+  return seen;
 }
 
 inline bool contains(const Seen& all, const Seen& some) {
   return std::includes(all.begin(), all.end(), some.begin(), some.end());
+}
+inline Seen either(const Seen& a, const Seen& b) {
+  Seen result;
+  std::set_union(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(result));
+  return result;
+}
+inline Seen common(const Seen& a, const Seen& b) {
+  Seen result;
+  std::set_intersection(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(result));
+  return result;
 }
 
 }  // namespace stratagem::strategies

@@ -1,7 +1,6 @@
 // The arithmetic of masks, by rule and against an enumeration of elements and partial values.
 #include "strategies/mask.hpp"
 
-#include <iterator>
 #include <random>
 
 #include "base/input_error.hpp"
@@ -36,19 +35,6 @@ class RandomMasks {
  private:
   std::mt19937 engine_{20240707};
 };
-
-Seen common(const Seen& a, const Seen& b) {
-  Seen result;
-  std::set_intersection(a.begin(), a.end(), b.begin(), b.end(),
-                        std::inserter(result, result.end()));
-  return result;
-}
-
-Seen either(const Seen& a, const Seen& b) {
-  Seen result = a;
-  result.insert(b.begin(), b.end());
-  return result;
-}
 
 }  // namespace
 

@@ -51,10 +51,10 @@ TEST_CASE("heads limit how often the fused dimension of queries, keys and values
   // The dimension has 3*48 elements, but 8 heads: 16 parts would cut heads.
   const model::Graph graph = model::gpt(small_gpt);
   const model::OpId op = operator_named(graph, "layers.0.attention.split_heads");
-  CHECK(size_of_dimension(graph, graph.operators[op], "a") == 8);
+  CHECK(size_of_dimension(graph, graph.operators[op], "heads") == 8);
   Plan plan(graph);
-  CHECK(refusal([&] { plan.trans(op, {.dim = "a", .parts = 8}); }).empty());
-  CHECK_THAT(refusal([&] { plan.trans(op, {.dim = "a", .parts = 2}); }),
+  CHECK(refusal([&] { plan.trans(op, {.dim = "heads", .parts = 8}); }).empty());
+  CHECK_THAT(refusal([&] { plan.trans(op, {.dim = "heads", .parts = 2}); }),
              ContainsSubstring("16 equal parts"));
 }
 
