@@ -20,6 +20,8 @@ Options read_options(const JsonReader& reader) {
   degree("tensor", options.tensor);
   degree("pipeline", options.pipeline);
   degree("data", options.data);
+  const double all = 1.0 * options.tensor * options.pipeline * options.data;
+  if (all > 1'000'000) reader.fail("tensor x pipeline x data of at most 1000000");
   if (const auto schedule = reader.find("schedule")) {
     std::vector<std::string> names;
     std::ranges::transform(schedules(), std::back_inserter(names), &Schedule::name);

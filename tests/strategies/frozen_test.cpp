@@ -36,8 +36,6 @@ bool starts(const std::string& text, const std::string& with) { return text.rfin
 
 }  // namespace
 
-// These fail as long as the lowering meets an empty backward block or a gradient of -1
-// (lower/sequence.cpp: wait_for_reductions, add_backward, reduce_shared_parameters).
 TEST_CASE("frozen parameters are resident, but have neither gradients nor optimizer states") {
   const model::Graph graph =
       gpt_training([](const std::string& name) { return starts(name, "layers.3."); });

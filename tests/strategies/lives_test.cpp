@@ -210,8 +210,6 @@ TEST_CASE("buffers are born once, alive and complete when used, and dead in the 
   }
 }
 
-// Fails as long as the lowering takes micro-batch m-1 for the last one (lower/sequence.cpp,
-// add_backward).
 TEST_CASE("gradients are summed after the backward cell that runs last, whichever that is") {
   // Micro-batches go back in the other order than they came: B0 is the last to add to the
   // gradients.

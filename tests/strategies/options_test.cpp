@@ -58,7 +58,6 @@ TEST_CASE("a wrong option is refused where it stands") {
   CHECK_THAT(refused(R"({"bucket": 25})"), StartsWith("test.json: /bucket: "));
 }
 
-// Fails as long as read_options narrows a degree without looking (options.cpp, `degree`).
 TEST_CASE("a degree that no machine has is refused, not wrapped around") {
   // 2^32 + 1 as a 32-bit number would be 1.
   CHECK_THAT(refused(R"({"tensor": 4294967297})"), StartsWith("test.json: /tensor: "));
