@@ -1,6 +1,7 @@
 // The command line: reads arguments, calls, reports, and maps errors to exit codes.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cxxopts.hpp>
 #include <filesystem>
 #include <fstream>
@@ -38,10 +39,25 @@ struct Output {
   std::string note;  ///< printed behind the file's name
 };
 
+/// Refuses outputs that cannot be written, or would overwrite each other or the input, before any is
+/// written. Makes the folders that they need.
+void check_outputs(const std::vector<Output>& outputs, const std::string& input) {
+  std::vector<std::filesystem::path> taken = {std::filesystem::weakly_canonical(input)};
+  for (const Output& output : outputs) {
+    const std::filesystem::path path = std::filesystem::weakly_canonical(output.file);
+    if (std::find(taken.begin(), taken.end(), path) != taken.end())
+      throw InputError(output.file, "", "a file of its own for every output", "one in use");
+    taken.push_back(path);
+    std::error_code ignored;  // what is still missing cannot be opened
+    std::filesystem::create_directories(path.parent_path(), ignored);
+    const bool existed = std::filesystem::exists(path);
+    const bool can_open = std::ofstream(output.file, std::ios::binary | std::ios::app).is_open();
+    if (!can_open) throw InputError(output.file, "", "a file that can be written", "");
+    if (!existed) std::filesystem::remove(path);
+  }
+}
+
 void write(const Output& output) {
-  const std::filesystem::path folder = std::filesystem::path(output.file).parent_path();
-  std::error_code ignored;
-  if (!folder.empty()) std::filesystem::create_directories(folder, ignored);
   std::ofstream stream(output.file, std::ios::binary);
   stream << output.text;
   stream.close();
@@ -133,6 +149,7 @@ int simulate(const std::vector<std::string>& arguments) {
     const std::string text = report::to_json(scenario, results).text(2) + "\n";
     outputs.insert(outputs.begin(), {asked["json"].as<std::string>(), text});
   }
+  check_outputs(outputs, scenario.file);
   fmt::print("{}", asked.count("accuracy") > 0 ? report::accuracy(results)
                                                : report::table(scenario, results));
   if (!outputs.empty()) fmt::print("\n");
@@ -246,9 +263,7 @@ constexpr Command commands[] = {
 };
 
 void print_help() {
-  fmt::print(
-      "stratagem: how fast, how big and how well-scaling will a parallel training plan "
-      "be?\n\nCommands:\n");
+  fmt::print("stratagem: what will a parallel training plan do on a GPU cluster?\n\nCommands:\n");
   for (const Command& command : commands)
     fmt::print("  {:<10} {}\n", command.name, command.summary);
   fmt::print("\nStrategies (keys of a run's \"strategy\"):\n");

@@ -8,7 +8,7 @@
 namespace stratagem {
 
 /// Thrown for anything that the user can mend. what() is one line:
-///   scenarios/a.json: /runs/0/strategy/overlap: expected true or false, found "yes"
+///   plan.json: /runs/2/strategy/tensor: expected a whole number, found "two"
 /// `path` is a JSON pointer and may be empty (the whole file); `found` may be empty (nothing to
 /// show).
 struct InputError : std::runtime_error {

@@ -182,13 +182,15 @@ JsonReader JsonReader::from_file(const std::string& file) {
 }
 
 JsonReader JsonReader::from_text(std::string_view text, const std::string& file_name) {
+  constexpr int deepest = 100;  // deeper values would be walked and freed beyond the stack
   auto document = std::make_shared<Document>();
   document->file = file_name;
   try {
     UniqueKeys unique_keys(file_name);
     document->root = ordered_json::parse(
         text.begin(), text.end(),
-        [&unique_keys](int depth, ordered_json::parse_event_t event, const ordered_json& parsed) {
+        [&](int depth, ordered_json::parse_event_t event, const ordered_json& parsed) {
+          if (depth > deepest) throw InputError(file_name, "", "JSON nested less deeply", "");
           return unique_keys(depth, event, parsed);
         });
   } catch (const ordered_json::parse_error& error) {

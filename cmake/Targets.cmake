@@ -9,8 +9,7 @@ target_precompile_headers(stratagem_standard_headers PRIVATE
 # stratagem_library(<folder> SOURCES <files>... [USES <folders>...] [LIBRARIES <imported targets>...])
 #
 # Adds the static library stratagem_<folder>; a folder without SOURCES is headers only. USES are our own
-# folders and are visible to whoever uses this one; LIBRARIES are of others and stay inside (no public
-# header exposes a library).
+# folders and are visible to whoever uses this one; LIBRARIES are of others and stay inside.
 function(stratagem_library folder)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;USES;LIBRARIES")
   if(arg_UNPARSED_ARGUMENTS)

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/input_error.hpp"
+#include "cost/mesh_rings.hpp"
 
 namespace stratagem::cost {
 namespace {
@@ -78,15 +79,36 @@ void add_network_edges(Loads& loads, const Cluster& cluster, const NodeMembers& 
   }
 }
 
+/// Along the rings that follow the cables of a mesh, both ways round every cycle.
+void add_mesh_edges(Loads& loads, const Cluster& cluster,
+                    const std::vector<std::vector<int>>& cycles, double per_edge) {
+  const bool pair = cycles.front().size() == 2;
+  const double amount = per_edge / static_cast<double>(cycles.size() * (pair ? 1 : 2));
+  for (const std::vector<int>& cycle : cycles) {
+    for (std::size_t i = 0; i < cycle.size(); ++i) {
+      const int next = cycle[(i + 1) % cycle.size()];
+      loads.add(cluster.route(cycle[i], next), amount);
+      if (!pair) loads.add(cluster.route(next, cycle[i]), amount);
+    }
+  }
+}
+
+/// Every GPU of a node sends to one other GPU of the node.
+void add_node_edges(Loads& loads, const Cluster& cluster, const std::vector<int>& gpus,
+                    double per_edge) {
+  if (gpus.size() < 2) return;
+  if (const auto cycles = mesh_rings(cluster, gpus); !cycles.empty())
+    return add_mesh_edges(loads, cluster, cycles, per_edge);
+  for (std::size_t i = 0; i < gpus.size(); ++i)
+    loads.add(cluster.route(gpus[i], gpus[(i + 1) % gpus.size()]), per_edge);
+}
+
 void add_ring(Loads& loads, const Cluster& cluster, const std::vector<NodeMembers>& nodes,
               double per_edge) {
   for (const NodeMembers& members : nodes) {
-    const auto k = members.gpus.size();
-    const double share =
-        nodes.size() == 1 ? 1.0 : static_cast<double>(k - 1) / static_cast<double>(k);
-    for (std::size_t i = 0; i < k && k > 1; ++i) {
-      loads.add(cluster.route(members.gpus[i], members.gpus[(i + 1) % k]), per_edge * share);
-    }
+    const auto k = static_cast<double>(members.gpus.size());
+    const double share = nodes.size() == 1 ? 1.0 : (k - 1) / k;
+    add_node_edges(loads, cluster, members.gpus, per_edge * share);
     if (nodes.size() > 1) add_network_edges(loads, cluster, members, per_edge);
   }
 }

@@ -37,22 +37,21 @@ struct Route {
 };
 
 /// Rings in the order of `ranks`, node by node. With n ranks on N nodes, k on a node:
-///   bytes along every edge of the ring, per byte of payload:
-///     all-reduce 2(n-1)/n; all-gather, reduce-scatter (n-1)/n; broadcast 1
-///   within a node: each GPU sends to its successor; with N > 1 a share (k-1)/k of that, because in
-///   every one of
-///     the k rotations of the ring one edge leaves the node instead
-///   between nodes: the edge is spread evenly over the adapters nearest to the group's GPUs, as
-///   NCCL spreads
-///     its channels; each adapter is reached from the group's GPU nearest to it
-/// All-to-all: every rank sends 1/n of its payload to each other rank over the shortest paths.
-/// Send: rank 0 to 1.
-///   latency = base + intra steps * node_step + network steps * network_step
-///     all-reduce 2(n-1) steps of which 2(N-1) cross the network, others half; all-to-all, send:
-///     one step
-/// Closed-form channels: no search on the graph, no trees, no choice of protocol by size.
-/// Source for the factors: nccl-tests, doc/PERFORMANCE.md; for the channels: HARDWARE notes in
-/// docs/hardware.md.
+///   bytes along every edge of the ring, per byte of payload
+///     all-reduce 2(n-1)/n; all-gather and reduce-scatter (n-1)/n; broadcast 1
+///   within a node
+///     each GPU sends to its successor, or along the cables where the GPUs are cabled to each other
+///     (mesh_rings.hpp); with N > 1 a share (k-1)/k of that, because in each of the k rotations of
+///     the ring one edge leaves the node instead
+///   between nodes
+///     the edge is spread evenly over the adapters nearest to the group's GPUs, as NCCL spreads its
+///     channels; each adapter is reached from the group's GPU nearest to it
+///   all-to-all: 1/n of the payload from each rank to each other over the shortest paths
+///   send: the payload from rank 0 to rank 1
+///   latency = base + steps within nodes * node_step + steps between nodes * network_step
+///     all-reduce 2(n-1) steps, of which 2(N-1) between nodes; all-to-all and send one; others half
+/// Closed-form channels: no trees, no choice of protocol by size, no in-switch reduction.
+/// Source for the factors: nccl-tests, doc/PERFORMANCE.md; for the channels: docs/hardware.md.
 Route ring_route(CollectiveKind kind, const topology::Cluster& cluster,
                  const std::vector<int>& ranks, const CollectiveConstants& constants);
 

@@ -1,9 +1,11 @@
 // Reads stack files.
 #include "cost/stack.hpp"
 
+#include <algorithm>
 #include <filesystem>
 
 #include "base/json_reader.hpp"
+#include "model/graph.hpp"
 
 namespace stratagem::cost {
 namespace {
@@ -21,6 +23,29 @@ OperatorFacts read_facts(const JsonReader& reader) {
   }
   if (const auto why = reader.find("because")) why->skip();
   return facts;
+}
+
+/// Names of operators in stacks: a kind, with ".B" or ".W" for what computes its gradients.
+std::vector<std::string> known_operators() {
+  std::vector<std::string> names;
+  for (const std::string& kind : model::operator_kind_names()) {
+    for (const char* suffix : {"", ".B", ".W"}) names.push_back(kind + suffix);
+  }
+  return names;
+}
+
+void check_operator(const JsonReader& where, const std::string& name) {
+  const std::vector<std::string> known = known_operators();
+  if (std::ranges::find(known, name) != known.end()) return;
+  const auto meant = nearest(name, known);
+  where.fail("a kind of operator" + (meant ? " (did you mean \"" + *meant + "\"?)" : ""),
+             "\"" + name + "\"");
+}
+
+Constant<double> read_factor(const JsonReader& reader) {
+  const auto factor = read_constant<double>(reader);
+  if (!(factor.value > 0)) reader.at("value").fail("a factor above 0", reader.at("value").dump());
+  return factor;
 }
 
 OptimizerFacts read_optimizer(const JsonReader& reader) {
@@ -49,7 +74,10 @@ std::vector<std::vector<std::string>> read_fusions(const JsonReader& reader) {
   std::vector<std::vector<std::string>> fusions;
   for (const JsonReader& fusion : reader.elements()) {
     std::vector<std::string>& kinds = fusions.emplace_back();
-    for (const JsonReader& kind : fusion.elements()) kinds.push_back(kind.text());
+    for (const JsonReader& kind : fusion.elements()) {
+      check_operator(kind, kind.text());
+      kinds.push_back(kind.text());
+    }
     if (kinds.size() < 2) fusion.fail("at least two kinds of operators");
   }
   return fusions;
@@ -60,15 +88,21 @@ Stack read_facts_and_scalars(const JsonReader& reader) {
   stack.name = reader.at("name").text();
   stack.source = reader.at("source").text();
   const JsonReader operators = reader.at("operators");
-  for (const std::string& kind : operators.keys())
+  for (const std::string& kind : operators.keys()) {
+    check_operator(operators.at(kind), kind);
     stack.operators[kind] = read_facts(operators.at(kind));
+  }
+  for (const JsonReader& precision : reader.at("precisions").elements())
+    stack.precisions.push_back(precision.one_of({"fp16", "bf16", "fp32"}));
   if (const auto fusions = reader.find("fusions")) stack.fusions = read_fusions(*fusions);
+  if (const auto blocking = reader.find("blocking_collectives"))
+    stack.blocking_collectives = blocking->boolean();
   stack.gradient_accumulation = read_facts(reader.at("gradient_accumulation"));
   stack.optimizer = read_optimizer(reader.at("optimizer"));
   if (const auto state = reader.find("random_state"))
     stack.random_state = read_random_state(*state);
-  stack.slowdown = read_constant<double>(reader.at("slowdown"));
-  stack.host_factor = read_constant<double>(reader.at("host_factor"));
+  stack.slowdown = read_factor(reader.at("slowdown"));
+  stack.host_factor = read_factor(reader.at("host_factor"));
   return stack;
 }
 

@@ -47,11 +47,15 @@ struct RandomStateFacts {
 struct Stack {
   std::string name;
   std::string source;
+  std::vector<std::string> precisions;  ///< for which its facts hold: "fp16"
   std::map<std::string, OperatorFacts>
       operators;  ///< by operator kind, ".B" and ".W" appended for its gradients
   /// Operators that follow each other with these kinds run as one kernel: what passes between them
   /// is not moved.
   std::vector<std::vector<std::string>> fusions;
+  /// The framework issues a collective between operators on the stream of computations, as it were:
+  /// it starts when all computations issued before it have ended, whether it reads them or not.
+  bool blocking_collectives = true;
   OperatorFacts gradient_accumulation;  ///< per parameter tensor and micro-batch, on the gradient
   OptimizerFacts optimizer;
   RandomStateFacts random_state;

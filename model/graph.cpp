@@ -1,6 +1,7 @@
 // Facts about graphs that follow from annotations and shapes.
 #include "model/graph.hpp"
 
+#include <iterator>
 #include <map>
 
 namespace stratagem::model {
@@ -28,6 +29,10 @@ constexpr const char* kind_names[] = {"embedding",
                                       "optimizer_step"};
 
 }  // namespace
+
+std::vector<std::string> operator_kind_names() {
+  return {std::begin(kind_names), std::end(kind_names)};
+}
 
 std::string to_text(OpKind kind) { return kind_names[static_cast<int>(kind)]; }
 

@@ -67,6 +67,7 @@ void add_metrics(Json& json, const Result& result) {
       .set("peak_memory_bytes", m.peak.total.value)
       .set("context_bytes", run.profile.context.value.value)
       .set("memory_breakdown_bytes", bytes_by_category(m.peak.by_category))
+      .set("category_peak_bytes", bytes_by_category(m.peak.highest))
       .set("communication_bytes", communication)
       .set("provenance", provenance(result.outcome.weakest));
 }

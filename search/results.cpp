@@ -27,7 +27,8 @@ std::optional<double> predict(const std::string& name, const Result& result,
   if (name == "tflops_per_gpu") {
     return metrics.hardware_flops.value / metrics.iteration_time.value / result.outcome.gpus / 1e12;
   }
-  if (baseline == nullptr || !baseline->outcome.metrics) return std::nullopt;
+  const bool comparable = baseline != nullptr && baseline->outcome.status == Outcome::Status::ok;
+  if (!comparable) return std::nullopt;
   if (name == "scaling_efficiency") return model_rate(result) / model_rate(*baseline);
   return samples_per_second(result) / samples_per_second(*baseline);
 }

@@ -29,9 +29,10 @@ struct Result {
 };
 
 /// Results in the order of the scenario. `outcomes` are its runs'.
-///   tflops_per_gpu: hardware FLOP/s (recomputation counted) per GPU; published figures of that
-///   kind count it scaling_efficiency: model FLOP/s per GPU over that of the baseline speedup:
-///   samples per second over those of the baseline
+///   tflops_per_gpu      hardware FLOP/s of one GPU: published figures of that kind count recomputation
+///   scaling_efficiency  model FLOP/s of one GPU, relative to the baseline's
+///   speedup             samples per second, relative to the baseline's
+/// Nothing is relative to a baseline that does not fit.
 std::vector<Result> compare(const Scenario& scenario, std::vector<Outcome> outcomes);
 
 /// One line for every expectation that a result does not meet.

@@ -77,7 +77,8 @@ std::string file_of(const JsonReader& reader, const std::string& folder) {
   if (!name.ends_with(".json")) {
     const std::vector<std::string> known = files_in(beside / folder);
     if (known.empty())
-      reader.fail("files in " + (beside / folder).string() + ", or the path of one");
+      reader.fail("a folder " + (beside / folder).string() +
+                  " beside the scenario, or a path that ends in .json");
     return (beside / folder / (reader.one_of(known) + ".json")).string();
   }
   const std::string file = (beside / name).string();
@@ -147,6 +148,12 @@ void read_batch(Run& run, const JsonReader& training) {
         .fail("a multiple of micro_batch x data = " + std::to_string(per_step) + " in run \"" +
               run.name + "\"");
   }
+  constexpr std::int64_t most = 4096;
+  if (run.global_batch / per_step > most) {
+    training.at("global_batch")
+        .fail("at most " + std::to_string(most) + " micro-batches of " + std::to_string(per_step) +
+              " in run \"" + run.name + "\"");
+  }
   run.micro_batches = static_cast<int>(run.global_batch / per_step);
 }
 
@@ -155,6 +162,7 @@ Json resolved(const JsonReader& reader) {
   Json result = Json::object();
   for (const char* key : {"model", "cluster", "training", "strategy"}) {
     Json part = Json::object();
+    if (!reader.has(key)) continue;
     const JsonReader object = reader.at(key);
     for (const std::string& name : object.keys()) {
       const JsonReader value = object.at(name);
@@ -184,11 +192,29 @@ void read_training(Run& run, const JsonReader& training) {
     training.at("precision")
         .fail("a precision that profile " + run.profile.name + " has constants for");
   }
+  if (std::ranges::find(run.stack.precisions, run.precision) == run.stack.precisions.end()) {
+    training.at("precision")
+        .fail("a precision that the facts of stack " + run.stack.name + " hold for");
+  }
   static_cast<void>(training.at("optimizer").one_of({"adam"}));
 }
 
+/// A profile of another GPU than the cluster's is the user's choice, but no silent one.
+void note_foreign_profile(Run& run) {
+  const std::string& own = run.cluster.design().gpu;
+  if (run.profile.name == own) return;
+  const std::string note = "profile " + run.profile.name + " stands in for the cluster's " + own;
+  run.assumed += (run.assumed.empty() ? "" : "; ") + note;
+}
+
+/// The strategy of a run; one that says nothing is one GPU.
+JsonReader strategy_of(const JsonReader& reader) {
+  if (const auto strategy = reader.find("strategy")) return *strategy;
+  return JsonReader::from_text("{}", reader.file());
+}
+
 Run read_run(const JsonReader& reader, const std::string& baseline) {
-  const JsonReader strategy = reader.at("strategy");
+  const JsonReader strategy = strategy_of(reader);
   for (const char* degree : {"tensor", "pipeline", "data"}) {
     if (const auto value = strategy.find(degree)) static_cast<void>(count(*value));
   }
@@ -216,6 +242,7 @@ Run read_run(const JsonReader& reader, const std::string& baseline) {
   if (const auto group = reader.find("group")) run.compares = group->text();
   if (const auto relative = reader.find("baseline")) run.baseline = relative->text();
   if (const auto assumed = reader.find("assumed")) run.assumed = assumed->text();
+  note_foreign_profile(run);
   if (const auto measured = reader.find("measured")) run.measured = read_measured(*measured);
   if (const auto expect = reader.find("expect")) run.expect = read_expectations(*expect);
   reader.finish();

@@ -129,7 +129,10 @@ class Engine {
       arrive(price, {actor, stream, line.iteration, task}, ready);
       return false;
     }
-    finish_task(actor, stream, task, ready, ready + price.device);
+    const std::size_t synchronisation =
+        host_index(*state.sequence, line.iteration, price.synchronisations);
+    const Instant launched = state.host[synchronisation] + price.finished;
+    finish_task(actor, stream, task, ready, std::max(ready + price.device, launched));
     return true;
   }
 

@@ -33,6 +33,7 @@ FlatSequence flatten(const strategies::Program& program, const strategies::Seque
       flat.tasks.push_back({static_cast<int>(c), call.block, static_cast<int>(t), task.stream});
       flat.prices.push_back({.device = price.device,
                              .launched = {host.count + price.first_launch.count},
+                             .finished = {host.count + price.host.count + price.last_kernel.count},
                              .synchronisations = static_cast<int>(flat.host_spans.size()),
                              .first_wait = static_cast<int>(flat.waits.size()),
                              .synchronises = task.synchronizations > 0,

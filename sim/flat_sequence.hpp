@@ -19,6 +19,7 @@ struct FlatPrice {
   Ticks device;
   Ticks launched;  ///< host time from the last synchronisation (or the iteration's start) to its
                    ///< first launch
+  Ticks finished;  ///< host time, from there too, to its last launch, and its last kernel
   int synchronisations = 0;  ///< how many tasks of the iteration before it the host waits for
   int first_wait = 0;        ///< its waits are waits[first_wait .. first_wait of the next task)
   bool synchronises = false;

@@ -10,8 +10,8 @@
 
 namespace stratagem::sim {
 
-/// Integer sums are exact in any order, so symmetric devices meet at the same instant. Lasts 106
-/// days.
+/// Whole numbers, because sums of them do not depend on the order: devices that do the same reach
+/// the same instant. Enough for a hundred days.
 struct Instant {
   std::int64_t picoseconds = 0;
   friend constexpr auto operator<=>(Instant, Instant) = default;

@@ -122,7 +122,9 @@ void count_communication(Metrics& result, const Program& program, const Timeline
   for (const Actor& actor : timeline.actors) {
     for (const FlatTask& flat : timeline.tasks[actor.sequence]) {
       const auto* collective = std::get_if<strategies::Collective>(&task_of(program, flat).work);
-      if (collective == nullptr) continue;
+      const bool received = flat.stream == strategies::Stream::receive_forward ||
+                            flat.stream == strategies::Stream::receive_backward;
+      if (collective == nullptr || received) continue;  // what is received was counted when sent
       result.communication[cost::to_text(collective->kind)] +=
           collective->payload * (actor.multiplicity / devices);
     }
@@ -147,7 +149,13 @@ MemoryPeak memory_peak(const Program& program, const Timeline& timeline, std::si
   ByCategory live = residents(program, timeline, actor);
   const auto look = [&](Instant when) {
     const Bytes total = sum(live);
-    if (total > peak.total) peak = {total, live, when};
+    if (total > peak.total) {
+      peak.total = total;
+      peak.by_category = live;
+      peak.when = when;
+    }
+    for (std::size_t c = 0; c < live.size(); ++c)
+      peak.highest[c] = std::max(peak.highest[c], live[c]);
   };
   look(Instant{0});
   for (const Change& change : changes(program, timeline, actor)) {

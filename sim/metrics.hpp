@@ -17,7 +17,8 @@ using ByCategory = std::array<Bytes, strategies::category_names.size()>;
 /// Memory of one actor: its highest sum of live buffers, and what that was made of.
 struct MemoryPeak {
   Bytes total;
-  ByCategory by_category{};
+  ByCategory by_category{};  ///< at that instant
+  ByCategory highest{};      ///< of every category on its own, at whatever instant
   Instant when;
 };
 

@@ -24,13 +24,15 @@ Prices price(const strategies::Program& program, const cost::Profile& profile,
   std::map<cost::Kernel, Seconds> known;
   return price(program, [&](const strategies::Task& task) {
     const auto* kernel = std::get_if<cost::Kernel>(&task.work);
-    if (kernel == nullptr) return Price{{}, to_ticks(launch), to_ticks(launch)};
+    if (kernel == nullptr)
+      return Price{.device = {}, .host = to_ticks(launch), .first_launch = to_ticks(launch)};
     const auto [found, fresh] = known.try_emplace(*kernel);
     if (fresh) found->second = cost::kernel_time(*kernel, profile, stack);
     const int drained = std::max(task.synchronizations - 1, 0);
-    const Seconds device =
-        std::max(found->second + drained * launch, (kernel->launches - 1) * launch);
-    return Price{to_ticks(device), to_ticks(kernel->launches * launch), to_ticks(launch)};
+    return Price{.device = to_ticks(found->second + drained * launch),
+                 .host = to_ticks(kernel->launches * launch),
+                 .first_launch = to_ticks(launch),
+                 .last_kernel = to_ticks(found->second / std::max(kernel->launches, 1))};
   });
 }
 

@@ -11,12 +11,14 @@
 
 namespace stratagem::sim {
 
-/// The time of one task: on its stream, on the host that launches it, and until its first kernel is
-/// launched. Collectives have only host times here.
+/// The time of one task: on its stream, on the host that launches it, until its first kernel is
+/// launched, and of its last kernel alone (which cannot end sooner after its own launch).
+/// Collectives have only host times here.
 struct Price {
   Ticks device;
   Ticks host;
   Ticks first_launch;
+  Ticks last_kernel;
 };
 
 /// By block and task.
@@ -27,10 +29,11 @@ Prices price(const strategies::Program& program,
              const std::function<Price(const strategies::Task&)>& of);
 
 /// Prices from a profile and a software stack.
-///   launch = profile.launch * stack.host_factor,  host = launches * launch,  busy = kernel_time of
-///   the stack device = max(busy + inner synchronisations * launch, (launches - 1) * launch)
-/// because small kernels wait for their launch, and after every synchronisation but the last one of
-/// a task the device idles until the next launch.
+///   launch = profile.launch * stack.host_factor,  host = launches * launch
+///   device = kernel_time of the stack + (synchronisations - 1) * launch,  last_kernel = its share
+/// because after every synchronisation but the last one of a task the device idles until the next
+/// launch. Whether small kernels wait for their launches depends on how far the host is ahead: the
+/// engine knows.
 Prices price(const strategies::Program& program, const cost::Profile& profile,
              const cost::Stack& stack);
 

@@ -9,7 +9,7 @@ namespace stratagem::strategies {
 
 const std::vector<Strategy>& all() {
   static const std::vector<Strategy> table = {
-      {"data", "whole model on every rank, batch divided, gradients summed", &data_parallel},
+      {"data", "the batch divided over ranks that all hold the model", &data_parallel},
       {"tensor",
        "Megatron-LM: heads, MLP and vocabulary divided, two all-reduces per layer and pass",
        &tensor_parallel},

@@ -1,5 +1,4 @@
-// Data parallelism: every rank holds the whole model and its share of the batch; gradients are
-// summed.
+// Data parallelism: the batch is divided over ranks that all hold the model.
 #include "strategies/all.hpp"
 
 namespace stratagem::strategies {

@@ -20,8 +20,9 @@ std::string text_of(const Task& task) {
     fmt::format_to(out, " {:.0f} B", kernel->traffic.value);
   } else {
     const auto& collective = std::get<Collective>(task.work);
-    fmt::format_to(out, " {} group {} {:.0f} B", cost::to_text(collective.kind), collective.group,
-                   collective.payload.value);
+    fmt::format_to(out, " {}{} group {} {:.0f} B", cost::to_text(collective.kind),
+                   collective.combine == model::Combine::maximum ? " (maximum)" : "",
+                   collective.group, collective.payload.value);
   }
   const auto list = [&](const char* name, const std::vector<int>& values) {
     if (values.empty()) return;

@@ -58,6 +58,7 @@ struct Slot {
 /// Device::groups.
 struct Collective {
   cost::CollectiveKind kind = cost::CollectiveKind::all_reduce;
+  model::Combine combine = model::Combine::sum;  ///< of reductions
   int group = 0;
   Bytes payload;
 };

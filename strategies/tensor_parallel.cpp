@@ -13,10 +13,14 @@ using model::OpKind;
 /// What an operator divides when the one that wrote its first operand divides the dimension
 /// `incoming` of that operand ("" where it is whole): heads and MLP columns stay divided until a
 /// contraction sums over them.
-std::string divided_dimension(const model::Graph& graph, const Operator& op, int incoming) {
+std::string divided_dimension(const model::Graph& graph, const Operator& op, int incoming,
+                              const std::map<model::TensorId, int>& divided) {
   if (incoming >= 0) return op.annotation.inputs[0][incoming].identifiers.front();
-  if (op.kind == OpKind::embedding) return "v";
+  if (op.kind == OpKind::embedding) return "vocabulary";
   if (op.kind != OpKind::contraction) return "";
+  // A tied table is divided as it was for the lookup.
+  if (const auto tied = divided.find(op.inputs[1]); tied != divided.end())
+    return op.annotation.inputs[1][tied->second].identifiers.front();
   // A matrix that widens (QKV, fc1, logits) is divided by columns.
   const model::Tensor& weight = graph.tensors[op.inputs[1]];
   const bool widens = weight.role == model::Role::parameter && weight.shape[0] > weight.shape[1];
@@ -40,11 +44,17 @@ void tensor_parallel(Plan& plan, const Options& options) {
     const Operator& op = graph.operators[id];
     const auto incoming = divided.find(op.inputs[0]);
     const std::string dim =
-        divided_dimension(graph, op, incoming == divided.end() ? -1 : incoming->second);
+        divided_dimension(graph, op, incoming == divided.end() ? -1 : incoming->second, divided);
     plan.assign(plan.trans(id, {.dim = dim, .parts = ranks.size}), ranks);
-    for (std::size_t i = 0; i < op.outputs.size() && !dim.empty(); ++i) {
+    if (dim.empty()) continue;
+    for (std::size_t i = 0; i < op.outputs.size(); ++i) {
       const int position = model::dimension_of(op.annotation.outputs[i], dim);
       if (position >= 0) divided[op.outputs[i]] = position;
+    }
+    for (std::size_t i = 1; i < op.inputs.size(); ++i) {
+      const int position = model::dimension_of(op.annotation.inputs[i], dim);
+      if (graph.tensors[op.inputs[i]].role == model::Role::parameter && position >= 0)
+        divided[op.inputs[i]] = position;
     }
   }
 }

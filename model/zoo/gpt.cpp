@@ -37,7 +37,8 @@ class Gpt {
     const TensorId position_table =
         build_.parameter("positions", {c_.sequence, c_.hidden}, c_.type);
     const TensorId words = hidden_state("word_rows");
-    build_.add(OpKind::embedding, "lookup", "b s, v+ h -> b s h", {tokens, word_table_}, {words});
+    build_.add(OpKind::embedding, "lookup", "b s, vocabulary+ h -> b s h", {tokens, word_table_},
+               {words});
     const TensorId placed = hidden_state("placed");
     build_.add(OpKind::add, "add_positions", "b s h, s h -> b s h", {words, position_table},
                {placed});
@@ -128,24 +129,27 @@ class Gpt {
     const std::vector<std::int64_t> wide = {c_.batch, c_.sequence, c_.vocabulary};
     const TensorId y = norm("final_norm", x);
     const TensorId logits = activation("logits", wide);
-    build_.add(OpKind::contraction, "logits", "b s k+, v k+ -> b s v", {y, word_table_}, {logits});
+    build_.add(OpKind::contraction, "logits", "b s k+, vocabulary k+ -> b s vocabulary",
+               {y, word_table_}, {logits});
     const auto row = [&](const std::string& name) {
       return build_.tensor("loss." + name, tokens, DataType::fp32, Role::statistic);
     };
     const TensorId labels = build_.tensor("labels", tokens, DataType::int64, Role::input);
     const TensorId maximum = row("maximum");
-    build_.add(OpKind::row_max, "loss.maximum", "b s v+ -> b s", {logits}, {maximum},
+    build_.add(OpKind::row_max, "loss.maximum", "b s vocabulary+ -> b s", {logits}, {maximum},
                Combine::maximum);
     const TensorId exponentials =
         build_.tensor("loss.exponentials", wide, DataType::fp32, Role::activation);
-    build_.add(OpKind::exponential, "loss.exponentials", "b s v, b s -> b s v", {logits, maximum},
-               {exponentials});
+    build_.add(OpKind::exponential, "loss.exponentials", "b s vocabulary, b s -> b s vocabulary",
+               {logits, maximum}, {exponentials});
     const TensorId sum = row("sum");
-    build_.add(OpKind::row_sum, "loss.sum", "b s v+ -> b s", {exponentials}, {sum});
+    build_.add(OpKind::row_sum, "loss.sum", "b s vocabulary+ -> b s", {exponentials}, {sum});
     const TensorId picked = row("picked");
-    build_.add(OpKind::pick, "loss.picked", "b s v+, b s -> b s", {logits, labels}, {picked});
+    build_.add(OpKind::pick, "loss.picked", "b s vocabulary+, b s -> b s", {logits, labels},
+               {picked});
     const TensorId loss = build_.tensor("loss", tokens, DataType::fp32, Role::activation);
-    build_.add(OpKind::cross_entropy, "loss", "b s v, b s, b s, b s, b s v -> b s",
+    build_.add(OpKind::cross_entropy, "loss",
+               "b s vocabulary, b s, b s, b s, b s vocabulary -> b s",
                {exponentials, sum, picked, labels, logits}, {loss});
     return loss;
   }

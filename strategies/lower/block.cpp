@@ -156,6 +156,7 @@ class BlockLowering {
   void write_results(Task& task, model::OpId id, int index) {
     const model::Operator& op = graph_.operators[id];
     const std::vector<std::string> split = split_along(c_.plan, c_.grid, id);
+    for (const TensorId output : op.outputs) combine_[output] = op.combine;
     for (std::size_t i = 0; i < op.outputs.size(); ++i)
       write(task, op.outputs[i], output_layout(op, i, split), index);
   }
@@ -217,6 +218,13 @@ class BlockLowering {
     task.waits.erase(repeated.begin(), repeated.end());
     result_.block.tasks.push_back(std::move(task));
     return static_cast<int>(result_.block.tasks.size()) - 1;
+  }
+
+  [[nodiscard]] int last_computation() const {
+    const std::vector<Task>& tasks = result_.block.tasks;
+    const auto last =
+        std::ranges::find(tasks.rbegin(), tasks.rend(), Stream::compute, &Task::stream);
+    return static_cast<int>(tasks.rend() - last) - 1;
   }
 
   /// Tasks of one stream follow each other anyway; only other streams are waited for.
@@ -305,17 +313,21 @@ class BlockLowering {
     const Layout& larger = kind == cost::CollectiveKind::all_gather ? to.layout : from.layout;
     Task task{};
     task.name = short_name(tensor) + " " + cost::to_text(kind);
-    task.work =
-        Collective{kind, c_.groups.along(c_.grid, {step.axis}), local_bytes(t, larger, c_.grid)};
+    task.work = Collective{.kind = kind,
+                           .combine = combine_[tensor],
+                           .group = c_.groups.along(c_.grid, {step.axis}),
+                           .payload = local_bytes(t, larger, c_.grid)};
     task.stream = Stream::communication;
     task.recomputed = recomputed_;
     task.reads = {from.slot};
-    wait_for(task, from.task);
+    wait_for(task, c_.stack.blocking_collectives ? last_computation() : from.task);
     if (!in_place) to.slot = new_slot(tensor, to.layout, result_.block.slots[from.slot].category);
     task.writes = {to.slot};
     if (external_.contains(from.slot)) {
       result_.first_reader.emplace(place(tensor), static_cast<int>(result_.block.tasks.size()));
     }
+    if (in_place)  // what the slot held before is gone
+      std::erase_if(versions_[tensor], [&](const Version& old) { return old.slot == from.slot; });
     to.task = push(std::move(task));
     result_.last_writer[place(tensor)] = to.task;
     return to;
@@ -325,8 +337,9 @@ class BlockLowering {
   const model::Graph& graph_;
   LoweredBlock result_;
   std::map<TensorId, std::vector<Version>> versions_;
-  std::set<int> external_;   ///< slots that existed when the block began
-  std::set<int> survivors_;  ///< slots that outlive it
+  std::map<TensorId, model::Combine> combine_;  ///< how partial values become the full one
+  std::set<int> external_;                      ///< slots that existed when the block began
+  std::set<int> survivors_;                     ///< slots that outlive it
   bool recomputed_ = false;
 };
 

@@ -71,13 +71,16 @@ void Blocks::lower_forward_of(int segment) {
       "F" + structure_key(plan_, stages_.grid_of_segment(segment), facts) + text_of(in);
   std::map<int, Category> out;
   for (const TensorId tensor : facts.activations_out) {
-    const Category category = category_for_reader(tensor);
+    // What leaves for another stage is only passing through here.
+    const bool sent = stages_.of(stages_.reader(tensor)) != stages_.of(segment);
+    const Category category = sent ? Category::temporaries : category_for_reader(tensor);
     out[facts.place.at(tensor)] = category;
     key += "o" + std::to_string(static_cast<int>(category));
   }
   forward_[segment] = &shared(key, [&] { return lower_forward(context(segment), in, out); });
   for (const TensorId tensor : facts.activations_out) {
     borders_[tensor] = forward_[segment]->lowered.out.at(facts.place.at(tensor));
+    borders_[tensor].category = category_for_reader(tensor);
   }
 }
 

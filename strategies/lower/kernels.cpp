@@ -96,13 +96,13 @@ Bytes bytes_moved(const model::Graph& graph, const model::Operator& op, const Sh
     const bool forward = op.pass == model::Pass::forward;
     const auto& rows = forward ? outputs[0] : inputs[0];
     count(forward ? op.outputs[0] : op.inputs[0], rows);
-    return (2 + facts.extra_passes) * total;
+    return std::max(0.0, 2 + facts.extra_passes) * total;
   }
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (moves(op, inputs[i], outputs[0])) count(op.inputs[i], inputs[i]);
   }
   for (std::size_t i = 0; i < outputs.size(); ++i) count(op.outputs[i], outputs[i]);
-  return total + facts.extra_passes * largest;
+  return std::max(Bytes{}, total + facts.extra_passes * largest);
 }
 
 }  // namespace

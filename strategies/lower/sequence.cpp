@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -132,11 +133,13 @@ class SequenceBuilder {
                       const Bytes bytes = local_bytes(t, border.layout, c_.stages.grid(from));
                       LoweredBlock lowered;
                       lowered.block = {.name = (sends ? "send " : "receive ") + t.name,
-                                       .slots = {{t.name, tensor, bytes, border.category}},
+                                       .slots = {{t.name, tensor, bytes,
+                                                  sends ? Category::temporaries : border.category}},
                                        .tasks = {Task{}}};
                       Task& task = lowered.block.tasks.front();
                       task.name = lowered.block.name;
-                      task.work = Collective{cost::CollectiveKind::send, group, bytes};
+                      task.work = Collective{
+                          .kind = cost::CollectiveKind::send, .group = group, .payload = bytes};
                       task.stream = stream;
                       (sends ? task.reads : task.writes) = {0};
                       (sends ? task.deaths : task.births) = {0};
@@ -175,7 +178,8 @@ class SequenceBuilder {
     Block block{.name = "reduce gradients", .slots = {}, .tasks = {Task{}}};
     Task& task = block.tasks.front();
     task.name = block.name;
-    task.work = Collective{cost::CollectiveKind::all_reduce, group, bucket.bytes};
+    task.work = Collective{
+        .kind = cost::CollectiveKind::all_reduce, .group = group, .payload = bucket.bytes};
     task.stream = Stream::gradient_communication;
     for (std::size_t i = 0; i < bucket.gradients.size(); ++i) {
       const TensorId gradient = bucket.gradients[i];
@@ -198,6 +202,10 @@ class SequenceBuilder {
       for (const auto& [parameter, layout] : mine) {
         const TensorId gradient = c_.plan.graph().gradient_of[parameter];
         if (gradient < 0 || !theirs.contains(parameter)) continue;
+        if (!shared_.insert(parameter).second) {
+          throw InputError("", "/strategy", "a parameter to be read in at most two stages",
+                           c_.plan.graph().tensors[parameter].name);
+        }
         bucket.gradients.push_back(gradient);
         bucket.sizes.push_back(local_bytes(c_.plan.graph().tensors[parameter], layout, grid_));
         bucket.bytes += bucket.sizes.back();
@@ -243,6 +251,7 @@ class SequenceBuilder {
   Sequence sequence_;
   std::map<TensorId, Written> written_;
   std::vector<Bucket> buckets_;
+  std::set<TensorId> shared_;  ///< parameters whose gradients were summed with another stage's
 };
 
 }  // namespace

@@ -12,7 +12,7 @@ using namespace stratagem;
 namespace {
 
 const char* const whole = R"({
-  "name": "whole", "source": "made up",
+  "name": "whole", "source": "made up", "precisions": ["fp16"],
   "operators": { "gelu": { "kernels": 2, "extra_passes": 1.5, "because": "so" } },
   "fusions": [["bias_add", "gelu"]],
   "gradient_accumulation": { "kernels": 1, "extra_passes": 3 },
@@ -65,6 +65,25 @@ TEST_CASE("unknown keys and missing facts of a stack are refused") {
   std::string poor = whole;
   poor.erase(poor.find("\"slowdown\""), poor.find("\"host_factor\"") - poor.find("\"slowdown\""));
   CHECK_THROWS_AS(cost::read_stack(folder.write("poor.json", poor)), InputError);
+}
+
+TEST_CASE("operators that no model has, and factors of zero and less, are refused") {
+  const Folder folder;
+  const auto refusal = [&](const std::string& from, const std::string& to) {
+    std::string text = whole;
+    text.replace(text.find(from), from.size(), to);
+    try {
+      static_cast<void>(cost::read_stack(folder.write("wrong.json", text)));
+    } catch (const InputError& error) {
+      return std::string(error.what());
+    }
+    return std::string("accepted");
+  };
+  CHECK_THAT(refusal("\"gelu\": {", "\"gleu\": {"), ContainsSubstring("did you mean \"gelu\"?"));
+  CHECK_THAT(refusal("[\"bias_add\", \"gelu\"]", "[\"bias_ad\", \"gelu\"]"),
+             ContainsSubstring("/fusions/0/0"));
+  CHECK_THAT(refusal("\"value\": 1.5", "\"value\": 0"), ContainsSubstring("/slowdown/value"));
+  CHECK_THAT(refusal("\"value\": 1,", "\"value\": -1,"), ContainsSubstring("/host_factor/value"));
 }
 
 TEST_CASE("the slowdown stretches kernels but not copies to the host") {

@@ -1,6 +1,6 @@
 # Reads every #include of the folders and fails for one that points up or for a library out of its place.
 #   cmake -DROOT=<repository> -P layers.cmake
-# The two tables are those of DESIGN.md, "Folders".
+# CONTRIBUTING.md shows the first table. report/ stands on search/, since what it reports on are a scenario's results.
 cmake_minimum_required(VERSION 3.25)
 
 # folder: the folders just below it. Arrows are transitive.

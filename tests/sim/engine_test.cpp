@@ -44,6 +44,23 @@ TEST_CASE("a task of several launches begins after the first of them") {
   CHECK(begins(timeline, 0, 0) == Times{10, 40});
 }
 
+TEST_CASE("launches made in time cost the device nothing; late ones hold it up") {
+  // Ten kernels of 3, launched every 10: alone the last is launched at 100 and ends at 103; behind
+  // a kernel of 1000 all are launched before it ends, and take 30.
+  const Price ten{.device = {30}, .host = {100}, .first_launch = {10}, .last_kernel = {3}};
+  HandBuilt alone;
+  alone.add_sequence({kernel(30, 0)});
+  alone.prices[0][0] = ten;
+  alone.add_device(0);
+  CHECK(ends(run(alone.program, on_one_link(alone.program), alone.prices, 1), 0, 0) == Times{103});
+  HandBuilt behind;
+  behind.add_sequence({kernel(1000, 1), kernel(30, 0)});
+  behind.prices[0][1] = ten;
+  behind.add_device(0);
+  CHECK(ends(run(behind.program, on_one_link(behind.program), behind.prices, 1), 0, 0) ==
+        Times{1001, 1031});
+}
+
 TEST_CASE("streams run beside each other and meet where a task waits") {
   HandBuilt built;
   built.add_sequence({

@@ -38,10 +38,13 @@ TEST_CASE("a task costs the host a launch per kernel, and the device what its ke
   CHECK(price.first_launch.count == 10'000'000);
 }
 
-TEST_CASE("kernels too small to fill the time between their launches take that time") {
-  // 5 kernels of 1 us: the last is launched 4 * 10 us after the first.
+TEST_CASE("several small kernels cost the device their own time; the last one its share of it") {
+  // 5 kernels of 1 us, and 5 launches of 10 us.
   const cost::Stack stack{.slowdown = {1}, .host_factor = {1}};
-  CHECK(priced({.launches = 5}, 0, stack).device.count == 40'000'000);
+  const Price price = priced({.launches = 5}, 0, stack);
+  CHECK(price.device.count == 5'000'000);
+  CHECK(price.host.count == 50'000'000);
+  CHECK(price.last_kernel.count == 1'000'000);
 }
 
 TEST_CASE("after every synchronisation but the last the device idles for a launch") {

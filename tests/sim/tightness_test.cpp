@@ -17,7 +17,8 @@ using strategies::Stream;
 /// what it waits for. Reads programs and prices, not the engine's own tables.
 std::vector<std::vector<Instant>> ready_times(const strategies::Program& program,
                                               const Prices& prices, const Timeline& timeline,
-                                              std::size_t actor) {
+                                              std::size_t actor,
+                                              std::vector<std::vector<Instant>>& launched) {
   const strategies::Sequence& sequence = program.sequences[timeline.actors[actor].sequence];
   std::vector<std::vector<Instant>> result;
   std::map<Stream, Instant> tail;
@@ -27,6 +28,7 @@ std::vector<std::vector<Instant>> ready_times(const strategies::Program& program
     std::vector<std::size_t> first;
     std::size_t flat = 0;
     result.emplace_back();
+    launched.emplace_back();
     for (const strategies::Call& call : sequence.calls) {
       const strategies::Block& block = program.blocks[call.block];
       first.push_back(flat);
@@ -42,6 +44,7 @@ std::vector<std::vector<Instant>> ready_times(const strategies::Program& program
         result.back().push_back(ready);
         tail[task.stream] = ends[flat];
         host = host + price.host;
+        launched.back().push_back(host + price.last_kernel);
         if (task.synchronizations > 0) host = std::max(host, ends[flat]);
       }
     }
@@ -78,8 +81,9 @@ std::map<std::pair<int, int>, std::vector<Place>> meetings(const strategies::Pro
 std::size_t check_tight(const strategies::Program& program, const Prices& prices,
                         const Timeline& timeline) {
   std::vector<std::vector<std::vector<Instant>>> ready;
+  std::vector<std::vector<std::vector<Instant>>> launched(timeline.actors.size());
   for (std::size_t a = 0; a < timeline.actors.size(); ++a) {
-    ready.push_back(ready_times(program, prices, timeline, a));
+    ready.push_back(ready_times(program, prices, timeline, a, launched[a]));
   }
   // A collective is ready when the last of its ranks is.
   for (const auto& [key, places] : meetings(program, timeline)) {
@@ -101,8 +105,9 @@ std::size_t check_tight(const strategies::Program& program, const Prices& prices
       for (std::size_t t = 0; t < tasks.size(); ++t, ++count) {
         const strategies::Task& task = program.blocks[tasks[t].block].tasks[tasks[t].task];
         if (std::holds_alternative<strategies::Collective>(task.work)) continue;
-        const Ticks ran = timeline.times[a].ends[i][t] - timeline.times[a].begins[i][t];
-        CHECK(ran.count == prices[tasks[t].block][tasks[t].task].device.count);
+        const Price& price = prices[tasks[t].block][tasks[t].task];
+        const Instant busy = timeline.times[a].begins[i][t] + price.device;
+        CHECK(timeline.times[a].ends[i][t] == std::max(busy, launched[a][i][t]));
       }
     }
   }

@@ -1,0 +1,26 @@
+// The flagship's runs of up to 64 GPUs, one device per class against every device.
+#include "search/scenario.hpp"
+#include "tests/catch.hpp"
+
+using namespace stratagem;
+
+TEST_CASE("folded and unfolded runs of the flagship scenario agree to the picosecond") {
+  const search::Scenario scenario = search::read_scenario("scenarios/megatron_gpt2_dgx2h.json");
+  int compared = 0;
+  for (const search::Run& run : scenario.runs) {
+    if (run.options.devices() > 64) continue;
+    INFO(run.name);
+    const search::Simulated folded = search::simulate(run, {.folded = true});
+    const search::Simulated unfolded = search::simulate(run, {.folded = false});
+    CHECK(unfolded.timeline.actors.size() == static_cast<std::size_t>(run.options.devices()));
+    CHECK(folded.timeline.iteration_ends == unfolded.timeline.iteration_ends);
+    for (std::size_t a = 0; a < folded.timeline.actors.size(); ++a) {
+      const int device = folded.timeline.actors[a].device;
+      CHECK(folded.timeline.times[a].begins == unfolded.timeline.times[device].begins);
+      CHECK(folded.timeline.times[a].ends == unfolded.timeline.times[device].ends);
+    }
+    CHECK(folded.outcome.metrics->peak.total == unfolded.outcome.metrics->peak.total);
+    ++compared;
+  }
+  CHECK(compared >= 12);  // all but the six on 128 GPUs and more
+}
