@@ -98,18 +98,15 @@ Layout output_layout(const model::Operator& op, std::size_t i,
 
 std::vector<std::int64_t> local_shape(const model::Tensor& tensor, const Layout& layout,
                                       const Grid& grid) {
-  std::vector<std::int64_t> shape = tensor.shape;
-  for (std::size_t axis = 0; axis < layout.size(); ++axis) {
-    if (layout[axis].dim < 0) continue;
-    std::int64_t& size = shape[layout[axis].dim];
-    if (size % grid.axes[axis].size != 0) {
-      throw InputError("", "",
-                       "tensor " + tensor.name + " to divide into " +
-                           std::to_string(grid.axes[axis].size) + " equal parts",
-                       std::to_string(size));
-    }
-    size /= grid.axes[axis].size;
+  if (local_elements(layout, tensor.shape, grid.sizes()) < 0) {
+    throw InputError("", "", "tensor " + tensor.name + " to divide into equal parts along its axes",
+                     "");
   }
+  // All parts are equal: the first device's mask tells their shape.
+  const Mask mask =
+      mask_at(layout, tensor.shape, grid.sizes(), std::vector<int>(grid.axes.size(), 0));
+  std::vector<std::int64_t> shape;
+  for (const Range& range : mask.ranges) shape.push_back(range.end - range.begin);
   return shape;
 }
 

@@ -1,10 +1,14 @@
 // The shipped profiles are what the fit gives, and predict measurements that it never saw.
 #include <algorithm>
 #include <filesystem>
+#include <numeric>
+#include <tuple>
 
 #include "calibrate/fit.hpp"
 #include "cost/gemm.hpp"
+#include "cost/ring.hpp"
 #include "tests/catch.hpp"
+#include "topology/presets.hpp"
 
 namespace stratagem::calibrate {
 namespace {
@@ -140,6 +144,40 @@ TEST_CASE("elementwise kernels of an eager framework reach what a streaming benc
       CHECK(close(share, reached,
                   table.operation == "triad" || table.operation == "scale r+w" ? 0.04 : 0.11));
     }
+  }
+}
+
+/// Errors of the simulator's own collectives, on the preset's links, against measured all-reduces on the first GPUs.
+std::vector<double> all_reduce_errors(const std::string& measured, const std::string& profile,
+                                      const std::string& preset) {
+  const auto found = std::ranges::find(topology::presets(), preset, &topology::Preset::name);
+  const topology::Cluster cluster = found->build(1);
+  const cost::CollectiveConstants constants = cost::read_profile(profile_file(profile)).collective;
+  const Measurements from = read_measurements("scenarios/measurements/" + measured + ".json");
+  std::vector<double> errors;
+  for (const AllReducePoint& point : from.all_reduces.front().points) {
+    std::vector<int> ranks(point.ranks);
+    std::iota(ranks.begin(), ranks.end(), 0);
+    const cost::Route route =
+        cost::ring_route(cost::CollectiveKind::all_reduce, cluster, ranks, constants);
+    const Seconds predicted = cost::collective_time(route, point.size, cluster, constants);
+    errors.push_back(std::abs(predicted / point.time - 1));
+  }
+  std::ranges::sort(errors);
+  return errors;
+}
+
+TEST_CASE(
+    "collectives on the presets' links predict the measured all-reduces they were fitted to") {
+  // The fit knows how many links a group uses; here the simulator finds them on the graph.
+  for (const auto& [measured, profile, preset] :
+       {std::tuple{"v100_sxm2_all_reduce", "v100-sxm2", "dgx-1v"},
+        std::tuple{"a100_sxm_all_reduce", "a100-sxm4-80gb", "dgx-a100"}}) {
+    INFO(measured);
+    const std::vector<double> errors = all_reduce_errors(measured, profile, preset);
+    CHECK(errors.size() >= 40);
+    CHECK(errors[errors.size() / 2] < 0.06);
+    CHECK(errors.back() < 0.30);
   }
 }
 
