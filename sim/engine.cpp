@@ -182,7 +182,8 @@ class Engine {
     const strategies::Collective& collective = *price.collective;
     const int meeting = cast_.actors[arrival.actor].meetings[collective.group];
     const int per_iteration = actors_[arrival.actor].sequence->collectives[collective.group];
-    const auto k = static_cast<std::size_t>(arrival.iteration * per_iteration + price.ordinal);
+    const std::size_t k =
+        static_cast<std::size_t>(arrival.iteration) * per_iteration + price.ordinal;
     std::vector<int>& known = gatherings_of_[meeting];
     if (k >= known.size()) known.resize(k + 1, -1);
     if (known[k] < 0) {

@@ -246,6 +246,7 @@ std::vector<int> communicator_colours(const Program& program, const Raw& raw,
     keys[raw.flows[f].communicator].push_back(colours.flow[f]);
   std::map<std::vector<int>, int> known;
   std::vector<int> result;
+  result.reserve(keys.size());
   for (const std::vector<int>& key : keys)
     result.push_back(known.emplace(key, static_cast<int>(known.size())).first->second);
   return result;

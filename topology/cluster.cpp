@@ -153,7 +153,7 @@ struct Cluster::Graph {
   [[nodiscard]] int nic_end(int nic) const { return gpu_count() + nic; }
   [[nodiscard]] VertexId vertex_of(int end) const;
   [[nodiscard]] const Route& between(int from_end, int to_end) const {
-    return routes[static_cast<std::size_t>(from_end * (fabric_end() + 1) + to_end)];
+    return routes[static_cast<std::size_t>(from_end) * (fabric_end() + 1) + to_end];
   }
 
   /// Whether a path towards `target` may lead on through `vertex`.

@@ -50,8 +50,8 @@ struct Share {
 
 /// The design of one server, to be repeated: ids are local to it. No vertex of it is a fabric.
 struct NodeDesign {
-  std::string name;          ///< "DGX-2H"
-  std::string gpu;           ///< name of the GPU's profile, "v100-sxm3-450w"
+  std::string name;  ///< "DGX-2H"
+  std::string gpu;   ///< name of the GPU's profile, "v100-sxm3-450w"
   std::vector<Vertex> vertices;
   std::vector<Link> links;
   VertexId add(VertexKind kind, const std::string& name);

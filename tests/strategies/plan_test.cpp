@@ -77,7 +77,8 @@ TEST_CASE("operators of one stage on different devices are refused by name") {
 TEST_CASE("operators that see different parts of one parameter are refused by its name") {
   // The token table divided for the lookup, but whole for the logits.
   const model::Graph graph = model::gpt(small_gpt);
-  CHECK_THAT(lowering_of(graph, "embedding.lookup", "vocabulary"), ContainsSubstring("embedding.words"));
+  CHECK_THAT(lowering_of(graph, "embedding.lookup", "vocabulary"),
+             ContainsSubstring("embedding.words"));
 }
 
 TEST_CASE("a lone divided operator is legal: its operands are converted") {
