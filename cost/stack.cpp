@@ -43,7 +43,7 @@ void check_operator(const JsonReader& where, const std::string& name) {
 }
 
 Constant<double> read_factor(const JsonReader& reader) {
-  const auto factor = read_constant<double>(reader);
+  auto factor = read_constant<double>(reader);
   if (!(factor.value > 0)) reader.at("value").fail("a factor above 0", reader.at("value").dump());
   return factor;
 }

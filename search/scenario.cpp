@@ -76,12 +76,13 @@ std::string file_of(const JsonReader& reader, const std::string& folder) {
   const std::filesystem::path beside = std::filesystem::path(reader.file()).parent_path();
   if (!name.ends_with(".json")) {
     const std::vector<std::string> known = files_in(beside / folder);
-    if (known.empty())
+    if (known.empty()) {
       reader.fail("a folder " + (beside / folder).string() +
                   " beside the scenario, or a path that ends in .json");
+    }
     return (beside / folder / (reader.one_of(known) + ".json")).string();
   }
-  const std::string file = (beside / name).string();
+  std::string file = (beside / name).string();
   if (!std::filesystem::exists(file)) reader.fail("a file that exists", file);
   return file;
 }
@@ -166,12 +167,13 @@ Json resolved(const JsonReader& reader) {
     const JsonReader object = reader.at(key);
     for (const std::string& name : object.keys()) {
       const JsonReader value = object.at(name);
-      if (value.is_number())
+      if (value.is_number()) {
         part.set(name, value.number());
-      else if (value.is_string())
+      } else if (value.is_string()) {
         part.set(name, value.text());
-      else
+      } else {
         part.set(name, value.boolean());
+      }
     }
     result.set(key, part);
   }

@@ -33,8 +33,8 @@ std::vector<BytesPerSecond> FairShare::rates(
         (stopped[use.flow] ? taken : rising) +=
             loads * (stopped[use.flow] ? rates[use.flow] : weights_[use.flow]);
       }
-      levels[link] =
-          rising.value > 0 ? std::max(level, (capacities_[link] - taken) / rising) : idle;
+      levels[link] = idle;
+      if (rising.value > 0) levels[link] = std::max(level, (capacities_[link] - taken) / rising);
       lowest = std::min(lowest, levels[link]);
     }
     level = lowest;

@@ -23,11 +23,11 @@ void one_f_one_b(Plan& plan) {
       if (m + ofst + 1 < plan.micro_batches)
         plan.order(backward, {stage, m + ofst + 1, CellPass::forward});
     }
-    const bool warm_up_only =
-        plan.micro_batches <= ofst;  // too few micro-batches for a steady phase
-    if (warm_up_only)
+    const bool warm_up_only = plan.micro_batches <= ofst;  // too few for a steady phase
+    if (warm_up_only) {
       plan.order({stage, plan.micro_batches - 1, CellPass::forward},
                  {stage, 0, CellPass::backward});
+    }
   }
 }
 

@@ -308,12 +308,12 @@ Route Cluster::Graph::find(VertexId from, VertexId to,
 
 void Cluster::Graph::build_routes() {
   const int ends = fabric_end() + 1;
-  routes.resize(static_cast<std::size_t>(ends * ends));
+  routes.resize(static_cast<std::size_t>(ends) * ends);
   for (int to = 0; to < ends; ++to) {
     const std::vector<std::int64_t> distance = distances_to(vertex_of(to));
     for (int from = 0; from < ends; ++from) {
       if (from == to || (from >= gpu_count() && to >= gpu_count())) continue;
-      Route& route = routes[static_cast<std::size_t>(from * ends + to)];
+      Route& route = routes[static_cast<std::size_t>(from) * ends + to];
       route = find(vertex_of(from), vertex_of(to), distance);
       const bool needed =
           from < gpu_count() && (to < gpu_count() || (to == fabric_end() && nodes > 1));

@@ -214,8 +214,7 @@ class BlockLowering {
 
   int push(Task task) {
     std::ranges::sort(task.waits);
-    const auto repeated = std::ranges::unique(task.waits);
-    task.waits.erase(repeated.begin(), repeated.end());
+    task.waits.erase(std::unique(task.waits.begin(), task.waits.end()), task.waits.end());
     result_.block.tasks.push_back(std::move(task));
     return static_cast<int>(result_.block.tasks.size()) - 1;
   }

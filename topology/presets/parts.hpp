@@ -39,6 +39,7 @@ inline constexpr Seconds ndr_latency = 0.5_us;
 inline std::vector<VertexId> add_row(NodeDesign& design, VertexKind kind, const std::string& stem,
                                      int count) {
   std::vector<VertexId> row;
+  row.reserve(count);
   for (int i = 0; i < count; ++i) row.push_back(design.add(kind, stem + std::to_string(i)));
   return row;
 }
