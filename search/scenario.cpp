@@ -112,8 +112,11 @@ std::vector<Measured> read_measured(const JsonReader& reader) {
     check_figure(figure, key);
     const std::string provenance =
         figure.at("provenance").one_of({"published", "from memory", "measured"});
-    result.push_back({key, read_figure(key, figure.at("value")), provenance != "from memory",
-                      figure.at("source").text()});
+    const double value = read_figure(key, figure.at("value"));
+    if (value <= 0) figure.at("value").fail("a figure above 0");
+    if (key == "scaling_efficiency" && value > 2)
+      figure.at("value").fail("a fraction, such as 0.8");
+    result.push_back({key, value, provenance != "from memory", figure.at("source").text()});
   }
   return result;
 }
@@ -133,6 +136,7 @@ std::vector<Expectation> read_expectations(const JsonReader& reader) {
       if (!least && !most) bound.fail("the key \"at_least\", the key \"at_most\" or both");
       if (least) expectation.at_least = read_figure(key, *least);
       if (most) expectation.at_most = read_figure(key, *most);
+      if (expectation.at_least > expectation.at_most) bound.fail("at_least not above at_most");
     }
     result.push_back(std::move(expectation));
   }

@@ -232,6 +232,12 @@ class BlockLowering {
       task.waits.push_back(earlier);
   }
 
+  /// The task about to be added reads a tensor from outside.
+  void note_reader(TensorId tensor, Stream stream) {
+    const auto task = static_cast<int>(result_.block.tasks.size());
+    result_.first_readers[place(tensor)].emplace(stream, task);
+  }
+
   void read(Task& task, TensorId tensor, const Layout& wanted) {
     if (role(tensor) == model::Role::input)
       return;  // token ids and the like: no buffer of the plan
@@ -240,7 +246,7 @@ class BlockLowering {
     task.reads.push_back(version.slot);
     wait_for(task, version.task);
     if (external_.contains(version.slot)) {
-      result_.first_reader.emplace(place(tensor), static_cast<int>(result_.block.tasks.size()));
+      note_reader(tensor, task.stream);
     }
   }
 
@@ -323,7 +329,7 @@ class BlockLowering {
     if (!in_place) to.slot = new_slot(tensor, to.layout, result_.block.slots[from.slot].category);
     task.writes = {to.slot};
     if (external_.contains(from.slot)) {
-      result_.first_reader.emplace(place(tensor), static_cast<int>(result_.block.tasks.size()));
+      note_reader(tensor, task.stream);
     }
     if (in_place)  // what the slot held before is gone
       std::erase_if(versions_[tensor], [&](const Version& old) { return old.slot == from.slot; });

@@ -20,8 +20,9 @@ struct Border {
 /// table.
 struct LoweredBlock {
   Block block;
-  std::map<int, Border> out;         ///< tensors that later blocks read, with their layouts
-  std::map<int, int> first_reader;   ///< by tensor from outside: the first task that reads it
+  std::map<int, Border> out;  ///< tensors that later blocks read, with their layouts
+  /// By tensor from outside: the first task of every stream that reads it.
+  std::map<int, std::map<Stream, int>> first_readers;
   std::map<int, int> last_writer;    ///< by tensor: the last task that writes it
   std::map<int, Layout> parameters;  ///< by parameter: how operators here see it
   std::map<int, Layout> gradients;   ///< by gradient of a parameter: how operators here leave it

@@ -57,15 +57,16 @@ class SequenceBuilder {
     return static_cast<int>(sequence_.calls.size()) - 1;
   }
 
-  /// Makes the first task that reads a border tensor wait for the task that wrote it on another
-  /// stream.
+  /// Makes the first readers of a border tensor wait for the task that wrote it on another stream.
   void connect(int call, const SegmentFacts& facts, const LoweredBlock& lowered, TensorId tensor) {
     const auto written = written_.find(tensor);
-    const auto reader = lowered.first_reader.find(facts.place.at(tensor));
-    if (written == written_.end() || reader == lowered.first_reader.end()) return;
-    if (lowered.block.tasks[reader->second].stream == stream_of(written->second)) return;
-    sequence_.calls[call].waits.push_back(
-        {reader->second, written->second.call, written->second.task});
+    const auto readers = lowered.first_readers.find(facts.place.at(tensor));
+    if (written == written_.end() || readers == lowered.first_readers.end()) return;
+    const Stream from = stream_of(written->second);
+    for (const auto& [stream, task] : readers->second) {
+      if (stream == from) continue;
+      sequence_.calls[call].waits.push_back({task, written->second.call, written->second.task});
+    }
   }
 
   void add_segment(int segment, const Cell& cell, const NumberedBlock& block,
