@@ -31,6 +31,11 @@ std::string quoted_list(const std::vector<std::string>& words) {
   return list;
 }
 
+std::string did_you_mean(std::string_view word, const std::vector<std::string>& words) {
+  const auto near = nearest(word, words);
+  return near ? " (did you mean \"" + *near + "\"?)" : "";
+}
+
 /// The value if it is a whole number that an int64 holds; 1e6 is a whole number too.
 std::optional<std::int64_t> whole_number_of(const ordered_json& value) {
   constexpr double exact_doubles_end = 9007199254740992.0;  // 2^53
@@ -130,8 +135,8 @@ struct JsonReader::Document {
   [[noreturn]] void refuse(const std::string& key, const std::string& path,
                            const std::vector<std::string>& asked) const {
     std::string expected = "no keys here";
-    if (const auto near = nearest(key, asked)) {
-      expected = "one of the known keys (did you mean \"" + *near + "\"?)";
+    if (nearest(key, asked)) {
+      expected = "one of the known keys" + did_you_mean(key, asked);
     } else if (!asked.empty()) {
       expected = "one of the known keys " + quoted_list(asked);
     }
@@ -295,6 +300,12 @@ std::int64_t JsonReader::at_least(std::int64_t least) const {
   return *whole;
 }
 
+std::int64_t JsonReader::between(std::int64_t least, std::int64_t most) const {
+  const std::int64_t value = at_least(least);
+  if (value > most) fail("at most " + std::to_string(most));
+  return value;
+}
+
 template <typename Q>
 Q JsonReader::quantity() const {
   if (is_string()) {
@@ -315,7 +326,7 @@ std::string JsonReader::one_of(const std::vector<std::string>& words) const {
   if (is_string()) {
     std::string word = text();
     if (std::find(words.begin(), words.end(), word) != words.end()) return word;
-    if (const auto near = nearest(word, words)) expected += " (did you mean \"" + *near + "\"?)";
+    expected += did_you_mean(word, words);
   }
   fail(expected);
 }
@@ -338,6 +349,12 @@ void JsonReader::fail(const std::string& expected) const { fail(expected, shorte
 
 void JsonReader::fail(const std::string& expected, const std::string& found) const {
   throw InputError(file(), path(), expected, found);
+}
+
+void check_word(const JsonReader& where, const std::string& word,
+                const std::vector<std::string>& known, const std::string& expected) {
+  if (std::ranges::find(known, word) != known.end()) return;
+  where.fail(expected + did_you_mean(word, known), '"' + word + '"');
 }
 
 }  // namespace stratagem

@@ -62,6 +62,8 @@ class JsonReader {
   [[nodiscard]] std::int64_t whole_number() const;
   /// A whole number >= `least`.
   [[nodiscard]] std::int64_t at_least(std::int64_t least) const;
+  /// A whole number from `least` to `most`.
+  [[nodiscard]] std::int64_t between(std::int64_t least, std::int64_t most) const;
   /// A string with a unit and no minus sign, such as "450 GB/s"; see parse_quantity.
   template <typename Q>
   [[nodiscard]] Q quantity() const;
@@ -92,6 +94,11 @@ class JsonReader {
 
 /// The word nearest to `word` by edit distance, if it is near enough to be a slip of the fingers.
 std::optional<std::string> nearest(std::string_view word, const std::vector<std::string>& words);
+
+/// Throws InputError at `where` unless `word`, a key or the like, is one of `known`; names the nearest:
+/// `expected a kind of operator (did you mean "gelu"?), found "gleu"`.
+void check_word(const JsonReader& where, const std::string& word,
+                const std::vector<std::string>& known, const std::string& expected);
 
 /// Checks a JSON file against a JSON schema (draft 7); throws InputError naming the first offending
 /// path.

@@ -8,26 +8,13 @@
 namespace stratagem::calibrate {
 namespace {
 
-cost::Provenance read_provenance(const JsonReader& json) {
-  const std::vector all{cost::Provenance::measured, cost::Provenance::published,
-                        cost::Provenance::fitted, cost::Provenance::datasheet,
-                        cost::Provenance::assumed};
-  std::vector<std::string> words;
-  words.reserve(all.size());
-  for (const auto provenance : all) words.push_back(cost::to_text(provenance));
-  const std::string word = json.one_of(words);
-  std::size_t i = 0;
-  while (words[i] != word) ++i;
-  return all[i];
-}
-
 std::map<std::string, Likeness> read_likenesses(const JsonReader& json) {
   std::map<std::string, Likeness> likenesses;
   for (const std::string& key : json.keys()) {
     const JsonReader likeness = json.at(key);
     likenesses[key] = {.as = likeness.at("as").text(),
                        .provenance = likeness.has("provenance")
-                                         ? read_provenance(likeness.at("provenance"))
+                                         ? cost::read_provenance(likeness.at("provenance"))
                                          : cost::Provenance::assumed,
                        .because = likeness.at("because").text()};
   }

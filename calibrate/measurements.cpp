@@ -63,12 +63,7 @@ class Rows {
   /// Throws for a column that is not among `names`.
   void allow(const std::vector<std::string>& names) const {
     for (const Column& column : columns_) {
-      if (std::find(names.begin(), names.end(), column.name) == names.end()) {
-        const auto meant = nearest(column.name, names);
-        column.header.fail(
-            meant ? "no such column; did you mean \"" + *meant + "\"?" : "no such column",
-            column.header.dump());
-      }
+      check_word(column.header, column.name, names, "one of the known columns");
     }
   }
 

@@ -16,9 +16,6 @@
 namespace stratagem::cost {
 namespace {
 
-constexpr std::array provenances{Provenance::measured, Provenance::published, Provenance::fitted,
-                                 Provenance::datasheet, Provenance::assumed};
-
 std::vector<std::string> data_types() {
   std::vector<std::string> names;
   for (const auto type : {model::DataType::fp64, model::DataType::fp32, model::DataType::fp16,
@@ -57,10 +54,7 @@ std::map<std::string, T> read_table(const JsonReader& json, const std::vector<st
                                     Read read) {
   std::map<std::string, T> table;
   for (const std::string& key : json.keys()) {
-    if (std::find(names.begin(), names.end(), key) == names.end()) {
-      const auto meant = nearest(key, names);
-      json.at(key).fail(meant ? "no such key; did you mean \"" + *meant + "\"?" : "no such key");
-    }
+    check_word(json.at(key), key, names, "one of the known keys");
     table.emplace(key, read(json.at(key)));
   }
   return table;
@@ -173,6 +167,14 @@ std::string to_text(Provenance provenance) {
   throw BrokenPromise("a provenance is one of its enumerators");
 }
 
+Provenance read_provenance(const JsonReader& json) {
+  std::vector<std::string> words;
+  words.reserve(provenances.size());
+  for (const Provenance provenance : provenances) words.push_back(to_text(provenance));
+  const auto found = std::ranges::find(words, json.one_of(words));
+  return provenances.at(static_cast<std::size_t>(found - words.begin()));
+}
+
 template <typename T>
 Constant<T> read_constant(const JsonReader& json) {
   Constant<T> constant;
@@ -181,12 +183,7 @@ Constant<T> read_constant(const JsonReader& json) {
   } else {
     constant.value = json.at("value").quantity<T>();
   }
-  std::vector<std::string> words;
-  words.reserve(provenances.size());
-  for (const Provenance provenance : provenances) words.push_back(to_text(provenance));
-  const std::string word = json.at("provenance").one_of(words);
-  const auto found = std::find(words.begin(), words.end(), word);
-  constant.provenance = provenances.at(static_cast<std::size_t>(found - words.begin()));
+  constant.provenance = read_provenance(json.at("provenance"));
   constant.source = json.at("source").text();
   if (constant.source.empty()) json.at("source").fail("where the value comes from", "\"\"");
   if (const auto error = json.find("error")) constant.error = error->number();

@@ -1,6 +1,7 @@
 // What one GPU model can do: every constant of the cost formulas, with unit and origin.
 #pragma once
 
+#include <array>
 #include <map>
 #include <string>
 #include <vector>
@@ -14,7 +15,12 @@ namespace stratagem::cost {
 /// How a constant came to be known, strongest first. Reports show the weakest one that a prediction
 /// used.
 enum class Provenance { measured, published, fitted, datasheet, assumed };
+inline constexpr std::array provenances{Provenance::measured, Provenance::published,
+                                        Provenance::fitted, Provenance::datasheet,
+                                        Provenance::assumed};
 std::string to_text(Provenance);
+/// Throws InputError for any other word.
+Provenance read_provenance(const JsonReader& json);
 
 /// A value with its provenance. `source` is the citation or the fit's input; `error` is the fit's
 /// cross-validated median relative error, 0 where nothing was fitted.

@@ -35,11 +35,7 @@ std::vector<std::string> known_operators() {
 }
 
 void check_operator(const JsonReader& where, const std::string& name) {
-  const std::vector<std::string> known = known_operators();
-  if (std::ranges::find(known, name) != known.end()) return;
-  const auto meant = nearest(name, known);
-  where.fail("a kind of operator" + (meant ? " (did you mean \"" + *meant + "\"?)" : ""),
-             "\"" + name + "\"");
+  check_word(where, name, known_operators(), "a kind of operator");
 }
 
 Constant<double> read_factor(const JsonReader& reader) {

@@ -44,16 +44,16 @@ void add_metrics(Json& json, const Result& result) {
   const search::Run& run = *result.run;
   const sim::Metrics& m = *result.outcome.metrics;
   const double period = m.iteration_time.value;
-  const double model_rate = m.model_flops.value / period / result.outcome.gpus;
-  const double hardware_rate = m.hardware_flops.value / period / result.outcome.gpus;
-  const double peak = run.profile.peak.at(run.precision).value.value;
+  const FlopsPerSecond model_rate = result.outcome.model_rate();
+  const FlopsPerSecond hardware_rate = result.outcome.hardware_rate();
+  const FlopsPerSecond peak = run.profile.peak.at(run.precision).value;
   json.set("iteration_time_s", period)
       .set("makespan_s", m.makespan.value)
       .set("steady", m.steady)
       .set("samples_per_s", run.global_batch / period)
       .set("tokens_per_s", run.global_batch * static_cast<double>(run.sequence) / period)
-      .set("model_tflops_per_gpu", model_rate / 1e12)
-      .set("hardware_tflops_per_gpu", hardware_rate / 1e12)
+      .set("model_tflops_per_gpu", model_rate / 1_TFLOPps)
+      .set("hardware_tflops_per_gpu", hardware_rate / 1_TFLOPps)
       .set("mfu", model_rate / peak)
       .set("hfu", hardware_rate / peak);
   for (const Figure& figure : result.figures) {

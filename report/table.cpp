@@ -74,11 +74,10 @@ std::string prediction(const Result& result, const std::string& name, std::size_
   }
   const auto efficiency = std::ranges::find(result.figures, "scaling_efficiency", &Figure::name);
   const bool relative = efficiency != result.figures.end() && efficiency->predicted;
-  const double seconds_of_all = m.iteration_time.value * gpus;
   return fmt::format(columns, name, name_width, gpus,
                      value_text("iteration_time", m.iteration_time.value),
-                     fmt::format("{:.1f}", m.model_flops.value / seconds_of_all / 1e12),
-                     fmt::format("{:.1f}", m.hardware_flops.value / seconds_of_all / 1e12),
+                     fmt::format("{:.1f}", result.outcome.model_rate() / 1_TFLOPps),
+                     fmt::format("{:.1f}", result.outcome.hardware_rate() / 1_TFLOPps),
                      relative ? value_text(efficiency->name, *efficiency->predicted) : "", peak);
 }
 

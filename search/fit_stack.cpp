@@ -11,8 +11,7 @@ namespace {
 
 double predicted_tflops(Run run, double slowdown) {
   run.stack.slowdown.value = slowdown;
-  const sim::Metrics metrics = *simulate(run, {}).outcome.metrics;
-  return metrics.hardware_flops.value / metrics.iteration_time.value / 1e12;
+  return simulate(run, {}).outcome.hardware_rate() / 1_TFLOPps;
 }
 
 }  // namespace

@@ -69,11 +69,7 @@ struct Found {
 void collect(const JsonReader& json, std::vector<Found>& found) {
   if (!json.is_object()) return;
   if (const auto word = json.find("provenance")) {
-    for (const auto provenance :
-         {cost::Provenance::measured, cost::Provenance::published, cost::Provenance::fitted,
-          cost::Provenance::datasheet, cost::Provenance::assumed}) {
-      if (cost::to_text(provenance) == word->text()) found.push_back({json.path(), provenance});
-    }
+    found.push_back({json.path(), cost::read_provenance(*word)});
     return;
   }
   for (const std::string& key : json.keys()) collect(json.at(key), found);

@@ -14,22 +14,16 @@ double samples_per_second(const Result& result) {
   return result.run->global_batch / result.outcome.metrics->iteration_time.value;
 }
 
-double model_rate(const Result& result) {
-  const sim::Metrics& metrics = *result.outcome.metrics;
-  return metrics.model_flops.value / metrics.iteration_time.value / result.outcome.gpus;
-}
-
 std::optional<double> predict(const std::string& name, const Result& result,
                               const Result* baseline) {
   if (!result.outcome.metrics) return std::nullopt;
   const sim::Metrics& metrics = *result.outcome.metrics;
   if (name == "iteration_time") return metrics.iteration_time.value;
-  if (name == "tflops_per_gpu") {
-    return metrics.hardware_flops.value / metrics.iteration_time.value / result.outcome.gpus / 1e12;
-  }
+  if (name == "tflops_per_gpu") return result.outcome.hardware_rate() / 1_TFLOPps;
   const bool comparable = baseline != nullptr && baseline->outcome.status == Outcome::Status::ok;
   if (!comparable) return std::nullopt;
-  if (name == "scaling_efficiency") return model_rate(result) / model_rate(*baseline);
+  if (name == "scaling_efficiency")
+    return result.outcome.model_rate() / baseline->outcome.model_rate();
   return samples_per_second(result) / samples_per_second(*baseline);
 }
 
@@ -75,8 +69,7 @@ std::vector<Result> compare(const Scenario& scenario, std::vector<Outcome> outco
     const auto baseline = std::ranges::find(results, result.run->baseline,
                                             [](const Result& r) { return r.run->name; });
     const Result* relative_to = baseline == results.end() ? nullptr : &*baseline;
-    for (const std::string name :
-         {"iteration_time", "tflops_per_gpu", "scaling_efficiency", "speedup"}) {
+    for (const std::string& name : figure_names) {
       Figure figure{.name = name, .predicted = predict(name, result, relative_to)};
       const auto measured = std::ranges::find(result.run->measured, name, &Measured::name);
       if (measured != result.run->measured.end()) {

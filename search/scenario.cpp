@@ -29,12 +29,7 @@ model::DataType data_type(const std::string& precision) {
 
 /// A number of GPUs, servers or samples: as many as any machine room holds, so that products of two
 /// stay exact.
-int count(const JsonReader& reader) {
-  constexpr std::int64_t most = 1'000'000;
-  const std::int64_t value = reader.at_least(1);
-  if (value > most) reader.fail("at most " + std::to_string(most));
-  return static_cast<int>(value);
-}
+int count(const JsonReader& reader) { return static_cast<int>(reader.between(1, 1'000'000)); }
 
 /// `{"preset": P, "gpus": n}` (as many nodes as n GPUs need) or `{"preset": P, "nodes": n}` (all
 /// their GPUs).
@@ -96,13 +91,9 @@ double read_figure(const std::string& name, const JsonReader& value) {
 
 /// Refuses a key that names no figure.
 void check_figure(const JsonReader& reader, const std::string& key) {
-  const std::vector<std::string> known = {"iteration_time", "tflops_per_gpu", "scaling_efficiency",
-                                          "speedup"};
-  if (std::ranges::find(known, key) != known.end()) return;
-  const auto near = nearest(key, known);
-  const std::string hint = near ? " (did you mean \"" + *near + "\"?)" : "";
-  reader.fail("a figure: iteration_time, tflops_per_gpu, scaling_efficiency or speedup" + hint,
-              "\"" + key + "\"");
+  std::string list;
+  for (const std::string& name : figure_names) list += (list.empty() ? "" : ", ") + name;
+  check_word(reader, key, figure_names, "a figure: " + list);
 }
 
 std::vector<Measured> read_measured(const JsonReader& reader) {
@@ -221,9 +212,6 @@ JsonReader strategy_of(const JsonReader& reader) {
 
 Run read_run(const JsonReader& reader, const std::string& baseline) {
   const JsonReader strategy = strategy_of(reader);
-  for (const char* degree : {"tensor", "pipeline", "data"}) {
-    if (const auto value = strategy.find(degree)) static_cast<void>(count(*value));
-  }
   const strategies::Options options = strategies::read_options(strategy);
   ClusterChoice choice = read_cluster(reader.at("cluster"));
   const std::int64_t devices = std::int64_t{options.tensor} * options.pipeline * options.data;

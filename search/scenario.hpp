@@ -18,9 +18,13 @@
 
 namespace stratagem::search {
 
+/// What can be measured of a run, and is predicted of every one (see compare in results.hpp).
+inline const std::vector<std::string> figure_names = {"iteration_time", "tflops_per_gpu",
+                                                      "scaling_efficiency", "speedup"};
+
 /// A figure that somebody measured or printed for a run, to be shown beside the prediction.
 struct Measured {
-  std::string name;   ///< "iteration_time", "tflops_per_gpu", "scaling_efficiency" or "speedup"
+  std::string name;   ///< one of figure_names
   double value = 0;   ///< s, TFLOP/s, a fraction, a ratio
   bool gates = true;  ///< false where it is from memory: shown, never judged
   std::string source;
@@ -78,6 +82,10 @@ struct Outcome {
   int gpus = 0;
   std::optional<sim::Metrics> metrics;
   Weakest weakest;  ///< what the prediction rests on
+
+  /// Of one GPU, without and with what is computed again. Expect metrics.
+  [[nodiscard]] FlopsPerSecond model_rate() const;
+  [[nodiscard]] FlopsPerSecond hardware_rate() const;
 };
 
 struct SimulateOptions {

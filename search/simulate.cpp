@@ -35,6 +35,14 @@ Simulated play(const Run& run, const SimulateOptions& options) {
 
 }  // namespace
 
+FlopsPerSecond Outcome::model_rate() const {
+  return metrics->model_flops / metrics->iteration_time / gpus;
+}
+
+FlopsPerSecond Outcome::hardware_rate() const {
+  return metrics->hardware_flops / metrics->iteration_time / gpus;
+}
+
 Simulated simulate(const Run& run, const SimulateOptions& options) {
   try {
     return play(run, options);

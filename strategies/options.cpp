@@ -12,10 +12,8 @@ namespace stratagem::strategies {
 Options read_options(const JsonReader& reader) {
   Options options;
   const auto degree = [&](const char* key, int& target) {
-    const auto value = reader.find(key);
-    if (!value) return;
-    if (value->at_least(1) > 1'000'000) value->fail("a degree of at most 1000000");
-    target = static_cast<int>(value->at_least(1));
+    if (const auto value = reader.find(key))
+      target = static_cast<int>(value->between(1, 1'000'000));
   };
   degree("tensor", options.tensor);
   degree("pipeline", options.pipeline);

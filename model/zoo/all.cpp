@@ -8,9 +8,7 @@ namespace {
 
 Graph build_gpt(const JsonReader& config, std::int64_t batch, DataType type) {
   const auto size = [&](const char* key, std::int64_t most = 10'000'000) {
-    const JsonReader value = config.at(key);
-    if (value.at_least(1) > most) value.fail("at most " + std::to_string(most));
-    return value.at_least(1);
+    return config.at(key).between(1, most);
   };
   const GptConfig gpt_config{.layers = size("layers", 10'000),
                              .hidden = size("hidden"),

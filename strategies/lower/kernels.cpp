@@ -37,9 +37,15 @@ cost::KernelKind kernel_kind(OpKind kind) {
       return cost::KernelKind::cross_entropy;
     case OpKind::optimizer_step:
       return cost::KernelKind::optimizer;
-    default:
+    case OpKind::add:
+    case OpKind::bias_add:
+    case OpKind::split_heads:
+    case OpKind::merge_heads:
+    case OpKind::pick:
+    case OpKind::gradient_sum:
       return cost::KernelKind::elementwise;
   }
+  throw BrokenPromise("an operator's kind is one of its enumerators");
 }
 
 double product(const std::vector<std::int64_t>& shape) {

@@ -96,9 +96,7 @@ TEST_CASE(
   CHECK(in_scenario("strategy", "schedule") == names(strategies::schedules()));
   const std::vector<std::string> provenances =
       words(stack_schema, {"definitions", "constant", "properties", "provenance"});
-  for (const auto provenance :
-       {cost::Provenance::measured, cost::Provenance::published, cost::Provenance::fitted,
-        cost::Provenance::datasheet, cost::Provenance::assumed}) {
+  for (const auto provenance : cost::provenances) {
     CHECK(std::ranges::count(provenances, cost::to_text(provenance)) == 1);
   }
   for (const strategies::Strategy& entry : strategies::all()) {
