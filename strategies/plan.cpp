@@ -8,13 +8,6 @@
 
 namespace stratagem::strategies {
 
-std::string to_text(CellPass pass) { return pass == CellPass::forward ? "F" : "B"; }
-
-std::string to_text(const Cell& cell) {
-  return to_text(cell.pass) + "(stage " + std::to_string(cell.stage) + ", micro-batch " +
-         std::to_string(cell.micro_batch) + ")";
-}
-
 Plan::Plan(const model::Graph& graph)
     : graph_(&graph),
       placements_(graph.operators.size()),

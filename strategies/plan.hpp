@@ -1,7 +1,6 @@
 // A parallelisation plan: what op-trans, op-assign and op-order have said about a graph.
 #pragma once
 
-#include <compare>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -9,6 +8,7 @@
 
 #include "base/quantity.hpp"
 #include "model/graph.hpp"
+#include "strategies/cell.hpp"
 
 namespace stratagem::strategies {
 
@@ -31,24 +31,6 @@ struct Split {
 struct Parts {
   model::OpId op = 0;
   int level = 0;
-};
-
-/// F or B of one stage on one micro-batch; B holds input and weight gradients.
-enum class CellPass : std::uint8_t { forward, backward };
-std::string to_text(CellPass);
-
-struct Cell {
-  int stage = 0;
-  int micro_batch = 0;
-  CellPass pass = CellPass::forward;
-  friend auto operator<=>(const Cell&, const Cell&) = default;
-};
-/// "F(stage 1, micro-batch 3)".
-std::string to_text(const Cell&);
-
-struct Order {
-  Cell before;
-  Cell after;
 };
 
 /// How gradients that are partial sums over devices are reduced: an op-trans of the reduction into
