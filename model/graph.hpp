@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "model/annotation.hpp"
@@ -76,6 +77,10 @@ struct Graph {
   std::vector<Operator> operators;
   std::vector<Segment> segments;
   std::vector<TensorId> gradient_of;  ///< by tensor: its gradient, -1 where there is none
+  /// How often the forward pass runs before the one backward pass, which is of the last; between
+  /// repeats each `recycled` output of a segment becomes the input of another.
+  int forward_repeats = 1;
+  std::vector<std::pair<TensorId, TensorId>> recycled;
 };
 
 /// 2 * the product of all identifiers' sizes for contractions, 0 for other kinds; shapes of the

@@ -47,18 +47,23 @@ class Writer {
             : fmt::format("device {} and {} like it", actor.device, actor.multiplicity - 1);
     event(fmt::format(R"({{"ph":"M","pid":{},"name":"process_name","args":{{"name":"{}"}}}})", a,
                       name));
-    for (std::size_t s = 0; s < strategies::stream_names.size(); ++s) {
+    const std::vector<sim::Queue>& queues = timeline_.queues[actor.sequence];
+    for (std::size_t q = 0; q < queues.size(); ++q) {
+      const std::string_view stream =
+          strategies::stream_names[static_cast<std::size_t>(queues[q].stream)];
       event(fmt::format(
-          R"({{"ph":"M","pid":{},"tid":{},"name":"thread_name","args":{{"name":"{}"}}}})", a, s,
-          strategies::stream_names[s]));
+          R"({{"ph":"M","pid":{},"tid":{},"name":"thread_name","args":{{"name":"{}"}}}})", a, q,
+          queues[q].group < 0 ? std::string(stream)
+                              : fmt::format("{}, group {}", stream, queues[q].group)));
     }
   }
 
   void write_tasks(std::size_t a) {
     const std::vector<sim::FlatTask>& tasks = timeline_.tasks[timeline_.actors[a].sequence];
     const strategies::Sequence& sequence = program_.sequences[timeline_.actors[a].sequence];
-    const std::vector<sim::Instant>& begins = timeline_.times[a].begins.back();
-    const std::vector<sim::Instant>& ends = timeline_.times[a].ends.back();
+    const std::size_t last = timeline_.iteration_ends.size() - 1;
+    const std::vector<sim::Instant>& begins = timeline_.times[a].begins[last];
+    const std::vector<sim::Instant>& ends = timeline_.times[a].ends[last];
     if (begins.empty()) return;
     const sim::Instant zero = *std::ranges::min_element(begins);
     for (std::size_t i = 0; i < tasks.size(); ++i) {
@@ -67,9 +72,9 @@ class Writer {
       const strategies::Call& call = sequence.calls[tasks[i].call];
       event(fmt::format(
           R"({{"ph":"X","pid":{},"tid":{},"ts":{:.6f},"dur":{:.6f},"name":{},"args":{{"block":{},"segment":{},"cell":"{}",{}}}}})",
-          a, static_cast<int>(tasks[i].stream), microseconds(zero, begins[i]),
-          microseconds(begins[i], ends[i]), Json(task.name).text(), Json(block.name).text(),
-          call.segment, strategies::to_text(call.cell), work(task)));
+          a, tasks[i].queue, microseconds(zero, begins[i]), microseconds(begins[i], ends[i]),
+          Json(task.name).text(), Json(block.name).text(), call.segment,
+          strategies::to_text(call.cell), work(task)));
     }
   }
 

@@ -18,26 +18,26 @@ namespace {
 
 constexpr Instant unknown{-1};
 
-/// Where one stream of one actor stands.
-struct StreamState {
-  int iteration = 0;
-  std::size_t next = 0;  ///< in the queue of its stream
+/// Where one queue of one actor stands.
+struct QueueState {
+  int round = 0;
+  std::size_t next = 0;  ///< of its tasks
   Instant tail;          ///< end of the task before
   bool in_collective = false;
 };
 
 struct ActorState {
   const FlatSequence* sequence = nullptr;
-  std::array<StreamState, stream_count> streams;
+  std::vector<QueueState> queues;
   std::vector<Instant>
-      host;  ///< by synchronisation over all iterations: when the host went on; the first is 0
+      host;  ///< by synchronisation over all rounds: when the host went on; the first is 0
 };
 
 /// A rank's part in a collective.
 struct Arrival {
   int actor;
-  int stream;
-  int iteration;
+  int queue;
+  int round;
   int task;
 };
 
@@ -52,7 +52,11 @@ struct Gathering {
 class Engine {
  public:
   Engine(const strategies::Program& program, const Cast& cast, const Prices& prices, int iterations)
-      : cast_(cast), iterations_(iterations), flows_(cast), gatherings_of_(cast.meetings.size()) {
+      : cast_(cast),
+        iterations_(iterations),
+        rounds_(iterations + program.lag),
+        flows_(cast),
+        gatherings_of_(cast.meetings.size()) {
     for (const strategies::Sequence& sequence : program.sequences) {
       sequences_.push_back(flatten(program, sequence, prices));
     }
@@ -61,16 +65,17 @@ class Engine {
     }
     for (const Actor& actor : cast.actors) {
       const FlatSequence& sequence = sequences_[actor.sequence];
-      actors_.push_back({.sequence = &sequence, .streams = {}, .host = {Instant{0}}});
+      actors_.push_back({.sequence = &sequence,
+                         .queues = std::vector<QueueState>(sequence.queues.size()),
+                         .host = {Instant{0}}});
       if (sequence.host_spans.size() ==
           1) {  // nothing synchronises: the host's times are known from the start
         std::vector<Instant>& host = actors_.back().host;
-        for (int i = 0; i < iterations; ++i)
-          host.push_back(host.back() + sequence.host_spans.front());
+        for (int i = 0; i < rounds_; ++i) host.push_back(host.back() + sequence.host_spans.front());
       }
       times_.push_back({});
       for (auto* times : {&times_.back().begins, &times_.back().ends}) {
-        times->assign(iterations, std::vector<Instant>(sequence.tasks.size(), unknown));
+        times->assign(rounds_, std::vector<Instant>(sequence.tasks.size(), unknown));
       }
     }
   }
@@ -109,41 +114,62 @@ class Engine {
     ActorState& state = actors_[actor];
     for (bool moved = true; moved;) {
       moved = false;
-      for (std::size_t s = 0; s < stream_count; ++s) {
-        while (step(actor, state, static_cast<int>(s))) moved = true;
+      for (std::size_t q = 0; q < state.queues.size(); ++q) {
+        while (step(actor, state, static_cast<int>(q))) moved = true;
       }
     }
   }
 
-  /// Runs the next task of a stream, if everything before it is known.
-  bool step(int actor, ActorState& state, int stream) {
-    StreamState& line = state.streams[stream];
-    const std::vector<int>& queue = state.sequence->queues[stream];
-    if (line.in_collective || queue.empty() || line.iteration == iterations_) return false;
-    const int task = queue[line.next];
+  /// Runs the next task of a queue, if everything before it is known.
+  bool step(int actor, ActorState& state, int queue) {
+    QueueState& line = state.queues[queue];
+    if (line.in_collective || line.round == rounds_) return false;
+    const int task = state.sequence->in_queue[queue][line.next];
+    const int iteration = line.round - state.sequence->prices[task].lag;
+    if (iteration < 0 || iteration >= iterations_) return leave_out(actor, state, queue, task);
     const Instant ready = ready_time(actor, state, line, task);
     if (ready == unknown) return false;
     const FlatPrice& price = state.sequence->prices[task];
     if (price.collective != nullptr) {
       line.in_collective = true;
-      arrive(price, {actor, stream, line.iteration, task}, ready);
+      arrive(price, {actor, queue, line.round, task}, ready);
       return false;
     }
     const std::size_t synchronisation =
-        host_index(*state.sequence, line.iteration, price.synchronisations);
+        host_index(*state.sequence, line.round, price.synchronisations);
     const Instant launched = state.host[synchronisation] + price.finished;
-    finish_task(actor, stream, task, ready, std::max(ready + price.device, launched));
+    finish_task(actor, queue, task, ready, std::max(ready + price.device, launched));
     return true;
   }
 
-  Instant ready_time(int actor, const ActorState& state, const StreamState& line, int task) const {
+  /// Passes over a task whose iteration does not exist. The host goes by in the time that launching
+  /// it would take, which is pessimistic before the first and after the last iteration.
+  bool leave_out(int actor, ActorState& state, int queue, int task) {
+    const FlatPrice& price = state.sequence->prices[task];
+    QueueState& line = state.queues[queue];
+    const std::size_t before = host_index(*state.sequence, line.round, price.synchronisations);
+    if (price.synchronises && before >= state.host.size()) return false;
+    times_[actor].begins[line.round][task] = never_ran;
+    times_[actor].ends[line.round][task] = never_ran;
+    move_on(state, line, queue);
+    if (price.synchronises) go_on(state, Instant{0});
+    return true;
+  }
+
+  static void move_on(const ActorState& state, QueueState& line, int queue) {
+    if (++line.next == state.sequence->in_queue[queue].size()) {
+      line.next = 0;
+      ++line.round;
+    }
+  }
+
+  Instant ready_time(int actor, const ActorState& state, const QueueState& line, int task) const {
     const FlatSequence& sequence = *state.sequence;
     const FlatPrice& price = sequence.prices[task];
-    const std::size_t synchronisation =
-        host_index(sequence, line.iteration, price.synchronisations);
+    const std::size_t synchronisation = host_index(sequence, line.round, price.synchronisations);
     if (synchronisation >= state.host.size()) return unknown;
     Instant ready = std::max(state.host[synchronisation] + price.launched, line.tail);
-    const std::vector<Instant>& ends = times_[actor].ends[line.iteration];
+    const std::vector<Instant>& ends = times_[actor].ends[line.round];
     for (int w = price.first_wait; w < sequence.prices[task + 1].first_wait; ++w) {
       const Instant end = ends[sequence.waits[w]];
       if (end == unknown) return unknown;
@@ -152,20 +178,17 @@ class Engine {
     return ready;
   }
 
-  static std::size_t host_index(const FlatSequence& sequence, int iteration, int synchronisations) {
-    return iteration * sequence.host_spans.size() + synchronisations;
+  static std::size_t host_index(const FlatSequence& sequence, int round, int synchronisations) {
+    return round * sequence.host_spans.size() + synchronisations;
   }
 
-  void finish_task(int actor, int stream, int task, Instant begin, Instant end) {
+  void finish_task(int actor, int queue, int task, Instant begin, Instant end) {
     ActorState& state = actors_[actor];
-    StreamState& line = state.streams[stream];
-    times_[actor].begins[line.iteration][task] = begin;
-    times_[actor].ends[line.iteration][task] = end;
+    QueueState& line = state.queues[queue];
+    times_[actor].begins[line.round][task] = begin;
+    times_[actor].ends[line.round][task] = end;
     line.tail = end;
-    if (++line.next == state.sequence->queues[stream].size()) {
-      line.next = 0;
-      ++line.iteration;
-    }
+    move_on(state, line, queue);
     if (state.sequence->prices[task].synchronises) go_on(state, end);
   }
 
@@ -174,8 +197,8 @@ class Engine {
     const std::vector<Ticks>& spans = state.sequence->host_spans;
     const std::size_t span = (state.host.size() - 1) % spans.size();
     state.host.push_back(std::max(state.host.back() + spans[span], end));
-    const bool last_of_iteration = state.host.size() % spans.size() == 0;
-    if (last_of_iteration) state.host.push_back(state.host.back() + spans.back());
+    const bool last_of_round = state.host.size() % spans.size() == 0;
+    if (last_of_round) state.host.push_back(state.host.back() + spans.back());
   }
 
   void arrive(const FlatPrice& price, const Arrival& arrival, Instant when) {
@@ -183,7 +206,7 @@ class Engine {
     const int meeting = cast_.actors[arrival.actor].meetings[collective.group];
     const int per_iteration = actors_[arrival.actor].sequence->collectives[collective.group];
     const std::size_t k =
-        static_cast<std::size_t>(arrival.iteration) * per_iteration + price.ordinal;
+        static_cast<std::size_t>(arrival.round - price.lag) * per_iteration + price.ordinal;
     std::vector<int>& known = gatherings_of_[meeting];
     if (k >= known.size()) known.resize(k + 1, -1);
     if (known[k] < 0) {
@@ -204,8 +227,8 @@ class Engine {
   void end(int id, Instant now) {
     Gathering& gathering = gatherings_[id];
     for (const Arrival& arrival : gathering.arrivals) {
-      actors_[arrival.actor].streams[arrival.stream].in_collective = false;
-      finish_task(arrival.actor, arrival.stream, arrival.task, gathering.last_arrival, now);
+      actors_[arrival.actor].queues[arrival.queue].in_collective = false;
+      finish_task(arrival.actor, arrival.queue, arrival.task, gathering.last_arrival, now);
       resumed_.push_back(arrival.actor);
     }
     gathering.arrivals = {};
@@ -213,17 +236,24 @@ class Engine {
 
   Timeline timeline() {
     Timeline result;
-    for (FlatSequence& sequence : sequences_) result.tasks.push_back(std::move(sequence.tasks));
     result.actors = cast_.actors;
-    for (int i = 0; i < iterations_; ++i) {
-      Instant last{0};
-      for (const ActorTimes& times : times_) {
-        for (const Instant end : times.ends[i]) {
+    result.lag = rounds_ - iterations_;
+    result.iteration_ends.assign(iterations_, Instant{0});
+    for (std::size_t a = 0; a < times_.size(); ++a) {
+      const std::vector<FlatPrice>& prices = actors_[a].sequence->prices;
+      for (int round = 0; round < rounds_; ++round) {
+        for (std::size_t task = 0; task + 1 < prices.size(); ++task) {
+          const Instant end = times_[a].ends[round][task];
           expects(end != unknown, "no rank waits for ever");
+          if (end == never_ran) continue;
+          Instant& last = result.iteration_ends[round - prices[task].lag];
           last = std::max(last, end);
         }
       }
-      result.iteration_ends.push_back(last);
+    }
+    for (FlatSequence& sequence : sequences_) {
+      result.tasks.push_back(std::move(sequence.tasks));
+      result.queues.push_back(std::move(sequence.queues));
     }
     result.times = std::move(times_);
     return result;
@@ -231,6 +261,7 @@ class Engine {
 
   const Cast& cast_;
   int iterations_;
+  int rounds_;
   ActiveFlows flows_;
   std::vector<FlatSequence> sequences_;
   std::vector<ActorState> actors_;
@@ -251,12 +282,12 @@ Timeline run(const strategies::Program& program, const Cast& cast, const Prices&
 
 Timeline run_until_steady(const strategies::Program& program, const Cast& cast,
                           const Prices& prices) {
-  for (int iterations = 3;; iterations *= 2) {
+  for (int iterations = 3 + program.lag;; iterations *= 2) {
     Timeline timeline = run(program, cast, prices, iterations);
     const std::vector<Instant>& ends = timeline.iteration_ends;
     const std::size_t n = ends.size();
     timeline.steady = (ends[n - 1] - ends[n - 2]).count == (ends[n - 2] - ends[n - 3]).count;
-    if (timeline.steady || iterations > 8) return timeline;
+    if (timeline.steady || iterations > 8 + 4 * program.lag) return timeline;
   }
 }
 

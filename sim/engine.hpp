@@ -12,7 +12,7 @@ namespace stratagem::sim {
 ///
 /// Every actor has a host that launches its tasks in program order, each launch costing its price;
 /// the host goes on without waiting, except where a task synchronises. A task begins when it is
-/// launched, the task before it on its stream has ended, and all it waits for has ended; it ends
+/// launched, the task before it in its queue (timeline.hpp) has ended, and all it waits for has ended; it ends
 /// after its device time, and not before its last kernel is launched and done. A
 /// collective begins when its last rank has arrived (the k-th of a communicator in the program of
 /// one rank meets the k-th of every other), takes its latency, then flows until its volume is
@@ -25,7 +25,8 @@ namespace stratagem::sim {
 Timeline run(const strategies::Program& program, const Cast& cast, const Prices& prices,
              int iterations);
 
-/// Plays until two successive periods agree, in 3, 6 or 12 iterations.
+/// Plays until two successive periods agree, in 3, 6 or 12 iterations; in so many more as the program
+/// lags where iterations overlap.
 Timeline run_until_steady(const strategies::Program& program, const Cast& cast,
                           const Prices& prices);
 

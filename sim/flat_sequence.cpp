@@ -1,14 +1,45 @@
 // Lays a sequence out once; every iteration of every actor reads it.
 #include "sim/flat_sequence.hpp"
 
+#include <algorithm>
+#include <map>
+#include <utility>
+
 namespace stratagem::sim {
 namespace {
 
-/// Counts the collectives of a group up to this one.
-int next_ordinal(std::vector<int>& collectives, int group) {
-  const auto index = static_cast<std::size_t>(group);
-  if (collectives.size() <= index) collectives.resize(index + 1, 0);
-  return collectives[index]++;
+/// Numbers the collectives of every group in the order of their iteration: what runs in the same
+/// round first, then what lags by one, and so on.
+void number_collectives(FlatSequence& flat) {
+  int most = 0;
+  for (const FlatPrice& price : flat.prices) most = std::max(most, price.lag);
+  for (int lag = 0; lag <= most; ++lag) {
+    for (FlatPrice& price : flat.prices) {
+      if (price.collective == nullptr || price.lag != lag) continue;
+      const auto group = static_cast<std::size_t>(price.collective->group);
+      if (flat.collectives.size() <= group) flat.collectives.resize(group + 1, 0);
+      price.ordinal = flat.collectives[group]++;
+    }
+  }
+}
+
+Queue queue_of(const strategies::Task& task) {
+  if (!strategies::transfers(task.stream)) return {task.stream, -1};
+  return {task.stream, std::get<strategies::Collective>(task.work).group};
+}
+
+/// Puts every task into the queue of its stream.
+void fill_queues(FlatSequence& flat, const strategies::Program& program) {
+  std::map<Queue, std::vector<int>> queues;
+  for (std::size_t i = 0; i < flat.tasks.size(); ++i) {
+    const FlatTask& one = flat.tasks[i];
+    queues[queue_of(program.blocks[one.block].tasks[one.task])].push_back(static_cast<int>(i));
+  }
+  for (auto& [queue, tasks] : queues) {
+    for (const int task : tasks) flat.tasks[task].queue = static_cast<int>(flat.queues.size());
+    flat.queues.push_back(queue);
+    flat.in_queue.push_back(std::move(tasks));
+  }
 }
 
 }  // namespace
@@ -29,7 +60,6 @@ FlatSequence flatten(const strategies::Program& program, const strategies::Seque
     for (std::size_t t = 0; t < block.tasks.size(); ++t) {
       const strategies::Task& task = block.tasks[t];
       const Price& price = prices[call.block][t];
-      const auto index = static_cast<int>(flat.tasks.size());
       flat.tasks.push_back({static_cast<int>(c), call.block, static_cast<int>(t), task.stream});
       flat.prices.push_back({.device = price.device,
                              .launched = {host.count + price.first_launch.count},
@@ -37,17 +67,13 @@ FlatSequence flatten(const strategies::Program& program, const strategies::Seque
                              .synchronisations = static_cast<int>(flat.host_spans.size()),
                              .first_wait = static_cast<int>(flat.waits.size()),
                              .synchronises = task.synchronizations > 0,
-                             .collective = std::get_if<strategies::Collective>(&task.work)});
-      FlatPrice& flat_price = flat.prices.back();
-      if (flat_price.collective != nullptr) {
-        flat_price.ordinal = next_ordinal(flat.collectives, flat_price.collective->group);
-      }
+                             .collective = std::get_if<strategies::Collective>(&task.work),
+                             .lag = call.lag});
       for (const int wait : task.waits) flat.waits.push_back(first + wait);
       for (const strategies::Wait& wait : call.waits) {
         if (wait.task == static_cast<int>(t))
           flat.waits.push_back(first_of_call[wait.of_call] + wait.of_task);
       }
-      flat.queues[static_cast<std::size_t>(task.stream)].push_back(index);
       host.count += price.host.count;
       if (task.synchronizations > 0) {
         flat.host_spans.push_back(host);
@@ -56,6 +82,8 @@ FlatSequence flatten(const strategies::Program& program, const strategies::Seque
     }
   }
   flat.host_spans.push_back(host);
+  number_collectives(flat);
+  fill_queues(flat, program);
   flat.prices.push_back({});
   flat.prices.back().first_wait = static_cast<int>(flat.waits.size());
   return flat;

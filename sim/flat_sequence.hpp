@@ -2,7 +2,6 @@
 // synchronisations.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -11,8 +10,6 @@
 #include "strategies/program.hpp"
 
 namespace stratagem::sim {
-
-inline constexpr std::size_t stream_count = strategies::stream_names.size();
 
 /// What the engine reads of a task, by flat index.
 struct FlatPrice {
@@ -24,15 +21,17 @@ struct FlatPrice {
   int first_wait = 0;        ///< its waits are waits[first_wait .. first_wait of the next task)
   bool synchronises = false;
   const strategies::Collective* collective = nullptr;  ///< nullptr for kernels
-  int ordinal = 0;  ///< of a collective: how many of its group come before it in the iteration
+  int ordinal = 0;  ///< of a collective: how many of its group come before it in its iteration
+  int lag = 0;      ///< round r runs it for iteration r - lag
 };
 
 struct FlatSequence {
   std::vector<FlatTask> tasks;
-  std::vector<FlatPrice> prices;  ///< one more than tasks: it ends the last task's waits
-  std::vector<int> waits;         ///< flat indices
-  std::array<std::vector<int>, stream_count> queues;  ///< by stream: its tasks in order
-  std::vector<int> collectives;  ///< by group: how many of it one iteration has
+  std::vector<FlatPrice> prices;           ///< one more than tasks: it ends the last task's waits
+  std::vector<int> waits;                  ///< flat indices
+  std::vector<Queue> queues;               ///< ascending
+  std::vector<std::vector<int>> in_queue;  ///< by queue: its tasks in order
+  std::vector<int> collectives;            ///< by group: how many of it one iteration has
   /// Host time from the start of an iteration to the end of the launches of its first synchronising
   /// task, from there to those of the second, ..., and from the last one to the end of the
   /// iteration.

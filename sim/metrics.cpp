@@ -29,22 +29,27 @@ struct Change {
   Bytes bytes;
 };
 
+/// Those of the first iteration; where iterations overlap, those of as many rounds as it takes to
+/// have as many under way as ever.
 std::vector<Change> changes(const Program& program, const Timeline& timeline, std::size_t actor) {
   std::vector<Change> result;
   const std::vector<FlatTask>& tasks = timeline.tasks[timeline.actors[actor].sequence];
-  const ActorTimes& times = timeline.times[actor];
-  for (std::size_t i = 0; i < tasks.size(); ++i) {
-    const strategies::Block& block = program.blocks[tasks[i].block];
-    const strategies::Task& task = block.tasks[tasks[i].task];
-    const auto id = static_cast<int>(i);
-    const Instant begin = times.begins[0][i];
-    const Instant end = times.ends[0][i];
-    for (const int slot : task.births) {
-      result.push_back({begin, true, id, block.slots[slot].category, block.slots[slot].bytes});
-    }
-    for (const int slot : task.deaths) {
-      result.push_back(
-          {end, begin == end, id, block.slots[slot].category, -1.0 * block.slots[slot].bytes});
+  for (int round = 0; round <= timeline.lag; ++round) {
+    const std::vector<Instant>& begins = timeline.times[actor].begins[round];
+    const std::vector<Instant>& ends = timeline.times[actor].ends[round];
+    for (std::size_t i = 0; i < tasks.size(); ++i) {
+      if (begins[i] == never_ran) continue;
+      const strategies::Block& block = program.blocks[tasks[i].block];
+      const strategies::Task& task = block.tasks[tasks[i].task];
+      const auto id = static_cast<int>(round * tasks.size() + i);
+      for (const int slot : task.births) {
+        result.push_back(
+            {begins[i], true, id, block.slots[slot].category, block.slots[slot].bytes});
+      }
+      for (const int slot : task.deaths) {
+        result.push_back({ends[i], begins[i] == ends[i], id, block.slots[slot].category,
+                          -1.0 * block.slots[slot].bytes});
+      }
     }
   }
   std::ranges::stable_sort(result, {},
@@ -86,10 +91,10 @@ Busy busy_between(const Timeline& timeline, std::size_t actor, Instant from, Ins
   std::vector<Interval> all;
   const std::vector<FlatTask>& tasks = timeline.tasks[timeline.actors[actor].sequence];
   const ActorTimes& times = timeline.times[actor];
-  for (std::size_t iteration = 0; iteration < times.begins.size(); ++iteration) {
+  for (std::size_t round = 0; round < times.begins.size(); ++round) {
     for (std::size_t i = 0; i < tasks.size(); ++i) {
-      const std::int64_t begin = std::max(times.begins[iteration][i], from).picoseconds;
-      const std::int64_t end = std::min(times.ends[iteration][i], to).picoseconds;
+      const std::int64_t begin = std::max(times.begins[round][i], from).picoseconds;
+      const std::int64_t end = std::min(times.ends[round][i], to).picoseconds;
       if (begin >= end) continue;
       all.emplace_back(begin, end);
       if (tasks[i].stream == strategies::Stream::compute) compute.emplace_back(begin, end);

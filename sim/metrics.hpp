@@ -22,7 +22,8 @@ struct MemoryPeak {
   Instant when;
 };
 
-/// Live bytes of an actor after every birth and death in its first iteration, residents included.
+/// Live bytes of an actor after every birth and death in its first iteration (where iterations
+/// overlap, until all that overlap are under way), residents included.
 struct MemoryStep {
   Instant when;
   ByCategory live{};

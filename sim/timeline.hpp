@@ -16,19 +16,34 @@ struct FlatTask {
   int block = 0;
   int task = 0;
   strategies::Stream stream = strategies::Stream::compute;
+  int queue = 0;  ///< index into Timeline::queues of the sequence
 };
 
-/// Times of one actor: [iteration][flat task]. A collective begins when its last rank has arrived.
+/// Tasks that run one after another: those of a stream, or of a stream and group where messages
+/// between other devices do not hold them up.
+struct Queue {
+  strategies::Stream stream = strategies::Stream::compute;
+  int group = -1;  ///< of transfers
+  friend auto operator<=>(const Queue&, const Queue&) = default;
+};
+
+/// Times of one actor: [round][flat task]. A collective begins when its last rank has arrived. What a
+/// round leaves out, since its iteration is before the first or after the last, begins and ends
+/// at `never_ran`.
 struct ActorTimes {
   std::vector<std::vector<Instant>> begins;
   std::vector<std::vector<Instant>> ends;
 };
 
+inline constexpr Instant never_ran{-2};
+
 struct Timeline {
   std::vector<std::vector<FlatTask>> tasks;  ///< by sequence
+  std::vector<std::vector<Queue>> queues;    ///< by sequence
   std::vector<Actor> actors;
   std::vector<ActorTimes> times;        ///< by actor
   std::vector<Instant> iteration_ends;  ///< when the last task of each iteration ended anywhere
+  int lag = 0;                          ///< rounds beyond the iterations
   bool steady = false;                  ///< the last two periods agree to the picosecond
 };
 

@@ -1,8 +1,6 @@
 // The tables of strategies and schedules, and their composition.
 #include "strategies/all.hpp"
 
-#include <algorithm>
-
 #include "base/input_error.hpp"
 
 namespace stratagem::strategies {
@@ -21,17 +19,6 @@ const std::vector<Strategy>& all() {
   return table;
 }
 
-const std::vector<Schedule>& schedules() {
-  static const std::vector<Schedule> table = {
-      {"gpipe", "all forward cells, then all backward cells", &gpipe},
-      {"1f1b",
-       "one forward, one backward after a warm-up: at most as many micro-batches in flight as "
-       "stages left",
-       &one_f_one_b},
-  };
-  return table;
-}
-
 Plan compose(const model::Graph& graph, int micro_batches, const Options& options,
              const JsonReader& strategy) {
   Plan plan(graph);
@@ -44,7 +31,12 @@ Plan compose(const model::Graph& graph, int micro_batches, const Options& option
                        error.found);
     }
   }
-  std::ranges::find(schedules(), options.schedule, &Schedule::name)->apply(plan);
+  const Schedule& schedule = schedule_named(options.schedule);
+  try {
+    apply(schedule, plan, options.pipeline, options.chunks_of(schedule));
+  } catch (const InputError& error) {
+    throw InputError(strategy.file(), strategy.path() + "/schedule", error.expected, error.found);
+  }
   return plan;
 }
 

@@ -6,6 +6,7 @@
 
 #include "strategies/options.hpp"
 #include "strategies/plan.hpp"
+#include "strategies/schedules/all.hpp"
 
 namespace stratagem::strategies {
 
@@ -18,14 +19,6 @@ struct Strategy {
 
 /// In the order in which they are applied.
 const std::vector<Strategy>& all();
-
-/// An order of the cells of `plan.stages` for `plan.micro_batches`.
-struct Schedule {
-  std::string name;
-  std::string summary;
-  void (*apply)(Plan&);
-};
-const std::vector<Schedule>& schedules();
 
 /// Applies every strategy, then the schedule. Errors name `strategy` (the scenario's object) and
 /// the option.
@@ -40,8 +33,5 @@ void data_parallel(Plan& plan, const Options& options);
 void pipeline(Plan& plan, const Options& options);
 // Full recomputation of every layer, see recompute.cpp.
 void recompute(Plan& plan, const Options& options);
-// Orders of cells, a file each.
-void gpipe(Plan& plan);
-void one_f_one_b(Plan& plan);
 
 }  // namespace stratagem::strategies

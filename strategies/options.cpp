@@ -9,6 +9,10 @@
 
 namespace stratagem::strategies {
 
+int Options::chunks_of(const Schedule& schedule) const {
+  return schedule.chunks > 0 ? schedule.chunks : chunks > 0 ? chunks : 2;
+}
+
 Options read_options(const JsonReader& reader) {
   Options options;
   const auto degree = [&](const char* key, int& target) {
@@ -24,6 +28,17 @@ Options read_options(const JsonReader& reader) {
     std::vector<std::string> names;
     std::ranges::transform(schedules(), std::back_inserter(names), &Schedule::name);
     options.schedule = schedule->one_of(names);
+  }
+  if (const auto chunks = reader.find("chunks")) {
+    options.chunks = static_cast<int>(chunks->between(1, 1'000));
+    const Schedule& schedule = schedule_named(options.schedule);
+    if (schedule.chunks > 0 && schedule.chunks != options.chunks) {
+      chunks->fail(std::to_string(schedule.chunks) + " with the schedule " + schedule.name);
+    }
+  }
+  if (const auto layers = reader.find("layers_per_stage")) {
+    for (const JsonReader& count : layers->elements())
+      options.layers_per_stage.push_back(static_cast<int>(count.between(0, 1'000'000)));
   }
   if (const auto recompute = reader.find("recompute"))
     options.recompute = recompute->one_of({"none", "full"});

@@ -1,31 +1,70 @@
-// Pipeline parallelism: consecutive layers form stages on disjoint devices.
+// Pipeline parallelism: consecutive layers form stages, and stages stand on pipeline ranks.
 #include <algorithm>
+#include <numeric>
 
 #include "base/input_error.hpp"
 #include "strategies/all.hpp"
 
 namespace stratagem::strategies {
+namespace {
+
+/// How many of the model's layers (all segments but the first and the last) each stage has.
+std::vector<int> layers_of_stages(const Options& options, int layers, int stages) {
+  if (!options.layers_per_stage.empty()) {
+    const std::vector<int>& given = options.layers_per_stage;
+    const int sum = std::accumulate(given.begin(), given.end(), 0);
+    if (static_cast<int>(given.size()) != stages || sum != layers) {
+      throw InputError("", "",
+                       "layers_per_stage with " + std::to_string(stages) +
+                           " numbers that add up to " + std::to_string(layers),
+                       std::to_string(given.size()) + " that add up to " + std::to_string(sum));
+    }
+    return given;
+  }
+  if (layers % stages != 0) {
+    throw InputError(
+        "", "",
+        "a divisor of the model's " + std::to_string(layers) + " layers, or layers_per_stage",
+        std::to_string(stages));
+  }
+  return std::vector<int>(stages, layers / stages);
+}
+
+/// op-assign of every operator of a stage.
+void assign(Plan& plan, int stage, int first_device, int copy) {
+  for (const int segment : plan.stages[stage]) {
+    for (const model::OpId op : plan.graph().segments[segment].forward)
+      plan.assign(op, first_device, copy);
+  }
+}
+
+}  // namespace
 
 /// op-assign of every operator to the devices of its stage. The layers (all segments but the first
-/// and the last) are divided evenly; the first stage also has the first segment (embeddings), the
-/// last stage the last (head). Source: Huang et al., GPipe, NeurIPS 2019; Narayanan et al.,
+/// and the last) are divided evenly, or as layers_per_stage says; the first stage also has the first
+/// segment (embeddings), the last stage the last (head). The schedule says how many stages stand on
+/// one pipeline rank, and which. Source: Huang et al., GPipe, NeurIPS 2019; Narayanan et al.,
 /// arXiv:2104.04473, section 2.2.
 void pipeline(Plan& plan, const Options& options) {
-  const int stages = options.pipeline;
-  if (stages == 1) return;
+  const Schedule& schedule = schedule_named(options.schedule);
+  const int ranks = options.pipeline;
+  const int chunks = options.chunks_of(schedule);
+  const bool both_ways = schedule.placement == Placement::bidirectional;
+  const int stages = both_ways ? ranks : ranks * chunks;
+  if (ranks == 1 && stages == 1) return;
   const auto segments = static_cast<int>(plan.graph().segments.size());
-  const int layers = segments - 2;
-  if (layers % stages != 0) {
-    throw InputError("", "", "a divisor of the model's " + std::to_string(layers) + " layers",
-                     std::to_string(stages));
-  }
+  const std::vector<int> layers = layers_of_stages(options, segments - 2, stages);
   plan.stages.assign(stages, {});
-  for (int segment = 0; segment < segments; ++segment) {
-    const int layer = std::clamp(segment - 1, 0, layers - 1);
-    const int stage = layer / (layers / stages);
-    plan.stages[stage].push_back(segment);
-    for (const model::OpId op : plan.graph().segments[segment].forward) {
-      plan.assign(op, stage * options.data * options.tensor);
+  plan.stages.front().push_back(0);
+  for (int stage = 0, segment = 1; stage < stages; ++stage) {
+    for (int i = 0; i < layers[stage]; ++i) plan.stages[stage].push_back(segment++);
+  }
+  plan.stages.back().push_back(segments - 1);
+  if (both_ways) plan.copy_stages(2);
+  for (int stage = 0; stage < stages; ++stage) {
+    for (int copy = 0; copy < plan.copies(); ++copy) {
+      const int rank = rank_of(schedule.placement, ranks, stage, copy);
+      assign(plan, stage, rank * options.data * options.tensor, copy);
     }
   }
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "base/input_error.hpp"
 
@@ -72,9 +73,31 @@ void Plan::assign(const Parts& parts, const Axis& axis) {
   level = axis;
 }
 
-void Plan::assign(model::OpId op, int first_device) { placements_[op].first_device = first_device; }
+void Plan::assign(model::OpId op, int first_device, int copy) {
+  std::vector<int>& devices = placements_[op].first_devices;
+  expects(copy >= 0 && copy < static_cast<int>(devices.size()), "a plan has the copy it assigns");
+  devices[copy] = first_device;
+}
 
 void Plan::order(const Cell& before, const Cell& after) { orders_.push_back({before, after}); }
+
+void Plan::order(OrderRule rule) { rules_.push_back(std::move(rule)); }
+
+void Plan::chain(std::vector<Cell> cells) { chains_.push_back(std::move(cells)); }
+
+void Plan::run_together(const Cell& first, const Cell& second) {
+  together_.emplace_back(first, second);
+}
+
+void Plan::copy_stages(int copies) {
+  expects(copies >= 1, "a plan has at least one copy of every stage");
+  copies_ = copies;
+  for (Placement& placement : placements_) {
+    placement.first_devices.resize(copies, placement.first_devices.front());
+  }
+}
+
+void Plan::split_backward(int stage, int micro_batch) { split_.emplace(stage, micro_batch); }
 
 void Plan::recompute(int segment) { recomputed_[segment] = true; }
 

@@ -3,12 +3,15 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/quantity.hpp"
 #include "model/graph.hpp"
 #include "strategies/cell.hpp"
+#include "strategies/order_rule.hpp"
 
 namespace stratagem::strategies {
 
@@ -42,6 +45,22 @@ struct GradientReduction {
   std::optional<Bytes> bucket;  ///< nullopt: all gradients in one
 };
 
+/// When weights change, and which version of them a micro-batch reads.
+struct Updates {
+  /// Without a flush, the micro-batches of one iteration follow those of the one before: orders
+  /// between cells hold for micro-batches counted through all iterations, and the forward cells of
+  /// the next may overtake an update.
+  bool flush = true;
+  /// How a stage of a plan without flush chooses the version that F and B of a micro-batch read;
+  /// what is read later is kept (weight stashing).
+  enum class Version : std::uint8_t {
+    latest,    ///< the newest when F begins: PipeDream
+    vertical,  ///< on all stages the one that was newest on the first: PipeDream with vertical sync
+    previous   ///< the one before the newest complete iteration: PipeDream-2BW
+  };
+  Version version = Version::latest;
+};
+
 /// One plan for one graph. Splitting is affine: sub-operator (i, j, ...) of an operator stands on
 /// device first + i * stride_i + j * stride_j + ..., so a plan for thousands of devices stays as
 /// small as the graph. Backward operators and optimizer steps follow their forward operator.
@@ -59,10 +78,34 @@ class Plan {
   Parts trans(model::OpId op, const Split& split);
   /// op-assign of all parts: part i moves i places along the axis.
   void assign(const Parts& parts, const Axis& axis);
-  /// op-assign of the whole operator: where its sub-operator with all coordinates 0 stands.
-  void assign(model::OpId op, int first_device);
+  /// op-assign of the whole operator: where its sub-operator with all coordinates 0 stands. A copy
+  /// is the operator as it works on the micro-batches of that copy.
+  void assign(model::OpId op, int first_device, int copy = 0);
+
   /// op-order.
   void order(const Cell& before, const Cell& after);
+  void order(OrderRule rule);
+  /// op-order of each cell before the next.
+  void chain(std::vector<Cell> cells);
+  /// Two cells of one device that run as one: they begin when both may, and what they compute leaves
+  /// when both have ended.
+  void run_together(const Cell& first, const Cell& second);
+
+  /// op-trans of every stage into copies of which each works on its share of the micro-batches, the
+  /// first share on copy 0. Its operators stand where copy 0 does until they are assigned.
+  void copy_stages(int copies);
+  [[nodiscard]] int copies() const { return copies_; }
+  /// The copy that works on a micro-batch.
+  [[nodiscard]] int copy_of(int micro_batch) const {
+    return static_cast<int>(std::int64_t{micro_batch} * copies_ / micro_batches);
+  }
+
+  /// op-trans of a backward cell into B, its input gradients, and W, its weight gradients.
+  void split_backward(int stage, int micro_batch);
+  [[nodiscard]] bool splits_backward(int stage, int micro_batch) const {
+    return split_.contains({stage, micro_batch});
+  }
+
   /// op-trans that adds to a segment's backward pass the re-execution of its forward operators; in
   /// exchange only the segment's inputs are kept.
   void recompute(int segment);
@@ -70,7 +113,7 @@ class Plan {
   /// The split of every axis that an operator stands on: `axes[i]` carries `dims[i]` ("" =
   /// replicated).
   struct Placement {
-    int first_device = 0;
+    std::vector<int> first_devices = {0};  ///< by copy
     std::vector<Axis> axes;
     std::vector<std::string> dims;
   };
@@ -78,22 +121,36 @@ class Plan {
     return placements_[forward_op];
   }
   [[nodiscard]] const std::vector<Order>& orders() const { return orders_; }
+  [[nodiscard]] const std::vector<OrderRule>& rules() const { return rules_; }
+  [[nodiscard]] const std::vector<std::vector<Cell>>& chains() const { return chains_; }
+  [[nodiscard]] const std::vector<std::pair<Cell, Cell>>& together() const { return together_; }
   /// True if the segment's forward operators run again before its backward operators; never where
   /// it has none.
   [[nodiscard]] bool recomputes(int segment) const {
     return recomputed_[segment] && !graph_->segments[segment].backward.empty();
   }
 
+  /// op-trans of every micro-batch along its tokens: how many tokens each slice has; empty: whole.
+  std::vector<std::int64_t> token_slices;
+  [[nodiscard]] int slices() const {
+    return token_slices.empty() ? 1 : static_cast<int>(token_slices.size());
+  }
   int micro_batches = 1;  ///< op-trans along the batch: repetitions of the graph per iteration
   std::vector<std::vector<int>>
       stages;  ///< segments of every stage, in order; at first one stage with all
   GradientReduction gradients;
+  Updates updates;
 
  private:
   const model::Graph* graph_;
   std::vector<Placement> placements_;
   std::vector<Order> orders_;
+  std::vector<OrderRule> rules_;
+  std::vector<std::vector<Cell>> chains_;
+  std::vector<std::pair<Cell, Cell>> together_;
+  std::set<std::pair<int, int>> split_;  ///< stage, micro-batch
   std::vector<bool> recomputed_;
+  int copies_ = 1;
 };
 
 /// Size of the dimension that an operator's annotation calls `dim`; for a fused dimension the

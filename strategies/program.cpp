@@ -83,6 +83,9 @@ std::string to_text(const Program& program) {
     fmt::format_to(out, "sequence {}\n", s);
     for (const Call& call : program.sequences[s].calls) {
       fmt::format_to(out, "  block {} segment {} {}", call.block, call.segment, to_text(call.cell));
+      if (call.lag > 0) fmt::format_to(out, " lag {}", call.lag);
+      if (call.versions_behind > 0)
+        fmt::format_to(out, " versions behind {}", call.versions_behind);
       for (const Wait& wait : call.waits) {
         fmt::format_to(out, " [{} waits for {}.{}]", wait.task, wait.of_call, wait.of_task);
       }

@@ -16,7 +16,8 @@
 
 namespace stratagem::strategies {
 
-/// Queues of a device whose tasks run one after another, in the order of the program.
+/// Queues of a device whose tasks run one after another, in the order of the program. Sends and
+/// receives have a queue for each group: messages between other devices do not hold them up.
 enum class Stream : std::uint8_t {
   compute,
   communication,           ///< collectives that the next computation waits for
@@ -29,6 +30,9 @@ enum class Stream : std::uint8_t {
 inline constexpr std::array<std::string_view, 7> stream_names = {
     "compute",         "communication", "gradient communication", "send forward",
     "receive forward", "send backward", "receive backward"};
+
+/// Has a stream a queue for each group?
+constexpr bool transfers(Stream stream) { return stream >= Stream::send_forward; }
 
 /// What a buffer is counted as.
 enum class Category : std::uint8_t {
@@ -99,6 +103,8 @@ struct Call {
   int block = 0;
   int segment = -1;
   Cell cell;
+  int lag = 0;              ///< round r runs it for iteration r - lag, where there is such a one
+  int versions_behind = 0;  ///< iteration i reads the weights after max(0, i - this) updates
   std::vector<Wait> waits;
 };
 
@@ -126,7 +132,9 @@ struct Device {
       groups;  ///< by the `group` of a task: index into Program::communicators, -1 if it has none
 };
 
-/// One iteration of a plan on all its devices. A value: it can be printed, compared and tested.
+/// One round of a plan on all its devices: one iteration, or, where iterations overlap (`lag` above
+/// 0), one iteration's worth of calls, some of them for earlier iterations. n iterations take
+/// n + lag rounds; waits and streams are those of a round. A value: it can be printed, compared and tested.
 struct Program {
   std::vector<std::vector<model::TensorId>>
       segment_tensors;  ///< by segment: what Slot::tensor indexes
@@ -134,6 +142,7 @@ struct Program {
   std::vector<Block> blocks;
   std::vector<Sequence> sequences;
   std::vector<Device> devices;
+  int lag = 0;  ///< the largest of all calls
 };
 
 /// Tasks of one sequence / of one device's iteration.

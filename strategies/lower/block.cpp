@@ -356,43 +356,52 @@ Category category_of(const model::Graph& graph, TensorId tensor) {
 }  // namespace
 
 LoweredBlock lower_forward(const BlockContext& context, const std::map<int, Border>& in,
-                           const std::map<int, Category>& out_category) {
+                           const std::map<int, Category>& leaves, bool trains) {
   const model::Graph& graph = context.plan.graph();
   const SegmentFacts& facts = context.facts;
   const bool recomputed = context.plan.recomputes(facts.segment);
   BlockLowering lowering(context, "F " + graph.segments[facts.segment].name);
   for (const auto& [place, border] : in) lowering.import(facts.tensors[place], border);
-  if (recomputed) lowering.copy_random_state(context.stack.random_state.before_forward);
+  if (recomputed && trains) lowering.copy_random_state(context.stack.random_state.before_forward);
   lowering.run(graph.segments[facts.segment].forward, false);
   for (const TensorId tensor : facts.kept) {
     const bool from_outside = in.contains(facts.place.at(tensor));
-    if (!recomputed && !from_outside) lowering.keep(tensor, category_of(graph, tensor));
+    if (trains && !recomputed && !from_outside) lowering.keep(tensor, category_of(graph, tensor));
   }
   for (const TensorId tensor : facts.activations_in) {
-    if (recomputed || facts.kept.contains(tensor)) lowering.spare(tensor);
+    if (trains && (recomputed || facts.kept.contains(tensor))) lowering.spare(tensor);
   }
-  for (const TensorId tensor : facts.activations_out) {
-    lowering.leave(tensor, out_category.at(facts.place.at(tensor)));
-  }
+  for (const auto& [place, category] : leaves) lowering.leave(facts.tensors[place], category);
   return lowering.finish();
 }
 
 LoweredBlock lower_backward(const BlockContext& context, const std::map<int, Border>& kept,
-                            const std::map<int, Border>& in) {
+                            const std::map<int, Border>& in, BackwardPart part) {
   const model::Graph& graph = context.plan.graph();
   const SegmentFacts& facts = context.facts;
   const model::Segment& segment = graph.segments[facts.segment];
-  BlockLowering lowering(context, "B " + segment.name);
+  BlockLowering lowering(context, (part == BackwardPart::weight ? "W " : "B ") + segment.name);
   for (const auto* imported : {&kept, &in}) {
     for (const auto& [place, border] : *imported) lowering.import(facts.tensors[place], border);
+  }
+  if (part == BackwardPart::weight) {
+    lowering.run(facts.weight_gradients, false);
+    return lowering.finish();
   }
   if (context.plan.recomputes(facts.segment)) {
     lowering.copy_random_state(context.stack.random_state.before_recomputation);
     lowering.run(segment.forward, true);
     lowering.copy_random_state(context.stack.random_state.after_recomputation);
   }
-  lowering.run(segment.backward, false);
+  lowering.run(part == BackwardPart::both ? segment.backward : facts.input_gradients, false);
   for (const TensorId tensor : facts.gradients_out) lowering.leave(tensor, Category::temporaries);
+  if (part == BackwardPart::input) {
+    for (const TensorId tensor : facts.read_by_weight) {
+      const int place = facts.place.at(tensor);
+      const bool from_outside = kept.contains(place) || in.contains(place);
+      from_outside ? lowering.spare(tensor) : lowering.keep(tensor, category_of(graph, tensor));
+    }
+  }
   return lowering.finish();
 }
 

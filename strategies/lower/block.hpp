@@ -38,16 +38,20 @@ struct BlockContext {
 };
 
 /// F: runs the forward operators. Kept afterwards: what the backward operators read or, where the
-/// segment is recomputed, its inputs; and what later segments read, in a layout without partial
-/// values. `in` gives the layouts of activations_in, which no later segment reads; `out_category`
-/// counts activations_out for the segments that read them.
+/// segment is recomputed, its inputs; nothing where no backward pass follows (`trains` false). Later
+/// segments read `leaves` of activations_out, in a layout without partial values, counted as the
+/// category says. `in` gives the layouts of activations_in, which no later segment reads.
 LoweredBlock lower_forward(const BlockContext& context, const std::map<int, Border>& in,
-                           const std::map<int, Category>& out_category);
+                           const std::map<int, Category>& leaves, bool trains);
 
-/// B: runs the forward operators again where the segment is recomputed, then the input- and
-/// weight-gradient operators. `kept` is what the forward block left for it (and its
-/// activations_in); `in` gives the layouts of gradients_in.
+/// Which operators of a segment's backward pass a block runs: B and W as one, or either.
+enum class BackwardPart : std::uint8_t { both, input, weight };
+
+/// B: runs the forward operators again where the segment is recomputed, then the input-gradient
+/// operators, then, in `both`, the weight-gradient operators. `kept` is what earlier blocks left for
+/// it (and its activations_in); `in` gives the layouts of gradients_in. What W reads survives a B of
+/// its own, and comes back in `kept` of W.
 LoweredBlock lower_backward(const BlockContext& context, const std::map<int, Border>& kept,
-                            const std::map<int, Border>& in);
+                            const std::map<int, Border>& in, BackwardPart part);
 
 }  // namespace stratagem::strategies

@@ -18,16 +18,43 @@ std::string text_of(const std::map<int, Border>& borders) {
   return text;
 }
 
+/// The borders of those tensors that `wanted` holds.
+std::map<int, Border> only(const std::map<int, Border>& borders, const SegmentFacts& facts,
+                           const std::set<TensorId>& wanted) {
+  std::map<int, Border> result;
+  for (const auto& [place, border] : borders) {
+    if (wanted.contains(facts.tensors[place])) result.emplace(place, border);
+  }
+  return result;
+}
+
 }  // namespace
 
 Blocks::Blocks(const Plan& plan, const cost::Stack& stack, const Stages& stages, Groups& groups,
                Program& program)
     : plan_(plan), stack_(stack), stages_(stages), groups_(groups), program_(program) {
   const auto segments = static_cast<int>(stages.facts().size());
-  forward_.resize(segments);
-  backward_.resize(segments);
-  for (int segment = 0; segment < segments; ++segment) lower_forward_of(segment);
-  for (int segment = segments - 1; segment >= 0; --segment) lower_backward_of(segment);
+  segments_.resize(segments);
+  for (int segment = 0; segment < segments; ++segment) {
+    const Grid& grid = stages.grid_of_segment(segment);
+    const std::string key = structure_key(plan, grid, groups.family(grid), stages.facts(segment));
+    structures_.push_back(
+        known_structures_.emplace(key, static_cast<int>(known_structures_.size())).first->second);
+    lower_forward_of(segment);
+  }
+  for (int segment = segments - 1; segment >= 0; --segment) {
+    const int stage = stages.of(segment);
+    bool whole = false;
+    bool split = false;
+    for (int m = 0; m < plan.micro_batches; ++m)
+      (plan.splits_backward(stage, m) ? split : whole) = true;
+    lower_backward_of(segment, whole, split);
+  }
+}
+
+const NumberedBlock* Blocks::with_weights(int segment) const {
+  const SegmentBlocks& blocks = segments_[segment];
+  return blocks.backward != nullptr ? blocks.backward : blocks.weight;
 }
 
 const NumberedBlock& Blocks::shared(const std::string& key,
@@ -49,9 +76,9 @@ BlockContext Blocks::context(int segment) const {
   return {plan_, stack_, stages_.grid_of_segment(segment), groups_, stages_.facts(segment)};
 }
 
-std::map<int, Border> Blocks::borders_of(const SegmentFacts& facts,
-                                         const std::vector<TensorId>& tensors) const {
-  std::map<int, Border> borders;
+Blocks::Borders Blocks::borders_of(const SegmentFacts& facts,
+                                   const std::vector<TensorId>& tensors) const {
+  Borders borders;
   for (const TensorId tensor : tensors) borders[facts.place.at(tensor)] = borders_.at(tensor);
   return borders;
 }
@@ -64,37 +91,45 @@ Category Blocks::category_for_reader(TensorId activation) const {
                                                          : Category::temporaries;
 }
 
+std::string Blocks::key_of(int segment, const std::string& what) const {
+  return what + std::to_string(structures_[segment]);
+}
+
 void Blocks::lower_forward_of(int segment) {
   const SegmentFacts& facts = stages_.facts(segment);
-  const std::map<int, Border> in = borders_of(facts, facts.activations_in);
-  std::string key =
-      "F" + structure_key(plan_, stages_.grid_of_segment(segment), facts) + text_of(in);
-  std::map<int, Category> out;
+  const Borders in = borders_of(facts, facts.activations_in);
+  std::string key = text_of(in);
+  std::map<int, Category> leaves;
   for (const TensorId tensor : facts.activations_out) {
     // What leaves for another stage is only passing through here.
     const bool sent = stages_.of(stages_.reader(tensor)) != stages_.of(segment);
     const Category category = sent ? Category::temporaries : category_for_reader(tensor);
-    out[facts.place.at(tensor)] = category;
+    leaves[facts.place.at(tensor)] = category;
     key += "o" + std::to_string(static_cast<int>(category));
   }
-  forward_[segment] = &shared(key, [&] { return lower_forward(context(segment), in, out); });
+  const auto lowered = [&](bool trains) {
+    return &shared(key_of(segment, trains ? "F" : "I") + key,
+                   [&] { return lower_forward(context(segment), in, leaves, trains); });
+  };
+  segments_[segment].forward = lowered(true);
+  if (plan_.graph().forward_repeats > 1) segments_[segment].inference = lowered(false);
   for (const TensorId tensor : facts.activations_out) {
-    borders_[tensor] = forward_[segment]->lowered.out.at(facts.place.at(tensor));
+    borders_[tensor] = segments_[segment].forward->lowered.out.at(facts.place.at(tensor));
     borders_[tensor].category = category_for_reader(tensor);
   }
 }
 
 /// What the forward pass left for the backward pass: a recomputed segment's inputs, or all that
 /// gradients read.
-std::map<int, Border> Blocks::kept_for_backward(int segment) const {
+Blocks::Borders Blocks::left_by_forward(int segment) const {
   const SegmentFacts& facts = stages_.facts(segment);
-  std::map<int, Border> kept;
+  Borders kept;
   for (const TensorId tensor : facts.activations_in) {
     const bool needed = plan_.recomputes(segment) || facts.kept.contains(tensor);
     if (needed) kept[facts.place.at(tensor)] = borders_.at(tensor);
   }
   if (plan_.recomputes(segment)) return kept;
-  const std::map<int, Border>& out = forward_[segment]->lowered.out;
+  const Borders& out = segments_[segment].forward->lowered.out;
   for (const TensorId tensor : facts.kept) {
     const auto found = out.find(facts.place.at(tensor));
     if (found != out.end()) kept.insert(*found);
@@ -102,15 +137,32 @@ std::map<int, Border> Blocks::kept_for_backward(int segment) const {
   return kept;
 }
 
-void Blocks::lower_backward_of(int segment) {
+const NumberedBlock* Blocks::backward_block(int segment, const Borders& kept, BackwardPart part) {
   const SegmentFacts& facts = stages_.facts(segment);
-  const std::map<int, Border> kept = kept_for_backward(segment);
-  const std::map<int, Border> in = borders_of(facts, facts.gradients_in);
-  const std::string key = "B" + structure_key(plan_, stages_.grid_of_segment(segment), facts) +
-                          text_of(kept) + text_of(in);
-  backward_[segment] = &shared(key, [&] { return lower_backward(context(segment), kept, in); });
+  Borders in;
+  if (part != BackwardPart::weight) in = borders_of(facts, facts.gradients_in);
+  const char* name = part == BackwardPart::both ? "B" : part == BackwardPart::input ? "b" : "W";
+  return &shared(key_of(segment, name) + text_of(kept) + text_of(in),
+                 [&] { return lower_backward(context(segment), kept, in, part); });
+}
+
+void Blocks::lower_backward_of(int segment, bool whole, bool split) {
+  const SegmentFacts& facts = stages_.facts(segment);
+  SegmentBlocks& blocks = segments_[segment];
+  const Borders kept = left_by_forward(segment);
+  if (whole) blocks.backward = backward_block(segment, kept, BackwardPart::both);
+  if (split) {
+    const bool all = plan_.recomputes(segment);  // running forward again needs all of it
+    blocks.input = backward_block(segment, all ? kept : only(kept, facts, facts.read_by_input),
+                                  BackwardPart::input);
+    Borders for_weights = only(kept, facts, facts.read_by_weight);
+    for_weights.merge(only(borders_of(facts, facts.gradients_in), facts, facts.read_by_weight));
+    for_weights.merge(only(blocks.input->lowered.out, facts, facts.read_by_weight));
+    blocks.weight = backward_block(segment, for_weights, BackwardPart::weight);
+  }
+  const NumberedBlock* sends = whole ? blocks.backward : blocks.input;
   for (const TensorId tensor : facts.gradients_out) {
-    borders_[tensor] = backward_[segment]->lowered.out.at(facts.place.at(tensor));
+    borders_[tensor] = sends->lowered.out.at(facts.place.at(tensor));
   }
 }
 

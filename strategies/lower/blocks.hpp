@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,15 @@ struct NumberedBlock {
   LoweredBlock lowered;
 };
 
+/// The blocks of one segment. A pass that nothing runs has none.
+struct SegmentBlocks {
+  const NumberedBlock* forward = nullptr;    ///< the last repeat, which trains
+  const NumberedBlock* inference = nullptr;  ///< the repeats before it
+  const NumberedBlock* backward = nullptr;   ///< B and W as one
+  const NumberedBlock* input = nullptr;      ///< B alone
+  const NumberedBlock* weight = nullptr;     ///< W alone
+};
+
 class Blocks {
  public:
   /// Lowers every segment's forward pass from the first to the last, then every backward pass from
@@ -26,8 +36,10 @@ class Blocks {
   Blocks(const Plan& plan, const cost::Stack& stack, const Stages& stages, Groups& groups,
          Program& program);
 
-  [[nodiscard]] const NumberedBlock& forward(int segment) const { return *forward_[segment]; }
-  [[nodiscard]] const NumberedBlock& backward(int segment) const { return *backward_[segment]; }
+  [[nodiscard]] const SegmentBlocks& of(int segment) const { return segments_[segment]; }
+  /// A block of the segment that computes all its weight gradients, for what they say of them;
+  /// nullptr if it has none.
+  [[nodiscard]] const NumberedBlock* with_weights(int segment) const;
   /// How an activation or gradient lies when it crosses from a segment to another.
   [[nodiscard]] const Border& border(model::TensorId tensor) const { return borders_.at(tensor); }
 
@@ -38,13 +50,17 @@ class Blocks {
   [[nodiscard]] const Block& operator[](int id) const { return program_.blocks[id]; }
 
  private:
+  using Borders = std::map<int, Border>;  ///< by place in a segment's table
+
   [[nodiscard]] BlockContext context(int segment) const;
-  [[nodiscard]] std::map<int, Border> borders_of(const SegmentFacts& facts,
-                                                 const std::vector<model::TensorId>& tensors) const;
+  [[nodiscard]] Borders borders_of(const SegmentFacts& facts,
+                                   const std::vector<model::TensorId>& tensors) const;
   [[nodiscard]] Category category_for_reader(model::TensorId activation) const;
-  [[nodiscard]] std::map<int, Border> kept_for_backward(int segment) const;
+  [[nodiscard]] Borders left_by_forward(int segment) const;
+  [[nodiscard]] std::string key_of(int segment, const std::string& what) const;
   void lower_forward_of(int segment);
-  void lower_backward_of(int segment);
+  void lower_backward_of(int segment, bool whole, bool split);
+  const NumberedBlock* backward_block(int segment, const Borders& kept, BackwardPart part);
 
   const Plan& plan_;
   const cost::Stack& stack_;
@@ -52,8 +68,10 @@ class Blocks {
   Groups& groups_;
   Program& program_;
   std::map<std::string, std::unique_ptr<NumberedBlock>> known_;
+  std::map<std::string, int> known_structures_;
+  std::vector<int> structures_;  ///< by segment: equal for equal ones
   std::map<model::TensorId, Border> borders_;
-  std::vector<const NumberedBlock*> forward_, backward_;  ///< by segment
+  std::vector<SegmentBlocks> segments_;
 };
 
 }  // namespace stratagem::strategies

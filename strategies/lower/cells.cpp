@@ -1,133 +1,102 @@
-// Topological sort of cells, with a cycle to show where there is none.
+// Topological order of the cells of every host; for plans without a flush, the round that repeats.
 #include "strategies/lower/cells.hpp"
 
 #include <algorithm>
-#include <functional>
-#include <queue>
 #include <string>
 #include <utility>
 
 #include "base/input_error.hpp"
+#include "strategies/lower/cell_graph.hpp"
 
 namespace stratagem::strategies {
 namespace {
 
-class CellGraph {
- public:
-  explicit CellGraph(const Plan& plan)
-      : stages_(static_cast<int>(plan.stages.size())),
-        micro_batches_(plan.micro_batches),
-        after_(count()) {
-    for (int m = 0; m < micro_batches_; ++m) {
-      for (int s = 0; s < stages_; ++s) {
-        if (s > 0) add({s - 1, m, CellPass::forward}, {s, m, CellPass::forward});
-        if (s > 0) add({s, m, CellPass::backward}, {s - 1, m, CellPass::backward});
-        add({s, m, CellPass::forward}, {s, m, CellPass::backward});
+/// Cells of every host in a sorted order, micro-batches counted through all iterations.
+std::vector<std::vector<ScheduledCell>> cells_of_hosts(const CellGraph& graph,
+                                                       const Stages& stages) {
+  const std::vector<int> sorted = graph.sorted();
+  std::vector<int> position(graph.count(), -1);
+  for (std::size_t i = 0; i < sorted.size(); ++i) position[sorted[i]] = static_cast<int>(i);
+  std::vector<std::vector<int>> hosts_of(stages.sites().size());
+  for (std::size_t h = 0; h < stages.hosts().size(); ++h) {
+    for (const int site : stages.hosts()[h].sites) hosts_of[site].push_back(static_cast<int>(h));
+  }
+  std::vector<std::vector<ScheduledCell>> result(stages.hosts().size());
+  std::vector<int> last(stages.hosts().size(), -1);
+  for (const int node : sorted) {
+    const std::vector<Cell> cells = graph.cells(node);
+    for (const int host : hosts_of[graph.site(cells.front())]) {
+      const int before = std::exchange(last[host], node);
+      if (before >= 0 && !graph.leads_to(before, node, position)) {
+        throw InputError("", "/strategy",
+                         "an op-order between " + graph.describe(graph.cell(before)) + " and " +
+                             graph.describe(cells.front()),
+                         "neither");
       }
+      for (const Cell& cell : cells)
+        result[host].push_back({.cell = cell, .lag = 0, .with_next = &cell != &cells.back()});
     }
-    for (const Order& order : plan.orders()) add(order.before, order.after);
   }
+  return result;
+}
 
-  /// All cells, each after what comes before it; throws if that is impossible.
-  [[nodiscard]] std::vector<int> sorted() const {
-    std::vector<int> missing(after_.size(), 0);
-    for (const std::vector<int>& targets : after_) {
-      for (const int target : targets) ++missing[target];
+/// The window of one iteration between the first cells of two late iterations, as offsets to it.
+std::vector<ScheduledCell> round_of(const std::vector<ScheduledCell>& unrolled, int micro_batches,
+                                    int iterations) {
+  const auto first_of = [&](int iteration) {
+    Cell anchor = unrolled.front().cell;
+    anchor.micro_batch += iteration * micro_batches;
+    return std::ranges::find(unrolled, anchor, &ScheduledCell::cell) - unrolled.begin();
+  };
+  const int now = iterations - 2;
+  std::vector<ScheduledCell> round;
+  for (auto i = first_of(now); i < first_of(now + 1); ++i) {
+    ScheduledCell one = unrolled[i];
+    one.lag = now - one.cell.micro_batch / micro_batches;
+    one.cell.micro_batch %= micro_batches;
+    round.push_back(one);
+  }
+  return round;
+}
+
+/// What `iterations` iterations run if every round is `round`.
+std::vector<Cell> replayed(const std::vector<ScheduledCell>& round, int micro_batches,
+                           int iterations, int lag) {
+  std::vector<Cell> result;
+  for (int r = 0; r < iterations + lag; ++r) {
+    for (const ScheduledCell& one : round) {
+      if (r < one.lag || r - one.lag >= iterations) continue;
+      result.push_back(one.cell);
+      result.back().micro_batch += (r - one.lag) * micro_batches;
     }
-    std::priority_queue<int, std::vector<int>, std::greater<>> ready;
-    for (int node = 0; node < count(); ++node) {
-      if (missing[node] == 0) ready.push(node);
+  }
+  return result;
+}
+
+CellOrder without_flush(const Plan& plan, const Stages& stages) {
+  // A host is ahead of an update by at most the cells in flight, a micro-batch per stage and pass.
+  const int iterations = 2 * stages.count() / plan.micro_batches + 4;
+  const CellGraph graph(plan, stages, iterations);
+  CellOrder order;
+  for (const std::vector<ScheduledCell>& unrolled : cells_of_hosts(graph, stages)) {
+    order.hosts.push_back(round_of(unrolled, plan.micro_batches, iterations));
+    for (const ScheduledCell& one : order.hosts.back()) order.lag = std::max(order.lag, one.lag);
+    std::vector<Cell> cells;
+    for (const ScheduledCell& one : unrolled) cells.push_back(one.cell);
+    if (replayed(order.hosts.back(), plan.micro_batches, iterations, order.lag) != cells) {
+      throw InputError("", "/strategy",
+                       "orders that repeat from iteration to iteration on every device",
+                       "others on that of " + graph.describe(cells.front()));
     }
-    std::vector<int> result;
-    while (!ready.empty()) {
-      result.push_back(ready.top());
-      ready.pop();
-      for (const int target : after_[result.back()]) {
-        if (--missing[target] == 0) ready.push(target);
-      }
-    }
-    if (static_cast<int>(result.size()) < count())
-      throw InputError("", "/strategy", "op-orders without a cycle", cycle(missing));
-    return result;
   }
-
-  /// Is there a path from one cell to another? `position` is each cell's place in sorted order.
-  [[nodiscard]] bool leads_to(int from, int to, const std::vector<int>& position) const {
-    std::vector<int> open = {from};
-    std::vector<bool> seen(after_.size(), false);
-    while (!open.empty()) {
-      const int node = open.back();
-      open.pop_back();
-      if (node == to) return true;
-      if (seen[node] || position[node] > position[to]) continue;
-      seen[node] = true;
-      open.insert(open.end(), after_[node].begin(), after_[node].end());
-    }
-    return false;
-  }
-
-  [[nodiscard]] int count() const { return 2 * stages_ * micro_batches_; }
-  [[nodiscard]] Cell cell(int node) const {
-    const int half = stages_ * micro_batches_;
-    const CellPass pass = node < half ? CellPass::forward : CellPass::backward;
-    return {(node % half) % stages_, (node % half) / stages_, pass};
-  }
-
- private:
-  [[nodiscard]] int node(const Cell& cell) const {
-    const bool exists = cell.stage >= 0 && cell.stage < stages_ && cell.micro_batch >= 0 &&
-                        cell.micro_batch < micro_batches_;
-    if (!exists)
-      throw InputError("", "/strategy", "op-orders between cells of the plan", to_text(cell));
-    const int half = stages_ * micro_batches_;
-    return (cell.pass == CellPass::forward ? 0 : half) + cell.micro_batch * stages_ + cell.stage;
-  }
-
-  void add(const Cell& before, const Cell& after) { after_[node(before)].push_back(node(after)); }
-
-  /// Among the cells that could not be sorted, walk backwards until one comes again.
-  [[nodiscard]] std::string cycle(const std::vector<int>& missing) const {
-    std::vector<int> before(after_.size(), -1);
-    for (int node = 0; node < count(); ++node) {
-      for (const int target : after_[node]) {
-        if (missing[node] > 0 && missing[target] > 0) before[target] = node;
-      }
-    }
-    int node = static_cast<int>(std::ranges::find_if(missing, [](int n) { return n > 0; }) -
-                                missing.begin());
-    for (int step = 0; step < count(); ++step) node = before[node];  // now surely on the cycle
-    std::string text = to_text(cell(node));
-    for (int at = before[node]; at != node; at = before[at])
-      text.insert(0, to_text(cell(at)) + " before ");
-    return to_text(cell(node)) + " before " + text;
-  }
-
-  int stages_;
-  int micro_batches_;
-  std::vector<std::vector<int>> after_;
-};
+  return order;
+}
 
 }  // namespace
 
-std::vector<std::vector<Cell>> ordered_cells(const Plan& plan) {
-  const CellGraph graph(plan);
-  const std::vector<int> sorted = graph.sorted();
-  std::vector<int> position(sorted.size());
-  for (std::size_t i = 0; i < sorted.size(); ++i) position[sorted[i]] = static_cast<int>(i);
-  std::vector<std::vector<Cell>> stages(plan.stages.size());
-  std::vector<int> last(plan.stages.size(), -1);
-  for (const int node : sorted) {
-    const Cell cell = graph.cell(node);
-    const int before = std::exchange(last[cell.stage], node);
-    if (before >= 0 && !graph.leads_to(before, node, position)) {
-      throw InputError(
-          "", "/strategy",
-          "an op-order between " + to_text(graph.cell(before)) + " and " + to_text(cell),
-          "neither");
-    }
-    stages[cell.stage].push_back(cell);
-  }
-  return stages;
+CellOrder ordered_cells(const Plan& plan, const Stages& stages) {
+  if (!plan.updates.flush) return without_flush(plan, stages);
+  return {.hosts = cells_of_hosts(CellGraph(plan, stages, 1), stages), .lag = 0};
 }
 
 }  // namespace stratagem::strategies

@@ -1,15 +1,31 @@
-// Puts the cells of every stage into the one order that data and op-orders leave.
+// Puts the cells of every host into the one order that data and op-orders leave.
 #pragma once
 
 #include <vector>
 
+#include "strategies/lower/stages.hpp"
 #include "strategies/plan.hpp"
 
 namespace stratagem::strategies {
 
-/// By stage: its cells in the order in which it runs them. Data flows forward from stage to stage,
-/// turns at the last one and flows back. Throws InputError, printing one cycle, if the orders
-/// contradict that or each other, and naming two cells of a stage that nothing orders.
-std::vector<std::vector<Cell>> ordered_cells(const Plan& plan);
+/// A cell in the round of a host. Round r of a host runs its cells of iteration r - lag; without lag
+/// rounds are iterations.
+struct ScheduledCell {
+  Cell cell;
+  int lag = 0;
+  bool with_next = false;  ///< runs as one with the cell after it
+};
+
+struct CellOrder {
+  std::vector<std::vector<ScheduledCell>> hosts;  ///< one round each
+  int lag = 0;                                    ///< the largest of all
+};
+
+/// Data flows forward as the stages' flows say, and back where gradients return; a backward cell
+/// follows its own forward cell, W follows B. Plans without a flush are unrolled over as many
+/// iterations as it takes to see every host's round repeat.
+/// Throws InputError, printing one cycle with the devices of every cell, if the orders contradict
+/// that or each other, and naming two cells of a device that nothing orders.
+CellOrder ordered_cells(const Plan& plan, const Stages& stages);
 
 }  // namespace stratagem::strategies

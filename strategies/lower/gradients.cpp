@@ -1,8 +1,9 @@
-// Fills buckets in the order of the backward pass.
+// Fills buckets in the order in which the cells of a host complete gradients.
 #include "strategies/lower/gradients.hpp"
 
 #include <algorithm>
-#include <set>
+#include <map>
+#include <tuple>
 
 #include "base/input_error.hpp"
 
@@ -13,31 +14,41 @@ using model::TensorId;
 
 /// The gradient of one parameter when its last weight-gradient operator has run.
 struct Completed {
-  TensorId gradient;
-  int segment;
-  int task;
+  TensorId gradient = -1;
+  int lag = 0;
+  int cell = -1;
+  int segment = 0;
+  int task = 0;
   Layout layout;
 };
 
-/// In the order of the backward pass of a stage.
-std::vector<Completed> completed_gradients(const std::vector<int>& segments, const Stages& stages,
-                                           const Blocks& blocks) {
-  std::vector<Completed> result;
-  std::set<TensorId> seen;
-  for (const int segment :
-       segments) {  // a tied parameter is complete after its first segment, run last
-    std::vector<Completed> here;
-    const LoweredBlock& lowered = blocks.backward(segment).lowered;
-    for (const auto& [place, layout] : lowered.gradients) {
-      const TensorId gradient = stages.facts(segment).tensors[place];
-      if (!seen.insert(gradient).second) continue;
-      here.push_back({gradient, segment, lowered.last_writer.at(place), layout});
+/// The last of the cells and segments that add to the gradient of a parameter on a host. Within a
+/// cell segments run backwards.
+Completed completed(const Plan& plan, const Stages& stages, const Blocks& blocks, int host,
+                    TensorId parameter, const LocalHolding& local,
+                    const std::vector<ScheduledCell>& cells) {
+  Completed last{.gradient = plan.graph().gradient_of[parameter]};
+  for (const int site : stages.hosts()[host].sites) {
+    const Site& s = stages.sites()[site];
+    const int cell = last_weight_cell(plan, s.stage, s.copy, cells);
+    if (cell < 0) continue;
+    for (const int segment : local.segments) {
+      const NumberedBlock* block = blocks.with_weights(segment);
+      if (stages.of(segment) != s.stage || block == nullptr) continue;
+      const auto place = stages.facts(segment).place.at(last.gradient);
+      const auto layout = block->lowered.gradients.find(place);
+      if (layout == block->lowered.gradients.end()) continue;
+      const auto rank = [](const Completed& c) { return std::tuple(c.lag, c.cell, -c.segment); };
+      Completed here{.gradient = last.gradient,
+                     .lag = cells[cell].lag,
+                     .cell = cell,
+                     .segment = segment,
+                     .task = block->lowered.last_writer.at(place),
+                     .layout = layout->second};
+      if (last.cell < 0 || rank(last) < rank(here)) last = std::move(here);
     }
-    std::ranges::sort(here, std::greater<>(), &Completed::task);
-    result.insert(result.end(), here.begin(), here.end());
   }
-  std::ranges::reverse(result);
-  return result;
+  return last;
 }
 
 std::vector<int> reduced_axes(const Completed& gradient, const Layout& parameter,
@@ -56,53 +67,74 @@ std::vector<int> reduced_axes(const Completed& gradient, const Layout& parameter
   return axes;
 }
 
-}  // namespace
-
-ParameterLayouts parameter_layouts(const Plan& plan, const Stages& stages, const Blocks& blocks,
-                                   int stage) {
-  ParameterLayouts result;
-  for (const int segment : plan.stages[stage]) {
-    for (const auto& [place, layout] : blocks.forward(segment).lowered.parameters) {
-      const TensorId parameter = stages.facts(segment).tensors[place];
-      const auto [found, fresh] = result.emplace(parameter, layout);
-      if (!fresh && found->second != layout) {
-        throw InputError("", "",
-                         "every operator to see the same part of parameter " +
-                             plan.graph().tensors[parameter].name,
-                         "");
-      }
-    }
-  }
-  return result;
+void add(Bucket& bucket, const Completed& gradient, Bytes bytes) {
+  bucket.cell = gradient.cell;
+  bucket.segment = gradient.segment;
+  bucket.gradients.push_back(gradient.gradient);
+  bucket.sizes.push_back(bytes);
+  bucket.bytes += bytes;
 }
 
-std::vector<Bucket> gradient_buckets(const Plan& plan, const Stages& stages, const Blocks& blocks,
-                                     int stage) {
-  const model::Graph& graph = plan.graph();
-  std::map<TensorId, Layout> by_gradient;
-  for (const auto& [parameter, layout] : parameter_layouts(plan, stages, blocks, stage)) {
-    by_gradient.emplace(graph.gradient_of[parameter], layout);
+/// Grids by their first devices, which tell those of one parameter apart.
+std::vector<int> key_of(const std::vector<Grid>& grids) {
+  std::vector<int> key;
+  for (const Grid& grid : grids) key.push_back(grid.first_device);
+  return key;
+}
+
+}  // namespace
+
+int last_weight_cell(const Plan& plan, int stage, int copy,
+                     const std::vector<ScheduledCell>& cells) {
+  int last = -1;
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    const Cell& cell = cells[i].cell;
+    if (cell.stage != stage || plan.copy_of(cell.micro_batch) != copy) continue;
+    const bool split = plan.splits_backward(stage, cell.micro_batch);
+    if (cell.pass != (split ? CellPass::weight : CellPass::backward)) continue;
+    if (last < 0 || cells[last].lag <= cells[i].lag) last = static_cast<int>(i);
   }
-  std::vector<Bucket> closed;
+  return last;
+}
+
+GradientBuckets gradient_buckets(const Plan& plan, const Stages& stages, const Blocks& blocks,
+                                 const Parameters& parameters, int host,
+                                 const std::vector<ScheduledCell>& cells) {
+  std::vector<std::pair<Completed, const LocalHolding*>> gradients;
+  for (const auto& [parameter, local] : parameters.on(host)) {
+    if (plan.graph().gradient_of[parameter] < 0) continue;
+    Completed one = completed(plan, stages, blocks, host, parameter, local, cells);
+    if (one.cell >= 0) gradients.emplace_back(std::move(one), &local);
+  }
+  std::ranges::stable_sort(gradients, {}, [](const auto& pair) {
+    const Completed& c = pair.first;
+    return std::tuple(c.lag, c.cell, -c.segment, c.task);
+  });
+  GradientBuckets result;
   std::map<std::vector<int>, Bucket> open;
-  for (const Completed& gradient : completed_gradients(plan.stages[stage], stages, blocks)) {
-    const model::Tensor& tensor = graph.tensors[gradient.gradient];
-    const std::vector<int> axes =
-        reduced_axes(gradient, by_gradient.at(gradient.gradient), tensor.name);
+  std::map<std::vector<int>, Bucket> across;
+  for (const auto& [gradient, local] : gradients) {
+    const model::Tensor& tensor = plan.graph().tensors[gradient.gradient];
+    const Holding& holding = *local->holding;
+    const Bytes bytes = local_bytes(tensor, gradient.layout, holding.grids.front());
+    const std::vector<int> axes = reduced_axes(gradient, holding.layout, tensor.name);
+    if (holding.grids.size() > 1) {
+      Bucket& bucket = across[key_of(holding.grids)];
+      bucket.grids = holding.grids;
+      add(bucket, gradient, bytes);
+    }
     if (axes.empty()) continue;
     Bucket& bucket = open[axes];
-    bucket.after = gradient.segment;
     bucket.axes = axes;
-    bucket.gradients.push_back(gradient.gradient);
-    bucket.sizes.push_back(local_bytes(tensor, gradient.layout, stages.grid(stage)));
-    bucket.bytes += bucket.sizes.back();
+    add(bucket, gradient, bytes);
     if (plan.gradients.bucket && bucket.bytes >= *plan.gradients.bucket) {
-      closed.push_back(bucket);
+      result.along_axes.push_back(bucket);
       open.erase(axes);
     }
   }
-  for (auto& [axes, bucket] : open) closed.push_back(bucket);
-  return closed;
+  for (auto& [axes, bucket] : open) result.along_axes.push_back(std::move(bucket));
+  for (auto& [key, bucket] : across) result.across_grids.push_back(std::move(bucket));
+  return result;
 }
 
 }  // namespace stratagem::strategies

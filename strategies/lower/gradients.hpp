@@ -2,33 +2,39 @@
 // reduced.
 #pragma once
 
-#include <map>
 #include <vector>
 
-#include "strategies/lower/blocks.hpp"
-#include "strategies/lower/stages.hpp"
+#include "strategies/lower/cells.hpp"
+#include "strategies/lower/parameters.hpp"
 
 namespace stratagem::strategies {
 
-using ParameterLayouts = std::map<model::TensorId, Layout>;
-
-/// The layout in which the operators of a stage see every parameter that they read. Throws
-/// InputError where two segments see different parts.
-ParameterLayouts parameter_layouts(const Plan& plan, const Stages& stages, const Blocks& blocks,
-                                   int stage);
-
-/// One all-reduce of gradients, possible once the backward block of segment `after` has run.
+/// One all-reduce of gradients, possible once a cell of a host has run the backward block of
+/// segment `segment`.
 struct Bucket {
-  int after = 0;
-  std::vector<int> axes;  ///< of the stage's grid
+  int cell = 0;  ///< in the host's order
+  int segment = 0;
+  std::vector<int> axes;    ///< of the grid along which devices hold partial sums; empty: none
+  std::vector<Grid> grids;  ///< that hold partial sums of each other's; of one: none
   std::vector<model::TensorId> gradients;
   std::vector<Bytes> sizes;
   Bytes bytes;
 };
 
-/// Buckets of one stage in the order in which its backward pass completes them. A gradient is
-/// reduced along the axes on which it is partial and its parameter is not divided.
-std::vector<Bucket> gradient_buckets(const Plan& plan, const Stages& stages, const Blocks& blocks,
-                                     int stage);
+/// What a host reduces, in the order in which its cells complete it.
+struct GradientBuckets {
+  /// Over the axes of the grid on which the gradient is partial and its parameter is not divided.
+  std::vector<Bucket> along_axes;
+  /// Over grids that hold the same parameter: tied embeddings on two stages, copies of a stage.
+  std::vector<Bucket> across_grids;
+};
+GradientBuckets gradient_buckets(const Plan& plan, const Stages& stages, const Blocks& blocks,
+                                 const Parameters& parameters, int host,
+                                 const std::vector<ScheduledCell>& cells);
+
+/// By site of the host: the place in `cells` of the cell that computes its last weight gradients of
+/// an iteration; -1 if none does.
+int last_weight_cell(const Plan& plan, int stage, int copy,
+                     const std::vector<ScheduledCell>& cells);
 
 }  // namespace stratagem::strategies

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <functional>
 #include <numeric>
+#include <set>
+#include <utility>
 
 #include "base/input_error.hpp"
 
@@ -48,7 +50,7 @@ int Grid::device(const std::vector<int>& coordinates) const {
   return device;
 }
 
-Grid grid_of(const Plan& plan, const std::vector<int>& segments) {
+Grid grid_of(const Plan& plan, const std::vector<int>& segments, int copy) {
   Grid grid;
   const std::string* first = nullptr;
   for (const int segment : segments) {
@@ -58,8 +60,8 @@ Grid grid_of(const Plan& plan, const std::vector<int>& segments) {
       std::ranges::sort(axes, std::greater<>(), &Axis::stride);
       if (first == nullptr) {
         first = &plan.graph().operators[op].name;
-        grid = {placement.first_device, axes};
-      } else if (grid.first_device != placement.first_device || grid.axes != axes) {
+        grid = {placement.first_devices[copy], axes};
+      } else if (grid.first_device != placement.first_devices[copy] || grid.axes != axes) {
         throw InputError("", "",
                          "all operators of a stage on the same devices: " +
                              plan.graph().operators[op].name + " stands elsewhere than " + *first,
@@ -117,6 +119,41 @@ Bytes local_bytes(const model::Tensor& tensor, const Layout& layout, const Grid&
   return elements * model::size_of(tensor.type);
 }
 
+/// Devices of a grid, ascending.
+std::vector<int> devices_of(const Grid& grid) {
+  std::vector<int> devices;
+  for (int i = 0; i < grid.count(); ++i) devices.push_back(grid.device(grid.coordinates(i)));
+  std::ranges::sort(devices);
+  return devices;
+}
+
+Groups::Groups(Program& program, std::vector<Grid> grids) : program_(program) {
+  for (Grid& grid : grids) {
+    if (std::ranges::find(grids_, grid) != grids_.end()) continue;
+    grids_.push_back(std::move(grid));
+  }
+  // A family is a set of grids with equal axes of which no two overlap.
+  std::vector<std::pair<const std::vector<Axis>*, std::set<int>>> families;
+  for (const Grid& grid : grids_) {
+    const std::vector<int> devices = devices_of(grid);
+    std::size_t family = 0;
+    for (; family < families.size(); ++family) {
+      const auto& [axes, taken] = families[family];
+      const auto free = [&taken = taken](int device) { return !taken.contains(device); };
+      if (*axes == grid.axes && std::ranges::all_of(devices, free)) break;
+    }
+    if (family == families.size()) families.emplace_back(&grid.axes, std::set<int>{});
+    families[family].second.insert(devices.begin(), devices.end());
+    family_.push_back(static_cast<int>(family));
+  }
+}
+
+int Groups::family(const Grid& grid) const {
+  const auto found = std::ranges::find(grids_, grid);
+  expects(found != grids_.end(), "groups are asked for on the grids of stages");
+  return family_[found - grids_.begin()];
+}
+
 int Groups::new_group() {
   for (Device& device : program_.devices) device.groups.push_back(-1);
   return count_++;
@@ -128,12 +165,7 @@ void Groups::bind(int group, const std::vector<int>& ranks) {
   for (const int rank : ranks) program_.devices[rank].groups[group] = id;
 }
 
-int Groups::along(const Grid& grid, const std::vector<int>& axes) {
-  std::vector<int> key = {0, grid.first_device};
-  key.insert(key.end(), axes.begin(), axes.end());
-  const auto [found, fresh] = known_.emplace(key, count_);
-  if (!fresh) return found->second;
-  const int group = new_group();
+void Groups::bind_along(int group, const Grid& grid, const std::vector<int>& axes) {
   std::map<std::vector<int>, std::vector<int>> members;  // by the coordinates along the other axes
   for (int i = 0; i < grid.count(); ++i) {
     std::vector<int> others = grid.coordinates(i);
@@ -142,17 +174,31 @@ int Groups::along(const Grid& grid, const std::vector<int>& axes) {
     members[others].push_back(device);
   }
   for (const auto& [others, ranks] : members) bind(group, ranks);
+}
+
+int Groups::along(const Grid& grid, const std::vector<int>& axes) {
+  const int wanted = family(grid);
+  std::vector<int> key = {0, wanted};
+  key.insert(key.end(), axes.begin(), axes.end());
+  const auto [found, fresh] = known_.emplace(key, count_);
+  if (!fresh) return found->second;
+  const int group = new_group();
+  for (std::size_t g = 0; g < grids_.size(); ++g) {
+    if (family_[g] == wanted) bind_along(group, grids_[g], axes);
+  }
   return group;
 }
 
-int Groups::between(const Grid& source, const Grid& destination) {
-  const auto [found, fresh] =
-      known_.emplace(std::vector<int>{1, source.first_device, destination.first_device}, count_);
+int Groups::across(const std::vector<Grid>& grids, int purpose) {
+  std::vector<int> key = {1, purpose};
+  for (const Grid& grid : grids) key.push_back(grid.first_device);
+  const auto [found, fresh] = known_.emplace(key, count_);
   if (!fresh) return found->second;
   const int group = new_group();
-  for (int i = 0; i < source.count(); ++i) {
-    bind(group,
-         {source.device(source.coordinates(i)), destination.device(destination.coordinates(i))});
+  for (int i = 0; i < grids.front().count(); ++i) {
+    std::vector<int> ranks;
+    for (const Grid& grid : grids) ranks.push_back(grid.device(grid.coordinates(i)));
+    bind(group, ranks);
   }
   return group;
 }

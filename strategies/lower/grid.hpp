@@ -16,6 +16,7 @@ namespace stratagem::strategies {
 struct Grid {
   int first_device = 0;
   std::vector<Axis> axes;
+  friend bool operator==(const Grid&, const Grid&) = default;
 
   [[nodiscard]] std::vector<int> sizes() const;
   [[nodiscard]] int count() const;
@@ -24,8 +25,8 @@ struct Grid {
   [[nodiscard]] int device(const std::vector<int>& coordinates) const;
 };
 
-/// The grid on which all operators of a stage stand; throws InputError if they differ.
-Grid grid_of(const Plan& plan, const std::vector<int>& segments);
+/// The grid on which all operators of a copy of a stage stand; throws InputError if they differ.
+Grid grid_of(const Plan& plan, const std::vector<int>& segments, int copy);
 
 /// What an operator splits along every axis of its grid: an identifier of its annotation, or ""
 /// where replicated. A backward operator or optimizer step splits what its forward operator splits.
@@ -45,23 +46,30 @@ std::vector<std::int64_t> local_shape(const model::Tensor& tensor, const Layout&
 /// Its bytes.
 Bytes local_bytes(const model::Tensor& tensor, const Layout& layout, const Grid& grid);
 
-/// Gives out group numbers that tasks name, and binds them to communicators on every device.
+/// Gives out group numbers that tasks name, and binds them to communicators on every device. Grids
+/// with equal axes share their groups, so that their blocks can be the same.
 class Groups {
  public:
   /// The program has all its devices already.
-  explicit Groups(Program& program) : program_(program) {}
+  Groups(Program& program, std::vector<Grid> grids);
 
   /// The group of all devices of the grid that differ only along the given axes (ascending
-  /// indices).
+  /// indices). It is bound on every grid that stands to this one as translated by whole grids.
   int along(const Grid& grid, const std::vector<int>& axes);
-  /// Pairs {source, destination} of devices with equal coordinates on two grids.
-  int between(const Grid& source, const Grid& destination);
+  /// Devices with equal coordinates on several grids, in the order of the grids; for transfers
+  /// {source, destination}. Calls with another `purpose` get another group.
+  int across(const std::vector<Grid>& grids, int purpose);
+  /// Equal for grids on which `along` gives the same groups.
+  int family(const Grid& grid) const;
 
  private:
   int new_group();
   void bind(int group, const std::vector<int>& ranks);
+  void bind_along(int group, const Grid& grid, const std::vector<int>& axes);
 
   Program& program_;
+  std::vector<Grid> grids_;                ///< distinct
+  std::vector<int> family_;                ///< by grid
   std::map<std::vector<int>, int> known_;  ///< by a description of the group
   int count_ = 0;
 };

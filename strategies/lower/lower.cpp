@@ -1,4 +1,4 @@
-// The whole of lowering: stages, blocks, orders, sequences.
+// The whole of lowering: stages, orders, blocks, sequences.
 #include "strategies/lower.hpp"
 
 #include "strategies/lower/blocks.hpp"
@@ -9,18 +9,22 @@
 namespace stratagem::strategies {
 
 Program lower(const Plan& plan, const cost::Stack& stack) {
-  const std::vector<std::vector<Cell>> cells = ordered_cells(plan);
   const Stages stages(plan);
+  const CellOrder order = ordered_cells(plan, stages);
   Program program;
-  for (const int stage : stages.of_devices())
-    program.devices.push_back({.sequence = stage, .groups = {}});
+  program.lag = order.lag;
+  for (const int host : stages.host_of_device())
+    program.devices.push_back({.sequence = host, .groups = {}});
   for (const SegmentFacts& facts : stages.facts()) program.segment_tensors.push_back(facts.tensors);
-  Groups groups(program);
+  std::vector<Grid> grids;
+  for (const Site& site : stages.sites()) grids.push_back(site.grid);
+  Groups groups(program, std::move(grids));
   Blocks blocks(plan, stack, stages, groups, program);
-  const SequenceContext context{plan, stack, stages, groups, blocks};
-  for (int stage = 0; stage < stages.count(); ++stage) {
-    program.sequences.push_back(build_sequence(context, stage, cells[stage]));
-  }
+  const Parameters parameters(plan, stages, blocks);
+  const std::vector<Versions> versions = weight_versions(plan, stages, order);
+  const SequenceContext context{plan, stack, stages, order, versions, parameters, groups, blocks};
+  for (std::size_t host = 0; host < stages.hosts().size(); ++host)
+    program.sequences.push_back(build_sequence(context, static_cast<int>(host)));
   return program;
 }
 

@@ -1,10 +1,9 @@
 // Every parameter steps once per stage that holds it.
 #include "strategies/lower/optimizer.hpp"
 
-#include <set>
+#include <map>
 #include <utility>
 
-#include "strategies/lower/gradients.hpp"
 #include "strategies/lower/kernels.hpp"
 
 namespace stratagem::strategies {
@@ -31,33 +30,37 @@ void add_step(StepBlock& step, const model::Tensor& tensor, const std::string& p
 }  // namespace
 
 std::vector<StepBlock> step_blocks(const Plan& plan, const cost::Stack& stack, const Stages& stages,
-                                   const Blocks& blocks, int stage) {
+                                   const Parameters& parameters, int host) {
   const model::Graph& graph = plan.graph();
-  const ParameterLayouts layouts = parameter_layouts(plan, stages, blocks, stage);
-  std::set<TensorId> stepped;
+  std::map<int, std::vector<TensorId>> by_segment;
+  for (const auto& [parameter, local] : parameters.on(host)) {
+    if (graph.gradient_of[parameter] >= 0) by_segment[local.segments.front()].push_back(parameter);
+  }
   std::vector<StepBlock> steps;
-  for (const int segment : plan.stages[stage]) {
+  for (const auto& [segment, list] : by_segment) {
     StepBlock step{.segment = segment, .block = {.name = "step"}, .key = "step"};
-    for (const auto& [place, seen] : blocks.forward(segment).lowered.parameters) {
-      const TensorId parameter = stages.facts(segment).tensors[place];
-      if (graph.gradient_of[parameter] < 0 || !stepped.insert(parameter).second) continue;
+    std::map<int, TensorId> by_place;
+    for (const TensorId parameter : list)
+      by_place.emplace(stages.facts(segment).place.at(parameter), parameter);
+    for (const auto& [place, parameter] : by_place) {
+      const Holding& holding = parameters[parameter];
       const Bytes bytes =
-          local_bytes(graph.tensors[parameter], layouts.at(parameter), stages.grid(stage));
+          local_bytes(graph.tensors[parameter], holding.layout, holding.grids.front());
       add_step(step, graph.tensors[parameter], graph.segments[segment].name + ".", place, bytes,
                stack);
     }
-    if (!step.block.tasks.empty()) steps.push_back(std::move(step));
+    steps.push_back(std::move(step));
   }
   return steps;
 }
 
 std::vector<Resident> resident_buffers(const Plan& plan, const cost::Stack& stack,
-                                       const Stages& stages, const Blocks& blocks, int stage) {
+                                       const Parameters& parameters, int host, int versions) {
   std::vector<Resident> residents;
-  for (const auto& [parameter, layout] : parameter_layouts(plan, stages, blocks, stage)) {
+  for (const auto& [parameter, local] : parameters.on(host)) {
     const model::Tensor& tensor = plan.graph().tensors[parameter];
-    const Bytes bytes = local_bytes(tensor, layout, stages.grid(stage));
-    residents.push_back({Category::parameters, bytes});
+    const Bytes bytes = local_bytes(tensor, local.holding->layout, local.holding->grids.front());
+    residents.push_back({Category::parameters, versions * bytes});
     if (plan.graph().gradient_of[parameter] < 0) continue;
     residents.push_back({Category::gradients, bytes});
     const double elements = bytes / model::size_of(tensor.type);

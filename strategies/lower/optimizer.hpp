@@ -1,16 +1,15 @@
-// Optimizer steps of one stage, and the buffers that live from iteration to iteration.
+// Optimizer steps of one host, and the buffers that live from iteration to iteration.
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "cost/stack.hpp"
-#include "strategies/lower/blocks.hpp"
-#include "strategies/lower/stages.hpp"
+#include "strategies/lower/parameters.hpp"
 
 namespace stratagem::strategies {
 
-/// One step for each parameter that `segment` is the first of its stage to read, as the stack
+/// One step for each parameter that `segment` is the first on its host to read, as the stack
 /// performs it.
 struct StepBlock {
   int segment = 0;
@@ -18,10 +17,11 @@ struct StepBlock {
   std::string key;  ///< equal for equal blocks
 };
 std::vector<StepBlock> step_blocks(const Plan& plan, const cost::Stack& stack, const Stages& stages,
-                                   const Blocks& blocks, int stage);
+                                   const Parameters& parameters, int host);
 
-/// Parameters, gradients and optimizer states of a stage, per device.
+/// Parameters, gradients and optimizer states of a host, per device; `versions` of the parameters
+/// are kept at once.
 std::vector<Resident> resident_buffers(const Plan& plan, const cost::Stack& stack,
-                                       const Stages& stages, const Blocks& blocks, int stage);
+                                       const Parameters& parameters, int host, int versions);
 
 }  // namespace stratagem::strategies

@@ -81,6 +81,22 @@ void find_backward_borders(SegmentFacts& facts, const Graph& graph,
   enter(facts, facts.gradients_out);  // one that passes through unchanged is no operator's operand
 }
 
+void split_backward(SegmentFacts& facts, const Graph& graph) {
+  const auto leaves = [&](TensorId tensor) {
+    return std::ranges::find(facts.gradients_out, tensor) != facts.gradients_out.end();
+  };
+  for (const model::OpId id : graph.segments[facts.segment].backward) {
+    const Operator& op = graph.operators[id];
+    const bool deferred =
+        op.pass == model::Pass::weight_gradient && std::ranges::none_of(op.inputs, leaves);
+    (deferred ? facts.weight_gradients : facts.input_gradients).push_back(id);
+    for (const TensorId tensor : op.inputs) {
+      if (is_data(graph, tensor))
+        (deferred ? facts.read_by_weight : facts.read_by_input).insert(tensor);
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<SegmentFacts> segment_facts(const Graph& graph) {
@@ -91,13 +107,17 @@ std::vector<SegmentFacts> segment_facts(const Graph& graph) {
     enter_tensors(all[i], graph);
   }
   find_forward_borders(all, graph, producer);
-  for (SegmentFacts& facts : all) find_backward_borders(facts, graph, producer);
+  for (SegmentFacts& facts : all) {
+    find_backward_borders(facts, graph, producer);
+    split_backward(facts, graph);
+  }
   return all;
 }
 
-std::string structure_key(const Plan& plan, const Grid& grid, const SegmentFacts& facts) {
+std::string structure_key(const Plan& plan, const Grid& grid, int family,
+                          const SegmentFacts& facts) {
   const Graph& graph = plan.graph();
-  std::string key = std::to_string(grid.first_device) + (plan.recomputes(facts.segment) ? "r" : "");
+  std::string key = std::to_string(family) + (plan.recomputes(facts.segment) ? "r" : "");
   for (const Axis& axis : grid.axes)
     key += "/" + std::to_string(axis.size) + "*" + std::to_string(axis.stride);
   const auto places = [&](const std::vector<TensorId>& tensors) {

@@ -27,13 +27,21 @@ struct SegmentFacts {
       gradients_in;  ///< computed by later segments (or given), read by backward operators
   std::vector<model::TensorId> gradients_out;  ///< gradients of activations_in
   std::set<model::TensorId> kept;              ///< activations that backward operators here read
+
+  /// What runs in B and in W where the two are split. A weight gradient of a gradient that leaves
+  /// the segment runs in B, since that gradient's next reader frees it.
+  std::vector<model::OpId> input_gradients;
+  std::vector<model::OpId> weight_gradients;
+  std::set<model::TensorId> read_by_input;   ///< activations and gradients that B reads
+  std::set<model::TensorId> read_by_weight;  ///< that W reads
 };
 
 std::vector<SegmentFacts> segment_facts(const model::Graph& graph);
 
-/// Same key, same block: the structure of the segment's operators on their grid, without any name
-/// of a segment.
-std::string structure_key(const Plan& plan, const Grid& grid, const SegmentFacts& facts);
+/// Same key, same block: the structure of the segment's operators on their grid and its family of
+/// groups, without any name of a segment or number of a device.
+std::string structure_key(const Plan& plan, const Grid& grid, int family,
+                          const SegmentFacts& facts);
 
 /// "attention.qkv" for operator "layers.12.attention.qkv" of segment "layers.12".
 std::string name_within(const model::Graph& graph, const model::Operator& op);

@@ -1,4 +1,4 @@
-// Walks the cells of a stage and notes which call wrote what, so that later calls can wait for it.
+// Walks the cells of a host and notes which call wrote what, so that later calls can wait for it.
 #include "strategies/lower/sequence.hpp"
 
 #include <algorithm>
@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/input_error.hpp"
+#include "strategies/lower/gradients.hpp"
 #include "strategies/lower/optimizer.hpp"
 
 namespace stratagem::strategies {
@@ -17,151 +18,315 @@ using model::TensorId;
 
 /// Where a tensor was last written in the sequence under construction.
 struct Written {
-  int call;
-  int task;
+  int call = -1;
+  int task = -1;
+};
+
+/// A tensor of one micro-batch and slice.
+struct Piece {
+  TensorId tensor;
+  int micro_batch;
+  int slice;
+  friend auto operator<=>(const Piece&, const Piece&) = default;
+};
+
+/// A tensor that a cell receives from or sends to another stage.
+struct Message {
+  TensorId tensor;
+  int from;  ///< stages
+  int to;
 };
 
 class SequenceBuilder {
  public:
-  explicit SequenceBuilder(const SequenceContext& context, int stage)
-      : c_(context),
-        stage_(stage),
-        grid_(context.stages.grid(stage)),
-        buckets_(gradient_buckets(context.plan, context.stages, context.blocks, stage)) {}
-
-  Sequence build(const std::vector<Cell>& cells) {
-    const auto last_backward = std::find_if(cells.rbegin(), cells.rend(), [](const Cell& cell) {
-      return cell.pass == CellPass::backward;
-    });
-    for (const Cell& cell : cells) {
-      if (cell.pass == CellPass::forward) {
-        add_forward(cell);
-      } else {
-        add_backward(cell, cell == *last_backward);
-      }
+  explicit SequenceBuilder(const SequenceContext& context, int host)
+      : c_(context), host_(host), cells_(context.order.hosts[host]) {
+    buckets_ = gradient_buckets(c_.plan, c_.stages, c_.blocks, c_.parameters, host, cells_);
+    for (const int site : c_.stages.hosts()[host].sites) {
+      const Site& s = c_.stages.sites()[site];
+      const int cell = last_weight_cell(c_.plan, s.stage, s.copy, cells_);
+      if (cell >= 0 && (update_ < 0 || std::pair(cells_[update_].lag, update_) <
+                                           std::pair(cells_[cell].lag, cell)))
+        update_ = cell;
     }
-    reduce_after(-1);
-    reduce_shared_parameters();
-    add_steps();
-    sequence_.residents = resident_buffers(c_.plan, c_.stack, c_.stages, c_.blocks, stage_);
+  }
+
+  Sequence build() {
+    for (std::size_t first = 0; first < cells_.size();) {
+      std::size_t end = first + 1;
+      while (cells_[end - 1].with_next) ++end;
+      run_together(static_cast<int>(first), static_cast<int>(end));
+      first = end;
+    }
+    sequence_.residents =
+        resident_buffers(c_.plan, c_.stack, c_.parameters, host_, live_versions());
     return std::move(sequence_);
   }
 
  private:
+  [[nodiscard]] int live_versions() const {
+    int live = 1;
+    for (const int site : c_.stages.hosts()[host_].sites)
+      live = std::max(live, c_.versions[site].live);
+    return live;
+  }
+
+  [[nodiscard]] int copy_of(const Cell& cell) const { return c_.plan.copy_of(cell.micro_batch); }
+  [[nodiscard]] const Site& site(int stage, const Cell& cell) const {
+    return c_.stages.sites()[c_.stages.site(stage, copy_of(cell))];
+  }
+
   [[nodiscard]] Stream stream_of(const Written& written) const {
     return c_.blocks[sequence_.calls[written.call].block].tasks[written.task].stream;
   }
 
-  int add_call(int block, int segment, const Cell& cell) {
-    sequence_.calls.push_back({.block = block, .segment = segment, .cell = cell, .waits = {}});
+  int add_call(int block, int segment, const ScheduledCell& of) {
+    const int behind =
+        c_.versions[c_.stages.site(of.cell.stage, copy_of(of.cell))].behind[of.cell.micro_batch];
+    sequence_.calls.push_back({.block = block,
+                               .segment = segment,
+                               .cell = of.cell,
+                               .lag = of.lag,
+                               .versions_behind = behind,
+                               .waits = {}});
     return static_cast<int>(sequence_.calls.size()) - 1;
   }
 
+  void wait(int call, int task, const Written& written) {
+    sequence_.calls[call].waits.push_back({task, written.call, written.task});
+  }
+
+  // ---- cells
+
+  /// One cell, or a pair: all receive, all compute, all send.
+  void run_together(int first, int end) {
+    for (int i = first; i < end; ++i) receive_for(cells_[i]);
+    for (int i = first; i < end; ++i) compute(i);
+    for (int i = first; i < end; ++i) send_from(cells_[i]);
+    if (first <= update_ && update_ < end) update(cells_[update_]);
+  }
+
+  void compute(int index) {
+    const ScheduledCell& of = cells_[index];
+    const std::vector<int>& segments = c_.plan.stages[of.cell.stage];
+    if (of.cell.pass == CellPass::forward) {
+      const bool trains = of.cell.repeat + 1 == c_.plan.graph().forward_repeats;
+      for (const int segment : segments) {
+        const SegmentBlocks& blocks = c_.blocks.of(segment);
+        const SegmentFacts& facts = c_.stages.facts(segment);
+        add_segment(segment, of, trains ? blocks.forward : blocks.inference, facts.activations_in,
+                    facts.activations_out);
+      }
+      return;
+    }
+    const bool split = c_.plan.splits_backward(of.cell.stage, of.cell.micro_batch);
+    for (auto segment = segments.rbegin(); segment != segments.rend(); ++segment) {
+      const SegmentBlocks& blocks = c_.blocks.of(*segment);
+      const SegmentFacts& facts = c_.stages.facts(*segment);
+      if (of.cell.pass == CellPass::weight) {
+        add_segment(*segment, of, blocks.weight, {}, {});
+      } else {
+        add_segment(*segment, of, split ? blocks.input : blocks.backward, facts.gradients_in,
+                    facts.gradients_out);
+      }
+      if (c_.plan.gradients.overlap) reduce_completed(index, *segment);
+    }
+  }
+
   /// Makes the first readers of a border tensor wait for the task that wrote it on another stream.
-  void connect(int call, const SegmentFacts& facts, const LoweredBlock& lowered, TensorId tensor) {
-    const auto written = written_.find(tensor);
+  void connect(int call, const SegmentFacts& facts, const LoweredBlock& lowered, TensorId tensor,
+               const Cell& cell) {
+    const auto written = written_.find({tensor, cell.micro_batch, cell.slice});
     const auto readers = lowered.first_readers.find(facts.place.at(tensor));
     if (written == written_.end() || readers == lowered.first_readers.end()) return;
     const Stream from = stream_of(written->second);
     for (const auto& [stream, task] : readers->second) {
-      if (stream == from) continue;
-      sequence_.calls[call].waits.push_back({task, written->second.call, written->second.task});
+      if (stream != from) wait(call, task, written->second);
     }
   }
 
-  void add_segment(int segment, const Cell& cell, const NumberedBlock& block,
+  void add_segment(int segment, const ScheduledCell& of, const NumberedBlock* block,
                    const std::vector<TensorId>& in, const std::vector<TensorId>& out) {
-    if (block.lowered.block.tasks.empty()) return;  // nothing to train here or before
+    if (block->lowered.block.tasks.empty()) return;  // nothing to train here or before
     const SegmentFacts& facts = c_.stages.facts(segment);
-    const LoweredBlock& lowered = block.lowered;
-    const int call = add_call(block.id, segment, cell);
-    for (const TensorId tensor : in) connect(call, facts, lowered, tensor);
+    const LoweredBlock& lowered = block->lowered;
+    const int call = add_call(block->id, segment, of);
+    for (const TensorId tensor : in) connect(call, facts, lowered, tensor, of.cell);
     for (const TensorId tensor : out) {
       const auto writer = lowered.last_writer.find(facts.place.at(tensor));
-      if (writer != lowered.last_writer.end()) written_[tensor] = {call, writer->second};
+      if (writer != lowered.last_writer.end())
+        written_[{tensor, of.cell.micro_batch, of.cell.slice}] = {call, writer->second};
     }
   }
 
-  void add_forward(const Cell& cell) {
-    for (const int segment : c_.plan.stages[stage_]) {
+  // ---- transfers
+
+  /// Does a tensor pass between the two sites without moving?
+  [[nodiscard]] bool stays(const Message& message, const Cell& cell) const {
+    const Grid& from = site(message.from, cell).grid;
+    const Grid& to = site(message.to, cell).grid;
+    if (from == to) return true;
+    if (from.axes != to.axes) {
+      throw InputError("", "/strategy", "stages with equal grids of devices", "");
+    }
+    return false;
+  }
+
+  [[nodiscard]] std::vector<Message> incoming(const Cell& cell) const {
+    std::vector<Message> messages;
+    for (const int segment : c_.plan.stages[cell.stage]) {
       const SegmentFacts& facts = c_.stages.facts(segment);
-      for (const TensorId tensor : facts.activations_in) {
-        const int from = c_.stages.of(c_.stages.producer(tensor));
-        if (from != stage_) transfer(tensor, from, stage_, cell, Stream::receive_forward);
+      if (cell.pass == CellPass::forward) {
+        for (const TensorId tensor : facts.activations_in)
+          messages.push_back({tensor, c_.stages.of(c_.stages.producer(tensor)), cell.stage});
+      } else if (cell.pass == CellPass::backward) {
+        for (const TensorId tensor : facts.activations_out) {
+          const TensorId gradient = c_.plan.graph().gradient_of[tensor];
+          if (gradient >= 0)
+            messages.push_back({gradient, c_.stages.of(c_.stages.reader(tensor)), cell.stage});
+        }
       }
-      add_segment(segment, cell, c_.blocks.forward(segment), facts.activations_in,
-                  facts.activations_out);
-      for (const TensorId tensor : facts.activations_out) {
-        const int to = c_.stages.of(c_.stages.reader(tensor));
-        if (to != stage_) transfer(tensor, stage_, to, cell, Stream::send_forward);
+    }
+    std::erase_if(messages, [&](const Message& m) { return m.from == m.to || stays(m, cell); });
+    return messages;
+  }
+
+  [[nodiscard]] std::vector<Message> outgoing(const Cell& cell) const {
+    std::vector<Message> messages;
+    for (const int segment : c_.plan.stages[cell.stage]) {
+      const SegmentFacts& facts = c_.stages.facts(segment);
+      if (cell.pass == CellPass::forward) {
+        for (const TensorId tensor : facts.activations_out)
+          messages.push_back({tensor, cell.stage, c_.stages.of(c_.stages.reader(tensor))});
+      } else if (cell.pass == CellPass::backward) {
+        for (const TensorId tensor : facts.activations_in) {
+          const TensorId gradient = c_.plan.graph().gradient_of[tensor];
+          if (gradient >= 0)
+            messages.push_back({gradient, cell.stage, c_.stages.of(c_.stages.producer(tensor))});
+        }
       }
+    }
+    std::erase_if(messages, [&](const Message& m) { return m.from == m.to || stays(m, cell); });
+    return messages;
+  }
+
+  void receive_for(const ScheduledCell& of) {
+    const Stream stream =
+        of.cell.pass == CellPass::forward ? Stream::receive_forward : Stream::receive_backward;
+    for (const Message& message : incoming(of.cell)) receive_until(message, of, stream);
+  }
+
+  /// Posts the receive that the cell needs, and before it those of messages that its sender sends
+  /// earlier on the same way.
+  void receive_until(const Message& message, const ScheduledCell& of, Stream stream) {
+    const Piece wanted{message.tensor, of.cell.micro_batch, of.cell.slice};
+    if (received_.erase(wanted) > 0) return;
+    const Site& sender = site(message.from, of.cell);
+    auto& [next, order] = senders_[{message.tensor, copy_of(of.cell)}];
+    if (order.empty()) order = send_order(sender, of.cell);
+    while (true) {
+      expects(next < order.size(), "what a cell receives is sent");
+      const ScheduledCell sent = order[next++];
+      ScheduledCell here = of;
+      here.cell.micro_batch = sent.cell.micro_batch;
+      here.cell.slice = sent.cell.slice;
+      transfer(message, here, stream);
+      if (next == order.size()) next = 0;  // in the next round, where there is no flush
+      if (sent.cell.micro_batch == wanted.micro_batch && sent.cell.slice == wanted.slice) return;
+      received_.insert({message.tensor, sent.cell.micro_batch, sent.cell.slice});
     }
   }
 
-  /// After the last backward cell of the iteration, weight gradients are complete.
-  void add_backward(const Cell& cell, bool last) {
-    const std::vector<int>& segments = c_.plan.stages[stage_];
-    const std::vector<TensorId>& gradient_of = c_.plan.graph().gradient_of;
-    for (auto segment = segments.rbegin(); segment != segments.rend(); ++segment) {
-      const SegmentFacts& facts = c_.stages.facts(*segment);
-      for (const TensorId tensor : facts.activations_out) {
-        const int from = c_.stages.of(c_.stages.reader(tensor));
-        if (from == stage_ || gradient_of[tensor] < 0) continue;
-        transfer(gradient_of[tensor], from, stage_, cell, Stream::receive_backward);
-      }
-      add_segment(*segment, cell, c_.blocks.backward(*segment), facts.gradients_in,
-                  facts.gradients_out);
-      for (const TensorId tensor : facts.activations_in) {
-        const int to = c_.stages.of(c_.stages.producer(tensor));
-        if (to == stage_ || gradient_of[tensor] < 0) continue;
-        transfer(gradient_of[tensor], stage_, to, cell, Stream::send_backward);
-      }
-      if (last && c_.plan.gradients.overlap) reduce_after(*segment);
+  /// The cells of the sender that make one kind of message, in its order of an iteration.
+  [[nodiscard]] std::vector<ScheduledCell> send_order(const Site& sender, const Cell& like) const {
+    const int device = sender.grid.first_device;
+    std::vector<ScheduledCell> order;
+    for (const ScheduledCell& one : c_.order.hosts[c_.stages.host_of_device()[device]]) {
+      const Cell& cell = one.cell;
+      if (cell.stage == sender.stage && cell.pass == like.pass && cell.repeat == like.repeat &&
+          copy_of(cell) == sender.copy)
+        order.push_back(one);
+    }
+    std::ranges::stable_sort(order, {}, &ScheduledCell::lag);
+    return order;
+  }
+
+  /// What a cell computes leaves when all of it has ended: splitting it is the plan's business.
+  void send_from(const ScheduledCell& of) {
+    const Stream stream =
+        of.cell.pass == CellPass::forward ? Stream::send_forward : Stream::send_backward;
+    for (const Message& message : outgoing(of.cell)) {
+      const int call = transfer(message, of, stream);
+      const Written last = last_computation();
+      wait(call, 0, last);
+      const auto written = written_.find({message.tensor, of.cell.micro_batch, of.cell.slice});
+      if (written != written_.end() && stream_of(written->second) != Stream::compute)
+        wait(call, 0, written->second);
     }
   }
 
-  /// One half of a transfer between stages, on the stage whose sequence is under construction.
-  void transfer(TensorId tensor, int from, int to, const Cell& cell, Stream stream) {
+  /// One half of a transfer between stages: the block of this host's side.
+  int transfer(const Message& message, const ScheduledCell& of, Stream stream) {
     const bool sends = stream == Stream::send_forward || stream == Stream::send_backward;
-    const Border& border = c_.blocks.border(tensor);
-    const model::Tensor& t = c_.plan.graph().tensors[tensor];
-    const int group = c_.groups.between(c_.stages.grid(from), c_.stages.grid(to));
-    const std::string key = "transfer " + std::to_string(tensor) + (sends ? "s" : "r");
+    const int group = c_.groups.across(
+        {site(message.from, of.cell).grid, site(message.to, of.cell).grid},
+        (message.from * c_.stages.count() + message.to) * c_.plan.copies() + copy_of(of.cell));
+    const std::string key =
+        "transfer " + std::to_string(message.tensor) + (sends ? "s" : "r") + std::to_string(group);
     const int block =
-        c_.blocks
-            .shared(key,
-                    [&] {
-                      const Bytes bytes = local_bytes(t, border.layout, c_.stages.grid(from));
-                      LoweredBlock lowered;
-                      lowered.block = {.name = (sends ? "send " : "receive ") + t.name,
-                                       .slots = {{t.name, tensor, bytes,
-                                                  sends ? Category::temporaries : border.category}},
-                                       .tasks = {Task{}}};
-                      Task& task = lowered.block.tasks.front();
-                      task.name = lowered.block.name;
-                      task.work = Collective{
-                          .kind = cost::CollectiveKind::send, .group = group, .payload = bytes};
-                      task.stream = stream;
-                      (sends ? task.reads : task.writes) = {0};
-                      (sends ? task.deaths : task.births) = {0};
-                      return lowered;
-                    })
-            .id;
-    const int call = add_call(block, -1, cell);
-    if (!sends) {
-      written_[tensor] = {call, 0};
-    } else if (const auto written = written_.find(tensor); written != written_.end()) {
-      sequence_.calls[call].waits.push_back({0, written->second.call, written->second.task});
-    }
+        c_.blocks.shared(key, [&] { return half_transfer(message, stream, group, of.cell); }).id;
+    const int call = add_call(block, -1, of);
+    if (!sends) written_[{message.tensor, of.cell.micro_batch, of.cell.slice}] = {call, 0};
+    return call;
   }
 
-  /// Calls for every bucket that the given segment completes; for all that are left if it is -1.
-  void reduce_after(int segment) {
-    for (Bucket& bucket : buckets_) {
-      if (bucket.gradients.empty() || (segment >= 0 && bucket.after != segment)) continue;
-      reduce(bucket, c_.groups.along(grid_, bucket.axes), last_computation());
+  [[nodiscard]] LoweredBlock half_transfer(const Message& message, Stream stream, int group,
+                                           const Cell& cell) const {
+    const bool sends = stream == Stream::send_forward || stream == Stream::send_backward;
+    const Border& border = c_.blocks.border(message.tensor);
+    const model::Tensor& t = c_.plan.graph().tensors[message.tensor];
+    const Bytes bytes = local_bytes(t, border.layout, site(message.from, cell).grid);
+    LoweredBlock lowered;
+    lowered.block = {
+        .name = (sends ? "send " : "receive ") + t.name,
+        .slots = {{t.name, message.tensor, bytes, sends ? Category::temporaries : border.category}},
+        .tasks = {Task{}}};
+    Task& task = lowered.block.tasks.front();
+    task.name = lowered.block.name;
+    task.work = Collective{.kind = cost::CollectiveKind::send, .group = group, .payload = bytes};
+    task.stream = stream;
+    (sends ? task.reads : task.writes) = {0};
+    (sends ? task.deaths : task.births) = {0};
+    return lowered;
+  }
+
+  // ---- gradients and updates
+
+  /// Calls for every bucket that a segment of a cell completes.
+  void reduce_completed(int cell, int segment) {
+    for (Bucket& bucket : buckets_.along_axes) {
+      if (bucket.cell != cell || bucket.segment != segment) continue;
+      reduce(bucket, c_.groups.along(grid_of(bucket), bucket.axes), cells_[cell]);
       bucket.gradients.clear();
     }
+  }
+
+  /// Along one axis of a stage's grid every stage of this host has the same group.
+  [[nodiscard]] const Grid& grid_of(const Bucket& bucket) const {
+    return c_.stages
+        .sites()[c_.stages.site(cells_[bucket.cell].cell.stage, copy_of(cells_[bucket.cell].cell))]
+        .grid;
+  }
+
+  /// Reduces what is left and steps, at the end of an iteration.
+  void update(const ScheduledCell& last) {
+    for (Bucket& bucket : buckets_.along_axes) {
+      if (!bucket.gradients.empty())
+        reduce(bucket, c_.groups.along(grid_of(bucket), bucket.axes), last);
+    }
+    for (const Bucket& bucket : buckets_.across_grids)
+      reduce(bucket, c_.groups.across(bucket.grids, -1), last);
+    add_steps(last);
   }
 
   /// The last task on the compute stream so far.
@@ -175,7 +340,8 @@ class SequenceBuilder {
     throw BrokenPromise("a gradient was computed before it is reduced");
   }
 
-  void reduce(const Bucket& bucket, int group, const Written& after) {
+  void reduce(const Bucket& bucket, int group, const ScheduledCell& of) {
+    const Written after = last_computation();
     Block block{.name = "reduce gradients", .slots = {}, .tasks = {Task{}}};
     Task& task = block.tasks.front();
     task.name = block.name;
@@ -189,40 +355,15 @@ class SequenceBuilder {
           {c_.plan.graph().tensors[gradient].name, gradient, bucket.sizes[i], Category::gradients});
     }
     task.writes = task.reads;
-    const int call = add_call(c_.blocks.add(std::move(block)), -1, {});
-    sequence_.calls[call].waits.push_back({0, after.call, after.task});
-  }
-
-  /// A parameter that two stages read (tied embeddings) has a partial gradient on each.
-  void reduce_shared_parameters() {
-    const ParameterLayouts mine = parameter_layouts(c_.plan, c_.stages, c_.blocks, stage_);
-    for (int other = 0; other < c_.stages.count(); ++other) {
-      if (other == stage_) continue;
-      const ParameterLayouts theirs = parameter_layouts(c_.plan, c_.stages, c_.blocks, other);
-      Bucket bucket;
-      for (const auto& [parameter, layout] : mine) {
-        const TensorId gradient = c_.plan.graph().gradient_of[parameter];
-        if (gradient < 0 || !theirs.contains(parameter)) continue;
-        if (!shared_.insert(parameter).second) {
-          throw InputError("", "/strategy", "a parameter to be read in at most two stages",
-                           c_.plan.graph().tensors[parameter].name);
-        }
-        bucket.gradients.push_back(gradient);
-        bucket.sizes.push_back(local_bytes(c_.plan.graph().tensors[parameter], layout, grid_));
-        bucket.bytes += bucket.sizes.back();
-      }
-      if (bucket.gradients.empty()) continue;
-      const auto [first, second] = std::minmax(stage_, other);
-      const int group = c_.groups.between(c_.stages.grid(first), c_.stages.grid(second));
-      reduce(bucket, group, last_computation());
-    }
+    const int call = add_call(c_.blocks.add(std::move(block)), -1, of);
+    wait(call, 0, after);
+    last_reduction_ = call;
   }
 
   /// Optimizer steps, the first of which waits for the last reduction.
-  void add_steps() {
-    const int end_of_reductions = static_cast<int>(sequence_.calls.size());
+  void add_steps(const ScheduledCell& last) {
     bool first = true;
-    for (StepBlock& step : step_blocks(c_.plan, c_.stack, c_.stages, c_.blocks, stage_)) {
+    for (StepBlock& step : step_blocks(c_.plan, c_.stack, c_.stages, c_.parameters, host_)) {
       const int id = c_.blocks
                          .shared(step.key,
                                  [&] {
@@ -231,34 +372,28 @@ class SequenceBuilder {
                                    return lowered;
                                  })
                          .id;
-      const int call = add_call(id, step.segment, {});
-      if (std::exchange(first, false)) wait_for_reductions(call, end_of_reductions);
-    }
-  }
-
-  void wait_for_reductions(int call, int end) {
-    for (int earlier = end - 1; earlier >= 0; --earlier) {
-      if (c_.blocks[sequence_.calls[earlier].block].tasks[0].stream ==
-          Stream::gradient_communication) {
-        sequence_.calls[call].waits.push_back({0, earlier, 0});
-        return;  // earlier ones are on the same stream
-      }
+      const int call = add_call(id, step.segment, last);
+      if (std::exchange(first, false) && last_reduction_ >= 0) wait(call, 0, {last_reduction_, 0});
     }
   }
 
   const SequenceContext& c_;
-  int stage_;
-  const Grid& grid_;
+  int host_;
+  const std::vector<ScheduledCell>& cells_;
+  int update_ = -1;  ///< the cell after which the weights of the iteration are complete
   Sequence sequence_;
-  std::map<TensorId, Written> written_;
-  std::vector<Bucket> buckets_;
-  std::set<TensorId> shared_;  ///< parameters whose gradients were summed with another stage's
+  std::map<Piece, Written> written_;
+  std::set<Piece> received_;  ///< ahead of the cell that reads it
+  /// By tensor and copy: the cells that send it, and which of them comes next.
+  std::map<std::pair<TensorId, int>, std::pair<std::size_t, std::vector<ScheduledCell>>> senders_;
+  GradientBuckets buckets_;
+  int last_reduction_ = -1;
 };
 
 }  // namespace
 
-Sequence build_sequence(const SequenceContext& context, int stage, const std::vector<Cell>& cells) {
-  return SequenceBuilder(context, stage).build(cells);
+Sequence build_sequence(const SequenceContext& context, int host) {
+  return SequenceBuilder(context, host).build();
 }
 
 }  // namespace stratagem::strategies

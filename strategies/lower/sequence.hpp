@@ -1,12 +1,14 @@
-// What the devices of one stage run in one iteration: cells, transfers, gradient reductions,
-// optimizer steps.
+// What the devices of one host run in one round: cells, transfers, gradient reductions, optimizer
+// steps.
 #pragma once
 
 #include <vector>
 
 #include "strategies/lower/blocks.hpp"
-#include "strategies/lower/gradients.hpp"
+#include "strategies/lower/cells.hpp"
+#include "strategies/lower/parameters.hpp"
 #include "strategies/lower/stages.hpp"
+#include "strategies/lower/versions.hpp"
 
 namespace stratagem::strategies {
 
@@ -15,14 +17,18 @@ struct SequenceContext {
   const Plan& plan;
   const cost::Stack& stack;
   const Stages& stages;
+  const CellOrder& order;
+  const std::vector<Versions>& versions;
+  const Parameters& parameters;
   Groups& groups;
   Blocks& blocks;
 };
 
-/// The calls of one stage that runs its cells in the given order, with waits between calls on
-/// different streams. A cell receives what comes from the stage before, runs its segments, and
-/// sends on. Gradients that are partial sums are reduced as the plan says, then those of parameters
-/// that several stages share, then every parameter takes its step.
-Sequence build_sequence(const SequenceContext& context, int stage, const std::vector<Cell>& cells);
+/// The calls of one host that runs its cells in the given order, with waits between calls on
+/// different streams. A cell receives what comes from other stages, runs its segments, and sends on.
+/// Messages are received in the order in which their sender's cells make them, so that both sides of
+/// a way agree. Gradients that are partial sums are reduced as the plan says, then those of
+/// parameters that several grids hold, then every parameter takes its step.
+Sequence build_sequence(const SequenceContext& context, int host);
 
 }  // namespace stratagem::strategies

@@ -1,7 +1,8 @@
-// Checks that stages stand on disjoint, equal grids that fill the devices, and that activations
-// cross one border.
+// Puts stages on grids, groups devices by the sites that they stand in, and finds what flows between
+// stages.
 #include "strategies/lower/stages.hpp"
 
+#include <algorithm>
 #include <map>
 #include <string>
 
@@ -9,61 +10,72 @@
 
 namespace stratagem::strategies {
 
-Stages::Stages(const Plan& plan) : facts_(segment_facts(plan.graph())) {
+Stages::Stages(const Plan& plan) : copies_(plan.copies()), facts_(segment_facts(plan.graph())) {
   place_segments(plan);
   place_devices();
-  check_borders(plan.graph());
+  find_flows(plan.graph());
 }
 
 void Stages::place_segments(const Plan& plan) {
   of_segment_.assign(facts_.size(), -1);
   for (std::size_t stage = 0; stage < plan.stages.size(); ++stage) {
-    grids_.push_back(grid_of(plan, plan.stages[stage]));
     for (const int segment : plan.stages[stage]) of_segment_[segment] = static_cast<int>(stage);
-    if (grids_.back().sizes() != grids_.front().sizes()) {
-      throw InputError("", "/strategy", "stages with equal grids of devices", "");
+    for (int copy = 0; copy < copies_; ++copy) {
+      const Grid grid = grid_of(plan, plan.stages[stage], copy);
+      sites_.push_back({static_cast<int>(stage), copy, grid});
     }
+  }
+  for (std::size_t segment = 0; segment < of_segment_.size(); ++segment) {
+    if (of_segment_[segment] < 0)
+      throw InputError("", "/strategy", "every segment in a stage",
+                       plan.graph().segments[segment].name + " in none");
   }
 }
 
 void Stages::place_devices() {
-  std::map<int, int> stage_of;
-  for (std::size_t stage = 0; stage < grids_.size(); ++stage) {
-    for (int i = 0; i < grids_[stage].count(); ++i) {
-      const int device = grids_[stage].device(grids_[stage].coordinates(i));
-      if (!stage_of.emplace(device, static_cast<int>(stage)).second) {
-        throw InputError("", "/strategy", "one part of one stage on each device",
-                         "two on device " + std::to_string(device));
+  std::map<int, std::vector<int>> sites_of;  // by device
+  for (std::size_t site = 0; site < sites_.size(); ++site) {
+    const Grid& grid = sites_[site].grid;
+    for (int i = 0; i < grid.count(); ++i) {
+      std::vector<int>& here = sites_of[grid.device(grid.coordinates(i))];
+      if (!here.empty() && here.back() == static_cast<int>(site)) {
+        throw InputError("", "/strategy", "one part of an operator on each device",
+                         "two of stage " + std::to_string(sites_[site].stage) + " on one");
       }
+      here.push_back(static_cast<int>(site));
     }
   }
-  for (const auto& [device, stage] : stage_of) {
-    if (device != static_cast<int>(of_device_.size())) {
-      throw InputError("", "/strategy",
-                       "a part of the plan on device " + std::to_string(of_device_.size()), "none");
+  std::map<std::vector<int>, int> known;
+  for (const auto& [device, sites] : sites_of) {
+    const auto next = static_cast<int>(host_of_device_.size());
+    if (device != next) {
+      throw InputError("", "/strategy", "a part of the plan on device " + std::to_string(next),
+                       "none");
     }
-    of_device_.push_back(stage);
+    const auto [found, fresh] = known.emplace(sites, static_cast<int>(hosts_.size()));
+    if (fresh) hosts_.push_back({.sites = sites, .devices = {}});
+    hosts_[found->second].devices.push_back(device);
+    host_of_device_.push_back(found->second);
   }
 }
 
-void Stages::check_borders(const model::Graph& graph) {
+void Stages::find_flows(const model::Graph& graph) {
   for (const SegmentFacts& facts : facts_) {
     for (const model::TensorId tensor : facts.activations_out) producer_[tensor] = facts.segment;
   }
+  std::map<std::pair<int, int>, bool> returns;
   for (const SegmentFacts& facts : facts_) {
     for (const model::TensorId tensor : facts.activations_in) {
-      const std::string& name = graph.tensors[tensor].name;
       if (!reader_.emplace(tensor, facts.segment).second) {
         throw InputError("", "/model", "every activation to be read by one segment besides its own",
-                         name);
+                         graph.tensors[tensor].name);
       }
-      const int distance = of(facts.segment) - of(producer(tensor));
-      if (distance < 0 || distance > 1) {
-        throw InputError("", "/strategy", "activations to cross from a stage to the next only",
-                         name);
-      }
+      const std::pair border(of(producer(tensor)), of(facts.segment));
+      if (border.first != border.second) returns[border] |= graph.gradient_of[tensor] >= 0;
     }
   }
+  for (const auto& [border, back] : returns)
+    flows_.push_back({.from = border.first, .to = border.second, .returns = back});
 }
 
 }  // namespace stratagem::strategies

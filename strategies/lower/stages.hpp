@@ -1,6 +1,8 @@
-// Where the stages of a plan stand, and which activations cross between segments.
+// Where the stages of a plan stand, which devices run the same cells, and which activations cross
+// between segments.
 #pragma once
 
+#include <map>
 #include <vector>
 
 #include "strategies/lower/grid.hpp"
@@ -8,35 +10,64 @@
 
 namespace stratagem::strategies {
 
+/// One copy of a stage on its devices.
+struct Site {
+  int stage = 0;
+  int copy = 0;
+  Grid grid;
+};
+
+/// Devices that stand in the same sites: they run the same cells in the same order.
+struct Host {
+  std::vector<int> sites;
+  std::vector<int> devices;
+};
+
+/// Data that flows from a stage to another: forward cells follow forward cells, and backward cells
+/// the other way round where a gradient returns.
+struct StageFlow {
+  int from = 0;
+  int to = 0;
+  bool returns = false;   ///< a gradient flows back
+  bool recycled = false;  ///< from one repeat of the forward pass to the next
+};
+
 /// The stages of a plan on their grids. Throws InputError for plans that lowering cannot take (see
 /// lower.hpp).
 class Stages {
  public:
   explicit Stages(const Plan& plan);
 
-  [[nodiscard]] int count() const { return static_cast<int>(grids_.size()); }
+  [[nodiscard]] int count() const { return static_cast<int>(sites_.size()) / copies_; }
   [[nodiscard]] int of(int segment) const { return of_segment_[segment]; }
-  [[nodiscard]] const Grid& grid(int stage) const { return grids_[stage]; }
+  [[nodiscard]] const std::vector<Site>& sites() const { return sites_; }
+  [[nodiscard]] int site(int stage, int copy) const { return stage * copies_ + copy; }
+  /// The grid of a segment's stage; copies have equal ones but for the first device.
   [[nodiscard]] const Grid& grid_of_segment(int segment) const {
-    return grids_[of_segment_[segment]];
+    return sites_[site(of_segment_[segment], 0)].grid;
   }
+  [[nodiscard]] const std::vector<Host>& hosts() const { return hosts_; }
+  /// By device: its host.
+  [[nodiscard]] const std::vector<int>& host_of_device() const { return host_of_device_; }
+  [[nodiscard]] const std::vector<StageFlow>& flows() const { return flows_; }
   [[nodiscard]] const SegmentFacts& facts(int segment) const { return facts_[segment]; }
   [[nodiscard]] const std::vector<SegmentFacts>& facts() const { return facts_; }
   /// The segment that computes an activation which leaves it, and the one that reads it.
   [[nodiscard]] int producer(model::TensorId activation) const { return producer_.at(activation); }
   [[nodiscard]] int reader(model::TensorId activation) const { return reader_.at(activation); }
-  /// By device: its stage.
-  [[nodiscard]] const std::vector<int>& of_devices() const { return of_device_; }
 
  private:
   void place_segments(const Plan& plan);
   void place_devices();
-  void check_borders(const model::Graph& graph);
+  void find_flows(const model::Graph& graph);
 
+  int copies_;
   std::vector<SegmentFacts> facts_;
-  std::vector<Grid> grids_;
+  std::vector<Site> sites_;  ///< by stage, then copy
+  std::vector<Host> hosts_;
   std::vector<int> of_segment_;
-  std::vector<int> of_device_;
+  std::vector<int> host_of_device_;
+  std::vector<StageFlow> flows_;
   std::map<model::TensorId, int> producer_;
   std::map<model::TensorId, int> reader_;
 };

@@ -30,7 +30,7 @@ TEST_CASE("every strategy leaves a plan alone where its degree is one") {
     CHECK(plan.orders().empty());
     for (const model::OpId op : plan.operators()) {
       CHECK(plan.placement(op).axes.empty());
-      CHECK(plan.placement(op).first_device == 0);
+      CHECK(plan.placement(op).first_devices == std::vector<int>{0});
     }
     for (std::size_t segment = 0; segment < graph.segments.size(); ++segment) {
       CHECK_FALSE(plan.recomputes(static_cast<int>(segment)));
@@ -57,7 +57,7 @@ TEST_CASE("devices are tensor ranks, then data ranks, then stages") {
   const Plan plan = plan_of(graph, R"({"tensor": 2, "data": 3, "pipeline": 4})");
   // Layer 2 (segment 3) is the third of four stages: its first device is 2 * (3 * 2) = 12.
   const Plan::Placement& placement = plan.placement(graph.segments[3].forward.front());
-  CHECK(placement.first_device == 12);
+  CHECK(placement.first_devices == std::vector<int>{12});
   REQUIRE(placement.axes.size() == 2);
   for (const Axis& axis : placement.axes) {
     CHECK(axis.size == (axis.name == "tensor" ? 2 : 3));

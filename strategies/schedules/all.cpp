@@ -1,0 +1,79 @@
+// The table of schedules, and how a timetable becomes op-orders.
+#include "strategies/schedules/all.hpp"
+
+#include <algorithm>
+
+#include "base/input_error.hpp"
+#include "strategies/schedules/rules.hpp"
+#include "strategies/schedules/timetables.hpp"
+
+namespace stratagem::strategies {
+namespace {
+
+/// op-order of each rank's cells, one after the other. Where a W cell stands, the backward cell of its
+/// stage and micro-batch is split.
+void order(Plan& plan, const Timetable& timetable) {
+  for (const std::vector<Cell>& cells : timetable.ranks) {
+    for (const Cell& cell : cells) {
+      if (cell.pass == CellPass::weight) plan.split_backward(cell.stage, cell.micro_batch);
+    }
+    plan.chain(cells);
+  }
+  for (const auto& [first, second] : timetable.together) plan.run_together(first, second);
+}
+
+}  // namespace
+
+const std::vector<Schedule>& schedules() {
+  using P = Placement;
+  static const std::vector<Schedule> table = {
+      {"gpipe", "all forward cells, then all backward cells", P::loop, 1, &gpipe, nullptr},
+      {"1f1b",
+       "one forward, one backward after a warm-up: at most as many micro-batches in flight as "
+       "stages left",
+       P::loop, 1, &one_f_one_b, nullptr},
+      {"interleaved",
+       "1F1B with several stages (chunks) on every rank: a bubble as many times smaller", P::loop,
+       0, nullptr, &timetables::interleaved},
+      {"zb-h1", "backward cells split in B and W: a third of 1F1B's bubble at its memory", P::loop,
+       1, nullptr, &timetables::zb_h1},
+      {"zb-h2", "as zb-h1 without a bubble between iterations, at twice 1F1B's memory", P::loop, 1,
+       nullptr, &timetables::zb_h2},
+      {"zb-v", "two chunks a rank in V order, B and W split: no bubble at 1F1B's memory", P::wave,
+       2, nullptr, &timetables::zb_v},
+      {"v-half", "as zb-v at half of 1F1B's memory, with a small bubble", P::wave, 2, nullptr,
+       &timetables::v_half},
+      {"v-min", "as zb-v at a third of 1F1B's memory", P::wave, 2, nullptr, &timetables::v_min},
+      {"chimera", "two copies of the model, one from either end of the pipeline", P::bidirectional,
+       1, nullptr, &timetables::chimera},
+      {"dualpipe", "as chimera, with B and W split and forward beside backward cells",
+       P::bidirectional, 1, nullptr, &timetables::dualpipe},
+      {"dualpipe-v", "dualpipe folded into a V: two chunks a rank, one copy", P::wave, 2, nullptr,
+       &timetables::dualpipe_v},
+      {"hanayo", "waves: an even number of chunks a rank, forth and back", P::wave, 0, nullptr,
+       &timetables::hanayo},
+      {"pipedream", "1F1B without a flush: stages read the newest weights, old ones are kept",
+       P::loop, 1, &pipedream, nullptr},
+      {"pipedream-vertical", "pipedream, all stages read the version that the first one read",
+       P::loop, 1, &pipedream_vertical, nullptr},
+      {"pipedream-2bw", "1F1B without a flush on the weights of the iteration before: two versions",
+       P::loop, 1, &pipedream_2bw, nullptr},
+      {"3f1b", "three forward passes and one backward pass of each micro-batch, interleaved",
+       P::loop, 1, &three_f_one_b, nullptr},
+  };
+  return table;
+}
+
+const Schedule& schedule_named(const std::string& name) {
+  const auto found = std::ranges::find(schedules(), name, &Schedule::name);
+  expects(found != schedules().end(), "a schedule is one of the table");
+  return *found;
+}
+
+void apply(const Schedule& schedule, Plan& plan, int ranks, int chunks) {
+  if (schedule.orders != nullptr) return schedule.orders(plan);
+  order(plan, schedule.timetable(
+                  {.ranks = ranks, .chunks = chunks, .micro_batches = plan.micro_batches}));
+}
+
+}  // namespace stratagem::strategies

@@ -1,0 +1,13 @@
+// GPipe: every stage runs all forward cells, then all backward cells.
+#include "strategies/schedules/rules.hpp"
+
+namespace stratagem::strategies {
+
+/// Bubble (p-1)(F+B); M micro-batches in flight. Source: Huang et al., GPipe, NeurIPS 2019.
+void gpipe(Plan& plan) {
+  plan.order({.before = "F(i, m)", .after = "F(i, m+1)"});
+  plan.order({.before = "F(i, M-1)", .after = "B(i, 0)"});
+  plan.order({.before = "B(i, m)", .after = "B(i, m+1)"});
+}
+
+}  // namespace stratagem::strategies

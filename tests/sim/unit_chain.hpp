@@ -1,0 +1,175 @@
+// Pipelines of unit cells: a chain of equal segments whose forward, input-gradient and
+// weight-gradient operators cost what a test says, and nothing else costs anything.
+#pragma once
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "model/builder.hpp"
+#include "sim/engine.hpp"
+#include "sim/metrics.hpp"
+#include "strategies/all.hpp"
+#include "strategies/lower.hpp"
+#include "tests/sim/lowered.hpp"
+
+namespace stratagem::sim {
+
+inline constexpr std::int64_t unit = 1'000'000;  // picoseconds
+
+/// `segments` matrix products in a row, one to a segment. A trainable shift before the first gives
+/// that one an input gradient too. `repeats` > 1: the result is fed back to the first.
+inline model::Graph chain(int segments, int repeats = 1) {
+  using model::OpKind;
+  using model::Role;
+  model::Builder build("chain");
+  const std::vector<std::int64_t> shape = {4, 2, 8};
+  model::TensorId x = -1;
+  model::TensorId input = -1;
+  for (int i = 0; i < segments; ++i) {
+    build.begin_segment("layers." + std::to_string(i));
+    if (i == 0) {
+      input = build.tensor("input", shape, model::DataType::fp16, Role::input);
+      const model::TensorId shift = build.parameter("shift", {8}, model::DataType::fp16);
+      x = build.tensor("shifted", shape, model::DataType::fp16, Role::activation);
+      build.add(OpKind::bias_add, "shift", "b s n, n -> b s n", {input, shift}, {x});
+    }
+    const model::TensorId weight = build.parameter("weight", {8, 8}, model::DataType::fp16);
+    const model::TensorId y = build.tensor("out", shape, model::DataType::fp16, Role::activation);
+    build.add(OpKind::contraction, "product", "b s k+, n k+ -> b s n", {x, weight}, {y});
+    x = y;
+  }
+  model::Graph graph = std::move(build).finish(x);
+  graph.forward_repeats = repeats;
+  if (repeats > 1) graph.recycled = {{x, input}};
+  return graph;
+}
+
+/// Units of time: full backward cells take input + weight.
+struct UnitCosts {
+  int forward = 1;
+  int input = 1;
+  int weight = 0;
+};
+
+inline Prices unit_prices(const strategies::Program& program, const UnitCosts& costs) {
+  return price(program, [&](const strategies::Task& task) {
+    const int time = task.name == "product"     ? costs.forward
+                     : task.name == "product.B" ? costs.input
+                     : task.name == "product.W" ? costs.weight
+                                                : 0;
+    return Price{.device = {time * unit}};
+  });
+}
+
+/// A plan on the chain, played on a network that takes no time.
+class UnitPipeline {
+ public:
+  UnitPipeline(strategies::Program lowered, const UnitCosts& costs, int iterations = 3)
+      : program(std::move(lowered)) {
+    const auto devices = static_cast<int>(program.devices.size());
+    const Cast actors = cast(program, instant_cluster(devices), ideal_network(), false);
+    timeline = run(program, actors, unit_prices(program, costs), iterations);
+  }
+
+  /// A scenario's strategy on a chain of one segment for each stage.
+  UnitPipeline(const std::string& strategy, int segments, int micro_batches, const UnitCosts& costs,
+               int repeats = 1)
+      : UnitPipeline(lowered(strategy, chain(segments, repeats), micro_batches), costs) {}
+
+  static strategies::Program lowered(const std::string& strategy, const model::Graph& graph,
+                                     int micro_batches) {
+    const JsonReader file = JsonReader::from_text("{\"strategy\": " + strategy + "}", "test");
+    const JsonReader reader = file.at("strategy");
+    return strategies::lower(
+        strategies::compose(graph, micro_batches, strategies::read_options(reader), reader), {});
+  }
+
+  /// Units until the last task of the first iteration has ended.
+  [[nodiscard]] double makespan() const { return in_units(timeline.iteration_ends.front()); }
+  /// Units from the end of an iteration to the end of the next, at last.
+  [[nodiscard]] double period() const {
+    const std::vector<Instant>& ends = timeline.iteration_ends;
+    return in_units(ends.back()) - in_units(ends[ends.size() - 2]);
+  }
+
+  /// Idle units of a device between the begin of its first cell and the end of its last one in the
+  /// first iteration.
+  [[nodiscard]] double bubble(int device) const {
+    double first = 1e300;
+    double last = 0;
+    double busy = 0;
+    for (const Cell& cell : cells(device)) {
+      first = std::min(first, cell.begin);
+      last = std::max(last, cell.end);
+      busy += cell.busy;
+    }
+    return last - first - busy;
+  }
+
+  /// The most (stage, micro-batch) pairs of a device whose last forward cell has begun and whose last
+  /// backward cell has not ended, in the first iteration.
+  [[nodiscard]] int in_flight(int device) const {
+    std::map<std::pair<int, int>, std::pair<double, double>> lives;
+    for (const Cell& cell : cells(device)) {
+      const std::pair key(cell.cell.stage, cell.cell.micro_batch);
+      if (cell.cell.pass == strategies::CellPass::forward) {
+        if (cell.cell.repeat == 0) lives[key] = {cell.begin, 1e300};
+        lives[key].first = cell.begin;
+      } else {
+        lives[key].second = cell.end;
+      }
+    }
+    std::vector<std::pair<double, int>> changes;  // ends sort before begins
+    for (const auto& [key, life] : lives) {
+      changes.emplace_back(life.first, 1);
+      changes.emplace_back(life.second, -1);
+    }
+    std::ranges::sort(changes);
+    int now = 0;
+    int most = 0;
+    for (const auto& [when, change] : changes) most = std::max(most, now += change);
+    return most;
+  }
+
+  strategies::Program program;
+  Timeline timeline;
+
+ private:
+  struct Cell {
+    strategies::Cell cell;
+    double begin = 1e300;
+    double end = 0;
+    double busy = 0;
+  };
+
+  static double in_units(Instant when) {
+    return static_cast<double>(when.picoseconds) / static_cast<double>(unit);
+  }
+
+  /// What a device computes in the first iteration, cell by cell.
+  [[nodiscard]] std::vector<Cell> cells(int device) const {
+    std::map<strategies::Cell, Cell> found;
+    const std::vector<FlatTask>& tasks = timeline.tasks[timeline.actors[device].sequence];
+    const strategies::Sequence& sequence = program.sequences[timeline.actors[device].sequence];
+    for (std::size_t i = 0; i < tasks.size(); ++i) {
+      const strategies::Call& call = sequence.calls[tasks[i].call];
+      if (tasks[i].stream != strategies::Stream::compute) continue;
+      if (program.blocks[call.block].name == "step") continue;
+      Cell& cell = found[call.cell];
+      cell.cell = call.cell;
+      const double begin = in_units(timeline.times[device].begins[call.lag][i]);
+      const double end = in_units(timeline.times[device].ends[call.lag][i]);
+      cell.begin = std::min(cell.begin, begin);
+      cell.end = std::max(cell.end, end);
+      cell.busy += end - begin;
+    }
+    std::vector<Cell> result;
+    for (const auto& [key, cell] : found) result.push_back(cell);
+    return result;
+  }
+};
+
+}  // namespace stratagem::sim
