@@ -136,9 +136,8 @@ std::int64_t Expression::evaluate(std::span<const std::int64_t> values) const {
 
 void Expression::refuse(const Instruction& step, std::int64_t divisor,
                         std::span<const std::int64_t> values) const {
-  const bool by_zero =
-      divisor == 0 &&
-      (step.operation == Operation::divide || step.operation == Operation::remainder);
+  const bool by_zero = divisor == 0 && (step.operation == Operation::divide ||
+                                        step.operation == Operation::remainder);
   std::string found = by_zero ? "0" : "more";
   for (std::size_t i = 0; i < names_.size(); ++i) {
     found += (i == 0 ? " where " : ", ") + names_[i] + " = " + std::to_string(values[places_[i]]);

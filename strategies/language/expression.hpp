@@ -12,10 +12,10 @@ namespace stratagem::strategies {
 /// What an expression is compiled to: steps of a machine with a stack. Negation is a subtraction
 /// from 0, a logical not a comparison with 0.
 enum class Operation : std::uint8_t {
-  constant,   ///< pushes the operand
-  name,       ///< pushes the value of names()[operand]
-  both,       ///< of &&: goes on to the right side if the left one holds, else to step `operand`
-  either,     ///< of ||: goes on to the right side if the left one does not hold, else likewise
+  constant,  ///< pushes the operand
+  name,      ///< pushes the value of names()[operand]
+  both,      ///< of &&: goes on to the right side if the left one holds, else to step `operand`
+  either,    ///< of ||: goes on to the right side if the left one does not hold, else likewise
   add,
   subtract,
   multiply,

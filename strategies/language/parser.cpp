@@ -151,8 +151,8 @@ class Parser {
 
   [[nodiscard]] std::string word() const {
     const auto begin = text_.begin() + static_cast<std::ptrdiff_t>(position_);
-    return {begin, std::find_if(begin, text_.end(),
-                                [](char c) { return !is_letter(c) && !is_digit(c); })};
+    return {begin,
+            std::find_if(begin, text_.end(), [](char c) { return !is_letter(c) && !is_digit(c); })};
   }
 
   const BinaryOperator* next_operator() {
