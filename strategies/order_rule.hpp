@@ -19,9 +19,10 @@ struct Extent {
 
 /// Every cell that `before` names comes before the cell that `after` names, for all values of the
 /// variables: "F(i, m + ofst)" before "B(i, m)", let ofst = "S-1-i". A pattern is
-/// PASS(stage, micro-batch) or PASS(stage, micro-batch, slice); PASS is F, B, W, or F1, F2, ... for a
-/// repeat of the forward pass (F alone is the last). A bare name is a variable; `let` names are
-/// expressions of variables and S, M, K, R, evaluated in order. Of an instance of the rule of which a
+/// PASS(stage, micro-batch), all slices of it, or PASS(stage, micro-batch, slice); PASS is F, B, W, or
+/// F1, F2, ... for a repeat of the forward pass (F alone is the last). Names of the patterns are
+/// variables, but for `let` names, which are expressions of variables, S, M, K, R and the `let` names
+/// before them. Variables take all whole values, below 0 too; of an instance of the rule of which a
 /// cell does not exist, or whose `where` is false, nothing is said.
 struct OrderRule {
   std::string before;
@@ -31,9 +32,11 @@ struct OrderRule {
   std::string path;   ///< JSON pointer that errors name
 };
 
-/// All instances, without duplicates, in the order of the variables' values. Throws InputError at
-/// `rule.path` for text that is not of the language, names that stand for nothing, and rules that
-/// can have no instance whatever the sizes (a cell before itself).
+/// All instances, without duplicates, in the order of the variables' values: those that are a whole
+/// coordinate somewhere change slowest, then in the order in which they first appear. Throws
+/// InputError at `rule.path` for text that is not of the language, names that stand for nothing, cells
+/// before themselves, cells that exist in no plan whatever the sizes, variables whose values no
+/// coordinate tells, and more than 10 million combinations of values.
 std::vector<Order> expand(const OrderRule& rule, const Extent& extent);
 
 }  // namespace stratagem::strategies

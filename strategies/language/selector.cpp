@@ -1,0 +1,159 @@
+// Resolves selectors, and finds what somebody meant by one that names nothing.
+#include "strategies/language/selector.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <set>
+
+#include "base/input_error.hpp"
+#include "base/json_reader.hpp"
+#include "strategies/language/expression.hpp"
+#include "strategies/language/glob.hpp"
+
+namespace stratagem::strategies {
+namespace {
+
+/// What can be named: operators or segments.
+struct Candidate {
+  int id;
+  std::string name;
+};
+
+/// The argument of stage(...); nullopt for other text.
+std::optional<std::string> stage_argument(const std::string& text) {
+  const std::size_t open = text.find_first_not_of(' ', std::string("stage").size());
+  if (!text.starts_with("stage") || open == std::string::npos || text[open] != '(' ||
+      text.back() != ')')
+    return std::nullopt;
+  return text.substr(open + 1, text.size() - open - 2);
+}
+
+std::vector<int> segments_of_stage(const std::string& argument, const SelectorScope& scope,
+                                   const std::string& path) {
+  const auto stages = static_cast<std::int64_t>(scope.stages.size());
+  std::vector<std::string> names = {"S"};
+  std::vector<std::int64_t> values = {stages};
+  for (const auto& [name, value] : scope.values) {
+    names.push_back(name);
+    values.push_back(value);
+  }
+  Expression expression(argument, path);
+  expression.bind(names);
+  const std::int64_t stage = expression.evaluate(values);
+  if (stage < 0 || stage >= stages)
+    throw InputError(
+        "", path,
+        "a stage from 0 to " + std::to_string(stages - 1) + " in \"stage(" + argument + ")\"",
+        std::to_string(stage));
+  return scope.stages[stage];
+}
+
+std::vector<std::string> parts_of(const std::string& text) {
+  return split_outside_brackets(text, '.');
+}
+
+std::string joined(const std::vector<std::string>& parts) {
+  std::string text;
+  for (const std::string& part : parts) text += (text.empty() ? "" : ".") + part;
+  return text;
+}
+
+/// The selector with each part that does not fit `name` replaced by the name's part: of
+/// "layers.*.mlp.fc3" and "layers.0.mlp.fc1" it makes "layers.*.mlp.fc1".
+std::string adapted(const std::vector<std::string>& selector, const std::string& name,
+                    const std::string& path) {
+  std::vector<std::string> parts = parts_of(name);
+  // Behind a ** the parts of both no longer stand side by side.
+  const auto end = std::ranges::find(selector, "**") - selector.begin();
+  const bool open_ended = end < static_cast<std::ptrdiff_t>(selector.size());
+  if (!open_ended && parts.size() != selector.size()) return name;
+  if (open_ended && static_cast<std::ptrdiff_t>(parts.size()) < end) return name;
+  for (std::ptrdiff_t i = 0; i < end; ++i) {
+    if (Glob(selector[i], path).matches(parts[i])) parts[i] = selector[i];
+  }
+  parts.resize(end);
+  parts.insert(parts.end(), selector.begin() + end, selector.end());
+  return joined(parts);
+}
+
+std::string did_you_mean(const std::string& selector, const std::vector<Candidate>& candidates,
+                         const std::string& path) {
+  std::set<std::string> words;
+  for (const Candidate& candidate : candidates) {
+    words.insert(adapted(parts_of(selector), candidate.name, path));
+    words.insert(candidate.name);
+  }
+  const auto near = nearest(selector, {words.begin(), words.end()});
+  return near ? " (did you mean \"" + *near + "\"?)" : "";
+}
+
+std::string trimmed(const std::string& text) {
+  const std::size_t begin = text.find_first_not_of(' ');
+  return begin == std::string::npos ? ""
+                                    : text.substr(begin, text.find_last_not_of(' ') - begin + 1);
+}
+
+/// What selectors choose from.
+struct Choice {
+  std::string what;  ///< for messages
+  std::vector<Candidate> candidates;
+  std::function<std::vector<int>(int)> of_segment;  ///< ids that stage(...) takes of a segment
+};
+
+/// One item of a selector's list.
+std::vector<int> select_item(const std::string& item, const Choice& choice,
+                             const SelectorScope& scope, const std::string& path) {
+  std::vector<int> selected;
+  if (const auto argument = stage_argument(item)) {
+    for (const int segment : segments_of_stage(*argument, scope, path)) {
+      const std::vector<int> ids = choice.of_segment(segment);
+      selected.insert(selected.end(), ids.begin(), ids.end());
+    }
+  } else {
+    const Glob glob(item, path);
+    for (const Candidate& candidate : choice.candidates) {
+      if (glob.matches(candidate.name)) selected.push_back(candidate.id);
+    }
+  }
+  if (selected.empty())
+    throw InputError("", path,
+                     "a selector that names at least one " + choice.what +
+                         did_you_mean(item, choice.candidates, path),
+                     "\"" + item + "\"");
+  return selected;
+}
+
+std::vector<int> select(const std::string& selector, const Choice& choice,
+                        const SelectorScope& scope, const std::string& path) {
+  std::set<int> selected;
+  for (const std::string& item : split_outside_brackets(selector, ',')) {
+    const std::vector<int> ids = select_item(trimmed(item), choice, scope, path);
+    selected.insert(ids.begin(), ids.end());
+  }
+  return {selected.begin(), selected.end()};
+}
+
+}  // namespace
+
+std::vector<model::OpId> select_operators(const std::string& selector, const SelectorScope& scope,
+                                          const std::string& path) {
+  const model::Graph& graph = scope.graph;
+  Choice choice{.what = "operator", .of_segment = [&](int i) { return graph.segments[i].forward; }};
+  for (const model::Segment& segment : graph.segments) {
+    for (const model::OpId op : segment.forward)
+      choice.candidates.push_back({op, graph.operators[op].name});
+  }
+  return select(selector, choice, scope, path);
+}
+
+std::vector<int> select_segments(const std::string& selector, const SelectorScope& scope,
+                                 const std::string& path) {
+  Choice choice{.what = "segment", .of_segment = [](int i) { return std::vector<int>{i}; }};
+  for (const model::Segment& segment : scope.graph.segments)
+    choice.candidates.push_back({static_cast<int>(choice.candidates.size()), segment.name});
+  return select(selector, choice, scope, path);
+}
+
+}  // namespace stratagem::strategies
