@@ -9,8 +9,8 @@
 
 namespace stratagem::strategies {
 
-int Options::chunks_of(const Schedule& schedule) const {
-  return schedule.chunks > 0 ? schedule.chunks : chunks > 0 ? chunks : 2;
+int Options::chunks_of(const Schedule& of) const {
+  return of.chunks > 0 ? of.chunks : chunks > 0 ? chunks : 2;
 }
 
 Options read_options(const JsonReader& reader) {

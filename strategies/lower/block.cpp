@@ -65,6 +65,10 @@ class BlockLowering {
   /// Turns a tensor that leaves the block into a layout without partial values; it outlives the
   /// block.
   void leave(TensorId tensor, Category category) {
+    if (!versions_.contains(tensor)) {
+      throw InputError("", "/model", "what leaves a segment to be computed there",
+                       graph_.tensors[tensor].name);
+    }
     const Version& now = versions_.at(tensor).front();
     Layout full = now.layout;
     for (AxisRole& role : full) {

@@ -112,7 +112,18 @@ void Blocks::lower_forward_of(int segment) {
                    [&] { return lower_forward(context(segment), in, leaves, trains); });
   };
   segments_[segment].forward = lowered(true);
-  if (plan_.graph().forward_repeats > 1) segments_[segment].inference = lowered(false);
+  if (plan_.graph().forward_repeats > 1) {
+    const std::map<int, Category> without = leaves;
+    for (const Recycled& one : stages_.recycled()) {
+      if (one.producer != segment || stages_.of(one.reader) == stages_.of(segment)) continue;
+      leaves[facts.place.at(one.tensor)] = Category::temporaries;
+      key += "r" + std::to_string(facts.place.at(one.tensor));
+    }
+    segments_[segment].inference = lowered(false);
+    for (const auto& [place, border] : segments_[segment].inference->lowered.out) {
+      if (!without.contains(place)) borders_[facts.tensors[place]] = border;
+    }
+  }
   for (const TensorId tensor : facts.activations_out) {
     borders_[tensor] = segments_[segment].forward->lowered.out.at(facts.place.at(tensor));
     borders_[tensor].category = category_for_reader(tensor);

@@ -22,11 +22,12 @@ struct Written {
   int task = -1;
 };
 
-/// A tensor of one micro-batch and slice.
+/// A tensor as one cell makes it.
 struct Piece {
   TensorId tensor;
   int micro_batch;
   int slice;
+  int repeat;
   friend auto operator<=>(const Piece&, const Piece&) = default;
 };
 
@@ -35,7 +36,12 @@ struct Message {
   TensorId tensor;
   int from;  ///< stages
   int to;
+  bool recycled = false;  ///< from the repeat of the forward pass before
 };
+
+Piece piece(TensorId tensor, const Cell& cell) {
+  return {tensor, cell.micro_batch, cell.slice, cell.repeat};
+}
 
 class SequenceBuilder {
  public:
@@ -136,7 +142,7 @@ class SequenceBuilder {
   /// Makes the first readers of a border tensor wait for the task that wrote it on another stream.
   void connect(int call, const SegmentFacts& facts, const LoweredBlock& lowered, TensorId tensor,
                const Cell& cell) {
-    const auto written = written_.find({tensor, cell.micro_batch, cell.slice});
+    const auto written = written_.find(piece(tensor, cell));
     const auto readers = lowered.first_readers.find(facts.place.at(tensor));
     if (written == written_.end() || readers == lowered.first_readers.end()) return;
     const Stream from = stream_of(written->second);
@@ -152,10 +158,25 @@ class SequenceBuilder {
     const LoweredBlock& lowered = block->lowered;
     const int call = add_call(block->id, segment, of);
     for (const TensorId tensor : in) connect(call, facts, lowered, tensor, of.cell);
+    connect_recycled(call, segment, of.cell);
     for (const TensorId tensor : out) {
       const auto writer = lowered.last_writer.find(facts.place.at(tensor));
       if (writer != lowered.last_writer.end())
-        written_[{tensor, of.cell.micro_batch, of.cell.slice}] = {call, writer->second};
+        written_[piece(tensor, of.cell)] = {call, writer->second};
+    }
+  }
+
+  /// What is recycled takes the place of an input, of which blocks know nothing: they begin after it
+  /// has come.
+  void connect_recycled(int call, int segment, const Cell& cell) {
+    if (cell.pass != CellPass::forward || cell.repeat == 0) return;
+    for (const Recycled& one : c_.stages.recycled()) {
+      if (one.reader != segment) continue;
+      Cell before = cell;
+      --before.repeat;
+      const auto written = written_.find(piece(one.tensor, before));
+      if (written != written_.end() && stream_of(written->second) != Stream::compute)
+        wait(call, 0, written->second);
     }
   }
 
@@ -187,6 +208,11 @@ class SequenceBuilder {
         }
       }
     }
+    for (const Recycled& one : c_.stages.recycled()) {
+      if (cell.pass == CellPass::forward && cell.repeat > 0 &&
+          c_.stages.of(one.reader) == cell.stage)
+        messages.push_back({one.tensor, c_.stages.of(one.producer), cell.stage, true});
+    }
     std::erase_if(messages, [&](const Message& m) { return m.from == m.to || stays(m, cell); });
     return messages;
   }
@@ -206,6 +232,11 @@ class SequenceBuilder {
         }
       }
     }
+    const bool again = cell.repeat + 1 < c_.plan.graph().forward_repeats;
+    for (const Recycled& one : c_.stages.recycled()) {
+      if (cell.pass == CellPass::forward && again && c_.stages.of(one.producer) == cell.stage)
+        messages.push_back({one.tensor, cell.stage, c_.stages.of(one.reader), true});
+    }
     std::erase_if(messages, [&](const Message& m) { return m.from == m.to || stays(m, cell); });
     return messages;
   }
@@ -219,33 +250,37 @@ class SequenceBuilder {
   /// Posts the receive that the cell needs, and before it those of messages that its sender sends
   /// earlier on the same way.
   void receive_until(const Message& message, const ScheduledCell& of, Stream stream) {
-    const Piece wanted{message.tensor, of.cell.micro_batch, of.cell.slice};
+    Cell made_by = of.cell;
+    if (message.recycled) --made_by.repeat;
+    const Piece wanted = piece(message.tensor, made_by);
     if (received_.erase(wanted) > 0) return;
     const Site& sender = site(message.from, of.cell);
     auto& [next, order] = senders_[{message.tensor, copy_of(of.cell)}];
-    if (order.empty()) order = send_order(sender, of.cell);
+    if (order.empty()) order = send_order(sender, of.cell.pass, message.recycled);
     while (true) {
       expects(next < order.size(), "what a cell receives is sent");
       const ScheduledCell sent = order[next++];
       ScheduledCell here = of;
       here.cell.micro_batch = sent.cell.micro_batch;
       here.cell.slice = sent.cell.slice;
+      here.cell.repeat = sent.cell.repeat;
       transfer(message, here, stream);
       if (next == order.size()) next = 0;  // in the next round, where there is no flush
-      if (sent.cell.micro_batch == wanted.micro_batch && sent.cell.slice == wanted.slice) return;
-      received_.insert({message.tensor, sent.cell.micro_batch, sent.cell.slice});
+      if (piece(message.tensor, sent.cell) == wanted) return;
+      received_.insert(piece(message.tensor, sent.cell));
     }
   }
 
   /// The cells of the sender that make one kind of message, in its order of an iteration.
-  [[nodiscard]] std::vector<ScheduledCell> send_order(const Site& sender, const Cell& like) const {
+  [[nodiscard]] std::vector<ScheduledCell> send_order(const Site& sender, CellPass pass,
+                                                      bool recycled) const {
+    const int last = c_.plan.graph().forward_repeats - 1;
     const int device = sender.grid.first_device;
     std::vector<ScheduledCell> order;
     for (const ScheduledCell& one : c_.order.hosts[c_.stages.host_of_device()[device]]) {
       const Cell& cell = one.cell;
-      if (cell.stage == sender.stage && cell.pass == like.pass && cell.repeat == like.repeat &&
-          copy_of(cell) == sender.copy)
-        order.push_back(one);
+      if (cell.stage != sender.stage || cell.pass != pass || copy_of(cell) != sender.copy) continue;
+      if (!recycled || cell.repeat < last) order.push_back(one);
     }
     std::ranges::stable_sort(order, {}, &ScheduledCell::lag);
     return order;
@@ -259,7 +294,7 @@ class SequenceBuilder {
       const int call = transfer(message, of, stream);
       const Written last = last_computation();
       wait(call, 0, last);
-      const auto written = written_.find({message.tensor, of.cell.micro_batch, of.cell.slice});
+      const auto written = written_.find(piece(message.tensor, of.cell));
       if (written != written_.end() && stream_of(written->second) != Stream::compute)
         wait(call, 0, written->second);
     }
@@ -276,7 +311,7 @@ class SequenceBuilder {
     const int block =
         c_.blocks.shared(key, [&] { return half_transfer(message, stream, group, of.cell); }).id;
     const int call = add_call(block, -1, of);
-    if (!sends) written_[{message.tensor, of.cell.micro_batch, of.cell.slice}] = {call, 0};
+    if (!sends) written_[piece(message.tensor, of.cell)] = {call, 0};
     return call;
   }
 
@@ -297,6 +332,8 @@ class SequenceBuilder {
     task.stream = stream;
     (sends ? task.reads : task.writes) = {0};
     (sends ? task.deaths : task.births) = {0};
+    // What is recycled becomes an input, and inputs have no buffers in a plan.
+    if (message.recycled) task.deaths = {0};
     return lowered;
   }
 

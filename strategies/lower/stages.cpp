@@ -14,6 +14,7 @@ Stages::Stages(const Plan& plan) : copies_(plan.copies()), facts_(segment_facts(
   place_segments(plan);
   place_devices();
   find_flows(plan.graph());
+  find_recycled(plan.graph());
 }
 
 void Stages::place_segments(const Plan& plan) {
@@ -76,6 +77,21 @@ void Stages::find_flows(const model::Graph& graph) {
   }
   for (const auto& [border, back] : returns)
     flows_.push_back({.from = border.first, .to = border.second, .returns = back});
+}
+
+void Stages::find_recycled(const model::Graph& graph) {
+  for (const auto& [output, input] : graph.recycled) {
+    Recycled one{.tensor = output};
+    for (const model::Operator& op : graph.operators) {
+      if (op.pass != model::Pass::forward) continue;
+      if (std::ranges::count(op.outputs, output) > 0) one.producer = op.segment;
+      if (std::ranges::count(op.inputs, input) > 0) one.reader = op.segment;
+    }
+    recycled_.push_back(one);
+    const int from = of(one.producer);
+    const int to = of(one.reader);
+    if (from != to) flows_.push_back({.from = from, .to = to, .recycled = true});
+  }
 }
 
 }  // namespace stratagem::strategies

@@ -32,6 +32,14 @@ struct StageFlow {
   bool recycled = false;  ///< from one repeat of the forward pass to the next
 };
 
+/// What a segment computes in one repeat of the forward pass and another reads in the next, instead
+/// of an input.
+struct Recycled {
+  model::TensorId tensor = -1;
+  int producer = 0;  ///< segments
+  int reader = 0;
+};
+
 /// The stages of a plan on their grids. Throws InputError for plans that lowering cannot take (see
 /// lower.hpp).
 class Stages {
@@ -52,6 +60,7 @@ class Stages {
   [[nodiscard]] const std::vector<StageFlow>& flows() const { return flows_; }
   [[nodiscard]] const SegmentFacts& facts(int segment) const { return facts_[segment]; }
   [[nodiscard]] const std::vector<SegmentFacts>& facts() const { return facts_; }
+  [[nodiscard]] const std::vector<Recycled>& recycled() const { return recycled_; }
   /// The segment that computes an activation which leaves it, and the one that reads it.
   [[nodiscard]] int producer(model::TensorId activation) const { return producer_.at(activation); }
   [[nodiscard]] int reader(model::TensorId activation) const { return reader_.at(activation); }
@@ -60,6 +69,7 @@ class Stages {
   void place_segments(const Plan& plan);
   void place_devices();
   void find_flows(const model::Graph& graph);
+  void find_recycled(const model::Graph& graph);
 
   int copies_;
   std::vector<SegmentFacts> facts_;
@@ -68,6 +78,7 @@ class Stages {
   std::vector<int> of_segment_;
   std::vector<int> host_of_device_;
   std::vector<StageFlow> flows_;
+  std::vector<Recycled> recycled_;
   std::map<model::TensorId, int> producer_;
   std::map<model::TensorId, int> reader_;
 };

@@ -16,7 +16,8 @@ void three_f_one_b(Plan& plan) {
   }
   const Lets ofst = {{"ofst", "S-1-i"}};
   const auto order = [&](const char* before, const char* after) {
-    plan.order({.before = before, .after = after, .let = ofst});
+    const bool shifted = std::string(before + std::string(after)).find("ofst") != std::string::npos;
+    plan.order({.before = before, .after = after, .let = shifted ? ofst : Lets{}});
   };
   for (const char* pass : {"F1", "F2", "F3", "B"}) {
     const std::string name = pass;

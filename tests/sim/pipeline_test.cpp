@@ -1,98 +1,32 @@
-// GPipe and 1F1B from their strategies through the lowering: makespans and micro-batches in flight.
+// Pipeline schedules through the lowering and the engine: makespans, bubbles, micro-batches in
+// flight and versions of the weights, exact with unit costs and a network that takes no time.
 #include <map>
-#include <set>
+#include <string>
+#include <vector>
 
-#include "sim/engine.hpp"
-#include "sim/metrics.hpp"
 #include "tests/catch.hpp"
-#include "tests/sim/lowered.hpp"
+#include "tests/sim/unit_chain.hpp"
 
 namespace stratagem::sim {
 
 namespace {
 
-constexpr std::int64_t unit = 1'000'000;  // picoseconds
+std::string strategy(const std::string& schedule, int ranks, int chunks = 0) {
+  return "{\"pipeline\": " + std::to_string(ranks) + ", \"schedule\": \"" + schedule + "\"" +
+         (chunks > 0 ? ", \"chunks\": " + std::to_string(chunks) : "") + "}";
+}
 
-/// p stages of one layer each, m micro-batches; the forward cell of a stage costs `forward` units,
-/// its backward cell `backward`, everything else (optimizer, launches, network) nothing.
-struct Pipeline {
-  strategies::Program program;
-  Timeline timeline;
+std::vector<int> in_flight(const UnitPipeline& pipeline, int ranks) {
+  std::vector<int> result;
+  for (int rank = 0; rank < ranks; ++rank) result.push_back(pipeline.in_flight(rank));
+  return result;
+}
 
-  Pipeline(const std::string& schedule, int p, int m, int forward, int backward) {
-    program = lowered_gpt(p, m, {.pipeline = p, .schedule = schedule});
-    Prices prices = price(program, [](const strategies::Task&) { return Price{}; });
-    for (const strategies::Sequence& sequence : program.sequences) {
-      std::set<strategies::Cell> seen;
-      for (const strategies::Call& call : sequence.calls) {
-        const bool computes = call.segment >= 0 && program.blocks[call.block].name != "step";
-        if (!computes || !seen.insert(call.cell).second) continue;
-        const bool is_forward = call.cell.pass == CellPass::forward;
-        prices[call.block].front().device = {(is_forward ? forward : backward) * unit};
-      }
-    }
-    const Cast actors = cast(program, instant_cluster(p), ideal_network(), true);
-    REQUIRE(actors.actors.size() == static_cast<std::size_t>(p));
-    timeline = run(program, actors, prices, 3);
-  }
-
-  /// The most micro-batches of which a stage keeps activations at one time: bytes born in forward
-  /// cells that die in backward cells, over those of one micro-batch.
-  [[nodiscard]] double in_flight(int stage) const {
-    Bytes of_one;
-    std::vector<std::pair<std::int64_t, double>> changes;  // deaths sort before births
-    for (const auto& [tensor, life] : lives(stage)) {
-      if (!life.computed_forward || life.death_pass != CellPass::backward) continue;
-      changes.emplace_back(life.birth.picoseconds, life.bytes.value);
-      changes.emplace_back(life.death.picoseconds, -life.bytes.value);
-      if (tensor.second == 0) of_one += life.bytes;
-    }
-    std::ranges::sort(changes);
-    double live = 0;
-    double most = 0;
-    for (const auto& [when, bytes] : changes) most = std::max(most, live += bytes);
-    return most / of_one.value;
-  }
-
- private:
-  using CellPass = strategies::CellPass;
-  struct Life {
-    bool computed_forward = false;
-    CellPass death_pass = CellPass::forward;
-    Instant birth, death;
-    Bytes bytes;
-  };
-
-  /// By tensor and micro-batch, in the first iteration.
-  [[nodiscard]] std::map<std::pair<int, int>, Life> lives(int stage) const {
-    std::map<std::pair<int, int>, Life> result;
-    std::size_t flat = 0;
-    for (const strategies::Call& call : program.sequences[stage].calls) {
-      const strategies::Block& block = program.blocks[call.block];
-      for (const strategies::Task& task : block.tasks) {
-        const auto life_of = [&](int slot) -> Life& {
-          const int place = block.slots[slot].tensor;
-          const int tensor =
-              call.segment < 0 ? place : program.segment_tensors[call.segment][place];
-          return result[{tensor, call.cell.micro_batch}];
-        };
-        for (const int slot : task.births) {
-          Life& life = life_of(slot);
-          life.birth = timeline.times[stage].begins[0][flat];
-          life.computed_forward = call.segment >= 0 && call.cell.pass == CellPass::forward;
-          life.bytes = block.slots[slot].bytes;
-        }
-        for (const int slot : task.deaths) {
-          Life& life = life_of(slot);
-          life.death = timeline.times[stage].ends[0][flat];
-          life.death_pass = call.cell.pass;
-        }
-        ++flat;
-      }
-    }
-    return result;
-  }
-};
+std::vector<double> bubbles(const UnitPipeline& pipeline, int ranks) {
+  std::vector<double> result;
+  for (int rank = 0; rank < ranks; ++rank) result.push_back(pipeline.bubble(rank));
+  return result;
+}
 
 struct Case {
   int p, m, forward, backward, makespan;
@@ -109,7 +43,8 @@ TEST_CASE("the makespan of GPipe and 1F1B is (m + p - 1)(F + B)") {
     CHECK((c.m + c.p - 1) * (c.forward + c.backward) == c.makespan);
     for (const char* schedule : {"gpipe", "1f1b"}) {
       INFO(schedule << " p=" << c.p << " m=" << c.m);
-      const Pipeline pipeline(schedule, c.p, c.m, c.forward, c.backward);
+      const UnitPipeline pipeline(strategy(schedule, c.p), c.p, c.m,
+                                  {c.forward, c.backward - 1, 1});
       // The first stage begins first and ends last, so the next iteration follows without overlap.
       CHECK(pipeline.timeline.iteration_ends == std::vector<Instant>{{c.makespan * unit},
                                                                      {2 * c.makespan * unit},
@@ -121,7 +56,7 @@ TEST_CASE("the makespan of GPipe and 1F1B is (m + p - 1)(F + B)") {
 TEST_CASE("the bubble of GPipe and 1F1B is (p - 1) / (m + p - 1) of the period") {
   // Every device works m (F + B) of a period of (m + p - 1)(F + B).
   for (const char* schedule : {"gpipe", "1f1b"}) {
-    const Pipeline pipeline(schedule, 4, 8, 1, 2);
+    const UnitPipeline pipeline(strategy(schedule, 4), 4, 8, {1, 1, 1});
     const Metrics result = metrics(pipeline.program, pipeline.timeline);
     CHECK(close(result.iteration_time, Seconds{33 * unit * 1e-12}, 1e-12));
     CHECK(close(result.bubble_fraction, 3.0 / 11, 1e-12));
@@ -129,23 +64,199 @@ TEST_CASE("the bubble of GPipe and 1F1B is (p - 1) / (m + p - 1) of the period")
   }
 }
 
-TEST_CASE("GPipe keeps the activations of all micro-batches on every stage") {
+TEST_CASE("GPipe keeps all micro-batches in flight, 1F1B as many as there are stages left") {
   for (const int m : {4, 8}) {
-    const Pipeline pipeline("gpipe", 4, m, 1, 2);
-    for (int stage = 0; stage < 4; ++stage) {
-      INFO("m=" << m << " stage " << stage << ": " << pipeline.in_flight(stage));
-      CHECK(close(pipeline.in_flight(stage), m, 1e-12));
+    CHECK(in_flight({strategy("gpipe", 4), 4, m, {1, 1, 1}}, 4) == std::vector<int>(4, m));
+    CHECK(in_flight({strategy("1f1b", 4), 4, m, {1, 1, 1}}, 4) == std::vector<int>{4, 3, 2, 1});
+  }
+  CHECK(in_flight({strategy("1f1b", 4), 4, 2, {1, 1, 1}}, 4) == std::vector<int>{2, 2, 2, 1});
+}
+
+TEST_CASE("interleaving v chunks divides the bubble by v: makespan (m + (p-1)/v)(F + B)") {
+  // Narayanan et al., arXiv:2104.04473, section 2.2; a chunk takes 1/v of a stage, so costs are
+  // scaled by 2 v. Peaks in chunks: min(m v, 2(p-1-s) + (v-1) p + 1).
+  struct Interleaved {
+    int p, v, m, forward, backward;
+    double makespan;
+    std::vector<int> peaks;
+  };
+  for (const Interleaved& c :
+       {Interleaved{4, 2, 4, 1, 2, 16.5, {8, 8, 7, 5}},
+        Interleaved{4, 2, 8, 1, 2, 28.5, {11, 9, 7, 5}},
+        Interleaved{4, 3, 12, 1, 2, 39, {15, 13, 11, 9}},
+        Interleaved{8, 2, 16, 1, 2, 58.5, {23, 21, 19, 17, 15, 13, 11, 9}},
+        Interleaved{2, 2, 4, 1, 1, 9, {5, 3}}, Interleaved{4, 2, 8, 1, 1, 19, {11, 9, 7, 5}}}) {
+    INFO("p=" << c.p << " v=" << c.v << " m=" << c.m);
+    const UnitPipeline pipeline(strategy("interleaved", c.p, c.v), c.p * c.v, c.m,
+                                {2 * c.forward, c.backward, c.backward});
+    CHECK(pipeline.makespan() == 2 * c.v * c.makespan);
+    CHECK(in_flight(pipeline, c.p) == c.peaks);
+  }
+}
+
+TEST_CASE("splitting B and W shortens the bubble to (p-1)(F + B - W) and to (p-1)(F + B - 2W)") {
+  // Qi et al., Zero Bubble Pipeline Parallelism, ICLR 2024, table 2. The makespan of one iteration
+  // alone is not shorter; the period of many is, since the first stage begins the next iteration
+  // before the last stage has ended this one.
+  struct Split {
+    int p, m, forward, input, weight;
+    double h1_makespan, h1_bubble, h2_makespan, h2_bubble;
+  };
+  for (const Split& c :
+       {Split{4, 8, 1, 1, 1, 27, 3, 27, 0}, Split{8, 24, 1, 1, 1, 79, 7, 79, 0},
+        Split{4, 12, 10, 11, 9, 396, 36, 390, 9}, Split{4, 12, 12, 13, 8, 447, 51, 432, 27}}) {
+    INFO("p=" << c.p << " m=" << c.m << " F=" << c.forward);
+    const int busy = c.m * (c.forward + c.input + c.weight);
+    const auto worst = [&](const UnitPipeline& one) {
+      const std::vector<double> all = bubbles(one, c.p);
+      return *std::ranges::max_element(all);
+    };
+    const UnitCosts costs{c.forward, c.input, c.weight};
+    const UnitPipeline h1(strategy("zb-h1", c.p), c.p, c.m, costs);
+    CHECK(worst(h1) == c.h1_bubble);
+    CHECK(h1.makespan() == c.h1_makespan);
+    CHECK(h1.period() == busy + c.h1_bubble);
+    CHECK(in_flight(h1, c.p) == std::vector<int>(c.p, c.p));
+    const UnitPipeline h2(strategy("zb-h2", c.p), c.p, c.m, costs);
+    CHECK(worst(h2) == c.h2_bubble);
+    CHECK(h2.makespan() == c.h2_makespan);
+    CHECK(h2.period() == busy + c.h2_bubble);
+    CHECK(in_flight(h2, c.p) == std::vector<int>(c.p, 2 * c.p - 1));
+  }
+}
+
+TEST_CASE("V-shaped schedules trade memory for bubbles") {
+  // Qi et al., Pipeline Parallelism with Controllable Memory, NeurIPS 2024; figures of an independent
+  // simulation, F = B = W = 1 for each of two chunks; bubbles are of a rank's own span, peaks in
+  // half-stages. They bound ours from above.
+  struct V {
+    int p, m;
+    double span_v, makespan_v, half, half_bubble, min, min_bubble;
+  };
+  for (const V& c : {V{4, 8, 48, 51, 53, 5, 59, 11}, V{4, 12, 72, 75, 77, 5, 83, 11},
+                     V{4, 16, 96, 99, 101, 5, 107, 11}, V{8, 24, 144, 151, 161, 17, 171, 27},
+                     V{8, 32, 192, 199, 209, 17, 219, 27}}) {
+    const auto check = [&](const std::string& name, double makespan, double bubble, int peak) {
+      INFO(name << " p=" << c.p << " m=" << c.m);
+      const UnitPipeline pipeline(strategy(name, c.p), 2 * c.p, c.m, {1, 1, 1});
+      CHECK(pipeline.makespan() <= makespan);
+      for (const double one : bubbles(pipeline, c.p)) CHECK(one <= bubble);
+      for (const int one : in_flight(pipeline, c.p)) CHECK(one <= peak);
+    };
+    check("zb-v", c.makespan_v, 0, 2 * c.p);
+    check("v-half", c.half, c.half_bubble, 2 * ((c.p + 2) / 2));
+    check("v-min", c.min, c.min_bubble, 2 * ((c.p + 4) / 3));
+  }
+}
+
+TEST_CASE("Chimera with D micro-batches takes 2D + D - 2 slots, 3D + 2(D - 2) where B = 2F") {
+  // Li & Hoefler, Chimera, SC 2021, section 3.1. Peaks in micro-batches of both directions.
+  const std::map<int, std::vector<int>> peaks = {{4, {3, 4, 4, 3}}, {6, {4, 5, 6, 6, 5, 4}}};
+  for (const int d : {4, 6, 8}) {
+    INFO("D=" << d);
+    const UnitPipeline equal(strategy("chimera", d), d, d, {1, 1, 0});
+    CHECK(equal.makespan() == 2 * d + d - 2);
+    const UnitPipeline twice(strategy("chimera", d), d, d, {1, 1, 1});
+    CHECK(twice.makespan() == 3 * d + 2 * (d - 2));
+    if (d < 8) CHECK(in_flight(equal, d) == peaks.at(d));
+  }
+}
+
+TEST_CASE("DualPipe and DualPipeV bubble as their ranks' orders say") {
+  // DeepSeek-AI, DualPipe (README): (P/2 - 1)(F&B + B - 3W) on the worst rank where F&B takes as long
+  // as F and B; per rank and for other costs from an independent simulation of the same order.
+  const UnitPipeline four(strategy("dualpipe", 4), 4, 8, {1, 1, 1});
+  CHECK(four.makespan() == 26);
+  CHECK(bubbles(four, 4) == std::vector<double>{2, 1, 1, 2});
+  const UnitPipeline eight(strategy("dualpipe", 8), 8, 20, {1, 1, 1});
+  CHECK(eight.makespan() == 66);
+  CHECK(bubbles(eight, 8) == std::vector<double>{6, 5, 4, 3, 3, 4, 5, 6});
+  for (const int peak : in_flight(eight, 8)) CHECK(peak <= 9);
+  CHECK(UnitPipeline(strategy("dualpipe", 8), 8, 32, {1, 1, 1}).makespan() == 102);
+  CHECK(UnitPipeline(strategy("dualpipe-v", 2), 4, 4, {1, 1, 1}).makespan() == 26);
+  const UnitPipeline v(strategy("dualpipe-v", 4), 8, 10, {1, 1, 1});
+  CHECK(v.makespan() == 66);
+  CHECK(bubbles(v, 4) == std::vector<double>{6, 5, 4, 3});
+  CHECK(UnitPipeline(strategy("dualpipe-v", 4), 8, 16, {1, 1, 1}).makespan() == 102);
+}
+
+TEST_CASE("3F1B makes the makespans of its table") {
+  // An independent simulation of the order of section 6.1; b is the full backward cell. Up to four
+  // stages the steady state has no bubble; at eight the latency of a pass, 8 f, exceeds 3 f + b.
+  struct Row {
+    int p;
+    std::map<int, std::vector<double>> by_m;  // b = 1, 2, 3
+  };
+  for (const Row& row :
+       {Row{2, {{8, {34, 43, 52}}, {16, {66, 83, 100}}, {32, {130, 163, 196}}}},
+        Row{4, {{8, {42, 52, 63}}, {16, {74, 92, 111}}, {32, {138, 172, 207}}}},
+        Row{8, {{8, {72, 83, 94}}, {16, {122, 135, 148}}, {32, {216, 235, 254}}}}}) {
+    for (const auto& [m, makespans] : row.by_m) {
+      for (int b = 1; b <= 3; ++b) {
+        INFO("p=" << row.p << " m=" << m << " b=" << b);
+        const UnitPipeline pipeline(strategy("3f1b", row.p), row.p, m, {1, b, 0}, 3);
+        CHECK(pipeline.makespan() == makespans[b - 1]);
+        if (b > 1) continue;
+        for (int stage = 0; stage < row.p; ++stage)
+          CHECK(pipeline.in_flight(stage) == std::min(m, row.p - stage));
+      }
     }
   }
 }
 
-TEST_CASE("1F1B keeps the activations of as many micro-batches as there are stages left") {
-  // Stage i runs min(m, p - 1 - i) forward cells ahead, then one more before each backward cell.
-  for (const int m : {4, 8, 2}) {
-    const Pipeline pipeline("1f1b", 4, m, 1, 2);
-    for (int stage = 0; stage < 4; ++stage) {
-      INFO("m=" << m << " stage " << stage << ": " << pipeline.in_flight(stage));
-      CHECK(close(pipeline.in_flight(stage), std::min(m, 4 - stage), 1e-12));
+TEST_CASE("PipeDream has no bubble and keeps p - s versions of the weights") {
+  for (const int p : {2, 4}) {
+    const UnitPipeline pipeline(UnitPipeline::lowered(strategy("pipedream", p), chain(p), 1),
+                                {1, 1, 1}, 12);
+    INFO("p=" << p);
+    CHECK(pipeline.period() == 3);
+    for (int s = 0; s < p; ++s) {
+      const strategies::Sequence& sequence = pipeline.program.sequences[s];
+      // F(i) on stage s reads version max(0, i - (p-1-s)), and so does its backward cell.
+      for (const strategies::Call& call : sequence.calls) {
+        if (call.segment >= 0) CHECK(call.versions_behind == p - 1 - s);
+      }
+      Bytes parameters;
+      for (const strategies::Resident& one : sequence.residents) {
+        if (one.category == strategies::Category::parameters) parameters += one.bytes;
+      }
+      const Bytes shift = s == 0 ? 16_B : 0_B;  // before the chain
+      CHECK(parameters == (p - s) * (128_B + shift));
+    }
+  }
+}
+
+TEST_CASE("PipeDream-2BW reads the weights of the iteration before and keeps two versions") {
+  const int p = 4;
+  for (const int m : {4, 6}) {
+    const UnitPipeline pipeline(UnitPipeline::lowered(strategy("pipedream-2bw", p), chain(p), m),
+                                {1, 1, 1}, 9);
+    CHECK(pipeline.period() == 3 * m);
+    for (int s = 0; s < p; ++s) {
+      for (const strategies::Call& call : pipeline.program.sequences[s].calls) {
+        if (call.segment >= 0) CHECK(call.versions_behind == 1);
+      }
+      Bytes parameters;
+      for (const strategies::Resident& one : pipeline.program.sequences[s].residents) {
+        if (one.category == strategies::Category::parameters) parameters += one.bytes;
+      }
+      CHECK(parameters == 2 * (128_B + (s == 0 ? 16_B : 0_B)));
+    }
+  }
+}
+
+TEST_CASE("Hanayo's waves shorten the makespan at no more than 1F1B's memory") {
+  // Upper bounds from an independent greedy simulation, N = P, B = 2F, in units of F of a stage; a
+  // chunk of W waves takes 1/(2W) of it.
+  const std::map<int, std::map<int, double>> bounds = {{4, {{1, 18}, {2, 15.25}, {4, 13.625}}},
+                                                       {8, {{1, 38}, {2, 31.5}, {4, 27.75}}}};
+  for (const auto& [p, by_waves] : bounds) {
+    for (const auto& [waves, bound] : by_waves) {
+      INFO("p=" << p << " waves=" << waves);
+      const int chunks = 2 * waves;
+      const UnitPipeline pipeline(strategy("hanayo", p, chunks), p * chunks, p, {1, 1, 1});
+      CHECK(pipeline.makespan() <= bound * chunks);
+      for (const int peak : in_flight(pipeline, p)) CHECK(peak <= p * chunks);
     }
   }
 }

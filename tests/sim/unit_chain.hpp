@@ -19,28 +19,30 @@ namespace stratagem::sim {
 
 inline constexpr std::int64_t unit = 1'000'000;  // picoseconds
 
-/// `segments` matrix products in a row, one to a segment. A trainable shift before the first gives
-/// that one an input gradient too. `repeats` > 1: the result is fed back to the first.
-inline model::Graph chain(int segments, int repeats = 1) {
+/// `layers` matrix products in a row, one to a segment, between a first segment that adds a shift, so
+/// that all of them have an input gradient, and a last one that bends it. `repeats` > 1: the
+/// result is fed back to the first.
+inline model::Graph chain(int layers, int repeats = 1) {
   using model::OpKind;
   using model::Role;
   model::Builder build("chain");
   const std::vector<std::int64_t> shape = {4, 2, 8};
-  model::TensorId x = -1;
-  model::TensorId input = -1;
-  for (int i = 0; i < segments; ++i) {
+  build.begin_segment("input");
+  const model::TensorId input = build.tensor("input", shape, model::DataType::fp16, Role::input);
+  const model::TensorId shift = build.parameter("shift", {8}, model::DataType::fp16);
+  model::TensorId x = build.tensor("shifted", shape, model::DataType::fp16, Role::activation);
+  build.add(OpKind::bias_add, "shift", "b s n, n -> b s n", {input, shift}, {x});
+  for (int i = 0; i < layers; ++i) {
     build.begin_segment("layers." + std::to_string(i));
-    if (i == 0) {
-      input = build.tensor("input", shape, model::DataType::fp16, Role::input);
-      const model::TensorId shift = build.parameter("shift", {8}, model::DataType::fp16);
-      x = build.tensor("shifted", shape, model::DataType::fp16, Role::activation);
-      build.add(OpKind::bias_add, "shift", "b s n, n -> b s n", {input, shift}, {x});
-    }
     const model::TensorId weight = build.parameter("weight", {8, 8}, model::DataType::fp16);
     const model::TensorId y = build.tensor("out", shape, model::DataType::fp16, Role::activation);
     build.add(OpKind::contraction, "product", "b s k+, n k+ -> b s n", {x, weight}, {y});
     x = y;
   }
+  build.begin_segment("output");
+  const model::TensorId y = build.tensor("bent", shape, model::DataType::fp16, Role::activation);
+  build.add(OpKind::gelu, "bend", "b s n -> b s n", {x}, {y});
+  x = y;
   model::Graph graph = std::move(build).finish(x);
   graph.forward_repeats = repeats;
   if (repeats > 1) graph.recycled = {{x, input}};
@@ -74,10 +76,10 @@ class UnitPipeline {
     timeline = run(program, actors, unit_prices(program, costs), iterations);
   }
 
-  /// A scenario's strategy on a chain of one segment for each stage.
-  UnitPipeline(const std::string& strategy, int segments, int micro_batches, const UnitCosts& costs,
+  /// A scenario's strategy on a chain of one layer for each stage.
+  UnitPipeline(const std::string& strategy, int layers, int micro_batches, const UnitCosts& costs,
                int repeats = 1)
-      : UnitPipeline(lowered(strategy, chain(segments, repeats), micro_batches), costs) {}
+      : UnitPipeline(lowered(strategy, chain(layers, repeats), micro_batches), costs) {}
 
   static strategies::Program lowered(const std::string& strategy, const model::Graph& graph,
                                      int micro_batches) {

@@ -1,5 +1,6 @@
 // What the primitives accept, and which plans the lowering refuses.
 #include "strategies/plan.hpp"
+#include "strategies/schedules/rules.hpp"
 
 #include "tests/catch.hpp"
 #include "tests/strategies/lowered.hpp"
@@ -88,12 +89,17 @@ TEST_CASE("a lone divided operator is legal: its operands are converted") {
   CHECK(lowering_of(graph, "layers.1.mlp_norm", "s").empty());
 }
 
-TEST_CASE("two stages on one device are refused") {
+TEST_CASE("two stages on one device need an order between their cells") {
   const model::Graph graph = model::gpt(small_gpt);
   Plan plan(graph);
   plan.stages = {{0, 1, 2}, {3, 4, 5}};
+  plan.micro_batches = 2;
   gpipe(plan);
-  CHECK_THAT(refusal([&] { lower(plan, plain_stack()); }), ContainsSubstring("device 0"));
+  CHECK_THAT(refusal([&] { lower(plan, plain_stack()); }),
+             ContainsSubstring("on device 0 and ") && ContainsSubstring("an op-order between"));
+  plan.order({1, 0, CellPass::forward}, {0, 1, CellPass::forward});
+  plan.order({0, 0, CellPass::backward}, {1, 1, CellPass::backward});
+  CHECK(cells_of(lower(plan, plain_stack()), 0) == "F0 F1 B0 B1");
 }
 
 TEST_CASE("an order between cells that the plan does not have is refused by their names") {

@@ -117,12 +117,16 @@ TEST_CASE("orders that contradict each other are refused with one cycle") {
                                    {{1, 0, CellPass::backward}, {1, 1, CellPass::backward}}};
   for (const Order& order : mine) plan.order(order.before, order.after);
   std::vector<std::pair<std::string, std::string>> known;
-  for (const Order& order : mine) known.emplace_back(to_text(order.before), to_text(order.after));
+  const auto know = [&](const Cell& before, const Cell& after) {
+    const auto name = [](const Cell& cell) {
+      return to_text(cell) + " on device " + std::to_string(cell.stage);
+    };
+    known.emplace_back(name(before), name(after));
+  };
+  for (const Order& order : mine) know(order.before, order.after);
   for (int m = 0; m < 2; ++m) {
-    known.emplace_back(to_text(Cell{0, m, CellPass::forward}),
-                       to_text(Cell{1, m, CellPass::forward}));
-    known.emplace_back(to_text(Cell{1, m, CellPass::backward}),
-                       to_text(Cell{0, m, CellPass::backward}));
+    know({0, m, CellPass::forward}, {1, m, CellPass::forward});
+    know({1, m, CellPass::backward}, {0, m, CellPass::backward});
   }
   const std::string text = refusal([&] { lower(plan, plain_stack()); });
   INFO(text);
