@@ -196,6 +196,7 @@ std::size_t Scheduler::index(int stage, int micro_batch, CellPass pass) const {
 
 std::vector<Limit> safe_limits(int chunks, int most) {
   std::vector<Limit> limits;
+  limits.reserve(chunks);
   for (int chunk = 0; chunk < chunks; ++chunk)
     limits.push_back({0, chunk, most - (chunks - 1 - chunk)});
   return limits;

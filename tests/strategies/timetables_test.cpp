@@ -67,7 +67,7 @@ std::vector<Subject> subjects() {
 void for_all(const std::function<void(const Subject&, const Pipeline&)>& check) {
   for (const Subject& subject : subjects()) {
     for (const int p : {1, 2, 3, 4, 5, 6, 8}) {
-      for (const int m : {1, 2, 3, 4, 6, 8, 12, 16, 18}) {
+      for (const int m : {1, 2, 3, 5, 8, 16}) {
         for (const int v : subject.chunks) {
           if (!subject.orders(p, m)) continue;
           INFO(subject.name << ": p " << p << ", v " << v << ", m " << m);
@@ -311,8 +311,8 @@ TEST_CASE("V-Half and V-Min are no longer than their building blocks repeated") 
 }
 
 TEST_CASE("memory-bounded schedules keep their bound for every number of ranks and any costs") {
-  for (int p = 1; p <= 9; ++p) {
-    for (const int m : {1, 2, 5, p, 2 * p, 3 * p}) {
+  for (int p = 1; p <= 8; ++p) {
+    for (const int m : {1, 3, p, 2 * p}) {
       for (const CellCosts& costs :
            {CellCosts{1, 1, 1}, CellCosts{10, 11, 9}, CellCosts{2, 3, 1}}) {
         INFO("p " << p << ", m " << m);
