@@ -1,0 +1,47 @@
+// Interleaved 1F1B: several stages on every rank, so that the pipeline fills in smaller steps.
+#include <algorithm>
+
+#include "strategies/schedules/require.hpp"
+#include "strategies/schedules/timetables.hpp"
+
+namespace stratagem::strategies::timetables {
+
+namespace {
+
+/// The k-th forward (backward) cell of a rank: p micro-batches go through its chunks in ascending
+/// (descending) order before the next p.
+Cell kth_cell(const Pipeline& pipeline, int rank, int k, CellPass pass) {
+  const int round = pipeline.ranks * pipeline.chunks;
+  const int turn = k % round;
+  const int step = turn / pipeline.ranks;
+  const int chunk = pass == CellPass::forward ? step : pipeline.chunks - 1 - step;
+  const int micro_batch = k / round * pipeline.ranks + turn % pipeline.ranks;
+  return {stage_of(Placement::loop, pipeline.ranks, rank, chunk), micro_batch, pass};
+}
+
+}  // namespace
+
+/// Makespan m(F+B) + (p-1)(F+B)/v for F and B of a rank's chunks together; at rank r
+/// min(mv, 2(p-1-r) + (v-1)p + 1) chunks in flight.
+/// Source: Narayanan et al., Efficient Large-Scale Language Model Training, SC 2021, section 2.2.2.
+Timetable interleaved(const Pipeline& pipeline) {
+  require(pipeline.chunks >= 2, "chunks of at least 2 for interleaved", pipeline.chunks);
+  require(pipeline.micro_batches % pipeline.ranks == 0,
+          "a number of micro-batches that is a multiple of the " + std::to_string(pipeline.ranks) +
+              " pipeline ranks",
+          pipeline.micro_batches);
+  Timetable timetable;
+  const int all = pipeline.micro_batches * pipeline.chunks;
+  for (int rank = 0; rank < pipeline.ranks; ++rank) {
+    auto& cells = timetable.ranks.emplace_back();
+    const int warm_up =
+        std::min(all, 2 * (pipeline.ranks - 1 - rank) + (pipeline.chunks - 1) * pipeline.ranks);
+    for (int k = 0; k < all + warm_up; ++k) {
+      if (k < all) cells.push_back(kth_cell(pipeline, rank, k, CellPass::forward));
+      if (k >= warm_up) cells.push_back(kth_cell(pipeline, rank, k - warm_up, CellPass::backward));
+    }
+  }
+  return timetable;
+}
+
+}  // namespace stratagem::strategies::timetables

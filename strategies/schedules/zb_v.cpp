@@ -1,0 +1,16 @@
+// ZB-V: two stages on every rank, placed as a V; no bubble and 1F1B's memory where F = B = W.
+#include "strategies/schedules/memory_bounded.hpp"
+#include "strategies/schedules/require.hpp"
+#include "strategies/schedules/timetables.hpp"
+
+namespace stratagem::strategies::timetables {
+
+/// At most p micro-batches' activations of a rank (2p of its chunks). Of ours, where F = B = W and
+/// m >= 3p, no rank waits inside its own span up to p = 8, and at most 2 cells' time at p = 16.
+/// Source: Qi et al., Zero Bubble Pipeline Parallelism, ICLR 2024, section 6.
+Timetable zb_v(const Pipeline& pipeline) {
+  require_chunks("zb_v", 2, pipeline.chunks);
+  return memory_bounded(pipeline, 2 * pipeline.ranks, {});
+}
+
+}  // namespace stratagem::strategies::timetables
