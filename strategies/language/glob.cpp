@@ -49,8 +49,10 @@ std::vector<std::string> expand_braces(const std::string& text, const std::strin
   return done;
 }
 
-std::vector<std::string_view> split_at_dots(std::string_view text) {
+/// "" has no parts: what is left of a name behind its last one.
+std::vector<std::string_view> parts_of(std::string_view text) {
   std::vector<std::string_view> parts;
+  if (text.empty()) return parts;
   for (;;) {
     const std::size_t dot = text.find('.');
     parts.push_back(text.substr(0, dot));
@@ -66,6 +68,11 @@ std::string_view leading_number(std::string_view text) {
   return digits.size() > 1 && digits.front() == '0' ? std::string_view() : digits;
 }
 
+[[noreturn]] void refuse_part(const std::string& pattern, const std::string& path) {
+  throw InputError("", path, "parts between dots that have letters, are \"*\" or are \"**\"",
+                   "\"" + pattern + "\"");
+}
+
 bool in_range(std::string_view digits, std::int64_t least, std::int64_t most) {
   std::int64_t number = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
@@ -76,8 +83,9 @@ bool in_range(std::string_view digits, std::int64_t least, std::int64_t most) {
 
 Glob::Glob(const std::string& text, const std::string& path) {
   for (const std::string& choice : expand_braces(text, path)) {
+    if (choice.empty()) refuse_part(text, path);
     Pattern& pattern = patterns_.emplace_back();
-    for (const std::string_view part : split_at_dots(choice)) {
+    for (const std::string_view part : parts_of(choice)) {
       const bool any_parts = part == "**";
       // Two in a row say no more than one, but take longer to match.
       if (any_parts && !pattern.empty() && pattern.back().empty()) continue;
@@ -88,9 +96,7 @@ Glob::Glob(const std::string& text, const std::string& path) {
 
 Glob::Part Glob::parse_part(const std::string& text, const std::string& whole,
                             const std::string& path) {
-  if (text.empty() || text.find("**") != std::string::npos)
-    throw InputError("", path, "parts between dots that have letters, are \"*\" or are \"**\"",
-                     "\"" + whole + "\"");
+  if (text.empty() || text.find("**") != std::string::npos) refuse_part(whole, path);
   Part part;
   for (std::size_t at = 0; at < text.size();) {
     if (text[at] == '*') {
@@ -152,7 +158,7 @@ bool Glob::pattern_matches(const Pattern& pattern, std::size_t part,
 }
 
 bool Glob::matches(std::string_view name) const {
-  const std::vector<std::string_view> names = split_at_dots(name);
+  const std::vector<std::string_view> names = parts_of(name);
   return std::ranges::any_of(
       patterns_, [&](const Pattern& pattern) { return pattern_matches(pattern, 0, names, 0); });
 }

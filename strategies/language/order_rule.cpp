@@ -1,4 +1,5 @@
-// Loops over the variables of an order rule and keeps the instances whose cells exist.
+// Loops over the variables of an order rule and keeps the instances whose cells exist. As every
+// variable can be told from a coordinate, no two instances have the same cells.
 #include "strategies/order_rule.hpp"
 
 #include <algorithm>
@@ -6,7 +7,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <unordered_set>
 #include <utility>
 
 #include "base/input_error.hpp"
@@ -99,8 +99,7 @@ class Expansion {
     if (before == after)
       throw InputError("", rule_.path, "two cells",
                        to_text(before) + " before itself" + variables());
-    if (seen_.insert(number(before) * cell_count() + number(after)).second)
-      orders_.push_back({before, after});
+    orders_.push_back({before, after});
   }
 
   /// " (i = 0, m = 2)"
@@ -111,20 +110,6 @@ class Expansion {
               std::to_string(values_[place]);
     }
     return text.empty() ? "" : text + ")";
-  }
-
-  /// A number of its own for every cell; two of them fit in one below 2^32 cells.
-  [[nodiscard]] std::uint64_t number(const Cell& cell) const {
-    std::uint64_t number = static_cast<std::uint64_t>(cell.pass);
-    number = number * sizes_[3] + cell.repeat;
-    number = number * sizes_[0] + cell.stage;
-    number = number * sizes_[1] + cell.micro_batch;
-    return number * sizes_[2] + cell.slice;
-  }
-  [[nodiscard]] std::uint64_t cell_count() const {
-    std::uint64_t count = 3;  // passes
-    for (const std::int64_t size : sizes_) count *= size;
-    return count;
   }
 
   void evaluate_let(const std::vector<int>& which) {
@@ -151,7 +136,6 @@ class Expansion {
   std::vector<Cell> before_;  ///< kept from instance to instance for their memory
   std::vector<Cell> after_;
   std::int64_t examined_ = 0;
-  std::unordered_set<std::uint64_t> seen_;
   std::vector<Order> orders_;
 };
 
