@@ -42,9 +42,10 @@ std::vector<std::string> expand_braces(const std::string& text, const std::strin
     std::ranges::reverse(choices);
     for (const std::string& choice : choices)
       open.push_back(first.substr(0, begin) + choice + first.substr(end + 1));
-    if (open.size() + done.size() > most_patterns)
+    if (open.size() + done.size() > most_patterns) {
       throw InputError("", path, "at most " + std::to_string(most_patterns) + " choices in braces",
                        "more in \"" + text + "\"");
+    }
   }
   return done;
 }
@@ -131,9 +132,10 @@ Glob::Piece Glob::parse_range(const std::string& text, std::size_t& at, const st
 bool Glob::part_matches(const Part& part, std::size_t piece, std::string_view text) {
   if (piece == part.size()) return text.empty();
   const Piece& first = part[piece];
-  if (first.kind == Piece::Kind::text)
+  if (first.kind == Piece::Kind::text) {
     return text.starts_with(first.text) &&
            part_matches(part, piece + 1, text.substr(first.text.size()));
+  }
   if (first.kind == Piece::Kind::range) {
     const std::string_view digits = leading_number(text);
     return in_range(digits, first.least, first.most) &&
@@ -148,9 +150,10 @@ bool Glob::part_matches(const Part& part, std::size_t piece, std::string_view te
 bool Glob::pattern_matches(const Pattern& pattern, std::size_t part,
                            const std::vector<std::string_view>& names, std::size_t name) {
   if (part == pattern.size()) return name == names.size();
-  if (!pattern[part].empty())
+  if (!pattern[part].empty()) {
     return name < names.size() && part_matches(pattern[part], 0, names[name]) &&
            pattern_matches(pattern, part + 1, names, name + 1);
+  }
   for (std::size_t next = name; next <= names.size(); ++next) {
     if (pattern_matches(pattern, part + 1, names, next)) return true;
   }

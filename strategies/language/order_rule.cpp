@@ -61,11 +61,12 @@ class Expansion {
   }
 
   void instance() {
-    if (++examined_ > most_instances)
+    if (++examined_ > most_instances) {
       throw InputError("", rule_.path,
                        "at most " + std::to_string(most_instances) +
                            " combinations of values of variables (a bound may be missing)",
                        "more");
+    }
     evaluate_let(all_let_);
     const std::vector<Cell>& before = cells(rule_.before, before_);
     if (before.empty()) return;
@@ -96,9 +97,10 @@ class Expansion {
   }
 
   void keep(const Cell& before, const Cell& after) {
-    if (before == after)
+    if (before == after) {
       throw InputError("", rule_.path, "two cells",
                        to_text(before) + " before itself" + variables());
+    }
     orders_.push_back({before, after});
   }
 
