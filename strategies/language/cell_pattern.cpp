@@ -61,9 +61,10 @@ CellPattern parse_cell_pattern(const std::string& text, const std::string& path)
   read_pass(pattern, without_spaces_around(whole.substr(0, open)), path);
   for (const std::string& argument : arguments(whole.substr(open + 1, whole.size() - open - 2)))
     pattern.coordinates.emplace_back(argument, path);
-  if (pattern.coordinates.size() != 2 && pattern.coordinates.size() != 3)
+  if (pattern.coordinates.size() != 2 && pattern.coordinates.size() != 3) {
     throw InputError("", path, "a stage, a micro-batch and perhaps a slice in \"" + text + "\"",
                      std::to_string(pattern.coordinates.size()) + " coordinates");
+  }
   return pattern;
 }
 

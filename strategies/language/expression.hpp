@@ -41,9 +41,6 @@ struct Instruction {
   int column = 0;  ///< in the text, from 1: for messages
 };
 
-/// Is it one word of letters, digits and _ that does not begin with a digit?
-bool is_name(const std::string& text);
-
 /// Grammar, tightest first: numbers, names, (x), min(x, y), max(x, y); -x, !x; * / %; + -;
 /// == != < <= > >=, which do not chain; &&; ||. Conditions are 1 or 0; any number but 0 holds.
 /// && and || leave their right side alone where the left one decides.

@@ -42,15 +42,18 @@ std::vector<std::string> expand_braces(const std::string& text, const std::strin
     std::ranges::reverse(choices);
     for (const std::string& choice : choices)
       open.push_back(first.substr(0, begin) + choice + first.substr(end + 1));
-    if (open.size() + done.size() > most_patterns)
+    if (open.size() + done.size() > most_patterns) {
       throw InputError("", path, "at most " + std::to_string(most_patterns) + " choices in braces",
                        "more in \"" + text + "\"");
+    }
   }
   return done;
 }
 
-std::vector<std::string_view> split_at_dots(std::string_view text) {
+/// "" has no parts: what is left of a name behind its last one.
+std::vector<std::string_view> parts_of(std::string_view text) {
   std::vector<std::string_view> parts;
+  if (text.empty()) return parts;
   for (;;) {
     const std::size_t dot = text.find('.');
     parts.push_back(text.substr(0, dot));
@@ -66,6 +69,11 @@ std::string_view leading_number(std::string_view text) {
   return digits.size() > 1 && digits.front() == '0' ? std::string_view() : digits;
 }
 
+[[noreturn]] void refuse_part(const std::string& pattern, const std::string& path) {
+  throw InputError("", path, "parts between dots that have letters, are \"*\" or are \"**\"",
+                   "\"" + pattern + "\"");
+}
+
 bool in_range(std::string_view digits, std::int64_t least, std::int64_t most) {
   std::int64_t number = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
@@ -76,8 +84,9 @@ bool in_range(std::string_view digits, std::int64_t least, std::int64_t most) {
 
 Glob::Glob(const std::string& text, const std::string& path) {
   for (const std::string& choice : expand_braces(text, path)) {
+    if (choice.empty()) refuse_part(text, path);
     Pattern& pattern = patterns_.emplace_back();
-    for (const std::string_view part : split_at_dots(choice)) {
+    for (const std::string_view part : parts_of(choice)) {
       const bool any_parts = part == "**";
       // Two in a row say no more than one, but take longer to match.
       if (any_parts && !pattern.empty() && pattern.back().empty()) continue;
@@ -88,9 +97,7 @@ Glob::Glob(const std::string& text, const std::string& path) {
 
 Glob::Part Glob::parse_part(const std::string& text, const std::string& whole,
                             const std::string& path) {
-  if (text.empty() || text.find("**") != std::string::npos)
-    throw InputError("", path, "parts between dots that have letters, are \"*\" or are \"**\"",
-                     "\"" + whole + "\"");
+  if (text.empty() || text.find("**") != std::string::npos) refuse_part(whole, path);
   Part part;
   for (std::size_t at = 0; at < text.size();) {
     if (text[at] == '*') {
@@ -125,9 +132,10 @@ Glob::Piece Glob::parse_range(const std::string& text, std::size_t& at, const st
 bool Glob::part_matches(const Part& part, std::size_t piece, std::string_view text) {
   if (piece == part.size()) return text.empty();
   const Piece& first = part[piece];
-  if (first.kind == Piece::Kind::text)
+  if (first.kind == Piece::Kind::text) {
     return text.starts_with(first.text) &&
            part_matches(part, piece + 1, text.substr(first.text.size()));
+  }
   if (first.kind == Piece::Kind::range) {
     const std::string_view digits = leading_number(text);
     return in_range(digits, first.least, first.most) &&
@@ -142,9 +150,10 @@ bool Glob::part_matches(const Part& part, std::size_t piece, std::string_view te
 bool Glob::pattern_matches(const Pattern& pattern, std::size_t part,
                            const std::vector<std::string_view>& names, std::size_t name) {
   if (part == pattern.size()) return name == names.size();
-  if (!pattern[part].empty())
+  if (!pattern[part].empty()) {
     return name < names.size() && part_matches(pattern[part], 0, names[name]) &&
            pattern_matches(pattern, part + 1, names, name + 1);
+  }
   for (std::size_t next = name; next <= names.size(); ++next) {
     if (pattern_matches(pattern, part + 1, names, next)) return true;
   }
@@ -152,7 +161,7 @@ bool Glob::pattern_matches(const Pattern& pattern, std::size_t part,
 }
 
 bool Glob::matches(std::string_view name) const {
-  const std::vector<std::string_view> names = split_at_dots(name);
+  const std::vector<std::string_view> names = parts_of(name);
   return std::ranges::any_of(
       patterns_, [&](const Pattern& pattern) { return pattern_matches(pattern, 0, names, 0); });
 }

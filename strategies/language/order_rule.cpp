@@ -1,4 +1,5 @@
-// Loops over the variables of an order rule and keeps the instances whose cells exist.
+// Loops over the variables of an order rule and keeps the instances whose cells exist. As every
+// variable can be told from a coordinate, no two instances have the same cells.
 #include "strategies/order_rule.hpp"
 
 #include <algorithm>
@@ -6,7 +7,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <unordered_set>
 #include <utility>
 
 #include "base/input_error.hpp"
@@ -61,11 +61,12 @@ class Expansion {
   }
 
   void instance() {
-    if (++examined_ > most_instances)
+    if (++examined_ > most_instances) {
       throw InputError("", rule_.path,
                        "at most " + std::to_string(most_instances) +
                            " combinations of values of variables (a bound may be missing)",
                        "more");
+    }
     evaluate_let(all_let_);
     const std::vector<Cell>& before = cells(rule_.before, before_);
     if (before.empty()) return;
@@ -96,11 +97,11 @@ class Expansion {
   }
 
   void keep(const Cell& before, const Cell& after) {
-    if (before == after)
+    if (before == after) {
       throw InputError("", rule_.path, "two cells",
                        to_text(before) + " before itself" + variables());
-    if (seen_.insert(number(before) * cell_count() + number(after)).second)
-      orders_.push_back({before, after});
+    }
+    orders_.push_back({before, after});
   }
 
   /// " (i = 0, m = 2)"
@@ -111,20 +112,6 @@ class Expansion {
               std::to_string(values_[place]);
     }
     return text.empty() ? "" : text + ")";
-  }
-
-  /// A number of its own for every cell; two of them fit in one below 2^32 cells.
-  [[nodiscard]] std::uint64_t number(const Cell& cell) const {
-    std::uint64_t number = static_cast<std::uint64_t>(cell.pass);
-    number = number * sizes_[3] + cell.repeat;
-    number = number * sizes_[0] + cell.stage;
-    number = number * sizes_[1] + cell.micro_batch;
-    return number * sizes_[2] + cell.slice;
-  }
-  [[nodiscard]] std::uint64_t cell_count() const {
-    std::uint64_t count = 3;  // passes
-    for (const std::int64_t size : sizes_) count *= size;
-    return count;
   }
 
   void evaluate_let(const std::vector<int>& which) {
@@ -151,7 +138,6 @@ class Expansion {
   std::vector<Cell> before_;  ///< kept from instance to instance for their memory
   std::vector<Cell> after_;
   std::int64_t examined_ = 0;
-  std::unordered_set<std::uint64_t> seen_;
   std::vector<Order> orders_;
 };
 

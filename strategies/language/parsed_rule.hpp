@@ -1,10 +1,7 @@
 // An order rule, parsed, its names at fixed places: what loops over variables evaluate.
 #pragma once
 
-#include <array>
-#include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 

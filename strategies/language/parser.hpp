@@ -20,6 +20,9 @@ struct Parsed {
 /// Throws InputError at `path`.
 Parsed parse_expression(const std::string& text, const std::string& path);
 
+/// Is it one word of letters, digits and _ that does not begin with a digit?
+bool is_name(const std::string& text);
+
 /// ` at column 3 of "i + * 2"`, the end of what an error expects.
 std::string at_column(int column, const std::string& text);
 

@@ -42,11 +42,12 @@ std::vector<int> segments_of_stage(const std::string& argument, const SelectorSc
   Expression expression(argument, path);
   expression.bind(names);
   const std::int64_t stage = expression.evaluate(values);
-  if (stage < 0 || stage >= stages)
+  if (stage < 0 || stage >= stages) {
     throw InputError(
         "", path,
         "a stage from 0 to " + std::to_string(stages - 1) + " in \"stage(" + argument + ")\"",
         std::to_string(stage));
+  }
   return scope.stages[stage];
 }
 
@@ -117,11 +118,12 @@ std::vector<int> select_item(const std::string& item, const Choice& choice,
       if (glob.matches(candidate.name)) selected.push_back(candidate.id);
     }
   }
-  if (selected.empty())
+  if (selected.empty()) {
     throw InputError("", path,
                      "a selector that names at least one " + choice.what +
                          did_you_mean(item, choice.candidates, path),
                      "\"" + item + "\"");
+  }
   return selected;
 }
 

@@ -136,12 +136,14 @@ std::vector<std::string> without_redundant(std::vector<std::string> patterns, co
 std::string summarize(const std::vector<std::string>& chosen, const std::vector<std::string>& all) {
   const std::set<std::string> wanted(chosen.begin(), chosen.end());
   std::vector<Name> entries;
+  entries.reserve(all.size());
   for (const std::string& name : all)
     entries.push_back({split_outside_brackets(name, '.'), wanted.contains(name)});
   expects(
       std::ranges::count_if(entries, &Name::chosen) == static_cast<std::ptrdiff_t>(wanted.size()),
       "names to be summarized are among all names, which differ");
   Names names;
+  names.reserve(all.size());
   for (const Name& name : entries) names.push_back(&name);
   std::string text;
   for (const std::string& pattern : without_redundant(describe(names, 0), names))
