@@ -76,7 +76,7 @@ std::vector<Versions> weight_versions(const Plan& plan, const Stages& stages,
                        : plan.updates.version == Version::vertical ? on_first[m]
                                                                    : newest[m];
       if (read > newest[m]) {
-        throw InputError("", "/strategy",
+        throw InputError("", "/strategy/schedule",
                          "updates that are done when the micro-batches that read them begin: more "
                          "micro-batches per update",
                          std::to_string(plan.micro_batches));

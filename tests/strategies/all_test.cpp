@@ -53,7 +53,7 @@ TEST_CASE("every schedule orders all cells of every stage, or says which numbers
         const std::string text = refusal([&] { lowered(graph, strategy, micro_batches); });
         INFO(text);
         ordered += text.empty() ? 1 : 0;
-        if (!text.empty()) CHECK_THAT(text, StartsWith("test.json: /strategy/schedule: expected "));
+        if (!text.empty()) CHECK_THAT(text, ContainsSubstring("/strategy/schedule: expected "));
       }
     }
     CHECK(ordered >= 2);

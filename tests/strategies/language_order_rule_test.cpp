@@ -145,25 +145,6 @@ TEST_CASE("table 4 read with stages from 0 holds one micro-batch more than PipeD
         std::vector<int>{5, 4, 3, 2});
 }
 
-TEST_CASE("the rules of 1F1B make the plan that the schedule makes") {
-  const model::Graph graph = model::gpt(small_gpt);
-  const std::vector<OrderRule> rules = {
-      {"F(i, m)", "F(i, m+1)"},
-      {"B(i, m)", "B(i, m+1)"},
-      {"F(i, m+ofst)", "B(i, m)", {{"ofst", "S-1-i"}}},
-      {"B(i, m)", "F(i, m+ofst+1)", {{"ofst", "S-1-i"}}},
-      {"F(i, M-1)", "B(i, 0)", {{"ofst", "S-1-i"}}, "M <= ofst"}};  // too few for a steady phase
-  for (const int micro_batches : {1, 2, 4, 8}) {
-    std::set<std::pair<Cell, Cell>> from_rules;
-    for (const OrderRule& rule : rules) {
-      for (const auto& pair : expanded(rule, {4, micro_batches})) from_rules.insert(pair);
-    }
-    const Plan plan = plan_of(graph, R"({"pipeline": 4, "schedule": "1f1b"})", micro_batches);
-    const Pairs orders = pairs(plan.orders());
-    CHECK(from_rules == std::set<std::pair<Cell, Cell>>(orders.begin(), orders.end()));
-  }
-}
-
 TEST_CASE("table 7, 3F1B, is what its loops say") {
   for (Extent extent : extents()) {
     extent.repeats = 3;

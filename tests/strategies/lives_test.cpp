@@ -214,7 +214,8 @@ TEST_CASE("gradients are summed after the backward cell that runs last, whicheve
   // Micro-batches go back in the other order than they came: B0 is the last to add to the
   // gradients.
   const model::Graph graph = model::gpt(small_gpt);
-  Plan plan = plan_of(graph, R"({"data": 2, "overlap_gradients": true, "bucket": "16 KiB"})", 1);
+  Plan plan(graph);
+  data_parallel(plan, {.data = 2, .overlap_gradients = true, .bucket = 16_KiB});
   plan.micro_batches = 2;
   plan.order({0, 0, CellPass::forward}, {0, 1, CellPass::forward});
   plan.order({0, 1, CellPass::forward}, {0, 1, CellPass::backward});
