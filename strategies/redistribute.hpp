@@ -22,7 +22,7 @@ struct Piece {
 /// The first three stay on one device, the others communicate. Reductions, gathers and scatters
 /// between two groups of devices are sends with local steps around them.
 enum class StepKind : std::uint8_t {
-  select,       ///< a part of what is read
+  select,       ///< a part of what is read, or zeros
   sum,          ///< of partial values of the same elements
   concatenate,  ///< parts that fill a box, wherever they lie in it
   send,
@@ -46,13 +46,13 @@ struct Share {
 };
 
 /// Groups work in parallel, their shares are in the order of ranks.
-///   select, sum, concatenate: groups of one; a device may have several
+///   select, sum, concatenate: groups of one; a device may have several. A select reads one mask, or
+///     none and holds zeros
 ///   send, broadcast: the first rank reads and goes on holding the mask, the others read nothing;
 ///     a device may be in several groups, and all devices can take them in the order given here
 ///   collectives: every rank reads one mask; a device is in at most one group
-/// A selected part of a value is the value itself where both begin at the same part (0 of 4 from
-/// 0 of 2, or from the full value), and zero elsewhere (1 of 4): the parts have the right sum. All
-/// devices hold such parts together or none does.
+/// A value becomes partial values by select: one device reads it and holds it as one of the parts, the
+/// others read nothing and hold zeros.
 struct Step {
   StepKind kind = StepKind::select;
   std::vector<std::vector<Share>> groups;
@@ -72,8 +72,9 @@ struct Redistribution {
 ///   disjoint device sets, uniform layouts: conversions on both sides of one crossing
 ///     (across_groups.hpp)
 /// and else every consumer takes what it needs from whoever has it (cover.hpp). Producers that share
-/// a device are joined first where together they are one mask. Partial values count as equal where
-/// their masks are; how a group of devices shares them out may differ from the producers' numbers.
+/// a device are joined first where together they are one mask. Within and across groups the numbers
+/// of partial values only tell the devices apart: the devices' parts have the right sum, but part
+/// 0 of 2 need not be the sum of the producers' parts 0 and 1 of 4. The cover keeps to the numbers.
 /// Throws InputError where elements or partial values that a consumer reads are nowhere, or are not
 /// parts that make up its value. Deterministic; the names of the devices play no role.
 /// Source: Lin et al., nnScaler, OSDI 2024, section 4; its code, graph/gener.

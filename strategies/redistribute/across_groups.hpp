@@ -14,7 +14,8 @@ namespace stratagem::strategies {
 /// producer to n on each consumer,
 ///   r times as many replicas: rN; fewer, or nothing changes: N
 ///   k times as many parts of a dimension: N; k times fewer: n
-///   k times as many partial values, or k times fewer: kN
+///   k times as many partial values (nnScaler's cost; the zeros are not sent here), or k times
+///   fewer: kN
 /// where 24 is nnScaler's ratio of bandwidths (NVLink at 300 GB/s, InfiniBand at 100 Gbit/s).
 /// Source: nnScaler, graph/gener/rvd/inter.py.
 std::vector<Step> across_groups(const AlignedGrid& producers, const AlignedGrid& consumers,

@@ -123,39 +123,40 @@ bool add_replicas(Digits& to, std::size_t devices, std::size_t sides) {
   if (times.size() != classes) return false;
   if (!std::ranges::all_of(times, [&](const auto& t) { return t.second == replicas; }))
     return false;
-  const Division division{0, {AxisRole::replica}, replicas, std::move(rank)};
   std::int64_t weight = replicas;
   for (const int size : prime_factors(replicas)) {
     weight /= size;
     Digit digit{size, {}, std::vector<AxisRole>(sides)};
-    for (const std::int64_t index : division.index)
+    for (const std::int64_t index : rank)
       digit.value.push_back(static_cast<int>(index / weight % size));
     to.digits.push_back(std::move(digit));
   }
   return true;
 }
 
-/// Outer digits before inner ones, else as found; nullopt if the sides contradict each other.
-std::optional<std::vector<Digit>> sorted(const Digits& from) {
+/// Outer digits before inner ones, else as found or, `reversed`, the last found first; nullopt if
+/// the sides contradict each other.
+std::optional<std::vector<Digit>> sorted(const Digits& from, bool reversed) {
+  std::vector<std::size_t> waiting(from.digits.size());
+  std::iota(waiting.begin(), waiting.end(), 0);
+  if (reversed) std::ranges::reverse(waiting);
   std::vector<Digit> order;
-  std::vector<bool> placed(from.digits.size(), false);
-  const auto ready = [&](std::size_t i) {
-    return !placed[i] && std::ranges::all_of(from.before, [&](const auto& pair) {
-      return pair.second != i || placed[pair.first];
+  while (!waiting.empty()) {
+    const auto next = std::ranges::find_if(waiting, [&](std::size_t i) {
+      return std::ranges::none_of(from.before, [&](const auto& pair) {
+        return pair.second == i && std::ranges::find(waiting, pair.first) != waiting.end();
+      });
     });
-  };
-  while (order.size() < from.digits.size()) {
-    std::size_t next = 0;
-    while (next < from.digits.size() && !ready(next)) ++next;
-    if (next == from.digits.size()) return std::nullopt;
-    placed[next] = true;
-    order.push_back(from.digits[next]);
+    if (next == waiting.end()) return std::nullopt;
+    order.push_back(from.digits[*next]);
+    waiting.erase(next);
   }
   return order;
 }
 
-/// Neighbours with equal roles become one digit.
-std::vector<Digit> merged(const std::vector<Digit>& digits) {
+/// Where there are many layouts, neighbours with equal roles become one digit.
+std::vector<Digit> searchable(const std::vector<Digit>& digits, std::size_t rank) {
+  if (std::pow(rank + 2, digits.size()) <= many_layouts) return digits;
   std::vector<Digit> larger;
   for (const Digit& digit : digits) {
     if (larger.empty() || larger.back().roles != digit.roles) {
@@ -197,15 +198,16 @@ std::vector<int> AlignedGrid::coordinates(int i) const {
   return at;
 }
 
-std::optional<AlignedGrid> align(const std::vector<std::vector<Piece>>& sides,
-                                 const std::vector<std::int64_t>& shape) {
-  if (sides.front().empty()) return std::nullopt;
+std::vector<AlignedGrid> align(const std::vector<std::vector<Piece>>& sides,
+                               const std::vector<std::int64_t>& shape) {
+  const std::vector<Piece>& devices = sides.front();
+  if (devices.empty()) return {};
   std::vector<Division> all;
   std::vector<std::vector<int>> orders;  // of each division's factors
   for (std::size_t side = 0; side < sides.size(); ++side) {
-    const auto pieces = in_order_of(sides.front(), sides[side]);
+    const auto pieces = in_order_of(devices, sides[side]);
     const auto own = pieces ? divisions(side, *pieces, shape) : std::nullopt;
-    if (!own) return std::nullopt;
+    if (!own) return {};
     for (const Division& division : *own) {
       all.push_back(division);
       orders.push_back(prime_factors(division.count));
@@ -214,18 +216,18 @@ std::optional<AlignedGrid> align(const std::vector<std::vector<Piece>>& sides,
   const auto next_order = [](std::vector<int>& order) {
     return std::ranges::next_permutation(order).found;
   };
+  std::vector<AlignedGrid> grids;
   do {
     Digits digits;
     for (std::size_t i = 0; i < all.size(); ++i)
       add_digits(digits, all[i], orders[i], sides.size());
-    if (!add_replicas(digits, sides.front().size(), sides.size())) continue;
-    auto order = sorted(digits);
-    if (!order) continue;
-    const auto roles = static_cast<double>(shape.size()) + 2;
-    if (std::pow(roles, order->size()) > many_layouts) order = merged(*order);
-    return grid_of(*order, sides.front(), sides.size());
-  } while (std::ranges::any_of(orders, next_order));
-  return std::nullopt;
+    if (!add_replicas(digits, devices.size(), sides.size())) continue;
+    for (std::size_t side = 0; side < sides.size(); ++side) {
+      if (const auto order = sorted(digits, side > 0))
+        grids.push_back(grid_of(searchable(*order, shape.size()), devices, sides.size()));
+    }
+  } while (grids.empty() && std::ranges::any_of(orders, next_order));
+  return grids;
 }
 
 }  // namespace stratagem::strategies

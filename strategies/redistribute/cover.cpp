@@ -21,6 +21,7 @@ struct Taken {
   std::size_t producer = 0;
   std::size_t consumer = 0;
   Mask mask;
+  bool zero = false;  ///< another consumer takes the value
 };
 
 class Covering {
@@ -48,26 +49,39 @@ class Covering {
  private:
   void take(std::size_t consumer) {
     const Piece& wanted = consumers_[consumer];
-    std::vector<Region> missing{region_of(wanted.mask, unit_)};
+    const Region all = region_of(wanted.mask, unit_);
+    std::vector<Region> missing{all};
     for (const std::size_t producer : candidates(wanted)) {
-      std::vector<Region> still;
-      for (Region& region : missing) {
-        const auto part = usable(producer, region);
-        if (!part) {
-          still.push_back(std::move(region));
-          continue;
-        }
-        note(producer, consumer, *part);
-        std::ranges::move(without(std::move(region), *part), std::back_inserter(still));
-      }
-      missing = std::move(still);
+      if (const auto part = usable(producer, all)) take_part(producer, consumer, *part, missing);
       if (missing.empty()) return;
     }
     throw InputError("", "",
                      "what device " + std::to_string(wanted.device) + " reads of a tensor, " +
-                         to_text(region_of(wanted.mask, unit_), unit_) + ", to be produced by " +
-                         producer_names() + " in parts that make it up",
+                         to_text(all, unit_) + ", to be produced by " + producer_names() +
+                         " in parts that make it up",
                      "no producer for " + to_text(missing.front(), unit_));
+  }
+
+  /// Takes what is missing of a part: all at once, or in pieces where others gave some of it. Of
+  /// elements for which others gave some of its values it takes nothing.
+  void take_part(std::size_t producer, std::size_t consumer, const Region& part,
+                 std::vector<Region>& missing) {
+    std::vector<Region> pieces;
+    std::vector<Region> still;
+    std::int64_t size = 0;
+    for (Region& region : missing) {
+      const auto piece = common_part(region, part);
+      if (!piece || piece->back() != part.back()) {
+        still.push_back(std::move(region));
+        continue;
+      }
+      size += size_of(*piece);
+      pieces.push_back(*piece);
+      std::ranges::move(without(std::move(region), *piece), std::back_inserter(still));
+    }
+    if (size == size_of(part)) pieces = {part};
+    for (const Region& piece : pieces) note(producer, consumer, piece);
+    missing = std::move(still);
   }
 
   /// Producers of something that is wanted, in the order in which they are asked.
@@ -85,23 +99,25 @@ class Covering {
     return order;
   }
 
-  /// The part of a region that a producer can give: its value is summed into a larger one, or is
-  /// shared out, but never cut across.
-  [[nodiscard]] std::optional<Region> usable(std::size_t producer, const Region& missing) const {
+  /// What a producer can give. Its value is summed into the wanted one, or the wanted one is a part
+  /// of it; values are never cut across.
+  [[nodiscard]] std::optional<Region> usable(std::size_t producer, const Region& wanted) const {
     const Range value = regions_[producer].back();
-    const bool summed = inside(value, missing.back());
-    const bool split = values_may_split_ && inside(missing.back(), value);
+    const bool summed = inside(value, wanted.back());
+    const bool split = values_may_split_ && inside(wanted.back(), value);
     if (!summed && !split) return std::nullopt;
-    return common_part(regions_[producer], missing);
+    return common_part(regions_[producer], wanted);
   }
 
   void note(std::size_t producer, std::size_t consumer, const Region& part) {
     const Piece& from = producers_[producer];
     const Piece& to = consumers_[consumer];
-    const bool summed = part.back() == regions_[producer].back();
-    Mask mask{{part.begin(), part.end() - 1}, summed ? from.mask.value : to.mask.value};
-    if (from.device != to.device) sent_[from.device] += elements(mask);
-    taken_.push_back({producer, consumer, std::move(mask)});
+    const Range value = regions_[producer].back();
+    const bool zero = part.back().begin != value.begin;
+    Mask mask{{part.begin(), part.end() - 1},
+              part.back() == value ? from.mask.value : to.mask.value};
+    if (from.device != to.device && !zero) sent_[from.device] += size_of(mask.ranges);
+    taken_.push_back({producer, consumer, std::move(mask), zero});
   }
 
   [[nodiscard]] std::string producer_names() const {
@@ -137,7 +153,7 @@ std::vector<std::vector<Share>> transfers(const std::vector<Taken>& taken,
   for (const Taken& part : taken) {
     const int source = producers[part.producer].device;
     const int destination = consumers[part.consumer].device;
-    if (source == destination) continue;
+    if (source == destination || part.zero) continue;
     const auto [group, fresh] = known.try_emplace({source, part.mask}, groups.size());
     if (fresh) groups.push_back({{source, {part.mask}, part.mask}});
     std::vector<Share>& ranks = groups[group->second];
@@ -164,7 +180,11 @@ std::vector<Step> cover(const std::vector<Piece>& producers, const std::vector<P
   std::vector<Share> selects;
   for (const Taken& part : taken) {
     const Piece& from = producers[part.producer];
-    if (part.mask != from.mask) selects.push_back({from.device, {from.mask}, part.mask});
+    if (part.zero) {
+      selects.push_back({consumers[part.consumer].device, {}, part.mask});
+    } else if (part.mask != from.mask) {
+      selects.push_back({from.device, {from.mask}, part.mask});
+    }
   }
   std::vector<std::vector<Share>> sends = transfers(taken, producers, consumers);
   const auto fan = std::ranges::stable_partition(

@@ -43,6 +43,23 @@ std::set<int> devices_of(const std::vector<Piece>& pieces) {
   return devices;
 }
 
+/// On whichever grid is cheaper; nullopt if there is none.
+std::optional<std::vector<Step>> conversions(const std::vector<std::int64_t>& shape,
+                                             const std::vector<Piece>& producers,
+                                             const std::vector<Piece>& consumers) {
+  std::optional<std::vector<Step>> cheapest;
+  double least = 0;
+  for (const AlignedGrid& grid : align({producers, consumers}, shape)) {
+    const Layout& from = grid.layouts[0];
+    const std::vector<Conversion> steps = convert(from, grid.layouts[1], shape, grid.sizes);
+    const double cost = conversion_cost(steps, from, shape, grid.sizes);
+    if (cheapest && cost >= least) continue;
+    cheapest = within_group(grid, shape, from, steps);
+    least = cost;
+  }
+  return cheapest;
+}
+
 /// The steps of the first way that fits.
 std::vector<Step> steps_between(const std::vector<std::int64_t>& shape,
                                 const std::vector<Piece>& producers,
@@ -50,18 +67,14 @@ std::vector<Step> steps_between(const std::vector<std::int64_t>& shape,
   const std::set<int> from = devices_of(producers);
   const std::set<int> to = devices_of(consumers);
   if (from == to) {
-    if (const auto grid = align({producers, consumers}, shape)) {
-      const Layout& before = grid->layouts[0];
-      return within_group(*grid, shape, before,
-                          convert(before, grid->layouts[1], shape, grid->sizes));
-    }
+    if (auto steps = conversions(shape, producers, consumers)) return std::move(*steps);
   }
   std::vector<int> shared;
   std::ranges::set_intersection(from, to, std::back_inserter(shared));
   if (shared.empty()) {
-    const auto there = align({producers}, shape);
-    const auto here = there ? align({consumers}, shape) : std::nullopt;
-    if (here) return across_groups(*there, *here, shape);
+    const std::vector<AlignedGrid> there = align({producers}, shape);
+    const std::vector<AlignedGrid> here = align({consumers}, shape);
+    if (!there.empty() && !here.empty()) return across_groups(there[0], here[0], shape);
   }
   return cover(producers, consumers);
 }

@@ -44,7 +44,7 @@ std::vector<Region> without(Region all, const Region& part) {
     rest.push_back(all);
     rest.back()[d] = range;
   };
-  for (std::size_t d = 0; d < all.size(); ++d) {
+  for (std::size_t d = 0; d < all.size(); ++d) {  // values last: they are cut only within `part`
     keep(d, {all[d].begin, part[d].begin});
     keep(d, {part[d].end, all[d].end});
     all[d] = part[d];
@@ -52,10 +52,10 @@ std::vector<Region> without(Region all, const Region& part) {
   return rest;
 }
 
-std::int64_t elements(const Mask& mask) {
-  std::int64_t count = 1;
-  for (const Range& range : mask.ranges) count *= range.end - range.begin;
-  return count;
+std::int64_t size_of(const std::vector<Range>& box) {
+  std::int64_t size = 1;
+  for (const Range& range : box) size *= range.end - range.begin;
+  return size;
 }
 
 std::string to_text(const Region& region, std::int64_t unit) {

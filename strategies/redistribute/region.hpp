@@ -25,8 +25,8 @@ std::optional<Region> common_part(const Region&, const Region&);
 /// Disjoint boxes that are together what `all` has and `part`, a box inside it, has not.
 std::vector<Region> without(Region all, const Region& part);
 
-/// Elements that a mask sees, whatever part of their value.
-std::int64_t elements(const Mask&);
+/// Elements of the ranges of a mask; of a region, those times units of the value.
+std::int64_t size_of(const std::vector<Range>& box);
 /// "[0, 4) x [2, 8)", and ", from 1/4 to 2/4 of the value" where that is not all of it.
 std::string to_text(const Region&, std::int64_t unit);
 

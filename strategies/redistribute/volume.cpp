@@ -62,7 +62,7 @@ std::map<StepKind, double> volume(const Redistribution& redistribution) {
   for (const Step& step : redistribution.steps) {
     if (!communicates(step.kind)) continue;
     for (const std::vector<Share>& group : step.groups) {
-      const auto size = static_cast<double>(elements(group.front().reads.front()));
+      const auto size = static_cast<double>(size_of(group.front().reads.front().ranges));
       volumes[step.kind] += volume_of(step.kind, static_cast<double>(group.size()), size);
     }
   }

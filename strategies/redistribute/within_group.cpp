@@ -1,10 +1,13 @@
 // One step per conversion.
 #include "strategies/redistribute/within_group.hpp"
 
+#include <algorithm>
+#include <iterator>
 #include <map>
 #include <utility>
 
 #include "base/input_error.hpp"
+#include "strategies/redistribute/assemble.hpp"
 
 namespace stratagem::strategies {
 namespace {
@@ -25,6 +28,25 @@ StepKind kind_of(const Conversion& conversion) {
   }
 }
 
+/// The devices' shares of a conversion, in groups of devices that differ only along its axes. Where
+/// a value becomes partial values, the first of a group keeps it.
+std::vector<std::vector<Share>> shares(const AlignedGrid& grid, const Conversion& conversion,
+                                       const std::vector<Piece>& before,
+                                       const std::vector<Piece>& now) {
+  std::map<std::vector<int>, std::size_t> known;  // by the coordinates of the first
+  std::vector<std::vector<Share>> groups;
+  for (std::size_t i = 0; i < now.size(); ++i) {
+    std::vector<int> first = grid.coordinates(static_cast<int>(i));
+    for (const int axis : conversion.axes) first[axis] = 0;
+    const auto [group, fresh] = known.try_emplace(std::move(first), groups.size());
+    if (fresh) groups.emplace_back();
+    Share share{now[i].device, {before[i].mask}, now[i].mask};
+    if (conversion.to.dim == AxisRole::partial && !fresh) share.reads.clear();
+    groups[group->second].push_back(std::move(share));
+  }
+  return groups;
+}
+
 }  // namespace
 
 std::vector<Piece> pieces_in(const Layout& layout, const AlignedGrid& grid,
@@ -43,16 +65,12 @@ std::vector<Step> within_group(const AlignedGrid& grid, const std::vector<std::i
   for (const Conversion& conversion : conversions) {
     from = after(std::move(from), conversion);
     const std::vector<Piece> now = pieces_in(from, grid, shape);
-    Step step{kind_of(conversion), {}};
-    std::map<std::vector<int>, std::size_t> groups;  // by the coordinates along the other axes
-    for (std::size_t i = 0; i < now.size(); ++i) {
-      std::vector<int> others = grid.coordinates(static_cast<int>(i));
-      if (conversion.communicates()) {
-        for (const int axis : conversion.axes) others[axis] = 0;
-      }
-      const auto [group, fresh] = groups.try_emplace(others, groups.size());
-      if (fresh) step.groups.emplace_back();
-      step.groups[group->second].push_back({now[i].device, {before[i].mask}, now[i].mask});
+    Step step{kind_of(conversion), shares(grid, conversion, before, now)};
+    if (!conversion.communicates()) {
+      std::vector<Share> all;
+      for (const std::vector<Share>& group : step.groups)
+        std::ranges::copy(group, std::back_inserter(all));
+      step.groups = alone(all);
     }
     steps.push_back(std::move(step));
     before = now;
