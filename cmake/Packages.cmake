@@ -19,6 +19,7 @@ if(BUILD_TESTING)
   find_package(Catch2 REQUIRED)
   list(APPEND CMAKE_MODULE_PATH "${Catch2_DIR}")
   include(Catch OPTIONAL)
+  find_package(rapidcheck REQUIRED)
 endif()
 
 if(STRATAGEM_CUDA)

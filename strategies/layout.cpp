@@ -2,9 +2,8 @@
 #include "strategies/layout.hpp"
 
 #include <algorithm>
-#include <map>
 #include <queue>
-#include <utility>
+#include <tuple>
 
 #include "base/input_error.hpp"
 
@@ -23,21 +22,77 @@ double volume(const Conversion& step, double elements, double n) {
   }
 }
 
-/// A division of one dimension by two axes must stay outer axis first: only the innermost of the
-/// axes that divide a dimension may stop dividing it, and only an axis inner to all of those may
+int group_size(const Conversion& step, const std::vector<int>& axis_sizes) {
+  int n = 1;
+  for (const int axis : step.axes) n *= axis_sizes[axis];
+  return n;
+}
+
+/// A division of one dimension by several axes must stay outer axis first: only the innermost of
+/// the axes that divide a dimension may stop dividing it, and only axes inner to all of those may
 /// begin to.
 bool keeps_order(const Layout& layout, const Conversion& step) {
-  for (std::size_t axis = static_cast<std::size_t>(step.axis) + 1; axis < layout.size(); ++axis) {
+  for (int axis = step.axes.front() + 1; axis < static_cast<int>(layout.size()); ++axis) {
     const int dim = layout[axis].dim;
-    if (dim >= 0 && (dim == step.from.dim || dim == step.to.dim)) return false;
+    const bool divides = dim >= 0 && (dim == step.from.dim || dim == step.to.dim);
+    if (divides && !std::ranges::binary_search(step.axes, axis)) return false;
   }
   return true;
 }
 
-struct Visit {
-  double cost = 0;
-  std::vector<Conversion> path;
-};
+/// Parts do not become partial values in one step.
+bool possible(const Layout& layout, const Conversion& step) {
+  const bool from_replicas = step.from.dim == AxisRole::replica;
+  return step.from != step.to && (step.to.dim != AxisRole::partial || from_replicas) &&
+         keeps_order(layout, step);
+}
+
+/// The axes of a set of bits if they all have one role, else none.
+std::vector<int> axes_of_one_role(const Layout& layout, unsigned bits) {
+  std::vector<int> axes;
+  for (int axis = 0; axis < static_cast<int>(layout.size()); ++axis) {
+    if ((bits >> axis & 1U) == 0) continue;
+    if (!axes.empty() && layout[axis] != layout[axes.front()]) return {};
+    axes.push_back(axis);
+  }
+  return axes;
+}
+
+/// All steps from a layout to one that comes out even.
+std::vector<Conversion> steps_from(const Layout& layout, const std::vector<std::int64_t>& shape,
+                                   const std::vector<int>& axis_sizes) {
+  std::vector<Conversion> steps;
+  for (unsigned bits = 1; bits < 1U << layout.size(); ++bits) {
+    const std::vector<int> axes = axes_of_one_role(layout, bits);
+    if (axes.empty()) continue;
+    for (int dim = AxisRole::partial; dim < static_cast<int>(shape.size()); ++dim) {
+      Conversion step{axes, layout[axes.front()], {dim}};
+      if (!possible(layout, step)) continue;
+      if (dim >= 0 && local_elements(after(layout, step), shape, axis_sizes) < 0) continue;
+      steps.push_back(std::move(step));
+    }
+  }
+  return steps;
+}
+
+/// The one step that changes all that differs, if surely no sequence is cheaper: every device
+/// receives just what it lacks, or, for partial values, no replica and no other partial value could
+/// take over some of the work.
+std::optional<Conversion> direct_step(const Layout& from, const Layout& to) {
+  Conversion step;
+  bool shareable = false;
+  for (int axis = 0; axis < static_cast<int>(from.size()); ++axis) {
+    if (from[axis] == to[axis]) {
+      shareable |= from[axis].dim < 0;
+      continue;
+    }
+    if (step.axes.empty()) std::tie(step.from, step.to) = std::pair(from[axis], to[axis]);
+    if (from[axis] != step.from || to[axis] != step.to) return std::nullopt;
+    step.axes.push_back(axis);
+  }
+  if (step.from.dim == AxisRole::partial && shareable) return std::nullopt;
+  return possible(from, step) ? std::optional(step) : std::nullopt;
+}
 
 }  // namespace
 
@@ -78,40 +133,18 @@ cost::CollectiveKind Conversion::collective() const {
   return to.dim >= 0 ? cost::CollectiveKind::all_to_all : cost::CollectiveKind::all_gather;
 }
 
+Layout after(Layout layout, const Conversion& step) {
+  for (const int axis : step.axes) layout[axis] = step.to;
+  return layout;
+}
+
 std::vector<Conversion> convert(const Layout& from, const Layout& to,
                                 const std::vector<std::int64_t>& shape,
                                 const std::vector<int>& axis_sizes) {
-  // Dijkstra; layouts of few axes, so paths are stored whole and ties are broken by insertion
-  // order.
-  using Entry = std::pair<double, std::size_t>;
-  std::vector<std::pair<Layout, Visit>> found = {{from, {}}};
-  std::priority_queue<Entry, std::vector<Entry>, std::greater<>> open;
-  open.emplace(0, 0);
-  std::map<Layout, double> settled;
-  while (!open.empty()) {
-    const auto [cost, index] = open.top();
-    open.pop();
-    const auto [layout, visit] = found[index];
-    if (layout == to) return visit.path;
-    if (!settled.emplace(layout, cost).second) continue;
-    const auto elements = static_cast<double>(local_elements(layout, shape, axis_sizes));
-    for (std::size_t axis = 0; axis < layout.size(); ++axis) {
-      for (int dim = AxisRole::partial; dim < static_cast<int>(shape.size()); ++dim) {
-        const Conversion step{static_cast<int>(axis), layout[axis], {dim}};
-        const bool to_partial_from_parts =
-            dim == AxisRole::partial && step.from.dim != AxisRole::replica;
-        if (dim == step.from.dim || to_partial_from_parts || !keeps_order(layout, step)) continue;
-        Layout next = layout;
-        next[axis] = {dim};
-        if (local_elements(next, shape, axis_sizes) < 0) continue;
-        Visit further{cost + volume(step, elements, axis_sizes[axis]) + 1, visit.path};
-        further.path.push_back(step);
-        open.emplace(further.cost, found.size());
-        found.emplace_back(std::move(next), std::move(further));
-      }
-    }
-  }
-  throw BrokenPromise("every layout can be reached through replicas");
+  if (from == to) return {};
+  expects(local_elements(to, shape, axis_sizes) >= 0, "a layout is wanted that comes out even");
+  if (const auto step = direct_step(from, to)) return {*step};
+  return way_to(to, convert_from({{from, 0}}, shape, axis_sizes, to)).second;
 }
 
 double conversion_cost(const std::vector<Conversion>& steps, const Layout& from,
@@ -120,10 +153,54 @@ double conversion_cost(const std::vector<Conversion>& steps, const Layout& from,
   Layout layout = from;
   for (const Conversion& step : steps) {
     const auto elements = static_cast<double>(local_elements(layout, shape, axis_sizes));
-    cost += volume(step, elements, axis_sizes[step.axis]) + 1;
-    layout[step.axis] = step.to;
+    cost += volume(step, elements, group_size(step, axis_sizes)) + 1;
+    layout = after(std::move(layout), step);
   }
   return cost;
+}
+
+Arrivals convert_from(const std::map<Layout, double>& starts,
+                      const std::vector<std::int64_t>& shape, const std::vector<int>& axis_sizes,
+                      const std::optional<Layout>& until) {
+  // Dijkstra; among equal costs the layout that was entered first leaves first.
+  Arrivals arrivals;
+  std::vector<Layout> entered;
+  using Entry = std::pair<double, std::size_t>;  // cost, index in `entered`
+  std::priority_queue<Entry, std::vector<Entry>, std::greater<>> open;
+  const auto enter = [&](Layout layout, Arrival arrival) {
+    const double cost = arrival.cost;
+    const auto [known, fresh] = arrivals.try_emplace(layout, std::move(arrival));
+    if (!fresh && known->second.cost <= cost) return;
+    if (!fresh) known->second = std::move(arrival);
+    open.emplace(cost, entered.size());
+    entered.push_back(std::move(layout));
+  };
+  for (const auto& [layout, cost] : starts) enter(layout, {.cost = cost});
+  while (!open.empty()) {
+    const auto [cost, index] = open.top();
+    open.pop();
+    const Layout layout = entered[index];
+    if (layout == until) break;
+    if (arrivals.at(layout).cost < cost) continue;
+    const auto elements = static_cast<double>(local_elements(layout, shape, axis_sizes));
+    for (const Conversion& step : steps_from(layout, shape, axis_sizes)) {
+      const double further = cost + volume(step, elements, group_size(step, axis_sizes)) + 1;
+      enter(after(layout, step), {further, layout, step});
+    }
+  }
+  return arrivals;
+}
+
+std::pair<Layout, std::vector<Conversion>> way_to(const Layout& layout, const Arrivals& arrivals) {
+  std::vector<Conversion> steps;
+  auto at = arrivals.find(layout);
+  expects(at != arrivals.end(), "every layout can be reached through replicas");
+  while (!at->second.step.axes.empty()) {
+    steps.push_back(at->second.step);
+    at = arrivals.find(at->second.before);
+  }
+  std::ranges::reverse(steps);
+  return {at->first, std::move(steps)};
 }
 
 }  // namespace stratagem::strategies

@@ -4,6 +4,9 @@
 
 #include <compare>
 #include <cstdint>
+#include <map>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "cost/ring.hpp"
@@ -32,10 +35,11 @@ Mask mask_at(const Layout&, const std::vector<std::int64_t>& shape,
 std::int64_t local_elements(const Layout&, const std::vector<std::int64_t>& shape,
                             const std::vector<int>& axis_sizes);
 
-/// One step of a conversion: along `axis`, `from` becomes `to`. Chunks (R to D) and zero-filling (R
-/// to V) cost nothing and are not collectives.
+/// One step of a conversion: along all of `axes` (ascending) at once, `from` becomes `to`. The
+/// devices that differ only along these axes are its group. Chunks (R to D) and zero-filling (R to
+/// V) cost nothing and are not collectives.
 struct Conversion {
-  int axis = 0;
+  std::vector<int> axes;
   AxisRole from;
   AxisRole to;
   [[nodiscard]] bool communicates() const { return from.dim != AxisRole::replica; }
@@ -44,12 +48,15 @@ struct Conversion {
   [[nodiscard]] cost::CollectiveKind collective() const;
 };
 
+/// The layout after a step.
+Layout after(Layout layout, const Conversion& step);
+
 /// The cheapest sequence of conversions, by the volumes of nnScaler's layout graph (elements sent
 /// and received within the group, plus 1 a step): all-reduce 2(n-1)N/n, all-gather (n-1)N,
-/// reduce-scatter and all-to-all (n-1)N/n for N elements per device before the step, n devices
-/// along the axis. Among equals the first found in the order of axes wins. Every axis moves as a
-/// whole: pass prime factors as axes to search all layouts. Source: Lin et al., nnScaler, OSDI
-/// 2024, section 4 (materialisation of data dependencies).
+/// reduce-scatter and all-to-all (n-1)N/n for N elements per device before the step, n devices in
+/// a group. Among equals the first found in the order of axes wins. Every axis moves as a whole:
+/// pass prime factors as axes to search all layouts. Expects `to` to come out even. Source: Lin et
+/// al., nnScaler, OSDI 2024, section 4 (materialisation of data dependencies).
 std::vector<Conversion> convert(const Layout& from, const Layout& to,
                                 const std::vector<std::int64_t>& shape,
                                 const std::vector<int>& axis_sizes);
@@ -57,5 +64,22 @@ std::vector<Conversion> convert(const Layout& from, const Layout& to,
 /// The cost of `convert`'s answer in that measure.
 double conversion_cost(const std::vector<Conversion>&, const Layout& from,
                        const std::vector<std::int64_t>& shape, const std::vector<int>& axis_sizes);
+
+/// How a cheapest way reaches a layout. A step without axes: it begins there.
+struct Arrival {
+  double cost = 0;
+  Layout before;
+  Conversion step;
+};
+using Arrivals = std::map<Layout, Arrival>;
+
+/// The cheapest ways to all layouts, each from whichever of `starts` (layout, cost paid so far) is
+/// best for it. With `until`, the search ends there, and only that layout's way is sure.
+Arrivals convert_from(const std::map<Layout, double>& starts,
+                      const std::vector<std::int64_t>& shape, const std::vector<int>& axis_sizes,
+                      const std::optional<Layout>& until = std::nullopt);
+
+/// The steps that lead to a layout, and where they start. Expects that it was reached.
+std::pair<Layout, std::vector<Conversion>> way_to(const Layout&, const Arrivals&);
 
 }  // namespace stratagem::strategies

@@ -314,7 +314,7 @@ class BlockLowering {
 
   Version apply(TensorId tensor, const Version& from, const Conversion& step) {
     Version to = from;
-    to.layout[step.axis] = step.to;
+    to.layout = after(std::move(to.layout), step);
     if (!step.communicates()) return to;  // a chunk is a view
     const model::Tensor& t = graph_.tensors[tensor];
     const cost::CollectiveKind kind = step.collective();
@@ -324,7 +324,7 @@ class BlockLowering {
     task.name = short_name(tensor) + " " + cost::to_text(kind);
     task.work = Collective{.kind = kind,
                            .combine = combine_[tensor],
-                           .group = c_.groups.along(c_.grid, {step.axis}),
+                           .group = c_.groups.along(c_.grid, step.axes),
                            .payload = local_bytes(t, larger, c_.grid)};
     task.stream = Stream::communication;
     task.recomputed = recomputed_;

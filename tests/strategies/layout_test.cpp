@@ -3,6 +3,7 @@
 #include "strategies/layout.hpp"
 
 #include <map>
+#include <set>
 
 #include "base/input_error.hpp"
 #include "tests/catch.hpp"
@@ -74,28 +75,39 @@ Seen elements_at(const Layout& layout, const Sizes& sizes, const Sizes& at) {
   return seen_by(mask, parts);
 }
 
+/// The devices that differ from `at` only along the given axes, itself among them.
+std::vector<Sizes> group_of(const Sizes& at, const std::vector<int>& axes, const Sizes& sizes) {
+  std::vector<Sizes> group = devices(sizes);
+  std::erase_if(group, [&](const Sizes& member) {
+    for (int axis = 0; axis < static_cast<int>(sizes.size()); ++axis) {
+      const auto i = static_cast<std::size_t>(axis);
+      if (member[i] != at[i] && std::ranges::find(axes, axis) == axes.end()) return true;
+    }
+    return false;
+  });
+  return group;
+}
+
 /// What devices hold after one step; `layout` is the one it leads to. A collective sees what its
 /// group holds. Which devices hold which share of a partial value does not matter, as long as the
 /// shares make up the value.
 std::map<Sizes, Seen> played(const std::map<Sizes, Seen>& before, const Conversion& step,
                              const Layout& layout, const Sizes& sizes) {
-  const auto axis = static_cast<std::size_t>(step.axis);
-  std::map<Sizes, Seen> after;
+  std::map<Sizes, Seen> now;
   for (const auto& [at, own] : before) {
+    const std::vector<Sizes> members = group_of(at, step.axes, sizes);
     Seen group = own;
-    for (int i = 0; i < sizes[axis] && step.communicates(); ++i) {
-      Sizes member = at;
-      member[axis] = i;
-      if (member == at) continue;
+    for (const Sizes& member : members) {
+      if (member == at || !step.communicates()) continue;
       const Seen& theirs = before.at(member);
       const std::size_t sum = group.size() + theirs.size();
       group = either(group, theirs);
       if (step.from == V && group.size() != sum) FAIL("a value is summed twice");
     }
-    if (step.to == V && at[axis] > 0) group.clear();  // only the first keeps the value
-    after[at] = common(group, elements_at(layout, sizes, at));
+    if (step.to == V && at != members.front()) group.clear();  // only the first keeps the value
+    now[at] = common(group, elements_at(layout, sizes, at));
   }
-  return after;
+  return now;
 }
 
 /// Do devices that differ only along partial axes hold shares that make up their elements, each
@@ -147,6 +159,43 @@ TEST_CASE("conversions cost what nnScaler's layout graph says") {
   CHECK(cost_between({columns}, {V}, shape, {4}) == 50);
 }
 
+TEST_CASE("conversions over prime factors cost what conversions over whole axes do") {
+  // The same ten; an axis of 4 as two axes of 2 that move together.
+  const Shape shape = {8, 8};
+  const Sizes four = {2, 2};
+  CHECK(cost_between({rows, rows}, {columns, columns}, shape, four) == 13);
+  CHECK(cost_between({V, V}, {R, R}, shape, four) == 97);
+  CHECK(cost_between({V, V}, {rows, rows}, shape, four) == 49);
+  CHECK(cost_between({rows, rows}, {R, R}, shape, four) == 49);
+  CHECK(cost_between({R, R}, {rows, columns}, shape, four) == 2);
+  CHECK(cost_between({R, V}, {rows, rows}, shape, four) == 18);
+  CHECK(cost_between({V, rows}, {R, R}, shape, four) == 66);
+  CHECK(cost_between({rows, columns}, {R, R}, shape, four) == 50);
+  CHECK(cost_between({R, rows, V}, {columns, rows, rows}, shape, {2, 2, 2}) == 10);
+  CHECK(cost_between({columns, columns}, {V, V}, shape, four) == 50);
+}
+
+TEST_CASE("partial values on prime factors are one all-reduce of all devices") {
+  const auto steps = convert({V, V}, {R, R}, {8, 8}, {2, 2});
+  REQUIRE(steps.size() == 1);
+  CHECK(steps[0].axes == std::vector<int>{0, 1});
+  CHECK(steps[0].collective() == cost::CollectiveKind::all_reduce);
+}
+
+TEST_CASE("a matrix has 10 layouts on 4 devices and 20 on 8") {
+  // A layout counted without the order of its axes: factors of 2 given to R, V, rows and columns.
+  const auto count = [](const Sizes& sizes) {
+    std::set<Layout> distinct;
+    for (Layout layout : layouts({8, 8}, sizes)) {
+      std::ranges::sort(layout);
+      distinct.insert(layout);
+    }
+    return distinct.size();
+  };
+  CHECK(count({2, 2}) == 10);
+  CHECK(count({2, 2, 2}) == 20);
+}
+
 TEST_CASE("rows that become columns on the same two devices are one all-to-all") {
   // nnScaler, OSDI 2024, figure 4.
   const auto steps = convert({rows}, {columns}, {8, 8}, {2});
@@ -156,13 +205,15 @@ TEST_CASE("rows that become columns on the same two devices are one all-to-all")
 
 TEST_CASE("each change of one axis is its collective") {
   using cost::CollectiveKind;
-  const auto kind = [](AxisRole from, AxisRole to) { return Conversion{0, from, to}.collective(); };
+  const auto kind = [](AxisRole from, AxisRole to) {
+    return Conversion{.axes = {0}, .from = from, .to = to}.collective();
+  };
   CHECK(kind(V, R) == CollectiveKind::all_reduce);
   CHECK(kind(V, rows) == CollectiveKind::reduce_scatter);
   CHECK(kind(rows, R) == CollectiveKind::all_gather);
   CHECK(kind(rows, columns) == CollectiveKind::all_to_all);
   for (const AxisRole to : {rows, V}) {
-    CHECK_FALSE(Conversion{0, R, to}.communicates());
+    CHECK_FALSE(Conversion{{}, R, to}.communicates());
     CHECK_THROWS_AS(kind(R, to), BrokenPromise);
   }
 }
@@ -221,9 +272,11 @@ TEST_CASE("conversions, played on what every device holds, end in the layout the
       const Layout& to = all[pair % all.size()];
       auto now = held(layout, twelve, sizes);
       for (const Conversion& step : convert(layout, to, twelve, sizes)) {
-        if (layout[static_cast<std::size_t>(step.axis)] != step.from)
-          FAIL("a step from another layout");
-        layout[static_cast<std::size_t>(step.axis)] = step.to;
+        for (const int axis : step.axes) {
+          if (layout[static_cast<std::size_t>(axis)] != step.from)
+            FAIL("a step from another layout");
+        }
+        layout = after(layout, step);
         now = played(now, step, layout, sizes);
       }
       if (layout != to) FAIL("a conversion ends elsewhere");
@@ -234,35 +287,36 @@ TEST_CASE("conversions, played on what every device holds, end in the layout the
 }
 
 TEST_CASE("no other sequence of single steps is cheaper") {
-  // Bellman-Ford over all layouts; an edge where one axis changes and the group holds what is
-  // needed.
+  // Bellman-Ford over all layouts; an edge where axes of one role change to another one and the
+  // group holds what is needed.
   for (const Sizes& sizes : std::vector<Sizes>{{2, 2}, {2, 3}}) {
     const std::vector<Layout> all = layouts(twelve, sizes);
     std::map<std::pair<std::size_t, std::size_t>, double> edges;
     for (std::size_t a = 0; a < all.size(); ++a) {
       for (std::size_t b = 0; b < all.size(); ++b) {
-        std::vector<std::size_t> changed;
+        std::vector<int> changed;
+        double n = 1;
         for (std::size_t axis = 0; axis < sizes.size(); ++axis) {
-          if (all[a][axis] != all[b][axis]) changed.push_back(axis);
+          if (all[a][axis] == all[b][axis]) continue;
+          changed.push_back(static_cast<int>(axis));
+          n *= sizes[axis];
         }
-        if (changed.size() != 1) continue;
-        const AxisRole from = all[a][changed[0]];
-        const AxisRole to = all[b][changed[0]];
+        if (changed.empty()) continue;
+        const AxisRole from = all[a][static_cast<std::size_t>(changed[0])];
+        const AxisRole to = all[b][static_cast<std::size_t>(changed[0])];
         if (to == V && from != R) continue;  // parts do not become partial sums in one step
-        bool possible = true;
+        bool possible = std::ranges::all_of(changed, [&](int axis) {
+          const auto i = static_cast<std::size_t>(axis);
+          return all[a][i] == from && all[b][i] == to;
+        });
         for (const Sizes& at : devices(sizes)) {
           Seen group;
-          for (int i = 0; i < sizes[changed[0]]; ++i) {
-            Sizes member = at;
-            member[changed[0]] = i;
-            if (from == R) member = at;
-            group = either(group, elements_at(all[a], sizes, member));
-          }
+          for (const Sizes& member : group_of(at, changed, sizes))
+            group = either(group, elements_at(all[a], sizes, from == R ? at : member));
           possible = possible && contains(group, elements_at(all[b], sizes, at));
         }
         if (!possible) continue;
         const auto elements = static_cast<double>(local_elements(all[a], twelve, sizes));
-        const double n = sizes[changed[0]];
         double volume = 0;
         if (from == V) volume = (to == R ? 2 : 1) * (n - 1) * elements / n;
         if (from.dim >= 0) volume = to == R ? (n - 1) * elements : (n - 1) * elements / n;
