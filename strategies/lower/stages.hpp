@@ -17,10 +17,18 @@ struct Site {
   Grid grid;
 };
 
-/// Devices that stand in the same sites: they run the same cells in the same order.
+/// Devices that stand in the same sites: they run the same cells in the same order. Where tensors are
+/// redistributed devices do different things, and each is a host of its own.
 struct Host {
   std::vector<int> sites;
   std::vector<int> devices;
+};
+
+/// How a tensor gets from the devices of a stage to those of another.
+enum class Crossing : std::uint8_t {
+  stays,         ///< the same grid: it stays where it is
+  sends,         ///< equal grids apart: every device sends its part to the one with its coordinates
+  redistributes  ///< other grids, or some shared devices: see redistribute.hpp
 };
 
 /// Data that flows from a stage to another: forward cells follow forward cells, and backward cells
@@ -30,6 +38,7 @@ struct StageFlow {
   int to = 0;
   bool returns = false;   ///< a gradient flows back
   bool recycled = false;  ///< from one repeat of the forward pass to the next
+  Crossing crossing = Crossing::stays;
 };
 
 /// What a segment computes in one repeat of the forward pass and another reads in the next, instead
@@ -60,6 +69,8 @@ class Stages {
   [[nodiscard]] const std::vector<StageFlow>& flows() const { return flows_; }
   [[nodiscard]] const SegmentFacts& facts(int segment) const { return facts_[segment]; }
   [[nodiscard]] const std::vector<SegmentFacts>& facts() const { return facts_; }
+  /// Of two stages, in either direction.
+  [[nodiscard]] Crossing crossing(int from, int to) const;
   [[nodiscard]] const std::vector<Recycled>& recycled() const { return recycled_; }
   /// The segment that computes an activation which leaves it, and the one that reads it.
   [[nodiscard]] int producer(model::TensorId activation) const { return producer_.at(activation); }
