@@ -33,7 +33,11 @@ Plan compose(const model::Graph& graph, int micro_batches, const Options& option
   }
   const Schedule& schedule = schedule_named(options.schedule);
   try {
-    apply(schedule, plan, options.pipeline, options.chunks_of(schedule));
+    apply(schedule, plan,
+          {.ranks = options.pipeline,
+           .chunks = options.chunks_of(schedule),
+           .micro_batches = micro_batches},
+          options.ends(schedule));
   } catch (const InputError& error) {
     throw InputError(strategy.file(), strategy.path() + "/schedule", error.expected, error.found);
   }

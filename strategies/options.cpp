@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <numeric>
 #include <vector>
 
 #include "strategies/all.hpp"
@@ -11,6 +12,30 @@ namespace stratagem::strategies {
 
 int Options::chunks_of(const Schedule& of) const {
   return of.chunks > 0 ? of.chunks : chunks > 0 ? chunks : 2;
+}
+
+namespace {
+
+/// Nothing for `usual`, all_ranks for "all", else the number of a rank.
+std::optional<int> read_end(const JsonReader& reader, const std::string& usual, int ranks) {
+  if (reader.is_number()) return static_cast<int>(reader.between(0, ranks - 1));
+  if (reader.one_of({usual, "all"}) == usual) return std::nullopt;
+  return Options::all_ranks;
+}
+
+std::optional<std::vector<int>> ranks_of(const std::optional<int>& end, int ranks) {
+  if (!end) return std::nullopt;
+  if (*end != Options::all_ranks) return std::vector<int>{*end};
+  std::vector<int> all(ranks);
+  std::iota(all.begin(), all.end(), 0);
+  return all;
+}
+
+}  // namespace
+
+Ends Options::ends(const Schedule& of) const {
+  const std::optional<int> first = of.spreads_embedding ? all_ranks : embedding;
+  return {.embedding = ranks_of(first, pipeline), .head = ranks_of(head, pipeline)};
 }
 
 Options read_options(const JsonReader& reader) {
@@ -40,6 +65,9 @@ Options read_options(const JsonReader& reader) {
     for (const JsonReader& count : layers->elements())
       options.layers_per_stage.push_back(static_cast<int>(count.between(0, 1'000'000)));
   }
+  if (const auto end = reader.find("embedding"))
+    options.embedding = read_end(*end, "first", options.pipeline);
+  if (const auto end = reader.find("head")) options.head = read_end(*end, "last", options.pipeline);
   if (const auto recompute = reader.find("recompute"))
     options.recompute = recompute->one_of({"none", "full"});
   if (const auto overlap = reader.find("overlap_gradients"))

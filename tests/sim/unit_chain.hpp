@@ -54,14 +54,16 @@ struct UnitCosts {
   int forward = 1;
   int input = 1;
   int weight = 0;
+  int end = 0;  ///< of the first segment's forward and backward operator, each
 };
 
 inline Prices unit_prices(const strategies::Program& program, const UnitCosts& costs) {
   return price(program, [&](const strategies::Task& task) {
-    const int time = task.name == "product"     ? costs.forward
-                     : task.name == "product.B" ? costs.input
-                     : task.name == "product.W" ? costs.weight
-                                                : 0;
+    const int time = task.name == "product"                           ? costs.forward
+                     : task.name == "product.B"                       ? costs.input
+                     : task.name == "product.W"                       ? costs.weight
+                     : task.name == "shift" || task.name == "shift.W" ? costs.end
+                                                                      : 0;
     return Price{.device = {time * unit}};
   });
 }
@@ -112,10 +114,11 @@ class UnitPipeline {
   }
 
   /// The most (stage, micro-batch) pairs of a device whose last forward cell has begun and whose last
-  /// backward cell has not ended, in the first iteration.
-  [[nodiscard]] int in_flight(int device) const {
+  /// backward cell has not ended, in the first iteration; of stages from the given one on.
+  [[nodiscard]] int in_flight(int device, int first_stage = 0) const {
     std::map<std::pair<int, int>, std::pair<double, double>> lives;
     for (const Cell& cell : cells(device)) {
+      if (cell.cell.stage < first_stage) continue;
       const std::pair key(cell.cell.stage, cell.cell.micro_batch);
       if (cell.cell.pass == strategies::CellPass::forward) {
         if (cell.cell.repeat == 0) lives[key] = {cell.begin, 1e300};
