@@ -199,12 +199,18 @@ class Differentiation {
       case OpKind::merge_heads:
         return give(id, 0, kind, gradients);
       case OpKind::masked_softmax:
+      case OpKind::softmax:
         return give(id, 0, kind, {out, output(id, 0)});
       case OpKind::dropout:
       case OpKind::attention_dropout:
         return give(id, 0, kind, {out, output(id, 1)});
       case OpKind::gelu:
         return give(id, 0, kind, {out, input(id, 0)});
+      case OpKind::dispatch:  // to which slots tokens go is a choice without a gradient
+        return give(id, 0, kind, {out, output(id, 1)});
+      case OpKind::combine:
+        give(id, 0, kind, {out, input(id, 1), input(id, 2)});
+        return give(id, 1, kind, {out, input(id, 0), input(id, 2)});
       case OpKind::cross_entropy:  // d loss / d logits = exponential / sum - [label]
         return give(id, 4, kind, {out, input(id, 0), input(id, 1), input(id, 3)});
       default:

@@ -24,11 +24,15 @@ enum class OpKind : std::uint8_t {
   split_heads,        ///< queries, keys and values of every head, cut out of one tensor and copied
   merge_heads,        ///< the inverse permutation for one tensor, copied
   masked_softmax,     ///< scales, masks and normalises scores
+  softmax,            ///< normalises along the last dimension
   dropout,            ///< its mask is its second output
   attention_dropout,  ///< the same on attention probabilities, where frameworks draw other random
                       ///< numbers
   gelu,
-  row_max,      ///< maximum along the last dimension: partial results combine by maximum
+  dispatch,  ///< copies every token to slots of the experts that it is sent to; the slots' numbers
+             ///< are its second output
+  combine,   ///< adds what experts returned for a token, weighted by the router's probabilities
+  row_max,   ///< maximum along the last dimension: partial results combine by maximum
   exponential,  ///< exp(x - row value), in fp32
   row_sum,      ///< sum along the last dimension
   pick,  ///< the element that a label names along the last dimension, 0 where it is elsewhere

@@ -10,6 +10,8 @@ namespace stratagem::strategies {
 const std::vector<Strategy>& all() {
   static const std::vector<Strategy> table = {
       {"data", "the batch divided over ranks that all hold the model", &data_parallel},
+      {"expert", "experts divided over consecutive data ranks, two all-to-alls per layer and pass",
+       &expert_parallel},
       {"tensor",
        "Megatron-LM: heads, MLP and vocabulary divided, two all-reduces per layer and pass",
        &tensor_parallel},

@@ -36,6 +36,10 @@ Plan compose(const model::Graph& graph, int micro_batches, const Options& option
 void tensor_parallel(Plan& plan, const Options& options);
 // Data parallelism, see data_parallel.cpp.
 void data_parallel(Plan& plan, const Options& options);
+/// The dimension along which data parallelism divides an operator: "b", or "" where it has none.
+std::string batch_dimension(const Plan& plan, model::OpId op);
+// Experts divided over data-parallel ranks, see expert_parallel.cpp.
+void expert_parallel(Plan& plan, const Options& options);
 // Stages of consecutive segments, see pipeline.cpp.
 void pipeline(Plan& plan, const Options& options);
 // Full recomputation of every layer, see recompute.cpp.

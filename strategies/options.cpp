@@ -18,6 +18,9 @@ Options read_options(const JsonReader& reader) {
   degree("tensor", options.tensor);
   degree("pipeline", options.pipeline);
   degree("data", options.data);
+  degree("expert", options.expert);
+  if (options.data % options.expert != 0)
+    reader.at("expert").fail("a divisor of data, " + std::to_string(options.data));
   const double all = 1.0 * options.tensor * options.pipeline * options.data;
   if (all > 1'000'000) reader.fail("tensor x pipeline x data of at most 1000000");
   if (const auto schedule = reader.find("schedule")) {

@@ -21,10 +21,12 @@ std::string divided_dimension(const model::Graph& graph, const Operator& op, int
   // A tied table is divided as it was for the lookup.
   if (const auto tied = divided.find(op.inputs[1]); tied != divided.end())
     return op.annotation.inputs[1][tied->second].identifiers.front();
-  // A matrix that widens (QKV, fc1, logits) is divided by columns.
+  // A matrix that widens (QKV, fc1, logits) is divided by columns; experts have one each.
   const model::Tensor& weight = graph.tensors[op.inputs[1]];
-  const bool widens = weight.role == model::Role::parameter && weight.shape[0] > weight.shape[1];
-  return widens ? op.annotation.inputs[1][0].identifiers.front() : "";
+  if (weight.role != model::Role::parameter) return "";
+  const std::size_t columns = weight.shape.size() - 2;
+  const bool widens = weight.shape[columns] > weight.shape[columns + 1];
+  return widens ? op.annotation.inputs[1][columns].identifiers.front() : "";
 }
 
 }  // namespace

@@ -8,6 +8,13 @@
 namespace stratagem::model {
 namespace {
 
+Experts experts_of(const GptConfig& c) {
+  return {.count = c.experts,
+          .per_token = c.experts_per_token,
+          .capacity_factor = c.capacity_factor,
+          .inner = 4 * c.hidden};
+}
+
 class Gpt {
  public:
   explicit Gpt(const GptConfig& config) : c_(config), build_("gpt") {}
@@ -16,7 +23,7 @@ class Gpt {
     TensorId x = embeddings();
     for (std::int64_t layer = 0; layer < c_.layers; ++layer) {
       build_.begin_segment("layers." + std::to_string(layer));
-      x = mlp(attention(x));
+      x = feed_forward(attention(x), layer);
     }
     return std::move(build_).finish(head(x));
   }
@@ -113,12 +120,18 @@ class Gpt {
     return residual("attention.residual", dropout("attention.output_dropout", out, "b s h"), x);
   }
 
+  TensorId feed_forward(TensorId x, std::int64_t layer) {
+    const bool mixed = c_.experts > 0 && (layer + 1) % c_.moe_every == 0;
+    const TensorId normed = norm("mlp_norm", x);
+    const TensorId y = mixed ? mixture_of_experts(build_, normed, experts_of(c_)) : mlp(normed);
+    return residual("mlp.residual", dropout("mlp.dropout", y, "b s h"), x);
+  }
+
   TensorId mlp(TensorId x) {
-    const TensorId up = linear("mlp.fc1", norm("mlp_norm", x), c_.hidden, 4 * c_.hidden);
+    const TensorId up = linear("mlp.fc1", x, c_.hidden, 4 * c_.hidden);
     const TensorId bent = activation("mlp.gelu.out", {c_.batch, c_.sequence, 4 * c_.hidden});
     build_.add(OpKind::gelu, "mlp.gelu", "b s n -> b s n", {up}, {bent});
-    const TensorId down = linear("mlp.fc2", bent, 4 * c_.hidden, c_.hidden);
-    return residual("mlp.residual", dropout("mlp.dropout", down, "b s h"), x);
+    return linear("mlp.fc2", bent, 4 * c_.hidden, c_.hidden);
   }
 
   /// Cross-entropy in parts, so that a split vocabulary needs only b*s scalars from the other
@@ -128,9 +141,12 @@ class Gpt {
     const std::vector<std::int64_t> tokens = {c_.batch, c_.sequence};
     const std::vector<std::int64_t> wide = {c_.batch, c_.sequence, c_.vocabulary};
     const TensorId y = norm("final_norm", x);
+    const TensorId table =
+        c_.tied ? word_table_
+                : build_.parameter("logits.weight", {c_.vocabulary, c_.hidden}, c_.type);
     const TensorId logits = activation("logits", wide);
-    build_.add(OpKind::contraction, "logits", "b s k+, vocabulary k+ -> b s vocabulary",
-               {y, word_table_}, {logits});
+    build_.add(OpKind::contraction, "logits", "b s k+, vocabulary k+ -> b s vocabulary", {y, table},
+               {logits});
     const auto row = [&](const std::string& name) {
       return build_.tensor("loss." + name, tokens, DataType::fp32, Role::statistic);
     };
@@ -164,8 +180,11 @@ class Gpt {
 Graph gpt(const GptConfig& config) { return Gpt(config).build(); }
 
 std::int64_t gpt_parameters(const GptConfig& c) {
+  const std::int64_t dense_mlp = 8 * c.hidden * c.hidden + 5 * c.hidden;
+  const std::int64_t mixtures = c.experts > 0 ? c.layers / c.moe_every : 0;
   return 12 * c.layers * c.hidden * c.hidden + 13 * c.layers * c.hidden +
-         (c.vocabulary + c.sequence + 2) * c.hidden;
+         (c.vocabulary + c.sequence + 2) * c.hidden + (c.tied ? 0 : c.vocabulary * c.hidden) +
+         mixtures * (mixture_of_experts_parameters(experts_of(c), c.hidden) - dense_mlp);
 }
 
 }  // namespace stratagem::model

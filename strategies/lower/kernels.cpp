@@ -21,6 +21,7 @@ cost::KernelKind kernel_kind(OpKind kind) {
     case OpKind::layer_norm:
       return cost::KernelKind::norm;
     case OpKind::masked_softmax:
+    case OpKind::softmax:
       return cost::KernelKind::softmax;
     case OpKind::dropout:
     case OpKind::attention_dropout:
@@ -41,6 +42,8 @@ cost::KernelKind kernel_kind(OpKind kind) {
     case OpKind::bias_add:
     case OpKind::split_heads:
     case OpKind::merge_heads:
+    case OpKind::dispatch:
+    case OpKind::combine:
     case OpKind::pick:
     case OpKind::gradient_sum:
       return cost::KernelKind::elementwise;
