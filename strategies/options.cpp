@@ -18,6 +18,8 @@ Options read_options(const JsonReader& reader) {
   degree("tensor", options.tensor);
   degree("pipeline", options.pipeline);
   degree("data", options.data);
+  if (const auto sequence = reader.find("sequence_parallel"))
+    options.sequence_parallel = sequence->boolean();
   degree("expert", options.expert);
   if (options.data % options.expert != 0)
     reader.at("expert").fail("a divisor of data, " + std::to_string(options.data));

@@ -13,6 +13,7 @@ struct Options {
   int tensor = 1;                  ///< tensor-parallel degree
   int pipeline = 1;                ///< stages
   int data = 1;                    ///< data-parallel degree
+  bool sequence_parallel = false;  ///< tensor ranks divide the tokens where they do not divide more
   int expert = 1;                  ///< consecutive data ranks that divide the experts among them
   std::string schedule = "1f1b";   ///< order of the cells of a stage
   std::string recompute = "none";  ///< "none" | "full"

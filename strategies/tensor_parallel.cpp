@@ -37,6 +37,12 @@ std::string divided_dimension(const model::Graph& graph, const Operator& op, int
 /// and residuals between are replicated. The lowering finds what must be communicated: two
 /// all-reduces of b*s*h per layer forward and two backward. Source: Shoeybi et al., Megatron-LM,
 /// arXiv:1909.08053, section 3.
+///
+/// With sequence parallelism what would be replicated is divided along the tokens, where it has
+/// them. The lowering then finds an all-gather and a reduce-scatter in place of every all-reduce,
+/// keeps the divided part for the backward pass, and gathers it again there: two all-gathers more
+/// per layer. Gradients of norms and row biases become partial sums over the tensor ranks. Source:
+/// Korthikanti et al., arXiv:2205.05198, section 4.2.2.
 void tensor_parallel(Plan& plan, const Options& options) {
   if (options.tensor == 1) return;
   const Axis ranks{.name = "tensor", .size = options.tensor, .stride = 1};
@@ -47,7 +53,9 @@ void tensor_parallel(Plan& plan, const Options& options) {
     const auto incoming = divided.find(op.inputs[0]);
     const std::string dim =
         divided_dimension(graph, op, incoming == divided.end() ? -1 : incoming->second, divided);
-    plan.assign(plan.trans(id, {.dim = dim, .parts = ranks.size}), ranks);
+    const bool tokens =
+        dim.empty() && options.sequence_parallel && model::may_split(op.annotation, "s");
+    plan.assign(plan.trans(id, {.dim = tokens ? "s" : dim, .parts = ranks.size}), ranks);
     if (dim.empty()) continue;
     for (std::size_t i = 0; i < op.outputs.size(); ++i) {
       const int position = model::dimension_of(op.annotation.outputs[i], dim);

@@ -76,11 +76,19 @@ class BlockLowering {
     survivors_.insert(version.slot);
   }
 
-  /// A tensor that a later pass reads in the layout in which it was first made or read here.
+  /// A tensor that a later pass reads: of the layouts in which it was made or read here the one of
+  /// fewest bytes, the latest among equals. A view of a buffer in another layout is no choice.
   void keep(TensorId tensor, Category category) {
     const auto found = versions_.find(tensor);
     if (found == versions_.end()) return;
-    const Version& version = found->second.back();
+    const auto bytes = [&](const Version& version) {
+      return result_.block.slots[version.slot].bytes;
+    };
+    Version version = found->second.front();
+    for (const Version& other : found->second) {
+      const bool view = local_bytes(graph_.tensors[tensor], other.layout, c_.grid) < bytes(other);
+      if (!view && bytes(other) <= bytes(version)) version = other;
+    }
     result_.block.slots[version.slot].category = category;
     result_.out[place(tensor)] = {version.layout, category};
     survivors_.insert(version.slot);
