@@ -214,11 +214,11 @@ Run read_run(const JsonReader& reader, const std::string& baseline) {
   const JsonReader strategy = strategy_of(reader);
   const strategies::Options options = strategies::read_options(strategy);
   ClusterChoice choice = read_cluster(reader.at("cluster"));
-  const std::int64_t devices = std::int64_t{options.tensor} * options.pipeline * options.data;
+  const std::int64_t devices = options.devices();
   if (devices != choice.gpus) {
-    strategy.fail(
-        "tensor x pipeline x data = the cluster's " + std::to_string(choice.gpus) + " GPUs",
-        std::to_string(devices));
+    strategy.fail("tensor x context x pipeline x data = the cluster's " +
+                      std::to_string(choice.gpus) + " GPUs",
+                  std::to_string(devices));
   }
   Run run{.file = reader.file(),
           .path = reader.path(),

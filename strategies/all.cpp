@@ -12,6 +12,7 @@ const std::vector<Strategy>& all() {
       {"data", "the batch divided over ranks that all hold the model", &data_parallel},
       {"expert", "experts divided over consecutive data ranks, two all-to-alls per layer and pass",
        &expert_parallel},
+      {"context", "tokens divided over ranks, keys and values gathered", &context_parallel},
       {"tensor",
        "Megatron-LM: heads, MLP and vocabulary divided, two all-reduces per layer and pass",
        &tensor_parallel},

@@ -16,6 +16,7 @@ Options read_options(const JsonReader& reader) {
       target = static_cast<int>(value->between(1, 1'000'000));
   };
   degree("tensor", options.tensor);
+  degree("context", options.context);
   degree("pipeline", options.pipeline);
   degree("data", options.data);
   if (const auto sequence = reader.find("sequence_parallel"))
@@ -23,8 +24,8 @@ Options read_options(const JsonReader& reader) {
   degree("expert", options.expert);
   if (options.data % options.expert != 0)
     reader.at("expert").fail("a divisor of data, " + std::to_string(options.data));
-  const double all = 1.0 * options.tensor * options.pipeline * options.data;
-  if (all > 1'000'000) reader.fail("tensor x pipeline x data of at most 1000000");
+  const double all = 1.0 * options.tensor * options.context * options.pipeline * options.data;
+  if (all > 1'000'000) reader.fail("tensor x context x pipeline x data of at most 1000000");
   if (const auto schedule = reader.find("schedule")) {
     std::vector<std::string> names;
     std::ranges::transform(schedules(), std::back_inserter(names), &Schedule::name);

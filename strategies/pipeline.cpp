@@ -25,7 +25,7 @@ void pipeline(Plan& plan, const Options& options) {
     const int stage = layer / (layers / stages);
     plan.stages[stage].push_back(segment);
     for (const model::OpId op : plan.graph().segments[segment].forward) {
-      plan.assign(op, stage * options.data * options.tensor);
+      plan.assign(op, stage * (options.devices() / stages));
     }
   }
 }
