@@ -13,6 +13,8 @@ const std::vector<Strategy>& all() {
       {"expert", "experts divided over consecutive data ranks, two all-to-alls per layer and pass",
        &expert_parallel},
       {"context", "tokens divided over ranks, keys and values gathered", &context_parallel},
+      {"operators", "what single operators divide over the tensor ranks, by patterns of names",
+       &operators},
       {"tensor",
        "Megatron-LM: heads, MLP and vocabulary divided, two all-reduces per layer and pass",
        &tensor_parallel},

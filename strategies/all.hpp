@@ -36,6 +36,8 @@ Plan compose(const model::Graph& graph, int micro_batches, const Options& option
 void tensor_parallel(Plan& plan, const Options& options);
 // Tokens divided over ranks, see context_parallel.cpp.
 void context_parallel(Plan& plan, const Options& options);
+// What single operators divide over the tensor ranks, see operators.cpp.
+void operators(Plan& plan, const Options& options);
 // Data parallelism, see data_parallel.cpp.
 void data_parallel(Plan& plan, const Options& options);
 /// The dimension along which data parallelism divides an operator: "b", or "" where it has none.

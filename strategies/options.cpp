@@ -21,6 +21,10 @@ Options read_options(const JsonReader& reader) {
   degree("data", options.data);
   if (const auto sequence = reader.find("sequence_parallel"))
     options.sequence_parallel = sequence->boolean();
+  if (const auto operators = reader.find("operators")) {
+    for (const std::string& pattern : operators->keys())
+      options.operators.emplace_back(pattern, operators->at(pattern).text());
+  }
   degree("expert", options.expert);
   if (options.data % options.expert != 0)
     reader.at("expert").fail("a divisor of data, " + std::to_string(options.data));

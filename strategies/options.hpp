@@ -6,6 +6,7 @@
 
 #include "base/json_reader.hpp"
 #include "base/quantity.hpp"
+#include "strategies/operators.hpp"
 
 namespace stratagem::strategies {
 
@@ -15,6 +16,7 @@ struct Options {
   int pipeline = 1;                ///< stages
   int data = 1;                    ///< data-parallel degree
   bool sequence_parallel = false;  ///< tensor ranks divide the tokens where they do not divide more
+  NamedDimensions operators;       ///< what single operators divide over the tensor ranks
   int expert = 1;                  ///< consecutive data ranks that divide the experts among them
   std::string schedule = "1f1b";   ///< order of the cells of a stage
   std::string recompute = "none";  ///< "none" | "full"
