@@ -204,6 +204,12 @@ class Differentiation {
       case OpKind::dropout:
       case OpKind::attention_dropout:
         return give(id, 0, kind, {out, output(id, 1)});
+      case OpKind::relu:
+      case OpKind::sigmoid:
+        return give(id, 0, kind, {out, output(id, 0)});
+      case OpKind::multiply:
+        give(id, 0, kind, {out, input(id, 1)});
+        return give(id, 1, kind, {out, input(id, 0)});
       case OpKind::gelu:
         return give(id, 0, kind, {out, input(id, 0)});
       case OpKind::dispatch:  // to which slots tokens go is a choice without a gradient

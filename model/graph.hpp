@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "model/annotation.hpp"
@@ -29,6 +30,9 @@ enum class OpKind : std::uint8_t {
   attention_dropout,  ///< the same on attention probabilities, where frameworks draw other random
                       ///< numbers
   gelu,
+  relu,
+  sigmoid,
+  multiply,  ///< elementwise
   dispatch,  ///< copies every token to slots of the experts that it is sent to; the slots' numbers
              ///< are its second output
   combine,   ///< adds what experts returned for a token, weighted by the router's probabilities
@@ -80,6 +84,12 @@ struct Graph {
   std::vector<Operator> operators;
   std::vector<Segment> segments;
   std::vector<TensorId> gradient_of;  ///< by tensor: its gradient, -1 where there is none
+  std::int64_t sample_tokens = 0;     ///< of one sample, to count tokens per second
+  /// How many times the forward pass runs before the one backward pass, which is of the last one.
+  int forward_repeats = 1;
+  /// What a pass hands to the next one: {a tensor that the last segment reads or computes, the
+  /// input of the first segment that it becomes}; no gradient goes back. The first pass gets zeros.
+  std::vector<std::pair<TensorId, TensorId>> recycled;
 };
 
 /// 2 * the product of all identifiers' sizes for contractions, 0 for other kinds; shapes of the

@@ -232,7 +232,7 @@ Run read_run(const JsonReader& reader, const std::string& baseline) {
   read_training(run, reader.at("training"));
   const JsonReader model = reader.at("model");
   run.graph = read_model(model, std::int64_t{run.micro_batch} * options.data, run.precision);
-  run.sequence = model.at("sequence").at_least(1);
+  run.sequence = run.graph.sample_tokens;
   if (const auto group = reader.find("group")) run.compares = group->text();
   if (const auto relative = reader.find("baseline")) run.baseline = relative->text();
   if (const auto assumed = reader.find("assumed")) run.assumed = assumed->text();

@@ -1,6 +1,7 @@
 // The table of model families.
 #include "model/zoo/all.hpp"
 
+#include "model/zoo/evoformer.hpp"
 #include "model/zoo/gpt.hpp"
 
 namespace stratagem::model {
@@ -41,12 +42,34 @@ Graph build_gpt(const JsonReader& config, std::int64_t batch, DataType type) {
   return gpt(gpt_config);
 }
 
+/// Widths are AlphaFold2's where the configuration does not say others.
+Graph build_evoformer(const JsonReader& config, std::int64_t batch, DataType type) {
+  EvoformerConfig c{.layers = config.at("layers").between(1, 10'000),
+                    .msa_rows = config.at("msa_rows").between(1, 1'000'000),
+                    .residues = config.at("residues").between(1, 1'000'000),
+                    .batch = batch,
+                    .type = type};
+  const auto size = [&](const char* key, std::int64_t& target) {
+    if (const auto value = config.find(key)) target = value->between(1, 1'000'000);
+  };
+  size("msa_width", c.msa_width);
+  size("pair_width", c.pair_width);
+  size("msa_heads", c.msa_heads);
+  size("pair_heads", c.pair_heads);
+  size("head_width", c.head_width);
+  size("outer_width", c.outer_width);
+  if (const auto passes = config.find("passes"))
+    c.passes = static_cast<int>(passes->between(1, 1000));
+  return evoformer(c);
+}
+
 }  // namespace
 
 const std::vector<Family>& families() {
   static const std::vector<Family> table = {
       {"gpt", "GPT-2, GPT-3, mixtures of experts: layers, hidden, heads, sequence, vocabulary, ...",
        &build_gpt},
+      {"evoformer", "AlphaFold2's trunk: layers, msa_rows, residues, ...", &build_evoformer},
   };
   return table;
 }

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "model/builder.hpp"
+#include "model/zoo/cross_entropy.hpp"
 
 namespace stratagem::model {
 namespace {
@@ -134,11 +135,8 @@ class Gpt {
     return linear("mlp.fc2", bent, 4 * c_.hidden, c_.hidden);
   }
 
-  /// Cross-entropy in parts, so that a split vocabulary needs only b*s scalars from the other
-  /// ranks: maximum, sum of exponentials and the label's logit of every token.
   TensorId head(TensorId x) {
     build_.begin_segment("head");
-    const std::vector<std::int64_t> tokens = {c_.batch, c_.sequence};
     const std::vector<std::int64_t> wide = {c_.batch, c_.sequence, c_.vocabulary};
     const TensorId y = norm("final_norm", x);
     const TensorId table =
@@ -147,27 +145,7 @@ class Gpt {
     const TensorId logits = activation("logits", wide);
     build_.add(OpKind::contraction, "logits", "b s k+, vocabulary k+ -> b s vocabulary", {y, table},
                {logits});
-    const auto row = [&](const std::string& name) {
-      return build_.tensor("loss." + name, tokens, DataType::fp32, Role::statistic);
-    };
-    const TensorId labels = build_.tensor("labels", tokens, DataType::int64, Role::input);
-    const TensorId maximum = row("maximum");
-    build_.add(OpKind::row_max, "loss.maximum", "b s vocabulary+ -> b s", {logits}, {maximum},
-               Combine::maximum);
-    const TensorId exponentials =
-        build_.tensor("loss.exponentials", wide, DataType::fp32, Role::activation);
-    build_.add(OpKind::exponential, "loss.exponentials", "b s vocabulary, b s -> b s vocabulary",
-               {logits, maximum}, {exponentials});
-    const TensorId sum = row("sum");
-    build_.add(OpKind::row_sum, "loss.sum", "b s vocabulary+ -> b s", {exponentials}, {sum});
-    const TensorId picked = row("picked");
-    build_.add(OpKind::pick, "loss.picked", "b s vocabulary+, b s -> b s", {logits, labels},
-               {picked});
-    const TensorId loss = build_.tensor("loss", tokens, DataType::fp32, Role::activation);
-    build_.add(OpKind::cross_entropy, "loss",
-               "b s vocabulary, b s, b s, b s, b s vocabulary -> b s",
-               {exponentials, sum, picked, labels, logits}, {loss});
-    return loss;
+    return cross_entropy(build_, logits, "b s", "vocabulary");
   }
 
   const GptConfig& c_;
@@ -177,7 +155,11 @@ class Gpt {
 
 }  // namespace
 
-Graph gpt(const GptConfig& config) { return Gpt(config).build(); }
+Graph gpt(const GptConfig& config) {
+  Graph graph = Gpt(config).build();
+  graph.sample_tokens = config.sequence;
+  return graph;
+}
 
 std::int64_t gpt_parameters(const GptConfig& c) {
   const std::int64_t dense_mlp = 8 * c.hidden * c.hidden + 5 * c.hidden;

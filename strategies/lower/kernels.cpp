@@ -27,6 +27,8 @@ cost::KernelKind kernel_kind(OpKind kind) {
     case OpKind::attention_dropout:
       return cost::KernelKind::dropout;
     case OpKind::gelu:
+    case OpKind::relu:
+    case OpKind::sigmoid:
       return cost::KernelKind::activation_function;
     case OpKind::row_max:
     case OpKind::row_sum:
@@ -42,6 +44,7 @@ cost::KernelKind kernel_kind(OpKind kind) {
     case OpKind::bias_add:
     case OpKind::split_heads:
     case OpKind::merge_heads:
+    case OpKind::multiply:
     case OpKind::dispatch:
     case OpKind::combine:
     case OpKind::pick:
