@@ -83,8 +83,10 @@ struct Graph {
   std::vector<Tensor> tensors;
   std::vector<Operator> operators;
   std::vector<Segment> segments;
-  std::vector<TensorId> gradient_of;  ///< by tensor: its gradient, -1 where there is none
-  std::int64_t sample_tokens = 0;     ///< of one sample, to count tokens per second
+  /// By tensor: its gradient, -1 where there is none. Of an activation that later segments read:
+  /// the sum of what those return.
+  std::vector<TensorId> gradient_of;
+  std::int64_t sample_tokens = 0;  ///< of one sample, to count tokens per second
   /// How many times the forward pass runs before the one backward pass, which is of the last one.
   int forward_repeats = 1;
   /// What a pass hands to the next one: {a tensor that the last segment reads or computes, the

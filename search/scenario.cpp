@@ -216,7 +216,7 @@ Run read_run(const JsonReader& reader, const std::string& baseline) {
   ClusterChoice choice = read_cluster(reader.at("cluster"));
   const std::int64_t devices = options.devices();
   if (devices != choice.gpus) {
-    strategy.fail("tensor x context x pipeline x data = the cluster's " +
+    strategy.fail("tensor x context x dap x pipeline x data = the cluster's " +
                       std::to_string(choice.gpus) + " GPUs",
                   std::to_string(devices));
   }

@@ -13,6 +13,8 @@ const std::vector<Strategy>& all() {
       {"expert", "experts divided over consecutive data ranks, two all-to-alls per layer and pass",
        &expert_parallel},
       {"context", "tokens divided over ranks, keys and values gathered", &context_parallel},
+      {"dap", "FastFold: the axis divided that a layer does not work along, all-to-alls between",
+       &dynamic_axial},
       {"operators", "what single operators divide over the tensor ranks, by patterns of names",
        &operators},
       {"tensor",

@@ -38,6 +38,8 @@ void tensor_parallel(Plan& plan, const Options& options);
 void context_parallel(Plan& plan, const Options& options);
 // What single operators divide over the tensor ranks, see operators.cpp.
 void operators(Plan& plan, const Options& options);
+// FastFold's dynamic axial parallelism, see dynamic_axial.cpp.
+void dynamic_axial(Plan& plan, const Options& options);
 // Data parallelism, see data_parallel.cpp.
 void data_parallel(Plan& plan, const Options& options);
 /// The dimension along which data parallelism divides an operator: "b", or "" where it has none.

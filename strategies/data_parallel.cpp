@@ -16,7 +16,7 @@ void data_parallel(Plan& plan, const Options& options) {
   plan.gradients = {.overlap = options.overlap_gradients, .bucket = options.bucket};
   const Axis ranks{.name = "data",
                    .size = options.data / options.expert,
-                   .stride = options.tensor * options.context * options.expert};
+                   .stride = options.data_stride() * options.expert};
   if (ranks.size == 1) return;
   for (const model::OpId op : plan.operators()) {
     plan.assign(plan.trans(op, {.dim = batch_dimension(plan, op), .parts = ranks.size}), ranks);

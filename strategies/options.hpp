@@ -13,6 +13,7 @@ namespace stratagem::strategies {
 struct Options {
   int tensor = 1;                  ///< tensor-parallel degree
   int context = 1;                 ///< ranks that divide the tokens of every sequence
+  int dap = 1;                     ///< ranks of dynamic axial parallelism
   int pipeline = 1;                ///< stages
   int data = 1;                    ///< data-parallel degree
   bool sequence_parallel = false;  ///< tensor ranks divide the tokens where they do not divide more
@@ -23,8 +24,9 @@ struct Options {
   bool overlap_gradients = false;
   std::optional<Bytes> bucket;  ///< of gradient reductions; nullopt: one for all
 
-  /// Consecutive devices are tensor ranks, then context ranks, then data ranks, then stages.
-  [[nodiscard]] int devices() const { return tensor * context * data * pipeline; }
+  /// Consecutive devices are tensor ranks, then context, axial and data ranks, then stages.
+  [[nodiscard]] int devices() const { return data_stride() * data * pipeline; }
+  [[nodiscard]] int data_stride() const { return tensor * context * dap; }
 };
 
 /// Reads and checks a strategy object; throws InputError.
