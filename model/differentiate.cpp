@@ -193,6 +193,8 @@ class Differentiation {
           broadcast ? give(id, i, OpKind::bias_gradient, {out}) : pass_on(id, i, out);
         }
         return;
+      case OpKind::identity:
+        return pass_on(id, 0, out);
       case OpKind::bias_add:
         give(id, 1, OpKind::bias_gradient, {out});
         return pass_on(id, 0, out);

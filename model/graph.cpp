@@ -7,32 +7,14 @@
 namespace stratagem::model {
 namespace {
 
-constexpr const char* kind_names[] = {"embedding",
-                                      "add",
-                                      "bias_add",
-                                      "layer_norm",
-                                      "contraction",
-                                      "split_heads",
-                                      "merge_heads",
-                                      "masked_softmax",
-                                      "softmax",
-                                      "dropout",
-                                      "attention_dropout",
-                                      "gelu",
-                                      "relu",
-                                      "sigmoid",
-                                      "multiply",
-                                      "dispatch",
-                                      "combine",
-                                      "row_max",
-                                      "exponential",
-                                      "row_sum",
-                                      "pick",
-                                      "cross_entropy",
-                                      "layer_norm_scale_gradient",
-                                      "bias_gradient",
-                                      "gradient_sum",
-                                      "optimizer_step"};
+constexpr const char* kind_names[] = {
+    "embedding",     "add",          "bias_add",          "layer_norm",
+    "contraction",   "split_heads",  "merge_heads",       "masked_softmax",
+    "softmax",       "dropout",      "attention_dropout", "gelu",
+    "relu",          "sigmoid",      "multiply",          "identity",
+    "dispatch",      "combine",      "row_max",           "exponential",
+    "row_sum",       "pick",         "cross_entropy",     "layer_norm_scale_gradient",
+    "bias_gradient", "gradient_sum", "optimizer_step"};
 
 }  // namespace
 

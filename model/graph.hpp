@@ -33,6 +33,7 @@ enum class OpKind : std::uint8_t {
   relu,
   sigmoid,
   multiply,  ///< elementwise
+  identity,  ///< a border where plans may change what is divided: a buffer of its own, no kernel
   dispatch,  ///< copies every token to slots of the experts that it is sent to; the slots' numbers
              ///< are its second output
   combine,   ///< adds what experts returned for a token, weighted by the router's probabilities

@@ -36,6 +36,10 @@ Plan compose(const model::Graph& graph, int micro_batches, const Options& option
 void tensor_parallel(Plan& plan, const Options& options);
 // Tokens divided over ranks, see context_parallel.cpp.
 void context_parallel(Plan& plan, const Options& options);
+/// Does an operator divide the tokens where tensor parallelism would replicate it?
+bool divides_tokens(const model::Operator& op, const Options& options);
+// The same as a strategy, see sequence_parallel.cpp.
+void sequence_parallel(Plan& plan, const Options& options);
 // What single operators divide over the tensor ranks, see operators.cpp.
 void operators(Plan& plan, const Options& options);
 // FastFold's dynamic axial parallelism, see dynamic_axial.cpp.

@@ -9,19 +9,14 @@ namespace {
 /// What the operators of an Evoformer divide: aligned sequences "rows", or the first or second
 /// residue "i", "j". Later entries win.
 const NamedDimensions& axial_dimensions() {
-  static const NamedDimensions table = {{"input.msa*", "rows"},
-                                        {"input.pair*", "i"},
-                                        {"*.row_attention.*", "rows"},
-                                        {"*.row_attention.pair_bias*", "i"},
-                                        {"*.column_attention.*", "i"},
-                                        {"*.msa_transition.*", "i"},
-                                        {"*.outer_product.*", "i"},
-                                        {"*.triangle_outgoing.*", "i"},
-                                        {"*.triangle_incoming.*", "j"},
-                                        {"*.triangle_starting.*", "i"},
-                                        {"*.triangle_ending.*", "j"},
-                                        {"*.pair_transition.*", "i"},
-                                        {"head.*", "i"}};
+  static const NamedDimensions table = {
+      {"input.msa*", "rows"},         {"input.pair*", "i"},
+      {"*.row_attention.*", "rows"},  {"*.row_attention.pair_bias*", "i"},
+      {"*.column_attention.*", "i"},  {"*.msa_transition.*", "i"},
+      {"*.outer_product.*", "i"},     {"*.msa_border", "rows"},
+      {"*.triangle_outgoing.*", "i"}, {"*.triangle_incoming.*", "j"},
+      {"*.triangle_starting.*", "i"}, {"*.triangle_ending.*", "j"},
+      {"*.pair_transition.*", "i"},   {"head.*", "i"}};
   return table;
 }
 

@@ -20,9 +20,9 @@ class Division {
   /// The dimension that the next operator divides; "" where it is replicated.
   std::string next(const Operator& op) {
     const std::string usual = usual_dimension(op);
-    const bool tokens =
-        usual.empty() && options_.sequence_parallel && model::may_split(op.annotation, "s");
-    const std::string dim = named_dimension(options_.operators, op).value_or(tokens ? "s" : usual);
+    const std::string dim =
+        named_dimension(options_.operators, op)
+            .value_or(usual.empty() && divides_tokens(op, options_) ? "s" : usual);
     for (const TensorId input : op.inputs) note_table(op, input, dim);
     if (!dim.empty() && dim == usual) note_outputs(op, dim);
     return dim;
@@ -80,12 +80,6 @@ class Division {
 /// and residuals between are replicated. The lowering finds what must be communicated: two
 /// all-reduces of b*s*h per layer forward and two backward. Source: Shoeybi et al., Megatron-LM,
 /// arXiv:1909.08053, section 3.
-///
-/// With sequence parallelism what would be replicated is divided along the tokens, where it has
-/// them. The lowering then finds an all-gather and a reduce-scatter in place of every all-reduce,
-/// keeps the divided part for the backward pass, and gathers it again there: two all-gathers more
-/// per layer. Gradients of norms and row biases become partial sums over the tensor ranks. Source:
-/// Korthikanti et al., arXiv:2205.05198, section 4.2.2.
 ///
 /// Operators that the option "operators" names divide what it says. Where that is another dimension
 /// than Megatron-LM's, the operators after them go on as if what they read were whole.

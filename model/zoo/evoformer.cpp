@@ -27,6 +27,7 @@ class Evoformer {
       column_attention();
       msa_ = axial_.transition("msa_transition", msa_);
       outer_product_mean();
+      msa_ = axial_.unary(OpKind::identity, "msa_border", msa_);
       triangle_multiplication("triangle_outgoing", true);
       triangle_multiplication("triangle_incoming", false);
       triangle_attention("triangle_starting", Along::second, pair_.first);

@@ -45,6 +45,7 @@ cost::KernelKind kernel_kind(OpKind kind) {
     case OpKind::split_heads:
     case OpKind::merge_heads:
     case OpKind::multiply:
+    case OpKind::identity:
     case OpKind::dispatch:
     case OpKind::combine:
     case OpKind::pick:
@@ -104,6 +105,7 @@ Bytes bytes_moved(const model::Graph& graph, const model::Operator& op, const Sh
     total += bytes;
     largest = std::max(largest, bytes);
   };
+  if (op.kind == OpKind::identity) return {};
   if (op.kind == OpKind::embedding) {  // the rows that tokens pick, read and written
     const bool forward = op.pass == model::Pass::forward;
     const auto& rows = forward ? outputs[0] : inputs[0];
@@ -141,7 +143,7 @@ cost::Kernel kernel_of(const model::Graph& graph, const model::Operator& op, con
   kernel.kind = kernel_kind(op.kind);
   kernel.type = graph.tensors[op.kind == OpKind::embedding ? op.outputs[0] : op.inputs[0]].type;
   kernel.traffic = bytes_moved(graph, op, inputs, outputs, facts);
-  kernel.launches = facts.kernels;
+  kernel.launches = op.kind == OpKind::identity ? 0 : facts.kernels;
   if (op.kind == OpKind::contraction) set_gemm_sizes(kernel, op, inputs, outputs);
   return kernel;
 }

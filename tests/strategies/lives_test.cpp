@@ -3,6 +3,7 @@
 #include <map>
 #include <tuple>
 
+#include "model/zoo/evoformer.hpp"
 #include "tests/catch.hpp"
 #include "tests/strategies/lowered.hpp"
 #include "tests/strategies/variants.hpp"
@@ -230,6 +231,29 @@ TEST_CASE("buffers are born once, alive and complete when used, and dead in the 
   for (const Variant& variant : variants()) {
     INFO(variant.strategy << ", " << variant.micro_batches << " micro-batches");
     check_program(graph, lowered(graph, variant.strategy, variant.micro_batches));
+  }
+}
+
+TEST_CASE("buffers of mixtures of experts and of Evoformers live as long, too") {
+  model::GptConfig config = small_gpt;
+  config.experts = 4;
+  config.experts_per_token = 2;
+  config.moe_every = 2;
+  config.tied = false;
+  const model::Graph mixture = model::gpt(config);
+  for (const std::string strategy :
+       {R"({})", R"({"data": 4, "expert": 2, "tensor": 2, "sequence_parallel": true})",
+        R"({"data": 2, "expert": 2, "pipeline": 2, "recompute": "full"})"}) {
+    INFO(strategy);
+    check_program(mixture, lowered(mixture, strategy, 2));
+  }
+  const model::Graph folding =
+      model::evoformer({.layers = 4, .msa_rows = 8, .residues = 16, .batch = 2});
+  for (const std::string strategy :
+       {R"({})", R"({"dap": 4, "data": 2})", R"({"dap": 2, "recompute": "full", "pipeline": 2})",
+        R"({"tensor": 2})"}) {
+    INFO(strategy);
+    check_program(folding, lowered(folding, strategy, 2));
   }
 }
 

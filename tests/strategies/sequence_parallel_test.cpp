@@ -2,6 +2,7 @@
 #include <map>
 #include <set>
 
+#include "model/zoo/evoformer.hpp"
 #include "tests/catch.hpp"
 #include "tests/strategies/lowered.hpp"
 
@@ -108,6 +109,12 @@ TEST_CASE("gradients of norms and row biases are summed over the tensor ranks") 
 TEST_CASE("sequence parallelism changes nothing for one tensor rank") {
   const model::Graph graph = model::gpt(small_gpt);
   CHECK(to_text(lowered(graph, strategy(1))) == to_text(lowered(graph, "{}")));
+}
+
+TEST_CASE("a model without tokens is refused") {
+  const model::Graph graph = model::evoformer({.layers = 1, .msa_rows = 4, .residues = 8});
+  CHECK_THAT(refusal([&] { lowered(graph, strategy(2)); }),
+             StartsWith("test.json: /strategy/sequence_parallel: expected a model whose"));
 }
 
 TEST_CASE("a sequence that does not divide is refused") {
