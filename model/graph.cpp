@@ -44,6 +44,13 @@ Flops flops(const Graph& graph, const Operator& op) {
   return Flops{product};
 }
 
+Flops step_flops(const Graph& graph) {
+  Flops sum;
+  for (const Operator& op : graph.operators)
+    sum += (op.pass == Pass::forward ? graph.forward_repeats : 1) * flops(graph, op);
+  return sum;
+}
+
 std::int64_t parameter_count(const Graph& graph) {
   std::int64_t count = 0;
   for (const Tensor& tensor : graph.tensors) {

@@ -99,6 +99,9 @@ struct Graph {
 /// whole tensors.
 Flops flops(const Graph&, const Operator& op);
 
+/// Of all forward passes and the backward pass of one micro-batch.
+Flops step_flops(const Graph&);
+
 /// Elements of all parameters.
 std::int64_t parameter_count(const Graph&);
 

@@ -153,24 +153,20 @@ void read_batch(Run& run, const JsonReader& training) {
   run.micro_batches = static_cast<int>(run.global_batch / per_step);
 }
 
-/// Two levels of settings, as they were read.
+/// Settings, as they were read.
+Json settings(const JsonReader& reader) {
+  if (reader.is_number()) return reader.number();
+  if (reader.is_string()) return reader.text();
+  if (!reader.is_object()) return reader.boolean();
+  Json result = Json::object();
+  for (const std::string& name : reader.keys()) result.set(name, settings(reader.at(name)));
+  return result;
+}
+
 Json resolved(const JsonReader& reader) {
   Json result = Json::object();
   for (const char* key : {"model", "cluster", "training", "strategy"}) {
-    Json part = Json::object();
-    if (!reader.has(key)) continue;
-    const JsonReader object = reader.at(key);
-    for (const std::string& name : object.keys()) {
-      const JsonReader value = object.at(name);
-      if (value.is_number()) {
-        part.set(name, value.number());
-      } else if (value.is_string()) {
-        part.set(name, value.text());
-      } else {
-        part.set(name, value.boolean());
-      }
-    }
-    result.set(key, part);
+    if (reader.has(key)) result.set(key, settings(reader.at(key)));
   }
   return result.set("profile", reader.at("profile").text()).set("stack", reader.at("stack").text());
 }
