@@ -8,6 +8,16 @@ namespace stratagem::strategies {
 const std::vector<Strategy>& all() {
   static const std::vector<Strategy> table = {
       {"data", "the batch divided over ranks that all hold the model", &data_parallel},
+      {"expert", "experts divided over consecutive data ranks, two all-to-alls per layer and pass",
+       &expert_parallel},
+      {"context", "tokens divided over ranks, keys and values gathered", &context_parallel},
+      {"dap", "FastFold: the axis divided that a layer does not work along, all-to-alls between",
+       &dynamic_axial},
+      {"sequence_parallel",
+       "tensor ranks divide the tokens in norms, dropouts and residuals: gathers and scatters",
+       &sequence_parallel},
+      {"operators", "what single operators divide over the tensor ranks, by patterns of names",
+       &operators},
       {"tensor",
        "Megatron-LM: heads, MLP and vocabulary divided, two all-reduces per layer and pass",
        &tensor_parallel},

@@ -45,10 +45,22 @@ Options read_options(const JsonReader& reader) {
       target = static_cast<int>(value->between(1, 1'000'000));
   };
   degree("tensor", options.tensor);
+  degree("context", options.context);
+  degree("dap", options.dap);
   degree("pipeline", options.pipeline);
   degree("data", options.data);
-  const double all = 1.0 * options.tensor * options.pipeline * options.data;
-  if (all > 1'000'000) reader.fail("tensor x pipeline x data of at most 1000000");
+  if (const auto sequence = reader.find("sequence_parallel"))
+    options.sequence_parallel = sequence->boolean();
+  if (const auto operators = reader.find("operators")) {
+    for (const std::string& pattern : operators->keys())
+      options.operators.emplace_back(pattern, operators->at(pattern).text());
+  }
+  degree("expert", options.expert);
+  if (options.data % options.expert != 0)
+    reader.at("expert").fail("a divisor of data, " + std::to_string(options.data));
+  const double all =
+      1.0 * options.tensor * options.context * options.dap * options.pipeline * options.data;
+  if (all > 1'000'000) reader.fail("tensor x context x dap x pipeline x data of at most 1000000");
   if (const auto schedule = reader.find("schedule")) {
     std::vector<std::string> names;
     std::ranges::transform(schedules(), std::back_inserter(names), &Schedule::name);

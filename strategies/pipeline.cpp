@@ -38,6 +38,17 @@ void assign(Plan& plan, int stage, int first_device, int copy) {
   }
 }
 
+/// Divides an end that stands on all ranks over them, as tensor ranks would (tables along the
+/// vocabulary), and puts it on the first.
+void spread(Plan& plan, int stage, const Options& options) {
+  const int per_rank = options.devices() / options.pipeline;
+  for (const int segment : plan.stages[stage]) {
+    divide_as_tensor_ranks(plan, plan.graph().segments[segment].forward,
+                           {.name = "pipeline", .size = options.pipeline, .stride = per_rank},
+                           options);
+  }
+}
+
 /// The stages' segments: layers, with the model's ends in the first and the last or apart.
 std::vector<std::vector<int>> segments_of_stages(const std::vector<int>& layers, int segments,
                                                  const Ends& ends) {
@@ -84,6 +95,8 @@ void pipeline(Plan& plan, const Options& options) {
     if (ends.embedding) assign(plan, 0, ends.embedding->front() * per_rank, copy);
     if (ends.head) assign(plan, first + stages, ends.head->front() * per_rank, copy);
   }
+  if (ends.embedding && ends.embedding->size() > 1) spread(plan, 0, options);
+  if (ends.head && ends.head->size() > 1) spread(plan, first + stages, options);
 }
 
 }  // namespace stratagem::strategies
