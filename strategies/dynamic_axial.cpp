@@ -26,7 +26,7 @@ const NamedDimensions& axial_dimensions() {
 /// divide different axes the lowering finds an all-to-all: two per block of the aligned sequences,
 /// four of the pairs. The pair biases of three attentions, one factor of the outer product and one
 /// of each triangle multiplication are needed whole: six all-gathers, whose gradients are
-/// reduce-scattered. Source: Cheng et al., FastFold, arXiv:2203.00854, section 4.1.
+/// reduce-scattered. Source: Cheng et al., FastFold, arXiv:2203.00854, and its code.
 void dynamic_axial(Plan& plan, const Options& options) {
   if (options.dap == 1) return;
   const Axis ranks{.name = "dap", .size = options.dap, .stride = options.tensor * options.context};

@@ -20,9 +20,8 @@ class Division {
   /// The dimension that the next operator divides; "" where it is replicated.
   std::string next(const Operator& op) {
     const std::string usual = usual_dimension(op);
-    const std::string dim =
-        named_dimension(options_.operators, op)
-            .value_or(usual.empty() && divides_tokens(op, options_) ? "s" : usual);
+    std::string dim = named_dimension(options_.operators, op)
+                          .value_or(usual.empty() && divides_tokens(op, options_) ? "s" : usual);
     for (const TensorId input : op.inputs) note_table(op, input, dim);
     if (!dim.empty() && dim == usual) note_outputs(op, dim);
     return dim;

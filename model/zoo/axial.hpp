@@ -15,7 +15,7 @@ struct Plane {
   TensorId tensor = -1;
   std::string first, second;
 
-  /// "b first second", with other words for the axes where given.
+  /// The three leading dimensions in an annotation: "b i j".
   [[nodiscard]] std::string dims() const { return "b " + first + " " + second; }
 };
 
@@ -45,7 +45,7 @@ class Axial {
   /// One mask for all places along an axis, which annotations call `shared`.
   Plane dropout(const std::string& name, const Plane& x, const std::string& shared);
 
-  /// norm, then sigmoid(W_g x) * attention of q, k, v along one axis, then a matrix with bias:
+  /// sigmoid(W_g x + b_g) * attention of q, k, v along one axis, then a matrix with bias:
   ///   probabilities = softmax(q k^T / sqrt(width) + bias)
   /// `x` is normed already. `bias`, -1 for none, has the shape (batch, heads, n, n) over the axis
   /// along which attention runs; annotations call its last two dimensions `bias_dims`.

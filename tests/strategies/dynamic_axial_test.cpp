@@ -102,8 +102,7 @@ TEST_CASE("a rank keeps its share of a block's activations") {
   CHECK(divided < whole / 4 * 1.05);
 }
 
-TEST_CASE("Megatron-LM's choice divides an Evoformer's heads and transitions, as FastFold says") {
-  // FastFold, section 4.1: tensor parallelism divides attention and feed-forward modules only.
+TEST_CASE("Megatron-LM's choice divides an Evoformer's attentions and transitions only") {
   const model::Graph graph = model::evoformer({.layers = 2, .msa_rows = 8, .residues = 16});
   const Program program = lowered(graph, R"({"tensor": 2})");
   const auto block = found(block_of(program, 2, CellPass::forward));
