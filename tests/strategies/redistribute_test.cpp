@@ -267,12 +267,12 @@ void always(Property property, int cases) {
   parameters.seed = 20241029;
   parameters.maxSuccess = cases;
   Silent listener;
-  const auto result =
-      rc::detail::checkTestable(property, rc::detail::TestMetadata{}, parameters, listener);
+  const rc::detail::TestResult result = rc::detail::checkProperty(
+      rc::detail::toProperty(property), rc::detail::TestMetadata{}, parameters, listener, {});
   std::ostringstream text;
   rc::detail::printResultMessage(result, text);
   INFO(text.str());
-  CHECK(result.template is<rc::detail::SuccessResult>());
+  CHECK(result.is<rc::detail::SuccessResult>());
 }
 
 /// From low to high, both included.
