@@ -11,28 +11,37 @@
 #include "base/input_error.hpp"
 
 namespace stratagem::strategies {
+namespace {
+
+Crossing crossing_of(const Grid& from, const Grid& to) {
+  if (from == to) return Crossing::stays;
+  if (from.axes != to.axes) return Crossing::redistributes;
+  const std::vector<int> here = from.devices();
+  const std::vector<int> there = to.devices();
+  std::vector<int> shared;
+  std::ranges::set_intersection(here, there, std::back_inserter(shared));
+  return shared.empty() ? Crossing::sends : Crossing::redistributes;
+}
+
+}  // namespace
 
 Stages::Stages(const Plan& plan) : copies_(plan.copies()), facts_(segment_facts(plan.graph())) {
   place_segments(plan);
   find_flows(plan.graph());
   find_recycled(plan.graph());
+  find_crossings();
   place_devices();
 }
 
-Crossing Stages::crossing(int from, int to) const {
-  Crossing result = Crossing::stays;
-  for (int copy = 0; copy < copies_; ++copy) {
-    const Grid& a = sites_[site(from, copy)].grid;
-    const Grid& b = sites_[site(to, copy)].grid;
-    if (a == b) continue;
-    const std::vector<int> here = a.devices();
-    const std::vector<int> there = b.devices();
-    std::vector<int> shared;
-    std::ranges::set_intersection(here, there, std::back_inserter(shared));
-    if (a.axes != b.axes || !shared.empty()) return Crossing::redistributes;
-    result = Crossing::sends;
+void Stages::find_crossings() {
+  for (const StageFlow& flow : flows_) {
+    Crossing& crossing = crossings_[std::minmax(flow.from, flow.to)];
+    for (int copy = 0; copy < copies_; ++copy) {
+      const Grid& from = sites_[site(flow.from, copy)].grid;
+      const Grid& to = sites_[site(flow.to, copy)].grid;
+      crossing = std::max(crossing, crossing_of(from, to));
+    }
   }
-  return result;
 }
 
 void Stages::place_segments(const Plan& plan) {

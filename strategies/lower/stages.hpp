@@ -2,7 +2,9 @@
 // between segments.
 #pragma once
 
+#include <algorithm>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "strategies/lower/grid.hpp"
@@ -38,7 +40,6 @@ struct StageFlow {
   int to = 0;
   bool returns = false;   ///< a gradient flows back
   bool recycled = false;  ///< from one repeat of the forward pass to the next
-  Crossing crossing = Crossing::stays;
 };
 
 /// What a segment computes in one repeat of the forward pass and another reads in the next, instead
@@ -69,8 +70,10 @@ class Stages {
   [[nodiscard]] const std::vector<StageFlow>& flows() const { return flows_; }
   [[nodiscard]] const SegmentFacts& facts(int segment) const { return facts_[segment]; }
   [[nodiscard]] const std::vector<SegmentFacts>& facts() const { return facts_; }
-  /// Of two stages, in either direction.
-  [[nodiscard]] Crossing crossing(int from, int to) const;
+  /// Of two stages between which something flows, in either direction.
+  [[nodiscard]] Crossing crossing(int from, int to) const {
+    return from == to ? Crossing::stays : crossings_.at(std::minmax(from, to));
+  }
   [[nodiscard]] const std::vector<Recycled>& recycled() const { return recycled_; }
   /// The segment that computes an activation which leaves it, and the one that reads it.
   [[nodiscard]] int producer(model::TensorId activation) const { return producer_.at(activation); }
@@ -80,6 +83,7 @@ class Stages {
   void place_segments(const Plan& plan);
   void place_devices();
   void find_flows(const model::Graph& graph);
+  void find_crossings();
   void find_recycled(const model::Graph& graph);
 
   int copies_;
@@ -90,6 +94,7 @@ class Stages {
   std::vector<int> host_of_device_;
   std::vector<StageFlow> flows_;
   std::vector<Recycled> recycled_;
+  std::map<std::pair<int, int>, Crossing> crossings_;  ///< by stages, the lower one first
   std::map<model::TensorId, int> producer_;
   std::map<model::TensorId, int> reader_;
 };
