@@ -99,6 +99,10 @@ void Plan::copy_stages(int copies) {
 
 void Plan::split_backward(int stage, int micro_batch) { split_.emplace(stage, micro_batch); }
 
+void Plan::evict(const Eviction& eviction) {
+  evictions_[{eviction.stage, eviction.micro_batch}] = eviction.guest_of;
+}
+
 void Plan::recompute(int segment) { recomputed_[segment] = true; }
 
 }  // namespace stratagem::strategies

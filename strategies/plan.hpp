@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -43,6 +44,15 @@ struct Parts {
 struct GradientReduction {
   bool overlap = false;
   std::optional<Bytes> bucket;  ///< nullopt: all gradients in one
+};
+
+/// What a forward cell keeps for its backward cell is copied to the devices of another stage, each part
+/// to the device with its coordinates, when the forward cell has ended, and back before the backward
+/// cell begins; in between it is freed where it came from.
+struct Eviction {
+  int stage = 0;
+  int micro_batch = 0;
+  int guest_of = 0;  ///< the stage that takes it in
 };
 
 /// When weights change, and which version of them a micro-batch reads.
@@ -106,6 +116,11 @@ class Plan {
     return split_.contains({stage, micro_batch});
   }
 
+  /// op-trans that adds the two copies to a forward and a backward cell.
+  void evict(const Eviction& eviction);
+  /// By stage and micro-batch: the stage that takes it in.
+  [[nodiscard]] const std::map<std::pair<int, int>, int>& evictions() const { return evictions_; }
+
   /// op-trans that adds to a segment's backward pass the re-execution of its forward operators; in
   /// exchange only the segment's inputs are kept.
   void recompute(int segment);
@@ -149,6 +164,7 @@ class Plan {
   std::vector<std::vector<Cell>> chains_;
   std::vector<std::pair<Cell, Cell>> together_;
   std::set<std::pair<int, int>> split_;  ///< stage, micro-batch
+  std::map<std::pair<int, int>, int> evictions_;
   std::vector<bool> recomputed_;
   int copies_ = 1;
 };

@@ -161,7 +161,7 @@ void Blocks::lower_forward_of(int segment) {
 
 /// What the forward pass left for the backward pass: a recomputed segment's inputs, or all that
 /// gradients read.
-Blocks::Borders Blocks::left_by_forward(int segment) const {
+std::map<int, Border> Blocks::left_by_forward(int segment) const {
   const SegmentFacts& facts = stages_.facts(segment);
   Borders kept;
   for (const TensorId tensor : facts.activations_in) {
