@@ -7,8 +7,9 @@ namespace stratagem::strategies {
 
 /// Throws InputError unless
 ///   every wait is for an earlier task, and every index names something there is;
-///   all devices of a communicator post the same collectives (kind, payload, combine) in the same
-///   order of an iteration, and each of its devices knows it;
+///   all devices of a communicator post the same collectives (kind, payload, combine; of transfers
+///   also tensor and micro-batch) in the same order of an iteration, and each of its devices knows
+///   it;
 ///   no devices wait for each other for ever: there is no cycle over the tasks of each queue in
 ///   order (a stream; of transfers, a stream and a group), waits, and collectives, sends among
 ///   them, which begin when all their ranks have come (the message prints one cycle);

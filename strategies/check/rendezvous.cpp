@@ -10,13 +10,37 @@
 namespace stratagem::strategies {
 namespace {
 
-const Collective& collective_at(const Program& program, const Sequence& sequence,
-                                const Place& place) {
-  return std::get<Collective>(task_at(program, sequence, place).work);
-}
+/// A collective where it is posted.
+struct Posted {
+  const Program& program;
+  const Call& call;
+  const Task& task;
 
-bool equal(const Collective& a, const Collective& b) {
-  return a.kind == b.kind && a.combine == b.combine && a.payload == b.payload;
+  Posted(const Program& of, const Sequence& sequence, const Place& place)
+      : program(of), call(sequence.calls[place.call]), task(task_at(of, sequence, place)) {}
+
+  [[nodiscard]] const Collective& collective() const { return std::get<Collective>(task.work); }
+  /// What it moves: one who only receives says so by what it writes.
+  [[nodiscard]] const std::vector<int>& slots() const {
+    return task.reads.empty() ? task.writes : task.reads;
+  }
+  [[nodiscard]] model::TensorId tensor(int slot) const {
+    const int place = program.blocks[call.block].slots[slot].tensor;
+    return call.segment < 0 ? place : program.segment_tensors[call.segment][place];
+  }
+};
+
+/// Devices of one communicator mean the same: of a transfer, the same tensor of the same micro-batch.
+bool equal(const Posted& a, const Posted& b) {
+  const Collective& x = a.collective();
+  const Collective& y = b.collective();
+  if (x.kind != y.kind || x.combine != y.combine || x.payload != y.payload) return false;
+  if (!transfers(a.task.stream) || !transfers(b.task.stream)) return true;
+  return a.call.cell.micro_batch == b.call.cell.micro_batch &&
+         a.call.cell.slice == b.call.cell.slice && a.call.cell.repeat == b.call.cell.repeat &&
+         std::ranges::equal(
+             a.slots(), b.slots(), {}, [&](int slot) { return a.tensor(slot); },
+             [&](int slot) { return b.tensor(slot); });
 }
 
 /// By block: its collectives, as tasks.
@@ -133,8 +157,7 @@ void Rendezvous::find_companies() {
 
 bool Rendezvous::same(int a, int b) const {
   return std::ranges::equal(posted_[a], posted_[b], [&](const Place& x, const Place& y) {
-    return equal(collective_at(program_, sequence_of(a), x),
-                 collective_at(program_, sequence_of(b), y));
+    return equal({program_, sequence_of(a), x}, {program_, sequence_of(b), y});
   });
 }
 
@@ -153,8 +176,7 @@ void Rendezvous::compare(int communicator) const {
     const Seated& first = ranks.front();
     if (same(first.seat, other.seat)) continue;
     const auto met = [&](const Place& a, const Place& b) {
-      return equal(collective_at(program_, sequence_of(first.seat), a),
-                   collective_at(program_, sequence_of(other.seat), b));
+      return equal({program_, sequence_of(first.seat), a}, {program_, sequence_of(other.seat), b});
     };
     const auto k = static_cast<std::size_t>(
         std::ranges::mismatch(posted_[first.seat], posted_[other.seat], met).in1 -
@@ -171,7 +193,7 @@ std::string Rendezvous::text_of(const Seated& seated, std::size_t k) const {
   const std::vector<Place>& posted = posted_[seated.seat];
   if (k >= posted.size()) return "nothing" + who;
   const Sequence& sequence = sequence_of(seated.seat);
-  const Collective& collective = collective_at(program_, sequence, posted[k]);
+  const Collective& collective = Posted(program_, sequence, posted[k]).collective();
   const bool maximum = collective.combine == model::Combine::maximum;
   return cost::to_text(collective.kind) + (maximum ? " (maximum)" : "") + " of " +
          std::to_string(static_cast<std::int64_t>(collective.payload.value)) + " B" + who + " (" +

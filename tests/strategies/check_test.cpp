@@ -119,6 +119,21 @@ TEST_CASE("sends that cross are a cycle, since they are rendezvous") {
   CHECK_THAT(refused(posted), ContainsSubstring("before receive y"));
 }
 
+TEST_CASE("what is received is what was sent") {
+  // Two micro-batches of equal size, received in the other order than they are sent.
+  Program program = program_of({{collective("send", Kind::send, Stream::send_forward)},
+                                {collective("receive", Kind::send, Stream::receive_forward)}},
+                               {{0, 1}});
+  for (Sequence& sequence : program.sequences) {
+    sequence.calls.push_back(sequence.calls[0]);
+    sequence.calls[1].cell.micro_batch = 1;
+  }
+  CHECK(refused(program).empty());
+  std::swap(program.sequences[1].calls[0], program.sequences[1].calls[1]);
+  CHECK_THAT(refused(program),
+             ContainsSubstring("device 1 (receive of work in F(stage 1, micro-batch 1))"));
+}
+
 TEST_CASE("devices of one sequence may send to each other what no order of calls allows") {
   // A ring of equal devices: each sends to the next by one group and receives by another, so that
   // calls with devices as one contradict each other, and devices do not.
