@@ -77,6 +77,7 @@ struct Graph {
   std::vector<Operator> operators;
   std::vector<Segment> segments;
   std::vector<TensorId> gradient_of;  ///< by tensor: its gradient, -1 where there is none
+  TensorId loss = -1;                 ///< of which gradients are taken
   /// How often the forward pass runs before the one backward pass, which is of the last; between
   /// repeats each `recycled` output of a segment becomes the input of another.
   int forward_repeats = 1;
