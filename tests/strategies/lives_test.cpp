@@ -1,6 +1,7 @@
 // Births and deaths of buffers, and that streams wait for each other wherever one needs what
 // another makes.
 #include <map>
+#include <tuple>
 
 #include "tests/catch.hpp"
 #include "tests/strategies/lowered.hpp"
@@ -34,6 +35,9 @@ struct Life {
   std::vector<Moment> used;
 };
 
+/// A tensor of a micro-batch, in one of the layouts that it has within a block: the n-th birth.
+using Buffer = std::tuple<model::TensorId, int, int>;
+
 /// Plays one sequence call by call, as a second implementation of what the header of the program
 /// says: streams are queues, waits join them, slots are bound by the call's segment and
 /// micro-batch.
@@ -44,9 +48,7 @@ class Replay {
     for (std::size_t c = 0; c < calls_.size(); ++c) play(static_cast<int>(c));
   }
 
-  [[nodiscard]] const std::map<std::pair<model::TensorId, int>, Life>& alive() const {
-    return alive_;
-  }
+  [[nodiscard]] const std::map<Buffer, Life>& alive() const { return alive_; }
   [[nodiscard]] const std::map<Category, double>& balance() const { return balance_; }
   [[nodiscard]] const std::vector<std::vector<Moment>>& moments() const { return moments_; }
   [[nodiscard]] int births() const { return births_; }
@@ -58,6 +60,8 @@ class Replay {
     const Call& call = calls_[c];
     const Block& block = program_.blocks[call.block];
     moments_.emplace_back();
+    born_here_.clear();
+    births_before_ = births_;
     for (std::size_t t = 0; t < block.tasks.size(); ++t) {
       const Task& task = block.tasks[t];
       INFO("call " << c << ", " << block.name << ", " << task.name);
@@ -75,15 +79,33 @@ class Replay {
       moments_[c].push_back(now);
       run(call, block, task, now);
     }
+    for (auto one = alive_.begin(); one != alive_.end();
+         ++one) {  // later calls find it by its name
+      const auto next = std::next(one);
+      CHECK((next == alive_.end() || named(next->first) != named(one->first)));
+    }
+  }
+
+  static std::pair<model::TensorId, int> named(const Buffer& buffer) {
+    return {std::get<0>(buffer), std::get<1>(buffer)};
+  }
+
+  /// The buffer that a slot means: born in this call, or else the one that earlier calls left.
+  [[nodiscard]] Buffer buffer(const Call& call, int slot) const {
+    const int place = program_.blocks[call.block].slots[slot].tensor;
+    const model::TensorId tensor =
+        call.segment < 0 ? place : program_.segment_tensors[call.segment][place];
+    if (const auto here = born_here_.find(slot); here != born_here_.end())
+      return {tensor, call.cell.micro_batch, here->second};
+    const auto left = alive_.lower_bound({tensor, call.cell.micro_batch, 0});
+    REQUIRE(left != alive_.end());
+    REQUIRE(named(left->first) == std::make_pair(tensor, call.cell.micro_batch));
+    REQUIRE(std::get<2>(left->first) <= births_before_);
+    return left->first;
   }
 
   void run(const Call& call, const Block& block, const Task& task, const Moment& now) {
-    const auto key = [&](int slot) {
-      const int tensor = block.slots[slot].tensor;
-      return std::make_pair(
-          call.segment < 0 ? tensor : program_.segment_tensors[call.segment][tensor],
-          call.cell.micro_batch);
-    };
+    const auto key = [&](int slot) { return buffer(call, slot); };
     const auto is_resident = [&](int slot) {
       const Category category = block.slots[slot].category;
       return category == Category::parameters || category == Category::gradients ||
@@ -92,9 +114,8 @@ class Replay {
     for (const int slot : task.births) {
       INFO(block.slots[slot].name);
       CHECK_FALSE(is_resident(slot));
-      CHECK(alive_.count(key(slot)) == 0);
-      ++births_;
-      const model::TensorId tensor = key(slot).first;
+      CHECK(born_here_.emplace(slot, ++births_).second);
+      const model::TensorId tensor = std::get<0>(key(slot));
       most_[tensor] = std::max(most_[tensor], ++now_alive_[tensor]);
       alive_[key(slot)] = {
           .bytes = block.slots[slot].bytes, .category = block.slots[slot].category, .written = now};
@@ -127,8 +148,8 @@ class Replay {
       CHECK(life.bytes == block.slots[slot].bytes);
       CHECK(life.category == block.slots[slot].category);
       balance_[block.slots[slot].category] -= block.slots[slot].bytes.value;
+      --now_alive_[std::get<0>(key(slot))];
       alive_.erase(key(slot));
-      --now_alive_[key(slot).first];
     }
   }
 
@@ -137,7 +158,9 @@ class Replay {
   std::map<Stream, int> count_;
   std::map<Stream, Clock> ended_;
   std::vector<std::vector<Moment>> moments_;  ///< by call and task
-  std::map<std::pair<model::TensorId, int>, Life> alive_;
+  std::map<Buffer, Life> alive_;
+  std::map<int, int> born_here_;  ///< by slot of the current call: the number of its birth
+  int births_before_ = 0;         ///< when the current call began
   std::map<Category, double> balance_;
   std::map<model::TensorId, int> now_alive_, most_;
   int births_ = 0;
@@ -200,14 +223,40 @@ void check_program(const model::Graph& graph, const Program& program) {
   }
 }
 
+/// Every buffer dies, whichever cells use it.
+void check_deaths(const Program& program) {
+  for (std::size_t s = 0; s < program.sequences.size(); ++s) {
+    const Replay replay(program, static_cast<int>(s));
+    CHECK(replay.alive().empty());
+    for (const auto& [category, bytes] : replay.balance()) CHECK(bytes == 0);
+  }
+}
+
 }  // namespace
 
 TEST_CASE("buffers are born once, alive and complete when used, and dead in the end") {
   const model::Graph graph = model::gpt(small_gpt);
   for (const Variant& variant : variants()) {
     INFO(variant.strategy << ", " << variant.micro_batches << " micro-batches");
-    check_program(graph, lowered(graph, variant.strategy, variant.micro_batches));
+    const Plan plan = plan_of(graph, variant.strategy, variant.micro_batches);
+    check_program(plan.graph(), lower(plan, plain_stack()));
   }
+}
+
+TEST_CASE("what B and W cells read of each other and of recomputed groups lives as long") {
+  const model::Graph graph = model::gpt(small_gpt);
+  for (const std::string options :
+       {R"("recompute": "none")", R"("recompute": "selective")", R"("recompute": "full")",
+        R"("coshard": 4)", R"("tensor": 2, "coshard": 2)"}) {
+    INFO(options);
+    check_deaths(lowered(graph, "{\"pipeline\": 2, \"schedule\": \"zb-h1\", " + options + "}", 4));
+  }
+  Plan plan(graph);  // a group that runs again in W alone
+  plan.split_backward(0, 0);
+  plan.recompute(
+      {operator_named(graph, "layers.0.mlp.gelu"), operator_named(graph, "layers.0.mlp.fc2")});
+  plan.chain({{0, 0, CellPass::forward}, {0, 0, CellPass::backward}, {0, 0, CellPass::weight}});
+  check_deaths(lower(plan, plain_stack()));
 }
 
 TEST_CASE("gradients are summed after the backward cell that runs last, whichever that is") {
