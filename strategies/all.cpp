@@ -7,13 +7,16 @@ namespace stratagem::strategies {
 
 const std::vector<Strategy>& all() {
   static const std::vector<Strategy> table = {
+      {"coshard",
+       "parts of attention and MLP that follow each other on one device, recomputed apart",
+       &coshard},
       {"data", "the batch divided over ranks that all hold the model", &data_parallel},
       {"tensor",
        "Megatron-LM: heads, MLP and vocabulary divided, two all-reduces per layer and pass",
        &tensor_parallel},
       {"pipeline", "stages of consecutive layers, activations sent from stage to stage", &pipeline},
       {"recompute",
-       "keep only the input of every layer, run its forward pass again before its backward pass",
+       "run layers' forward pass again before their backward pass: all of it, or attention's core",
        &recompute},
   };
   return table;

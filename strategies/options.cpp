@@ -13,6 +13,28 @@ int Options::chunks_of(const Schedule& of) const {
   return of.chunks > 0 ? of.chunks : chunks > 0 ? chunks : 2;
 }
 
+namespace {
+
+/// One number for attention and MLP, or an object with one for each.
+void read_coshard(const JsonReader& reader, CoShard& coshard) {
+  const auto value = reader.find("coshard");
+  const auto parts = [](const JsonReader& number) {
+    return static_cast<int>(number.between(1, 1'000'000));
+  };
+  if (value && value->is_object()) {
+    if (const auto attention = value->find("attention")) coshard.attention = parts(*attention);
+    if (const auto mlp = value->find("mlp")) coshard.mlp = parts(*mlp);
+  } else if (value) {
+    coshard.attention = coshard.mlp = parts(*value);
+  }
+  if (const auto layers = reader.find("coshard_layers")) {
+    if (!value) layers->fail("coshard beside it");
+    coshard.layers = parts(*layers);
+  }
+}
+
+}  // namespace
+
 Options read_options(const JsonReader& reader) {
   Options options;
   const auto degree = [&](const char* key, int& target) {
@@ -41,7 +63,8 @@ Options read_options(const JsonReader& reader) {
       options.layers_per_stage.push_back(static_cast<int>(count.between(0, 1'000'000)));
   }
   if (const auto recompute = reader.find("recompute"))
-    options.recompute = recompute->one_of({"none", "full"});
+    options.recompute = recompute->one_of({"none", "selective", "full"});
+  read_coshard(reader, options.coshard);
   if (const auto overlap = reader.find("overlap_gradients"))
     options.overlap_gradients = overlap->boolean();
   if (const auto bucket = reader.find("bucket")) {

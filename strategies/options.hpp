@@ -12,6 +12,13 @@ namespace stratagem::strategies {
 
 struct Schedule;
 
+/// Parts of a layer's attention and of its MLP on every device, and how many layers are divided.
+struct CoShard {
+  int attention = 1;
+  int mlp = 1;
+  int layers = 0;  ///< the first ones; 0: all
+};
+
 struct Options {
   int tensor = 1;                 ///< tensor-parallel degree
   int pipeline = 1;               ///< stages
@@ -19,7 +26,8 @@ struct Options {
   std::string schedule = "1f1b";  ///< order of the cells of all stages
   int chunks = 0;                 ///< stages on every pipeline rank; 0: as many as the schedule has
   std::vector<int> layers_per_stage;  ///< empty: equally many
-  std::string recompute = "none";     ///< "none" | "full"
+  std::string recompute = "none";     ///< "none" | "selective" | "full"
+  CoShard coshard;
   bool overlap_gradients = false;
   std::optional<Bytes> bucket;  ///< of gradient reductions; nullopt: one for all
 

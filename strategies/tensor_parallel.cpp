@@ -1,7 +1,9 @@
 // Megatron-LM's tensor parallelism: every rank holds a share of each layer's matrices.
 #include <map>
+#include <set>
 #include <string>
 
+#include "model/run.hpp"
 #include "strategies/all.hpp"
 
 namespace stratagem::strategies {
@@ -12,19 +14,22 @@ using model::OpKind;
 
 /// What an operator divides when the one that wrote its first operand divides the dimension
 /// `incoming` of that operand ("" where it is whole): heads and MLP columns stay divided until a
-/// contraction sums over them.
-std::string divided_dimension(const model::Graph& graph, const Operator& op, int incoming,
-                              const std::map<model::TensorId, int>& divided) {
+/// contraction sums over them. `summed`: operators whose columns a later one sums over.
+std::string divided_dimension(const model::Graph& graph, model::OpId id, int incoming,
+                              const std::map<model::TensorId, int>& divided,
+                              const std::set<model::OpId>& summed) {
+  const Operator& op = graph.operators[id];
   if (incoming >= 0) return op.annotation.inputs[0][incoming].identifiers.front();
   if (op.kind == OpKind::embedding) return "vocabulary";
   if (op.kind != OpKind::contraction) return "";
   // A tied table is divided as it was for the lookup.
   if (const auto tied = divided.find(op.inputs[1]); tied != divided.end())
     return op.annotation.inputs[1][tied->second].identifiers.front();
-  // A matrix that widens (QKV, fc1, logits) is divided by columns.
+  // A matrix of which a later one sums over the columns (QKV, fc1) or that widens (logits) is
+  // divided by columns.
   const model::Tensor& weight = graph.tensors[op.inputs[1]];
   const bool widens = weight.role == model::Role::parameter && weight.shape[0] > weight.shape[1];
-  return widens ? op.annotation.inputs[1][0].identifiers.front() : "";
+  return widens || summed.contains(id) ? op.annotation.inputs[1][0].identifiers.front() : "";
 }
 
 }  // namespace
@@ -39,12 +44,15 @@ void tensor_parallel(Plan& plan, const Options& options) {
   if (options.tensor == 1) return;
   const Axis ranks{.name = "tensor", .size = options.tensor, .stride = 1};
   const model::Graph& graph = plan.graph();
+  std::set<model::OpId> summed;
+  for (const model::Run& run : model::runs(graph))
+    summed.insert(run.operators.begin(), run.operators.end() - 1);
   std::map<model::TensorId, int> divided;  // by tensor: its divided dimension
   for (const model::OpId id : plan.operators()) {
     const Operator& op = graph.operators[id];
     const auto incoming = divided.find(op.inputs[0]);
-    const std::string dim =
-        divided_dimension(graph, op, incoming == divided.end() ? -1 : incoming->second, divided);
+    const std::string dim = divided_dimension(
+        graph, id, incoming == divided.end() ? -1 : incoming->second, divided, summed);
     plan.assign(plan.trans(id, {.dim = dim, .parts = ranks.size}), ranks);
     if (dim.empty()) continue;
     for (std::size_t i = 0; i < op.outputs.size(); ++i) {
