@@ -137,11 +137,18 @@ class Differentiation {
 
   /// The gradient of output `o`: what its only consumer returned, or the sum over all consumers; -1
   /// if none did. The sums are operators of the consumer that comes first in the forward pass,
-  /// hence last in the backward one.
+  /// hence last in the backward one; so what later segments return is summed before it crosses the
+  /// border, and that sum is noted as the tensor's gradient.
   Operand gradient_of(OpId id, std::size_t o) {
     const Operand of = output(id, o);
     std::vector<Returned> parts = returned_[of.tensor];
+    const auto outside = [&](const Returned& part) {
+      return part.consumer >= 0 &&
+             graph_.operators[part.consumer].segment != graph_.operators[id].segment;
+    };
+    TensorId crossing = -1;
     while (parts.size() > 1) {
+      if (outside(parts[0]) && !outside(parts[1])) crossing = parts[0].gradient;
       const Returned& last = parts[1];
       const Terms terms = input(last.consumer, last.input).terms;
       const Operand sum{new_gradient(of.tensor, Role::gradient), terms};
@@ -150,8 +157,9 @@ class Differentiation {
       parts[1].gradient = sum.tensor;
       parts.erase(parts.begin());
     }
-    graph_.gradient_of[of.tensor] = parts.empty() ? -1 : parts.front().gradient;
-    return {graph_.gradient_of[of.tensor], of.terms};
+    const TensorId whole = parts.empty() ? -1 : parts.front().gradient;
+    graph_.gradient_of[of.tensor] = crossing >= 0 ? crossing : whole;
+    return {whole, of.terms};
   }
 
   void differentiate_operator(OpId id) {
@@ -176,6 +184,8 @@ class Differentiation {
           broadcast ? give(id, i, OpKind::bias_gradient, {out}) : pass_on(id, i, out);
         }
         return;
+      case OpKind::identity:
+        return pass_on(id, 0, out);
       case OpKind::bias_add:
         give(id, 1, OpKind::bias_gradient, {out});
         return pass_on(id, 0, out);
@@ -190,12 +200,24 @@ class Differentiation {
       case OpKind::merge_heads:
         return give(id, 0, kind, gradients);
       case OpKind::masked_softmax:
+      case OpKind::softmax:
         return give(id, 0, kind, {out, output(id, 0)});
       case OpKind::dropout:
       case OpKind::attention_dropout:
         return give(id, 0, kind, {out, output(id, 1)});
+      case OpKind::relu:
+      case OpKind::sigmoid:
+        return give(id, 0, kind, {out, output(id, 0)});
+      case OpKind::multiply:
+        give(id, 0, kind, {out, input(id, 1)});
+        return give(id, 1, kind, {out, input(id, 0)});
       case OpKind::gelu:
         return give(id, 0, kind, {out, input(id, 0)});
+      case OpKind::dispatch:  // to which slots tokens go is a choice without a gradient
+        return give(id, 0, kind, {out, output(id, 1)});
+      case OpKind::combine:
+        give(id, 0, kind, {out, input(id, 1), input(id, 2)});
+        return give(id, 1, kind, {out, input(id, 0), input(id, 2)});
       case OpKind::cross_entropy:  // d loss / d logits = exponential / sum - [label]
         return give(id, 4, kind, {out, input(id, 0), input(id, 1), input(id, 3)});
       default:

@@ -65,7 +65,8 @@ class Rewriting {
     TensorId sum = -1;
     for (int k = 0; k < parts; ++k) {
       std::vector<OpId>& ops = parts_[division].emplace_back();
-      for (const OpId id : run.operators) ops.push_back(add_copy(before_.operators[id], k, parts));
+      for (const OpId id : run.operators)
+        ops.push_back(add_copy(before_.operators[id], run.split.at(id), k, parts));
       if (parts > 1) sum = k == 0 ? copies_[whole][0] : add_sum(last, sum, k, parts);
     }
   }
@@ -103,8 +104,12 @@ class Rewriting {
 
   static std::string part_name(int k) { return ".part" + std::to_string(k); }
 
-  OpId add_copy(Operator op, int k, int parts) {
-    if (parts > 1) op.name += part_name(k);
+  OpId add_copy(Operator op, const std::string& identifier, int k, int parts) {
+    if (parts > 1) {
+      op.name += part_name(k);
+      op.copies *= parts;
+      op.shared = identifier;
+    }
     for (auto* operands : {&op.inputs, &op.outputs}) {
       for (TensorId& tensor : *operands) {
         const auto found = copies_.find(tensor);

@@ -7,26 +7,14 @@
 namespace stratagem::model {
 namespace {
 
-constexpr const char* kind_names[] = {"embedding",
-                                      "add",
-                                      "bias_add",
-                                      "layer_norm",
-                                      "contraction",
-                                      "split_heads",
-                                      "merge_heads",
-                                      "masked_softmax",
-                                      "dropout",
-                                      "attention_dropout",
-                                      "gelu",
-                                      "row_max",
-                                      "exponential",
-                                      "row_sum",
-                                      "pick",
-                                      "cross_entropy",
-                                      "layer_norm_scale_gradient",
-                                      "bias_gradient",
-                                      "gradient_sum",
-                                      "optimizer_step"};
+constexpr const char* kind_names[] = {
+    "embedding",     "add",          "bias_add",          "layer_norm",
+    "contraction",   "split_heads",  "merge_heads",       "masked_softmax",
+    "softmax",       "dropout",      "attention_dropout", "gelu",
+    "relu",          "sigmoid",      "multiply",          "identity",
+    "dispatch",      "combine",      "row_max",           "exponential",
+    "row_sum",       "pick",         "cross_entropy",     "layer_norm_scale_gradient",
+    "bias_gradient", "gradient_sum", "optimizer_step"};
 
 }  // namespace
 
@@ -54,6 +42,13 @@ Flops flops(const Graph& graph, const Operator& op) {
   double product = 2;
   for (const auto& [identifier, size] : sizes) product *= size;
   return Flops{product};
+}
+
+Flops step_flops(const Graph& graph) {
+  Flops sum;
+  for (const Operator& op : graph.operators)
+    sum += (op.pass == Pass::forward ? graph.forward_repeats : 1) * flops(graph, op);
+  return sum;
 }
 
 std::int64_t parameter_count(const Graph& graph) {

@@ -25,11 +25,19 @@ enum class OpKind : std::uint8_t {
   split_heads,        ///< queries, keys and values of every head, cut out of one tensor and copied
   merge_heads,        ///< the inverse permutation for one tensor, copied
   masked_softmax,     ///< scales, masks and normalises scores
+  softmax,            ///< normalises along the last dimension
   dropout,            ///< its mask is its second output
   attention_dropout,  ///< the same on attention probabilities, where frameworks draw other random
                       ///< numbers
   gelu,
-  row_max,      ///< maximum along the last dimension: partial results combine by maximum
+  relu,
+  sigmoid,
+  multiply,  ///< elementwise
+  identity,  ///< a border where plans may change what is divided: a buffer of its own, no kernel
+  dispatch,  ///< copies every token to slots of the experts that it is sent to; the slots' numbers
+             ///< are its second output
+  combine,   ///< adds what experts returned for a token, weighted by the router's probabilities
+  row_max,   ///< maximum along the last dimension: partial results combine by maximum
   exponential,  ///< exp(x - row value), in fp32
   row_sum,      ///< sum along the last dimension
   pick,  ///< the element that a label names along the last dimension, 0 where it is elsewhere
@@ -59,6 +67,9 @@ struct Operator {
   int segment = 0;
   OpId forward = -1;  ///< the forward operator that a backward operator belongs to
   Combine combine = Combine::sum;
+  /// Of a copy that divide() made: how many copies there are, and the identifier that they share out.
+  int copies = 1;
+  std::string shared = {};
 };
 
 /// A stretch of the network that plans treat as one: it is scheduled as a whole.
@@ -76,17 +87,24 @@ struct Graph {
   std::vector<Tensor> tensors;
   std::vector<Operator> operators;
   std::vector<Segment> segments;
-  std::vector<TensorId> gradient_of;  ///< by tensor: its gradient, -1 where there is none
-  TensorId loss = -1;                 ///< of which gradients are taken
-  /// How often the forward pass runs before the one backward pass, which is of the last; between
-  /// repeats each `recycled` output of a segment becomes the input of another.
+  /// By tensor: its gradient, -1 where there is none. Of an activation that later segments read:
+  /// the sum of what those return.
+  std::vector<TensorId> gradient_of;
+  TensorId loss = -1;              ///< of which gradients are taken
+  std::int64_t sample_tokens = 0;  ///< of one sample, to count tokens per second
+  /// How many times the forward pass runs before the one backward pass, which is of the last one.
   int forward_repeats = 1;
+  /// What a pass hands to the next one: {a tensor that the last segment reads or computes, the
+  /// input of the first segment that it becomes}; no gradient goes back. The first pass gets zeros.
   std::vector<std::pair<TensorId, TensorId>> recycled;
 };
 
 /// 2 * the product of all identifiers' sizes for contractions, 0 for other kinds; shapes of the
 /// whole tensors.
 Flops flops(const Graph&, const Operator& op);
+
+/// Of all forward passes and the backward pass of one micro-batch.
+Flops step_flops(const Graph&);
 
 /// Elements of all parameters.
 std::int64_t parameter_count(const Graph&);

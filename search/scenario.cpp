@@ -153,24 +153,20 @@ void read_batch(Run& run, const JsonReader& training) {
   run.micro_batches = static_cast<int>(run.global_batch / per_step);
 }
 
-/// Two levels of settings, as they were read.
+/// Settings, as they were read.
+Json settings(const JsonReader& reader) {
+  if (reader.is_number()) return reader.number();
+  if (reader.is_string()) return reader.text();
+  if (!reader.is_object()) return reader.boolean();
+  Json result = Json::object();
+  for (const std::string& name : reader.keys()) result.set(name, settings(reader.at(name)));
+  return result;
+}
+
 Json resolved(const JsonReader& reader) {
   Json result = Json::object();
   for (const char* key : {"model", "cluster", "training", "strategy"}) {
-    Json part = Json::object();
-    if (!reader.has(key)) continue;
-    const JsonReader object = reader.at(key);
-    for (const std::string& name : object.keys()) {
-      const JsonReader value = object.at(name);
-      if (value.is_number()) {
-        part.set(name, value.number());
-      } else if (value.is_string()) {
-        part.set(name, value.text());
-      } else {
-        part.set(name, value.boolean());
-      }
-    }
-    result.set(key, part);
+    if (reader.has(key)) result.set(key, settings(reader.at(key)));
   }
   return result.set("profile", reader.at("profile").text()).set("stack", reader.at("stack").text());
 }
@@ -179,7 +175,10 @@ model::Graph read_model(const JsonReader& reader, std::int64_t batch,
                         const std::string& precision) {
   const std::string name = reader.at("family").one_of(names(model::families()));
   const auto family = std::ranges::find(model::families(), name, &model::Family::name);
-  return family->build(reader, batch, data_type(precision));
+  model::Graph graph = family->build(reader, batch, data_type(precision));
+  if (graph.forward_repeats > 1)
+    reader.at("passes").fail("1, as no schedule repeats forward passes yet");
+  return graph;
 }
 
 void read_training(Run& run, const JsonReader& training) {
@@ -214,11 +213,11 @@ Run read_run(const JsonReader& reader, const std::string& baseline) {
   const JsonReader strategy = strategy_of(reader);
   const strategies::Options options = strategies::read_options(strategy);
   ClusterChoice choice = read_cluster(reader.at("cluster"));
-  const std::int64_t devices = std::int64_t{options.tensor} * options.pipeline * options.data;
+  const std::int64_t devices = options.devices();
   if (devices != choice.gpus) {
-    strategy.fail(
-        "tensor x pipeline x data = the cluster's " + std::to_string(choice.gpus) + " GPUs",
-        std::to_string(devices));
+    strategy.fail("tensor x context x dap x pipeline x data = the cluster's " +
+                      std::to_string(choice.gpus) + " GPUs",
+                  std::to_string(devices));
   }
   Run run{.file = reader.file(),
           .path = reader.path(),
@@ -232,7 +231,7 @@ Run read_run(const JsonReader& reader, const std::string& baseline) {
   read_training(run, reader.at("training"));
   const JsonReader model = reader.at("model");
   run.graph = read_model(model, std::int64_t{run.micro_batch} * options.data, run.precision);
-  run.sequence = model.at("sequence").at_least(1);
+  run.sequence = run.graph.sample_tokens;
   if (const auto group = reader.find("group")) run.compares = group->text();
   if (const auto relative = reader.find("baseline")) run.baseline = relative->text();
   if (const auto assumed = reader.find("assumed")) run.assumed = assumed->text();

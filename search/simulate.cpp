@@ -27,6 +27,8 @@ Simulated play(const Run& run, const SimulateOptions& options) {
   Outcome& outcome = result.outcome;
   outcome.gpus = run.options.devices();
   outcome.metrics = sim::metrics(result.program, result.timeline);
+  // What ranks compute redundantly is no work of the model.
+  outcome.metrics->model_flops = run.micro_batches * model::step_flops(run.graph);
   outcome.weakest =
       weakest_provenance(run.profile, run.stack, result.program, run.cluster.gpus_per_node());
   judge_memory(outcome, run);

@@ -39,7 +39,8 @@ MemoryPeak memory_peak(const strategies::Program& program, const Timeline& timel
 struct Metrics {
   Seconds iteration_time;  ///< the last period: from the end of an iteration to the end of the next
   Seconds makespan;        ///< of the first iteration, from a cold start
-  Flops model_flops;       ///< of one iteration on all devices, without recomputation
+  Flops model_flops;       ///< of one iteration on all devices, without recomputation; what
+                           ///< several devices compute alike counts on each
   Flops hardware_flops;    ///< with it
   /// Over the last period, mean over devices, as shares of it:
   double bubble_fraction = 0;     ///< neither computing nor communicating

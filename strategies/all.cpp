@@ -11,6 +11,16 @@ const std::vector<Strategy>& all() {
        "parts of attention and MLP that follow each other on one device, recomputed apart",
        &coshard},
       {"data", "the batch divided over ranks that all hold the model", &data_parallel},
+      {"expert", "experts divided over consecutive data ranks, two all-to-alls per layer and pass",
+       &expert_parallel},
+      {"context", "tokens divided over ranks, keys and values gathered", &context_parallel},
+      {"dap", "FastFold: the axis divided that a layer does not work along, all-to-alls between",
+       &dynamic_axial},
+      {"sequence_parallel",
+       "tensor ranks divide the tokens in norms, dropouts and residuals: gathers and scatters",
+       &sequence_parallel},
+      {"operators", "what single operators divide over the tensor ranks, by patterns of names",
+       &operators},
       {"tensor",
        "Megatron-LM: heads, MLP and vocabulary divided, two all-reduces per layer and pass",
        &tensor_parallel},
@@ -36,7 +46,11 @@ Plan compose(const model::Graph& graph, int micro_batches, const Options& option
   }
   const Schedule& schedule = schedule_named(options.schedule);
   try {
-    apply(schedule, plan, options.pipeline, options.chunks_of(schedule));
+    apply(schedule, plan,
+          {.ranks = options.pipeline,
+           .chunks = options.chunks_of(schedule),
+           .micro_batches = micro_batches},
+          options.ends(schedule));
   } catch (const InputError& error) {
     throw InputError(strategy.file(), strategy.path() + "/schedule", error.expected, error.found);
   }

@@ -29,8 +29,25 @@ Plan compose(const model::Graph& graph, int micro_batches, const Options& option
 void coshard(Plan& plan, const Options& options);
 // Megatron-LM's tensor parallelism, see tensor_parallel.cpp.
 void tensor_parallel(Plan& plan, const Options& options);
+/// The same for some operators over other ranks.
+void divide_as_tensor_ranks(Plan& plan, const std::vector<model::OpId>& ops, const Axis& ranks,
+                            const Options& options);
+// Tokens divided over ranks, see context_parallel.cpp.
+void context_parallel(Plan& plan, const Options& options);
+/// Does an operator divide the tokens where tensor parallelism would replicate it?
+bool divides_tokens(const model::Operator& op, const Options& options);
+// The same as a strategy, see sequence_parallel.cpp.
+void sequence_parallel(Plan& plan, const Options& options);
+// What single operators divide over the tensor ranks, see operators.cpp.
+void operators(Plan& plan, const Options& options);
+// FastFold's dynamic axial parallelism, see dynamic_axial.cpp.
+void dynamic_axial(Plan& plan, const Options& options);
 // Data parallelism, see data_parallel.cpp.
 void data_parallel(Plan& plan, const Options& options);
+/// The dimension along which data parallelism divides an operator: "b", or "" where it has none.
+std::string batch_dimension(const Plan& plan, model::OpId op);
+// Experts divided over data-parallel ranks, see expert_parallel.cpp.
+void expert_parallel(Plan& plan, const Options& options);
 // Stages of consecutive segments, see pipeline.cpp.
 void pipeline(Plan& plan, const Options& options);
 // Recomputation of layers or of their attention cores, see recompute.cpp.

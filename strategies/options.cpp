@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <numeric>
 #include <vector>
 
 #include "strategies/all.hpp"
@@ -33,7 +34,27 @@ void read_coshard(const JsonReader& reader, CoShard& coshard) {
   }
 }
 
+/// Nothing for `usual`, all_ranks for "all", else the number of a rank.
+std::optional<int> read_end(const JsonReader& reader, const std::string& usual, int ranks) {
+  if (reader.is_number()) return static_cast<int>(reader.between(0, ranks - 1));
+  if (reader.one_of({usual, "all"}) == usual) return std::nullopt;
+  return Options::all_ranks;
+}
+
+std::optional<std::vector<int>> ranks_of(const std::optional<int>& end, int ranks) {
+  if (!end) return std::nullopt;
+  if (*end != Options::all_ranks) return std::vector<int>{*end};
+  std::vector<int> all(ranks);
+  std::iota(all.begin(), all.end(), 0);
+  return all;
+}
+
 }  // namespace
+
+Ends Options::ends(const Schedule& of) const {
+  const std::optional<int> first = of.spreads_embedding ? all_ranks : embedding;
+  return {.embedding = ranks_of(first, pipeline), .head = ranks_of(head, pipeline)};
+}
 
 Options read_options(const JsonReader& reader) {
   Options options;
@@ -42,10 +63,22 @@ Options read_options(const JsonReader& reader) {
       target = static_cast<int>(value->between(1, 1'000'000));
   };
   degree("tensor", options.tensor);
+  degree("context", options.context);
+  degree("dap", options.dap);
   degree("pipeline", options.pipeline);
   degree("data", options.data);
-  const double all = 1.0 * options.tensor * options.pipeline * options.data;
-  if (all > 1'000'000) reader.fail("tensor x pipeline x data of at most 1000000");
+  if (const auto sequence = reader.find("sequence_parallel"))
+    options.sequence_parallel = sequence->boolean();
+  if (const auto operators = reader.find("operators")) {
+    for (const std::string& pattern : operators->keys())
+      options.operators.emplace_back(pattern, operators->at(pattern).text());
+  }
+  degree("expert", options.expert);
+  if (options.data % options.expert != 0)
+    reader.at("expert").fail("a divisor of data, " + std::to_string(options.data));
+  const double all =
+      1.0 * options.tensor * options.context * options.dap * options.pipeline * options.data;
+  if (all > 1'000'000) reader.fail("tensor x context x dap x pipeline x data of at most 1000000");
   if (const auto schedule = reader.find("schedule")) {
     std::vector<std::string> names;
     std::ranges::transform(schedules(), std::back_inserter(names), &Schedule::name);
@@ -62,6 +95,9 @@ Options read_options(const JsonReader& reader) {
     for (const JsonReader& count : layers->elements())
       options.layers_per_stage.push_back(static_cast<int>(count.between(0, 1'000'000)));
   }
+  if (const auto end = reader.find("embedding"))
+    options.embedding = read_end(*end, "first", options.pipeline);
+  if (const auto end = reader.find("head")) options.head = read_end(*end, "last", options.pipeline);
   if (const auto recompute = reader.find("recompute"))
     options.recompute = recompute->one_of({"none", "selective", "full"});
   read_coshard(reader, options.coshard);

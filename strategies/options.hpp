@@ -7,9 +7,11 @@
 
 #include "base/json_reader.hpp"
 #include "base/quantity.hpp"
+#include "strategies/operators.hpp"
 
 namespace stratagem::strategies {
 
+struct Ends;
 struct Schedule;
 
 /// Parts of a layer's attention and of its MLP on every device, and how many layers are divided.
@@ -20,21 +22,34 @@ struct CoShard {
 };
 
 struct Options {
-  int tensor = 1;                 ///< tensor-parallel degree
-  int pipeline = 1;               ///< stages
-  int data = 1;                   ///< data-parallel degree
-  std::string schedule = "1f1b";  ///< order of the cells of all stages
-  int chunks = 0;                 ///< stages on every pipeline rank; 0: as many as the schedule has
+  int tensor = 1;                  ///< tensor-parallel degree
+  int context = 1;                 ///< ranks that divide the tokens of every sequence
+  int dap = 1;                     ///< ranks of dynamic axial parallelism
+  int pipeline = 1;                ///< stages
+  int data = 1;                    ///< data-parallel degree
+  bool sequence_parallel = false;  ///< tensor ranks divide the tokens where they do not divide more
+  NamedDimensions operators;       ///< what single operators divide over the tensor ranks
+  int expert = 1;                  ///< consecutive data ranks that divide the experts among them
+  std::string schedule = "1f1b";   ///< order of the cells of all stages
+  int chunks = 0;  ///< stages on every pipeline rank; 0: as many as the schedule has
   std::vector<int> layers_per_stage;  ///< empty: equally many
-  std::string recompute = "none";     ///< "none" | "selective" | "full"
+  /// The pipeline rank on which the first and the last segment stand apart from the stages,
+  /// `all_ranks`, or nullopt: in the first and the last stage.
+  std::optional<int> embedding;
+  std::optional<int> head;
+  static constexpr int all_ranks = -1;
+  std::string recompute = "none";  ///< "none" | "selective" | "full"
   CoShard coshard;
   bool overlap_gradients = false;
   std::optional<Bytes> bucket;  ///< of gradient reductions; nullopt: one for all
 
   /// Stages on every pipeline rank under a schedule.
   [[nodiscard]] int chunks_of(const Schedule& schedule) const;
-  /// Consecutive devices are tensor ranks, then data ranks, then stages.
-  [[nodiscard]] int devices() const { return tensor * pipeline * data; }
+  /// The same two choices as lists of ranks.
+  [[nodiscard]] Ends ends(const Schedule& schedule) const;
+  /// Consecutive devices are tensor ranks, then context, axial and data ranks, then stages.
+  [[nodiscard]] int devices() const { return data_stride() * data * pipeline; }
+  [[nodiscard]] int data_stride() const { return tensor * context * dap; }
 };
 
 /// Reads and checks a strategy object; throws InputError.

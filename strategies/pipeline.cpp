@@ -38,35 +38,65 @@ void assign(Plan& plan, int stage, int first_device, int copy) {
   }
 }
 
+/// Divides an end that stands on all ranks over them, as tensor ranks would (tables along the
+/// vocabulary), and puts it on the first.
+void spread(Plan& plan, int stage, const Options& options) {
+  const int per_rank = options.devices() / options.pipeline;
+  for (const int segment : plan.stages[stage]) {
+    divide_as_tensor_ranks(plan, plan.graph().segments[segment].forward,
+                           {.name = "pipeline", .size = options.pipeline, .stride = per_rank},
+                           options);
+  }
+}
+
+/// The stages' segments: layers, with the model's ends in the first and the last or apart.
+std::vector<std::vector<int>> segments_of_stages(const std::vector<int>& layers, int segments,
+                                                 const Ends& ends) {
+  std::vector<std::vector<int>> stages(layers.size());
+  int segment = 1;
+  for (std::size_t stage = 0; stage < layers.size(); ++stage) {
+    for (int i = 0; i < layers[stage]; ++i) stages[stage].push_back(segment++);
+  }
+  if (ends.embedding) {
+    stages.insert(stages.begin(), {0});
+  } else {
+    stages.front().insert(stages.front().begin(), 0);
+  }
+  if (ends.head) stages.emplace_back();
+  stages.back().push_back(segments - 1);
+  return stages;
+}
+
 }  // namespace
 
 /// op-assign of every operator to the devices of its stage. The layers (all segments but the first
 /// and the last) are divided evenly, or as layers_per_stage says; the first stage also has the first
-/// segment (embeddings), the last stage the last (head). The schedule says how many stages stand on
-/// one pipeline rank, and which. Source: Huang et al., GPipe, NeurIPS 2019; Narayanan et al.,
-/// arXiv:2104.04473, section 2.2.
+/// segment (embeddings), the last stage the last (head), unless they stand apart. The schedule says
+/// how many stages stand on one pipeline rank, and which. Source: Huang et al., GPipe, NeurIPS 2019;
+/// Narayanan et al., arXiv:2104.04473, section 2.2.
 void pipeline(Plan& plan, const Options& options) {
   const Schedule& schedule = schedule_named(options.schedule);
   const int ranks = options.pipeline;
   const int chunks = options.chunks_of(schedule);
   const bool both_ways = schedule.placement == Placement::bidirectional;
   const int stages = both_ways ? ranks : ranks * chunks;
-  if (ranks == 1 && stages == 1) return;
+  const Ends ends = options.ends(schedule);
+  if (ranks == 1 && stages == 1 && !ends.any()) return;
   const auto segments = static_cast<int>(plan.graph().segments.size());
-  const std::vector<int> layers = layers_of_stages(options, segments - 2, stages);
-  plan.stages.assign(stages, {});
-  plan.stages.front().push_back(0);
-  for (int stage = 0, segment = 1; stage < stages; ++stage) {
-    for (int i = 0; i < layers[stage]; ++i) plan.stages[stage].push_back(segment++);
-  }
-  plan.stages.back().push_back(segments - 1);
+  plan.stages = segments_of_stages(layers_of_stages(options, segments - 2, stages), segments, ends);
   if (both_ways) plan.copy_stages(2);
-  for (int stage = 0; stage < stages; ++stage) {
-    for (int copy = 0; copy < plan.copies(); ++copy) {
+  const int per_rank = options.devices() / ranks;
+  const int first = ends.embedding ? 1 : 0;
+  for (int copy = 0; copy < plan.copies(); ++copy) {
+    for (int stage = 0; stage < stages; ++stage) {
       const int rank = rank_of(schedule.placement, ranks, stage, copy);
-      assign(plan, stage, rank * options.data * options.tensor, copy);
+      assign(plan, first + stage, rank * per_rank, copy);
     }
+    if (ends.embedding) assign(plan, 0, ends.embedding->front() * per_rank, copy);
+    if (ends.head) assign(plan, first + stages, ends.head->front() * per_rank, copy);
   }
+  if (ends.embedding && ends.embedding->size() > 1) spread(plan, 0, options);
+  if (ends.head && ends.head->size() > 1) spread(plan, first + stages, options);
 }
 
 }  // namespace stratagem::strategies

@@ -1,9 +1,9 @@
 // Megatron-LM's tensor parallelism: every rank holds a share of each layer's matrices.
+#include <algorithm>
 #include <map>
 #include <set>
 #include <string>
 
-#include "model/run.hpp"
 #include "strategies/all.hpp"
 
 namespace stratagem::strategies {
@@ -11,26 +11,79 @@ namespace {
 
 using model::Operator;
 using model::OpKind;
+using model::TensorId;
 
-/// What an operator divides when the one that wrote its first operand divides the dimension
-/// `incoming` of that operand ("" where it is whole): heads and MLP columns stay divided until a
-/// contraction sums over them. `summed`: operators whose columns a later one sums over.
-std::string divided_dimension(const model::Graph& graph, model::OpId id, int incoming,
-                              const std::map<model::TensorId, int>& divided,
-                              const std::set<model::OpId>& summed) {
-  const Operator& op = graph.operators[id];
-  if (incoming >= 0) return op.annotation.inputs[0][incoming].identifiers.front();
-  if (op.kind == OpKind::embedding) return "vocabulary";
-  if (op.kind != OpKind::contraction) return "";
-  // A tied table is divided as it was for the lookup.
-  if (const auto tied = divided.find(op.inputs[1]); tied != divided.end())
-    return op.annotation.inputs[1][tied->second].identifiers.front();
-  // A matrix of which a later one sums over the columns (QKV, fc1) or that widens (logits) is
-  // divided by columns.
-  const model::Tensor& weight = graph.tensors[op.inputs[1]];
-  const bool widens = weight.role == model::Role::parameter && weight.shape[0] > weight.shape[1];
-  return widens || summed.contains(id) ? op.annotation.inputs[1][0].identifiers.front() : "";
-}
+/// Walks the operators in order and says what each divides over the tensor ranks.
+class Division {
+ public:
+  Division(const model::Graph& graph, const Options& options) : graph_(graph), options_(options) {}
+
+  /// The dimension that the next operator divides; "" where it is replicated.
+  std::string next(const Operator& op) {
+    const std::string usual = usual_dimension(op);
+    const bool sums = adds_partial_sums(op);
+    const bool tokens = usual.empty() && !sums && divides_tokens(op, options_);
+    std::string dim = named_dimension(options_.operators, op).value_or(tokens ? "s" : usual);
+    for (const TensorId input : op.inputs) note_table(op, input, dim);
+    if (!dim.empty() && dim == usual) note_outputs(op, dim);
+    if (model::is_reduction(op.annotation, dim) || (sums && dim.empty()))
+      partial_.insert(op.outputs.begin(), op.outputs.end());
+    return dim;
+  }
+
+ private:
+  /// What Megatron-LM divides: heads and MLP columns stay divided until a contraction sums over
+  /// them.
+  [[nodiscard]] std::string usual_dimension(const Operator& op) const {
+    if (const auto incoming = divided_.find(op.inputs[0]); incoming != divided_.end()) {
+      const std::string dim = op.annotation.inputs[0][incoming->second].identifiers.front();
+      return model::may_split(op.annotation, dim) ? dim : "";
+    }
+    if (op.kind == OpKind::embedding) return "vocabulary";
+    return op.kind == OpKind::contraction ? columns(op) : "";
+  }
+
+  /// The lowering completes such a sum once; dividing it would complete every operand.
+  [[nodiscard]] bool adds_partial_sums(const Operator& op) const {
+    return op.kind == OpKind::add && std::ranges::all_of(op.inputs, [&](TensorId tensor) {
+             return partial_.contains(tensor);
+           });
+  }
+
+  /// Of a matrix: columns where it widens (QKV, fc1, logits; experts have one matrix each), a copy
+  /// together with the others; a tied table is divided as it was for the lookup.
+  [[nodiscard]] std::string columns(const Operator& op) const {
+    const std::vector<model::Term>& terms = op.annotation.inputs[1];
+    if (const auto tied = tables_.find(op.inputs[1]); tied != tables_.end())
+      return tied->second < 0 ? "" : terms[tied->second].identifiers.front();
+    const model::Tensor& weight = graph_.tensors[op.inputs[1]];
+    if (weight.role != model::Role::parameter) return "";
+    const std::size_t column = weight.shape.size() - 2;
+    const auto size = [&](std::size_t d) {
+      return weight.shape[d] * (terms[d].identifiers.front() == op.shared ? op.copies : 1);
+    };
+    return size(column) > size(column + 1) ? terms[column].identifiers.front() : "";
+  }
+
+  void note_table(const Operator& op, TensorId input, const std::string& dim) {
+    if (graph_.tensors[input].role != model::Role::parameter) return;
+    const auto place = std::ranges::find(op.inputs, input) - op.inputs.begin();
+    tables_[input] = model::dimension_of(op.annotation.inputs[place], dim);
+  }
+
+  void note_outputs(const Operator& op, const std::string& dim) {
+    for (std::size_t i = 0; i < op.outputs.size(); ++i) {
+      const int position = model::dimension_of(op.annotation.outputs[i], dim);
+      if (position >= 0) divided_[op.outputs[i]] = position;
+    }
+  }
+
+  const model::Graph& graph_;
+  const Options& options_;
+  std::set<TensorId> partial_;       ///< activations of which every rank has a partial sum
+  std::map<TensorId, int> divided_;  ///< by activation: its dimension that Megatron-LM divides
+  std::map<TensorId, int> tables_;   ///< by parameter: its divided dimension, -1 if whole
+};
 
 }  // namespace
 
@@ -40,30 +93,21 @@ std::string divided_dimension(const model::Graph& graph, model::OpId id, int inc
 /// and residuals between are replicated. The lowering finds what must be communicated: two
 /// all-reduces of b*s*h per layer forward and two backward. Source: Shoeybi et al., Megatron-LM,
 /// arXiv:1909.08053, section 3.
+///
+/// Operators that the option "operators" names divide what it says. Where that is another dimension
+/// than Megatron-LM's, the operators after them go on as if what they read were whole.
 void tensor_parallel(Plan& plan, const Options& options) {
   if (options.tensor == 1) return;
-  const Axis ranks{.name = "tensor", .size = options.tensor, .stride = 1};
-  const model::Graph& graph = plan.graph();
-  std::set<model::OpId> summed;
-  for (const model::Run& run : model::runs(graph))
-    summed.insert(run.operators.begin(), run.operators.end() - 1);
-  std::map<model::TensorId, int> divided;  // by tensor: its divided dimension
-  for (const model::OpId id : plan.operators()) {
-    const Operator& op = graph.operators[id];
-    const auto incoming = divided.find(op.inputs[0]);
-    const std::string dim = divided_dimension(
-        graph, id, incoming == divided.end() ? -1 : incoming->second, divided, summed);
+  divide_as_tensor_ranks(plan, plan.operators(),
+                         {.name = "tensor", .size = options.tensor, .stride = 1}, options);
+}
+
+void divide_as_tensor_ranks(Plan& plan, const std::vector<model::OpId>& ops, const Axis& ranks,
+                            const Options& options) {
+  Division division(plan.graph(), options);
+  for (const model::OpId id : ops) {
+    const std::string dim = division.next(plan.graph().operators[id]);
     plan.assign(plan.trans(id, {.dim = dim, .parts = ranks.size}), ranks);
-    if (dim.empty()) continue;
-    for (std::size_t i = 0; i < op.outputs.size(); ++i) {
-      const int position = model::dimension_of(op.annotation.outputs[i], dim);
-      if (position >= 0) divided[op.outputs[i]] = position;
-    }
-    for (std::size_t i = 1; i < op.inputs.size(); ++i) {
-      const int position = model::dimension_of(op.annotation.inputs[i], dim);
-      if (graph.tensors[op.inputs[i]].role == model::Role::parameter && position >= 0)
-        divided[op.inputs[i]] = position;
-    }
   }
 }
 

@@ -4,9 +4,17 @@
 #include <string>
 
 #include "model/builder.hpp"
+#include "model/zoo/cross_entropy.hpp"
 
 namespace stratagem::model {
 namespace {
+
+Experts experts_of(const GptConfig& c) {
+  return {.count = c.experts,
+          .per_token = c.experts_per_token,
+          .capacity_factor = c.capacity_factor,
+          .inner = 4 * c.hidden};
+}
 
 class Gpt {
  public:
@@ -16,7 +24,7 @@ class Gpt {
     TensorId x = embeddings();
     for (std::int64_t layer = 0; layer < c_.layers; ++layer) {
       build_.begin_segment("layers." + std::to_string(layer));
-      x = mlp(attention(x));
+      x = feed_forward(attention(x), layer);
     }
     return std::move(build_).finish(head(x));
   }
@@ -113,45 +121,31 @@ class Gpt {
     return residual("attention.residual", dropout("attention.output_dropout", out, "b s h"), x);
   }
 
-  TensorId mlp(TensorId x) {
-    const TensorId up = linear("mlp.fc1", norm("mlp_norm", x), c_.hidden, 4 * c_.hidden);
-    const TensorId bent = activation("mlp.gelu.out", {c_.batch, c_.sequence, 4 * c_.hidden});
-    build_.add(OpKind::gelu, "mlp.gelu", "b s n -> b s n", {up}, {bent});
-    const TensorId down = linear("mlp.fc2", bent, 4 * c_.hidden, c_.hidden);
-    return residual("mlp.residual", dropout("mlp.dropout", down, "b s h"), x);
+  TensorId feed_forward(TensorId x, std::int64_t layer) {
+    const bool mixed = c_.experts > 0 && (layer + 1) % c_.moe_every == 0;
+    const TensorId normed = norm("mlp_norm", x);
+    const TensorId y = mixed ? mixture_of_experts(build_, normed, experts_of(c_)) : mlp(normed);
+    return residual("mlp.residual", dropout("mlp.dropout", y, "b s h"), x);
   }
 
-  /// Cross-entropy in parts, so that a split vocabulary needs only b*s scalars from the other
-  /// ranks: maximum, sum of exponentials and the label's logit of every token.
+  TensorId mlp(TensorId x) {
+    const TensorId up = linear("mlp.fc1", x, c_.hidden, 4 * c_.hidden);
+    const TensorId bent = activation("mlp.gelu.out", {c_.batch, c_.sequence, 4 * c_.hidden});
+    build_.add(OpKind::gelu, "mlp.gelu", "b s n -> b s n", {up}, {bent});
+    return linear("mlp.fc2", bent, 4 * c_.hidden, c_.hidden);
+  }
+
   TensorId head(TensorId x) {
     build_.begin_segment("head");
-    const std::vector<std::int64_t> tokens = {c_.batch, c_.sequence};
     const std::vector<std::int64_t> wide = {c_.batch, c_.sequence, c_.vocabulary};
     const TensorId y = norm("final_norm", x);
+    const TensorId table =
+        c_.tied ? word_table_
+                : build_.parameter("logits.weight", {c_.vocabulary, c_.hidden}, c_.type);
     const TensorId logits = activation("logits", wide);
-    build_.add(OpKind::contraction, "logits", "b s k+, vocabulary k+ -> b s vocabulary",
-               {y, word_table_}, {logits});
-    const auto row = [&](const std::string& name) {
-      return build_.tensor("loss." + name, tokens, DataType::fp32, Role::statistic);
-    };
-    const TensorId labels = build_.tensor("labels", tokens, DataType::int64, Role::input);
-    const TensorId maximum = row("maximum");
-    build_.add(OpKind::row_max, "loss.maximum", "b s vocabulary+ -> b s", {logits}, {maximum},
-               Combine::maximum);
-    const TensorId exponentials =
-        build_.tensor("loss.exponentials", wide, DataType::fp32, Role::activation);
-    build_.add(OpKind::exponential, "loss.exponentials", "b s vocabulary, b s -> b s vocabulary",
-               {logits, maximum}, {exponentials});
-    const TensorId sum = row("sum");
-    build_.add(OpKind::row_sum, "loss.sum", "b s vocabulary+ -> b s", {exponentials}, {sum});
-    const TensorId picked = row("picked");
-    build_.add(OpKind::pick, "loss.picked", "b s vocabulary+, b s -> b s", {logits, labels},
-               {picked});
-    const TensorId loss = build_.tensor("loss", tokens, DataType::fp32, Role::activation);
-    build_.add(OpKind::cross_entropy, "loss",
-               "b s vocabulary, b s, b s, b s, b s vocabulary -> b s",
-               {exponentials, sum, picked, labels, logits}, {loss});
-    return loss;
+    build_.add(OpKind::contraction, "logits", "b s k+, vocabulary k+ -> b s vocabulary", {y, table},
+               {logits});
+    return cross_entropy(build_, logits, "b s", "vocabulary");
   }
 
   const GptConfig& c_;
@@ -161,11 +155,18 @@ class Gpt {
 
 }  // namespace
 
-Graph gpt(const GptConfig& config) { return Gpt(config).build(); }
+Graph gpt(const GptConfig& config) {
+  Graph graph = Gpt(config).build();
+  graph.sample_tokens = config.sequence;
+  return graph;
+}
 
 std::int64_t gpt_parameters(const GptConfig& c) {
+  const std::int64_t dense_mlp = 8 * c.hidden * c.hidden + 5 * c.hidden;
+  const std::int64_t mixtures = c.experts > 0 ? c.layers / c.moe_every : 0;
   return 12 * c.layers * c.hidden * c.hidden + 13 * c.layers * c.hidden +
-         (c.vocabulary + c.sequence + 2) * c.hidden;
+         (c.vocabulary + c.sequence + 2) * c.hidden + (c.tied ? 0 : c.vocabulary * c.hidden) +
+         mixtures * (mixture_of_experts_parameters(experts_of(c), c.hidden) - dense_mlp);
 }
 
 }  // namespace stratagem::model

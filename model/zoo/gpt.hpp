@@ -1,9 +1,11 @@
-// GPT-2 and GPT-3: decoder-only transformers with learned positions and tied embeddings.
+// GPT-2 and GPT-3: decoder-only transformers with learned positions; layers may be mixtures of
+// experts.
 #pragma once
 
 #include <cstdint>
 
 #include "model/graph.hpp"
+#include "model/zoo/mixture_of_experts.hpp"
 
 namespace stratagem::model {
 
@@ -16,18 +18,24 @@ struct GptConfig {
   std::int64_t vocabulary = 0;  ///< as padded for the run
   std::int64_t batch = 1;
   DataType type = DataType::fp16;
+  bool tied = true;          ///< logits use the word embedding; else a table of their own
+  std::int64_t experts = 0;  ///< per mixture of experts; 0: all layers have one MLP
+  std::int64_t experts_per_token = 1;
+  double capacity_factor = 1.0;  ///< see Experts
+  std::int64_t moe_every = 1;    ///< layers n, 2n, ... are mixtures of experts, counted from 1
 };
 
 /// One segment for the embeddings, one per layer, one for the final norm, logits and loss. Per
 /// layer:
 ///   x = x + dropout(W_o attention(norm(x)) + b_o);  x = x + dropout(W_2 gelu(W_1 norm(x) + b_1) +
 ///   b_2)
-/// with dropout on the attention probabilities, as in GPT-2 and Megatron-LM. Logits use the word
-/// embedding. The loss is the cross-entropy of b*s tokens, in fp32. Head size is hidden / heads.
+/// with dropout on the attention probabilities, as in GPT-2 and Megatron-LM; in a mixture of
+/// experts the MLP is what mixture_of_experts.hpp says. The loss is the cross-entropy of b*s tokens, in fp32. Head size is hidden / heads.
 Graph gpt(const GptConfig& config);
 
 /// 12Lh^2 + 13Lh + (V + s + 2)h: per layer 12h^2 weights, 9h biases, 4h norms; both embeddings; the
-/// final norm.
+/// final norm. A table of its own for the logits adds Vh; a mixture of E experts adds Eh for its
+/// router and (E - 1)(8h^2 + 5h).
 std::int64_t gpt_parameters(const GptConfig& config);
 
 }  // namespace stratagem::model

@@ -80,11 +80,22 @@ class BlockLowering {
     survivors_.insert(version.slot);
   }
 
-  /// A tensor that a later pass reads in the layout in which it was first made or read here.
+  /// A tensor that the backward pass reads: of the layouts in which it was made or read here the
+  /// one of fewest bytes; among equals one that the backward pass reads, and the latest of those. A
+  /// view of a buffer in another layout is no choice.
   void keep(TensorId tensor, Category category) {
     const auto found = versions_.find(tensor);
     if (found == versions_.end()) return;
-    const Version& version = found->second.back();
+    const auto cost = [&](const Version& version) {
+      return std::pair(result_.block.slots[version.slot].bytes,
+                       !read_backward(tensor, version.layout));
+    };
+    Version version = found->second.front();
+    for (const Version& other : found->second) {
+      const bool view = local_bytes(graph_.tensors[tensor], other.layout, c_.grid) <
+                        result_.block.slots[other.slot].bytes;
+      if (!view && cost(other) <= cost(version)) version = other;
+    }
     result_.block.slots[version.slot].category = category;
     result_.out[place(tensor)] = {version.layout, category};
     survivors_.insert(version.slot);
@@ -101,6 +112,17 @@ class BlockLowering {
  private:
   [[nodiscard]] int place(TensorId tensor) const { return c_.facts.place.at(tensor); }
   [[nodiscard]] model::Role role(TensorId tensor) const { return graph_.tensors[tensor].role; }
+
+  [[nodiscard]] bool read_backward(TensorId tensor, const Layout& layout) const {
+    for (const model::OpId id : graph_.segments[c_.facts.segment].backward) {
+      const model::Operator& op = graph_.operators[id];
+      const std::vector<std::string> split = split_along(c_.plan, c_.grid, id);
+      for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+        if (op.inputs[i] == tensor && input_layout(op, i, split) == layout) return true;
+      }
+    }
+    return false;
+  }
 
   /// How many of the next operators run as one kernel: 1, or the length of the longest fusion that
   /// they begin.

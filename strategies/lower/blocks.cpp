@@ -2,6 +2,7 @@
 // finds equal ones.
 #include "strategies/lower/blocks.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace stratagem::strategies {
@@ -85,8 +86,33 @@ BlockContext Blocks::context(int segment) const {
 Blocks::Borders Blocks::borders_of(const SegmentFacts& facts,
                                    const std::vector<TensorId>& tensors) const {
   Borders borders;
-  for (const TensorId tensor : tensors) borders[facts.place.at(tensor)] = borders_.at(tensor);
+  for (const TensorId tensor : tensors) borders[facts.place.at(tensor)] = arrivals_.at(tensor);
   return borders;
+}
+
+/// The layout in which the first of the operators that reads a tensor reads it; replicated if none
+/// does.
+Layout Blocks::first_reading(int segment, const std::vector<model::OpId>& ops,
+                             TensorId tensor) const {
+  const Grid& grid = stages_.grid_of_segment(segment);
+  for (const model::OpId id : ops) {
+    const model::Operator& op = plan_.graph().operators[id];
+    const auto found = std::ranges::find(op.inputs, tensor);
+    if (found != op.inputs.end()) {
+      return input_layout(op, static_cast<std::size_t>(found - op.inputs.begin()),
+                          split_along(plan_, grid, id));
+    }
+  }
+  return Layout(grid.axes.size(), {AxisRole::replica});
+}
+
+/// Notes how a tensor from another segment lies where one of `ops` of this one reads it.
+void Blocks::arrive(int segment, const std::vector<model::OpId>& ops, TensorId tensor, int from) {
+  Border border = borders_.at(tensor);
+  const bool same_axes =
+      stages_.grid_of_segment(from).axes == stages_.grid_of_segment(segment).axes;
+  if (!same_axes) border.layout = first_reading(segment, ops, tensor);
+  arrivals_[tensor] = border;
 }
 
 /// As what the segment that reads an activation counts it.
@@ -102,12 +128,15 @@ std::string Blocks::key_of(int segment, const std::string& what) const {
 
 void Blocks::lower_forward_of(int segment) {
   const SegmentFacts& facts = stages_.facts(segment);
+  for (const TensorId tensor : facts.activations_in)
+    arrive(segment, plan_.graph().segments[segment].forward, tensor, stages_.producer(tensor));
   const Borders in = borders_of(facts, facts.activations_in);
   std::string key = text_of(in);
   std::map<int, Category> leaves;
   for (const TensorId tensor : facts.activations_out) {
     // What leaves for another stage is only passing through here.
-    const bool sent = stages_.of(stages_.reader(tensor)) != stages_.of(segment);
+    const int to = stages_.of(stages_.reader(tensor));
+    const bool sent = stages_.crossing(stages_.of(segment), to) == Crossing::sends;
     const Category category = sent ? Category::temporaries : category_for_reader(tensor);
     leaves[facts.place.at(tensor)] = category;
     key += "o" + std::to_string(static_cast<int>(category));
@@ -141,7 +170,7 @@ Blocks::Borders Blocks::left_by_forward(int segment) const {
   Borders kept;
   const std::set<TensorId>& wanted = recomputations_[segment].kept();
   for (const TensorId tensor : facts.activations_in) {
-    if (wanted.contains(tensor)) kept[facts.place.at(tensor)] = borders_.at(tensor);
+    if (wanted.contains(tensor)) kept[facts.place.at(tensor)] = arrivals_.at(tensor);
   }
   const Borders& out = segments_[segment].forward->lowered.out;
   for (const TensorId tensor : wanted) {
@@ -162,6 +191,12 @@ const NumberedBlock* Blocks::backward_block(int segment, const Borders& kept, Ba
 
 void Blocks::lower_backward_of(int segment, bool whole, bool split) {
   const SegmentFacts& facts = stages_.facts(segment);
+  for (const TensorId activation : facts.activations_out) {
+    const TensorId gradient = plan_.graph().gradient_of[activation];
+    if (gradient >= 0 && borders_.contains(gradient))
+      arrive(segment, plan_.graph().segments[segment].backward, gradient,
+             stages_.reader(activation));
+  }
   SegmentBlocks& blocks = segments_[segment];
   const Borders kept = left_by_forward(segment);
   if (whole) blocks.backward = backward_block(segment, kept, BackwardPart::both);

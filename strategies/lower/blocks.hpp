@@ -43,6 +43,10 @@ class Blocks {
   /// How an activation or gradient lies when it crosses from a segment to another.
   [[nodiscard]] const Border& border(model::TensorId tensor) const { return borders_.at(tensor); }
 
+  /// How it lies when the segment that reads it begins: the same, or, where tensors are redistributed
+  /// on the way, as its first reader wants it.
+  [[nodiscard]] const Border& arrival(model::TensorId tensor) const { return arrivals_.at(tensor); }
+
   /// The block under `key`, made by `lower` the first time that it is asked for.
   const NumberedBlock& shared(const std::string& key, const std::function<LoweredBlock()>& lower);
   /// A block of its own.
@@ -56,6 +60,9 @@ class Blocks {
   [[nodiscard]] Borders borders_of(const SegmentFacts& facts,
                                    const std::vector<model::TensorId>& tensors) const;
   [[nodiscard]] Category category_for_reader(model::TensorId activation) const;
+  [[nodiscard]] Layout first_reading(int segment, const std::vector<model::OpId>& ops,
+                                     model::TensorId tensor) const;
+  void arrive(int segment, const std::vector<model::OpId>& ops, model::TensorId tensor, int from);
   [[nodiscard]] Borders left_by_forward(int segment) const;
   [[nodiscard]] std::string key_of(int segment, const std::string& what) const;
   void lower_forward_of(int segment);
@@ -72,6 +79,7 @@ class Blocks {
   std::vector<int> structures_;                ///< by segment: equal for equal ones
   std::vector<Recomputation> recomputations_;  ///< by segment
   std::map<model::TensorId, Border> borders_;
+  std::map<model::TensorId, Border> arrivals_;
   std::vector<SegmentBlocks> segments_;
 };
 

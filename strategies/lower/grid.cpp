@@ -119,10 +119,9 @@ Bytes local_bytes(const model::Tensor& tensor, const Layout& layout, const Grid&
   return elements * model::size_of(tensor.type);
 }
 
-/// Devices of a grid, ascending.
-std::vector<int> devices_of(const Grid& grid) {
+std::vector<int> Grid::devices() const {
   std::vector<int> devices;
-  for (int i = 0; i < grid.count(); ++i) devices.push_back(grid.device(grid.coordinates(i)));
+  for (int i = 0; i < count(); ++i) devices.push_back(device(coordinates(i)));
   std::ranges::sort(devices);
   return devices;
 }
@@ -135,7 +134,7 @@ Groups::Groups(Program& program, std::vector<Grid> grids) : program_(program) {
   // A family is a set of grids with equal axes of which no two overlap.
   std::vector<std::pair<const std::vector<Axis>*, std::set<int>>> families;
   for (const Grid& grid : grids_) {
-    const std::vector<int> devices = devices_of(grid);
+    const std::vector<int> devices = grid.devices();
     std::size_t family = 0;
     for (; family < families.size(); ++family) {
       const auto& [axes, taken] = families[family];
@@ -186,6 +185,19 @@ int Groups::along(const Grid& grid, const std::vector<int>& axes) {
   for (std::size_t g = 0; g < grids_.size(); ++g) {
     if (family_[g] == wanted) bind_along(group, grids_[g], axes);
   }
+  return group;
+}
+
+int Groups::of(const std::vector<std::vector<int>>& ranks) {
+  std::vector<int> key = {2};
+  for (const std::vector<int>& one : ranks) {
+    key.push_back(static_cast<int>(one.size()));
+    key.insert(key.end(), one.begin(), one.end());
+  }
+  const auto [found, fresh] = known_.emplace(key, count_);
+  if (!fresh) return found->second;
+  const int group = new_group();
+  for (const std::vector<int>& one : ranks) bind(group, one);
   return group;
 }
 

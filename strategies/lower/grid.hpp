@@ -23,6 +23,8 @@ struct Grid {
   /// Coordinates of the i-th device, the last axis fastest.
   [[nodiscard]] std::vector<int> coordinates(int i) const;
   [[nodiscard]] int device(const std::vector<int>& coordinates) const;
+  /// Of all devices, ascending.
+  [[nodiscard]] std::vector<int> devices() const;
 };
 
 /// The grid on which all operators of a copy of a stage stand; throws InputError if they differ.
@@ -59,6 +61,8 @@ class Groups {
   /// Devices with equal coordinates on several grids, in the order of the grids; for transfers
   /// {source, destination}. Calls with another `purpose` get another group.
   int across(const std::vector<Grid>& grids, int purpose);
+  /// A group that is these lists of ranks, of which no device is in two.
+  int of(const std::vector<std::vector<int>>& ranks);
   /// Equal for grids on which `along` gives the same groups.
   int family(const Grid& grid) const;
 

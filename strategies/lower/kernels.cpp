@@ -21,11 +21,14 @@ cost::KernelKind kernel_kind(OpKind kind) {
     case OpKind::layer_norm:
       return cost::KernelKind::norm;
     case OpKind::masked_softmax:
+    case OpKind::softmax:
       return cost::KernelKind::softmax;
     case OpKind::dropout:
     case OpKind::attention_dropout:
       return cost::KernelKind::dropout;
     case OpKind::gelu:
+    case OpKind::relu:
+    case OpKind::sigmoid:
       return cost::KernelKind::activation_function;
     case OpKind::row_max:
     case OpKind::row_sum:
@@ -41,6 +44,10 @@ cost::KernelKind kernel_kind(OpKind kind) {
     case OpKind::bias_add:
     case OpKind::split_heads:
     case OpKind::merge_heads:
+    case OpKind::multiply:
+    case OpKind::identity:
+    case OpKind::dispatch:
+    case OpKind::combine:
     case OpKind::pick:
     case OpKind::gradient_sum:
       return cost::KernelKind::elementwise;
@@ -98,6 +105,7 @@ Bytes bytes_moved(const model::Graph& graph, const model::Operator& op, const Sh
     total += bytes;
     largest = std::max(largest, bytes);
   };
+  if (op.kind == OpKind::identity) return {};
   if (op.kind == OpKind::embedding) {  // the rows that tokens pick, read and written
     const bool forward = op.pass == model::Pass::forward;
     const auto& rows = forward ? outputs[0] : inputs[0];
@@ -135,7 +143,7 @@ cost::Kernel kernel_of(const model::Graph& graph, const model::Operator& op, con
   kernel.kind = kernel_kind(op.kind);
   kernel.type = graph.tensors[op.kind == OpKind::embedding ? op.outputs[0] : op.inputs[0]].type;
   kernel.traffic = bytes_moved(graph, op, inputs, outputs, facts);
-  kernel.launches = facts.kernels;
+  kernel.launches = op.kind == OpKind::identity ? 0 : facts.kernels;
   if (op.kind == OpKind::contraction) set_gemm_sizes(kernel, op, inputs, outputs);
   return kernel;
 }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/input_error.hpp"
+#include "strategies/lower/crossing.hpp"
 #include "strategies/lower/gradients.hpp"
 #include "strategies/lower/optimizer.hpp"
 
@@ -182,15 +183,21 @@ class SequenceBuilder {
 
   // ---- transfers
 
-  /// Does a tensor pass between the two sites without moving?
-  [[nodiscard]] bool stays(const Message& message, const Cell& cell) const {
-    const Grid& from = site(message.from, cell).grid;
-    const Grid& to = site(message.to, cell).grid;
-    if (from == to) return true;
-    if (from.axes != to.axes) {
-      throw InputError("", "/strategy", "stages with equal grids of devices", "");
-    }
-    return false;
+  [[nodiscard]] bool redistributes(const Message& message) const {
+    return c_.stages.crossing(message.from, message.to) == Crossing::redistributes;
+  }
+  /// Is there nothing to do for this host before the cell that reads (or after the one that makes)
+  /// a tensor?
+  [[nodiscard]] bool idle(const Message& message, bool reads) const {
+    if (message.from == message.to) return true;
+    const Crossing crossing = c_.stages.crossing(message.from, message.to);
+    if (crossing == Crossing::stays) return true;
+    // A device of both sides has done its part when the tensor was made.
+    return crossing == Crossing::redistributes && reads && hosts_stage(message.from);
+  }
+  [[nodiscard]] bool hosts_stage(int stage) const {
+    const std::vector<int>& sites = c_.stages.hosts()[host_].sites;
+    return std::ranges::any_of(sites, [&](int s) { return c_.stages.sites()[s].stage == stage; });
   }
 
   [[nodiscard]] std::vector<Message> incoming(const Cell& cell) const {
@@ -213,7 +220,7 @@ class SequenceBuilder {
           c_.stages.of(one.reader) == cell.stage)
         messages.push_back({one.tensor, c_.stages.of(one.producer), cell.stage, true});
     }
-    std::erase_if(messages, [&](const Message& m) { return m.from == m.to || stays(m, cell); });
+    std::erase_if(messages, [&](const Message& m) { return idle(m, true); });
     return messages;
   }
 
@@ -237,7 +244,7 @@ class SequenceBuilder {
       if (cell.pass == CellPass::forward && again && c_.stages.of(one.producer) == cell.stage)
         messages.push_back({one.tensor, cell.stage, c_.stages.of(one.reader), true});
     }
-    std::erase_if(messages, [&](const Message& m) { return m.from == m.to || stays(m, cell); });
+    std::erase_if(messages, [&](const Message& m) { return idle(m, false); });
     return messages;
   }
 
@@ -264,7 +271,7 @@ class SequenceBuilder {
       here.cell.micro_batch = sent.cell.micro_batch;
       here.cell.slice = sent.cell.slice;
       here.cell.repeat = sent.cell.repeat;
-      transfer(message, here, stream);
+      redistributes(message) ? redistribute(message, here, false) : transfer(message, here, stream);
       if (next == order.size()) next = 0;  // in the next round, where there is no flush
       if (piece(message.tensor, sent.cell) == wanted) return;
       received_.insert(piece(message.tensor, sent.cell));
@@ -291,13 +298,60 @@ class SequenceBuilder {
     const Stream stream =
         of.cell.pass == CellPass::forward ? Stream::send_forward : Stream::send_backward;
     for (const Message& message : outgoing(of.cell)) {
-      const int call = transfer(message, of, stream);
       const Written last = last_computation();
-      wait(call, 0, last);
       const auto written = written_.find(piece(message.tensor, of.cell));
-      if (written != written_.end() && stream_of(written->second) != Stream::compute)
-        wait(call, 0, written->second);
+      const Written made = written == written_.end() ? last : written->second;
+      const int call =
+          redistributes(message) ? redistribute(message, of, true) : transfer(message, of, stream);
+      if (call < 0) continue;
+      for (const int task : first_of_streams(call)) {
+        wait(call, task, last);
+        if (stream_of(made) != Stream::compute) wait(call, task, made);
+      }
     }
+  }
+
+  /// The first task of every queue of a call's block.
+  [[nodiscard]] std::vector<int> first_of_streams(int call) const {
+    std::set<std::pair<Stream, int>> seen;
+    std::vector<int> result;
+    const std::vector<Task>& tasks = c_.blocks[sequence_.calls[call].block].tasks;
+    for (std::size_t t = 0; t < tasks.size(); ++t) {
+      const auto* collective = std::get_if<Collective>(&tasks[t].work);
+      const int group = transfers(tasks[t].stream) ? collective->group : -1;
+      if (seen.emplace(tasks[t].stream, group).second) result.push_back(static_cast<int>(t));
+    }
+    return result;
+  }
+
+  /// This host's part in bringing a tensor to a stage on another grid, after the cell that makes it
+  /// or before the one that reads it; -1 if it has none.
+  int redistribute(const Message& message, const ScheduledCell& of, bool leaving) {
+    const std::pair key(message.tensor, copy_of(of.cell));
+    if (!crossings_.contains(key)) {
+      const bool backward = of.cell.pass == CellPass::backward;
+      crossings_.emplace(key, cross({.id = message.tensor,
+                                     .tensor = &c_.plan.graph().tensors[message.tensor],
+                                     .from = &site(message.from, of.cell).grid,
+                                     .to = &site(message.to, of.cell).grid,
+                                     .leaves = c_.blocks.border(message.tensor),
+                                     .arrives = c_.blocks.arrival(message.tensor),
+                                     .backward = backward},
+                                    c_.groups));
+    }
+    const CrossingBlocks& blocks = crossings_.at(key);
+    const auto& side = leaving ? blocks.leaving : blocks.arriving;
+    const int device = c_.stages.hosts()[host_].devices.front();
+    const auto found = side.find(device);
+    if (found == side.end()) return -1;
+    const std::string name = "move " + std::to_string(message.tensor) + "," +
+                             std::to_string(copy_of(of.cell)) + "," + std::to_string(device) +
+                             (leaving ? "l" : "a");
+    const NumberedBlock& block = c_.blocks.shared(name, [&] { return found->second; });
+    const int call = add_call(block.id, -1, of);
+    if (block.lowered.last_writer.contains(0))
+      written_[piece(message.tensor, of.cell)] = {call, block.lowered.last_writer.at(0)};
+    return call;
   }
 
   /// One half of a transfer between stages: the block of this host's side.
@@ -423,6 +477,7 @@ class SequenceBuilder {
   std::set<Piece> received_;  ///< ahead of the cell that reads it
   /// By tensor and copy: the cells that send it, and which of them comes next.
   std::map<std::pair<TensorId, int>, std::pair<std::size_t, std::vector<ScheduledCell>>> senders_;
+  std::map<std::pair<TensorId, int>, CrossingBlocks> crossings_;  ///< by tensor and copy
   GradientBuckets buckets_;
   int last_reduction_ = -1;
 };

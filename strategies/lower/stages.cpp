@@ -3,18 +3,45 @@
 #include "strategies/lower/stages.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
+#include <set>
 #include <string>
 
 #include "base/input_error.hpp"
 
 namespace stratagem::strategies {
+namespace {
+
+Crossing crossing_of(const Grid& from, const Grid& to) {
+  if (from == to) return Crossing::stays;
+  if (from.axes != to.axes) return Crossing::redistributes;
+  const std::vector<int> here = from.devices();
+  const std::vector<int> there = to.devices();
+  std::vector<int> shared;
+  std::ranges::set_intersection(here, there, std::back_inserter(shared));
+  return shared.empty() ? Crossing::sends : Crossing::redistributes;
+}
+
+}  // namespace
 
 Stages::Stages(const Plan& plan) : copies_(plan.copies()), facts_(segment_facts(plan.graph())) {
   place_segments(plan);
-  place_devices();
   find_flows(plan.graph());
   find_recycled(plan.graph());
+  find_crossings();
+  place_devices();
+}
+
+void Stages::find_crossings() {
+  for (const StageFlow& flow : flows_) {
+    Crossing& crossing = crossings_[std::minmax(flow.from, flow.to)];
+    for (int copy = 0; copy < copies_; ++copy) {
+      const Grid& from = sites_[site(flow.from, copy)].grid;
+      const Grid& to = sites_[site(flow.to, copy)].grid;
+      crossing = std::max(crossing, crossing_of(from, to));
+    }
+  }
 }
 
 void Stages::place_segments(const Plan& plan) {
@@ -46,6 +73,11 @@ void Stages::place_devices() {
       here.push_back(static_cast<int>(site));
     }
   }
+  std::set<int> irregular;  // stages
+  for (const StageFlow& flow : flows_) {
+    if (crossing(flow.from, flow.to) == Crossing::redistributes)
+      irregular.insert({flow.from, flow.to});
+  }
   std::map<std::vector<int>, int> known;
   for (const auto& [device, sites] : sites_of) {
     const auto next = static_cast<int>(host_of_device_.size());
@@ -53,7 +85,10 @@ void Stages::place_devices() {
       throw InputError("", "/strategy", "a part of the plan on device " + std::to_string(next),
                        "none");
     }
-    const auto [found, fresh] = known.emplace(sites, static_cast<int>(hosts_.size()));
+    std::vector<int> key = sites;
+    if (std::ranges::any_of(sites, [&](int s) { return irregular.contains(sites_[s].stage); }))
+      key.push_back(-1 - device);
+    const auto [found, fresh] = known.emplace(key, static_cast<int>(hosts_.size()));
     if (fresh) hosts_.push_back({.sites = sites, .devices = {}});
     hosts_[found->second].devices.push_back(device);
     host_of_device_.push_back(found->second);

@@ -2,7 +2,9 @@
 // between segments.
 #pragma once
 
+#include <algorithm>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "strategies/lower/grid.hpp"
@@ -17,10 +19,18 @@ struct Site {
   Grid grid;
 };
 
-/// Devices that stand in the same sites: they run the same cells in the same order.
+/// Devices that stand in the same sites: they run the same cells in the same order. Where tensors are
+/// redistributed devices do different things, and each is a host of its own.
 struct Host {
   std::vector<int> sites;
   std::vector<int> devices;
+};
+
+/// How a tensor gets from the devices of a stage to those of another.
+enum class Crossing : std::uint8_t {
+  stays,         ///< the same grid: it stays where it is
+  sends,         ///< equal grids apart: every device sends its part to the one with its coordinates
+  redistributes  ///< other grids, or some shared devices: see redistribute.hpp
 };
 
 /// Data that flows from a stage to another: forward cells follow forward cells, and backward cells
@@ -60,6 +70,10 @@ class Stages {
   [[nodiscard]] const std::vector<StageFlow>& flows() const { return flows_; }
   [[nodiscard]] const SegmentFacts& facts(int segment) const { return facts_[segment]; }
   [[nodiscard]] const std::vector<SegmentFacts>& facts() const { return facts_; }
+  /// Of two stages between which something flows, in either direction.
+  [[nodiscard]] Crossing crossing(int from, int to) const {
+    return from == to ? Crossing::stays : crossings_.at(std::minmax(from, to));
+  }
   [[nodiscard]] const std::vector<Recycled>& recycled() const { return recycled_; }
   /// The segment that computes an activation which leaves it, and the one that reads it.
   [[nodiscard]] int producer(model::TensorId activation) const { return producer_.at(activation); }
@@ -69,6 +83,7 @@ class Stages {
   void place_segments(const Plan& plan);
   void place_devices();
   void find_flows(const model::Graph& graph);
+  void find_crossings();
   void find_recycled(const model::Graph& graph);
 
   int copies_;
@@ -79,6 +94,7 @@ class Stages {
   std::vector<int> host_of_device_;
   std::vector<StageFlow> flows_;
   std::vector<Recycled> recycled_;
+  std::map<std::pair<int, int>, Crossing> crossings_;  ///< by stages, the lower one first
   std::map<model::TensorId, int> producer_;
   std::map<model::TensorId, int> reader_;
 };

@@ -49,9 +49,9 @@ std::optional<double> crossing_cost(const Counts& from, const Counts& to,
   double elements = local_size(from, shape);
   if (changed) {
     const auto [small, large] = std::minmax(from[*changed], to[*changed]);
-    if (*changed == 0 && from[0] < to[0]) elements *= static_cast<double>((large - 1) / small + 1);
+    const std::int64_t times = (large - 1) / small + 1;  // rounded up
     if (*changed != 0 && large % small != 0) return std::nullopt;
-    if (*changed == 1) elements *= static_cast<double>(large / small);
+    if (*changed == 1 || (*changed == 0 && from[0] < to[0])) elements *= static_cast<double>(times);
     if (*changed > 1) elements = std::max(elements, local_size(to, shape));
   }
   return slower_than_within * elements + 1;

@@ -187,12 +187,13 @@ std::vector<Step> cover(const std::vector<Piece>& producers, const std::vector<P
     }
   }
   std::vector<std::vector<Share>> sends = transfers(taken, producers, consumers);
-  const auto fan = std::ranges::stable_partition(
-      sends, [](const std::vector<Share>& group) { return group.size() == 2; });
+  const auto fan =
+      std::stable_partition(sends.begin(), sends.end(),
+                            [](const std::vector<Share>& group) { return group.size() == 2; });
   std::vector<Step> steps;
   add(steps, StepKind::select, alone(selects));
-  add(steps, StepKind::send, {sends.begin(), fan.begin()});
-  add(steps, StepKind::broadcast, {fan.begin(), fan.end()});
+  add(steps, StepKind::send, {sends.begin(), fan});
+  add(steps, StepKind::broadcast, {fan, sends.end()});
   std::ranges::move(assemblies(taken, consumers), std::back_inserter(steps));
   return steps;
 }

@@ -56,6 +56,7 @@ bool may_replace(const Mask& all, const std::vector<Mask>& produced,
 
 std::vector<Mask> masks_of(const std::vector<Piece>& pieces) {
   std::vector<Mask> masks;
+  masks.reserve(pieces.size());
   for (const Piece& piece : pieces) masks.push_back(piece.mask);
   return masks;
 }

@@ -52,6 +52,7 @@ std::vector<std::vector<Share>> shares(const AlignedGrid& grid, const Conversion
 std::vector<Piece> pieces_in(const Layout& layout, const AlignedGrid& grid,
                              const std::vector<std::int64_t>& shape) {
   std::vector<Piece> pieces;
+  pieces.reserve(grid.devices.size());
   for (int i = 0; i < static_cast<int>(grid.devices.size()); ++i) {
     pieces.push_back({grid.devices[i], mask_at(layout, shape, grid.sizes, grid.coordinates(i))});
   }
@@ -61,6 +62,7 @@ std::vector<Piece> pieces_in(const Layout& layout, const AlignedGrid& grid,
 std::vector<Step> within_group(const AlignedGrid& grid, const std::vector<std::int64_t>& shape,
                                Layout from, const std::vector<Conversion>& conversions) {
   std::vector<Step> steps;
+  steps.reserve(conversions.size());
   std::vector<Piece> before = pieces_in(from, grid, shape);
   for (const Conversion& conversion : conversions) {
     from = after(std::move(from), conversion);

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/input_error.hpp"
+#include "strategies/schedules/interlaced.hpp"
 #include "strategies/schedules/rules.hpp"
 #include "strategies/schedules/timetables.hpp"
 
@@ -26,40 +27,43 @@ void order(Plan& plan, const Timetable& timetable) {
 
 const std::vector<Schedule>& schedules() {
   using P = Placement;
+  // name, summary, where the stages stand, how many on a rank (0: the user says), what orders them
   static const std::vector<Schedule> table = {
-      {"gpipe", "all forward cells, then all backward cells", P::loop, 1, &gpipe, nullptr},
+      {"gpipe", "all forward cells, then all backward cells", P::loop, 1, &gpipe},
       {"1f1b",
        "one forward, one backward after a warm-up: at most as many micro-batches in flight as "
        "stages left",
-       P::loop, 1, &one_f_one_b, nullptr},
+       P::loop, 1, &one_f_one_b},
       {"interleaved",
        "1F1B with several stages (chunks) on every rank: a bubble as many times smaller", P::loop,
-       0, nullptr, &timetables::interleaved},
+       0, &timetables::interleaved},
       {"zb-h1", "backward cells split in B and W: a third of 1F1B's bubble at its memory", P::loop,
-       1, nullptr, &timetables::zb_h1},
+       1, &timetables::zb_h1},
       {"zb-h2", "as zb-h1 without a bubble between iterations, at twice 1F1B's memory", P::loop, 1,
-       nullptr, &timetables::zb_h2},
+       &timetables::zb_h2},
       {"zb-v", "two chunks a rank in V order, B and W split: no bubble at 1F1B's memory", P::wave,
-       2, nullptr, &timetables::zb_v},
-      {"v-half", "as zb-v at half of 1F1B's memory, with a small bubble", P::wave, 2, nullptr,
+       2, &timetables::zb_v},
+      {"v-half", "as zb-v at half of 1F1B's memory, with a small bubble", P::wave, 2,
        &timetables::v_half},
-      {"v-min", "as zb-v at a third of 1F1B's memory", P::wave, 2, nullptr, &timetables::v_min},
+      {"v-min", "as zb-v at a third of 1F1B's memory", P::wave, 2, &timetables::v_min},
       {"chimera", "two copies of the model, one from either end of the pipeline", P::bidirectional,
-       1, nullptr, &timetables::chimera},
+       1, &timetables::chimera},
       {"dualpipe", "as chimera, with B and W split and forward beside backward cells",
-       P::bidirectional, 1, nullptr, &timetables::dualpipe},
-      {"dualpipe-v", "dualpipe folded into a V: two chunks a rank, one copy", P::wave, 2, nullptr,
+       P::bidirectional, 1, &timetables::dualpipe},
+      {"dualpipe-v", "dualpipe folded into a V: two chunks a rank, one copy", P::wave, 2,
        &timetables::dualpipe_v},
-      {"hanayo", "waves: an even number of chunks a rank, forth and back", P::wave, 0, nullptr,
+      {"hanayo", "waves: an even number of chunks a rank, forth and back", P::wave, 0,
        &timetables::hanayo},
+      {"interlaced", "embeddings on all ranks, which take turns with 1F1B's stages", P::loop, 1,
+       &interlaced, true},
       {"pipedream", "1F1B without a flush: stages read the newest weights, old ones are kept",
-       P::loop, 1, &pipedream, nullptr},
+       P::loop, 1, &pipedream},
       {"pipedream-vertical", "pipedream, all stages read the version that the first one read",
-       P::loop, 1, &pipedream_vertical, nullptr},
+       P::loop, 1, &pipedream_vertical},
       {"pipedream-2bw", "1F1B without a flush on the weights of the iteration before: two versions",
-       P::loop, 1, &pipedream_2bw, nullptr},
+       P::loop, 1, &pipedream_2bw},
       {"3f1b", "three forward passes and one backward pass of each micro-batch, interleaved",
-       P::loop, 1, &three_f_one_b, nullptr},
+       P::loop, 1, &three_f_one_b},
   };
   return table;
 }
@@ -70,10 +74,23 @@ const Schedule& schedule_named(const std::string& name) {
   return *found;
 }
 
-void apply(const Schedule& schedule, Plan& plan, int ranks, int chunks) {
-  if (schedule.orders != nullptr) return schedule.orders(plan);
-  order(plan, schedule.timetable(
-                  {.ranks = ranks, .chunks = chunks, .micro_batches = plan.micro_batches}));
+void apply(const Schedule& schedule, Plan& plan, const Pipeline& pipeline, const Ends& ends) {
+  const bool apart = ends.any() && !schedule.spreads_embedding;
+  if (const auto* timetable_for = std::get_if<Schedule::TimetableOf>(&schedule.orders)) {
+    const Timetable timetable = (*timetable_for)(pipeline);
+    return order(plan, apart ? with_ends(timetable, schedule.placement, pipeline, ends) : timetable);
+  }
+  const Schedule::Rules rules = std::get<Schedule::Rules>(schedule.orders);
+  if (!apart) return rules(plan);
+  Plan between(plan.graph());
+  between.micro_batches = plan.micro_batches;
+  rules(between);
+  if (!between.updates.flush || plan.graph().forward_repeats > 1) {
+    throw InputError("", "", "a schedule with a flush and one forward pass, for ends of their own",
+                     schedule.name);
+  }
+  const Timetable timetable = timetable_of(between.rules(), schedule.placement, pipeline);
+  order(plan, with_ends(timetable, schedule.placement, pipeline, ends));
 }
 
 }  // namespace stratagem::strategies

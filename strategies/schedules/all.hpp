@@ -2,9 +2,11 @@
 #pragma once
 
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "strategies/plan.hpp"
+#include "strategies/schedules/ends.hpp"
 #include "strategies/timetable.hpp"
 
 namespace stratagem::strategies {
@@ -12,19 +14,22 @@ namespace stratagem::strategies {
 /// An order of the cells of `plan.stages` for `plan.micro_batches`: as a few op-orders with
 /// arithmetic, or as a timetable.
 struct Schedule {
+  using Rules = void (*)(Plan&);
+  using TimetableOf = Timetable (*)(const Pipeline&);
+
   std::string name;
   std::string summary;
   Placement placement = Placement::loop;
   int chunks = 1;  ///< stages on every pipeline rank; 0: as many as the option "chunks" says
-  void (*orders)(Plan&) = nullptr;
-  Timetable (*timetable)(const Pipeline&) = nullptr;
+  std::variant<Rules, TimetableOf> orders;
+  bool spreads_embedding = false;  ///< over all ranks, as a stage of its own
 };
 const std::vector<Schedule>& schedules();
 /// Expects that there is one of the name.
 const Schedule& schedule_named(const std::string& name);
 
-/// Orders all cells of a plan whose stages stand on `ranks` pipeline ranks as the schedule's placement
-/// says.
-void apply(const Schedule& schedule, Plan& plan, int ranks, int chunks);
+/// Orders all cells of a plan whose stages stand on the pipeline's ranks as the schedule's placement
+/// says, but for the ends. Throws InputError for numbers that it cannot order.
+void apply(const Schedule& schedule, Plan& plan, const Pipeline& pipeline, const Ends& ends);
 
 }  // namespace stratagem::strategies

@@ -188,7 +188,7 @@ TEST_CASE("a measured or expected figure that nobody computes is refused, and th
 
 TEST_CASE("a product of degrees other than the number of GPUs is refused") {
   refuses(with(small_scenario(), "\"data\": 2", "\"data\": 3"), "/runs/1/strategy",
-          {"tensor x pipeline x data = the cluster's 4 GPUs", "found 6"});
+          {"tensor x context x dap x pipeline x data = the cluster's 4 GPUs", "found 6"});
 }
 
 TEST_CASE("more GPUs than the nodes have are refused") {

@@ -1,6 +1,7 @@
 // Scenarios: defaults below every run, names of files, batches.
 #include "search/scenario.hpp"
 
+#include "base/input_error.hpp"
 #include "tests/small_scenario.hpp"
 
 using namespace stratagem;
@@ -28,6 +29,43 @@ TEST_CASE("a run takes from the defaults, key by key, what it does not say") {
   CHECK(four.path == "/runs/1");
   // All settings after defaults, for the report.
   CHECK_THAT(alone.resolved.text(), ContainsSubstring(R"("cluster":{"gpus":1,"preset":"dgx-2"})"));
+}
+
+TEST_CASE("settings of objects within a strategy are read and reported in their order") {
+  const std::string operators = R"("operators": {"*.fc1": "n", "*.gelu": ""}, )";
+  const search::Scenario scenario =
+      read(with(small_scenario(), "\"tensor\": 2", operators + "\"tensor\": 2"));
+  const search::Run& run = scenario.runs[1];
+  REQUIRE(run.options.operators.size() == 2);
+  CHECK(run.options.operators[0].first == "*.fc1");
+  CHECK_THAT(run.resolved.text(), ContainsSubstring(R"("operators":{"*.fc1":"n","*.gelu":""})"));
+}
+
+TEST_CASE("what ranks compute redundantly does not count as the model's work") {
+  const auto flops = [](const std::string& operators) {
+    const search::Scenario scenario =
+        read(with(small_scenario(), "\"tensor\": 2", operators + "\"tensor\": 2"));
+    return search::simulate(scenario.runs[1], {}).outcome.metrics.value();
+  };
+  const auto divided = flops("");
+  const auto replicated = flops(R"("operators": {"layers.*": ""}, )");
+  CHECK(replicated.model_flops == divided.model_flops);
+  CHECK(replicated.hardware_flops > 1.2 * divided.hardware_flops);
+  CHECK(close(divided.model_flops, divided.hardware_flops, 1e-12));
+}
+
+TEST_CASE("scenarios refuse forward passes that no schedule repeats") {
+  const std::string model =
+      R"({"family": "evoformer", "layers": 1, "msa_rows": 4, "residues": 8, "passes": 3})";
+  std::string text = small_scenario();
+  const std::size_t at = text.find("\"model\": ") + 9;
+  text.replace(at, text.find('}', at) + 1 - at, model);
+  try {
+    read(text);
+    FAIL("three passes are read");
+  } catch (const InputError& error) {
+    CHECK_THAT(error.what(), ContainsSubstring("/model/passes: expected 1"));
+  }
 }
 
 TEST_CASE("a batch divides into micro-batches of every data-parallel rank") {

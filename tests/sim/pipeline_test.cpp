@@ -204,6 +204,47 @@ TEST_CASE("3F1B makes the makespans of its table") {
   }
 }
 
+TEST_CASE("the interlaced pipeline makes the makespans of its table") {
+  // An independent simulation of nnScaler's hand-written order; te is one pass of the embeddings, which
+  // all ranks take part in, tb the full backward cell. Steady period 2 te + 2 max(tf, tb).
+  struct Row {
+    int p, m, te, tf, tb;
+    double makespan, period;
+  };
+  for (const Row& c :
+       {Row{4, 8, 1, 1, 1, 38, 4}, Row{4, 8, 1, 1, 2, 56, 6}, Row{4, 8, 1, 1, 3, 74, 8},
+        Row{4, 8, 1, 3, 6, 136, 14}, Row{4, 16, 1, 1, 1, 70, 4}, Row{4, 16, 1, 1, 2, 104, 6},
+        Row{4, 16, 1, 1, 3, 138, 8}, Row{4, 16, 1, 3, 6, 248, 14}, Row{8, 16, 1, 1, 1, 78, 4},
+        Row{8, 16, 1, 1, 2, 116, 6}, Row{8, 16, 1, 1, 3, 154, 8}, Row{8, 16, 1, 3, 6, 284, 14}}) {
+    INFO("p=" << c.p << " m=" << c.m << " tf=" << c.tf << " tb=" << c.tb);
+    const UnitCosts costs{.forward = c.tf, .input = c.tb, .weight = 0, .end = c.te};
+    const UnitPipeline pipeline(strategy("interlaced", c.p), c.p, c.m, costs);
+    CHECK(pipeline.makespan() == c.makespan);
+    // Two more micro-batches take two more periods.
+    const UnitPipeline longer(strategy("interlaced", c.p), c.p, c.m + 2, costs);
+    CHECK(longer.makespan() - pipeline.makespan() == 2 * c.period);
+    for (int rank = 0; rank < c.p; ++rank) CHECK(pipeline.in_flight(rank, 1) == c.p - rank);
+  }
+}
+
+TEST_CASE("the ends of a model may stand apart from the stages") {
+  // Where they take no time they cost none, wherever they stand. Embeddings that take te = 1 on the
+  // last rank delay the first micro-batch and the end by one each, and that rank by 2 te a
+  // micro-batch.
+  for (const std::string schedule : {"1f1b", "gpipe", "zb-h1"}) {
+    INFO(schedule);
+    const std::string base = "{\"pipeline\": 4, \"schedule\": \"" + schedule + "\"";
+    const UnitPipeline plain(base + "}", 4, 8, {1, 1, 1});
+    const UnitPipeline apart(base + ", \"embedding\": 3, \"head\": 0}", 4, 8, {1, 1, 1});
+    CHECK(apart.makespan() == plain.makespan());
+    const UnitPipeline all(base + ", \"embedding\": \"all\", \"head\": \"all\"}", 4, 8, {1, 1, 1});
+    CHECK(all.makespan() == plain.makespan());
+    const UnitPipeline busy(base + ", \"embedding\": 3}", 4, 8, {1, 1, 1, 1});
+    CHECK(busy.makespan() >= plain.makespan() + 2);
+    CHECK(busy.makespan() <= plain.makespan() + 16);
+  }
+}
+
 TEST_CASE("PipeDream has no bubble and keeps p - s versions of the weights") {
   for (const int p : {2, 4}) {
     const UnitPipeline pipeline(UnitPipeline::lowered(strategy("pipedream", p), chain(p), 1),

@@ -21,8 +21,10 @@ inline constexpr std::int64_t unit = 1'000'000;  // picoseconds
 
 /// `layers` matrix products in a row, one to a segment, between a first segment that adds a shift, so
 /// that all of them have an input gradient, and a last one that bends it. `repeats` > 1: the
-/// result is fed back to the first.
-inline model::Graph chain(int layers, int repeats = 1) {
+/// result is fed back to the first. With `shared_input` the first segment has two more products between
+/// which ranks divide the inner dimension, so that ranks that share it meet at the end of its forward
+/// and of its backward pass.
+inline model::Graph chain(int layers, int repeats = 1, bool shared_input = false) {
   using model::OpKind;
   using model::Role;
   model::Builder build("chain");
@@ -32,17 +34,30 @@ inline model::Graph chain(int layers, int repeats = 1) {
   const model::TensorId shift = build.parameter("shift", {8}, model::DataType::fp16);
   model::TensorId x = build.tensor("shifted", shape, model::DataType::fp16, Role::activation);
   build.add(OpKind::bias_add, "shift", "b s n, n -> b s n", {input, shift}, {x});
+  const auto product = [&](const std::string& name, std::int64_t in, std::int64_t out) {
+    const model::TensorId weight =
+        build.parameter(name + ".weight", {out, in}, model::DataType::fp16);
+    const model::TensorId y =
+        build.tensor(name + ".out", {4, 2, out}, model::DataType::fp16, Role::activation);
+    build.add(OpKind::contraction, name, "b s k+, n k+ -> b s n", {x, weight}, {y});
+    x = y;
+  };
+  const auto bend = [&] {
+    const model::TensorId y = build.tensor("bent", shape, model::DataType::fp16, Role::activation);
+    build.add(OpKind::gelu, "bend", "b s n -> b s n", {x}, {y});
+    x = y;
+  };
+  if (shared_input) {
+    product("widen", 8, 840);
+    product("narrow", 840, 8);
+    bend();
+  }
   for (int i = 0; i < layers; ++i) {
     build.begin_segment("layers." + std::to_string(i));
-    const model::TensorId weight = build.parameter("weight", {8, 8}, model::DataType::fp16);
-    const model::TensorId y = build.tensor("out", shape, model::DataType::fp16, Role::activation);
-    build.add(OpKind::contraction, "product", "b s k+, n k+ -> b s n", {x, weight}, {y});
-    x = y;
+    product("product", 8, 8);
   }
   build.begin_segment("output");
-  const model::TensorId y = build.tensor("bent", shape, model::DataType::fp16, Role::activation);
-  build.add(OpKind::gelu, "bend", "b s n -> b s n", {x}, {y});
-  x = y;
+  bend();
   model::Graph graph = std::move(build).finish(x);
   graph.forward_repeats = repeats;
   if (repeats > 1) graph.recycled = {{x, input}};
@@ -54,14 +69,16 @@ struct UnitCosts {
   int forward = 1;
   int input = 1;
   int weight = 0;
+  int end = 0;  ///< of a shared input's forward and backward pass, each
 };
 
 inline Prices unit_prices(const strategies::Program& program, const UnitCosts& costs) {
   return price(program, [&](const strategies::Task& task) {
-    const int time = task.name == "product"     ? costs.forward
-                     : task.name == "product.B" ? costs.input
-                     : task.name == "product.W" ? costs.weight
-                                                : 0;
+    const int time = task.name == "product"                           ? costs.forward
+                     : task.name == "product.B"                       ? costs.input
+                     : task.name == "product.W"                       ? costs.weight
+                     : task.name == "widen" || task.name == "widen.B" ? costs.end
+                                                                      : 0;
     return Price{.device = {time * unit}};
   });
 }
@@ -79,7 +96,8 @@ class UnitPipeline {
   /// A scenario's strategy on a chain of one layer for each stage.
   UnitPipeline(const std::string& strategy, int layers, int micro_batches, const UnitCosts& costs,
                int repeats = 1)
-      : UnitPipeline(lowered(strategy, chain(layers, repeats), micro_batches), costs) {}
+      : UnitPipeline(lowered(strategy, chain(layers, repeats, costs.end > 0), micro_batches),
+                     costs) {}
 
   static strategies::Program lowered(const std::string& strategy, const model::Graph& graph,
                                      int micro_batches) {
@@ -112,10 +130,11 @@ class UnitPipeline {
   }
 
   /// The most (stage, micro-batch) pairs of a device whose last forward cell has begun and whose last
-  /// backward cell has not ended, in the first iteration.
-  [[nodiscard]] int in_flight(int device) const {
+  /// backward cell has not ended, in the first iteration; of stages from the given one on.
+  [[nodiscard]] int in_flight(int device, int first_stage = 0) const {
     std::map<std::pair<int, int>, std::pair<double, double>> lives;
     for (const Cell& cell : cells(device)) {
+      if (cell.cell.stage < first_stage) continue;
       const std::pair key(cell.cell.stage, cell.cell.micro_batch);
       if (cell.cell.pass == strategies::CellPass::forward) {
         if (cell.cell.repeat == 0) lives[key] = {cell.begin, 1e300};

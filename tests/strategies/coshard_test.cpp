@@ -1,5 +1,6 @@
 // Co-shard: parts of attention and MLP one after another on a device.
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "tests/catch.hpp"
@@ -127,6 +128,22 @@ TEST_CASE("parts communicate what plain tensor parallelism does, the second run 
         CHECK(one.payload == Bytes{2 * sbh});
       }
     }
+  }
+}
+
+TEST_CASE("with sequence parallelism, too, parts communicate as the whole does") {
+  const model::Graph graph = model::gpt(small_gpt);
+  const std::string more = R"(, "tensor": 2, "sequence_parallel": true)";
+  const Program program = lowered(graph, coshard(4, 2, more));
+  const Program plain = lowered(graph, R"({"tensor": 2, "sequence_parallel": true})");
+  for (const CellPass pass : {CellPass::forward, CellPass::backward}) {
+    std::map<cost::CollectiveKind, Bytes> found;
+    std::map<cost::CollectiveKind, Bytes> expected;
+    for (const Collective& one : collectives(block_of(program, 2, pass)))
+      found[one.kind] += one.payload;
+    for (const Collective& one : collectives(block_of(plain, 2, pass)))
+      expected[one.kind] += one.payload;
+    CHECK(found == expected);
   }
 }
 

@@ -3,6 +3,7 @@
 #include <map>
 #include <tuple>
 
+#include "model/zoo/evoformer.hpp"
 #include "tests/catch.hpp"
 #include "tests/strategies/lowered.hpp"
 #include "tests/strategies/variants.hpp"
@@ -257,6 +258,29 @@ TEST_CASE("what B and W cells read of each other and of recomputed groups lives 
       {operator_named(graph, "layers.0.mlp.gelu"), operator_named(graph, "layers.0.mlp.fc2")});
   plan.chain({{0, 0, CellPass::forward}, {0, 0, CellPass::backward}, {0, 0, CellPass::weight}});
   check_deaths(lower(plan, plain_stack()));
+}
+
+TEST_CASE("buffers of mixtures of experts and of Evoformers live as long, too") {
+  model::GptConfig config = small_gpt;
+  config.experts = 4;
+  config.experts_per_token = 2;
+  config.moe_every = 2;
+  config.tied = false;
+  const model::Graph mixture = model::gpt(config);
+  for (const std::string strategy :
+       {R"({})", R"({"data": 4, "expert": 2, "tensor": 2, "sequence_parallel": true})",
+        R"({"data": 2, "expert": 2, "pipeline": 2, "recompute": "full"})"}) {
+    INFO(strategy);
+    check_program(mixture, lowered(mixture, strategy, 2));
+  }
+  const model::Graph folding =
+      model::evoformer({.layers = 4, .msa_rows = 8, .residues = 16, .batch = 2});
+  for (const std::string strategy :
+       {R"({})", R"({"dap": 4, "data": 2})", R"({"dap": 2, "recompute": "full", "pipeline": 2})",
+        R"({"tensor": 2})"}) {
+    INFO(strategy);
+    check_program(folding, lowered(folding, strategy, 2));
+  }
 }
 
 TEST_CASE("gradients are summed after the backward cell that runs last, whichever that is") {

@@ -40,8 +40,23 @@ TEST_CASE("every option is read from its key") {
   CHECK(options.bucket == 25_MiB);
 }
 
+TEST_CASE("every degree and every division is read from its key") {
+  const Options options = read(
+      R"({"tensor": 2, "context": 3, "dap": 5, "data": 28, "expert": 7, "pipeline": 11,
+          "sequence_parallel": true, "operators": {"*.b": "n", "*.a": ""}})");
+  CHECK(options.devices() == 2 * 3 * 5 * 28 * 11);  // experts are divided over data ranks
+  CHECK(options.data_stride() == 2 * 3 * 5);
+  CHECK(options.expert == 7);
+  CHECK(options.sequence_parallel);
+  CHECK(options.operators == NamedDimensions{{"*.b", "n"}, {"*.a", ""}});
+}
+
+TEST_CASE("expert ranks are data ranks") {
+  CHECK_THAT(refused(R"({"expert": 2})"), StartsWith("test.json: /expert: expected a divisor of"));
+}
+
 TEST_CASE("a wrong option is refused where it stands") {
-  for (const std::string key : {"tensor", "pipeline", "data"}) {
+  for (const std::string key : {"tensor", "context", "dap", "pipeline", "data", "expert"}) {
     for (const std::string value : {"0", "-2", "1.5", "\"2\"", "true"}) {
       INFO(key << ": " << value);
       CHECK_THAT(refused("{\"" + key + "\": " + value + "}"),

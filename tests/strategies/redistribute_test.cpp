@@ -267,12 +267,12 @@ void always(Property property, int cases) {
   parameters.seed = 20241029;
   parameters.maxSuccess = cases;
   Silent listener;
-  const auto result =
-      rc::detail::checkTestable(property, rc::detail::TestMetadata{}, parameters, listener);
+  const rc::detail::TestResult result = rc::detail::checkProperty(
+      rc::detail::toProperty(property), rc::detail::TestMetadata{}, parameters, listener, {});
   std::ostringstream text;
   rc::detail::printResultMessage(result, text);
   INFO(text.str());
-  CHECK(result.template is<rc::detail::SuccessResult>());
+  CHECK(result.is<rc::detail::SuccessResult>());
 }
 
 /// From low to high, both included.
@@ -404,7 +404,7 @@ TEST_CASE("any two uniform layouts of one group are connected, as cheaply as on 
             conversion_cost(convert(from, to, twelve, sizes), from, twelve, sizes);
         RC_ASSERT(cost(redistribute(twelve, producers, consumers)) <= on_axes + 1e-9);
       },
-      600);
+      150);
 }
 
 TEST_CASE("any two uniform layouts are connected, whatever the order of the devices") {
@@ -418,7 +418,7 @@ TEST_CASE("any two uniform layouts are connected, whatever the order of the devi
         std::ranges::replace(to, V, R);
         check_all(twelve, producers, renamed(pieces(to, twelve, sizes), shuffled(count)));
       },
-      300);
+      100);
 }
 
 TEST_CASE("any two uniform groups without common devices are connected") {
@@ -430,7 +430,7 @@ TEST_CASE("any two uniform groups without common devices are connected") {
         const std::vector<Piece> consumers = pieces(random_layout(to_sizes), twelve, to_sizes, 15);
         check_all(twelve, producers, consumers);
       },
-      300);
+      100);
 }
 
 TEST_CASE("any parts of any partial values become any parts of the full value") {
@@ -440,7 +440,7 @@ TEST_CASE("any parts of any partial values become any parts of the full value") 
         const auto producers = random_pieces(shape, {{1, 2, 3, 4}, true}, 6);
         check_all(shape, producers, random_pieces(shape, {}, pick(1, 8)));
       },
-      1000);
+      250);
 }
 
 TEST_CASE("any parts of the full value become any parts of any partial values") {
@@ -450,7 +450,7 @@ TEST_CASE("any parts of the full value become any parts of any partial values") 
         const auto producers = random_pieces(shape, {}, 6);
         check_all(shape, producers, random_pieces(shape, {{1, 2, 3, 4}, false}, 8));
       },
-      600);
+      150);
 }
 
 TEST_CASE("equally many partial values everywhere become fewer or more") {
@@ -460,7 +460,7 @@ TEST_CASE("equally many partial values everywhere become fewer or more") {
         const auto producers = random_pieces(shape, {{2}, false}, 6);
         check_all(shape, producers, random_pieces(shape, {{1, 2, 4, 6}, false}, 8));
       },
-      600);
+      150);
 }
 
 TEST_CASE("without any one of its parts a tensor is refused") {
@@ -472,7 +472,7 @@ TEST_CASE("without any one of its parts a tensor is refused") {
         RC_ASSERT_THROWS_AS(redistribute(shape, producers, random_pieces(shape, {}, 6)),
                             InputError);
       },
-      600);
+      150);
 }
 
 }  // namespace stratagem::strategies

@@ -1,6 +1,4 @@
 // Megatron-LM's tensor parallelism: the lowering finds exactly the published collectives.
-#include <set>
-
 #include "tests/catch.hpp"
 #include "tests/strategies/lowered.hpp"
 
@@ -135,44 +133,6 @@ TEST_CASE("heads that do not divide are refused at /strategy/tensor") {
   CHECK_THAT(text, ContainsSubstring("split_heads"));
   CHECK_THAT(text, ContainsSubstring("3 equal parts"));
   CHECK_THAT(text, ContainsSubstring("found 8"));
-}
-
-TEST_CASE("sequence parallelism, written with the primitives, is found to gather and scatter") {
-  // Korthikanti et al., arXiv:2205.05198, section 4.2.2: where norms, dropouts and residuals of a
-  // layer are divided along the sequence, each all-reduce becomes an all-gather and a
-  // reduce-scatter of the same b*s*h.
-  const model::Graph graph = model::gpt(small_gpt);
-  const Plan megatron = plan_of(graph, tensor(4));
-  Plan plan(graph);
-  for (const model::OpId op : plan.operators()) {
-    const model::Operator& o = graph.operators[op];
-    std::string dim = megatron.placement(op).dims[0];
-    const bool in_layer = o.segment > 0 && o.segment + 1 < static_cast<int>(graph.segments.size());
-    if (dim.empty() && in_layer) dim = "s";
-    plan.assign(plan.trans(op, {.dim = dim, .parts = 4}),
-                {.name = "tensor", .size = 4, .stride = 1});
-  }
-  const Program program = lower(plan, plain_stack());
-  for (int layer = 2; layer <= 3; ++layer) {
-    for (const CellPass pass : {CellPass::forward, CellPass::backward}) {
-      const Block& block = block_of(program, layer, pass);
-      INFO(block.name);
-      std::multiset<std::string> kinds;
-      for (const Collective& one : collectives(block)) {
-        kinds.insert(cost::to_text(one.kind));
-        CHECK(one.payload == activation);
-      }
-      const std::string gather = cost::to_text(cost::CollectiveKind::all_gather);
-      const std::string scatter = cost::to_text(cost::CollectiveKind::reduce_scatter);
-      CHECK(kinds == std::multiset<std::string>{gather, gather, scatter, scatter});
-    }
-  }
-  // Now every rank has seen only its tokens: gradients of norms (4h) and row biases (2h) are
-  // partial sums.
-  Bytes reduced;
-  for (const Collective& one : collectives(program, 0, Stream::gradient_communication))
-    reduced += one.payload;
-  CHECK(reduced == layers * 6 * hidden * 2_B);
 }
 
 }  // namespace stratagem::strategies

@@ -44,6 +44,25 @@ TEST_CASE("a GPT is read from its five sizes, with the batch and type of the tra
   }
 }
 
+TEST_CASE("a GPT's table for logits and its experts are read") {
+  const std::string sizes =
+      R"({"layers": 4, "hidden": 8, "heads": 2, "sequence": 4, "vocabulary": 11, )";
+  const std::int64_t dense = parameter_count(build(sizes + R"("tied": true})"));
+  CHECK(parameter_count(build(sizes + R"("tied": false})")) == dense + 11 * 8);
+  // Two of four layers: a router of 3 * 8, two more MLPs of 8 * 8^2 + 5 * 8.
+  const Graph mixture = build(sizes + R"("experts": 3, "experts_per_token": 2, "moe_every": 2,
+    "capacity_factor": 1.5})");
+  CHECK(parameter_count(mixture) == dense + 2 * (3 * 8 + 2 * (8 * 64 + 40)));
+  for (const Tensor& tensor : mixture.tensors) {  // 2 samples * 2 * 4 * 1.5 / 3 slots an expert
+    if (tensor.name == "layers.1.mlp.dispatch.out")
+      CHECK(tensor.shape == std::vector<std::int64_t>{3, 2 * 4, 8});
+  }
+  CHECK_THAT(refusal(sizes + R"("experts": 3, "experts_per_token": 4})"),
+             StartsWith("test.json: /experts_per_token: "));
+  CHECK_THAT(refusal(sizes + R"("experts": 3, "capacity_factor": 0})"),
+             StartsWith("test.json: /capacity_factor: "));
+}
+
 TEST_CASE("heads that do not divide the hidden size are refused where they stand") {
   const std::string text =
       refusal(R"({"layers": 1, "hidden": 8, "heads": 3, "sequence": 4, "vocabulary": 11})");

@@ -1,0 +1,33 @@
+// Blocks that bring a tensor from one site to another whose grid differs.
+#pragma once
+
+#include <map>
+
+#include "strategies/lower/block.hpp"
+#include "strategies/redistribute.hpp"
+
+namespace stratagem::strategies {
+
+/// A tensor that crosses.
+struct Crosser {
+  model::TensorId id = -1;
+  const model::Tensor* tensor = nullptr;
+  const Grid* from = nullptr;
+  const Grid* to = nullptr;
+  Border leaves;   ///< as the producing block left it
+  Border arrives;  ///< as the consuming block wants it
+  bool backward = false;
+};
+
+/// By device, one block each; tensor names in slots are the tensor itself.
+struct CrossingBlocks {
+  std::map<int, LoweredBlock> leaving;   ///< devices of `from`: after the producing cell
+  std::map<int, LoweredBlock> arriving;  ///< the other devices of `to`: before the consuming cell
+};
+
+/// The steps of `redistribute` as tasks. Sends and broadcasts are on the transfer streams, collectives
+/// on the communication stream; sums, concatenations and selections that stay move memory; other
+/// selections are views. A buffer that nobody at its device wants any more is freed.
+CrossingBlocks cross(const Crosser& crosser, Groups& groups);
+
+}  // namespace stratagem::strategies

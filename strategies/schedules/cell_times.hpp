@@ -1,0 +1,23 @@
+// When the cells of a pipeline begin and end if nothing but order and data holds them up.
+#pragma once
+
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "strategies/cell.hpp"
+#include "strategies/timetable.hpp"
+
+namespace stratagem::strategies {
+
+struct Span {
+  int begin = 0;
+  int end = 0;
+};
+
+/// The earliest times at `costs` of cells of `stages` stages in a row (F from stage to stage, B back,
+/// W after B) under the given orders. Throws InputError if they have a cycle.
+std::map<Cell, Span> cell_times(int stages, const std::vector<Cell>& cells,
+                                const std::vector<Order>& orders, const CellCosts& costs);
+
+}  // namespace stratagem::strategies

@@ -1,0 +1,115 @@
+// Expert parallelism: the lowering finds the published all-to-alls, and reduces only what is
+// partial.
+#include <set>
+
+#include "tests/catch.hpp"
+#include "tests/strategies/lowered.hpp"
+
+namespace stratagem::strategies {
+
+namespace {
+
+constexpr model::GptConfig mixture{.layers = 4,
+                                   .hidden = 48,
+                                   .heads = 8,
+                                   .sequence = 20,
+                                   .vocabulary = 112,
+                                   .batch = 24,
+                                   .experts = 16,
+                                   .experts_per_token = 2,
+                                   .capacity_factor = 2,
+                                   .moe_every = 2};
+constexpr double hidden = 48, experts = 16;
+/// k * tokens * capacity factor slots of all experts together, in fp16.
+constexpr Bytes slots = 24.0 * (2 * 20 * 2) * hidden * 2_B;
+
+std::string strategy(int data, int expert, const std::string& more = "") {
+  return "{\"data\": " + std::to_string(data) + ", \"expert\": " + std::to_string(expert) + more +
+         "}";
+}
+
+Bytes reduced_over(const Program& program, std::size_t ranks) {
+  Bytes sum;
+  for (const Collective& one : collectives(program, 0, Stream::gradient_communication)) {
+    const int communicator = program.devices[0].groups[one.group];
+    if (program.communicators[communicator].ranks.size() == ranks) sum += one.payload;
+  }
+  return sum;
+}
+
+}  // namespace
+
+TEST_CASE("a mixture has one all-to-all before and one after its experts, in every pass") {
+  const model::Graph graph = model::gpt(mixture);
+  for (const int data : {4, 8}) {
+    for (const int expert : {2, 4}) {
+      INFO("data " << data << ", expert " << expert);
+      const Program program = lowered(graph, strategy(data, expert));
+      for (const CellPass pass : {CellPass::forward, CellPass::backward}) {
+        const std::vector<Collective> found = collectives(block_of(program, 2, pass));
+        CHECK(found.size() == 2);
+        for (const Collective& one : found) {
+          CHECK(one.kind == cost::CollectiveKind::all_to_all);
+          CHECK(one.payload == slots / data);  // each rank's share of the tokens
+          const int communicator = program.devices[0].groups[one.group];
+          CHECK(static_cast<int>(program.communicators[communicator].ranks.size()) == expert);
+        }
+        CHECK(collectives(block_of(program, 1, pass)).empty());  // one MLP
+      }
+    }
+  }
+}
+
+TEST_CASE("experts are divided, all else is held by every rank") {
+  const model::Graph graph = model::gpt(mixture);
+  const double mlp = 8 * hidden * hidden + 5 * hidden;
+  const auto all = static_cast<double>(model::gpt_parameters(mixture));
+  for (const int expert : {1, 2, 4, 8}) {
+    const Program program = lowered(graph, strategy(8, expert));
+    CHECK(resident(program.sequences[0], Category::parameters) ==
+          (all - 2 * experts * mlp * (1 - 1.0 / expert)) * 2_B);
+  }
+}
+
+TEST_CASE("gradients of experts are reduced over data / expert ranks, all others over data ranks") {
+  const model::Graph graph = model::gpt(mixture);
+  const double of_experts = 2 * experts * (8 * hidden * hidden + 5 * hidden);
+  const double others = static_cast<double>(model::gpt_parameters(mixture)) - of_experts;
+  for (const int expert : {2, 4}) {
+    const Program program = lowered(graph, strategy(8, expert));
+    CHECK(reduced_over(program, 8) == others * 2_B);
+    CHECK(reduced_over(program, 8 / expert) == (of_experts / expert) * 2_B);
+  }
+  // Every rank has experts of its own: nobody else has a part of their gradients.
+  const Program alone = lowered(graph, strategy(8, 8));
+  CHECK(reduced_over(alone, 8) == others * 2_B);
+  CHECK(collectives(alone, 0, Stream::gradient_communication).size() == 1);
+}
+
+TEST_CASE("expert parallelism adds to tensor parallelism what it adds to one rank") {
+  const model::Graph graph = model::gpt(mixture);
+  const Program program = lowered(graph, strategy(4, 4, R"(, "tensor": 2)"));
+  int exchanged = 0;
+  for (const Collective& one : collectives(block_of(program, 2, CellPass::forward))) {
+    if (one.kind != cost::CollectiveKind::all_to_all) continue;
+    ++exchanged;
+    const int communicator = program.devices[0].groups[one.group];
+    CHECK(program.communicators[communicator].ranks == std::vector<int>{0, 2, 4, 6});
+  }
+  CHECK(exchanged == 2);
+}
+
+TEST_CASE("expert degrees that fit neither the data ranks nor the model are refused") {
+  const model::Graph graph = model::gpt(mixture);
+  const auto refused = [&](const model::Graph& of, const std::string& text) {
+    return refusal([&] { lowered(of, text); });
+  };
+  CHECK_THAT(refused(graph, strategy(4, 3)),
+             ContainsSubstring("/strategy/expert: expected a divisor of data, 4"));
+  CHECK_THAT(refused(graph, strategy(3, 3)), ContainsSubstring("/strategy/expert: "));
+  const model::Graph dense = model::gpt(small_gpt);
+  CHECK_THAT(refused(dense, strategy(4, 2)),
+             StartsWith("test.json: /strategy/expert: expected a model with experts"));
+}
+
+}  // namespace stratagem::strategies
