@@ -115,6 +115,87 @@ TEST_CASE("a part reads nothing of another part, and its result goes into a sum"
   for (const Segment& segment : graph.segments) CHECK(std::ranges::is_sorted(segment.forward));
 }
 
+TEST_CASE("operators of a divided graph can run in the order of its segments' lists") {
+  const Graph graph = in_parts(gpt(small), 4).graph;
+  std::set<TensorId> ready;
+  for (std::size_t id = 0; id < graph.tensors.size(); ++id) {
+    const Role role = graph.tensors[id].role;
+    if (role == Role::parameter || role == Role::input) ready.insert(static_cast<TensorId>(id));
+  }
+  std::size_t run = 0;
+  const auto play = [&](const std::vector<OpId>& ops) {
+    for (const OpId id : ops) {
+      const Operator& op = graph.operators[id];
+      INFO(op.name);
+      for (const TensorId tensor : op.inputs) CHECK(ready.contains(tensor));
+      ready.insert(op.outputs.begin(), op.outputs.end());
+      ++run;
+    }
+  };
+  for (const Segment& segment : graph.segments) play(segment.forward);
+  for (auto segment = graph.segments.rbegin(); segment != graph.segments.rend(); ++segment)
+    play(segment->backward);
+  for (const Segment& segment : graph.segments) play(segment.optimizer);
+  CHECK(run == graph.operators.size());
+}
+
+TEST_CASE("the parts of two products add up to the two products, number by number") {
+  // y = B (A x): columns of A' and rows of B' in parts of 2 of 6. Whole numbers: sums are exact.
+  Builder build("two");
+  build.begin_segment("only");
+  const auto tensor = [&](const std::string& name, std::vector<std::int64_t> shape, Role role) {
+    return build.tensor(name, std::move(shape), DataType::fp32, role);
+  };
+  const TensorId x = tensor("x", {2, 4}, Role::input);
+  const TensorId a = tensor("a", {6, 4}, Role::parameter);
+  const TensorId b = tensor("b", {5, 6}, Role::parameter);
+  const TensorId inner = tensor("inner", {2, 6}, Role::activation);
+  const TensorId y = tensor("y", {2, 5}, Role::activation);
+  build.add(OpKind::contraction, "up", "m k+, n k+ -> m n", {x, a}, {inner});
+  build.add(OpKind::contraction, "down", "m k+, n k+ -> m n", {inner, b}, {y});
+  const Graph whole = std::move(build).finish(y);
+  const Graph parts = in_parts(whole, 3).graph;
+  // Element (i, j) of a whole parameter, where the name says which range of which dimension it has.
+  const auto element = [&](const Tensor& t, std::int64_t i, std::int64_t j) {
+    const auto at = t.name.find(".part");
+    const std::int64_t part = at == std::string::npos ? 0 : t.name[at + 5] - '0';
+    const bool is_a = t.name.find("only.a") == 0;
+    const bool is_b = t.name.find("only.b") == 0;
+    if (at != std::string::npos) (is_a ? i : j) += part * (is_a ? t.shape[0] : t.shape[1]);
+    return static_cast<double>((7 * i + 3 * j + (is_a ? 1 : is_b ? 2 : 0)) % 5 - 2);
+  };
+  const auto result = [&](const Graph& graph) {
+    std::map<TensorId, std::vector<double>> values;
+    const auto value = [&](TensorId id, std::int64_t i, std::int64_t j) {
+      const Tensor& t = graph.tensors[id];
+      const auto found = values.find(id);
+      return found == values.end() ? element(t, i, j)
+                                   : found->second[static_cast<std::size_t>(i * t.shape[1] + j)];
+    };
+    for (const OpId id : graph.segments[0].forward) {
+      const Operator& op = graph.operators[id];
+      const std::vector<std::int64_t>& shape = graph.tensors[op.outputs[0]].shape;
+      std::vector<double> out;
+      for (std::int64_t i = 0; i < shape[0]; ++i) {
+        for (std::int64_t j = 0; j < shape[1]; ++j) {
+          double sum = 0;
+          if (op.kind == OpKind::add) {
+            sum = value(op.inputs[0], i, j) + value(op.inputs[1], i, j);
+          } else {
+            for (std::int64_t k = 0; k < graph.tensors[op.inputs[0]].shape[1]; ++k)
+              sum += value(op.inputs[0], i, k) * value(op.inputs[1], j, k);
+          }
+          out.push_back(sum);
+        }
+      }
+      values[op.outputs[0]] = std::move(out);
+    }
+    return values.at(graph.loss);
+  };
+  CHECK(parts.segments[0].forward.size() == 3 * 2 + 2);
+  CHECK(result(parts) == result(whole));
+}
+
 TEST_CASE("parameters that are read twice and dimensions that are frozen are not divided") {
   Builder build("tied");
   build.begin_segment("only");
