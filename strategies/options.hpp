@@ -14,6 +14,13 @@ namespace stratagem::strategies {
 struct Ends;
 struct Schedule;
 
+/// Parts of a layer's attention and of its MLP on every device, and how many layers are divided.
+struct CoShard {
+  int attention = 1;
+  int mlp = 1;
+  int layers = 0;  ///< the first ones; 0: all
+};
+
 struct Options {
   int tensor = 1;                  ///< tensor-parallel degree
   int context = 1;                 ///< ranks that divide the tokens of every sequence
@@ -32,7 +39,8 @@ struct Options {
   std::optional<int> embedding;
   std::optional<int> head;
   static constexpr int all_ranks = -1;
-  std::string recompute = "none";  ///< "none" | "full"
+  std::string recompute = "none";  ///< "none" | "selective" | "full"
+  CoShard coshard;
   bool overlap_gradients = false;
   std::optional<Bytes> bucket;  ///< of gradient reductions; nullopt: one for all
 

@@ -10,11 +10,22 @@
 namespace stratagem::strategies {
 
 Plan::Plan(const model::Graph& graph)
-    : graph_(&graph),
-      placements_(graph.operators.size()),
-      recomputed_(graph.segments.size(), false) {
+    : graph_(&graph), placements_(graph.operators.size()), group_of_(graph.operators.size(), -1) {
   stages.emplace_back(graph.segments.size());
   std::iota(stages.front().begin(), stages.front().end(), 0);
+}
+
+void Plan::rewrite(model::Graph graph) {
+  const auto untouched = [](const Placement& placement) {
+    return placement.axes.empty() && placement.first_devices == std::vector{0};
+  };
+  expects(std::ranges::all_of(placements_, untouched) && recomputed_.empty(),
+          "a graph is rewritten before its operators are split, placed or recomputed");
+  expects(graph.segments.size() == graph_->segments.size(), "a rewriting keeps the segments");
+  rewritten_ = std::make_shared<const model::Graph>(std::move(graph));
+  graph_ = rewritten_.get();
+  placements_.assign(graph_->operators.size(), {});
+  group_of_.assign(graph_->operators.size(), -1);
 }
 
 std::vector<model::OpId> Plan::operators() const {
@@ -103,6 +114,18 @@ void Plan::evict(const Eviction& eviction) {
   evictions_[{eviction.stage, eviction.micro_batch}] = eviction.guest_of;
 }
 
-void Plan::recompute(int segment) { recomputed_[segment] = true; }
+void Plan::recompute(std::vector<model::OpId> group) {
+  if (group.empty()) return;
+  std::ranges::sort(group);
+  for (const model::OpId id : group) {
+    const model::Operator& op = graph_->operators[id];
+    if (op.segment != graph_->operators[group.front()].segment)
+      throw InputError("", "", "a recomputed group of one segment", op.name + " is of another");
+    if (group_of_[id] >= 0)
+      throw InputError("", "", "every operator in one recomputed group", op.name + " in two");
+    group_of_[id] = static_cast<int>(recomputed_.size());
+  }
+  recomputed_.push_back(std::move(group));
+}
 
 }  // namespace stratagem::strategies

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -76,8 +77,13 @@ struct Updates {
 /// small as the graph. Backward operators and optimizer steps follow their forward operator.
 class Plan {
  public:
-  /// `graph` must outlive the plan.
+  /// `graph` must outlive the plan, or its first rewriting.
   explicit Plan(const model::Graph& graph);
+
+  /// op-trans that changes operators rather than dividing them: from now on the plan is of `graph`,
+  /// which it owns, with as many segments as the one before. Expects that nothing was said yet of
+  /// single operators, whose ids change.
+  void rewrite(model::Graph graph);
 
   [[nodiscard]] const model::Graph& graph() const { return *graph_; }
   /// The forward operators, in order.
@@ -121,9 +127,11 @@ class Plan {
   /// By stage and micro-batch: the stage that takes it in.
   [[nodiscard]] const std::map<std::pair<int, int>, int>& evictions() const { return evictions_; }
 
-  /// op-trans that adds to a segment's backward pass the re-execution of its forward operators; in
-  /// exchange only the segment's inputs are kept.
-  void recompute(int segment);
+  /// op-trans that adds to the backward pass of a segment the re-execution of some of its forward
+  /// operators, as one group: right before the first backward operator that reads what only the
+  /// group's own gradients need. In exchange only what the group reads from outside is kept. Throws
+  /// InputError if an operator is in a group already, or if they are of several segments.
+  void recompute(std::vector<model::OpId> group);
 
   /// The split of every axis that an operator stands on: `axes[i]` carries `dims[i]` ("" =
   /// replicated).
@@ -139,11 +147,12 @@ class Plan {
   [[nodiscard]] const std::vector<OrderRule>& rules() const { return rules_; }
   [[nodiscard]] const std::vector<std::vector<Cell>>& chains() const { return chains_; }
   [[nodiscard]] const std::vector<std::pair<Cell, Cell>>& together() const { return together_; }
-  /// True if the segment's forward operators run again before its backward operators; never where
-  /// it has none.
-  [[nodiscard]] bool recomputes(int segment) const {
-    return recomputed_[segment] && !graph_->segments[segment].backward.empty();
+  /// The groups of forward operators that run again in the backward pass; each in forward order.
+  [[nodiscard]] const std::vector<std::vector<model::OpId>>& recomputed() const {
+    return recomputed_;
   }
+  /// The group of a forward operator, -1 if it is in none.
+  [[nodiscard]] int group_of(model::OpId forward_op) const { return group_of_[forward_op]; }
 
   /// op-trans of every micro-batch along its tokens: how many tokens each slice has; empty: whole.
   std::vector<std::int64_t> token_slices;
@@ -158,6 +167,7 @@ class Plan {
 
  private:
   const model::Graph* graph_;
+  std::shared_ptr<const model::Graph> rewritten_;  ///< what graph_ looks at after a rewriting
   std::vector<Placement> placements_;
   std::vector<Order> orders_;
   std::vector<OrderRule> rules_;
@@ -165,7 +175,8 @@ class Plan {
   std::vector<std::pair<Cell, Cell>> together_;
   std::set<std::pair<int, int>> split_;  ///< stage, micro-batch
   std::map<std::pair<int, int>, int> evictions_;
-  std::vector<bool> recomputed_;
+  std::vector<std::vector<model::OpId>> recomputed_;
+  std::vector<int> group_of_;  ///< by forward operator
   int copies_ = 1;
 };
 

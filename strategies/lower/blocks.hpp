@@ -77,7 +77,8 @@ class Blocks {
   Program& program_;
   std::map<std::string, std::unique_ptr<NumberedBlock>> known_;
   std::map<std::string, int> known_structures_;
-  std::vector<int> structures_;  ///< by segment: equal for equal ones
+  std::vector<int> structures_;                ///< by segment: equal for equal ones
+  std::vector<Recomputation> recomputations_;  ///< by segment
   std::map<model::TensorId, Border> borders_;
   std::map<model::TensorId, Border> arrivals_;
   std::vector<SegmentBlocks> segments_;

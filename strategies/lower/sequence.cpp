@@ -447,7 +447,8 @@ class SequenceBuilder {
       for (std::size_t i = 0; i < theirs.size(); ++i) {
         const Cell& cell = theirs[i].cell;
         const std::optional<Eviction> eviction = eviction_of(cell);
-        const bool ours = eviction && hosts_stage(eviction->guest_of) && cell.pass != CellPass::weight;
+        const bool ours =
+            eviction && hosts_stage(eviction->guest_of) && cell.pass != CellPass::weight;
         const bool sender = ours && stands_in(h, cell.stage);
         if (!ours || !sender) continue;
         guests_.push_back({.before = static_cast<int>(i * cells_.size() / theirs.size()),

@@ -1,21 +1,13 @@
 // What the primitives accept, and which plans the lowering refuses.
 #include "strategies/plan.hpp"
-#include "strategies/schedules/rules.hpp"
 
+#include "strategies/schedules/rules.hpp"
 #include "tests/catch.hpp"
 #include "tests/strategies/lowered.hpp"
 
 namespace stratagem::strategies {
 
 namespace {
-
-model::OpId operator_named(const model::Graph& graph, const std::string& name) {
-  for (std::size_t id = 0; id < graph.operators.size(); ++id) {
-    if (graph.operators[id].name == name) return static_cast<model::OpId>(id);
-  }
-  FAIL("no operator " << name);
-  return -1;
-}
 
 /// A plan with every operator replicated over two devices, but for one that `dim` of is divided.
 std::string lowering_of(const model::Graph& graph, const std::string& name,
