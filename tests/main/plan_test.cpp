@@ -1,5 +1,5 @@
 // A strategy explained is a plan file, and the plan file simulates as the strategy did.
-#include "base/input_error.hpp"
+#include "base/json_reader.hpp"
 #include "tests/main/executable.hpp"
 
 using namespace stratagem;

@@ -4,6 +4,7 @@
 #include "cost/profile.hpp"
 #include "model/zoo/all.hpp"
 #include "strategies/all.hpp"
+#include "strategies/language/primitives/all.hpp"
 #include "tests/main/executable.hpp"
 #include "topology/presets.hpp"
 
@@ -106,4 +107,22 @@ TEST_CASE(
               .at("properties")
               .has(entry.key));
   }
+}
+
+TEST_CASE("the schema of plans lists the primitives that the program knows") {
+  std::vector<std::string> known;
+  for (const strategies::PrimitiveKind& kind : strategies::primitive_kinds())
+    known.push_back(kind.name + " " + kind.key);
+  std::vector<std::string> described;
+  const JsonReader kinds =
+      JsonReader::from_file("scenarios/schema/plan.schema.json").at("definitions");
+  for (const std::string& name : kinds.keys()) {
+    const std::vector<JsonReader> required = kinds.at(name).at("required").elements();
+    described.push_back(required[0].text() + " " + (required.size() > 1 ? required[1].text() : ""));
+    for (const std::string& key : kinds.at(name).at("properties").keys())
+      CHECK(kinds.at(name).at("properties").at(key).has("description"));
+  }
+  std::ranges::sort(known);
+  std::ranges::sort(described);
+  CHECK(described == known);
 }
