@@ -2,7 +2,6 @@
 #include "strategies/language/plan_builder.hpp"
 
 #include <algorithm>
-#include <set>
 
 #include "base/input_error.hpp"
 #include "strategies/language/plan_devices.hpp"

@@ -99,18 +99,18 @@ TEST_CASE("an uneven split is refused unless it is said to be one") {
 }
 
 TEST_CASE("uneven parts are refused by the lowering, in words") {
-  const std::string three = R"~(, "cluster": {"gpus": 3})~";
+  const std::string three = R"~(, "cluster": {"gpus": 3}, "training": {"global_batch": 2})~";
   refuses(R"~({"primitives": [
     {"op-trans": "embedding.**, head.**, layers.*.*, layers.*.attention.**, layers.*.mlp.fc*.**, layers.*.mlp.{dropout,residual}",
      "dim": null, "parts": 3, "axis": "tensor"},
     {"op-trans": "layers.*.mlp.gelu", "dim": "n", "parts": 3, "uneven": true, "axis": "tensor"},
     {"op-assign": "**", "axis": "tensor", "stride": 1}]})~",
-          "p.json: /primitives", {"mlp.gelu", "to divide into equal parts"}, three);
+          "p.json: /primitives", {"mlp.gelu", "to divide into 3 equal parts"}, three);
 }
 
 TEST_CASE("orders that contradict each other are refused with the cycle") {
   refuses(but(R"~("F(i, m)", "F(i, m+1)")~", R"~("F(i, m+1)", "F(i, m)")~"), "p.json: /primitives",
-          {"op-orders without a cycle", "F(stage 0, micro-batch 0)", " before "});
+          {"op-orders without a cycle", "F(stage 1, micro-batch 0)", " before "});
 }
 
 TEST_CASE("cells that nothing orders are refused with both") {

@@ -90,10 +90,10 @@ TEST_CASE("explain says what a strategy splits, places and orders") {
   folder.write("a.json", scenario("8", "8", R"("strategy": {"tensor": 2, "pipeline": 4})"));
   const std::string text = run("explain a.json --run one", folder).out;
   for (const std::string part :
-       {"one: 158 operators on 8 devices, 4 stages, 8 micro-batches of 1 sample\n",
+       {"one: 178 operators on 8 devices, 4 stages, 8 micro-batches of 1 sample\n",
         "stage 3    layers.{6,7}, head", "devices 6 to 7\n",
-        "op-trans   layers.*.attention.split_heads", "parts 2, axis tensor\n", "device 2*i\n",
-        "op-order   F(i, m+ofst) before B(i, m)", "let ofst = S-1-i\n"}) {
+        "op-trans   layers.*.attention.projection, layers.*.mlp.fc2  dim k, parts 2, axis tensor\n",
+        "device 2*i\n", "op-order   F(i, m+ofst) before B(i, m)", "let ofst = S-1-i\n"}) {
     INFO(text);
     CHECK_THAT(text, ContainsSubstring(part));
   }

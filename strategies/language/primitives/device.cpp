@@ -1,5 +1,6 @@
 // {"op-assign": "stage(i)", "device": "4*i"}: where operators stand whose parts have coordinates 0.
 #include <optional>
+#include <utility>
 
 #include "strategies/language/device_formula.hpp"
 #include "strategies/language/expression.hpp"

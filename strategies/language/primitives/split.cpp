@@ -1,6 +1,5 @@
 // {"op-trans": SELECTOR, "dim": "n", "parts": 4, "axis": "tensor"}: operators in parts along a new axis.
 #include <algorithm>
-#include <compare>
 
 #include "strategies/language/operator_groups.hpp"
 #include "strategies/language/primitives/all.hpp"
