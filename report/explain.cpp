@@ -15,7 +15,8 @@ namespace {
 using strategies::Plan;
 
 /// "4 stages"
-std::string counted(std::int64_t count, const std::string& what) {
+template <typename Count>
+std::string counted(Count count, const std::string& what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : what.ends_with("h") ? "es" : "s");
 }
 

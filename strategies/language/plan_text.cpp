@@ -37,6 +37,7 @@ std::string segments_of(const Plan& plan, int stage) {
 
 std::string file_text(const Plan& plan) {
   std::vector<std::string> stages;
+  stages.reserve(plan.stages.size());
   for (int stage = 0; stage < static_cast<int>(plan.stages.size()); ++stage)
     stages.push_back(Json(segments_of(plan, stage)).text());
   std::vector<std::string> primitives;

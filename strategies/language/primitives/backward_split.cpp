@@ -25,8 +25,9 @@ void write_stage(const Plan& plan, int stage, std::vector<Primitive>& result) {
       result.push_back(split(of_stage + least + ")", ""));
     } else {
       const bool all = first == 0 && last + 1 == end;
-      const std::string most = std::to_string(last);
-      result.push_back(split(of_stage + "m)", all ? "" : least + " <= m && m <= " + most));
+      std::string where = least + " <= m && m <= ";
+      where += std::to_string(last);
+      result.push_back(split(of_stage + "m)", all ? "" : where));
     }
     first = last;
   }

@@ -42,7 +42,8 @@ Primitive write(const OrderRule& rule) {
   std::string text;
   for (const auto& [name, value] : rule.let) {
     let.set(name, value);
-    text += (text.empty() ? "let " : ", ") + name + " = " + value;
+    text += text.empty() ? "let " : ", ";
+    text.append(name).append(" = ").append(value);
   }
   if (!rule.let.empty()) result.fields.push_back({"let", let, text});
   if (!rule.where.empty()) result.fields.push_back(field("where", rule.where));
