@@ -75,9 +75,13 @@ std::string word_of(const Cell& cell, const Extent& extent) {
 
 Chain parse_chain(const std::string& text, const Extent& extent, const std::string& path) {
   Chain chain;
+  bool in_pair = false;
   for (const Word& word : words(text)) {
     const Cell cell = parse_cell(word.text, extent, path);
+    if (word.joined && in_pair)
+      throw InputError("", path, "two cells that run together", "a third, " + word.text);
     if (word.joined) chain.together.emplace_back(chain.cells.back(), cell);
+    in_pair = word.joined;
     chain.cells.push_back(cell);
   }
   return chain;

@@ -129,6 +129,8 @@ TEST_CASE("an order that is not of the language is refused at its primitive") {
           "p.json: /primitives/5", {"a micro-batch from 0 to 1 in \"F(0,2)\"", "found 2"});
   refuses(but(R"~(["F(i, m)", "F(i, m+1)"])~", R"~("F(0,0) W(0,0)")~"), "p.json: /primitives/5",
           {"W cells of backward cells that are split"});
+  refuses(but(R"~(["F(i, m)", "F(i, m+1)"])~", R"~("F(0,0)+F(0,1)+B(0,0)")~"),
+          "p.json: /primitives/5", {"two cells that run together", "a third, B(0,0)"});
 }
 
 TEST_CASE("parts that stand nowhere are refused at what split them") {
