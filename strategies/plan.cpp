@@ -66,15 +66,16 @@ Parts Plan::trans(model::OpId id, const Split& split) {
       if (placement.dims[i] == split.dim) parts *= placement.axes[i].size;
     }
     const std::int64_t size = size_of_dimension(*graph_, op, split.dim);
-    if (size % parts != 0) {
+    if (split.uneven ? size < parts : size % parts != 0) {
       throw InputError("", "",
                        "dimension " + split.dim + " of " + where + " to divide into " +
-                           std::to_string(parts) + " equal parts",
+                           std::to_string(parts) + (split.uneven ? "" : " equal") + " parts",
                        std::to_string(size));
     }
   }
   placement.axes.push_back({"", split.parts, 0});
   placement.dims.push_back(split.dim);
+  placement.uneven.push_back(split.uneven);
   return {id, static_cast<int>(placement.axes.size()) - 1};
 }
 

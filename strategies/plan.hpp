@@ -26,10 +26,11 @@ struct Axis {
 };
 
 /// The algorithm of an op-trans: divide the dimension that the operator's annotation calls `dim`
-/// into equal parts; an empty `dim` replicates the operator.
+/// into equal parts, or into parts that differ by one; an empty `dim` replicates the operator.
 struct Split {
   std::string dim;
   int parts = 1;
+  bool uneven = false;  ///< the first parts may be larger by one
 };
 
 /// The sub-operators that one op-trans made of every sub-operator there was before it.
@@ -90,7 +91,7 @@ class Plan {
   [[nodiscard]] std::vector<model::OpId> operators() const;
 
   /// op-trans. Throws InputError if the dimension does not exist, may not be split, or does not
-  /// divide evenly.
+  /// divide evenly where it has to.
   Parts trans(model::OpId op, const Split& split);
   /// op-assign of all parts: part i moves i places along the axis.
   void assign(const Parts& parts, const Axis& axis);
@@ -139,6 +140,7 @@ class Plan {
     std::vector<int> first_devices = {0};  ///< by copy
     std::vector<Axis> axes;
     std::vector<std::string> dims;
+    std::vector<bool> uneven;  ///< by axis, see Split
   };
   [[nodiscard]] const Placement& placement(model::OpId forward_op) const {
     return placements_[forward_op];
@@ -158,6 +160,13 @@ class Plan {
   std::vector<std::int64_t> token_slices;
   [[nodiscard]] int slices() const {
     return token_slices.empty() ? 1 : static_cast<int>(token_slices.size());
+  }
+  /// How many cells there are.
+  [[nodiscard]] Extent extent() const {
+    return {.stages = static_cast<int>(stages.size()),
+            .micro_batches = micro_batches,
+            .slices = slices(),
+            .repeats = graph_->forward_repeats};
   }
   int micro_batches = 1;  ///< op-trans along the batch: repetitions of the graph per iteration
   std::vector<std::vector<int>>

@@ -526,13 +526,8 @@ class SequenceBuilder {
         const model::Tensor& t = c_.plan.graph().tensors[facts.tensors[place]];
         const Bytes bytes = local_bytes(t, border.layout, c_.stages.grid_of_segment(segment));
         total += bytes;
-        if (!guest) block.slots.push_back({t.name, facts.tensors[place], bytes, border.category});
+        block.slots.push_back({t.name, facts.tensors[place], bytes, border.category});
       }
-    }
-    // The guest's host holds it in one piece; no tensor of the model has that name.
-    if (guest) {
-      const int name = -1 - eviction.stage;
-      block.slots.push_back({"guest activations", name, total, Category::activations});
     }
     Task& task = block.tasks.front();
     task.name = block.name;
