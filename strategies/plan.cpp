@@ -110,6 +110,10 @@ void Plan::copy_stages(int copies) {
 
 void Plan::split_backward(int stage, int micro_batch) { split_.emplace(stage, micro_batch); }
 
+void Plan::evict(const Eviction& eviction) {
+  evictions_[{eviction.stage, eviction.micro_batch}] = eviction.guest_of;
+}
+
 void Plan::recompute(std::vector<model::OpId> group) {
   if (group.empty()) return;
   std::ranges::sort(group);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -44,6 +45,15 @@ struct Parts {
 struct GradientReduction {
   bool overlap = false;
   std::optional<Bytes> bucket;  ///< nullopt: all gradients in one
+};
+
+/// What a forward cell keeps for its backward cell is copied to the devices of another stage, each part
+/// to the device with its coordinates, when the forward cell has ended, and back before the backward
+/// cell begins; in between it is freed where it came from.
+struct Eviction {
+  int stage = 0;
+  int micro_batch = 0;
+  int guest_of = 0;  ///< the stage that takes it in
 };
 
 /// When weights change, and which version of them a micro-batch reads.
@@ -112,6 +122,11 @@ class Plan {
     return split_.contains({stage, micro_batch});
   }
 
+  /// op-trans that adds the two copies to a forward and a backward cell.
+  void evict(const Eviction& eviction);
+  /// By stage and micro-batch: the stage that takes it in.
+  [[nodiscard]] const std::map<std::pair<int, int>, int>& evictions() const { return evictions_; }
+
   /// op-trans that adds to the backward pass of a segment the re-execution of some of its forward
   /// operators, as one group: right before the first backward operator that reads what only the
   /// group's own gradients need. In exchange only what the group reads from outside is kept. Throws
@@ -159,6 +174,7 @@ class Plan {
   std::vector<std::vector<Cell>> chains_;
   std::vector<std::pair<Cell, Cell>> together_;
   std::set<std::pair<int, int>> split_;  ///< stage, micro-batch
+  std::map<std::pair<int, int>, int> evictions_;
   std::vector<std::vector<model::OpId>> recomputed_;
   std::vector<int> group_of_;  ///< by forward operator
   int copies_ = 1;

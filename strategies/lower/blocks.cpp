@@ -165,7 +165,7 @@ void Blocks::lower_forward_of(int segment) {
 }
 
 /// What the forward pass left for the backward pass, of this segment's tensors and of those before.
-Blocks::Borders Blocks::left_by_forward(int segment) const {
+std::map<int, Border> Blocks::left_by_forward(int segment) const {
   const SegmentFacts& facts = stages_.facts(segment);
   Borders kept;
   const std::set<TensorId>& wanted = recomputations_[segment].kept();

@@ -56,6 +56,8 @@ const std::vector<Schedule>& schedules() {
        &timetables::hanayo},
       {"interlaced", "embeddings on all ranks, which take turns with 1F1B's stages", P::loop, 1,
        &interlaced, true},
+      {"bpipe", "1F1B whose early stages lend activations to the late ones: half the peak", P::loop,
+       1, &bpipe},
       {"pipedream", "1F1B without a flush: stages read the newest weights, old ones are kept",
        P::loop, 1, &pipedream},
       {"pipedream-vertical", "pipedream, all stages read the version that the first one read",
@@ -78,7 +80,8 @@ void apply(const Schedule& schedule, Plan& plan, const Pipeline& pipeline, const
   const bool apart = ends.any() && !schedule.spreads_embedding;
   if (const auto* timetable_for = std::get_if<Schedule::TimetableOf>(&schedule.orders)) {
     const Timetable timetable = (*timetable_for)(pipeline);
-    return order(plan, apart ? with_ends(timetable, schedule.placement, pipeline, ends) : timetable);
+    return order(plan,
+                 apart ? with_ends(timetable, schedule.placement, pipeline, ends) : timetable);
   }
   const Schedule::Rules rules = std::get<Schedule::Rules>(schedule.orders);
   if (!apart) return rules(plan);

@@ -245,6 +245,21 @@ TEST_CASE("the ends of a model may stand apart from the stages") {
   }
 }
 
+TEST_CASE("BPipe takes 1F1B's time and no rank holds more than ceil((p+2)/2) micro-batches") {
+  // Stages s and p-1-s of 1F1B hold p-s and s+1. Kim et al., BPipe, ICML 2023, section 3.
+  for (const auto& [p, most] : std::map<int, int>{{4, 3}, {8, 5}, {16, 9}}) {
+    for (const int m : {p, 2 * p, 3 * p}) {
+      INFO("p=" << p << " m=" << m);
+      const UnitPipeline pipeline(strategy("bpipe", p), p, m, {1, 1, 1});
+      CHECK(pipeline.makespan() == 3 * (m + p - 1));
+      int worst = 0;
+      for (int rank = 0; rank < p; ++rank) worst = std::max(worst, pipeline.held(rank));
+      CHECK(worst == most);
+      CHECK(pipeline.held(0) < pipeline.in_flight(0));
+    }
+  }
+}
+
 TEST_CASE("PipeDream has no bubble and keeps p - s versions of the weights") {
   for (const int p : {2, 4}) {
     const UnitPipeline pipeline(UnitPipeline::lowered(strategy("pipedream", p), chain(p), 1),
