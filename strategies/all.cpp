@@ -50,7 +50,7 @@ Plan compose(const model::Graph& graph, int micro_batches, const Options& option
           {.ranks = options.pipeline,
            .chunks = options.chunks_of(schedule),
            .micro_batches = micro_batches},
-          options.ends(schedule));
+          options.ends(schedule), options.ranks_per_device);
   } catch (const InputError& error) {
     throw InputError(strategy.file(), strategy.path() + "/schedule", error.expected, error.found);
   }

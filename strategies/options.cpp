@@ -91,6 +91,11 @@ Options read_options(const JsonReader& reader) {
       chunks->fail(std::to_string(schedule.chunks) + " with the schedule " + schedule.name);
     }
   }
+  if (const auto shared = reader.find("ranks_per_device")) {
+    options.ranks_per_device = static_cast<int>(shared->between(1, options.pipeline));
+    if (options.pipeline % options.ranks_per_device != 0)
+      shared->fail("a divisor of pipeline, " + std::to_string(options.pipeline));
+  }
   if (const auto layers = reader.find("layers_per_stage")) {
     for (const JsonReader& count : layers->elements())
       options.layers_per_stage.push_back(static_cast<int>(count.between(0, 1'000'000)));

@@ -31,7 +31,8 @@ struct Options {
   NamedDimensions operators;       ///< what single operators divide over the tensor ranks
   int expert = 1;                  ///< consecutive data ranks that divide the experts among them
   std::string schedule = "1f1b";   ///< order of the cells of all stages
-  int chunks = 0;  ///< stages on every pipeline rank; 0: as many as the schedule has
+  int chunks = 0;            ///< stages on every pipeline rank; 0: as many as the schedule has
+  int ranks_per_device = 1;  ///< pipeline ranks that share the time and memory of a device
   std::vector<int> layers_per_stage;  ///< empty: equally many
   /// The pipeline rank on which the first and the last segment stand apart from the stages,
   /// `all_ranks`, or nullopt: in the first and the last stage.
@@ -48,7 +49,7 @@ struct Options {
   /// The same two choices as lists of ranks.
   [[nodiscard]] Ends ends(const Schedule& schedule) const;
   /// Consecutive devices are tensor ranks, then context, axial and data ranks, then stages.
-  [[nodiscard]] int devices() const { return data_stride() * data * pipeline; }
+  [[nodiscard]] int devices() const { return data_stride() * data * pipeline / ranks_per_device; }
   [[nodiscard]] int data_stride() const { return tensor * context * dap; }
 };
 

@@ -2,6 +2,7 @@
 #include "strategies/lower/sequence.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -277,7 +278,7 @@ class SequenceBuilder {
     if (received_.erase(wanted) > 0) return;
     const Site& sender = site(message.from, of.cell);
     auto& [next, order] = senders_[{message.tensor, copy_of(of.cell)}];
-    if (order.empty()) order = send_order(sender, of.cell.pass, message.recycled);
+    if (order.empty()) order = receive_order(message, sender, of);
     while (true) {
       expects(next < order.size(), "what a cell receives is sent");
       const ScheduledCell sent = order[next++];
@@ -285,11 +286,28 @@ class SequenceBuilder {
       here.cell.micro_batch = sent.cell.micro_batch;
       here.cell.slice = sent.cell.slice;
       here.cell.repeat = sent.cell.repeat;
+      here.lag = sent.lag;
       redistributes(message) ? redistribute(message, here, false) : transfer(message, here, stream);
       if (next == order.size()) next = 0;  // in the next round, where there is no flush
       if (piece(message.tensor, sent.cell) == wanted) return;
       received_.insert(piece(message.tensor, sent.cell));
     }
+  }
+
+  /// The same with the lag of the cell that reads each: a message is received in the round of its
+  /// reader. What lags most comes first, as in all rounds together.
+  [[nodiscard]] std::vector<ScheduledCell> receive_order(const Message& message, const Site& sender,
+                                                         const ScheduledCell& of) const {
+    std::vector<ScheduledCell> order = send_order(sender, of.cell.pass, message.recycled);
+    for (ScheduledCell& one : order) {
+      Cell reader = one.cell;
+      reader.stage = of.cell.stage;
+      if (message.recycled) ++reader.repeat;
+      one.lag =
+          c_.order.lag == 0 ? 0 : std::ranges::find(cells_, reader, &ScheduledCell::cell)->lag;
+    }
+    std::ranges::stable_sort(order, std::greater<>(), &ScheduledCell::lag);
+    return order;
   }
 
   /// The cells of the sender that make one kind of message, in its order of an iteration.
