@@ -36,10 +36,11 @@ class PassVolume {
       for (std::size_t i = 0; i < op.inputs.size(); ++i) {
         const model::Role role = graph_.tensors[op.inputs[i]].role;
         if (role != model::Role::input && role != model::Role::parameter)
-          obtain(op.inputs[i], strategies::input_layout(op, i, split));
+          obtain(op.inputs[i], summed(op, strategies::input_layout(op, i, split)));
       }
       for (std::size_t i = 0; i < op.outputs.size(); ++i)
-        held_[op.outputs[i]].push_back({strategies::output_layout(op, i, split), buffers_++});
+        held_[op.outputs[i]].push_back(
+            {summed(op, strategies::output_layout(op, i, split)), buffers_++});
     }
   }
 
@@ -51,8 +52,23 @@ class PassVolume {
     obtain(tensor, full);
     return full;
   }
-  [[nodiscard]] const strategies::Layout& last(model::TensorId tensor) const {
-    return held_.at(tensor).back().layout;
+  /// The layout of fewest bytes in a buffer of its own; among equals one that `readers` read, the
+  /// latest of those.
+  [[nodiscard]] const strategies::Layout& smallest(model::TensorId tensor,
+                                                   const std::vector<model::OpId>& readers) const {
+    const std::vector<Held>& held = held_.at(tensor);
+    const auto bytes = [&](const Held& one) {
+      return strategies::local_bytes(graph_.tensors[tensor], one.layout, grid_);
+    };
+    std::map<int, Bytes> buffers;  // a chunk is a view of the larger layout
+    for (const Held& one : held) buffers[one.buffer] = std::max(buffers[one.buffer], bytes(one));
+    std::optional<std::pair<std::pair<Bytes, bool>, const Held*>> best;
+    for (const Held& one : held) {
+      if (bytes(one) < buffers[one.buffer]) continue;
+      const std::pair cost(bytes(one), !read_so(tensor, one.layout, readers));
+      if (!best || cost <= best->first) best = {cost, &one};
+    }
+    return best->second->layout;
   }
   [[nodiscard]] bool has(model::TensorId tensor) const { return held_.contains(tensor); }
   [[nodiscard]] double bytes() const { return bytes_; }
@@ -62,6 +78,34 @@ class PassVolume {
     strategies::Layout layout;
     int buffer;
   };
+
+  bool read_so(model::TensorId tensor, const strategies::Layout& layout,
+               const std::vector<model::OpId>& readers) const {
+    for (const model::OpId id : readers) {
+      const model::Operator& op = graph_.operators[id];
+      const std::vector<std::string> split = strategies::split_along(plan_, grid_, id);
+      for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+        if (op.inputs[i] == tensor && strategies::input_layout(op, i, split) == layout) return true;
+      }
+    }
+    return false;
+  }
+
+  /// Sums of partial sums are partial sums, where the plan does not divide them.
+  strategies::Layout summed(const model::Operator& op, strategies::Layout layout) const {
+    if (op.kind != model::OpKind::add && op.kind != model::OpKind::gradient_sum) return layout;
+    for (std::size_t axis = 0; axis < layout.size(); ++axis) {
+      bool partial = layout[axis].dim == strategies::AxisRole::replica;
+      for (const model::TensorId input : op.inputs) {
+        const auto held = held_.find(input);
+        partial = partial && held != held_.end();
+        for (std::size_t i = 0; partial && i < held->second.size(); ++i)
+          partial = held->second[i].layout[axis].dim == strategies::AxisRole::partial;
+      }
+      if (partial) layout[axis] = {strategies::AxisRole::partial};
+    }
+    return layout;
+  }
 
   /// From what is cheapest to convert, by the layouts on the way, which are there from then on. An
   /// all-reduce takes the place of what it reduces.
@@ -136,7 +180,8 @@ class PlanVolume {
       pass.import(tensor, borders_.at(tensor));
     pass.run(random_.graph->segments[segment].forward);
     for (const model::TensorId tensor : facts.kept) {
-      if (pass.has(tensor)) kept_[segment][tensor] = pass.last(tensor);
+      if (pass.has(tensor))
+        kept_[segment][tensor] = pass.smallest(tensor, random_.graph->segments[segment].backward);
     }
     for (const model::TensorId tensor : facts.activations_out) {
       leave(pass, tensor, segment, segment + 1);

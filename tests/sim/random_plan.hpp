@@ -145,7 +145,7 @@ inline RandomPlan random_plan(bool whole = false) {
     }
   }
   for (int i = 0; !whole && i < static_cast<int>(random.graph->segments.size()); ++i) {
-    if (pick(0, 3) == 0) plan.recompute(random.graph->segments[i].forward);
+    if (pick(0, 3) == 0) plan.recompute(plan.graph().segments[i].forward);
   }
   order_cells(random);
   return random;
