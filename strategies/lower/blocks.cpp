@@ -10,11 +10,21 @@ namespace {
 
 using model::TensorId;
 
+std::string text_of(const std::optional<Mask>& mask) {
+  if (!mask) return "-";
+  std::string text =
+      std::to_string(mask->value.index) + "/" + std::to_string(mask->value.count);
+  for (const Range& range : mask->ranges)
+    text += "," + std::to_string(range.begin) + ":" + std::to_string(range.end);
+  return text;
+}
+
 std::string text_of(const std::map<int, Border>& borders) {
   std::string text;
   for (const auto& [place, border] : borders) {
     text += "@" + std::to_string(place) + "c" + std::to_string(static_cast<int>(border.category));
     for (const AxisRole& role : border.layout) text += "," + std::to_string(role.dim);
+    for (const std::optional<Mask>& mask : border.masks) text += ";" + text_of(mask);
   }
   return text;
 }
@@ -38,7 +48,9 @@ Blocks::Blocks(const Plan& plan, const cost::Stack& stack, const Stages& stages,
   segments_.resize(segments);
   for (int segment = 0; segment < segments; ++segment) {
     const Grid& grid = stages.grid_of_segment(segment);
-    const std::string key = structure_key(plan, grid, groups.family(grid), stages.facts(segment));
+    const int stage = stages.of(segment);
+    const int family = stages.irregular(stage) ? -1 - stage : groups.family(grid);
+    const std::string key = structure_key(plan, grid, family, stages.facts(segment));
     structures_.push_back(
         known_structures_.emplace(key, static_cast<int>(known_structures_.size())).first->second);
     lower_forward_of(segment);
@@ -68,13 +80,31 @@ const NumberedBlock& Blocks::shared(const std::string& key,
   return *block;
 }
 
+const NumberedBlock& Blocks::shared_parts(
+    const std::string& key, const std::function<ScatteredBlocks(int copy)>& lower) {
+  std::unique_ptr<NumberedBlock>& block = known_[key];
+  if (block) return *block;
+  block = std::make_unique<NumberedBlock>();
+  for (int copy = 0; copy < plan_.copies(); ++copy) {
+    ScatteredBlocks lowered = lower(copy);
+    std::vector<NumberedBlock>& parts = block->parts.emplace_back();
+    for (LoweredBlock& one : lowered.devices) {
+      const int id = add(one.block);
+      parts.push_back({id, std::move(one)});
+    }
+    block->lowered.out = std::move(lowered.out);  // equal for all copies
+  }
+  return *block;
+}
+
 int Blocks::add(Block block) {
   program_.blocks.push_back(std::move(block));
   return static_cast<int>(program_.blocks.size()) - 1;
 }
 
-BlockContext Blocks::context(int segment) const {
-  return {plan_, stack_, stages_.grid_of_segment(segment), groups_, stages_.facts(segment)};
+BlockContext Blocks::context(int segment, int copy) const {
+  const int site = stages_.site(stages_.of(segment), copy);
+  return {plan_, stack_, stages_.sites()[site].grid, groups_, stages_.facts(segment), site, copy};
 }
 
 Blocks::Borders Blocks::borders_of(const SegmentFacts& facts,
@@ -105,7 +135,16 @@ void Blocks::arrive(int segment, const std::vector<model::OpId>& ops, TensorId t
   Border border = borders_.at(tensor);
   const bool same_axes =
       stages_.grid_of_segment(from).axes == stages_.grid_of_segment(segment).axes;
-  if (!same_axes) border.layout = first_reading(segment, ops, tensor);
+  const int stage = stages_.of(segment);
+  const bool stays = stages_.crossing(stages_.of(from), stage) == Crossing::stays;
+  if (!stays && stages_.irregular(stage)) {
+    border = {{},
+              border.category,
+              masks_read(plan_, stages_.grid_of_segment(segment), 0, ops, tensor)};
+  } else if (!same_axes || (!stays && !border.masks.empty())) {
+    border.layout = first_reading(segment, ops, tensor);
+    border.masks.clear();
+  }
   arrivals_[tensor] = border;
 }
 
@@ -137,6 +176,11 @@ void Blocks::lower_forward_of(int segment) {
     key += "o" + std::to_string(static_cast<int>(category));
   }
   const auto lowered = [&](bool trains) {
+    if (stages_.irregular(stages_.of(segment))) {
+      return &shared_parts(key_of(segment, trains ? "F" : "I") + key, [&](int copy) {
+        return scatter_forward(context(segment, copy), in, leaves, trains);
+      });
+    }
     return &shared(key_of(segment, trains ? "F" : "I") + key,
                    [&] { return lower_forward(context(segment), in, leaves, trains); });
   };
@@ -182,6 +226,11 @@ const NumberedBlock* Blocks::backward_block(int segment, const Borders& kept, Ba
   Borders in;
   if (part != BackwardPart::weight) in = borders_of(facts, facts.gradients_in);
   const char* name = part == BackwardPart::both ? "B" : part == BackwardPart::input ? "b" : "W";
+  if (stages_.irregular(stages_.of(segment))) {
+    return &shared_parts(
+        key_of(segment, name) + text_of(kept) + text_of(in),
+        [&](int copy) { return scatter_backward(context(segment, copy), kept, in, part); });
+  }
   return &shared(key_of(segment, name) + text_of(kept) + text_of(in),
                  [&] { return lower_backward(context(segment), kept, in, part); });
 }

@@ -10,14 +10,22 @@
 #include <vector>
 
 #include "strategies/lower/block.hpp"
+#include "strategies/lower/scattered.hpp"
 #include "strategies/lower/stages.hpp"
 
 namespace stratagem::strategies {
 
-/// A block of the program, by its number, with what its neighbours need to know.
+/// A block of the program, by its number, with what its neighbours need to know. On an irregular
+/// stage one for each device, and together only what crosses their borders.
 struct NumberedBlock {
   int id = -1;
   LoweredBlock lowered;
+  std::vector<std::vector<NumberedBlock>> parts = {};  ///< by copy, then position in its site
+
+  /// What the device at a position in a site of a copy runs.
+  [[nodiscard]] const NumberedBlock& on(int copy, int position) const {
+    return parts.empty() ? *this : parts[copy][position];
+  }
 };
 
 /// The blocks of one segment. A pass that nothing runs has none.
@@ -49,6 +57,9 @@ class Blocks {
 
   /// The block under `key`, made by `lower` the first time that it is asked for.
   const NumberedBlock& shared(const std::string& key, const std::function<LoweredBlock()>& lower);
+  /// The same for the blocks of an irregular segment, lowered copy by copy.
+  const NumberedBlock& shared_parts(const std::string& key,
+                                    const std::function<ScatteredBlocks(int copy)>& lower);
   /// A block of its own.
   int add(Block block);
   [[nodiscard]] const Block& operator[](int id) const { return program_.blocks[id]; }
@@ -56,7 +67,7 @@ class Blocks {
  private:
   using Borders = std::map<int, Border>;  ///< by place in a segment's table
 
-  [[nodiscard]] BlockContext context(int segment) const;
+  [[nodiscard]] BlockContext context(int segment, int copy = 0) const;
   [[nodiscard]] Borders borders_of(const SegmentFacts& facts,
                                    const std::vector<model::TensorId>& tensors) const;
   [[nodiscard]] Category category_for_reader(model::TensorId activation) const;

@@ -17,7 +17,9 @@ Program lower(const Plan& plan, const cost::Stack& stack) {
     program.devices.push_back({.sequence = host, .groups = {}});
   for (const SegmentFacts& facts : stages.facts()) program.segment_tensors.push_back(facts.tensors);
   std::vector<Grid> grids;
-  for (const Site& site : stages.sites()) grids.push_back(site.grid);
+  for (const Site& site : stages.sites()) {
+    if (!stages.irregular(site.stage)) grids.push_back(site.grid);
+  }
   Groups groups(program, std::move(grids));
   Blocks blocks(plan, stack, stages, groups, program);
   const Parameters parameters(plan, stages, blocks);

@@ -154,6 +154,10 @@ class SequenceBuilder {
 
   void add_segment(int segment, const ScheduledCell& of, const NumberedBlock* block,
                    const std::vector<TensorId>& in, const std::vector<TensorId>& out) {
+    if (!block->parts.empty()) {
+      const int device = c_.stages.hosts()[host_].devices.front();
+      block = &block->on(copy_of(of.cell), site(of.cell.stage, of.cell).grid.position(device));
+    }
     if (block->lowered.block.tasks.empty()) return;  // nothing to train here or before
     const SegmentFacts& facts = c_.stages.facts(segment);
     const LoweredBlock& lowered = block->lowered;
@@ -188,16 +192,17 @@ class SequenceBuilder {
   }
   /// Is there nothing to do for this host before the cell that reads (or after the one that makes)
   /// a tensor?
-  [[nodiscard]] bool idle(const Message& message, bool reads) const {
+  [[nodiscard]] bool idle(const Message& message, bool reads, const Cell& cell) const {
     if (message.from == message.to) return true;
     const Crossing crossing = c_.stages.crossing(message.from, message.to);
     if (crossing == Crossing::stays) return true;
     // A device of both sides has done its part when the tensor was made.
-    return crossing == Crossing::redistributes && reads && hosts_stage(message.from);
+    return crossing == Crossing::redistributes && reads &&
+           hosts_site(c_.stages.site(message.from, copy_of(cell)));
   }
-  [[nodiscard]] bool hosts_stage(int stage) const {
+  [[nodiscard]] bool hosts_site(int site) const {
     const std::vector<int>& sites = c_.stages.hosts()[host_].sites;
-    return std::ranges::any_of(sites, [&](int s) { return c_.stages.sites()[s].stage == stage; });
+    return std::ranges::find(sites, site) != sites.end();
   }
 
   [[nodiscard]] std::vector<Message> incoming(const Cell& cell) const {
@@ -220,7 +225,7 @@ class SequenceBuilder {
           c_.stages.of(one.reader) == cell.stage)
         messages.push_back({one.tensor, c_.stages.of(one.producer), cell.stage, true});
     }
-    std::erase_if(messages, [&](const Message& m) { return idle(m, true); });
+    std::erase_if(messages, [&](const Message& m) { return idle(m, true, cell); });
     return messages;
   }
 
@@ -244,7 +249,7 @@ class SequenceBuilder {
       if (cell.pass == CellPass::forward && again && c_.stages.of(one.producer) == cell.stage)
         messages.push_back({one.tensor, cell.stage, c_.stages.of(one.reader), true});
     }
-    std::erase_if(messages, [&](const Message& m) { return idle(m, false); });
+    std::erase_if(messages, [&](const Message& m) { return idle(m, false, cell); });
     return messages;
   }
 
@@ -337,7 +342,7 @@ class SequenceBuilder {
                                      .leaves = c_.blocks.border(message.tensor),
                                      .arrives = c_.blocks.arrival(message.tensor),
                                      .backward = backward},
-                                    c_.groups));
+                                    c_.plan.graph(), c_.groups));
     }
     const CrossingBlocks& blocks = crossings_.at(key);
     const auto& side = leaving ? blocks.leaving : blocks.arriving;
@@ -397,9 +402,15 @@ class SequenceBuilder {
   void reduce_completed(int cell, int segment) {
     for (Bucket& bucket : buckets_.along_axes) {
       if (bucket.cell != cell || bucket.segment != segment) continue;
-      reduce(bucket, c_.groups.along(grid_of(bucket), bucket.axes), cells_[cell]);
+      reduce(bucket, group_of(bucket), cells_[cell]);
       bucket.gradients.clear();
     }
+  }
+
+  [[nodiscard]] int group_of(const Bucket& bucket) const {
+    if (!bucket.ranks.empty()) return c_.groups.of({bucket.ranks}, -2);
+    return bucket.grids.empty() ? c_.groups.along(grid_of(bucket), bucket.axes)
+                                : c_.groups.across(bucket.grids, -1);
   }
 
   /// Along one axis of a stage's grid every stage of this host has the same group.
@@ -412,11 +423,9 @@ class SequenceBuilder {
   /// Reduces what is left and steps, at the end of an iteration.
   void update(const ScheduledCell& last) {
     for (Bucket& bucket : buckets_.along_axes) {
-      if (!bucket.gradients.empty())
-        reduce(bucket, c_.groups.along(grid_of(bucket), bucket.axes), last);
+      if (!bucket.gradients.empty()) reduce(bucket, group_of(bucket), last);
     }
-    for (const Bucket& bucket : buckets_.across_grids)
-      reduce(bucket, c_.groups.across(bucket.grids, -1), last);
+    for (const Bucket& bucket : buckets_.across_grids) reduce(bucket, group_of(bucket), last);
     add_steps(last);
   }
 
