@@ -57,8 +57,8 @@ Parts Plan::trans(model::OpId id, const Split& split) {
     const std::int64_t size = size_of_dimension(*graph_, op, split.dim);
     if (split.uneven && parts > size) {
       throw InputError("", "",
-                       "dimension " + split.dim + " of " + where + " to have an element for each of " +
-                           std::to_string(parts) + " parts",
+                       "dimension " + split.dim + " of " + where +
+                           " to have an element for each of " + std::to_string(parts) + " parts",
                        std::to_string(size));
     }
     placement.uneven = placement.uneven || (split.uneven && size % parts != 0);

@@ -12,8 +12,7 @@ using model::TensorId;
 
 std::string text_of(const std::optional<Mask>& mask) {
   if (!mask) return "-";
-  std::string text =
-      std::to_string(mask->value.index) + "/" + std::to_string(mask->value.count);
+  std::string text = std::to_string(mask->value.index) + "/" + std::to_string(mask->value.count);
   for (const Range& range : mask->ranges)
     text += "," + std::to_string(range.begin) + ":" + std::to_string(range.end);
   return text;
@@ -80,8 +79,8 @@ const NumberedBlock& Blocks::shared(const std::string& key,
   return *block;
 }
 
-const NumberedBlock& Blocks::shared_parts(
-    const std::string& key, const std::function<ScatteredBlocks(int copy)>& lower) {
+const NumberedBlock& Blocks::shared_parts(const std::string& key,
+                                          const std::function<ScatteredBlocks(int copy)>& lower) {
   std::unique_ptr<NumberedBlock>& block = known_[key];
   if (block) return *block;
   block = std::make_unique<NumberedBlock>();
@@ -138,9 +137,8 @@ void Blocks::arrive(int segment, const std::vector<model::OpId>& ops, TensorId t
   const int stage = stages_.of(segment);
   const bool stays = stages_.crossing(stages_.of(from), stage) == Crossing::stays;
   if (!stays && stages_.irregular(stage)) {
-    border = {{},
-              border.category,
-              masks_read(plan_, stages_.grid_of_segment(segment), 0, ops, tensor)};
+    border = {
+        {}, border.category, masks_read(plan_, stages_.grid_of_segment(segment), 0, ops, tensor)};
   } else if (!same_axes || (!stays && !border.masks.empty())) {
     border.layout = first_reading(segment, ops, tensor);
     border.masks.clear();
@@ -227,9 +225,9 @@ const NumberedBlock* Blocks::backward_block(int segment, const Borders& kept, Ba
   if (part != BackwardPart::weight) in = borders_of(facts, facts.gradients_in);
   const char* name = part == BackwardPart::both ? "B" : part == BackwardPart::input ? "b" : "W";
   if (stages_.irregular(stages_.of(segment))) {
-    return &shared_parts(
-        key_of(segment, name) + text_of(kept) + text_of(in),
-        [&](int copy) { return scatter_backward(context(segment, copy), kept, in, part); });
+    return &shared_parts(key_of(segment, name) + text_of(kept) + text_of(in), [&](int copy) {
+      return scatter_backward(context(segment, copy), kept, in, part);
+    });
   }
   return &shared(key_of(segment, name) + text_of(kept) + text_of(in),
                  [&] { return lower_backward(context(segment), kept, in, part); });

@@ -2,7 +2,6 @@
 #include "strategies/lower/crossing.hpp"
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
 #include "strategies/lower/device_block.hpp"
@@ -35,17 +34,14 @@ class CrossingLowering {
     const std::vector<Piece> want = pieces(*c_.tensor, *c_.to, c_.arrives);
     const SlotName name{c_.id, c_.id, c_.tensor->name};
     std::map<int, DeviceBlock> blocks;
-    std::set<int> sides;  // devices of `from`
     for (const Piece& piece : have) {
-      DeviceBlock& block = block_of(blocks, piece.device);
-      block.import(name, piece.mask, c_.leaves.category);
-      sides.insert(piece.device);
+      block_of(blocks, piece.device).import(name, piece.mask, c_.leaves.category);
     }
     for (const Piece& piece : want) block_of(blocks, piece.device);
     append(redistribute(c_.tensor->shape, have, want),
            {.tensor = name, .copied = {want.begin(), want.end()}, .backward = c_.backward}, blocks,
            groups_, *c_.tensor);
-    return finish(blocks, want, sides);
+    return finish(blocks, want);
   }
 
  private:
@@ -54,8 +50,8 @@ class CrossingLowering {
   }
 
   /// Without those of devices that have nothing to do.
-  CrossingBlocks finish(std::map<int, DeviceBlock>& blocks, const std::vector<Piece>& want,
-                        const std::set<int>& sides) const {
+  CrossingBlocks finish(std::map<int, DeviceBlock>& blocks, const std::vector<Piece>& want) const {
+    const std::vector<int> from = c_.from->devices();  // also those that have no part of the tensor
     for (const Piece& piece : want) {
       DeviceBlock& block = blocks.at(piece.device);
       block.keep(block.slot_of(c_.id, piece.mask), c_.arrives.category);
@@ -63,14 +59,14 @@ class CrossingLowering {
     CrossingBlocks result;
     for (auto& [device, block] : blocks) {
       LoweredBlock lowered;
-      lowered.block = block.finish(false);
+      lowered.block = block.finish();
       if (lowered.block.tasks.empty()) continue;
       const auto kept = std::ranges::find(want, device, &Piece::device);
       if (kept != want.end()) {
         if (const int writer = block.ready(block.slot_of(c_.id, kept->mask)); writer >= 0)
           lowered.last_writer[0] = writer;
       }
-      (sides.contains(device) ? result.leaving : result.arriving)
+      (std::ranges::binary_search(from, device) ? result.leaving : result.arriving)
           .emplace(device, std::move(lowered));
     }
     return result;

@@ -52,7 +52,8 @@ bool DeviceBlock::is_view(TensorId tensor, const Mask& mask) const {
 
 void DeviceBlock::view(TensorId tensor, const Mask& of, const Mask& part) {
   const int slot = slot_of(tensor, of);
-  slots_[tensor][part] = slot;
+  const bool equal = part.value.count == 1;  // partial values of equal names may be others
+  if (!equal || !holds(tensor, part)) slots_[tensor][part] = slot;
 }
 
 void DeviceBlock::wait_for(Task& task, int slot) const {
@@ -116,8 +117,8 @@ void DeviceBlock::keep(int slot, Category category) {
   survivors_.insert(slot);
 }
 
-Block DeviceBlock::finish(bool joined) {
-  if (joined) join_streams(block_, survivors_);
+Block DeviceBlock::finish() {
+  join_streams(block_, survivors_);
   const std::set<int> used = used_slots(block_);
   Task last = idle_task("");
   for (const int slot : external_) {

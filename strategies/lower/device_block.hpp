@@ -30,7 +30,7 @@ class DeviceBlock {
   [[nodiscard]] const Slot& slot(int index) const { return block_.slots[index]; }
   /// Is a part only seen in a buffer that has more?
   [[nodiscard]] bool is_view(model::TensorId tensor, const Mask& mask) const;
-  /// A part of what a buffer has is seen there.
+  /// A part of what a buffer has is seen there, unless the device has it elsewhere.
   void view(model::TensorId tensor, const Mask& of, const Mask& part);
 
   /// The task about to be added reads a part, after what made it.
@@ -62,8 +62,8 @@ class DeviceBlock {
   [[nodiscard]] const std::map<int, std::map<Stream, int>>& first_readers() const {
     return first_readers_;
   }
-  /// With `joined` a last task frees what several streams use when all have (last_uses.hpp).
-  Block finish(bool joined);
+  /// What several streams use is freed when all have (last_uses.hpp).
+  Block finish();
 
  private:
   [[nodiscard]] int next() const { return static_cast<int>(block_.tasks.size()); }

@@ -55,6 +55,12 @@ std::map<int, std::vector<int>> uses_by_slot(const Block& block) {
   return uses;
 }
 
+void add_waits(Task& task, const std::vector<int>& earlier) {
+  task.waits.insert(task.waits.end(), earlier.begin(), earlier.end());
+  std::ranges::sort(task.waits);
+  task.waits.erase(std::unique(task.waits.begin(), task.waits.end()), task.waits.end());
+}
+
 }  // namespace
 
 std::set<int> used_slots(const Block& block) {
@@ -80,15 +86,16 @@ void join_streams(Block& block, const std::set<int>& survivors) {
       if (!follows(last, block, use) && !(survives && writes)) loose.push_back(use);
     }
     if (loose.empty()) continue;
+    if (!survives && transfers(block.tasks[uses.back()].stream)) {
+      add_waits(block.tasks[uses.back()], loose);
+      continue;
+    }
     if (!survives) loose.push_back(uses.back());
     join.reads.push_back(slot);
-    join.waits.insert(join.waits.end(), loose.begin(), loose.end());
+    std::erase_if(loose, [&](int use) { return block.tasks[use].stream == Stream::compute; });
+    add_waits(join, loose);
   }
   if (join.reads.empty()) return;
-  std::erase_if(join.waits,
-                [&](int wait) { return block.tasks[wait].stream == Stream::compute; });
-  std::ranges::sort(join.waits);
-  join.waits.erase(std::unique(join.waits.begin(), join.waits.end()), join.waits.end());
   block.tasks.push_back(std::move(join));
 }
 

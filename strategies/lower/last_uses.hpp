@@ -10,10 +10,10 @@ namespace stratagem::strategies {
 /// The slots that tasks of a block read or write.
 std::set<int> used_slots(const Block& block);
 
-/// Appends, where it is needed, a task that does nothing but wait: for all uses of buffers whose last
-/// use in the order of tasks does not follow all others, and for reads of `survivors` which no
-/// computation has waited for. Freed after it, a buffer is not freed too early; in exchange the
-/// computation after the block waits for these transfers.
+/// Sees to it that the last use of a buffer, in the order of tasks, has waited for all others. If it
+/// is a transfer it begins after them. Else, and for reads of `survivors` which no computation has
+/// waited for, a task is appended that does nothing but wait: the computation after the block waits
+/// for these transfers.
 void join_streams(Block& block, const std::set<int>& survivors);
 
 }  // namespace stratagem::strategies

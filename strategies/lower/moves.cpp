@@ -27,8 +27,8 @@ class Appending {
     for (const std::vector<Share>& group : step.groups) all.push_back(ranks_of(group));
     for (std::size_t g = 0; g < step.groups.size(); ++g) {
       // A device may send to several others: every message has a group of its own.
-      const int number = directed ? groups_.of({all[g]}, move_.purpose)
-                                  : groups_.of(all, move_.purpose);
+      const int number =
+          directed ? groups_.of({all[g]}, move_.purpose) : groups_.of(all, move_.purpose);
       add_group(step.kind, step.groups[g], number, directed);
     }
   }
@@ -59,10 +59,8 @@ class Appending {
       payload = std::max(payload, bytes_of(tensor_, share.holds));
       for (const Mask& mask : share.reads) payload = std::max(payload, bytes_of(tensor_, mask));
     }
-    const Collective work{.kind = collective(kind),
-                          .combine = move_.combine,
-                          .group = number,
-                          .payload = payload};
+    const Collective work{
+        .kind = collective(kind), .combine = move_.combine, .group = number, .payload = payload};
     for (std::size_t i = 0; i < group.size(); ++i) {
       const Stream out = move_.backward ? Stream::send_backward : Stream::send_forward;
       const Stream in = move_.backward ? Stream::receive_backward : Stream::receive_forward;

@@ -145,8 +145,8 @@ std::vector<int> devices_of(const Plan& plan, const std::vector<int>& segments, 
       const OperatorParts here = parts_of(plan, op, copy);
       for (std::size_t part = 0; part < first.devices.size(); ++part) {
         const auto [known, fresh] = image.emplace(first.devices[part], here.devices[part]);
-        const bool another = fresh ? !images.insert(known->second).second
-                                   : known->second != here.devices[part];
+        const bool another =
+            fresh ? !images.insert(known->second).second : known->second != here.devices[part];
         if (!another) continue;
         throw InputError("", "/strategy",
                          "operator " + plan.graph().operators[op].name +

@@ -13,9 +13,9 @@ namespace stratagem::strategies {
 
 /// What every op-trans made of one operator of one copy: parts in row-major order of the axes.
 struct OperatorParts {
-  std::vector<int> devices;       ///< by part
-  std::vector<int> sizes;         ///< of the axes
-  std::vector<std::string> dims;  ///< that they divide; "" replicates
+  std::vector<int> devices;            ///< by part
+  std::vector<int> sizes;              ///< of the axes
+  std::vector<std::string> dims;       ///< that they divide; "" replicates
   std::vector<std::int64_t> elements;  ///< of the dimension, as the forward operator sees it
 };
 

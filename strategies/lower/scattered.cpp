@@ -46,7 +46,8 @@ class ScatteredLowering {
     for (std::size_t i = 0; i < border.masks.size(); ++i) {
       if (!border.masks[i]) continue;
       const int device = c_.grid.listed[i];
-      const int slot = blocks_.at(device).import(name_of(tensor), *border.masks[i], border.category);
+      const int slot =
+          blocks_.at(device).import(name_of(tensor), *border.masks[i], border.category);
       imported_[tensor].emplace_back(device, slot);
       pieces.push_back({device, *border.masks[i]});
     }
@@ -103,7 +104,7 @@ class ScatteredLowering {
       DeviceBlock& block = blocks_.at(device);
       result.first_readers = block.first_readers();
       result.last_writer = block.last_writer();
-      result.block = block.finish(true);
+      result.block = block.finish();
       all.devices.push_back(std::move(result));
     }
     return all;
@@ -116,8 +117,7 @@ class ScatteredLowering {
   [[nodiscard]] SlotName name_of(TensorId tensor) const {
     const std::string& name = graph_.tensors[tensor].name;
     const std::string prefix = graph_.segments[c_.facts.segment].name + ".";
-    return {tensor, place(tensor),
-            name.starts_with(prefix) ? name.substr(prefix.size()) : name};
+    return {tensor, place(tensor), name.starts_with(prefix) ? name.substr(prefix.size()) : name};
   }
 
   [[nodiscard]] bool read_backward(TensorId tensor, const Pieces& pieces) const {

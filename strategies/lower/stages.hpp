@@ -96,7 +96,7 @@ class Stages {
 
   int copies_;
   std::vector<SegmentFacts> facts_;
-  std::vector<Site> sites_;  ///< by stage, then copy
+  std::vector<Site> sites_;      ///< by stage, then copy
   std::vector<bool> irregular_;  ///< by stage
   std::vector<Host> hosts_;
   std::vector<int> of_segment_;

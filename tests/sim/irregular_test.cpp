@@ -27,8 +27,8 @@ TEST_CASE("operators on four, two and three devices run to the end") {
     plan.micro_batches = micro_batches;
     plan.chain({{0, 0, strategies::CellPass::forward}, {0, 0, strategies::CellPass::backward}});
     for (int m = 1; m < micro_batches; ++m) {
-      plan.chain({{0, m - 1, strategies::CellPass::backward},
-                  {0, m, strategies::CellPass::forward}});
+      plan.chain(
+          {{0, m - 1, strategies::CellPass::backward}, {0, m, strategies::CellPass::forward}});
     }
     CHECK(iterations_of(plan) == 3);
   }
@@ -39,6 +39,17 @@ TEST_CASE("an uneven vocabulary on eight devices runs to the end") {
   config.vocabulary = 50257;
   const model::Graph graph = model::gpt(config);
   CHECK(iterations_of(strategies::uneven_words(graph, 8)) == 3);
+}
+
+TEST_CASE("whatever the parts and devices, nobody waits for ever") {
+  const model::Graph graph = model::gpt(strategies::tiny_gpt);
+  for (unsigned seed = 0; seed < 40; ++seed) {
+    INFO("seed " << seed);
+    strategies::Plan plan = strategies::random_plan(graph, 5, seed);
+    plan.gradients = {.overlap = seed % 2 == 0, .bucket = 1_KiB};
+    CHECK(iterations_of(plan) == 3);
+    CHECK(iterations_of(strategies::random_pipeline(graph, 5, seed)) == 3);
+  }
 }
 
 TEST_CASE("uniform strategies written as lists run to the end") {

@@ -1,6 +1,10 @@
 // Plans whose operators stand in different numbers of parts on lists of devices.
 #pragma once
 
+#include <algorithm>
+#include <numeric>
+#include <random>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -20,13 +24,11 @@ inline model::Graph product_chain(int products, std::int64_t rows = 12, std::int
   const model::TensorId input =
       build.tensor("input", {rows, h}, model::DataType::fp16, Role::input);
   const model::TensorId shift = build.parameter("shift", {h}, model::DataType::fp16);
-  model::TensorId x =
-      build.tensor("shifted", {rows, h}, model::DataType::fp16, Role::activation);
+  model::TensorId x = build.tensor("shifted", {rows, h}, model::DataType::fp16, Role::activation);
   build.add(OpKind::bias_add, "shift", "r n, n -> r n", {input, shift}, {x});
   for (int i = 0; i < products; ++i) {
     const std::string name = "product" + std::to_string(i);
-    const model::TensorId weight =
-        build.parameter(name + ".weight", {h, h}, model::DataType::fp16);
+    const model::TensorId weight = build.parameter(name + ".weight", {h, h}, model::DataType::fp16);
     const model::TensorId y =
         build.tensor(name + ".out", {rows, h}, model::DataType::fp16, Role::activation);
     build.add(OpKind::contraction, name, "r k+, n k+ -> r n", {x, weight}, {y});
@@ -97,5 +99,67 @@ inline Plan uneven_words(const model::Graph& graph, int devices) {
   }
   return plan;
 }
+
+/// The dimensions that an operator lets be divided, and "" to replicate it.
+inline std::vector<std::string> choices(const model::Operator& op) {
+  std::set<std::string> names = {""};
+  for (const auto* side : {&op.annotation.inputs, &op.annotation.outputs}) {
+    for (const std::vector<model::Term>& terms : *side) {
+      for (const model::Term& term : terms) {
+        if (model::may_split(op.annotation, term.identifiers.front()))
+          names.insert(term.identifiers.front());
+      }
+    }
+  }
+  return {names.begin(), names.end()};
+}
+
+/// Every operator divided along one or two dimensions at random, over devices at random.
+inline Plan random_plan(const model::Graph& graph, int devices, unsigned seed) {
+  std::mt19937 engine(seed);
+  const auto below = [&](std::size_t n) { return static_cast<std::size_t>(engine() % n); };
+  Plan plan(graph);
+  std::vector<int> all(devices);
+  std::iota(all.begin(), all.end(), 0);
+  for (const model::OpId op : plan.operators()) {
+    int parts = 1;
+    for (std::size_t level = below(3); level > 0; --level) {
+      const std::vector<std::string> dims = choices(graph.operators[op]);
+      const std::string& dim = dims[below(dims.size())];
+      const std::int64_t size = size_of_dimension(graph, graph.operators[op], dim);
+      const int n = 1 + static_cast<int>(below(static_cast<std::size_t>(devices / parts)));
+      if (!dim.empty() && n * parts > size) continue;
+      plan.trans(op, {.dim = dim, .parts = n, .uneven = true});
+      parts *= n;
+    }
+    for (std::size_t i = all.size(); i > 1; --i) std::swap(all[i - 1], all[below(i)]);
+    plan.assign(op, {all.begin(), all.begin() + parts});
+  }
+  return plan;
+}
+
+/// Each stage has one segment; recomputation and a split backward pass at random.
+inline Plan random_pipeline(const model::Graph& graph, int devices, unsigned seed) {
+  Plan plan = random_plan(graph, devices, seed);
+  plan.stages.clear();
+  for (int segment = 0; segment < static_cast<int>(graph.segments.size()); ++segment) {
+    plan.stages.push_back({segment});
+    if ((seed + static_cast<unsigned>(segment)) % 3 == 0) plan.recompute(segment);
+    if (seed % 2 == 0) continue;
+    plan.split_backward(segment, 0);
+    if (segment > 0)
+      plan.order({segment, 0, CellPass::weight}, {segment - 1, 0, CellPass::backward});
+  }
+  return plan;
+}
+
+/// Two layers, sizes of which many do not divide by the numbers of parts, one use of every parameter.
+inline constexpr model::GptConfig tiny_gpt{.layers = 2,
+                                           .hidden = 12,
+                                           .heads = 6,
+                                           .sequence = 7,
+                                           .vocabulary = 17,
+                                           .batch = 5,
+                                           .tied = false};
 
 }  // namespace stratagem::strategies

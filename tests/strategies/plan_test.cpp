@@ -1,7 +1,7 @@
 // What the primitives accept, and which plans the lowering refuses.
 #include "strategies/plan.hpp"
-#include "strategies/schedules/rules.hpp"
 
+#include "strategies/schedules/rules.hpp"
 #include "tests/catch.hpp"
 #include "tests/strategies/lowered.hpp"
 
@@ -78,7 +78,8 @@ TEST_CASE("every part of an operator needs a device of its own: refused by opera
   CHECK(refused({0, 1}).empty());
   CHECK_THAT(refused({1, 1}),
              ContainsSubstring("layers.2.mlp.gelu") && ContainsSubstring("two on device 1"));
-  CHECK_THAT(refused({0}), ContainsSubstring("layers.2.mlp.gelu") && ContainsSubstring("1 devices"));
+  CHECK_THAT(refused({0}),
+             ContainsSubstring("layers.2.mlp.gelu") && ContainsSubstring("1 devices"));
   CHECK_THAT(refused({0, -1}), ContainsSubstring("layers.2.mlp.gelu") && ContainsSubstring("-1"));
   CHECK_THAT(refused({0, 2}), ContainsSubstring("device 1"));  // has no part of any operator
 }

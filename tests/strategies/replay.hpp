@@ -171,7 +171,7 @@ class Replay {
 /// Every sum of a gradient and every step follows all weight gradients that go into it. How many of
 /// these there are.
 inline std::size_t check_gradients(const model::Graph& graph, const Program& program, int sequence,
-                     const Replay& replay) {
+                                   const Replay& replay) {
   const std::vector<Call>& calls = program.sequences[sequence].calls;
   std::map<model::TensorId, std::vector<Moment>> written;  // by gradient of a parameter
   const auto note = [&](const Call& call, std::size_t c) {
