@@ -13,12 +13,15 @@
 #include "base/input_error.hpp"
 #include "calibrate/fit.hpp"
 #include "model/zoo/all.hpp"
+#include "report/explain.hpp"
 #include "report/report.hpp"
 #include "report/trace.hpp"
 #include "search/fit_stack.hpp"
+#include "search/plan_of.hpp"
 #include "search/results.hpp"
 #include "search/scenario.hpp"
 #include "strategies/all.hpp"
+#include "strategies/language/plan_text.hpp"
 #include "topology/presets.hpp"
 
 namespace {
@@ -159,6 +162,39 @@ int simulate(const std::vector<std::string>& arguments) {
   return failures.empty() ? done : check_failed;
 }
 
+// ---- explain
+
+int explain(const std::vector<std::string>& arguments) {
+  cxxopts::Options options(
+      "stratagem explain",
+      "Print what a run's strategy does, as op-trans, op-assign and op-order.");
+  auto add = options.add_options();
+  add("scenario", "scenario file", cxxopts::value<std::string>());
+  add("run", "the run to explain (default: the first)",
+      cxxopts::value<std::string>()->default_value(""));
+  add("as-plan", "write a plan file, for \"plan\" in place of \"strategy\"",
+      cxxopts::value<std::string>());
+  add("h,help", "this text");
+  options.parse_positional({"scenario"});
+  options.positional_help("SCENARIO");
+  const cxxopts::ParseResult asked = parse(options, arguments);
+  if (asked.count("help") > 0) {
+    fmt::print("{}", options.help());
+    return done;
+  }
+  const search::Scenario scenario = search::read_scenario(required(asked, "scenario"));
+  const search::Run& run = chosen_run(scenario, asked["run"].as<std::string>());
+  const strategies::Plan plan = search::plan_of(run);
+  std::vector<Output> outputs;
+  if (asked.count("as-plan") > 0)
+    outputs.push_back({asked["as-plan"].as<std::string>(), strategies::file_text(plan)});
+  check_outputs(outputs, scenario.file);
+  fmt::print("{}", report::explain(run, plan));
+  if (!outputs.empty()) fmt::print("\n");
+  for (const Output& output : outputs) write(output);
+  return done;
+}
+
 // ---- topology
 
 const topology::Preset& preset_named(const std::string& name) {
@@ -258,6 +294,7 @@ struct Command {
 
 constexpr Command commands[] = {
     {"simulate", "predict time and memory of every run of a scenario", &simulate},
+    {"explain", "print the strategy of a run as primitives, or write it as a plan file", &explain},
     {"topology", "show a cluster preset", &topology},
     {"calibrate", "fit a hardware profile to measurements", &calibrate},
 };

@@ -34,7 +34,7 @@ struct OptimizerFacts {
 
 /// What a framework does so that a recomputed forward pass draws the same random numbers: it copies
 /// the random generator's state between device and host, and the host waits for each copy. Counts
-/// are per recomputed segment.
+/// are per recomputed group of operators.
 struct RandomStateFacts {
   Bytes size;  ///< of one copy
   int before_forward = 0;

@@ -97,6 +97,19 @@ Annotation parse_annotation(std::string_view text) {
   return annotation;
 }
 
+std::string to_text(const std::vector<Term>& terms, const std::vector<Term>& result) {
+  std::string text;
+  for (const Term& term : terms) {
+    std::string part;
+    for (std::size_t i = 0; i < term.identifiers.size(); ++i) {
+      const bool summed = i == 0 && dimension_of(result, term.identifiers[i]) < 0;
+      part += (i > 0 ? " " : "") + term.identifiers[i] + (term.frozen[i] ? "^" : summed ? "+" : "");
+    }
+    text += (text.empty() ? "" : " ") + (term.identifiers.size() > 1 ? "(" + part + ")" : part);
+  }
+  return text;
+}
+
 int dimension_of(const std::vector<Term>& terms, std::string_view identifier) {
   for (std::size_t i = 0; i < terms.size(); ++i) {
     if (terms[i].identifiers.front() == identifier) return static_cast<int>(i);

@@ -28,6 +28,9 @@ struct Annotation {
 /// output with `+`.
 Annotation parse_annotation(std::string_view text);
 
+/// Terms as an annotation writes them; `+` marks what `result` lacks, since that is summed over.
+std::string to_text(const std::vector<Term>& terms, const std::vector<Term>& result);
+
 /// Position of the dimension of `terms` that splitting `identifier` divides, -1 where the tensor
 /// lacks it.
 int dimension_of(const std::vector<Term>& terms, std::string_view identifier);

@@ -39,7 +39,12 @@ class Builder {
 /// activations that parameters before it need. Input gradients (B) and weight gradients (W) are
 /// operators of their own; both exist only where a trainable tensor needs them. Residual sums and
 /// bias additions pass their gradient on without an operator. Where a tensor has several consumers,
-/// gradient_sum operators add what they return.
+/// gradient_sum operators add what they return, each right after the backward operators of its
+/// consumer, as frameworks accumulate: of many returned gradients two are alive.
 void differentiate(Graph& graph, TensorId loss);
+
+/// The graph before its backward pass was derived: forward operators and their tensors keep their
+/// ids.
+Graph forward_pass(Graph graph);
 
 }  // namespace stratagem::model

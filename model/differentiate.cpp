@@ -1,6 +1,7 @@
 // Derives the backward pass: walks the forward operators from last to first and adds what returns
 // gradients.
 #include <algorithm>
+#include <functional>
 #include <set>
 #include <string>
 #include <utility>
@@ -28,20 +29,6 @@ struct Returned {
   std::size_t input;
 };
 
-/// Writes terms as text; an identifier that `result` lacks is summed over, which a `+` says.
-std::string text_of(const Terms& terms, const Terms& result) {
-  std::string text;
-  for (const Term& term : terms) {
-    std::string part;
-    for (std::size_t i = 0; i < term.identifiers.size(); ++i) {
-      const bool summed = i == 0 && dimension_of(result, term.identifiers[i]) < 0;
-      part += (i > 0 ? " " : "") + term.identifiers[i] + (term.frozen[i] ? "^" : summed ? "+" : "");
-    }
-    text += (text.empty() ? "" : " ") + (term.identifiers.size() > 1 ? "(" + part + ")" : part);
-  }
-  return text;
-}
-
 class Differentiation {
  public:
   Differentiation(Graph& graph, TensorId loss) : graph_(graph), returned_(graph.tensors.size()) {
@@ -58,6 +45,10 @@ class Differentiation {
     for (OpId id = 0; id < forward_count; ++id) {
       for (const TensorId tensor : std::vector(graph_.operators[id].inputs))
         add_optimizer_step(id, tensor);
+    }
+    for (Segment& segment : graph_.segments) {  // sums were appended when their tensor's turn came
+      std::ranges::stable_sort(segment.backward, std::greater<>(),
+                               [this](OpId id) { return graph_.operators[id].forward; });
     }
   }
 
@@ -112,10 +103,10 @@ class Differentiation {
                 .combine = Combine::sum};
     std::string annotation;
     for (const Operand& operand : inputs) {
-      annotation += (annotation.empty() ? "" : ", ") + text_of(operand.terms, result.terms);
+      annotation += (annotation.empty() ? "" : ", ") + to_text(operand.terms, result.terms);
       op.inputs.push_back(operand.tensor);
     }
-    op.annotation = parse_annotation(annotation + " -> " + text_of(result.terms, result.terms));
+    op.annotation = parse_annotation(annotation + " -> " + to_text(result.terms, result.terms));
     segment.backward.push_back(static_cast<OpId>(graph_.operators.size()));
     graph_.operators.push_back(std::move(op));
   }
@@ -264,6 +255,26 @@ class Differentiation {
 
 }  // namespace
 
-void differentiate(Graph& graph, TensorId loss) { Differentiation(graph, loss).run(); }
+void differentiate(Graph& graph, TensorId loss) {
+  graph.loss = loss;
+  Differentiation(graph, loss).run();
+}
+
+Graph forward_pass(Graph graph) {
+  std::erase_if(graph.operators, [](const Operator& op) { return op.pass != Pass::forward; });
+  TensorId last = graph.loss;
+  for (const Operator& op : graph.operators) {
+    for (const auto* operands : {&op.inputs, &op.outputs}) {
+      for (const TensorId tensor : *operands) last = std::max(last, tensor);
+    }
+  }
+  graph.tensors.resize(last + 1);
+  graph.gradient_of.clear();
+  for (Segment& segment : graph.segments) {
+    segment.backward.clear();
+    segment.optimizer.clear();
+  }
+  return graph;
+}
 
 }  // namespace stratagem::model

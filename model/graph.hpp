@@ -67,6 +67,9 @@ struct Operator {
   int segment = 0;
   OpId forward = -1;  ///< the forward operator that a backward operator belongs to
   Combine combine = Combine::sum;
+  /// Of a copy that divide() made: how many copies there are, and the identifier that they share out.
+  int copies = 1;
+  std::string shared = {};
 };
 
 /// A stretch of the network that plans treat as one: it is scheduled as a whole.
@@ -87,6 +90,7 @@ struct Graph {
   /// By tensor: its gradient, -1 where there is none. Of an activation that later segments read:
   /// the sum of what those return.
   std::vector<TensorId> gradient_of;
+  TensorId loss = -1;              ///< of which gradients are taken
   std::int64_t sample_tokens = 0;  ///< of one sample, to count tokens per second
   /// How many times the forward pass runs before the one backward pass, which is of the last one.
   int forward_repeats = 1;

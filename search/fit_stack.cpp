@@ -18,7 +18,7 @@ double predicted_tflops(Run run, double slowdown) {
 
 cost::Constant<double> fit_slowdown(const Run& run) {
   const auto measured = std::ranges::find(run.measured, "tflops_per_gpu", &Measured::name);
-  if (run.options.devices() != 1 || measured == run.measured.end()) {
+  if (run.gpus != 1 || measured == run.measured.end()) {
     throw InputError(run.strategy.file(), run.strategy.path(),
                      "a run on one GPU with a measured tflops_per_gpu, to fit a stack to",
                      run.name);

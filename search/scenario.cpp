@@ -8,6 +8,9 @@
 
 #include "base/input_error.hpp"
 #include "model/zoo/all.hpp"
+#include "search/plan_of.hpp"
+#include "strategies/language/plan_devices.hpp"
+#include "strategies/language/plan_file.hpp"
 #include "topology/presets.hpp"
 
 namespace stratagem::search {
@@ -138,7 +141,7 @@ std::vector<Expectation> read_expectations(const JsonReader& reader) {
 void read_batch(Run& run, const JsonReader& training) {
   run.global_batch = count(training.at("global_batch"));
   run.micro_batch = count(training.at("micro_batch"));
-  const std::int64_t per_step = std::int64_t{run.micro_batch} * run.options.data;
+  const std::int64_t per_step = std::int64_t{run.micro_batch} * run.batch_ranks;
   if (run.global_batch % per_step != 0) {
     training.at("global_batch")
         .fail("a multiple of micro_batch x data = " + std::to_string(per_step) + " in run \"" +
@@ -153,10 +156,27 @@ void read_batch(Run& run, const JsonReader& training) {
   run.micro_batches = static_cast<int>(run.global_batch / per_step);
 }
 
+/// Has a run a plan file? Its own plan or strategy hides what the defaults have; one layer that has
+/// both is an error.
+bool plan_replaces_strategy(const JsonReader& run) {
+  if (!run.has("plan")) return false;
+  if (!run.has("strategy")) return true;
+  const JsonReader plan = run.at("plan");
+  const bool own_plan = plan.path().starts_with(run.path() + "/");
+  const bool own_strategy = run.at("strategy").path().starts_with(run.path() + "/");
+  if (own_plan == own_strategy) plan.fail("a plan or a strategy, not both");
+  return own_plan;
+}
+
 /// Settings, as they were read.
 Json settings(const JsonReader& reader) {
   if (reader.is_number()) return reader.number();
   if (reader.is_string()) return reader.text();
+  if (reader.is_array()) {
+    Json list = Json::array();
+    for (const JsonReader& element : reader.elements()) list.push(settings(element));
+    return list;
+  }
   if (!reader.is_object()) return reader.boolean();
   Json result = Json::object();
   for (const std::string& name : reader.keys()) result.set(name, settings(reader.at(name)));
@@ -166,8 +186,10 @@ Json settings(const JsonReader& reader) {
 Json resolved(const JsonReader& reader) {
   Json result = Json::object();
   for (const char* key : {"model", "cluster", "training", "strategy"}) {
+    if (key == std::string("strategy") && plan_replaces_strategy(reader)) continue;
     if (reader.has(key)) result.set(key, settings(reader.at(key)));
   }
+  if (plan_replaces_strategy(reader)) result.set("plan", reader.at("plan").text());
   return result.set("profile", reader.at("profile").text()).set("stack", reader.at("stack").text());
 }
 
@@ -205,20 +227,30 @@ void note_foreign_profile(Run& run) {
 
 /// The strategy of a run; one that says nothing is one GPU.
 JsonReader strategy_of(const JsonReader& reader) {
-  if (const auto strategy = reader.find("strategy")) return *strategy;
+  if (const auto strategy = reader.find("strategy")) {
+    if (!plan_replaces_strategy(reader)) return *strategy;
+    strategy->skip();
+  }
   return JsonReader::from_text("{}", reader.file());
+}
+
+/// A run has as many GPUs as its strategy, or its plan, has use for.
+void check_gpus(const Run& run, const JsonReader& reader) {
+  const std::string of_cluster = "the cluster's " + std::to_string(run.gpus) + " GPUs";
+  if (run.plan) {
+    const int devices = strategies::device_count(plan_of(run));
+    if (devices != run.gpus)
+      reader.at("plan").fail("a plan for " + of_cluster, std::to_string(devices) + " devices");
+  } else if (run.options.devices() != run.gpus) {
+    run.strategy.fail("tensor x context x dap x pipeline x data = " + of_cluster,
+                      std::to_string(run.options.devices()));
+  }
 }
 
 Run read_run(const JsonReader& reader, const std::string& baseline) {
   const JsonReader strategy = strategy_of(reader);
   const strategies::Options options = strategies::read_options(strategy);
   ClusterChoice choice = read_cluster(reader.at("cluster"));
-  const std::int64_t devices = options.devices();
-  if (devices != choice.gpus) {
-    strategy.fail("tensor x context x dap x pipeline x data = the cluster's " +
-                      std::to_string(choice.gpus) + " GPUs",
-                  std::to_string(devices));
-  }
   Run run{.file = reader.file(),
           .path = reader.path(),
           .name = reader.at("name").text(),
@@ -227,10 +259,19 @@ Run read_run(const JsonReader& reader, const std::string& baseline) {
           .profile = cost::read_profile(file_of(reader.at("profile"), "profiles")),
           .stack = cost::read_stack(file_of(reader.at("stack"), "stacks")),
           .options = options,
-          .strategy = strategy};
-  read_training(run, reader.at("training"));
+          .strategy = strategy,
+          .gpus = choice.gpus,
+          .batch_ranks = options.data};
   const JsonReader model = reader.at("model");
-  run.graph = read_model(model, std::int64_t{run.micro_batch} * options.data, run.precision);
+  if (plan_replaces_strategy(reader)) {
+    run.plan = JsonReader::from_file(file_of(reader.at("plan"), "plans"));
+    run.batch_ranks = strategies::batch_ranks(*run.plan, read_model(model, 1, "fp32"));
+  } else {
+    check_gpus(run, reader);
+  }
+  read_training(run, reader.at("training"));
+  run.graph = read_model(model, std::int64_t{run.micro_batch} * run.batch_ranks, run.precision);
+  if (run.plan) check_gpus(run, reader);
   run.sequence = run.graph.sample_tokens;
   if (const auto group = reader.find("group")) run.compares = group->text();
   if (const auto relative = reader.find("baseline")) run.baseline = relative->text();

@@ -51,8 +51,11 @@ struct Run {
   cost::Stack stack;
   strategies::Options options;
   JsonReader strategy;
+  std::optional<JsonReader> plan;  ///< the file of a plan that stands in for a strategy
+  int gpus = 1;
   int global_batch = 0;
-  int micro_batch = 0;  ///< samples per micro-batch and data-parallel rank
+  int micro_batch = 0;  ///< samples per micro-batch and rank among which the batch is divided
+  int batch_ranks = 1;
   int micro_batches = 1;
   std::int64_t sequence = 0;
   std::string precision;  ///< key of the profile's peaks: "fp16"

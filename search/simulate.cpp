@@ -1,9 +1,9 @@
 // A run from its settings to its metrics: plan, program, cast, prices, timeline.
 #include "base/input_error.hpp"
 #include "base/quantity_text.hpp"
+#include "search/plan_of.hpp"
 #include "search/scenario.hpp"
 #include "sim/engine.hpp"
-#include "strategies/all.hpp"
 #include "strategies/lower.hpp"
 
 namespace stratagem::search {
@@ -17,15 +17,14 @@ void judge_memory(Outcome& outcome, const Run& run) {
 }
 
 Simulated play(const Run& run, const SimulateOptions& options) {
-  const strategies::Plan plan =
-      strategies::compose(run.graph, run.micro_batches, run.options, run.strategy);
+  const strategies::Plan plan = plan_of(run);
   Simulated result{.program = strategies::lower(plan, run.stack), .timeline = {}, .outcome = {}};
   const sim::Cast cast =
       sim::cast(result.program, run.cluster, run.profile.collective, options.folded);
   const sim::Prices prices = sim::price(result.program, run.profile, run.stack);
   result.timeline = sim::run_until_steady(result.program, cast, prices);
   Outcome& outcome = result.outcome;
-  outcome.gpus = run.options.devices();
+  outcome.gpus = run.gpus;
   outcome.metrics = sim::metrics(result.program, result.timeline);
   // What ranks compute redundantly is no work of the model.
   outcome.metrics->model_flops = run.micro_batches * model::step_flops(run.graph);
@@ -51,8 +50,7 @@ Simulated simulate(const Run& run, const SimulateOptions& options) {
   } catch (const InputError& error) {
     // A plan does not know the file that it comes from.
     if (!error.file.empty()) throw;
-    const std::string part = error.path.empty() ? "/strategy" : error.path;
-    throw InputError(run.file, run.path + part, error.expected, error.found);
+    throw located(run, error);
   }
 }
 

@@ -7,6 +7,9 @@ namespace stratagem::strategies {
 
 const std::vector<Strategy>& all() {
   static const std::vector<Strategy> table = {
+      {"coshard",
+       "parts of attention and MLP that follow each other on one device, recomputed apart",
+       &coshard},
       {"data", "the batch divided over ranks that all hold the model", &data_parallel},
       {"expert", "experts divided over consecutive data ranks, two all-to-alls per layer and pass",
        &expert_parallel},
@@ -23,7 +26,7 @@ const std::vector<Strategy>& all() {
        &tensor_parallel},
       {"pipeline", "stages of consecutive layers, activations sent from stage to stage", &pipeline},
       {"recompute",
-       "keep only the input of every layer, run its forward pass again before its backward pass",
+       "run layers' forward pass again before their backward pass: all of it, or attention's core",
        &recompute},
   };
   return table;
@@ -47,7 +50,7 @@ Plan compose(const model::Graph& graph, int micro_batches, const Options& option
           {.ranks = options.pipeline,
            .chunks = options.chunks_of(schedule),
            .micro_batches = micro_batches},
-          options.ends(schedule));
+          options.ends(schedule), options.ranks_per_device);
   } catch (const InputError& error) {
     throw InputError(strategy.file(), strategy.path() + "/schedule", error.expected, error.found);
   }

@@ -25,6 +25,8 @@ const std::vector<Strategy>& all();
 Plan compose(const model::Graph& graph, int micro_batches, const Options& options,
              const JsonReader& strategy);
 
+// Parts of layers one after another on a device, see coshard.cpp.
+void coshard(Plan& plan, const Options& options);
 // Megatron-LM's tensor parallelism, see tensor_parallel.cpp.
 void tensor_parallel(Plan& plan, const Options& options);
 /// The same for some operators over other ranks.
@@ -48,7 +50,7 @@ std::string batch_dimension(const Plan& plan, model::OpId op);
 void expert_parallel(Plan& plan, const Options& options);
 // Stages of consecutive segments, see pipeline.cpp.
 void pipeline(Plan& plan, const Options& options);
-// Full recomputation of every layer, see recompute.cpp.
+// Recomputation of layers or of their attention cores, see recompute.cpp.
 void recompute(Plan& plan, const Options& options);
 
 }  // namespace stratagem::strategies

@@ -18,6 +18,7 @@ namespace stratagem::strategies {
 ///   stages must have equal grids, and a tensor may cross only to the next stage;
 ///   tensors that do not lie in a uniform layout (equal parts along the axes of the grid) are
 ///   refused.
+/// What it makes has passed check().
 Program lower(const Plan& plan, const cost::Stack& stack);
 
 }  // namespace stratagem::strategies

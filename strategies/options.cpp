@@ -16,6 +16,24 @@ int Options::chunks_of(const Schedule& of) const {
 
 namespace {
 
+/// One number for attention and MLP, or an object with one for each.
+void read_coshard(const JsonReader& reader, CoShard& coshard) {
+  const auto value = reader.find("coshard");
+  const auto parts = [](const JsonReader& number) {
+    return static_cast<int>(number.between(1, 1'000'000));
+  };
+  if (value && value->is_object()) {
+    if (const auto attention = value->find("attention")) coshard.attention = parts(*attention);
+    if (const auto mlp = value->find("mlp")) coshard.mlp = parts(*mlp);
+  } else if (value) {
+    coshard.attention = coshard.mlp = parts(*value);
+  }
+  if (const auto layers = reader.find("coshard_layers")) {
+    if (!value) layers->fail("coshard beside it");
+    coshard.layers = parts(*layers);
+  }
+}
+
 /// Nothing for `usual`, all_ranks for "all", else the number of a rank.
 std::optional<int> read_end(const JsonReader& reader, const std::string& usual, int ranks) {
   if (reader.is_number()) return static_cast<int>(reader.between(0, ranks - 1));
@@ -73,6 +91,11 @@ Options read_options(const JsonReader& reader) {
       chunks->fail(std::to_string(schedule.chunks) + " with the schedule " + schedule.name);
     }
   }
+  if (const auto shared = reader.find("ranks_per_device")) {
+    options.ranks_per_device = static_cast<int>(shared->between(1, options.pipeline));
+    if (options.pipeline % options.ranks_per_device != 0)
+      shared->fail("a divisor of pipeline, " + std::to_string(options.pipeline));
+  }
   if (const auto layers = reader.find("layers_per_stage")) {
     for (const JsonReader& count : layers->elements())
       options.layers_per_stage.push_back(static_cast<int>(count.between(0, 1'000'000)));
@@ -81,7 +104,8 @@ Options read_options(const JsonReader& reader) {
     options.embedding = read_end(*end, "first", options.pipeline);
   if (const auto end = reader.find("head")) options.head = read_end(*end, "last", options.pipeline);
   if (const auto recompute = reader.find("recompute"))
-    options.recompute = recompute->one_of({"none", "full"});
+    options.recompute = recompute->one_of({"none", "selective", "full"});
+  read_coshard(reader, options.coshard);
   if (const auto overlap = reader.find("overlap_gradients"))
     options.overlap_gradients = overlap->boolean();
   if (const auto bucket = reader.find("bucket")) {

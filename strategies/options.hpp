@@ -14,6 +14,13 @@ namespace stratagem::strategies {
 struct Ends;
 struct Schedule;
 
+/// Parts of a layer's attention and of its MLP on every device, and how many layers are divided.
+struct CoShard {
+  int attention = 1;
+  int mlp = 1;
+  int layers = 0;  ///< the first ones; 0: all
+};
+
 struct Options {
   int tensor = 1;                  ///< tensor-parallel degree
   int context = 1;                 ///< ranks that divide the tokens of every sequence
@@ -24,14 +31,16 @@ struct Options {
   NamedDimensions operators;       ///< what single operators divide over the tensor ranks
   int expert = 1;                  ///< consecutive data ranks that divide the experts among them
   std::string schedule = "1f1b";   ///< order of the cells of all stages
-  int chunks = 0;  ///< stages on every pipeline rank; 0: as many as the schedule has
+  int chunks = 0;            ///< stages on every pipeline rank; 0: as many as the schedule has
+  int ranks_per_device = 1;  ///< pipeline ranks that share the time and memory of a device
   std::vector<int> layers_per_stage;  ///< empty: equally many
   /// The pipeline rank on which the first and the last segment stand apart from the stages,
   /// `all_ranks`, or nullopt: in the first and the last stage.
   std::optional<int> embedding;
   std::optional<int> head;
   static constexpr int all_ranks = -1;
-  std::string recompute = "none";  ///< "none" | "full"
+  std::string recompute = "none";  ///< "none" | "selective" | "full"
+  CoShard coshard;
   bool overlap_gradients = false;
   std::optional<Bytes> bucket;  ///< of gradient reductions; nullopt: one for all
 
@@ -40,7 +49,7 @@ struct Options {
   /// The same two choices as lists of ranks.
   [[nodiscard]] Ends ends(const Schedule& schedule) const;
   /// Consecutive devices are tensor ranks, then context, axial and data ranks, then stages.
-  [[nodiscard]] int devices() const { return data_stride() * data * pipeline; }
+  [[nodiscard]] int devices() const { return data_stride() * data * pipeline / ranks_per_device; }
   [[nodiscard]] int data_stride() const { return tensor * context * dap; }
 };
 

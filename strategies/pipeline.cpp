@@ -41,7 +41,7 @@ void assign(Plan& plan, int stage, int first_device, int copy) {
 /// Divides an end that stands on all ranks over them, as tensor ranks would (tables along the
 /// vocabulary), and puts it on the first.
 void spread(Plan& plan, int stage, const Options& options) {
-  const int per_rank = options.devices() / options.pipeline;
+  const int per_rank = options.data_stride() * options.data;
   for (const int segment : plan.stages[stage]) {
     divide_as_tensor_ranks(plan, plan.graph().segments[segment].forward,
                            {.name = "pipeline", .size = options.pipeline, .stride = per_rank},
@@ -79,21 +79,22 @@ void pipeline(Plan& plan, const Options& options) {
   const int ranks = options.pipeline;
   const int chunks = options.chunks_of(schedule);
   const bool both_ways = schedule.placement == Placement::bidirectional;
-  const int stages = both_ways ? ranks : ranks * chunks;
+  const int stages = Pipeline{.ranks = ranks, .chunks = chunks}.stages(schedule.placement);
   const Ends ends = options.ends(schedule);
   if (ranks == 1 && stages == 1 && !ends.any()) return;
   const auto segments = static_cast<int>(plan.graph().segments.size());
   plan.stages = segments_of_stages(layers_of_stages(options, segments - 2, stages), segments, ends);
   if (both_ways) plan.copy_stages(2);
-  const int per_rank = options.devices() / ranks;
+  const int per_rank = options.data_stride() * options.data;
+  const auto device = [&](int rank) { return rank / options.ranks_per_device * per_rank; };
   const int first = ends.embedding ? 1 : 0;
   for (int copy = 0; copy < plan.copies(); ++copy) {
     for (int stage = 0; stage < stages; ++stage) {
       const int rank = rank_of(schedule.placement, ranks, stage, copy);
-      assign(plan, first + stage, rank * per_rank, copy);
+      assign(plan, first + stage, device(rank), copy);
     }
-    if (ends.embedding) assign(plan, 0, ends.embedding->front() * per_rank, copy);
-    if (ends.head) assign(plan, first + stages, ends.head->front() * per_rank, copy);
+    if (ends.embedding) assign(plan, 0, device(ends.embedding->front()), copy);
+    if (ends.head) assign(plan, first + stages, device(ends.head->front()), copy);
   }
   if (ends.embedding && ends.embedding->size() > 1) spread(plan, 0, options);
   if (ends.head && ends.head->size() > 1) spread(plan, first + stages, options);

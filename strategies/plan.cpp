@@ -10,11 +10,22 @@
 namespace stratagem::strategies {
 
 Plan::Plan(const model::Graph& graph)
-    : graph_(&graph),
-      placements_(graph.operators.size()),
-      recomputed_(graph.segments.size(), false) {
+    : graph_(&graph), placements_(graph.operators.size()), group_of_(graph.operators.size(), -1) {
   stages.emplace_back(graph.segments.size());
   std::iota(stages.front().begin(), stages.front().end(), 0);
+}
+
+void Plan::rewrite(model::Graph graph) {
+  const auto untouched = [](const Placement& placement) {
+    return placement.axes.empty() && placement.first_devices == std::vector{0};
+  };
+  expects(std::ranges::all_of(placements_, untouched) && recomputed_.empty(),
+          "a graph is rewritten before its operators are split, placed or recomputed");
+  expects(graph.segments.size() == graph_->segments.size(), "a rewriting keeps the segments");
+  rewritten_ = std::make_shared<const model::Graph>(std::move(graph));
+  graph_ = rewritten_.get();
+  placements_.assign(graph_->operators.size(), {});
+  group_of_.assign(graph_->operators.size(), -1);
 }
 
 std::vector<model::OpId> Plan::operators() const {
@@ -42,6 +53,19 @@ std::int64_t size_of_dimension(const model::Graph& graph, const model::Operator&
   return size;
 }
 
+bool divides_evenly(const Plan& plan, model::OpId id) {
+  const Plan::Placement& placement = plan.placement(id);
+  for (std::size_t i = 0; i < placement.axes.size(); ++i) {
+    if (!placement.uneven[i] || placement.dims[i].empty()) continue;
+    std::int64_t parts = 1;
+    for (std::size_t k = 0; k < placement.axes.size(); ++k)
+      parts *= placement.dims[k] == placement.dims[i] ? placement.axes[k].size : 1;
+    const model::Operator& op = plan.graph().operators[id];
+    if (size_of_dimension(plan.graph(), op, placement.dims[i]) % parts != 0) return false;
+  }
+  return true;
+}
+
 Parts Plan::trans(model::OpId id, const Split& split) {
   const model::Operator& op = graph_->operators[id];
   Placement& placement = placements_[id];
@@ -55,22 +79,16 @@ Parts Plan::trans(model::OpId id, const Split& split) {
       if (placement.dims[i] == split.dim) parts *= placement.axes[i].size;
     }
     const std::int64_t size = size_of_dimension(*graph_, op, split.dim);
-    if (split.uneven && parts > size) {
-      throw InputError("", "",
-                       "dimension " + split.dim + " of " + where +
-                           " to have an element for each of " + std::to_string(parts) + " parts",
-                       std::to_string(size));
-    }
-    placement.uneven = placement.uneven || (split.uneven && size % parts != 0);
-    if (!split.uneven && size % parts != 0) {
+    if (split.uneven ? size < parts : size % parts != 0) {
       throw InputError("", "",
                        "dimension " + split.dim + " of " + where + " to divide into " +
-                           std::to_string(parts) + " equal parts",
+                           std::to_string(parts) + (split.uneven ? "" : " equal") + " parts",
                        std::to_string(size));
     }
   }
   placement.axes.push_back({"", split.parts, 0});
   placement.dims.push_back(split.dim);
+  placement.uneven.push_back(split.uneven);
   return {id, static_cast<int>(placement.axes.size()) - 1};
 }
 
@@ -114,6 +132,22 @@ void Plan::copy_stages(int copies) {
 
 void Plan::split_backward(int stage, int micro_batch) { split_.emplace(stage, micro_batch); }
 
-void Plan::recompute(int segment) { recomputed_[segment] = true; }
+void Plan::evict(const Eviction& eviction) {
+  evictions_[{eviction.stage, eviction.micro_batch}] = eviction.guest_of;
+}
+
+void Plan::recompute(std::vector<model::OpId> group) {
+  if (group.empty()) return;
+  std::ranges::sort(group);
+  for (const model::OpId id : group) {
+    const model::Operator& op = graph_->operators[id];
+    if (op.segment != graph_->operators[group.front()].segment)
+      throw InputError("", "", "a recomputed group of one segment", op.name + " is of another");
+    if (group_of_[id] >= 0)
+      throw InputError("", "", "every operator in one recomputed group", op.name + " in two");
+    group_of_[id] = static_cast<int>(recomputed_.size());
+  }
+  recomputed_.push_back(std::move(group));
+}
 
 }  // namespace stratagem::strategies

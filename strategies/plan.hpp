@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -24,12 +26,11 @@ struct Axis {
 };
 
 /// The algorithm of an op-trans: divide the dimension that the operator's annotation calls `dim`
-/// into equal parts; an empty `dim` replicates the operator. Where `uneven` allows it and the
-/// dimension does not divide, the first parts have one more element than the others.
+/// into equal parts, or into parts that differ by one; an empty `dim` replicates the operator.
 struct Split {
   std::string dim;
   int parts = 1;
-  bool uneven = false;
+  bool uneven = false;  ///< the first parts may be larger by one
 };
 
 /// The sub-operators that one op-trans made of every sub-operator there was before it.
@@ -45,6 +46,15 @@ struct Parts {
 struct GradientReduction {
   bool overlap = false;
   std::optional<Bytes> bucket;  ///< nullopt: all gradients in one
+};
+
+/// What a forward cell keeps for its backward cell is copied to the devices of another stage, each part
+/// to the device with its coordinates, when the forward cell has ended, and back before the backward
+/// cell begins; in between it is freed where it came from.
+struct Eviction {
+  int stage = 0;
+  int micro_batch = 0;
+  int guest_of = 0;  ///< the stage that takes it in
 };
 
 /// When weights change, and which version of them a micro-batch reads.
@@ -68,15 +78,20 @@ struct Updates {
 /// small as the graph; a list may place it anywhere else. Backward operators and optimizer steps follow their forward operator.
 class Plan {
  public:
-  /// `graph` must outlive the plan.
+  /// `graph` must outlive the plan, or its first rewriting.
   explicit Plan(const model::Graph& graph);
+
+  /// op-trans that changes operators rather than dividing them: from now on the plan is of `graph`,
+  /// which it owns, with as many segments as the one before. Expects that nothing was said yet of
+  /// single operators, whose ids change.
+  void rewrite(model::Graph graph);
 
   [[nodiscard]] const model::Graph& graph() const { return *graph_; }
   /// The forward operators, in order.
   [[nodiscard]] std::vector<model::OpId> operators() const;
 
   /// op-trans. Throws InputError if the dimension does not exist, may not be split, has fewer
-  /// elements than parts, or does not divide evenly although it should.
+  /// elements than parts, or does not divide evenly where it has to.
   Parts trans(model::OpId op, const Split& split);
   /// op-assign of all parts: part i moves i places along the axis.
   void assign(const Parts& parts, const Axis& axis);
@@ -111,9 +126,16 @@ class Plan {
     return split_.contains({stage, micro_batch});
   }
 
-  /// op-trans that adds to a segment's backward pass the re-execution of its forward operators; in
-  /// exchange only the segment's inputs are kept.
-  void recompute(int segment);
+  /// op-trans that adds the two copies to a forward and a backward cell.
+  void evict(const Eviction& eviction);
+  /// By stage and micro-batch: the stage that takes it in.
+  [[nodiscard]] const std::map<std::pair<int, int>, int>& evictions() const { return evictions_; }
+
+  /// op-trans that adds to the backward pass of a segment the re-execution of some of its forward
+  /// operators, as one group: right before the first backward operator that reads what only the
+  /// group's own gradients need. In exchange only what the group reads from outside is kept. Throws
+  /// InputError if an operator is in a group already, or if they are of several segments.
+  void recompute(std::vector<model::OpId> group);
 
   /// The split of every axis that an operator stands on: `axes[i]` carries `dims[i]` ("" =
   /// replicated).
@@ -121,8 +143,8 @@ class Plan {
     std::vector<int> first_devices = {0};  ///< by copy
     std::vector<Axis> axes;
     std::vector<std::string> dims;
+    std::vector<bool> uneven;              ///< by axis, see Split
     std::vector<std::vector<int>> listed;  ///< by copy: the device of every part; empty: affine
-    bool uneven = false;                   ///< some parts are larger than others
   };
   [[nodiscard]] const Placement& placement(model::OpId forward_op) const {
     return placements_[forward_op];
@@ -131,16 +153,24 @@ class Plan {
   [[nodiscard]] const std::vector<OrderRule>& rules() const { return rules_; }
   [[nodiscard]] const std::vector<std::vector<Cell>>& chains() const { return chains_; }
   [[nodiscard]] const std::vector<std::pair<Cell, Cell>>& together() const { return together_; }
-  /// True if the segment's forward operators run again before its backward operators; never where
-  /// it has none.
-  [[nodiscard]] bool recomputes(int segment) const {
-    return recomputed_[segment] && !graph_->segments[segment].backward.empty();
+  /// The groups of forward operators that run again in the backward pass; each in forward order.
+  [[nodiscard]] const std::vector<std::vector<model::OpId>>& recomputed() const {
+    return recomputed_;
   }
+  /// The group of a forward operator, -1 if it is in none.
+  [[nodiscard]] int group_of(model::OpId forward_op) const { return group_of_[forward_op]; }
 
   /// op-trans of every micro-batch along its tokens: how many tokens each slice has; empty: whole.
   std::vector<std::int64_t> token_slices;
   [[nodiscard]] int slices() const {
     return token_slices.empty() ? 1 : static_cast<int>(token_slices.size());
+  }
+  /// How many cells there are.
+  [[nodiscard]] Extent extent() const {
+    return {.stages = static_cast<int>(stages.size()),
+            .micro_batches = micro_batches,
+            .slices = slices(),
+            .repeats = graph_->forward_repeats};
   }
   int micro_batches = 1;  ///< op-trans along the batch: repetitions of the graph per iteration
   std::vector<std::vector<int>>
@@ -150,15 +180,21 @@ class Plan {
 
  private:
   const model::Graph* graph_;
+  std::shared_ptr<const model::Graph> rewritten_;  ///< what graph_ looks at after a rewriting
   std::vector<Placement> placements_;
   std::vector<Order> orders_;
   std::vector<OrderRule> rules_;
   std::vector<std::vector<Cell>> chains_;
   std::vector<std::pair<Cell, Cell>> together_;
   std::set<std::pair<int, int>> split_;  ///< stage, micro-batch
-  std::vector<bool> recomputed_;
+  std::map<std::pair<int, int>, int> evictions_;
+  std::vector<std::vector<model::OpId>> recomputed_;
+  std::vector<int> group_of_;  ///< by forward operator
   int copies_ = 1;
 };
+
+/// Are all parts of a forward operator equal?
+bool divides_evenly(const Plan& plan, model::OpId forward_op);
 
 /// Size of the dimension that an operator's annotation calls `dim`; for a fused dimension the
 /// smallest size that any tensor gives the identifier. 0 if no tensor names it in a leading place.

@@ -40,7 +40,7 @@ enum class Category : std::uint8_t {
   gradients,
   optimizer_states,
   activations,  ///< kept for the backward pass
-  checkpoints,  ///< inputs of recomputed segments
+  checkpoints,  ///< inputs of what is recomputed
   statistics,   ///< of norms and of the loss: per token
   temporaries,  ///< everything that dies within its block
 };

@@ -1,6 +1,7 @@
 // Megatron-LM's tensor parallelism: every rank holds a share of each layer's matrices.
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string>
 
 #include "strategies/all.hpp"
@@ -20,10 +21,13 @@ class Division {
   /// The dimension that the next operator divides; "" where it is replicated.
   std::string next(const Operator& op) {
     const std::string usual = usual_dimension(op);
-    std::string dim = named_dimension(options_.operators, op)
-                          .value_or(usual.empty() && divides_tokens(op, options_) ? "s" : usual);
+    const bool sums = adds_partial_sums(op);
+    const bool tokens = usual.empty() && !sums && divides_tokens(op, options_);
+    std::string dim = named_dimension(options_.operators, op).value_or(tokens ? "s" : usual);
     for (const TensorId input : op.inputs) note_table(op, input, dim);
     if (!dim.empty() && dim == usual) note_outputs(op, dim);
+    if (model::is_reduction(op.annotation, dim) || (sums && dim.empty()))
+      partial_.insert(op.outputs.begin(), op.outputs.end());
     return dim;
   }
 
@@ -39,8 +43,15 @@ class Division {
     return op.kind == OpKind::contraction ? columns(op) : "";
   }
 
-  /// Of a matrix: columns where it widens (QKV, fc1, logits; experts have one matrix each); a tied
-  /// table is divided as it was for the lookup.
+  /// The lowering completes such a sum once; dividing it would complete every operand.
+  [[nodiscard]] bool adds_partial_sums(const Operator& op) const {
+    return op.kind == OpKind::add && std::ranges::all_of(op.inputs, [&](TensorId tensor) {
+             return partial_.contains(tensor);
+           });
+  }
+
+  /// Of a matrix: columns where it widens (QKV, fc1, logits; experts have one matrix each), a copy
+  /// together with the others; a tied table is divided as it was for the lookup.
   [[nodiscard]] std::string columns(const Operator& op) const {
     const std::vector<model::Term>& terms = op.annotation.inputs[1];
     if (const auto tied = tables_.find(op.inputs[1]); tied != tables_.end())
@@ -48,8 +59,10 @@ class Division {
     const model::Tensor& weight = graph_.tensors[op.inputs[1]];
     if (weight.role != model::Role::parameter) return "";
     const std::size_t column = weight.shape.size() - 2;
-    const bool widens = weight.shape[column] > weight.shape[column + 1];
-    return widens ? terms[column].identifiers.front() : "";
+    const auto size = [&](std::size_t d) {
+      return weight.shape[d] * (terms[d].identifiers.front() == op.shared ? op.copies : 1);
+    };
+    return size(column) > size(column + 1) ? terms[column].identifiers.front() : "";
   }
 
   void note_table(const Operator& op, TensorId input, const std::string& dim) {
@@ -67,6 +80,7 @@ class Division {
 
   const model::Graph& graph_;
   const Options& options_;
+  std::set<TensorId> partial_;       ///< activations of which every rank has a partial sum
   std::map<TensorId, int> divided_;  ///< by activation: its dimension that Megatron-LM divides
   std::map<TensorId, int> tables_;   ///< by parameter: its divided dimension, -1 if whole
 };

@@ -32,6 +32,10 @@ struct Pipeline {
   int chunks = 1;         ///< stages on every rank; 1 for each copy where bidirectional
   int micro_batches = 1;  ///< in both directions together: the first half goes down (copy 0)
   CellCosts costs;
+
+  [[nodiscard]] int stages(Placement placement) const {
+    return placement == Placement::bidirectional ? ranks : ranks * chunks;
+  }
 };
 
 /// The cells of every rank in order. Cells of a pair in `together` stand next to each other and run

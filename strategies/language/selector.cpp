@@ -158,4 +158,16 @@ std::vector<int> select_segments(const std::string& selector, const SelectorScop
   return select(selector, choice, scope, path);
 }
 
+std::vector<std::string> stage_variables(const std::string& selector, const std::string& path) {
+  std::set<std::string> names;
+  for (const std::string& item : split_outside_brackets(selector, ',')) {
+    const auto argument = stage_argument(trimmed(item));
+    if (!argument) continue;
+    const Expression stage(*argument, path);
+    names.insert(stage.names().begin(), stage.names().end());
+  }
+  names.erase("S");
+  return {names.begin(), names.end()};
+}
+
 }  // namespace stratagem::strategies

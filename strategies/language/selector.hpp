@@ -28,4 +28,7 @@ std::vector<model::OpId> select_operators(const std::string& selector, const Sel
 std::vector<int> select_segments(const std::string& selector, const SelectorScope& scope,
                                  const std::string& path);
 
+/// The names that the stages of a selector use besides S: of "stage(i), head" that is i.
+std::vector<std::string> stage_variables(const std::string& selector, const std::string& path);
+
 }  // namespace stratagem::strategies

@@ -10,6 +10,7 @@
 #include "base/input_error.hpp"
 #include "strategies/lower/kernels.hpp"
 #include "strategies/lower/lifetimes.hpp"
+#include "strategies/lower/passes.hpp"
 
 namespace stratagem::strategies {
 namespace {
@@ -146,10 +147,35 @@ class BlockLowering {
       const model::Operator& before = graph_.operators[group[i - 1]];
       const model::Operator& op = graph_.operators[group[i]];
       if (op.inputs[0] != before.outputs[0]) return false;
-      const Layout left = output_layout(before, 0, split_along(c_.plan, c_.grid, group[i - 1]));
+      const Layout left = left_partial(
+          before, output_layout(before, 0, split_along(c_.plan, c_.grid, group[i - 1])));
       if (input_layout(op, 0, split_along(c_.plan, c_.grid, group[i])) != left) return false;
     }
     return true;
+  }
+
+  /// A layout of an operand of a sum: along an axis on which all operands are partial sums, and
+  /// which the plan does not divide, they are added as they are. The result is a partial sum, too,
+  /// and is completed once rather than each of them.
+  [[nodiscard]] Layout left_partial(const model::Operator& op, Layout layout) const {
+    if (op.kind != model::OpKind::add && op.kind != model::OpKind::gradient_sum) return layout;
+    for (std::size_t axis = 0; axis < layout.size(); ++axis) {
+      const auto partial = [&](TensorId tensor) { return only_partial(tensor, axis); };
+      if (layout[axis].dim == AxisRole::replica && std::ranges::all_of(op.inputs, partial))
+        layout[axis] = {AxisRole::partial};
+    }
+    return layout;
+  }
+
+  /// Is a tensor here, and along an axis nowhere more than partial sums?
+  [[nodiscard]] bool only_partial(TensorId tensor, std::size_t axis) const {
+    const auto found = versions_.find(tensor);
+    const auto how = combine_.find(tensor);
+    const bool sums = how != combine_.end() && how->second == model::Combine::sum;
+    return found != versions_.end() && sums &&
+           std::ranges::all_of(found->second, [&](const Version& version) {
+             return version.layout[axis].dim == AxisRole::partial;
+           });
   }
 
   /// One task for operators that read each other's results; usually there is only one.
@@ -176,7 +202,7 @@ class BlockLowering {
     const model::Operator& op = graph_.operators[id];
     const std::vector<std::string> split = split_along(c_.plan, c_.grid, id);
     for (std::size_t i = inner ? 1 : 0; i < op.inputs.size(); ++i)
-      read(task, op.inputs[i], input_layout(op, i, split));
+      read(task, op.inputs[i], left_partial(op, input_layout(op, i, split)));
   }
 
   void write_results(Task& task, model::OpId id, int index) {
@@ -184,7 +210,7 @@ class BlockLowering {
     const std::vector<std::string> split = split_along(c_.plan, c_.grid, id);
     for (const TensorId output : op.outputs) combine_[output] = op.combine;
     for (std::size_t i = 0; i < op.outputs.size(); ++i)
-      write(task, op.outputs[i], output_layout(op, i, split), index);
+      write(task, op.outputs[i], left_partial(op, output_layout(op, i, split)), index);
   }
 
   /// The kernel of the last operator, which also moves what the others move but for what passes
@@ -287,7 +313,7 @@ class BlockLowering {
 
   [[nodiscard]] Category category_when_written(TensorId tensor) const {
     if (role(tensor) == model::Role::statistic) return Category::statistics;
-    return recomputed_ && c_.facts.kept.contains(tensor) ? Category::activations
+    return recomputed_ && c_.recomputation.inner(tensor) ? Category::activations
                                                          : Category::temporaries;
   }
 
@@ -374,60 +400,23 @@ class BlockLowering {
   bool recomputed_ = false;
 };
 
-Category category_of(const model::Graph& graph, TensorId tensor) {
-  return graph.tensors[tensor].role == model::Role::statistic ? Category::statistics
-                                                              : Category::activations;
+std::string name_of(const BlockContext& context, const std::string& pass) {
+  return pass + context.plan.graph().segments[context.facts.segment].name;
 }
 
 }  // namespace
 
 LoweredBlock lower_forward(const BlockContext& context, const std::map<int, Border>& in,
                            const std::map<int, Category>& leaves, bool trains) {
-  const model::Graph& graph = context.plan.graph();
-  const SegmentFacts& facts = context.facts;
-  const bool recomputed = context.plan.recomputes(facts.segment);
-  BlockLowering lowering(context, "F " + graph.segments[facts.segment].name);
-  for (const auto& [place, border] : in) lowering.import(facts.tensors[place], border);
-  if (recomputed && trains) lowering.copy_random_state(context.stack.random_state.before_forward);
-  lowering.run(graph.segments[facts.segment].forward, false);
-  for (const TensorId tensor : facts.kept) {
-    const bool from_outside = in.contains(facts.place.at(tensor));
-    if (trains && !recomputed && !from_outside) lowering.keep(tensor, category_of(graph, tensor));
-  }
-  for (const TensorId tensor : facts.activations_in) {
-    if (trains && (recomputed || facts.kept.contains(tensor))) lowering.spare(tensor);
-  }
-  for (const auto& [place, category] : leaves) lowering.leave(facts.tensors[place], category);
+  BlockLowering lowering(context, name_of(context, "F "));
+  forward_pass(lowering, context, in, leaves, trains);
   return lowering.finish();
 }
 
 LoweredBlock lower_backward(const BlockContext& context, const std::map<int, Border>& kept,
                             const std::map<int, Border>& in, BackwardPart part) {
-  const model::Graph& graph = context.plan.graph();
-  const SegmentFacts& facts = context.facts;
-  const model::Segment& segment = graph.segments[facts.segment];
-  BlockLowering lowering(context, (part == BackwardPart::weight ? "W " : "B ") + segment.name);
-  for (const auto* imported : {&kept, &in}) {
-    for (const auto& [place, border] : *imported) lowering.import(facts.tensors[place], border);
-  }
-  if (part == BackwardPart::weight) {
-    lowering.run(facts.weight_gradients, false);
-    return lowering.finish();
-  }
-  if (context.plan.recomputes(facts.segment)) {
-    lowering.copy_random_state(context.stack.random_state.before_recomputation);
-    lowering.run(segment.forward, true);
-    lowering.copy_random_state(context.stack.random_state.after_recomputation);
-  }
-  lowering.run(part == BackwardPart::both ? segment.backward : facts.input_gradients, false);
-  for (const TensorId tensor : facts.gradients_out) lowering.leave(tensor, Category::temporaries);
-  if (part == BackwardPart::input) {
-    for (const TensorId tensor : facts.read_by_weight) {
-      const int place = facts.place.at(tensor);
-      const bool from_outside = kept.contains(place) || in.contains(place);
-      from_outside ? lowering.spare(tensor) : lowering.keep(tensor, category_of(graph, tensor));
-    }
-  }
+  BlockLowering lowering(context, name_of(context, part == BackwardPart::weight ? "W " : "B "));
+  backward_pass(lowering, context, kept, in, part);
   return lowering.finish();
 }
 

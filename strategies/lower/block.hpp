@@ -8,6 +8,7 @@
 
 #include "cost/stack.hpp"
 #include "strategies/lower/grid.hpp"
+#include "strategies/lower/recomputation.hpp"
 #include "strategies/lower/segment.hpp"
 #include "strategies/mask.hpp"
 
@@ -43,12 +44,13 @@ struct BlockContext {
   const Grid& grid;
   Groups& groups;
   const SegmentFacts& facts;
+  const Recomputation& recomputation;
   int site = 0;  ///< of `grid`
   int copy = 0;  ///< that it is of
 };
 
-/// F: runs the forward operators. Kept afterwards: what the backward operators read or, where the
-/// segment is recomputed, its inputs; nothing where no backward pass follows (`trains` false). Later
+/// F: runs the forward operators. Kept afterwards: what the backward operators read and no group
+/// computes again, and the groups' inputs; nothing where no backward pass follows (`trains` false). Later
 /// segments read `leaves` of activations_out, in a layout without partial values, counted as the
 /// category says. `in` gives the layouts of activations_in, which no later segment reads.
 LoweredBlock lower_forward(const BlockContext& context, const std::map<int, Border>& in,
@@ -57,10 +59,10 @@ LoweredBlock lower_forward(const BlockContext& context, const std::map<int, Bord
 /// Which operators of a segment's backward pass a block runs: B and W as one, or either.
 enum class BackwardPart : std::uint8_t { both, input, weight };
 
-/// B: runs the forward operators again where the segment is recomputed, then the input-gradient
-/// operators, then, in `both`, the weight-gradient operators. `kept` is what earlier blocks left for
-/// it (and its activations_in); `in` gives the layouts of gradients_in. What W reads survives a B of
-/// its own, and comes back in `kept` of W.
+/// B: runs the input-gradient operators and, in `both`, the weight-gradient operators; a recomputed
+/// group of forward operators runs again right before the first of them that reads one of its inner
+/// tensors. `kept` is what earlier blocks left for it (and its activations_in); `in` gives the
+/// layouts of gradients_in. What W reads survives a B of its own, and comes back in `kept` of W.
 LoweredBlock lower_backward(const BlockContext& context, const std::map<int, Border>& kept,
                             const std::map<int, Border>& in, BackwardPart part);
 

@@ -45,6 +45,7 @@ Blocks::Blocks(const Plan& plan, const cost::Stack& stack, const Stages& stages,
     : plan_(plan), stack_(stack), stages_(stages), groups_(groups), program_(program) {
   const auto segments = static_cast<int>(stages.facts().size());
   segments_.resize(segments);
+  for (const SegmentFacts& facts : stages.facts()) recomputations_.emplace_back(plan, facts);
   for (int segment = 0; segment < segments; ++segment) {
     const Grid& grid = stages.grid_of_segment(segment);
     const int stage = stages.of(segment);
@@ -103,7 +104,14 @@ int Blocks::add(Block block) {
 
 BlockContext Blocks::context(int segment, int copy) const {
   const int site = stages_.site(stages_.of(segment), copy);
-  return {plan_, stack_, stages_.sites()[site].grid, groups_, stages_.facts(segment), site, copy};
+  return {plan_,
+          stack_,
+          stages_.sites()[site].grid,
+          groups_,
+          stages_.facts(segment),
+          recomputations_[segment],
+          site,
+          copy};
 }
 
 Blocks::Borders Blocks::borders_of(const SegmentFacts& facts,
@@ -148,10 +156,9 @@ void Blocks::arrive(int segment, const std::vector<model::OpId>& ops, TensorId t
 
 /// As what the segment that reads an activation counts it.
 Category Blocks::category_for_reader(TensorId activation) const {
-  const int reader = stages_.reader(activation);
-  if (plan_.recomputes(reader)) return Category::checkpoints;
-  return stages_.facts(reader).kept.contains(activation) ? Category::activations
-                                                         : Category::temporaries;
+  const Recomputation& again = recomputations_[stages_.reader(activation)];
+  return again.kept().contains(activation) ? again.category_of(plan_.graph(), activation)
+                                           : Category::temporaries;
 }
 
 std::string Blocks::key_of(int segment, const std::string& what) const {
@@ -201,18 +208,16 @@ void Blocks::lower_forward_of(int segment) {
   }
 }
 
-/// What the forward pass left for the backward pass: a recomputed segment's inputs, or all that
-/// gradients read.
-Blocks::Borders Blocks::left_by_forward(int segment) const {
+/// What the forward pass left for the backward pass, of this segment's tensors and of those before.
+std::map<int, Border> Blocks::left_by_forward(int segment) const {
   const SegmentFacts& facts = stages_.facts(segment);
   Borders kept;
+  const std::set<TensorId>& wanted = recomputations_[segment].kept();
   for (const TensorId tensor : facts.activations_in) {
-    const bool needed = plan_.recomputes(segment) || facts.kept.contains(tensor);
-    if (needed) kept[facts.place.at(tensor)] = arrivals_.at(tensor);
+    if (wanted.contains(tensor)) kept[facts.place.at(tensor)] = arrivals_.at(tensor);
   }
-  if (plan_.recomputes(segment)) return kept;
   const Borders& out = segments_[segment].forward->lowered.out;
-  for (const TensorId tensor : facts.kept) {
+  for (const TensorId tensor : wanted) {
     const auto found = out.find(facts.place.at(tensor));
     if (found != out.end()) kept.insert(*found);
   }
@@ -245,12 +250,12 @@ void Blocks::lower_backward_of(int segment, bool whole, bool split) {
   const Borders kept = left_by_forward(segment);
   if (whole) blocks.backward = backward_block(segment, kept, BackwardPart::both);
   if (split) {
-    const bool all = plan_.recomputes(segment);  // running forward again needs all of it
-    blocks.input = backward_block(segment, all ? kept : only(kept, facts, facts.read_by_input),
-                                  BackwardPart::input);
-    Borders for_weights = only(kept, facts, facts.read_by_weight);
-    for_weights.merge(only(borders_of(facts, facts.gradients_in), facts, facts.read_by_weight));
-    for_weights.merge(only(blocks.input->lowered.out, facts, facts.read_by_weight));
+    const Recomputation& again = recomputations_[segment];
+    blocks.input =
+        backward_block(segment, only(kept, facts, again.read_by_input()), BackwardPart::input);
+    Borders for_weights = only(kept, facts, again.read_by_weight());
+    for_weights.merge(only(borders_of(facts, facts.gradients_in), facts, again.read_by_weight()));
+    for_weights.merge(only(blocks.input->lowered.out, facts, again.read_by_weight()));
     blocks.weight = backward_block(segment, for_weights, BackwardPart::weight);
   }
   const NumberedBlock* sends = whole ? blocks.backward : blocks.input;

@@ -48,6 +48,8 @@ class Blocks {
   /// A block of the segment that computes all its weight gradients, for what they say of them;
   /// nullptr if it has none.
   [[nodiscard]] const NumberedBlock* with_weights(int segment) const;
+  /// What the forward pass of a segment leaves for its backward pass, by place in the segment's table.
+  [[nodiscard]] std::map<int, Border> left_by_forward(int segment) const;
   /// How an activation or gradient lies when it crosses from a segment to another.
   [[nodiscard]] const Border& border(model::TensorId tensor) const { return borders_.at(tensor); }
 
@@ -74,7 +76,6 @@ class Blocks {
   [[nodiscard]] Layout first_reading(int segment, const std::vector<model::OpId>& ops,
                                      model::TensorId tensor) const;
   void arrive(int segment, const std::vector<model::OpId>& ops, model::TensorId tensor, int from);
-  [[nodiscard]] Borders left_by_forward(int segment) const;
   [[nodiscard]] std::string key_of(int segment, const std::string& what) const;
   void lower_forward_of(int segment);
   void lower_backward_of(int segment, bool whole, bool split);
@@ -87,7 +88,8 @@ class Blocks {
   Program& program_;
   std::map<std::string, std::unique_ptr<NumberedBlock>> known_;
   std::map<std::string, int> known_structures_;
-  std::vector<int> structures_;  ///< by segment: equal for equal ones
+  std::vector<int> structures_;                ///< by segment: equal for equal ones
+  std::vector<Recomputation> recomputations_;  ///< by segment
   std::map<model::TensorId, Border> borders_;
   std::map<model::TensorId, Border> arrivals_;
   std::vector<SegmentBlocks> segments_;

@@ -1,6 +1,7 @@
-// The whole of lowering: stages, orders, blocks, sequences.
+// The whole of lowering: stages, orders, blocks, sequences, checks.
 #include "strategies/lower.hpp"
 
+#include "strategies/check.hpp"
 #include "strategies/lower/blocks.hpp"
 #include "strategies/lower/cells.hpp"
 #include "strategies/lower/sequence.hpp"
@@ -27,6 +28,7 @@ Program lower(const Plan& plan, const cost::Stack& stack) {
   const SequenceContext context{plan, stack, stages, order, versions, parameters, groups, blocks};
   for (std::size_t host = 0; host < stages.hosts().size(); ++host)
     program.sequences.push_back(build_sequence(context, static_cast<int>(host)));
+  check(program);
   return program;
 }
 

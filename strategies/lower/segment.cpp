@@ -99,6 +99,22 @@ void split_backward(SegmentFacts& facts, const Graph& graph) {
   }
 }
 
+/// Which of the segment's operators run again together.
+std::string groups_key(const Plan& plan, const SegmentFacts& facts) {
+  std::string key;
+  std::map<int, int> number;
+  for (const model::OpId id : plan.graph().segments[facts.segment].forward) {
+    const int group = plan.group_of(id);
+    if (group < 0) {
+      key += "-";
+      continue;
+    }
+    key +=
+        "r" + std::to_string(number.emplace(group, static_cast<int>(number.size())).first->second);
+  }
+  return key;
+}
+
 }  // namespace
 
 std::vector<SegmentFacts> segment_facts(const Graph& graph) {
@@ -119,7 +135,7 @@ std::vector<SegmentFacts> segment_facts(const Graph& graph) {
 std::string structure_key(const Plan& plan, const Grid& grid, int family,
                           const SegmentFacts& facts) {
   const Graph& graph = plan.graph();
-  std::string key = std::to_string(family) + (plan.recomputes(facts.segment) ? "r" : "");
+  std::string key = std::to_string(family) + groups_key(plan, facts);
   for (const Axis& axis : grid.axes)
     key += "/" + std::to_string(axis.size) + "*" + std::to_string(axis.stride);
   const auto places = [&](const std::vector<TensorId>& tensors) {

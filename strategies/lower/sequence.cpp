@@ -2,7 +2,9 @@
 #include "strategies/lower/sequence.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -59,12 +61,15 @@ class SequenceBuilder {
   }
 
   Sequence build() {
+    find_guests();
     for (std::size_t first = 0; first < cells_.size();) {
+      attend_guests(static_cast<int>(first));
       std::size_t end = first + 1;
       while (cells_[end - 1].with_next) ++end;
       run_together(static_cast<int>(first), static_cast<int>(end));
       first = end;
     }
+    attend_guests(static_cast<int>(cells_.size()));
     sequence_.residents =
         resident_buffers(c_.plan, c_.stack, c_.parameters, host_, live_versions());
     return std::move(sequence_);
@@ -107,9 +112,15 @@ class SequenceBuilder {
 
   /// One cell, or a pair: all receive, all compute, all send.
   void run_together(int first, int end) {
-    for (int i = first; i < end; ++i) receive_for(cells_[i]);
+    for (int i = first; i < end; ++i) {
+      fetch_for(cells_[i]);
+      receive_for(cells_[i]);
+    }
     for (int i = first; i < end; ++i) compute(i);
-    for (int i = first; i < end; ++i) send_from(cells_[i]);
+    for (int i = first; i < end; ++i) {
+      send_from(cells_[i]);
+      evict_from(cells_[i]);
+    }
     if (first <= update_ && update_ < end) update(cells_[update_]);
   }
 
@@ -162,6 +173,10 @@ class SequenceBuilder {
     const SegmentFacts& facts = c_.stages.facts(segment);
     const LoweredBlock& lowered = block->lowered;
     const int call = add_call(block->id, segment, of);
+    if (of.cell.pass == CellPass::backward && fetched_.call >= 0) {
+      const Written fetched = std::exchange(fetched_, {});
+      for (const int task : first_of_streams(call)) wait(call, task, fetched);
+    }
     for (const TensorId tensor : in) connect(call, facts, lowered, tensor, of.cell);
     connect_recycled(call, segment, of.cell);
     for (const TensorId tensor : out) {
@@ -268,7 +283,7 @@ class SequenceBuilder {
     if (received_.erase(wanted) > 0) return;
     const Site& sender = site(message.from, of.cell);
     auto& [next, order] = senders_[{message.tensor, copy_of(of.cell)}];
-    if (order.empty()) order = send_order(sender, of.cell.pass, message.recycled);
+    if (order.empty()) order = receive_order(message, sender, of);
     while (true) {
       expects(next < order.size(), "what a cell receives is sent");
       const ScheduledCell sent = order[next++];
@@ -276,11 +291,28 @@ class SequenceBuilder {
       here.cell.micro_batch = sent.cell.micro_batch;
       here.cell.slice = sent.cell.slice;
       here.cell.repeat = sent.cell.repeat;
+      here.lag = sent.lag;
       redistributes(message) ? redistribute(message, here, false) : transfer(message, here, stream);
       if (next == order.size()) next = 0;  // in the next round, where there is no flush
       if (piece(message.tensor, sent.cell) == wanted) return;
       received_.insert(piece(message.tensor, sent.cell));
     }
+  }
+
+  /// The same with the lag of the cell that reads each: a message is received in the round of its
+  /// reader. What lags most comes first, as in all rounds together.
+  [[nodiscard]] std::vector<ScheduledCell> receive_order(const Message& message, const Site& sender,
+                                                         const ScheduledCell& of) const {
+    std::vector<ScheduledCell> order = send_order(sender, of.cell.pass, message.recycled);
+    for (ScheduledCell& one : order) {
+      Cell reader = one.cell;
+      reader.stage = of.cell.stage;
+      if (message.recycled) ++reader.repeat;
+      one.lag =
+          c_.order.lag == 0 ? 0 : std::ranges::find(cells_, reader, &ScheduledCell::cell)->lag;
+    }
+    std::ranges::stable_sort(order, std::greater<>(), &ScheduledCell::lag);
+    return order;
   }
 
   /// The cells of the sender that make one kind of message, in its order of an iteration.
@@ -396,6 +428,124 @@ class SequenceBuilder {
     return lowered;
   }
 
+  // ---- evictions
+
+  /// A copy of a guest's activations that this host takes in or gives back.
+  struct Guest {
+    int before = 0;  ///< the cell of this host before which its part is launched
+    Eviction eviction;
+    bool returns = false;
+    ScheduledCell of;  ///< the guest's cell
+  };
+
+  [[nodiscard]] std::optional<Eviction> eviction_of(const Cell& cell) const {
+    const auto found = c_.plan.evictions().find({cell.stage, cell.micro_batch});
+    if (found == c_.plan.evictions().end()) return std::nullopt;
+    return Eviction{cell.stage, cell.micro_batch, found->second};
+  }
+
+  /// Lists the guests in the order in which their own host's cells send them away and fetch them,
+  /// spread over this host's cells as they are over the other's.
+  void find_guests() {
+    for (std::size_t h = 0; h < c_.order.hosts.size(); ++h) {
+      const std::vector<ScheduledCell>& theirs = c_.order.hosts[h];
+      for (std::size_t i = 0; i < theirs.size(); ++i) {
+        const Cell& cell = theirs[i].cell;
+        const std::optional<Eviction> eviction = eviction_of(cell);
+        const bool ours =
+            eviction && stands_in(host_, eviction->guest_of) && cell.pass != CellPass::weight;
+        const bool sender = ours && stands_in(h, cell.stage);
+        if (!ours || !sender) continue;
+        guests_.push_back({.before = static_cast<int>(i * cells_.size() / theirs.size()),
+                           .eviction = *eviction,
+                           .returns = cell.pass == CellPass::backward,
+                           .of = theirs[i]});
+      }
+    }
+    std::ranges::stable_sort(guests_, {}, &Guest::before);
+  }
+
+  [[nodiscard]] bool stands_in(std::size_t host, int stage) const {
+    const std::vector<int>& sites = c_.stages.hosts()[host].sites;
+    return std::ranges::any_of(sites, [&](int s) { return c_.stages.sites()[s].stage == stage; });
+  }
+
+  void attend_guests(int before_cell) {
+    for (; next_guest_ < guests_.size() && guests_[next_guest_].before <= before_cell;
+         ++next_guest_) {
+      const Guest& guest = guests_[next_guest_];
+      const int call = move_activations(guest.eviction, guest.of, guest.returns, true);
+      const std::pair key(guest.eviction.stage, guest.eviction.micro_batch);
+      if (guest.returns) wait(call, 0, taken_in_.at(key));
+      taken_in_[key] = {call, 0};
+    }
+  }
+
+  void evict_from(const ScheduledCell& of) {
+    const std::optional<Eviction> eviction = eviction_of(of.cell);
+    if (!eviction || of.cell.pass != CellPass::forward) return;
+    const Written last = last_computation();
+    wait(move_activations(*eviction, of, false, false), 0, last);
+  }
+
+  /// Fetches what a backward cell needs once the cell before it has ended; not earlier, since room was
+  /// made for it by then.
+  void fetch_for(const ScheduledCell& of) {
+    const std::optional<Eviction> eviction = eviction_of(of.cell);
+    if (!eviction || of.cell.pass != CellPass::backward) return;
+    const Written last = last_computation();
+    const int call = move_activations(*eviction, of, true, false);
+    wait(call, 0, last);
+    fetched_ = {call, 0};
+  }
+
+  /// One side of one copy: away or back, of the guest or of its owner.
+  int move_activations(const Eviction& eviction, const ScheduledCell& of, bool back, bool guest) {
+    const Grid& owner = site(eviction.stage, of.cell).grid;
+    const Grid& lender = site(eviction.guest_of, of.cell).grid;
+    if (owner.axes != lender.axes || !owner.listed.empty())
+      throw InputError("", "/strategy", "evictions between stages with equal grids of devices", "");
+    const int group = back ? c_.groups.across({lender, owner}, -3 - eviction.stage)
+                           : c_.groups.across({owner, lender}, -3 - eviction.stage);
+    const std::string key = "evict " + std::to_string(eviction.stage) + (back ? "b" : "a") +
+                            (guest ? "g" : "o") + std::to_string(group);
+    const int block = c_.blocks
+                          .shared(key,
+                                  [&] {
+                                    LoweredBlock lowered;
+                                    lowered.block = moved(eviction, group, back, guest);
+                                    return lowered;
+                                  })
+                          .id;
+    return add_call(block, -1, of);
+  }
+
+  [[nodiscard]] Block moved(const Eviction& eviction, int group, bool back, bool guest) const {
+    Block block{.name = std::string(back ? "fetch" : "evict") + " activations",
+                .slots = {},
+                .tasks = {Task{}}};
+    Bytes total;
+    for (const int segment : c_.plan.stages[eviction.stage]) {
+      const SegmentFacts& facts = c_.stages.facts(segment);
+      for (const auto& [place, border] : c_.blocks.left_by_forward(segment)) {
+        const model::Tensor& t = c_.plan.graph().tensors[facts.tensors[place]];
+        const Bytes bytes = local_bytes(t, border.layout, c_.stages.grid_of_segment(segment));
+        total += bytes;
+        block.slots.push_back({t.name, facts.tensors[place], bytes, border.category});
+      }
+    }
+    Task& task = block.tasks.front();
+    task.name = block.name;
+    task.work = Collective{.kind = cost::CollectiveKind::send, .group = group, .payload = total};
+    const bool sends = back == guest;
+    task.stream = sends ? Stream::send_forward : Stream::receive_forward;
+    for (std::size_t slot = 0; slot < block.slots.size(); ++slot) {
+      (sends ? task.reads : task.writes).push_back(static_cast<int>(slot));
+      (sends ? task.deaths : task.births).push_back(static_cast<int>(slot));
+    }
+    return block;
+  }
+
   // ---- gradients and updates
 
   /// Calls for every bucket that a segment of a cell completes.
@@ -487,6 +637,10 @@ class SequenceBuilder {
   /// By tensor and copy: the cells that send it, and which of them comes next.
   std::map<std::pair<TensorId, int>, std::pair<std::size_t, std::vector<ScheduledCell>>> senders_;
   std::map<std::pair<TensorId, int>, CrossingBlocks> crossings_;  ///< by tensor and copy
+  std::vector<Guest> guests_;
+  std::size_t next_guest_ = 0;
+  std::map<std::pair<int, int>, Written> taken_in_;  ///< by stage and micro-batch: guests here
+  Written fetched_;                                  ///< what the next backward block waits for
   GradientBuckets buckets_;
   int last_reduction_ = -1;
 };

@@ -6,6 +6,7 @@
 #include "base/input_error.hpp"
 #include "strategies/schedules/interlaced.hpp"
 #include "strategies/schedules/rules.hpp"
+#include "strategies/schedules/shared_ranks.hpp"
 #include "strategies/schedules/timetables.hpp"
 
 namespace stratagem::strategies {
@@ -56,6 +57,8 @@ const std::vector<Schedule>& schedules() {
        &timetables::hanayo},
       {"interlaced", "embeddings on all ranks, which take turns with 1F1B's stages", P::loop, 1,
        &interlaced, true},
+      {"bpipe", "1F1B whose early stages lend activations to the late ones: half the peak", P::loop,
+       1, &bpipe},
       {"pipedream", "1F1B without a flush: stages read the newest weights, old ones are kept",
        P::loop, 1, &pipedream},
       {"pipedream-vertical", "pipedream, all stages read the version that the first one read",
@@ -74,23 +77,41 @@ const Schedule& schedule_named(const std::string& name) {
   return *found;
 }
 
-void apply(const Schedule& schedule, Plan& plan, const Pipeline& pipeline, const Ends& ends) {
-  const bool apart = ends.any() && !schedule.spreads_embedding;
-  if (const auto* timetable_for = std::get_if<Schedule::TimetableOf>(&schedule.orders)) {
-    const Timetable timetable = (*timetable_for)(pipeline);
-    return order(plan, apart ? with_ends(timetable, schedule.placement, pipeline, ends) : timetable);
-  }
-  const Schedule::Rules rules = std::get<Schedule::Rules>(schedule.orders);
-  if (!apart) return rules(plan);
+namespace {
+
+/// What a schedule of a few op-orders leaves, as a timetable.
+Timetable timetable_of(const Schedule& schedule, const Plan& plan, const Pipeline& pipeline) {
   Plan between(plan.graph());
   between.micro_batches = plan.micro_batches;
-  rules(between);
-  if (!between.updates.flush || plan.graph().forward_repeats > 1) {
-    throw InputError("", "", "a schedule with a flush and one forward pass, for ends of their own",
+  between.stages.resize(pipeline.stages(schedule.placement));
+  std::get<Schedule::Rules>(schedule.orders)(between);
+  const bool plain = between.updates.flush && plan.graph().forward_repeats == 1;
+  if (!plain || !between.evictions().empty()) {
+    throw InputError("", "",
+                     "a schedule with a flush, one forward pass and no evictions where ends stand "
+                     "apart or ranks share devices",
                      schedule.name);
   }
-  const Timetable timetable = timetable_of(between.rules(), schedule.placement, pipeline);
-  order(plan, with_ends(timetable, schedule.placement, pipeline, ends));
+  return timetable_of(between.rules(), schedule.placement, pipeline);
+}
+
+}  // namespace
+
+void apply(const Schedule& schedule, Plan& plan, const Pipeline& pipeline, const Ends& ends,
+           int ranks_per_device) {
+  const bool apart = ends.any() && !schedule.spreads_embedding;
+  const auto* rules = std::get_if<Schedule::Rules>(&schedule.orders);
+  if (rules != nullptr && !apart && ranks_per_device == 1) return (*rules)(plan);
+  Timetable timetable = rules != nullptr
+                            ? timetable_of(schedule, plan, pipeline)
+                            : std::get<Schedule::TimetableOf>(schedule.orders)(pipeline);
+  if (ranks_per_device > 1) {
+    if (ends.any())
+      throw InputError("", "", "ends in the first and last stage where ranks share devices", "");
+    timetable = on_shared_devices(timetable, pipeline.stages(schedule.placement), pipeline,
+                                  ranks_per_device);
+  }
+  order(plan, apart ? with_ends(timetable, schedule.placement, pipeline, ends) : timetable);
 }
 
 }  // namespace stratagem::strategies

@@ -29,7 +29,8 @@ const std::vector<Schedule>& schedules();
 const Schedule& schedule_named(const std::string& name);
 
 /// Orders all cells of a plan whose stages stand on the pipeline's ranks as the schedule's placement
-/// says, but for the ends. Throws InputError for numbers that it cannot order.
-void apply(const Schedule& schedule, Plan& plan, const Pipeline& pipeline, const Ends& ends);
+/// says, but for the ends; several ranks may share a device. Throws InputError for numbers that it cannot order.
+void apply(const Schedule& schedule, Plan& plan, const Pipeline& pipeline, const Ends& ends,
+           int ranks_per_device);
 
 }  // namespace stratagem::strategies

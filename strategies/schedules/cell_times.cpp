@@ -75,4 +75,14 @@ std::map<Cell, Span> cell_times(int stages, const std::vector<Cell>& cells,
   return times;
 }
 
+std::map<Cell, Span> cell_times(int stages, const Timetable& timetable, const CellCosts& costs) {
+  std::vector<Cell> cells;
+  std::vector<Order> orders;
+  for (const std::vector<Cell>& rank : timetable.ranks) {
+    cells.insert(cells.end(), rank.begin(), rank.end());
+    for (std::size_t i = 0; i + 1 < rank.size(); ++i) orders.push_back({rank[i], rank[i + 1]});
+  }
+  return cell_times(stages, cells, orders, costs);
+}
+
 }  // namespace stratagem::strategies

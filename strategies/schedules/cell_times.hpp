@@ -20,4 +20,7 @@ struct Span {
 std::map<Cell, Span> cell_times(int stages, const std::vector<Cell>& cells,
                                 const std::vector<Order>& orders, const CellCosts& costs);
 
+/// The same for the cells and orders of a timetable.
+std::map<Cell, Span> cell_times(int stages, const Timetable& timetable, const CellCosts& costs);
+
 }  // namespace stratagem::strategies

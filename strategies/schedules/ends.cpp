@@ -19,32 +19,13 @@ struct Placed {
 
 enum Kind { gradient_of_embedding, head_forward, head_backward, embedding_forward, others };
 
-std::vector<Cell> all_cells(const Timetable& timetable) {
-  std::vector<Cell> cells;
-  for (const std::vector<Cell>& rank : timetable.ranks)
-    cells.insert(cells.end(), rank.begin(), rank.end());
-  return cells;
-}
-
-std::vector<Order> orders_of(const Timetable& timetable) {
-  std::vector<Order> orders;
-  for (const std::vector<Cell>& rank : timetable.ranks) {
-    for (std::size_t i = 0; i + 1 < rank.size(); ++i) orders.push_back({rank[i], rank[i + 1]});
-  }
-  return orders;
-}
-
-int stages_of(Placement placement, const Pipeline& pipeline) {
-  return placement == Placement::bidirectional ? pipeline.ranks : pipeline.ranks * pipeline.chunks;
-}
-
 }  // namespace
 
 Timetable with_ends(const Timetable& timetable, Placement placement, const Pipeline& pipeline,
                     const Ends& ends) {
-  const int stages = stages_of(placement, pipeline);
+  const int stages = pipeline.stages(placement);
   const int shift = ends.embedding ? 1 : 0;
-  const auto times = cell_times(stages, all_cells(timetable), orders_of(timetable), pipeline.costs);
+  const auto times = cell_times(stages, timetable, pipeline.costs);
   std::vector<std::vector<Placed>> ranks(timetable.ranks.size());
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
     for (Cell cell : timetable.ranks[rank]) {
@@ -88,7 +69,7 @@ Timetable with_ends(const Timetable& timetable, Placement placement, const Pipel
 
 Timetable timetable_of(const std::vector<OrderRule>& rules, Placement placement,
                        const Pipeline& pipeline) {
-  const int stages = stages_of(placement, pipeline);
+  const int stages = pipeline.stages(placement);
   std::vector<Cell> cells;
   for (int s = 0; s < stages; ++s) {
     for (int m = 0; m < pipeline.micro_batches; ++m) {

@@ -14,6 +14,7 @@ using Lets = std::vector<std::pair<std::string, std::string>>;
 
 void gpipe(Plan& plan);
 void one_f_one_b(Plan& plan);
+void bpipe(Plan& plan);
 /// Asynchronous: no flush, every micro-batch reads the newest weights, or on every stage those that
 /// were newest on the first (vertical sync).
 void pipedream(Plan& plan);

@@ -15,28 +15,6 @@ namespace {
 constexpr GptConfig small{
     .layers = 3, .hidden = 8, .heads = 2, .sequence = 4, .vocabulary = 10, .batch = 2};
 
-/// The forward operators of a graph with their tensors, as if nothing had been derived yet.
-Graph forward_half(Graph graph) {
-  std::size_t tensors = 0;
-  std::vector<Operator> forward;
-  for (const Operator& op : graph.operators) {
-    if (op.pass != Pass::forward) continue;
-    for (const auto* operands : {&op.inputs, &op.outputs}) {
-      for (const TensorId id : *operands)
-        tensors = std::max(tensors, static_cast<std::size_t>(id) + 1);
-    }
-    forward.push_back(op);
-  }
-  graph.operators = forward;
-  graph.tensors.resize(tensors);
-  graph.gradient_of.clear();
-  for (Segment& segment : graph.segments) {
-    segment.backward.clear();
-    segment.optimizer.clear();
-  }
-  return graph;
-}
-
 TensorId tensor_named(const Graph& graph, const std::string& name) {
   for (std::size_t id = 0; id < graph.tensors.size(); ++id) {
     if (graph.tensors[id].name == name) return static_cast<TensorId>(id);
@@ -48,7 +26,7 @@ TensorId tensor_named(const Graph& graph, const std::string& name) {
 /// The graph of a GPT in which only the parameters that `trained` accepts are trained.
 template <typename Accepts>
 Graph gpt_training(const Accepts& trained) {
-  Graph graph = forward_half(gpt(small));
+  Graph graph = forward_pass(gpt(small));
   for (Tensor& tensor : graph.tensors) {
     if (tensor.role == Role::parameter) tensor.requires_grad = trained(tensor.name);
   }

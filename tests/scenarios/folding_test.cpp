@@ -8,11 +8,11 @@ TEST_CASE("folded and unfolded runs of the flagship scenario agree to the picose
   const search::Scenario scenario = search::read_scenario("scenarios/megatron_gpt2_dgx2h.json");
   int compared = 0;
   for (const search::Run& run : scenario.runs) {
-    if (run.options.devices() > 64) continue;
+    if (run.gpus > 64) continue;
     INFO(run.name);
     const search::Simulated folded = search::simulate(run, {.folded = true});
     const search::Simulated unfolded = search::simulate(run, {.folded = false});
-    CHECK(unfolded.timeline.actors.size() == static_cast<std::size_t>(run.options.devices()));
+    CHECK(unfolded.timeline.actors.size() == static_cast<std::size_t>(run.gpus));
     CHECK(folded.timeline.iteration_ends == unfolded.timeline.iteration_ends);
     for (std::size_t a = 0; a < folded.timeline.actors.size(); ++a) {
       const int device = folded.timeline.actors[a].device;

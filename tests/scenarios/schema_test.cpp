@@ -4,6 +4,7 @@
 #include "cost/profile.hpp"
 #include "model/zoo/all.hpp"
 #include "strategies/all.hpp"
+#include "strategies/language/primitives/all.hpp"
 #include "tests/main/executable.hpp"
 #include "topology/presets.hpp"
 
@@ -13,6 +14,7 @@ namespace {
 
 const std::string scenario_schema = "scenarios/schema/scenario.schema.json";
 const std::string stack_schema = "scenarios/schema/stack.schema.json";
+const std::string plan_schema = "scenarios/schema/plan.schema.json";
 const std::string report_schema = "scenarios/schema/report.schema.json";
 
 std::vector<std::string> json_files(const std::string& folder) {
@@ -43,11 +45,13 @@ std::vector<std::string> names(const Table& table) {
 
 }  // namespace
 
-TEST_CASE("every scenario and every stack of the repository obeys its schema") {
+TEST_CASE("every scenario, plan and stack of the repository obeys its schema") {
   for (const std::string& file : json_files("scenarios"))
     CHECK_NOTHROW(check_schema(file, scenario_schema));
   for (const std::string& file : json_files("scenarios/stacks"))
     CHECK_NOTHROW(check_schema(file, stack_schema));
+  for (const std::string& file : json_files("scenarios/plans"))
+    CHECK_NOTHROW(check_schema(file, plan_schema));
 }
 
 TEST_CASE("what simulate writes as JSON obeys the schema of reports") {
@@ -106,4 +110,21 @@ TEST_CASE(
               .at("properties")
               .has(entry.key));
   }
+}
+
+TEST_CASE("the schema of plans lists the primitives that the program knows") {
+  std::vector<std::string> known;
+  for (const strategies::PrimitiveKind& kind : strategies::primitive_kinds())
+    known.push_back(kind.name + " " + kind.key);
+  std::vector<std::string> described;
+  const JsonReader kinds = JsonReader::from_file(plan_schema).at("definitions");
+  for (const std::string& name : kinds.keys()) {
+    const std::vector<JsonReader> required = kinds.at(name).at("required").elements();
+    described.push_back(required[0].text() + " " + (required.size() > 1 ? required[1].text() : ""));
+    for (const std::string& key : kinds.at(name).at("properties").keys())
+      CHECK(kinds.at(name).at("properties").at(key).has("description"));
+  }
+  std::ranges::sort(known);
+  std::ranges::sort(described);
+  CHECK(described == known);
 }

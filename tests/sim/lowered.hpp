@@ -42,13 +42,14 @@ inline cost::CollectiveConstants ideal_network() {
   return constants;
 }
 
-/// GPUs on one switch, so fast that no message takes a picosecond.
-inline topology::Cluster instant_cluster(int gpus) {
+/// GPUs on one switch, each by a link of its own; unless a test says otherwise so fast that no message
+/// takes a picosecond.
+inline topology::Cluster instant_cluster(int gpus, BytesPerSecond bandwidth = {1e30}) {
   topology::NodeDesign design{.name = "instant", .gpu = "test", .vertices = {}, .links = {}};
   const auto hub = design.add(topology::VertexKind::nv_switch, "hub");
   for (int i = 0; i < gpus; ++i) {
     const auto gpu = design.add(topology::VertexKind::gpu, "gpu" + std::to_string(i));
-    design.join(gpu, hub, topology::LinkKind::nvlink, 1, {1e30}, 0_s);
+    design.join(gpu, hub, topology::LinkKind::nvlink, 1, bandwidth, 0_s);
   }
   return {design, 1, {1e30}, 0_s};
 }

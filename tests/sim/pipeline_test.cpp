@@ -245,6 +245,44 @@ TEST_CASE("the ends of a model may stand apart from the stages") {
   }
 }
 
+TEST_CASE("ranks that share a device share its time and its memory") {
+  // All ranks on one device: no bubble, m p (F + B); the micro-batches in flight of all of them.
+  for (const std::string schedule : {"1f1b", "gpipe", "zb-h1", "interleaved"}) {
+    INFO(schedule);
+    const std::string base = "{\"pipeline\": 4, \"schedule\": \"" + schedule + "\"";
+    const int layers = schedule == "interleaved" ? 8 : 4;
+    const UnitPipeline one(base + ", \"ranks_per_device\": 4}", layers, 8, {1, 1, 1});
+    REQUIRE(one.program.devices.size() == 1);
+    CHECK(one.makespan() == 3 * 8 * layers);
+    CHECK(one.bubble(0) == 0);
+    // Two on each of two devices: as long as a device is busy at least, at most as all four apart
+    // but half as fast.
+    const UnitPipeline two(base + ", \"ranks_per_device\": 2}", layers, 8, {1, 1, 1});
+    REQUIRE(two.program.devices.size() == 2);
+    CHECK(two.makespan() >= 3 * 8 * layers / 2);
+    const UnitPipeline four(base + "}", layers, 8, {1, 1, 1});
+    CHECK(two.makespan() <= 2 * four.makespan());
+    if (schedule == "gpipe") {
+      CHECK(one.in_flight(0) == 4 * 8);
+    }
+  }
+}
+
+TEST_CASE("BPipe takes 1F1B's time and no rank holds more than ceil((p+2)/2) micro-batches") {
+  // Stages s and p-1-s of 1F1B hold p-s and s+1. Kim et al., BPipe, ICML 2023, section 3.
+  for (const auto& [p, most] : std::map<int, int>{{4, 3}, {8, 5}, {16, 9}}) {
+    for (const int m : {p, 2 * p, 3 * p}) {
+      INFO("p=" << p << " m=" << m);
+      const UnitPipeline pipeline(strategy("bpipe", p), p, m, {1, 1, 1});
+      CHECK(pipeline.makespan() == 3 * (m + p - 1));
+      int worst = 0;
+      for (int rank = 0; rank < p; ++rank) worst = std::max(worst, pipeline.held(rank));
+      CHECK(worst == most);
+      CHECK(pipeline.held(0) < pipeline.in_flight(0));
+    }
+  }
+}
+
 TEST_CASE("PipeDream has no bubble and keeps p - s versions of the weights") {
   for (const int p : {2, 4}) {
     const UnitPipeline pipeline(UnitPipeline::lowered(strategy("pipedream", p), chain(p), 1),

@@ -148,6 +148,33 @@ class UnitPipeline {
       changes.emplace_back(life.first, 1);
       changes.emplace_back(life.second, -1);
     }
+    return highest(std::move(changes));
+  }
+
+  /// The same where micro-batches are lent to other devices: less those that are away, and with guests.
+  [[nodiscard]] int held(int device) const {
+    std::vector<std::pair<double, int>> changes;
+    for (const Cell& cell : cells(device)) {
+      const bool forward = cell.cell.pass == strategies::CellPass::forward;
+      changes.emplace_back(forward ? cell.begin : cell.end, forward ? 1 : -1);
+    }
+    const std::vector<FlatTask>& tasks = timeline.tasks[timeline.actors[device].sequence];
+    for (std::size_t i = 0; i < tasks.size(); ++i) {
+      const strategies::Block& block = program.blocks[tasks[i].block];
+      if (block.name != "evict activations" && block.name != "fetch activations") continue;
+      const bool sends = !block.tasks.front().reads.empty();
+      const ActorTimes& times = timeline.times[device];
+      changes.emplace_back(in_units(sends ? times.ends[0][i] : times.begins[0][i]), sends ? -1 : 1);
+    }
+    return highest(std::move(changes));
+  }
+
+  strategies::Program program;
+  Timeline timeline;
+
+ private:
+  /// The highest sum of changes in the order of time; at one instant what ends comes first.
+  static int highest(std::vector<std::pair<double, int>> changes) {
     std::ranges::sort(changes);
     int now = 0;
     int most = 0;
@@ -155,10 +182,6 @@ class UnitPipeline {
     return most;
   }
 
-  strategies::Program program;
-  Timeline timeline;
-
- private:
   struct Cell {
     strategies::Cell cell;
     double begin = 1e300;

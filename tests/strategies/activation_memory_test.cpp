@@ -95,6 +95,29 @@ TEST_CASE("full recomputation keeps 2sbh bytes per layer and nothing else") {
   }
 }
 
+TEST_CASE("selective recomputation keeps sbh(10 + 24/t) bytes per layer") {
+  // Korthikanti et al., section 5 and table 2: 5as^2b/t less. Queries, keys and values, 6sbh/t, are
+  // the inputs of what runs again. GPT-3 175B with t = 8: 12288 * 2048 * 13 = 327155712.
+  const auto kept = [](const model::GptConfig& shape, const std::string& options,
+                       Category category) {
+    return left_by_layer(shape, R"({"recompute": "selective")" + options + "}", category);
+  };
+  for (const model::GptConfig& shape : {small_gpt, gpt3}) {
+    const double sbh = static_cast<double>(shape.sequence * shape.batch * shape.hidden);
+    for (const int t : {1, 2, 4, 8}) {
+      INFO("hidden " << shape.hidden << ", tensor " << t);
+      const std::string tensor = ", \"tensor\": " + std::to_string(t);
+      CHECK(kept(shape, tensor, Category::checkpoints) == Bytes{sbh * 6 / t});
+      CHECK(kept(shape, tensor, Category::activations) == Bytes{sbh * (10 + 18.0 / t)});
+      CHECK(kept(shape, tensor, Category::statistics) ==
+            left_by_layer(shape, "{}", Category::statistics));
+    }
+  }
+  CHECK(kept(gpt3, R"(, "tensor": 8)", Category::activations) +
+            kept(gpt3, R"(, "tensor": 8)", Category::checkpoints) ==
+        Bytes{327'155'712});
+}
+
 TEST_CASE("when the forward pass ends, the whole model keeps what its parts keep") {
   // Embeddings: a dropout mask, sbh, and layer 0's input, 2sbh. Layers: as published, of which each
   // one's input is its predecessor's output. Head: the norm's output 2sbh and the exponentials of

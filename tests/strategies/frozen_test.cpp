@@ -13,22 +13,11 @@ namespace {
 /// A GPT of which only the parameters that `trained` accepts are trained.
 template <typename Accepts>
 model::Graph gpt_training(const Accepts& trained) {
-  model::Graph graph = model::gpt(small_gpt);
-  std::erase_if(graph.operators,
-                [](const model::Operator& op) { return op.pass != model::Pass::forward; });
-  std::size_t tensors = 0;
-  for (const model::Operator& op : graph.operators) {
-    for (const auto* operands : {&op.inputs, &op.outputs}) {
-      for (const model::TensorId id : *operands)
-        tensors = std::max(tensors, static_cast<std::size_t>(id) + 1);
-    }
-  }
-  graph.tensors.resize(tensors);
-  for (model::Segment& segment : graph.segments) segment.backward = segment.optimizer = {};
+  model::Graph graph = model::forward_pass(model::gpt(small_gpt));
   for (model::Tensor& tensor : graph.tensors) {
     if (tensor.role == model::Role::parameter) tensor.requires_grad = trained(tensor.name);
   }
-  model::differentiate(graph, graph.operators.back().outputs[0]);
+  model::differentiate(graph, graph.loss);
   return graph;
 }
 

@@ -144,7 +144,7 @@ TEST_CASE("replicas compute equal gradients: each sums with others only") {
   // Twice replicated, each divided by rows in two: parts (replica, rows) on devices 0 to 3.
   const model::Graph graph = product_chain(1);
   Plan plan(graph);
-  const model::OpId product = operator_called(graph, "all.product0");
+  const model::OpId product = operator_named(graph, "all.product0");
   plan.trans(product, {.dim = "", .parts = 2});
   plan.trans(product, {.dim = "r", .parts = 2});
   plan.assign(product, {0, 1, 2, 3});
@@ -225,8 +225,8 @@ TEST_CASE("every element and partial value that an operator reads comes from its
     INFO("seed " << seed);
     const Plan plan = random_plan(graph, 4, seed);
     for (int i = 0; i + 1 < 4; ++i) {
-      const model::OpId from = operator_called(graph, "all.product" + std::to_string(i));
-      const model::OpId to = operator_called(graph, "all.product" + std::to_string(i + 1));
+      const model::OpId from = operator_named(graph, "all.product" + std::to_string(i));
+      const model::OpId to = operator_named(graph, "all.product" + std::to_string(i + 1));
       const std::vector<Piece> made = pieces(plan, from, true);
       const std::vector<Piece> read = pieces(plan, to, false);
       Played played(made);

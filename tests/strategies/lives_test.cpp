@@ -6,12 +6,42 @@
 
 namespace stratagem::strategies {
 
+namespace {
+
+/// Every buffer dies, whichever cells use it.
+void check_deaths(const Program& program) {
+  for (std::size_t s = 0; s < program.sequences.size(); ++s) {
+    const Replay replay(program, static_cast<int>(s));
+    CHECK(replay.alive().empty());
+    for (const auto& [category, bytes] : replay.balance()) CHECK(bytes == 0);
+  }
+}
+
+}  // namespace
+
 TEST_CASE("buffers are born once, alive and complete when used, and dead in the end") {
   const model::Graph graph = model::gpt(small_gpt);
   for (const Variant& variant : variants()) {
     INFO(variant.strategy << ", " << variant.micro_batches << " micro-batches");
-    check_program(graph, lowered(graph, variant.strategy, variant.micro_batches));
+    const Plan plan = plan_of(graph, variant.strategy, variant.micro_batches);
+    check_program(plan.graph(), lower(plan, plain_stack()));
   }
+}
+
+TEST_CASE("what B and W cells read of each other and of recomputed groups lives as long") {
+  const model::Graph graph = model::gpt(small_gpt);
+  for (const std::string options :
+       {R"("recompute": "none")", R"("recompute": "selective")", R"("recompute": "full")",
+        R"("coshard": 4)", R"("tensor": 2, "coshard": 2)"}) {
+    INFO(options);
+    check_deaths(lowered(graph, "{\"pipeline\": 2, \"schedule\": \"zb-h1\", " + options + "}", 4));
+  }
+  Plan plan(graph);  // a group that runs again in W alone
+  plan.split_backward(0, 0);
+  plan.recompute(
+      {operator_named(graph, "layers.0.mlp.gelu"), operator_named(graph, "layers.0.mlp.fc2")});
+  plan.chain({{0, 0, CellPass::forward}, {0, 0, CellPass::backward}, {0, 0, CellPass::weight}});
+  check_deaths(lower(plan, plain_stack()));
 }
 
 TEST_CASE("buffers of mixtures of experts and of Evoformers live as long, too") {

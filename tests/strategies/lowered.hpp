@@ -2,6 +2,7 @@
 // result.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -64,6 +65,12 @@ inline const Block& block_of(const Program& program, int segment, CellPass pass,
     }
   }
   throw std::out_of_range("no call of that segment and pass");
+}
+
+inline model::OpId operator_named(const model::Graph& graph, const std::string& name) {
+  const auto found = std::ranges::find(graph.operators, name, &model::Operator::name);
+  if (found == graph.operators.end()) throw std::out_of_range("no operator " + name);
+  return static_cast<model::OpId>(found - graph.operators.begin());
 }
 
 /// Collectives on one stream of a block.

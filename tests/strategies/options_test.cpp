@@ -55,6 +55,21 @@ TEST_CASE("expert ranks are data ranks") {
   CHECK_THAT(refused(R"({"expert": 2})"), StartsWith("test.json: /expert: expected a divisor of"));
 }
 
+TEST_CASE("co-shard takes one number of parts, or one for attention and one for the MLP") {
+  CHECK(read("{}").coshard.attention == 1);
+  CHECK(read(R"({"coshard": 4})").coshard.attention == 4);
+  CHECK(read(R"({"coshard": 4})").coshard.mlp == 4);
+  const Options options = read(R"({"coshard": {"attention": 4}, "coshard_layers": 2})");
+  CHECK(options.coshard.attention == 4);
+  CHECK(options.coshard.mlp == 1);
+  CHECK(options.coshard.layers == 2);
+  CHECK_THAT(refused(R"({"coshard": 0})"), StartsWith("test.json: /coshard: "));
+  CHECK_THAT(refused(R"({"coshard": {"heads": 2}})"), StartsWith("test.json: /coshard/heads: "));
+  CHECK_THAT(refused(R"({"coshard": 2, "coshard_layers": 0})"),
+             StartsWith("test.json: /coshard_layers: "));
+  CHECK_THAT(refused(R"({"coshard_layers": 2})"), ContainsSubstring("coshard beside it"));
+}
+
 TEST_CASE("a wrong option is refused where it stands") {
   for (const std::string key : {"tensor", "context", "dap", "pipeline", "data", "expert"}) {
     for (const std::string value : {"0", "-2", "1.5", "\"2\"", "true"}) {

@@ -9,14 +9,6 @@ namespace stratagem::strategies {
 
 namespace {
 
-model::OpId operator_named(const model::Graph& graph, const std::string& name) {
-  for (std::size_t id = 0; id < graph.operators.size(); ++id) {
-    if (graph.operators[id].name == name) return static_cast<model::OpId>(id);
-  }
-  FAIL("no operator " << name);
-  return -1;
-}
-
 /// A plan with every operator replicated over two devices, but for one that `dim` of is divided.
 std::string lowering_of(const model::Graph& graph, const std::string& name,
                         const std::string& dim) {

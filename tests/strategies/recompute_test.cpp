@@ -47,6 +47,95 @@ TEST_CASE(
               Flops{3 * 4 * (24 * b * s * h * h + 4 * b * s * s * h)}, 1e-12));
 }
 
+TEST_CASE("selective recomputation repeats scores, softmax, dropout and context, and their FLOPs") {
+  // Two products of 2bs^2h each per layer.
+  const model::Graph graph = model::gpt(small_gpt);
+  const Program program = lowered(graph, R"({"recompute": "selective"})", 3);
+  for (int segment = 0; segment <= 5; ++segment) {
+    INFO(segment);
+    const std::vector<std::string> expected = {"attention.scores again", "attention.softmax again",
+                                               "attention.dropout again",
+                                               "attention.context again"};
+    const bool layer = segment >= 1 && segment <= 4;
+    CHECK(forward_names(block_of(program, segment, CellPass::backward), true) ==
+          (layer ? expected : std::vector<std::string>{}));
+  }
+  const FlopCount flops = count_flops(program);
+  const double b = 12, s = 20, h = 48;
+  CHECK(flops.model == count_flops(lowered(graph, "{}", 3)).model);
+  CHECK(close(flops.hardware - flops.model, Flops{3 * 4 * 4 * b * s * s * h}, 1e-12));
+}
+
+TEST_CASE("selective recomputation communicates nothing more, with tensor parallelism, too") {
+  const model::Graph graph = model::gpt(small_gpt);
+  const Program plain = lowered(graph, R"({"tensor": 4})");
+  const Program again = lowered(graph, R"({"tensor": 4, "recompute": "selective"})");
+  for (const CellPass pass : {CellPass::forward, CellPass::backward})
+    CHECK(collectives(block_of(again, 2, pass)).size() ==
+          collectives(block_of(plain, 2, pass)).size());
+}
+
+TEST_CASE("a group runs again right before the first gradient that reads what it computes") {
+  const model::Graph graph = model::gpt(small_gpt);
+  const Program program = lowered(graph, R"({"recompute": "selective"})");
+  const Block& block = block_of(program, 2, CellPass::backward);
+  const auto place = [&](const std::string& name) {
+    return std::ranges::find(block.tasks, name, &Task::name) - block.tasks.begin();
+  };
+  // Gradients of the context's product come first: the one of the probabilities reads the values,
+  // which are kept, the one of the values the probabilities after dropout.
+  CHECK(place("attention.context.B") + 1 == place("attention.scores again"));
+  CHECK(place("attention.context again") + 1 == place("attention.context.B2"));
+}
+
+TEST_CASE("a group leaves what other operators need, and its inputs") {
+  // fc1 to gelu as a group: fc2's weight gradient reads the gelu's result, so that is kept; what the
+  // gelu's own gradient reads is not.
+  const model::Graph graph = model::gpt(small_gpt);
+  const model::OpId first = operator_named(graph, "layers.0.mlp.fc1");
+  Plan plan(graph);
+  plan.recompute({first, first + 1, first + 2});
+  const double sbh = 20.0 * 12 * 48;
+  const Bytes kept = left_by(block_of(lower(Plan(graph), plain_stack()), 1, CellPass::forward),
+                             Category::activations);
+  const Block block = block_of(lower(plan, plain_stack()), 1, CellPass::forward);
+  CHECK(left_by(block, Category::activations) == kept - Bytes{(8 + 2) * sbh});  // gelu's input
+  CHECK(left_by(block, Category::checkpoints) == Bytes{2 * sbh});               // fc1's
+}
+
+TEST_CASE("an operator is recomputed in one group, and a group is of one segment") {
+  const model::Graph graph = model::gpt(small_gpt);
+  Plan plan(graph);
+  plan.recompute(graph.segments[1].forward);
+  CHECK_THAT(refusal([&] { plan.recompute({graph.segments[1].forward.back()}); }),
+             ContainsSubstring("every operator in one recomputed group"));
+  CHECK_THAT(refusal([&] {
+               plan.recompute({graph.segments[2].forward.front(), graph.segments[3].forward[0]});
+             }),
+             ContainsSubstring("a recomputed group of one segment"));
+}
+
+TEST_CASE("where B and W are split, a group runs in the one that needs it first") {
+  const model::Graph graph = model::gpt(small_gpt);
+  for (const std::string recompute : {"selective", "full"}) {
+    INFO(recompute);
+    const Program program = lowered(
+        graph, R"({"pipeline": 2, "schedule": "zb-h1", "recompute": ")" + recompute + "\"}", 4);
+    CHECK_FALSE(forward_names(block_of(program, 1, CellPass::backward), true).empty());
+    CHECK(forward_names(block_of(program, 1, CellPass::weight), true).empty());
+  }
+  // Only the weight gradient of fc2 reads the gelu's result; the gelu's own reads its input.
+  Plan plan(graph);
+  plan.split_backward(0, 0);
+  plan.recompute(
+      {operator_named(graph, "layers.0.mlp.gelu"), operator_named(graph, "layers.0.mlp.fc2")});
+  plan.chain({{0, 0, CellPass::forward}, {0, 0, CellPass::backward}, {0, 0, CellPass::weight}});
+  const Program program = lower(plan, plain_stack());
+  CHECK(forward_names(block_of(program, 1, CellPass::backward), true).empty());
+  CHECK(forward_names(block_of(program, 1, CellPass::weight), true) ==
+        std::vector<std::string>{"mlp.gelu again", "mlp.fc2 again"});
+}
+
 TEST_CASE("what is recomputed is dead when its backward block ends") {
   const model::Graph graph = model::gpt(small_gpt);
   const Program program = lowered(graph, R"({"recompute": "full"})");

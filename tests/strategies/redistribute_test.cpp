@@ -2,14 +2,12 @@
 // random ones played on what every device holds.
 #include "strategies/redistribute.hpp"
 
-#include <rapidcheck.h>
-
 #include <numeric>
-#include <sstream>
 
 #include "base/input_error.hpp"
 #include "strategies/layout.hpp"
 #include "tests/catch.hpp"
+#include "tests/random_cases.hpp"
 #include "tests/strategies/played.hpp"
 
 namespace stratagem::strategies {
@@ -252,39 +250,6 @@ TEST_CASE("a mask beyond the tensor is a broken promise") {
 
 namespace {
 
-/// RapidCheck's own listener writes to the terminal.
-struct Silent : rc::detail::TestListener {
-  void onTestCaseFinished(const rc::detail::CaseDescription& /*unused*/) override {}
-  void onShrinkTried(const rc::detail::CaseDescription& /*unused*/, bool /*unused*/) override {}
-  void onTestFinished(const rc::detail::TestMetadata& /*unused*/,
-                      const rc::detail::TestResult& /*unused*/) override {}
-};
-
-/// Checks a property on random cases, always the same ones; the smallest failing case is printed.
-template <typename Property>
-void always(Property property, int cases) {
-  rc::detail::TestParams parameters;
-  parameters.seed = 20241029;
-  parameters.maxSuccess = cases;
-  Silent listener;
-  const rc::detail::TestResult result = rc::detail::checkProperty(
-      rc::detail::toProperty(property), rc::detail::TestMetadata{}, parameters, listener, {});
-  std::ostringstream text;
-  rc::detail::printResultMessage(result, text);
-  INFO(text.str());
-  CHECK(result.is<rc::detail::SuccessResult>());
-}
-
-/// From low to high, both included.
-template <typename Int>
-Int pick(Int low, Int high) {
-  return *rc::gen::inRange<Int>(low, high + 1);
-}
-template <typename T>
-T one_of(const std::vector<T>& choices) {
-  return choices[pick<std::size_t>(0, choices.size() - 1)];
-}
-
 /// Renames devices, so that their numbers say nothing.
 std::vector<Piece> renamed(std::vector<Piece> all, const std::vector<int>& names) {
   for (Piece& piece : all) piece.device = names[static_cast<std::size_t>(piece.device)];
@@ -298,14 +263,6 @@ Redistribution renamed(Redistribution redistribution, const std::vector<int>& na
   }
   return redistribution;
 }
-std::vector<int> shuffled(int count) {
-  std::vector<int> names(static_cast<std::size_t>(count));
-  std::iota(names.begin(), names.end(), 0);
-  for (std::size_t i = names.size(); i > 1; --i)
-    std::swap(names[i - 1], names[pick<std::size_t>(0, i - 1)]);
-  return names;
-}
-
 constexpr int most_devices = 30;
 
 /// All that must hold for any redistribution.

@@ -17,6 +17,7 @@ inline const std::vector<Variant>& variants() {
       {"{}", 1},
       {"{}", 3},
       {R"({"recompute": "full"})", 2},
+      {R"({"recompute": "selective"})", 2},
       {R"({"tensor": 2})", 1},
       {R"({"tensor": 8, "recompute": "full"})", 2},
       {R"({"tensor": 4, "sequence_parallel": true})", 2},
@@ -34,6 +35,9 @@ inline const std::vector<Variant>& variants() {
       {R"({"pipeline": 2, "tensor": 2, "data": 2, "overlap_gradients": true, "bucket": "8 KiB"})",
        4},
       {R"({"pipeline": 4, "data": 2, "schedule": "gpipe", "overlap_gradients": true})", 3},
+      {R"({"pipeline": 2, "tensor": 2, "recompute": "selective"})", 3},
+      {R"({"coshard": 4})", 2},
+      {R"({"coshard": 2, "tensor": 2, "data": 2, "pipeline": 2, "recompute": "full"})", 3},
   };
   return all;
 }

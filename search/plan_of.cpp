@@ -1,0 +1,24 @@
+// Composes or reads; lowering names a plan's whole as "/strategy", in a plan file "/primitives".
+#include "search/plan_of.hpp"
+
+#include "strategies/all.hpp"
+#include "strategies/language/plan_file.hpp"
+
+namespace stratagem::search {
+
+strategies::Plan plan_of(const Run& run) {
+  if (run.plan) return strategies::read_plan(*run.plan, run.graph, run.micro_batches);
+  return strategies::compose(run.graph, run.micro_batches, run.options, run.strategy);
+}
+
+InputError located(const Run& run, const InputError& error) {
+  const bool of_the_whole = error.path.empty() || error.path.starts_with("/strategy");
+  if (run.plan && (of_the_whole || error.path.starts_with("/primitives"))) {
+    return {run.plan->file(), of_the_whole ? "/primitives" : error.path, error.expected,
+            error.found};
+  }
+  return {run.file, run.path + (error.path.empty() ? "/strategy" : error.path), error.expected,
+          error.found};
+}
+
+}  // namespace stratagem::search

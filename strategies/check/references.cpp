@@ -1,0 +1,100 @@
+// Looks at every block once, and at every call.
+#include "strategies/check/references.hpp"
+
+#include <algorithm>
+
+#include "base/input_error.hpp"
+#include "strategies/check/describe.hpp"
+
+namespace stratagem::strategies {
+namespace {
+
+bool within(int index, std::size_t size) {
+  return index >= 0 && static_cast<std::size_t>(index) < size;
+}
+
+void check_slots(const Block& block, const Task& task) {
+  for (const auto* slots : {&task.reads, &task.writes, &task.births, &task.deaths}) {
+    for (const int slot : *slots) {
+      if (!within(slot, block.slots.size()) || block.slots[slot].tensor < 0) {
+        throw InputError(
+            "", "", describe(block, task) + " to use buffers of its block that hold tensors",
+            "slot " + std::to_string(slot) + " of " + std::to_string(block.slots.size()));
+      }
+    }
+  }
+}
+
+void check_block(const Block& block) {
+  for (std::size_t t = 0; t < block.tasks.size(); ++t) {
+    const Task& task = block.tasks[t];
+    for (const int wait : task.waits) {
+      if (!within(wait, t)) {
+        throw InputError("", "", describe(block, task) + " to wait for earlier tasks of its block",
+                         within(wait, block.tasks.size())
+                             ? "a wait for " + describe(block, block.tasks[wait])
+                             : "a wait for task " + std::to_string(wait) + ", which is missing");
+      }
+    }
+    const auto* collective = std::get_if<Collective>(&task.work);
+    if (collective == nullptr ? transfers(task.stream) : collective->group < 0) {
+      throw InputError("", "", describe(block, task) + " to be the collective of a group", "none");
+    }
+    check_slots(block, task);
+  }
+}
+
+void check_wait(const Program& program, const Sequence& sequence, int call, const Wait& wait) {
+  const std::vector<Task>& tasks = program.blocks[sequence.calls[call].block].tasks;
+  const bool earlier = within(wait.of_call, static_cast<std::size_t>(call));
+  if (within(wait.task, tasks.size()) && earlier &&
+      within(wait.of_task, program.blocks[sequence.calls[wait.of_call].block].tasks.size()))
+    return;
+  const std::string of =
+      "task " + std::to_string(wait.of_task) + " of call " + std::to_string(wait.of_call) +
+      (within(wait.of_call, sequence.calls.size()) && !earlier ? ", which comes later"
+                                                               : ", which is missing");
+  const std::string who =
+      within(wait.task, tasks.size())
+          ? describe(program, sequence, {.call = call, .task = wait.task})
+          : "task " + std::to_string(wait.task) + " of call " + std::to_string(call);
+  throw InputError("", "", who + " to wait for tasks of earlier calls", "a wait for " + of);
+}
+
+/// By block: the highest place in a table of tensors that its slots name.
+std::vector<int> highest_places(const Program& program) {
+  std::vector<int> highest;
+  for (const Block& block : program.blocks) {
+    highest.push_back(-1);
+    for (const Slot& slot : block.slots) highest.back() = std::max(highest.back(), slot.tensor);
+  }
+  return highest;
+}
+
+}  // namespace
+
+void check_references(const Program& program) {
+  for (const Block& block : program.blocks) check_block(block);
+  const std::vector<int> highest = highest_places(program);
+  for (const Sequence& sequence : program.sequences) {
+    for (std::size_t c = 0; c < sequence.calls.size(); ++c) {
+      const Call& call = sequence.calls[c];
+      const bool known =
+          within(call.block, program.blocks.size()) && call.lag >= 0 && call.lag <= program.lag &&
+          (call.segment < 0 ||
+           (within(call.segment, program.segment_tensors.size()) &&
+            highest[call.block] < static_cast<int>(program.segment_tensors[call.segment].size())));
+      if (!known) {
+        throw InputError("", "", "calls of blocks that bind all their buffers",
+                         "call " + std::to_string(c) + " of block " + std::to_string(call.block));
+      }
+      for (const Wait& wait : call.waits) check_wait(program, sequence, static_cast<int>(c), wait);
+    }
+  }
+  for (std::size_t d = 0; d < program.devices.size(); ++d) {
+    if (!within(program.devices[d].sequence, program.sequences.size()))
+      throw InputError("", "", "a sequence for device " + std::to_string(d), "none");
+  }
+}
+
+}  // namespace stratagem::strategies

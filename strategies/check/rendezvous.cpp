@@ -1,0 +1,203 @@
+// Numbers the collectives of every sequence and compares those that meet.
+#include "strategies/check/rendezvous.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "base/input_error.hpp"
+#include "strategies/check/event_graph.hpp"
+
+namespace stratagem::strategies {
+namespace {
+
+/// A collective where it is posted.
+struct Posted {
+  const Program& program;
+  const Call& call;
+  const Task& task;
+
+  Posted(const Program& of, const Sequence& sequence, const Place& place)
+      : program(of), call(sequence.calls[place.call]), task(task_at(of, sequence, place)) {}
+
+  [[nodiscard]] const Collective& collective() const { return std::get<Collective>(task.work); }
+  /// What it moves: one who only receives says so by what it writes.
+  [[nodiscard]] const std::vector<int>& slots() const {
+    return task.reads.empty() ? task.writes : task.reads;
+  }
+  [[nodiscard]] model::TensorId tensor(int slot) const {
+    const int place = program.blocks[call.block].slots[slot].tensor;
+    return call.segment < 0 ? place : program.segment_tensors[call.segment][place];
+  }
+};
+
+/// Devices of one communicator mean the same: of a transfer, the same tensor of the same micro-batch.
+bool equal(const Posted& a, const Posted& b) {
+  const Collective& x = a.collective();
+  const Collective& y = b.collective();
+  if (x.kind != y.kind || x.combine != y.combine || x.payload != y.payload) return false;
+  if (!transfers(a.task.stream) || !transfers(b.task.stream)) return true;
+  return a.call.cell.micro_batch == b.call.cell.micro_batch &&
+         a.call.cell.slice == b.call.cell.slice && a.call.cell.repeat == b.call.cell.repeat &&
+         std::ranges::equal(
+             a.slots(), b.slots(), {}, [&](int slot) { return a.tensor(slot); },
+             [&](int slot) { return b.tensor(slot); });
+}
+
+/// By block: its collectives, as tasks.
+std::vector<std::vector<int>> collectives_of_blocks(const Program& program) {
+  std::vector<std::vector<int>> result;
+  for (const Block& block : program.blocks) {
+    std::vector<int>& tasks = result.emplace_back();
+    for (std::size_t t = 0; t < block.tasks.size(); ++t) {
+      if (std::holds_alternative<Collective>(block.tasks[t].work))
+        tasks.push_back(static_cast<int>(t));
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+Rendezvous::Rendezvous(const Program& program) : program_(program) {
+  count_groups();
+  post();
+  check_bound();
+  seat_devices();
+  find_companies();
+  compare();
+}
+
+void Rendezvous::count_groups() {
+  for (const Device& device : program_.devices)
+    groups_ = std::max(groups_, static_cast<int>(device.groups.size()));
+  for (const Block& block : program_.blocks) {
+    for (const Task& task : block.tasks) {
+      if (const auto* collective = std::get_if<Collective>(&task.work))
+        groups_ = std::max(groups_, collective->group + 1);
+    }
+  }
+  posted_.resize(program_.sequences.size() * groups_);
+}
+
+void Rendezvous::post() {
+  const std::vector<std::vector<int>> collectives = collectives_of_blocks(program_);
+  for (std::size_t s = 0; s < program_.sequences.size(); ++s) {
+    const std::vector<Call>& calls = program_.sequences[s].calls;
+    for (int lag = 0; lag <= program_.lag; ++lag) {
+      for (std::size_t c = 0; c < calls.size(); ++c) {
+        if (calls[c].lag != lag) continue;
+        const Block& block = program_.blocks[calls[c].block];
+        for (const int task : collectives[calls[c].block]) {
+          const int group = std::get<Collective>(block.tasks[task].work).group;
+          posted_[seat(static_cast<int>(s), group)].push_back({static_cast<int>(c), task});
+        }
+      }
+    }
+  }
+}
+
+/// Is every collective one of a communicator on every device that posts it?
+void Rendezvous::check_bound() const {
+  for (std::size_t d = 0; d < program_.devices.size(); ++d) {
+    const Device& device = program_.devices[d];
+    for (int group = 0; group < groups_; ++group) {
+      const std::vector<Place>& posted = posted_[seat(device.sequence, group)];
+      const bool knows = group < static_cast<int>(device.groups.size()) &&
+                         device.groups[group] >= 0 &&
+                         device.groups[group] < static_cast<int>(program_.communicators.size());
+      if (posted.empty() || knows) continue;
+      throw InputError("", "",
+                       "device " + std::to_string(d) + " to be of a communicator for " +
+                           describe(program_, program_.sequences[device.sequence], posted.front()),
+                       "none for group " + std::to_string(group));
+    }
+  }
+}
+
+void Rendezvous::seat_devices() {
+  seated_.resize(program_.communicators.size());
+  for (std::size_t d = 0; d < program_.devices.size(); ++d) {
+    const Device& device = program_.devices[d];
+    for (std::size_t group = 0; group < device.groups.size(); ++group) {
+      const int communicator = device.groups[group];
+      if (communicator < 0) continue;
+      seated_[communicator].push_back(
+          {static_cast<int>(d), seat(device.sequence, static_cast<int>(group))});
+    }
+  }
+  for (std::size_t c = 0; c < seated_.size(); ++c) {
+    std::vector<int> ranks = program_.communicators[c].ranks;
+    std::ranges::sort(ranks);
+    std::vector<int> known;
+    for (const Seated& seated : seated_[c]) known.push_back(seated.device);
+    if (ranks == known) continue;
+    std::vector<int> odd;
+    std::ranges::set_symmetric_difference(ranks, known, std::back_inserter(odd));
+    const bool missing = std::ranges::binary_search(ranks, odd.front());
+    throw InputError("", "",
+                     "the ranks of communicator " + std::to_string(c) +
+                         " to be the devices that know it, each by one group",
+                     "device " + std::to_string(odd.front()) +
+                         (missing ? ", which does not know it" : ", which is not among them"));
+  }
+}
+
+void Rendezvous::find_companies() {
+  UnionFind joined(static_cast<int>(posted_.size()));
+  for (const std::vector<Seated>& seated : seated_) {
+    for (const Seated& one : seated) joined.merge(seated.front().seat, one.seat);
+  }
+  std::map<int, std::vector<int>> by_root;
+  for (int seat = 0; seat < static_cast<int>(posted_.size()); ++seat)
+    by_root[joined.root(seat)].push_back(seat);
+  for (auto& [root, seats] : by_root) {
+    if (seats.size() > 1) companies_.push_back(std::move(seats));
+  }
+}
+
+bool Rendezvous::same(int a, int b) const {
+  return std::ranges::equal(posted_[a], posted_[b], [&](const Place& x, const Place& y) {
+    return equal({program_, sequence_of(a), x}, {program_, sequence_of(b), y});
+  });
+}
+
+/// Where a company disagrees, two devices of one of its communicators do.
+void Rendezvous::compare() const {
+  const bool agreed = std::ranges::all_of(companies_, [this](const std::vector<int>& company) {
+    return std::ranges::all_of(company, [&](int seat) { return same(company.front(), seat); });
+  });
+  if (agreed) return;
+  for (std::size_t c = 0; c < seated_.size(); ++c) compare(static_cast<int>(c));
+}
+
+void Rendezvous::compare(int communicator) const {
+  const std::vector<Seated>& ranks = seated_[communicator];
+  for (const Seated& other : ranks) {
+    const Seated& first = ranks.front();
+    if (same(first.seat, other.seat)) continue;
+    const auto met = [&](const Place& a, const Place& b) {
+      return equal({program_, sequence_of(first.seat), a}, {program_, sequence_of(other.seat), b});
+    };
+    const auto k = static_cast<std::size_t>(
+        std::ranges::mismatch(posted_[first.seat], posted_[other.seat], met).in1 -
+        posted_[first.seat].begin());
+    throw InputError("", "",
+                     "the devices of a communicator to post equal collectives in equal order",
+                     text_of(first, k) + " as number " + std::to_string(k) +
+                         " of an iteration, and " + text_of(other, k));
+  }
+}
+
+std::string Rendezvous::text_of(const Seated& seated, std::size_t k) const {
+  const std::string who = " on device " + std::to_string(seated.device);
+  const std::vector<Place>& posted = posted_[seated.seat];
+  if (k >= posted.size()) return "nothing" + who;
+  const Sequence& sequence = sequence_of(seated.seat);
+  const Collective& collective = Posted(program_, sequence, posted[k]).collective();
+  const bool maximum = collective.combine == model::Combine::maximum;
+  return cost::to_text(collective.kind) + (maximum ? " (maximum)" : "") + " of " +
+         std::to_string(static_cast<std::int64_t>(collective.payload.value)) + " B" + who + " (" +
+         describe(program_, sequence, posted[k]) + ")";
+}
+
+}  // namespace stratagem::strategies

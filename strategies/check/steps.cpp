@@ -1,0 +1,94 @@
+// Walks a sequence once and remembers the last step of every queue.
+#include "strategies/check/steps.hpp"
+
+#include <algorithm>
+
+namespace stratagem::strategies {
+namespace {
+
+class StepBuilder {
+ public:
+  StepBuilder(const Program& program, const Sequence& sequence, Grain grain, const Queues& queues)
+      : program_(program), sequence_(sequence), grain_(grain), queues_(queues) {
+    first_in_.assign(queues.count(), -1);
+    last_in_.assign(queues.count(), -1);
+  }
+
+  Steps build() {
+    for (std::size_t c = 0; c < sequence_.calls.size(); ++c)
+      grain_ == Grain::calls ? add_call(static_cast<int>(c)) : add_tasks(static_cast<int>(c));
+    for (std::size_t queue = 0; queue < first_in_.size(); ++queue) {
+      if (first_in_[queue] >= 0) steps_.wrapped.emplace_back(last_in_[queue], first_in_[queue]);
+    }
+    return std::move(steps_);
+  }
+
+ private:
+  void add_call(int c) {
+    const Call& call = sequence_.calls[c];
+    const int step = add_step({.call = c, .task = 0});
+    steps_.first.push_back(step);
+    for (const int queue : queues_.of_block(call.block)) enqueue(step, queue);
+    for (const Wait& wait : call.waits) steps_.waits.emplace_back(steps_.first[wait.of_call], step);
+  }
+
+  void add_tasks(int c) {
+    const Call& call = sequence_.calls[c];
+    const std::vector<Task>& tasks = program_.blocks[call.block].tasks;
+    const auto first = static_cast<int>(steps_.places.size());
+    steps_.first.push_back(first);
+    for (std::size_t t = 0; t < tasks.size(); ++t) {
+      const int step = add_step({.call = c, .task = static_cast<int>(t)});
+      enqueue(step, queues_.of(tasks[t]));
+      for (const int wait : tasks[t].waits) steps_.waits.emplace_back(first + wait, step);
+    }
+    for (const Wait& wait : call.waits)
+      steps_.waits.emplace_back(steps_.first[wait.of_call] + wait.of_task, first + wait.task);
+  }
+
+  int add_step(const Place& place) {
+    steps_.places.push_back(place);
+    return static_cast<int>(steps_.places.size()) - 1;
+  }
+
+  void enqueue(int step, int queue) {
+    if (first_in_[queue] < 0) first_in_[queue] = step;
+    if (last_in_[queue] >= 0) steps_.queued.emplace_back(last_in_[queue], step);
+    last_in_[queue] = step;
+  }
+
+  const Program& program_;
+  const Sequence& sequence_;
+  Grain grain_;
+  const Queues& queues_;
+  Steps steps_;
+  std::vector<int> first_in_;  ///< by queue
+  std::vector<int> last_in_;
+};
+
+}  // namespace
+
+Queues::Queues(const Program& program, int groups) : groups_(groups) {
+  for (const Block& block : program.blocks) {
+    std::vector<int>& queues = of_block_.emplace_back();
+    for (const Task& task : block.tasks) {
+      if (std::ranges::find(queues, of(task)) == queues.end()) queues.push_back(of(task));
+    }
+  }
+}
+
+int Queues::count() const { return static_cast<int>(stream_names.size()) * (groups_ + 1); }
+
+int Queues::of(const Task& task) const {
+  const int stream = static_cast<int>(task.stream);
+  if (!transfers(task.stream)) return stream;
+  return static_cast<int>(stream_names.size()) + stream * groups_ +
+         std::get<Collective>(task.work).group;
+}
+
+Steps steps_of(const Program& program, const Sequence& sequence, Grain grain,
+               const Queues& queues) {
+  return StepBuilder(program, sequence, grain, queues).build();
+}
+
+}  // namespace stratagem::strategies

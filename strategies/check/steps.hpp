@@ -1,0 +1,42 @@
+// A sequence as steps, calls or tasks, with what comes before what in a round.
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "strategies/check/describe.hpp"
+#include "strategies/program.hpp"
+
+namespace stratagem::strategies {
+
+enum class Grain : std::uint8_t { calls, tasks };
+
+/// Steps by number; pairs are {before, after}.
+struct Steps {
+  std::vector<Place> places;                ///< of steps; of a call, its first task
+  std::vector<int> first;                   ///< by call: its first step
+  std::vector<std::pair<int, int>> queued;  ///< next to each other in a queue
+  std::vector<std::pair<int, int>>
+      wrapped;  ///< the last of a queue in a round, its first in the next
+  std::vector<std::pair<int, int>> waits;
+};
+
+/// Numbers queues: a stream, or a stream and group of transfers.
+class Queues {
+ public:
+  /// Devices know `groups` groups.
+  Queues(const Program& program, int groups);
+  [[nodiscard]] int count() const;
+  [[nodiscard]] int of(const Task& task) const;
+  /// The queues of the tasks of a block, each once.
+  [[nodiscard]] const std::vector<int>& of_block(int block) const { return of_block_[block]; }
+
+ private:
+  int groups_;
+  std::vector<std::vector<int>> of_block_;
+};
+
+/// The steps of a sequence. Calls without tasks are steps too.
+Steps steps_of(const Program& program, const Sequence& sequence, Grain grain, const Queues& queues);
+
+}  // namespace stratagem::strategies

@@ -1,0 +1,107 @@
+// Chains of cells between their text and their values.
+#include "strategies/language/chain.hpp"
+
+#include <algorithm>
+
+#include "base/input_error.hpp"
+#include "strategies/language/cell_pattern.hpp"
+
+namespace stratagem::strategies {
+namespace {
+
+/// A piece of the text, and whether a + stood before it.
+struct Word {
+  std::string text;
+  bool joined = false;
+};
+
+/// Cuts behind every closing parenthesis of a cell.
+std::vector<Word> words(const std::string& text) {
+  std::vector<Word> result;
+  Word word;
+  int depth = 0;
+  for (const char c : text) {
+    const bool between = depth == 0 && word.text.empty();
+    if (between && c == '+' && !result.empty() && !word.joined) {
+      word.joined = true;
+    } else if (!between || (c != ' ' && c != '\t')) {
+      word.text += c;
+    }
+    if (c == '(') ++depth;
+    if (c == ')' && --depth == 0) {
+      result.push_back(word);
+      word = {};
+    }
+  }
+  if (!word.text.empty() || word.joined) result.push_back(word);
+  return result;
+}
+
+Cell parse_cell(const std::string& text, const Extent& extent, const std::string& path) {
+  CellPattern pattern = parse_cell_pattern(text, path);
+  const std::vector<std::int64_t> sizes = {extent.stages, extent.micro_batches, extent.slices,
+                                           extent.repeats};
+  if (pattern.coordinates.size() == 2 && extent.slices > 1)
+    throw InputError("", path, "a stage, a micro-batch and a slice", "\"" + text + "\"");
+  std::vector<int> at(3, 0);
+  for (std::size_t i = 0; i < pattern.coordinates.size(); ++i) {
+    pattern.coordinates[i].bind({"S", "M", "K", "R"});
+    const std::int64_t value = pattern.coordinates[i].evaluate(sizes);
+    if (value < 0 || value >= sizes[i]) {
+      constexpr const char* what[] = {"stage", "micro-batch", "slice"};
+      throw InputError("", path,
+                       std::string("a ") + what[i] + " from 0 to " + std::to_string(sizes[i] - 1) +
+                           " in \"" + text + "\"",
+                       std::to_string(value));
+    }
+    at[i] = static_cast<int>(value);
+  }
+  Cell cell{.stage = at[0], .micro_batch = at[1], .pass = pattern.pass, .slice = at[2]};
+  if (pattern.pass == CellPass::forward) cell.repeat = pattern.repeat.value_or(extent.repeats - 1);
+  if (cell.repeat >= extent.repeats)
+    throw InputError("", path, "a repeat up to F" + std::to_string(extent.repeats), text);
+  return cell;
+}
+
+std::string word_of(const Cell& cell, const Extent& extent) {
+  std::string text = to_text(cell.pass);
+  if (cell.pass == CellPass::forward && extent.repeats > 1) text += std::to_string(cell.repeat + 1);
+  text += "(" + std::to_string(cell.stage) + "," + std::to_string(cell.micro_batch);
+  if (extent.slices > 1) text += "," + std::to_string(cell.slice);
+  return text + ")";
+}
+
+}  // namespace
+
+Chain parse_chain(const std::string& text, const Extent& extent, const std::string& path) {
+  Chain chain;
+  bool in_pair = false;
+  for (const Word& word : words(text)) {
+    const Cell cell = parse_cell(word.text, extent, path);
+    if (word.joined && in_pair)
+      throw InputError("", path, "two cells that run together", "a third, " + word.text);
+    if (word.joined) chain.together.emplace_back(chain.cells.back(), cell);
+    in_pair = word.joined;
+    chain.cells.push_back(cell);
+  }
+  return chain;
+}
+
+bool is_one_cell(const std::string& text) { return words(text).size() == 1; }
+
+std::vector<std::string> words_of(const Chain& chain, const Extent& extent) {
+  std::vector<std::string> result;
+  for (std::size_t i = 0; i < chain.cells.size(); ++i) {
+    const std::string word = word_of(chain.cells[i], extent);
+    const bool joined = i > 0 && std::ranges::binary_search(
+                                     chain.together, std::pair(chain.cells[i - 1], chain.cells[i]));
+    if (joined) {
+      result.back() += "+" + word;
+    } else {
+      result.push_back(word);
+    }
+  }
+  return result;
+}
+
+}  // namespace stratagem::strategies

@@ -1,0 +1,28 @@
+// "F(0, 0) F(0, 1)+B(0, 0)": cells one after the other; those that + joins run together.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "strategies/order_rule.hpp"
+
+namespace stratagem::strategies {
+
+struct Chain {
+  std::vector<Cell> cells;
+  std::vector<std::pair<Cell, Cell>> together;
+};
+
+/// The cells of a text, blanks between them; F, or F1, F2, ... for a repeat, coordinates being
+/// expressions of S, M, K and R. Throws InputError at `path` for other text and for cells that no plan
+/// of that extent has.
+Chain parse_chain(const std::string& text, const Extent& extent, const std::string& path);
+
+/// Is the text one cell or cell pattern, rather than a chain?
+bool is_one_cell(const std::string& text);
+
+/// The reverse: one text for each cell, or for each pair that stands in `together`.
+std::vector<std::string> words_of(const Chain& chain, const Extent& extent);
+
+}  // namespace stratagem::strategies

@@ -1,0 +1,101 @@
+// Remembers which primitive said what, so that a contradiction is told where it was written.
+#include "strategies/language/plan_builder.hpp"
+
+#include <algorithm>
+
+#include "base/input_error.hpp"
+#include "strategies/language/plan_devices.hpp"
+
+namespace stratagem::strategies {
+
+PlanBuilder::PlanBuilder(const model::Graph& graph, int micro_batches)
+    : plan_(graph), levels_(graph.operators.size()) {
+  plan_.micro_batches = micro_batches;
+}
+
+std::vector<model::OpId> PlanBuilder::operators(
+    const JsonReader& selector,
+    const std::vector<std::pair<std::string, std::int64_t>>& values) const {
+  return select_operators(selector.text(), {plan_.graph(), plan_.stages, values}, selector.path());
+}
+
+std::vector<int> PlanBuilder::segments(const JsonReader& selector) const {
+  return select_segments(selector.text(), {plan_.graph(), plan_.stages, {}}, selector.path());
+}
+
+const std::string& PlanBuilder::name(model::OpId op) const {
+  return plan_.graph().operators[op].name;
+}
+
+void PlanBuilder::split(model::OpId op, const Split& split, const std::string& axis,
+                        const std::string& path) {
+  if (levels_[op].contains(axis)) {
+    throw InputError("", path, "an axis along which " + name(op) + " is not split yet",
+                     "\"" + axis + "\", split by " + levels_[op].at(axis).split_path);
+  }
+  const Parts parts = plan_.trans(op, split);
+  levels_[op][axis] = {.parts = parts, .size = split.parts, .split_path = path, .assign_path = ""};
+}
+
+void PlanBuilder::assign(model::OpId op, const std::string& axis, int stride,
+                         const std::string& path) {
+  const auto level = levels_[op].find(axis);
+  if (level == levels_[op].end()) {
+    throw InputError("", path, "an axis along which an op-trans has split " + name(op),
+                     "\"" + axis + "\"");
+  }
+  if (!level->second.assign_path.empty()) {
+    throw InputError("", path, "one op-assign of axis \"" + axis + "\" of " + name(op),
+                     "another one in " + level->second.assign_path);
+  }
+  level->second.assign_path = path;
+  plan_.assign(level->second.parts, {.name = axis, .size = level->second.size, .stride = stride});
+}
+
+void PlanBuilder::assign(model::OpId op, int first_device, int copy, const std::string& path) {
+  const auto [other, fresh] = whole_.emplace(std::pair(op, copy), path);
+  if (!fresh) {
+    throw InputError("", path, "one op-assign of " + name(op) + " to a device",
+                     "another one in " + other->second);
+  }
+  plan_.assign(op, first_device, copy);
+}
+
+void PlanBuilder::check_assigned() const {
+  for (const model::OpId op : plan_.operators()) check_levels(op);
+  check_devices();
+}
+
+void PlanBuilder::check_levels(model::OpId op) const {
+  std::string last;
+  for (const auto& [axis, level] : levels_[op]) {
+    if (level.assign_path.empty()) {
+      throw InputError(
+          "", level.split_path,
+          "an op-assign of axis \"" + axis + "\" of " + name(op) + ", whose parts stand nowhere",
+          "none");
+    }
+    last = level.assign_path;
+  }
+  const std::vector<int> devices = devices_of(plan_.placement(op), 0);
+  const auto twice = std::ranges::adjacent_find(devices);
+  if (twice != devices.end()) {
+    throw InputError("", last, "the parts of " + name(op) + " on devices of their own",
+                     "two on device " + std::to_string(*twice));
+  }
+}
+
+/// A plan that names no device at all begins at device 0; one that names some must name all.
+void PlanBuilder::check_devices() const {
+  if (whole_.empty()) return;
+  for (const model::OpId op : plan_.operators()) {
+    for (int copy = 0; copy < plan_.copies(); ++copy) {
+      if (whole_.contains({op, copy})) continue;
+      const std::string which = plan_.copies() > 1 ? "copy " + std::to_string(copy) + " of " : "";
+      throw InputError("", "/primitives", "an op-assign of " + which + name(op) + " to a device",
+                       "none");
+    }
+  }
+}
+
+}  // namespace stratagem::strategies

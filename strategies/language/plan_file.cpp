@@ -1,0 +1,110 @@
+// Reads the parts of a plan file in order; which primitives there are is told by their table.
+#include "strategies/language/plan_file.hpp"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "base/input_error.hpp"
+#include "strategies/language/plan_builder.hpp"
+#include "strategies/language/primitives/all.hpp"
+
+namespace stratagem::strategies {
+namespace {
+
+/// Calls `read`; its errors that name no file or path are of `place`.
+template <typename Read>
+auto located(const JsonReader& place, const Read& read) {
+  try {
+    return read();
+  } catch (const InputError& error) {
+    if (!error.file.empty()) throw;
+    throw InputError(place.file(), error.path.empty() ? place.path() : error.path, error.expected,
+                     error.found);
+  }
+}
+
+/// Every segment in one stage.
+void read_stages(PlanBuilder& builder, const JsonReader& file) {
+  const auto stages = file.find("stages");
+  if (!stages) return;
+  std::vector<std::vector<int>> result;
+  std::vector<int> stage_of(builder.plan().graph().segments.size(), -1);
+  for (const JsonReader& selector : stages->elements()) {
+    result.push_back(builder.segments(selector));
+    for (const int segment : result.back()) {
+      if (stage_of[segment] >= 0) {
+        selector.fail("segments that are in no other stage",
+                      builder.plan().graph().segments[segment].name + ", in stage " +
+                          std::to_string(stage_of[segment]) + " too");
+      }
+      stage_of[segment] = static_cast<int>(result.size()) - 1;
+    }
+  }
+  const auto missing = std::ranges::find(stage_of, -1);
+  if (missing != stage_of.end()) {
+    stages->fail("every segment in a stage",
+                 builder.plan().graph().segments[missing - stage_of.begin()].name + " in none");
+  }
+  builder.plan().stages = std::move(result);
+}
+
+/// What a primitive is, by its name and key.
+const PrimitiveKind& kind_of(const JsonReader& primitive) {
+  std::string names;
+  std::string keys;
+  for (const PrimitiveKind& kind : primitive_kinds()) {
+    const std::string quoted = "\"" + kind.name + "\"";
+    if (names.find(quoted) == std::string::npos) names += (names.empty() ? "" : ", ") + quoted;
+    if (!primitive.has(kind.name)) continue;
+    if (kind.key.empty() || primitive.has(kind.key)) return kind;
+    keys += (keys.empty() ? "\"" : ", \"") + kind.key + "\"";
+  }
+  if (keys.empty()) primitive.fail("a primitive with one of the keys " + names);
+  primitive.fail("one of the keys " + keys + " too");
+}
+
+std::vector<JsonReader> primitives_of(const JsonReader& file) {
+  return file.at("primitives").elements();
+}
+
+}  // namespace
+
+Plan read_plan(const JsonReader& file, const model::Graph& graph, int micro_batches) {
+  PlanBuilder builder(graph, micro_batches);
+  static_cast<void>(file.find("$schema"));  // for editors
+  located(file, [&] { read_stages(builder, file); });
+  if (const auto copies = file.find("copies"))
+    builder.plan().copy_stages(static_cast<int>(copies->between(1, micro_batches)));
+  for (const JsonReader& primitive : primitives_of(file))
+    located(primitive, [&] { kind_of(primitive).read(builder, primitive); });
+  located(file, [&] { builder.check_assigned(); });
+  file.finish();
+  return std::move(builder.plan());
+}
+
+int batch_ranks(const JsonReader& file, const model::Graph& graph) {
+  PlanBuilder builder(graph, 1);
+  located(file, [&] { read_stages(builder, file); });
+  std::vector<std::int64_t> ranks(graph.operators.size(), 1);
+  for (const JsonReader& primitive : primitives_of(file)) {
+    if (kind_of(primitive).read != &read_split || primitive.at("dim").is_null()) continue;
+    if (primitive.at("dim").text() != "b") continue;
+    const std::int64_t parts = primitive.at("parts").between(1, 1'000'000);
+    const auto operators =
+        located(primitive, [&] { return builder.operators(primitive.at("op-trans")); });
+    for (const model::OpId op : operators) {
+      ranks[op] *= parts;
+      if (ranks[op] > 1'000'000)
+        primitive.at("parts").fail("at most 1000000 parts of \"b\" in all");
+    }
+  }
+  std::int64_t fewest = 0;
+  for (const model::OpId op : builder.plan().operators()) {
+    if (size_of_dimension(graph, graph.operators[op], "b") == 0) continue;
+    fewest = fewest == 0 ? ranks[op] : std::min(fewest, ranks[op]);
+  }
+  return static_cast<int>(std::max<std::int64_t>(fewest, 1));
+}
+
+}  // namespace stratagem::strategies

@@ -1,0 +1,17 @@
+// A plan that a user wrote: stages, copies, and primitives over selectors, in JSON.
+#pragma once
+
+#include "base/json_reader.hpp"
+#include "strategies/plan.hpp"
+
+namespace stratagem::strategies {
+
+/// Reads and checks a whole plan file for a model; docs/plan-language.md has the format. `graph` must
+/// outlive the plan. Throws InputError with the file and the path of the primitive.
+Plan read_plan(const JsonReader& file, const model::Graph& graph, int micro_batches);
+
+/// Among how many ranks a plan file divides the samples of a micro-batch: the parts along "b" of the
+/// operator that has the fewest, of those that have that dimension. `graph` may be of any batch.
+int batch_ranks(const JsonReader& file, const model::Graph& graph);
+
+}  // namespace stratagem::strategies

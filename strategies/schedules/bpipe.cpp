@@ -1,0 +1,50 @@
+// BPipe: 1F1B whose early stages lend activations to the late ones.
+#include <algorithm>
+#include <set>
+
+#include "strategies/schedules/rules.hpp"
+
+namespace stratagem::strategies {
+namespace {
+
+/// Walks stage s's cells of 1F1B and evicts the newest micro-batch wherever the next cell would take
+/// in one more than `most`.
+void balance(Plan& plan, int s, int most) {
+  const auto stages = static_cast<int>(plan.stages.size());
+  const int warm_up = std::min(plan.micro_batches, stages - 1 - s);
+  std::set<int> here;
+  std::set<int> away;
+  int forward = 0;
+  int backward = 0;
+  while (backward < plan.micro_batches) {
+    const bool forward_next = forward < plan.micro_batches && forward <= backward + warm_up;
+    const bool takes_in = forward_next || away.contains(backward);
+    if (takes_in && static_cast<int>(here.size()) == most) {
+      const int newest = *here.rbegin();
+      plan.evict({.stage = s, .micro_batch = newest, .guest_of = stages - 1 - s});
+      here.erase(newest);
+      away.insert(newest);
+    }
+    if (forward_next) {
+      here.insert(forward++);
+    } else {
+      away.erase(backward);
+      here.erase(backward++);
+    }
+  }
+}
+
+}  // namespace
+
+/// Stages s and p-1-s of 1F1B hold p+1 micro-batches together; stage s < p/2 hands to the other what
+/// it holds above half of that, so that no stage holds more than ceil((p+2)/2). A micro-batch leaves
+/// right after its forward cell and comes back right before its backward cell, which waits for it: an
+/// implementation that fetches it a cell earlier hides that. Source: Kim et al., BPipe, ICML 2023,
+/// section 3.
+void bpipe(Plan& plan) {
+  one_f_one_b(plan);
+  const auto stages = static_cast<int>(plan.stages.size());
+  for (int s = 0; s < stages - 1 - s; ++s) balance(plan, s, (stages + 3) / 2);
+}
+
+}  // namespace stratagem::strategies

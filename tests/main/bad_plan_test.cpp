@@ -1,0 +1,160 @@
+// Whatever a user can get wrong in a plan file: one line with the path of the primitive; exit 1.
+#include "tests/main/executable.hpp"
+
+using namespace stratagem;
+
+namespace {
+
+/// Four GPUs, two stages of two: a plan that works, to be broken.
+const std::string sound_plan = R"~({
+  "stages": ["embedding, layers.0", "layers.1, head"],
+  "primitives": [
+    {"op-trans": "**", "dim": "b", "parts": 2, "axis": "data"},
+    {"op-assign": "**", "axis": "data", "stride": 1},
+    {"op-assign": "stage(i)", "device": "2*i"},
+    {"op-order": ["F(i, m+ofst)", "B(i, m)"], "let": {"ofst": "S-1-i"}},
+    {"op-order": ["B(i, m)", "F(i, m+ofst+1)"], "let": {"ofst": "S-1-i"}},
+    {"op-order": ["F(i, m)", "F(i, m+1)"]},
+    {"op-order": ["B(i, m)", "B(i, m+1)"]}
+  ]
+})~";
+
+Ran simulate(const std::string& plan, const std::string& run_keys = "") {
+  const TemporaryFolder folder;
+  folder.write("p.json", plan);
+  const std::string strategy =
+      R"~("strategy": {"tensor": 2, "data": 2, "overlap_gradients": true, "bucket": "25 MiB"})~";
+  folder.write("a.json", with(small_scenario(), strategy, R"~("plan": "p.json")~" + run_keys));
+  return run("simulate a.json", folder);
+}
+
+/// Checks that a plan is refused with one line that begins with a place and has all the parts.
+void refuses(const std::string& plan, const std::string& place,
+             const std::vector<std::string>& parts, const std::string& run_keys = "") {
+  const Ran ran = simulate(plan, run_keys);
+  INFO(ran.err);
+  CHECK(ran.exit == 1);
+  CHECK(ran.out.empty());
+  CHECK(std::ranges::count(ran.err, '\n') == 1);
+  CHECK_THAT(ran.err, StartsWith(place + ": expected "));
+  for (const std::string& part : parts) CHECK_THAT(ran.err, ContainsSubstring(part));
+}
+
+/// The sound plan with one part replaced.
+std::string but(const std::string& part, const std::string& other) {
+  return with(sound_plan, part, other);
+}
+
+const std::string split = R"~({"op-trans": "**", "dim": "b", "parts": 2, "axis": "data"})~";
+
+}  // namespace
+
+TEST_CASE("the sound plan itself is fine") {
+  const Ran ran = simulate(sound_plan);
+  INFO(ran.err);
+  CHECK(ran.exit == 0);
+}
+
+TEST_CASE("a run with a plan and a strategy is refused") {
+  refuses(sound_plan, "a.json: /runs/1/plan", {"a plan or a strategy, not both"},
+          R"~(, "strategy": {"data": 4})~");
+}
+
+TEST_CASE("a plan for another number of GPUs is refused") {
+  refuses(but(R"~("2*i")~", "0"), "a.json: /runs/1/plan",
+          {"a plan for the cluster's 4 GPUs", "found 2 devices"});
+}
+
+TEST_CASE("an unknown selector is refused, and the nearest named") {
+  refuses(but(R"~("op-trans": "**")~", R"~("op-trans": "layers.*.mlp.fc3")~"),
+          "p.json: /primitives/0/op-trans", {R"~(did you mean "layers.*.mlp.fc1"?)~"});
+  refuses(but(R"~("stage(i)")~", R"~("stage(i+1)")~"), "p.json: /primitives/2/op-assign",
+          {"a stage from 0 to 1", "found 2"});
+  refuses(but("layers.1, head", "layer.1, head"), "p.json: /stages/1",
+          {R"~(did you mean "layers.1"?)~"});
+}
+
+TEST_CASE("a segment in no stage, or in two, is refused") {
+  refuses(but("layers.1, head", "head"), "p.json: /stages", {"found layers.1 in none"});
+  refuses(but("layers.1, head", "layers.*, head"), "p.json: /stages/1",
+          {"layers.0, in stage 0 too"});
+}
+
+TEST_CASE("a split of a dimension that may not be split is refused") {
+  refuses(but(split, split + R"~(,
+    {"op-trans": "layers.*.attention.softmax", "dim": "t", "parts": 2, "axis": "tensor"})~"),
+          "p.json: /primitives/1", {"a splittable dimension t", "t^"});
+}
+
+TEST_CASE("an uneven split is refused unless it is said to be one") {
+  const std::string three = with(split, "\"parts\": 2", "\"parts\": 3");
+  const std::string heads =
+      R"~({"op-trans": "layers.0.attention.scores", "dim": "heads", "parts": 3, "axis": "tensor"})~";
+  refuses(but(split, split + ", " + heads), "p.json: /primitives/1",
+          {"dimension heads", "3 equal parts", "found 4"});
+  // Said to be one it passes, up to the op-assign that is missing.
+  refuses(but(split, split + ", " + with(heads, "3,", "3, \"uneven\": true,")),
+          "p.json: /primitives/1",
+          {"an op-assign of axis \"tensor\" of layers.0.attention.scores"});
+}
+
+TEST_CASE("orders that contradict each other are refused with the cycle") {
+  refuses(but(R"~("F(i, m)", "F(i, m+1)")~", R"~("F(i, m+1)", "F(i, m)")~"), "p.json: /primitives",
+          {"op-orders without a cycle", "F(stage 1, micro-batch 0)", " before "});
+}
+
+TEST_CASE("cells that nothing orders are refused with both") {
+  refuses(but(R"~(,
+    {"op-order": ["B(i, m)", "B(i, m+1)"]})~",
+              ""),
+          "p.json: /primitives", {"an op-order between"});
+}
+
+TEST_CASE("an order that is not of the language is refused at its primitive") {
+  refuses(but(R"~("F(i, m)", "F(i, m+1)")~", R"~("F(i, m)", "F(i, m)")~"), "p.json: /primitives/5",
+          {"two cells"});
+  refuses(but(R"~("F(i, m)", "F(i, m+1)")~", R"~("F(i, m)", "G(i, m+1)")~"),
+          "p.json: /primitives/5", {"a pass F, B, W"});
+  refuses(but(R"~(["F(i, m)", "F(i, m+1)"])~", R"~("F(0,0) F(0,1) F(0,2)")~"),
+          "p.json: /primitives/5", {"a micro-batch from 0 to 1 in \"F(0,2)\"", "found 2"});
+  refuses(but(R"~(["F(i, m)", "F(i, m+1)"])~", R"~("F(0,0) W(0,0)")~"), "p.json: /primitives/5",
+          {"W cells of backward cells that are split"});
+  refuses(but(R"~(["F(i, m)", "F(i, m+1)"])~", R"~("F(0,0)+F(0,1)+B(0,0)")~"),
+          "p.json: /primitives/5", {"two cells that run together", "a third, B(0,0)"});
+}
+
+TEST_CASE("parts that stand nowhere are refused at what split them") {
+  refuses(but(R"~(
+    {"op-assign": "**", "axis": "data", "stride": 1},)~",
+              ""),
+          "p.json: /primitives/0", {"an op-assign of axis \"data\" of ", "stand nowhere"});
+  refuses(but(R"~("stage(i)", "device": "2*i")~", R"~("stage(1)", "device": 2)~"),
+          "p.json: /primitives", {"an op-assign of embedding.", " to a device"});
+}
+
+TEST_CASE("what is assigned twice is refused at the second") {
+  const std::string assign = R"~({"op-assign": "**", "axis": "data", "stride": 1})~";
+  refuses(but(assign, assign + ", " + assign), "p.json: /primitives/2",
+          {"one op-assign of axis \"data\"", "another one in /primitives/1"});
+  const std::string device = R"~({"op-assign": "stage(i)", "device": "2*i"})~";
+  refuses(but(device, device + R"~(, {"op-assign": "head.**", "device": 3})~"),
+          "p.json: /primitives/3", {"to a device", "another one in /primitives/2"});
+  refuses(but("\"stride\": 1", "\"stride\": 0"), "p.json: /primitives/1",
+          {"on devices of their own", "two on device 0"});
+}
+
+TEST_CASE("an axis that nothing has made, or made twice, is refused") {
+  refuses(but(R"~("**", "axis": "data", "stride")~", R"~("**", "axis": "tensor", "stride")~"),
+          "p.json: /primitives/1", {"an axis along which an op-trans has split"});
+  refuses(but(split, split + ", " + split), "p.json: /primitives/1",
+          {"not split yet", "split by /primitives/0"});
+}
+
+TEST_CASE("keys that are missing or unknown are refused at the primitive") {
+  refuses(but(R"~("op-trans": "**", )~", ""), "p.json: /primitives/0",
+          {R"~("op-trans", "op-assign", "op-order")~"});
+  refuses(but(R"~("dim": "b", )~", ""), "p.json: /primitives/0", {"\"dim\"", "\"recompute\""});
+  refuses(but(R"~("parts": 2, )~", ""), "p.json: /primitives/0", {"the key \"parts\""});
+  refuses(but(R"~("axis": "data"})~", R"~("axis": "data", "unevn": true})~"),
+          "p.json: /primitives/0/unevn", {"did you mean \"uneven\"?"});
+}

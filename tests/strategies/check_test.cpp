@@ -1,0 +1,256 @@
+// Programs that cannot run are refused, with the devices, operators and cells to blame; all that
+// lowering makes can.
+#include "strategies/check.hpp"
+
+#include "tests/catch.hpp"
+#include "tests/strategies/lowered.hpp"
+#include "tests/strategies/variants.hpp"
+
+namespace stratagem::strategies {
+
+namespace {
+
+using Kind = cost::CollectiveKind;
+
+Task kernel(const std::string& name, std::vector<int> waits = {}) {
+  Task task;
+  task.name = name;
+  task.work = cost::Kernel{};
+  task.waits = std::move(waits);
+  return task;
+}
+
+Task collective(const std::string& name, Kind kind = Kind::all_reduce,
+                Stream stream = Stream::communication, int group = 0, Bytes payload = 8_B) {
+  Task task;
+  task.name = name;
+  task.work = Collective{.kind = kind, .group = group, .payload = payload};
+  task.stream = stream;
+  return task;
+}
+
+/// One device for each list of tasks, which is one block of one call, in F(stage d, micro-batch 0).
+/// Communicators have the given ranks; each is the group of its number.
+Program program_of(const std::vector<std::vector<Task>>& devices,
+                   const std::vector<std::vector<int>>& communicators) {
+  Program program;
+  for (const std::vector<int>& ranks : communicators) program.communicators.push_back({ranks});
+  for (std::size_t d = 0; d < devices.size(); ++d) {
+    const auto id = static_cast<int>(d);
+    program.blocks.push_back({.name = "work", .slots = {}, .tasks = devices[d]});
+    program.sequences.push_back(
+        {.calls = {{.block = id, .segment = -1, .cell = {.stage = id}, .waits = {}}},
+         .residents = {}});
+    program.devices.push_back({.sequence = id, .groups = {}});
+    for (std::size_t c = 0; c < communicators.size(); ++c) {
+      const bool member = std::ranges::count(communicators[c], id) > 0;
+      program.devices.back().groups.push_back(member ? static_cast<int>(c) : -1);
+    }
+  }
+  return program;
+}
+
+std::string refused(const Program& program) {
+  return refusal([&] { check(program); });
+}
+
+}  // namespace
+
+TEST_CASE("collectives in different orders on two ranks are refused") {
+  const Task sum = collective("sum");
+  const Task gather = collective("gather", Kind::all_gather);
+  CHECK(refused(program_of({{sum, gather}, {sum, gather}}, {{0, 1}})).empty());
+  CHECK(
+      refused(program_of({{sum, gather}, {gather, sum}}, {{0, 1}})) ==
+      "expected the devices of a communicator to post equal collectives in equal order, found "
+      "all_reduce of 8 B on device 0 (sum of work in F(stage 0, micro-batch 0)) as number 0 of an "
+      "iteration, and all_gather of 8 B on device 1 (gather of work in F(stage 1, micro-batch 0))");
+  // Payloads and operations count too.
+  const Task larger = collective("sum", Kind::all_reduce, Stream::communication, 0, 9_B);
+  CHECK_THAT(refused(program_of({{sum}, {larger}}, {{0, 1}})),
+             ContainsSubstring("of 9 B on device 1"));
+  Task maximum = sum;
+  std::get<Collective>(maximum.work).combine = model::Combine::maximum;
+  CHECK_THAT(refused(program_of({{sum}, {maximum}}, {{0, 1}})),
+             ContainsSubstring("all_reduce (maximum) of 8 B on device 1"));
+}
+
+TEST_CASE("a participant that does not come is missed") {
+  const Task sum = collective("sum");
+  CHECK_THAT(refused(program_of({{sum, sum}, {sum}}, {{0, 1}})),
+             ContainsSubstring("as number 1 of an iteration, and nothing on device 1"));
+  CHECK_THAT(refused(program_of({{kernel("k")}, {sum}}, {{0, 1}})),
+             ContainsSubstring("nothing on device 0 as number 0"));
+  // A device that belongs to the communicator but does not know it; one that knows none.
+  Program program = program_of({{sum}, {sum}}, {{0, 1}});
+  program.devices[1].groups[0] = -1;
+  CHECK_THAT(refused(program),
+             ContainsSubstring("device 1 to be of a communicator for sum of work"));
+  program.blocks[1].tasks.clear();
+  CHECK_THAT(refused(program), ContainsSubstring("device 1, which does not know it"));
+}
+
+TEST_CASE("sends that cross are a cycle, since they are rendezvous") {
+  const auto transfer = [](const std::string& name, Stream stream, int group) {
+    return collective(name, Kind::send, stream, group);
+  };
+  // Each waits for its send to end before it receives.
+  Task late_0 = transfer("receive y", Stream::receive_backward, 1);
+  late_0.waits = {0};
+  Task late_1 = transfer("receive x", Stream::receive_forward, 0);
+  late_1.waits = {0};
+  const Program crossed = program_of({{transfer("send x", Stream::send_forward, 0), late_0},
+                                      {transfer("send y", Stream::send_backward, 1), late_1}},
+                                     {{0, 1}, {1, 0}});
+  CHECK(
+      refused(crossed) ==
+      "expected devices that do not wait for each other for ever, found on device 0 send x of work "
+      "in F(stage 0, micro-batch 0) before receive y of work in F(stage 0, micro-batch 0); on "
+      "device 1 send y of work in F(stage 1, micro-batch 0) before receive x of work in F(stage 1, "
+      "micro-batch 0)");
+  // Posted side by side they meet.
+  Program posted = crossed;
+  for (Block& block : posted.blocks) block.tasks[1].waits.clear();
+  CHECK(refused(posted).empty());
+  // On one stream that is no queue of transfers they do not.
+  for (Block& block : posted.blocks) {
+    for (Task& task : block.tasks) task.stream = Stream::communication;
+  }
+  CHECK_THAT(refused(posted), ContainsSubstring("before receive y"));
+}
+
+TEST_CASE("what is received is what was sent") {
+  // Two micro-batches of equal size, received in the other order than they are sent.
+  Program program = program_of({{collective("send", Kind::send, Stream::send_forward)},
+                                {collective("receive", Kind::send, Stream::receive_forward)}},
+                               {{0, 1}});
+  for (Sequence& sequence : program.sequences) {
+    sequence.calls.push_back(sequence.calls[0]);
+    sequence.calls[1].cell.micro_batch = 1;
+  }
+  CHECK(refused(program).empty());
+  std::swap(program.sequences[1].calls[0], program.sequences[1].calls[1]);
+  CHECK_THAT(refused(program),
+             ContainsSubstring("device 1 (receive of work in F(stage 1, micro-batch 1))"));
+}
+
+TEST_CASE("devices of one sequence may send to each other what no order of calls allows") {
+  // A ring of equal devices: each sends to the next by one group and receives by another, so that
+  // calls with devices as one contradict each other, and devices do not.
+  const std::vector<Task> tasks = {collective("send", Kind::send, Stream::send_forward, 0),
+                                   collective("receive", Kind::send, Stream::receive_forward, 1)};
+  Program program = program_of({tasks}, {});
+  program.communicators = {{{0, 1}}, {{1, 2}}, {{2, 0}}};
+  program.devices.assign(3, {.sequence = 0, .groups = {}});
+  for (int d = 0; d < 3; ++d) program.devices[d].groups = {d, (d + 2) % 3};
+  CHECK(refused(program).empty());
+  // Who receives only after it has sent closes the ring.
+  program.blocks[0].tasks[1].waits = {0};
+  CHECK_THAT(refused(program), ContainsSubstring("on device 2 send of work"));
+}
+
+TEST_CASE("waits around a circle of devices and streams are refused") {
+  // Device 0 sums gradients after its activations, device 1 the other way round.
+  const auto device = [](bool activations_first) {
+    std::vector<Task> tasks = {
+        collective("activations"),
+        collective("gradients", Kind::all_reduce, Stream::gradient_communication, 1)};
+    if (!activations_first) std::swap(tasks[0], tasks[1]);
+    tasks.insert(tasks.begin() + 1, kernel("between", {0}));
+    tasks[2].waits = {1};
+    return tasks;
+  };
+  CHECK(refused(program_of({device(true), device(true)}, {{0, 1}, {0, 1}})).empty());
+  const std::string text = refused(program_of({device(true), device(false)}, {{0, 1}, {0, 1}}));
+  CHECK_THAT(text, ContainsSubstring("on device 0 activations of work in F(stage 0, micro-batch 0) "
+                                     "before gradients of work in F(stage 0, micro-batch 0)"));
+  CHECK_THAT(text, ContainsSubstring("on device 1 gradients of work in F(stage 1, micro-batch 0) "
+                                     "before activations of work in F(stage 1, micro-batch 0)"));
+}
+
+TEST_CASE("a circle through the rounds of overlapping iterations is refused") {
+  // Device 0 sends x in the round of its iteration, and before it receives y of the same iteration.
+  // Device 1 answers in the same round, or a round before the question.
+  const auto program = [](int lag_of_question, int lag_of_answer) {
+    Program p = program_of({{}, {}}, {{0, 1}, {1, 0}});
+    const Task question = collective("question", Kind::send, Stream::communication, 0);
+    const Task answer = collective("answer", Kind::send, Stream::communication, 1);
+    p.blocks = {{"ask", {}, {question}}, {"reply", {}, {answer}}};
+    p.sequences[0].calls = {{.block = 0, .segment = -1}, {.block = 1, .segment = -1}};
+    p.sequences[1].calls = {{.block = 0, .segment = -1, .lag = lag_of_question},
+                            {.block = 1, .segment = -1, .lag = lag_of_answer}};
+    p.lag = std::max(lag_of_question, lag_of_answer);
+    return p;
+  };
+  CHECK(refused(program(0, 0)).empty());
+  CHECK(refused(program(1, 1)).empty());
+  CHECK_THAT(refused(program(0, 1)), ContainsSubstring("question of ask"));
+  CHECK_THAT(refused(program(1, 0)), ContainsSubstring("of iteration"));
+}
+
+TEST_CASE("waits are for earlier tasks that exist") {
+  CHECK(refused(program_of({{kernel("a"), kernel("b", {0})}}, {})).empty());
+  CHECK(refused(program_of({{kernel("a", {1}), kernel("b")}}, {})) ==
+        "expected a of work to wait for earlier tasks of its block, found a wait for b of work");
+  CHECK_THAT(refused(program_of({{kernel("a", {2})}}, {})), ContainsSubstring("which is missing"));
+  Program program = program_of({{kernel("a")}}, {});
+  program.sequences[0].calls.push_back(program.sequences[0].calls[0]);
+  program.sequences[0].calls[0].waits = {{.task = 0, .of_call = 1, .of_task = 0}};
+  CHECK_THAT(refused(program), ContainsSubstring("task 0 of call 1, which comes later"));
+  program.sequences[0].calls[0].waits.clear();
+  program.sequences[0].calls[1].waits = {{.task = 0, .of_call = 0, .of_task = 3}};
+  CHECK_THAT(refused(program), ContainsSubstring("task 3 of call 0, which is missing"));
+}
+
+TEST_CASE("buffers are written before they are read, and freed once") {
+  const auto with_buffer = [](const std::vector<int>& births, const std::vector<int>& writes,
+                              const std::vector<int>& reads, const std::vector<int>& deaths) {
+    Task first = kernel("first");
+    first.births = births;
+    first.writes = writes;
+    Task second = kernel("second");
+    second.reads = reads;
+    second.deaths = deaths;
+    Program program = program_of({{first, second}}, {});
+    program.blocks[0].slots = {{.name = "x", .tensor = 0, .bytes = 1_B}};
+    return program;
+  };
+  CHECK(refused(with_buffer({0}, {0}, {0}, {0})).empty());
+  CHECK(refused(with_buffer({}, {}, {0}, {})) ==
+        "expected buffer x to be alive when it is read, found otherwise at second of work in "
+        "F(stage 0, micro-batch 0)");
+  CHECK_THAT(refused(with_buffer({0}, {}, {0}, {0})),
+             ContainsSubstring("x to be written before it is read"));
+  CHECK_THAT(refused(with_buffer({0, 0}, {0}, {0}, {0})), ContainsSubstring("x to be born once"));
+  CHECK_THAT(refused(with_buffer({0}, {0}, {0}, {0, 0})),
+             ContainsSubstring("x to be alive when it is freed"));
+  CHECK_THAT(refused(with_buffer({0}, {0}, {0}, {})), ContainsSubstring("to be freed"));
+}
+
+TEST_CASE("whatever lowering makes of a strategy can run") {
+  const model::Graph graph = model::gpt(small_gpt);
+  for (const Variant& variant : variants()) {
+    INFO(variant.strategy << ", " << variant.micro_batches << " micro-batches");
+    CHECK(refused(lowered(graph, variant.strategy, variant.micro_batches)) == "");
+  }
+}
+
+TEST_CASE("whatever lowering makes of a schedule can run") {
+  for (const Schedule& schedule : schedules()) {
+    model::GptConfig config = small_gpt;
+    config.layers = 8;
+    config.tied = !schedule.spreads_embedding;
+    model::Graph graph = model::gpt(config);
+    if (schedule.name == "3f1b") graph.forward_repeats = 3;
+    const std::string chunks = schedule.chunks == 0 ? ", \"chunks\": 2" : "";
+    for (const std::string& more : {std::string(), std::string(", \"data\": 2"),
+                                    std::string(", \"tensor\": 2, \"recompute\": \"full\"")}) {
+      const std::string strategy =
+          "{\"pipeline\": 4, \"schedule\": \"" + schedule.name + "\"" + chunks + more + "}";
+      INFO(strategy);
+      CHECK(refused(lowered(graph, strategy, 8)) == "");
+    }
+  }
+}
+
+}  // namespace stratagem::strategies

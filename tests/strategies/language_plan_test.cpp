@@ -1,0 +1,189 @@
+// Plan files: nnScaler's tables written literally, and every schedule written and read again.
+#include "strategies/language/device_formula.hpp"
+#include "strategies/language/plan_devices.hpp"
+#include "strategies/language/plan_file.hpp"
+#include "strategies/language/plan_text.hpp"
+#include "tests/catch.hpp"
+#include "tests/strategies/lowered.hpp"
+
+namespace stratagem::strategies {
+namespace {
+
+Plan plan_from(const model::Graph& graph, const std::string& text, int micro_batches = 1) {
+  return read_plan(JsonReader::from_text(text, "plan.json"), graph, micro_batches);
+}
+
+std::string program_of(const Plan& plan) { return to_text(lower(plan, plain_stack())); }
+
+std::string four_stages(const std::string& primitives) {
+  return R"~({"stages": ["embedding, layers.0", "layers.1", "layers.2", "layers.3, head"],
+             "primitives": [{"op-assign": "stage(i)", "device": "i"}, )~" +
+         primitives + "]}";
+}
+
+}  // namespace
+
+TEST_CASE("nnScaler's table 2 with the batch dimension is data parallelism") {
+  const model::Graph graph = model::gpt(small_gpt);
+  const Plan plan = plan_from(graph, R"~({"primitives": [
+    {"op-trans": "**", "dim": "b", "parts": 4, "axis": "data"},
+    {"op-assign": "**", "axis": "data", "stride": 1}]})~");
+  CHECK(device_count(plan) == 4);
+  CHECK(program_of(plan) == program_of(plan_of(graph, R"~({"data": 4})~")));
+}
+
+TEST_CASE(
+    "nnScaler's tables 3 and 4 are 1F1B; with stages from 1, one micro-batch more in flight") {
+  const model::Graph graph = model::gpt(small_gpt);
+  const auto table_4 = [](const std::string& ofst) {
+    const std::string let = R"~(, "let": {"ofst": ")~" + ofst + "\"}}";
+    return four_stages(R"~({"op-order": ["F(i, m)", "F(i, m+1)"]},
+      {"op-order": ["B(i, m)", "B(i, m+1)"]},
+      {"op-order": ["F(i, m+ofst)", "B(i, m)"])~" +
+                       let + R"~(, {"op-order": ["B(i, m)", "F(i, m+ofst+1)"])~" + let);
+  };
+  const Plan canonical = plan_from(graph, table_4("S-1-i"), 8);
+  CHECK(program_of(canonical) == program_of(plan_of(graph, R"~({"pipeline": 4})~", 8)));
+  const Program literal = lower(plan_from(graph, table_4("S-i"), 8), plain_stack());
+  CHECK_THAT(cells_of(literal, 0), StartsWith("F0 F1 F2 F3 F4 B0 F5 B1"));
+  CHECK_THAT(cells_of(literal, 3), StartsWith("F0 F1 B0 F2 B1"));
+}
+
+TEST_CASE("nnScaler's table 6 divides an embedding over the devices of all stages") {
+  const model::Graph graph = model::gpt(small_gpt);
+  const Plan plan = plan_from(graph, R"~({
+    "stages": ["embedding", "layers.[0-1]", "layers.[2-3], head"],
+    "primitives": [
+      {"op-trans": "embedding.lookup", "dim": "vocabulary", "parts": 2, "axis": "all"},
+      {"op-trans": "embedding.{add_positions,dropout}", "dim": null, "parts": 2, "axis": "all"},
+      {"op-assign": "embedding.**", "axis": "all", "stride": 1},
+      {"op-assign": "embedding.**", "device": 0},
+      {"op-assign": "stage(i)", "device": "i-1", "where": "i > 0"}]})~");
+  CHECK(devices_of(plan, 0, 0) == std::vector{0, 1});
+  CHECK(devices_of(plan, 1, 0) == std::vector{0});
+  CHECK(devices_of(plan, 2, 0) == std::vector{1});
+}
+
+TEST_CASE("nnScaler's table 7, with what it leaves open, is 3F1B") {
+  model::Graph graph = model::gpt(small_gpt);
+  graph.forward_repeats = 3;
+  const Plan named = plan_of(graph, R"~({"pipeline": 4, "schedule": "3f1b"})~", 6);
+  const std::string text = file_text(named);
+  for (const std::string rule :
+       {R"~(["F1(i, m+2)","F2(i, m+1)"])~", R"~(["F2(i, m+1)","F3(i, m)"])~",
+        R"~(["F3(i, m+ofst)","B(i, m)"], "let": {"ofst":"S-1-i"})~"})
+    CHECK_THAT(text, ContainsSubstring(rule));
+  CHECK(program_of(plan_from(graph, text, 6)) == program_of(named));
+}
+
+TEST_CASE("every schedule, written and read again, lowers to the same program") {
+  model::GptConfig config = small_gpt;
+  config.layers = 8;
+  for (const Schedule& entry : schedules()) {
+    INFO(entry.name);
+    config.tied = !entry.spreads_embedding;
+    model::Graph graph = model::gpt(config);
+    if (entry.name == "3f1b") graph.forward_repeats = 3;
+    const Plan named = plan_of(graph, R"~({"pipeline": 4, "schedule": ")~" + entry.name + "\"}", 8);
+    const std::string text = file_text(named);
+    const Plan read = plan_from(graph, text, 8);
+    CHECK(file_text(read) == text);
+    CHECK(program_of(read) == program_of(named));
+  }
+}
+
+TEST_CASE("degrees of all kinds, written and read again, lower to the same program") {
+  const model::Graph graph = model::gpt(small_gpt);
+  for (const std::string strategy :
+       {R"~({})~", R"~({"tensor": 4, "recompute": "full"})~",
+        R"~({"tensor": 2, "data": 3, "pipeline": 4, "overlap_gradients": true, "bucket": "3 KB"})~",
+        R"~({"pipeline": 2, "layers_per_stage": [3, 1], "bucket": "12345 B"})~"}) {
+    INFO(strategy);
+    const Plan named = plan_of(graph, strategy, 4);
+    const Plan read = plan_from(graph, file_text(named), 4);
+    CHECK(file_text(read) == file_text(named));
+    CHECK(program_of(read) == program_of(named));
+  }
+}
+
+TEST_CASE("the batch is divided among as many ranks as every operator divides it") {
+  const model::Graph graph = model::gpt(small_gpt);
+  const auto ranks = [&](const std::string& text) {
+    return batch_ranks(JsonReader::from_text(text, "plan.json"), graph);
+  };
+  const std::string all = R"~({"op-trans": "**", "dim": "b", "parts": 3, "axis": "data"})~";
+  const std::string one =
+      R"~({"op-trans": "layers.0.mlp.gelu", "dim": "b", "parts": 2, "axis": "t"})~";
+  CHECK(ranks(R"~({"primitives": []})~") == 1);
+  CHECK(ranks("{\"primitives\": [" + all + "]}") == 3);
+  CHECK(ranks("{\"primitives\": [" + all + ", " + one + "]}") == 3);
+  CHECK(ranks("{\"primitives\": [" + one + "]}") == 1);
+  CHECK(ranks(file_text(plan_of(graph, R"~({"tensor": 2, "data": 3, "pipeline": 4})~"))) == 3);
+}
+
+TEST_CASE("uneven parts are kept in the plan") {
+  const model::Graph graph = model::gpt(small_gpt);
+  const auto split = [](const std::string& uneven) {
+    return R"~({"primitives": [{"op-trans": "**", "dim": "b", "parts": 5, "uneven": )~" + uneven +
+           R"~(, "axis": "data"}, {"op-assign": "**", "axis": "data", "stride": 1}]})~";
+  };
+  const Plan plan = plan_from(graph, split("true"));
+  CHECK(plan.placement(0).uneven == std::vector{true});
+  CHECK_THAT(file_text(plan), ContainsSubstring("\"uneven\": true"));
+  CHECK_THAT(refusal([&] { plan_from(graph, split("false")); }),
+             ContainsSubstring("5 equal parts"));
+}
+
+TEST_CASE("token slices and chains with slices are written as they are read") {
+  const model::Graph graph = model::gpt(small_gpt);
+  const std::string text = R"~({
+  "stages": [
+    "**"
+  ],
+  "primitives": [
+    {"op-assign": "stage(0)", "device": 0},
+    {"op-trans": "micro-batches", "tokens": [12,8]},
+    {"op-order": "F(0,0,0) F(0,0,1) B(0,0,1) B(0,0,0)"}
+  ]
+}
+)~";
+  CHECK(file_text(plan_from(graph, text)) == text);
+  CHECK_THAT(refusal([&] {
+               plan_from(graph, R"~({"primitives": [
+      {"op-trans": "micro-batches", "tokens": [12, 8]}, {"op-order": "F(0,0) B(0,0)"}]})~");
+             }),
+             StartsWith("plan.json: /primitives/1: expected a stage, a micro-batch and a slice"));
+}
+
+TEST_CASE("a chain may be a list, and its cells may be arithmetic") {
+  const model::Graph graph = model::gpt(small_gpt);
+  const auto chains = [&](const std::string& order) {
+    return plan_from(graph, R"~({"primitives": [{"op-order": )~" + order + "}]}", 4).chains();
+  };
+  const std::vector<Cell> cells = {{0, 0}, {0, 1}, {0, 3, CellPass::backward}};
+  CHECK(chains(R"~("F(0,0) F(0, 1) B(S-1, M-1)")~") == std::vector<std::vector<Cell>>{cells});
+  CHECK(chains(R"~(["F(0,0)", "F(0,1)", "B(0,min(3, M))"])~") ==
+        std::vector<std::vector<Cell>>{cells});
+  CHECK(chains(R"~(["F(0,0) F(0,1)", "B(0,3)"])~") == std::vector<std::vector<Cell>>{cells});
+  CHECK(chains(R"~(["F(0,0)", "B(0,3)"])~").empty());  // a rule
+}
+
+TEST_CASE("devices of stages are told by a formula where one is easily found") {
+  const auto formulas = [](const std::vector<std::optional<int>>& devices) {
+    std::string text;
+    for (const DeviceFormula& one : device_formulas(devices)) {
+      text += std::to_string(one.first) + "-" + std::to_string(one.last) + ": " +
+              (one.formula.empty() ? std::to_string(one.device) : one.formula) + "; ";
+    }
+    return text;
+  };
+  CHECK(formulas({0}) == "0-0: 0; ");
+  CHECK(formulas({0, 4, 8, 12}) == "0-3: 4*i; ");
+  CHECK(formulas({12, 8, 4, 0}) == "0-3: 4*(S-1-i); ");
+  CHECK(formulas({0, 2, 4, 0, 2, 4}) == "0-5: 2*(i % 3); ");
+  CHECK(formulas({7, 7, 7}) == "0-2: 7; ");
+  CHECK(formulas({0, 1, 2, 2, 1, 0}) == "0-2: i; 3-5: S-1-i; ");
+  CHECK(formulas({5, 0, {}, 3}) == "0-0: 5; 1-1: 0; 3-3: 3; ");
+}
+
+}  // namespace stratagem::strategies
