@@ -136,7 +136,8 @@ inline Plan random_pipeline(const model::Graph& graph, int devices, unsigned see
   plan.stages.clear();
   for (int segment = 0; segment < static_cast<int>(graph.segments.size()); ++segment) {
     plan.stages.push_back({segment});
-    if ((seed + static_cast<unsigned>(segment)) % 3 == 0) plan.recompute(graph.segments[segment].forward);
+    if ((seed + static_cast<unsigned>(segment)) % 3 == 0)
+      plan.recompute(graph.segments[segment].forward);
     if (seed % 2 == 0) continue;
     plan.split_backward(segment, 0);
     if (segment > 0)
