@@ -133,6 +133,19 @@ TEST_CASE("an order that is not of the language is refused at its primitive") {
           "p.json: /primitives/5", {"two cells that run together", "a third, B(0,0)"});
 }
 
+TEST_CASE("an eviction of a cell that is not there, or keeps nothing, is refused at its cells") {
+  const auto evicts = [](const std::string& cells, const std::string& what) {
+    refuses(but(split, split + R"~(, {"op-trans": ")~" + cells + R"~(", "evict": 1})~"),
+            "p.json: /primitives/1/op-trans", {what});
+  };
+  evicts("F(0, 0) F(0, M)", "a micro-batch from 0 to 1 in \"F(0, M)\"");
+  evicts("B(0, 0)", "forward cells");
+  evicts("F(1, 0)", "cells of other stages than the one that takes in");
+  evicts("F(0, 0) F(0, 0)", "one eviction of a cell");
+  refuses(but(split, split + R"~(, {"op-trans": "F(0, 0)", "evict": 2})~"),
+          "p.json: /primitives/1/evict", {"at most 1, found 2"});
+}
+
 TEST_CASE("parts that stand nowhere are refused at what split them") {
   refuses(but(R"~(
     {"op-assign": "**", "axis": "data", "stride": 1},)~",

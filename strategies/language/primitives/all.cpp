@@ -11,6 +11,7 @@ const std::vector<PrimitiveKind>& primitive_kinds() {
       {"op-trans", "recompute", &read_recompute, &write_recompute},
       {"op-trans", "tokens", &read_token_slices, &write_token_slices},
       {"op-trans", "into", &read_backward_split, &write_backward_splits},
+      {"op-trans", "evict", &read_eviction, &write_evictions},
       {"op-trans", "overlap", &read_gradients, &write_gradients},
       {"op-order", "flush", &read_updates, &write_updates},
       {"op-order", "", &read_order, &write_orders},

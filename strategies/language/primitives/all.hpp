@@ -35,6 +35,8 @@ void read_token_slices(PlanBuilder&, const JsonReader&);
 std::vector<Primitive> write_token_slices(const Plan&);
 void read_backward_split(PlanBuilder&, const JsonReader&);
 std::vector<Primitive> write_backward_splits(const Plan&);
+void read_eviction(PlanBuilder&, const JsonReader&);
+std::vector<Primitive> write_evictions(const Plan&);
 void read_gradients(PlanBuilder&, const JsonReader&);
 std::vector<Primitive> write_gradients(const Plan&);
 void read_updates(PlanBuilder&, const JsonReader&);
