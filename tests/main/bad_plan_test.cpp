@@ -146,6 +146,25 @@ TEST_CASE("an eviction of a cell that is not there, or keeps nothing, is refused
           "p.json: /primitives/1/evict", {"at most 1, found 2"});
 }
 
+TEST_CASE("parts on one device that do not divide, or come too late, are refused") {
+  const auto parts = [](const std::string& operators, const std::string& dim, int count) {
+    return R"~({"op-trans": ")~" + operators + R"~(", "dim": ")~" + dim + R"~(", "parts": )~" +
+           std::to_string(count) + R"~(, "colocated": true})~";
+  };
+  const std::string attention = "layers.*.attention.scores";
+  const std::string heads = parts(attention, "heads", 2);
+  refuses(but(split, parts(attention, "heads", 3) + ", " + split), "p.json: /primitives/0",
+          {"dimension ", "3 equal parts"});
+  refuses(but(split, parts("layers.*.mlp_norm", "h", 2) + ", " + split),
+          "p.json: /primitives/0/op-trans",
+          {"can divide dimension h", "found layers.0.mlp_norm ("});
+  refuses(but(split, heads + ", " + heads + ", " + split), "p.json: /primitives/1",
+          {"in parts on one device once", " twice"});
+  refuses(but(split, split + ", " + heads), "p.json: /primitives/1",
+          {"before all that is said of operators"});
+  refuses(but(split, with(heads, "true", "false")), "p.json: /primitives/0/colocated", {"true"});
+}
+
 TEST_CASE("parts that stand nowhere are refused at what split them") {
   refuses(but(R"~(
     {"op-assign": "**", "axis": "data", "stride": 1},)~",

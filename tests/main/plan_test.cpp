@@ -71,6 +71,8 @@ TEST_CASE("a strategy written as a plan gives the same report, trace and program
   round_trip("4", "8", R"({"data": 4})");
   round_trip("4", "8", R"({"data": 4, "overlap_gradients": true, "bucket": "100 KB"})");
   round_trip("2", "8", R"({"tensor": 2, "recompute": "full"})");
+  round_trip("8", "8", R"({"tensor": 2, "data": 2, "pipeline": 2,
+                           "coshard": {"attention": 2, "mlp": 4}})");
   round_trip("8", "8", R"({"tensor": 2, "data": 2, "pipeline": 2, "recompute": "full",
                            "overlap_gradients": true, "bucket": "0.5 MiB"})");
 }

@@ -5,6 +5,7 @@ namespace stratagem::strategies {
 
 const std::vector<PrimitiveKind>& primitive_kinds() {
   static const std::vector<PrimitiveKind> table = {
+      {"op-trans", "colocated", &read_colocation, &write_colocations},
       {"op-trans", "dim", &read_split, &write_splits},
       {"op-assign", "axis", &read_axis, &write_axes},
       {"op-assign", "device", &read_device, &write_devices},

@@ -23,6 +23,8 @@ struct PrimitiveKind {
 const std::vector<PrimitiveKind>& primitive_kinds();
 
 // Each in its own file.
+void read_colocation(PlanBuilder&, const JsonReader&);
+std::vector<Primitive> write_colocations(const Plan&);
 void read_split(PlanBuilder&, const JsonReader&);
 std::vector<Primitive> write_splits(const Plan&);
 void read_axis(PlanBuilder&, const JsonReader&);
