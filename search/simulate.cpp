@@ -4,7 +4,6 @@
 #include "search/plan_of.hpp"
 #include "search/scenario.hpp"
 #include "sim/engine.hpp"
-#include "strategies/even_parts.hpp"
 #include "strategies/lower.hpp"
 
 namespace stratagem::search {
@@ -19,7 +18,6 @@ void judge_memory(Outcome& outcome, const Run& run) {
 
 Simulated play(const Run& run, const SimulateOptions& options) {
   const strategies::Plan plan = plan_of(run);
-  strategies::check_even_parts(plan);
   Simulated result{.program = strategies::lower(plan, run.stack), .timeline = {}, .outcome = {}};
   const sim::Cast cast =
       sim::cast(result.program, run.cluster, run.profile.collective, options.folded);

@@ -48,6 +48,8 @@ void data_parallel(Plan& plan, const Options& options);
 std::string batch_dimension(const Plan& plan, model::OpId op);
 // Experts divided over data-parallel ranks, see expert_parallel.cpp.
 void expert_parallel(Plan& plan, const Options& options);
+// Slices of the tokens, see token_slices.cpp.
+void token_slices(Plan& plan, const Options& options);
 // Stages of consecutive segments, see pipeline.cpp.
 void pipeline(Plan& plan, const Options& options);
 // Recomputation of layers or of their attention cores, see recompute.cpp.

@@ -30,6 +30,20 @@ Mask split(const Mask& mask, std::size_t dim, std::int64_t i, std::int64_t n) {
   return part;
 }
 
+Mask split_unevenly(const Mask& mask, std::size_t dim, std::int64_t i, std::int64_t n,
+                    std::int64_t unit) {
+  const Range range = mask.ranges[dim];
+  const std::int64_t units = (range.end - range.begin) / unit;
+  expects(n > 0 && unit > 0 && units >= n && range.begin + units * unit == range.end,
+          "a dimension is divided into parts of one unit or more");
+  const auto begin = [&](std::int64_t part) {
+    return range.begin + (part * (units / n) + std::min(part, units % n)) * unit;
+  };
+  Mask part = mask;
+  part.ranges[dim] = {begin(i), begin(i + 1)};
+  return part;
+}
+
 Mask split_value(const Mask& mask, std::int64_t i, std::int64_t n) {
   Mask part = mask;
   part.value = {mask.value.index * n + i, mask.value.count * n};

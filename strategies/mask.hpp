@@ -37,6 +37,10 @@ Mask whole(const std::vector<std::int64_t>& shape);
 
 /// Part `i` of `n` equal parts of dimension `dim`. Expects n to divide the range.
 Mask split(const Mask&, std::size_t dim, std::int64_t i, std::int64_t n);
+/// Part `i` of `n` of dimension `dim`, as equal as whole multiples of `unit` elements allow: the
+/// first parts have one unit more than the others. Expects n units at least.
+Mask split_unevenly(const Mask&, std::size_t dim, std::int64_t i, std::int64_t n,
+                    std::int64_t unit = 1);
 /// The i-th of n partial values of what `mask` sees: (a, b) becomes (a*n + i, b*n).
 Mask split_value(const Mask&, std::int64_t i, std::int64_t n);
 

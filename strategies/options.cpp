@@ -91,6 +91,10 @@ Options read_options(const JsonReader& reader) {
       chunks->fail(std::to_string(schedule.chunks) + " with the schedule " + schedule.name);
     }
   }
+  if (const auto slices = reader.find("token_slices")) {
+    for (const JsonReader& size : slices->elements())
+      options.token_slices.push_back(size.between(1, 100'000'000));
+  }
   if (const auto shared = reader.find("ranks_per_device")) {
     options.ranks_per_device = static_cast<int>(shared->between(1, options.pipeline));
     if (options.pipeline % options.ranks_per_device != 0)

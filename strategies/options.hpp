@@ -31,8 +31,9 @@ struct Options {
   NamedDimensions operators;       ///< what single operators divide over the tensor ranks
   int expert = 1;                  ///< consecutive data ranks that divide the experts among them
   std::string schedule = "1f1b";   ///< order of the cells of all stages
-  int chunks = 0;            ///< stages on every pipeline rank; 0: as many as the schedule has
-  int ranks_per_device = 1;  ///< pipeline ranks that share the time and memory of a device
+  int chunks = 0;  ///< stages on every pipeline rank; 0: as many as the schedule has
+  std::vector<std::int64_t> token_slices;  ///< tokens of every slice; empty: whole
+  int ranks_per_device = 1;           ///< pipeline ranks that share the time and memory of a device
   std::vector<int> layers_per_stage;  ///< empty: equally many
   /// The pipeline rank on which the first and the last segment stand apart from the stages,
   /// `all_ranks`, or nullopt: in the first and the last stage.

@@ -73,7 +73,14 @@ Parts Plan::trans(model::OpId id, const Split& split) {
       if (placement.dims[i] == split.dim) parts *= placement.axes[i].size;
     }
     const std::int64_t size = size_of_dimension(*graph_, op, split.dim);
-    if (split.uneven ? size < parts : size % parts != 0) {
+    if (split.uneven && parts > size) {
+      throw InputError("", "",
+                       "dimension " + split.dim + " of " + where +
+                           " to have an element for each of " + std::to_string(parts) + " parts",
+                       std::to_string(size));
+    }
+    placement.unequal = placement.unequal || (split.uneven && size % parts != 0);
+    if (!split.uneven && size % parts != 0) {
       throw InputError("", "",
                        "dimension " + split.dim + " of " + where + " to divide into " +
                            std::to_string(parts) + (split.uneven ? "" : " equal") + " parts",
@@ -98,6 +105,13 @@ void Plan::assign(model::OpId op, int first_device, int copy) {
   devices[copy] = first_device;
 }
 
+void Plan::assign(model::OpId op, std::vector<int> devices, int copy) {
+  std::vector<std::vector<int>>& listed = placements_[op].listed;
+  expects(copy >= 0 && copy < copies_, "a plan has the copy it assigns");
+  if (listed.empty()) listed.resize(copies_, devices);
+  listed[copy] = std::move(devices);
+}
+
 void Plan::order(const Cell& before, const Cell& after) { orders_.push_back({before, after}); }
 
 void Plan::order(OrderRule rule) { rules_.push_back(std::move(rule)); }
@@ -113,6 +127,7 @@ void Plan::copy_stages(int copies) {
   copies_ = copies;
   for (Placement& placement : placements_) {
     placement.first_devices.resize(copies, placement.first_devices.front());
+    if (!placement.listed.empty()) placement.listed.resize(copies, placement.listed.front());
   }
 }
 

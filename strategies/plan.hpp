@@ -26,11 +26,12 @@ struct Axis {
 };
 
 /// The algorithm of an op-trans: divide the dimension that the operator's annotation calls `dim`
-/// into equal parts, or into parts that differ by one; an empty `dim` replicates the operator.
+/// into equal parts; an empty `dim` replicates the operator. Where `uneven` allows it and the
+/// dimension does not divide, the first parts have one more element than the others.
 struct Split {
   std::string dim;
   int parts = 1;
-  bool uneven = false;  ///< the first parts may be larger by one
+  bool uneven = false;
 };
 
 /// The sub-operators that one op-trans made of every sub-operator there was before it.
@@ -84,7 +85,7 @@ struct Updates {
 
 /// One plan for one graph. Splitting is affine: sub-operator (i, j, ...) of an operator stands on
 /// device first + i * stride_i + j * stride_j + ..., so a plan for thousands of devices stays as
-/// small as the graph. Backward operators and optimizer steps follow their forward operator.
+/// small as the graph; a list may place it anywhere else. Backward operators and optimizer steps follow their forward operator.
 class Plan {
  public:
   /// `graph` must outlive the plan, or its first rewriting.
@@ -103,14 +104,17 @@ class Plan {
   /// The forward operators, in order.
   [[nodiscard]] std::vector<model::OpId> operators() const;
 
-  /// op-trans. Throws InputError if the dimension does not exist, may not be split, or does not
-  /// divide evenly where it has to.
+  /// op-trans. Throws InputError if the dimension does not exist, may not be split, has fewer
+  /// elements than parts, or does not divide evenly although it should.
   Parts trans(model::OpId op, const Split& split);
   /// op-assign of all parts: part i moves i places along the axis.
   void assign(const Parts& parts, const Axis& axis);
   /// op-assign of the whole operator: where its sub-operator with all coordinates 0 stands. A copy
   /// is the operator as it works on the micro-batches of that copy.
   void assign(model::OpId op, int first_device, int copy = 0);
+  /// op-assign of every part: parts in row-major order of the op-trans, the last one fastest. Takes
+  /// the place of first device and axes. The lowering checks the list, since op-trans may follow.
+  void assign(model::OpId op, std::vector<int> devices, int copy = 0);
 
   /// op-order.
   void order(const Cell& before, const Cell& after);
@@ -153,7 +157,9 @@ class Plan {
     std::vector<int> first_devices = {0};  ///< by copy
     std::vector<Axis> axes;
     std::vector<std::string> dims;
-    std::vector<bool> uneven;  ///< by axis, see Split
+    std::vector<bool> uneven;              ///< by axis, see Split
+    std::vector<std::vector<int>> listed;  ///< by copy: the device of every part; empty: affine
+    bool unequal = false;                  ///< some parts are larger than others
   };
   [[nodiscard]] const Placement& placement(model::OpId forward_op) const {
     return placements_[forward_op];

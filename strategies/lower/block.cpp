@@ -26,7 +26,7 @@ struct Version {
 class BlockLowering {
  public:
   explicit BlockLowering(const BlockContext& context, std::string name)
-      : c_(context), graph_(context.plan.graph()) {
+      : c_(context), graph_(context.graph) {
     result_.block.name = std::move(name);
   }
 
@@ -231,12 +231,12 @@ class BlockLowering {
     Shapes inputs;
     Shapes outputs;
     for (std::size_t i = 0; i < op.inputs.size(); ++i) {
-      inputs.push_back(
-          local_shape(graph_.tensors[op.inputs[i]], input_layout(op, i, split), c_.grid));
+      inputs.push_back(local_shape(operand(op.inputs[i], op.annotation.inputs[i]),
+                                   input_layout(op, i, split), c_.grid));
     }
     for (std::size_t i = 0; i < op.outputs.size(); ++i) {
-      outputs.push_back(
-          local_shape(graph_.tensors[op.outputs[i]], output_layout(op, i, split), c_.grid));
+      outputs.push_back(local_shape(operand(op.outputs[i], op.annotation.outputs[i]),
+                                    output_layout(op, i, split), c_.grid));
     }
     cost::Kernel kernel = kernel_of(graph_, op, inputs, outputs, c_.stack);
     if (op.pass ==
@@ -247,6 +247,13 @@ class BlockLowering {
       kernel.launches += c_.stack.gradient_accumulation.kernels;
     }
     return kernel;
+  }
+
+  /// A tensor in the shape in which an operator sees it.
+  [[nodiscard]] model::Tensor operand(TensorId id, const std::vector<model::Term>& terms) const {
+    model::Tensor tensor = graph_.tensors[id];
+    tensor.shape = operand_shape(std::move(tensor.shape), terms, c_.slice);
+    return tensor;
   }
 
   int new_slot(TensorId tensor, const Layout& layout, Category category) {
@@ -405,7 +412,7 @@ void run_forward(BlockLowering& lowering, const BlockContext& context, bool trai
   std::vector<model::OpId> alike;
   std::set<int> begun;
   const auto flush = [&] { lowering.run(std::exchange(alike, {}), false); };
-  for (const model::OpId id : context.plan.graph().segments[context.facts.segment].forward) {
+  for (const model::OpId id : context.graph.segments[context.facts.segment].forward) {
     const int group = again.group_of(id);
     if (!alike.empty() && again.group_of(alike.back()) != group) flush();
     if (group >= 0 && begun.insert(group).second && trains)
@@ -425,7 +432,7 @@ void run_backward(BlockLowering& lowering, const BlockContext& context,
   std::vector<model::OpId> alike;
   const auto flush = [&] { lowering.run(std::exchange(alike, {}), false); };
   for (const model::OpId id : ops) {
-    for (const int group : again.needed_by(context.plan.graph().operators[id])) {
+    for (const int group : again.needed_by(context.graph.operators[id])) {
       if (!run.insert(group).second) continue;
       flush();
       lowering.copy_random_state(random.before_recomputation);
@@ -441,7 +448,7 @@ void run_backward(BlockLowering& lowering, const BlockContext& context,
 
 LoweredBlock lower_forward(const BlockContext& context, const std::map<int, Border>& in,
                            const std::map<int, Category>& leaves, bool trains) {
-  const model::Graph& graph = context.plan.graph();
+  const model::Graph& graph = context.graph;
   const SegmentFacts& facts = context.facts;
   const Recomputation& again = context.recomputation;
   BlockLowering lowering(context, "F " + graph.segments[facts.segment].name);
@@ -460,7 +467,7 @@ LoweredBlock lower_forward(const BlockContext& context, const std::map<int, Bord
 
 LoweredBlock lower_backward(const BlockContext& context, const std::map<int, Border>& kept,
                             const std::map<int, Border>& in, BackwardPart part) {
-  const model::Graph& graph = context.plan.graph();
+  const model::Graph& graph = context.graph;
   const SegmentFacts& facts = context.facts;
   const model::Segment& segment = graph.segments[facts.segment];
   BlockLowering lowering(context, (part == BackwardPart::weight ? "W " : "B ") + segment.name);

@@ -3,11 +3,15 @@
 #pragma once
 
 #include <map>
+#include <optional>
+#include <vector>
 
 #include "cost/stack.hpp"
 #include "strategies/lower/grid.hpp"
 #include "strategies/lower/recomputation.hpp"
 #include "strategies/lower/segment.hpp"
+#include "strategies/lower/slices.hpp"
+#include "strategies/mask.hpp"
 
 namespace stratagem::strategies {
 
@@ -15,6 +19,8 @@ namespace stratagem::strategies {
 struct Border {
   Layout layout;
   Category category = Category::temporaries;
+  /// Instead of a layout where the stage is irregular: what each of its devices holds, if anything.
+  std::vector<std::optional<Mask>> masks = {};
 };
 
 /// A lowered block with what its neighbours need to know. Tensors are places in the segment's
@@ -27,16 +33,23 @@ struct LoweredBlock {
   std::map<int, int> last_writer;    ///< by tensor: the last task that writes it
   std::map<int, Layout> parameters;  ///< by parameter: how operators here see it
   std::map<int, Layout> gradients;   ///< by gradient of a parameter: how operators here leave it
+  // The same two where the stage is irregular, for the one device that runs the block.
+  std::map<int, Mask> parameter_masks;
+  std::map<int, std::map<model::OpId, Mask>> gradient_masks;  ///< what each operator adds to it
 };
 
 /// What a block is lowered from.
 struct BlockContext {
   const Plan& plan;
+  const model::Graph& graph;  ///< the plan's, sized for the slice
+  const TokenSlice& slice;
   const cost::Stack& stack;
   const Grid& grid;
   Groups& groups;
   const SegmentFacts& facts;
   const Recomputation& recomputation;
+  int site = 0;  ///< of `grid`
+  int copy = 0;  ///< that it is of
 };
 
 /// F: runs the forward operators. Kept afterwards: what the backward operators read and no group

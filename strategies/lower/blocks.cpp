@@ -10,11 +10,20 @@ namespace {
 
 using model::TensorId;
 
+std::string text_of(const std::optional<Mask>& mask) {
+  if (!mask) return "-";
+  std::string text = std::to_string(mask->value.index) + "/" + std::to_string(mask->value.count);
+  for (const Range& range : mask->ranges)
+    text += "," + std::to_string(range.begin) + ":" + std::to_string(range.end);
+  return text;
+}
+
 std::string text_of(const std::map<int, Border>& borders) {
   std::string text;
   for (const auto& [place, border] : borders) {
     text += "@" + std::to_string(place) + "c" + std::to_string(static_cast<int>(border.category));
     for (const AxisRole& role : border.layout) text += "," + std::to_string(role.dim);
+    for (const std::optional<Mask>& mask : border.masks) text += ";" + text_of(mask);
   }
   return text;
 }
@@ -31,15 +40,23 @@ std::map<int, Border> only(const std::map<int, Border>& borders, const SegmentFa
 
 }  // namespace
 
-Blocks::Blocks(const Plan& plan, const cost::Stack& stack, const Stages& stages, Groups& groups,
-               Program& program)
-    : plan_(plan), stack_(stack), stages_(stages), groups_(groups), program_(program) {
+Blocks::Blocks(const Plan& plan, const TokenSlice& slice, const cost::Stack& stack,
+               const Stages& stages, Groups& groups, BlockTable& table)
+    : plan_(plan),
+      slice_(slice),
+      graph_(sliced(plan.graph(), slice)),
+      stack_(stack),
+      stages_(stages),
+      groups_(groups),
+      table_(table) {
   const auto segments = static_cast<int>(stages.facts().size());
   segments_.resize(segments);
   for (const SegmentFacts& facts : stages.facts()) recomputations_.emplace_back(plan, facts);
   for (int segment = 0; segment < segments; ++segment) {
     const Grid& grid = stages.grid_of_segment(segment);
-    const std::string key = structure_key(plan, grid, groups.family(grid), stages.facts(segment));
+    const int stage = stages.of(segment);
+    const int family = stages.irregular(stage) ? -1 - stage : groups.family(grid);
+    const std::string key = structure_key(plan, grid, family, stages.facts(segment));
     structures_.push_back(
         known_structures_.emplace(key, static_cast<int>(known_structures_.size())).first->second);
     lower_forward_of(segment);
@@ -59,28 +76,18 @@ const NumberedBlock* Blocks::with_weights(int segment) const {
   return blocks.backward != nullptr ? blocks.backward : blocks.weight;
 }
 
-const NumberedBlock& Blocks::shared(const std::string& key,
-                                    const std::function<LoweredBlock()>& lower) {
-  std::unique_ptr<NumberedBlock>& block = known_[key];
-  if (!block) {
-    block = std::make_unique<NumberedBlock>(NumberedBlock{-1, lower()});
-    block->id = add(block->lowered.block);
-  }
-  return *block;
-}
-
-int Blocks::add(Block block) {
-  program_.blocks.push_back(std::move(block));
-  return static_cast<int>(program_.blocks.size()) - 1;
-}
-
-BlockContext Blocks::context(int segment) const {
+BlockContext Blocks::context(int segment, int copy) const {
+  const int site = stages_.site(stages_.of(segment), copy);
   return {plan_,
+          graph_,
+          slice_,
           stack_,
-          stages_.grid_of_segment(segment),
+          stages_.sites()[site].grid,
           groups_,
           stages_.facts(segment),
-          recomputations_[segment]};
+          recomputations_[segment],
+          site,
+          copy};
 }
 
 Blocks::Borders Blocks::borders_of(const SegmentFacts& facts,
@@ -111,7 +118,15 @@ void Blocks::arrive(int segment, const std::vector<model::OpId>& ops, TensorId t
   Border border = borders_.at(tensor);
   const bool same_axes =
       stages_.grid_of_segment(from).axes == stages_.grid_of_segment(segment).axes;
-  if (!same_axes) border.layout = first_reading(segment, ops, tensor);
+  const int stage = stages_.of(segment);
+  const bool stays = stages_.crossing(stages_.of(from), stage) == Crossing::stays;
+  if (!stays && stages_.irregular(stage)) {
+    border = {
+        {}, border.category, masks_read(plan_, stages_.grid_of_segment(segment), 0, ops, tensor)};
+  } else if (!same_axes || (!stays && !border.masks.empty())) {
+    border.layout = first_reading(segment, ops, tensor);
+    border.masks.clear();
+  }
   arrivals_[tensor] = border;
 }
 
@@ -123,7 +138,7 @@ Category Blocks::category_for_reader(TensorId activation) const {
 }
 
 std::string Blocks::key_of(int segment, const std::string& what) const {
-  return what + std::to_string(structures_[segment]);
+  return what + std::to_string(structures_[segment]) + "/" + std::to_string(slice_.begin) + "/";
 }
 
 void Blocks::lower_forward_of(int segment) {
@@ -142,8 +157,13 @@ void Blocks::lower_forward_of(int segment) {
     key += "o" + std::to_string(static_cast<int>(category));
   }
   const auto lowered = [&](bool trains) {
-    return &shared(key_of(segment, trains ? "F" : "I") + key,
-                   [&] { return lower_forward(context(segment), in, leaves, trains); });
+    if (stages_.irregular(stages_.of(segment))) {
+      return &table_.shared_parts(
+          key_of(segment, trains ? "F" : "I") + key, plan_.copies(),
+          [&](int copy) { return scatter_forward(context(segment, copy), in, leaves, trains); });
+    }
+    return &table_.shared(key_of(segment, trains ? "F" : "I") + key,
+                          [&] { return lower_forward(context(segment), in, leaves, trains); });
   };
   segments_[segment].forward = lowered(true);
   if (plan_.graph().forward_repeats > 1) {
@@ -185,8 +205,13 @@ const NumberedBlock* Blocks::backward_block(int segment, const Borders& kept, Ba
   Borders in;
   if (part != BackwardPart::weight) in = borders_of(facts, facts.gradients_in);
   const char* name = part == BackwardPart::both ? "B" : part == BackwardPart::input ? "b" : "W";
-  return &shared(key_of(segment, name) + text_of(kept) + text_of(in),
-                 [&] { return lower_backward(context(segment), kept, in, part); });
+  if (stages_.irregular(stages_.of(segment))) {
+    return &table_.shared_parts(
+        key_of(segment, name) + text_of(kept) + text_of(in), plan_.copies(),
+        [&](int copy) { return scatter_backward(context(segment, copy), kept, in, part); });
+  }
+  return &table_.shared(key_of(segment, name) + text_of(kept) + text_of(in),
+                        [&] { return lower_backward(context(segment), kept, in, part); });
 }
 
 void Blocks::lower_backward_of(int segment, bool whole, bool split) {

@@ -2,23 +2,15 @@
 // them.
 #pragma once
 
-#include <functional>
 #include <map>
-#include <memory>
 #include <set>
 #include <string>
 #include <vector>
 
-#include "strategies/lower/block.hpp"
+#include "strategies/lower/block_table.hpp"
 #include "strategies/lower/stages.hpp"
 
 namespace stratagem::strategies {
-
-/// A block of the program, by its number, with what its neighbours need to know.
-struct NumberedBlock {
-  int id = -1;
-  LoweredBlock lowered;
-};
 
 /// The blocks of one segment. A pass that nothing runs has none.
 struct SegmentBlocks {
@@ -32,9 +24,10 @@ struct SegmentBlocks {
 class Blocks {
  public:
   /// Lowers every segment's forward pass from the first to the last, then every backward pass from
-  /// the last to the first, into `program`.
-  Blocks(const Plan& plan, const cost::Stack& stack, const Stages& stages, Groups& groups,
-         Program& program);
+  /// the last to the first, into the table. One
+  /// slice of the tokens has blocks of its own.
+  Blocks(const Plan& plan, const TokenSlice& slice, const cost::Stack& stack, const Stages& stages,
+         Groups& groups, BlockTable& table);
 
   [[nodiscard]] const SegmentBlocks& of(int segment) const { return segments_[segment]; }
   /// A block of the segment that computes all its weight gradients, for what they say of them;
@@ -49,16 +42,13 @@ class Blocks {
   /// on the way, as its first reader wants it.
   [[nodiscard]] const Border& arrival(model::TensorId tensor) const { return arrivals_.at(tensor); }
 
-  /// The block under `key`, made by `lower` the first time that it is asked for.
-  const NumberedBlock& shared(const std::string& key, const std::function<LoweredBlock()>& lower);
-  /// A block of its own.
-  int add(Block block);
-  [[nodiscard]] const Block& operator[](int id) const { return program_.blocks[id]; }
+  /// The graph as these blocks see it.
+  [[nodiscard]] const model::Graph& graph() const { return graph_; }
 
  private:
   using Borders = std::map<int, Border>;  ///< by place in a segment's table
 
-  [[nodiscard]] BlockContext context(int segment) const;
+  [[nodiscard]] BlockContext context(int segment, int copy = 0) const;
   [[nodiscard]] Borders borders_of(const SegmentFacts& facts,
                                    const std::vector<model::TensorId>& tensors) const;
   [[nodiscard]] Category category_for_reader(model::TensorId activation) const;
@@ -71,11 +61,12 @@ class Blocks {
   const NumberedBlock* backward_block(int segment, const Borders& kept, BackwardPart part);
 
   const Plan& plan_;
+  TokenSlice slice_;
+  model::Graph graph_;  ///< the plan's, sized for the slice
   const cost::Stack& stack_;
   const Stages& stages_;
   Groups& groups_;
-  Program& program_;
-  std::map<std::string, std::unique_ptr<NumberedBlock>> known_;
+  BlockTable& table_;
   std::map<std::string, int> known_structures_;
   std::vector<int> structures_;                ///< by segment: equal for equal ones
   std::vector<Recomputation> recomputations_;  ///< by segment

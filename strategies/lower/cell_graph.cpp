@@ -206,6 +206,11 @@ bool CellGraph::leads_to(int from, int to, const std::vector<int>& position) con
 std::string CellGraph::describe(const Cell& cell) const {
   const Grid& grid = stages_.sites()[site(cell)].grid;
   const int first = grid.first_device;
+  if (!grid.listed.empty()) {
+    std::string names;
+    for (const int device : grid.listed) names += " " + std::to_string(device);
+    return to_text(cell) + " on devices" + names;
+  }
   int last = first;
   for (const Axis& axis : grid.axes) last += (axis.size - 1) * axis.stride;
   return to_text(cell) +

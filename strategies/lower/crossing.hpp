@@ -25,9 +25,8 @@ struct CrossingBlocks {
   std::map<int, LoweredBlock> arriving;  ///< the other devices of `to`: before the consuming cell
 };
 
-/// The steps of `redistribute` as tasks. Sends and broadcasts are on the transfer streams, collectives
-/// on the communication stream; sums, concatenations and selections that stay move memory; other
-/// selections are views. A buffer that nobody at its device wants any more is freed.
-CrossingBlocks cross(const Crosser& crosser, Groups& groups);
+/// The steps of `redistribute` as tasks (moves.hpp). A buffer that nobody at its device wants any
+/// more is freed.
+CrossingBlocks cross(const Crosser& crosser, const model::Graph& graph, Groups& groups);
 
 }  // namespace stratagem::strategies

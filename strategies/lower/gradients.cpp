@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "base/input_error.hpp"
+#include "strategies/lower/gradient_group.hpp"
 
 namespace stratagem::strategies {
 namespace {
@@ -35,16 +36,19 @@ Completed completed(const Plan& plan, const Stages& stages, const Blocks& blocks
     for (const int segment : local.segments) {
       const NumberedBlock* block = blocks.with_weights(segment);
       if (stages.of(segment) != s.stage || block == nullptr) continue;
+      if (!block->parts.empty())
+        block = &block->on(s.copy, s.grid.position(stages.hosts()[host].devices.front()));
       const auto place = stages.facts(segment).place.at(last.gradient);
-      const auto layout = block->lowered.gradients.find(place);
-      if (layout == block->lowered.gradients.end()) continue;
+      const auto& layouts = block->lowered.gradients;
+      const auto layout = layouts.find(place);
+      if (layout == layouts.end() && !block->lowered.gradient_masks.contains(place)) continue;
       const auto rank = [](const Completed& c) { return std::tuple(c.lag, c.cell, -c.segment); };
       Completed here{.gradient = last.gradient,
                      .lag = cells[cell].lag,
                      .cell = cell,
                      .segment = segment,
                      .task = block->lowered.last_writer.at(place),
-                     .layout = layout->second};
+                     .layout = layout == layouts.end() ? Layout{} : layout->second};
       if (last.cell < 0 || rank(last) < rank(here)) last = std::move(here);
     }
   }
@@ -73,6 +77,13 @@ void add(Bucket& bucket, const Completed& gradient, Bytes bytes) {
   bucket.gradients.push_back(gradient.gradient);
   bucket.sizes.push_back(bytes);
   bucket.bytes += bytes;
+}
+
+/// Of devices; different from all keys of axes and grids.
+std::vector<int> key_of(const std::vector<int>& ranks) {
+  std::vector<int> key = {-1};
+  key.insert(key.end(), ranks.begin(), ranks.end());
+  return key;
 }
 
 /// Grids by their first devices, which tell those of one parameter apart.
@@ -113,9 +124,28 @@ GradientBuckets gradient_buckets(const Plan& plan, const Stages& stages, const B
   GradientBuckets result;
   std::map<std::vector<int>, Bucket> open;
   std::map<std::vector<int>, Bucket> across;
+  const auto close = [&](const std::vector<int>& key) {
+    const Bucket& bucket = open.at(key);
+    if (!plan.gradients.bucket || bucket.bytes < *plan.gradients.bucket) return;
+    result.along_axes.push_back(bucket);
+    open.erase(key);
+  };
   for (const auto& [gradient, local] : gradients) {
     const model::Tensor& tensor = plan.graph().tensors[gradient.gradient];
     const Holding& holding = *local->holding;
+    if (!holding.masks.empty()) {
+      const int device = stages.hosts()[host].devices.front();
+      const std::vector<int> ranks =
+          gradient_group(plan, stages, blocks, holding, gradient.gradient, device);
+      if (ranks.size() < 2) continue;
+      const std::vector<int> key = key_of(ranks);
+      const bool along = holding.sites.size() == 1;
+      Bucket& bucket = along ? open[key] : across[key];
+      bucket.ranks = ranks;
+      add(bucket, gradient, local->bytes);
+      if (along) close(key);
+      continue;
+    }
     const Bytes bytes = local_bytes(tensor, gradient.layout, holding.grids.front());
     const std::vector<int> axes = reduced_axes(gradient, holding.layout, tensor.name);
     if (holding.grids.size() > 1) {
@@ -127,12 +157,9 @@ GradientBuckets gradient_buckets(const Plan& plan, const Stages& stages, const B
     Bucket& bucket = open[axes];
     bucket.axes = axes;
     add(bucket, gradient, bytes);
-    if (plan.gradients.bucket && bucket.bytes >= *plan.gradients.bucket) {
-      result.along_axes.push_back(bucket);
-      open.erase(axes);
-    }
+    close(axes);
   }
-  for (auto& [axes, bucket] : open) result.along_axes.push_back(std::move(bucket));
+  for (auto& [group, bucket] : open) result.along_axes.push_back(std::move(bucket));
   for (auto& [key, bucket] : across) result.across_grids.push_back(std::move(bucket));
   return result;
 }

@@ -16,6 +16,7 @@ struct Bucket {
   int segment = 0;
   std::vector<int> axes;    ///< of the grid along which devices hold partial sums; empty: none
   std::vector<Grid> grids;  ///< that hold partial sums of each other's; of one: none
+  std::vector<int> ranks;   ///< on irregular stages, instead of both: the devices that do
   std::vector<model::TensorId> gradients;
   std::vector<Bytes> sizes;
   Bytes bytes;
@@ -25,7 +26,8 @@ struct Bucket {
 struct GradientBuckets {
   /// Over the axes of the grid on which the gradient is partial and its parameter is not divided.
   std::vector<Bucket> along_axes;
-  /// Over grids that hold the same parameter: tied embeddings on two stages, copies of a stage.
+  /// Over grids that hold the same parameter: tied embeddings on two stages, copies of a stage. So,
+  /// too, over devices of several sites.
   std::vector<Bucket> across_grids;
 };
 GradientBuckets gradient_buckets(const Plan& plan, const Stages& stages, const Blocks& blocks,

@@ -44,32 +44,26 @@ std::vector<int> Grid::coordinates(int i) const {
 }
 
 int Grid::device(const std::vector<int>& coordinates) const {
+  if (!listed.empty()) return listed[coordinates.front()];
   int device = first_device;
   for (std::size_t axis = 0; axis < axes.size(); ++axis)
     device += coordinates[axis] * axes[axis].stride;
   return device;
 }
 
-Grid grid_of(const Plan& plan, const std::vector<int>& segments, int copy) {
-  Grid grid;
-  const std::string* first = nullptr;
+std::optional<Grid> grid_of(const Plan& plan, const std::vector<int>& segments, int copy) {
+  std::optional<Grid> grid;
   for (const int segment : segments) {
     for (const model::OpId op : plan.graph().segments[segment].forward) {
       const Plan::Placement& placement = plan.placement(op);
-      std::vector<Axis> axes = placement.axes;
-      std::ranges::sort(axes, std::greater<>(), &Axis::stride);
-      if (first == nullptr) {
-        first = &plan.graph().operators[op].name;
-        grid = {placement.first_devices[copy], axes};
-      } else if (grid.first_device != placement.first_devices[copy] || grid.axes != axes) {
-        throw InputError("", "",
-                         "all operators of a stage on the same devices: " +
-                             plan.graph().operators[op].name + " stands elsewhere than " + *first,
-                         "");
-      }
+      if (!placement.listed.empty() || placement.unequal) return std::nullopt;
+      Grid here{placement.first_devices[copy], placement.axes, {}};
+      std::ranges::sort(here.axes, std::greater<>(), &Axis::stride);
+      if (grid && *grid != here) return std::nullopt;
+      grid = std::move(here);
     }
   }
-  return grid;
+  return grid ? grid : Grid{};
 }
 
 std::vector<std::string> split_along(const Plan& plan, const Grid& grid, model::OpId op) {
@@ -117,6 +111,13 @@ Bytes local_bytes(const model::Tensor& tensor, const Layout& layout, const Grid&
   for (const std::int64_t size : local_shape(tensor, layout, grid))
     elements *= static_cast<double>(size);
   return elements * model::size_of(tensor.type);
+}
+
+int Grid::position(int wanted) const {
+  int i = 0;
+  while (i < count() && device(coordinates(i)) != wanted) ++i;
+  expects(i < count(), "a device stands on the grid that it is looked for on");
+  return i;
 }
 
 std::vector<int> Grid::devices() const {
@@ -188,8 +189,8 @@ int Groups::along(const Grid& grid, const std::vector<int>& axes) {
   return group;
 }
 
-int Groups::of(const std::vector<std::vector<int>>& ranks) {
-  std::vector<int> key = {2};
+int Groups::of(const std::vector<std::vector<int>>& ranks, int purpose) {
+  std::vector<int> key = {2, purpose};
   for (const std::vector<int>& one : ranks) {
     key.push_back(static_cast<int>(one.size()));
     key.insert(key.end(), one.begin(), one.end());

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,10 +13,12 @@
 
 namespace stratagem::strategies {
 
-/// Devices first + sum of coordinate * stride; axes from the largest stride to the smallest.
+/// Devices first + sum of coordinate * stride; axes from the largest stride to the smallest. Of an
+/// irregular stage one axis, along which the devices are those listed.
 struct Grid {
   int first_device = 0;
   std::vector<Axis> axes;
+  std::vector<int> listed;
   friend bool operator==(const Grid&, const Grid&) = default;
 
   [[nodiscard]] std::vector<int> sizes() const;
@@ -23,12 +26,15 @@ struct Grid {
   /// Coordinates of the i-th device, the last axis fastest.
   [[nodiscard]] std::vector<int> coordinates(int i) const;
   [[nodiscard]] int device(const std::vector<int>& coordinates) const;
+  /// The i of a device of the grid.
+  [[nodiscard]] int position(int device) const;
   /// Of all devices, ascending.
   [[nodiscard]] std::vector<int> devices() const;
 };
 
-/// The grid on which all operators of a copy of a stage stand; throws InputError if they differ.
-Grid grid_of(const Plan& plan, const std::vector<int>& segments, int copy);
+/// The grid on which all operators of a copy of a stage stand in equal parts; nullopt if there is
+/// none.
+std::optional<Grid> grid_of(const Plan& plan, const std::vector<int>& segments, int copy);
 
 /// What an operator splits along every axis of its grid: an identifier of its annotation, or ""
 /// where replicated. A backward operator or optimizer step splits what its forward operator splits.
@@ -61,8 +67,9 @@ class Groups {
   /// Devices with equal coordinates on several grids, in the order of the grids; for transfers
   /// {source, destination}. Calls with another `purpose` get another group.
   int across(const std::vector<Grid>& grids, int purpose);
-  /// A group that is these lists of ranks, of which no device is in two.
-  int of(const std::vector<std::vector<int>>& ranks);
+  /// A group that is these lists of ranks, of which no device is in two. Calls with another
+  /// `purpose` get another group.
+  int of(const std::vector<std::vector<int>>& ranks, int purpose = -1);
   /// Equal for grids on which `along` gives the same groups.
   int family(const Grid& grid) const;
 

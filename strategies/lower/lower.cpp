@@ -1,6 +1,11 @@
 // The whole of lowering: stages, orders, blocks, sequences, checks.
 #include "strategies/lower.hpp"
 
+#include <array>
+#include <map>
+#include <memory>
+
+#include "base/input_error.hpp"
 #include "strategies/check.hpp"
 #include "strategies/lower/blocks.hpp"
 #include "strategies/lower/cells.hpp"
@@ -12,18 +17,27 @@ namespace stratagem::strategies {
 Program lower(const Plan& plan, const cost::Stack& stack) {
   const Stages stages(plan);
   const CellOrder order = ordered_cells(plan, stages);
+  if (plan.slices() > 1 && !plan.evictions().empty())
+    throw InputError("", "/strategy", "evictions of whole micro-batches, not of token slices", "");
   Program program;
   program.lag = order.lag;
   for (const int host : stages.host_of_device())
     program.devices.push_back({.sequence = host, .groups = {}});
   for (const SegmentFacts& facts : stages.facts()) program.segment_tensors.push_back(facts.tensors);
   std::vector<Grid> grids;
-  for (const Site& site : stages.sites()) grids.push_back(site.grid);
+  for (const Site& site : stages.sites()) {
+    if (!stages.irregular(site.stage)) grids.push_back(site.grid);
+  }
   Groups groups(program, std::move(grids));
-  Blocks blocks(plan, stack, stages, groups, program);
-  const Parameters parameters(plan, stages, blocks);
+  BlockTable table(program);
+  std::vector<std::unique_ptr<Blocks>> slices;
+  for (const TokenSlice& slice : token_slices(plan))
+    slices.push_back(std::make_unique<Blocks>(plan, slice, stack, stages, groups, table));
+  const Parameters parameters(plan, stages, *slices.front());
   const std::vector<Versions> versions = weight_versions(plan, stages, order);
-  const SequenceContext context{plan, stack, stages, order, versions, parameters, groups, blocks};
+  std::map<std::array<int, 3>, CrossingBlocks> crossings;
+  const SequenceContext context{plan,       stack,  stages, order,  versions,
+                                parameters, groups, table,  slices, crossings};
   for (std::size_t host = 0; host < stages.hosts().size(); ++host)
     program.sequences.push_back(build_sequence(context, static_cast<int>(host)));
   check(program);

@@ -43,9 +43,7 @@ std::vector<StepBlock> step_blocks(const Plan& plan, const cost::Stack& stack, c
     for (const TensorId parameter : list)
       by_place.emplace(stages.facts(segment).place.at(parameter), parameter);
     for (const auto& [place, parameter] : by_place) {
-      const Holding& holding = parameters[parameter];
-      const Bytes bytes =
-          local_bytes(graph.tensors[parameter], holding.layout, holding.grids.front());
+      const Bytes bytes = parameters.on(host).at(parameter).bytes;
       add_step(step, graph.tensors[parameter], graph.segments[segment].name + ".", place, bytes,
                stack);
     }
@@ -59,7 +57,7 @@ std::vector<Resident> resident_buffers(const Plan& plan, const cost::Stack& stac
   std::vector<Resident> residents;
   for (const auto& [parameter, local] : parameters.on(host)) {
     const model::Tensor& tensor = plan.graph().tensors[parameter];
-    const Bytes bytes = local_bytes(tensor, local.holding->layout, local.holding->grids.front());
+    const Bytes bytes = local.bytes;
     residents.push_back({Category::parameters, versions * bytes});
     if (plan.graph().gradient_of[parameter] < 0) continue;
     residents.push_back({Category::gradients, bytes});

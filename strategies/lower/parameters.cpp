@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/input_error.hpp"
+#include "strategies/lower/parts.hpp"
 
 namespace stratagem::strategies {
 namespace {
@@ -22,25 +23,107 @@ void hold(Holding& holding, const Layout& layout, const Grid& grid, const std::s
   if (place == holding.grids.end() || *place != grid) holding.grids.insert(place, grid);
 }
 
+/// A device holds one part of a parameter, whoever reads it there.
+void hold_part(Holding& holding, int device, const Mask& mask, const std::string& name) {
+  if (holding.masks.emplace(device, mask).first->second == mask) return;
+  throw InputError("", "/strategy",
+                   "every operator on device " + std::to_string(device) +
+                       " to see the same part of parameter " + name,
+                   "");
+}
+
+/// Parameters that any irregular stage reads.
+std::set<TensorId> read_in_parts(const Plan& plan, const Stages& stages) {
+  std::set<TensorId> parameters;
+  for (const SegmentFacts& facts : stages.facts()) {
+    if (!stages.irregular(stages.of(facts.segment))) continue;
+    for (const TensorId tensor : facts.tensors) {
+      if (plan.graph().tensors[tensor].role == model::Role::parameter) parameters.insert(tensor);
+    }
+  }
+  return parameters;
+}
+
+/// The places of the parameters that a device reads in a segment.
+std::vector<int> read_by(const Site& site, const NumberedBlock& block, int device) {
+  std::vector<int> places;
+  for (const auto& [place, layout] : block.lowered.parameters) places.push_back(place);
+  if (block.parts.empty()) return places;
+  const LoweredBlock& own = block.on(site.copy, site.grid.position(device)).lowered;
+  for (const auto& [place, mask] : own.parameter_masks) places.push_back(place);
+  return places;
+}
+
 }  // namespace
 
-Parameters::Parameters(const Plan& plan, const Stages& stages, const Blocks& blocks) {
-  for (const Site& site : stages.sites()) {
-    for (const int segment : plan.stages[site.stage]) {
-      for (const auto& [place, layout] : blocks.of(segment).forward->lowered.parameters) {
-        const TensorId parameter = stages.facts(segment).tensors[place];
-        hold(holdings_[parameter], layout, site.grid, plan.graph().tensors[parameter].name);
+void Parameters::hold_on_site(const Plan& plan, const Stages& stages, const Blocks& blocks,
+                              int index) {
+  const Site& site = stages.sites()[index];
+  const std::set<TensorId> in_parts = read_in_parts(plan, stages);
+  for (const int segment : plan.stages[site.stage]) {
+    const std::vector<TensorId>& tensors = stages.facts(segment).tensors;
+    const NumberedBlock& block = *blocks.of(segment).forward;
+    for (const auto& [place, layout] : block.lowered.parameters) {
+      const model::Tensor& tensor = plan.graph().tensors[tensors[place]];
+      Holding& holding = holdings_[tensors[place]];
+      holding.sites.insert(index);
+      if (!in_parts.contains(tensors[place])) {
+        hold(holding, layout, site.grid, tensor.name);
+        continue;
+      }
+      for (int i = 0; i < site.grid.count(); ++i) {
+        const std::vector<int> at = site.grid.coordinates(i);
+        hold_part(holding, site.grid.device(at),
+                  mask_at(layout, tensor.shape, site.grid.sizes(), at), tensor.name);
+      }
+    }
+    for (int i = 0; !block.parts.empty() && i < site.grid.count(); ++i) {
+      for (const auto& [place, mask] : block.on(site.copy, i).lowered.parameter_masks) {
+        Holding& holding = holdings_[tensors[place]];
+        holding.sites.insert(index);
+        hold_part(holding, site.grid.listed[i], mask, plan.graph().tensors[tensors[place]].name);
       }
     }
   }
+}
+
+/// Parts with something in common are equal: else no sum of gradients would keep them the same.
+void Parameters::check_parts(const model::Graph& graph) const {
+  for (const auto& [parameter, holding] : holdings_) {
+    std::map<Mask, int> distinct;  // to a device
+    for (const auto& [device, mask] : holding.masks) distinct.emplace(mask, device);
+    for (const auto& [one, device] : distinct) {
+      for (const auto& [other, there] : distinct) {
+        if (one == other || !overlap(one, other)) continue;
+        throw InputError("", "/strategy",
+                         "devices " + std::to_string(device) + " and " + std::to_string(there) +
+                             " to see equal parts of parameter " + graph.tensors[parameter].name +
+                             ", or parts that share nothing",
+                         "");
+      }
+    }
+  }
+}
+
+Parameters::Parameters(const Plan& plan, const Stages& stages, const Blocks& blocks) {
+  for (std::size_t site = 0; site < stages.sites().size(); ++site)
+    hold_on_site(plan, stages, blocks, static_cast<int>(site));
+  check_parts(plan.graph());
   for (const Host& host : stages.hosts()) {
     std::map<TensorId, LocalHolding>& here = on_host_.emplace_back();
-    for (const int site : host.sites) {
-      for (const int segment : plan.stages[stages.sites()[site].stage]) {
-        for (const auto& [place, layout] : blocks.of(segment).forward->lowered.parameters) {
+    const int device = host.devices.front();
+    for (const int index : host.sites) {
+      const Site& site = stages.sites()[index];
+      for (const int segment : plan.stages[site.stage]) {
+        for (const int place : read_by(site, *blocks.of(segment).forward, device)) {
           const TensorId parameter = stages.facts(segment).tensors[place];
+          const model::Tensor& tensor = plan.graph().tensors[parameter];
+          const Holding& holding = holdings_.at(parameter);
           LocalHolding& local = here[parameter];
-          local.holding = &holdings_.at(parameter);
+          local.holding = &holding;
+          local.bytes = holding.masks.empty()
+                            ? local_bytes(tensor, holding.layout, holding.grids.front())
+                            : bytes_of(tensor, holding.masks.at(device));
           const auto at = std::ranges::lower_bound(local.segments, segment);
           if (at == local.segments.end() || *at != segment) local.segments.insert(at, segment);
         }

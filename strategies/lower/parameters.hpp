@@ -1,7 +1,8 @@
-// Where parameters are held: on which grids, in which layout.
+// Where parameters are held: on which grids, in which layout, or which part by which device.
 #pragma once
 
 #include <map>
+#include <set>
 #include <vector>
 
 #include "strategies/lower/blocks.hpp"
@@ -14,17 +15,22 @@ namespace stratagem::strategies {
 struct Holding {
   Layout layout;
   std::vector<Grid> grids;  ///< distinct, by first device
+  /// Instead of both where an irregular stage reads it: by device, what it holds.
+  std::map<int, Mask> masks;
+  std::set<int> sites;  ///< whose devices these are
 };
 
 /// A parameter on one host: where in the model it is read there.
 struct LocalHolding {
   const Holding* holding = nullptr;
   std::vector<int> segments;  ///< ascending
+  Bytes bytes;                ///< on each device
 };
 
 class Parameters {
  public:
-  /// Throws InputError where two operators see different parts of a parameter.
+  /// Throws InputError where two operators see different parts of a parameter; on irregular stages
+  /// two devices may, if the parts have nothing in common.
   Parameters(const Plan& plan, const Stages& stages, const Blocks& blocks);
 
   [[nodiscard]] const Holding& operator[](model::TensorId parameter) const {
@@ -36,6 +42,9 @@ class Parameters {
   }
 
  private:
+  void hold_on_site(const Plan& plan, const Stages& stages, const Blocks& blocks, int site);
+  void check_parts(const model::Graph& graph) const;
+
   std::map<model::TensorId, Holding> holdings_;
   std::vector<std::map<model::TensorId, LocalHolding>> on_host_;
 };

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "strategies/lower/parts.hpp"
+
 namespace stratagem::strategies {
 namespace {
 
@@ -146,7 +148,11 @@ std::string structure_key(const Plan& plan, const Grid& grid, int family,
       const Operator& op = graph.operators[id];
       key += "\n" + name_within(graph, op) + ":" + std::to_string(static_cast<int>(op.kind)) +
              op.annotation.text;
-      for (const std::string& dim : split_along(plan, grid, id)) key += "," + dim;
+      if (!grid.listed.empty()) {
+        for (int copy = 0; copy < plan.copies(); ++copy) key += key_of(parts_of(plan, id, copy));
+      } else {
+        for (const std::string& dim : split_along(plan, grid, id)) key += "," + dim;
+      }
       places(op.inputs);
       key += ">";
       places(op.outputs);

@@ -2,6 +2,7 @@
 #include "strategies/lower/sequence.hpp"
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <map>
 #include <optional>
@@ -50,7 +51,8 @@ class SequenceBuilder {
  public:
   explicit SequenceBuilder(const SequenceContext& context, int host)
       : c_(context), host_(host), cells_(context.order.hosts[host]) {
-    buckets_ = gradient_buckets(c_.plan, c_.stages, c_.blocks, c_.parameters, host, cells_);
+    buckets_ =
+        gradient_buckets(c_.plan, c_.stages, *c_.slices.front(), c_.parameters, host, cells_);
     for (const int site : c_.stages.hosts()[host].sites) {
       const Site& s = c_.stages.sites()[site];
       const int cell = last_weight_cell(c_.plan, s.stage, s.copy, cells_);
@@ -83,13 +85,14 @@ class SequenceBuilder {
     return live;
   }
 
+  [[nodiscard]] const Blocks& blocks(const Cell& cell) const { return *c_.slices[cell.slice]; }
   [[nodiscard]] int copy_of(const Cell& cell) const { return c_.plan.copy_of(cell.micro_batch); }
   [[nodiscard]] const Site& site(int stage, const Cell& cell) const {
     return c_.stages.sites()[c_.stages.site(stage, copy_of(cell))];
   }
 
   [[nodiscard]] Stream stream_of(const Written& written) const {
-    return c_.blocks[sequence_.calls[written.call].block].tasks[written.task].stream;
+    return c_.table[sequence_.calls[written.call].block].tasks[written.task].stream;
   }
 
   int add_call(int block, int segment, const ScheduledCell& of) {
@@ -130,21 +133,21 @@ class SequenceBuilder {
     if (of.cell.pass == CellPass::forward) {
       const bool trains = of.cell.repeat + 1 == c_.plan.graph().forward_repeats;
       for (const int segment : segments) {
-        const SegmentBlocks& blocks = c_.blocks.of(segment);
+        const SegmentBlocks& lowered = blocks(of.cell).of(segment);
         const SegmentFacts& facts = c_.stages.facts(segment);
-        add_segment(segment, of, trains ? blocks.forward : blocks.inference, facts.activations_in,
+        add_segment(segment, of, trains ? lowered.forward : lowered.inference, facts.activations_in,
                     facts.activations_out);
       }
       return;
     }
     const bool split = c_.plan.splits_backward(of.cell.stage, of.cell.micro_batch);
     for (auto segment = segments.rbegin(); segment != segments.rend(); ++segment) {
-      const SegmentBlocks& blocks = c_.blocks.of(*segment);
+      const SegmentBlocks& lowered = blocks(of.cell).of(*segment);
       const SegmentFacts& facts = c_.stages.facts(*segment);
       if (of.cell.pass == CellPass::weight) {
-        add_segment(*segment, of, blocks.weight, {}, {});
+        add_segment(*segment, of, lowered.weight, {}, {});
       } else {
-        add_segment(*segment, of, split ? blocks.input : blocks.backward, facts.gradients_in,
+        add_segment(*segment, of, split ? lowered.input : lowered.backward, facts.gradients_in,
                     facts.gradients_out);
       }
       if (c_.plan.gradients.overlap) reduce_completed(index, *segment);
@@ -165,6 +168,10 @@ class SequenceBuilder {
 
   void add_segment(int segment, const ScheduledCell& of, const NumberedBlock* block,
                    const std::vector<TensorId>& in, const std::vector<TensorId>& out) {
+    if (!block->parts.empty()) {
+      const int device = c_.stages.hosts()[host_].devices.front();
+      block = &block->on(copy_of(of.cell), site(of.cell.stage, of.cell).grid.position(device));
+    }
     if (block->lowered.block.tasks.empty()) return;  // nothing to train here or before
     const SegmentFacts& facts = c_.stages.facts(segment);
     const LoweredBlock& lowered = block->lowered;
@@ -203,16 +210,17 @@ class SequenceBuilder {
   }
   /// Is there nothing to do for this host before the cell that reads (or after the one that makes)
   /// a tensor?
-  [[nodiscard]] bool idle(const Message& message, bool reads) const {
+  [[nodiscard]] bool idle(const Message& message, bool reads, const Cell& cell) const {
     if (message.from == message.to) return true;
     const Crossing crossing = c_.stages.crossing(message.from, message.to);
     if (crossing == Crossing::stays) return true;
     // A device of both sides has done its part when the tensor was made.
-    return crossing == Crossing::redistributes && reads && hosts_stage(message.from);
+    return crossing == Crossing::redistributes && reads &&
+           hosts_site(c_.stages.site(message.from, copy_of(cell)));
   }
-  [[nodiscard]] bool hosts_stage(int stage) const {
+  [[nodiscard]] bool hosts_site(int site) const {
     const std::vector<int>& sites = c_.stages.hosts()[host_].sites;
-    return std::ranges::any_of(sites, [&](int s) { return c_.stages.sites()[s].stage == stage; });
+    return std::ranges::find(sites, site) != sites.end();
   }
 
   [[nodiscard]] std::vector<Message> incoming(const Cell& cell) const {
@@ -235,7 +243,7 @@ class SequenceBuilder {
           c_.stages.of(one.reader) == cell.stage)
         messages.push_back({one.tensor, c_.stages.of(one.producer), cell.stage, true});
     }
-    std::erase_if(messages, [&](const Message& m) { return idle(m, true); });
+    std::erase_if(messages, [&](const Message& m) { return idle(m, true, cell); });
     return messages;
   }
 
@@ -259,7 +267,7 @@ class SequenceBuilder {
       if (cell.pass == CellPass::forward && again && c_.stages.of(one.producer) == cell.stage)
         messages.push_back({one.tensor, cell.stage, c_.stages.of(one.reader), true});
     }
-    std::erase_if(messages, [&](const Message& m) { return idle(m, false); });
+    std::erase_if(messages, [&](const Message& m) { return idle(m, false, cell); });
     return messages;
   }
 
@@ -347,7 +355,7 @@ class SequenceBuilder {
   [[nodiscard]] std::vector<int> first_of_streams(int call) const {
     std::set<std::pair<Stream, int>> seen;
     std::vector<int> result;
-    const std::vector<Task>& tasks = c_.blocks[sequence_.calls[call].block].tasks;
+    const std::vector<Task>& tasks = c_.table[sequence_.calls[call].block].tasks;
     for (std::size_t t = 0; t < tasks.size(); ++t) {
       const auto* collective = std::get_if<Collective>(&tasks[t].work);
       const int group = transfers(tasks[t].stream) ? collective->group : -1;
@@ -359,27 +367,27 @@ class SequenceBuilder {
   /// This host's part in bringing a tensor to a stage on another grid, after the cell that makes it
   /// or before the one that reads it; -1 if it has none.
   int redistribute(const Message& message, const ScheduledCell& of, bool leaving) {
-    const std::pair key(message.tensor, copy_of(of.cell));
-    if (!crossings_.contains(key)) {
+    const std::array key{message.tensor, copy_of(of.cell), of.cell.slice};
+    if (!c_.crossings.contains(key)) {
       const bool backward = of.cell.pass == CellPass::backward;
-      crossings_.emplace(key, cross({.id = message.tensor,
-                                     .tensor = &c_.plan.graph().tensors[message.tensor],
-                                     .from = &site(message.from, of.cell).grid,
-                                     .to = &site(message.to, of.cell).grid,
-                                     .leaves = c_.blocks.border(message.tensor),
-                                     .arrives = c_.blocks.arrival(message.tensor),
-                                     .backward = backward},
-                                    c_.groups));
+      c_.crossings.emplace(key, cross({.id = message.tensor,
+                                       .tensor = &blocks(of.cell).graph().tensors[message.tensor],
+                                       .from = &site(message.from, of.cell).grid,
+                                       .to = &site(message.to, of.cell).grid,
+                                       .leaves = blocks(of.cell).border(message.tensor),
+                                       .arrives = blocks(of.cell).arrival(message.tensor),
+                                       .backward = backward},
+                                      c_.plan.graph(), c_.groups));
     }
-    const CrossingBlocks& blocks = crossings_.at(key);
-    const auto& side = leaving ? blocks.leaving : blocks.arriving;
+    const CrossingBlocks& crossing = c_.crossings.at(key);
+    const auto& side = leaving ? crossing.leaving : crossing.arriving;
     const int device = c_.stages.hosts()[host_].devices.front();
     const auto found = side.find(device);
     if (found == side.end()) return -1;
     const std::string name = "move " + std::to_string(message.tensor) + "," +
                              std::to_string(copy_of(of.cell)) + "," + std::to_string(device) +
-                             (leaving ? "l" : "a");
-    const NumberedBlock& block = c_.blocks.shared(name, [&] { return found->second; });
+                             (leaving ? "l" : "a") + std::to_string(of.cell.slice);
+    const NumberedBlock& block = c_.table.shared(name, [&] { return found->second; });
     const int call = add_call(block.id, -1, of);
     if (block.lowered.last_writer.contains(0))
       written_[piece(message.tensor, of.cell)] = {call, block.lowered.last_writer.at(0)};
@@ -392,10 +400,10 @@ class SequenceBuilder {
     const int group = c_.groups.across(
         {site(message.from, of.cell).grid, site(message.to, of.cell).grid},
         (message.from * c_.stages.count() + message.to) * c_.plan.copies() + copy_of(of.cell));
-    const std::string key =
-        "transfer " + std::to_string(message.tensor) + (sends ? "s" : "r") + std::to_string(group);
+    const std::string key = "transfer " + std::to_string(message.tensor) + (sends ? "s" : "r") +
+                            std::to_string(group) + "/" + std::to_string(of.cell.slice);
     const int block =
-        c_.blocks.shared(key, [&] { return half_transfer(message, stream, group, of.cell); }).id;
+        c_.table.shared(key, [&] { return half_transfer(message, stream, group, of.cell); }).id;
     const int call = add_call(block, -1, of);
     if (!sends) written_[piece(message.tensor, of.cell)] = {call, 0};
     return call;
@@ -404,8 +412,8 @@ class SequenceBuilder {
   [[nodiscard]] LoweredBlock half_transfer(const Message& message, Stream stream, int group,
                                            const Cell& cell) const {
     const bool sends = stream == Stream::send_forward || stream == Stream::send_backward;
-    const Border& border = c_.blocks.border(message.tensor);
-    const model::Tensor& t = c_.plan.graph().tensors[message.tensor];
+    const Border& border = blocks(cell).border(message.tensor);
+    const model::Tensor& t = blocks(cell).graph().tensors[message.tensor];
     const Bytes bytes = local_bytes(t, border.layout, site(message.from, cell).grid);
     LoweredBlock lowered;
     lowered.block = {
@@ -447,10 +455,8 @@ class SequenceBuilder {
       for (std::size_t i = 0; i < theirs.size(); ++i) {
         const Cell& cell = theirs[i].cell;
         const std::optional<Eviction> eviction = eviction_of(cell);
-        const bool ours =
-            eviction && hosts_stage(eviction->guest_of) && cell.pass != CellPass::weight;
-        const bool sender = ours && stands_in(h, cell.stage);
-        if (!ours || !sender) continue;
+        if (!eviction || cell.pass == CellPass::weight || !stands_in(h, cell.stage)) continue;
+        if (!hosts_site(c_.stages.site(eviction->guest_of, copy_of(cell)))) continue;
         guests_.push_back({.before = static_cast<int>(i * cells_.size() / theirs.size()),
                            .eviction = *eviction,
                            .returns = cell.pass == CellPass::backward,
@@ -504,7 +510,7 @@ class SequenceBuilder {
                            : c_.groups.across({owner, lender}, -3 - eviction.stage);
     const std::string key = "evict " + std::to_string(eviction.stage) + (back ? "b" : "a") +
                             (guest ? "g" : "o") + std::to_string(group);
-    const int block = c_.blocks
+    const int block = c_.table
                           .shared(key,
                                   [&] {
                                     LoweredBlock lowered;
@@ -522,7 +528,7 @@ class SequenceBuilder {
     Bytes total;
     for (const int segment : c_.plan.stages[eviction.stage]) {
       const SegmentFacts& facts = c_.stages.facts(segment);
-      for (const auto& [place, border] : c_.blocks.left_by_forward(segment)) {
+      for (const auto& [place, border] : c_.slices.front()->left_by_forward(segment)) {
         const model::Tensor& t = c_.plan.graph().tensors[facts.tensors[place]];
         const Bytes bytes = local_bytes(t, border.layout, c_.stages.grid_of_segment(segment));
         total += bytes;
@@ -547,9 +553,15 @@ class SequenceBuilder {
   void reduce_completed(int cell, int segment) {
     for (Bucket& bucket : buckets_.along_axes) {
       if (bucket.cell != cell || bucket.segment != segment) continue;
-      reduce(bucket, c_.groups.along(grid_of(bucket), bucket.axes), cells_[cell]);
+      reduce(bucket, group_of(bucket), cells_[cell]);
       bucket.gradients.clear();
     }
+  }
+
+  [[nodiscard]] int group_of(const Bucket& bucket) const {
+    if (!bucket.ranks.empty()) return c_.groups.of({bucket.ranks}, -2);
+    return bucket.grids.empty() ? c_.groups.along(grid_of(bucket), bucket.axes)
+                                : c_.groups.across(bucket.grids, -1);
   }
 
   /// Along one axis of a stage's grid every stage of this host has the same group.
@@ -562,18 +574,16 @@ class SequenceBuilder {
   /// Reduces what is left and steps, at the end of an iteration.
   void update(const ScheduledCell& last) {
     for (Bucket& bucket : buckets_.along_axes) {
-      if (!bucket.gradients.empty())
-        reduce(bucket, c_.groups.along(grid_of(bucket), bucket.axes), last);
+      if (!bucket.gradients.empty()) reduce(bucket, group_of(bucket), last);
     }
-    for (const Bucket& bucket : buckets_.across_grids)
-      reduce(bucket, c_.groups.across(bucket.grids, -1), last);
+    for (const Bucket& bucket : buckets_.across_grids) reduce(bucket, group_of(bucket), last);
     add_steps(last);
   }
 
   /// The last task on the compute stream so far.
   [[nodiscard]] Written last_computation() const {
     for (int call = static_cast<int>(sequence_.calls.size()) - 1; call >= 0; --call) {
-      const std::vector<Task>& tasks = c_.blocks[sequence_.calls[call].block].tasks;
+      const std::vector<Task>& tasks = c_.table[sequence_.calls[call].block].tasks;
       for (std::size_t task = tasks.size(); task-- > 0;) {
         if (tasks[task].stream == Stream::compute) return {call, static_cast<int>(task)};
       }
@@ -596,7 +606,7 @@ class SequenceBuilder {
           {c_.plan.graph().tensors[gradient].name, gradient, bucket.sizes[i], Category::gradients});
     }
     task.writes = task.reads;
-    const int call = add_call(c_.blocks.add(std::move(block)), -1, of);
+    const int call = add_call(c_.table.add(std::move(block)), -1, of);
     wait(call, 0, after);
     last_reduction_ = call;
   }
@@ -605,7 +615,7 @@ class SequenceBuilder {
   void add_steps(const ScheduledCell& last) {
     bool first = true;
     for (StepBlock& step : step_blocks(c_.plan, c_.stack, c_.stages, c_.parameters, host_)) {
-      const int id = c_.blocks
+      const int id = c_.table
                          .shared(step.key,
                                  [&] {
                                    LoweredBlock lowered;
@@ -627,7 +637,6 @@ class SequenceBuilder {
   std::set<Piece> received_;  ///< ahead of the cell that reads it
   /// By tensor and copy: the cells that send it, and which of them comes next.
   std::map<std::pair<TensorId, int>, std::pair<std::size_t, std::vector<ScheduledCell>>> senders_;
-  std::map<std::pair<TensorId, int>, CrossingBlocks> crossings_;  ///< by tensor and copy
   std::vector<Guest> guests_;
   std::size_t next_guest_ = 0;
   std::map<std::pair<int, int>, Written> taken_in_;  ///< by stage and micro-batch: guests here

@@ -5,10 +5,11 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
-#include <set>
+#include <optional>
 #include <string>
 
 #include "base/input_error.hpp"
+#include "strategies/lower/parts.hpp"
 
 namespace stratagem::strategies {
 namespace {
@@ -30,7 +31,7 @@ Stages::Stages(const Plan& plan) : copies_(plan.copies()), facts_(segment_facts(
   find_flows(plan.graph());
   find_recycled(plan.graph());
   find_crossings();
-  place_devices();
+  place_devices(plan);
 }
 
 void Stages::find_crossings() {
@@ -40,6 +41,8 @@ void Stages::find_crossings() {
       const Grid& from = sites_[site(flow.from, copy)].grid;
       const Grid& to = sites_[site(flow.to, copy)].grid;
       crossing = std::max(crossing, crossing_of(from, to));
+      if (from != to && (irregular_[flow.from] || irregular_[flow.to]))
+        crossing = Crossing::redistributes;
     }
   }
 }
@@ -48,10 +51,7 @@ void Stages::place_segments(const Plan& plan) {
   of_segment_.assign(facts_.size(), -1);
   for (std::size_t stage = 0; stage < plan.stages.size(); ++stage) {
     for (const int segment : plan.stages[stage]) of_segment_[segment] = static_cast<int>(stage);
-    for (int copy = 0; copy < copies_; ++copy) {
-      const Grid grid = grid_of(plan, plan.stages[stage], copy);
-      sites_.push_back({static_cast<int>(stage), copy, grid});
-    }
+    place_stage(plan, static_cast<int>(stage));
   }
   for (std::size_t segment = 0; segment < of_segment_.size(); ++segment) {
     if (of_segment_[segment] < 0)
@@ -60,7 +60,52 @@ void Stages::place_segments(const Plan& plan) {
   }
 }
 
-void Stages::place_devices() {
+void Stages::place_stage(const Plan& plan, int stage) {
+  std::vector<std::optional<Grid>> grids;
+  for (int copy = 0; copy < copies_; ++copy)
+    grids.push_back(grid_of(plan, plan.stages[stage], copy));
+  irregular_.push_back(!std::ranges::all_of(grids, &std::optional<Grid>::has_value));
+  for (int copy = 0; copy < copies_; ++copy) {
+    if (!irregular_[stage]) {
+      sites_.push_back({stage, copy, *grids[copy]});
+      continue;
+    }
+    Grid grid;
+    grid.listed = devices_of(plan, plan.stages[stage], copy);
+    grid.first_device = grid.listed.front();
+    grid.axes = {{"", static_cast<int>(grid.listed.size()), 1}};
+    sites_.push_back({stage, copy, grid});
+  }
+}
+
+std::set<int> Stages::scattered(const Plan& plan) const {
+  std::set<int> stages;
+  for (const StageFlow& flow : flows_) {
+    if (crossing(flow.from, flow.to) == Crossing::redistributes)
+      stages.insert({flow.from, flow.to});
+  }
+  std::set<model::TensorId> parameters;  // of irregular stages
+  const auto each_parameter = [&](int stage, const auto& visit) {
+    for (const int segment : plan.stages[stage]) {
+      for (const model::TensorId tensor : facts_[segment].tensors) {
+        if (plan.graph().tensors[tensor].role == model::Role::parameter) visit(tensor);
+      }
+    }
+  };
+  for (int stage = 0; stage < count(); ++stage) {
+    if (!irregular_[stage]) continue;
+    stages.insert(stage);
+    each_parameter(stage, [&](model::TensorId tensor) { parameters.insert(tensor); });
+  }
+  for (int stage = 0; stage < count(); ++stage) {
+    each_parameter(stage, [&](model::TensorId tensor) {
+      if (parameters.contains(tensor)) stages.insert(stage);
+    });
+  }
+  return stages;
+}
+
+void Stages::place_devices(const Plan& plan) {
   std::map<int, std::vector<int>> sites_of;  // by device
   for (std::size_t site = 0; site < sites_.size(); ++site) {
     const Grid& grid = sites_[site].grid;
@@ -73,11 +118,7 @@ void Stages::place_devices() {
       here.push_back(static_cast<int>(site));
     }
   }
-  std::set<int> irregular;  // stages
-  for (const StageFlow& flow : flows_) {
-    if (crossing(flow.from, flow.to) == Crossing::redistributes)
-      irregular.insert({flow.from, flow.to});
-  }
+  const std::set<int> apart = scattered(plan);
   std::map<std::vector<int>, int> known;
   for (const auto& [device, sites] : sites_of) {
     const auto next = static_cast<int>(host_of_device_.size());
@@ -86,7 +127,7 @@ void Stages::place_devices() {
                        "none");
     }
     std::vector<int> key = sites;
-    if (std::ranges::any_of(sites, [&](int s) { return irregular.contains(sites_[s].stage); }))
+    if (std::ranges::any_of(sites, [&](int s) { return apart.contains(sites_[s].stage); }))
       key.push_back(-1 - device);
     const auto [found, fresh] = known.emplace(key, static_cast<int>(hosts_.size()));
     if (fresh) hosts_.push_back({.sites = sites, .devices = {}});

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -20,7 +21,8 @@ struct Site {
 };
 
 /// Devices that stand in the same sites: they run the same cells in the same order. Where tensors are
-/// redistributed devices do different things, and each is a host of its own.
+/// redistributed, and on irregular stages, devices do different things, and each is a host of its
+/// own.
 struct Host {
   std::vector<int> sites;
   std::vector<int> devices;
@@ -60,6 +62,9 @@ class Stages {
   [[nodiscard]] int of(int segment) const { return of_segment_[segment]; }
   [[nodiscard]] const std::vector<Site>& sites() const { return sites_; }
   [[nodiscard]] int site(int stage, int copy) const { return stage * copies_ + copy; }
+  /// Do the operators of a stage stand on different devices, or in parts that are not equal? Its
+  /// grid is then only a list of all its devices.
+  [[nodiscard]] bool irregular(int stage) const { return irregular_[stage]; }
   /// The grid of a segment's stage; copies have equal ones but for the first device.
   [[nodiscard]] const Grid& grid_of_segment(int segment) const {
     return sites_[site(of_segment_[segment], 0)].grid;
@@ -81,14 +86,18 @@ class Stages {
 
  private:
   void place_segments(const Plan& plan);
-  void place_devices();
+  void place_stage(const Plan& plan, int stage);
+  /// Stages whose devices do different things.
+  [[nodiscard]] std::set<int> scattered(const Plan& plan) const;
+  void place_devices(const Plan& plan);
   void find_flows(const model::Graph& graph);
   void find_crossings();
   void find_recycled(const model::Graph& graph);
 
   int copies_;
   std::vector<SegmentFacts> facts_;
-  std::vector<Site> sites_;  ///< by stage, then copy
+  std::vector<Site> sites_;      ///< by stage, then copy
+  std::vector<bool> irregular_;  ///< by stage
   std::vector<Host> hosts_;
   std::vector<int> of_segment_;
   std::vector<int> host_of_device_;

@@ -66,7 +66,7 @@ const std::vector<Schedule>& schedules() {
       {"pipedream-2bw", "1F1B without a flush on the weights of the iteration before: two versions",
        P::loop, 1, &pipedream_2bw},
       {"3f1b", "three forward passes and one backward pass of each micro-batch, interleaved",
-       P::loop, 1, &three_f_one_b},
+       P::loop, 1, &three_f_one_b, false, 3},
   };
   return table;
 }
@@ -85,8 +85,7 @@ Timetable timetable_of(const Schedule& schedule, const Plan& plan, const Pipelin
   between.micro_batches = plan.micro_batches;
   between.stages.resize(pipeline.stages(schedule.placement));
   std::get<Schedule::Rules>(schedule.orders)(between);
-  const bool plain = between.updates.flush && plan.graph().forward_repeats == 1;
-  if (!plain || !between.evictions().empty()) {
+  if (!between.updates.flush || !between.evictions().empty()) {
     throw InputError("", "",
                      "a schedule with a flush, one forward pass and no evictions where ends stand "
                      "apart or ranks share devices",
@@ -99,6 +98,13 @@ Timetable timetable_of(const Schedule& schedule, const Plan& plan, const Pipelin
 
 void apply(const Schedule& schedule, Plan& plan, const Pipeline& pipeline, const Ends& ends,
            int ranks_per_device) {
+  const int repeats = plan.graph().forward_repeats;
+  if (repeats != schedule.forward_passes) {
+    throw InputError("", "",
+                     "a schedule for a model whose forward pass runs " + std::to_string(repeats) +
+                         (repeats == 1 ? " time" : " times"),
+                     schedule.name);
+  }
   const bool apart = ends.any() && !schedule.spreads_embedding;
   const auto* rules = std::get_if<Schedule::Rules>(&schedule.orders);
   if (rules != nullptr && !apart && ranks_per_device == 1) return (*rules)(plan);

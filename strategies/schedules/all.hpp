@@ -23,6 +23,7 @@ struct Schedule {
   int chunks = 1;  ///< stages on every pipeline rank; 0: as many as the option "chunks" says
   std::variant<Rules, TimetableOf> orders;
   bool spreads_embedding = false;  ///< over all ranks, as a stage of its own
+  int forward_passes = 1;          ///< of each micro-batch
 };
 const std::vector<Schedule>& schedules();
 /// Expects that there is one of the name.

@@ -1,6 +1,5 @@
 // 3F1B: three forward passes and one backward pass per micro-batch, interleaved so that passes of
 // consecutive micro-batches fill each other's bubbles.
-#include "base/input_error.hpp"
 #include "strategies/schedules/rules.hpp"
 
 namespace stratagem::strategies {
@@ -10,10 +9,6 @@ namespace stratagem::strategies {
 /// the first stage waits for the one before it on the last. Source: Lin et al., nnScaler, OSDI 2024,
 /// section 3 and Table 7 (there ofst = S-i, with stages counted from 1).
 void three_f_one_b(Plan& plan) {
-  if (plan.graph().forward_repeats != 3) {
-    throw InputError("", "", "a model whose forward pass runs three times before its backward pass",
-                     std::to_string(plan.graph().forward_repeats) + " times");
-  }
   const Lets ofst = {{"ofst", "S-1-i"}};
   const auto order = [&](const char* before, const char* after) {
     const bool shifted = std::string(before + std::string(after)).find("ofst") != std::string::npos;

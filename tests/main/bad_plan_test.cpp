@@ -98,14 +98,14 @@ TEST_CASE("an uneven split is refused unless it is said to be one") {
           {"an op-assign of axis \"tensor\" of layers.0.attention.scores"});
 }
 
-TEST_CASE("uneven parts are refused by the lowering, in words") {
+TEST_CASE("unequal parts are refused where the plan does not say that they may be") {
   const std::string three = R"~(, "cluster": {"gpus": 3}, "training": {"global_batch": 2})~";
   refuses(R"~({"primitives": [
     {"op-trans": "embedding.**, head.**, layers.*.*, layers.*.attention.**, layers.*.mlp.fc*.**, layers.*.mlp.{dropout,residual}",
      "dim": null, "parts": 3, "axis": "tensor"},
-    {"op-trans": "layers.*.mlp.gelu", "dim": "n", "parts": 3, "uneven": true, "axis": "tensor"},
+    {"op-trans": "layers.*.mlp.gelu", "dim": "n", "parts": 3, "axis": "tensor"},
     {"op-assign": "**", "axis": "tensor", "stride": 1}]})~",
-          "p.json: /primitives", {"mlp.gelu", "to divide into 3 equal parts"}, three);
+          "p.json: /primitives/1", {"mlp.gelu", "to divide into 3 equal parts"}, three);
 }
 
 TEST_CASE("orders that contradict each other are refused with the cycle") {

@@ -54,17 +54,20 @@ TEST_CASE("what ranks compute redundantly does not count as the model's work") {
   CHECK(close(divided.model_flops, divided.hardware_flops, 1e-12));
 }
 
-TEST_CASE("scenarios refuse forward passes that no schedule repeats") {
+TEST_CASE("a model that repeats its forward pass wants a schedule that does") {
   const std::string model =
       R"({"family": "evoformer", "layers": 1, "msa_rows": 4, "residues": 8, "passes": 3})";
   std::string text = small_scenario();
   const std::size_t at = text.find("\"model\": ") + 9;
   text.replace(at, text.find('}', at) + 1 - at, model);
+  const search::Scenario scenario = read(text);
   try {
-    read(text);
-    FAIL("three passes are read");
+    simulate(scenario.runs[0], {});
+    FAIL("1F1B runs three forward passes");
   } catch (const InputError& error) {
-    CHECK_THAT(error.what(), ContainsSubstring("/model/passes: expected 1"));
+    CHECK_THAT(error.what(),
+               ContainsSubstring("/strategy/schedule: expected a schedule for a model "
+                                 "whose forward pass runs 3 times, found \"1f1b\""));
   }
 }
 

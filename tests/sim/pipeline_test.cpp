@@ -245,6 +245,38 @@ TEST_CASE("the ends of a model may stand apart from the stages") {
   }
 }
 
+TEST_CASE("TeraPipe's slices follow each other: sum t + (p - 1) max t forward") {
+  // Li et al., TeraPipe, ICML 2021, section 3.2: the slices of one micro-batch pass from stage to
+  // stage one by one; here a slice takes as long as it has tokens, and only forward.
+  struct Slices {
+    int p;
+    std::vector<int> tokens;
+    double forward;
+  };
+  for (const Slices& c : {Slices{4, {3, 2, 2, 1}, 17}, Slices{8, {5, 4, 4, 3, 3, 2}, 56}}) {
+    int total = 0;
+    std::string list;
+    for (const int t : c.tokens) {
+      list += (list.empty() ? "" : ", ") + std::to_string(t);
+      total += t;
+    }
+    const model::Graph graph = model::gpt(
+        {.layers = c.p, .hidden = 8, .heads = 1, .sequence = total, .vocabulary = 16, .batch = 1});
+    const std::string strategy = "{\"pipeline\": " + std::to_string(c.p) +
+                                 ", \"schedule\": \"gpipe\", \"token_slices\": [" + list + "]}";
+    const strategies::Program program = UnitPipeline::lowered(strategy, graph, 1);
+    // The QKV product of a layer has as many rows as the slice has tokens.
+    const Prices prices = price(program, [](const strategies::Task& task) {
+      const auto* kernel = std::get_if<cost::Kernel>(&task.work);
+      const std::int64_t rows = task.name == "attention.qkv" ? kernel->m : 0;
+      return Price{.device = {rows * unit}};
+    });
+    const Cast actors = cast(program, instant_cluster(c.p), ideal_network(), false);
+    const Timeline timeline = run(program, actors, prices, 1);
+    CHECK(timeline.iteration_ends.front().picoseconds == c.forward * unit);
+  }
+}
+
 TEST_CASE("ranks that share a device share its time and its memory") {
   // All ranks on one device: no bubble, m p (F + B); the micro-batches in flight of all of them.
   for (const std::string schedule : {"1f1b", "gpipe", "zb-h1", "interleaved"}) {

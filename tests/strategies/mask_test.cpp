@@ -148,4 +148,19 @@ TEST_CASE("a dimension is not split into uneven parts") {
   CHECK_THROWS_AS(split(whole({12, 5}), 0, 0, 0), BrokenPromise);
 }
 
+TEST_CASE("an uneven split gives the remainder to the first parts, in whole units") {
+  const Mask row = whole({10});
+  const auto part = [&](std::int64_t i, std::int64_t n, std::int64_t unit) {
+    return split_unevenly(row, 0, i, n, unit).ranges[0];
+  };
+  CHECK(part(0, 3, 1) == Range{0, 4});  // 10 = 4 + 3 + 3
+  CHECK(part(1, 3, 1) == Range{4, 7});
+  CHECK(part(2, 3, 1) == Range{7, 10});
+  CHECK(part(0, 3, 2) == Range{0, 4});  // 5 units = 2 + 2 + 1
+  CHECK(part(1, 3, 2) == Range{4, 8});
+  CHECK(part(2, 3, 2) == Range{8, 10});
+  CHECK(part(1, 2, 1) == split(row, 0, 1, 2).ranges[0]);
+  CHECK_THROWS_AS(part(0, 6, 2), BrokenPromise);  // five units
+}
+
 }  // namespace stratagem::strategies

@@ -58,13 +58,37 @@ TEST_CASE("parts are assigned to as many devices as there are parts") {
   CHECK_THROWS_AS(plan.assign(parts, {.name = "data", .size = 2, .stride = 1}), BrokenPromise);
 }
 
-TEST_CASE("operators of one stage on different devices are refused by name") {
+TEST_CASE("every part of an operator needs a device of its own: refused by operator and device") {
+  const model::Graph graph = model::gpt(small_gpt);
+  const auto refused = [&](const std::vector<int>& devices) {
+    Plan plan(graph);
+    const model::OpId gelu = operator_named(graph, "layers.2.mlp.gelu");
+    plan.trans(gelu, {.dim = "s", .parts = 2});
+    plan.assign(gelu, devices);
+    return refusal([&] { lower(plan, plain_stack()); });
+  };
+  CHECK(refused({0, 1}).empty());
+  CHECK_THAT(refused({1, 1}),
+             ContainsSubstring("layers.2.mlp.gelu") && ContainsSubstring("two on device 1"));
+  CHECK_THAT(refused({0}),
+             ContainsSubstring("layers.2.mlp.gelu") && ContainsSubstring("1 devices"));
+  CHECK_THAT(refused({0, -1}), ContainsSubstring("layers.2.mlp.gelu") && ContainsSubstring("-1"));
+  CHECK_THAT(refused({0, 2}), ContainsSubstring("device 1"));  // has no part of any operator
+}
+
+TEST_CASE("unequal parts need the flag, and an element each") {
   const model::Graph graph = model::gpt(small_gpt);
   Plan plan(graph);
-  plan.assign(operator_named(graph, "layers.2.mlp.gelu"), 1);
-  const std::string text = refusal([&] { lower(plan, plain_stack()); });
-  CHECK_THAT(text, ContainsSubstring("layers.2.mlp.gelu"));
-  CHECK_THAT(text, ContainsSubstring("embedding.lookup"));
+  const model::OpId norm = operator_named(graph, "layers.0.input_norm");
+  const auto refused = [&](int parts, bool uneven) {
+    return refusal([&] { plan.trans(norm, {.dim = "s", .parts = parts, .uneven = uneven}); });
+  };
+  CHECK_THAT(refused(3, false), ContainsSubstring("3 equal parts"));
+  CHECK_THAT(refused(21, true), ContainsSubstring("21 parts"));
+  CHECK(refused(3, true).empty());
+  // No option of a scenario sets the flag: 112 words are not 3 equal parts.
+  CHECK_THAT(refusal([&] { lowered(graph, R"({"tensor": 3})"); }),
+             ContainsSubstring("vocabulary") && ContainsSubstring("3 equal parts"));
 }
 
 TEST_CASE("operators that see different parts of one parameter are refused by its name") {

@@ -31,6 +31,8 @@ inline const std::vector<Variant>& variants() {
       {R"({"pipeline": 4, "schedule": "1f1b"})", 6},
       {R"({"pipeline": 4, "schedule": "1f1b"})", 2},
       {R"({"pipeline": 4, "schedule": "gpipe", "recompute": "full"})", 3},
+      {R"({"token_slices": [12, 8], "tensor": 2})", 2},
+      {R"({"pipeline": 4, "schedule": "gpipe", "token_slices": [8, 6, 4, 2]})", 2},
       {R"({"pipeline": 2, "tensor": 2, "data": 3, "recompute": "full"})", 4},
       {R"({"pipeline": 2, "tensor": 2, "data": 2, "overlap_gradients": true, "bucket": "8 KiB"})",
        4},

@@ -1,0 +1,46 @@
+// The blocks of a program, found again by a key of everything that matters in them.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "strategies/lower/block.hpp"
+#include "strategies/lower/scattered.hpp"
+
+namespace stratagem::strategies {
+
+/// A block of the program, by its number, with what its neighbours need to know. On an irregular
+/// stage one for each device, and together only what crosses their borders.
+struct NumberedBlock {
+  int id = -1;
+  LoweredBlock lowered;
+  std::vector<std::vector<NumberedBlock>> parts = {};  ///< by copy, then position in its site
+
+  /// What the device at a position in a site of a copy runs.
+  [[nodiscard]] const NumberedBlock& on(int copy, int position) const {
+    return parts.empty() ? *this : parts[copy][position];
+  }
+};
+
+class BlockTable {
+ public:
+  explicit BlockTable(Program& program) : program_(program) {}
+
+  /// The block under `key`, made by `lower` the first time that it is asked for.
+  const NumberedBlock& shared(const std::string& key, const std::function<LoweredBlock()>& lower);
+  /// The same for the blocks of an irregular segment, lowered copy by copy.
+  const NumberedBlock& shared_parts(const std::string& key, int copies,
+                                    const std::function<ScatteredBlocks(int copy)>& lower);
+  /// A block of its own.
+  int add(Block block);
+  [[nodiscard]] const Block& operator[](int id) const { return program_.blocks[id]; }
+
+ private:
+  Program& program_;
+  std::map<std::string, std::unique_ptr<NumberedBlock>> known_;
+};
+
+}  // namespace stratagem::strategies

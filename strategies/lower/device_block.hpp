@@ -1,0 +1,86 @@
+// The block of a single device under construction: which slots have which parts of its tensors.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+
+#include "strategies/lower/segment.hpp"
+#include "strategies/mask.hpp"
+#include "strategies/program.hpp"
+
+namespace stratagem::strategies {
+
+/// A tensor as the slots and tasks of a block name it.
+struct SlotName {
+  model::TensorId id = -1;
+  int tensor = -1;  ///< Slot::tensor
+  std::string name;
+};
+
+class DeviceBlock {
+ public:
+  DeviceBlock(const model::Graph& graph, std::string name);
+
+  /// A buffer that exists when the block begins.
+  int import(const SlotName& tensor, const Mask& mask, Category category);
+  [[nodiscard]] bool holds(model::TensorId tensor, const Mask& mask) const;
+  /// Expects that it holds the part.
+  [[nodiscard]] int slot_of(model::TensorId tensor, const Mask& mask) const;
+  [[nodiscard]] const Slot& slot(int index) const { return block_.slots[index]; }
+  /// Is a part only seen in a buffer that has more?
+  [[nodiscard]] bool is_view(model::TensorId tensor, const Mask& mask) const;
+  /// A part of what a buffer has is seen there, unless the device has it elsewhere.
+  void view(model::TensorId tensor, const Mask& of, const Mask& part);
+
+  /// The task about to be added reads a part, after what made it.
+  void read(Task& task, model::TensorId tensor, const Mask& mask);
+  /// It writes a part into a buffer of its own.
+  void write(Task& task, const SlotName& tensor, const Mask& mask, Category category);
+  /// It writes a part over another one, which is gone then.
+  void overwrite(Task& task, model::TensorId tensor, const Mask& from, const Mask& to);
+  /// It adds to a buffer that is resident.
+  void add_to_resident(int tensor) { last_writer_[tensor] = next(); }
+  void push(Task task);
+  /// The task about to be added begins after all computation so far.
+  void follow_computation(Task& task) const;
+  /// Transfers of a buffer that was there from the start begin after the first computation that
+  /// reads it: the block of another call knows only one queue of each stream.
+  void hold_transfers(model::TensorId tensor, const Mask& mask);
+
+  /// The buffer outlives the block, counted as `category`.
+  void keep(int slot, Category category);
+  void spare(int slot) { survivors_.insert(slot); }
+  /// The task after which a slot may be read, -1 if it is there from the start.
+  [[nodiscard]] int ready(int slot) const {
+    const auto found = ready_.find(slot);
+    return found == ready_.end() ? -1 : found->second;
+  }
+  /// The task that last wrote a tensor, by Slot::tensor.
+  [[nodiscard]] const std::map<int, int>& last_writer() const { return last_writer_; }
+  /// By Slot::tensor of buffers that were there: the first task of every stream that reads it.
+  [[nodiscard]] const std::map<int, std::map<Stream, int>>& first_readers() const {
+    return first_readers_;
+  }
+  /// What several streams use is freed when all have (last_uses.hpp).
+  Block finish();
+
+ private:
+  [[nodiscard]] int next() const { return static_cast<int>(block_.tasks.size()); }
+  int new_slot(const SlotName& tensor, const Mask& mask, Category category);
+  void wait_for(Task& task, int slot) const;
+
+  const model::Graph& graph_;
+  Block block_;
+  std::map<model::TensorId, std::map<Mask, int>> slots_;
+  std::map<int, int> ready_;  ///< by slot: the task after which it may be read
+  std::map<int, int> last_writer_;
+  std::map<int, std::map<Stream, int>> first_readers_;
+  std::set<int> external_;
+  std::set<int> survivors_;
+};
+
+/// A task that does nothing but take part in the order of its stream.
+Task idle_task(std::string name);
+
+}  // namespace stratagem::strategies

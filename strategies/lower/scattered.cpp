@@ -1,0 +1,405 @@
+// Walks the operators of a pass part by part, and keeps note of where every tensor is.
+#include "strategies/lower/scattered.hpp"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "base/input_error.hpp"
+#include "strategies/lower/device_block.hpp"
+#include "strategies/lower/kernels.hpp"
+#include "strategies/lower/moves.hpp"
+#include "strategies/lower/parts.hpp"
+
+namespace stratagem::strategies {
+namespace {
+
+using model::TensorId;
+
+/// A whole tensor, as its parts lie on devices after an operator wrote or before one read it.
+using Pieces = std::vector<Piece>;
+
+Pieces pieces_read(const Plan& plan, model::OpId op, std::size_t i, const OperatorParts& parts) {
+  Pieces pieces;
+  for (std::size_t part = 0; part < parts.devices.size(); ++part)
+    pieces.push_back({parts.devices[part], input_mask(plan, op, i, parts, part)});
+  return pieces;
+}
+
+class ScatteredLowering {
+ public:
+  ScatteredLowering(const BlockContext& context, const std::string& pass)
+      : c_(context), graph_(context.graph) {
+    const model::Segment& segment = graph_.segments[c_.facts.segment];
+    for (const int device : c_.grid.listed) {
+      blocks_.try_emplace(device, graph_, pass + " " + segment.name);
+      results_[device];
+    }
+    for (const model::OpId op : segment.forward) {
+      const OperatorParts parts = parts_of(c_.plan, op, c_.copy);
+      busy_.insert(parts.devices.begin(), parts.devices.end());
+    }
+  }
+
+  void import(TensorId tensor, const Border& border) {
+    Pieces& pieces = versions_[tensor].emplace_back();
+    for (std::size_t i = 0; i < border.masks.size(); ++i) {
+      if (!border.masks[i]) continue;
+      const int device = c_.grid.listed[i];
+      const int slot =
+          blocks_.at(device).import(name_of(tensor), *border.masks[i], border.category);
+      imported_[tensor].emplace_back(device, slot);
+      pieces.push_back({device, *border.masks[i]});
+    }
+  }
+
+  void run(const std::vector<model::OpId>& ops, bool recomputed) {
+    recomputed_ = recomputed;
+    for (const model::OpId id : ops) run_operator(id);
+  }
+
+  /// On all devices that run any operator of the segment.
+  void copy_random_state(int copies) { copy_random_state(copies, {busy_.begin(), busy_.end()}); }
+
+  /// Sums up a tensor that leaves the segment; it outlives the blocks.
+  void leave(TensorId tensor, Category category) {
+    if (!versions_.contains(tensor)) {
+      throw InputError("", "/model", "what leaves a segment to be computed there",
+                       graph_.tensors[tensor].name);
+    }
+    Pieces full = versions_.at(tensor).front();
+    for (Piece& piece : full) piece.mask.value = {};
+    obtain(tensor, full);
+    outlive(tensor, full, category);
+  }
+
+  /// A tensor that the backward pass reads: of its versions that of fewest bytes; among equals one
+  /// that the backward pass reads, and the latest of those.
+  void keep(TensorId tensor, Category category) {
+    const auto found = versions_.find(tensor);
+    if (found == versions_.end()) return;
+    const auto cost = [&](const Pieces& pieces) {
+      Bytes bytes;
+      for (const Piece& piece : pieces) bytes += bytes_of(graph_.tensors[tensor], piece.mask);
+      return std::pair(bytes, !read_backward(tensor, pieces));
+    };
+    const auto view = [&](const Piece& piece) {
+      return blocks_.at(piece.device).is_view(tensor, piece.mask);
+    };
+    Pieces best = found->second.front();
+    for (const Pieces& other : found->second) {
+      if (std::ranges::none_of(other, view) && cost(other) <= cost(best)) best = other;
+    }
+    outlive(tensor, best, category);
+  }
+
+  void spare(TensorId tensor) {
+    for (const auto& [device, slot] : imported_.at(tensor)) blocks_.at(device).spare(slot);
+  }
+
+  ScatteredBlocks finish() {
+    ScatteredBlocks all{{}, std::move(out_)};
+    for (const int device : c_.grid.listed) {
+      LoweredBlock& result = results_.at(device);
+      DeviceBlock& block = blocks_.at(device);
+      result.first_readers = block.first_readers();
+      result.last_writer = block.last_writer();
+      result.block = block.finish();
+      all.devices.push_back(std::move(result));
+    }
+    return all;
+  }
+
+ private:
+  [[nodiscard]] int place(TensorId tensor) const { return c_.facts.place.at(tensor); }
+  [[nodiscard]] model::Role role(TensorId tensor) const { return graph_.tensors[tensor].role; }
+
+  [[nodiscard]] SlotName name_of(TensorId tensor) const {
+    const std::string& name = graph_.tensors[tensor].name;
+    const std::string prefix = graph_.segments[c_.facts.segment].name + ".";
+    return {tensor, place(tensor), name.starts_with(prefix) ? name.substr(prefix.size()) : name};
+  }
+
+  [[nodiscard]] bool read_backward(TensorId tensor, const Pieces& pieces) const {
+    for (const model::OpId id : graph_.segments[c_.facts.segment].backward) {
+      const model::Operator& op = graph_.operators[id];
+      for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+        if (op.inputs[i] == tensor &&
+            pieces_read(c_.plan, id, i, parts_of(c_.plan, id, c_.copy)) == pieces)
+          return true;
+      }
+    }
+    return false;
+  }
+
+  void outlive(TensorId tensor, const Pieces& pieces, Category category) {
+    Border border{{}, category, std::vector<std::optional<Mask>>(c_.grid.listed.size())};
+    for (const Piece& piece : pieces) {
+      DeviceBlock& block = blocks_.at(piece.device);
+      block.keep(block.slot_of(tensor, piece.mask), category);
+      border.masks[std::ranges::find(c_.grid.listed, piece.device) - c_.grid.listed.begin()] =
+          piece.mask;
+    }
+    out_[place(tensor)] = std::move(border);
+  }
+
+  void copy_random_state(int copies, const std::vector<int>& devices) {
+    if (copies == 0) return;
+    for (const int device : devices) {
+      cost::Kernel kernel;
+      kernel.kind = cost::KernelKind::host_copy;
+      kernel.traffic = copies * c_.stack.random_state.size;
+      kernel.launches = copies;
+      Task task{};
+      task.name = "random state";
+      task.work = kernel;
+      task.synchronizations = copies;
+      blocks_.at(device).push(std::move(task));
+    }
+  }
+
+  void run_operator(model::OpId id) {
+    const model::Operator& op = graph_.operators[id];
+    const OperatorParts parts = parts_of(c_.plan, id, c_.copy);
+    const cost::OperatorFacts facts = facts_of(op, c_.stack);
+    copy_random_state(facts.state_copies_before, parts.devices);
+    for (std::size_t i = 0; i < op.inputs.size(); ++i) prepare(id, i, parts);
+    std::vector<Pieces> written(op.outputs.size());
+    for (std::size_t part = 0; part < parts.devices.size(); ++part)
+      run_part(id, parts, part, written);
+    for (std::size_t i = 0; i < op.outputs.size(); ++i) {
+      combine_[op.outputs[i]] = op.combine;
+      if (!is_parameter_gradient(op.outputs[i]))
+        versions_[op.outputs[i]].push_back(std::move(written[i]));
+    }
+    copy_random_state(facts.state_copies_after, parts.devices);
+  }
+
+  /// Brings every part its share of an operand.
+  void prepare(model::OpId id, std::size_t i, const OperatorParts& parts) {
+    const TensorId tensor = graph_.operators[id].inputs[i];
+    if (role(tensor) == model::Role::input) return;  // no buffer of the plan
+    const Pieces wanted = pieces_read(c_.plan, id, i, parts);
+    if (role(tensor) == model::Role::parameter) return see_parameter(tensor, wanted);
+    obtain(tensor, wanted);
+  }
+
+  void see_parameter(TensorId tensor, const Pieces& wanted) {
+    for (const Piece& piece : wanted) {
+      const auto [found, fresh] =
+          results_.at(piece.device).parameter_masks.emplace(place(tensor), piece.mask);
+      if (!fresh && found->second != piece.mask) {
+        throw InputError("", "/strategy",
+                         "every operator on device " + std::to_string(piece.device) +
+                             " to see the same part of parameter " + graph_.tensors[tensor].name,
+                         "");
+      }
+    }
+  }
+
+  void run_part(model::OpId id, const OperatorParts& parts, std::size_t part,
+                std::vector<Pieces>& written) {
+    const model::Operator& op = graph_.operators[id];
+    const int device = parts.devices[part];
+    DeviceBlock& block = blocks_.at(device);
+    Task task{};
+    task.name = name_within(graph_, op) + (recomputed_ ? " again" : "");
+    task.recomputed = recomputed_;
+    Shapes inputs;
+    Shapes outputs;
+    for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+      const Mask mask = input_mask(c_.plan, id, i, parts, part);
+      inputs.push_back(shape_of(mask));
+      if (role(op.inputs[i]) != model::Role::input && role(op.inputs[i]) != model::Role::parameter)
+        block.read(task, op.inputs[i], mask);
+    }
+    for (std::size_t i = 0; i < op.outputs.size(); ++i) {
+      const Mask mask = output_mask(c_.plan, id, i, parts, part);
+      outputs.push_back(shape_of(mask));
+      write(task, op.outputs[i], mask, id, device);
+      written[i].push_back({device, mask});
+    }
+    task.work = kernel(op, inputs, outputs, written);
+    block.push(std::move(task));
+  }
+
+  [[nodiscard]] cost::Kernel kernel(const model::Operator& op, const Shapes& inputs,
+                                    const Shapes& outputs,
+                                    const std::vector<Pieces>& written) const {
+    cost::Kernel kernel = kernel_of(graph_, op, inputs, outputs, c_.stack);
+    if (op.pass ==
+        model::Pass::weight_gradient) {  // the framework adds the new gradient to the old one
+      const Bytes gradient = bytes_of(graph_.tensors[op.outputs[0]], written[0].back().mask);
+      kernel.traffic += c_.stack.gradient_accumulation.extra_passes * gradient;
+      kernel.launches += c_.stack.gradient_accumulation.kernels;
+    }
+    return kernel;
+  }
+
+  void write(Task& task, TensorId tensor, const Mask& mask, model::OpId id, int device) {
+    if (is_parameter_gradient(tensor)) {
+      results_.at(device).gradient_masks[place(tensor)][id] = mask;
+      blocks_.at(device).add_to_resident(place(tensor));
+      return;
+    }
+    blocks_.at(device).write(task, name_of(tensor), mask, category_when_written(tensor));
+  }
+
+  [[nodiscard]] Category category_when_written(TensorId tensor) const {
+    if (role(tensor) == model::Role::statistic) return Category::statistics;
+    return recomputed_ && c_.facts.kept.contains(tensor) ? Category::activations
+                                                         : Category::temporaries;
+  }
+
+  [[nodiscard]] bool is_parameter_gradient(TensorId gradient) const {
+    return role(gradient) == model::Role::gradient &&
+           std::ranges::any_of(c_.facts.tensors, [&](TensorId tensor) {
+             return role(tensor) == model::Role::parameter &&
+                    graph_.gradient_of[tensor] == gradient;
+           });
+  }
+
+  [[nodiscard]] bool held(TensorId tensor, const Pieces& pieces) const {
+    return std::ranges::all_of(pieces, [&](const Piece& piece) {
+      return blocks_.at(piece.device).holds(tensor, piece.mask);
+    });
+  }
+
+  /// Moves the version that is cheapest to move, unless all that is wanted is there.
+  void obtain(TensorId tensor, const Pieces& wanted) {
+    std::vector<Pieces>& versions = versions_[tensor];
+    expects(!versions.empty(), "an operator reads what an earlier one wrote or was given");
+    if (!held(tensor, wanted)) {
+      const auto [from, way] = cheapest(tensor, wanted);
+      const Piece& first = versions[from].front();
+      const DeviceBlock& source = blocks_.at(first.device);
+      append(way,
+             {.tensor = name_of(tensor),
+              .combine = combine_[tensor],
+              .category = source.slot(source.slot_of(tensor, first.mask)).category,
+              .backward = role(tensor) == model::Role::gradient,
+              .recomputed = recomputed_,
+              .blocking = c_.stack.blocking_collectives,
+              .held = true,
+              .purpose = c_.site},
+             blocks_, c_.groups, graph_.tensors[tensor]);
+      std::erase_if(versions, [&](const Pieces& old) { return !held(tensor, old); });
+    }
+    if (std::ranges::find(versions, wanted) == versions.end()) versions.push_back(wanted);
+  }
+
+  [[nodiscard]] std::pair<std::size_t, Redistribution> cheapest(TensorId tensor,
+                                                                const Pieces& wanted) {
+    std::pair<std::size_t, Redistribution> best;
+    std::optional<double> least;
+    const std::vector<Pieces>& versions = versions_.at(tensor);
+    for (std::size_t from = 0; from < versions.size(); ++from) {
+      Redistribution way = redistribute(graph_.tensors[tensor].shape, versions[from], wanted);
+      double cost = 0;
+      for (const auto& [kind, elements] : volume(way)) cost += elements;
+      if (least && cost >= *least) continue;
+      least = cost;
+      best = {from, std::move(way)};
+    }
+    return best;
+  }
+
+  const BlockContext& c_;
+  const model::Graph& graph_;
+  std::map<int, DeviceBlock> blocks_;  ///< by device, as the next
+  std::map<int, LoweredBlock> results_;
+  std::set<int> busy_;  ///< devices with a part of an operator
+  std::map<int, Border> out_;
+  std::map<TensorId, std::vector<Pieces>> versions_;
+  std::map<TensorId, std::vector<std::pair<int, int>>> imported_;  ///< device, slot
+  std::map<TensorId, model::Combine> combine_;
+  bool recomputed_ = false;
+};
+
+Category category_of(const model::Graph& graph, TensorId tensor) {
+  return graph.tensors[tensor].role == model::Role::statistic ? Category::statistics
+                                                              : Category::activations;
+}
+
+/// Do the segment's forward operators run again? Here all of them do, or none.
+bool recomputes(const BlockContext& context) {
+  const std::vector<RecomputedGroup>& groups = context.recomputation.groups();
+  if (groups.empty()) return false;
+  const model::Segment& segment = context.graph.segments[context.facts.segment];
+  if (groups.size() > 1 || groups.front().operators.size() < segment.forward.size()) {
+    throw InputError("", "",
+                     "recomputation of all of a segment whose operators stand on different devices",
+                     "of some operators of " + segment.name);
+  }
+  return true;
+}
+
+}  // namespace
+
+ScatteredBlocks scatter_forward(const BlockContext& context, const std::map<int, Border>& in,
+                                const std::map<int, Category>& leaves, bool trains) {
+  const model::Graph& graph = context.graph;
+  const SegmentFacts& facts = context.facts;
+  const bool recomputed = recomputes(context);
+  ScatteredLowering lowering(context, "F");
+  for (const auto& [place, border] : in) lowering.import(facts.tensors[place], border);
+  if (recomputed && trains) lowering.copy_random_state(context.stack.random_state.before_forward);
+  lowering.run(graph.segments[facts.segment].forward, false);
+  for (const TensorId tensor : facts.kept) {
+    const bool from_outside = in.contains(facts.place.at(tensor));
+    if (trains && !recomputed && !from_outside) lowering.keep(tensor, category_of(graph, tensor));
+  }
+  for (const TensorId tensor : facts.activations_in) {
+    if (trains && (recomputed || facts.kept.contains(tensor))) lowering.spare(tensor);
+  }
+  for (const auto& [place, category] : leaves) lowering.leave(facts.tensors[place], category);
+  return lowering.finish();
+}
+
+ScatteredBlocks scatter_backward(const BlockContext& context, const std::map<int, Border>& kept,
+                                 const std::map<int, Border>& in, BackwardPart part) {
+  const SegmentFacts& facts = context.facts;
+  const model::Graph& graph = context.graph;
+  const model::Segment& segment = graph.segments[facts.segment];
+  ScatteredLowering lowering(context, part == BackwardPart::weight ? "W" : "B");
+  for (const auto* imported : {&kept, &in}) {
+    for (const auto& [place, border] : *imported) lowering.import(facts.tensors[place], border);
+  }
+  if (part == BackwardPart::weight) {
+    lowering.run(facts.weight_gradients, false);
+    return lowering.finish();
+  }
+  if (recomputes(context)) {
+    lowering.copy_random_state(context.stack.random_state.before_recomputation);
+    lowering.run(segment.forward, true);
+    lowering.copy_random_state(context.stack.random_state.after_recomputation);
+  }
+  lowering.run(part == BackwardPart::both ? segment.backward : facts.input_gradients, false);
+  for (const TensorId tensor : facts.gradients_out) lowering.leave(tensor, Category::temporaries);
+  if (part == BackwardPart::input) {
+    for (const TensorId tensor : facts.read_by_weight) {
+      const int place = facts.place.at(tensor);
+      const bool from_outside = kept.contains(place) || in.contains(place);
+      from_outside ? lowering.spare(tensor) : lowering.keep(tensor, category_of(graph, tensor));
+    }
+  }
+  return lowering.finish();
+}
+
+std::vector<std::optional<Mask>> masks_read(const Plan& plan, const Grid& grid, int copy,
+                                            const std::vector<model::OpId>& ops, TensorId tensor) {
+  const std::size_t devices = grid.listed.size();
+  for (const model::OpId id : ops) {
+    const std::vector<TensorId>& inputs = plan.graph().operators[id].inputs;
+    const auto found = std::ranges::find(inputs, tensor);
+    if (found == inputs.end()) continue;
+    std::vector<std::optional<Mask>> masks(devices);
+    const auto i = static_cast<std::size_t>(found - inputs.begin());
+    for (const Piece& piece : pieces_read(plan, id, i, parts_of(plan, id, copy)))
+      masks[std::ranges::find(grid.listed, piece.device) - grid.listed.begin()] = piece.mask;
+    return masks;
+  }
+  return std::vector<std::optional<Mask>>(devices, whole(plan.graph().tensors[tensor].shape));
+}
+
+}  // namespace stratagem::strategies

@@ -1,0 +1,67 @@
+// Plans with a block for every device run to their end: nobody waits for ever.
+#include "sim/engine.hpp"
+#include "tests/catch.hpp"
+#include "tests/sim/lowered.hpp"
+#include "tests/strategies/irregular_plans.hpp"
+
+namespace stratagem::sim {
+
+namespace {
+
+/// How many iterations end on a network that takes no time, every task taking a unit.
+std::size_t iterations_of(const strategies::Plan& plan) {
+  const strategies::Program program = strategies::lower(plan, strategies::plain_stack());
+  const auto devices = static_cast<int>(program.devices.size());
+  const Cast actors = cast(program, instant_cluster(devices), ideal_network(), false);
+  const Prices prices =
+      price(program, [](const strategies::Task&) { return Price{.device = {1000}}; });
+  return run(program, actors, prices, 3).iteration_ends.size();
+}
+
+}  // namespace
+
+TEST_CASE("operators on four, two and three devices run to the end") {
+  const model::Graph graph = strategies::product_chain(3);
+  for (const int micro_batches : {1, 3}) {
+    strategies::Plan plan = strategies::four_two_three(graph);
+    plan.micro_batches = micro_batches;
+    plan.chain({{0, 0, strategies::CellPass::forward}, {0, 0, strategies::CellPass::backward}});
+    for (int m = 1; m < micro_batches; ++m) {
+      plan.chain(
+          {{0, m - 1, strategies::CellPass::backward}, {0, m, strategies::CellPass::forward}});
+    }
+    CHECK(iterations_of(plan) == 3);
+  }
+}
+
+TEST_CASE("an uneven vocabulary on eight devices runs to the end") {
+  model::GptConfig config = strategies::small_gpt;
+  config.vocabulary = 50257;
+  const model::Graph graph = model::gpt(config);
+  CHECK(iterations_of(strategies::uneven_words(graph, 8)) == 3);
+}
+
+TEST_CASE("whatever the parts and devices, nobody waits for ever") {
+  const model::Graph graph = model::gpt(strategies::tiny_gpt);
+  for (unsigned seed = 0; seed < 40; ++seed) {
+    INFO("seed " << seed);
+    strategies::Plan plan = strategies::random_plan(graph, 5, seed);
+    plan.gradients = {.overlap = seed % 2 == 0, .bucket = 1_KiB};
+    CHECK(iterations_of(plan) == 3);
+    CHECK(iterations_of(strategies::random_pipeline(graph, 5, seed)) == 3);
+  }
+}
+
+TEST_CASE("uniform strategies written as lists run to the end") {
+  const model::Graph graph = model::gpt(strategies::small_gpt);
+  for (const std::string strategy :
+       {R"({"data": 2, "tensor": 2, "overlap_gradients": true, "bucket": "16 KiB"})",
+        R"({"pipeline": 2, "tensor": 2, "schedule": "1f1b", "recompute": "full"})",
+        R"({"pipeline": 4, "schedule": "chimera"})", R"({"pipeline": 2, "schedule": "zb-h1"})"}) {
+    INFO(strategy);
+    const strategies::Plan plan = strategies::plan_of(graph, strategy, 4);
+    CHECK(iterations_of(strategies::with_lists(plan)) == 3);
+  }
+}
+
+}  // namespace stratagem::sim
