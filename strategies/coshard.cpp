@@ -5,8 +5,8 @@
 
 #include "base/input_error.hpp"
 #include "model/attention_core.hpp"
-#include "model/divide.hpp"
 #include "strategies/all.hpp"
+#include "strategies/colocate.hpp"
 
 namespace stratagem::strategies {
 namespace {
@@ -55,9 +55,7 @@ void coshard(Plan& plan, const Options& options) {
   const std::vector<model::Division> wanted = divisions(plan.graph(), parts);
   if (wanted.empty())
     throw InputError("", "", "layers with an attention or an MLP that can be divided", "none");
-  model::Divided divided = model::divide(plan.graph(), wanted);
-  plan.rewrite(std::move(divided.graph));
-  for (auto& division : divided.parts) {
+  for (auto& division : colocate(plan, plan.graph(), wanted)) {
     for (std::vector<model::OpId>& part : division) plan.recompute(std::move(part));
   }
 }

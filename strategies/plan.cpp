@@ -15,16 +15,23 @@ Plan::Plan(const model::Graph& graph)
   std::iota(stages.front().begin(), stages.front().end(), 0);
 }
 
-void Plan::rewrite(model::Graph graph) {
-  const auto untouched = [](const Placement& placement) {
-    return placement.axes.empty() && placement.first_devices == std::vector{0};
+bool Plan::speaks_of_operators() const {
+  const auto placed = [](const Placement& placement) {
+    return !placement.axes.empty() ||
+           std::ranges::any_of(placement.first_devices, [](int device) { return device != 0; });
   };
-  expects(std::ranges::all_of(placements_, untouched) && recomputed_.empty(),
+  return std::ranges::any_of(placements_, placed) || !recomputed_.empty();
+}
+
+void Plan::rewrite(model::Graph graph, std::vector<Colocation> colocations) {
+  expects(!speaks_of_operators(),
           "a graph is rewritten before its operators are split, placed or recomputed");
   expects(graph.segments.size() == graph_->segments.size(), "a rewriting keeps the segments");
   rewritten_ = std::make_shared<const model::Graph>(std::move(graph));
   graph_ = rewritten_.get();
+  colocations_ = std::move(colocations);
   placements_.assign(graph_->operators.size(), {});
+  copy_stages(copies_);
   group_of_.assign(graph_->operators.size(), -1);
 }
 

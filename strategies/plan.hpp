@@ -57,6 +57,15 @@ struct Eviction {
   int guest_of = 0;  ///< the stage that takes it in
 };
 
+/// Runs of operators in parts that follow each other on the devices of the whole, see model::divide:
+/// those that divide `dim` together with one of the named operators of the graph before.
+struct Colocation {
+  std::string operators;  ///< a selector
+  std::string dim;
+  int parts = 1;
+  friend bool operator==(const Colocation&, const Colocation&) = default;
+};
+
 /// When weights change, and which version of them a micro-batch reads.
 struct Updates {
   /// Without a flush, the micro-batches of one iteration follow those of the one before: orders
@@ -82,9 +91,13 @@ class Plan {
   explicit Plan(const model::Graph& graph);
 
   /// op-trans that changes operators rather than dividing them: from now on the plan is of `graph`,
-  /// which it owns, with as many segments as the one before. Expects that nothing was said yet of
-  /// single operators, whose ids change.
-  void rewrite(model::Graph graph);
+  /// which it owns, with as many segments as the one before; `colocations` tell what makes it of the
+  /// graph that the plan was given. Expects that nothing was said yet of single operators, whose ids
+  /// change.
+  void rewrite(model::Graph graph, std::vector<Colocation> colocations);
+  [[nodiscard]] const std::vector<Colocation>& colocations() const { return colocations_; }
+  /// Has a primitive spoken of single operators?
+  [[nodiscard]] bool speaks_of_operators() const;
 
   [[nodiscard]] const model::Graph& graph() const { return *graph_; }
   /// The forward operators, in order.
@@ -181,6 +194,7 @@ class Plan {
  private:
   const model::Graph* graph_;
   std::shared_ptr<const model::Graph> rewritten_;  ///< what graph_ looks at after a rewriting
+  std::vector<Colocation> colocations_;
   std::vector<Placement> placements_;
   std::vector<Order> orders_;
   std::vector<OrderRule> rules_;

@@ -71,6 +71,22 @@ std::string word_of(const Cell& cell, const Extent& extent) {
   return text + ")";
 }
 
+/// One text for each cell, or for each pair that stands in `together`.
+std::vector<std::string> words_of(const Chain& chain, const Extent& extent) {
+  std::vector<std::string> result;
+  for (std::size_t i = 0; i < chain.cells.size(); ++i) {
+    const std::string word = word_of(chain.cells[i], extent);
+    const bool joined = i > 0 && std::ranges::binary_search(
+                                     chain.together, std::pair(chain.cells[i - 1], chain.cells[i]));
+    if (joined) {
+      result.back() += "+" + word;
+    } else {
+      result.push_back(word);
+    }
+  }
+  return result;
+}
+
 }  // namespace
 
 Chain parse_chain(const std::string& text, const Extent& extent, const std::string& path) {
@@ -89,19 +105,20 @@ Chain parse_chain(const std::string& text, const Extent& extent, const std::stri
 
 bool is_one_cell(const std::string& text) { return words(text).size() == 1; }
 
-std::vector<std::string> words_of(const Chain& chain, const Extent& extent) {
-  std::vector<std::string> result;
-  for (std::size_t i = 0; i < chain.cells.size(); ++i) {
-    const std::string word = word_of(chain.cells[i], extent);
-    const bool joined = i > 0 && std::ranges::binary_search(
-                                     chain.together, std::pair(chain.cells[i - 1], chain.cells[i]));
-    if (joined) {
-      result.back() += "+" + word;
-    } else {
-      result.push_back(word);
-    }
+ChainText text_of(const Chain& chain, const Extent& extent) {
+  constexpr std::size_t shown = 12;
+  constexpr std::size_t tail = 4;
+  const std::vector<std::string> words = words_of(chain, extent);
+  const bool is_long = words.size() > shown + tail;
+  ChainText text;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    text.whole += (i == 0 ? "" : " ") + words[i];
+    if (is_long && i >= shown - tail && i + tail < words.size()) continue;
+    const bool after_gap = is_long && i + tail == words.size();
+    text.abbreviated += (i == 0 ? "" : after_gap ? " ... " : " ") + words[i];
   }
-  return result;
+  if (is_long) text.abbreviated += " (" + std::to_string(words.size()) + " in all)";
+  return text;
 }
 
 }  // namespace stratagem::strategies

@@ -22,7 +22,12 @@ Chain parse_chain(const std::string& text, const Extent& extent, const std::stri
 /// Is the text one cell or cell pattern, rather than a chain?
 bool is_one_cell(const std::string& text);
 
-/// The reverse: one text for each cell, or for each pair that stands in `together`.
-std::vector<std::string> words_of(const Chain& chain, const Extent& extent);
+struct ChainText {
+  std::string whole;
+  std::string abbreviated;  ///< a long one without its middle, for reading
+};
+
+/// The reverse; `together` is sorted.
+ChainText text_of(const Chain& chain, const Extent& extent);
 
 }  // namespace stratagem::strategies

@@ -2,14 +2,16 @@
 #include "strategies/language/plan_builder.hpp"
 
 #include <algorithm>
+#include <set>
 
 #include "base/input_error.hpp"
+#include "strategies/colocate.hpp"
 #include "strategies/language/plan_devices.hpp"
 
 namespace stratagem::strategies {
 
 PlanBuilder::PlanBuilder(const model::Graph& graph, int micro_batches)
-    : plan_(graph), levels_(graph.operators.size()) {
+    : given_(graph), plan_(graph), levels_(graph.operators.size()) {
   plan_.micro_batches = micro_batches;
 }
 
@@ -19,12 +21,36 @@ std::vector<model::OpId> PlanBuilder::operators(
   return select_operators(selector.text(), {plan_.graph(), plan_.stages, values}, selector.path());
 }
 
+std::vector<model::OpId> PlanBuilder::given_operators(const JsonReader& selector) const {
+  return select_operators(selector.text(), {given_, plan_.stages, {}}, selector.path());
+}
+
 std::vector<int> PlanBuilder::segments(const JsonReader& selector) const {
   return select_segments(selector.text(), {plan_.graph(), plan_.stages, {}}, selector.path());
 }
 
 const std::string& PlanBuilder::name(model::OpId op) const {
   return plan_.graph().operators[op].name;
+}
+
+void PlanBuilder::colocate(const std::vector<model::Division>& divisions, const std::string& path) {
+  if (plan_.speaks_of_operators() || !whole_.empty()) {
+    throw InputError("", path, "parts on one device before all that is said of operators",
+                     "it behind other primitives");
+  }
+  std::set<model::OpId> taken;
+  for (const model::Division& division : divisions_)
+    taken.insert(division.run.operators.begin(), division.run.operators.end());
+  for (const model::Division& division : divisions) {
+    for (const model::OpId op : division.run.operators) {
+      if (taken.insert(op).second) continue;
+      throw InputError("", path, "operators in parts on one device once",
+                       given_.operators[op].name + " twice");
+    }
+  }
+  divisions_.insert(divisions_.end(), divisions.begin(), divisions.end());
+  strategies::colocate(plan_, given_, divisions_);
+  levels_.assign(plan_.graph().operators.size(), {});
 }
 
 void PlanBuilder::split(model::OpId op, const Split& split, const std::string& axis,

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/json_reader.hpp"
+#include "model/divide.hpp"
 #include "strategies/language/selector.hpp"
 #include "strategies/plan.hpp"
 
@@ -18,13 +19,19 @@ class PlanBuilder {
   PlanBuilder(const model::Graph& graph, int micro_batches);
 
   [[nodiscard]] Plan& plan() { return plan_; }
+  /// The graph before any of its operators were divided on their devices.
+  [[nodiscard]] const model::Graph& given() const { return given_; }
 
   /// What a selector names; `values` are names for stage(...).
   [[nodiscard]] std::vector<model::OpId> operators(
       const JsonReader& selector,
       const std::vector<std::pair<std::string, std::int64_t>>& values = {}) const;
+  /// What a selector names of the given graph.
+  [[nodiscard]] std::vector<model::OpId> given_operators(const JsonReader& selector) const;
   [[nodiscard]] std::vector<int> segments(const JsonReader& selector) const;
 
+  /// op-trans of runs of the given graph on their devices, besides those before.
+  void colocate(const std::vector<model::Division>& divisions, const std::string& path);
   /// op-trans along a new axis.
   void split(model::OpId op, const Split& split, const std::string& axis, const std::string& path);
   /// op-assign of the parts along an axis.
@@ -47,7 +54,9 @@ class PlanBuilder {
   void check_levels(model::OpId op) const;
   void check_devices() const;
 
+  const model::Graph& given_;
   Plan plan_;
+  std::vector<model::Division> divisions_;
   std::vector<std::map<std::string, Level>> levels_;  ///< by operator, then name of the axis
   std::map<std::pair<model::OpId, int>, std::string> whole_;  ///< paths by operator and copy
 };

@@ -83,9 +83,14 @@ Plan read_plan(const JsonReader& file, const model::Graph& graph, int micro_batc
   return std::move(builder.plan());
 }
 
-int batch_ranks(const JsonReader& file, const model::Graph& graph) {
-  PlanBuilder builder(graph, 1);
+int batch_ranks(const JsonReader& file, const model::Graph& given) {
+  PlanBuilder builder(given, 1);
   located(file, [&] { read_stages(builder, file); });
+  for (const JsonReader& primitive : primitives_of(file)) {
+    if (kind_of(primitive).read == &read_colocation)
+      located(primitive, [&] { read_colocation(builder, primitive); });
+  }
+  const model::Graph& graph = builder.plan().graph();
   std::vector<std::int64_t> ranks(graph.operators.size(), 1);
   for (const JsonReader& primitive : primitives_of(file)) {
     if (kind_of(primitive).read != &read_split || primitive.at("dim").is_null()) continue;

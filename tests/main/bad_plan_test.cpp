@@ -133,6 +133,38 @@ TEST_CASE("an order that is not of the language is refused at its primitive") {
           "p.json: /primitives/5", {"two cells that run together", "a third, B(0,0)"});
 }
 
+TEST_CASE("an eviction of a cell that is not there, or keeps nothing, is refused at its cells") {
+  const auto evicts = [](const std::string& cells, const std::string& what) {
+    refuses(but(split, split + R"~(, {"op-trans": ")~" + cells + R"~(", "evict": 1})~"),
+            "p.json: /primitives/1/op-trans", {what});
+  };
+  evicts("F(0, 0) F(0, M)", "a micro-batch from 0 to 1 in \"F(0, M)\"");
+  evicts("B(0, 0)", "forward cells");
+  evicts("F(1, 0)", "cells of other stages than the one that takes in");
+  evicts("F(0, 0) F(0, 0)", "one eviction of a cell");
+  refuses(but(split, split + R"~(, {"op-trans": "F(0, 0)", "evict": 2})~"),
+          "p.json: /primitives/1/evict", {"at most 1, found 2"});
+}
+
+TEST_CASE("parts on one device that do not divide, or come too late, are refused") {
+  const auto parts = [](const std::string& operators, const std::string& dim, int count) {
+    return R"~({"op-trans": ")~" + operators + R"~(", "dim": ")~" + dim + R"~(", "parts": )~" +
+           std::to_string(count) + R"~(, "colocated": true})~";
+  };
+  const std::string attention = "layers.*.attention.scores";
+  const std::string heads = parts(attention, "heads", 2);
+  refuses(but(split, parts(attention, "heads", 3) + ", " + split), "p.json: /primitives/0",
+          {"dimension ", "3 equal parts"});
+  refuses(but(split, parts("layers.*.mlp_norm", "h", 2) + ", " + split),
+          "p.json: /primitives/0/op-trans",
+          {"can divide dimension h", "found layers.0.mlp_norm ("});
+  refuses(but(split, heads + ", " + heads + ", " + split), "p.json: /primitives/1",
+          {"in parts on one device once", " twice"});
+  refuses(but(split, split + ", " + heads), "p.json: /primitives/1",
+          {"before all that is said of operators"});
+  refuses(but(split, with(heads, "true", "false")), "p.json: /primitives/0/colocated", {"true"});
+}
+
 TEST_CASE("parts that stand nowhere are refused at what split them") {
   refuses(but(R"~(
     {"op-assign": "**", "axis": "data", "stride": 1},)~",

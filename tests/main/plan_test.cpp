@@ -71,6 +71,8 @@ TEST_CASE("a strategy written as a plan gives the same report, trace and program
   round_trip("4", "8", R"({"data": 4})");
   round_trip("4", "8", R"({"data": 4, "overlap_gradients": true, "bucket": "100 KB"})");
   round_trip("2", "8", R"({"tensor": 2, "recompute": "full"})");
+  round_trip("8", "8", R"({"tensor": 2, "data": 2, "pipeline": 2,
+                           "coshard": {"attention": 2, "mlp": 4}})");
   round_trip("8", "8", R"({"tensor": 2, "data": 2, "pipeline": 2, "recompute": "full",
                            "overlap_gradients": true, "bucket": "0.5 MiB"})");
 }
@@ -78,7 +80,8 @@ TEST_CASE("a strategy written as a plan gives the same report, trace and program
 TEST_CASE("a pipeline written as a plan gives the same report, trace and program") {
   for (const std::string schedule :
        {"gpipe", "1f1b", "interleaved", "zb-h1", "zb-h2", "zb-v", "v-half", "v-min", "chimera",
-        "dualpipe", "dualpipe-v", "hanayo", "pipedream", "pipedream-vertical", "pipedream-2bw"}) {
+        "dualpipe", "dualpipe-v", "hanayo", "bpipe", "pipedream", "pipedream-vertical",
+        "pipedream-2bw"}) {
     round_trip("4", "8", R"({"pipeline": 4, "schedule": ")" + schedule + "\"}");
   }
   round_trip("8", "16", R"({"pipeline": 4, "data": 2, "schedule": "dualpipe"})");

@@ -1,4 +1,4 @@
-// Plan files: nnScaler's tables written literally, and every schedule written and read again.
+// Plan files: nnScaler's tables written literally, and what each key says.
 #include "strategies/language/device_formula.hpp"
 #include "strategies/language/plan_devices.hpp"
 #include "strategies/language/plan_file.hpp"
@@ -76,34 +76,16 @@ TEST_CASE("nnScaler's table 7, with what it leaves open, is 3F1B") {
   CHECK(program_of(plan_from(graph, text, 6)) == program_of(named));
 }
 
-TEST_CASE("every schedule, written and read again, lowers to the same program") {
-  model::GptConfig config = small_gpt;
-  config.layers = 8;
-  for (const Schedule& entry : schedules()) {
-    INFO(entry.name);
-    config.tied = !entry.spreads_embedding;
-    model::Graph graph = model::gpt(config);
-    if (entry.name == "3f1b") graph.forward_repeats = 3;
-    const Plan named = plan_of(graph, R"~({"pipeline": 4, "schedule": ")~" + entry.name + "\"}", 8);
-    const std::string text = file_text(named);
-    const Plan read = plan_from(graph, text, 8);
-    CHECK(file_text(read) == text);
-    CHECK(program_of(read) == program_of(named));
-  }
-}
-
-TEST_CASE("degrees of all kinds, written and read again, lower to the same program") {
+TEST_CASE("nnScaler's table 5 is co-shard") {
   const model::Graph graph = model::gpt(small_gpt);
-  for (const std::string strategy :
-       {R"~({})~", R"~({"tensor": 4, "recompute": "full"})~",
-        R"~({"tensor": 2, "data": 3, "pipeline": 4, "overlap_gradients": true, "bucket": "3 KB"})~",
-        R"~({"pipeline": 2, "layers_per_stage": [3, 1], "bucket": "12345 B"})~"}) {
-    INFO(strategy);
-    const Plan named = plan_of(graph, strategy, 4);
-    const Plan read = plan_from(graph, file_text(named), 4);
-    CHECK(file_text(read) == file_text(named));
-    CHECK(program_of(read) == program_of(named));
-  }
+  std::string primitives = R"~({"primitives": [
+    {"op-trans": "layers.*.attention.scores", "dim": "heads", "parts": 2, "colocated": true},
+    {"op-trans": "layers.*.mlp.gelu", "dim": "n", "parts": 2, "colocated": true})~";
+  for (const std::string part :
+       {"attention.**.part0", "attention.**.part1", "mlp.*.**.part0", "mlp.*.**.part1"})
+    primitives += R"~(, {"op-trans": "layers.*.)~" + part + R"~(", "recompute": true})~";
+  const Plan plan = plan_from(graph, primitives + "]}");
+  CHECK(program_of(plan) == program_of(plan_of(graph, R"~({"coshard": 2})~")));
 }
 
 TEST_CASE("the batch is divided among as many ranks as every operator divides it") {

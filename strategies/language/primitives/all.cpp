@@ -5,12 +5,14 @@ namespace stratagem::strategies {
 
 const std::vector<PrimitiveKind>& primitive_kinds() {
   static const std::vector<PrimitiveKind> table = {
+      {"op-trans", "colocated", &read_colocation, &write_colocations},
       {"op-trans", "dim", &read_split, &write_splits},
       {"op-assign", "axis", &read_axis, &write_axes},
       {"op-assign", "device", &read_device, &write_devices},
       {"op-trans", "recompute", &read_recompute, &write_recompute},
       {"op-trans", "tokens", &read_token_slices, &write_token_slices},
       {"op-trans", "into", &read_backward_split, &write_backward_splits},
+      {"op-trans", "evict", &read_eviction, &write_evictions},
       {"op-trans", "overlap", &read_gradients, &write_gradients},
       {"op-order", "flush", &read_updates, &write_updates},
       {"op-order", "", &read_order, &write_orders},

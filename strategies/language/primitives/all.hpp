@@ -23,6 +23,8 @@ struct PrimitiveKind {
 const std::vector<PrimitiveKind>& primitive_kinds();
 
 // Each in its own file.
+void read_colocation(PlanBuilder&, const JsonReader&);
+std::vector<Primitive> write_colocations(const Plan&);
 void read_split(PlanBuilder&, const JsonReader&);
 std::vector<Primitive> write_splits(const Plan&);
 void read_axis(PlanBuilder&, const JsonReader&);
@@ -35,6 +37,8 @@ void read_token_slices(PlanBuilder&, const JsonReader&);
 std::vector<Primitive> write_token_slices(const Plan&);
 void read_backward_split(PlanBuilder&, const JsonReader&);
 std::vector<Primitive> write_backward_splits(const Plan&);
+void read_eviction(PlanBuilder&, const JsonReader&);
+std::vector<Primitive> write_evictions(const Plan&);
 void read_gradients(PlanBuilder&, const JsonReader&);
 std::vector<Primitive> write_gradients(const Plan&);
 void read_updates(PlanBuilder&, const JsonReader&);

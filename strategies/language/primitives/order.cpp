@@ -50,21 +50,9 @@ Primitive write(const OrderRule& rule) {
   return result;
 }
 
-/// In words, the middle of a long chain is left out.
 Primitive write(const Chain& chain, const Extent& extent) {
-  constexpr std::size_t shown = 12;
-  const std::vector<std::string> words = words_of(chain, extent);
-  Primitive result{.name = "op-order", .subject = {}, .text = "", .fields = {}};
-  std::string whole;
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    whole += (i == 0 ? "" : " ") + words[i];
-    if (words.size() > shown + 4 && i >= shown - 4 && i + 4 < words.size()) continue;
-    const bool after_gap = words.size() > shown + 4 && i + 4 == words.size();
-    result.text += (i == 0 ? "" : after_gap ? " ... " : " ") + words[i];
-  }
-  if (words.size() > shown + 4) result.text += " (" + std::to_string(words.size()) + " in all)";
-  result.subject = whole;
-  return result;
+  const ChainText text = text_of(chain, extent);
+  return {.name = "op-order", .subject = text.whole, .text = text.abbreviated, .fields = {}};
 }
 
 }  // namespace

@@ -1,0 +1,108 @@
+// Plans written as plan files and read again lower to the same programs.
+#include "model/zoo/evoformer.hpp"
+#include "strategies/language/plan_file.hpp"
+#include "strategies/language/plan_text.hpp"
+#include "tests/catch.hpp"
+#include "tests/strategies/lowered.hpp"
+#include "tests/strategies/variants.hpp"
+
+namespace stratagem::strategies {
+namespace {
+
+std::string program_of(const Plan& plan) { return to_text(lower(plan, plain_stack())); }
+
+void round_trip(const model::Graph& graph, const std::string& strategy, int micro_batches) {
+  INFO(strategy);
+  const Plan named = plan_of(graph, strategy, micro_batches);
+  const std::string text = file_text(named);
+  const Plan read = read_plan(JsonReader::from_text(text, "plan.json"), graph, micro_batches);
+  CHECK(file_text(read) == text);
+  const bool same = program_of(read) == program_of(named);  // not printed: long
+  CHECK(same);
+}
+
+model::Graph untied_gpt() {
+  model::GptConfig config = small_gpt;
+  config.tied = false;
+  return model::gpt(config);
+}
+
+model::Graph mixture_of_experts() {
+  model::GptConfig config = small_gpt;
+  config.experts = 16;
+  config.experts_per_token = 2;
+  config.moe_every = 2;
+  return model::gpt(config);
+}
+
+model::Graph small_evoformer() {
+  return model::evoformer({.layers = 3,
+                           .msa_rows = 16,
+                           .residues = 24,
+                           .msa_width = 40,
+                           .pair_width = 20,
+                           .msa_heads = 4,
+                           .pair_heads = 2,
+                           .head_width = 7,
+                           .outer_width = 6,
+                           .batch = 2});
+}
+
+}  // namespace
+
+TEST_CASE("every schedule, written and read again, lowers to the same program") {
+  model::GptConfig config = small_gpt;
+  config.layers = 8;
+  for (const Schedule& entry : schedules()) {
+    config.tied = !entry.spreads_embedding;
+    model::Graph graph = model::gpt(config);
+    if (entry.name == "3f1b") graph.forward_repeats = 3;
+    round_trip(graph, R"~({"pipeline": 4, "schedule": ")~" + entry.name + "\"}", 8);
+  }
+}
+
+TEST_CASE("every variant, written and read again, lowers to the same program") {
+  const model::Graph graph = model::gpt(small_gpt);
+  for (const auto& [strategy, micro_batches] : variants())
+    round_trip(graph, strategy, micro_batches);
+}
+
+TEST_CASE("strategies of all kinds, written and read again, lower to the same program") {
+  const model::Graph gpt = model::gpt(small_gpt);
+  const model::Graph untied = untied_gpt();
+  const model::Graph mixture = mixture_of_experts();
+  const model::Graph evoformer = small_evoformer();
+  const std::vector<std::pair<const model::Graph*, std::string>> table = {
+      {&gpt, R"~({"tensor": 2, "data": 3, "pipeline": 4, "overlap_gradients": true,
+                  "bucket": "3 KB"})~"},
+      {&gpt, R"~({"pipeline": 2, "layers_per_stage": [3, 1], "bucket": "12345 B"})~"},
+      {&gpt, R"~({"pipeline": 4, "ranks_per_device": 2})~"},
+      {&gpt, R"~({"pipeline": 4, "ranks_per_device": 2, "schedule": "gpipe", "data": 2})~"},
+      {&gpt, R"~({"pipeline": 2, "tensor": 2, "schedule": "interleaved"})~"},
+      {&untied, R"~({"pipeline": 2, "embedding": "all", "head": 0})~"},
+      {&untied, R"~({"pipeline": 4, "embedding": "all", "head": "all", "tensor": 2})~"},
+      {&untied, R"~({"pipeline": 2, "embedding": 1, "head": "all", "data": 3})~"},
+      {&gpt, R"~({"tensor": 4, "sequence_parallel": true, "data": 2, "pipeline": 2})~"},
+      {&gpt, R"~({"context": 2, "tensor": 2, "data": 3, "pipeline": 2})~"},
+      {&gpt, R"~({"tensor": 4, "operators": {"layers.*.mlp.*": "", "*.fc2": "n", "*norm": "s"}})~"},
+      {&mixture, R"~({"data": 4, "expert": 2, "tensor": 2})~"},
+      {&mixture, R"~({"data": 4, "expert": 4, "pipeline": 2, "recompute": "selective"})~"},
+      {&evoformer, R"~({"dap": 2, "data": 2})~"},
+      {&evoformer, R"~({"dap": 4, "recompute": "selective"})~"},
+      {&evoformer, R"~({"dap": 2, "recompute": "full"})~"},
+      {&gpt, R"~({"recompute": "selective", "tensor": 2, "pipeline": 2})~"},
+      {&gpt, R"~({"coshard": 2})~"},
+      {&gpt, R"~({"coshard": {"attention": 2, "mlp": 4}})~"},
+      {&gpt, R"~({"coshard": {"attention": 1, "mlp": 4}, "tensor": 4})~"},
+      {&gpt, R"~({"coshard": {"attention": 2, "mlp": 4}, "tensor": 2, "data": 3, "pipeline": 2})~"},
+      {&gpt, R"~({"coshard": 2, "coshard_layers": 2, "recompute": "full", "pipeline": 4})~"},
+      {&gpt, R"~({"coshard": 2, "coshard_layers": 2, "recompute": "selective"})~"},
+      {&gpt, R"~({"coshard": 2, "pipeline": 4, "schedule": "chimera"})~"},
+      {&mixture, R"~({"coshard": 2, "data": 2})~"},
+      {&evoformer, R"~({"coshard": 2, "data": 2})~"},
+      {&evoformer, R"~({"coshard": {"attention": 2, "mlp": 1}, "pipeline": 3})~"},
+  };
+  for (const auto& [graph, strategy] : table) round_trip(*graph, strategy, 4);
+}
+
+}  // namespace stratagem::strategies
