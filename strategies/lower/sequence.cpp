@@ -13,7 +13,9 @@
 #include "base/input_error.hpp"
 #include "strategies/lower/crossing.hpp"
 #include "strategies/lower/gradients.hpp"
+#include "strategies/lower/messages.hpp"
 #include "strategies/lower/optimizer.hpp"
+#include "strategies/lower/transfer_blocks.hpp"
 
 namespace stratagem::strategies {
 namespace {
@@ -33,14 +35,6 @@ struct Piece {
   int slice;
   int repeat;
   friend auto operator<=>(const Piece&, const Piece&) = default;
-};
-
-/// A tensor that a cell receives from or sends to another stage.
-struct Message {
-  TensorId tensor;
-  int from;  ///< stages
-  int to;
-  bool recycled = false;  ///< from the repeat of the forward pass before
 };
 
 Piece piece(TensorId tensor, const Cell& cell) {
@@ -105,6 +99,19 @@ class SequenceBuilder {
                                .versions_behind = behind,
                                .waits = {}});
     return static_cast<int>(sequence_.calls.size()) - 1;
+  }
+
+  /// The number of a block that nobody needs to know more of.
+  template <typename Make>
+  int shared(const std::string& key, const Make& make) {
+    return c_.table
+        .shared(key,
+                [&] {
+                  LoweredBlock lowered;
+                  lowered.block = make();
+                  return lowered;
+                })
+        .id;
   }
 
   void wait(int call, int task, const Written& written) {
@@ -211,7 +218,6 @@ class SequenceBuilder {
   /// Is there nothing to do for this host before the cell that reads (or after the one that makes)
   /// a tensor?
   [[nodiscard]] bool idle(const Message& message, bool reads, const Cell& cell) const {
-    if (message.from == message.to) return true;
     const Crossing crossing = c_.stages.crossing(message.from, message.to);
     if (crossing == Crossing::stays) return true;
     // A device of both sides has done its part when the tensor was made.
@@ -223,58 +229,12 @@ class SequenceBuilder {
     return std::ranges::find(sites, site) != sites.end();
   }
 
-  [[nodiscard]] std::vector<Message> incoming(const Cell& cell) const {
-    std::vector<Message> messages;
-    for (const int segment : c_.plan.stages[cell.stage]) {
-      const SegmentFacts& facts = c_.stages.facts(segment);
-      if (cell.pass == CellPass::forward) {
-        for (const TensorId tensor : facts.activations_in)
-          messages.push_back({tensor, c_.stages.of(c_.stages.producer(tensor)), cell.stage});
-      } else if (cell.pass == CellPass::backward) {
-        for (const TensorId tensor : facts.activations_out) {
-          const TensorId gradient = c_.plan.graph().gradient_of[tensor];
-          if (gradient >= 0)
-            messages.push_back({gradient, c_.stages.of(c_.stages.reader(tensor)), cell.stage});
-        }
-      }
-    }
-    for (const Recycled& one : c_.stages.recycled()) {
-      if (cell.pass == CellPass::forward && cell.repeat > 0 &&
-          c_.stages.of(one.reader) == cell.stage)
-        messages.push_back({one.tensor, c_.stages.of(one.producer), cell.stage, true});
-    }
-    std::erase_if(messages, [&](const Message& m) { return idle(m, true, cell); });
-    return messages;
-  }
-
-  [[nodiscard]] std::vector<Message> outgoing(const Cell& cell) const {
-    std::vector<Message> messages;
-    for (const int segment : c_.plan.stages[cell.stage]) {
-      const SegmentFacts& facts = c_.stages.facts(segment);
-      if (cell.pass == CellPass::forward) {
-        for (const TensorId tensor : facts.activations_out)
-          messages.push_back({tensor, cell.stage, c_.stages.of(c_.stages.reader(tensor))});
-      } else if (cell.pass == CellPass::backward) {
-        for (const TensorId tensor : facts.activations_in) {
-          const TensorId gradient = c_.plan.graph().gradient_of[tensor];
-          if (gradient >= 0)
-            messages.push_back({gradient, cell.stage, c_.stages.of(c_.stages.producer(tensor))});
-        }
-      }
-    }
-    const bool again = cell.repeat + 1 < c_.plan.graph().forward_repeats;
-    for (const Recycled& one : c_.stages.recycled()) {
-      if (cell.pass == CellPass::forward && again && c_.stages.of(one.producer) == cell.stage)
-        messages.push_back({one.tensor, cell.stage, c_.stages.of(one.reader), true});
-    }
-    std::erase_if(messages, [&](const Message& m) { return idle(m, false, cell); });
-    return messages;
-  }
-
   void receive_for(const ScheduledCell& of) {
     const Stream stream =
         of.cell.pass == CellPass::forward ? Stream::receive_forward : Stream::receive_backward;
-    for (const Message& message : incoming(of.cell)) receive_until(message, of, stream);
+    for (const Message& message : incoming(c_.plan, c_.stages, of.cell)) {
+      if (!idle(message, true, of.cell)) receive_until(message, of, stream);
+    }
   }
 
   /// Posts the receive that the cell needs, and before it those of messages that its sender sends
@@ -306,7 +266,8 @@ class SequenceBuilder {
   /// reader. What lags most comes first, as in all rounds together.
   [[nodiscard]] std::vector<ScheduledCell> receive_order(const Message& message, const Site& sender,
                                                          const ScheduledCell& of) const {
-    std::vector<ScheduledCell> order = send_order(sender, of.cell.pass, message.recycled);
+    std::vector<ScheduledCell> order =
+        send_order(c_.plan, c_.stages, c_.order, sender, of.cell.pass, message.recycled);
     for (ScheduledCell& one : order) {
       Cell reader = one.cell;
       reader.stage = of.cell.stage;
@@ -318,26 +279,12 @@ class SequenceBuilder {
     return order;
   }
 
-  /// The cells of the sender that make one kind of message, in its order of an iteration.
-  [[nodiscard]] std::vector<ScheduledCell> send_order(const Site& sender, CellPass pass,
-                                                      bool recycled) const {
-    const int last = c_.plan.graph().forward_repeats - 1;
-    const int device = sender.grid.first_device;
-    std::vector<ScheduledCell> order;
-    for (const ScheduledCell& one : c_.order.hosts[c_.stages.host_of_device()[device]]) {
-      const Cell& cell = one.cell;
-      if (cell.stage != sender.stage || cell.pass != pass || copy_of(cell) != sender.copy) continue;
-      if (!recycled || cell.repeat < last) order.push_back(one);
-    }
-    std::ranges::stable_sort(order, {}, &ScheduledCell::lag);
-    return order;
-  }
-
   /// What a cell computes leaves when all of it has ended: splitting it is the plan's business.
   void send_from(const ScheduledCell& of) {
     const Stream stream =
         of.cell.pass == CellPass::forward ? Stream::send_forward : Stream::send_backward;
-    for (const Message& message : outgoing(of.cell)) {
+    for (const Message& message : outgoing(c_.plan, c_.stages, of.cell)) {
+      if (idle(message, false, of.cell)) continue;
       const Written last = last_computation();
       const auto written = written_.find(piece(message.tensor, of.cell));
       const Written made = written == written_.end() ? last : written->second;
@@ -402,33 +349,12 @@ class SequenceBuilder {
         (message.from * c_.stages.count() + message.to) * c_.plan.copies() + copy_of(of.cell));
     const std::string key = "transfer " + std::to_string(message.tensor) + (sends ? "s" : "r") +
                             std::to_string(group) + "/" + std::to_string(of.cell.slice);
+    const Grid& sender = site(message.from, of.cell).grid;
     const int block =
-        c_.table.shared(key, [&] { return half_transfer(message, stream, group, of.cell); }).id;
+        shared(key, [&] { return message_block(message, blocks(of.cell), sender, group, stream); });
     const int call = add_call(block, -1, of);
     if (!sends) written_[piece(message.tensor, of.cell)] = {call, 0};
     return call;
-  }
-
-  [[nodiscard]] LoweredBlock half_transfer(const Message& message, Stream stream, int group,
-                                           const Cell& cell) const {
-    const bool sends = stream == Stream::send_forward || stream == Stream::send_backward;
-    const Border& border = blocks(cell).border(message.tensor);
-    const model::Tensor& t = blocks(cell).graph().tensors[message.tensor];
-    const Bytes bytes = local_bytes(t, border.layout, site(message.from, cell).grid);
-    LoweredBlock lowered;
-    lowered.block = {
-        .name = (sends ? "send " : "receive ") + t.name,
-        .slots = {{t.name, message.tensor, bytes, sends ? Category::temporaries : border.category}},
-        .tasks = {Task{}}};
-    Task& task = lowered.block.tasks.front();
-    task.name = lowered.block.name;
-    task.work = Collective{.kind = cost::CollectiveKind::send, .group = group, .payload = bytes};
-    task.stream = stream;
-    (sends ? task.reads : task.writes) = {0};
-    (sends ? task.deaths : task.births) = {0};
-    // What is recycled becomes an input, and inputs have no buffers in a plan.
-    if (message.recycled) task.deaths = {0};
-    return lowered;
   }
 
   // ---- evictions
@@ -510,41 +436,11 @@ class SequenceBuilder {
                            : c_.groups.across({owner, lender}, -3 - eviction.stage);
     const std::string key = "evict " + std::to_string(eviction.stage) + (back ? "b" : "a") +
                             (guest ? "g" : "o") + std::to_string(group);
-    const int block = c_.table
-                          .shared(key,
-                                  [&] {
-                                    LoweredBlock lowered;
-                                    lowered.block = moved(eviction, group, back, guest);
-                                    return lowered;
-                                  })
-                          .id;
+    const int block = shared(key, [&] {
+      return eviction_block(c_.plan, c_.stages, *c_.slices.front(), eviction.stage, group, back,
+                            back == guest);
+    });
     return add_call(block, -1, of);
-  }
-
-  [[nodiscard]] Block moved(const Eviction& eviction, int group, bool back, bool guest) const {
-    Block block{.name = std::string(back ? "fetch" : "evict") + " activations",
-                .slots = {},
-                .tasks = {Task{}}};
-    Bytes total;
-    for (const int segment : c_.plan.stages[eviction.stage]) {
-      const SegmentFacts& facts = c_.stages.facts(segment);
-      for (const auto& [place, border] : c_.slices.front()->left_by_forward(segment)) {
-        const model::Tensor& t = c_.plan.graph().tensors[facts.tensors[place]];
-        const Bytes bytes = local_bytes(t, border.layout, c_.stages.grid_of_segment(segment));
-        total += bytes;
-        block.slots.push_back({t.name, facts.tensors[place], bytes, border.category});
-      }
-    }
-    Task& task = block.tasks.front();
-    task.name = block.name;
-    task.work = Collective{.kind = cost::CollectiveKind::send, .group = group, .payload = total};
-    const bool sends = back == guest;
-    task.stream = sends ? Stream::send_forward : Stream::receive_forward;
-    for (std::size_t slot = 0; slot < block.slots.size(); ++slot) {
-      (sends ? task.reads : task.writes).push_back(static_cast<int>(slot));
-      (sends ? task.deaths : task.births).push_back(static_cast<int>(slot));
-    }
-    return block;
   }
 
   // ---- gradients and updates

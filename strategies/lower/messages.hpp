@@ -1,0 +1,30 @@
+// What cells of one stage receive from and send to other stages.
+#pragma once
+
+#include <vector>
+
+#include "strategies/lower/cells.hpp"
+#include "strategies/lower/stages.hpp"
+
+namespace stratagem::strategies {
+
+/// A tensor that a cell receives from or sends to another stage.
+struct Message {
+  model::TensorId tensor = -1;
+  int from = 0;  ///< stages
+  int to = 0;
+  bool recycled = false;  ///< from the repeat of the forward pass before
+};
+
+/// Activations and, where they are trained, gradients; what the next repeat of the forward pass
+/// recycles. Weight-gradient cells have none.
+std::vector<Message> incoming(const Plan& plan, const Stages& stages, const Cell& cell);
+std::vector<Message> outgoing(const Plan& plan, const Stages& stages, const Cell& cell);
+
+/// The cells that send one kind of message, in the order in which their host sends them in an
+/// iteration.
+std::vector<ScheduledCell> send_order(const Plan& plan, const Stages& stages,
+                                      const CellOrder& order, const Site& sender, CellPass pass,
+                                      bool recycled);
+
+}  // namespace stratagem::strategies
