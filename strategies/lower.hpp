@@ -13,11 +13,13 @@ namespace stratagem::strategies {
 /// and what an optimizer step moves.
 ///
 /// Throws InputError if the orders contradict each other (the message prints one cycle) or leave
-/// two cells of a stage unordered, and for plans that it cannot lower yet, naming them:
-///   operators of one stage must stand on the same devices, in equal parts;
-///   stages must have equal grids, and a tensor may cross only to the next stage;
-///   tensors that do not lie in a uniform layout (equal parts along the axes of the grid) are
-///   refused.
+/// two cells of a stage unordered, and for plans that cannot be lowered, naming them:
+///   every part of an operator stands on a device of its own, and no device below the last is idle;
+///   tensors divide into equal parts, unless the plan says that parts may be uneven;
+///   a device sees one part of a parameter, and two devices equal parts or such that share nothing;
+///   an activation is read by one segment besides its own;
+///   copies of a stage whose operators stand on different devices stand to each other as its
+///   operators do, and such a stage evicts nothing.
 /// What it makes has passed check().
 Program lower(const Plan& plan, const cost::Stack& stack);
 

@@ -60,6 +60,19 @@ std::int64_t size_of_dimension(const model::Graph& graph, const model::Operator&
   return size;
 }
 
+bool divides_evenly(const Plan& plan, model::OpId id) {
+  const Plan::Placement& placement = plan.placement(id);
+  for (std::size_t i = 0; i < placement.axes.size(); ++i) {
+    if (!placement.uneven[i] || placement.dims[i].empty()) continue;
+    std::int64_t parts = 1;
+    for (std::size_t k = 0; k < placement.axes.size(); ++k)
+      parts *= placement.dims[k] == placement.dims[i] ? placement.axes[k].size : 1;
+    const model::Operator& op = plan.graph().operators[id];
+    if (size_of_dimension(plan.graph(), op, placement.dims[i]) % parts != 0) return false;
+  }
+  return true;
+}
+
 Parts Plan::trans(model::OpId id, const Split& split) {
   const model::Operator& op = graph_->operators[id];
   Placement& placement = placements_[id];
@@ -73,14 +86,7 @@ Parts Plan::trans(model::OpId id, const Split& split) {
       if (placement.dims[i] == split.dim) parts *= placement.axes[i].size;
     }
     const std::int64_t size = size_of_dimension(*graph_, op, split.dim);
-    if (split.uneven && parts > size) {
-      throw InputError("", "",
-                       "dimension " + split.dim + " of " + where +
-                           " to have an element for each of " + std::to_string(parts) + " parts",
-                       std::to_string(size));
-    }
-    placement.unequal = placement.unequal || (split.uneven && size % parts != 0);
-    if (!split.uneven && size % parts != 0) {
+    if (split.uneven ? size < parts : size % parts != 0) {
       throw InputError("", "",
                        "dimension " + split.dim + " of " + where + " to divide into " +
                            std::to_string(parts) + (split.uneven ? "" : " equal") + " parts",

@@ -26,12 +26,11 @@ struct Axis {
 };
 
 /// The algorithm of an op-trans: divide the dimension that the operator's annotation calls `dim`
-/// into equal parts; an empty `dim` replicates the operator. Where `uneven` allows it and the
-/// dimension does not divide, the first parts have one more element than the others.
+/// into equal parts, or into parts that differ by one; an empty `dim` replicates the operator.
 struct Split {
   std::string dim;
   int parts = 1;
-  bool uneven = false;
+  bool uneven = false;  ///< the first parts may be larger by one
 };
 
 /// The sub-operators that one op-trans made of every sub-operator there was before it.
@@ -105,7 +104,7 @@ class Plan {
   [[nodiscard]] std::vector<model::OpId> operators() const;
 
   /// op-trans. Throws InputError if the dimension does not exist, may not be split, has fewer
-  /// elements than parts, or does not divide evenly although it should.
+  /// elements than parts, or does not divide evenly where it has to.
   Parts trans(model::OpId op, const Split& split);
   /// op-assign of all parts: part i moves i places along the axis.
   void assign(const Parts& parts, const Axis& axis);
@@ -159,7 +158,6 @@ class Plan {
     std::vector<std::string> dims;
     std::vector<bool> uneven;              ///< by axis, see Split
     std::vector<std::vector<int>> listed;  ///< by copy: the device of every part; empty: affine
-    bool unequal = false;                  ///< some parts are larger than others
   };
   [[nodiscard]] const Placement& placement(model::OpId forward_op) const {
     return placements_[forward_op];
@@ -208,6 +206,9 @@ class Plan {
   std::vector<int> group_of_;  ///< by forward operator
   int copies_ = 1;
 };
+
+/// Are all parts of a forward operator equal?
+bool divides_evenly(const Plan& plan, model::OpId forward_op);
 
 /// Size of the dimension that an operator's annotation calls `dim`; for a fused dimension the
 /// smallest size that any tensor gives the identifier. 0 if no tensor names it in a leading place.

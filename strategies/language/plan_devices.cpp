@@ -9,6 +9,11 @@ namespace stratagem::strategies {
 
 std::vector<int> devices_of(const Plan::Placement& placement, int copy) {
   std::vector<int> devices = {placement.first_devices[copy]};
+  if (!placement.listed.empty()) {
+    devices = placement.listed[copy];
+    std::ranges::sort(devices);
+    return devices;
+  }
   for (const Axis& axis : placement.axes) {
     std::vector<int> more;
     more.reserve(devices.size() * axis.size);
@@ -28,7 +33,8 @@ std::vector<int> devices_of(const Plan& plan, int stage, int copy) {
     for (const model::OpId op : plan.graph().segments[segment].forward) {
       const Plan::Placement& here = plan.placement(op);
       const bool same = before != nullptr && before->axes == here.axes &&
-                        before->first_devices == here.first_devices;
+                        before->first_devices == here.first_devices &&
+                        before->listed == here.listed;
       before = &here;
       if (same) continue;
       for (const int device : devices_of(here, copy)) devices.insert(device);

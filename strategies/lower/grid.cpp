@@ -56,7 +56,7 @@ std::optional<Grid> grid_of(const Plan& plan, const std::vector<int>& segments, 
   for (const int segment : segments) {
     for (const model::OpId op : plan.graph().segments[segment].forward) {
       const Plan::Placement& placement = plan.placement(op);
-      if (!placement.listed.empty() || placement.unequal) return std::nullopt;
+      if (!placement.listed.empty() || !divides_evenly(plan, op)) return std::nullopt;
       Grid here{placement.first_devices[copy], placement.axes, {}};
       std::ranges::sort(here.axes, std::greater<>(), &Axis::stride);
       if (grid && *grid != here) return std::nullopt;

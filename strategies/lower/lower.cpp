@@ -19,6 +19,10 @@ Program lower(const Plan& plan, const cost::Stack& stack) {
   const CellOrder order = ordered_cells(plan, stages);
   if (plan.slices() > 1 && !plan.evictions().empty())
     throw InputError("", "/strategy", "evictions of whole micro-batches, not of token slices", "");
+  for (int stage = 0; plan.slices() > 1 && stage < stages.count(); ++stage) {
+    if (stages.irregular(stage))
+      throw InputError("", "/strategy/token_slices", "stages on one grid in equal parts", "");
+  }
   Program program;
   program.lag = order.lag;
   for (const int host : stages.host_of_device())

@@ -86,7 +86,7 @@ Mask mask_of(const Plan& plan, const model::Operator& op, model::TensorId id,
              bool output) {
   const model::Tensor& tensor = plan.graph().tensors[id];
   const model::OpId self = static_cast<model::OpId>(&op - plan.graph().operators.data());
-  const bool uneven = plan.placement(op.forward >= 0 ? op.forward : self).unequal;
+  const bool uneven = !divides_evenly(plan, op.forward >= 0 ? op.forward : self);
   const std::vector<int> at = coordinates(parts, part);
   Mask mask = whole(tensor.shape);
   for (std::size_t axis = 0; axis < at.size(); ++axis) {

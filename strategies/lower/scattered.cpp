@@ -10,6 +10,7 @@
 #include "strategies/lower/kernels.hpp"
 #include "strategies/lower/moves.hpp"
 #include "strategies/lower/parts.hpp"
+#include "strategies/lower/passes.hpp"
 
 namespace stratagem::strategies {
 namespace {
@@ -247,7 +248,7 @@ class ScatteredLowering {
 
   [[nodiscard]] Category category_when_written(TensorId tensor) const {
     if (role(tensor) == model::Role::statistic) return Category::statistics;
-    return recomputed_ && c_.facts.kept.contains(tensor) ? Category::activations
+    return recomputed_ && c_.recomputation.inner(tensor) ? Category::activations
                                                          : Category::temporaries;
   }
 
@@ -316,73 +317,19 @@ class ScatteredLowering {
   bool recomputed_ = false;
 };
 
-Category category_of(const model::Graph& graph, TensorId tensor) {
-  return graph.tensors[tensor].role == model::Role::statistic ? Category::statistics
-                                                              : Category::activations;
-}
-
-/// Do the segment's forward operators run again? Here all of them do, or none.
-bool recomputes(const BlockContext& context) {
-  const std::vector<RecomputedGroup>& groups = context.recomputation.groups();
-  if (groups.empty()) return false;
-  const model::Segment& segment = context.graph.segments[context.facts.segment];
-  if (groups.size() > 1 || groups.front().operators.size() < segment.forward.size()) {
-    throw InputError("", "",
-                     "recomputation of all of a segment whose operators stand on different devices",
-                     "of some operators of " + segment.name);
-  }
-  return true;
-}
-
 }  // namespace
 
 ScatteredBlocks scatter_forward(const BlockContext& context, const std::map<int, Border>& in,
                                 const std::map<int, Category>& leaves, bool trains) {
-  const model::Graph& graph = context.graph;
-  const SegmentFacts& facts = context.facts;
-  const bool recomputed = recomputes(context);
   ScatteredLowering lowering(context, "F");
-  for (const auto& [place, border] : in) lowering.import(facts.tensors[place], border);
-  if (recomputed && trains) lowering.copy_random_state(context.stack.random_state.before_forward);
-  lowering.run(graph.segments[facts.segment].forward, false);
-  for (const TensorId tensor : facts.kept) {
-    const bool from_outside = in.contains(facts.place.at(tensor));
-    if (trains && !recomputed && !from_outside) lowering.keep(tensor, category_of(graph, tensor));
-  }
-  for (const TensorId tensor : facts.activations_in) {
-    if (trains && (recomputed || facts.kept.contains(tensor))) lowering.spare(tensor);
-  }
-  for (const auto& [place, category] : leaves) lowering.leave(facts.tensors[place], category);
+  forward_pass(lowering, context, in, leaves, trains);
   return lowering.finish();
 }
 
 ScatteredBlocks scatter_backward(const BlockContext& context, const std::map<int, Border>& kept,
                                  const std::map<int, Border>& in, BackwardPart part) {
-  const SegmentFacts& facts = context.facts;
-  const model::Graph& graph = context.graph;
-  const model::Segment& segment = graph.segments[facts.segment];
   ScatteredLowering lowering(context, part == BackwardPart::weight ? "W" : "B");
-  for (const auto* imported : {&kept, &in}) {
-    for (const auto& [place, border] : *imported) lowering.import(facts.tensors[place], border);
-  }
-  if (part == BackwardPart::weight) {
-    lowering.run(facts.weight_gradients, false);
-    return lowering.finish();
-  }
-  if (recomputes(context)) {
-    lowering.copy_random_state(context.stack.random_state.before_recomputation);
-    lowering.run(segment.forward, true);
-    lowering.copy_random_state(context.stack.random_state.after_recomputation);
-  }
-  lowering.run(part == BackwardPart::both ? segment.backward : facts.input_gradients, false);
-  for (const TensorId tensor : facts.gradients_out) lowering.leave(tensor, Category::temporaries);
-  if (part == BackwardPart::input) {
-    for (const TensorId tensor : facts.read_by_weight) {
-      const int place = facts.place.at(tensor);
-      const bool from_outside = kept.contains(place) || in.contains(place);
-      from_outside ? lowering.spare(tensor) : lowering.keep(tensor, category_of(graph, tensor));
-    }
-  }
+  backward_pass(lowering, context, kept, in, part);
   return lowering.finish();
 }
 

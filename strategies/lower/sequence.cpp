@@ -504,7 +504,7 @@ class SequenceBuilder {
   int move_activations(const Eviction& eviction, const ScheduledCell& of, bool back, bool guest) {
     const Grid& owner = site(eviction.stage, of.cell).grid;
     const Grid& lender = site(eviction.guest_of, of.cell).grid;
-    if (owner.axes != lender.axes)
+    if (owner.axes != lender.axes || !owner.listed.empty())
       throw InputError("", "/strategy", "evictions between stages with equal grids of devices", "");
     const int group = back ? c_.groups.across({lender, owner}, -3 - eviction.stage)
                            : c_.groups.across({owner, lender}, -3 - eviction.stage);

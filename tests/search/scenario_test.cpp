@@ -67,7 +67,7 @@ TEST_CASE("a model that repeats its forward pass wants a schedule that does") {
   } catch (const InputError& error) {
     CHECK_THAT(error.what(),
                ContainsSubstring("/strategy/schedule: expected a schedule for a model "
-                                 "whose forward pass runs 3 times, found \"1f1b\""));
+                                 "whose forward pass runs 3 times, found 1f1b"));
   }
 }
 

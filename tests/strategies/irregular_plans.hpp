@@ -5,7 +5,6 @@
 #include <numeric>
 #include <random>
 #include <set>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -37,17 +36,10 @@ inline model::Graph product_chain(int products, std::int64_t rows = 12, std::int
   return std::move(build).finish(x);
 }
 
-inline model::OpId operator_called(const model::Graph& graph, const std::string& name) {
-  for (std::size_t id = 0; id < graph.operators.size(); ++id) {
-    if (graph.operators[id].name == name) return static_cast<model::OpId>(id);
-  }
-  throw std::out_of_range("no operator " + name);
-}
-
 /// Divides an operator over a list of devices; unequal parts are allowed.
 inline void divide(Plan& plan, const std::string& name, const std::string& dim,
                    const std::vector<int>& devices) {
-  const model::OpId op = operator_called(plan.graph(), name);
+  const model::OpId op = operator_named(plan.graph(), name);
   plan.trans(op, {.dim = dim, .parts = static_cast<int>(devices.size()), .uneven = true});
   plan.assign(op, devices);
 }
@@ -89,7 +81,7 @@ inline Plan uneven_words(const model::Graph& graph, int devices) {
   std::vector<int> all;
   for (int device = 0; device < devices; ++device) all.push_back(device);
   const model::TensorId table =
-      graph.operators[operator_called(graph, "embedding.lookup")].inputs[1];
+      graph.operators[operator_named(graph, "embedding.lookup")].inputs[1];
   for (const model::OpId id : plan.operators()) {
     const model::Operator& op = graph.operators[id];
     for (std::size_t i = 0; i < op.inputs.size(); ++i) {

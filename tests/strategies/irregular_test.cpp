@@ -144,7 +144,7 @@ TEST_CASE("replicas compute equal gradients: each sums with others only") {
   // Twice replicated, each divided by rows in two: parts (replica, rows) on devices 0 to 3.
   const model::Graph graph = product_chain(1);
   Plan plan(graph);
-  const model::OpId product = operator_called(graph, "all.product0");
+  const model::OpId product = operator_named(graph, "all.product0");
   plan.trans(product, {.dim = "", .parts = 2});
   plan.trans(product, {.dim = "r", .parts = 2});
   plan.assign(product, {0, 1, 2, 3});
@@ -204,6 +204,23 @@ TEST_CASE("what one device sends, another receives; nothing is left over") {
   for (const auto& [key, left] : balance) CHECK(left == 0);
 }
 
+TEST_CASE("a table on a regular stage and on an irregular one is summed by all its devices") {
+  // Stage 1 is irregular, for one of its operators stands in other parts than the rest.
+  const model::Graph graph = model::gpt(small_gpt);
+  Plan plan = plan_of(graph, R"({"pipeline": 2, "data": 2, "schedule": "1f1b"})", 3);
+  plan.assign(operator_named(graph, "layers.3.mlp.gelu"), {3, 2});
+  const Program program = lower(plan, plain_stack());
+  check_program(graph, program);
+  const double table = 112.0 * 48 * 2;
+  CHECK(sums(program).at({0, 1, 2, 3}) == table);
+  // The rest of stage 1 is summed by its two devices: two layers and the final norm.
+  const double layer = 12.0 * 48 * 48 + 13.0 * 48;
+  CHECK(sums(program).at({2, 3}) == (2 * layer + 2 * 48) * 2);
+  for (int device = 0; device < 4; ++device)
+    CHECK(cells_of(program, program.devices[device].sequence) ==
+          (device < 2 ? "F0 F1 B0 F2 B1 B2" : "F0 B0 F1 B1 F2 B2"));
+}
+
 TEST_CASE("whatever the parts and devices, buffers live as they should and no work is lost") {
   const model::Graph graph = model::gpt(tiny_gpt);
   const FlopCount whole = count_flops(lower(Plan(graph), plain_stack()));
@@ -225,8 +242,8 @@ TEST_CASE("every element and partial value that an operator reads comes from its
     INFO("seed " << seed);
     const Plan plan = random_plan(graph, 4, seed);
     for (int i = 0; i + 1 < 4; ++i) {
-      const model::OpId from = operator_called(graph, "all.product" + std::to_string(i));
-      const model::OpId to = operator_called(graph, "all.product" + std::to_string(i + 1));
+      const model::OpId from = operator_named(graph, "all.product" + std::to_string(i));
+      const model::OpId to = operator_named(graph, "all.product" + std::to_string(i + 1));
       const std::vector<Piece> made = pieces(plan, from, true);
       const std::vector<Piece> read = pieces(plan, to, false);
       Played played(made);

@@ -103,7 +103,7 @@ TEST_CASE("the batch is divided among as many ranks as every operator divides it
   CHECK(ranks(file_text(plan_of(graph, R"~({"tensor": 2, "data": 3, "pipeline": 4})~"))) == 3);
 }
 
-TEST_CASE("uneven parts are kept in the plan") {
+TEST_CASE("uneven parts are kept in the plan and lowered") {
   const model::Graph graph = model::gpt(small_gpt);
   const auto split = [](const std::string& uneven) {
     return R"~({"primitives": [{"op-trans": "**", "dim": "b", "parts": 5, "uneven": )~" + uneven +
@@ -112,6 +112,10 @@ TEST_CASE("uneven parts are kept in the plan") {
   const Plan plan = plan_from(graph, split("true"));
   CHECK(plan.placement(0).uneven == std::vector{true});
   CHECK_THAT(file_text(plan), ContainsSubstring("\"uneven\": true"));
+  // 12 samples on 5 devices: 3, 3, 2, 2, 2.
+  const Program program = lower(plan, plain_stack());
+  REQUIRE(program.devices.size() == 5);
+  CHECK(close(count_flops(program).model, count_flops(lowered(graph, "{}")).model, 1e-12));
   CHECK_THAT(refusal([&] { plan_from(graph, split("false")); }),
              ContainsSubstring("5 equal parts"));
 }
