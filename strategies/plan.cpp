@@ -17,7 +17,7 @@ Plan::Plan(const model::Graph& graph)
 
 bool Plan::speaks_of_operators() const {
   const auto placed = [](const Placement& placement) {
-    return !placement.axes.empty() ||
+    return !placement.axes.empty() || !placement.listed.empty() ||
            std::ranges::any_of(placement.first_devices, [](int device) { return device != 0; });
   };
   return std::ranges::any_of(placements_, placed) || !recomputed_.empty();

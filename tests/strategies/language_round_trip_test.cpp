@@ -76,6 +76,7 @@ TEST_CASE("strategies of all kinds, written and read again, lower to the same pr
       {&gpt, R"~({"tensor": 2, "data": 3, "pipeline": 4, "overlap_gradients": true,
                   "bucket": "3 KB"})~"},
       {&gpt, R"~({"pipeline": 2, "layers_per_stage": [3, 1], "bucket": "12345 B"})~"},
+      {&gpt, R"~({"pipeline": 2, "token_slices": [8, 8, 4], "tensor": 2})~"},
       {&gpt, R"~({"pipeline": 4, "ranks_per_device": 2})~"},
       {&gpt, R"~({"pipeline": 4, "ranks_per_device": 2, "schedule": "gpipe", "data": 2})~"},
       {&gpt, R"~({"pipeline": 2, "tensor": 2, "schedule": "interleaved"})~"},

@@ -6,8 +6,6 @@ namespace stratagem::strategies {
 void read_token_slices(PlanBuilder& builder, const JsonReader& reader) {
   static_cast<void>(reader.at("op-trans").one_of({"micro-batches"}));
   if (!builder.plan().token_slices.empty()) reader.fail("one such op-trans");
-  if (!builder.plan().evictions().empty())
-    reader.fail("whole micro-batches where cells are evicted");
   for (const JsonReader& tokens : reader.at("tokens").elements())
     builder.plan().token_slices.push_back(tokens.at_least(1));
   if (builder.plan().token_slices.empty()) reader.at("tokens").fail("at least one slice");
