@@ -74,6 +74,13 @@ std::vector<Cell> replayed(const std::vector<ScheduledCell>& round, int micro_ba
 }
 
 CellOrder without_flush(const Plan& plan, const Stages& stages) {
+  for (const Host& host : stages.hosts()) {
+    if (host.sites.size() == 1) continue;
+    // Its parameters would take their steps together, between cells that read different versions.
+    throw InputError(
+        "", "/strategy/schedule", "one stage on every device of a plan without a flush",
+        std::to_string(host.sites.size()) + " on device " + std::to_string(host.devices.front()));
+  }
   // A host is ahead of an update by at most the cells in flight, a micro-batch per stage and pass.
   const int iterations = 2 * stages.count() / plan.micro_batches + 4;
   const CellGraph graph(plan, stages, iterations);

@@ -25,7 +25,8 @@ struct CellOrder {
 /// follows its own forward cell, W follows B. Plans without a flush are unrolled over as many
 /// iterations as it takes to see every host's round repeat.
 /// Throws InputError, printing one cycle with the devices of every cell, if the orders contradict
-/// that or each other, and naming two cells of a device that nothing orders.
+/// that or each other, and naming two cells of a device that nothing orders; without a flush also where a
+/// device has several stages.
 CellOrder ordered_cells(const Plan& plan, const Stages& stages);
 
 }  // namespace stratagem::strategies

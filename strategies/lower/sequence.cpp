@@ -238,26 +238,36 @@ class SequenceBuilder {
   }
 
   /// Posts the receive that the cell needs, and before it those of messages that its sender sends
-  /// earlier on the same way.
+  /// earlier on the same way, whatever their tensors.
   void receive_until(const Message& message, const ScheduledCell& of, Stream stream) {
     Cell made_by = of.cell;
     if (message.recycled) --made_by.repeat;
     const Piece wanted = piece(message.tensor, made_by);
     if (received_.erase(wanted) > 0) return;
-    const Site& sender = site(message.from, of.cell);
-    auto& [next, order] = senders_[{message.tensor, copy_of(of.cell)}];
-    if (order.empty()) order = receive_order(message, sender, of);
-    while (true) {
+    const std::array way{message.from, message.to, static_cast<int>(of.cell.pass),
+                         message.recycled ? 1 : 0, copy_of(of.cell)};
+    auto& [next, order] = senders_[way];
+    if (order.empty()) order = receive_order(message, site(message.from, of.cell), of);
+    while (received_.erase(wanted) == 0) {
       expects(next < order.size(), "what a cell receives is sent");
-      const ScheduledCell sent = order[next++];
-      ScheduledCell here = of;
-      here.cell.micro_batch = sent.cell.micro_batch;
-      here.cell.slice = sent.cell.slice;
-      here.cell.repeat = sent.cell.repeat;
-      here.lag = sent.lag;
-      redistributes(message) ? redistribute(message, here, false) : transfer(message, here, stream);
+      receive_all(message, order[next++], of, stream);
       if (next == order.size()) next = 0;  // in the next round, where there is no flush
-      if (piece(message.tensor, sent.cell) == wanted) return;
+    }
+  }
+
+  /// Posts the receives of everything that one cell of the sender sends on the way of a message.
+  void receive_all(const Message& like, const ScheduledCell& sent, const ScheduledCell& of,
+                   Stream stream) {
+    ScheduledCell reader = of;
+    reader.cell.micro_batch = sent.cell.micro_batch;
+    reader.cell.slice = sent.cell.slice;
+    reader.cell.repeat = sent.cell.repeat + (like.recycled ? 1 : 0);
+    ScheduledCell here = reader;
+    here.cell.repeat = sent.cell.repeat;
+    here.lag = sent.lag;
+    for (const Message& message : incoming(c_.plan, c_.stages, reader.cell)) {
+      if (message.from != like.from || message.recycled != like.recycled) continue;
+      redistributes(message) ? redistribute(message, here, false) : transfer(message, here, stream);
       received_.insert(piece(message.tensor, sent.cell));
     }
   }
@@ -531,8 +541,8 @@ class SequenceBuilder {
   Sequence sequence_;
   std::map<Piece, Written> written_;
   std::set<Piece> received_;  ///< ahead of the cell that reads it
-  /// By tensor and copy: the cells that send it, and which of them comes next.
-  std::map<std::pair<TensorId, int>, std::pair<std::size_t, std::vector<ScheduledCell>>> senders_;
+  /// By way (from, to, pass, recycled, copy): the cells that send on it, and which of them comes next.
+  std::map<std::array<int, 5>, std::pair<std::size_t, std::vector<ScheduledCell>>> senders_;
   std::vector<Guest> guests_;
   std::size_t next_guest_ = 0;
   std::map<std::pair<int, int>, Written> taken_in_;  ///< by stage and micro-batch: guests here

@@ -6,7 +6,7 @@
 namespace stratagem::strategies::timetables {
 
 /// At most p micro-batches' activations of a rank (2p of its chunks). Of ours, where F = B = W and
-/// m >= 3p, no rank waits inside its own span up to p = 8, and at most 2 cells' time at p = 16.
+/// m >= 3p, no rank waits inside its own span up to p = 8; for more ranks we do not know.
 /// Source: Qi et al., Zero Bubble Pipeline Parallelism, ICLR 2024, section 6.
 Timetable zb_v(const Pipeline& pipeline) {
   require_chunks("zb_v", 2, pipeline.chunks);

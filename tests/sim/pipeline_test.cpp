@@ -171,12 +171,13 @@ TEST_CASE("DualPipe and DualPipeV bubble as their ranks' orders say") {
   const UnitPipeline eight(strategy("dualpipe", 8), 8, 20, {1, 1, 1});
   CHECK(eight.makespan() == 66);
   CHECK(bubbles(eight, 8) == std::vector<double>{6, 5, 4, 3, 3, 4, 5, 6});
-  for (const int peak : in_flight(eight, 8)) CHECK(peak <= 9);
+  CHECK(std::ranges::max(in_flight(eight, 8)) == 9);
   CHECK(UnitPipeline(strategy("dualpipe", 8), 8, 32, {1, 1, 1}).makespan() == 102);
   CHECK(UnitPipeline(strategy("dualpipe-v", 2), 4, 4, {1, 1, 1}).makespan() == 26);
   const UnitPipeline v(strategy("dualpipe-v", 4), 8, 10, {1, 1, 1});
   CHECK(v.makespan() == 66);
   CHECK(bubbles(v, 4) == std::vector<double>{6, 5, 4, 3});
+  CHECK(std::ranges::max(in_flight(v, 4)) == 9);
   CHECK(UnitPipeline(strategy("dualpipe-v", 4), 8, 16, {1, 1, 1}).makespan() == 102);
 }
 
@@ -334,6 +335,25 @@ TEST_CASE("PipeDream has no bubble and keeps p - s versions of the weights") {
       const Bytes shift = s == 0 ? 16_B : 0_B;  // before the chain
       CHECK(parameters == (p - s) * (128_B + shift));
     }
+  }
+}
+
+TEST_CASE("with vertical sync all stages read the version that the first one read") {
+  // F of iteration i reads version max(0, i - (p-1)) everywhere (Narayanan et al., SOSP 2019, section
+  // 3.3); a newer one waits on stage s until that micro-batch arrives: p versions on every stage.
+  const int p = 4;
+  const UnitPipeline pipeline(UnitPipeline::lowered(strategy("pipedream-vertical", p), chain(p), 1),
+                              {1, 1, 1}, 12);
+  CHECK(pipeline.period() == 3);
+  for (int s = 0; s < p; ++s) {
+    for (const strategies::Call& call : pipeline.program.sequences[s].calls) {
+      if (call.segment >= 0) CHECK(call.versions_behind == p - 1);
+    }
+    Bytes parameters;
+    for (const strategies::Resident& one : pipeline.program.sequences[s].residents) {
+      if (one.category == strategies::Category::parameters) parameters += one.bytes;
+    }
+    CHECK(parameters == p * (128_B + (s == 0 ? 16_B : 0_B)));
   }
 }
 
