@@ -104,8 +104,10 @@ Busy busy_between(const Timeline& timeline, std::size_t actor, Instant from, Ins
 }
 
 void measure_overlap(Metrics& result, const Timeline& timeline) {
-  const Instant to = timeline.iteration_ends.back();
-  const Instant from = timeline.iteration_ends[timeline.iteration_ends.size() - 2];
+  // A period that another follows, since what overlaps the next iteration would else be missing.
+  const std::size_t last = timeline.iteration_ends.size() - 1 - timeline.lag;
+  const Instant to = timeline.iteration_ends[std::max<std::size_t>(last, 2) - 1];
+  const Instant from = timeline.iteration_ends[std::max<std::size_t>(last, 2) - 2];
   const auto period = static_cast<double>((to - from).count);
   double devices = 0;
   double idle = 0;

@@ -42,7 +42,7 @@ struct Metrics {
   Flops model_flops;       ///< of one iteration on all devices, without recomputation; what
                            ///< several devices compute alike counts on each
   Flops hardware_flops;    ///< with it
-  /// Over the last period, mean over devices, as shares of it:
+  /// Over a steady period that another one follows, mean over devices, as shares of it:
   double bubble_fraction = 0;     ///< neither computing nor communicating
   Seconds exposed_communication;  ///< communicating without computing
   MemoryPeak peak;                ///< of the device with the highest peak

@@ -64,6 +64,8 @@ std::vector<std::vector<int>> segments_of_stages(const std::vector<int>& layers,
   }
   if (ends.head) stages.emplace_back();
   stages.back().push_back(segments - 1);
+  if (std::ranges::any_of(stages, [](const auto& stage) { return stage.empty(); }))
+    throw InputError("", "", "layers_per_stage that leaves no stage empty", "0 in one");
   return stages;
 }
 

@@ -104,12 +104,7 @@ int batch_ranks(const JsonReader& file, const model::Graph& given) {
         primitive.at("parts").fail("at most 1000000 parts of \"b\" in all");
     }
   }
-  std::int64_t fewest = 0;
-  for (const model::OpId op : builder.plan().operators()) {
-    if (size_of_dimension(graph, graph.operators[op], "b") == 0) continue;
-    fewest = fewest == 0 ? ranks[op] : std::min(fewest, ranks[op]);
-  }
-  return static_cast<int>(std::max<std::int64_t>(fewest, 1));
+  return static_cast<int>(std::ranges::max(ranks));
 }
 
 }  // namespace stratagem::strategies

@@ -11,7 +11,7 @@ namespace stratagem::strategies {
 Plan read_plan(const JsonReader& file, const model::Graph& graph, int micro_batches);
 
 /// Among how many ranks a plan file divides the samples of a micro-batch: the parts along "b" of the
-/// operator that has the fewest, of those that have that dimension. `given` may be of any batch.
+/// operator that has most of them (experts that are divided have fewer). `given` may be of any batch.
 int batch_ranks(const JsonReader& file, const model::Graph& given);
 
 }  // namespace stratagem::strategies

@@ -141,6 +141,18 @@ std::string Blocks::key_of(int segment, const std::string& what) const {
   return what + std::to_string(structures_[segment]) + "/" + std::to_string(slice_.begin) + "/";
 }
 
+/// Is a segment the last of its stage to use what another stage recycles? It leaves it to be sent.
+bool Blocks::sends_again(const Recycled& one, int segment) const {
+  if (stages_.of(one.producer) != stages_.of(segment)) return false;
+  if (stages_.of(one.reader) == stages_.of(segment)) return false;
+  const std::vector<TensorId>& out = stages_.facts(one.producer).activations_out;
+  const bool read = std::ranges::find(out, one.tensor) != out.end();
+  const int last = read && stages_.of(stages_.reader(one.tensor)) == stages_.of(one.producer)
+                       ? stages_.reader(one.tensor)
+                       : one.producer;
+  return last == segment;
+}
+
 void Blocks::lower_forward_of(int segment) {
   const SegmentFacts& facts = stages_.facts(segment);
   for (const TensorId tensor : facts.activations_in)
@@ -169,8 +181,10 @@ void Blocks::lower_forward_of(int segment) {
   if (plan_.graph().forward_repeats > 1) {
     const std::map<int, Category> without = leaves;
     for (const Recycled& one : stages_.recycled()) {
-      if (one.producer != segment || stages_.of(one.reader) == stages_.of(segment)) continue;
-      leaves[facts.place.at(one.tensor)] = Category::temporaries;
+      if (!sends_again(one, segment)) continue;
+      const bool passes_by = one.producer != segment;
+      leaves[facts.place.at(one.tensor)] =
+          passes_by ? arrivals_.at(one.tensor).category : Category::temporaries;
       key += "r" + std::to_string(facts.place.at(one.tensor));
     }
     segments_[segment].inference = lowered(false);

@@ -56,6 +56,7 @@ class Blocks {
                                      model::TensorId tensor) const;
   void arrive(int segment, const std::vector<model::OpId>& ops, model::TensorId tensor, int from);
   [[nodiscard]] std::string key_of(int segment, const std::string& what) const;
+  [[nodiscard]] bool sends_again(const Recycled& one, int segment) const;
   void lower_forward_of(int segment);
   void lower_backward_of(int segment, bool whole, bool split);
   const NumberedBlock* backward_block(int segment, const Borders& kept, BackwardPart part);

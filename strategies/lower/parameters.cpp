@@ -16,7 +16,9 @@ void hold(Holding& holding, const Layout& layout, const Grid& grid, const std::s
   if (holding.grids.empty()) holding.layout = layout;
   const bool same_axes = holding.grids.empty() || holding.grids.front().axes == grid.axes;
   if (holding.layout != layout || !same_axes) {
-    throw InputError("", "", "every operator to see the same part of parameter " + name, "");
+    throw InputError("", "", "every stage to hold the same part of parameter " + name,
+                     "stages that divide it differently (untie it, or put both ends of the model "
+                     "on the same ranks)");
   }
   const auto place =
       std::ranges::lower_bound(holding.grids, grid.first_device, {}, &Grid::first_device);

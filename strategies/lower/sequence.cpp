@@ -58,14 +58,13 @@ class SequenceBuilder {
 
   Sequence build() {
     find_guests();
+    attend_guests();
     for (std::size_t first = 0; first < cells_.size();) {
-      attend_guests(static_cast<int>(first));
       std::size_t end = first + 1;
       while (cells_[end - 1].with_next) ++end;
       run_together(static_cast<int>(first), static_cast<int>(end));
       first = end;
     }
-    attend_guests(static_cast<int>(cells_.size()));
     sequence_.residents =
         resident_buffers(c_.plan, c_.stack, c_.parameters, host_, live_versions());
     return std::move(sequence_);
@@ -371,7 +370,6 @@ class SequenceBuilder {
 
   /// A copy of a guest's activations that this host takes in or gives back.
   struct Guest {
-    int before = 0;  ///< the cell of this host before which its part is launched
     Eviction eviction;
     bool returns = false;
     ScheduledCell of;  ///< the guest's cell
@@ -383,23 +381,19 @@ class SequenceBuilder {
     return Eviction{cell.stage, cell.micro_batch, found->second};
   }
 
-  /// Lists the guests in the order in which their own host's cells send them away and fetch them,
-  /// spread over this host's cells as they are over the other's.
+  /// Lists the guests in the order in which their own host's cells send them away and fetch them.
   void find_guests() {
     for (std::size_t h = 0; h < c_.order.hosts.size(); ++h) {
       const std::vector<ScheduledCell>& theirs = c_.order.hosts[h];
-      for (std::size_t i = 0; i < theirs.size(); ++i) {
-        const Cell& cell = theirs[i].cell;
+      for (const ScheduledCell& of : theirs) {
+        const Cell& cell = of.cell;
         const std::optional<Eviction> eviction = eviction_of(cell);
         if (!eviction || cell.pass == CellPass::weight || !stands_in(h, cell.stage)) continue;
         if (!hosts_site(c_.stages.site(eviction->guest_of, copy_of(cell)))) continue;
-        guests_.push_back({.before = static_cast<int>(i * cells_.size() / theirs.size()),
-                           .eviction = *eviction,
-                           .returns = cell.pass == CellPass::backward,
-                           .of = theirs[i]});
+        guests_.push_back(
+            {.eviction = *eviction, .returns = cell.pass == CellPass::backward, .of = of});
       }
     }
-    std::ranges::stable_sort(guests_, {}, &Guest::before);
   }
 
   [[nodiscard]] bool stands_in(std::size_t host, int stage) const {
@@ -407,10 +401,10 @@ class SequenceBuilder {
     return std::ranges::any_of(sites, [&](int s) { return c_.stages.sites()[s].stage == stage; });
   }
 
-  void attend_guests(int before_cell) {
-    for (; next_guest_ < guests_.size() && guests_[next_guest_].before <= before_cell;
-         ++next_guest_) {
-      const Guest& guest = guests_[next_guest_];
+  /// All before the first cell: the other side says when each copy begins, and a host that waits for
+  /// its own cells would hold it up.
+  void attend_guests() {
+    for (const Guest& guest : guests_) {
       const int call = move_activations(guest.eviction, guest.of, guest.returns, true);
       const std::pair key(guest.eviction.stage, guest.eviction.micro_batch);
       if (guest.returns) wait(call, 0, taken_in_.at(key));
@@ -544,7 +538,6 @@ class SequenceBuilder {
   /// By way (from, to, pass, recycled, copy): the cells that send on it, and which of them comes next.
   std::map<std::array<int, 5>, std::pair<std::size_t, std::vector<ScheduledCell>>> senders_;
   std::vector<Guest> guests_;
-  std::size_t next_guest_ = 0;
   std::map<std::pair<int, int>, Written> taken_in_;  ///< by stage and micro-batch: guests here
   Written fetched_;                                  ///< what the next backward block waits for
   GradientBuckets buckets_;

@@ -36,14 +36,16 @@ Stages::Stages(const Plan& plan) : copies_(plan.copies()), facts_(segment_facts(
 
 void Stages::find_crossings() {
   for (const StageFlow& flow : flows_) {
-    Crossing& crossing = crossings_[std::minmax(flow.from, flow.to)];
+    std::set<Crossing> found;
     for (int copy = 0; copy < copies_; ++copy) {
       const Grid& from = sites_[site(flow.from, copy)].grid;
       const Grid& to = sites_[site(flow.to, copy)].grid;
-      crossing = std::max(crossing, crossing_of(from, to));
-      if (from != to && (irregular_[flow.from] || irregular_[flow.to]))
-        crossing = Crossing::redistributes;
+      const bool scattered = from != to && (irregular_[flow.from] || irregular_[flow.to]);
+      found.insert(scattered ? Crossing::redistributes : crossing_of(from, to));
     }
+    // Where one copy stays and another is sent, the general path does for both.
+    crossings_[std::minmax(flow.from, flow.to)] =
+        found.size() == 1 ? *found.begin() : Crossing::redistributes;
   }
 }
 

@@ -1,6 +1,7 @@
 // Pipelines: what crosses the borders of stages, and what the first and the last stage share.
 #include <set>
 
+#include "model/zoo/evoformer.hpp"
 #include "tests/catch.hpp"
 #include "tests/strategies/lowered.hpp"
 
@@ -146,6 +147,54 @@ TEST_CASE("the parameters of all stages are the model's, and the token table onc
   for (const Sequence& sequence : program.sequences)
     total += resident(sequence, Category::parameters);
   CHECK(total == (static_cast<double>(model::gpt_parameters(small_gpt)) + 112.0 * 48) * 2_B);
+}
+
+TEST_CASE("what is recycled and read by the head as well is sent on after the head has read it") {
+  // lower() checks that every buffer is alive when it is sent.
+  const model::Graph graph =
+      model::evoformer({.layers = 4, .msa_rows = 8, .residues = 16, .passes = 3, .batch = 2});
+  for (const int p : {1, 2, 4}) {
+    for (const char* more : {"", R"(, "recompute": "full")", R"(, "dap": 2)"}) {
+      INFO(p << more);
+      CHECK_NOTHROW(lowered(graph, pipeline(p, std::string(R"(, "schedule": "3f1b")") + more), 3));
+    }
+  }
+}
+
+TEST_CASE("two tensors cross in the sender's order, whatever the order of the readers") {
+  // An Evoformer's border has two tensors; the second stage takes the micro-batches in reverse.
+  const model::Graph graph =
+      model::evoformer({.layers = 2, .msa_rows = 8, .residues = 16, .batch = 2});
+  Plan plan(graph);
+  plan.micro_batches = 2;
+  strategies::pipeline(plan, Options{.pipeline = 2});
+  plan.chain({{0, 0, CellPass::forward},
+              {0, 1, CellPass::forward},
+              {0, 1, CellPass::backward},
+              {0, 0, CellPass::backward}});
+  plan.chain({{1, 1, CellPass::forward},
+              {1, 0, CellPass::forward},
+              {1, 0, CellPass::backward},
+              {1, 1, CellPass::backward}});
+  CHECK_NOTHROW(lower(plan, plain_stack()));
+}
+
+TEST_CASE("a head on one rank takes from the copy that stands there and from the other") {
+  const model::Graph graph = model::gpt(small_gpt);
+  for (const int rank : {0, 1}) {
+    INFO(rank);
+    CHECK_NOTHROW(lowered(
+        graph, pipeline(2, R"(, "schedule": "chimera", "head": )" + std::to_string(rank)), 4));
+  }
+}
+
+TEST_CASE("a plan without a flush wants one stage on every device") {
+  const model::Graph graph = model::gpt(small_gpt);
+  Plan plan(graph);
+  plan.stages = {{0, 1, 2}, {3, 4, 5}};
+  plan.updates.flush = false;
+  CHECK_THAT(refusal([&] { lower(plan, plain_stack()); }),
+             ContainsSubstring("one stage on every device of a plan without a flush"));
 }
 
 }  // namespace stratagem::strategies
