@@ -49,36 +49,38 @@ std::optional<std::vector<int>> ranks_of(const std::optional<int>& end, int rank
   return all;
 }
 
-}  // namespace
-
-Ends Options::ends(const Schedule& of) const {
-  const std::optional<int> first = of.spreads_embedding ? all_ranks : embedding;
-  return {.embedding = ranks_of(first, pipeline), .head = ranks_of(head, pipeline)};
+void read_degree(const JsonReader& reader, const char* key, int& target) {
+  if (const auto value = reader.find(key)) target = static_cast<int>(value->between(1, 1'000'000));
 }
 
-Options read_options(const JsonReader& reader) {
-  Options options;
-  const auto degree = [&](const char* key, int& target) {
-    if (const auto value = reader.find(key))
-      target = static_cast<int>(value->between(1, 1'000'000));
-  };
-  degree("tensor", options.tensor);
-  degree("context", options.context);
-  degree("dap", options.dap);
-  degree("pipeline", options.pipeline);
-  degree("data", options.data);
+void read_degrees(const JsonReader& reader, Options& options) {
+  read_degree(reader, "tensor", options.tensor);
+  read_degree(reader, "context", options.context);
+  read_degree(reader, "dap", options.dap);
+  read_degree(reader, "pipeline", options.pipeline);
+  read_degree(reader, "data", options.data);
+  read_degree(reader, "expert", options.expert);
+  if (options.data % options.expert != 0)
+    reader.at("expert").fail("a divisor of data, " + std::to_string(options.data));
+  const double all =
+      1.0 * options.tensor * options.context * options.dap * options.pipeline * options.data;
+  if (all > 1'000'000) reader.fail("tensor x context x dap x pipeline x data of at most 1000000");
+}
+
+/// What operators divide besides the degrees, and what runs again.
+void read_operators(const JsonReader& reader, Options& options) {
   if (const auto sequence = reader.find("sequence_parallel"))
     options.sequence_parallel = sequence->boolean();
   if (const auto operators = reader.find("operators")) {
     for (const std::string& pattern : operators->keys())
       options.operators.emplace_back(pattern, operators->at(pattern).text());
   }
-  degree("expert", options.expert);
-  if (options.data % options.expert != 0)
-    reader.at("expert").fail("a divisor of data, " + std::to_string(options.data));
-  const double all =
-      1.0 * options.tensor * options.context * options.dap * options.pipeline * options.data;
-  if (all > 1'000'000) reader.fail("tensor x context x dap x pipeline x data of at most 1000000");
+  if (const auto recompute = reader.find("recompute"))
+    options.recompute = recompute->one_of({"none", "selective", "full"});
+  read_coshard(reader, options.coshard);
+}
+
+void read_schedule(const JsonReader& reader, Options& options) {
   if (const auto schedule = reader.find("schedule")) {
     std::vector<std::string> names;
     std::ranges::transform(schedules(), std::back_inserter(names), &Schedule::name);
@@ -95,6 +97,10 @@ Options read_options(const JsonReader& reader) {
     for (const JsonReader& size : slices->elements())
       options.token_slices.push_back(size.between(1, 100'000'000));
   }
+}
+
+/// Where the stages stand.
+void read_stages(const JsonReader& reader, Options& options) {
   if (const auto shared = reader.find("ranks_per_device")) {
     options.ranks_per_device = static_cast<int>(shared->between(1, options.pipeline));
     if (options.pipeline % options.ranks_per_device != 0)
@@ -107,15 +113,31 @@ Options read_options(const JsonReader& reader) {
   if (const auto end = reader.find("embedding"))
     options.embedding = read_end(*end, "first", options.pipeline);
   if (const auto end = reader.find("head")) options.head = read_end(*end, "last", options.pipeline);
-  if (const auto recompute = reader.find("recompute"))
-    options.recompute = recompute->one_of({"none", "selective", "full"});
-  read_coshard(reader, options.coshard);
+}
+
+void read_gradients(const JsonReader& reader, Options& options) {
   if (const auto overlap = reader.find("overlap_gradients"))
     options.overlap_gradients = overlap->boolean();
   if (const auto bucket = reader.find("bucket")) {
     options.bucket = bucket->quantity<Bytes>();
     if (options.bucket->value <= 0) bucket->fail("a size above zero, such as \"25 MiB\"");
   }
+}
+
+}  // namespace
+
+Ends Options::ends(const Schedule& of) const {
+  const std::optional<int> first = of.spreads_embedding ? all_ranks : embedding;
+  return {.embedding = ranks_of(first, pipeline), .head = ranks_of(head, pipeline)};
+}
+
+Options read_options(const JsonReader& reader) {
+  Options options;
+  read_degrees(reader, options);
+  read_operators(reader, options);
+  read_schedule(reader, options);
+  read_stages(reader, options);
+  read_gradients(reader, options);
   reader.finish();
   return options;
 }

@@ -114,5 +114,7 @@ TEST_CASE("a plan of the scenario's own hides the strategy of its defaults") {
   const Ran ran = run("simulate a.json --json out.json", folder);
   INFO(ran.err);
   CHECK(ran.exit == 1);  // "four" has tensor and, from the defaults, data
-  CHECK_THAT(ran.err, StartsWith("a.json: /runs/1/strategy: expected tensor x context x dap x pipeline x data"));
+  CHECK_THAT(
+      ran.err,
+      StartsWith("a.json: /runs/1/strategy: expected tensor x context x dap x pipeline x data"));
 }
