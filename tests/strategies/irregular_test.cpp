@@ -246,7 +246,7 @@ TEST_CASE("every element and partial value that an operator reads comes from its
       const model::OpId to = operator_named(graph, "all.product" + std::to_string(i + 1));
       const std::vector<Piece> made = pieces(plan, from, true);
       const std::vector<Piece> read = pieces(plan, to, false);
-      Played played(made);
+      PlayedSteps played(made);
       played.run(redistribute({12, 8}, made, read));
       demand_delivery(played, read);
     }

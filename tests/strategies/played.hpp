@@ -60,9 +60,9 @@ inline bool tile(const std::vector<Mask>& masks, const Mask& box) {
   return size == size_of(box);
 }
 
-class Played {
+class PlayedSteps {
  public:
-  explicit Played(const std::vector<Piece>& producers) {
+  explicit PlayedSteps(const std::vector<Piece>& producers) {
     for (const Piece& piece : producers)
       memory_[piece.device][piece.mask] = seen_by(piece.mask, value_parts);
   }
@@ -152,7 +152,7 @@ class Played {
 
 /// What every consumer wants is there: full values once, partial values so that those of equal
 /// elements have the right sum, equal masks the same.
-inline void demand_delivery(const Played& played, const std::vector<Piece>& consumers) {
+inline void demand_delivery(const PlayedSteps& played, const std::vector<Piece>& consumers) {
   using Group = std::pair<std::vector<Range>, std::int64_t>;
   std::map<Group, std::map<std::int64_t, Seen>> sums;  // by elements and count; by index
   for (const Piece& consumer : consumers) {

@@ -54,7 +54,7 @@ double cost(const Redistribution& redistribution) {
 
 void play(const Redistribution& redistribution, const std::vector<Piece>& producers,
           const std::vector<Piece>& consumers) {
-  Played played(producers);
+  PlayedSteps played(producers);
   played.run(redistribution);
   demand_delivery(played, consumers);
 }
