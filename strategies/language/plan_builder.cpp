@@ -78,13 +78,37 @@ void PlanBuilder::assign(model::OpId op, const std::string& axis, int stride,
   plan_.assign(level->second.parts, {.name = axis, .size = level->second.size, .stride = stride});
 }
 
-void PlanBuilder::assign(model::OpId op, int first_device, int copy, const std::string& path) {
+void PlanBuilder::claim(model::OpId op, int copy, const std::string& path) {
   const auto [other, fresh] = whole_.emplace(std::pair(op, copy), path);
   if (!fresh) {
     throw InputError("", path, "one op-assign of " + name(op) + " to a device",
                      "another one in " + other->second);
   }
+}
+
+void PlanBuilder::assign(model::OpId op, int first_device, int copy, const std::string& path) {
+  claim(op, copy, path);
   plan_.assign(op, first_device, copy);
+}
+
+void PlanBuilder::assign(model::OpId op, const std::vector<int>& devices, int copy,
+                         const std::string& path) {
+  claim(op, copy, path);
+  std::size_t parts = 1;
+  for (auto& [axis, level] : levels_[op]) {
+    if (!level.assign_path.empty() && copy == 0) {
+      throw InputError("", path, "one op-assign of axis \"" + axis + "\" of " + name(op),
+                       "another one in " + level.assign_path);
+    }
+    level.assign_path = path;
+    parts *= static_cast<std::size_t>(level.size);
+  }
+  if (devices.size() != parts) {
+    throw InputError("", path,
+                     "a device for each of the " + std::to_string(parts) + " parts of " + name(op),
+                     std::to_string(devices.size()));
+  }
+  plan_.assign(op, devices, copy);
 }
 
 void PlanBuilder::check_assigned() const {

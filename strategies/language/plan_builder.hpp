@@ -39,6 +39,9 @@ class PlanBuilder {
   /// op-assign of the whole operator.
   void assign(model::OpId op, int first_device, int copy, const std::string& path);
 
+  /// op-assign of every part to a device of its own, those of the last axis fastest.
+  void assign(model::OpId op, const std::vector<int>& devices, int copy, const std::string& path);
+
   /// Refuses parts and operators that stand nowhere, and parts of one operator on one device.
   void check_assigned() const;
 
@@ -51,6 +54,7 @@ class PlanBuilder {
     std::string assign_path;  ///< empty: not assigned yet
   };
   [[nodiscard]] const std::string& name(model::OpId op) const;
+  void claim(model::OpId op, int copy, const std::string& path);
   void check_levels(model::OpId op) const;
   void check_devices() const;
 

@@ -120,6 +120,28 @@ TEST_CASE("uneven parts are kept in the plan and lowered") {
              ContainsSubstring("5 equal parts"));
 }
 
+TEST_CASE("every part may have a device of its own, and is written as it is read") {
+  const model::Graph graph = model::gpt(small_gpt);
+  const auto text = [](const std::string& devices) {
+    return R"~({"primitives": [
+      {"op-trans": "**", "dim": "b", "parts": 3, "axis": "data"},
+      {"op-assign": "**", "devices": )~" +
+           devices + "}]}";
+  };
+  const Plan plan = plan_from(graph, text("[1, 2, 0]"));
+  CHECK(plan.placement(0).listed == std::vector<std::vector<int>>{{1, 2, 0}});
+  const Program program = lower(plan, plain_stack());
+  REQUIRE(program.devices.size() == 3);
+  CHECK(close(count_flops(program).model, count_flops(lowered(graph, "{}")).model, 1e-12));
+  const std::string written = file_text(plan);
+  CHECK(file_text(plan_from(graph, written)) == written);
+  CHECK(program_of(plan_from(graph, written)) == program_of(plan));
+  CHECK_THAT(refusal([&] { plan_from(graph, text("[0, 1]")); }),
+             ContainsSubstring("a device for each of the 3 parts"));
+  CHECK_THAT(refusal([&] { plan_from(graph, text("[0, 1, 1]")); }),
+             ContainsSubstring("two on device 1"));
+}
+
 TEST_CASE("token slices and chains with slices are written as they are read") {
   const model::Graph graph = model::gpt(small_gpt);
   const std::string text = R"~({

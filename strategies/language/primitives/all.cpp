@@ -9,6 +9,7 @@ const std::vector<PrimitiveKind>& primitive_kinds() {
       {"op-trans", "dim", &read_split, &write_splits},
       {"op-assign", "axis", &read_axis, &write_axes},
       {"op-assign", "device", &read_device, &write_devices},
+      {"op-assign", "devices", &read_device_list, &write_device_lists},
       {"op-trans", "recompute", &read_recompute, &write_recompute},
       {"op-trans", "tokens", &read_token_slices, &write_token_slices},
       {"op-trans", "into", &read_backward_split, &write_backward_splits},

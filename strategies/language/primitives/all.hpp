@@ -31,6 +31,8 @@ void read_axis(PlanBuilder&, const JsonReader&);
 std::vector<Primitive> write_axes(const Plan&);
 void read_device(PlanBuilder&, const JsonReader&);
 std::vector<Primitive> write_devices(const Plan&);
+void read_device_list(PlanBuilder&, const JsonReader&);
+std::vector<Primitive> write_device_lists(const Plan&);
 void read_recompute(PlanBuilder&, const JsonReader&);
 std::vector<Primitive> write_recompute(const Plan&);
 void read_token_slices(PlanBuilder&, const JsonReader&);

@@ -14,6 +14,7 @@ void read_axis(PlanBuilder& builder, const JsonReader& reader) {
 std::vector<Primitive> write_axes(const Plan& plan) {
   OperatorGroups<std::pair<std::string, int>> groups(plan);
   for (const model::OpId op : plan.operators()) {
+    if (!plan.placement(op).listed.empty()) continue;  // see device_list.cpp
     for (const Axis& axis : plan.placement(op).axes) groups.add({axis.name, axis.stride}, op);
   }
   std::vector<Primitive> result;

@@ -21,7 +21,8 @@ std::optional<int> device_of_stage(const Plan& plan, int stage, int copy) {
   for (const int segment : plan.stages[stage]) {
     for (const model::OpId op : plan.graph().segments[segment].forward) {
       const int here = plan.placement(op).first_devices[copy];
-      if (device && *device != here) return std::nullopt;
+      const bool listed = !plan.placement(op).listed.empty();
+      if (listed || (device && *device != here)) return std::nullopt;
       device = here;
     }
   }
@@ -38,8 +39,9 @@ Primitive assigned(const Plan& plan, const std::string& selector, Field device, 
 void write_apart(const Plan& plan, int stage, int copy, std::vector<Primitive>& result) {
   OperatorGroups<int> groups(plan);
   for (const int segment : plan.stages[stage]) {
-    for (const model::OpId op : plan.graph().segments[segment].forward)
-      groups.add(plan.placement(op).first_devices[copy], op);
+    for (const model::OpId op : plan.graph().segments[segment].forward) {
+      if (plan.placement(op).listed.empty()) groups.add(plan.placement(op).first_devices[copy], op);
+    }
   }
   for (const auto& [device, selector] : groups.selectors())
     result.push_back(assigned(plan, selector, field("device", device), copy));

@@ -15,6 +15,12 @@ struct SplitAlong {
   friend bool operator==(const SplitAlong&, const SplitAlong&) = default;
 };
 
+/// Where every part has a device of its own an axis needs no name, but a file tells axes apart by it.
+std::string name_of(const Plan::Placement& placement, std::size_t axis) {
+  const std::string& name = placement.axes[axis].name;
+  return name.empty() ? "axis " + std::to_string(axis) : name;
+}
+
 }  // namespace
 
 /// A "dim" that is null or empty replicates; "uneven" lets parts differ by one.
@@ -37,8 +43,9 @@ std::vector<Primitive> write_splits(const Plan& plan) {
     const Plan::Placement& placement = plan.placement(op);
     for (std::size_t i = 0; i < placement.axes.size(); ++i) {
       const Axis& axis = placement.axes[i];
-      groups.add({axis.name, placement.dims[i], axis.size, placement.uneven[i]}, op);
-      if (std::ranges::find(axes, axis.name) == axes.end()) axes.push_back(axis.name);
+      const std::string name = name_of(placement, i);
+      groups.add({name, placement.dims[i], axis.size, placement.uneven[i]}, op);
+      if (std::ranges::find(axes, name) == axes.end()) axes.push_back(name);
     }
   }
   const auto selectors = groups.selectors();
