@@ -44,7 +44,8 @@ Blocks::Blocks(const Plan& plan, const TokenSlice& slice, const cost::Stack& sta
                const Stages& stages, Groups& groups, BlockTable& table)
     : plan_(plan),
       slice_(slice),
-      graph_(sliced(plan.graph(), slice)),
+      sized_(slice.whole() ? std::nullopt : std::optional(sliced(plan.graph(), slice))),
+      graph_(sized_ ? *sized_ : plan.graph()),
       stack_(stack),
       stages_(stages),
       groups_(groups),

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -63,7 +64,9 @@ class Blocks {
 
   const Plan& plan_;
   TokenSlice slice_;
-  model::Graph graph_;  ///< the plan's, sized for the slice
+  std::optional<model::Graph>
+      sized_;  ///< for a slice; copying a graph takes longer than lowering it
+  const model::Graph& graph_;
   const cost::Stack& stack_;
   const Stages& stages_;
   Groups& groups_;

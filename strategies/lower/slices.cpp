@@ -69,7 +69,6 @@ std::vector<std::int64_t> operand_shape(std::vector<std::int64_t> shape,
 
 model::Graph sliced(const model::Graph& graph, const TokenSlice& slice) {
   model::Graph result = graph;
-  if (slice.whole()) return result;
   std::set<model::TensorId> resident;  // of the whole model, whatever the slice
   for (std::size_t t = 0; t < graph.tensors.size(); ++t) {
     if (graph.tensors[t].role != model::Role::parameter) continue;
