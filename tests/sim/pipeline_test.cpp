@@ -162,6 +162,23 @@ TEST_CASE("Chimera with D micro-batches takes 2D + D - 2 slots, 3D + 2(D - 2) wh
   }
 }
 
+TEST_CASE("a hand-written Chimera of two micro-batches takes nnScaler's 16 slots") {
+  // Its artifact's order on 4 stages with B = 2F: micro-batch 0 goes down from device 0 (F at 0, 1, 2,
+  // 3, B at 4, 6, 8, 10), micro-batch 1 up from device 3 (F at 2, 3, 4, 6, B at 8, 10, 12, 14).
+  using strategies::CellPass;
+  const model::Graph graph = chain(4);
+  strategies::Plan plan(graph);
+  plan.micro_batches = 2;
+  strategies::pipeline(plan, {.pipeline = 4, .schedule = "chimera"});
+  const auto f = [](int stage, int m) { return strategies::Cell{stage, m, CellPass::forward}; };
+  const auto b = [](int stage, int m) { return strategies::Cell{stage, m, CellPass::backward}; };
+  plan.chain({f(0, 0), f(3, 1), b(3, 1), b(0, 0)});
+  plan.chain({f(1, 0), f(2, 1), b(1, 0), b(2, 1)});
+  plan.chain({f(2, 0), f(1, 1), b(2, 0), b(1, 1)});
+  plan.chain({f(0, 1), f(3, 0), b(3, 0), b(0, 1)});
+  CHECK(UnitPipeline(strategies::lower(plan, {}), {1, 1, 1}).makespan() == 16);
+}
+
 TEST_CASE("DualPipe and DualPipeV bubble as their ranks' orders say") {
   // DeepSeek-AI, DualPipe (README): (P/2 - 1)(F&B + B - 3W) on the worst rank where F&B takes as long
   // as F and B; per rank and for other costs from an independent simulation of the same order.
