@@ -161,6 +161,18 @@ TEST_CASE("what is recycled and read by the head as well is sent on after the he
   }
 }
 
+TEST_CASE("ends apart and shared devices are for one forward pass") {
+  const model::Graph graph =
+      model::evoformer({.layers = 4, .msa_rows = 8, .residues = 16, .passes = 3, .batch = 2});
+  for (const char* more :
+       {R"(, "embedding": 0)", R"(, "head": "all")", R"(, "ranks_per_device": 2)"}) {
+    const std::string options = pipeline(4, std::string(R"(, "schedule": "3f1b")") + more);
+    CHECK_THAT(
+        refusal([&] { lowered(graph, options, 3); }),
+        StartsWith("test.json: /strategy/schedule: ") && ContainsSubstring("one forward pass"));
+  }
+}
+
 TEST_CASE("two tensors cross in the sender's order, whatever the order of the readers") {
   // An Evoformer's border has two tensors; the second stage takes the micro-batches in reverse.
   const model::Graph graph =
