@@ -1,8 +1,11 @@
 // Stack files: what they may say and what they inherit.
 #include "cost/stack.hpp"
 
+#include <unistd.h>
+
 #include <filesystem>
 #include <fstream>
+#include <string>
 
 #include "base/input_error.hpp"
 #include "tests/catch.hpp"
@@ -20,9 +23,10 @@ const char* const whole = R"({
   "slowdown": { "value": 1.5, "provenance": "fitted", "source": "one run" },
   "host_factor": { "value": 1, "provenance": "assumed", "source": "nothing better" } })";
 
-/// A folder of its own for stack files.
+/// A folder of its own for stack files, whatever other tests run beside this one.
 struct Folder {
-  std::filesystem::path path = std::filesystem::temp_directory_path() / "stratagem_stack_test";
+  std::filesystem::path path = std::filesystem::temp_directory_path() /
+                               ("stratagem_stack_test_" + std::to_string(::getpid()));
   Folder() { std::filesystem::create_directories(path); }
   ~Folder() { std::filesystem::remove_all(path); }
   [[nodiscard]] std::string write(const std::string& name, const std::string& text) const {
