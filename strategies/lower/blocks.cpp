@@ -233,9 +233,10 @@ void Blocks::lower_backward_of(int segment, bool whole, bool split) {
   const SegmentFacts& facts = stages_.facts(segment);
   for (const TensorId activation : facts.activations_out) {
     const TensorId gradient = plan_.graph().gradient_of[activation];
-    if (gradient >= 0 && borders_.contains(gradient))
+    if (gradient >= 0 && borders_.contains(gradient)) {
       arrive(segment, plan_.graph().segments[segment].backward, gradient,
              stages_.reader(activation));
+    }
   }
   SegmentBlocks& blocks = segments_[segment];
   const Borders kept = left_by_forward(segment);

@@ -89,6 +89,7 @@ CellOrder without_flush(const Plan& plan, const Stages& stages) {
     order.hosts.push_back(round_of(unrolled, plan.micro_batches, iterations));
     for (const ScheduledCell& one : order.hosts.back()) order.lag = std::max(order.lag, one.lag);
     std::vector<Cell> cells;
+    cells.reserve(unrolled.size());
     for (const ScheduledCell& one : unrolled) cells.push_back(one.cell);
     if (replayed(order.hosts.back(), plan.micro_batches, iterations, order.lag) != cells) {
       throw InputError("", "/strategy",

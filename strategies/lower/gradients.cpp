@@ -89,6 +89,7 @@ std::vector<int> key_of(const std::vector<int>& ranks) {
 /// Grids by their first devices, which tell those of one parameter apart.
 std::vector<int> key_of(const std::vector<Grid>& grids) {
   std::vector<int> key;
+  key.reserve(grids.size());
   for (const Grid& grid : grids) key.push_back(grid.first_device);
   return key;
 }

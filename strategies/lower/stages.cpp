@@ -56,14 +56,16 @@ void Stages::place_segments(const Plan& plan) {
     place_stage(plan, static_cast<int>(stage));
   }
   for (std::size_t segment = 0; segment < of_segment_.size(); ++segment) {
-    if (of_segment_[segment] < 0)
+    if (of_segment_[segment] < 0) {
       throw InputError("", "/strategy", "every segment in a stage",
                        plan.graph().segments[segment].name + " in none");
+    }
   }
 }
 
 void Stages::place_stage(const Plan& plan, int stage) {
   std::vector<std::optional<Grid>> grids;
+  grids.reserve(copies_);
   for (int copy = 0; copy < copies_; ++copy)
     grids.push_back(grid_of(plan, plan.stages[stage], copy));
   irregular_.push_back(!std::ranges::all_of(grids, &std::optional<Grid>::has_value));

@@ -106,9 +106,10 @@ void apply(const Schedule& schedule, Plan& plan, const Pipeline& pipeline, const
                      schedule.name);
   }
   const bool apart = ends.any() && !schedule.spreads_embedding;
-  if (schedule.spreads_embedding && ends.head)
+  if (schedule.spreads_embedding && ends.head) {
     throw InputError("", "", "a schedule that leaves the head in the last stage alone",
                      schedule.name);
+  }
   const auto* rules = std::get_if<Schedule::Rules>(&schedule.orders);
   if (rules != nullptr && !apart && ranks_per_device == 1) return (*rules)(plan);
   if (plan.slices() > 1) {
@@ -125,9 +126,10 @@ void apply(const Schedule& schedule, Plan& plan, const Pipeline& pipeline, const
     timetable = on_shared_devices(timetable, pipeline.stages(schedule.placement), pipeline,
                                   ranks_per_device);
   }
-  if (apart && !timetable.together.empty())
+  if (apart && !timetable.together.empty()) {
     throw InputError("", "", "a schedule without paired cells where ends stand apart",
                      schedule.name);
+  }
   order(plan, apart ? with_ends(timetable, schedule.placement, pipeline, ends) : timetable);
 }
 
