@@ -52,15 +52,7 @@ class BlockLowering {
   /// The framework saves or restores its random generator's state, and waits for every copy.
   void copy_random_state(int copies) {
     if (copies == 0) return;
-    cost::Kernel kernel;
-    kernel.kind = cost::KernelKind::host_copy;
-    kernel.traffic = copies * c_.stack.random_state.size;
-    kernel.launches = copies;
-    Task task{};
-    task.name = "random state";
-    task.work = kernel;
-    task.synchronizations = copies;
-    push(std::move(task));
+    push(random_state_copies(copies, c_.stack));
   }
 
   /// Turns a tensor that leaves the block into a layout without partial values; it outlives the

@@ -157,4 +157,16 @@ cost::Kernel optimizer_kernel(double parameters, const cost::Stack& stack) {
   return kernel;
 }
 
+Task random_state_copies(int copies, const cost::Stack& stack) {
+  cost::Kernel kernel;
+  kernel.kind = cost::KernelKind::host_copy;
+  kernel.traffic = copies * stack.random_state.size;
+  kernel.launches = copies;
+  Task task{};
+  task.name = "random state";
+  task.work = kernel;
+  task.synchronizations = copies;
+  return task;
+}
+
 }  // namespace stratagem::strategies

@@ -8,6 +8,7 @@
 #include "cost/kernel.hpp"
 #include "cost/stack.hpp"
 #include "model/graph.hpp"
+#include "strategies/program.hpp"
 
 namespace stratagem::strategies {
 
@@ -28,5 +29,8 @@ cost::OperatorFacts facts_of(const model::Operator& op, const cost::Stack& stack
 
 /// One optimizer step on `parameters` elements of one tensor.
 cost::Kernel optimizer_kernel(double parameters, const cost::Stack& stack);
+
+/// The framework saves or restores its random generator's state, and waits for every copy.
+Task random_state_copies(int copies, const cost::Stack& stack);
 
 }  // namespace stratagem::strategies

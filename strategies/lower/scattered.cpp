@@ -147,15 +147,7 @@ class ScatteredLowering {
   void copy_random_state(int copies, const std::vector<int>& devices) {
     if (copies == 0) return;
     for (const int device : devices) {
-      cost::Kernel kernel;
-      kernel.kind = cost::KernelKind::host_copy;
-      kernel.traffic = copies * c_.stack.random_state.size;
-      kernel.launches = copies;
-      Task task{};
-      task.name = "random state";
-      task.work = kernel;
-      task.synchronizations = copies;
-      blocks_.at(device).push(std::move(task));
+      blocks_.at(device).push(random_state_copies(copies, c_.stack));
     }
   }
 

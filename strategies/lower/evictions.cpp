@@ -1,0 +1,77 @@
+// One call for each side of each copy.
+#include "strategies/lower/evictions.hpp"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "base/input_error.hpp"
+#include "strategies/lower/transfer_blocks.hpp"
+
+namespace stratagem::strategies {
+
+std::optional<Eviction> Evictions::eviction_of(const Cell& cell) const {
+  const auto found = c_.plan.evictions().find({cell.stage, cell.micro_batch});
+  if (found == c_.plan.evictions().end()) return std::nullopt;
+  return Eviction{cell.stage, cell.micro_batch, found->second};
+}
+
+bool Evictions::stands_in(int host, int stage) const {
+  const std::vector<int>& sites = c_.stages.hosts()[host].sites;
+  return std::ranges::any_of(sites, [&](int s) { return c_.stages.sites()[s].stage == stage; });
+}
+
+void Evictions::attend_guests() {
+  if (c_.plan.evictions().empty()) return;
+  std::map<std::pair<int, int>, Written> taken_in;  // by stage and micro-batch
+  for (std::size_t owner = 0; owner < c_.order.hosts.size(); ++owner) {
+    for (const ScheduledCell& of : c_.order.hosts[owner]) {
+      const Cell& cell = of.cell;
+      const std::optional<Eviction> eviction = eviction_of(cell);
+      if (!eviction || cell.pass == CellPass::weight) continue;
+      if (!stands_in(static_cast<int>(owner), cell.stage)) continue;
+      if (!draft_.hosts_site(c_.stages.site(eviction->guest_of, draft_.copy_of(cell)))) continue;
+      const bool returns = cell.pass == CellPass::backward;
+      const int call = move(*eviction, of, returns, true);
+      const std::pair key(cell.stage, cell.micro_batch);
+      if (returns) draft_.wait(call, 0, taken_in.at(key));
+      taken_in[key] = {call, 0};
+    }
+  }
+}
+
+void Evictions::evict_from(const ScheduledCell& of) {
+  const std::optional<Eviction> eviction = eviction_of(of.cell);
+  if (!eviction || of.cell.pass != CellPass::forward) return;
+  const Written last = draft_.last_computation();
+  draft_.wait(move(*eviction, of, false, false), 0, last);
+}
+
+std::optional<Written> Evictions::fetch_for(const ScheduledCell& of) {
+  const std::optional<Eviction> eviction = eviction_of(of.cell);
+  if (!eviction || of.cell.pass != CellPass::backward) return std::nullopt;
+  const Written last = draft_.last_computation();
+  const int call = move(*eviction, of, true, false);
+  draft_.wait(call, 0, last);
+  return Written{call, 0};
+}
+
+/// One side of one copy: away or back, of the guest or of its owner.
+int Evictions::move(const Eviction& eviction, const ScheduledCell& of, bool back, bool guest) {
+  const Grid& owner = draft_.site(eviction.stage, of.cell).grid;
+  const Grid& lender = draft_.site(eviction.guest_of, of.cell).grid;
+  if (owner.axes != lender.axes || !owner.listed.empty())
+    throw InputError("", "/strategy", "evictions between stages with equal grids of devices", "");
+  const int group = back ? c_.groups.across({lender, owner}, -3 - eviction.stage)
+                         : c_.groups.across({owner, lender}, -3 - eviction.stage);
+  const std::string key = "evict " + std::to_string(eviction.stage) + (back ? "b" : "a") +
+                          (guest ? "g" : "o") + std::to_string(group);
+  const int block = draft_.shared(key, [&] {
+    return eviction_block(c_.plan, c_.stages, *c_.slices.front(), eviction.stage, group, back,
+                          back == guest);
+  });
+  return draft_.add_call(block, -1, of);
+}
+
+}  // namespace stratagem::strategies

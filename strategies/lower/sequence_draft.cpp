@@ -1,0 +1,77 @@
+// Adds calls and waits.
+#include "strategies/lower/sequence_draft.hpp"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "base/input_error.hpp"
+
+namespace stratagem::strategies {
+
+int SequenceDraft::add_call(int block, int segment, const ScheduledCell& of) {
+  const int behind =
+      c_.versions[c_.stages.site(of.cell.stage, copy_of(of.cell))].behind[of.cell.micro_batch];
+  sequence_.calls.push_back({.block = block,
+                             .segment = segment,
+                             .cell = of.cell,
+                             .lag = of.lag,
+                             .versions_behind = behind,
+                             .waits = {}});
+  return static_cast<int>(sequence_.calls.size()) - 1;
+}
+
+void SequenceDraft::wait(int call, int task, const Written& earlier) {
+  sequence_.calls[call].waits.push_back({task, earlier.call, earlier.task});
+}
+
+int SequenceDraft::shared(const std::string& key, const std::function<Block()>& make) {
+  const auto lower = [&] {
+    LoweredBlock lowered;
+    lowered.block = make();
+    return lowered;
+  };
+  return c_.table.shared(key, lower).id;
+}
+
+const std::vector<Task>& SequenceDraft::tasks_of(int call) const {
+  return c_.table[sequence_.calls[call].block].tasks;
+}
+
+Stream SequenceDraft::stream_of(const Written& task) const {
+  return tasks_of(task.call)[task.task].stream;
+}
+
+Written SequenceDraft::last_computation() const {
+  for (int call = static_cast<int>(sequence_.calls.size()) - 1; call >= 0; --call) {
+    const std::vector<Task>& tasks = tasks_of(call);
+    for (std::size_t task = tasks.size(); task-- > 0;) {
+      if (tasks[task].stream == Stream::compute) return {call, static_cast<int>(task)};
+    }
+  }
+  throw BrokenPromise("something was computed before anything waits for it");
+}
+
+std::vector<int> SequenceDraft::first_of_queues(int call) const {
+  std::set<std::pair<Stream, int>> seen;
+  std::vector<int> result;
+  const std::vector<Task>& tasks = tasks_of(call);
+  for (std::size_t t = 0; t < tasks.size(); ++t) {
+    const auto* collective = std::get_if<Collective>(&tasks[t].work);
+    const int group = transfers(tasks[t].stream) ? collective->group : -1;
+    if (seen.emplace(tasks[t].stream, group).second) result.push_back(static_cast<int>(t));
+  }
+  return result;
+}
+
+bool SequenceDraft::hosts_site(int site) const {
+  const std::vector<int>& sites = c_.stages.hosts()[host_].sites;
+  return std::ranges::find(sites, site) != sites.end();
+}
+
+Sequence SequenceDraft::finish(std::vector<Resident> residents) {
+  sequence_.residents = std::move(residents);
+  return std::move(sequence_);
+}
+
+}  // namespace stratagem::strategies

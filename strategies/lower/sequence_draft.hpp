@@ -1,0 +1,73 @@
+// A sequence under construction: its calls so far, and what later calls wait for.
+#pragma once
+
+#include <array>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "strategies/lower/blocks.hpp"
+#include "strategies/lower/cells.hpp"
+#include "strategies/lower/crossing.hpp"
+#include "strategies/lower/parameters.hpp"
+#include "strategies/lower/stages.hpp"
+#include "strategies/lower/versions.hpp"
+
+namespace stratagem::strategies {
+
+/// What a sequence is built from.
+struct SequenceContext {
+  const Plan& plan;
+  const cost::Stack& stack;
+  const Stages& stages;
+  const CellOrder& order;
+  const std::vector<Versions>& versions;
+  const Parameters& parameters;
+  Groups& groups;
+  BlockTable& table;
+  const std::vector<std::unique_ptr<Blocks>>& slices;  ///< of the tokens, one if they are whole
+  std::map<std::array<int, 3>, CrossingBlocks>& crossings;  ///< by tensor, copy and slice
+};
+
+/// A task of the sequence.
+struct Written {
+  int call = -1;
+  int task = -1;
+};
+
+class SequenceDraft {
+ public:
+  SequenceDraft(const SequenceContext& context, int host) : c_(context), host_(host) {}
+
+  int add_call(int block, int segment, const ScheduledCell& of);
+  /// Task `task` of a call starts after an earlier one has ended.
+  void wait(int call, int task, const Written& earlier);
+  /// The number of the block under `key` that nobody needs to know more of.
+  int shared(const std::string& key, const std::function<Block()>& make);
+
+  [[nodiscard]] const std::vector<Task>& tasks_of(int call) const;
+  [[nodiscard]] Stream stream_of(const Written& task) const;
+  /// The last task on the compute stream so far; expects that there is one.
+  [[nodiscard]] Written last_computation() const;
+  /// The first task of every queue of a call's block.
+  [[nodiscard]] std::vector<int> first_of_queues(int call) const;
+
+  [[nodiscard]] int copy_of(const Cell& cell) const { return c_.plan.copy_of(cell.micro_batch); }
+  /// The site of a stage in the copy that works on a cell.
+  [[nodiscard]] const Site& site(int stage, const Cell& cell) const {
+    return c_.stages.sites()[c_.stages.site(stage, copy_of(cell))];
+  }
+  /// Does the host of the sequence stand in a site?
+  [[nodiscard]] bool hosts_site(int site) const;
+
+  Sequence finish(std::vector<Resident> residents);
+
+ private:
+  const SequenceContext& c_;
+  int host_;
+  Sequence sequence_;
+};
+
+}  // namespace stratagem::strategies

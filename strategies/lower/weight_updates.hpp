@@ -1,0 +1,37 @@
+// Reductions of gradients and optimizer steps of one host.
+#pragma once
+
+#include "strategies/lower/gradients.hpp"
+#include "strategies/lower/sequence_draft.hpp"
+
+namespace stratagem::strategies {
+
+/// Adds to the sequence of a host what completes its weights.
+class WeightUpdates {
+ public:
+  WeightUpdates(const SequenceContext& context, int host, SequenceDraft& draft);
+
+  /// The cell of the host's order after which the weights of an iteration are complete; -1 if it has
+  /// none to train.
+  [[nodiscard]] int last_cell() const { return last_cell_; }
+  /// Reduces every bucket that a segment of a cell completes.
+  void reduce_completed(int cell, int segment);
+  /// After the last cell: reduces what is left, then every parameter takes its step.
+  void finish();
+
+ private:
+  [[nodiscard]] int group_of(const Bucket& bucket) const;
+  [[nodiscard]] const Grid& grid_of(const Bucket& bucket) const;
+  void reduce(const Bucket& bucket, const ScheduledCell& of);
+  void add_steps(const ScheduledCell& last);
+
+  const SequenceContext& c_;
+  int host_;
+  SequenceDraft& draft_;
+  const std::vector<ScheduledCell>& cells_;
+  GradientBuckets buckets_;
+  int last_cell_ = -1;
+  int last_reduction_ = -1;
+};
+
+}  // namespace stratagem::strategies
