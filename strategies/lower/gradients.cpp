@@ -23,15 +23,14 @@ struct Completed {
   Layout layout;
 };
 
-/// The last of the cells and segments that add to the gradient of a parameter on a host. Within a
+/// The last of the cells and segments (`last_cells` by site) that add to the gradient of a parameter on a host. Within a
 /// cell segments run backwards.
 Completed completed(const Plan& plan, const Stages& stages, const Blocks& blocks, int host,
                     TensorId parameter, const LocalHolding& local,
-                    const std::vector<ScheduledCell>& cells) {
+                    const std::vector<ScheduledCell>& cells, const std::map<int, int>& last_cells) {
   Completed last{.gradient = plan.graph().gradient_of[parameter]};
-  for (const int site : stages.hosts()[host].sites) {
+  for (const auto& [site, cell] : last_cells) {
     const Site& s = stages.sites()[site];
-    const int cell = last_weight_cell(plan, s.stage, s.copy, cells);
     if (cell < 0) continue;
     for (const int segment : local.segments) {
       const NumberedBlock* block = blocks.with_weights(segment);
@@ -112,10 +111,15 @@ int last_weight_cell(const Plan& plan, int stage, int copy,
 GradientBuckets gradient_buckets(const Plan& plan, const Stages& stages, const Blocks& blocks,
                                  const Parameters& parameters, int host,
                                  const std::vector<ScheduledCell>& cells) {
+  std::map<int, int> last_cells;
+  for (const int site : stages.hosts()[host].sites) {
+    const Site& s = stages.sites()[site];
+    last_cells[site] = last_weight_cell(plan, s.stage, s.copy, cells);
+  }
   std::vector<std::pair<Completed, const LocalHolding*>> gradients;
   for (const auto& [parameter, local] : parameters.on(host)) {
     if (plan.graph().gradient_of[parameter] < 0) continue;
-    Completed one = completed(plan, stages, blocks, host, parameter, local, cells);
+    Completed one = completed(plan, stages, blocks, host, parameter, local, cells, last_cells);
     if (one.cell >= 0) gradients.emplace_back(std::move(one), &local);
   }
   std::ranges::stable_sort(gradients, {}, [](const auto& pair) {

@@ -8,15 +8,11 @@
 #include "base/input_error.hpp"
 #include "tests/catch.hpp"
 #include "tests/strategies/elements.hpp"
+#include "tests/strategies/roles.hpp"
 
 namespace stratagem::strategies {
 
 namespace {
-
-constexpr AxisRole R{AxisRole::replica};
-constexpr AxisRole V{AxisRole::partial};
-constexpr AxisRole rows{0};
-constexpr AxisRole columns{1};
 
 using Shape = std::vector<std::int64_t>;
 using Sizes = std::vector<int>;

@@ -9,15 +9,11 @@
 #include "tests/catch.hpp"
 #include "tests/random_cases.hpp"
 #include "tests/strategies/played.hpp"
+#include "tests/strategies/roles.hpp"
 
 namespace stratagem::strategies {
 
 namespace {
-
-constexpr AxisRole R{AxisRole::replica};
-constexpr AxisRole V{AxisRole::partial};
-constexpr AxisRole rows{0};
-constexpr AxisRole columns{1};
 
 using Shape = std::vector<std::int64_t>;
 using Sizes = std::vector<int>;

@@ -1,0 +1,13 @@
+// Short names for what an axis does to a matrix.
+#pragma once
+
+#include "strategies/layout.hpp"
+
+namespace stratagem::strategies {
+
+inline constexpr AxisRole R{AxisRole::replica};
+inline constexpr AxisRole V{AxisRole::partial};
+inline constexpr AxisRole rows{0};
+inline constexpr AxisRole columns{1};
+
+}  // namespace stratagem::strategies
