@@ -28,6 +28,8 @@ const std::vector<Strategy>& all() {
        "TeraPipe: every sequence in slices that follow each other from stage to stage",
        &token_slices},
       {"pipeline", "stages of consecutive layers, activations sent from stage to stage", &pipeline},
+      {"zero",
+       "ZeRO: data ranks keep shards of optimizer states, gradients (2), parameters (3)", &zero},
       {"recompute",
        "run layers' forward pass again before their backward pass: all of it, or attention's core",
        &recompute},

@@ -115,7 +115,31 @@ void read_stages(const JsonReader& reader, Options& options) {
   if (const auto end = reader.find("head")) options.head = read_end(*end, "last", options.pipeline);
 }
 
+/// A stage, or an object with one.
+void read_zero(const JsonReader& reader, Options& options) {
+  const auto value = reader.find("zero");
+  if (!value) return;
+  Zero& zero = options.zero;
+  const bool more = value->is_object();
+  zero.stage = static_cast<int>((more ? value->at("stage") : *value).between(0, 3));
+  if (!more) return;
+  if (const auto ranks = value->find("ranks")) {
+    zero.ranks = static_cast<int>(ranks->between(1, options.data));
+    if (options.expert > 1) ranks->fail("experts on one rank beside it");
+    if (options.data % zero.ranks != 0)
+      ranks->fail("a divisor of data, " + std::to_string(options.data));
+  }
+  if (const auto prefetch = value->find("prefetch"))
+    zero.prefetch = static_cast<int>(prefetch->between(0, 1'000));
+}
+
+/// What ZeRO divides, it reduces as it comes, by default in buckets of 5e8 elements of two bytes as
+/// DeepSpeed's reduce_bucket_size has it (deepspeed.ai/docs/config-json).
 void read_gradients(const JsonReader& reader, Options& options) {
+  if (options.zero.stage >= 2) {
+    options.overlap_gradients = true;
+    options.bucket = 1_GB;
+  }
   if (const auto overlap = reader.find("overlap_gradients"))
     options.overlap_gradients = overlap->boolean();
   if (const auto bucket = reader.find("bucket")) {
@@ -137,6 +161,7 @@ Options read_options(const JsonReader& reader) {
   read_operators(reader, options);
   read_schedule(reader, options);
   read_stages(reader, options);
+  read_zero(reader, options);
   read_gradients(reader, options);
   reader.finish();
   return options;

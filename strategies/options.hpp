@@ -21,6 +21,13 @@ struct CoShard {
   int layers = 0;  ///< the first ones; 0: all
 };
 
+/// Which share of what belongs to the weights every data-parallel rank keeps.
+struct Zero {
+  int stage = 0;     ///< 1: optimizer states; 2: gradients, too; 3: parameters, too
+  int ranks = 0;     ///< consecutive data ranks that keep one copy together; 0: all
+  int prefetch = 1;  ///< segments whose parameters are gathered ahead of the one that runs
+};
+
 struct Options {
   int tensor = 1;                  ///< tensor-parallel degree
   int context = 1;                 ///< ranks that divide the tokens of every sequence
@@ -42,6 +49,7 @@ struct Options {
   static constexpr int all_ranks = -1;
   std::string recompute = "none";  ///< "none" | "selective" | "full"
   CoShard coshard;
+  Zero zero;
   bool overlap_gradients = false;
   std::optional<Bytes> bucket;  ///< of gradient reductions; nullopt: one for all
 

@@ -48,6 +48,26 @@ struct GradientReduction {
   std::optional<Bytes> bucket;  ///< nullopt: all gradients in one
 };
 
+/// op-trans of what belongs to every weight into equal runs of its elements, the last one filled up,
+/// one for each of the ranks along `axes` that would all hold the weight whole. Source: Rajbhandari et
+/// al., ZeRO, SC 2020, arXiv:1910.02054, section 5.
+struct WeightShards {
+  /// Each divides what those before it divide, too.
+  enum class Of : std::uint8_t {
+    nothing,
+    steps,      ///< optimizer steps and their states; each rank tells the others its new weights
+    gradients,  ///< what a backward cell adds is reduced to the ranks that keep it, and freed
+    parameters  ///< gathered before each forward and backward pass of a segment, freed after it
+  };
+  Of of = Of::nothing;
+  std::vector<std::string> axes;
+  /// op-order: the parameters of a segment are gathered after the segment `prefetch` + 1 places before
+  /// it has run, so that those of `prefetch` + 1 segments are there at once.
+  int prefetch = 0;
+
+  [[nodiscard]] bool divides(Of what) const { return of >= what; }
+};
+
 /// What a forward cell keeps for its backward cell is copied to the devices of another stage, each part
 /// to the device with its coordinates, when the forward cell has ended, and back before the backward
 /// cell begins; in between it is freed where it came from.
@@ -189,6 +209,7 @@ class Plan {
   std::vector<std::vector<int>>
       stages;  ///< segments of every stage, in order; at first one stage with all
   GradientReduction gradients;
+  WeightShards shards;
   Updates updates;
 
  private:

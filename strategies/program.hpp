@@ -21,15 +21,16 @@ namespace stratagem::strategies {
 enum class Stream : std::uint8_t {
   compute,
   communication,           ///< collectives that the next computation waits for
-  gradient_communication,  ///< reductions of weight gradients
+  gradient_communication,   ///< reductions of weight gradients
+  parameter_communication,  ///< gathers of weights ahead of the segments that read them
   send_forward,
   receive_forward,
   send_backward,
   receive_backward,
 };
-inline constexpr std::array<std::string_view, 7> stream_names = {
-    "compute",         "communication", "gradient communication", "send forward",
-    "receive forward", "send backward", "receive backward"};
+inline constexpr std::array<std::string_view, 8> stream_names = {
+    "compute",      "communication",   "gradient communication", "parameter communication",
+    "send forward", "receive forward", "send backward",          "receive backward"};
 
 /// Has a stream a queue for each group?
 constexpr bool transfers(Stream stream) { return stream >= Stream::send_forward; }
@@ -43,10 +44,18 @@ enum class Category : std::uint8_t {
   checkpoints,  ///< inputs of what is recomputed
   statistics,   ///< of norms and of the loss: per token
   temporaries,  ///< everything that dies within its block
+  gathered_parameters,  ///< weights of which every device keeps a shard, while they are whole
+  whole_gradients,      ///< gradients of which every device keeps a shard, until they are reduced
 };
-inline constexpr std::array<std::string_view, 7> category_names = {
-    "parameters",  "gradients",  "optimizer_states", "activations",
-    "checkpoints", "statistics", "temporaries"};
+inline constexpr std::array<std::string_view, 9> category_names = {
+    "parameters",  "gradients",   "optimizer_states",    "activations",    "checkpoints",
+    "statistics",  "temporaries", "gathered_parameters", "whole_gradients"};
+
+/// Does a buffer of this category live from the first iteration to the last?
+constexpr bool is_resident(Category category) {
+  return category == Category::parameters || category == Category::gradients ||
+         category == Category::optimizer_states;
+}
 
 /// A buffer as a block names it. `tensor` is a place in the table of tensors of a segment; a call
 /// binds it to the tensor at that place in its own segment's table, of its own micro-batch. In

@@ -20,10 +20,7 @@ enum class Life : std::uint8_t { none, born, written, dead };
 /// Which tensors have living buffers, sorted, with their lives.
 using State = std::vector<std::pair<model::TensorId, Life>>;
 
-bool is_resident(const Slot& slot) {
-  return slot.category == Category::parameters || slot.category == Category::gradients ||
-         slot.category == Category::optimizer_states;
-}
+bool is_resident(const Slot& slot) { return is_resident(slot.category); }
 
 /// By tensor: the life of its buffer. Remembers what was born.
 class Lives {

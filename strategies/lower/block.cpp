@@ -11,6 +11,7 @@
 #include "strategies/lower/kernels.hpp"
 #include "strategies/lower/lifetimes.hpp"
 #include "strategies/lower/passes.hpp"
+#include "strategies/lower/shards.hpp"
 
 namespace stratagem::strategies {
 namespace {
@@ -34,8 +35,12 @@ class BlockLowering {
   /// A buffer that exists when the block begins.
   void import(TensorId tensor, const Border& border) {
     const int slot = new_slot(tensor, border.layout, border.category);
-    versions_[tensor].push_back({border.layout, slot, -1});
     external_.insert(slot);
+    if (border.category == Category::whole_gradients) {
+      whole_gradients_[tensor] = slot;
+    } else {
+      versions_[tensor].push_back({border.layout, slot, -1});
+    }
   }
 
   /// Runs operators in order, fusing those that the stack fuses.
@@ -96,6 +101,19 @@ class BlockLowering {
 
   /// An imported buffer that others still need.
   void spare(TensorId tensor) { survivors_.insert(versions_.at(tensor).front().slot); }
+
+  /// Has what the forward operators read gathered, too: frameworks gather a module as a whole.
+  void gather_all() {
+    if (result_.block.tasks.empty()) return;
+    for (const model::OpId id : graph_.segments[c_.facts.segment].forward) {
+      const model::Operator& op = graph_.operators[id];
+      const std::vector<std::string> split = split_along(c_.plan, c_.grid, id);
+      for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+        if (role(op.inputs[i]) == model::Role::parameter)
+          gathered(op.inputs[i], input_layout(op, i, split));
+      }
+    }
+  }
 
   LoweredBlock finish() {
     set_lifetimes(result_.block, external_, survivors_);
@@ -292,13 +310,45 @@ class BlockLowering {
   void read(Task& task, TensorId tensor, const Layout& wanted) {
     if (role(tensor) == model::Role::input)
       return;  // token ids and the like: no buffer of the plan
-    if (role(tensor) == model::Role::parameter) return see_parameter(tensor, wanted);
+    if (role(tensor) == model::Role::parameter) return read_parameter(task, tensor, wanted);
     const Version version = obtain(tensor, wanted);
     task.reads.push_back(version.slot);
     wait_for(task, version.task);
     if (external_.contains(version.slot)) {
       note_reader(tensor, task.stream);
     }
+  }
+
+  void read_parameter(Task& task, TensorId tensor, const Layout& wanted) {
+    see_parameter(tensor, wanted);
+    const std::optional<int> slot = gathered(tensor, wanted);
+    if (!slot) return;
+    if (std::ranges::count(task.reads, *slot) == 0) task.reads.push_back(*slot);
+    note_reader(tensor, task.stream);
+  }
+
+  /// The buffer in which a parameter is whole for this block, if it is not always.
+  std::optional<int> gathered(TensorId tensor, const Layout& layout) {
+    if (shard_axes(c_.plan, c_.grid, layout, WeightShards::Of::parameters).empty())
+      return std::nullopt;
+    const auto [found, fresh] = gathered_.try_emplace(tensor, -1);
+    if (fresh) {
+      found->second = new_slot(tensor, layout, Category::gathered_parameters);
+      external_.insert(found->second);
+      result_.gathered.insert(place(tensor));
+    }
+    return found->second;
+  }
+
+  /// The buffer into which operators here add a parameter's gradient, if it does not live always.
+  std::optional<int> whole_gradient(TensorId gradient, const Layout& layout) {
+    if (shard_axes(c_.plan, c_.grid, layout, WeightShards::Of::gradients).empty())
+      return std::nullopt;
+    const auto [found, fresh] = whole_gradients_.try_emplace(gradient, -1);
+    if (fresh) found->second = new_slot(gradient, layout, Category::whole_gradients);
+    survivors_.insert(found->second);
+    result_.whole_gradients.insert(place(gradient));
+    return found->second;
   }
 
   void see_parameter(TensorId tensor, const Layout& wanted) {
@@ -320,7 +370,9 @@ class BlockLowering {
     result_.last_writer[place(tensor)] = index;
     if (role(tensor) == model::Role::gradient && belongs_to_parameter(tensor)) {
       result_.gradients[place(tensor)] = layout;
-      return;  // a resident buffer
+      if (const std::optional<int> slot = whole_gradient(tensor, layout))
+        task.writes.push_back(*slot);
+      return;  // else a resident buffer
     }
     const Category category = category_when_written(tensor);
     const int slot = new_slot(tensor, layout, category);
@@ -394,6 +446,8 @@ class BlockLowering {
   LoweredBlock result_;
   std::map<TensorId, std::vector<Version>> versions_;
   std::map<TensorId, model::Combine> combine_;  ///< how partial values become the full one
+  std::map<TensorId, int> gathered_;            ///< by parameter: its slot while it is whole
+  std::map<TensorId, int> whole_gradients_;     ///< slots
   std::set<int> external_;                      ///< slots that existed when the block began
   std::set<int> survivors_;                     ///< slots that outlive it
   bool recomputed_ = false;
@@ -416,6 +470,7 @@ LoweredBlock lower_backward(const BlockContext& context, const std::map<int, Bor
                             const std::map<int, Border>& in, BackwardPart part) {
   BlockLowering lowering(context, name_of(context, part == BackwardPart::weight ? "W " : "B "));
   backward_pass(lowering, context, kept, in, part);
+  if (part != BackwardPart::weight) lowering.gather_all();
   return lowering.finish();
 }
 

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "cost/stack.hpp"
@@ -33,6 +34,10 @@ struct LoweredBlock {
   std::map<int, int> last_writer;    ///< by tensor: the last task that writes it
   std::map<int, Layout> parameters;  ///< by parameter: how operators here see it
   std::map<int, Layout> gradients;   ///< by gradient of a parameter: how operators here leave it
+  /// Of both those that are there only while they are whole, see WeightShards: parameters that must
+  /// have been gathered, and gradients that outlive the block until they are reduced.
+  std::set<int> gathered;
+  std::set<int> whole_gradients;
   // The same two where the stage is irregular, for the one device that runs the block.
   std::map<int, Mask> parameter_masks;
   std::map<int, std::map<model::OpId, Mask>> gradient_masks;  ///< what each operator adds to it
@@ -65,7 +70,8 @@ enum class BackwardPart : std::uint8_t { both, input, weight };
 /// B: runs the input-gradient operators and, in `both`, the weight-gradient operators; a recomputed
 /// group of forward operators runs again right before the first of them that reads one of its inner
 /// tensors. `kept` is what earlier blocks left for it (and its activations_in); `in` gives the
-/// layouts of gradients_in. What W reads survives a B of its own, and comes back in `kept` of W.
+/// layouts of gradients_in. What W reads survives a B of its own, and comes back in `kept` of W. A
+/// gradient of a parameter in `kept` is one that a later segment has begun to sum up.
 LoweredBlock lower_backward(const BlockContext& context, const std::map<int, Border>& kept,
                             const std::map<int, Border>& in, BackwardPart part);
 

@@ -229,6 +229,27 @@ const NumberedBlock* Blocks::backward_block(int segment, const Borders& kept, Ba
                         [&] { return lower_backward(context(segment), kept, in, part); });
 }
 
+/// What is kept, and the gradients of parameters that later segments of the stage have begun to sum
+/// up.
+Blocks::Borders Blocks::with_begun(int segment, Borders kept) const {
+  const SegmentFacts& facts = stages_.facts(segment);
+  for (const auto& [key, border] : begun_) {
+    const auto place = facts.place.find(key.second);
+    if (key.first == stages_.of(segment) && place != facts.place.end())
+      kept.emplace(place->second, border);
+  }
+  return kept;
+}
+
+void Blocks::note_begun(int segment) {
+  const NumberedBlock* block = with_weights(segment);
+  if (block == nullptr) return;
+  for (const int place : block->lowered.whole_gradients) {
+    begun_[{stages_.of(segment), stages_.facts(segment).tensors[place]}] = {
+        block->lowered.gradients.at(place), Category::whole_gradients};
+  }
+}
+
 void Blocks::lower_backward_of(int segment, bool whole, bool split) {
   const SegmentFacts& facts = stages_.facts(segment);
   for (const TensorId activation : facts.activations_out) {
@@ -240,7 +261,8 @@ void Blocks::lower_backward_of(int segment, bool whole, bool split) {
   }
   SegmentBlocks& blocks = segments_[segment];
   const Borders kept = left_by_forward(segment);
-  if (whole) blocks.backward = backward_block(segment, kept, BackwardPart::both);
+  if (whole)
+    blocks.backward = backward_block(segment, with_begun(segment, kept), BackwardPart::both);
   if (split) {
     const Recomputation& again = recomputations_[segment];
     blocks.input =
@@ -248,8 +270,10 @@ void Blocks::lower_backward_of(int segment, bool whole, bool split) {
     Borders for_weights = only(kept, facts, again.read_by_weight());
     for_weights.merge(only(borders_of(facts, facts.gradients_in), facts, again.read_by_weight()));
     for_weights.merge(only(blocks.input->lowered.out, facts, again.read_by_weight()));
-    blocks.weight = backward_block(segment, for_weights, BackwardPart::weight);
+    blocks.weight =
+        backward_block(segment, with_begun(segment, for_weights), BackwardPart::weight);
   }
+  note_begun(segment);
   const NumberedBlock* sends = whole ? blocks.backward : blocks.input;
   for (const TensorId tensor : facts.gradients_out) {
     borders_[tensor] = sends->lowered.out.at(facts.place.at(tensor));

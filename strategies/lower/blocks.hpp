@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "strategies/lower/block_table.hpp"
@@ -61,6 +62,8 @@ class Blocks {
   void lower_forward_of(int segment);
   void lower_backward_of(int segment, bool whole, bool split);
   const NumberedBlock* backward_block(int segment, const Borders& kept, BackwardPart part);
+  [[nodiscard]] Borders with_begun(int segment, Borders kept) const;
+  void note_begun(int segment);
 
   const Plan& plan_;
   TokenSlice slice_;
@@ -77,6 +80,8 @@ class Blocks {
   std::map<model::TensorId, Border> borders_;
   std::map<model::TensorId, Border> arrivals_;
   std::vector<SegmentBlocks> segments_;
+  /// By stage and gradient of a parameter: how later segments leave it where it is not there always.
+  std::map<std::pair<int, model::TensorId>, Border> begun_;
 };
 
 }  // namespace stratagem::strategies

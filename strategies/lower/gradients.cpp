@@ -70,14 +70,6 @@ std::vector<int> reduced_axes(const Completed& gradient, const Layout& parameter
   return axes;
 }
 
-void add(Bucket& bucket, const Completed& gradient, Bytes bytes) {
-  bucket.cell = gradient.cell;
-  bucket.segment = gradient.segment;
-  bucket.gradients.push_back(gradient.gradient);
-  bucket.sizes.push_back(bytes);
-  bucket.bytes += bytes;
-}
-
 /// Of devices; different from all keys of axes and grids.
 std::vector<int> key_of(const std::vector<int>& ranks) {
   std::vector<int> key = {-1};
@@ -93,6 +85,128 @@ std::vector<int> key_of(const std::vector<Grid>& grids) {
   return key;
 }
 
+/// Puts gradients into buckets as cells complete them.
+class BucketFiller {
+ public:
+  BucketFiller(const Plan& plan, const Stages& stages, const Blocks& blocks,
+               const Parameters& parameters, int host, const std::vector<ScheduledCell>& cells)
+      : plan_(plan),
+        stages_(stages),
+        blocks_(blocks),
+        parameters_(parameters),
+        host_(host),
+        cells_(cells) {}
+
+  /// What each of these cells (by site) completes, as far as it is summed along axes, and across grids.
+  void fill(const std::map<int, int>& last_cells, bool along, bool across) {
+    for (const auto& [gradient, local] : completed_by(last_cells)) {
+      if (!local->holding->masks.empty()) {
+        if (across) add_part(gradient, *local);
+        continue;
+      }
+      if (across && local->holding->grids.size() > 1) {
+        Bucket& bucket = across_[key_of(local->holding->grids)];
+        bucket.grids = local->holding->grids;
+        put(bucket, gradient, *local);
+      }
+      if (along) add_along_axes(gradient, *local);
+    }
+    for (auto& [group, bucket] : open_) result_.along_axes.push_back(std::move(bucket));
+    open_.clear();
+  }
+
+  GradientBuckets finish() {
+    for (auto& [key, bucket] : across_) result_.across_grids.push_back(std::move(bucket));
+    return std::move(result_);
+  }
+
+ private:
+  using Gradients = std::vector<std::pair<Completed, const LocalHolding*>>;
+
+  [[nodiscard]] Gradients completed_by(const std::map<int, int>& last_cells) const {
+    Gradients gradients;
+    for (const auto& [parameter, local] : parameters_.on(host_)) {
+      if (plan_.graph().gradient_of[parameter] < 0) continue;
+      Completed one =
+          completed(plan_, stages_, blocks_, host_, parameter, local, cells_, last_cells);
+      if (one.cell >= 0) gradients.emplace_back(std::move(one), &local);
+    }
+    std::ranges::stable_sort(gradients, {}, [](const auto& pair) {
+      const Completed& c = pair.first;
+      return std::tuple(c.lag, c.cell, -c.segment, c.task);
+    });
+    return gradients;
+  }
+
+  void put(Bucket& bucket, const Completed& gradient, const LocalHolding& local) const {
+    bucket.cell = gradient.cell;
+    bucket.segment = gradient.segment;
+    bucket.gradients.push_back(gradient.gradient);
+    bucket.sizes.push_back(local.bytes);
+    bucket.shard_sizes.push_back(local.shard);
+    bucket.bytes += local.bytes;
+    bucket.shard += local.shard;
+  }
+
+  void add_along_axes(const Completed& gradient, const LocalHolding& local) {
+    const std::string& name = plan_.graph().tensors[gradient.gradient].name;
+    const std::vector<int> axes = reduced_axes(gradient, local.holding->layout, name);
+    if (plan_.shards.divides(WeightShards::Of::gradients) &&
+        !std::ranges::includes(axes, local.shards)) {
+      throw InputError("", "/strategy",
+                       "gradient " + name +
+                           " to be a partial sum along every axis over which it is divided",
+                       "");
+    }
+    if (axes.empty()) return;
+    std::vector<int> key = axes;
+    key.push_back(-1);
+    key.insert(key.end(), local.shards.begin(), local.shards.end());
+    Bucket& bucket = open_[key];
+    bucket.axes = axes;
+    bucket.shards = local.shards;
+    put(bucket, gradient, local);
+    close(key);
+  }
+
+  void add_part(const Completed& gradient, const LocalHolding& local) {
+    const int device = stages_.hosts()[host_].devices.front();
+    const std::vector<int> ranks =
+        gradient_group(plan_, stages_, blocks_, *local.holding, gradient.gradient, device);
+    if (ranks.size() < 2) return;
+    const std::vector<int> key = key_of(ranks);
+    const bool along = local.holding->sites.size() == 1;
+    Bucket& bucket = along ? open_[key] : across_[key];
+    bucket.ranks = ranks;
+    put(bucket, gradient, local);
+    if (along) close(key);
+  }
+
+  /// A bucket that is full goes.
+  void close(const std::vector<int>& key) {
+    const Bucket& bucket = open_.at(key);
+    if (!plan_.gradients.bucket || bucket.bytes < *plan_.gradients.bucket) return;
+    result_.along_axes.push_back(bucket);
+    open_.erase(key);
+  }
+
+  const Plan& plan_;
+  const Stages& stages_;
+  const Blocks& blocks_;
+  const Parameters& parameters_;
+  int host_;
+  const std::vector<ScheduledCell>& cells_;
+  GradientBuckets result_;
+  std::map<std::vector<int>, Bucket> open_;
+  std::map<std::vector<int>, Bucket> across_;
+};
+
+/// Does a cell compute weight gradients?
+bool weighs(const Plan& plan, const Cell& cell) {
+  const bool split = plan.splits_backward(cell.stage, cell.micro_batch);
+  return cell.pass == (split ? CellPass::weight : CellPass::backward);
+}
+
 }  // namespace
 
 int last_weight_cell(const Plan& plan, int stage, int copy,
@@ -101,8 +215,7 @@ int last_weight_cell(const Plan& plan, int stage, int copy,
   for (std::size_t i = 0; i < cells.size(); ++i) {
     const Cell& cell = cells[i].cell;
     if (cell.stage != stage || plan.copy_of(cell.micro_batch) != copy) continue;
-    const bool split = plan.splits_backward(stage, cell.micro_batch);
-    if (cell.pass != (split ? CellPass::weight : CellPass::backward)) continue;
+    if (!weighs(plan, cell)) continue;
     if (last < 0 || cells[last].lag <= cells[i].lag) last = static_cast<int>(i);
   }
   return last;
@@ -111,62 +224,20 @@ int last_weight_cell(const Plan& plan, int stage, int copy,
 GradientBuckets gradient_buckets(const Plan& plan, const Stages& stages, const Blocks& blocks,
                                  const Parameters& parameters, int host,
                                  const std::vector<ScheduledCell>& cells) {
+  const bool each = plan.shards.divides(WeightShards::Of::gradients);
+  BucketFiller filler(plan, stages, blocks, parameters, host, cells);
+  for (std::size_t i = 0; each && i < cells.size(); ++i) {
+    const Cell& cell = cells[i].cell;
+    const int site = stages.site(cell.stage, plan.copy_of(cell.micro_batch));
+    if (weighs(plan, cell)) filler.fill({{site, static_cast<int>(i)}}, true, false);
+  }
   std::map<int, int> last_cells;
   for (const int site : stages.hosts()[host].sites) {
     const Site& s = stages.sites()[site];
     last_cells[site] = last_weight_cell(plan, s.stage, s.copy, cells);
   }
-  std::vector<std::pair<Completed, const LocalHolding*>> gradients;
-  for (const auto& [parameter, local] : parameters.on(host)) {
-    if (plan.graph().gradient_of[parameter] < 0) continue;
-    Completed one = completed(plan, stages, blocks, host, parameter, local, cells, last_cells);
-    if (one.cell >= 0) gradients.emplace_back(std::move(one), &local);
-  }
-  std::ranges::stable_sort(gradients, {}, [](const auto& pair) {
-    const Completed& c = pair.first;
-    return std::tuple(c.lag, c.cell, -c.segment, c.task);
-  });
-  GradientBuckets result;
-  std::map<std::vector<int>, Bucket> open;
-  std::map<std::vector<int>, Bucket> across;
-  const auto close = [&](const std::vector<int>& key) {
-    const Bucket& bucket = open.at(key);
-    if (!plan.gradients.bucket || bucket.bytes < *plan.gradients.bucket) return;
-    result.along_axes.push_back(bucket);
-    open.erase(key);
-  };
-  for (const auto& [gradient, local] : gradients) {
-    const model::Tensor& tensor = plan.graph().tensors[gradient.gradient];
-    const Holding& holding = *local->holding;
-    if (!holding.masks.empty()) {
-      const int device = stages.hosts()[host].devices.front();
-      const std::vector<int> ranks =
-          gradient_group(plan, stages, blocks, holding, gradient.gradient, device);
-      if (ranks.size() < 2) continue;
-      const std::vector<int> key = key_of(ranks);
-      const bool along = holding.sites.size() == 1;
-      Bucket& bucket = along ? open[key] : across[key];
-      bucket.ranks = ranks;
-      add(bucket, gradient, local->bytes);
-      if (along) close(key);
-      continue;
-    }
-    const Bytes bytes = local_bytes(tensor, gradient.layout, holding.grids.front());
-    const std::vector<int> axes = reduced_axes(gradient, holding.layout, tensor.name);
-    if (holding.grids.size() > 1) {
-      Bucket& bucket = across[key_of(holding.grids)];
-      bucket.grids = holding.grids;
-      add(bucket, gradient, bytes);
-    }
-    if (axes.empty()) continue;
-    Bucket& bucket = open[axes];
-    bucket.axes = axes;
-    add(bucket, gradient, bytes);
-    close(axes);
-  }
-  for (auto& [group, bucket] : open) result.along_axes.push_back(std::move(bucket));
-  for (auto& [key, bucket] : across) result.across_grids.push_back(std::move(bucket));
-  return result;
+  filler.fill(last_cells, !each, true);
+  return filler.finish();
 }
 
 }  // namespace stratagem::strategies

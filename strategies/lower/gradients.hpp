@@ -9,22 +9,28 @@
 
 namespace stratagem::strategies {
 
-/// One all-reduce of gradients, possible once a cell of a host has run the backward block of
+/// Gradients that are reduced together, possible once a cell of a host has run the backward block of
 /// segment `segment`.
 struct Bucket {
   int cell = 0;  ///< in the host's order
   int segment = 0;
   std::vector<int> axes;    ///< of the grid along which devices hold partial sums; empty: none
+  std::vector<int> shards;  ///< axes over which what becomes of the sums is divided
   std::vector<Grid> grids;  ///< that hold partial sums of each other's; of one: none
   std::vector<int> ranks;   ///< on irregular stages, instead of both: the devices that do
   std::vector<model::TensorId> gradients;
   std::vector<Bytes> sizes;
-  Bytes bytes;
+  std::vector<Bytes> shard_sizes;  ///< of their shards; the same without shards
+  Bytes bytes;                     ///< all of them
+  Bytes shard;
+  bool reduced = false;
 };
 
 /// What a host reduces, in the order in which its cells complete it.
 struct GradientBuckets {
   /// Over the axes of the grid on which the gradient is partial and its parameter is not divided.
+  /// Where the plan divides gradients, those of every cell that computes some; else what all cells
+  /// have summed up.
   std::vector<Bucket> along_axes;
   /// Over grids that hold the same parameter: tied embeddings on two stages, copies of a stage. So,
   /// too, over devices of several sites.

@@ -14,6 +14,23 @@
 
 namespace stratagem::strategies {
 
+namespace {
+
+/// What divides weights needs grids to divide them over, and weights that have one version.
+void refuse_shards(const Plan& plan, const Stages& stages) {
+  if (plan.shards.of == WeightShards::Of::nothing) return;
+  if (!plan.updates.flush)
+    throw InputError("", "/strategy", "a schedule with a flush where weights are divided", "none");
+  for (int stage = 0; stage < stages.count(); ++stage) {
+    if (stages.irregular(stage)) {
+      throw InputError("", "/strategy",
+                       "stages on one grid in equal parts where weights are divided", "");
+    }
+  }
+}
+
+}  // namespace
+
 Program lower(const Plan& plan, const cost::Stack& stack) {
   const Stages stages(plan);
   const CellOrder order = ordered_cells(plan, stages);
@@ -23,6 +40,7 @@ Program lower(const Plan& plan, const cost::Stack& stack) {
     if (stages.irregular(stage))
       throw InputError("", "/strategy/token_slices", "stages on one grid in equal parts", "");
   }
+  refuse_shards(plan, stages);
   Program program;
   program.lag = order.lag;
   for (const int host : stages.host_of_device())

@@ -43,7 +43,8 @@ std::vector<StepBlock> step_blocks(const Plan& plan, const cost::Stack& stack, c
     for (const TensorId parameter : list)
       by_place.emplace(stages.facts(segment).place.at(parameter), parameter);
     for (const auto& [place, parameter] : by_place) {
-      const Bytes bytes = parameters.on(host).at(parameter).bytes;
+      const Bytes bytes =
+          parameters.on(host).at(parameter).kept(plan, WeightShards::Of::steps);
       add_step(step, graph.tensors[parameter], graph.segments[segment].name + ".", place, bytes,
                stack);
     }
@@ -57,11 +58,11 @@ std::vector<Resident> resident_buffers(const Plan& plan, const cost::Stack& stac
   std::vector<Resident> residents;
   for (const auto& [parameter, local] : parameters.on(host)) {
     const model::Tensor& tensor = plan.graph().tensors[parameter];
-    const Bytes bytes = local.bytes;
-    residents.push_back({Category::parameters, versions * bytes});
+    using Of = WeightShards::Of;
+    residents.push_back({Category::parameters, versions * local.kept(plan, Of::parameters)});
     if (plan.graph().gradient_of[parameter] < 0) continue;
-    residents.push_back({Category::gradients, bytes});
-    const double elements = bytes / model::size_of(tensor.type);
+    residents.push_back({Category::gradients, local.kept(plan, Of::gradients)});
+    const double elements = local.kept(plan, Of::steps) / model::size_of(tensor.type);
     for (const auto& [name, size] : stack.optimizer.states) {
       residents.push_back({Category::optimizer_states, elements * size});
     }

@@ -5,6 +5,7 @@
 
 #include "base/input_error.hpp"
 #include "strategies/lower/parts.hpp"
+#include "strategies/lower/shards.hpp"
 
 namespace stratagem::strategies {
 namespace {
@@ -44,6 +45,19 @@ std::set<TensorId> read_in_parts(const Plan& plan, const Stages& stages) {
     }
   }
   return parameters;
+}
+
+/// How much of a parameter a device holds, and how that is divided further.
+void measure(const Plan& plan, const model::Tensor& tensor, int device, LocalHolding& local) {
+  const Holding& holding = *local.holding;
+  if (!holding.masks.empty()) {
+    local.bytes = local.shard = bytes_of(tensor, holding.masks.at(device));
+    return;
+  }
+  const Grid& grid = holding.grids.front();
+  local.bytes = local_bytes(tensor, holding.layout, grid);
+  local.shards = shard_axes(plan, grid, holding.layout, WeightShards::Of::steps);
+  local.shard = shard_bytes(tensor, local.bytes, grid, local.shards);
 }
 
 /// The places of the parameters that a device reads in a segment.
@@ -123,9 +137,7 @@ Parameters::Parameters(const Plan& plan, const Stages& stages, const Blocks& blo
           const Holding& holding = holdings_.at(parameter);
           LocalHolding& local = here[parameter];
           local.holding = &holding;
-          local.bytes = holding.masks.empty()
-                            ? local_bytes(tensor, holding.layout, holding.grids.front())
-                            : bytes_of(tensor, holding.masks.at(device));
+          measure(plan, tensor, device, local);
           const auto at = std::ranges::lower_bound(local.segments, segment);
           if (at == local.segments.end() || *at != segment) local.segments.insert(at, segment);
         }

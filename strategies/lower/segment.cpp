@@ -137,7 +137,7 @@ std::string structure_key(const Plan& plan, const Grid& grid, int family,
   const Graph& graph = plan.graph();
   std::string key = std::to_string(family) + groups_key(plan, facts);
   for (const Axis& axis : grid.axes)
-    key += "/" + std::to_string(axis.size) + "*" + std::to_string(axis.stride);
+    key += "/" + axis.name + std::to_string(axis.size) + "*" + std::to_string(axis.stride);
   const auto places = [&](const std::vector<TensorId>& tensors) {
     for (const TensorId tensor : tensors) key += " " + std::to_string(facts.place.at(tensor));
   };

@@ -11,6 +11,7 @@
 
 #include "base/input_error.hpp"
 #include "strategies/lower/evictions.hpp"
+#include "strategies/lower/gathers.hpp"
 #include "strategies/lower/messages.hpp"
 #include "strategies/lower/optimizer.hpp"
 #include "strategies/lower/transfer_blocks.hpp"
@@ -42,7 +43,8 @@ class SequenceBuilder {
         cells_(context.order.hosts[host]),
         draft_(context, host),
         evictions_(context, draft_),
-        updates_(context, host, draft_) {}
+        updates_(context, host, draft_),
+        gathers_(context, draft_, all_runs()) {}
 
   Sequence build() {
     evictions_.attend_guests();
@@ -73,7 +75,10 @@ class SequenceBuilder {
       if (const auto fetched = evictions_.fetch_for(cells_[i])) fetched_ = *fetched;
       receive_for(cells_[i]);
     }
-    for (int i = first; i < end; ++i) compute(i);
+    for (int i = first; i < end; ++i) {
+      compute(i);
+      updates_.end_cell(i);
+    }
     for (int i = first; i < end; ++i) {
       send_from(cells_[i]);
       evictions_.evict_from(cells_[i]);
@@ -82,29 +87,54 @@ class SequenceBuilder {
   }
 
   void compute(int index) {
-    const ScheduledCell& of = cells_[index];
-    const std::vector<int>& segments = c_.plan.stages[of.cell.stage];
-    if (of.cell.pass == CellPass::forward) {
-      const bool trains = of.cell.repeat + 1 == c_.plan.graph().forward_repeats;
-      for (const int segment : segments) {
-        const SegmentBlocks& lowered = blocks(of.cell).of(segment);
-        const SegmentFacts& facts = c_.stages.facts(segment);
-        add_segment(segment, of, trains ? lowered.forward : lowered.inference, facts.activations_in,
-                    facts.activations_out);
-      }
-      return;
+    for (const SegmentRun& run : runs_of(index)) {
+      add_segment(run);
+      const bool backward = run.of->cell.pass != CellPass::forward;
+      if (backward && c_.plan.gradients.overlap) updates_.reduce_completed(index, run.segment);
     }
-    const bool split = c_.plan.splits_backward(of.cell.stage, of.cell.micro_batch);
-    for (auto segment = segments.rbegin(); segment != segments.rend(); ++segment) {
-      const SegmentBlocks& lowered = blocks(of.cell).of(*segment);
-      const SegmentFacts& facts = c_.stages.facts(*segment);
-      if (of.cell.pass == CellPass::weight) {
-        add_segment(*segment, of, lowered.weight, {}, {});
-      } else {
-        add_segment(*segment, of, split ? lowered.input : lowered.backward, facts.gradients_in,
-                    facts.gradients_out);
-      }
-      if (c_.plan.gradients.overlap) updates_.reduce_completed(index, *segment);
+  }
+
+  /// The segments of a cell in the order in which they run; those with nothing to do are left out:
+  /// nothing is trained in them or before.
+  [[nodiscard]] std::vector<SegmentRun> runs_of(int index) const {
+    const ScheduledCell& of = cells_[index];
+    std::vector<int> segments = c_.plan.stages[of.cell.stage];
+    if (of.cell.pass != CellPass::forward) std::ranges::reverse(segments);
+    std::vector<SegmentRun> runs;
+    for (const int segment : segments) {
+      const NumberedBlock* block = own_block(of.cell, segment);
+      if (!block->lowered.block.tasks.empty()) runs.push_back({segment, &of, block});
+    }
+    return runs;
+  }
+
+  [[nodiscard]] std::vector<SegmentRun> all_runs() const {
+    std::vector<SegmentRun> all;
+    for (std::size_t i = 0; i < cells_.size(); ++i) {
+      for (const SegmentRun& run : runs_of(static_cast<int>(i))) all.push_back(run);
+    }
+    return all;
+  }
+
+  /// What the devices of this host run for a segment of a cell.
+  [[nodiscard]] const NumberedBlock* own_block(const Cell& cell, int segment) const {
+    const NumberedBlock* block = block_for(cell, blocks(cell).of(segment));
+    if (block->parts.empty()) return block;
+    const int device = c_.stages.hosts()[host_].devices.front();
+    return &block->on(draft_.copy_of(cell), draft_.site(cell.stage, cell).grid.position(device));
+  }
+
+  [[nodiscard]] const NumberedBlock* block_for(const Cell& cell,
+                                               const SegmentBlocks& lowered) const {
+    switch (cell.pass) {
+      case CellPass::forward:
+        return cell.repeat + 1 == c_.plan.graph().forward_repeats ? lowered.forward
+                                                                  : lowered.inference;
+      case CellPass::weight:
+        return lowered.weight;
+      default:
+        return c_.plan.splits_backward(cell.stage, cell.micro_batch) ? lowered.input
+                                                                     : lowered.backward;
     }
   }
 
@@ -120,24 +150,23 @@ class SequenceBuilder {
     }
   }
 
-  void add_segment(int segment, const ScheduledCell& of, const NumberedBlock* block,
-                   const std::vector<TensorId>& in, const std::vector<TensorId>& out) {
-    if (!block->parts.empty()) {
-      const int device = c_.stages.hosts()[host_].devices.front();
-      block = &block->on(draft_.copy_of(of.cell),
-                         draft_.site(of.cell.stage, of.cell).grid.position(device));
-    }
-    if (block->lowered.block.tasks.empty()) return;  // nothing to train here or before
-    const SegmentFacts& facts = c_.stages.facts(segment);
-    const LoweredBlock& lowered = block->lowered;
-    const int call = draft_.add_call(block->id, segment, of);
+  void add_segment(const SegmentRun& run) {
+    const ScheduledCell& of = *run.of;
+    const SegmentFacts& facts = c_.stages.facts(run.segment);
+    const LoweredBlock& lowered = run.block->lowered;
+    if (!lowered.gathered.empty()) gathers_.before_run();
+    const int call = draft_.add_call(run.block->id, run.segment, of);
+    if (!lowered.gathered.empty()) gathers_.after_run(call);
     if (of.cell.pass == CellPass::backward && fetched_.call >= 0) {
       const Written fetched = std::exchange(fetched_, {});
       for (const int task : draft_.first_of_queues(call)) draft_.wait(call, task, fetched);
     }
-    for (const TensorId tensor : in) connect(call, facts, lowered, tensor, of.cell);
-    connect_recycled(call, segment, of.cell);
-    for (const TensorId tensor : out) {
+    if (of.cell.pass == CellPass::weight) return;
+    const bool forward = of.cell.pass == CellPass::forward;
+    for (const TensorId tensor : forward ? facts.activations_in : facts.gradients_in)
+      connect(call, facts, lowered, tensor, of.cell);
+    connect_recycled(call, run.segment, of.cell);
+    for (const TensorId tensor : forward ? facts.activations_out : facts.gradients_out) {
       const auto writer = lowered.last_writer.find(facts.place.at(tensor));
       if (writer != lowered.last_writer.end())
         written_[piece(tensor, of.cell)] = {call, writer->second};
@@ -304,6 +333,7 @@ class SequenceBuilder {
   SequenceDraft draft_;
   Evictions evictions_;
   WeightUpdates updates_;
+  Gathers gathers_;
   std::map<Piece, Written> written_;
   std::set<Piece> received_;  ///< ahead of the cell that reads it
   /// By way (from, to, pass, recycled, copy): the cells that send on it, and which of them comes next.

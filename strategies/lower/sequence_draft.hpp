@@ -59,6 +59,7 @@ class SequenceDraft {
   [[nodiscard]] const Site& site(int stage, const Cell& cell) const {
     return c_.stages.sites()[c_.stages.site(stage, copy_of(cell))];
   }
+  [[nodiscard]] int host() const { return host_; }
   /// Does the host of the sequence stand in a site?
   [[nodiscard]] bool hosts_site(int site) const;
 

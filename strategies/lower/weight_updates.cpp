@@ -1,6 +1,9 @@
 // Turns buckets into calls, and steps after the last of them.
 #include "strategies/lower/weight_updates.hpp"
 
+#include <algorithm>
+#include <iterator>
+#include <string>
 #include <utility>
 
 #include "strategies/lower/optimizer.hpp"
@@ -14,6 +17,8 @@ WeightUpdates::WeightUpdates(const SequenceContext& context, int host, SequenceD
       cells_(context.order.hosts[host]),
       buckets_(gradient_buckets(context.plan, context.stages, *context.slices.front(),
                                 context.parameters, host, cells_)) {
+  for (std::size_t i = 0; i < buckets_.along_axes.size(); ++i)
+    of_cell_.emplace(buckets_.along_axes[i].cell, i);
   for (const int site : c_.stages.hosts()[host].sites) {
     const Site& s = c_.stages.sites()[site];
     const int cell = last_weight_cell(c_.plan, s.stage, s.copy, cells_);
@@ -23,26 +28,25 @@ WeightUpdates::WeightUpdates(const SequenceContext& context, int host, SequenceD
 }
 
 void WeightUpdates::reduce_completed(int cell, int segment) {
-  for (Bucket& bucket : buckets_.along_axes) {
-    if (bucket.cell != cell || bucket.segment != segment) continue;
-    reduce(bucket, cells_[cell]);
-    bucket.gradients.clear();
+  const auto [first, last] = of_cell_.equal_range(cell);
+  for (auto one = first; one != last; ++one) {
+    Bucket& bucket = buckets_.along_axes[one->second];
+    if (bucket.segment == segment) reduce(bucket, cells_[cell]);
   }
+}
+
+void WeightUpdates::end_cell(int cell) {
+  if (!c_.plan.shards.divides(WeightShards::Of::gradients)) return;
+  const auto [first, last] = of_cell_.equal_range(cell);
+  for (auto one = first; one != last; ++one) reduce(buckets_.along_axes[one->second], cells_[cell]);
 }
 
 void WeightUpdates::finish() {
   const ScheduledCell& last = cells_[last_cell_];
-  for (const Bucket& bucket : buckets_.along_axes) {
-    if (!bucket.gradients.empty()) reduce(bucket, last);
-  }
-  for (const Bucket& bucket : buckets_.across_grids) reduce(bucket, last);
+  for (Bucket& bucket : buckets_.along_axes) reduce(bucket, last);
+  for (Bucket& bucket : buckets_.across_grids) reduce(bucket, last);
   add_steps(last);
-}
-
-int WeightUpdates::group_of(const Bucket& bucket) const {
-  if (!bucket.ranks.empty()) return c_.groups.of({bucket.ranks}, -2);
-  return bucket.grids.empty() ? c_.groups.along(grid_of(bucket), bucket.axes)
-                              : c_.groups.across(bucket.grids, -1);
+  gather_parameters(last);
 }
 
 /// Along one axis of a stage's grid every stage of this host has the same group.
@@ -51,23 +55,73 @@ const Grid& WeightUpdates::grid_of(const Bucket& bucket) const {
   return draft_.site(cell.stage, cell).grid;
 }
 
-void WeightUpdates::reduce(const Bucket& bucket, const ScheduledCell& of) {
+/// What sums up a bucket: to shards where there are any along the axes of the sums, then what is left
+/// over the other axes.
+std::vector<Collective> WeightUpdates::collectives(const Bucket& bucket) const {
+  using cost::CollectiveKind;
+  if (!bucket.ranks.empty())
+    return {{.group = c_.groups.of({bucket.ranks}, -2), .payload = bucket.bytes}};
+  if (!bucket.grids.empty())
+    return {{.group = c_.groups.across(bucket.grids, -1), .payload = bucket.shard}};
+  std::vector<int> scattered;
+  std::vector<int> others;
+  std::ranges::set_intersection(bucket.axes, bucket.shards, std::back_inserter(scattered));
+  std::ranges::set_difference(bucket.axes, bucket.shards, std::back_inserter(others));
+  const Grid& grid = grid_of(bucket);
+  std::vector<Collective> result;
+  if (!scattered.empty()) {
+    result.push_back({.kind = CollectiveKind::reduce_scatter,
+                      .group = c_.groups.along(grid, scattered),
+                      .payload = bucket.bytes});
+  }
+  if (!others.empty())
+    result.push_back({.group = c_.groups.along(grid, others), .payload = bucket.shard});
+  return result;
+}
+
+/// What is left to reduce of a bucket. Whole gradients of which shards are kept are freed by that.
+void WeightUpdates::reduce(Bucket& bucket, const ScheduledCell& of) {
+  if (std::exchange(bucket.reduced, true)) return;
   const Written after = draft_.last_computation();
-  Block block{.name = "reduce gradients", .slots = {}, .tasks = {Task{}}};
-  Task& task = block.tasks.front();
-  task.name = block.name;
-  task.work = Collective{
-      .kind = cost::CollectiveKind::all_reduce, .group = group_of(bucket), .payload = bucket.bytes};
-  task.stream = Stream::gradient_communication;
+  const std::vector<Collective> works = collectives(bucket);
+  std::string key = "reduce";
+  for (const Collective& work : works) key += " " + std::to_string(work.group);
+  for (const model::TensorId gradient : bucket.gradients) key += "," + std::to_string(gradient);
+  const int block = draft_.shared(key, [&] { return reduction_block(bucket, works); });
+  last_reduction_ = {draft_.add_call(block, -1, of), static_cast<int>(works.size()) - 1};
+  draft_.wait(last_reduction_.call, 0, after);
+}
+
+Block WeightUpdates::reduction_block(const Bucket& bucket,
+                                     const std::vector<Collective>& works) const {
+  Block block{.name = "reduce gradients", .slots = {}, .tasks = {}};
+  const bool frees = c_.plan.shards.divides(WeightShards::Of::gradients) && !bucket.shards.empty() &&
+                     bucket.grids.empty();
+  std::vector<int> whole;
+  std::vector<int> kept;
   for (std::size_t i = 0; i < bucket.gradients.size(); ++i) {
     const model::TensorId gradient = bucket.gradients[i];
-    task.reads.push_back(static_cast<int>(i));
-    block.slots.push_back(
-        {c_.plan.graph().tensors[gradient].name, gradient, bucket.sizes[i], Category::gradients});
+    const std::string& name = c_.plan.graph().tensors[gradient].name;
+    const auto add = [&](Bytes bytes, Category category) {
+      block.slots.push_back({name, gradient, bytes, category});
+      return static_cast<int>(block.slots.size()) - 1;
+    };
+    if (frees) whole.push_back(add(bucket.sizes[i], Category::whole_gradients));
+    const bool shard = frees || !bucket.grids.empty();
+    kept.push_back(add(shard ? bucket.shard_sizes[i] : bucket.sizes[i], Category::gradients));
   }
-  task.writes = task.reads;
-  last_reduction_ = draft_.add_call(c_.table.add(std::move(block)), -1, of);
-  draft_.wait(last_reduction_, 0, after);
+  for (const Collective& work : works) {
+    const bool first = block.tasks.empty();
+    Task task{};
+    task.name = block.name;
+    task.work = work;
+    task.stream = Stream::gradient_communication;
+    task.reads = frees && first ? whole : kept;
+    task.writes = kept;
+    if (frees && first) task.deaths = whole;
+    block.tasks.push_back(std::move(task));
+  }
+  return block;
 }
 
 /// The first step waits for the last reduction.
@@ -76,9 +130,37 @@ void WeightUpdates::add_steps(const ScheduledCell& last) {
   for (StepBlock& step : step_blocks(c_.plan, c_.stack, c_.stages, c_.parameters, host_)) {
     const int block = draft_.shared(step.key, [&] { return std::move(step.block); });
     const int call = draft_.add_call(block, step.segment, last);
-    if (std::exchange(first, false) && last_reduction_ >= 0)
-      draft_.wait(call, 0, {last_reduction_, 0});
+    if (std::exchange(first, false) && last_reduction_.call >= 0)
+      draft_.wait(call, 0, last_reduction_);
   }
+}
+
+/// Where every rank steps for a shard of weights that are there whole, it tells the others; they
+/// compute with them next, and wait.
+void WeightUpdates::gather_parameters(const ScheduledCell& last) {
+  using Of = WeightShards::Of;
+  if (!c_.plan.shards.divides(Of::steps) || c_.plan.shards.divides(Of::parameters)) return;
+  std::map<std::vector<int>, Task> gathers;  // by axes
+  Block block{.name = "gather parameters", .slots = {}, .tasks = {}};
+  std::string key = block.name + std::to_string(host_);
+  for (const auto& [parameter, local] : c_.parameters.on(host_)) {
+    if (local.shards.empty() || c_.plan.graph().gradient_of[parameter] < 0) continue;
+    const auto [found, fresh] = gathers.try_emplace(local.shards);
+    Task& task = found->second;
+    if (fresh) {
+      task.name = block.name;
+      task.work =
+          Collective{.kind = cost::CollectiveKind::all_gather,
+                     .group = c_.groups.along(local.holding->grids.front(), local.shards)};
+    }
+    std::get<Collective>(task.work).payload += local.bytes;
+    task.reads.push_back(static_cast<int>(block.slots.size()));
+    task.writes = task.reads;
+    block.slots.push_back(
+        {c_.plan.graph().tensors[parameter].name, parameter, local.bytes, Category::parameters});
+  }
+  for (auto& [axes, task] : gathers) block.tasks.push_back(std::move(task));
+  if (!block.tasks.empty()) draft_.add_call(draft_.shared(key, [&] { return block; }), -1, last);
 }
 
 }  // namespace stratagem::strategies

@@ -1,6 +1,9 @@
 // Reductions of gradients and optimizer steps of one host.
 #pragma once
 
+#include <map>
+#include <vector>
+
 #include "strategies/lower/gradients.hpp"
 #include "strategies/lower/sequence_draft.hpp"
 
@@ -16,22 +19,28 @@ class WeightUpdates {
   [[nodiscard]] int last_cell() const { return last_cell_; }
   /// Reduces every bucket that a segment of a cell completes.
   void reduce_completed(int cell, int segment);
+  /// After a cell: where the plan divides gradients, reduces what is left of it.
+  void end_cell(int cell);
   /// After the last cell: reduces what is left, then every parameter takes its step.
   void finish();
 
  private:
-  [[nodiscard]] int group_of(const Bucket& bucket) const;
   [[nodiscard]] const Grid& grid_of(const Bucket& bucket) const;
-  void reduce(const Bucket& bucket, const ScheduledCell& of);
+  [[nodiscard]] std::vector<Collective> collectives(const Bucket& bucket) const;
+  [[nodiscard]] Block reduction_block(const Bucket& bucket,
+                                      const std::vector<Collective>& works) const;
+  void reduce(Bucket& bucket, const ScheduledCell& of);
   void add_steps(const ScheduledCell& last);
+  void gather_parameters(const ScheduledCell& last);
 
   const SequenceContext& c_;
   int host_;
   SequenceDraft& draft_;
   const std::vector<ScheduledCell>& cells_;
   GradientBuckets buckets_;
+  std::multimap<int, std::size_t> of_cell_;  ///< along axes, by the cell that completes them
   int last_cell_ = -1;
-  int last_reduction_ = -1;
+  Written last_reduction_;
 };
 
 }  // namespace stratagem::strategies

@@ -1,0 +1,98 @@
+// One call of gathers for every run of a segment that reads weights.
+#include "strategies/lower/gathers.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/input_error.hpp"
+
+namespace stratagem::strategies {
+
+Gathers::Gathers(const SequenceContext& context, SequenceDraft& draft,
+                 std::vector<SegmentRun> runs)
+    : c_(context), draft_(draft), runs_(std::move(runs)) {
+  std::erase_if(runs_, [](const SegmentRun& run) { return run.block->lowered.gathered.empty(); });
+}
+
+/// Are two runs of one micro-batch, with a weight in common?
+bool Gathers::same_buffers(std::size_t one, std::size_t other) const {
+  const Cell& a = runs_[one].of->cell;
+  const Cell& b = runs_[other].of->cell;
+  if (a.micro_batch != b.micro_batch || a.slice != b.slice) return false;
+  const std::vector<model::TensorId>& tensors = c_.stages.facts(runs_[one].segment).tensors;
+  const std::map<model::TensorId, int>& places = c_.stages.facts(runs_[other].segment).place;
+  return std::ranges::any_of(runs_[one].block->lowered.gathered, [&](int place) {
+    const auto found = places.find(tensors[place]);
+    return found != places.end() && runs_[other].block->lowered.gathered.contains(found->second);
+  });
+}
+
+void Gathers::before_run() {
+  const std::size_t end = std::min(runs_.size(), now_ + c_.plan.shards.prefetch + 1);
+  for (std::size_t run = gathered_.size(); run < end; ++run) {
+    for (std::size_t before = now_; before < run; ++before) {
+      if (same_buffers(before, run)) return;
+    }
+    issue(run);
+  }
+}
+
+void Gathers::issue(std::size_t run) {
+  const SegmentRun& of = runs_[run];
+  const bool first = run == 0;
+  const std::string key = "gather " + std::to_string(of.block->id) + "/" +
+                          std::to_string(of.segment) + (first ? "first" : "");
+  const int block = draft_.shared(key, [&] { return gather_block(of, first); });
+  const int call = draft_.add_call(block, of.segment, *of.of);
+  const auto ahead = static_cast<std::size_t>(c_.plan.shards.prefetch) + 1;
+  // The first gathers follow the steps of the iteration before.
+  if (!first) draft_.wait(call, 0, run >= ahead ? ended_[run - ahead] : gathered_.front());
+  gathered_.push_back({call, static_cast<int>(draft_.tasks_of(call).size()) - 1});
+}
+
+void Gathers::after_run(int call) {
+  expects(now_ < gathered_.size(), "weights are gathered before they are read");
+  const LoweredBlock& lowered = runs_[now_].block->lowered;
+  std::map<Stream, int> readers;
+  for (const int place : lowered.gathered) {
+    const auto found = lowered.first_readers.find(place);
+    if (found == lowered.first_readers.end()) continue;
+    for (const auto& [stream, task] : found->second) {
+      const auto known = readers.emplace(stream, task).first;
+      known->second = std::min(known->second, task);
+    }
+  }
+  for (const auto& [stream, task] : readers) draft_.wait(call, task, gathered_[now_]);
+  ended_.push_back(draft_.last_computation());
+  ++now_;
+}
+
+Block Gathers::gather_block(const SegmentRun& run, bool first) const {
+  Block block{.name = "gather " + c_.plan.graph().segments[run.segment].name,
+              .slots = {},
+              .tasks = {}};
+  const SegmentFacts& facts = c_.stages.facts(run.segment);
+  std::map<std::vector<int>, Task> tasks;  // by axes
+  for (const int place : run.block->lowered.gathered) {
+    const model::TensorId parameter = facts.tensors[place];
+    const LocalHolding& local = c_.parameters.on(draft_.host()).at(parameter);
+    const auto [found, fresh] = tasks.try_emplace(local.shards);
+    Task& task = found->second;
+    if (fresh) {
+      task.name = block.name;
+      task.stream = first ? Stream::compute : Stream::parameter_communication;
+      task.work = Collective{.kind = cost::CollectiveKind::all_gather,
+                             .group = c_.groups.along(local.holding->grids.front(), local.shards)};
+    }
+    std::get<Collective>(task.work).payload += local.bytes;
+    const auto slot = static_cast<int>(block.slots.size());
+    task.writes.push_back(slot);
+    task.births.push_back(slot);
+    block.slots.push_back({c_.plan.graph().tensors[parameter].name, place, local.bytes,
+                           Category::gathered_parameters});
+  }
+  for (auto& [axes, task] : tasks) block.tasks.push_back(std::move(task));
+  return block;
+}
+
+}  // namespace stratagem::strategies

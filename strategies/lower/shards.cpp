@@ -1,0 +1,30 @@
+// Looks for the axes that the plan names.
+#include "strategies/lower/shards.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace stratagem::strategies {
+
+std::vector<int> shard_axes(const Plan& plan, const Grid& grid, const Layout& layout,
+                            WeightShards::Of what) {
+  std::vector<int> axes;
+  if (!plan.shards.divides(what)) return axes;
+  for (std::size_t axis = 0; axis < grid.axes.size(); ++axis) {
+    const bool named = std::ranges::count(plan.shards.axes, grid.axes[axis].name) > 0;
+    const int role = layout[axis].dim;
+    const bool whole = role == AxisRole::replica || role == AxisRole::partial;
+    if (named && whole && grid.axes[axis].size > 1) axes.push_back(static_cast<int>(axis));
+  }
+  return axes;
+}
+
+Bytes shard_bytes(const model::Tensor& tensor, Bytes whole, const Grid& grid,
+                  const std::vector<int>& axes) {
+  int parts = 1;
+  for (const int axis : axes) parts *= grid.axes[axis].size;
+  const Bytes element = model::size_of(tensor.type);
+  return std::ceil(std::round(whole / element) / parts) * element;
+}
+
+}  // namespace stratagem::strategies

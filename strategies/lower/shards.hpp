@@ -1,0 +1,21 @@
+// Which axes of a grid divide a weight into shards, and how large a shard is.
+#pragma once
+
+#include <vector>
+
+#include "strategies/lower/grid.hpp"
+
+namespace stratagem::strategies {
+
+/// Of a grid, ascending: the axes that divide what belongs to a weight which lies on it as `layout`
+/// says; those of the plan's shards along which the weight is neither divided nor alone. Empty unless
+/// the plan divides `what`.
+std::vector<int> shard_axes(const Plan& plan, const Grid& grid, const Layout& layout,
+                            WeightShards::Of what);
+
+/// Bytes of the largest of the shards into which `axes` divide what every device of a grid would hold
+/// of a tensor: whole elements, the last shard filled up to the size of the others.
+Bytes shard_bytes(const model::Tensor& tensor, Bytes whole, const Grid& grid,
+                  const std::vector<int>& axes);
+
+}  // namespace stratagem::strategies
