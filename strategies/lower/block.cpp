@@ -102,15 +102,19 @@ class BlockLowering {
   /// An imported buffer that others still need.
   void spare(TensorId tensor) { survivors_.insert(versions_.at(tensor).front().slot); }
 
-  /// Has what the forward operators read gathered, too: frameworks gather a module as a whole.
+  /// Has what the forward operators read gathered, too: frameworks gather a module as a whole. What
+  /// no task here reads is freed by the last.
   void gather_all() {
     if (result_.block.tasks.empty()) return;
+    const auto last = static_cast<int>(result_.block.tasks.size()) - 1;
+    const Stream stream = result_.block.tasks.back().stream;
     for (const model::OpId id : graph_.segments[c_.facts.segment].forward) {
       const model::Operator& op = graph_.operators[id];
       const std::vector<std::string> split = split_along(c_.plan, c_.grid, id);
       for (std::size_t i = 0; i < op.inputs.size(); ++i) {
-        if (role(op.inputs[i]) == model::Role::parameter)
-          gathered(op.inputs[i], input_layout(op, i, split));
+        if (role(op.inputs[i]) != model::Role::parameter) continue;
+        if (gathered(op.inputs[i], input_layout(op, i, split)))
+          result_.first_readers.try_emplace(place(op.inputs[i]), std::map{std::pair(stream, last)});
       }
     }
   }

@@ -5,8 +5,17 @@
 #include <utility>
 
 #include "base/input_error.hpp"
+#include "strategies/lower/shards.hpp"
 
 namespace stratagem::strategies {
+namespace {
+
+/// What a block calls the tensor at a place.
+const std::string& name_in(const NumberedBlock& block, int place) {
+  return std::ranges::find(block.lowered.block.slots, place, &Slot::tensor)->name;
+}
+
+}  // namespace
 
 Gathers::Gathers(const SequenceContext& context, SequenceDraft& draft,
                  std::vector<SegmentRun> runs)
@@ -40,8 +49,7 @@ void Gathers::before_run() {
 void Gathers::issue(std::size_t run) {
   const SegmentRun& of = runs_[run];
   const bool first = run == 0;
-  const std::string key = "gather " + std::to_string(of.block->id) + "/" +
-                          std::to_string(of.segment) + (first ? "first" : "");
+  const std::string key = "gather " + std::to_string(of.block->id) + (first ? "first" : "");
   const int block = draft_.shared(key, [&] { return gather_block(of, first); });
   const int call = draft_.add_call(block, of.segment, *of.of);
   const auto ahead = static_cast<std::size_t>(c_.plan.shards.prefetch) + 1;
@@ -79,7 +87,7 @@ Block Gathers::gather_block(const SegmentRun& run, bool first) const {
     const auto [found, fresh] = tasks.try_emplace(local.shards);
     Task& task = found->second;
     if (fresh) {
-      task.name = block.name;
+      task.name = block.name + " over " + axis_names(local.holding->grids.front(), local.shards);
       task.stream = first ? Stream::compute : Stream::parameter_communication;
       task.work = Collective{.kind = cost::CollectiveKind::all_gather,
                              .group = c_.groups.along(local.holding->grids.front(), local.shards)};
@@ -88,7 +96,7 @@ Block Gathers::gather_block(const SegmentRun& run, bool first) const {
     const auto slot = static_cast<int>(block.slots.size());
     task.writes.push_back(slot);
     task.births.push_back(slot);
-    block.slots.push_back({c_.plan.graph().tensors[parameter].name, place, local.bytes,
+    block.slots.push_back({name_in(*run.block, place), place, local.bytes,
                            Category::gathered_parameters});
   }
   for (auto& [axes, task] : tasks) block.tasks.push_back(std::move(task));

@@ -2,6 +2,7 @@
 #include "strategies/lower/gradients.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <tuple>
 
@@ -54,6 +55,7 @@ Completed completed(const Plan& plan, const Stages& stages, const Blocks& blocks
   return last;
 }
 
+/// The axes along which a gradient is a partial sum of its parameter's.
 std::vector<int> reduced_axes(const Completed& gradient, const Layout& parameter,
                               const std::string& name) {
   std::vector<int> axes;
@@ -97,22 +99,40 @@ class BucketFiller {
         host_(host),
         cells_(cells) {}
 
-  /// What each of these cells (by site) completes, as far as it is summed along axes, and across grids.
-  void fill(const std::map<int, int>& last_cells, bool along, bool across) {
+  /// Of what one cell completes: what it must reduce to shards.
+  void scatter(int site, int cell) {
+    for (const auto& [gradient, local] : completed_by({{site, cell}})) {
+      const std::vector<int> axes = axes_of(gradient, *local);
+      if (!std::ranges::includes(axes, local->shards)) {
+        throw InputError("", "/strategy",
+                         "gradient " + plan_.graph().tensors[gradient.gradient].name +
+                             " to be a partial sum along every axis over which it is divided",
+                         "");
+      }
+      add_along(local->shards, gradient, *local);
+    }
+    close_all();
+  }
+
+  /// Of what all cells (the last of each site) have summed up: all, or what is left where every cell
+  /// has reduced to shards.
+  void fill(const std::map<int, int>& last_cells, bool scattered) {
     for (const auto& [gradient, local] : completed_by(last_cells)) {
       if (!local->holding->masks.empty()) {
-        if (across) add_part(gradient, *local);
+        add_part(gradient, *local);
         continue;
       }
-      if (across && local->holding->grids.size() > 1) {
+      if (local->holding->grids.size() > 1) {
         Bucket& bucket = across_[key_of(local->holding->grids)];
         bucket.grids = local->holding->grids;
         put(bucket, gradient, *local);
       }
-      if (along) add_along_axes(gradient, *local);
+      std::vector<int> axes = axes_of(gradient, *local);
+      if (scattered)
+        std::erase_if(axes, [&](int axis) { return std::ranges::count(local->shards, axis) > 0; });
+      add_along(axes, gradient, *local);
     }
-    for (auto& [group, bucket] : open_) result_.along_axes.push_back(std::move(bucket));
-    open_.clear();
+    close_all();
   }
 
   GradientBuckets finish() {
@@ -148,16 +168,14 @@ class BucketFiller {
     bucket.shard += local.shard;
   }
 
-  void add_along_axes(const Completed& gradient, const LocalHolding& local) {
-    const std::string& name = plan_.graph().tensors[gradient.gradient].name;
-    const std::vector<int> axes = reduced_axes(gradient, local.holding->layout, name);
-    if (plan_.shards.divides(WeightShards::Of::gradients) &&
-        !std::ranges::includes(axes, local.shards)) {
-      throw InputError("", "/strategy",
-                       "gradient " + name +
-                           " to be a partial sum along every axis over which it is divided",
-                       "");
-    }
+  [[nodiscard]] std::vector<int> axes_of(const Completed& gradient,
+                                         const LocalHolding& local) const {
+    return reduced_axes(gradient, local.holding->layout,
+                        plan_.graph().tensors[gradient.gradient].name);
+  }
+
+  void add_along(const std::vector<int>& axes, const Completed& gradient,
+                 const LocalHolding& local) {
     if (axes.empty()) return;
     std::vector<int> key = axes;
     key.push_back(-1);
@@ -190,6 +208,11 @@ class BucketFiller {
     open_.erase(key);
   }
 
+  void close_all() {
+    for (auto& [group, bucket] : open_) result_.along_axes.push_back(std::move(bucket));
+    open_.clear();
+  }
+
   const Plan& plan_;
   const Stages& stages_;
   const Blocks& blocks_;
@@ -208,6 +231,18 @@ bool weighs(const Plan& plan, const Cell& cell) {
 }
 
 }  // namespace
+
+std::vector<int> Bucket::scattered() const {
+  std::vector<int> result;
+  std::ranges::set_intersection(axes, shards, std::back_inserter(result));
+  return result;
+}
+
+std::vector<int> Bucket::others() const {
+  std::vector<int> result;
+  std::ranges::set_difference(axes, shards, std::back_inserter(result));
+  return result;
+}
 
 int last_weight_cell(const Plan& plan, int stage, int copy,
                      const std::vector<ScheduledCell>& cells) {
@@ -229,14 +264,14 @@ GradientBuckets gradient_buckets(const Plan& plan, const Stages& stages, const B
   for (std::size_t i = 0; each && i < cells.size(); ++i) {
     const Cell& cell = cells[i].cell;
     const int site = stages.site(cell.stage, plan.copy_of(cell.micro_batch));
-    if (weighs(plan, cell)) filler.fill({{site, static_cast<int>(i)}}, true, false);
+    if (weighs(plan, cell)) filler.scatter(site, static_cast<int>(i));
   }
   std::map<int, int> last_cells;
   for (const int site : stages.hosts()[host].sites) {
     const Site& s = stages.sites()[site];
     last_cells[site] = last_weight_cell(plan, s.stage, s.copy, cells);
   }
-  filler.fill(last_cells, !each, true);
+  filler.fill(last_cells, each);
   return filler.finish();
 }
 

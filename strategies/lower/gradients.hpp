@@ -24,13 +24,17 @@ struct Bucket {
   Bytes bytes;                     ///< all of them
   Bytes shard;
   bool reduced = false;
+
+  /// Axes along which sums and shards are divided alike: reduce-scatters; then those of the sums alone.
+  [[nodiscard]] std::vector<int> scattered() const;
+  [[nodiscard]] std::vector<int> others() const;
 };
 
 /// What a host reduces, in the order in which its cells complete it.
 struct GradientBuckets {
   /// Over the axes of the grid on which the gradient is partial and its parameter is not divided.
-  /// Where the plan divides gradients, those of every cell that computes some; else what all cells
-  /// have summed up.
+  /// Where the plan divides gradients, every cell that computes some reduces them to shards, and what
+  /// all have added up there is reduced over the other axes; else all at once.
   std::vector<Bucket> along_axes;
   /// Over grids that hold the same parameter: tied embeddings on two stages, copies of a stage. So,
   /// too, over devices of several sites.

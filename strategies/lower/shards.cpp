@@ -27,4 +27,10 @@ Bytes shard_bytes(const model::Tensor& tensor, Bytes whole, const Grid& grid,
   return std::ceil(std::round(whole / element) / parts) * element;
 }
 
+std::string axis_names(const Grid& grid, const std::vector<int>& axes) {
+  std::string names;
+  for (const int axis : axes) names += (names.empty() ? "" : ", ") + grid.axes[axis].name;
+  return names;
+}
+
 }  // namespace stratagem::strategies

@@ -1,6 +1,7 @@
 // Which axes of a grid divide a weight into shards, and how large a shard is.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "strategies/lower/grid.hpp"
@@ -17,5 +18,8 @@ std::vector<int> shard_axes(const Plan& plan, const Grid& grid, const Layout& la
 /// of a tensor: whole elements, the last shard filled up to the size of the others.
 Bytes shard_bytes(const model::Tensor& tensor, Bytes whole, const Grid& grid,
                   const std::vector<int>& axes);
+
+/// "data, context".
+std::string axis_names(const Grid& grid, const std::vector<int>& axes);
 
 }  // namespace stratagem::strategies

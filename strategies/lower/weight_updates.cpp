@@ -1,12 +1,11 @@
 // Turns buckets into calls, and steps after the last of them.
 #include "strategies/lower/weight_updates.hpp"
 
-#include <algorithm>
-#include <iterator>
 #include <string>
 #include <utility>
 
 #include "strategies/lower/optimizer.hpp"
+#include "strategies/lower/shards.hpp"
 
 namespace stratagem::strategies {
 
@@ -63,19 +62,15 @@ std::vector<Collective> WeightUpdates::collectives(const Bucket& bucket) const {
     return {{.group = c_.groups.of({bucket.ranks}, -2), .payload = bucket.bytes}};
   if (!bucket.grids.empty())
     return {{.group = c_.groups.across(bucket.grids, -1), .payload = bucket.shard}};
-  std::vector<int> scattered;
-  std::vector<int> others;
-  std::ranges::set_intersection(bucket.axes, bucket.shards, std::back_inserter(scattered));
-  std::ranges::set_difference(bucket.axes, bucket.shards, std::back_inserter(others));
   const Grid& grid = grid_of(bucket);
   std::vector<Collective> result;
-  if (!scattered.empty()) {
+  if (const std::vector<int> axes = bucket.scattered(); !axes.empty()) {
     result.push_back({.kind = CollectiveKind::reduce_scatter,
-                      .group = c_.groups.along(grid, scattered),
+                      .group = c_.groups.along(grid, axes),
                       .payload = bucket.bytes});
   }
-  if (!others.empty())
-    result.push_back({.group = c_.groups.along(grid, others), .payload = bucket.shard});
+  if (const std::vector<int> axes = bucket.others(); !axes.empty())
+    result.push_back({.group = c_.groups.along(grid, axes), .payload = bucket.shard});
   return result;
 }
 
@@ -95,8 +90,9 @@ void WeightUpdates::reduce(Bucket& bucket, const ScheduledCell& of) {
 Block WeightUpdates::reduction_block(const Bucket& bucket,
                                      const std::vector<Collective>& works) const {
   Block block{.name = "reduce gradients", .slots = {}, .tasks = {}};
-  const bool frees = c_.plan.shards.divides(WeightShards::Of::gradients) && !bucket.shards.empty() &&
-                     bucket.grids.empty();
+  const bool frees =
+      c_.plan.shards.divides(WeightShards::Of::gradients) && !bucket.scattered().empty();
+  const bool shards = frees || bucket.scattered().empty();
   std::vector<int> whole;
   std::vector<int> kept;
   for (std::size_t i = 0; i < bucket.gradients.size(); ++i) {
@@ -107,13 +103,12 @@ Block WeightUpdates::reduction_block(const Bucket& bucket,
       return static_cast<int>(block.slots.size()) - 1;
     };
     if (frees) whole.push_back(add(bucket.sizes[i], Category::whole_gradients));
-    const bool shard = frees || !bucket.grids.empty();
-    kept.push_back(add(shard ? bucket.shard_sizes[i] : bucket.sizes[i], Category::gradients));
+    kept.push_back(add(shards ? bucket.shard_sizes[i] : bucket.sizes[i], Category::gradients));
   }
   for (const Collective& work : works) {
     const bool first = block.tasks.empty();
     Task task{};
-    task.name = block.name;
+    task.name = first ? block.name : "sum up shards";
     task.work = work;
     task.stream = Stream::gradient_communication;
     task.reads = frees && first ? whole : kept;
@@ -148,7 +143,7 @@ void WeightUpdates::gather_parameters(const ScheduledCell& last) {
     const auto [found, fresh] = gathers.try_emplace(local.shards);
     Task& task = found->second;
     if (fresh) {
-      task.name = block.name;
+      task.name = block.name + " over " + axis_names(local.holding->grids.front(), local.shards);
       task.work =
           Collective{.kind = cost::CollectiveKind::all_gather,
                      .group = c_.groups.along(local.holding->grids.front(), local.shards)};

@@ -112,9 +112,7 @@ class Replay {
   void run(const Call& call, const Block& block, const Task& task, const Moment& now) {
     const auto key = [&](int slot) { return buffer(call, slot); };
     const auto is_resident = [&](int slot) {
-      const Category category = block.slots[slot].category;
-      return category == Category::parameters || category == Category::gradients ||
-             category == Category::optimizer_states;
+      return strategies::is_resident(block.slots[slot].category);
     };
     for (const int slot : task.births) {
       INFO(block.slots[slot].name);
@@ -176,7 +174,8 @@ class Replay {
 inline std::size_t check_gradients(const model::Graph& graph, const Program& program, int sequence,
                                    const Replay& replay) {
   const std::vector<Call>& calls = program.sequences[sequence].calls;
-  std::map<model::TensorId, std::vector<Moment>> written;  // by gradient of a parameter
+  // By gradient of a parameter; a sum's micro-batch is -1.
+  std::map<model::TensorId, std::vector<std::pair<int, Moment>>> written;
   const auto note = [&](const Call& call, std::size_t c) {
     const Block& block = program.blocks[call.block];
     const std::string prefix = call.segment < 0 ? "" : graph.segments[call.segment].name + ".";
@@ -185,7 +184,7 @@ inline std::size_t check_gradients(const model::Graph& graph, const Program& pro
       if (op.pass != model::Pass::weight_gradient) continue;
       for (std::size_t t = 0; t < block.tasks.size(); ++t) {
         if (prefix + block.tasks[t].name == op.name)
-          written[op.outputs[0]].push_back(replay.moments()[c][t]);
+          written[op.outputs[0]].emplace_back(call.cell.micro_batch, replay.moments()[c][t]);
       }
     }
   };
@@ -207,9 +206,12 @@ inline std::size_t check_gradients(const model::Graph& graph, const Program& pro
             graph.tensors[id].role == model::Role::parameter ? graph.gradient_of[id] : id;
         INFO("call " << c << ", " << task.name << ", " << graph.tensors[gradient].name);
         REQUIRE(written.count(gradient) == 1);
-        for (const Moment& earlier : written[gradient])
+        const bool of_one = block.slots[slot].category == Category::whole_gradients;
+        for (const auto& [micro_batch, earlier] : written[gradient]) {
+          if (of_one && micro_batch != calls[c].cell.micro_batch) continue;
           CHECK(follows(replay.moments()[c][t], earlier));
-        if (sums) written[gradient].push_back(replay.moments()[c][t]);
+        }
+        if (sums) written[gradient].emplace_back(-1, replay.moments()[c][t]);
       }
     }
   }

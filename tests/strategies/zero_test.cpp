@@ -1,0 +1,207 @@
+// ZeRO: bytes and volumes of the published tables, groups, buckets, and what is refused.
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "tests/catch.hpp"
+#include "tests/strategies/lowered.hpp"
+
+namespace stratagem::strategies {
+namespace {
+
+/// Every parameter has a multiple of 1024 elements.
+model::Graph even_gpt() {
+  return model::gpt({.layers = 2,
+                     .hidden = 1024,
+                     .heads = 8,
+                     .sequence = 8,
+                     .vocabulary = 2048,
+                     .batch = 1024,
+                     .tied = false});
+}
+
+std::string zero(int stage, int ranks, const std::string& more = "") {
+  return "{\"data\": " + std::to_string(ranks) + ", \"zero\": " + std::to_string(stage) + more + "}";
+}
+
+double per_parameter(const model::Graph& graph, const Program& program) {
+  Bytes bytes;
+  for (const Category one : {Category::parameters, Category::gradients, Category::optimizer_states})
+    bytes += resident(program.sequences[0], one);
+  return bytes.value / static_cast<double>(model::parameter_count(graph));
+}
+
+std::size_t ranks_of(const Program& program, const Collective& collective) {
+  return program.communicators[program.devices[0].groups[collective.group]].ranks.size();
+}
+
+/// Elements of two bytes that a rank sends in an iteration, over those of all parameters.
+double volume(const model::Graph& graph, const Program& program) {
+  double bytes = 0;
+  for (const Call& call : program.sequences[0].calls) {
+    for (const Task& task : program.blocks[call.block].tasks) {
+      const Collective* work = collective_of(task);
+      if (work == nullptr) continue;
+      const auto n = static_cast<double>(ranks_of(program, *work));
+      const int rounds = work->kind == cost::CollectiveKind::all_reduce ? 2 : 1;
+      bytes += rounds * (n - 1) / n * work->payload.value;
+    }
+  }
+  return bytes / 2 / static_cast<double>(model::parameter_count(graph));
+}
+
+}  // namespace
+
+// Rajbhandari et al., ZeRO, SC 2020, figure 1 and table 1: 16, 4 + 12/N, 2 + 14/N and 16/N bytes a
+// parameter; 7.5e9 parameters on 64 GPUs take 120, 31.4, 16.6 and 1.9 GB.
+TEST_CASE("weights, gradients and states take the bytes of ZeRO's table") {
+  const model::Graph graph = even_gpt();
+  for (const int n : {1, 4, 16, 64, 256, 1024}) {
+    INFO(n << " ranks");
+    CHECK(per_parameter(graph, lowered(graph, zero(0, n))) == 16);
+    CHECK(per_parameter(graph, lowered(graph, zero(1, n))) == 4 + 12.0 / n);
+    CHECK(per_parameter(graph, lowered(graph, zero(2, n))) == 2 + 14.0 / n);
+    CHECK(per_parameter(graph, lowered(graph, zero(3, n))) == 16.0 / n);
+  }
+  const auto gigabytes = [&](double parameters, int stage, int n) {
+    return per_parameter(graph, lowered(graph, zero(stage, n))) * parameters / 1e9;
+  };
+  CHECK(std::abs(gigabytes(7.5e9, 1, 64) - 31.4) <= 0.05);
+  CHECK(std::abs(gigabytes(7.5e9, 2, 64) - 16.6) <= 0.05);
+  CHECK(std::abs(gigabytes(7.5e9, 3, 64) - 1.9) <= 0.05);
+  CHECK(std::abs(gigabytes(128e9, 1, 64) - 536) <= 1e-9);
+  CHECK(std::abs(gigabytes(128e9, 2, 64) - 284) <= 1e-9);
+  CHECK(std::abs(gigabytes(128e9, 3, 64) - 32) <= 1e-9);
+  CHECK(std::abs(gigabytes(1e12, 1, 1024) - 4011.72) <= 0.005);
+  CHECK(std::abs(gigabytes(1e12, 2, 1024) - 2013.67) <= 0.005);
+  CHECK(std::abs(gigabytes(1e12, 3, 1024) - 15.625) <= 1e-9);
+}
+
+TEST_CASE("a shard of a parameter that does not divide is filled up") {
+  const model::Graph graph = model::gpt(small_gpt);
+  double elements = 0;
+  for (const model::Tensor& tensor : graph.tensors) {
+    if (tensor.role == model::Role::parameter)
+      elements += std::ceil(static_cast<double>(model::element_count(tensor)) / 12);
+  }
+  const Program program = lowered(graph, zero(3, 12));
+  CHECK(resident(program.sequences[0], Category::parameters).value == 2 * elements);
+  CHECK(resident(program.sequences[0], Category::optimizer_states).value == 12 * elements);
+}
+
+// Section 7 of the same: 2, 2, 2 and 3 times the parameters, less 1/N.
+TEST_CASE("a step communicates twice the parameters, with sharded parameters three times") {
+  const model::Graph graph = even_gpt();
+  for (const int n : {2, 16, 64}) {
+    INFO(n << " ranks");
+    const double share = (n - 1.0) / n;
+    for (const std::string more : {"", R"(, "bucket": "1 MB")", R"(, "recompute": "full")",
+                                   R"(, "overlap_gradients": false)"}) {
+      INFO(more);
+      CHECK(close(volume(graph, lowered(graph, zero(0, n, more))), 2 * share, 1e-12));
+      CHECK(close(volume(graph, lowered(graph, zero(1, n, more))), 2 * share, 1e-12));
+      CHECK(close(volume(graph, lowered(graph, zero(2, n, more))), 2 * share, 1e-12));
+      CHECK(close(volume(graph, lowered(graph, zero(3, n, more))), 3 * share, 1e-12));
+    }
+  }
+}
+
+TEST_CASE("gradients that are divided are reduced for every micro-batch, weights gathered too") {
+  const model::Graph graph = even_gpt();
+  const double share = 3.0 / 4;
+  for (const int m : {1, 2, 5}) {
+    CHECK(close(volume(graph, lowered(graph, zero(1, 4), m)), 2 * share, 1e-12));
+    CHECK(close(volume(graph, lowered(graph, zero(2, 4), m)), (m + 1) * share, 1e-12));
+    CHECK(close(volume(graph, lowered(graph, zero(3, 4), m)), 3 * m * share, 1e-12));
+  }
+}
+
+TEST_CASE("groups that keep a copy each scatter within and sum shards across") {
+  const model::Graph graph = even_gpt();
+  const Program program = lowered(graph, R"({"data": 16, "zero": {"stage": 3, "ranks": 4}})");
+  CHECK(per_parameter(graph, program) == 16.0 / 4);
+  // Two gathers and a scatter among 4, and an all-reduce of a quarter among 4.
+  CHECK(close(volume(graph, program), 3 * 0.75 + 2 * 0.75 / 4, 1e-12));
+  const std::vector<Collective> sums = collectives(program, 0, Stream::gradient_communication);
+  REQUIRE(sums.size() == 2);
+  CHECK(sums[0].kind == cost::CollectiveKind::reduce_scatter);
+  CHECK(sums[1].kind == cost::CollectiveKind::all_reduce);
+  CHECK(sums[1].payload == 0.25 * sums[0].payload);
+  const auto members = [&](const Collective& work, int device) {
+    return program.communicators[program.devices[device].groups[work.group]].ranks;
+  };
+  CHECK(members(sums[0], 5) == std::vector<int>{4, 5, 6, 7});
+  CHECK(members(sums[1], 5) == std::vector<int>{1, 5, 9, 13});
+}
+
+TEST_CASE("a table that both ends of the model read is summed up before it is reduced once") {
+  const model::Graph graph = model::gpt(small_gpt);  // tied
+  const Program program = lowered(graph, zero(2, 2, R"(, "bucket": "1 B")"), 3);
+  std::map<model::TensorId, int> reduced;
+  for (const Call& call : program.sequences[0].calls) {
+    for (const Task& task : program.blocks[call.block].tasks) {
+      if (task.stream != Stream::gradient_communication) continue;
+      for (const int slot : task.reads) ++reduced[program.blocks[call.block].slots[slot].tensor];
+    }
+  }
+  for (const auto& [gradient, times] : reduced) CHECK(times == 3);
+  CHECK(reduced.size() == 12 * 4 + 4);
+}
+
+TEST_CASE("tensor ranks keep shards of what data ranks share, and of nothing else") {
+  const model::Graph graph = even_gpt();
+  const Program whole = lowered(graph, R"({"tensor": 2})");
+  const Program shards = lowered(graph, R"({"tensor": 2, "data": 8, "zero": 3})");
+  CHECK(resident(shards.sequences[0], Category::parameters) ==
+        (1.0 / 8) * resident(whole.sequences[0], Category::parameters));
+}
+
+TEST_CASE("experts are divided over the ranks that share them, everything else over all") {
+  model::GptConfig config = small_gpt;
+  config.experts = 4;
+  config.experts_per_token = 2;
+  config.moe_every = 2;
+  const model::Graph graph = model::gpt(config);
+  const Program program = lowered(graph, R"({"data": 4, "expert": 2, "zero": 1})");
+  double elements = 0;
+  for (const model::Tensor& tensor : graph.tensors) {
+    if (tensor.role != model::Role::parameter) continue;
+    // Half of the experts here, and again half of them on either of two ranks: a quarter as well.
+    elements += std::ceil(static_cast<double>(model::element_count(tensor)) / 4);
+  }
+  CHECK(resident(program.sequences[0], Category::optimizer_states).value == 12 * elements);
+}
+
+TEST_CASE("blocks of weights that are gathered are shared by equal layers and micro-batches") {
+  const auto blocks = [](std::int64_t layers, int micro_batches) {
+    model::GptConfig config = small_gpt;
+    config.layers = layers;
+    return lowered(model::gpt(config), zero(3, 2), micro_batches).blocks.size();
+  };
+  CHECK(blocks(20, 2) == blocks(8, 2));
+  CHECK(blocks(8, 9) == blocks(8, 2));
+}
+
+TEST_CASE("weights that are divided want a flush, and stages in equal parts") {
+  const model::Graph graph = model::gpt(small_gpt);
+  const auto refused = [&](const std::string& strategy) {
+    return refusal([&] { lowered(graph, strategy, 4); });
+  };
+  CHECK_THAT(refused(R"({"data": 2, "zero": 1, "pipeline": 2, "schedule": "pipedream"})"),
+             ContainsSubstring("a schedule with a flush"));
+  CHECK_THAT(refused(R"({"data": 4, "zero": {"stage": 1, "ranks": 3}})"),
+             StartsWith("test.json: /strategy/zero/ranks: expected a divisor of data, 4"));
+  CHECK_THAT(refused(R"({"data": 4, "expert": 2, "zero": {"stage": 1, "ranks": 2}})"),
+             StartsWith("test.json: /strategy/zero/ranks: expected experts on one rank"));
+  Plan plan(graph);
+  plan.shards = {.of = WeightShards::Of::steps, .axes = {"data"}};
+  for (const model::OpId op : plan.operators()) {
+    plan.trans(op, {.dim = "b", .parts = 2});
+    plan.assign(op, std::vector<int>{1, 0});
+  }
+  plan.chain({{0, 0, CellPass::forward}, {0, 0, CellPass::backward}});
+  CHECK_THAT(refusal([&] { lower(plan, plain_stack()); }),
+             ContainsSubstring("stages on one grid in equal parts"));
+}
+
+}  // namespace stratagem::strategies
