@@ -1,0 +1,71 @@
+// Gathers of weights ahead of the segments that read them: when they begin, and what they hold.
+#include "tests/catch.hpp"
+#include "tests/sim/unit_chain.hpp"
+
+namespace stratagem::sim {
+namespace {
+
+using strategies::Category;
+
+/// A chain of layers whose forward pass takes `forward` units and whose weight takes `gather` units to
+/// gather on two ranks; backward passes take no time.
+struct Gathered {
+  Gathered(int layers, int prefetch, int forward, double gather)
+      : program(UnitPipeline::lowered(R"({"data": 2, "zero": {"stage": 3, "prefetch": )" +
+                                          std::to_string(prefetch) + "}}",
+                                      chain(layers), 1)) {
+    // Each of two ranks sends the half of 8 x 8 numbers of two bytes.
+    const BytesPerSecond link = 64_B / Seconds{gather * 1e-12 * static_cast<double>(unit)};
+    const Cast actors = cast(program, instant_cluster(2, link), ideal_network(), false);
+    timeline = run(program, actors, unit_prices(program, {.forward = forward, .input = 0}), 2);
+  }
+
+  /// Units from the begin of an iteration until the last layer's forward pass has ended.
+  [[nodiscard]] double forward_pass(int iteration = 0) const {
+    const std::vector<FlatTask>& tasks = timeline.tasks[0];
+    Instant end{0};
+    for (std::size_t i = 0; i < tasks.size(); ++i) {
+      const strategies::Task& task = program.blocks[tasks[i].block].tasks[tasks[i].task];
+      if (task.name == "product") end = std::max(end, timeline.times[0].ends[iteration][i]);
+    }
+    const Instant begin = iteration == 0 ? Instant{0} : timeline.iteration_ends[iteration - 1];
+    return static_cast<double>((end - begin).count) / static_cast<double>(unit);
+  }
+
+  strategies::Program program;
+  Timeline timeline;
+};
+
+constexpr double shift = 1.0 / 8;  // the first segment's weight has 8 numbers
+
+}  // namespace
+
+TEST_CASE("without prefetch a layer's gather begins when the layer before has run") {
+  const Gathered plan(5, 0, 3, 2);
+  CHECK(close(plan.forward_pass(), 2 * shift + 5 * (2 + 3), 1e-5));
+}
+
+TEST_CASE("with prefetch the shorter of gathers and layers hides behind the longer") {
+  for (const int prefetch : {1, 2, 7}) {
+    CHECK(close(Gathered(5, prefetch, 3, 2).forward_pass(), 2 * shift + 2 + 5 * 3, 1e-5));
+    CHECK(close(Gathered(5, prefetch, 2, 3).forward_pass(), 3 * shift + 5 * 3 + 2, 1e-5));
+  }
+}
+
+TEST_CASE("an iteration's first gather waits for the steps of the one before") {
+  for (const int prefetch : {0, 1, 7}) {
+    const Gathered plan(5, prefetch, 3, 2);
+    CHECK(close(plan.forward_pass(1), plan.forward_pass(0), 1e-5));
+  }
+}
+
+TEST_CASE("prefetching k layers holds the weights of k + 1") {
+  for (const int prefetch : {0, 1, 2, 3}) {
+    const Gathered plan(8, prefetch, 5, 1);
+    const MemoryPeak peak = memory_peak(plan.program, plan.timeline, 0);
+    CHECK(peak.highest[static_cast<std::size_t>(Category::gathered_parameters)] ==
+          (prefetch + 1) * 128_B);
+  }
+}
+
+}  // namespace stratagem::sim
