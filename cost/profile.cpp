@@ -239,6 +239,7 @@ Profile read_profile(const JsonReader& json) {
       .host_copy = read_host_copy(json.at("host_copy")),
       .context = read_not_negative<Bytes>(json.at("context")),
   };
+  profile.collective.host_step = profile.host_copy.latency;
   for (const std::string& kind : streaming_kinds())
     static_cast<void>(json.at("streaming").at(kind));
   for (const auto& [type, gemm] : profile.gemm) {

@@ -49,12 +49,14 @@ struct CollectiveConstants {
   Constant<Seconds> base;               ///< fixed time of one collective
   Constant<Seconds> node_step;          ///< per ring step between GPUs of one node
   Constant<Seconds> network_step;       ///< per ring step that crosses the network
+  Constant<Seconds> host_step;          ///< of a copy to or from the host: host_copy.latency
 };
 
-/// Copies between device memory and pageable host memory, which the host waits for.
+/// Copies between device memory and host memory. Pinned memory is copied at what PCIe carries, see
+/// ring.hpp.
 struct HostCopyConstants {
-  Constant<Seconds> latency;  ///< fixed time of one copy
-  Constant<BytesPerSecond> bandwidth;
+  Constant<Seconds> latency;           ///< fixed time of one copy
+  Constant<BytesPerSecond> bandwidth;  ///< of pageable memory, which the host waits for
 };
 
 struct Profile {

@@ -133,6 +133,20 @@ double ring_factor(CollectiveKind kind, double n) {
   }
 }
 
+/// A copy between a GPU and its host.
+Route host_route(CollectiveKind kind, const Cluster& cluster, int gpu,
+                 const CollectiveConstants& constants) {
+  const bool leaves = kind == CollectiveKind::to_host;
+  const auto shares = leaves ? cluster.route_to_host(gpu) : cluster.route_from_host(gpu);
+  if (shares.empty()) {
+    throw InputError("", "/cluster", "GPUs that reach a processor, for copies to the host",
+                     cluster.design().name);
+  }
+  Loads loads;
+  loads.add(shares, 1);
+  return {loads.list(), constants.host_step.value};
+}
+
 Seconds fixed_time(CollectiveKind kind, int ranks, int nodes,
                    const CollectiveConstants& constants) {
   if (kind == CollectiveKind::send || kind == CollectiveKind::all_to_all) {
@@ -150,13 +164,16 @@ Seconds fixed_time(CollectiveKind kind, int ranks, int nodes,
 
 std::string to_text(CollectiveKind kind) {
   constexpr std::array names = {"all_reduce", "all_gather", "reduce_scatter",
-                                "all_to_all", "broadcast",  "send"};
+                                "all_to_all", "broadcast",  "send",
+                                "to_host",    "from_host"};
   return names[static_cast<std::size_t>(kind)];
 }
 
 Route ring_route(CollectiveKind kind, const Cluster& cluster, const std::vector<int>& ranks,
                  const CollectiveConstants& constants) {
   expects(!ranks.empty(), "a collective has at least one rank");
+  if (kind == CollectiveKind::to_host || kind == CollectiveKind::from_host)
+    return host_route(kind, cluster, ranks.front(), constants);
   if (ranks.size() == 1) return {};
   const std::vector<NodeMembers> nodes = by_node(cluster, ranks);
   Loads loads;

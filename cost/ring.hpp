@@ -18,7 +18,9 @@ enum class CollectiveKind : std::uint8_t {
   reduce_scatter,
   all_to_all,
   broadcast,
-  send
+  send,
+  to_host,   ///< of one GPU: a copy to pinned memory of its host
+  from_host  ///< and back
 };
 std::string to_text(CollectiveKind);
 
@@ -48,8 +50,10 @@ struct Route {
 ///     channels; each adapter is reached from the group's GPU nearest to it
 ///   all-to-all: 1/n of the payload from each rank to each other over the shortest paths
 ///   send: the payload from rank 0 to rank 1
+///   to_host, from_host: the payload over PCIe, to or from the nearest processor
 ///   latency = base + steps within nodes * node_step + steps between nodes * network_step
-///     all-reduce 2(n-1) steps, of which 2(N-1) between nodes; all-to-all and send one; others half
+///     all-reduce 2(n-1) steps, of which 2(N-1) between nodes; all-to-all and send one; others half;
+///     of a copy that of host_copy instead
 /// Closed-form channels: no trees, no choice of protocol by size, no in-switch reduction.
 /// Source for the factors: nccl-tests, doc/PERFORMANCE.md; for the channels: docs/hardware.md.
 Route ring_route(CollectiveKind kind, const topology::Cluster& cluster,

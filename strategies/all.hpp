@@ -52,6 +52,8 @@ void expert_parallel(Plan& plan, const Options& options);
 void token_slices(Plan& plan, const Options& options);
 // Stages of consecutive segments, see pipeline.cpp.
 void pipeline(Plan& plan, const Options& options);
+// Activations that wait on the host, see swap.cpp.
+void swap_activations(Plan& plan, const Options& options);
 // Shards of what belongs to the weights, see zero.cpp.
 void zero(Plan& plan, const Options& options);
 // Recomputation of layers or of their attention cores, see recompute.cpp.

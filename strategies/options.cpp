@@ -133,6 +133,18 @@ void read_zero(const JsonReader& reader, Options& options) {
     zero.prefetch = static_cast<int>(prefetch->between(0, 1'000));
 }
 
+/// A number of layers, or an object with one.
+void read_swap_options(const JsonReader& reader, Options& options) {
+  const auto value = reader.find("swap");
+  if (!value) return;
+  const bool more = value->is_object();
+  options.swap.layers =
+      static_cast<int>((more ? value->at("layers") : *value).between(0, 1'000'000));
+  if (!more) return;
+  if (const auto prefetch = value->find("prefetch"))
+    options.swap.prefetch = static_cast<int>(prefetch->between(0, 1'000));
+}
+
 /// What ZeRO divides, it reduces as it comes, by default in buckets of 5e8 elements of two bytes as
 /// DeepSpeed's reduce_bucket_size has it (deepspeed.ai/docs/config-json).
 void read_gradients(const JsonReader& reader, Options& options) {
@@ -162,6 +174,7 @@ Options read_options(const JsonReader& reader) {
   read_schedule(reader, options);
   read_stages(reader, options);
   read_zero(reader, options);
+  read_swap_options(reader, options);
   read_gradients(reader, options);
   reader.finish();
   return options;

@@ -28,6 +28,12 @@ struct Zero {
   int prefetch = 1;  ///< segments whose parameters are gathered ahead of the one that runs
 };
 
+/// Layers whose activations wait in the memory of the host.
+struct SwapOptions {
+  int layers = 0;    ///< the first ones
+  int prefetch = 1;  ///< layers whose activations come back ahead of the one that runs
+};
+
 struct Options {
   int tensor = 1;                  ///< tensor-parallel degree
   int context = 1;                 ///< ranks that divide the tokens of every sequence
@@ -50,6 +56,7 @@ struct Options {
   std::string recompute = "none";  ///< "none" | "selective" | "full"
   CoShard coshard;
   Zero zero;
+  SwapOptions swap;
   bool overlap_gradients = false;
   std::optional<Bytes> bucket;  ///< of gradient reductions; nullopt: one for all
 

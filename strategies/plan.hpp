@@ -77,6 +77,17 @@ struct Eviction {
   int guest_of = 0;  ///< the stage that takes it in
 };
 
+/// op-trans that adds two copies to segments: what the forward pass keeps for the backward pass goes to
+/// host memory when the segment has run, and comes back before its backward pass begins; it is freed
+/// in between.
+struct Swap {
+  std::vector<int> segments;  ///< ascending
+  /// op-order: a segment runs forward after what the segment `prefetch` + 1 places before it keeps has
+  /// left, and its activations come back after the backward pass of the segment so many places before
+  /// that; so those of `prefetch` + 1 segments are on their way, out or back, at once.
+  int prefetch = 0;
+};
+
 /// Runs of operators in parts that follow each other on the devices of the whole, see model::divide:
 /// those that divide `dim` together with one of the named operators of the graph before.
 struct Colocation {
@@ -210,6 +221,7 @@ class Plan {
       stages;  ///< segments of every stage, in order; at first one stage with all
   GradientReduction gradients;
   WeightShards shards;
+  Swap swap;
   Updates updates;
 
  private:

@@ -23,14 +23,24 @@ enum class Stream : std::uint8_t {
   communication,           ///< collectives that the next computation waits for
   gradient_communication,   ///< reductions of weight gradients
   parameter_communication,  ///< gathers of weights ahead of the segments that read them
+  copy_out,                 ///< to the memory of the host
+  copy_in,                  ///< and back
   send_forward,
   receive_forward,
   send_backward,
   receive_backward,
 };
-inline constexpr std::array<std::string_view, 8> stream_names = {
-    "compute",      "communication",   "gradient communication", "parameter communication",
-    "send forward", "receive forward", "send backward",          "receive backward"};
+inline constexpr std::array<std::string_view, 10> stream_names = {
+    "compute",
+    "communication",
+    "gradient communication",
+    "parameter communication",
+    "copy to host",
+    "copy from host",
+    "send forward",
+    "receive forward",
+    "send backward",
+    "receive backward"};
 
 /// Has a stream a queue for each group?
 constexpr bool transfers(Stream stream) { return stream >= Stream::send_forward; }

@@ -144,6 +144,8 @@ struct Cluster::Graph {
   std::vector<Link> local_links;  ///< the design's links and the ports
   Adjacency adjacency;            ///< of one node and the fabric
   std::vector<Route> routes;      ///< from end to end: ends x ends
+  std::vector<Route> to_host;     ///< by GPU: to the nearest processor
+  std::vector<Route> from_host;   ///< and back
 
   Graph(NodeDesign node_design, int node_count, BytesPerSecond port, Seconds port_latency);
 
@@ -163,6 +165,7 @@ struct Cluster::Graph {
                            const std::vector<std::int64_t>& distance) const;
   void build_cluster();
   void build_routes();
+  void build_host_routes();
 
   /// Appends local shares as those of node `node`.
   void translate(const std::vector<Share>& shares, int node, std::vector<Share>& to) const;
@@ -202,6 +205,7 @@ Cluster::Graph::Graph(NodeDesign node_design, int node_count, BytesPerSecond por
   }
   build_cluster();
   build_routes();
+  build_host_routes();
 }
 
 void Cluster::Graph::build_cluster() {
@@ -329,6 +333,23 @@ void Cluster::Graph::build_routes() {
   }
 }
 
+void Cluster::Graph::build_host_routes() {
+  to_host.resize(gpus.size());
+  from_host.resize(gpus.size());
+  std::vector<std::int64_t> nearest(gpus.size(), unreachable);
+  for (VertexId cpu = 0; cpu < static_cast<VertexId>(design.vertices.size()); ++cpu) {
+    if (one_node[static_cast<std::size_t>(cpu)].kind != VertexKind::cpu) continue;
+    const std::vector<std::int64_t> distance = distances_to(cpu);
+    for (std::size_t gpu = 0; gpu < gpus.size(); ++gpu) {
+      const std::int64_t here = distance[static_cast<std::size_t>(gpus[gpu])];
+      if (here >= nearest[gpu]) continue;
+      nearest[gpu] = here;
+      to_host[gpu] = find(gpus[gpu], cpu, distance);
+      from_host[gpu] = find(cpu, gpus[gpu], distances_to(gpus[gpu]));
+    }
+  }
+}
+
 void Cluster::Graph::translate(const std::vector<Share>& shares, int node,
                                std::vector<Share>& to) const {
   const auto inside = static_cast<LinkId>(design.links.size());
@@ -391,6 +412,20 @@ std::vector<Share> Cluster::route_in(int gpu, int nic) const {
   std::vector<Share> shares;
   graph_->translate({{graph_->port(nic, false), 1.0}}, node, shares);
   graph_->translate(graph_->between(graph_->nic_end(nic), to).shares, node, shares);
+  return shares;
+}
+
+std::vector<Share> Cluster::route_to_host(int gpu) const {
+  expects(gpu >= 0 && gpu < gpus(), "a GPU of the cluster");
+  std::vector<Share> shares;
+  graph_->translate(graph_->to_host[gpu % gpus_per_node()].shares, node_of(gpu), shares);
+  return shares;
+}
+
+std::vector<Share> Cluster::route_from_host(int gpu) const {
+  expects(gpu >= 0 && gpu < gpus(), "a GPU of the cluster");
+  std::vector<Share> shares;
+  graph_->translate(graph_->from_host[gpu % gpus_per_node()].shares, node_of(gpu), shares);
   return shares;
 }
 

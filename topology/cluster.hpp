@@ -86,6 +86,10 @@ class Cluster {
   /// The adapter must be reachable without passing another GPU or the fabric.
   [[nodiscard]] std::vector<Share> route_out(int gpu, int nic) const;
   [[nodiscard]] std::vector<Share> route_in(int gpu, int nic) const;
+  /// Between a GPU and the processor nearest to it, whose memory stands for that of the host; empty if
+  /// the node has none.
+  [[nodiscard]] std::vector<Share> route_to_host(int gpu) const;
+  [[nodiscard]] std::vector<Share> route_from_host(int gpu) const;
   /// The adapters (indices within the node) nearest to a GPU, in ascending order.
   [[nodiscard]] std::vector<int> nearest_nics(int gpu) const;
   /// Sum of the latencies along one shortest path.

@@ -2,9 +2,10 @@
 #include "strategies/lower/gathers.hpp"
 
 #include <algorithm>
+#include <map>
+#include <string>
 #include <utility>
 
-#include "base/input_error.hpp"
 #include "strategies/lower/shards.hpp"
 
 namespace stratagem::strategies {
@@ -17,50 +18,43 @@ const std::string& name_in(const NumberedBlock& block, int place) {
 
 }  // namespace
 
-Gathers::Gathers(const SequenceContext& context, SequenceDraft& draft,
-                 std::vector<SegmentRun> runs)
-    : c_(context), draft_(draft), runs_(std::move(runs)) {
-  std::erase_if(runs_, [](const SegmentRun& run) { return run.block->lowered.gathered.empty(); });
-}
+Gathers::Gathers(const SequenceContext& context, SequenceDraft& draft, std::vector<SegmentRun> runs)
+    : AheadOfRuns(context, draft, only(std::move(runs), &Gathers::needed),
+                  context.plan.shards.prefetch) {}
 
 /// Are two runs of one micro-batch, with a weight in common?
 bool Gathers::same_buffers(std::size_t one, std::size_t other) const {
-  const Cell& a = runs_[one].of->cell;
-  const Cell& b = runs_[other].of->cell;
+  const Cell& a = run(one).of->cell;
+  const Cell& b = run(other).of->cell;
   if (a.micro_batch != b.micro_batch || a.slice != b.slice) return false;
-  const std::vector<model::TensorId>& tensors = c_.stages.facts(runs_[one].segment).tensors;
-  const std::map<model::TensorId, int>& places = c_.stages.facts(runs_[other].segment).place;
-  return std::ranges::any_of(runs_[one].block->lowered.gathered, [&](int place) {
+  const std::vector<model::TensorId>& tensors = c_.stages.facts(run(one).segment).tensors;
+  const std::map<model::TensorId, int>& places = c_.stages.facts(run(other).segment).place;
+  return std::ranges::any_of(run(one).block->lowered.gathered, [&](int place) {
     const auto found = places.find(tensors[place]);
-    return found != places.end() && runs_[other].block->lowered.gathered.contains(found->second);
+    return found != places.end() && run(other).block->lowered.gathered.contains(found->second);
   });
 }
 
-void Gathers::before_run() {
-  const std::size_t end = std::min(runs_.size(), now_ + c_.plan.shards.prefetch + 1);
-  for (std::size_t run = gathered_.size(); run < end; ++run) {
-    for (std::size_t before = now_; before < run; ++before) {
-      if (same_buffers(before, run)) return;
-    }
-    issue(run);
+bool Gathers::may_issue(std::size_t index) const {
+  for (std::size_t before = next(); before < index; ++before) {
+    if (same_buffers(before, index)) return false;
   }
+  return true;
 }
 
-void Gathers::issue(std::size_t run) {
-  const SegmentRun& of = runs_[run];
-  const bool first = run == 0;
+/// The first gathers follow the steps of the iteration before.
+Written Gathers::issue(std::size_t index) {
+  const SegmentRun& of = run(index);
+  const bool first = index == 0;
   const std::string key = "gather " + std::to_string(of.block->id) + (first ? "first" : "");
   const int block = draft_.shared(key, [&] { return gather_block(of, first); });
   const int call = draft_.add_call(block, of.segment, *of.of);
-  const auto ahead = static_cast<std::size_t>(c_.plan.shards.prefetch) + 1;
-  // The first gathers follow the steps of the iteration before.
-  if (!first) draft_.wait(call, 0, run >= ahead ? ended_[run - ahead] : gathered_.front());
-  gathered_.push_back({call, static_cast<int>(draft_.tasks_of(call).size()) - 1});
+  if (!wait_for_room(index, call) && !first) draft_.wait(call, 0, brought(0));
+  return {call, static_cast<int>(draft_.tasks_of(call).size()) - 1};
 }
 
-void Gathers::after_run(int call) {
-  expects(now_ < gathered_.size(), "weights are gathered before they are read");
-  const LoweredBlock& lowered = runs_[now_].block->lowered;
+void Gathers::connect(std::size_t index, int call) {
+  const LoweredBlock& lowered = run(index).block->lowered;
   std::map<Stream, int> readers;
   for (const int place : lowered.gathered) {
     const auto found = lowered.first_readers.find(place);
@@ -70,9 +64,7 @@ void Gathers::after_run(int call) {
       known->second = std::min(known->second, task);
     }
   }
-  for (const auto& [stream, task] : readers) draft_.wait(call, task, gathered_[now_]);
-  ended_.push_back(draft_.last_computation());
-  ++now_;
+  for (const auto& [stream, task] : readers) draft_.wait(call, task, brought(index));
 }
 
 Block Gathers::gather_block(const SegmentRun& run, bool first) const {

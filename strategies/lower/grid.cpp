@@ -202,6 +202,13 @@ int Groups::of(const std::vector<std::vector<int>>& ranks, int purpose) {
   return group;
 }
 
+int Groups::alone() {
+  std::vector<std::vector<int>> ranks;
+  for (std::size_t device = 0; device < program_.devices.size(); ++device)
+    ranks.push_back({static_cast<int>(device)});
+  return of(ranks, -5);
+}
+
 int Groups::across(const std::vector<Grid>& grids, int purpose) {
   std::vector<int> key = {1, purpose};
   for (const Grid& grid : grids) key.push_back(grid.first_device);

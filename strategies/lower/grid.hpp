@@ -70,6 +70,8 @@ class Groups {
   /// A group that is these lists of ranks, of which no device is in two. Calls with another
   /// `purpose` get another group.
   int of(const std::vector<std::vector<int>>& ranks, int purpose = -1);
+  /// Every device by itself.
+  int alone();
   /// Equal for grids on which `along` gives the same groups.
   int family(const Grid& grid) const;
 

@@ -29,6 +29,21 @@ void refuse_shards(const Plan& plan, const Stages& stages) {
   }
 }
 
+/// What waits on the host are whole activations of whole micro-batches.
+void refuse_swaps(const Plan& plan, const Stages& stages) {
+  if (plan.swap.segments.empty()) return;
+  if (plan.slices() > 1 || !plan.evictions().empty()) {
+    throw InputError("", "/strategy",
+                     "whole micro-batches, and none lent to other stages, where they are swapped",
+                     "");
+  }
+  for (const int segment : plan.swap.segments) {
+    if (stages.irregular(stages.of(segment)))
+      throw InputError("", "/strategy", "stages on one grid in equal parts where they are swapped",
+                       "");
+  }
+}
+
 }  // namespace
 
 Program lower(const Plan& plan, const cost::Stack& stack) {
@@ -41,6 +56,7 @@ Program lower(const Plan& plan, const cost::Stack& stack) {
       throw InputError("", "/strategy/token_slices", "stages on one grid in equal parts", "");
   }
   refuse_shards(plan, stages);
+  refuse_swaps(plan, stages);
   Program program;
   program.lag = order.lag;
   for (const int host : stages.host_of_device())

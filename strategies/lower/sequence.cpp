@@ -14,6 +14,7 @@
 #include "strategies/lower/gathers.hpp"
 #include "strategies/lower/messages.hpp"
 #include "strategies/lower/optimizer.hpp"
+#include "strategies/lower/swaps.hpp"
 #include "strategies/lower/transfer_blocks.hpp"
 #include "strategies/lower/weight_updates.hpp"
 
@@ -44,7 +45,8 @@ class SequenceBuilder {
         draft_(context, host),
         evictions_(context, draft_),
         updates_(context, host, draft_),
-        gathers_(context, draft_, all_runs()) {}
+        gathers_(context, draft_, all_runs()),
+        swaps_(context, draft_, all_runs()) {}
 
   Sequence build() {
     evictions_.attend_guests();
@@ -154,9 +156,7 @@ class SequenceBuilder {
     const ScheduledCell& of = *run.of;
     const SegmentFacts& facts = c_.stages.facts(run.segment);
     const LoweredBlock& lowered = run.block->lowered;
-    if (!lowered.gathered.empty()) gathers_.before_run();
-    const int call = draft_.add_call(run.block->id, run.segment, of);
-    if (!lowered.gathered.empty()) gathers_.after_run(call);
+    const int call = call_with_needs(run);
     if (of.cell.pass == CellPass::backward && fetched_.call >= 0) {
       const Written fetched = std::exchange(fetched_, {});
       for (const int task : draft_.first_of_queues(call)) draft_.wait(call, task, fetched);
@@ -171,6 +171,19 @@ class SequenceBuilder {
       if (writer != lowered.last_writer.end())
         written_[piece(tensor, of.cell)] = {call, writer->second};
     }
+  }
+
+  /// The call of a run, with what must be brought there before it, and what leaves after it.
+  int call_with_needs(const SegmentRun& run) {
+    const bool forward = run.of->cell.pass == CellPass::forward;
+    const bool swapped = swaps_.concerns(run);
+    if (Gathers::needed(run)) gathers_.before_run();
+    if (swapped && !forward) swaps_.before_run();
+    const int call = draft_.add_call(run.block->id, run.segment, *run.of);
+    if (Gathers::needed(run)) gathers_.after_run(call);
+    if (swapped && !forward) swaps_.after_run(call);
+    if (swapped && forward) swaps_.copy_out(run, call);
+    return call;
   }
 
   /// What is recycled takes the place of an input, of which blocks know nothing: they begin after it
@@ -334,6 +347,7 @@ class SequenceBuilder {
   Evictions evictions_;
   WeightUpdates updates_;
   Gathers gathers_;
+  Swaps swaps_;
   std::map<Piece, Written> written_;
   std::set<Piece> received_;  ///< ahead of the cell that reads it
   /// By way (from, to, pass, recycled, copy): the cells that send on it, and which of them comes next.

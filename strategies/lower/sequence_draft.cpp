@@ -2,7 +2,6 @@
 #include "strategies/lower/sequence_draft.hpp"
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
 #include "base/input_error.hpp"
@@ -53,15 +52,29 @@ Written SequenceDraft::last_computation() const {
 }
 
 std::vector<int> SequenceDraft::first_of_queues(int call) const {
-  std::set<std::pair<Stream, int>> seen;
   std::vector<int> result;
+  for (const auto& [queue, ends] : queues_of(call)) result.push_back(ends.first);
+  std::ranges::sort(result);
+  return result;
+}
+
+std::vector<int> SequenceDraft::last_of_queues(int call) const {
+  std::vector<int> result;
+  for (const auto& [queue, ends] : queues_of(call)) result.push_back(ends.second);
+  std::ranges::sort(result);
+  return result;
+}
+
+std::map<std::pair<Stream, int>, std::pair<int, int>> SequenceDraft::queues_of(int call) const {
+  std::map<std::pair<Stream, int>, std::pair<int, int>> queues;
   const std::vector<Task>& tasks = tasks_of(call);
   for (std::size_t t = 0; t < tasks.size(); ++t) {
     const auto* collective = std::get_if<Collective>(&tasks[t].work);
     const int group = transfers(tasks[t].stream) ? collective->group : -1;
-    if (seen.emplace(tasks[t].stream, group).second) result.push_back(static_cast<int>(t));
+    const auto task = static_cast<int>(t);
+    queues.try_emplace({tasks[t].stream, group}, task, task).first->second.second = task;
   }
-  return result;
+  return queues;
 }
 
 bool SequenceDraft::hosts_site(int site) const {

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "strategies/lower/blocks.hpp"
@@ -54,6 +55,9 @@ class SequenceDraft {
   /// The first task of every queue of a call's block.
   [[nodiscard]] std::vector<int> first_of_queues(int call) const;
 
+  /// The last one of each.
+  [[nodiscard]] std::vector<int> last_of_queues(int call) const;
+
   [[nodiscard]] int copy_of(const Cell& cell) const { return c_.plan.copy_of(cell.micro_batch); }
   /// The site of a stage in the copy that works on a cell.
   [[nodiscard]] const Site& site(int stage, const Cell& cell) const {
@@ -66,6 +70,9 @@ class SequenceDraft {
   Sequence finish(std::vector<Resident> residents);
 
  private:
+  /// The first and the last task of every queue of a call's block.
+  [[nodiscard]] std::map<std::pair<Stream, int>, std::pair<int, int>> queues_of(int call) const;
+
   const SequenceContext& c_;
   int host_;
   Sequence sequence_;

@@ -15,6 +15,7 @@ const std::vector<PrimitiveKind>& primitive_kinds() {
       {"op-trans", "into", &read_backward_split, &write_backward_splits},
       {"op-trans", "evict", &read_eviction, &write_evictions},
       {"op-trans", "overlap", &read_gradients, &write_gradients},
+      {"op-trans", "swap", &read_swap, &write_swaps},
       {"op-trans", "over", &read_shards, &write_shards},
       {"op-order", "flush", &read_updates, &write_updates},
       {"op-order", "", &read_order, &write_orders},

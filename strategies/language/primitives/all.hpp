@@ -43,6 +43,8 @@ void read_eviction(PlanBuilder&, const JsonReader&);
 std::vector<Primitive> write_evictions(const Plan&);
 void read_gradients(PlanBuilder&, const JsonReader&);
 std::vector<Primitive> write_gradients(const Plan&);
+void read_swap(PlanBuilder&, const JsonReader&);
+std::vector<Primitive> write_swaps(const Plan&);
 void read_shards(PlanBuilder&, const JsonReader&);
 std::vector<Primitive> write_shards(const Plan&);
 void read_updates(PlanBuilder&, const JsonReader&);

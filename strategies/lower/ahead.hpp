@@ -1,0 +1,64 @@
+// What runs of segments need, brought there ahead of them.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "strategies/lower/sequence_draft.hpp"
+
+namespace stratagem::strategies {
+
+/// One segment of one cell as its host runs it.
+struct SegmentRun {
+  int segment = 0;
+  const ScheduledCell* of = nullptr;
+  const NumberedBlock* block = nullptr;  ///< of the host's own device
+};
+
+/// Those runs that need something.
+std::vector<SegmentRun> only(std::vector<SegmentRun> runs, bool (*needed)(const SegmentRun&));
+
+/// Adds to the sequence of a host a call for every run that needs one. That of the k-th run is issued
+/// right before the (k - prefetch)-th runs, so that a host that lags behind its device does not hold
+/// it up, and begins when the (k - prefetch - 1)-th has run: what is brought for `prefetch` + 1 runs
+/// is there at once.
+class AheadOfRuns {
+ public:
+  /// `runs`: those of an iteration that need something, in order.
+  AheadOfRuns(const SequenceContext& context, SequenceDraft& draft, std::vector<SegmentRun> runs,
+              int prefetch);
+  virtual ~AheadOfRuns() = default;
+  AheadOfRuns(const AheadOfRuns&) = delete;
+  AheadOfRuns& operator=(const AheadOfRuns&) = delete;
+
+  /// Before the call of the next run: issues what is due.
+  void before_run();
+  /// After it: makes it wait for what it needs.
+  void after_run(int call);
+
+ protected:
+  /// May what a run needs be brought already?
+  [[nodiscard]] virtual bool may_issue(std::size_t run) const = 0;
+  /// Adds the call that brings it; returns its last task.
+  virtual Written issue(std::size_t run) = 0;
+  /// Makes the call of a run wait.
+  virtual void connect(std::size_t run, int call) = 0;
+
+  [[nodiscard]] const SegmentRun& run(std::size_t index) const { return runs_[index]; }
+  [[nodiscard]] std::size_t next() const { return ended_.size(); }  ///< the next to run
+  /// What brought a run its needs.
+  [[nodiscard]] const Written& brought(std::size_t run) const { return brought_[run]; }
+  /// Is a run far enough behind the first to wait for the end of another? If so, makes it wait.
+  bool wait_for_room(std::size_t run, int call);
+
+  const SequenceContext& c_;
+  SequenceDraft& draft_;
+
+ private:
+  std::vector<SegmentRun> runs_;
+  std::size_t ahead_;             ///< how many runs are served at once
+  std::vector<Written> brought_;  ///< by run
+  std::vector<Written> ended_;    ///< by run: its last computation
+};
+
+}  // namespace stratagem::strategies

@@ -1,0 +1,39 @@
+// Activations that wait in the memory of the host for their backward pass.
+#pragma once
+
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "strategies/lower/ahead.hpp"
+
+namespace stratagem::strategies {
+
+/// The copies of the plan's `swap`. A segment's copy out follows its forward run, and its copy in
+/// comes ahead of its backward run, after the copy out.
+class Swaps : public AheadOfRuns {
+ public:
+  /// `runs`: all of an iteration, in order.
+  Swaps(const SequenceContext& context, SequenceDraft& draft, const std::vector<SegmentRun>& runs);
+
+  /// Does the plan swap what a run needs or leaves?
+  [[nodiscard]] bool concerns(const SegmentRun& run) const;
+  /// After the call of a forward run: what it keeps leaves, and the run waits until there is room.
+  void copy_out(const SegmentRun& run, int call);
+
+ private:
+  using Key = std::pair<int, int>;  ///< segment and micro-batch
+
+  static std::vector<SegmentRun> backward(const SequenceContext& context,
+                                          const std::vector<SegmentRun>& runs);
+  [[nodiscard]] bool may_issue(std::size_t index) const override;
+  Written issue(std::size_t index) override;
+  void connect(std::size_t index, int call) override;
+  [[nodiscard]] int copy_block(int segment, bool out) const;
+  [[nodiscard]] Block lowered_copy(int segment, bool out) const;
+
+  std::map<Key, Written> left_;  ///< copies out
+  std::vector<Written> out_;     ///< the same in order
+};
+
+}  // namespace stratagem::strategies

@@ -1,0 +1,86 @@
+// Copies to the host beside computations: when layers wait for them, and what shares PCIe.
+#include "tests/catch.hpp"
+#include "tests/sim/unit_chain.hpp"
+
+namespace stratagem::sim {
+namespace {
+
+/// GPUs on one switch without cost, and a processor behind PCIe: a link for each, or one for all.
+topology::Cluster with_host(int gpus, BytesPerSecond pcie, bool shared) {
+  using topology::LinkKind;
+  using topology::VertexKind;
+  topology::NodeDesign design{.name = "host", .gpu = "test", .vertices = {}, .links = {}};
+  const auto hub = design.add(VertexKind::nv_switch, "hub");
+  const auto cpu = design.add(VertexKind::cpu, "cpu");
+  const auto root = design.add(VertexKind::pcie_switch, "root");
+  design.join(root, cpu, LinkKind::pcie, 1, shared ? pcie : BytesPerSecond{1e30}, 0_s);
+  for (int i = 0; i < gpus; ++i) {
+    const auto gpu = design.add(VertexKind::gpu, "gpu" + std::to_string(i));
+    design.join(gpu, hub, LinkKind::nvlink, 1, {1e30}, 0_s);
+    design.join(gpu, root, LinkKind::pcie, 1, pcie, 0_s);
+  }
+  return {design, 1, {1e30}, 0_s};
+}
+
+/// A chain of layers, all swapped, each of which takes `forward` units forward and none backward, and
+/// whose input, the only thing that it keeps, takes `copy` units over PCIe.
+struct Swapped {
+  Swapped(int layers, int prefetch, int forward, double copy, int ranks = 1, bool shared = false)
+      : program(UnitPipeline::lowered("{\"data\": " + std::to_string(ranks) + ", \"swap\": {\"layers\": " +
+                                          std::to_string(layers) +
+                                          ", \"prefetch\": " + std::to_string(prefetch) + "}}",
+                                      chain(layers), 1)) {
+    const Bytes kept = (1.0 / ranks) * 128_B;  // 4 x 2 x 8 numbers of two bytes
+    const BytesPerSecond pcie = kept / Seconds{copy * 1e-12 * static_cast<double>(unit)};
+    const Cast actors = cast(program, with_host(ranks, pcie, shared), ideal_network(), false);
+    timeline = run(program, actors, unit_prices(program, {.forward = forward, .input = 0}), 2);
+  }
+
+  /// Units until the last forward pass has ended, and until the iteration has.
+  [[nodiscard]] double forward_pass() const {
+    const std::vector<FlatTask>& tasks = timeline.tasks[0];
+    Instant end{0};
+    for (std::size_t i = 0; i < tasks.size(); ++i) {
+      const strategies::Task& task = program.blocks[tasks[i].block].tasks[tasks[i].task];
+      if (task.name == "product") end = std::max(end, timeline.times[0].ends[0][i]);
+    }
+    return static_cast<double>(end.picoseconds) / static_cast<double>(unit);
+  }
+  [[nodiscard]] double makespan() const {
+    return static_cast<double>(timeline.iteration_ends.front().picoseconds) /
+           static_cast<double>(unit);
+  }
+
+  strategies::Program program;
+  Timeline timeline;
+};
+
+}  // namespace
+
+TEST_CASE("a layer waits until there is room for what it keeps") {
+  for (const int layers : {3, 6}) {
+    INFO(layers << " layers");
+    // One at a time: every layer but the first waits for the copy before it.
+    CHECK(close(Swapped(layers, 0, 2, 5).forward_pass(), layers * 2 + (layers - 1) * 5, 1e-5));
+    // Two at a time: copies of five units in a row after the first layer; the last layer begins when
+    // all but the last two have left.
+    CHECK(close(Swapped(layers, 1, 2, 5).forward_pass(), 2 + (layers - 2) * 5 + 2, 1e-5));
+    // Shorter than the layers: hidden.
+    CHECK(close(Swapped(layers, 1, 3, 2).forward_pass(), layers * 3, 1e-5));
+  }
+}
+
+TEST_CASE("copies out and back are back to back where nothing else takes time") {
+  // Out one after the other from the end of the first layer on; the last one back when it is out, and
+  // the others behind it.
+  const double out = 1 + 6 * 4;
+  CHECK(close(Swapped(6, 2, 1, 4).makespan(), out + 6 * 4, 1e-5));
+}
+
+TEST_CASE("GPUs behind one PCIe link copy at half the rate each") {
+  const double alone = Swapped(6, 1, 2, 5, 2, false).forward_pass();
+  CHECK(close(alone, 2 + 4 * 5 + 2, 1e-5));
+  CHECK(close(Swapped(6, 1, 2, 5, 2, true).forward_pass(), 2 + 4 * 10 + 2, 1e-5));
+}
+
+}  // namespace stratagem::sim
