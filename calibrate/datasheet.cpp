@@ -43,8 +43,11 @@ Datasheet read_datasheet(const std::string& file) {
       .pcie_efficiency = cost::read_constant<double>(collective.at("pcie_efficiency")),
       .network_step = cost::read_constant<Seconds>(collective.at("network_step")),
       .host_copy = cost::read_host_copy(json.at("host_copy")),
+      .host_memory_bandwidth = {},
       .context = cost::read_constant<Bytes>(json.at("context")),
   };
+  if (const auto bandwidth = json.find("host_memory_bandwidth"))
+    datasheet.host_memory_bandwidth = cost::read_constant<BytesPerSecond>(*bandwidth);
   const std::filesystem::path folder = std::filesystem::path(file).parent_path();
   for (const JsonReader& measurements : json.at("measurements").elements()) {
     datasheet.measurements.push_back((folder / measurements.text()).lexically_normal().string());

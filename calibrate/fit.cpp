@@ -391,6 +391,7 @@ Fit fit_profile(const std::vector<Measurements>& measurements, const Datasheet& 
                     .memory_bandwidth = datasheet.memory_bandwidth,
                     .kernel_floor = kernel_floor(measurements, datasheet),
                     .host_copy = datasheet.host_copy,
+                    .host_memory_bandwidth = datasheet.host_memory_bandwidth,
                     .context = datasheet.context};
   fit_gemms(measurements, datasheet, result);
   fit_streaming_kinds(measurements, datasheet, result);

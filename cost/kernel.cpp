@@ -12,7 +12,7 @@ std::vector<std::string> streaming_kinds() {
   std::vector<std::string> names;
   for (std::size_t kind = 0; kind < kernel_kind_names.size(); ++kind) {
     const auto id = static_cast<KernelKind>(kind);
-    if (id == KernelKind::gemm || id == KernelKind::host_copy) continue;
+    if (id == KernelKind::gemm || id >= KernelKind::host_copy) continue;
     names.emplace_back(kernel_kind_names[kind]);
   }
   return names;
@@ -26,6 +26,13 @@ Seconds kernel_time(const Kernel& kernel, const Profile& profile) {
   if (kernel.kind == KernelKind::host_copy) {
     return kernel.launches * profile.host_copy.latency.value +
            kernel.traffic / profile.host_copy.bandwidth.value;
+  }
+  if (kernel.kind == KernelKind::host_optimizer) {
+    if (!profile.host_memory_bandwidth) {
+      throw InputError("profile " + profile.name, "/host_memory_bandwidth",
+                       "a bandwidth for optimizer steps on the host", "");
+    }
+    return kernel.traffic / profile.host_memory_bandwidth->value;
   }
   const std::string kind{kernel_kind_names.at(static_cast<std::size_t>(kernel.kind))};
   const auto share = profile.streaming.find(kind);

@@ -26,14 +26,15 @@ enum class KernelKind : std::uint8_t {
   embedding,
   cross_entropy,
   optimizer,
-  host_copy,  ///< between device and host memory, one launch a copy
+  host_copy,       ///< between device and host memory, one launch a copy
+  host_optimizer,  ///< on the processors of the server; `traffic` is of their memory
 };
-inline constexpr std::array<std::string_view, 11> kernel_kind_names = {
+inline constexpr std::array<std::string_view, 12> kernel_kind_names = {
     "gemm",      "elementwise", "activation_function", "dropout",   "softmax",  "norm",
-    "reduction", "embedding",   "cross_entropy",       "optimizer", "host_copy"};
+    "reduction", "embedding",   "cross_entropy",       "optimizer", "host_copy", "host_optimizer"};
 
 /// The kinds that move device memory and need a share of its bandwidth: not gemm, whose constants
-/// are its own, and not copies to the host.
+/// are its own, and not what concerns the host.
 std::vector<std::string> streaming_kinds();
 
 /// One logical operation on one device, as `launches` kernels in a row.
@@ -53,6 +54,7 @@ struct Kernel {
 /// Device time of a kernel on an otherwise idle GPU, launches not waited for.
 ///   gemm:    gemm_time, see gemm.hpp, and (launches - 1) * kernel_floor
 ///   host_copy: launches * host_copy.latency + traffic / host_copy.bandwidth
+///   host_optimizer: traffic / host_memory_bandwidth, if no other rank of the server uses it
 ///   others:  launches * kernel_floor + traffic / (memory_bandwidth * streaming[kind])
 /// Throws InputError if the profile lacks a constant for the kernel's kind or data type.
 Seconds kernel_time(const Kernel&, const Profile&);

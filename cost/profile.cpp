@@ -239,6 +239,8 @@ Profile read_profile(const JsonReader& json) {
       .host_copy = read_host_copy(json.at("host_copy")),
       .context = read_not_negative<Bytes>(json.at("context")),
   };
+  if (const auto bandwidth = json.find("host_memory_bandwidth"))
+    profile.host_memory_bandwidth = read_positive<BytesPerSecond>(*bandwidth);
   profile.collective.host_step = profile.host_copy.latency;
   for (const std::string& kind : streaming_kinds())
     static_cast<void>(json.at("streaming").at(kind));
@@ -250,7 +252,8 @@ Profile read_profile(const JsonReader& json) {
 }
 
 Json to_json(const Profile& profile) {
-  return Json::object()
+  Json json = Json::object();
+  json
       .set("name", profile.name)
       .set("gpu", profile.gpu)
       .set("multiprocessors", to_json(profile.multiprocessors))
@@ -262,8 +265,10 @@ Json to_json(const Profile& profile) {
       .set("kernel_floor", to_json(profile.kernel_floor))
       .set("launch", to_json(profile.launch))
       .set("collective", to_json(profile.collective))
-      .set("host_copy", to_json(profile.host_copy))
-      .set("context", to_json(profile.context));
+      .set("host_copy", to_json(profile.host_copy));
+  if (profile.host_memory_bandwidth)
+    json.set("host_memory_bandwidth", to_json(*profile.host_memory_bandwidth));
+  return json.set("context", to_json(profile.context));
 }
 
 }  // namespace stratagem::cost

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -74,6 +75,8 @@ struct Profile {
   Constant<Seconds> launch;        ///< host time to launch one kernel from an eager framework
   CollectiveConstants collective;
   HostCopyConstants host_copy;
+  /// What optimizer steps on the processors of a server reach, all of its ranks together.
+  std::optional<Constant<BytesPerSecond>> host_memory_bandwidth;
   Constant<Bytes> context;  ///< device memory taken by the driver, libraries and communicators
                             ///< before any tensor
 };

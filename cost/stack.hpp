@@ -64,8 +64,8 @@ struct Stack {
       host_factor;  ///< second scalar: host time of a launch over the profile's `launch`
 };
 
-/// Device time of a kernel as this framework runs it: slowdown * kernel_time; copies to the host as
-/// they are.
+/// Device time of a kernel as this framework runs it: slowdown * kernel_time; what concerns the host
+/// as it is.
 Seconds kernel_time(const Kernel& kernel, const Profile& profile, const Stack& stack);
 
 /// Reads a stack file; throws InputError for missing or unknown keys. A file with the key "base"

@@ -19,6 +19,7 @@ class Needs {
     for (const strategies::Block& block : program.blocks) {
       for (const strategies::Task& task : block.tasks) {
         if (const auto* kernel = std::get_if<cost::Kernel>(&task.work)) add(*kernel);
+        if (const auto* one = std::get_if<strategies::Collective>(&task.work)) add(*one);
       }
     }
     for (const strategies::Communicator& group : program.communicators) {
@@ -31,11 +32,11 @@ class Needs {
 
   [[nodiscard]] bool include(const std::string& path) const {
     // Adapters stand behind PCIe, so its share matters where the network's does.
-    if (path.starts_with("/collective/network_") || path == "/collective/pcie_efficiency") {
-      return used_.contains("/collective/network_");
-    }
-    for (const std::string_view group :
-         {"/gemm/", "/peak/", "/streaming/", "/collective/", "/host_copy/"}) {
+    if (path.starts_with("/collective/network_")) return used_.contains("/collective/network_");
+    if (path == "/collective/pcie_efficiency")
+      return used_.contains("/collective/network_") || used_.contains(pcie);
+    for (const std::string_view group : {"/gemm/", "/peak/", "/streaming/", "/collective/",
+                                         "/host_copy/", "/host_memory_bandwidth"}) {
       if (!path.starts_with(group)) continue;
       return std::ranges::any_of(
           used_, [&](const std::string& used) { return (path + "/").starts_with(used); });
@@ -44,12 +45,24 @@ class Needs {
   }
 
  private:
+  static constexpr const char* pcie = "/collective/pcie_efficiency";
+
+  /// Copies to the host use what they share with NCCL, and the fixed time of a copy.
+  void add(const strategies::Collective& one) {
+    using cost::CollectiveKind;
+    if (one.kind != CollectiveKind::to_host && one.kind != CollectiveKind::from_host) return;
+    used_.insert(pcie);
+    used_.insert("/host_copy/latency");
+  }
+
   void add(const cost::Kernel& kernel) {
     if (kernel.kind == cost::KernelKind::gemm) {
       used_.insert("/gemm/" + model::to_text(kernel.type) + "/");
       used_.insert("/peak/" + model::to_text(kernel.type) + "/");
     } else if (kernel.kind == cost::KernelKind::host_copy) {
       used_.insert("/host_copy/");
+    } else if (kernel.kind == cost::KernelKind::host_optimizer) {
+      used_.insert("/host_memory_bandwidth");
     } else {
       used_.insert("/streaming/" +
                    std::string(cost::kernel_kind_names.at(static_cast<std::size_t>(kernel.kind))) +

@@ -21,7 +21,8 @@ Simulated play(const Run& run, const SimulateOptions& options) {
   Simulated result{.program = strategies::lower(plan, run.stack), .timeline = {}, .outcome = {}};
   const sim::Cast cast =
       sim::cast(result.program, run.cluster, run.profile.collective, options.folded);
-  const sim::Prices prices = sim::price(result.program, run.profile, run.stack);
+  const sim::Prices prices =
+      sim::price(result.program, run.profile, run.stack, run.cluster.gpus_per_node());
   result.timeline = sim::run_until_steady(result.program, cast, prices);
   Outcome& outcome = result.outcome;
   outcome.gpus = run.gpus;

@@ -19,7 +19,8 @@ Prices price(const strategies::Program& program,
 }
 
 Prices price(const strategies::Program& program, const cost::Profile& profile,
-             const cost::Stack& stack) {
+             const cost::Stack& stack, int gpus_per_server) {
+  const auto ranks = std::min(gpus_per_server, static_cast<int>(program.devices.size()));
   const Seconds launch = profile.launch.value * stack.host_factor.value;
   std::map<cost::Kernel, Seconds> known;
   return price(program, [&](const strategies::Task& task) {
@@ -28,6 +29,8 @@ Prices price(const strategies::Program& program, const cost::Profile& profile,
       return Price{.device = {}, .host = to_ticks(launch), .first_launch = to_ticks(launch)};
     const auto [found, fresh] = known.try_emplace(*kernel);
     if (fresh) found->second = cost::kernel_time(*kernel, profile, stack);
+    if (kernel->kind == cost::KernelKind::host_optimizer)
+      return Price{.device = to_ticks(ranks * found->second)};
     const int drained = std::max(task.synchronizations - 1, 0);
     return Price{.device = to_ticks(found->second + drained * launch),
                  .host = to_ticks(kernel->launches * launch),

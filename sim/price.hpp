@@ -32,9 +32,10 @@ Prices price(const strategies::Program& program,
 ///   launch = profile.launch * stack.host_factor,  host = launches * launch
 ///   device = kernel_time of the stack + (synchronisations - 1) * launch,  last_kernel = its share
 /// because after every synchronisation but the last one of a task the device idles until the next
-/// launch. Whether small kernels wait for their launches depends on how far the host is ahead: the
+/// launch. Optimizer steps on the host share it with those of as many ranks as a server has (at
+/// most `gpus_per_server`): all step at about the same time. Whether small kernels wait for their launches depends on how far the host is ahead: the
 /// engine knows.
 Prices price(const strategies::Program& program, const cost::Profile& profile,
-             const cost::Stack& stack);
+             const cost::Stack& stack, int gpus_per_server = 1);
 
 }  // namespace stratagem::sim

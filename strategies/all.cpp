@@ -30,6 +30,7 @@ const std::vector<Strategy>& all() {
       {"pipeline", "stages of consecutive layers, activations sent from stage to stage", &pipeline},
       {"zero",
        "ZeRO: data ranks keep shards of optimizer states, gradients (2), parameters (3)", &zero},
+      {"offload", "ZeRO-Offload: optimizer steps on the processors of the server", &offload},
       {"swap", "activations of layers wait in the memory of the host", &swap_activations},
       {"recompute",
        "run layers' forward pass again before their backward pass: all of it, or attention's core",

@@ -52,6 +52,8 @@ void expert_parallel(Plan& plan, const Options& options);
 void token_slices(Plan& plan, const Options& options);
 // Stages of consecutive segments, see pipeline.cpp.
 void pipeline(Plan& plan, const Options& options);
+// Optimizer steps on the host, see offload.cpp.
+void offload(Plan& plan, const Options& options);
 // Activations that wait on the host, see swap.cpp.
 void swap_activations(Plan& plan, const Options& options);
 // Shards of what belongs to the weights, see zero.cpp.

@@ -148,7 +148,7 @@ void read_swap_options(const JsonReader& reader, Options& options) {
 /// What ZeRO divides, it reduces as it comes, by default in buckets of 5e8 elements of two bytes as
 /// DeepSpeed's reduce_bucket_size has it (deepspeed.ai/docs/config-json).
 void read_gradients(const JsonReader& reader, Options& options) {
-  if (options.zero.stage >= 2) {
+  if (options.zero.stage >= 2 || options.offload == "optimizer") {
     options.overlap_gradients = true;
     options.bucket = 1_GB;
   }
@@ -175,6 +175,8 @@ Options read_options(const JsonReader& reader) {
   read_stages(reader, options);
   read_zero(reader, options);
   read_swap_options(reader, options);
+  if (const auto offload = reader.find("offload"))
+    options.offload = offload->one_of({"none", "optimizer"});
   read_gradients(reader, options);
   reader.finish();
   return options;

@@ -57,6 +57,7 @@ struct Options {
   CoShard coshard;
   Zero zero;
   SwapOptions swap;
+  std::string offload = "none";  ///< "none" | "optimizer"
   bool overlap_gradients = false;
   std::optional<Bytes> bucket;  ///< of gradient reductions; nullopt: one for all
 

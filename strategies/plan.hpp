@@ -222,6 +222,10 @@ class Plan {
   GradientReduction gradients;
   WeightShards shards;
   Swap swap;
+  /// op-assign of optimizer steps to the processors of each device's server: their states live there,
+  /// gradients go there as soon as they are reduced, of every micro-batch, and weights come back.
+  /// Source: Ren et al., ZeRO-Offload, USENIX ATC 2021, arXiv:2101.06840, section 4.
+  bool steps_on_host = false;
   Updates updates;
 
  private:

@@ -25,18 +25,20 @@ enum class Stream : std::uint8_t {
   parameter_communication,  ///< gathers of weights ahead of the segments that read them
   copy_out,                 ///< to the memory of the host
   copy_in,                  ///< and back
+  host,                     ///< what the processors of the server compute
   send_forward,
   receive_forward,
   send_backward,
   receive_backward,
 };
-inline constexpr std::array<std::string_view, 10> stream_names = {
+inline constexpr std::array<std::string_view, 11> stream_names = {
     "compute",
     "communication",
     "gradient communication",
     "parameter communication",
     "copy to host",
     "copy from host",
+    "host",
     "send forward",
     "receive forward",
     "send backward",
@@ -55,7 +57,7 @@ enum class Category : std::uint8_t {
   statistics,   ///< of norms and of the loss: per token
   temporaries,  ///< everything that dies within its block
   gathered_parameters,  ///< weights of which every device keeps a shard, while they are whole
-  whole_gradients,      ///< gradients of which every device keeps a shard, until they are reduced
+  whole_gradients,      ///< gradients that are reduced to shards, or leave for the host, until then
 };
 inline constexpr std::array<std::string_view, 9> category_names = {
     "parameters",  "gradients",   "optimizer_states",    "activations",    "checkpoints",

@@ -35,7 +35,8 @@ struct LoweredBlock {
   std::map<int, Layout> parameters;  ///< by parameter: how operators here see it
   std::map<int, Layout> gradients;   ///< by gradient of a parameter: how operators here leave it
   /// Of both those that are there only while they are whole, see WeightShards: parameters that must
-  /// have been gathered, and gradients that outlive the block until they are reduced.
+  /// have been gathered, and gradients that outlive the block until they are reduced, or have left for
+  /// the host.
   std::set<int> gathered;
   std::set<int> whole_gradients;
   // The same two where the stage is irregular, for the one device that runs the block.

@@ -109,7 +109,7 @@ class BucketFiller {
                              " to be a partial sum along every axis over which it is divided",
                          "");
       }
-      add_along(local->shards, gradient, *local);
+      add_along(plan_.steps_on_host ? axes : local->shards, gradient, *local);
     }
     close_all();
   }
@@ -176,7 +176,7 @@ class BucketFiller {
 
   void add_along(const std::vector<int>& axes, const Completed& gradient,
                  const LocalHolding& local) {
-    if (axes.empty()) return;
+    if (axes.empty() && !plan_.steps_on_host) return;
     std::vector<int> key = axes;
     key.push_back(-1);
     key.insert(key.end(), local.shards.begin(), local.shards.end());
@@ -244,6 +244,10 @@ std::vector<int> Bucket::others() const {
   return result;
 }
 
+bool reduces_each_cell(const Plan& plan) {
+  return plan.steps_on_host || plan.shards.divides(WeightShards::Of::gradients);
+}
+
 int last_weight_cell(const Plan& plan, int stage, int copy,
                      const std::vector<ScheduledCell>& cells) {
   int last = -1;
@@ -259,7 +263,7 @@ int last_weight_cell(const Plan& plan, int stage, int copy,
 GradientBuckets gradient_buckets(const Plan& plan, const Stages& stages, const Blocks& blocks,
                                  const Parameters& parameters, int host,
                                  const std::vector<ScheduledCell>& cells) {
-  const bool each = plan.shards.divides(WeightShards::Of::gradients);
+  const bool each = reduces_each_cell(plan);
   BucketFiller filler(plan, stages, blocks, parameters, host, cells);
   for (std::size_t i = 0; each && i < cells.size(); ++i) {
     const Cell& cell = cells[i].cell;
@@ -271,7 +275,7 @@ GradientBuckets gradient_buckets(const Plan& plan, const Stages& stages, const B
     const Site& s = stages.sites()[site];
     last_cells[site] = last_weight_cell(plan, s.stage, s.copy, cells);
   }
-  filler.fill(last_cells, each);
+  if (!plan.steps_on_host) filler.fill(last_cells, each);
   return filler.finish();
 }
 

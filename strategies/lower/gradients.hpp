@@ -34,7 +34,8 @@ struct Bucket {
 struct GradientBuckets {
   /// Over the axes of the grid on which the gradient is partial and its parameter is not divided.
   /// Where the plan divides gradients, every cell that computes some reduces them to shards, and what
-  /// all have added up there is reduced over the other axes; else all at once.
+  /// all have added up there is reduced over the other axes; else all at once. Where they leave for the
+  /// host, every cell reduces all of them first.
   std::vector<Bucket> along_axes;
   /// Over grids that hold the same parameter: tied embeddings on two stages, copies of a stage. So,
   /// too, over devices of several sites.
@@ -43,6 +44,10 @@ struct GradientBuckets {
 GradientBuckets gradient_buckets(const Plan& plan, const Stages& stages, const Blocks& blocks,
                                  const Parameters& parameters, int host,
                                  const std::vector<ScheduledCell>& cells);
+
+/// Does every cell reduce the gradients that it computes, rather than the last for all? Where only
+/// shards are kept, or nothing because they leave for the host.
+bool reduces_each_cell(const Plan& plan);
 
 /// By site of the host: the place in `cells` of the cell that computes its last weight gradients of
 /// an iteration; -1 if none does.

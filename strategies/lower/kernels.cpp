@@ -157,6 +157,17 @@ cost::Kernel optimizer_kernel(double parameters, const cost::Stack& stack) {
   return kernel;
 }
 
+cost::Kernel host_optimizer_kernel(double parameters, model::DataType type,
+                                   const cost::Stack& stack) {
+  cost::Kernel kernel;
+  kernel.kind = cost::KernelKind::host_optimizer;
+  kernel.type = model::DataType::fp32;
+  kernel.traffic = 2 * parameters * model::size_of(type);
+  for (const auto& [name, size] : stack.optimizer.states) kernel.traffic += 2 * parameters * size;
+  kernel.launches = 0;
+  return kernel;
+}
+
 Task random_state_copies(int copies, const cost::Stack& stack) {
   cost::Kernel kernel;
   kernel.kind = cost::KernelKind::host_copy;

@@ -30,6 +30,11 @@ cost::OperatorFacts facts_of(const model::Operator& op, const cost::Stack& stack
 /// One optimizer step on `parameters` elements of one tensor.
 cost::Kernel optimizer_kernel(double parameters, const cost::Stack& stack);
 
+/// The same on the processors of the server: reads and writes every state, reads a gradient and writes
+/// a parameter of `type`.
+cost::Kernel host_optimizer_kernel(double parameters, model::DataType type,
+                                   const cost::Stack& stack);
+
 /// The framework saves or restores its random generator's state, and waits for every copy.
 Task random_state_copies(int copies, const cost::Stack& stack);
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <map>
 #include <memory>
+#include <string>
 
 #include "base/input_error.hpp"
 #include "strategies/check.hpp"
@@ -18,14 +19,29 @@ namespace {
 
 /// What divides weights needs grids to divide them over, and weights that have one version.
 void refuse_shards(const Plan& plan, const Stages& stages) {
-  if (plan.shards.of == WeightShards::Of::nothing) return;
+  const std::string where =
+      plan.steps_on_host ? " where steps run on the host" : " where weights are divided";
+  if (plan.shards.of == WeightShards::Of::nothing && !plan.steps_on_host) return;
   if (!plan.updates.flush)
-    throw InputError("", "/strategy", "a schedule with a flush where weights are divided", "none");
+    throw InputError("", "/strategy", "a schedule with a flush" + where, "none");
   for (int stage = 0; stage < stages.count(); ++stage) {
-    if (stages.irregular(stage)) {
-      throw InputError("", "/strategy",
-                       "stages on one grid in equal parts where weights are divided", "");
-    }
+    if (stages.irregular(stage))
+      throw InputError("", "/strategy", "stages on one grid in equal parts" + where, "");
+  }
+}
+
+/// Every cell sends its gradients to the host: what other ranks have to add must be there by then.
+void refuse_steps_on_host(const Plan& plan, const Parameters& parameters) {
+  if (!plan.steps_on_host) return;
+  for (std::size_t id = 0; id < plan.graph().tensors.size(); ++id) {
+    if (plan.graph().gradient_of[id] < 0) continue;
+    if (plan.graph().tensors[id].role != model::Role::parameter) continue;
+    if (parameters[static_cast<model::TensorId>(id)].grids.size() < 2) continue;
+    throw InputError("", "/strategy",
+                     "parameter " + plan.graph().tensors[id].name +
+                         " on one stage (untied, and no copies of stages) where steps run on the "
+                         "host",
+                     "");
   }
 }
 
@@ -72,6 +88,7 @@ Program lower(const Plan& plan, const cost::Stack& stack) {
   for (const TokenSlice& slice : token_slices(plan))
     slices.push_back(std::make_unique<Blocks>(plan, slice, stack, stages, groups, table));
   const Parameters parameters(plan, stages, *slices.front());
+  refuse_steps_on_host(plan, parameters);
   const std::vector<Versions> versions = weight_versions(plan, stages, order);
   std::map<std::array<int, 3>, CrossingBlocks> crossings;
   const SequenceContext context{plan,       stack,  stages, order,  versions,

@@ -10,9 +10,10 @@
 namespace stratagem::strategies {
 
 /// One step for each parameter that `segment` is the first on its host to read, as the stack
-/// performs it.
+/// performs it, on the host where the plan says so.
 struct StepBlock {
   int segment = 0;
+  Bytes bytes;  ///< of the parameters, or of their shards
   Block block;
   std::string key;  ///< equal for equal blocks
 };

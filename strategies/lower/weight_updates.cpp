@@ -4,7 +4,6 @@
 #include <string>
 #include <utility>
 
-#include "strategies/lower/optimizer.hpp"
 #include "strategies/lower/shards.hpp"
 
 namespace stratagem::strategies {
@@ -35,7 +34,7 @@ void WeightUpdates::reduce_completed(int cell, int segment) {
 }
 
 void WeightUpdates::end_cell(int cell) {
-  if (!c_.plan.shards.divides(WeightShards::Of::gradients)) return;
+  if (!reduces_each_cell(c_.plan)) return;
   const auto [first, last] = of_cell_.equal_range(cell);
   for (auto one = first; one != last; ++one) reduce(buckets_.along_axes[one->second], cells_[cell]);
 }
@@ -74,7 +73,8 @@ std::vector<Collective> WeightUpdates::collectives(const Bucket& bucket) const {
   return result;
 }
 
-/// What is left to reduce of a bucket. Whole gradients of which shards are kept are freed by that.
+/// What is left to reduce of a bucket. Whole gradients of which shards are kept are freed by that; on
+/// the way to the host nothing is kept.
 void WeightUpdates::reduce(Bucket& bucket, const ScheduledCell& of) {
   if (std::exchange(bucket.reduced, true)) return;
   const Written after = draft_.last_computation();
@@ -83,51 +83,98 @@ void WeightUpdates::reduce(Bucket& bucket, const ScheduledCell& of) {
   for (const Collective& work : works) key += " " + std::to_string(work.group);
   for (const model::TensorId gradient : bucket.gradients) key += "," + std::to_string(gradient);
   const int block = draft_.shared(key, [&] { return reduction_block(bucket, works); });
-  last_reduction_ = {draft_.add_call(block, -1, of), static_cast<int>(works.size()) - 1};
-  draft_.wait(last_reduction_.call, 0, after);
+  const int call = draft_.add_call(block, -1, of);
+  last_reduction_ = {call, static_cast<int>(draft_.tasks_of(call).size()) - 1};
+  draft_.wait(call, 0, after);
 }
 
 Block WeightUpdates::reduction_block(const Bucket& bucket,
                                      const std::vector<Collective>& works) const {
   Block block{.name = "reduce gradients", .slots = {}, .tasks = {}};
-  const bool frees =
-      c_.plan.shards.divides(WeightShards::Of::gradients) && !bucket.scattered().empty();
-  const bool shards = frees || bucket.scattered().empty();
-  std::vector<int> whole;
-  std::vector<int> kept;
+  const bool leaves = c_.plan.steps_on_host;
+  const bool scattered = !bucket.scattered().empty();
+  const bool frees = scattered && c_.plan.shards.divides(WeightShards::Of::gradients);
+  const bool whole = frees || leaves;
+  std::vector<int> before;
+  std::vector<int> after;
   for (std::size_t i = 0; i < bucket.gradients.size(); ++i) {
-    const model::TensorId gradient = bucket.gradients[i];
-    const std::string& name = c_.plan.graph().tensors[gradient].name;
     const auto add = [&](Bytes bytes, Category category) {
-      block.slots.push_back({name, gradient, bytes, category});
+      const model::TensorId gradient = bucket.gradients[i];
+      block.slots.push_back(
+          {c_.plan.graph().tensors[gradient].name, gradient, bytes, category});
       return static_cast<int>(block.slots.size()) - 1;
     };
-    if (frees) whole.push_back(add(bucket.sizes[i], Category::whole_gradients));
-    kept.push_back(add(shards ? bucket.shard_sizes[i] : bucket.sizes[i], Category::gradients));
+    if (whole) before.push_back(add(bucket.sizes[i], Category::whole_gradients));
+    if (leaves && !frees) continue;
+    const bool shards = frees || !scattered;
+    after.push_back(add(shards ? bucket.shard_sizes[i] : bucket.sizes[i],
+                        leaves ? Category::whole_gradients : Category::gradients));
   }
+  if (after.empty()) after = before;
   for (const Collective& work : works) {
     const bool first = block.tasks.empty();
     Task task{};
     task.name = first ? block.name : "sum up shards";
     task.work = work;
     task.stream = Stream::gradient_communication;
-    task.reads = frees && first ? whole : kept;
-    task.writes = kept;
-    if (frees && first) task.deaths = whole;
+    task.reads = frees && first ? before : after;
+    task.writes = after;
+    if (frees && first) task.deaths = before;
+    if (frees && first && leaves) task.births = after;
     block.tasks.push_back(std::move(task));
   }
+  if (leaves) block.tasks.push_back(copy_out(after, bucket.shard, block.tasks.size()));
   return block;
 }
 
-/// The first step waits for the last reduction.
+/// The copy of reduced gradients to the host, behind so many tasks of its block.
+Task WeightUpdates::copy_out(std::vector<int> gradients, Bytes bytes, std::size_t tasks) const {
+  Task task{};
+  task.name = "gradients to host";
+  task.work = Collective{.kind = cost::CollectiveKind::to_host,
+                         .group = c_.groups.alone(),
+                         .payload = bytes};
+  task.stream = Stream::copy_out;
+  if (tasks > 0) task.waits = {static_cast<int>(tasks) - 1};
+  task.reads = gradients;
+  task.deaths = std::move(gradients);
+  return task;
+}
+
+/// The first step waits for the last reduction. Of steps on the host each segment's weights come back
+/// at once; those of the last one on the stream of computations, which need all of them next.
 void WeightUpdates::add_steps(const ScheduledCell& last) {
-  bool first = true;
-  for (StepBlock& step : step_blocks(c_.plan, c_.stack, c_.stages, c_.parameters, host_)) {
+  std::vector<StepBlock> steps =
+      step_blocks(c_.plan, c_.stack, c_.stages, c_.parameters, host_);
+  Written before;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    StepBlock& step = steps[i];
+    const bool ends = i + 1 == steps.size();
+    if (c_.plan.steps_on_host) {
+      step.block.tasks.push_back(copy_in(step, ends));
+      step.key += ends ? "host end" : "host";
+    }
     const int block = draft_.shared(step.key, [&] { return std::move(step.block); });
     const int call = draft_.add_call(block, step.segment, last);
-    if (std::exchange(first, false) && last_reduction_.call >= 0)
-      draft_.wait(call, 0, last_reduction_);
+    if (i == 0 && last_reduction_.call >= 0) draft_.wait(call, 0, last_reduction_);
+    const auto copy = static_cast<int>(draft_.tasks_of(call).size()) - 1;
+    if (c_.plan.steps_on_host && ends && before.call >= 0) draft_.wait(call, copy, before);
+    before = {call, copy};
   }
+}
+
+/// The copy of new weights to the device, behind the steps of their block.
+Task WeightUpdates::copy_in(const StepBlock& step, bool ends) const {
+  Task task{};
+  task.name = "parameters from host";
+  task.work = Collective{.kind = cost::CollectiveKind::from_host,
+                         .group = c_.groups.alone(),
+                         .payload = step.bytes};
+  task.stream = ends ? Stream::compute : Stream::copy_in;
+  task.waits = {static_cast<int>(step.block.tasks.size()) - 1};
+  for (std::size_t slot = 0; slot < step.block.slots.size(); ++slot)
+    task.writes.push_back(static_cast<int>(slot));
+  return task;
 }
 
 /// Where every rank steps for a shard of weights that are there whole, it tells the others; they

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "strategies/lower/gradients.hpp"
+#include "strategies/lower/optimizer.hpp"
 #include "strategies/lower/sequence_draft.hpp"
 
 namespace stratagem::strategies {
@@ -29,6 +30,8 @@ class WeightUpdates {
   [[nodiscard]] std::vector<Collective> collectives(const Bucket& bucket) const;
   [[nodiscard]] Block reduction_block(const Bucket& bucket,
                                       const std::vector<Collective>& works) const;
+  [[nodiscard]] Task copy_out(std::vector<int> gradients, Bytes bytes, std::size_t tasks) const;
+  [[nodiscard]] Task copy_in(const StepBlock& step, bool ends) const;
   void reduce(Bucket& bucket, const ScheduledCell& of);
   void add_steps(const ScheduledCell& last);
   void gather_parameters(const ScheduledCell& last);

@@ -17,6 +17,7 @@ const std::vector<PrimitiveKind>& primitive_kinds() {
       {"op-trans", "overlap", &read_gradients, &write_gradients},
       {"op-trans", "swap", &read_swap, &write_swaps},
       {"op-trans", "over", &read_shards, &write_shards},
+      {"op-assign", "to", &read_steps_on_host, &write_steps_on_host},
       {"op-order", "flush", &read_updates, &write_updates},
       {"op-order", "", &read_order, &write_orders},
   };

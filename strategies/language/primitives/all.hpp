@@ -47,6 +47,8 @@ void read_swap(PlanBuilder&, const JsonReader&);
 std::vector<Primitive> write_swaps(const Plan&);
 void read_shards(PlanBuilder&, const JsonReader&);
 std::vector<Primitive> write_shards(const Plan&);
+void read_steps_on_host(PlanBuilder&, const JsonReader&);
+std::vector<Primitive> write_steps_on_host(const Plan&);
 void read_updates(PlanBuilder&, const JsonReader&);
 std::vector<Primitive> write_updates(const Plan&);
 void read_order(PlanBuilder&, const JsonReader&);

@@ -1,0 +1,122 @@
+// ZeRO-Offload: what lives on the device, what travels, and that everything steps once.
+#include <map>
+
+#include "tests/catch.hpp"
+#include "tests/strategies/lowered.hpp"
+
+namespace stratagem::strategies {
+namespace {
+
+/// Every parameter has a multiple of 16 elements.
+model::Graph even_gpt(bool tied = true) {
+  return model::gpt({.layers = 4,
+                     .hidden = 64,
+                     .heads = 8,
+                     .sequence = 16,
+                     .vocabulary = 128,
+                     .batch = 16,
+                     .tied = tied});
+}
+
+std::string offloaded(int ranks, int stage, const std::string& more = "") {
+  return R"({"offload": "optimizer", "data": )" + std::to_string(ranks) +
+         ", \"zero\": " + std::to_string(stage) + more + "}";
+}
+
+double copied(const Program& program, cost::CollectiveKind kind) {
+  double bytes = 0;
+  for (const Call& call : program.sequences[0].calls) {
+    for (const Task& task : program.blocks[call.block].tasks) {
+      const Collective* work = collective_of(task);
+      if (work != nullptr && work->kind == kind) bytes += work->payload.value;
+    }
+  }
+  return bytes;
+}
+
+}  // namespace
+
+// Ren et al., section 4.1: with fp16 weights on the GPU and everything else on the CPU, 2 bytes a
+// parameter stay; 2 bytes of gradients leave and 2 bytes of weights come back every step.
+TEST_CASE("weights alone stay on the device, gradients leave and weights come back once a step") {
+  const model::Graph graph = even_gpt();
+  const auto parameters = static_cast<double>(model::parameter_count(graph));
+  for (const auto& [ranks, stage] : {std::pair(1, 0), std::pair(4, 2), std::pair(16, 2)}) {
+    for (const std::string more : {"", R"(, "bucket": "8 KB")", R"(, "overlap_gradients": false)"}) {
+      INFO(ranks << more);
+      const Program program = lowered(graph, offloaded(ranks, stage, more));
+      CHECK(resident(program.sequences[0], Category::parameters).value == 2 * parameters);
+      CHECK(resident(program.sequences[0], Category::gradients).value == 0);
+      CHECK(resident(program.sequences[0], Category::optimizer_states).value == 0);
+      CHECK(copied(program, cost::CollectiveKind::to_host) == 2 * parameters / ranks);
+      CHECK(copied(program, cost::CollectiveKind::from_host) == 2 * parameters / ranks);
+    }
+  }
+  const Program sharded = lowered(graph, offloaded(4, 3));
+  CHECK(resident(sharded.sequences[0], Category::parameters).value == 2 * parameters / 4);
+}
+
+TEST_CASE("gradients of every micro-batch leave for the host") {
+  const model::Graph graph = even_gpt();
+  const auto parameters = static_cast<double>(model::parameter_count(graph));
+  const Program program = lowered(graph, offloaded(4, 2), 3);
+  CHECK(copied(program, cost::CollectiveKind::to_host) == 3 * 2 * parameters / 4);
+  CHECK(copied(program, cost::CollectiveKind::from_host) == 2 * parameters / 4);
+}
+
+TEST_CASE("steps on the host read and write 28 bytes a parameter of mixed-precision Adam") {
+  const model::Graph graph = even_gpt();
+  const Program program = lowered(graph, offloaded(4, 2));
+  double traffic = 0;
+  for (const Call& call : program.sequences[0].calls) {
+    for (const Task& task : program.blocks[call.block].tasks) {
+      if (task.stream != Stream::host) continue;
+      const auto& kernel = std::get<cost::Kernel>(task.work);
+      CHECK(kernel.kind == cost::KernelKind::host_optimizer);
+      traffic += kernel.traffic.value;
+    }
+    for (const Task& task : program.blocks[call.block].tasks) CHECK_FALSE(steps(task));
+  }
+  CHECK(traffic == 28 * static_cast<double>(model::parameter_count(graph)) / 4);
+}
+
+TEST_CASE("all weights are back before anything is computed with them") {
+  const model::Graph graph = even_gpt();
+  for (const int stage : {2, 3}) {
+    const Program program = lowered(graph, offloaded(2, stage));
+    const std::vector<Call>& calls = program.sequences[0].calls;
+    // The last copy is on the stream of computations, and the others are in front of it.
+    std::vector<std::size_t> copies;
+    for (std::size_t c = 0; c < calls.size(); ++c) {
+      for (const Task& task : program.blocks[calls[c].block].tasks) {
+        const Collective* work = collective_of(task);
+        if (work != nullptr && work->kind == cost::CollectiveKind::from_host) copies.push_back(c);
+      }
+    }
+    REQUIRE(copies.size() == graph.segments.size());
+    for (std::size_t i = 0; i < copies.size(); ++i) {
+      const Block& block = program.blocks[calls[copies[i]].block];
+      const bool last = i + 1 == copies.size();
+      CHECK(block.tasks.back().stream == (last ? Stream::compute : Stream::copy_in));
+      if (!last) continue;
+      const auto waits_for_the_one_before = [&](const Wait& wait) {
+        return wait.of_call == static_cast<int>(copies[i - 1]) &&
+               wait.task == static_cast<int>(block.tasks.size()) - 1;
+      };
+      CHECK(std::ranges::any_of(calls[copies[i]].waits, waits_for_the_one_before));
+    }
+  }
+}
+
+TEST_CASE("ranks that would have to add up on the host are refused") {
+  const auto refused = [&](const model::Graph& graph, const std::string& strategy) {
+    return refusal([&] { lowered(graph, strategy, 2); });
+  };
+  CHECK_THAT(refused(even_gpt(), R"({"offload": "optimizer", "pipeline": 2})"),
+             ContainsSubstring("on one stage (untied, and no copies of stages)"));
+  CHECK_THAT(refused(even_gpt(), R"({"offload": "optimizer", "pipeline": 2, "schedule": "pipedream"})"),
+             ContainsSubstring("a schedule with a flush where steps run on the host"));
+  CHECK(refused(even_gpt(false), R"({"offload": "optimizer", "pipeline": 2})").empty());
+}
+
+}  // namespace stratagem::strategies
