@@ -63,6 +63,18 @@ std::string heading(std::size_t name_width) {
                      "error");
 }
 
+/// Marked where successive iterations still differ.
+std::string iteration_time(const sim::Metrics& metrics) {
+  return (metrics.steady ? "" : "~") + value_text("iteration_time", metrics.iteration_time.value);
+}
+
+bool any_unsteady(const std::vector<Result>& results) {
+  return std::ranges::any_of(results, [](const Result& result) {
+    const Outcome& outcome = result.outcome;
+    return outcome.status == Outcome::Status::ok && outcome.metrics && !outcome.metrics->steady;
+  });
+}
+
 /// What a run that does not fit would take is no prediction: only its memory is shown.
 std::string prediction(const Result& result, const std::string& name, std::size_t name_width) {
   const int gpus = result.outcome.gpus;
@@ -74,8 +86,7 @@ std::string prediction(const Result& result, const std::string& name, std::size_
   }
   const auto efficiency = std::ranges::find(result.figures, "scaling_efficiency", &Figure::name);
   const bool relative = efficiency != result.figures.end() && efficiency->predicted;
-  return fmt::format(columns, name, name_width, gpus,
-                     value_text("iteration_time", m.iteration_time.value),
+  return fmt::format(columns, name, name_width, gpus, iteration_time(m),
                      fmt::format("{:.1f}", result.outcome.model_rate() / 1_TFLOPps),
                      fmt::format("{:.1f}", result.outcome.hardware_rate() / 1_TFLOPps),
                      relative ? value_text(efficiency->name, *efficiency->predicted) : "", peak);
@@ -130,6 +141,10 @@ std::string legend(const std::vector<Result>& results) {
   });
   if (from_memory)
     text += "* recalled from memory, not read in the source: shown, but nothing is judged by it\n";
+  if (any_unsteady(results))
+    text +=
+        "~ not steady: the last two iterations that were simulated differ; the time is the last "
+        "one's\n";
   return text;
 }
 

@@ -1,7 +1,9 @@
-// Composes or reads; lowering names a plan's whole as "/strategy", in a plan file "/primitives".
+// Composes or reads; lowering names a plan's whole as "/strategy", in a plan file "/primitives", or
+// the primitive whose orders close a cycle.
 #include "search/plan_of.hpp"
 
 #include "strategies/all.hpp"
+#include "strategies/language/order_cycle.hpp"
 #include "strategies/language/plan_file.hpp"
 
 namespace stratagem::search {
@@ -13,6 +15,10 @@ strategies::Plan plan_of(const Run& run) {
 
 InputError located(const Run& run, const InputError& error) {
   const bool of_the_whole = error.path.empty() || error.path.starts_with("/strategy");
+  if (run.plan && of_the_whole) {
+    const auto cycle = strategies::order_cycle(*run.plan, run.graph, run.micro_batches);
+    if (cycle) return {run.plan->file(), cycle->path, cycle->expected, cycle->found};
+  }
   if (run.plan && (of_the_whole || error.path.starts_with("/primitives"))) {
     return {run.plan->file(), of_the_whole ? "/primitives" : error.path, error.expected,
             error.found};

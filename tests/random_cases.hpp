@@ -35,10 +35,10 @@ void always(Property property, int cases) {
   CHECK(result.template is<rc::detail::SuccessResult>());
 }
 
-/// From low to high, both included.
+/// From low to high, both included, all equally often from the first case on; shrinks towards low.
 template <typename Int>
 Int pick(Int low, Int high) {
-  return *rc::gen::inRange<Int>(low, high + 1);
+  return *rc::gen::resize(rc::kNominalSize, rc::gen::inRange<Int>(low, high + 1));
 }
 template <typename T>
 T one_of(const std::vector<T>& choices) {

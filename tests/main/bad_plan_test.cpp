@@ -108,9 +108,38 @@ TEST_CASE("unequal parts are refused where the plan does not say that they may b
           "p.json: /primitives/1", {"mlp.gelu", "to divide into 3 equal parts"}, three);
 }
 
-TEST_CASE("orders that contradict each other are refused with the cycle") {
-  refuses(but(R"~("F(i, m)", "F(i, m+1)")~", R"~("F(i, m+1)", "F(i, m)")~"), "p.json: /primitives",
+TEST_CASE("orders that contradict each other are refused at what closes the cycle") {
+  // /primitives/3 and 4 have F(1,0) before B(1,0) before F(1,1); 5 the other way round.
+  refuses(but(R"~("F(i, m)", "F(i, m+1)")~", R"~("F(i, m+1)", "F(i, m)")~"),
+          "p.json: /primitives/5",
           {"op-orders without a cycle", "F(stage 1, micro-batch 0)", " before "});
+  // Data has F(0,1) before F(1,1); what follows is right and not told.
+  refuses(but(R"~({"op-order": ["F(i, m)", "F(i, m+1)"]})~",
+              R"~({"op-order": "F(1,1) F(0,1)"}, {"op-order": "F(0,0) F(0,1)"})~"),
+          "p.json: /primitives/5",
+          {"F(stage 0, micro-batch 1)", "F(stage 1, micro-batch 1)", " on devices 2 to 3"});
+}
+
+TEST_CASE("what closes a cycle is told apart from what stands before and behind it") {
+  // The chain comes first and is right with data alone; /primitives/5 has B(1,0) before F(1,1), which is
+  // before B(1,1).
+  const std::string device = R"~({"op-assign": "stage(i)", "device": "2*i"})~";
+  refuses(but(device, device + R"~(, {"op-order": "B(1,1) B(1,0)"})~"), "p.json: /primitives/5",
+          {"B(stage 1, micro-batch 0)", "F(stage 1, micro-batch 1)"});
+  // Cells that run together are one: F(1,0) comes before B(1,0), which comes before B(1,1).
+  const std::string last = R"~({"op-order": ["B(i, m)", "B(i, m+1)"]})~";
+  refuses(but(last, last + R"~(, {"op-order": "F(1,0)+B(1,1)"})~"), "p.json: /primitives/7",
+          {"op-orders without a cycle", "stage 1, micro-batch 0"});
+}
+
+TEST_CASE("without a flush a cycle through several iterations is refused at what closes it") {
+  // /primitives/4 has B(1,m) before F(1,m+1), 6 that before F(1,m+2), 7 that before B(1,m): of two
+  // micro-batches an iteration only several iterations show it.
+  refuses(but(R"~({"op-order": ["F(i, m)", "F(i, m+1)"]})~",
+              R"~({"op-order": "updates", "flush": false, "version": "latest"},
+                  {"op-order": ["F(i, m)", "F(i, m+1)"]},
+                  {"op-order": ["F(i, m+2)", "B(i, m)"]})~"),
+          "p.json: /primitives/7", {"op-orders without a cycle"});
 }
 
 TEST_CASE("cells that nothing orders are refused with both") {

@@ -85,6 +85,24 @@ TEST_CASE("the table marks what is assumed and what is from memory, and says so 
   line_of(lines, "* recalled from memory");
 }
 
+TEST_CASE("the table marks an iteration time that did not become steady, and says so below") {
+  Tabulated made = tabulated();
+  const std::string steady = report::table(made.scenario, made.results);
+  CHECK(steady.find('~') == std::string::npos);
+  REQUIRE(made.results[2].run->name == "two");
+  made.results[2].outcome.metrics->steady = false;
+  const std::vector<std::string> lines = lines_of(report::table(made.scenario, made.results));
+  CHECK(std::ranges::count_if(lines, [](const std::string& line) {
+          return line.find('~') != std::string::npos;
+        }) == 2);
+  line_of(lines, "~ not steady: ");
+  // The mark stands in a blank: the line is the old one otherwise.
+  std::string two = line_of(lines, "two [2] ");
+  CHECK_THAT(two, ContainsSubstring(" ~0."));
+  two[two.find('~')] = ' ';
+  CHECK(two == line_of(lines_of(steady), "two [2] "));
+}
+
 TEST_CASE("a run that does not fit shows its memory and why, and no time") {
   const Tabulated made = tabulated();
   const std::vector<std::string> lines = lines_of(report::table(made.scenario, made.results));

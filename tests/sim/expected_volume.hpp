@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <map>
-#include <optional>
 #include <vector>
 
 #include "strategies/lower/grid.hpp"
 #include "strategies/lower/segment.hpp"
+#include "strategies/redistribute.hpp"
 #include "tests/sim/random_plan.hpp"
 
 namespace stratagem::sim {
@@ -16,7 +16,14 @@ namespace stratagem::sim {
 struct Volumes {
   double within = 0;     ///< conversions of layouts
   double gradients = 0;  ///< reductions of weight gradients
-  double sent = 0;       ///< to other stages
+  double sent = 0;       ///< to a stage on an equal grid
+
+  Volumes& operator+=(const Volumes& other) {
+    within += other.within;
+    gradients += other.gradients;
+    sent += other.sent;
+    return *this;
+  }
 };
 
 /// One pass of one segment.
@@ -26,7 +33,7 @@ class PassVolume {
       : graph_(*random.graph), plan_(*random.plan), grid_(grid) {}
 
   void import(model::TensorId tensor, const strategies::Layout& layout) {
-    held_[tensor] = {{layout, buffers_++}};
+    held_[tensor] = {{layout, new_buffer(tensor, layout)}};
   }
 
   void run(const std::vector<model::OpId>& ops) {
@@ -38,9 +45,10 @@ class PassVolume {
         if (role != model::Role::input && role != model::Role::parameter)
           obtain(op.inputs[i], summed(op, strategies::input_layout(op, i, split)));
       }
-      for (std::size_t i = 0; i < op.outputs.size(); ++i)
-        held_[op.outputs[i]].push_back(
-            {summed(op, strategies::output_layout(op, i, split)), buffers_++});
+      for (std::size_t i = 0; i < op.outputs.size(); ++i) {
+        const strategies::Layout layout = summed(op, strategies::output_layout(op, i, split));
+        held_[op.outputs[i]].push_back({layout, new_buffer(op.outputs[i], layout)});
+      }
     }
   }
 
@@ -52,23 +60,21 @@ class PassVolume {
     obtain(tensor, full);
     return full;
   }
-  /// The layout of fewest bytes in a buffer of its own; among equals one that `readers` read, the
+  /// The layout of the smallest buffer of which it is all; among equals one that `readers` read, the
   /// latest of those.
   [[nodiscard]] const strategies::Layout& smallest(model::TensorId tensor,
                                                    const std::vector<model::OpId>& readers) const {
-    const std::vector<Held>& held = held_.at(tensor);
-    const auto bytes = [&](const Held& one) {
-      return strategies::local_bytes(graph_.tensors[tensor], one.layout, grid_);
+    const auto cost = [&](const Held& one) {
+      return std::pair(buffers_[one.buffer], !read_so(tensor, one.layout, readers));
     };
-    std::map<int, Bytes> buffers;  // a chunk is a view of the larger layout
-    for (const Held& one : held) buffers[one.buffer] = std::max(buffers[one.buffer], bytes(one));
-    std::optional<std::pair<std::pair<Bytes, bool>, const Held*>> best;
+    const std::vector<Held>& held = held_.at(tensor);
+    const Held* best = &held.front();
     for (const Held& one : held) {
-      if (bytes(one) < buffers[one.buffer]) continue;
-      const std::pair cost(bytes(one), !read_so(tensor, one.layout, readers));
-      if (!best || cost <= best->first) best = {cost, &one};
+      const bool cut =
+          strategies::local_bytes(graph_.tensors[tensor], one.layout, grid_) < buffers_[one.buffer];
+      if (!cut && cost(one) <= cost(*best)) best = &one;
     }
-    return best->second->layout;
+    return best->layout;
   }
   [[nodiscard]] bool has(model::TensorId tensor) const { return held_.contains(tensor); }
   [[nodiscard]] double bytes() const { return bytes_; }
@@ -76,8 +82,13 @@ class PassVolume {
  private:
   struct Held {
     strategies::Layout layout;
-    int buffer;
+    std::size_t buffer;
   };
+
+  std::size_t new_buffer(model::TensorId tensor, const strategies::Layout& layout) {
+    buffers_.push_back(strategies::local_bytes(graph_.tensors[tensor], layout, grid_));
+    return buffers_.size() - 1;
+  }
 
   bool read_so(model::TensorId tensor, const strategies::Layout& layout,
                const std::vector<model::OpId>& readers) const {
@@ -128,7 +139,7 @@ class PassVolume {
       const bool in_place =
           step.communicates() && step.collective() == cost::CollectiveKind::all_reduce;
       if (in_place) std::erase_if(held, [&](const Held& one) { return one.buffer == now.buffer; });
-      if (step.communicates() && !in_place) now.buffer = buffers_++;
+      if (step.communicates() && !in_place) now.buffer = new_buffer(tensor, now.layout);
       held.push_back(now);
     }
   }
@@ -137,20 +148,29 @@ class PassVolume {
   const strategies::Plan& plan_;
   const strategies::Grid& grid_;
   std::map<model::TensorId, std::vector<Held>> held_;
-  int buffers_ = 0;
+  std::vector<Bytes> buffers_;
   double bytes_ = 0;
 };
 
-/// By rank, what each of its devices communicates in one iteration of a plan that neither splits
-/// backward cells nor computes again.
+/// A tensor on its way between grids that are neither equal nor apart and alike.
+struct Crossed {
+  model::TensorId tensor = -1;
+  std::vector<strategies::Piece> leaves;
+  std::vector<strategies::Piece> arrives;
+};
+
+/// By stage, what each of its devices communicates in one iteration of a plan that neither splits
+/// backward cells nor computes again, and what crosses in every micro-batch.
 class PlanVolume {
  public:
   explicit PlanVolume(const RandomPlan& random)
-      : random_(random), facts_(strategies::segment_facts(*random.graph)) {
-    grid_.axes = random.axes;
-    std::ranges::sort(grid_.axes, std::greater<>(), &strategies::Axis::stride);
-    for (std::size_t s = 0; s < random.plan->stages.size(); ++s) {
-      rank_of_.insert(rank_of_.end(), random.plan->stages[s].size(), random.rank_of_stage[s]);
+      : random_(random),
+        facts_(strategies::segment_facts(*random.graph)),
+        volumes_(random.stages.size()) {
+    for (std::size_t s = 0; s < random.stages.size(); ++s) {
+      grids_.push_back({random.stages[s].first_device, random.stages[s].axes, {}});
+      std::ranges::sort(grids_.back().axes, std::greater<>(), &strategies::Axis::stride);
+      stage_of_.insert(stage_of_.end(), random.plan->stages[s].size(), static_cast<int>(s));
     }
     const auto segments = static_cast<int>(facts_.size());
     kept_.resize(segments);
@@ -158,64 +178,112 @@ class PlanVolume {
     for (int segment = segments - 1; segment >= 0; --segment) backward(segment);
   }
 
-  [[nodiscard]] const Volumes& of_rank(int rank) { return volumes_[rank]; }
+  /// Of a device, all its stages together.
+  [[nodiscard]] Volumes on(int device) const {
+    Volumes sum;
+    for (std::size_t s = 0; s < volumes_.size(); ++s) {
+      if (random_.stages[s].has(device)) sum += volumes_[s];
+    }
+    return sum;
+  }
+  [[nodiscard]] const std::vector<Crossed>& crossed() const { return crossed_; }
 
  private:
   using Layouts = std::map<model::TensorId, strategies::Layout>;
 
-  Volumes& here(int segment) { return volumes_[rank_of_[segment]]; }
+  Volumes& here(int segment) { return volumes_[stage_of_[segment]]; }
+  [[nodiscard]] const strategies::Grid& grid(int segment) const {
+    return grids_[stage_of_[segment]];
+  }
 
-  void leave(PassVolume& pass, model::TensorId tensor, int segment, int other) {
-    borders_[tensor] = pass.leave(tensor);
-    if (rank_of_[segment] == rank_of_[other]) return;
-    const Bytes bytes =
-        strategies::local_bytes(random_.graph->tensors[tensor], borders_[tensor], grid_);
-    here(segment).sent += bytes.value * random_.plan->micro_batches;
+  /// As the first of the operators that reads a tensor reads it.
+  [[nodiscard]] strategies::Layout read_first(int segment, model::TensorId tensor,
+                                              const std::vector<model::OpId>& ops) const {
+    for (const model::OpId id : ops) {
+      const model::Operator& op = random_.graph->operators[id];
+      const auto found = std::ranges::find(op.inputs, tensor);
+      if (found == op.inputs.end()) continue;
+      return strategies::input_layout(op, static_cast<std::size_t>(found - op.inputs.begin()),
+                                      strategies::split_along(*random_.plan, grid(segment), id));
+    }
+    return strategies::Layout(grid(segment).axes.size(), {strategies::AxisRole::replica});
+  }
+
+  [[nodiscard]] std::vector<strategies::Piece> pieces(int segment, model::TensorId tensor,
+                                                      const strategies::Layout& layout) const {
+    std::vector<strategies::Piece> result;
+    for (int i = 0; i < grid(segment).count(); ++i) {
+      const std::vector<int> at = grid(segment).coordinates(i);
+      result.push_back({grid(segment).device(at),
+                        strategies::mask_at(layout, random_.graph->tensors[tensor].shape,
+                                            grid(segment).sizes(), at)});
+    }
+    return result;
+  }
+
+  /// `readers`: of the segment that it goes to.
+  void leave(PassVolume& pass, model::TensorId tensor, int segment, int other,
+             const std::vector<model::OpId>& readers) {
+    const strategies::Layout& border = borders_[tensor] = pass.leave(tensor);
+    const RandomStage& from = random_.stages[stage_of_[segment]];
+    const RandomStage& to = random_.stages[stage_of_[other]];
+    const bool alike = grid(segment).axes == grid(other).axes;
+    arrivals_[tensor] = alike ? border : read_first(other, tensor, readers);
+    if (alike && from.first_device == to.first_device) return;
+    if (alike && (from.end() <= to.first_device || to.end() <= from.first_device)) {
+      here(segment).sent +=
+          strategies::local_bytes(random_.graph->tensors[tensor], border, grid(segment)).value *
+          random_.plan->micro_batches;
+      return;
+    }
+    crossed_.push_back(
+        {tensor, pieces(segment, tensor, border), pieces(other, tensor, arrivals_.at(tensor))});
   }
 
   void forward(int segment) {
     const strategies::SegmentFacts& facts = facts_[segment];
-    PassVolume pass(random_, grid_);
+    PassVolume pass(random_, grid(segment));
     for (const model::TensorId tensor : facts.activations_in)
-      pass.import(tensor, borders_.at(tensor));
+      pass.import(tensor, arrivals_.at(tensor));
     pass.run(random_.graph->segments[segment].forward);
     for (const model::TensorId tensor : facts.kept) {
       if (pass.has(tensor))
         kept_[segment][tensor] = pass.smallest(tensor, random_.graph->segments[segment].backward);
     }
     for (const model::TensorId tensor : facts.activations_out) {
-      leave(pass, tensor, segment, segment + 1);
+      leave(pass, tensor, segment, segment + 1, random_.graph->segments[segment + 1].forward);
       if (kept_[segment].contains(tensor)) kept_[segment][tensor] = borders_[tensor];
     }
     for (const model::TensorId tensor : facts.activations_in) {
-      if (kept_[segment].contains(tensor)) kept_[segment][tensor] = borders_[tensor];
+      if (kept_[segment].contains(tensor)) kept_[segment][tensor] = arrivals_[tensor];
     }
     here(segment).within += pass.bytes() * random_.plan->micro_batches;
   }
 
   void backward(int segment) {
     const strategies::SegmentFacts& facts = facts_[segment];
-    PassVolume pass(random_, grid_);
+    PassVolume pass(random_, grid(segment));
     for (const auto& [tensor, layout] : kept_[segment]) pass.import(tensor, layout);
     for (const model::TensorId tensor : facts.gradients_in)
-      pass.import(tensor, borders_.at(tensor));
+      pass.import(tensor, arrivals_.at(tensor));
     pass.run(random_.graph->segments[segment].backward);
     for (const model::TensorId tensor : facts.gradients_out)
-      leave(pass, tensor, segment, segment - 1);
+      leave(pass, tensor, segment, segment - 1, random_.graph->segments[segment - 1].backward);
     here(segment).within += pass.bytes() * random_.plan->micro_batches;
     for (const model::OpId id : random_.graph->segments[segment].backward) {
       const model::Operator& op = random_.graph->operators[id];
-      if (op.pass == model::Pass::weight_gradient) here(segment).gradients += reduction(op, id);
+      if (op.pass == model::Pass::weight_gradient)
+        here(segment).gradients += reduction(op, id, grid(segment));
     }
   }
 
   /// 2(n-1)/n of the bytes, over all devices that have a part of the sum.
-  double reduction(const model::Operator& op, model::OpId id) {
-    const std::vector<std::string> split = strategies::split_along(*random_.plan, grid_, id);
+  double reduction(const model::Operator& op, model::OpId id, const strategies::Grid& on) {
+    const std::vector<std::string> split = strategies::split_along(*random_.plan, on, id);
     double n = 1;
     double bytes = model::bytes(random_.graph->tensors[op.outputs[0]]).value;
     for (std::size_t axis = 0; axis < split.size(); ++axis) {
-      const double size = grid_.axes[axis].size;
+      const double size = on.axes[axis].size;
       if (model::is_reduction(op.annotation, split[axis])) n *= size;
       if (model::dimension_of(op.annotation.outputs[0], split[axis]) >= 0) bytes /= size;
     }
@@ -224,11 +292,13 @@ class PlanVolume {
 
   const RandomPlan& random_;
   std::vector<strategies::SegmentFacts> facts_;
-  strategies::Grid grid_;
-  std::vector<int> rank_of_;  ///< by segment
-  Layouts borders_;
+  std::vector<strategies::Grid> grids_;  ///< by stage
+  std::vector<int> stage_of_;            ///< by segment
+  Layouts borders_;                      ///< as tensors leave a segment
+  Layouts arrivals_;                     ///< as the next one begins with them
   std::vector<Layouts> kept_;
-  std::map<int, Volumes> volumes_;
+  std::vector<Volumes> volumes_;  ///< by stage
+  std::vector<Crossed> crossed_;
 };
 
 }  // namespace stratagem::sim

@@ -1,36 +1,60 @@
-// Random plans on random networks: any legal split of every operator, any stages, any complete order.
+// Random plans on random networks: any stages on any grids, any legal split of every operator, any
+// complete order.
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
+#include <iterator>
 #include <memory>
 #include <set>
 #include <vector>
 
+#include "strategies/language/plan_text.hpp"
 #include "strategies/lower.hpp"
 #include "tests/sim/random_graph.hpp"
 
 namespace stratagem::sim {
 
-/// A plan, the graph that it is of, and the grid that each of its stages stands on.
+/// The grid of a stage: axes that fill a block of devices.
+struct RandomStage {
+  std::vector<strategies::Axis> axes;
+  int first_device = 0;
+
+  [[nodiscard]] int end() const {
+    int size = 1;
+    for (const strategies::Axis& axis : axes) size *= axis.size;
+    return first_device + size;
+  }
+  [[nodiscard]] bool has(int device) const { return first_device <= device && device < end(); }
+  friend bool operator==(const RandomStage&, const RandomStage&) = default;
+};
+
+/// A plan, the graph that it is of, and where its stages stand.
 struct RandomPlan {
   std::unique_ptr<model::Graph> graph;
   std::unique_ptr<strategies::Plan> plan;
-  std::vector<strategies::Axis> axes;
-  std::vector<int> rank_of_stage;  ///< stages of one rank stand on the same devices
-  int devices = 1;
+  std::vector<RandomStage> stages;
+  int devices = 0;
 };
 
-/// Axes of random sizes that fill a block of devices, in a random order of strides.
-inline std::vector<strategies::Axis> random_axes() {
-  const std::vector<std::vector<int>> choices = {
-      {2}, {3}, {4}, {2, 2}, {2, 3}, {3, 2}, {4, 2}, {3, 4}, {4, 3}, {2, 2, 2}, {2, 3, 2}};
-  std::vector<strategies::Axis> axes;
-  for (const int size : one_of(choices))
-    axes.push_back({"axis" + std::to_string(axes.size()), size, 1});
+/// Strides in a random order, so that the axes fill a block.
+inline void stride_randomly(std::vector<strategies::Axis>& axes) {
   int stride = 1;
   for (const int i : shuffled(static_cast<int>(axes.size()))) {
     axes[i].stride = stride;
     stride *= axes[i].size;
   }
+}
+
+/// Axes of random sizes.
+inline std::vector<strategies::Axis> random_axes() {
+  const std::vector<std::vector<int>> choices = {{1},    {2},       {3},      {4},    {1, 3},
+                                                 {2, 2}, {2, 3},    {3, 2},   {4, 2}, {3, 4},
+                                                 {4, 3}, {2, 2, 2}, {2, 3, 2}};
+  std::vector<strategies::Axis> axes;
+  for (const int size : one_of(choices))
+    axes.push_back({"axis" + std::to_string(axes.size()), size, 1});
+  stride_randomly(axes);
   return axes;
 }
 
@@ -50,19 +74,32 @@ inline std::vector<std::string> choices_of(const model::Graph& graph, const mode
   return result;
 }
 
-inline void split_operators(RandomPlan& random) {
-  for (const model::OpId op : random.plan->operators()) {
-    std::vector<std::string> dims;
-    for (const strategies::Axis& axis : random.axes) {
-      dims.push_back(
-          one_of(choices_of(*random.graph, random.graph->operators[op], dims, random.axes)));
-      random.plan->assign(random.plan->trans(op, {dims.back(), axis.size}), axis);
-    }
+/// On which grids the stages of a plan stand.
+enum class Grids : std::uint8_t {
+  alike,  ///< of equal axes, each on its own devices or on all of another's
+  mixed   ///< of any axes, and some on a part of another's devices
+};
+
+inline Grids any_grids() { return one_of<Grids>({Grids::alike, Grids::mixed}); }
+
+/// On the devices of another stage, behind them all, or anywhere.
+inline RandomStage random_stage(const std::vector<RandomStage>& others, int devices, Grids grids) {
+  if (others.empty()) return {random_axes(), 0};
+  const RandomStage& other = one_of(others);
+  switch (pick(0, grids == Grids::mixed ? 3 : 1)) {
+    case 0:
+      return other;
+    case 1:
+      return {other.axes, devices};
+    case 2:
+      return {random_axes(), devices};
+    default:
+      return {random_axes(), pick(0, devices)};
   }
 }
 
-/// Consecutive segments become stages, and stages stand on ranks, each of which has one.
-inline void place_stages(RandomPlan& random) {
+/// Consecutive segments become stages; no device below the last is left out.
+inline void place_stages(RandomPlan& random, Grids grids) {
   strategies::Plan& plan = *random.plan;
   const auto segments = static_cast<int>(random.graph->segments.size());
   plan.stages.assign(1, {0});
@@ -70,19 +107,36 @@ inline void place_stages(RandomPlan& random) {
     if (pick(0, 2) > 0) plan.stages.emplace_back();
     plan.stages.back().push_back(segment);
   }
-  const auto stages = static_cast<int>(plan.stages.size());
-  const int ranks = pick(1, stages);
-  const std::vector<int> names = shuffled(stages);
-  int block = 1;
-  for (const strategies::Axis& axis : random.axes) block *= axis.size;
-  random.devices = ranks * block;
-  for (int stage = 0; stage < stages; ++stage) {
-    random.rank_of_stage.push_back(names[stage] < ranks ? names[stage] : pick(0, ranks - 1));
-    for (const int segment : plan.stages[stage]) {
+  random.stages.resize(plan.stages.size());
+  std::vector<RandomStage> placed;
+  for (const int stage : shuffled(static_cast<int>(plan.stages.size()))) {
+    placed.push_back(random_stage(placed, random.devices, grids));
+    random.stages[stage] = placed.back();
+    random.devices = std::max(random.devices, placed.back().end());
+  }
+}
+
+/// Visits every operator with its stage.
+template <typename Visit>
+void each_operator(const RandomPlan& random, const Visit& visit) {
+  for (std::size_t stage = 0; stage < random.stages.size(); ++stage) {
+    for (const int segment : random.plan->stages[stage]) {
       for (const model::OpId op : random.graph->segments[segment].forward)
-        plan.assign(op, random.rank_of_stage.back() * block);
+        visit(op, random.stages[stage]);
     }
   }
+}
+
+inline void split_operators(RandomPlan& random) {
+  each_operator(random, [&](model::OpId op, const RandomStage& stage) {
+    std::vector<std::string> dims;
+    for (const strategies::Axis& axis : stage.axes) {
+      dims.push_back(
+          one_of(choices_of(*random.graph, random.graph->operators[op], dims, stage.axes)));
+      random.plan->assign(random.plan->trans(op, {dims.back(), axis.size}), axis);
+    }
+    random.plan->assign(op, stage.first_device);
+  });
 }
 
 /// Cells that a cell of the graph needs done before it.
@@ -99,8 +153,25 @@ inline std::vector<strategies::Cell> needed_by(const strategies::Cell& cell, int
   return needed;
 }
 
-/// Again and again any of the cells that may come next; each rank follows that order.
-inline void order_cells(RandomPlan& random) {
+/// Do devices stand in stages that are no neighbours on one grid?
+inline bool winds(const RandomPlan& random) {
+  const auto wind = [&](std::size_t s, std::size_t t) {
+    const RandomStage& one = random.stages[s];
+    const RandomStage& other = random.stages[t];
+    const bool apart = one.end() <= other.first_device || other.end() <= one.first_device;
+    return !apart && (t > s + 1 || one != other);
+  };
+  for (std::size_t s = 0; s < random.stages.size(); ++s) {
+    for (std::size_t t = s + 1; t < random.stages.size(); ++t) {
+      if (wind(s, t)) return true;
+    }
+  }
+  return false;
+}
+
+/// Again and again any of the cells that may come next; each device follows that order.
+/// `in_turn`: all cells of a micro-batch before those of the next.
+inline void order_cells(RandomPlan& random, bool in_turn) {
   using strategies::Cell;
   strategies::Plan& plan = *random.plan;
   const auto stages = static_cast<int>(plan.stages.size());
@@ -112,42 +183,78 @@ inline void order_cells(RandomPlan& random) {
       if (plan.splits_backward(s, m)) left.insert({s, m, strategies::CellPass::weight});
     }
   }
-  std::vector<std::vector<Cell>> of_rank(stages);
+  std::vector<Cell> all;
   while (!left.empty()) {
     std::vector<Cell> ready;
+    const int first = std::ranges::min_element(left, {}, &Cell::micro_batch)->micro_batch;
     for (const Cell& cell : left) {
-      bool free = true;
+      bool free = !in_turn || cell.micro_batch == first;
       for (const Cell& before : needed_by(cell, stages)) free = free && !left.contains(before);
       if (free) ready.push_back(cell);
     }
-    const Cell next = one_of(ready);
-    left.erase(next);
-    of_rank[random.rank_of_stage[next.stage]].push_back(next);
+    all.push_back(one_of(ready));
+    left.erase(all.back());
   }
-  for (std::vector<Cell>& cells : of_rank) plan.chain(std::move(cells));
+  std::set<std::vector<Cell>> chains;
+  for (int device = 0; device < random.devices; ++device) {
+    std::vector<Cell> here;
+    std::ranges::copy_if(all, std::back_inserter(here),
+                         [&](const Cell& cell) { return random.stages[cell.stage].has(device); });
+    if (chains.insert(here).second) plan.chain(std::move(here));
+  }
 }
 
-/// `whole`: no backward cell is split and nothing is computed again.
-inline RandomPlan random_plan(bool whole = false) {
+/// What a failing case prints.
+inline std::string to_text(const RandomPlan& random) {
+  std::string text;
+  for (std::size_t s = 0; s < random.stages.size(); ++s) {
+    text += "stage " + std::to_string(s) + " from device " +
+            std::to_string(random.stages[s].first_device) + "\n";
+    for (const int segment : random.plan->stages[s]) {
+      for (const model::OpId op : random.graph->segments[segment].forward) {
+        text += "  " + random.graph->operators[op].name + ": " +
+                random.graph->operators[op].annotation.text;
+        const auto& placement = random.plan->placement(op);
+        for (std::size_t i = 0; i < placement.axes.size(); ++i) {
+          text += " | " + (placement.dims[i].empty() ? "replicas" : placement.dims[i]) + " " +
+                  std::to_string(placement.axes[i].size) + " stride " +
+                  std::to_string(placement.axes[i].stride);
+        }
+        text += "\n";
+      }
+    }
+  }
+  return text + strategies::file_text(*random.plan);
+}
+
+/// What a test leaves out of its plans.
+struct Without {
+  bool cuts = false;     ///< split backward cells, and what is computed again
+  bool failing = false;  ///< what fails where tensors are redistributed, see redistributed_test.cpp
+};
+
+inline RandomPlan random_plan(Grids grids, Without without = {}) {
+  without.failing = without.failing || grids == Grids::mixed;
   RandomPlan random;
-  random.graph = std::make_unique<model::Graph>(RandomGraph().build());
+  random.graph = std::make_unique<model::Graph>(RandomGraph().build(without.failing));
   random.plan = std::make_unique<strategies::Plan>(*random.graph);
   strategies::Plan& plan = *random.plan;
-  random.axes = random_axes();
+  place_stages(random, grids);
   split_operators(random);
-  place_stages(random);
   plan.micro_batches = pick(1, 4);
   plan.gradients.overlap = pick(0, 1) == 1;
   if (pick(0, 1) == 1) plan.gradients.bucket = 500_B;
-  for (int s = 0; !whole && s < static_cast<int>(plan.stages.size()); ++s) {
+  if (without.failing) plan.gradients.bucket = 1_B;
+  for (int s = 0; !without.cuts && s < static_cast<int>(plan.stages.size()); ++s) {
     for (int m = 0; m < plan.micro_batches; ++m) {
       if (pick(0, 3) == 0) plan.split_backward(s, m);
     }
   }
-  for (int i = 0; !whole && i < static_cast<int>(random.graph->segments.size()); ++i) {
+  for (int i = 0; !without.cuts && i < static_cast<int>(random.graph->segments.size()); ++i) {
     if (pick(0, 3) == 0) plan.recompute(plan.graph().segments[i].forward);
   }
-  order_cells(random);
+  order_cells(random, without.failing && winds(random));
+  RC_LOG(to_text(random));
   return random;
 }
 

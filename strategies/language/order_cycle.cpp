@@ -1,0 +1,57 @@
+// Reads the plan again with fewer and fewer op-orders: what is told needs no record of who said what.
+#include "strategies/language/order_cycle.hpp"
+
+#include "strategies/language/plan_file.hpp"
+#include "strategies/lower/cell_graph.hpp"
+
+namespace stratagem::strategies {
+namespace {
+
+/// Of the op-orders among the first `primitives` primitives.
+std::optional<InputError> cycle_of(const JsonReader& file, const model::Graph& graph,
+                                   int micro_batches, std::size_t primitives) {
+  const Plan plan = read_plan(file, graph, micro_batches, primitives);
+  const Stages stages(plan);
+  // Without a flush as many iterations as ordered_cells looks at.
+  const int iterations = plan.updates.flush ? 1 : 2 * stages.count() / micro_batches + 4;
+  const CellGraph cells(plan, stages, iterations);
+  try {
+    static_cast<void>(cells.sorted());
+  } catch (const InputError& cycle) {
+    return cycle;
+  }
+  return std::nullopt;
+}
+
+/// More op-orders leave every cycle there.
+std::optional<InputError> first_cycle(const JsonReader& file, const model::Graph& graph,
+                                      int micro_batches) {
+  const std::vector<JsonReader> primitives = file.at("primitives").elements();
+  std::size_t without = 0;
+  std::size_t with = primitives.size();
+  std::optional<InputError> found = cycle_of(file, graph, micro_batches, with);
+  while (found && with - without > 1) {
+    const std::size_t middle = without + (with - without) / 2;
+    if (auto earlier = cycle_of(file, graph, micro_batches, middle)) {
+      found = std::move(earlier);
+      with = middle;
+    } else {
+      without = middle;
+    }
+  }
+  if (!found) return std::nullopt;
+  return InputError("", primitives[with - 1].path(), found->expected, found->found);
+}
+
+}  // namespace
+
+std::optional<InputError> order_cycle(const JsonReader& file, const model::Graph& graph,
+                                      int micro_batches) {
+  try {
+    return first_cycle(file, graph, micro_batches);
+  } catch (const InputError&) {
+    return std::nullopt;
+  }
+}
+
+}  // namespace stratagem::strategies

@@ -1,0 +1,105 @@
+// Legal plans that redistribute tensors between stages and go wrong: random_plan.hpp leaves the like out
+// until they do not.
+#include "model/builder.hpp"
+#include "strategies/language/plan_file.hpp"
+#include "tests/sim/found_volume.hpp"
+
+namespace stratagem::sim {
+
+namespace {
+
+constexpr std::int64_t rows = 24;
+constexpr std::int64_t columns = 4;
+
+/// A segment for every text, with an operator for every letter: b adds a bias, which leaves gradients as
+/// they are, g is a GELU.
+model::Graph chain(const std::vector<std::string>& segments) {
+  constexpr model::DataType type = model::DataType::fp16;
+  const std::vector<std::int64_t> shape = {rows, columns};
+  model::Builder build("chain");
+  model::TensorId x = -1;
+  for (std::size_t s = 0; s < segments.size(); ++s) {
+    build.begin_segment("s" + std::to_string(s));
+    if (s == 0) x = build.tensor("input", shape, type, model::Role::input);
+    for (std::size_t i = 0; i < segments[s].size(); ++i) {
+      const std::string name = segments[s].substr(i, 1) + std::to_string(i);
+      const model::TensorId y = build.tensor(name + ".out", shape, type, model::Role::activation);
+      if (segments[s][i] == 'g') {
+        build.add(model::OpKind::gelu, name, "b n -> b n", {x}, {y});
+      } else {
+        const model::TensorId bias = build.parameter(name + ".p", {columns}, type);
+        build.add(model::OpKind::bias_add, name, "b n, n -> b n", {x, bias}, {y});
+      }
+      x = y;
+    }
+  }
+  return std::move(build).finish(x);
+}
+
+strategies::Program lowered(const model::Graph& graph, const std::string& plan, int micro_batches) {
+  const JsonReader file = JsonReader::from_text(plan, "plan.json");
+  return strategies::lower(strategies::read_plan(file, graph, micro_batches), {});
+}
+
+}  // namespace
+
+TEST_CASE("gradients of stages that share a device are summed along the axes of each",
+          "[!shouldfail]") {
+  // Device 0 stands in both. Its terms of b0 of stage 0 are summed with device 1, those of stage 1 with
+  // device 2; one bucket, by the number of the axis, takes both.
+  CHECK_NOTHROW(lowered(chain({"b", "gbg"}), R"~({"stages": ["s0", "s1"], "primitives": [
+    {"op-trans": "**", "dim": "b", "parts": 2, "axis": "rows"},
+    {"op-trans": "s1.**", "dim": null, "parts": 2, "axis": "replicas"},
+    {"op-assign": "s0.**", "axis": "rows", "stride": 1},
+    {"op-assign": "s1.**", "axis": "rows", "stride": 2},
+    {"op-assign": "s1.**", "axis": "replicas", "stride": 1},
+    {"op-order": "F(0,0) F(1,0) B(1,0) B(0,0)"}]})~",
+                        1));
+}
+
+TEST_CASE("gradients of stages on one set of devices are summed along the axes of each",
+          "[!shouldfail]") {
+  // All four devices have terms of the 4 elements of stage 0's bias, two and two those of stage 1's: 2
+  // (n-1)/n of 8 bytes each. One bucket takes both, and nothing refuses the plan.
+  const strategies::Program program =
+      lowered(chain({"b", "gbg"}), R"~({"stages": ["s0", "s1"], "primitives": [
+    {"op-trans": "s0.**", "dim": "b", "parts": 4, "axis": "rows"},
+    {"op-trans": "s1.**", "dim": "b", "parts": 2, "axis": "rows"},
+    {"op-trans": "s1.**", "dim": null, "parts": 2, "axis": "replicas"},
+    {"op-assign": "s0.**", "axis": "rows", "stride": 1},
+    {"op-assign": "s1.**", "axis": "rows", "stride": 2},
+    {"op-assign": "s1.**", "axis": "replicas", "stride": 1},
+    {"op-order": "F(0,0) F(1,0) B(1,0) B(0,0)"}]})~",
+              1);
+  for (int device = 0; device < 4; ++device)
+    CHECK(volumes_on(program, device).gradients == 2 * 3.0 / 4 * 8 + 2 * 1.0 / 2 * 8);
+}
+
+TEST_CASE("a gradient crosses one border after another unchanged", "[!shouldfail]") {
+  // Of a tensor one crossing and one border are remembered, but a bias passes on the gradient that it gets:
+  // from stage 2 to stage 1, from there to stage 0.
+  CHECK_NOTHROW(lowered(chain({"b", "b", "g"}), R"~({"stages": ["s0", "s1", "s2"], "primitives": [
+    {"op-trans": "s1.**", "dim": null, "parts": 2, "axis": "replicas"},
+    {"op-trans": "s2.**", "dim": "b", "parts": 3, "axis": "rows"},
+    {"op-assign": "s1.**", "axis": "replicas", "stride": 1},
+    {"op-assign": "s2.**", "axis": "rows", "stride": 1},
+    {"op-assign": "stage(i)", "device": "i*(i+1)/2"},
+    {"op-order": ["F(i, 0)", "B(i, 0)"]}]})~",
+                        1));
+}
+
+TEST_CASE("tensors that take one way between devices for two reasons do not wait for each other",
+          "[!shouldfail]") {
+  // Device 0 sends F(0,1)'s result and then B(2,0)'s gradient to devices 1 and 2, which run B(1,0) before
+  // F(1,1). Messages between equal grids have a group for each pair of stages; what is redistributed
+  // has one for each pair of devices.
+  CHECK_NOTHROW(lowered(chain({"b", "g", "g"}), R"~({"stages": ["s0", "s1", "s2"], "primitives": [
+    {"op-trans": "s1.**", "dim": null, "parts": 2, "axis": "replicas"},
+    {"op-assign": "s1.**", "axis": "replicas", "stride": 1},
+    {"op-assign": "stage(i)", "device": "i % 2"},
+    {"op-order": "F(0,0) F(0,1) F(2,0) B(2,0) B(0,0) F(2,1) B(2,1) B(0,1)"},
+    {"op-order": "F(1,0) B(1,0) F(1,1) B(1,1)"}]})~",
+                        2));
+}
+
+}  // namespace stratagem::sim
