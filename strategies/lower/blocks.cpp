@@ -128,7 +128,18 @@ void Blocks::arrive(int segment, const std::vector<model::OpId>& ops, TensorId t
     border.layout = first_reading(segment, ops, tensor);
     border.masks.clear();
   }
+  crossed_[{tensor, stages_.of(from), stage}] = {borders_.at(tensor), border};
   arrivals_[tensor] = border;
+}
+
+const Border& Blocks::leaving(TensorId tensor, int from, int to) const {
+  const auto found = crossed_.find({tensor, from, to});
+  return found == crossed_.end() ? borders_.at(tensor) : found->second.first;  // recycled
+}
+
+const Border& Blocks::arriving(TensorId tensor, int from, int to) const {
+  const auto found = crossed_.find({tensor, from, to});
+  return found == crossed_.end() ? arrivals_.at(tensor) : found->second.second;
 }
 
 /// As what the segment that reads an activation counts it.

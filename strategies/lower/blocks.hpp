@@ -2,6 +2,7 @@
 // them.
 #pragma once
 
+#include <array>
 #include <map>
 #include <optional>
 #include <set>
@@ -37,12 +38,11 @@ class Blocks {
   [[nodiscard]] const NumberedBlock* with_weights(int segment) const;
   /// What the forward pass of a segment leaves for its backward pass, by place in the segment's table.
   [[nodiscard]] std::map<int, Border> left_by_forward(int segment) const;
-  /// How an activation or gradient lies when it crosses from a segment to another.
-  [[nodiscard]] const Border& border(model::TensorId tensor) const { return borders_.at(tensor); }
-
-  /// How it lies when the segment that reads it begins: the same, or, where tensors are redistributed
-  /// on the way, as its first reader wants it.
-  [[nodiscard]] const Border& arrival(model::TensorId tensor) const { return arrivals_.at(tensor); }
+  /// How an activation or gradient lies when it leaves a stage for another, and when the segment there
+  /// that reads it begins: the same, or, where tensors are redistributed on the way, as its first
+  /// reader wants it. A gradient that a stage passes on unchanged crosses more than one border.
+  [[nodiscard]] const Border& leaving(model::TensorId tensor, int from, int to) const;
+  [[nodiscard]] const Border& arriving(model::TensorId tensor, int from, int to) const;
 
   /// The graph as these blocks see it.
   [[nodiscard]] const model::Graph& graph() const { return graph_; }
@@ -77,8 +77,10 @@ class Blocks {
   std::map<std::string, int> known_structures_;
   std::vector<int> structures_;                ///< by segment: equal for equal ones
   std::vector<Recomputation> recomputations_;  ///< by segment
-  std::map<model::TensorId, Border> borders_;
-  std::map<model::TensorId, Border> arrivals_;
+  std::map<model::TensorId, Border> borders_;   ///< as the last segment left it
+  std::map<model::TensorId, Border> arrivals_;  ///< as the last one to read it got it
+  /// By tensor and two stages: both as they were when it crossed.
+  std::map<std::array<int, 3>, std::pair<Border, Border>> crossed_;
   std::vector<SegmentBlocks> segments_;
   /// By stage and gradient of a parameter: how later segments leave it where it is not there always.
   std::map<std::pair<int, model::TensorId>, Border> begun_;

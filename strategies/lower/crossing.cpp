@@ -39,8 +39,11 @@ class CrossingLowering {
     }
     for (const Piece& piece : want) block_of(blocks, piece.device);
     append(redistribute(c_.tensor->shape, have, want),
-           {.tensor = name, .copied = {want.begin(), want.end()}, .backward = c_.backward}, blocks,
-           groups_, *c_.tensor);
+           {.tensor = name,
+            .copied = {want.begin(), want.end()},
+            .backward = c_.backward,
+            .purpose = c_.purpose},
+           blocks, groups_, *c_.tensor);
     return finish(blocks, want);
   }
 

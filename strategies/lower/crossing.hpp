@@ -17,6 +17,7 @@ struct Crosser {
   Border leaves;   ///< as the producing block left it
   Border arrives;  ///< as the consuming block wants it
   bool backward = false;
+  int purpose = -1;  ///< of the groups: what flows between two stages has its own
 };
 
 /// By device, one block each; tensor names in slots are the tensor itself.

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <map>
 #include <tuple>
+#include <utility>
 
 #include "base/input_error.hpp"
 #include "strategies/lower/gradient_group.hpp"
@@ -79,6 +80,21 @@ std::vector<int> key_of(const std::vector<int>& ranks) {
   return key;
 }
 
+/// Axes of a grid, of sums and of shards.
+std::vector<int> key_of(const Grid& grid, const std::vector<int>& axes,
+                        const std::vector<int>& shards) {
+  std::vector<int> key = {-2, grid.first_device};
+  for (const Axis& axis : grid.axes) {
+    key.push_back(axis.size);
+    key.push_back(axis.stride);
+  }
+  for (const auto* list : {&axes, &shards}) {
+    key.push_back(-1);
+    key.insert(key.end(), list->begin(), list->end());
+  }
+  return key;
+}
+
 /// Grids by their first devices, which tell those of one parameter apart.
 std::vector<int> key_of(const std::vector<Grid>& grids) {
   std::vector<int> key;
@@ -86,6 +102,31 @@ std::vector<int> key_of(const std::vector<Grid>& grids) {
   for (const Grid& grid : grids) key.push_back(grid.first_device);
   return key;
 }
+
+/// Buckets by key, in the order in which they were begun: nothing depends on how devices are numbered.
+class OpenBuckets {
+ public:
+  using Key = std::vector<int>;
+
+  Bucket& operator[](const Key& key) {
+    const auto found = std::ranges::find(buckets_, key, &Entry::first);
+    return found != buckets_.end() ? found->second : buckets_.emplace_back(key, Bucket{}).second;
+  }
+  Bucket take(const Key& key) {
+    const auto found = std::ranges::find(buckets_, key, &Entry::first);
+    Bucket bucket = std::move(found->second);
+    buckets_.erase(found);
+    return bucket;
+  }
+  void close_into(std::vector<Bucket>& list) {
+    for (auto& [key, bucket] : buckets_) list.push_back(std::move(bucket));
+    buckets_.clear();
+  }
+
+ private:
+  using Entry = std::pair<Key, Bucket>;
+  std::vector<Entry> buckets_;
+};
 
 /// Puts gradients into buckets as cells complete them.
 class BucketFiller {
@@ -111,7 +152,7 @@ class BucketFiller {
       }
       add_along(plan_.steps_on_host ? axes : local->shards, gradient, *local);
     }
-    close_all();
+    open_.close_into(result_.along_axes);
   }
 
   /// Of what all cells (the last of each site) have summed up: all, or what is left where every cell
@@ -132,11 +173,11 @@ class BucketFiller {
         std::erase_if(axes, [&](int axis) { return std::ranges::count(local->shards, axis) > 0; });
       add_along(axes, gradient, *local);
     }
-    close_all();
+    open_.close_into(result_.along_axes);
   }
 
   GradientBuckets finish() {
-    for (auto& [key, bucket] : across_) result_.across_grids.push_back(std::move(bucket));
+    across_.close_into(result_.across_grids);
     return std::move(result_);
   }
 
@@ -177,10 +218,12 @@ class BucketFiller {
   void add_along(const std::vector<int>& axes, const Completed& gradient,
                  const LocalHolding& local) {
     if (axes.empty() && !plan_.steps_on_host) return;
-    std::vector<int> key = axes;
-    key.push_back(-1);
-    key.insert(key.end(), local.shards.begin(), local.shards.end());
+    const Cell& cell = cells_[gradient.cell].cell;
+    const int site = stages_.site(cell.stage, plan_.copy_of(cell.micro_batch));
+    const Grid& grid = stages_.sites()[site].grid;
+    const std::vector<int> key = key_of(grid, axes, local.shards);
     Bucket& bucket = open_[key];
+    bucket.grid = grid;
     bucket.axes = axes;
     bucket.shards = local.shards;
     put(bucket, gradient, local);
@@ -202,15 +245,9 @@ class BucketFiller {
 
   /// A bucket that is full goes.
   void close(const std::vector<int>& key) {
-    const Bucket& bucket = open_.at(key);
+    const Bucket& bucket = open_[key];
     if (!plan_.gradients.bucket || bucket.bytes < *plan_.gradients.bucket) return;
-    result_.along_axes.push_back(bucket);
-    open_.erase(key);
-  }
-
-  void close_all() {
-    for (auto& [group, bucket] : open_) result_.along_axes.push_back(std::move(bucket));
-    open_.clear();
+    result_.along_axes.push_back(open_.take(key));
   }
 
   const Plan& plan_;
@@ -220,8 +257,8 @@ class BucketFiller {
   int host_;
   const std::vector<ScheduledCell>& cells_;
   GradientBuckets result_;
-  std::map<std::vector<int>, Bucket> open_;
-  std::map<std::vector<int>, Bucket> across_;
+  OpenBuckets open_;
+  OpenBuckets across_;
 };
 
 /// Does a cell compute weight gradients?

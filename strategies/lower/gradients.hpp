@@ -14,6 +14,7 @@ namespace stratagem::strategies {
 struct Bucket {
   int cell = 0;  ///< in the host's order
   int segment = 0;
+  Grid grid;                ///< on which its gradients lie, if axes say along what they are summed
   std::vector<int> axes;    ///< of the grid along which devices hold partial sums; empty: none
   std::vector<int> shards;  ///< axes over which what becomes of the sums is divided
   std::vector<Grid> grids;  ///< that hold partial sums of each other's; of one: none

@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "base/input_error.hpp"
@@ -227,7 +228,7 @@ class SequenceBuilder {
   void receive_until(const Message& message, const ScheduledCell& of, Stream stream) {
     Cell made_by = of.cell;
     if (message.recycled) --made_by.repeat;
-    const Piece wanted = piece(message.tensor, made_by);
+    const auto wanted = std::tuple(message.from, message.to, piece(message.tensor, made_by));
     if (received_.erase(wanted) > 0) return;
     const std::array way{message.from, message.to, static_cast<int>(of.cell.pass),
                          message.recycled ? 1 : 0, draft_.copy_of(of.cell)};
@@ -253,7 +254,7 @@ class SequenceBuilder {
     for (const Message& message : incoming(c_.plan, c_.stages, reader.cell)) {
       if (message.from != like.from || message.recycled != like.recycled) continue;
       redistributes(message) ? redistribute(message, here, false) : transfer(message, here, stream);
-      received_.insert(piece(message.tensor, sent.cell));
+      received_.emplace(message.from, message.to, piece(message.tensor, sent.cell));
     }
   }
 
@@ -293,29 +294,44 @@ class SequenceBuilder {
     }
   }
 
+  [[nodiscard]] std::array<int, 5> crossing_key(const Message& message, const Cell& cell) const {
+    return {message.tensor, message.from, message.to, draft_.copy_of(cell), cell.slice};
+  }
+
+  /// What all devices do to bring a tensor to a stage on another grid.
+  const CrossingBlocks& crossing_of(const Message& message, const Cell& cell) {
+    const auto [found, fresh] = c_.crossings.try_emplace(crossing_key(message, cell));
+    if (fresh) {
+      found->second = cross({.id = message.tensor,
+                             .tensor = &blocks(cell).graph().tensors[message.tensor],
+                             .from = &draft_.site(message.from, cell).grid,
+                             .to = &draft_.site(message.to, cell).grid,
+                             .leaves = blocks(cell).leaving(message.tensor, message.from, message.to),
+                             .arrives = blocks(cell).arriving(message.tensor, message.from, message.to),
+                             .backward = cell.pass == CellPass::backward,
+                             .purpose = purpose_of(message, cell)},
+                            c_.plan.graph(), c_.groups);
+    }
+    return found->second;
+  }
+
+  /// What flows from one stage to another has groups of its own.
+  [[nodiscard]] int purpose_of(const Message& message, const Cell& cell) const {
+    return (message.from * c_.stages.count() + message.to) * c_.plan.copies() +
+           draft_.copy_of(cell);
+  }
+
   /// This host's part in bringing a tensor to a stage on another grid, after the cell that makes it
   /// or before the one that reads it; -1 if it has none.
   int redistribute(const Message& message, const ScheduledCell& of, bool leaving) {
-    const std::array key{message.tensor, draft_.copy_of(of.cell), of.cell.slice};
-    if (!c_.crossings.contains(key)) {
-      const bool backward = of.cell.pass == CellPass::backward;
-      c_.crossings.emplace(key, cross({.id = message.tensor,
-                                       .tensor = &blocks(of.cell).graph().tensors[message.tensor],
-                                       .from = &draft_.site(message.from, of.cell).grid,
-                                       .to = &draft_.site(message.to, of.cell).grid,
-                                       .leaves = blocks(of.cell).border(message.tensor),
-                                       .arrives = blocks(of.cell).arrival(message.tensor),
-                                       .backward = backward},
-                                      c_.plan.graph(), c_.groups));
-    }
-    const CrossingBlocks& crossing = c_.crossings.at(key);
+    const CrossingBlocks& crossing = crossing_of(message, of.cell);
     const auto& side = leaving ? crossing.leaving : crossing.arriving;
     const int device = c_.stages.hosts()[host_].devices.front();
     const auto found = side.find(device);
     if (found == side.end()) return -1;
-    const std::string name =
-        "move " + std::to_string(message.tensor) + "," + std::to_string(draft_.copy_of(of.cell)) +
-        "," + std::to_string(device) + (leaving ? "l" : "a") + std::to_string(of.cell.slice);
+    std::string name = leaving ? "leaves" : "arrives";
+    for (const int part : crossing_key(message, of.cell)) name += " " + std::to_string(part);
+    name += " " + std::to_string(device);
     const NumberedBlock& block = c_.table.shared(name, [&] { return found->second; });
     const int call = draft_.add_call(block.id, -1, of);
     if (block.lowered.last_writer.contains(0))
@@ -328,8 +344,7 @@ class SequenceBuilder {
     const bool sends = stream == Stream::send_forward || stream == Stream::send_backward;
     const int group = c_.groups.across(
         {draft_.site(message.from, of.cell).grid, draft_.site(message.to, of.cell).grid},
-        (message.from * c_.stages.count() + message.to) * c_.plan.copies() +
-            draft_.copy_of(of.cell));
+        purpose_of(message, of.cell));
     const std::string key = "transfer " + std::to_string(message.tensor) + (sends ? "s" : "r") +
                             std::to_string(group) + "/" + std::to_string(of.cell.slice);
     const Grid& sender = draft_.site(message.from, of.cell).grid;
@@ -349,7 +364,7 @@ class SequenceBuilder {
   Gathers gathers_;
   Swaps swaps_;
   std::map<Piece, Written> written_;
-  std::set<Piece> received_;  ///< ahead of the cell that reads it
+  std::set<std::tuple<int, int, Piece>> received_;  ///< ahead of the cell that reads it; by stages
   /// By way (from, to, pass, recycled, copy): the cells that send on it, and which of them comes next.
   std::map<std::array<int, 5>, std::pair<std::size_t, std::vector<ScheduledCell>>> senders_;
   Written fetched_;  ///< what the next backward block waits for

@@ -29,7 +29,7 @@ struct SequenceContext {
   Groups& groups;
   BlockTable& table;
   const std::vector<std::unique_ptr<Blocks>>& slices;  ///< of the tokens, one if they are whole
-  std::map<std::array<int, 3>, CrossingBlocks>& crossings;  ///< by tensor, copy and slice
+  std::map<std::array<int, 5>, CrossingBlocks>& crossings;  ///< by tensor, stages, copy and slice
 };
 
 /// A task of the sequence.

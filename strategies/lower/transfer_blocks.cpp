@@ -8,7 +8,7 @@ namespace stratagem::strategies {
 Block message_block(const Message& message, const Blocks& blocks, const Grid& grid, int group,
                     Stream stream) {
   const bool sends = stream == Stream::send_forward || stream == Stream::send_backward;
-  const Border& border = blocks.border(message.tensor);
+  const Border& border = blocks.leaving(message.tensor, message.from, message.to);
   const model::Tensor& t = blocks.graph().tensors[message.tensor];
   const Bytes bytes = local_bytes(t, border.layout, grid);
   Block block{

@@ -47,12 +47,6 @@ void WeightUpdates::finish() {
   gather_parameters(last);
 }
 
-/// Along one axis of a stage's grid every stage of this host has the same group.
-const Grid& WeightUpdates::grid_of(const Bucket& bucket) const {
-  const Cell& cell = cells_[bucket.cell].cell;
-  return draft_.site(cell.stage, cell).grid;
-}
-
 /// What sums up a bucket: to shards where there are any along the axes of the sums, then what is left
 /// over the other axes.
 std::vector<Collective> WeightUpdates::collectives(const Bucket& bucket) const {
@@ -61,15 +55,14 @@ std::vector<Collective> WeightUpdates::collectives(const Bucket& bucket) const {
     return {{.group = c_.groups.of({bucket.ranks}, -2), .payload = bucket.bytes}};
   if (!bucket.grids.empty())
     return {{.group = c_.groups.across(bucket.grids, -1), .payload = bucket.shard}};
-  const Grid& grid = grid_of(bucket);
   std::vector<Collective> result;
   if (const std::vector<int> axes = bucket.scattered(); !axes.empty()) {
     result.push_back({.kind = CollectiveKind::reduce_scatter,
-                      .group = c_.groups.along(grid, axes),
+                      .group = c_.groups.along(bucket.grid, axes),
                       .payload = bucket.bytes});
   }
   if (const std::vector<int> axes = bucket.others(); !axes.empty())
-    result.push_back({.group = c_.groups.along(grid, axes), .payload = bucket.shard});
+    result.push_back({.group = c_.groups.along(bucket.grid, axes), .payload = bucket.shard});
   return result;
 }
 

@@ -26,7 +26,6 @@ class WeightUpdates {
   void finish();
 
  private:
-  [[nodiscard]] const Grid& grid_of(const Bucket& bucket) const;
   [[nodiscard]] std::vector<Collective> collectives(const Bucket& bucket) const;
   [[nodiscard]] Block reduction_block(const Bucket& bucket,
                                       const std::vector<Collective>& works) const;

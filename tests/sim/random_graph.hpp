@@ -12,15 +12,13 @@ namespace stratagem::sim {
 /// Every operator has a name of its own within the whole graph, so that no two segments share blocks.
 class RandomGraph {
  public:
-  /// `own_gradients`: no gradient passes through a whole segment unchanged, as it does through biases.
-  model::Graph build(bool own_gradients = false) {
+  model::Graph build() {
     build_.begin_segment("s0");
     x_ = build_.tensor("input", shape, type, model::Role::input);
     bias();  // something to train before everything else
     const int segments = pick(1, 4);
     for (int i = 0; i < segments; ++i) {
       if (i > 0) build_.begin_segment("s" + std::to_string(i));
-      if (i > 0 && own_gradients) gelu();
       for (int count = pick(1, 3); count > 0; --count) add_any();
     }
     gelu();

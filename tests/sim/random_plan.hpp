@@ -153,25 +153,8 @@ inline std::vector<strategies::Cell> needed_by(const strategies::Cell& cell, int
   return needed;
 }
 
-/// Do devices stand in stages that are no neighbours on one grid?
-inline bool winds(const RandomPlan& random) {
-  const auto wind = [&](std::size_t s, std::size_t t) {
-    const RandomStage& one = random.stages[s];
-    const RandomStage& other = random.stages[t];
-    const bool apart = one.end() <= other.first_device || other.end() <= one.first_device;
-    return !apart && (t > s + 1 || one != other);
-  };
-  for (std::size_t s = 0; s < random.stages.size(); ++s) {
-    for (std::size_t t = s + 1; t < random.stages.size(); ++t) {
-      if (wind(s, t)) return true;
-    }
-  }
-  return false;
-}
-
 /// Again and again any of the cells that may come next; each device follows that order.
-/// `in_turn`: all cells of a micro-batch before those of the next.
-inline void order_cells(RandomPlan& random, bool in_turn) {
+inline void order_cells(RandomPlan& random) {
   using strategies::Cell;
   strategies::Plan& plan = *random.plan;
   const auto stages = static_cast<int>(plan.stages.size());
@@ -186,9 +169,8 @@ inline void order_cells(RandomPlan& random, bool in_turn) {
   std::vector<Cell> all;
   while (!left.empty()) {
     std::vector<Cell> ready;
-    const int first = std::ranges::min_element(left, {}, &Cell::micro_batch)->micro_batch;
     for (const Cell& cell : left) {
-      bool free = !in_turn || cell.micro_batch == first;
+      bool free = true;
       for (const Cell& before : needed_by(cell, stages)) free = free && !left.contains(before);
       if (free) ready.push_back(cell);
     }
@@ -230,13 +212,11 @@ inline std::string to_text(const RandomPlan& random) {
 /// What a test leaves out of its plans.
 struct Without {
   bool cuts = false;     ///< split backward cells, and what is computed again
-  bool failing = false;  ///< what fails where tensors are redistributed, see redistributed_test.cpp
 };
 
 inline RandomPlan random_plan(Grids grids, Without without = {}) {
-  without.failing = without.failing || grids == Grids::mixed;
   RandomPlan random;
-  random.graph = std::make_unique<model::Graph>(RandomGraph().build(without.failing));
+  random.graph = std::make_unique<model::Graph>(RandomGraph().build());
   random.plan = std::make_unique<strategies::Plan>(*random.graph);
   strategies::Plan& plan = *random.plan;
   place_stages(random, grids);
@@ -244,7 +224,6 @@ inline RandomPlan random_plan(Grids grids, Without without = {}) {
   plan.micro_batches = pick(1, 4);
   plan.gradients.overlap = pick(0, 1) == 1;
   if (pick(0, 1) == 1) plan.gradients.bucket = 500_B;
-  if (without.failing) plan.gradients.bucket = 1_B;
   for (int s = 0; !without.cuts && s < static_cast<int>(plan.stages.size()); ++s) {
     for (int m = 0; m < plan.micro_batches; ++m) {
       if (pick(0, 3) == 0) plan.split_backward(s, m);
@@ -253,7 +232,7 @@ inline RandomPlan random_plan(Grids grids, Without without = {}) {
   for (int i = 0; !without.cuts && i < static_cast<int>(random.graph->segments.size()); ++i) {
     if (pick(0, 3) == 0) plan.recompute(plan.graph().segments[i].forward);
   }
-  order_cells(random, without.failing && winds(random));
+  order_cells(random);
   RC_LOG(to_text(random));
   return random;
 }

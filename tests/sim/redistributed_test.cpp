@@ -1,5 +1,4 @@
-// Legal plans that redistribute tensors between stages and go wrong: random_plan.hpp leaves the like out
-// until they do not.
+// Legal plans that redistribute tensors between stages and once went wrong.
 #include "model/builder.hpp"
 #include "strategies/language/plan_file.hpp"
 #include "tests/sim/found_volume.hpp"
@@ -43,8 +42,7 @@ strategies::Program lowered(const model::Graph& graph, const std::string& plan, 
 
 }  // namespace
 
-TEST_CASE("gradients of stages that share a device are summed along the axes of each",
-          "[!shouldfail]") {
+TEST_CASE("gradients of stages that share a device are summed along the axes of each") {
   // Device 0 stands in both. Its terms of b0 of stage 0 are summed with device 1, those of stage 1 with
   // device 2; one bucket, by the number of the axis, takes both.
   CHECK_NOTHROW(lowered(chain({"b", "gbg"}), R"~({"stages": ["s0", "s1"], "primitives": [
@@ -57,8 +55,7 @@ TEST_CASE("gradients of stages that share a device are summed along the axes of 
                         1));
 }
 
-TEST_CASE("gradients of stages on one set of devices are summed along the axes of each",
-          "[!shouldfail]") {
+TEST_CASE("gradients of stages on one set of devices are summed along the axes of each") {
   // All four devices have terms of the 4 elements of stage 0's bias, two and two those of stage 1's: 2
   // (n-1)/n of 8 bytes each. One bucket takes both, and nothing refuses the plan.
   const strategies::Program program =
@@ -75,7 +72,7 @@ TEST_CASE("gradients of stages on one set of devices are summed along the axes o
     CHECK(volumes_on(program, device).gradients == 2 * 3.0 / 4 * 8 + 2 * 1.0 / 2 * 8);
 }
 
-TEST_CASE("a gradient crosses one border after another unchanged", "[!shouldfail]") {
+TEST_CASE("a gradient crosses one border after another unchanged") {
   // Of a tensor one crossing and one border are remembered, but a bias passes on the gradient that it gets:
   // from stage 2 to stage 1, from there to stage 0.
   CHECK_NOTHROW(lowered(chain({"b", "b", "g"}), R"~({"stages": ["s0", "s1", "s2"], "primitives": [
@@ -88,8 +85,7 @@ TEST_CASE("a gradient crosses one border after another unchanged", "[!shouldfail
                         1));
 }
 
-TEST_CASE("tensors that take one way between devices for two reasons do not wait for each other",
-          "[!shouldfail]") {
+TEST_CASE("tensors that take one way between devices for two reasons do not wait for each other") {
   // Device 0 sends F(0,1)'s result and then B(2,0)'s gradient to devices 1 and 2, which run B(1,0) before
   // F(1,1). Messages between equal grids have a group for each pair of stages; what is redistributed
   // has one for each pair of devices.
