@@ -137,6 +137,18 @@ std::size_t tensor_count(const Program& program) {
   return static_cast<std::size_t>(highest) + 1;
 }
 
+/// What a block of the sequence calls a tensor.
+std::string name_of(const Program& program, const Sequence& sequence, model::TensorId tensor) {
+  for (const Call& call : sequence.calls) {
+    for (const Slot& slot : program.blocks[call.block].slots) {
+      const model::TensorId bound =
+          call.segment < 0 ? slot.tensor : program.segment_tensors[call.segment][slot.tensor];
+      if (bound == tensor) return slot.name;
+    }
+  }
+  return "one";
+}
+
 /// Numbers states, and remembers what calls make of them.
 class States {
  public:
@@ -160,6 +172,9 @@ class States {
     if (is_new) states_.push_back(std::move(next));
     return known->second = number->second;
   }
+
+  /// One of the tensors that are alive in a state.
+  [[nodiscard]] model::TensorId alive_in(int state) const { return states_[state].front().first; }
 
  private:
   const Program& program_;
@@ -214,9 +229,9 @@ void check_lives(const Program& program) {
     const auto left = std::ranges::find_if(state, [](int s) { return s != 0; });
     if (left == state.end()) continue;
     const Call& call = sequence.calls[last[left - state.begin()]];
-    throw InputError(
-        "", "", "buffers to be freed when nothing needs them any more",
-        "some alive after " + program.blocks[call.block].name + " in " + to_text(call.cell));
+    throw InputError("", "", "buffers to be freed when nothing needs them any more",
+                     name_of(program, sequence, states.alive_in(*left)) + " alive after " +
+                         program.blocks[call.block].name + " in " + to_text(call.cell));
   }
 }
 

@@ -38,6 +38,7 @@ class BlockLowering {
     external_.insert(slot);
     if (border.category == Category::whole_gradients) {
       whole_gradients_[tensor] = slot;
+      survivors_.insert(slot);
     } else {
       versions_[tensor].push_back({border.layout, slot, -1});
     }
@@ -350,8 +351,10 @@ class BlockLowering {
         !shard_axes(c_.plan, c_.grid, layout, WeightShards::Of::gradients).empty();
     if (!divided && !c_.plan.steps_on_host) return std::nullopt;
     const auto [found, fresh] = whole_gradients_.try_emplace(gradient, -1);
-    if (fresh) found->second = new_slot(gradient, layout, Category::whole_gradients);
-    survivors_.insert(found->second);
+    if (fresh) {
+      found->second = new_slot(gradient, layout, Category::whole_gradients);
+      survivors_.insert(found->second);
+    }
     result_.whole_gradients.insert(place(gradient));
     return found->second;
   }

@@ -72,9 +72,11 @@ Blocks::Blocks(const Plan& plan, const TokenSlice& slice, const cost::Stack& sta
   }
 }
 
-const NumberedBlock* Blocks::with_weights(int segment) const {
+std::vector<const NumberedBlock*> Blocks::with_weights(int segment) const {
   const SegmentBlocks& blocks = segments_[segment];
-  return blocks.backward != nullptr ? blocks.backward : blocks.weight;
+  if (blocks.backward != nullptr) return {blocks.backward};
+  if (blocks.weight != nullptr) return {blocks.input, blocks.weight};
+  return {};
 }
 
 BlockContext Blocks::context(int segment, int copy) const {
@@ -252,8 +254,7 @@ Blocks::Borders Blocks::with_begun(int segment, Borders kept) const {
   return kept;
 }
 
-void Blocks::note_begun(int segment) {
-  const NumberedBlock* block = with_weights(segment);
+void Blocks::note_begun(int segment, const NumberedBlock* block) {
   if (block == nullptr) return;
   for (const int place : block->lowered.whole_gradients) {
     begun_[{stages_.of(segment), stages_.facts(segment).tensors[place]}] = {
@@ -277,14 +278,17 @@ void Blocks::lower_backward_of(int segment, bool whole, bool split) {
   if (split) {
     const Recomputation& again = recomputations_[segment];
     blocks.input =
-        backward_block(segment, only(kept, facts, again.read_by_input()), BackwardPart::input);
+        backward_block(segment, with_begun(segment, only(kept, facts, again.read_by_input())),
+                       BackwardPart::input);
+    note_begun(segment, blocks.input);
     Borders for_weights = only(kept, facts, again.read_by_weight());
     for_weights.merge(only(borders_of(facts, facts.gradients_in), facts, again.read_by_weight()));
     for_weights.merge(only(blocks.input->lowered.out, facts, again.read_by_weight()));
     blocks.weight =
         backward_block(segment, with_begun(segment, for_weights), BackwardPart::weight);
   }
-  note_begun(segment);
+  note_begun(segment, blocks.weight);
+  note_begun(segment, blocks.backward);
   const NumberedBlock* sends = whole ? blocks.backward : blocks.input;
   for (const TensorId tensor : facts.gradients_out) {
     borders_[tensor] = sends->lowered.out.at(facts.place.at(tensor));

@@ -33,9 +33,9 @@ class Blocks {
          Groups& groups, BlockTable& table);
 
   [[nodiscard]] const SegmentBlocks& of(int segment) const { return segments_[segment]; }
-  /// A block of the segment that computes all its weight gradients, for what they say of them;
-  /// nullptr if it has none.
-  [[nodiscard]] const NumberedBlock* with_weights(int segment) const;
+  /// The blocks of the segment that compute all its weight gradients, for what they say of them: B and
+  /// W as one, or the two, since what reads a gradient that leaves runs in B.
+  [[nodiscard]] std::vector<const NumberedBlock*> with_weights(int segment) const;
   /// What the forward pass of a segment leaves for its backward pass, by place in the segment's table.
   [[nodiscard]] std::map<int, Border> left_by_forward(int segment) const;
   /// How an activation or gradient lies when it leaves a stage for another, and when the segment there
@@ -63,7 +63,7 @@ class Blocks {
   void lower_backward_of(int segment, bool whole, bool split);
   const NumberedBlock* backward_block(int segment, const Borders& kept, BackwardPart part);
   [[nodiscard]] Borders with_begun(int segment, Borders kept) const;
-  void note_begun(int segment);
+  void note_begun(int segment, const NumberedBlock* block);
 
   const Plan& plan_;
   TokenSlice slice_;

@@ -81,8 +81,10 @@ Block Gathers::gather_block(const SegmentRun& run, bool first) const {
     if (fresh) {
       task.name = block.name + " over " + axis_names(local.holding->grids.front(), local.shards);
       task.stream = first ? Stream::compute : Stream::parameter_communication;
+      // Of their own: where stages share some devices, each of these looks ahead in its own order.
+      const Grid& grid = local.holding->grids.front();
       task.work = Collective{.kind = cost::CollectiveKind::all_gather,
-                             .group = c_.groups.along(local.holding->grids.front(), local.shards)};
+                             .group = c_.groups.along(grid, local.shards, 1)};
     }
     std::get<Collective>(task.work).payload += local.bytes;
     const auto slot = static_cast<int>(block.slots.size());

@@ -28,6 +28,25 @@ void add(Terms& terms, int copy, int op, const Mask& mask, const Mask& held,
   terms.emplace(copy, op, mask.value);
 }
 
+/// What a block adds to a gradient, by the device at a position of a site.
+void add_terms(std::map<int, Terms>& terms, const NumberedBlock& block, const Site& site,
+               int position, int place, int segment, const model::Tensor& gradient,
+               const Holding& holding) {
+  const std::vector<int> at = site.grid.coordinates(position);
+  const int device = site.grid.device(at);
+  const LoweredBlock& lowered = block.on(site.copy, position).lowered;
+  const auto layout = lowered.gradients.find(place);
+  if (layout != lowered.gradients.end()) {
+    add(terms[device], site.copy, -1 - segment,
+        mask_at(layout->second, gradient.shape, site.grid.sizes(), at), holding.masks.at(device),
+        gradient.name, device);
+  }
+  const auto masks = lowered.gradient_masks.find(place);
+  if (masks == lowered.gradient_masks.end()) return;
+  for (const auto& [op, mask] : masks->second)
+    add(terms[device], site.copy, op, mask, holding.masks.at(device), gradient.name, device);
+}
+
 /// By device that holds the parameter.
 std::map<int, Terms> terms_by_device(const Plan& plan, const Stages& stages, const Blocks& blocks,
                                      const Holding& holding, model::TensorId gradient) {
@@ -36,23 +55,11 @@ std::map<int, Terms> terms_by_device(const Plan& plan, const Stages& stages, con
   for (const int index : holding.sites) {
     const Site& site = stages.sites()[index];
     for (const int segment : plan.stages[site.stage]) {
-      const NumberedBlock* block = blocks.with_weights(segment);
       const auto place = stages.facts(segment).place.find(gradient);
-      if (block == nullptr || place == stages.facts(segment).place.end()) continue;
-      for (int i = 0; i < site.grid.count(); ++i) {
-        const std::vector<int> at = site.grid.coordinates(i);
-        const int device = site.grid.device(at);
-        const LoweredBlock& lowered = block->on(site.copy, i).lowered;
-        const auto layout = lowered.gradients.find(place->second);
-        if (layout != lowered.gradients.end()) {
-          add(terms[device], site.copy, -1 - segment,
-              mask_at(layout->second, tensor.shape, site.grid.sizes(), at),
-              holding.masks.at(device), tensor.name, device);
-        }
-        const auto masks = lowered.gradient_masks.find(place->second);
-        if (masks == lowered.gradient_masks.end()) continue;
-        for (const auto& [op, mask] : masks->second)
-          add(terms[device], site.copy, op, mask, holding.masks.at(device), tensor.name, device);
+      if (place == stages.facts(segment).place.end()) continue;
+      for (const NumberedBlock* block : blocks.with_weights(segment)) {
+        for (int i = 0; i < site.grid.count(); ++i)
+          add_terms(terms, *block, site, i, place->second, segment, tensor, holding);
       }
     }
   }

@@ -25,8 +25,23 @@ struct Completed {
   Layout layout;
 };
 
-/// The last of the cells and segments (`last_cells` by site) that add to the gradient of a parameter on a host. Within a
-/// cell segments run backwards.
+/// What the blocks of a segment say of a gradient on a host's device: nothing if they add nothing to it.
+const LoweredBlock* adding(const Stages& stages, const Blocks& blocks, int host, const Site& site,
+                           int segment, TensorId gradient) {
+  const LoweredBlock* last = nullptr;
+  for (const NumberedBlock* block : blocks.with_weights(segment)) {
+    if (!block->parts.empty())
+      block = &block->on(site.copy, site.grid.position(stages.hosts()[host].devices.front()));
+    const auto place = stages.facts(segment).place.at(gradient);
+    const LoweredBlock& lowered = block->lowered;
+    if (lowered.gradients.contains(place) || lowered.gradient_masks.contains(place))
+      last = &lowered;
+  }
+  return last;
+}
+
+/// The last of the cells and segments (`last_cells` by site) that add to the gradient of a parameter
+/// on a host. Within a cell segments run backwards; what B adds is counted as W's, which follows.
 Completed completed(const Plan& plan, const Stages& stages, const Blocks& blocks, int host,
                     TensorId parameter, const LocalHolding& local,
                     const std::vector<ScheduledCell>& cells, const std::map<int, int>& last_cells) {
@@ -35,21 +50,18 @@ Completed completed(const Plan& plan, const Stages& stages, const Blocks& blocks
     const Site& s = stages.sites()[site];
     if (cell < 0) continue;
     for (const int segment : local.segments) {
-      const NumberedBlock* block = blocks.with_weights(segment);
-      if (stages.of(segment) != s.stage || block == nullptr) continue;
-      if (!block->parts.empty())
-        block = &block->on(s.copy, s.grid.position(stages.hosts()[host].devices.front()));
+      if (stages.of(segment) != s.stage) continue;
+      const LoweredBlock* lowered = adding(stages, blocks, host, s, segment, last.gradient);
+      if (lowered == nullptr) continue;
       const auto place = stages.facts(segment).place.at(last.gradient);
-      const auto& layouts = block->lowered.gradients;
-      const auto layout = layouts.find(place);
-      if (layout == layouts.end() && !block->lowered.gradient_masks.contains(place)) continue;
+      const auto layout = lowered->gradients.find(place);
       const auto rank = [](const Completed& c) { return std::tuple(c.lag, c.cell, -c.segment); };
       Completed here{.gradient = last.gradient,
                      .lag = cells[cell].lag,
                      .cell = cell,
                      .segment = segment,
-                     .task = block->lowered.last_writer.at(place),
-                     .layout = layout == layouts.end() ? Layout{} : layout->second};
+                     .task = lowered->last_writer.at(place),
+                     .layout = layout == lowered->gradients.end() ? Layout{} : layout->second};
       if (last.cell < 0 || rank(last) < rank(here)) last = std::move(here);
     }
   }

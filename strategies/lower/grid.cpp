@@ -176,9 +176,9 @@ void Groups::bind_along(int group, const Grid& grid, const std::vector<int>& axe
   for (const auto& [others, ranks] : members) bind(group, ranks);
 }
 
-int Groups::along(const Grid& grid, const std::vector<int>& axes) {
+int Groups::along(const Grid& grid, const std::vector<int>& axes, int purpose) {
   const int wanted = family(grid);
-  std::vector<int> key = {0, wanted};
+  std::vector<int> key = {0, purpose, wanted};
   key.insert(key.end(), axes.begin(), axes.end());
   const auto [found, fresh] = known_.emplace(key, count_);
   if (!fresh) return found->second;

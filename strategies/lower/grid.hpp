@@ -62,8 +62,9 @@ class Groups {
   Groups(Program& program, std::vector<Grid> grids);
 
   /// The group of all devices of the grid that differ only along the given axes (ascending
-  /// indices). It is bound on every grid that stands to this one as translated by whole grids.
-  int along(const Grid& grid, const std::vector<int>& axes);
+  /// indices). It is bound on every grid that stands to this one as translated by whole grids. Calls
+  /// with another `purpose` get another group.
+  int along(const Grid& grid, const std::vector<int>& axes, int purpose = 0);
   /// Devices with equal coordinates on several grids, in the order of the grids; for transfers
   /// {source, destination}. Calls with another `purpose` get another group.
   int across(const std::vector<Grid>& grids, int purpose);

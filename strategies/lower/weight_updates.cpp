@@ -175,18 +175,18 @@ Task WeightUpdates::copy_in(const StepBlock& step, bool ends) const {
 void WeightUpdates::gather_parameters(const ScheduledCell& last) {
   using Of = WeightShards::Of;
   if (!c_.plan.shards.divides(Of::steps) || c_.plan.shards.divides(Of::parameters)) return;
-  std::map<std::vector<int>, Task> gathers;  // by axes
+  std::map<int, Task> gathers;  // by group: in one order on all hosts
   Block block{.name = "gather parameters", .slots = {}, .tasks = {}};
   std::string key = block.name + std::to_string(host_);
   for (const auto& [parameter, local] : c_.parameters.on(host_)) {
     if (local.shards.empty() || c_.plan.graph().gradient_of[parameter] < 0) continue;
-    const auto [found, fresh] = gathers.try_emplace(local.shards);
+    const Grid& grid = local.holding->grids.front();
+    const int group = c_.groups.along(grid, local.shards);
+    const auto [found, fresh] = gathers.try_emplace(group);
     Task& task = found->second;
     if (fresh) {
-      task.name = block.name + " over " + axis_names(local.holding->grids.front(), local.shards);
-      task.work =
-          Collective{.kind = cost::CollectiveKind::all_gather,
-                     .group = c_.groups.along(local.holding->grids.front(), local.shards)};
+      task.name = block.name + " over " + axis_names(grid, local.shards);
+      task.work = Collective{.kind = cost::CollectiveKind::all_gather, .group = group};
     }
     std::get<Collective>(task.work).payload += local.bytes;
     task.reads.push_back(static_cast<int>(block.slots.size()));
@@ -194,7 +194,7 @@ void WeightUpdates::gather_parameters(const ScheduledCell& last) {
     block.slots.push_back(
         {c_.plan.graph().tensors[parameter].name, parameter, local.bytes, Category::parameters});
   }
-  for (auto& [axes, task] : gathers) block.tasks.push_back(std::move(task));
+  for (auto& [group, task] : gathers) block.tasks.push_back(std::move(task));
   if (!block.tasks.empty()) draft_.add_call(draft_.shared(key, [&] { return block; }), -1, last);
 }
 

@@ -4,7 +4,10 @@
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <set>
+#include <string>
 
+#include "base/input_error.hpp"
 #include "strategies/check.hpp"
 #include "tests/sim/found_volume.hpp"
 #include "tests/sim/priced_by_name.hpp"
@@ -119,6 +122,38 @@ TEST_CASE("any legal plan lowers to a program that can run") {
         strategies::check(strategies::lower(*random.plan, {}));
       },
       600);
+}
+
+TEST_CASE("plans with shards, swaps and steps on the host run, or say what they want instead") {
+  int ran = 0;
+  always(
+      [&] {
+        const RandomPlan random = random_plan(any_grids());
+        strategies::Plan& plan = *random.plan;
+        std::set<std::string> axes;
+        for (const model::OpId op : plan.operators()) {
+          for (const strategies::Axis& axis : plan.placement(op).axes) axes.insert(axis.name);
+        }
+        plan.shards = {.of = static_cast<strategies::WeightShards::Of>(pick(0, 3)),
+                       .axes = {axes.begin(), axes.end()},
+                       .prefetch = pick(0, 2)};
+        for (int i = 0; i < static_cast<int>(plan.graph().segments.size()); ++i) {
+          if (pick(0, 1) == 1) plan.swap.segments.push_back(i);
+        }
+        plan.swap.prefetch = pick(0, 2);
+        plan.steps_on_host = pick(0, 3) == 0;
+        try {
+          strategies::check(strategies::lower(plan, {}));
+          ++ran;
+        } catch (const InputError& error) {
+          RC_LOG(std::string(error.what()) + "\n");
+          // Replicas of a weight that compute all of its gradient alike have nothing to scatter.
+          RC_ASSERT(error.expected.find("to be a partial sum along every axis over which") !=
+                    std::string::npos);
+        }
+      },
+      600);
+  CHECK(ran > 200);
 }
 
 TEST_CASE("every operator reads and writes the parts that its split says, whatever came before") {

@@ -85,6 +85,21 @@ TEST_CASE("a gradient crosses one border after another unchanged") {
                         1));
 }
 
+TEST_CASE("what reads a gradient that leaves runs in B, and is summed nonetheless") {
+  // s1's bias passes on the gradient that it reads, so its own gradient cannot wait for W.
+  const strategies::Program program =
+      lowered(chain({"b", "bg"}), R"~({"stages": ["s0", "s1"], "primitives": [
+    {"op-trans": "**", "dim": "b", "parts": 2, "axis": "rows"},
+    {"op-assign": "**", "axis": "rows", "stride": 1},
+    {"op-assign": "stage(i)", "device": "2*i"},
+    {"op-trans": "B(i, m)", "into": ["B", "W"]},
+    {"op-order": "F(0,0) B(0,0) W(0,0)"},
+    {"op-order": "F(1,0) B(1,0) W(1,0)"}]})~",
+              1);
+  for (int device = 0; device < 4; ++device)
+    CHECK(volumes_on(program, device).gradients == 2 * 1.0 / 2 * 8);
+}
+
 TEST_CASE("tensors that take one way between devices for two reasons do not wait for each other") {
   // Device 0 sends F(0,1)'s result and then B(2,0)'s gradient to devices 1 and 2, which run B(1,0) before
   // F(1,1). Messages between equal grids have a group for each pair of stages; what is redistributed
