@@ -86,11 +86,11 @@ void pipeline(Plan& plan, const Options& options) {
   if (ranks == 1 && stages == 1 && !ends.any()) return;
   const auto segments = static_cast<int>(plan.graph().segments.size());
   plan.stages = segments_of_stages(layers_of_stages(options, segments - 2, stages), segments, ends);
-  if (both_ways) plan.copy_stages(2);
+  if (both_ways) plan.copy_stages({.of_stage = std::vector<int>(plan.stages.size(), 2)});
   const int per_rank = options.data_stride() * options.data;
   const auto device = [&](int rank) { return rank / options.ranks_per_device * per_rank; };
   const int first = ends.embedding ? 1 : 0;
-  for (int copy = 0; copy < plan.copies(); ++copy) {
+  for (int copy = 0; copy < plan.copies().most(); ++copy) {
     for (int stage = 0; stage < stages; ++stage) {
       const int rank = rank_of(schedule.placement, ranks, stage, copy);
       assign(plan, first + stage, device(rank), copy);

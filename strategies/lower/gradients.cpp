@@ -100,7 +100,7 @@ int last_weight_cell(const Plan& plan, int stage, int copy,
   int last = -1;
   for (std::size_t i = 0; i < cells.size(); ++i) {
     const Cell& cell = cells[i].cell;
-    if (cell.stage != stage || plan.copy_of(cell.micro_batch) != copy) continue;
+    if (cell.stage != stage || plan.copy_of(stage, cell.micro_batch) != copy) continue;
     const bool split = plan.splits_backward(stage, cell.micro_batch);
     if (cell.pass != (split ? CellPass::weight : CellPass::backward)) continue;
     if (last < 0 || cells[last].lag <= cells[i].lag) last = static_cast<int>(i);

@@ -39,7 +39,7 @@ Program lower(const Plan& plan, const cost::Stack& stack) {
     slices.push_back(std::make_unique<Blocks>(plan, slice, stack, stages, groups, table));
   const Parameters parameters(plan, stages, *slices.front());
   const std::vector<Versions> versions = weight_versions(plan, stages, order);
-  std::map<std::array<int, 3>, CrossingBlocks> crossings;
+  std::map<std::array<int, 4>, CrossingBlocks> crossings;
   const SequenceContext context{plan,       stack,  stages, order,  versions,
                                 parameters, groups, table,  slices, crossings};
   for (std::size_t host = 0; host < stages.hosts().size(); ++host)

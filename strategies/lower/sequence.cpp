@@ -124,8 +124,8 @@ class SequenceBuilder {
                    const std::vector<TensorId>& in, const std::vector<TensorId>& out) {
     if (!block->parts.empty()) {
       const int device = c_.stages.hosts()[host_].devices.front();
-      block = &block->on(draft_.copy_of(of.cell),
-                         draft_.site(of.cell.stage, of.cell).grid.position(device));
+      const Site& site = draft_.site(of.cell.stage, of.cell);
+      block = &block->on(site.copy, site.grid.position(device));
     }
     if (block->lowered.block.tasks.empty()) return;  // nothing to train here or before
     const SegmentFacts& facts = c_.stages.facts(segment);
@@ -170,7 +170,7 @@ class SequenceBuilder {
     if (crossing == Crossing::stays) return true;
     // A device of both sides has done its part when the tensor was made.
     return crossing == Crossing::redistributes && reads &&
-           draft_.hosts_site(c_.stages.site(message.from, draft_.copy_of(cell)));
+           draft_.hosts_site(draft_.site_of(message.from, cell));
   }
   void receive_for(const ScheduledCell& of) {
     const Stream stream =
@@ -187,10 +187,10 @@ class SequenceBuilder {
     if (message.recycled) --made_by.repeat;
     const Piece wanted = piece(message.tensor, made_by);
     if (received_.erase(wanted) > 0) return;
-    const std::array way{message.from, message.to, static_cast<int>(of.cell.pass),
-                         message.recycled ? 1 : 0, draft_.copy_of(of.cell)};
+    const std::array way{draft_.site_of(message.from, of.cell), draft_.site_of(message.to, of.cell),
+                         static_cast<int>(of.cell.pass), message.recycled ? 1 : 0};
     auto& [next, order] = senders_[way];
-    if (order.empty()) order = receive_order(message, draft_.site(message.from, of.cell), of);
+    if (order.empty()) order = receive_order(message, of);
     while (received_.erase(wanted) == 0) {
       expects(next < order.size(), "what a cell receives is sent");
       receive_all(message, order[next++], of, stream);
@@ -217,10 +217,12 @@ class SequenceBuilder {
 
   /// The cells that send on a message's way, each with the lag of the cell that reads it: a message is
   /// received in the round of its reader. What lags most comes first, as in all rounds together.
-  [[nodiscard]] std::vector<ScheduledCell> receive_order(const Message& message, const Site& sender,
+  [[nodiscard]] std::vector<ScheduledCell> receive_order(const Message& message,
                                                          const ScheduledCell& of) const {
     std::vector<ScheduledCell> order =
-        send_order(c_.plan, c_.stages, c_.order, sender, of.cell.pass, message.recycled);
+        send_order(c_.plan, c_.stages, c_.order,
+                   {draft_.site(message.from, of.cell), draft_.site(message.to, of.cell)},
+                   of.cell.pass, message.recycled);
     for (ScheduledCell& one : order) {
       Cell reader = one.cell;
       reader.stage = of.cell.stage;
@@ -254,13 +256,15 @@ class SequenceBuilder {
   /// This host's part in bringing a tensor to a stage on another grid, after the cell that makes it
   /// or before the one that reads it; -1 if it has none.
   int redistribute(const Message& message, const ScheduledCell& of, bool leaving) {
-    const std::array key{message.tensor, draft_.copy_of(of.cell), of.cell.slice};
+    const int from = draft_.site_of(message.from, of.cell);
+    const int to = draft_.site_of(message.to, of.cell);
+    const std::array key{message.tensor, from, to, of.cell.slice};
     if (!c_.crossings.contains(key)) {
       const bool backward = of.cell.pass == CellPass::backward;
       c_.crossings.emplace(key, cross({.id = message.tensor,
                                        .tensor = &blocks(of.cell).graph().tensors[message.tensor],
-                                       .from = &draft_.site(message.from, of.cell).grid,
-                                       .to = &draft_.site(message.to, of.cell).grid,
+                                       .from = &c_.stages.sites()[from].grid,
+                                       .to = &c_.stages.sites()[to].grid,
                                        .leaves = blocks(of.cell).border(message.tensor),
                                        .arrives = blocks(of.cell).arrival(message.tensor),
                                        .backward = backward},
@@ -271,9 +275,9 @@ class SequenceBuilder {
     const int device = c_.stages.hosts()[host_].devices.front();
     const auto found = side.find(device);
     if (found == side.end()) return -1;
-    const std::string name =
-        "move " + std::to_string(message.tensor) + "," + std::to_string(draft_.copy_of(of.cell)) +
-        "," + std::to_string(device) + (leaving ? "l" : "a") + std::to_string(of.cell.slice);
+    const std::string name = "move " + std::to_string(message.tensor) + "," + std::to_string(from) +
+                             "," + std::to_string(to) + "," + std::to_string(device) +
+                             (leaving ? "l" : "a") + std::to_string(of.cell.slice);
     const NumberedBlock& block = c_.table.shared(name, [&] { return found->second; });
     const int call = draft_.add_call(block.id, -1, of);
     if (block.lowered.last_writer.contains(0))
@@ -284,13 +288,14 @@ class SequenceBuilder {
   /// One half of a transfer between stages: the block of this host's side.
   int transfer(const Message& message, const ScheduledCell& of, Stream stream) {
     const bool sends = stream == Stream::send_forward || stream == Stream::send_backward;
-    const int group = c_.groups.across(
-        {draft_.site(message.from, of.cell).grid, draft_.site(message.to, of.cell).grid},
-        (message.from * c_.stages.count() + message.to) * c_.plan.copies() +
-            draft_.copy_of(of.cell));
+    const int from = draft_.site_of(message.from, of.cell);
+    const int to = draft_.site_of(message.to, of.cell);
+    const std::vector<Site>& sites = c_.stages.sites();
+    const int group = c_.groups.across({sites[from].grid, sites[to].grid},
+                                       from * static_cast<int>(sites.size()) + to);
     const std::string key = "transfer " + std::to_string(message.tensor) + (sends ? "s" : "r") +
                             std::to_string(group) + "/" + std::to_string(of.cell.slice);
-    const Grid& sender = draft_.site(message.from, of.cell).grid;
+    const Grid& sender = sites[from].grid;
     const int block = draft_.shared(
         key, [&] { return message_block(message, blocks(of.cell), sender, group, stream); });
     const int call = draft_.add_call(block, -1, of);
@@ -306,8 +311,8 @@ class SequenceBuilder {
   WeightUpdates updates_;
   std::map<Piece, Written> written_;
   std::set<Piece> received_;  ///< ahead of the cell that reads it
-  /// By way (from, to, pass, recycled, copy): the cells that send on it, and which of them comes next.
-  std::map<std::array<int, 5>, std::pair<std::size_t, std::vector<ScheduledCell>>> senders_;
+  /// By way (sites from and to, pass, recycled): the cells that send on it, and which of them comes next.
+  std::map<std::array<int, 4>, std::pair<std::size_t, std::vector<ScheduledCell>>> senders_;
   Written fetched_;  ///< what the next backward block waits for
 };
 

@@ -28,7 +28,7 @@ struct SequenceContext {
   Groups& groups;
   BlockTable& table;
   const std::vector<std::unique_ptr<Blocks>>& slices;  ///< of the tokens, one if they are whole
-  std::map<std::array<int, 3>, CrossingBlocks>& crossings;  ///< by tensor, copy and slice
+  std::map<std::array<int, 4>, CrossingBlocks>& crossings;  ///< by tensor, sites and slice
 };
 
 /// A task of the sequence.
@@ -54,10 +54,12 @@ class SequenceDraft {
   /// The first task of every queue of a call's block.
   [[nodiscard]] std::vector<int> first_of_queues(int call) const;
 
-  [[nodiscard]] int copy_of(const Cell& cell) const { return c_.plan.copy_of(cell.micro_batch); }
-  /// The site of a stage in the copy that works on a cell.
+  /// The site of a stage in the copy that works on the micro-batch of a cell.
+  [[nodiscard]] int site_of(int stage, const Cell& cell) const {
+    return c_.stages.site(stage, c_.plan.copy_of(stage, cell.micro_batch));
+  }
   [[nodiscard]] const Site& site(int stage, const Cell& cell) const {
-    return c_.stages.sites()[c_.stages.site(stage, copy_of(cell))];
+    return c_.stages.sites()[site_of(stage, cell)];
   }
   /// Does the host of the sequence stand in a site?
   [[nodiscard]] bool hosts_site(int site) const;
