@@ -95,8 +95,10 @@ void pipeline(Plan& plan, const Options& options) {
   const auto segments = static_cast<int>(plan.graph().segments.size());
   plan.stages = segments_of_stages(layers_of_stages(options, segments - 2, stages), segments, ends);
   if (both_ways) plan.copy_stages({.of_stage = std::vector<int>(plan.stages.size(), 2)});
-  if (!options.replicas_per_stage.empty())
+  if (!options.replicas_per_stage.empty()) {
+    expects(schedule.takes_turns && !ends.any(), "replicas are for schedules that know of turns");
     plan.copy_stages({.of_stage = options.replicas_per_stage, .deal = Deal::turns});
+  }
   const int per_rank = options.data_stride() * options.data;
   const auto device = [&](int rank) { return rank / options.ranks_per_device * per_rank; };
   const int first = ends.embedding ? 1 : 0;

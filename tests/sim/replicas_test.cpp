@@ -93,6 +93,30 @@ TEST_CASE("every iteration of PipeDream with copies ends when a second clock say
   }
 }
 
+TEST_CASE(
+    "whatever the numbers of copies, no cells wait for each other and the second clock agrees") {
+  // All pipelines of up to four stages in up to three copies: 3 + 9 + 27 + 81. Lowering refuses what
+  // would wait for ever.
+  int played = 0;
+  for (int stages = 1; stages <= 4; ++stages) {
+    Numbers copies(stages, 1);
+    for (bool more = true; more; ++played) {
+      const int m = common_multiple(copies);
+      const UnitCosts costs{2, 1, 2};
+      INFO(list(copies));
+      const UnitPipeline pipeline(lowered("pipedream", copies, copies, m), costs, 3);
+      const RoundRobinClock clock(clock_of(copies, copies, m, costs, 3));
+      for (int i = 0; i < 3; ++i)
+        CHECK(pipeline.timeline.iteration_ends[i].picoseconds == clock.end_of(i) * unit);
+      int at = 0;
+      while (at < stages && copies[at] == 3) copies[at++] = 1;
+      more = at < stages;
+      if (more) ++copies[at];
+    }
+  }
+  CHECK(played == 120);
+}
+
 TEST_CASE("PipeDream's own example, 2-1, has no bubble; nor have pipelines of equal copies") {
   // Narayanan et al., SOSP 2019, figure 8: a stage of twice the time in two copies. A stage of r times
   // the time in r copies takes as long for a micro-batch, F + B, as every other.
