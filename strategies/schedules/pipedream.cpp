@@ -15,11 +15,11 @@ namespace {
 /// an iteration on copy m mod r. Two readings had to be chosen. An iteration is M micro-batches, of
 /// which every r divides M, and one update of all stages with the gradients of all copies; PipeDream's
 /// runtime updates a stage after every r micro-batches, which is the same where r = M. And the update
-/// is synchronous, as an all-reduce at the end of a backward pass is: no copy goes on before all have
+/// is synchronous, as the all-reduce of its backward passes is: no copy goes on before all have
 /// done the iteration. A copy that runs k = M / r micro-batches an iteration with a warm-up of w
 /// keeps ceil(w / k) + 1 versions, PipeDream's w + 1 where k = 1.
 ///
-/// The steady state of copies has no bubble in PipeDream's example, 2-1 (its figure 8), but has one in
+/// The steady state of copies has no bubble in PipeDream's example, 2-1, but has one in
 /// two cases. From an update copies go on together, so that r micro-batches reach the next stage at
 /// once. Where all of them need longer to come back than the warm-up covers, w r (F + B) of a single
 /// stage, copies wait once an iteration: (r + 1)(F + B) against r (F + B) on r-1-1. And where copies

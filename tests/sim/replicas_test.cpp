@@ -118,7 +118,7 @@ TEST_CASE(
 }
 
 TEST_CASE("PipeDream's own example, 2-1, has no bubble; nor have pipelines of equal copies") {
-  // Narayanan et al., SOSP 2019, figure 8: a stage of twice the time in two copies. A stage of r times
+  // Narayanan et al., SOSP 2019, section 3.2: a stage of twice the time in two copies. A stage of r times
   // the time in r copies takes as long for a micro-batch, F + B, as every other.
   for (const UnitCosts& costs : {UnitCosts{1, 1, 0}, UnitCosts{1, 1, 1}}) {
     const int work = costs.forward + costs.input + costs.weight;

@@ -90,8 +90,9 @@ Plan plan_from(const model::Graph& graph, const std::string& text, int micro_bat
 }  // namespace
 
 TEST_CASE("copies warm up with floor((n - 1 - copies before) / copies) micro-batches") {
-  // Of PipeDream's configurations (Narayanan et al., SOSP 2019): 15-1 for VGG-16 and 2-1 of figure 8,
-  // both with two micro-batches a replica in flight; straight pipelines as 1F1B.
+  // Of PipeDream's configurations (Narayanan et al., SOSP 2019; recalled): 15-1 for VGG-16, and 2-1, with
+  // which the paper explains 1F1B-RR, both with two micro-batches a replica in flight; straight
+  // pipelines as 1F1B.
   CHECK(warm_ups({15, 1}) == Numbers{1, 0});
   CHECK(warm_ups({2, 1}) == Numbers{1, 0});
   CHECK(warm_ups({1, 1, 1, 1}) == Numbers{3, 2, 1, 0});
