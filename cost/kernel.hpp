@@ -30,7 +30,7 @@ enum class KernelKind : std::uint8_t {
   host_optimizer,  ///< on the processors of the server; `traffic` is of their memory
 };
 inline constexpr std::array<std::string_view, 12> kernel_kind_names = {
-    "gemm",      "elementwise", "activation_function", "dropout",   "softmax",  "norm",
+    "gemm",      "elementwise", "activation_function", "dropout",   "softmax",   "norm",
     "reduction", "embedding",   "cross_entropy",       "optimizer", "host_copy", "host_optimizer"};
 
 /// The kinds that move device memory and need a share of its bandwidth: not gemm, whose constants

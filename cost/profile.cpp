@@ -253,8 +253,7 @@ Profile read_profile(const JsonReader& json) {
 
 Json to_json(const Profile& profile) {
   Json json = Json::object();
-  json
-      .set("name", profile.name)
+  json.set("name", profile.name)
       .set("gpu", profile.gpu)
       .set("multiprocessors", to_json(profile.multiprocessors))
       .set("peak", table_to_json(profile.peak, data_types()))

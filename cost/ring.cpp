@@ -163,9 +163,8 @@ Seconds fixed_time(CollectiveKind kind, int ranks, int nodes,
 }  // namespace
 
 std::string to_text(CollectiveKind kind) {
-  constexpr std::array names = {"all_reduce", "all_gather", "reduce_scatter",
-                                "all_to_all", "broadcast",  "send",
-                                "to_host",    "from_host"};
+  constexpr std::array names = {"all_reduce", "all_gather", "reduce_scatter", "all_to_all",
+                                "broadcast",  "send",       "to_host",        "from_host"};
   return names[static_cast<std::size_t>(kind)];
 }
 

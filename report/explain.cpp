@@ -30,6 +30,15 @@ std::string devices_text(const std::vector<int>& devices) {
   return fmt::format("{} devices from {} to {}", count, devices.front(), devices.back());
 }
 
+/// " in 2 copies", " in 2-1-1 copies that take turns"
+std::string copies_text(const strategies::Copies& copies) {
+  if (copies.most() == 1) return "";
+  return fmt::format(
+      " in {} copies{}",
+      copies.equal() ? std::to_string(copies.most()) : strategies::to_text(copies.of_stage),
+      copies.deal == strategies::Deal::turns ? " that take turns" : "");
+}
+
 std::string stages_text(const Plan& plan) {
   std::vector<std::string> segments;
   std::size_t width = 0;
@@ -40,8 +49,9 @@ std::string stages_text(const Plan& plan) {
   std::string text;
   for (int stage = 0; stage < static_cast<int>(segments.size()); ++stage) {
     text += fmt::format("stage {:<3}  {:<{}}", stage, segments[stage], width);
-    for (int copy = 0; copy < plan.copies(); ++copy) {
-      const std::string which = plan.copies() > 1 ? fmt::format("copy {}: ", copy) : "";
+    const int copies = plan.copies().of(stage);
+    for (int copy = 0; copy < copies; ++copy) {
+      const std::string which = copies > 1 ? fmt::format("copy {}: ", copy) : "";
       text += "  " + which + devices_text(strategies::devices_of(plan, stage, copy));
     }
     text += "\n";
@@ -55,8 +65,7 @@ std::string explain(const search::Run& run, const Plan& plan) {
   std::string text = fmt::format(
       "{}: {} on {}, {}{}, {} of {}\n\n", run.name, counted(plan.operators().size(), "operator"),
       counted(strategies::device_count(plan), "device"), counted(plan.stages.size(), "stage"),
-      plan.copies() > 1 ? fmt::format(" in {} copies", plan.copies()) : "",
-      counted(plan.micro_batches, "micro-batch"),
+      copies_text(plan.copies()), counted(plan.micro_batches, "micro-batch"),
       counted(std::int64_t{run.micro_batch} * run.batch_ranks, "sample"));
   text += stages_text(plan);
   const std::string primitives = strategies::to_text(plan);

@@ -99,6 +99,38 @@ void read_schedule(const JsonReader& reader, Options& options) {
   }
 }
 
+/// A number for every stage.
+void read_replicas(const JsonReader& reader, Options& options) {
+  for (const JsonReader& count : reader.elements())
+    options.replicas_per_stage.push_back(static_cast<int>(count.between(1, 1'000'000)));
+  if (static_cast<int>(options.replicas_per_stage.size()) != options.pipeline) {
+    reader.fail("a number for each of the " + std::to_string(options.pipeline) + " stages",
+                std::to_string(options.replicas_per_stage.size()));
+  }
+  const std::vector<int>& all = options.replicas_per_stage;
+  const double ranks = std::accumulate(all.begin(), all.end(), 0.0);
+  if (ranks * options.data_stride() * options.data > 1'000'000)
+    reader.fail("replicas on at most 1000000 devices");
+  if (std::ranges::max(all) == 1) options.replicas_per_stage.clear();
+}
+
+/// What replicas cannot be combined with.
+void check_replicas(const JsonReader& reader, const Options& options) {
+  if (options.replicas_per_stage.empty()) return;
+  const JsonReader replicas = reader.at("replicas_per_stage");
+  if (!schedule_named(options.schedule).takes_turns) {
+    std::string names;
+    for (const Schedule& one : schedules()) {
+      if (one.takes_turns) names += (names.empty() ? "" : ", ") + one.name;
+    }
+    replicas.fail("one of each stage with the schedule " + options.schedule +
+                  "; replicas take turns with " + names);
+  }
+  if (options.embedding || options.head)
+    replicas.fail("one of each stage where ends of the model stand apart");
+  if (options.ranks_per_device > 1) replicas.fail("one of each stage where ranks share devices");
+}
+
 /// Where the stages stand.
 void read_stages(const JsonReader& reader, Options& options) {
   if (const auto shared = reader.find("ranks_per_device")) {
@@ -110,9 +142,11 @@ void read_stages(const JsonReader& reader, Options& options) {
     for (const JsonReader& count : layers->elements())
       options.layers_per_stage.push_back(static_cast<int>(count.between(0, 1'000'000)));
   }
+  if (const auto replicas = reader.find("replicas_per_stage")) read_replicas(*replicas, options);
   if (const auto end = reader.find("embedding"))
     options.embedding = read_end(*end, "first", options.pipeline);
   if (const auto end = reader.find("head")) options.head = read_end(*end, "last", options.pipeline);
+  check_replicas(reader, options);
 }
 
 /// A stage, or an object with one.
@@ -165,6 +199,11 @@ void read_gradients(const JsonReader& reader, Options& options) {
 Ends Options::ends(const Schedule& of) const {
   const std::optional<int> first = of.spreads_embedding ? all_ranks : embedding;
   return {.embedding = ranks_of(first, pipeline), .head = ranks_of(head, pipeline)};
+}
+
+int Options::pipeline_ranks() const {
+  if (replicas_per_stage.empty()) return pipeline;
+  return std::accumulate(replicas_per_stage.begin(), replicas_per_stage.end(), 0);
 }
 
 Options read_options(const JsonReader& reader) {

@@ -48,6 +48,8 @@ struct Options {
   std::vector<std::int64_t> token_slices;  ///< tokens of every slice; empty: whole
   int ranks_per_device = 1;           ///< pipeline ranks that share the time and memory of a device
   std::vector<int> layers_per_stage;  ///< empty: equally many
+  /// Replicas of every stage, to which micro-batches are dealt in turn; empty: one of each.
+  std::vector<int> replicas_per_stage;
   /// The pipeline rank on which the first and the last segment stand apart from the stages,
   /// `all_ranks`, or nullopt: in the first and the last stage.
   std::optional<int> embedding;
@@ -66,7 +68,11 @@ struct Options {
   /// The same two choices as lists of ranks.
   [[nodiscard]] Ends ends(const Schedule& schedule) const;
   /// Consecutive devices are tensor ranks, then context, axial and data ranks, then stages.
-  [[nodiscard]] int devices() const { return data_stride() * data * pipeline / ranks_per_device; }
+  [[nodiscard]] int devices() const {
+    return data_stride() * data * pipeline_ranks() / ranks_per_device;
+  }
+  /// All replicas of all stages, or the pipeline's degree.
+  [[nodiscard]] int pipeline_ranks() const;
   [[nodiscard]] int data_stride() const { return tensor * context * dap; }
 };
 

@@ -69,12 +69,20 @@ std::vector<std::vector<int>> segments_of_stages(const std::vector<int>& layers,
   return stages;
 }
 
+/// The pipeline rank of a copy of a stage. Replicas stand side by side, before those of the next stage.
+int rank_of_copy(const Options& options, const Schedule& schedule, int stage, int copy) {
+  const std::vector<int>& replicas = options.replicas_per_stage;
+  if (replicas.empty()) return rank_of(schedule.placement, options.pipeline, stage, copy);
+  return std::accumulate(replicas.begin(), replicas.begin() + stage, copy);
+}
+
 }  // namespace
 
 /// op-assign of every operator to the devices of its stage. The layers (all segments but the first
 /// and the last) are divided evenly, or as layers_per_stage says; the first stage also has the first
 /// segment (embeddings), the last stage the last (head), unless they stand apart. The schedule says
-/// how many stages stand on one pipeline rank, and which. Source: Huang et al., GPipe, NeurIPS 2019;
+/// how many stages stand on one pipeline rank, and which. With replicas_per_stage, stages are copied and
+/// micro-batches are dealt to the copies in turn. Source: Huang et al., GPipe, NeurIPS 2019;
 /// Narayanan et al., arXiv:2104.04473, section 2.2.
 void pipeline(Plan& plan, const Options& options) {
   const Schedule& schedule = schedule_named(options.schedule);
@@ -83,17 +91,21 @@ void pipeline(Plan& plan, const Options& options) {
   const bool both_ways = schedule.placement == Placement::bidirectional;
   const int stages = Pipeline{.ranks = ranks, .chunks = chunks}.stages(schedule.placement);
   const Ends ends = options.ends(schedule);
-  if (ranks == 1 && stages == 1 && !ends.any()) return;
+  if (options.pipeline_ranks() == 1 && stages == 1 && !ends.any()) return;
   const auto segments = static_cast<int>(plan.graph().segments.size());
   plan.stages = segments_of_stages(layers_of_stages(options, segments - 2, stages), segments, ends);
-  if (both_ways) plan.copy_stages(2);
+  if (both_ways) plan.copy_stages({.of_stage = std::vector<int>(plan.stages.size(), 2)});
+  if (!options.replicas_per_stage.empty()) {
+    expects(schedule.takes_turns && !ends.any(), "replicas are for schedules that know of turns");
+    plan.copy_stages({.of_stage = options.replicas_per_stage, .deal = Deal::turns});
+  }
   const int per_rank = options.data_stride() * options.data;
   const auto device = [&](int rank) { return rank / options.ranks_per_device * per_rank; };
   const int first = ends.embedding ? 1 : 0;
-  for (int copy = 0; copy < plan.copies(); ++copy) {
+  for (int copy = 0; copy < plan.copies().most(); ++copy) {
     for (int stage = 0; stage < stages; ++stage) {
-      const int rank = rank_of(schedule.placement, ranks, stage, copy);
-      assign(plan, first + stage, device(rank), copy);
+      if (copy < plan.copies().of(first + stage))
+        assign(plan, first + stage, device(rank_of_copy(options, schedule, stage, copy)), copy);
     }
     if (ends.embedding) assign(plan, 0, device(ends.embedding->front()), copy);
     if (ends.head) assign(plan, first + stages, device(ends.head->front()), copy);

@@ -113,8 +113,8 @@ void Plan::assign(model::OpId op, int first_device, int copy) {
 
 void Plan::assign(model::OpId op, std::vector<int> devices, int copy) {
   std::vector<std::vector<int>>& listed = placements_[op].listed;
-  expects(copy >= 0 && copy < copies_, "a plan has the copy it assigns");
-  if (listed.empty()) listed.resize(copies_, devices);
+  expects(copy >= 0 && copy < copies_of(op), "a plan has the copy it assigns");
+  if (listed.empty()) listed.resize(copies_of(op), devices);
   listed[copy] = std::move(devices);
 }
 
@@ -128,12 +128,25 @@ void Plan::run_together(const Cell& first, const Cell& second) {
   together_.emplace_back(first, second);
 }
 
-void Plan::copy_stages(int copies) {
-  expects(copies >= 1, "a plan has at least one copy of every stage");
-  copies_ = copies;
-  for (Placement& placement : placements_) {
-    placement.first_devices.resize(copies, placement.first_devices.front());
-    if (!placement.listed.empty()) placement.listed.resize(copies, placement.listed.front());
+void Plan::copy_stages(Copies copies) {
+  expects(copies.of_stage.empty() || copies.of_stage.size() == stages.size(),
+          "a plan says how many copies each of its stages has");
+  for (const int n : copies.of_stage) {
+    expects(n >= 1, "a plan has at least one copy of every stage");
+    if (copies.deal == Deal::shares || micro_batches % n == 0) continue;
+    throw InputError("", "", "a number of micro-batches that the copies of every stage divide",
+                     std::to_string(micro_batches) + " for " + std::to_string(n) + " copies");
+  }
+  copies_ = std::move(copies);
+  for (std::size_t stage = 0; stage < copies_.of_stage.size(); ++stage) {
+    const int n = copies_.of_stage[stage];
+    for (const int segment : stages[stage]) {
+      for (const model::OpId op : graph_->segments[segment].forward) {
+        Placement& placement = placements_[op];
+        placement.first_devices.resize(n, placement.first_devices.front());
+        if (!placement.listed.empty()) placement.listed.resize(n, placement.listed.front());
+      }
+    }
   }
 }
 

@@ -13,6 +13,7 @@
 #include "base/quantity.hpp"
 #include "model/graph.hpp"
 #include "strategies/cell.hpp"
+#include "strategies/copies.hpp"
 #include "strategies/order_rule.hpp"
 
 namespace stratagem::strategies {
@@ -155,13 +156,19 @@ class Plan {
   /// when both have ended.
   void run_together(const Cell& first, const Cell& second);
 
-  /// op-trans of every stage into copies of which each works on its share of the micro-batches, the
-  /// first share on copy 0. Its operators stand where copy 0 does until they are assigned.
-  void copy_stages(int copies);
-  [[nodiscard]] int copies() const { return copies_; }
-  /// The copy that works on a micro-batch.
-  [[nodiscard]] int copy_of(int micro_batch) const {
-    return static_cast<int>(std::int64_t{micro_batch} * copies_ / micro_batches);
+  /// op-trans of stages into copies of which each works on some of the micro-batches. Its operators
+  /// stand where copy 0 does until they are assigned. Expects a number for each of the stages, and that
+  /// stages and micro-batches change no more; throws InputError where copies that take turns would not
+  /// get equally many micro-batches of an iteration.
+  void copy_stages(Copies copies);
+  [[nodiscard]] const Copies& copies() const { return copies_; }
+  /// The copy of a stage that works on a micro-batch.
+  [[nodiscard]] int copy_of(int stage, int micro_batch) const {
+    return copies_.of_micro_batch(stage, micro_batch, micro_batches);
+  }
+  /// How many copies a forward operator has: those of its stage.
+  [[nodiscard]] int copies_of(model::OpId forward_op) const {
+    return static_cast<int>(placements_[forward_op].first_devices.size());
   }
 
   /// op-trans of a backward cell into B, its input gradients, and W, its weight gradients.
@@ -241,7 +248,7 @@ class Plan {
   std::map<std::pair<int, int>, int> evictions_;
   std::vector<std::vector<model::OpId>> recomputed_;
   std::vector<int> group_of_;  ///< by forward operator
-  int copies_ = 1;
+  Copies copies_;
 };
 
 /// Are all parts of a forward operator equal?

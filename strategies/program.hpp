@@ -20,7 +20,7 @@ namespace stratagem::strategies {
 /// receives have a queue for each group: messages between other devices do not hold them up.
 enum class Stream : std::uint8_t {
   compute,
-  communication,           ///< collectives that the next computation waits for
+  communication,            ///< collectives that the next computation waits for
   gradient_communication,   ///< reductions of weight gradients
   parameter_communication,  ///< gathers of weights ahead of the segments that read them
   copy_out,                 ///< to the memory of the host
@@ -31,18 +31,17 @@ enum class Stream : std::uint8_t {
   send_backward,
   receive_backward,
 };
-inline constexpr std::array<std::string_view, 11> stream_names = {
-    "compute",
-    "communication",
-    "gradient communication",
-    "parameter communication",
-    "copy to host",
-    "copy from host",
-    "host",
-    "send forward",
-    "receive forward",
-    "send backward",
-    "receive backward"};
+inline constexpr std::array<std::string_view, 11> stream_names = {"compute",
+                                                                  "communication",
+                                                                  "gradient communication",
+                                                                  "parameter communication",
+                                                                  "copy to host",
+                                                                  "copy from host",
+                                                                  "host",
+                                                                  "send forward",
+                                                                  "receive forward",
+                                                                  "send backward",
+                                                                  "receive backward"};
 
 /// Has a stream a queue for each group?
 constexpr bool transfers(Stream stream) { return stream >= Stream::send_forward; }
@@ -52,16 +51,16 @@ enum class Category : std::uint8_t {
   parameters,
   gradients,
   optimizer_states,
-  activations,  ///< kept for the backward pass
-  checkpoints,  ///< inputs of what is recomputed
-  statistics,   ///< of norms and of the loss: per token
-  temporaries,  ///< everything that dies within its block
+  activations,          ///< kept for the backward pass
+  checkpoints,          ///< inputs of what is recomputed
+  statistics,           ///< of norms and of the loss: per token
+  temporaries,          ///< everything that dies within its block
   gathered_parameters,  ///< weights of which every device keeps a shard, while they are whole
   whole_gradients,      ///< gradients that are reduced to shards, or leave for the host, until then
 };
 inline constexpr std::array<std::string_view, 9> category_names = {
-    "parameters",  "gradients",   "optimizer_states",    "activations",    "checkpoints",
-    "statistics",  "temporaries", "gathered_parameters", "whole_gradients"};
+    "parameters", "gradients",   "optimizer_states",    "activations",    "checkpoints",
+    "statistics", "temporaries", "gathered_parameters", "whole_gradients"};
 
 /// Does a buffer of this category live from the first iteration to the last?
 constexpr bool is_resident(Category category) {

@@ -79,6 +79,12 @@ void PlanBuilder::assign(model::OpId op, const std::string& axis, int stride,
 }
 
 void PlanBuilder::claim(model::OpId op, int copy, const std::string& path) {
+  if (copy >= plan_.copies_of(op)) {
+    throw InputError(
+        "", path,
+        "a copy of " + name(op) + ", from 0 to " + std::to_string(plan_.copies_of(op) - 1),
+        "copy " + std::to_string(copy));
+  }
   const auto [other, fresh] = whole_.emplace(std::pair(op, copy), path);
   if (!fresh) {
     throw InputError("", path, "one op-assign of " + name(op) + " to a device",
@@ -139,9 +145,10 @@ void PlanBuilder::check_levels(model::OpId op) const {
 void PlanBuilder::check_devices() const {
   if (whole_.empty()) return;
   for (const model::OpId op : plan_.operators()) {
-    for (int copy = 0; copy < plan_.copies(); ++copy) {
+    for (int copy = 0; copy < plan_.copies_of(op); ++copy) {
       if (whole_.contains({op, copy})) continue;
-      const std::string which = plan_.copies() > 1 ? "copy " + std::to_string(copy) + " of " : "";
+      const std::string which =
+          plan_.copies_of(op) > 1 ? "copy " + std::to_string(copy) + " of " : "";
       throw InputError("", "/primitives", "an op-assign of " + which + name(op) + " to a device",
                        "none");
     }

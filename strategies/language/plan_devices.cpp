@@ -46,7 +46,7 @@ std::vector<int> devices_of(const Plan& plan, int stage, int copy) {
 int device_count(const Plan& plan) {
   std::set<int> devices;
   for (int stage = 0; stage < static_cast<int>(plan.stages.size()); ++stage) {
-    for (int copy = 0; copy < plan.copies(); ++copy) {
+    for (int copy = 0; copy < plan.copies().of(stage); ++copy) {
       for (const int device : devices_of(plan, stage, copy)) devices.insert(device);
     }
   }

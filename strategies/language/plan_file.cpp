@@ -49,6 +49,30 @@ void read_stages(PlanBuilder& builder, const JsonReader& file) {
   builder.plan().stages = std::move(result);
 }
 
+/// One number for every stage, or a number for each, and who works on what.
+void read_copies(PlanBuilder& builder, const JsonReader& file, int micro_batches) {
+  const auto numbers = file.find("copies");
+  const auto deal = file.find("deal");
+  if (deal && !numbers) deal->fail("copies beside it");
+  if (!numbers) return;
+  const auto stages = builder.plan().stages.size();
+  const auto number = [&](const JsonReader& one) {
+    return static_cast<int>(one.between(1, micro_batches));
+  };
+  Copies copies;
+  if (numbers->is_array()) {
+    for (const JsonReader& one : numbers->elements()) copies.of_stage.push_back(number(one));
+  } else {
+    copies.of_stage.assign(stages, number(*numbers));
+  }
+  if (copies.of_stage.size() != stages) {
+    numbers->fail("a number for each of the " + std::to_string(stages) + " stages",
+                  std::to_string(copies.of_stage.size()));
+  }
+  if (deal && deal->one_of({"shares", "turns"}) == "turns") copies.deal = Deal::turns;
+  located(*numbers, [&] { builder.plan().copy_stages(std::move(copies)); });
+}
+
 /// What a primitive is, by its name and key.
 const PrimitiveKind& kind_of(const JsonReader& primitive) {
   std::string names;
@@ -79,8 +103,7 @@ Plan read_plan(const JsonReader& file, const model::Graph& graph, int micro_batc
   PlanBuilder builder(graph, micro_batches);
   static_cast<void>(file.find("$schema"));  // for editors
   located(file, [&] { read_stages(builder, file); });
-  if (const auto copies = file.find("copies"))
-    builder.plan().copy_stages(static_cast<int>(copies->between(1, micro_batches)));
+  read_copies(builder, file, micro_batches);
   std::size_t before = 0;
   for (const JsonReader& primitive : primitives_of(file)) {
     const PrimitiveKind& kind = kind_of(primitive);

@@ -25,6 +25,16 @@ std::string list(const std::string& key, const std::vector<std::string>& element
   return fmt::format("  \"{}\": [\n    {}\n  ]", key, fmt::join(elements, ",\n    "));
 }
 
+/// The keys "copies" and "deal" of a plan that has copies.
+std::string copies_text(const Copies& copies) {
+  if (copies.most() == 1) return "";
+  const std::string numbers = copies.equal()
+                                  ? std::to_string(copies.most())
+                                  : fmt::format("[{}]", fmt::join(copies.of_stage, ", "));
+  const std::string deal = copies.deal == Deal::turns ? "  \"deal\": \"turns\",\n" : "";
+  return fmt::format("  \"copies\": {},\n{}", numbers, deal);
+}
+
 }  // namespace
 
 std::string segments_of(const Plan& plan, int stage) {
@@ -47,9 +57,8 @@ std::string file_text(const Plan& plan) {
       members += fmt::format(", \"{}\": {}", field.key, field.value.text());
     primitives.push_back("{" + members + "}");
   }
-  const std::string copies =
-      plan.copies() > 1 ? fmt::format("  \"copies\": {},\n", plan.copies()) : "";
-  return "{\n" + list("stages", stages) + ",\n" + copies + list("primitives", primitives) + "\n}\n";
+  return "{\n" + list("stages", stages) + ",\n" + copies_text(plan.copies()) +
+         list("primitives", primitives) + "\n}\n";
 }
 
 std::string to_text(const Plan& plan) {

@@ -347,8 +347,7 @@ class BlockLowering {
 
   /// The buffer into which operators here add a parameter's gradient, if it does not live always.
   std::optional<int> whole_gradient(TensorId gradient, const Layout& layout) {
-    const bool divided =
-        !shard_axes(c_.plan, c_.grid, layout, WeightShards::Of::gradients).empty();
+    const bool divided = !shard_axes(c_.plan, c_.grid, layout, WeightShards::Of::gradients).empty();
     if (!divided && !c_.plan.steps_on_host) return std::nullopt;
     const auto [found, fresh] = whole_gradients_.try_emplace(gradient, -1);
     if (fresh) {

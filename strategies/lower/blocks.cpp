@@ -185,7 +185,7 @@ void Blocks::lower_forward_of(int segment) {
   const auto lowered = [&](bool trains) {
     if (stages_.irregular(stages_.of(segment))) {
       return &table_.shared_parts(
-          key_of(segment, trains ? "F" : "I") + key, plan_.copies(),
+          key_of(segment, trains ? "F" : "I") + key, plan_.copies().of(stages_.of(segment)),
           [&](int copy) { return scatter_forward(context(segment, copy), in, leaves, trains); });
     }
     return &table_.shared(key_of(segment, trains ? "F" : "I") + key,
@@ -235,7 +235,7 @@ const NumberedBlock* Blocks::backward_block(int segment, const Borders& kept, Ba
   const char* name = part == BackwardPart::both ? "B" : part == BackwardPart::input ? "b" : "W";
   if (stages_.irregular(stages_.of(segment))) {
     return &table_.shared_parts(
-        key_of(segment, name) + text_of(kept) + text_of(in), plan_.copies(),
+        key_of(segment, name) + text_of(kept) + text_of(in), plan_.copies().of(stages_.of(segment)),
         [&](int copy) { return scatter_backward(context(segment, copy), kept, in, part); });
   }
   return &table_.shared(key_of(segment, name) + text_of(kept) + text_of(in),
@@ -284,8 +284,7 @@ void Blocks::lower_backward_of(int segment, bool whole, bool split) {
     Borders for_weights = only(kept, facts, again.read_by_weight());
     for_weights.merge(only(borders_of(facts, facts.gradients_in), facts, again.read_by_weight()));
     for_weights.merge(only(blocks.input->lowered.out, facts, again.read_by_weight()));
-    blocks.weight =
-        backward_block(segment, with_begun(segment, for_weights), BackwardPart::weight);
+    blocks.weight = backward_block(segment, with_begun(segment, for_weights), BackwardPart::weight);
   }
   note_begun(segment, blocks.weight);
   note_begun(segment, blocks.backward);

@@ -75,8 +75,8 @@ class Blocks {
   Groups& groups_;
   BlockTable& table_;
   std::map<std::string, int> known_structures_;
-  std::vector<int> structures_;                ///< by segment: equal for equal ones
-  std::vector<Recomputation> recomputations_;  ///< by segment
+  std::vector<int> structures_;                 ///< by segment: equal for equal ones
+  std::vector<Recomputation> recomputations_;   ///< by segment
   std::map<model::TensorId, Border> borders_;   ///< as the last segment left it
   std::map<model::TensorId, Border> arrivals_;  ///< as the last one to read it got it
   /// By tensor and two stages: both as they were when it crossed.

@@ -63,7 +63,8 @@ std::vector<Cell> CellGraph::cells(int node) const {
 }
 
 int CellGraph::site(const Cell& cell) const {
-  return stages_.site(cell.stage, plan_.copy_of(cell.micro_batch % plan_.micro_batches));
+  return stages_.site(cell.stage,
+                      plan_.copy_of(cell.stage, cell.micro_batch % plan_.micro_batches));
 }
 
 int CellGraph::existing(const Cell& cell, const std::string& path) const {

@@ -81,8 +81,9 @@ CellOrder without_flush(const Plan& plan, const Stages& stages) {
         "", "/strategy/schedule", "one stage on every device of a plan without a flush",
         std::to_string(host.sites.size()) + " on device " + std::to_string(host.devices.front()));
   }
-  // A host is ahead of an update by at most the cells in flight, a micro-batch per stage and pass.
-  const int iterations = 2 * stages.count() / plan.micro_batches + 4;
+  // A host is ahead of an update by at most the cells in flight, a micro-batch per site and pass.
+  const int sites = static_cast<int>(stages.sites().size());
+  const int iterations = 2 * sites / plan.micro_batches + 4;
   const CellGraph graph(plan, stages, iterations);
   CellOrder order;
   for (const std::vector<ScheduledCell>& unrolled : cells_of_hosts(graph, stages)) {

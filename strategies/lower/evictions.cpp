@@ -31,7 +31,7 @@ void Evictions::attend_guests() {
       const std::optional<Eviction> eviction = eviction_of(cell);
       if (!eviction || cell.pass == CellPass::weight) continue;
       if (!stands_in(static_cast<int>(owner), cell.stage)) continue;
-      if (!draft_.hosts_site(c_.stages.site(eviction->guest_of, draft_.copy_of(cell)))) continue;
+      if (!draft_.hosts_site(draft_.site_of(eviction->guest_of, cell))) continue;
       const bool returns = cell.pass == CellPass::backward;
       const int call = move(*eviction, of, returns, true);
       const std::pair key(cell.stage, cell.micro_batch);

@@ -68,9 +68,8 @@ void Gathers::connect(std::size_t index, int call) {
 }
 
 Block Gathers::gather_block(const SegmentRun& run, bool first) const {
-  Block block{.name = "gather " + c_.plan.graph().segments[run.segment].name,
-              .slots = {},
-              .tasks = {}};
+  Block block{
+      .name = "gather " + c_.plan.graph().segments[run.segment].name, .slots = {}, .tasks = {}};
   const SegmentFacts& facts = c_.stages.facts(run.segment);
   std::map<std::vector<int>, Task> tasks;  // by axes
   for (const int place : run.block->lowered.gathered) {
@@ -90,8 +89,8 @@ Block Gathers::gather_block(const SegmentRun& run, bool first) const {
     const auto slot = static_cast<int>(block.slots.size());
     task.writes.push_back(slot);
     task.births.push_back(slot);
-    block.slots.push_back({name_in(*run.block, place), place, local.bytes,
-                           Category::gathered_parameters});
+    block.slots.push_back(
+        {name_in(*run.block, place), place, local.bytes, Category::gathered_parameters});
   }
   for (auto& [axes, task] : tasks) block.tasks.push_back(std::move(task));
   return block;

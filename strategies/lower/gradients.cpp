@@ -231,7 +231,7 @@ class BucketFiller {
                  const LocalHolding& local) {
     if (axes.empty() && !plan_.steps_on_host) return;
     const Cell& cell = cells_[gradient.cell].cell;
-    const int site = stages_.site(cell.stage, plan_.copy_of(cell.micro_batch));
+    const int site = stages_.site(cell.stage, plan_.copy_of(cell.stage, cell.micro_batch));
     const Grid& grid = stages_.sites()[site].grid;
     const std::vector<int> key = key_of(grid, axes, local.shards);
     Bucket& bucket = open_[key];
@@ -302,7 +302,7 @@ int last_weight_cell(const Plan& plan, int stage, int copy,
   int last = -1;
   for (std::size_t i = 0; i < cells.size(); ++i) {
     const Cell& cell = cells[i].cell;
-    if (cell.stage != stage || plan.copy_of(cell.micro_batch) != copy) continue;
+    if (cell.stage != stage || plan.copy_of(stage, cell.micro_batch) != copy) continue;
     if (!weighs(plan, cell)) continue;
     if (last < 0 || cells[last].lag <= cells[i].lag) last = static_cast<int>(i);
   }
@@ -316,7 +316,7 @@ GradientBuckets gradient_buckets(const Plan& plan, const Stages& stages, const B
   BucketFiller filler(plan, stages, blocks, parameters, host, cells);
   for (std::size_t i = 0; each && i < cells.size(); ++i) {
     const Cell& cell = cells[i].cell;
-    const int site = stages.site(cell.stage, plan.copy_of(cell.micro_batch));
+    const int site = stages.site(cell.stage, plan.copy_of(cell.stage, cell.micro_batch));
     if (weighs(plan, cell)) filler.scatter(site, static_cast<int>(i));
   }
   std::map<int, int> last_cells;

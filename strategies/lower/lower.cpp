@@ -90,7 +90,7 @@ Program lower(const Plan& plan, const cost::Stack& stack) {
   const Parameters parameters(plan, stages, *slices.front());
   refuse_steps_on_host(plan, parameters);
   const std::vector<Versions> versions = weight_versions(plan, stages, order);
-  std::map<std::array<int, 5>, CrossingBlocks> crossings;
+  std::map<std::array<int, 4>, CrossingBlocks> crossings;
   const SequenceContext context{plan,       stack,  stages, order,  versions,
                                 parameters, groups, table,  slices, crossings};
   for (std::size_t host = 0; host < stages.hosts().size(); ++host)

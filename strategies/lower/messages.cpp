@@ -55,15 +55,18 @@ std::vector<Message> outgoing(const Plan& plan, const Stages& stages, const Cell
 }
 
 std::vector<ScheduledCell> send_order(const Plan& plan, const Stages& stages,
-                                      const CellOrder& order, const Site& sender, CellPass pass,
+                                      const CellOrder& order, const Way& way, CellPass pass,
                                       bool recycled) {
   const int last = plan.graph().forward_repeats - 1;
-  const int host = stages.host_of_device()[sender.grid.devices().front()];
+  const int host = stages.host_of_device()[way.sender.grid.devices().front()];
   std::vector<ScheduledCell> result;
   for (const ScheduledCell& one : order.hosts[host]) {
     const Cell& cell = one.cell;
-    const bool theirs = cell.stage == sender.stage && cell.pass == pass &&
-                        plan.copy_of(cell.micro_batch) == sender.copy;
+    const auto works = [&](const Site& site) {
+      return plan.copy_of(site.stage, cell.micro_batch) == site.copy;
+    };
+    const bool theirs = cell.stage == way.sender.stage && cell.pass == pass && works(way.sender) &&
+                        works(way.receiver);
     if (theirs && (!recycled || cell.repeat < last)) result.push_back(one);
   }
   std::ranges::stable_sort(result, {}, &ScheduledCell::lag);

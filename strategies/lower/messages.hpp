@@ -21,10 +21,16 @@ struct Message {
 std::vector<Message> incoming(const Plan& plan, const Stages& stages, const Cell& cell);
 std::vector<Message> outgoing(const Plan& plan, const Stages& stages, const Cell& cell);
 
-/// The cells that send one kind of message, in the order in which their host sends them in an
+/// Where messages go from and to.
+struct Way {
+  const Site& sender;
+  const Site& receiver;
+};
+
+/// The cells that send one kind of message on a way, in the order in which their host sends them in an
 /// iteration.
 std::vector<ScheduledCell> send_order(const Plan& plan, const Stages& stages,
-                                      const CellOrder& order, const Site& sender, CellPass pass,
+                                      const CellOrder& order, const Way& way, CellPass pass,
                                       bool recycled);
 
 }  // namespace stratagem::strategies

@@ -42,14 +42,12 @@ std::vector<StepBlock> step_blocks(const Plan& plan, const cost::Stack& stack, c
   }
   std::vector<StepBlock> steps;
   for (const auto& [segment, list] : by_segment) {
-    StepBlock step{
-        .segment = segment, .bytes = {}, .block = {.name = "step"}, .key = "step"};
+    StepBlock step{.segment = segment, .bytes = {}, .block = {.name = "step"}, .key = "step"};
     std::map<int, TensorId> by_place;
     for (const TensorId parameter : list)
       by_place.emplace(stages.facts(segment).place.at(parameter), parameter);
     for (const auto& [place, parameter] : by_place) {
-      const Bytes bytes =
-          parameters.on(host).at(parameter).kept(plan, WeightShards::Of::steps);
+      const Bytes bytes = parameters.on(host).at(parameter).kept(plan, WeightShards::Of::steps);
       add_step(step, graph.tensors[parameter], graph.segments[segment].name + ".", place, bytes,
                stack, plan.steps_on_host);
     }

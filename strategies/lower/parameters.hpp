@@ -25,8 +25,8 @@ struct LocalHolding {
   const Holding* holding = nullptr;
   std::vector<int> segments;  ///< ascending
   Bytes bytes;                ///< on each device, where it is whole
-  std::vector<int> shards;    ///< axes of the grid over which what the plan divides of it is divided
-  Bytes shard;                ///< of the largest shard; `bytes` without such axes
+  std::vector<int> shards;  ///< axes of the grid over which what the plan divides of it is divided
+  Bytes shard;              ///< of the largest shard; `bytes` without such axes
 
   /// What each device keeps of something that the plan may divide.
   [[nodiscard]] Bytes kept(const Plan& plan, WeightShards::Of what) const {

@@ -149,7 +149,8 @@ std::string structure_key(const Plan& plan, const Grid& grid, int family,
       key += "\n" + name_within(graph, op) + ":" + std::to_string(static_cast<int>(op.kind)) +
              op.annotation.text;
       if (!grid.listed.empty()) {
-        for (int copy = 0; copy < plan.copies(); ++copy) key += key_of(parts_of(plan, id, copy));
+        for (int copy = 0; copy < plan.copies_of(id); ++copy)
+          key += key_of(parts_of(plan, id, copy));
       } else {
         for (const std::string& dim : split_along(plan, grid, id)) key += "," + dim;
       }

@@ -124,7 +124,8 @@ class SequenceBuilder {
     const NumberedBlock* block = block_for(cell, blocks(cell).of(segment));
     if (block->parts.empty()) return block;
     const int device = c_.stages.hosts()[host_].devices.front();
-    return &block->on(draft_.copy_of(cell), draft_.site(cell.stage, cell).grid.position(device));
+    const Site& site = draft_.site(cell.stage, cell);
+    return &block->on(site.copy, site.grid.position(device));
   }
 
   [[nodiscard]] const NumberedBlock* block_for(const Cell& cell,
@@ -213,7 +214,7 @@ class SequenceBuilder {
     if (crossing == Crossing::stays) return true;
     // A device of both sides has done its part when the tensor was made.
     return crossing == Crossing::redistributes && reads &&
-           draft_.hosts_site(c_.stages.site(message.from, draft_.copy_of(cell)));
+           draft_.hosts_site(draft_.site_of(message.from, cell));
   }
   void receive_for(const ScheduledCell& of) {
     const Stream stream =
@@ -230,10 +231,10 @@ class SequenceBuilder {
     if (message.recycled) --made_by.repeat;
     const auto wanted = std::tuple(message.from, message.to, piece(message.tensor, made_by));
     if (received_.erase(wanted) > 0) return;
-    const std::array way{message.from, message.to, static_cast<int>(of.cell.pass),
-                         message.recycled ? 1 : 0, draft_.copy_of(of.cell)};
+    const std::array way{draft_.site_of(message.from, of.cell), draft_.site_of(message.to, of.cell),
+                         static_cast<int>(of.cell.pass), message.recycled ? 1 : 0};
     auto& [next, order] = senders_[way];
-    if (order.empty()) order = receive_order(message, draft_.site(message.from, of.cell), of);
+    if (order.empty()) order = receive_order(message, of);
     while (received_.erase(wanted) == 0) {
       expects(next < order.size(), "what a cell receives is sent");
       receive_all(message, order[next++], of, stream);
@@ -260,10 +261,12 @@ class SequenceBuilder {
 
   /// The cells that send on a message's way, each with the lag of the cell that reads it: a message is
   /// received in the round of its reader. What lags most comes first, as in all rounds together.
-  [[nodiscard]] std::vector<ScheduledCell> receive_order(const Message& message, const Site& sender,
+  [[nodiscard]] std::vector<ScheduledCell> receive_order(const Message& message,
                                                          const ScheduledCell& of) const {
     std::vector<ScheduledCell> order =
-        send_order(c_.plan, c_.stages, c_.order, sender, of.cell.pass, message.recycled);
+        send_order(c_.plan, c_.stages, c_.order,
+                   {draft_.site(message.from, of.cell), draft_.site(message.to, of.cell)},
+                   of.cell.pass, message.recycled);
     for (ScheduledCell& one : order) {
       Cell reader = one.cell;
       reader.stage = of.cell.stage;
@@ -294,31 +297,33 @@ class SequenceBuilder {
     }
   }
 
-  [[nodiscard]] std::array<int, 5> crossing_key(const Message& message, const Cell& cell) const {
-    return {message.tensor, message.from, message.to, draft_.copy_of(cell), cell.slice};
+  /// The tensor of a message, the sites between which it goes, and the slice.
+  [[nodiscard]] std::array<int, 4> crossing_key(const Message& message, const Cell& cell) const {
+    return {message.tensor, draft_.site_of(message.from, cell), draft_.site_of(message.to, cell),
+            cell.slice};
   }
 
   /// What all devices do to bring a tensor to a stage on another grid.
   const CrossingBlocks& crossing_of(const Message& message, const Cell& cell) {
     const auto [found, fresh] = c_.crossings.try_emplace(crossing_key(message, cell));
-    if (fresh) {
-      found->second = cross({.id = message.tensor,
-                             .tensor = &blocks(cell).graph().tensors[message.tensor],
-                             .from = &draft_.site(message.from, cell).grid,
-                             .to = &draft_.site(message.to, cell).grid,
-                             .leaves = blocks(cell).leaving(message.tensor, message.from, message.to),
-                             .arrives = blocks(cell).arriving(message.tensor, message.from, message.to),
-                             .backward = cell.pass == CellPass::backward,
-                             .purpose = purpose_of(message, cell)},
-                            c_.plan.graph(), c_.groups);
-    }
+    if (!fresh) return found->second;
+    const Blocks& here = blocks(cell);
+    found->second = cross({.id = message.tensor,
+                           .tensor = &here.graph().tensors[message.tensor],
+                           .from = &draft_.site(message.from, cell).grid,
+                           .to = &draft_.site(message.to, cell).grid,
+                           .leaves = here.leaving(message.tensor, message.from, message.to),
+                           .arrives = here.arriving(message.tensor, message.from, message.to),
+                           .backward = cell.pass == CellPass::backward,
+                           .purpose = purpose_of(message, cell)},
+                          c_.plan.graph(), c_.groups);
     return found->second;
   }
 
-  /// What flows from one stage to another has groups of its own.
+  /// What flows from one site to another has groups of its own.
   [[nodiscard]] int purpose_of(const Message& message, const Cell& cell) const {
-    return (message.from * c_.stages.count() + message.to) * c_.plan.copies() +
-           draft_.copy_of(cell);
+    return draft_.site_of(message.from, cell) * static_cast<int>(c_.stages.sites().size()) +
+           draft_.site_of(message.to, cell);
   }
 
   /// This host's part in bringing a tensor to a stage on another grid, after the cell that makes it
@@ -342,12 +347,11 @@ class SequenceBuilder {
   /// One half of a transfer between stages: the block of this host's side.
   int transfer(const Message& message, const ScheduledCell& of, Stream stream) {
     const bool sends = stream == Stream::send_forward || stream == Stream::send_backward;
-    const int group = c_.groups.across(
-        {draft_.site(message.from, of.cell).grid, draft_.site(message.to, of.cell).grid},
-        purpose_of(message, of.cell));
+    const Grid& sender = draft_.site(message.from, of.cell).grid;
+    const int group = c_.groups.across({sender, draft_.site(message.to, of.cell).grid},
+                                       purpose_of(message, of.cell));
     const std::string key = "transfer " + std::to_string(message.tensor) + (sends ? "s" : "r") +
                             std::to_string(group) + "/" + std::to_string(of.cell.slice);
-    const Grid& sender = draft_.site(message.from, of.cell).grid;
     const int block = draft_.shared(
         key, [&] { return message_block(message, blocks(of.cell), sender, group, stream); });
     const int call = draft_.add_call(block, -1, of);
@@ -365,8 +369,8 @@ class SequenceBuilder {
   Swaps swaps_;
   std::map<Piece, Written> written_;
   std::set<std::tuple<int, int, Piece>> received_;  ///< ahead of the cell that reads it; by stages
-  /// By way (from, to, pass, recycled, copy): the cells that send on it, and which of them comes next.
-  std::map<std::array<int, 5>, std::pair<std::size_t, std::vector<ScheduledCell>>> senders_;
+  /// By way (sites from and to, pass, recycled): the cells that send on it, and which of them comes next.
+  std::map<std::array<int, 4>, std::pair<std::size_t, std::vector<ScheduledCell>>> senders_;
   Written fetched_;  ///< what the next backward block waits for
 };
 

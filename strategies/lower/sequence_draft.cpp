@@ -9,8 +9,7 @@
 namespace stratagem::strategies {
 
 int SequenceDraft::add_call(int block, int segment, const ScheduledCell& of) {
-  const int behind =
-      c_.versions[c_.stages.site(of.cell.stage, copy_of(of.cell))].behind[of.cell.micro_batch];
+  const int behind = c_.versions[site_of(of.cell.stage, of.cell)].behind[of.cell.micro_batch];
   sequence_.calls.push_back({.block = block,
                              .segment = segment,
                              .cell = of.cell,

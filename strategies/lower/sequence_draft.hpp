@@ -29,7 +29,7 @@ struct SequenceContext {
   Groups& groups;
   BlockTable& table;
   const std::vector<std::unique_ptr<Blocks>>& slices;  ///< of the tokens, one if they are whole
-  std::map<std::array<int, 5>, CrossingBlocks>& crossings;  ///< by tensor, stages, copy and slice
+  std::map<std::array<int, 4>, CrossingBlocks>& crossings;  ///< by tensor, sites and slice
 };
 
 /// A task of the sequence.
@@ -58,10 +58,12 @@ class SequenceDraft {
   /// The last one of each.
   [[nodiscard]] std::vector<int> last_of_queues(int call) const;
 
-  [[nodiscard]] int copy_of(const Cell& cell) const { return c_.plan.copy_of(cell.micro_batch); }
-  /// The site of a stage in the copy that works on a cell.
+  /// The site of a stage in the copy that works on the micro-batch of a cell.
+  [[nodiscard]] int site_of(int stage, const Cell& cell) const {
+    return c_.stages.site(stage, c_.plan.copy_of(stage, cell.micro_batch));
+  }
   [[nodiscard]] const Site& site(int stage, const Cell& cell) const {
-    return c_.stages.sites()[c_.stages.site(stage, copy_of(cell))];
+    return c_.stages.sites()[site_of(stage, cell)];
   }
   [[nodiscard]] int host() const { return host_; }
   /// Does the host of the sequence stand in a site?

@@ -26,24 +26,29 @@ Crossing crossing_of(const Grid& from, const Grid& to) {
 
 }  // namespace
 
-Stages::Stages(const Plan& plan) : copies_(plan.copies()), facts_(segment_facts(plan.graph())) {
+Stages::Stages(const Plan& plan) : facts_(segment_facts(plan.graph())) {
   place_segments(plan);
   find_flows(plan.graph());
   find_recycled(plan.graph());
-  find_crossings();
+  find_crossings(plan);
   place_devices(plan);
 }
 
-void Stages::find_crossings() {
+void Stages::find_crossings(const Plan& plan) {
   for (const StageFlow& flow : flows_) {
+    std::set<std::pair<int, int>> ways;  // sites between which a micro-batch goes
+    for (int m = 0; m < plan.micro_batches; ++m) {
+      ways.emplace(site(flow.from, plan.copy_of(flow.from, m)),
+                   site(flow.to, plan.copy_of(flow.to, m)));
+    }
     std::set<Crossing> found;
-    for (int copy = 0; copy < copies_; ++copy) {
-      const Grid& from = sites_[site(flow.from, copy)].grid;
-      const Grid& to = sites_[site(flow.to, copy)].grid;
+    for (const auto& [producer, reader] : ways) {
+      const Grid& from = sites_[producer].grid;
+      const Grid& to = sites_[reader].grid;
       const bool scattered = from != to && (irregular_[flow.from] || irregular_[flow.to]);
       found.insert(scattered ? Crossing::redistributes : crossing_of(from, to));
     }
-    // Where one copy stays and another is sent, the general path does for both.
+    // Where one micro-batch stays and another is sent, the general path does for both.
     crossings_[std::minmax(flow.from, flow.to)] =
         found.size() == 1 ? *found.begin() : Crossing::redistributes;
   }
@@ -64,12 +69,14 @@ void Stages::place_segments(const Plan& plan) {
 }
 
 void Stages::place_stage(const Plan& plan, int stage) {
+  const int copies = plan.copies().of(stage);
+  first_site_.push_back(static_cast<int>(sites_.size()));
   std::vector<std::optional<Grid>> grids;
-  grids.reserve(copies_);
-  for (int copy = 0; copy < copies_; ++copy)
+  grids.reserve(copies);
+  for (int copy = 0; copy < copies; ++copy)
     grids.push_back(grid_of(plan, plan.stages[stage], copy));
   irregular_.push_back(!std::ranges::all_of(grids, &std::optional<Grid>::has_value));
-  for (int copy = 0; copy < copies_; ++copy) {
+  for (int copy = 0; copy < copies; ++copy) {
     if (!irregular_[stage]) {
       sites_.push_back({stage, copy, *grids[copy]});
       continue;

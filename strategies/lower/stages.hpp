@@ -58,10 +58,10 @@ class Stages {
  public:
   explicit Stages(const Plan& plan);
 
-  [[nodiscard]] int count() const { return static_cast<int>(sites_.size()) / copies_; }
+  [[nodiscard]] int count() const { return static_cast<int>(first_site_.size()); }
   [[nodiscard]] int of(int segment) const { return of_segment_[segment]; }
   [[nodiscard]] const std::vector<Site>& sites() const { return sites_; }
-  [[nodiscard]] int site(int stage, int copy) const { return stage * copies_ + copy; }
+  [[nodiscard]] int site(int stage, int copy) const { return first_site_[stage] + copy; }
   /// Do the operators of a stage stand on different devices, or in parts that are not equal? Its
   /// grid is then only a list of all its devices.
   [[nodiscard]] bool irregular(int stage) const { return irregular_[stage]; }
@@ -91,12 +91,12 @@ class Stages {
   [[nodiscard]] std::set<int> scattered(const Plan& plan) const;
   void place_devices(const Plan& plan);
   void find_flows(const model::Graph& graph);
-  void find_crossings();
+  void find_crossings(const Plan& plan);
   void find_recycled(const model::Graph& graph);
 
-  int copies_;
   std::vector<SegmentFacts> facts_;
   std::vector<Site> sites_;      ///< by stage, then copy
+  std::vector<int> first_site_;  ///< by stage: that of copy 0
   std::vector<bool> irregular_;  ///< by stage
   std::vector<Host> hosts_;
   std::vector<int> of_segment_;

@@ -72,8 +72,7 @@ Block Swaps::lowered_copy(int segment, bool out) const {
   Task& task = block.tasks.front();
   Bytes total;
   for (const auto& [place, border] : c_.slices.front()->left_by_forward(segment)) {
-    const model::Tensor& tensor =
-        c_.plan.graph().tensors[c_.stages.facts(segment).tensors[place]];
+    const model::Tensor& tensor = c_.plan.graph().tensors[c_.stages.facts(segment).tensors[place]];
     const Bytes bytes = local_bytes(tensor, border.layout, c_.stages.grid_of_segment(segment));
     const auto slot = static_cast<int>(block.slots.size());
     (out ? task.reads : task.writes).push_back(slot);

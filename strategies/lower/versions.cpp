@@ -43,7 +43,9 @@ int live_versions(const Plan& plan, const Site& site, const std::vector<Schedule
     int oldest = newest;
     for (int later = now + 1; later <= now + n; ++later) {
       const ScheduledCell& one = cells[later % n];
-      if (one.cell.stage != site.stage || plan.copy_of(one.cell.micro_batch) != site.copy) continue;
+      if (one.cell.stage != site.stage ||
+          plan.copy_of(site.stage, one.cell.micro_batch) != site.copy)
+        continue;
       const int iteration = later / n - one.lag;
       oldest = std::min(oldest, iteration - behind[one.cell.micro_batch]);
     }
@@ -63,19 +65,19 @@ std::vector<Versions> weight_versions(const Plan& plan, const Stages& stages,
   for (std::size_t h = 0; h < stages.hosts().size(); ++h) {
     for (const int site : stages.hosts()[h].sites) host_of[site] = static_cast<int>(h);
   }
+  std::vector<std::vector<int>> newest(result.size());  // by site, then micro-batch
+  for (std::size_t s = 0; s < result.size(); ++s)
+    newest[s] = newest_at_forward(plan, stages.sites()[s], order.hosts[host_of[s]]);
   for (std::size_t s = 0; s < result.size(); ++s) {
     const Site& site = stages.sites()[s];
-    const std::vector<ScheduledCell>& cells = order.hosts[host_of[s]];
-    const std::vector<int> newest = newest_at_forward(plan, site, cells);
-    const int first = stages.site(0, site.copy);
-    const std::vector<int> on_first =
-        newest_at_forward(plan, stages.sites()[first], order.hosts[host_of[first]]);
     for (int m = 0; m < plan.micro_batches; ++m) {
+      if (plan.copy_of(site.stage, m) != site.copy) continue;
       using Version = Updates::Version;
+      const int on_first = newest[stages.site(0, plan.copy_of(0, m))][m];
       const int read = plan.updates.version == Version::previous   ? -1
-                       : plan.updates.version == Version::vertical ? on_first[m]
-                                                                   : newest[m];
-      if (read > newest[m]) {
+                       : plan.updates.version == Version::vertical ? on_first
+                                                                   : newest[s][m];
+      if (read > newest[s][m]) {
         throw InputError("", "/strategy/schedule",
                          "updates that are done when the micro-batches that read them begin: more "
                          "micro-batches per update",
@@ -83,7 +85,7 @@ std::vector<Versions> weight_versions(const Plan& plan, const Stages& stages,
       }
       result[s].behind[m] = -read;
     }
-    result[s].live = live_versions(plan, site, cells, result[s].behind);
+    result[s].live = live_versions(plan, site, order.hosts[host_of[s]], result[s].behind);
   }
   return result;
 }

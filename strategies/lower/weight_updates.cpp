@@ -93,8 +93,7 @@ Block WeightUpdates::reduction_block(const Bucket& bucket,
   for (std::size_t i = 0; i < bucket.gradients.size(); ++i) {
     const auto add = [&](Bytes bytes, Category category) {
       const model::TensorId gradient = bucket.gradients[i];
-      block.slots.push_back(
-          {c_.plan.graph().tensors[gradient].name, gradient, bytes, category});
+      block.slots.push_back({c_.plan.graph().tensors[gradient].name, gradient, bytes, category});
       return static_cast<int>(block.slots.size()) - 1;
     };
     if (whole) before.push_back(add(bucket.sizes[i], Category::whole_gradients));
@@ -124,9 +123,8 @@ Block WeightUpdates::reduction_block(const Bucket& bucket,
 Task WeightUpdates::copy_out(std::vector<int> gradients, Bytes bytes, std::size_t tasks) const {
   Task task{};
   task.name = "gradients to host";
-  task.work = Collective{.kind = cost::CollectiveKind::to_host,
-                         .group = c_.groups.alone(),
-                         .payload = bytes};
+  task.work = Collective{
+      .kind = cost::CollectiveKind::to_host, .group = c_.groups.alone(), .payload = bytes};
   task.stream = Stream::copy_out;
   if (tasks > 0) task.waits = {static_cast<int>(tasks) - 1};
   task.reads = gradients;
@@ -137,8 +135,7 @@ Task WeightUpdates::copy_out(std::vector<int> gradients, Bytes bytes, std::size_
 /// The first step waits for the last reduction. Of steps on the host each segment's weights come back
 /// at once; those of the last one on the stream of computations, which need all of them next.
 void WeightUpdates::add_steps(const ScheduledCell& last) {
-  std::vector<StepBlock> steps =
-      step_blocks(c_.plan, c_.stack, c_.stages, c_.parameters, host_);
+  std::vector<StepBlock> steps = step_blocks(c_.plan, c_.stack, c_.stages, c_.parameters, host_);
   Written before;
   for (std::size_t i = 0; i < steps.size(); ++i) {
     StepBlock& step = steps[i];
@@ -160,9 +157,8 @@ void WeightUpdates::add_steps(const ScheduledCell& last) {
 Task WeightUpdates::copy_in(const StepBlock& step, bool ends) const {
   Task task{};
   task.name = "parameters from host";
-  task.work = Collective{.kind = cost::CollectiveKind::from_host,
-                         .group = c_.groups.alone(),
-                         .payload = step.bytes};
+  task.work = Collective{
+      .kind = cost::CollectiveKind::from_host, .group = c_.groups.alone(), .payload = step.bytes};
   task.stream = ends ? Stream::compute : Stream::copy_in;
   task.waits = {static_cast<int>(step.block.tasks.size()) - 1};
   for (std::size_t slot = 0; slot < step.block.slots.size(); ++slot)

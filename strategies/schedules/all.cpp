@@ -28,13 +28,14 @@ void order(Plan& plan, const Timetable& timetable) {
 
 const std::vector<Schedule>& schedules() {
   using P = Placement;
-  // name, summary, where the stages stand, how many on a rank (0: the user says), what orders them
+  // name, summary, where the stages stand, how many on a rank (0: the user says), what orders them,
+  // and, where they are not false, 1 and false: spreads the embedding, forward passes, takes turns
   static const std::vector<Schedule> table = {
       {"gpipe", "all forward cells, then all backward cells", P::loop, 1, &gpipe},
       {"1f1b",
        "one forward, one backward after a warm-up: at most as many micro-batches in flight as "
        "stages left",
-       P::loop, 1, &one_f_one_b},
+       P::loop, 1, &one_f_one_b, false, 1, true},
       {"interleaved",
        "1F1B with several stages (chunks) on every rank: a bubble as many times smaller", P::loop,
        0, &timetables::interleaved},
@@ -61,11 +62,11 @@ const std::vector<Schedule>& schedules() {
        "1F1B whose early stages lend activations to the late ones: about half as many in flight",
        P::loop, 1, &bpipe},
       {"pipedream", "1F1B without a flush: stages read the newest weights, old ones are kept",
-       P::loop, 1, &pipedream},
+       P::loop, 1, &pipedream, false, 1, true},
       {"pipedream-vertical", "pipedream, all stages read the version that the first one read",
-       P::loop, 1, &pipedream_vertical},
+       P::loop, 1, &pipedream_vertical, false, 1, true},
       {"pipedream-2bw", "1F1B without a flush on the weights of the iteration before: two versions",
-       P::loop, 1, &pipedream_2bw},
+       P::loop, 1, &pipedream_2bw, false, 1, true},
       {"3f1b", "three forward passes and one backward pass of each micro-batch, interleaved",
        P::loop, 1, &three_f_one_b, false, 3},
   };

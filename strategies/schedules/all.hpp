@@ -24,6 +24,7 @@ struct Schedule {
   std::variant<Rules, TimetableOf> orders;
   bool spreads_embedding = false;  ///< over all ranks, as a stage of its own
   int forward_passes = 1;          ///< of each micro-batch
+  bool takes_turns = false;        ///< orders stages with several copies that take turns
 };
 const std::vector<Schedule>& schedules();
 /// Expects that there is one of the name.

@@ -15,7 +15,7 @@ using strategies::Program;
 /// Every part of a listed plan on the device of another name: device d becomes names[d].
 Plan renamed(Plan plan, const std::vector<int>& names) {
   for (const model::OpId op : plan.operators()) {
-    for (int copy = 0; copy < plan.copies(); ++copy) {
+    for (int copy = 0; copy < plan.copies_of(op); ++copy) {
       std::vector<int> devices = plan.placement(op).listed[copy];
       for (int& device : devices) device = names[device];
       plan.assign(op, devices, copy);

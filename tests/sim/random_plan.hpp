@@ -211,7 +211,7 @@ inline std::string to_text(const RandomPlan& random) {
 
 /// What a test leaves out of its plans.
 struct Without {
-  bool cuts = false;     ///< split backward cells, and what is computed again
+  bool cuts = false;  ///< split backward cells, and what is computed again
 };
 
 inline RandomPlan random_plan(Grids grids, Without without = {}) {

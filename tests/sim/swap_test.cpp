@@ -26,8 +26,8 @@ topology::Cluster with_host(int gpus, BytesPerSecond pcie, bool shared) {
 /// whose input, the only thing that it keeps, takes `copy` units over PCIe.
 struct Swapped {
   Swapped(int layers, int prefetch, int forward, double copy, int ranks = 1, bool shared = false)
-      : program(UnitPipeline::lowered("{\"data\": " + std::to_string(ranks) + ", \"swap\": {\"layers\": " +
-                                          std::to_string(layers) +
+      : program(UnitPipeline::lowered("{\"data\": " + std::to_string(ranks) +
+                                          ", \"swap\": {\"layers\": " + std::to_string(layers) +
                                           ", \"prefetch\": " + std::to_string(prefetch) + "}}",
                                       chain(layers), 1)) {
     const Bytes kept = (1.0 / ranks) * 128_B;  // 4 x 2 x 8 numbers of two bytes

@@ -11,9 +11,9 @@ using strategies::Category;
 /// gather on two ranks; backward passes take no time.
 struct Gathered {
   Gathered(int layers, int prefetch, int forward, double gather)
-      : program(UnitPipeline::lowered(R"({"data": 2, "zero": {"stage": 3, "prefetch": )" +
-                                          std::to_string(prefetch) + "}}",
-                                      chain(layers), 1)) {
+      : program(UnitPipeline::lowered(
+            R"({"data": 2, "zero": {"stage": 3, "prefetch": )" + std::to_string(prefetch) + "}}",
+            chain(layers), 1)) {
     // Each of two ranks sends the half of 8 x 8 numbers of two bytes.
     const BytesPerSecond link = 64_B / Seconds{gather * 1e-12 * static_cast<double>(unit)};
     const Cast actors = cast(program, instant_cluster(2, link), ideal_network(), false);

@@ -48,7 +48,7 @@ inline void divide(Plan& plan, const std::string& name, const std::string& dim,
 inline Plan with_lists(Plan plan) {
   for (const model::OpId op : plan.operators()) {
     const Plan::Placement placement = plan.placement(op);
-    for (int copy = 0; copy < plan.copies(); ++copy) {
+    for (int copy = 0; copy < plan.copies_of(op); ++copy) {
       std::vector<int> devices = {placement.first_devices[copy]};
       for (const Axis& axis : placement.axes) {
         std::vector<int> finer;

@@ -78,7 +78,8 @@ TEST_CASE("a uniform plan written as lists of devices becomes the same work on e
   for (const std::string strategy :
        {R"({"data": 2})", R"({"tensor": 2})", R"({"data": 2, "tensor": 2})",
         R"({"tensor": 2, "recompute": "full"})", R"({"tensor": 4, "sequence_parallel": true})",
-        R"({"pipeline": 2, "data": 2, "schedule": "1f1b"})"}) {
+        R"({"pipeline": 2, "data": 2, "schedule": "1f1b"})",
+        R"({"pipeline": 2, "replicas_per_stage": [2, 1]})"}) {
     INFO(strategy);
     const Plan plan = plan_of(graph, strategy, 2);
     const Program uniform = lower(plan, plain_stack());

@@ -42,7 +42,8 @@ TEST_CASE("weights alone stay on the device, gradients leave and weights come ba
   const model::Graph graph = even_gpt();
   const auto parameters = static_cast<double>(model::parameter_count(graph));
   for (const auto& [ranks, stage] : {std::pair(1, 0), std::pair(4, 2), std::pair(16, 2)}) {
-    for (const std::string more : {"", R"(, "bucket": "8 KB")", R"(, "overlap_gradients": false)"}) {
+    for (const std::string more :
+         {"", R"(, "bucket": "8 KB")", R"(, "overlap_gradients": false)"}) {
       INFO(ranks << more);
       const Program program = lowered(graph, offloaded(ranks, stage, more));
       CHECK(resident(program.sequences[0], Category::parameters).value == 2 * parameters);
@@ -114,8 +115,9 @@ TEST_CASE("ranks that would have to add up on the host are refused") {
   };
   CHECK_THAT(refused(even_gpt(), R"({"offload": "optimizer", "pipeline": 2})"),
              ContainsSubstring("on one stage (untied, and no copies of stages)"));
-  CHECK_THAT(refused(even_gpt(), R"({"offload": "optimizer", "pipeline": 2, "schedule": "pipedream"})"),
-             ContainsSubstring("a schedule with a flush where steps run on the host"));
+  CHECK_THAT(
+      refused(even_gpt(), R"({"offload": "optimizer", "pipeline": 2, "schedule": "pipedream"})"),
+      ContainsSubstring("a schedule with a flush where steps run on the host"));
   CHECK(refused(even_gpt(false), R"({"offload": "optimizer", "pipeline": 2})").empty());
 }
 

@@ -41,7 +41,8 @@ TEST_CASE("what the first layers keep leaves and comes back, every micro-batch")
 TEST_CASE("of a layer that is recomputed only its input leaves") {
   const model::Graph graph = model::gpt(small_gpt);
   const Program program = lowered(graph, R"({"swap": 4, "recompute": "full"})");
-  const auto bytes = static_cast<double>(2 * small_gpt.batch * small_gpt.sequence * small_gpt.hidden);
+  const auto bytes =
+      static_cast<double>(2 * small_gpt.batch * small_gpt.sequence * small_gpt.hidden);
   for (const auto& [segment, out] : copies(program, cost::CollectiveKind::to_host))
     CHECK(out.value == bytes);
 }
@@ -65,8 +66,7 @@ TEST_CASE("a copy out follows its forward pass, a copy in precedes its backward 
     bool found = false;
     for (std::size_t other = 0; other < calls.size(); ++other) {
       if (other == c || ends_iteration(program, calls[other]) ||
-          calls[other].segment != calls[c].segment ||
-          calls[other].cell != calls[c].cell)
+          calls[other].segment != calls[c].segment || calls[other].cell != calls[c].cell)
         continue;
       found = true;
       CHECK((out ? waits_for(c, other) : waits_for(other, c)));

@@ -57,6 +57,12 @@ inline const std::vector<Variant>& variants() {
        4},
       {R"({"pipeline": 4, "data": 2, "schedule": "gpipe", "overlap_gradients": true})", 3},
       {R"({"pipeline": 2, "tensor": 2, "recompute": "selective"})", 3},
+      {R"({"pipeline": 2, "replicas_per_stage": [2, 1]})", 4},
+      {R"({"pipeline": 4, "replicas_per_stage": [2, 1, 3, 1], "tensor": 2, "data": 2})", 6},
+      {R"({"pipeline": 2, "replicas_per_stage": [1, 3], "recompute": "full",
+           "overlap_gradients": true, "bucket": "8 KiB"})",
+       3},
+      {R"({"pipeline": 1, "replicas_per_stage": [4], "token_slices": [12, 8]})", 4},
       {R"({"coshard": 4})", 2},
       {R"({"coshard": 2, "tensor": 2, "data": 2, "pipeline": 2, "recompute": "full"})", 3},
   };

@@ -21,7 +21,8 @@ model::Graph even_gpt() {
 }
 
 std::string zero(int stage, int ranks, const std::string& more = "") {
-  return "{\"data\": " + std::to_string(ranks) + ", \"zero\": " + std::to_string(stage) + more + "}";
+  return "{\"data\": " + std::to_string(ranks) + ", \"zero\": " + std::to_string(stage) + more +
+         "}";
 }
 
 double per_parameter(const model::Graph& graph, const Program& program) {

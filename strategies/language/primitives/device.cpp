@@ -31,7 +31,7 @@ std::optional<int> device_of_stage(const Plan& plan, int stage, int copy) {
 
 Primitive assigned(const Plan& plan, const std::string& selector, Field device, int copy) {
   Primitive result = primitive("op-assign", selector, {std::move(device)});
-  if (plan.copies() > 1) result.fields.push_back(field("copy", copy));
+  if (plan.copies().most() > 1) result.fields.push_back(field("copy", copy));
   return result;
 }
 
@@ -67,7 +67,7 @@ void write_stages(const Plan& plan, const DeviceFormula& stages, int copy,
 /// A name in stage(...) takes all values from 0 to S-1 for which "where" holds.
 void read_device(PlanBuilder& builder, const JsonReader& reader) {
   const JsonReader selector = reader.at("op-assign");
-  const auto copies = builder.plan().copies();
+  const int copies = builder.plan().copies().most();
   const auto copy =
       reader.find("copy") ? static_cast<int>(reader.at("copy").between(0, copies - 1)) : 0;
   const auto variables = stage_variables(selector.text(), selector.path());
@@ -96,11 +96,12 @@ void read_device(PlanBuilder& builder, const JsonReader& reader) {
 
 std::vector<Primitive> write_devices(const Plan& plan) {
   std::vector<Primitive> result;
-  for (int copy = 0; copy < plan.copies(); ++copy) {
+  for (int copy = 0; copy < plan.copies().most(); ++copy) {
     std::vector<std::optional<int>> devices;
     for (int stage = 0; stage < static_cast<int>(plan.stages.size()); ++stage) {
-      devices.push_back(device_of_stage(plan, stage, copy));
-      if (!devices.back()) write_apart(plan, stage, copy, result);
+      const bool there = copy < plan.copies().of(stage);
+      devices.push_back(there ? device_of_stage(plan, stage, copy) : std::nullopt);
+      if (there && !devices.back()) write_apart(plan, stage, copy, result);
     }
     for (const DeviceFormula& stages : device_formulas(devices))
       write_stages(plan, stages, copy, result);

@@ -6,7 +6,7 @@ namespace stratagem::strategies {
 
 /// Parts in the order of the op-trans, those of the last one fastest.
 void read_device_list(PlanBuilder& builder, const JsonReader& reader) {
-  const int copies = builder.plan().copies();
+  const int copies = builder.plan().copies().most();
   const int copy =
       reader.find("copy") ? static_cast<int>(reader.at("copy").between(0, copies - 1)) : 0;
   std::vector<int> devices;
@@ -18,11 +18,12 @@ void read_device_list(PlanBuilder& builder, const JsonReader& reader) {
 
 std::vector<Primitive> write_device_lists(const Plan& plan) {
   std::vector<Primitive> result;
-  for (int copy = 0; copy < plan.copies(); ++copy) {
+  for (int copy = 0; copy < plan.copies().most(); ++copy) {
     OperatorGroups<std::vector<int>> groups(plan);
     for (const model::OpId op : plan.operators()) {
       const Plan::Placement& placement = plan.placement(op);
-      if (!placement.listed.empty()) groups.add(placement.listed[copy], op);
+      if (!placement.listed.empty() && copy < plan.copies_of(op))
+        groups.add(placement.listed[copy], op);
     }
     for (const auto& [devices, selector] : groups.selectors()) {
       Json list = Json::array();
@@ -32,7 +33,7 @@ std::vector<Primitive> write_device_lists(const Plan& plan) {
         text += " " + std::to_string(device);
       }
       result.push_back(primitive("op-assign", selector, {{"devices", list, text}}));
-      if (plan.copies() > 1) result.back().fields.push_back(field("copy", copy));
+      if (plan.copies().most() > 1) result.back().fields.push_back(field("copy", copy));
     }
   }
   return result;

@@ -35,8 +35,8 @@ std::vector<Primitive> write_shards(const Plan& plan) {
     text += " " + axis;
     axes.push(axis);
   }
-  Primitive result = primitive("op-trans", subjects[static_cast<int>(shards.of)],
-                               {{"over", axes, text}});
+  Primitive result =
+      primitive("op-trans", subjects[static_cast<int>(shards.of)], {{"over", axes, text}});
   if (shards.divides(WeightShards::Of::parameters))
     result.fields.push_back(field("prefetch", shards.prefetch));
   return {result};
