@@ -1,0 +1,68 @@
+// The channel search against graphs that NCCL 2.28.9's own search finds on the same servers.
+#include <map>
+#include <numeric>
+
+#include "base/json_reader.hpp"
+#include "cost/nccl/channel_search.hpp"
+#include "tests/catch.hpp"
+#include "topology/presets.hpp"
+
+using namespace stratagem;
+using namespace stratagem::cost::nccl;
+
+namespace {
+
+topology::Cluster preset(const std::string& name, int nodes) {
+  return std::ranges::find(topology::presets(), name, &topology::Preset::name)->build(nodes);
+}
+
+Graphs graphs_of_first(const topology::Cluster& cluster, int gpus) {
+  std::vector<int> ranks(gpus);
+  std::iota(ranks.begin(), ranks.end(), 0);
+  return find_graphs(server_of(cluster, ranks), cluster.nodes() > 1, true);
+}
+
+std::string to_text(Pattern pattern) {
+  constexpr std::array names = {"ring", "balanced_tree", "tree", "nvls"};
+  return names.at(static_cast<std::size_t>(pattern));
+}
+
+void check_graph(const Graph& found, const JsonReader& solved) {
+  INFO(solved.at("pattern").text());
+  CHECK(found.count() == static_cast<int>(solved.at("channels").number()));
+  CHECK(close(found.intra / 1_GBps, solved.at("intra GB/s").number(), 1e-9));
+  CHECK(close(found.inter / 1_GBps, solved.at("inter GB/s").number(), 1e-9));
+  if (found.count() > 0) CHECK(to_text(found.pattern) == solved.at("pattern").text());
+}
+
+}  // namespace
+
+TEST_CASE("channels and their speeds are those that NCCL finds on 26 machines and parts of them") {
+  const JsonReader file = JsonReader::from_file("tests/cost/data/nccl_graphs.json");
+  const auto solved = file.at("graphs").elements();
+  CHECK(solved.size() == 26);
+  for (const JsonReader& machine : solved) {
+    const std::string name = machine.at("preset").text();
+    const auto nodes = static_cast<int>(machine.at("nodes").number());
+    const auto gpus = static_cast<int>(machine.at("gpus_per_node").number());
+    INFO(name << ", " << nodes << " nodes of " << gpus << " GPUs");
+    const Graphs found = graphs_of_first(preset(name, nodes), gpus);
+    check_graph(found.ring, machine.at("ring"));
+    check_graph(found.tree, machine.at("tree"));
+    check_graph(found.nvls, machine.at("nvls"));
+  }
+}
+
+TEST_CASE("rings on the first 2 to 8 GPUs of a DGX-1V: 1, 2, 4, 2, 2, 4 and 6 of 20 GB/s") {
+  // Five GPUs have no cycle of NVLinks: GPU 4 hangs on GPU 0 alone, by two cables. Both rings go
+  // through GPU 0 twice, once relaying.
+  const topology::Cluster cluster = preset("dgx-1v", 1);
+  const std::map<int, int> rings{{2, 1}, {3, 2}, {4, 4}, {5, 2}, {6, 2}, {7, 4}, {8, 6}};
+  for (const auto& [gpus, count] : rings) {
+    INFO(gpus << " GPUs");
+    const Graph ring = graphs_of_first(cluster, gpus).ring;
+    CHECK(ring.count() == count);
+    CHECK(ring.intra == 20_GBps);
+    CHECK(ring.type_intra == (gpus == 5 ? PathType::nvlink_relay : PathType::nvlink));
+  }
+}
