@@ -127,6 +127,7 @@ double ring_factor(CollectiveKind kind, double n) {
     case CollectiveKind::all_reduce:
       return 2 * (n - 1) / n;
     case CollectiveKind::broadcast:
+    case CollectiveKind::reduce:
       return 1;
     default:
       return (n - 1) / n;
@@ -149,8 +150,8 @@ Seconds fixed_time(CollectiveKind kind, int ranks, int nodes,
 }  // namespace
 
 std::string to_text(CollectiveKind kind) {
-  constexpr std::array names = {"all_reduce", "all_gather", "reduce_scatter",
-                                "all_to_all", "broadcast",  "send"};
+  constexpr std::array names = {"all_reduce", "all_gather", "reduce_scatter", "all_to_all",
+                                "broadcast",  "send",       "reduce"};
   return names[static_cast<std::size_t>(kind)];
 }
 

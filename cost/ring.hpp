@@ -18,7 +18,8 @@ enum class CollectiveKind : std::uint8_t {
   reduce_scatter,
   all_to_all,
   broadcast,
-  send
+  send,
+  reduce
 };
 std::string to_text(CollectiveKind);
 
@@ -38,7 +39,8 @@ struct Route {
 
 /// Rings in the order of `ranks`, node by node. With n ranks on N nodes, k on a node:
 ///   bytes along every edge of the ring, per byte of payload
-///     all-reduce 2(n-1)/n; all-gather and reduce-scatter (n-1)/n; broadcast 1
+///     all-reduce 2(n-1)/n; all-gather and reduce-scatter (n-1)/n; broadcast and
+///     reduce 1
 ///   within a node
 ///     each GPU sends to its successor, or along the cables where the GPUs are cabled to each other
 ///     (mesh_rings.hpp); with N > 1 a share (k-1)/k of that, because in each of the k rotations of

@@ -1,25 +1,17 @@
 // The channel search against graphs that NCCL 2.28.9's own search finds on the same servers.
 #include <map>
-#include <numeric>
 
-#include "base/json_reader.hpp"
 #include "cost/nccl/channel_search.hpp"
 #include "tests/catch.hpp"
-#include "topology/presets.hpp"
+#include "tests/cost/nccl_machines.hpp"
 
 using namespace stratagem;
 using namespace stratagem::cost::nccl;
 
 namespace {
 
-topology::Cluster preset(const std::string& name, int nodes) {
-  return std::ranges::find(topology::presets(), name, &topology::Preset::name)->build(nodes);
-}
-
 Graphs graphs_of_first(const topology::Cluster& cluster, int gpus) {
-  std::vector<int> ranks(gpus);
-  std::iota(ranks.begin(), ranks.end(), 0);
-  return find_graphs(server_of(cluster, ranks), cluster.nodes() > 1, true);
+  return find_graphs(server_of(cluster, first_gpus(gpus)), cluster.nodes() > 1, true);
 }
 
 std::string to_text(Pattern pattern) {
@@ -38,25 +30,21 @@ void check_graph(const Graph& found, const JsonReader& solved) {
 }  // namespace
 
 TEST_CASE("channels and their speeds are those that NCCL finds on 26 machines and parts of them") {
-  const JsonReader file = JsonReader::from_file("tests/cost/data/nccl_graphs.json");
-  const auto solved = file.at("graphs").elements();
-  CHECK(solved.size() == 26);
-  for (const JsonReader& machine : solved) {
-    const std::string name = machine.at("preset").text();
-    const auto nodes = static_cast<int>(machine.at("nodes").number());
-    const auto gpus = static_cast<int>(machine.at("gpus_per_node").number());
-    INFO(name << ", " << nodes << " nodes of " << gpus << " GPUs");
-    const Graphs found = graphs_of_first(preset(name, nodes), gpus);
-    check_graph(found.ring, machine.at("ring"));
-    check_graph(found.tree, machine.at("tree"));
-    check_graph(found.nvls, machine.at("nvls"));
+  const std::vector<SolvedMachine> machines = solved_machines();
+  CHECK(machines.size() == 26);
+  for (const SolvedMachine& machine : machines) {
+    INFO(machine.text());
+    const Graphs found = graphs_of_first(machine.cluster(), machine.gpus);
+    check_graph(found.ring, machine.solved.at("ring"));
+    check_graph(found.tree, machine.solved.at("tree"));
+    check_graph(found.nvls, machine.solved.at("nvls"));
   }
 }
 
 TEST_CASE("rings on the first 2 to 8 GPUs of a DGX-1V: 1, 2, 4, 2, 2, 4 and 6 of 20 GB/s") {
   // Five GPUs have no cycle of NVLinks: GPU 4 hangs on GPU 0 alone, by two cables. Both rings go
   // through GPU 0 twice, once relaying.
-  const topology::Cluster cluster = preset("dgx-1v", 1);
+  const topology::Cluster cluster = preset_named("dgx-1v", 1);
   const std::map<int, int> rings{{2, 1}, {3, 2}, {4, 4}, {5, 2}, {6, 2}, {7, 4}, {8, 6}};
   for (const auto& [gpus, count] : rings) {
     INFO(gpus << " GPUs");
