@@ -2,6 +2,7 @@
 #include "calibrate/measurements.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <optional>
 
 #include "base/json_reader.hpp"
@@ -173,6 +174,21 @@ AllReduceTable read_all_reduces(const JsonReader& json, const Device& device) {
   return table;
 }
 
+/// The points stand in a file of their own, beside `file`.
+NcclTable read_nccl_all_reduces(const JsonReader& json, const std::string& file) {
+  static_cast<void>(read_timing(json.at("timing")));
+  const std::filesystem::path folder = std::filesystem::path(file).parent_path();
+  NcclTable table{
+      .cluster = json.at("cluster").text(),
+      .version = json.at("version").text(),
+      .fitted_ranks = {},
+      .points = read_all_reduce_csv((folder / json.at("file").text()).lexically_normal().string(),
+                                    json.at("gpu").text())};
+  for (const JsonReader& ranks : json.at("fitted_ranks").elements())
+    table.fitted_ranks.push_back(static_cast<int>(ranks.at_least(2)));
+  return table;
+}
+
 std::string text_or_nothing(const JsonReader& json, const char* key) {
   const auto found = json.find(key);
   return found ? found->text() : "";
@@ -193,15 +209,18 @@ Measurements read_measurements(const std::string& file) {
                             .gemms = {},
                             .streaming = {},
                             .all_reduces = {},
+                            .nccl_all_reduces = {},
                             .kernel_gaps = {}};
   std::vector<std::string> kinds(cost::kernel_kind_names.begin(), cost::kernel_kind_names.end());
-  kinds.insert(kinds.end(), {"all_reduce", "kernel_gap"});
+  kinds.insert(kinds.end(), {"all_reduce", "nccl_all_reduce", "kernel_gap"});
   for (const JsonReader& table : json.at("tables").elements()) {
     const std::string kind = table.at("kind").one_of(kinds);
     if (kind == "gemm") {
       measurements.gemms.push_back(read_gemms(table, measurements.device));
     } else if (kind == "all_reduce") {
       measurements.all_reduces.push_back(read_all_reduces(table, measurements.device));
+    } else if (kind == "nccl_all_reduce") {
+      measurements.nccl_all_reduces.push_back(read_nccl_all_reduces(table, file));
     } else if (kind == "kernel_gap") {
       const Rows rows(table);
       rows.allow({"time"});
