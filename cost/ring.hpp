@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -35,7 +36,12 @@ struct LinkLoad {
 struct Route {
   std::vector<LinkLoad> loads;  ///< ascending directions
   Seconds latency;
+  /// At most so many bytes of payload flow in a second, however free the links are.
+  BytesPerSecond limit{std::numeric_limits<double>::infinity()};
 };
+
+/// Bytes along every edge of a ring of n ranks per byte of payload, see ring_route.
+double ring_factor(CollectiveKind kind, double n);
 
 /// Rings in the order of `ranks`, node by node. With n ranks on N nodes, k on a node:
 ///   bytes along every edge of the ring, per byte of payload
@@ -61,7 +67,8 @@ Route ring_route(CollectiveKind kind, const topology::Cluster& cluster,
 /// share.
 BytesPerSecond usable_bandwidth(const topology::Link& link, const CollectiveConstants& constants);
 
-/// t = latency + max over links of payload * load / usable bandwidth; 0 for one rank.
+/// t = latency + max(payload / limit, max over links of payload * load / usable bandwidth); 0 for one
+/// rank.
 Seconds collective_time(const Route& route, Bytes payload, const topology::Cluster& cluster,
                         const CollectiveConstants& constants);
 

@@ -219,8 +219,7 @@ class Search {
 
 }  // namespace
 
-Graphs find_graphs(const Server& server, bool several_nodes, bool proxies) {
-  const Paths paths = paths_of(server, proxies);
+Graphs find_graphs(const Server& server, const Paths& paths, bool several_nodes) {
   const auto gpus = static_cast<int>(server.gpus.size());
   constexpr int most_channels = 32;
   Graphs graphs;

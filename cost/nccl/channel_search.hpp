@@ -28,6 +28,6 @@ struct Graphs {
 /// and speeds of 26 machines and parts of machines that its own code was run on, the orders differ.
 /// Left out: NCCL's preference for fewer hops among equal solutions, CollNet, and what it takes off
 /// where GPUs talk through an Intel processor.
-Graphs find_graphs(const Server& server, bool several_nodes, bool proxies);
+Graphs find_graphs(const Server& server, const Paths& paths, bool several_nodes);
 
 }  // namespace stratagem::cost::nccl

@@ -32,8 +32,9 @@ std::shared_ptr<const Searched> Communicators::search(const std::vector<int>& gp
   auto& known = known_[{gpus, several_nodes}];
   if (known == nullptr) {
     const Server server = server_of(cluster_, gpus);
+    const Paths paths = paths_of(server, constants_.proxies);
     known = std::make_shared<const Searched>(
-        Searched{server, find_graphs(server, several_nodes, constants_.proxies)});
+        Searched{server, paths, find_graphs(server, paths, several_nodes)});
   }
   return known;
 }

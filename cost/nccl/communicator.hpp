@@ -15,6 +15,7 @@ namespace stratagem::cost::nccl {
 /// A server and what the search finds on it.
 struct Searched {
   Server server;
+  Paths paths;
   Graphs graphs;
 };
 

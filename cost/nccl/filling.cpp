@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <tuple>
 
 namespace stratagem::cost::nccl {
 namespace {
@@ -172,8 +173,8 @@ class Filling {
     }
   }
 
-  /// GPUs that are not yet on the channel: those that a ring can leave from last, else the widest
-  /// way first, else the next in number.
+  /// GPUs that are not yet on the channel: those that a ring can leave from last, else the nearest
+  /// kind of path first, else the widest, else the next in number.
   [[nodiscard]] std::vector<int> candidates(const std::vector<int>& order) const {
     if (!order.empty()) return {order[open_.gpus.size()]};
     const int last = open_.gpus.back();
@@ -185,7 +186,8 @@ class Filling {
     const auto key = [&](int g) {
       const bool exit = terms_.several_nodes && terms_.pattern == Pattern::ring &&
                         !terms_.across_nics && near(paths_.out[g][open_.nic_in]);
-      return std::pair{exit, -1 * width(paths_.between[last][g])};
+      const Path& path = paths_.between[last][g];
+      return std::tuple{exit, path.type, -1 * width(path)};
     };
     std::ranges::stable_sort(next, [&](int a, int b) { return key(a) < key(b); });
     return next;

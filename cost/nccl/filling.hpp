@@ -22,7 +22,8 @@ struct Terms {
 };
 
 /// The most channels that were found before `steps` GPUs had been placed. Depth first: each channel
-/// first repeats the last one, then tries other orders, GPUs with the widest remaining path first. A
+/// first repeats the last one, then tries other orders, GPUs with the
+/// nearest and widest remaining path first. A
 /// channel takes its speed from every link that it crosses. The bound on steps is NCCL's own, so
 /// that what takes too long to find there is not found here either.
 std::vector<Channel> fill(const Server& server, const Paths& paths, const Terms& terms,

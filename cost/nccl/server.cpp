@@ -14,14 +14,6 @@ using topology::LinkKind;
 using topology::Processor;
 using topology::VertexKind;
 
-BytesPerSecond nvlink_speed(int compute_capability) {
-  if (compute_capability >= 100) return 40.1_GBps;
-  if (compute_capability >= 90) return 20.6_GBps;
-  if (compute_capability == 86) return 12_GBps;
-  if (compute_capability >= 70) return 20_GBps;
-  return 18_GBps;
-}
-
 BytesPerSecond socket_speed(Processor processor) {
   switch (processor) {
     case Processor::amd:
@@ -114,6 +106,14 @@ class Builder {
 };
 
 }  // namespace
+
+BytesPerSecond nvlink_speed(int compute_capability) {
+  if (compute_capability >= 100) return 40.1_GBps;
+  if (compute_capability >= 90) return 20.6_GBps;
+  if (compute_capability == 86) return 12_GBps;
+  if (compute_capability >= 70) return 20_GBps;
+  return 18_GBps;
+}
 
 int Server::nv_switch() const {
   const auto found = std::ranges::find(vertices, VertexKind::nv_switch);

@@ -5,6 +5,7 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <limits>
 
 #include "base/input_error.hpp"
 
@@ -226,6 +227,20 @@ std::vector<Estimate> estimates(CollectiveKind kind, const Communicator& communi
           "NCCL predicts neither sends nor all-to-alls");
   if (communicator.ranks < 2) return {};
   return Predictor(kind, communicator, constants).all();
+}
+
+Estimate direct_estimate(const Communicator& communicator, const Constants& constants) {
+  const auto simple = [](const ByAlgorithm& table) {
+    return table[index(Algorithm::ring)][index(Protocol::simple)] * 1_us;
+  };
+  const bool nvlink = communicator.common.ring.type_intra == PathType::nvlink;
+  const ByAlgorithm& step = communicator.nodes > 1 ? constants.network
+                            : nvlink               ? constants.nvlink
+                                                   : constants.pcie;
+  return {.algorithm = Algorithm::direct,
+          .protocol = Protocol::simple,
+          .latency = simple(constants.base) + simple(step),
+          .bandwidth = BytesPerSecond{std::numeric_limits<double>::infinity()}};
 }
 
 Estimate at_payload(const Estimate& estimate, CollectiveKind kind, Bytes payload,

@@ -11,7 +11,8 @@ using namespace stratagem::cost::nccl;
 namespace {
 
 Graphs graphs_of_first(const topology::Cluster& cluster, int gpus) {
-  return find_graphs(server_of(cluster, first_gpus(gpus)), cluster.nodes() > 1, true);
+  const Server server = server_of(cluster, first_gpus(gpus));
+  return find_graphs(server, paths_of(server, true), cluster.nodes() > 1);
 }
 
 std::string to_text(Pattern pattern) {
