@@ -8,6 +8,7 @@
 #include "base/json_reader.hpp"
 #include "base/quantity_text.hpp"
 #include "cost/kernel.hpp"
+#include "cost/nccl/constants.hpp"
 
 namespace stratagem::calibrate {
 namespace {
@@ -177,6 +178,8 @@ AllReduceTable read_all_reduces(const JsonReader& json, const Device& device) {
 /// The points stand in a file of their own, beside `file`.
 NcclTable read_nccl_all_reduces(const JsonReader& json, const std::string& file) {
   static_cast<void>(read_timing(json.at("timing")));
+  if (!cost::nccl::is_version(json.at("version").text()))
+    json.at("version").fail("a version of NCCL as \"2.28.9\"", json.at("version").dump());
   const std::filesystem::path folder = std::filesystem::path(file).parent_path();
   NcclTable table{
       .cluster = json.at("cluster").text(),

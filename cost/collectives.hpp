@@ -27,8 +27,7 @@ class Collectives {
  public:
   /// Rings in closed form, ring.hpp.
   Collectives(const topology::Cluster& cluster, const CollectiveConstants& constants);
-  /// As NCCL `version` does them; an empty version is closed form. Throws InputError for what is not
-  /// a version.
+  /// As NCCL `version` does them (nccl::is_version); an empty version is closed form.
   Collectives(const topology::Cluster& cluster, const CollectiveConstants& constants,
               const std::string& version);
   Collectives(const Collectives&) = delete;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <optional>
 
 #include "base/input_error.hpp"
 
@@ -113,13 +114,12 @@ Constants version_2_28() {
 
 using Numbers = std::array<int, 3>;
 
-Numbers numbers(const std::string& version) {
+std::optional<Numbers> numbers(const std::string& version) {
   Numbers parts{};
   char rest = 0;
   const int read =
       std::sscanf(version.c_str(), "%d.%d.%d%c", parts.data(), &parts[1], &parts[2], &rest);
-  if (read != 3) throw InputError("", "", "a version of NCCL as \"2.28.9\"", version);
-  return parts;
+  return read == 3 ? std::optional(parts) : std::nullopt;
 }
 
 }  // namespace
@@ -140,11 +140,14 @@ const std::vector<Constants>& constants_by_version() {
   return table;
 }
 
+bool is_version(const std::string& text) { return numbers(text).has_value(); }
+
 const Constants& constants_of(const std::string& version) {
-  const Numbers wanted = numbers(version);
+  const auto wanted = numbers(version);
+  expects(wanted.has_value(), "a version of NCCL is three numbers with dots between");
   const std::vector<Constants>& known = constants_by_version();
-  const auto newer =
-      std::ranges::find_if(known, [&](const Constants& c) { return numbers(c.version) > wanted; });
+  const auto newer = std::ranges::find_if(
+      known, [&](const Constants& c) { return *numbers(c.version) > *wanted; });
   return newer == known.begin() ? known.front() : *(newer - 1);
 }
 

@@ -51,8 +51,11 @@ struct Constants {
 /// Versions whose constants are known, oldest first.
 const std::vector<Constants>& constants_by_version();
 
+/// Three whole numbers with dots between?
+bool is_version(const std::string& text);
+
 /// The constants of the newest known version that is not newer than `version`, the oldest known for
-/// older ones. Throws InputError for what is not three numbers with dots between.
+/// older ones. Expects a version.
 const Constants& constants_of(const std::string& version);
 
 }  // namespace stratagem::cost::nccl

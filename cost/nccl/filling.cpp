@@ -22,6 +22,7 @@ class Filling {
       ports_out_.push_back(edge_between(nic, server.fabric));
       ports_in_.push_back(edge_between(server.fabric, nic));
     }
+    if (terms.several_nodes) order_adapters();
   }
 
   std::vector<Channel> run() {
@@ -74,6 +75,21 @@ class Filling {
     return edges;
   }
 
+  /// First the adapters nearest to each GPU, GPU by GPU, then the others.
+  void order_adapters() {
+    const auto append = [this](int nic) {
+      if (std::ranges::find(adapters_, nic) == adapters_.end()) adapters_.push_back(nic);
+    };
+    for (int g = 0; g < size_; ++g) {
+      PathType nearest = PathType::sockets;
+      for (int nic = 0; nic < nics_; ++nic) nearest = std::min(nearest, paths_.in[nic][g].type);
+      for (int nic = 0; nic < nics_; ++nic) {
+        if (paths_.in[nic][g].type == nearest) append(nic);
+      }
+    }
+    for (int nic = 0; nic < nics_; ++nic) append(nic);
+  }
+
   // ---- channels
 
   void add_channel() {
@@ -81,7 +97,7 @@ class Filling {
     if (finished()) return;
     if (!terms_.several_nodes) return start_anywhere();
     for (int i = 0; i < nics_ && !finished(); ++i)
-      start_at_adapter((static_cast<int>(chosen_.size()) + i) % nics_);
+      start_at_adapter(adapters_[(static_cast<int>(chosen_.size()) + i) % nics_]);
   }
 
   /// Within one server: first as the channel before, then, if orders may differ, from every GPU.
@@ -274,6 +290,7 @@ class Filling {
   int size_;
   int nics_;
   std::vector<BytesPerSecond> free_;  ///< by edge
+  std::vector<int> adapters_;         ///< in the order in which channels begin at them
   std::vector<int> ports_out_;        ///< by adapter: the edge to the fabric
   std::vector<int> ports_in_;         ///< by adapter: the edge from the fabric
   Channel open_;                      ///< the channel that is being made
