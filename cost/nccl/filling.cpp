@@ -10,11 +10,11 @@ namespace {
 
 class Filling {
  public:
-  Filling(const Server& server, const Paths& paths, const Terms& terms, int steps)
+  Filling(const Server& server, const Paths& paths, const Terms& terms)
       : server_(server),
         paths_(paths),
         terms_(terms),
-        steps_(steps),
+        steps_(terms.same_order ? 1 << 8 : 1 << 14),
         size_(static_cast<int>(server.gpus.size())),
         nics_(static_cast<int>(server.nic_vertices.size())) {
     for (const Edge& edge : server.edges) free_.push_back(edge.capacity);
@@ -301,8 +301,8 @@ class Filling {
 
 }  // namespace
 
-std::vector<Channel> fill(const Server& server, const Paths& paths, const Terms& terms, int steps) {
-  return Filling(server, paths, terms, steps).run();
+std::vector<Channel> fill(const Server& server, const Paths& paths, const Terms& terms) {
+  return Filling(server, paths, terms).run();
 }
 
 }  // namespace stratagem::cost::nccl

@@ -44,7 +44,7 @@ class Predictor {
       if (all_reduce) add_tree(protocol);
     }
     for (const Protocol protocol : protocols) add_ring(protocol);
-    if (nodes_ == 1 && (all_reduce || gathers(kind_))) add_nvls(Algorithm::nvls);
+    if (nodes_ == 1 && (all_reduce || (gathers(kind_) && ranks_ <= 32))) add_nvls(Algorithm::nvls);
     if (nodes_ > 1 && all_reduce) add_nvls(Algorithm::nvls_tree);
     if (gathers(kind_)) add_pat();
     return std::move(estimates_);

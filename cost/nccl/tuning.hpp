@@ -28,7 +28,8 @@ struct Estimate {
 ///                min(t 7/9 on one node or t 0.9375, c limit); all halved, and x 0.85 where a node's
 ///                tree is a plain one
 ///     NVLS       one node: c min(2 share intra (c-1)/c, inter) for all-reduce, with (k-1)/k instead
-///                of 2 for all-gather and reduce-scatter (whose payload / time is bus)
+///                of 2 for all-gather and reduce-scatter of up to 32 ranks (whose payload / time
+///                is bus)
 ///     NVLSTree   several nodes: the same with inter, twice that on two nodes, and a limit
 ///     PAT        all-gather and reduce-scatter with one GPU on each node; payload / time = share bus
 ///   latency      b fixed, s a step within a node, w one between nodes
@@ -40,7 +41,7 @@ struct Estimate {
 ///
 /// LL128 needs NVLinks, perhaps with one relay, and adapters without a processor on the way. The
 /// unit of `s` is that of NVLink where no path is a relay or PCIe.
-/// Published: tuning.cc of NVIDIA/nccl, read; error against its code on 26 machines: below the last
+/// Published: tuning.cc of NVIDIA/nccl, read; error against its code on 34 machines and parts of machines: below the last
 /// digit of its tables (0.1 us, 0.1 GB/s). Against measurements it is up to 2.5 times too fast below
 /// 16 MiB: correction.hpp. None for sends and all-to-alls, which NCCL does not predict.
 std::vector<Estimate> estimates(CollectiveKind kind, const Communicator& communicator,

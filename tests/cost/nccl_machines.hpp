@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -10,6 +11,34 @@
 #include "topology/presets.hpp"
 
 namespace stratagem {
+
+/// Servers of Blackwell GPUs that are no presets: 18 cables of 50 GB/s from each GPU to two switches
+/// and, with several servers, an adapter of 50 GB/s beside each GPU.
+inline topology::Cluster blackwell(int gpus, int nodes) {
+  using topology::LinkKind;
+  using topology::VertexKind;
+  topology::NodeDesign design{.name = "Blackwell",
+                              .gpu = "b200",
+                              .vertices = {},
+                              .links = {},
+                              .compute_capability = 100,
+                              .processor = topology::Processor::intel_emerald_rapids};
+  const std::array switches{design.add(VertexKind::nv_switch, "s0"),
+                            design.add(VertexKind::nv_switch, "s1")};
+  const auto cpu = design.add(VertexKind::cpu, "cpu");
+  for (int g = 0; g < gpus; ++g) {
+    const auto gpu = design.add(VertexKind::gpu, "gpu" + std::to_string(g));
+    const auto pcie = design.add(VertexKind::pcie_switch, "pcie" + std::to_string(g));
+    for (const auto nv_switch : switches)
+      design.join(gpu, nv_switch, LinkKind::nvlink, 9, 50_GBps, 25_ns);
+    design.join(gpu, pcie, LinkKind::pcie, 1, 63_GBps, 150_ns);
+    design.join(pcie, cpu, LinkKind::pcie, 1, 63_GBps, 150_ns);
+    if (nodes == 1) continue;
+    const auto nic = design.add(VertexKind::nic, "nic" + std::to_string(g));
+    design.join(nic, pcie, LinkKind::pcie, 1, 63_GBps, 150_ns);
+  }
+  return {design, nodes, 50_GBps, 0.5_us};
+}
 
 inline topology::Cluster preset_named(const std::string& name, int nodes) {
   return std::ranges::find(topology::presets(), name, &topology::Preset::name)->build(nodes);
@@ -22,7 +51,10 @@ struct SolvedMachine {
   int nodes = 1;
   int gpus = 1;  ///< of each node
 
-  [[nodiscard]] topology::Cluster cluster() const { return preset_named(name, nodes); }
+  [[nodiscard]] topology::Cluster cluster() const {
+    if (name == "hgx-b200") return blackwell(8, nodes);
+    return name == "nvl72" ? blackwell(72, nodes) : preset_named(name, nodes);
+  }
   [[nodiscard]] std::string text() const {
     return name + ", " + std::to_string(nodes) + " nodes of " + std::to_string(gpus) + " GPUs";
   }

@@ -18,7 +18,8 @@ CollectiveConstants constants_of_gpu(const std::string& name) {
   const std::string profile = ampere ? "a100-sxm4-80gb" : "v100-sxm2";
   CollectiveConstants constants =
       read_profile("scenarios/profiles/" + profile + ".json").collective;
-  if (name == "dgx-h100") constants.nccl = std::nullopt;  // nobody measured it
+  const bool measured = ampere || name == "dgx-1v" || name == "dgx-2";
+  if (!measured) constants.nccl = std::nullopt;
   return constants;
 }
 
