@@ -36,6 +36,7 @@ std::vector<Routed> Collectives::routes(CollectiveKind kind, const std::vector<i
     routed.payloads.push_back(payload);
   }
   std::vector<Routed> result;
+  result.reserve(ways.size());
   for (auto& [key, routed] : ways) result.push_back(std::move(routed));
   return result;
 }

@@ -32,6 +32,7 @@ class Collectives {
               const std::string& version);
   Collectives(const Collectives&) = delete;
   Collectives& operator=(const Collectives&) = delete;
+  ~Collectives() = default;
 
   /// One route for each way that the collective is done in. Closed form has one way for all payloads; NCCL's is the one of the least predicted time for a payload, its loads those of the
   /// algorithm's channels, its latency and limit the corrected prediction

@@ -75,19 +75,29 @@ class Filling {
     return edges;
   }
 
-  /// First the adapters nearest to each GPU, GPU by GPU, then the others.
+  /// The adapters in the order in which a GPU would have them: the nearest before others, and of
+  /// several that are equally near first another one for each GPU of the server.
+  [[nodiscard]] std::vector<int> preferred(int g) const {
+    std::vector<int> order(nics_);
+    std::iota(order.begin(), order.end(), 0);
+    const auto nearer = [&](int a, int b) { return paths_.in[a][g].type < paths_.in[b][g].type; };
+    std::ranges::stable_sort(order, nearer);
+    const auto others =
+        std::ranges::find_if(order, [&](int nic) { return nearer(order.front(), nic); });
+    const auto own = server_.gpus[g] % (others - order.begin());
+    std::rotate(order.begin(), order.begin() + own, others);
+    return order;
+  }
+
+  /// Every GPU's first, then every GPU's second, and so on.
   void order_adapters() {
-    const auto append = [this](int nic) {
-      if (std::ranges::find(adapters_, nic) == adapters_.end()) adapters_.push_back(nic);
-    };
-    for (int g = 0; g < size_; ++g) {
-      PathType nearest = PathType::sockets;
-      for (int nic = 0; nic < nics_; ++nic) nearest = std::min(nearest, paths_.in[nic][g].type);
-      for (int nic = 0; nic < nics_; ++nic) {
-        if (paths_.in[nic][g].type == nearest) append(nic);
+    for (int g = 0; g < size_; ++g) preferred_.push_back(preferred(g));
+    for (int choice = 0; choice < nics_; ++choice) {
+      for (const std::vector<int>& order : preferred_) {
+        if (std::ranges::find(adapters_, order[choice]) == adapters_.end())
+          adapters_.push_back(order[choice]);
       }
     }
-    for (int nic = 0; nic < nics_; ++nic) append(nic);
   }
 
   // ---- channels
@@ -220,17 +230,23 @@ class Filling {
     take(path.edges, -1 * terms_.intra);
   }
 
+  /// By the adapter that it came in by or, if it may, by one that its last GPU would rather have.
   void close_at_adapter() {
-    for (int i = 0; i < nics_ && !finished(); ++i) {
-      const int nic = (open_.nic_in + i) % nics_;
-      if (nic != open_.nic_in && !terms_.across_nics) continue;
-      const Path& path = paths_.out[open_.gpus.back()][nic];
-      const std::vector<int> edges = with_port(path, nic, true);
-      if (!near(path) || !take(edges, terms_.inter)) continue;
-      open_.nic_out = nic;
-      accept();
-      take(edges, -1 * terms_.inter);
+    const int last = open_.gpus.back();
+    leave_ring(last, open_.nic_in);
+    if (!terms_.across_nics) return;
+    for (const int nic : preferred_[last]) {
+      if (nic != open_.nic_in) leave_ring(last, nic);
     }
+  }
+
+  void leave_ring(int last, int nic) {
+    const Path& path = paths_.out[last][nic];
+    const std::vector<int> edges = with_port(path, nic, true);
+    if (finished() || !near(path) || !take(edges, terms_.inter)) return;
+    open_.nic_out = nic;
+    accept();
+    take(edges, -1 * terms_.inter);
   }
 
   void accept() {
@@ -289,11 +305,12 @@ class Filling {
   int steps_;
   int size_;
   int nics_;
-  std::vector<BytesPerSecond> free_;  ///< by edge
-  std::vector<int> adapters_;         ///< in the order in which channels begin at them
-  std::vector<int> ports_out_;        ///< by adapter: the edge to the fabric
-  std::vector<int> ports_in_;         ///< by adapter: the edge from the fabric
-  Channel open_;                      ///< the channel that is being made
+  std::vector<BytesPerSecond> free_;         ///< by edge
+  std::vector<std::vector<int>> preferred_;  ///< by GPU: all adapters
+  std::vector<int> adapters_;                ///< in the order in which channels begin at them
+  std::vector<int> ports_out_;               ///< by adapter: the edge to the fabric
+  std::vector<int> ports_in_;                ///< by adapter: the edge from the fabric
+  Channel open_;                             ///< the channel that is being made
   int left_ = 0;  ///< after how many of its GPUs a tree last went to its adapter
   std::vector<Channel> chosen_;
   std::vector<Channel> best_;

@@ -160,7 +160,9 @@ class Predictor {
   }
 
   /// log2 of the nodes, rounded down.
-  [[nodiscard]] int depth() const { return std::bit_width(static_cast<unsigned>(nodes_)) - 1; }
+  [[nodiscard]] int depth() const {
+    return static_cast<int>(std::bit_width(static_cast<unsigned>(nodes_))) - 1;
+  }
 
   // ---- reduction in the switch
 

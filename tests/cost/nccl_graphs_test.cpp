@@ -1,5 +1,6 @@
 // The channel search against graphs that NCCL 2.28.9's own search finds on the same servers.
 #include <map>
+#include <set>
 
 #include "cost/nccl/channel_search.hpp"
 #include "tests/catch.hpp"
@@ -55,5 +56,37 @@ TEST_CASE("rings on the first 2 to 8 GPUs of a DGX-1V: 1, 2, 4, 2, 2, 4 and 6 of
     CHECK(ring.count() == count);
     CHECK(ring.intra == 20_GBps);
     CHECK(ring.type_intra == (gpus == 5 ? PathType::nvlink_relay : PathType::nvlink));
+  }
+}
+
+TEST_CASE("groups whose GPUs share adapters begin at different ones") {
+  // Two GPUs of a DGX A100 have two adapters equally near: with tensor parallelism over four GPUs the
+  // data-parallel groups {0, 4} and {1, 5} of every server meet there.
+  const topology::Cluster cluster = preset_named("dgx-a100", 2);
+  std::set<int> taken;
+  for (const int first : {0, 1, 2, 3}) {
+    const Server server = server_of(cluster, {first, first + 4});
+    for (const bool proxies : {false, true}) {
+      const Graph ring = find_graphs(server, paths_of(server, proxies), true).ring;
+      REQUIRE(ring.count() == 2);
+      CHECK(ring.inter == 24_GBps);
+      // Without proxies a ring leaves at the other GPU's adapter.
+      for (const Channel& channel : ring.channels)
+        CHECK((channel.nic_out == channel.nic_in) == proxies);
+      if (!proxies) continue;
+      for (const Channel& channel : ring.channels) CHECK(taken.insert(channel.nic_in).second);
+    }
+  }
+  CHECK(taken.size() == 8);
+}
+
+TEST_CASE("one GPU on each of several servers has one channel, through the adapter near it") {
+  const topology::Cluster cluster = preset_named("dgx-2", 2);
+  for (const int gpu : {0, 1, 15}) {
+    const Server server = server_of(cluster, {gpu});
+    const Graph ring = find_graphs(server, paths_of(server, true), true).ring;
+    REQUIRE(ring.count() == 1);
+    CHECK(ring.inter == 12_GBps);
+    CHECK(ring.channels[0].nic_in == gpu / 2);
   }
 }
