@@ -2,6 +2,8 @@
 #include "cost/nccl/channel_search.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <numeric>
 #include <set>
 
 namespace stratagem::cost::nccl {
@@ -49,6 +51,7 @@ class Search {
       if (best_.count() > 0 && each / best_.inter <= .49) break;
       if (at_speed(each, total)) break;
     }
+    if (best_.count() == 0 && pattern_ != Pattern::nvls) give_up();
     split();
     quicken();
     return std::move(best_);
@@ -161,6 +164,20 @@ class Search {
              .type_inter = terms.max_inter,
              .same_order = terms.same_order};
     across_ = terms.across_nics;
+  }
+
+  /// One slow channel in the order of the GPUs, whatever it leads through.
+  void give_up() {
+    std::vector<int> order(server_.gpus.size());
+    std::iota(order.begin(), order.end(), 0);
+    const int nic = several_nodes_ ? 0 : -1;
+    best_ = {.pattern = pattern_,
+             .channels = {{.gpus = order, .nic_in = nic, .nic_out = nic}},
+             .intra = 0.1_GBps,
+             .inter = 0.1_GBps,
+             .type_intra = PathType::sockets,
+             .type_inter = PathType::sockets,
+             .same_order = true};
   }
 
   /// Fast channels become twice as many of half the speed.

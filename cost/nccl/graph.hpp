@@ -25,7 +25,8 @@ struct Channel {
   int nic_out = -1;
 };
 
-/// `channels.size()` channels of the given speed each; none where the pattern cannot be had.
+/// `channels.size()` channels of the given speed each; none where the hardware cannot reduce in the
+/// switch.
 struct Graph {
   Pattern pattern = Pattern::ring;
   std::vector<Channel> channels;

@@ -2,11 +2,13 @@
 #include <map>
 #include <set>
 
+#include "cost/collectives.hpp"
 #include "cost/nccl/channel_search.hpp"
 #include "tests/catch.hpp"
 #include "tests/cost/nccl_machines.hpp"
 
 using namespace stratagem;
+using namespace stratagem::cost;
 using namespace stratagem::cost::nccl;
 
 namespace {
@@ -88,5 +90,28 @@ TEST_CASE("one GPU on each of several servers has one channel, through the adapt
     REQUIRE(ring.count() == 1);
     CHECK(ring.inter == 12_GBps);
     CHECK(ring.channels[0].nic_in == gpu / 2);
+  }
+}
+
+TEST_CASE("where links are slower than every speed that is tried there is one slow channel") {
+  topology::NodeDesign design{.name = "slow", .gpu = "test", .vertices = {}, .links = {}};
+  const auto hub = design.add(topology::VertexKind::pcie_switch, "hub");
+  const auto nic = design.add(topology::VertexKind::nic, "nic");
+  design.join(nic, hub, topology::LinkKind::pcie, 1, 0.1_GBps, 1_us);
+  for (int i = 0; i < 3; ++i) {
+    const auto gpu = design.add(topology::VertexKind::gpu, "gpu" + std::to_string(i));
+    design.join(gpu, hub, topology::LinkKind::pcie, 1, 0.1_GBps, 1_us);
+  }
+  for (const int nodes : {1, 2}) {
+    const topology::Cluster cluster(design, nodes, 1_GBps, 1_us);
+    const Graphs graphs = graphs_of_first(cluster, 3);
+    for (const Graph* graph : {&graphs.ring, &graphs.tree}) {
+      REQUIRE(graph->count() == 1);
+      CHECK(graph->channels[0].gpus == std::vector{0, 1, 2});
+      CHECK(graph->intra == 0.1_GBps);
+    }
+    Collectives collectives(cluster, {}, "2.28.9");
+    CHECK(collectives.route(CollectiveKind::all_reduce, first_gpus(3 * nodes), 1_MB).limit >
+          BytesPerSecond{});
   }
 }
