@@ -20,7 +20,12 @@ Cluster dgx_h100(int nodes) {
   constexpr std::array<int, 4> split{5, 5, 4, 4};
   constexpr BytesPerSecond upi = 48_GBps;
 
-  NodeDesign design{.name = "DGX H100", .gpu = "h100-sxm5", .vertices = {}, .links = {}};
+  NodeDesign design{.name = "DGX H100",
+                    .gpu = "h100-sxm5",
+                    .vertices = {},
+                    .links = {},
+                    .compute_capability = 90,
+                    .processor = Processor::intel_sapphire_rapids};
   const auto gpus = parts::add_row(design, VertexKind::gpu, "gpu", 8);
   const auto nv_switches = parts::add_row(design, VertexKind::nv_switch, "nvswitch", 4);
   const auto switches = parts::add_row(design, VertexKind::pcie_switch, "pcie", 8);
