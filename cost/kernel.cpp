@@ -12,7 +12,7 @@ std::vector<std::string> streaming_kinds() {
   std::vector<std::string> names;
   for (std::size_t kind = 0; kind < kernel_kind_names.size(); ++kind) {
     const auto id = static_cast<KernelKind>(kind);
-    if (id == KernelKind::gemm || id >= KernelKind::host_copy) continue;
+    if (id == KernelKind::gemm || concerns_host(id)) continue;
     names.emplace_back(kernel_kind_names[kind]);
   }
   return names;

@@ -33,6 +33,11 @@ inline constexpr std::array<std::string_view, 12> kernel_kind_names = {
     "gemm",      "elementwise", "activation_function", "dropout",   "softmax",   "norm",
     "reduction", "embedding",   "cross_entropy",       "optimizer", "host_copy", "host_optimizer"};
 
+/// Copies between device and host, and what the host computes: no work of the device.
+constexpr bool concerns_host(KernelKind kind) {
+  return kind == KernelKind::host_copy || kind == KernelKind::host_optimizer;
+}
+
 /// The kinds that move device memory and need a share of its bandwidth: not gemm, whose constants
 /// are its own, and not what concerns the host.
 std::vector<std::string> streaming_kinds();

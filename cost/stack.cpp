@@ -129,7 +129,7 @@ Stack read_stack(const std::string& file) {
 }
 
 Seconds kernel_time(const Kernel& kernel, const Profile& profile, const Stack& stack) {
-  const double factor = kernel.kind >= KernelKind::host_copy ? 1.0 : stack.slowdown.value;
+  const double factor = concerns_host(kernel.kind) ? 1.0 : stack.slowdown.value;
   return factor * kernel_time(kernel, profile);
 }
 

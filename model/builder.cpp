@@ -17,6 +17,11 @@ void Builder::begin_segment(const std::string& name) {
 
 TensorId Builder::tensor(const std::string& name, std::vector<std::int64_t> shape, DataType type,
                          Role role) {
+  double elements = 1;
+  for (const std::int64_t size : shape) elements *= static_cast<double>(size);
+  if (elements > 1e15) {  // sizes in bytes are whole numbers of a double, too
+    throw InputError("", "", "tensors of at most 1e15 elements", prefix_ + name);
+  }
   const bool trainable = role != Role::input && role != Role::mask && role != Role::statistic;
   graph_.tensors.push_back({.name = prefix_ + name,
                             .shape = std::move(shape),

@@ -197,7 +197,12 @@ model::Graph read_model(const JsonReader& reader, std::int64_t batch,
                         const std::string& precision) {
   const std::string name = reader.at("family").one_of(names(model::families()));
   const auto family = std::ranges::find(model::families(), name, &model::Family::name);
-  return family->build(reader, batch, data_type(precision));
+  try {
+    return family->build(reader, batch, data_type(precision));
+  } catch (const InputError& error) {
+    if (!error.file.empty()) throw;  // a graph does not know the file that it comes from
+    throw InputError(reader.file(), reader.path(), error.expected, error.found);
+  }
 }
 
 void read_training(Run& run, const JsonReader& training) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "base/input_error.hpp"
 #include "base/quantity.hpp"
 
 namespace stratagem::sim {
@@ -23,10 +24,19 @@ inline constexpr Instant never{std::numeric_limits<std::int64_t>::max()};
 struct Ticks {
   std::int64_t count = 0;
 };
-inline Ticks to_ticks(Seconds duration) { return {std::llround(duration.value * 1e12)}; }
+/// Throws InputError for one that is too long to count.
+inline Ticks to_ticks(Seconds duration) {
+  if (!(std::abs(duration.value) < 9e6))
+    throw InputError("", "", "tasks of less than 9e6 seconds", "a longer one");
+  return {std::llround(duration.value * 1e12)};
+}
 
+/// Throws InputError beyond what can be counted.
 constexpr Instant operator+(Instant when, Ticks duration) {
-  return {when.picoseconds + duration.count};
+  Instant sum;
+  if (__builtin_add_overflow(when.picoseconds, duration.count, &sum.picoseconds))
+    throw InputError("", "", "a simulation of less than 106 days", "a longer one");
+  return sum;
 }
 constexpr Ticks operator-(Instant later, Instant earlier) {
   return {later.picoseconds - earlier.picoseconds};

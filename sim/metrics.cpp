@@ -86,7 +86,16 @@ struct Busy {
   std::int64_t anything = 0;
 };
 
-Busy busy_between(const Timeline& timeline, std::size_t actor, Instant from, Instant to) {
+/// What a task does to its device.
+enum class Doing : std::uint8_t { computing, communicating, nothing };
+
+Doing doing(const strategies::Task& task) {
+  if (std::holds_alternative<strategies::Collective>(task.work)) return Doing::communicating;
+  return task.stream == strategies::Stream::host ? Doing::nothing : Doing::computing;
+}
+
+Busy busy_between(const Program& program, const Timeline& timeline, std::size_t actor, Instant from,
+                  Instant to) {
   std::vector<Interval> compute;
   std::vector<Interval> all;
   const std::vector<FlatTask>& tasks = timeline.tasks[timeline.actors[actor].sequence];
@@ -95,15 +104,16 @@ Busy busy_between(const Timeline& timeline, std::size_t actor, Instant from, Ins
     for (std::size_t i = 0; i < tasks.size(); ++i) {
       const std::int64_t begin = std::max(times.begins[round][i], from).picoseconds;
       const std::int64_t end = std::min(times.ends[round][i], to).picoseconds;
-      if (begin >= end) continue;
+      const Doing what = doing(task_of(program, tasks[i]));
+      if (begin >= end || what == Doing::nothing) continue;
       all.emplace_back(begin, end);
-      if (tasks[i].stream == strategies::Stream::compute) compute.emplace_back(begin, end);
+      if (what == Doing::computing) compute.emplace_back(begin, end);
     }
   }
   return {covered(compute), covered(all)};
 }
 
-void measure_overlap(Metrics& result, const Timeline& timeline) {
+void measure_overlap(Metrics& result, const Program& program, const Timeline& timeline) {
   // A period that another follows, since what overlaps the next iteration would else be missing.
   const std::size_t last = timeline.iteration_ends.size() - 1 - timeline.lag;
   const Instant to = timeline.iteration_ends[std::max<std::size_t>(last, 2) - 1];
@@ -113,7 +123,7 @@ void measure_overlap(Metrics& result, const Timeline& timeline) {
   double idle = 0;
   double exposed = 0;
   for (std::size_t a = 0; a < timeline.actors.size(); ++a) {
-    const Busy busy = busy_between(timeline, a, from, to);
+    const Busy busy = busy_between(program, timeline, a, from, to);
     const double weight = timeline.actors[a].multiplicity;
     devices += weight;
     idle += weight * (period - static_cast<double>(busy.anything));
@@ -133,9 +143,11 @@ void count_communication(Metrics& result, const Program& program, const Timeline
                             flat.stream == strategies::Stream::receive_backward;
       if (collective == nullptr || received) continue;  // what is received was counted when sent
       result.communication[cost::to_text(collective->kind)] +=
-          collective->payload * (actor.multiplicity / devices);
+          static_cast<double>(actor.multiplicity) * collective->payload;
     }
   }
+  // Whole bytes until here: no sum depends on how devices are folded.
+  for (auto& [kind, bytes] : result.communication) bytes = bytes / devices;
 }
 
 }  // namespace
@@ -181,7 +193,7 @@ Metrics metrics(const Program& program, const Timeline& timeline) {
   result.model_flops = flops.model;
   result.hardware_flops = flops.hardware;
   result.steady = timeline.steady;
-  measure_overlap(result, timeline);
+  measure_overlap(result, program, timeline);
   count_communication(result, program, timeline);
   for (std::size_t a = 0; a < timeline.actors.size(); ++a) {
     const MemoryPeak peak = memory_peak(program, timeline, a);

@@ -181,13 +181,16 @@ void read_zero(const JsonReader& reader, Options& options) {
   zero.stage = static_cast<int>((more ? value->at("stage") : *value).between(0, 3));
   if (!more) return;
   if (const auto ranks = value->find("ranks")) {
+    if (zero.stage == 0) ranks->fail("a stage above 0 beside it");
     zero.ranks = static_cast<int>(ranks->between(1, options.data));
     if (options.expert > 1) ranks->fail("experts on one rank beside it");
     if (options.data % zero.ranks != 0)
       ranks->fail("a divisor of data, " + std::to_string(options.data));
   }
-  if (const auto prefetch = value->find("prefetch"))
+  if (const auto prefetch = value->find("prefetch")) {
+    if (zero.stage != 3) prefetch->fail("stage 3 beside it, which gathers parameters");
     zero.prefetch = static_cast<int>(prefetch->between(0, 1'000));
+  }
 }
 
 /// A number of layers, or an object with one.
@@ -256,8 +259,12 @@ Options read_options(const JsonReader& reader) {
   read_stages(reader, options);
   read_zero(reader, options);
   read_swap_options(reader, options);
-  if (const auto offload = reader.find("offload"))
+  if (const auto offload = reader.find("offload")) {
     options.offload = offload->one_of({"none", "optimizer"});
+    if (options.offload == "optimizer" && options.data * options.context > 1 &&
+        options.zero.stage == 0)
+      offload->fail("zero beside it, so that ranks with the same weights share their steps");
+  }
   read_gradients(reader, options);
   read_rank_order(reader, options);
   reader.finish();

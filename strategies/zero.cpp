@@ -1,4 +1,8 @@
 // ZeRO: data-parallel ranks keep shards of what belongs to the weights.
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "strategies/all.hpp"
 
 namespace stratagem::strategies {
@@ -13,8 +17,14 @@ namespace stratagem::strategies {
 /// Zhao et al., PyTorch FSDP, VLDB 2023, arXiv:2304.11277, section 3.2.2.
 void zero(Plan& plan, const Options& options) {
   if (options.zero.stage == 0) return;
+  const int together = options.zero.ranks > 0 ? options.zero.ranks : options.data / options.expert;
+  std::vector<std::string> axes;
+  if (together > 1) axes.emplace_back("data");
+  if (options.expert > 1) axes.emplace_back("expert");
+  if (options.context > 1) axes.emplace_back("context");
+  if (axes.empty()) return;
   plan.shards = {.of = static_cast<WeightShards::Of>(options.zero.stage),
-                 .axes = {"data", "expert", "context"},
+                 .axes = std::move(axes),
                  .prefetch = options.zero.stage == 3 ? options.zero.prefetch : 0};
 }
 

@@ -3,6 +3,7 @@
 
 #include "strategies/language/plan_file.hpp"
 #include "strategies/lower/cell_graph.hpp"
+#include "strategies/lower/cells.hpp"
 
 namespace stratagem::strategies {
 namespace {
@@ -12,9 +13,7 @@ std::optional<InputError> cycle_of(const JsonReader& file, const model::Graph& g
                                    int micro_batches, std::size_t primitives) {
   const Plan plan = read_plan(file, graph, micro_batches, primitives);
   const Stages stages(plan);
-  // Without a flush as many iterations as ordered_cells looks at.
-  const int iterations = plan.updates.flush ? 1 : 2 * stages.count() / micro_batches + 4;
-  const CellGraph cells(plan, stages, iterations);
+  const CellGraph cells(plan, stages, iterations_to_order(plan, stages));
   try {
     static_cast<void>(cells.sorted());
   } catch (const InputError& cycle) {

@@ -63,6 +63,10 @@ void PlanBuilder::split(model::OpId op, const Split& split, const std::string& a
   levels_[op][axis] = {.parts = parts, .size = split.parts, .split_path = path, .assign_path = ""};
 }
 
+bool PlanBuilder::has_axis(const std::string& axis) const {
+  return std::ranges::any_of(levels_, [&](const auto& levels) { return levels.contains(axis); });
+}
+
 void PlanBuilder::assign(model::OpId op, const std::string& axis, int stride,
                          const std::string& path) {
   const auto level = levels_[op].find(axis);

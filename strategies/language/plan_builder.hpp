@@ -34,6 +34,8 @@ class PlanBuilder {
   void colocate(const std::vector<model::Division>& divisions, const std::string& path);
   /// op-trans along a new axis.
   void split(model::OpId op, const Split& split, const std::string& axis, const std::string& path);
+  /// Has an operator such an axis?
+  [[nodiscard]] bool has_axis(const std::string& axis) const;
   /// op-assign of the parts along an axis.
   void assign(model::OpId op, const std::string& axis, int stride, const std::string& path);
   /// op-assign of the whole operator.

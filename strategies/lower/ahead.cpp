@@ -33,6 +33,10 @@ void AheadOfRuns::after_run(int call) {
   ended_.push_back(draft_.last_computation());
 }
 
+std::optional<SegmentRun> AheadOfRuns::next_run() const {
+  return next() < runs_.size() ? std::optional(runs_[next()]) : std::nullopt;
+}
+
 bool AheadOfRuns::wait_for_room(std::size_t run, int call) {
   if (run < ahead_) return false;
   draft_.wait(call, 0, ended_[run - ahead_]);

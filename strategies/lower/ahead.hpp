@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <vector>
 
 #include "strategies/lower/sequence_draft.hpp"
@@ -46,6 +47,7 @@ class AheadOfRuns {
 
   [[nodiscard]] const SegmentRun& run(std::size_t index) const { return runs_[index]; }
   [[nodiscard]] std::size_t next() const { return ended_.size(); }  ///< the next to run
+  [[nodiscard]] std::optional<SegmentRun> next_run() const;
   /// What brought a run its needs.
   [[nodiscard]] const Written& brought(std::size_t run) const { return brought_[run]; }
   /// Is a run far enough behind the first to wait for the end of another? If so, makes it wait.

@@ -255,8 +255,9 @@ class BlockLowering {
                                     output_layout(op, i, split), c_.grid));
     }
     cost::Kernel kernel = kernel_of(graph_, op, inputs, outputs, c_.stack);
-    if (op.pass ==
-        model::Pass::weight_gradient) {  // the framework adds the new gradient to the old one
+    const bool adds = op.pass == model::Pass::weight_gradient &&
+                      !keeps_nothing_whole(output_layout(op, 0, split));
+    if (adds) {  // the framework adds the new gradient to the old one
       const Bytes gradient =
           local_bytes(graph_.tensors[op.outputs[0]], output_layout(op, 0, split), c_.grid);
       kernel.traffic += c_.stack.gradient_accumulation.extra_passes * gradient;
@@ -345,10 +346,15 @@ class BlockLowering {
     return found->second;
   }
 
+  /// Does a parameter's gradient that operators here leave so live only until it is reduced?
+  [[nodiscard]] bool keeps_nothing_whole(const Layout& layout) const {
+    return c_.plan.steps_on_host ||
+           !shard_axes(c_.plan, c_.grid, layout, WeightShards::Of::gradients).empty();
+  }
+
   /// The buffer into which operators here add a parameter's gradient, if it does not live always.
   std::optional<int> whole_gradient(TensorId gradient, const Layout& layout) {
-    const bool divided = !shard_axes(c_.plan, c_.grid, layout, WeightShards::Of::gradients).empty();
-    if (!divided && !c_.plan.steps_on_host) return std::nullopt;
+    if (!keeps_nothing_whole(layout)) return std::nullopt;
     const auto [found, fresh] = whole_gradients_.try_emplace(gradient, -1);
     if (fresh) {
       found->second = new_slot(gradient, layout, Category::whole_gradients);

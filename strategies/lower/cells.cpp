@@ -81,9 +81,7 @@ CellOrder without_flush(const Plan& plan, const Stages& stages) {
         "", "/strategy/schedule", "one stage on every device of a plan without a flush",
         std::to_string(host.sites.size()) + " on device " + std::to_string(host.devices.front()));
   }
-  // A host is ahead of an update by at most the cells in flight, a micro-batch per site and pass.
-  const int sites = static_cast<int>(stages.sites().size());
-  const int iterations = 2 * sites / plan.micro_batches + 4;
+  const int iterations = iterations_to_order(plan, stages);
   const CellGraph graph(plan, stages, iterations);
   CellOrder order;
   for (const std::vector<ScheduledCell>& unrolled : cells_of_hosts(graph, stages)) {
@@ -102,6 +100,12 @@ CellOrder without_flush(const Plan& plan, const Stages& stages) {
 }
 
 }  // namespace
+
+int iterations_to_order(const Plan& plan, const Stages& stages) {
+  if (plan.updates.flush) return 1;
+  // A host is ahead of an update by at most the cells in flight, a micro-batch per site and pass.
+  return 2 * static_cast<int>(stages.sites().size()) / plan.micro_batches + 4;
+}
 
 CellOrder ordered_cells(const Plan& plan, const Stages& stages) {
   if (!plan.updates.flush) return without_flush(plan, stages);

@@ -21,6 +21,10 @@ struct CellOrder {
   int lag = 0;                                    ///< the largest of all
 };
 
+/// How many iterations must be looked at to see in which order cells follow each other: one with a
+/// flush, else as many as can be under way at once and some more.
+int iterations_to_order(const Plan& plan, const Stages& stages);
+
 /// Data flows forward as the stages' flows say, and back where gradients return; a backward cell
 /// follows its own forward cell, W follows B. Plans without a flush are unrolled over as many
 /// iterations as it takes to see every host's round repeat.

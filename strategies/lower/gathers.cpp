@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "strategies/lower/shards.hpp"
+#include "strategies/lower/gather_tasks.hpp"
 
 namespace stratagem::strategies {
 namespace {
@@ -26,7 +26,7 @@ Gathers::Gathers(const SequenceContext& context, SequenceDraft& draft, std::vect
 bool Gathers::same_buffers(std::size_t one, std::size_t other) const {
   const Cell& a = run(one).of->cell;
   const Cell& b = run(other).of->cell;
-  if (a.micro_batch != b.micro_batch || a.slice != b.slice) return false;
+  if (a.micro_batch != b.micro_batch || a.slice != b.slice) return false;  // repeats count as one
   const std::vector<model::TensorId>& tensors = c_.stages.facts(run(one).segment).tensors;
   const std::map<model::TensorId, int>& places = c_.stages.facts(run(other).segment).place;
   return std::ranges::any_of(run(one).block->lowered.gathered, [&](int place) {
@@ -71,28 +71,19 @@ Block Gathers::gather_block(const SegmentRun& run, bool first) const {
   Block block{
       .name = "gather " + c_.plan.graph().segments[run.segment].name, .slots = {}, .tasks = {}};
   const SegmentFacts& facts = c_.stages.facts(run.segment);
-  std::map<std::vector<int>, Task> tasks;  // by axes
+  // Groups of their own: where stages share some devices, each looks ahead in its own order.
+  GatherTasks tasks(c_.groups, block.name,
+                    first ? Stream::compute : Stream::parameter_communication, 1);
   for (const int place : run.block->lowered.gathered) {
-    const model::TensorId parameter = facts.tensors[place];
-    const LocalHolding& local = c_.parameters.on(draft_.host()).at(parameter);
-    const auto [found, fresh] = tasks.try_emplace(local.shards);
-    Task& task = found->second;
-    if (fresh) {
-      task.name = block.name + " over " + axis_names(local.holding->grids.front(), local.shards);
-      task.stream = first ? Stream::compute : Stream::parameter_communication;
-      // Of their own: where stages share some devices, each of these looks ahead in its own order.
-      const Grid& grid = local.holding->grids.front();
-      task.work = Collective{.kind = cost::CollectiveKind::all_gather,
-                             .group = c_.groups.along(grid, local.shards, 1)};
-    }
-    std::get<Collective>(task.work).payload += local.bytes;
+    const LocalHolding& local = c_.parameters.on(draft_.host()).at(facts.tensors[place]);
+    Task& task = tasks.add(local);
     const auto slot = static_cast<int>(block.slots.size());
     task.writes.push_back(slot);
     task.births.push_back(slot);
     block.slots.push_back(
         {name_in(*run.block, place), place, local.bytes, Category::gathered_parameters});
   }
-  for (auto& [axes, task] : tasks) block.tasks.push_back(std::move(task));
+  tasks.append_to(block);
   return block;
 }
 

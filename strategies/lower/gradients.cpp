@@ -155,14 +155,10 @@ class BucketFiller {
   /// Of what one cell completes: what it must reduce to shards.
   void scatter(int site, int cell) {
     for (const auto& [gradient, local] : completed_by({{site, cell}})) {
-      const std::vector<int> axes = axes_of(gradient, *local);
-      if (!std::ranges::includes(axes, local->shards)) {
-        throw InputError("", "/strategy",
-                         "gradient " + plan_.graph().tensors[gradient.gradient].name +
-                             " to be a partial sum along every axis over which it is divided",
-                         "");
-      }
-      add_along(plan_.steps_on_host ? axes : local->shards, gradient, *local);
+      std::vector<int> axes = axes_of(gradient, *local);
+      if (!plan_.steps_on_host)
+        std::erase_if(axes, [&](int axis) { return std::ranges::count(local->shards, axis) == 0; });
+      if (plan_.steps_on_host || !local->shards.empty()) add_along(axes, gradient, *local, true);
     }
     open_.close_into(result_.along_axes);
   }
@@ -183,7 +179,7 @@ class BucketFiller {
       std::vector<int> axes = axes_of(gradient, *local);
       if (scattered)
         std::erase_if(axes, [&](int axis) { return std::ranges::count(local->shards, axis) > 0; });
-      add_along(axes, gradient, *local);
+      if (!axes.empty()) add_along(axes, gradient, *local, false);
     }
     open_.close_into(result_.along_axes);
   }
@@ -227,9 +223,8 @@ class BucketFiller {
                         plan_.graph().tensors[gradient.gradient].name);
   }
 
-  void add_along(const std::vector<int>& axes, const Completed& gradient,
-                 const LocalHolding& local) {
-    if (axes.empty() && !plan_.steps_on_host) return;
+  void add_along(const std::vector<int>& axes, const Completed& gradient, const LocalHolding& local,
+                 bool to_shards) {
     const Cell& cell = cells_[gradient.cell].cell;
     const int site = stages_.site(cell.stage, plan_.copy_of(cell.stage, cell.micro_batch));
     const Grid& grid = stages_.sites()[site].grid;
@@ -237,6 +232,7 @@ class BucketFiller {
     Bucket& bucket = open_[key];
     bucket.grid = grid;
     bucket.axes = axes;
+    bucket.to_shards = to_shards;
     bucket.shards = local.shards;
     put(bucket, gradient, local);
     close(key);

@@ -24,6 +24,7 @@ struct Bucket {
   std::vector<Bytes> shard_sizes;  ///< of their shards; the same without shards
   Bytes bytes;                     ///< all of them
   Bytes shard;
+  bool to_shards = false;  ///< of one cell: what is not of the own shards is freed
   bool reduced = false;
 
   /// Axes along which sums and shards are divided alike: reduce-scatters; then those of the sums alone.

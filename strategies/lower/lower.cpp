@@ -21,12 +21,13 @@ namespace {
 void refuse_shards(const Plan& plan, const Stages& stages) {
   const std::string where =
       plan.steps_on_host ? " where steps run on the host" : " where weights are divided";
+  const std::string path = plan.steps_on_host ? "/strategy/offload" : "/strategy/zero";
   if (plan.shards.of == WeightShards::Of::nothing && !plan.steps_on_host) return;
   if (!plan.updates.flush)
-    throw InputError("", "/strategy", "a schedule with a flush" + where, "none");
+    throw InputError("", path, "a schedule with a flush" + where, "one without");
   for (int stage = 0; stage < stages.count(); ++stage) {
     if (stages.irregular(stage))
-      throw InputError("", "/strategy", "stages on one grid in equal parts" + where, "");
+      throw InputError("", path, "stages on one grid in equal parts" + where, "");
   }
 }
 
@@ -37,7 +38,7 @@ void refuse_steps_on_host(const Plan& plan, const Parameters& parameters) {
     if (plan.graph().gradient_of[id] < 0) continue;
     if (plan.graph().tensors[id].role != model::Role::parameter) continue;
     if (parameters[static_cast<model::TensorId>(id)].grids.size() < 2) continue;
-    throw InputError("", "/strategy",
+    throw InputError("", "/strategy/offload",
                      "parameter " + plan.graph().tensors[id].name +
                          " on one stage (untied, and no copies of stages) where steps run on the "
                          "host",
@@ -48,15 +49,19 @@ void refuse_steps_on_host(const Plan& plan, const Parameters& parameters) {
 /// What waits on the host are whole activations of whole micro-batches.
 void refuse_swaps(const Plan& plan, const Stages& stages) {
   if (plan.swap.segments.empty()) return;
+  if (!plan.updates.flush) {
+    throw InputError("", "/strategy/swap", "a schedule with a flush where activations are swapped",
+                     "one without");
+  }
   if (plan.slices() > 1 || !plan.evictions().empty()) {
-    throw InputError("", "/strategy",
+    throw InputError("", "/strategy/swap",
                      "whole micro-batches, and none lent to other stages, where they are swapped",
                      "");
   }
   for (const int segment : plan.swap.segments) {
     if (stages.irregular(stages.of(segment)))
-      throw InputError("", "/strategy", "stages on one grid in equal parts where they are swapped",
-                       "");
+      throw InputError("", "/strategy/swap",
+                       "stages on one grid in equal parts where they are swapped", "");
   }
 }
 

@@ -25,7 +25,8 @@ void add_step(StepBlock& step, const model::Tensor& tensor, const std::string& p
                       : optimizer_kernel(elements, stack);
   if (on_host) task.stream = Stream::host;
   if (!on_host) task.reads = task.writes = {slot};
-  task.synchronizations = on_host ? 0 : stack.optimizer.synchronizations;
+  // The thread that launches kernels steps, too.
+  task.synchronizations = on_host ? 1 : stack.optimizer.synchronizations;
   step.bytes += bytes;
   step.block.tasks.push_back(std::move(task));
   step.key += " " + std::to_string(place) + ":" + name + std::to_string(bytes.value);

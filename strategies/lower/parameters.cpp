@@ -48,13 +48,14 @@ std::set<TensorId> read_in_parts(const Plan& plan, const Stages& stages) {
 }
 
 /// How much of a parameter a device holds, and how that is divided further.
-void measure(const Plan& plan, const model::Tensor& tensor, int device, LocalHolding& local) {
+void measure(const Plan& plan, const model::Tensor& tensor, const Grid& grid, int device,
+             LocalHolding& local) {
   const Holding& holding = *local.holding;
   if (!holding.masks.empty()) {
     local.bytes = local.shard = bytes_of(tensor, holding.masks.at(device));
     return;
   }
-  const Grid& grid = holding.grids.front();
+  local.grid = grid;
   local.bytes = local_bytes(tensor, holding.layout, grid);
   local.shards = shard_axes(plan, grid, holding.layout, WeightShards::Of::steps);
   local.shard = shard_bytes(tensor, local.bytes, grid, local.shards);
@@ -137,7 +138,7 @@ Parameters::Parameters(const Plan& plan, const Stages& stages, const Blocks& blo
           const Holding& holding = holdings_.at(parameter);
           LocalHolding& local = here[parameter];
           local.holding = &holding;
-          measure(plan, tensor, device, local);
+          measure(plan, tensor, site.grid, device, local);
           const auto at = std::ranges::lower_bound(local.segments, segment);
           if (at == local.segments.end() || *at != segment) local.segments.insert(at, segment);
         }

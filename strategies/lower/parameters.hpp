@@ -24,6 +24,7 @@ struct Holding {
 struct LocalHolding {
   const Holding* holding = nullptr;
   std::vector<int> segments;  ///< ascending
+  Grid grid;                  ///< on which it lies here
   Bytes bytes;                ///< on each device, where it is whole
   std::vector<int> shards;  ///< axes of the grid over which what the plan divides of it is divided
   Bytes shard;              ///< of the largest shard; `bytes` without such axes

@@ -178,13 +178,18 @@ class SequenceBuilder {
   /// The call of a run, with what must be brought there before it, and what leaves after it.
   int call_with_needs(const SegmentRun& run) {
     const bool forward = run.of->cell.pass == CellPass::forward;
-    const bool swapped = swaps_.concerns(run);
+    const bool swapped = forward ? swaps_.leaves(run) : swaps_.comes_back(run);
     if (Gathers::needed(run)) gathers_.before_run();
     if (swapped && !forward) swaps_.before_run();
     const int call = draft_.add_call(run.block->id, run.segment, *run.of);
     if (Gathers::needed(run)) gathers_.after_run(call);
     if (swapped && !forward) swaps_.after_run(call);
     if (swapped && forward) swaps_.copy_out(run, call);
+    if (!run.block->lowered.whole_gradients.empty()) {
+      if (const auto room = updates_.room_for_gradients()) {
+        for (const int task : draft_.first_of_queues(call)) draft_.wait(call, task, *room);
+      }
+    }
     return call;
   }
 

@@ -2,6 +2,8 @@
 #include "strategies/lower/swaps.hpp"
 
 #include <algorithm>
+#include <optional>
+#include <set>
 #include <string>
 
 namespace stratagem::strategies {
@@ -21,14 +23,21 @@ Swaps::Swaps(const SequenceContext& context, SequenceDraft& draft,
 std::vector<SegmentRun> Swaps::backward(const SequenceContext& context,
                                         const std::vector<SegmentRun>& runs) {
   std::vector<SegmentRun> result;
+  std::set<Key> seen;
   for (const SegmentRun& run : runs) {
-    if (run.of->cell.pass == CellPass::backward && swaps(context, run)) result.push_back(run);
+    if (run.of->cell.pass == CellPass::forward || !swaps(context, run)) continue;
+    if (seen.emplace(run.segment, run.of->cell.micro_batch).second) result.push_back(run);
   }
   return result;
 }
 
-bool Swaps::concerns(const SegmentRun& run) const {
-  return run.of->cell.pass != CellPass::weight && swaps(c_, run);
+bool Swaps::leaves(const SegmentRun& run) const {
+  return run.of->cell.repeat + 1 == c_.plan.graph().forward_repeats && swaps(c_, run);
+}
+
+bool Swaps::comes_back(const SegmentRun& run) const {
+  const std::optional<SegmentRun> next = next_run();
+  return next && next->segment == run.segment && next->of->cell == run.of->cell;
 }
 
 void Swaps::copy_out(const SegmentRun& run, int call) {

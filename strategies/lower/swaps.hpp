@@ -16,14 +16,17 @@ class Swaps : public AheadOfRuns {
   /// `runs`: all of an iteration, in order.
   Swaps(const SequenceContext& context, SequenceDraft& draft, const std::vector<SegmentRun>& runs);
 
-  /// Does the plan swap what a run needs or leaves?
-  [[nodiscard]] bool concerns(const SegmentRun& run) const;
+  /// Does a forward run leave something that waits on the host?
+  [[nodiscard]] bool leaves(const SegmentRun& run) const;
+  /// Is a run of B or W the first that needs what waits there?
+  [[nodiscard]] bool comes_back(const SegmentRun& run) const;
   /// After the call of a forward run: what it keeps leaves, and the run waits until there is room.
   void copy_out(const SegmentRun& run, int call);
 
  private:
   using Key = std::pair<int, int>;  ///< segment and micro-batch
 
+  /// The first run of B or W of each segment and micro-batch.
   static std::vector<SegmentRun> backward(const SequenceContext& context,
                                           const std::vector<SegmentRun>& runs);
   [[nodiscard]] bool may_issue(std::size_t index) const override;

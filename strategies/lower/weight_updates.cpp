@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "strategies/lower/shards.hpp"
+#include "strategies/lower/gather_tasks.hpp"
 
 namespace stratagem::strategies {
 
@@ -77,8 +77,14 @@ void WeightUpdates::reduce(Bucket& bucket, const ScheduledCell& of) {
   for (const model::TensorId gradient : bucket.gradients) key += "," + std::to_string(gradient);
   const int block = draft_.shared(key, [&] { return reduction_block(bucket, works); });
   const int call = draft_.add_call(block, -1, of);
+  before_last_ = last_reduction_;
   last_reduction_ = {call, static_cast<int>(draft_.tasks_of(call).size()) - 1};
   draft_.wait(call, 0, after);
+}
+
+std::optional<Written> WeightUpdates::room_for_gradients() const {
+  if (!reduces_each_cell(c_.plan) || before_last_.call < 0) return std::nullopt;
+  return before_last_;
 }
 
 Block WeightUpdates::reduction_block(const Bucket& bucket,
@@ -86,7 +92,7 @@ Block WeightUpdates::reduction_block(const Bucket& bucket,
   Block block{.name = "reduce gradients", .slots = {}, .tasks = {}};
   const bool leaves = c_.plan.steps_on_host;
   const bool scattered = !bucket.scattered().empty();
-  const bool frees = scattered && c_.plan.shards.divides(WeightShards::Of::gradients);
+  const bool frees = bucket.to_shards && !bucket.shards.empty();
   const bool whole = frees || leaves;
   std::vector<int> before;
   std::vector<int> after;
@@ -115,8 +121,24 @@ Block WeightUpdates::reduction_block(const Bucket& bucket,
     if (frees && first && leaves) task.births = after;
     block.tasks.push_back(std::move(task));
   }
+  if (frees && works.empty()) block.tasks.push_back(select_shards(bucket.shard, before, after));
   if (leaves) block.tasks.push_back(copy_out(after, bucket.shard, block.tasks.size()));
   return block;
+}
+
+/// Where all ranks have the same gradients each copies its shards.
+Task WeightUpdates::select_shards(Bytes bytes, const std::vector<int>& whole,
+                                  const std::vector<int>& shards) const {
+  cost::Kernel kernel;
+  kernel.kind = cost::KernelKind::elementwise;
+  kernel.traffic = 2 * bytes;
+  Task task{};
+  task.name = "select shards";
+  task.work = kernel;
+  task.reads = task.deaths = whole;
+  task.writes = shards;
+  if (c_.plan.steps_on_host) task.births = shards;
+  return task;
 }
 
 /// The copy of reduced gradients to the host, behind so many tasks of its block.
@@ -171,27 +193,18 @@ Task WeightUpdates::copy_in(const StepBlock& step, bool ends) const {
 void WeightUpdates::gather_parameters(const ScheduledCell& last) {
   using Of = WeightShards::Of;
   if (!c_.plan.shards.divides(Of::steps) || c_.plan.shards.divides(Of::parameters)) return;
-  std::map<int, Task> gathers;  // by group: in one order on all hosts
   Block block{.name = "gather parameters", .slots = {}, .tasks = {}};
-  std::string key = block.name + std::to_string(host_);
+  GatherTasks gathers(c_.groups, block.name, Stream::compute, 0);
   for (const auto& [parameter, local] : c_.parameters.on(host_)) {
     if (local.shards.empty() || c_.plan.graph().gradient_of[parameter] < 0) continue;
-    const Grid& grid = local.holding->grids.front();
-    const int group = c_.groups.along(grid, local.shards);
-    const auto [found, fresh] = gathers.try_emplace(group);
-    Task& task = found->second;
-    if (fresh) {
-      task.name = block.name + " over " + axis_names(grid, local.shards);
-      task.work = Collective{.kind = cost::CollectiveKind::all_gather, .group = group};
-    }
-    std::get<Collective>(task.work).payload += local.bytes;
+    Task& task = gathers.add(local);
     task.reads.push_back(static_cast<int>(block.slots.size()));
     task.writes = task.reads;
     block.slots.push_back(
         {c_.plan.graph().tensors[parameter].name, parameter, local.bytes, Category::parameters});
   }
-  for (auto& [group, task] : gathers) block.tasks.push_back(std::move(task));
-  if (!block.tasks.empty()) draft_.add_call(draft_.shared(key, [&] { return block; }), -1, last);
+  gathers.append_to(block);
+  if (!block.tasks.empty()) draft_.add_call(c_.table.add(std::move(block)), -1, last);
 }
 
 }  // namespace stratagem::strategies

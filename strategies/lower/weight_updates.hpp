@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "strategies/lower/gradients.hpp"
@@ -20,8 +21,11 @@ class WeightUpdates {
   [[nodiscard]] int last_cell() const { return last_cell_; }
   /// Reduces every bucket that a segment of a cell completes.
   void reduce_completed(int cell, int segment);
-  /// After a cell: where the plan divides gradients, reduces what is left of it.
+  /// After a cell: where every cell reduces its gradients, reduces what is left of it.
   void end_cell(int cell);
+  /// What must have ended before more gradients are computed, so that no more than two buckets are
+  /// there at once, one that fills up and one that is reduced; nothing where they live always.
+  [[nodiscard]] std::optional<Written> room_for_gradients() const;
   /// After the last cell: reduces what is left, then every parameter takes its step.
   void finish();
 
@@ -29,6 +33,8 @@ class WeightUpdates {
   [[nodiscard]] std::vector<Collective> collectives(const Bucket& bucket) const;
   [[nodiscard]] Block reduction_block(const Bucket& bucket,
                                       const std::vector<Collective>& works) const;
+  [[nodiscard]] Task select_shards(Bytes bytes, const std::vector<int>& whole,
+                                   const std::vector<int>& shards) const;
   [[nodiscard]] Task copy_out(std::vector<int> gradients, Bytes bytes, std::size_t tasks) const;
   [[nodiscard]] Task copy_in(const StepBlock& step, bool ends) const;
   void reduce(Bucket& bucket, const ScheduledCell& of);
@@ -43,6 +49,7 @@ class WeightUpdates {
   std::multimap<int, std::size_t> of_cell_;  ///< along axes, by the cell that completes them
   int last_cell_ = -1;
   Written last_reduction_;
+  Written before_last_;
 };
 
 }  // namespace stratagem::strategies

@@ -202,6 +202,12 @@ TEST_CASE("a batch that does not divide is refused, naming the run") {
           {"a multiple of micro_batch x data = 4", "\"four\"", "found 6"});
 }
 
+TEST_CASE("sizes and times that cannot be counted are refused") {
+  const std::string large = with(small_scenario(), "\"sequence\": 32", "\"sequence\": 10000000");
+  refuses(with(large, "\"heads\": 4", "\"heads\": 64"), "/defaults/model",
+          {"tensors of at most 1e15 elements"});
+}
+
 TEST_CASE("heads that do not divide the hidden size are refused") {
   refuses(with(small_scenario(), "\"heads\": 4", "\"heads\": 5"), "/defaults/model/heads",
           {"a divisor of hidden, 64"});

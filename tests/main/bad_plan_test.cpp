@@ -162,6 +162,28 @@ TEST_CASE("an order that is not of the language is refused at its primitive") {
           "p.json: /primitives/5", {"two cells that run together", "a third, B(0,0)"});
 }
 
+TEST_CASE("shards over axes that are not there, twice or none are refused at their axes") {
+  const auto over = [](const std::string& axes, const std::string& place, const std::string& what) {
+    refuses(but(split, split + R"~(, {"op-trans": "steps", "over": )~" + axes + "}"), place,
+            {what});
+  };
+  over(R"~(["dta"])~", "p.json: /primitives/1/over/0", "an axis that an op-trans before has made");
+  over(R"~(["data", "data"])~", "p.json: /primitives/1/over/1", "each axis once");
+  over("[]", "p.json: /primitives/1/over", "an axis at least");
+  over(R"~(["data"], "prefetch": 1)~", "p.json: /primitives/1/prefetch", "parameters among what");
+  const std::string once = R"~(, {"op-trans": "steps", "over": ["data"]})~";
+  refuses(but(split, split + once + once), "p.json: /primitives/2",
+          {"one primitive for all shards"});
+  refuses(but(split, R"~({"op-trans": "steps", "over": ["data"]}, )~" + split),
+          "p.json: /primitives/0/over/0", {"an axis that an op-trans before has made"});
+  const std::string host = R"~(, {"op-assign": "steps", "to": "host"})~";
+  refuses(but(split, split + host + host), "p.json: /primitives/2",
+          {"one primitive for all steps"});
+  const std::string swap = R"~(, {"op-trans": "layers.*", "swap": "host"})~";
+  refuses(but(split, split + swap + swap), "p.json: /primitives/2",
+          {"one primitive for all segments"});
+}
+
 TEST_CASE("an eviction of a cell that is not there, or keeps nothing, is refused at its cells") {
   const auto evicts = [](const std::string& cells, const std::string& what) {
     refuses(but(split, split + R"~(, {"op-trans": ")~" + cells + R"~(", "evict": 1})~"),

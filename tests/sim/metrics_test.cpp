@@ -31,6 +31,19 @@ void lives(strategies::Block& block, int slot, int birth, int death) {
 
 }  // namespace
 
+TEST_CASE("what a task does tells computing from communicating, not its stream") {
+  // 0..10 computes, 10..30 gathers on the stream of computations, 30..60 the host computes, 60..65 computes.
+  HandBuilt built;
+  Step host = kernel(30, 0, {1}, Stream::host);
+  built.add_sequence({kernel(10), collective(20_B, {}, Stream::compute), host, kernel(5, 0, {2})});
+  built.add_device(0, {0});
+  const Timeline timeline = run(built.program, on_one_link(built.program), built.prices, 4);
+  const Metrics result = metrics(built.program, timeline);
+  CHECK(result.iteration_time.value == 65e-12);
+  CHECK(close(result.exposed_communication.value, 20e-12, 1e-9));
+  CHECK(close(result.bubble_fraction, 30.0 / 65, 1e-9));
+}
+
 TEST_CASE("the peak is the largest sum of buffers alive at one time, residents included") {
   //          0..10   10..20   20..30
   // x (40)   ######################          activations

@@ -119,6 +119,8 @@ TEST_CASE("ranks that would have to add up on the host are refused") {
       refused(even_gpt(), R"({"offload": "optimizer", "pipeline": 2, "schedule": "pipedream"})"),
       ContainsSubstring("a schedule with a flush where steps run on the host"));
   CHECK(refused(even_gpt(false), R"({"offload": "optimizer", "pipeline": 2})").empty());
+  CHECK_THAT(refused(even_gpt(), R"({"offload": "optimizer", "data": 2})"),
+             StartsWith("test.json: /strategy/offload: expected zero beside it"));
 }
 
 }  // namespace stratagem::strategies

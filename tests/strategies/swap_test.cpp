@@ -1,11 +1,19 @@
 // Swapped activations: what leaves comes back, and nothing else.
 #include <map>
 
+#include "model/zoo/evoformer.hpp"
 #include "tests/catch.hpp"
 #include "tests/strategies/lowered.hpp"
+#include "tests/strategies/replay.hpp"
 
 namespace stratagem::strategies {
 namespace {
+
+/// Every buffer dies.
+void check_deaths(const Program& program) {
+  for (std::size_t s = 0; s < program.sequences.size(); ++s)
+    CHECK(Replay(program, static_cast<int>(s)).alive().empty());
+}
 
 /// By segment: bytes of all copies of one kind.
 std::map<int, Bytes> copies(const Program& program, cost::CollectiveKind kind) {
@@ -76,6 +84,30 @@ TEST_CASE("a copy out follows its forward pass, a copy in precedes its backward 
   CHECK(copies == 2 * 2 * 4);
 }
 
+TEST_CASE("repeats that do not train leave nothing, and W has back what B has no use for") {
+  model::EvoformerConfig config{.layers = 2,
+                                .msa_rows = 16,
+                                .residues = 24,
+                                .msa_width = 40,
+                                .pair_width = 20,
+                                .msa_heads = 4,
+                                .pair_heads = 2,
+                                .head_width = 7,
+                                .outer_width = 6,
+                                .batch = 2};
+  const model::Graph once = model::evoformer(config);
+  Plan plan = plan_of(once, R"({"pipeline": 2, "schedule": "zb-h1"})", 4);
+  for (int segment = 0; segment < static_cast<int>(once.segments.size()); ++segment)
+    plan.swap.segments.push_back(segment);
+  check_deaths(lower(plan, plain_stack()));
+  config.passes = 3;
+  const model::Graph thrice = model::evoformer(config);
+  const Program program = lowered(thrice, R"({"schedule": "3f1b", "swap": 2})", 4);
+  check_deaths(program);
+  CHECK(copies(program, cost::CollectiveKind::to_host) ==
+        copies(program, cost::CollectiveKind::from_host));
+}
+
 TEST_CASE("what is swapped is whole, and stays on its own devices until then") {
   const model::Graph graph = model::gpt(small_gpt);
   const auto refused = [&](const std::string& strategy) {
@@ -83,6 +115,12 @@ TEST_CASE("what is swapped is whole, and stays on its own devices until then") {
   };
   CHECK_THAT(refused(R"({"swap": 2, "token_slices": [12, 8]})"),
              ContainsSubstring("whole micro-batches"));
+  for (const std::string schedule : {"pipedream", "pipedream-vertical", "pipedream-2bw"}) {
+    CHECK_THAT(refused(R"({"swap": 2, "pipeline": 2, "schedule": ")" + schedule + "\"}"),
+               ContainsSubstring("/strategy/swap: expected a schedule with a flush"));
+  }
+  CHECK_THAT(refused(R"({"swap": 5})"),
+             StartsWith("test.json: /strategy/swap: expected at most the model's 4 layers"));
   CHECK_THAT(refused(R"({"swap": 2, "pipeline": 4, "schedule": "bpipe"})"),
              ContainsSubstring("none lent to other stages"));
 }

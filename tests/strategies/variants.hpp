@@ -41,6 +41,8 @@ inline const std::vector<Variant>& variants() {
       {R"({"swap": 4})", 2},
       {R"({"swap": {"layers": 3, "prefetch": 0}, "recompute": "full", "tensor": 2})", 2},
       {R"({"swap": {"layers": 4, "prefetch": 2}, "pipeline": 2, "data": 2, "zero": 3})", 3},
+      {R"({"swap": 2, "pipeline": 2, "zero": 2, "data": 2, "schedule": "gpipe"})", 3},
+      {R"({"data": 2, "pipeline": 2, "zero": 1, "rank_order": "pp-dp"})", 3},
       {R"({"offload": "optimizer"})", 2},
       {R"({"offload": "optimizer", "overlap_gradients": false, "bucket": "8 KiB"})", 2},
       {R"({"data": 3, "zero": 2, "offload": "optimizer", "bucket": "8 KiB"})", 2},

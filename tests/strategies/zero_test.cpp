@@ -183,6 +183,72 @@ TEST_CASE("blocks of weights that are gathered are shared by equal layers and mi
   CHECK(blocks(8, 9) == blocks(8, 2));
 }
 
+TEST_CASE("a gradient that context ranks compute alike is reduced over the others alone") {
+  // Behind the dispatch of a mixture whole samples are worked on, alike on both context ranks.
+  model::GptConfig config = small_gpt;
+  config.experts = 4;
+  config.experts_per_token = 2;
+  config.moe_every = 2;
+  const model::Graph graph = model::gpt(config);
+  for (const int stage : {1, 2, 3}) {
+    INFO("stage " << stage);
+    const Program program =
+        lowered(graph, R"({"data": 2, "context": 2, "zero": )" + std::to_string(stage) + "}", 2);
+    double elements = 0;
+    for (const model::Tensor& tensor : graph.tensors) {
+      if (tensor.role != model::Role::parameter) continue;
+      const auto all = static_cast<double>(model::element_count(tensor));
+      // Positions are divided along the tokens already.
+      elements += tensor.name == "embedding.positions" ? all / 4 : std::ceil(all / 4);
+    }
+    CHECK(resident(program.sequences[0], Category::optimizer_states).value == 12 * elements);
+  }
+}
+
+TEST_CASE("no more than two buckets of whole gradients are there at once") {
+  // Every reduction is of one layer; the backward pass of a layer waits for the one but last.
+  const model::Graph graph = even_gpt();
+  const Program program = lowered(graph, zero(2, 4, R"(, "bucket": "1 B")"), 3);
+  const std::vector<Call>& calls = program.sequences[0].calls;
+  std::vector<int> reductions;
+  for (int c = 0; c < static_cast<int>(calls.size()); ++c) {
+    const Block& block = program.blocks[calls[c].block];
+    if (block.tasks.front().stream == Stream::gradient_communication) reductions.push_back(c);
+    const bool adds = std::ranges::any_of(
+        block.slots, [](const Slot& slot) { return slot.category == Category::whole_gradients; });
+    if (!adds || calls[c].segment < 0 || reductions.size() < 2) continue;
+    const int earlier = reductions[reductions.size() - 2];
+    CHECK(std::ranges::any_of(calls[c].waits,
+                              [&](const Wait& wait) { return wait.of_call == earlier; }));
+  }
+  CHECK(reductions.size() > 6);
+}
+
+TEST_CASE("a tied table on stages that share some devices is gathered on the grid of each") {
+  const model::Graph graph = model::gpt(small_gpt);
+  Plan plan(graph);
+  plan.stages = {{0, 1}, {2, 3}, {4, 5}};
+  const std::vector<int> first = {0, 2, 3};
+  for (int stage = 0; stage < 3; ++stage) {
+    for (const int segment : plan.stages[stage]) {
+      for (const model::OpId op : graph.segments[segment].forward) {
+        plan.assign(plan.trans(op, {.dim = "b", .parts = 2}), {"data", 2, 1});
+        plan.assign(op, first[stage]);
+      }
+    }
+  }
+  plan.chain({{0, 0, CellPass::forward},
+              {1, 0, CellPass::forward},
+              {2, 0, CellPass::forward},
+              {2, 0, CellPass::backward},
+              {1, 0, CellPass::backward},
+              {0, 0, CellPass::backward}});
+  for (const auto of : {WeightShards::Of::steps, WeightShards::Of::parameters}) {
+    plan.shards = {.of = of, .axes = {"data"}};
+    CHECK_NOTHROW(lower(plan, plain_stack()));
+  }
+}
+
 TEST_CASE("weights that are divided want a flush, and stages in equal parts") {
   const model::Graph graph = model::gpt(small_gpt);
   const auto refused = [&](const std::string& strategy) {

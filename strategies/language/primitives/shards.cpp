@@ -17,8 +17,15 @@ void read_shards(PlanBuilder& builder, const JsonReader& reader) {
   const std::vector<std::string> known(subjects.begin() + 1, subjects.end());
   const auto found = std::ranges::find(subjects, reader.at("op-trans").one_of(known));
   WeightShards& shards = builder.plan().shards;
+  if (!shards.axes.empty()) reader.fail("one primitive for all shards");
   shards.of = static_cast<WeightShards::Of>(std::distance(subjects.begin(), found));
-  for (const JsonReader& axis : reader.at("over").elements()) shards.axes.push_back(axis.text());
+  for (const JsonReader& axis : reader.at("over").elements()) {
+    const std::string name = axis.text();
+    if (!builder.has_axis(name)) axis.fail("an axis that an op-trans before has made", name);
+    if (std::ranges::count(shards.axes, name) > 0) axis.fail("each axis once", name);
+    shards.axes.push_back(name);
+  }
+  if (shards.axes.empty()) reader.at("over").fail("an axis at least");
   if (const auto prefetch = reader.find("prefetch")) {
     if (!shards.divides(WeightShards::Of::parameters))
       prefetch->fail("parameters among what is divided");

@@ -6,6 +6,7 @@ namespace stratagem::strategies {
 void read_steps_on_host(PlanBuilder& builder, const JsonReader& reader) {
   static_cast<void>(reader.at("op-assign").one_of({"steps"}));
   static_cast<void>(reader.at("to").one_of({"host"}));
+  if (builder.plan().steps_on_host) reader.fail("one primitive for all steps");
   builder.plan().steps_on_host = true;
 }
 
