@@ -23,10 +23,17 @@ void fair_share(benchmark::State& state) {
     weights[i] = {any_rate(random)};
     for (int part = 0; part < 4; ++part) uses[any_link(random)].push_back({i, 0.5, 1});
   }
-  std::vector<std::vector<std::int64_t>> active;
-  for (const auto& link : uses) active.emplace_back(link.size(), 1);
-  const sim::FairShare shares(capacities, uses, weights);
-  for (auto _ : state) benchmark::DoNotOptimize(shares.rates(active));
+  sim::FairShare shares(capacities, uses, weights);
+  for (int link = 0; link < size; ++link) {
+    for (std::size_t use = 0; use < uses[link].size(); ++use)
+      shares.add(link, static_cast<int>(use), 1);
+  }
+  for (auto _ : state) {
+    shares.add(0, 0, 1);  // something has changed
+    benchmark::DoNotOptimize(shares.rates());
+    shares.add(0, 0, -1);
+    benchmark::DoNotOptimize(shares.rates());
+  }
 }
 BENCHMARK(fair_share)->ArgName("classes")->Arg(4)->Arg(32)->Arg(256)->Unit(benchmark::kMicrosecond);
 

@@ -6,13 +6,11 @@
 namespace stratagem::sim {
 
 ActiveFlows::ActiveFlows(const Cast& cast)
-    : cast_(cast), fair_share_(cast.capacities, cast.link_uses, cast.weights) {
-  for (const std::vector<LinkUse>& uses : cast.link_uses) active_.emplace_back(uses.size(), 0);
-}
+    : cast_(cast), fair_share_(cast.capacities, cast.link_uses, cast.weights) {}
 
 void ActiveFlows::count(int flow, std::int64_t sign) {
   for (const Flow::Part& part : cast_.flows[flow].parts)
-    active_[part.link][part.use] += sign * part.count;
+    fair_share_.add(part.link, part.use, sign * part.count);
 }
 
 void ActiveFlows::begin(int flow, int handle, Bytes volume) {
@@ -38,7 +36,7 @@ std::vector<int> ActiveFlows::end_at(Instant now) {
 }
 
 void ActiveFlows::share(Instant now) {
-  const std::vector<BytesPerSecond> rates = fair_share_.rates(active_);
+  const std::vector<BytesPerSecond>& rates = fair_share_.rates();
   for (Entry& entry : entries_) {
     const BytesPerSecond rate = rates[cast_.flows[entry.flow].flow_class];
     if (rate == entry.rate && entry.end != never) continue;  // its end stands

@@ -37,7 +37,6 @@ class ActiveFlows {
 
   const Cast& cast_;
   FairShare fair_share_;
-  std::vector<std::vector<std::int64_t>> active_;
   std::vector<Entry> entries_;
 };
 

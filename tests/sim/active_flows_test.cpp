@@ -109,11 +109,9 @@ TEST_CASE("random arrivals: the integral of every flow's rate is its volume") {
       cast.flows.push_back(flow);
       cast.weights.push_back(byte_per_picosecond);
     }
-    const FairShare shares(cast.capacities, cast.link_uses, cast.weights);
-    std::vector<std::vector<std::int64_t>> active;
-    for (const auto& uses : cast.link_uses) active.emplace_back(uses.size(), 0);
+    FairShare shares(cast.capacities, cast.link_uses, cast.weights);
     const auto count = [&](int f, int sign) {
-      for (const Flow::Part& part : cast.flows[f].parts) active[part.link][part.use] += sign;
+      for (const Flow::Part& part : cast.flows[f].parts) shares.add(part.link, part.use, sign);
     };
     ActiveFlows flows(cast);
     std::map<int, double> volume;
@@ -131,7 +129,7 @@ TEST_CASE("random arrivals: the integral of every flow's rate is its volume") {
       for (const auto& [f, when] : arrival) {
         if (!volume.contains(f)) next = std::min(next, when);
       }
-      const std::vector<BytesPerSecond> rates = shares.rates(active);
+      const std::vector<BytesPerSecond> rates = shares.rates();
       for (auto& [f, bytes] : carried) bytes += (rates[f] * to_seconds(next - now)).value;
       now = next;
       for (const int f : flows.end_at(now)) {

@@ -11,6 +11,17 @@ namespace stratagem::sim {
 
 namespace {
 
+using Counts = std::vector<std::vector<std::int64_t>>;
+
+/// Rates when so many flows of each use are added.
+std::vector<BytesPerSecond> rates_when(FairShare& shares, const Counts& active) {
+  for (std::size_t link = 0; link < active.size(); ++link) {
+    for (std::size_t use = 0; use < active[link].size(); ++use)
+      shares.add(static_cast<int>(link), static_cast<int>(use), active[link][use]);
+  }
+  return shares.rates();
+}
+
 /// A flow: the rate it reaches alone, and its load on links.
 struct TestFlow {
   double weight = 0;
@@ -35,10 +46,9 @@ struct TestNetwork {
         active[link].push_back(flows[f].copies);
       }
     }
+    FairShare shares(capacity, uses, weights);
     std::vector<double> result;
-    for (const BytesPerSecond rate : FairShare(capacity, uses, weights).rates(active)) {
-      result.push_back(rate.value);
-    }
+    for (const BytesPerSecond rate : rates_when(shares, active)) result.push_back(rate.value);
     return result;
   }
 
@@ -185,9 +195,64 @@ TEST_CASE("a class of three flows shares as three flows do") {
 }
 
 TEST_CASE("classes without active flows take nothing") {
-  const FairShare shares({{10}}, {{{.flow = 0, .load = 1}, {.flow = 1, .load = 1}}}, {{10}, {10}});
-  CHECK(shares.rates({{1, 0}}) == std::vector<BytesPerSecond>{{10}, {0}});
-  CHECK(shares.rates({{0, 0}}) == std::vector<BytesPerSecond>{{0}, {0}});
+  FairShare shares({{10}}, {{{.flow = 0, .load = 1}, {.flow = 1, .load = 1}}}, {{10}, {10}});
+  CHECK(rates_when(shares, {{1, 0}}) == std::vector<BytesPerSecond>{{10}, {0}});
+  CHECK(rates_when(shares, {{-1, 0}}) == std::vector<BytesPerSecond>{{0}, {0}});
+}
+
+TEST_CASE("one more flow on a link speeds up none of the others") {
+  std::mt19937 random(4);
+  std::uniform_real_distribution<double> any_load(0.1, 3);
+  for (int round = 0; round < 100; ++round) {
+    constexpr double capacity = 10;
+    TestNetwork network{.capacities = {capacity}, .flows = {}};
+    std::vector<double> before;
+    for (int flows = 1; flows <= 8; ++flows) {
+      const double load = any_load(random);
+      network.flows.push_back({.weight = capacity / load, .loads = {{0, load}}});
+      const std::vector<double> now = network.rates();
+      for (std::size_t f = 0; f < before.size(); ++f) CHECK(now[f] <= before[f] * (1 + 1e-12));
+      CHECK(close(network.carried(0, now), capacity, 1e-12));
+      before = now;
+    }
+  }
+}
+
+TEST_CASE("flows that come and go have the rates of those that are there, to the last bit") {
+  std::mt19937 random(11);
+  const auto whole = [&](int from, int to) {
+    return std::uniform_int_distribution<int>(from, to)(random);
+  };
+  for (int round = 0; round < 60; ++round) {
+    const int links = whole(3, 30);
+    const int classes = whole(2, 40);
+    std::vector<BytesPerSecond> capacities;
+    std::vector<BytesPerSecond> weights;
+    std::vector<std::vector<LinkUse>> uses(links);
+    for (int link = 0; link < links; ++link) capacities.push_back({whole(1, 100) * 0.37});
+    for (int f = 0; f < classes; ++f) {
+      weights.push_back({whole(1, 50) * 0.7});
+      std::map<int, double> loads;
+      for (int part = whole(1, 4); part > 0; --part) loads[whole(0, links - 1)] = whole(1, 9) * 0.3;
+      for (const auto& [link, load] : loads) uses[link].push_back({f, load, 0});
+    }
+    FairShare kept(capacities, uses, weights);
+    Counts active;
+    for (const auto& link : uses) active.emplace_back(link.size(), 0);
+    for (int change = 0; change < 50; ++change) {
+      const int flow = whole(0, classes - 1);
+      const std::int64_t sign = whole(0, 1) == 0 ? 1 : -1;
+      for (int link = 0; link < links; ++link) {
+        for (std::size_t use = 0; use < uses[link].size(); ++use) {
+          if (uses[link][use].flow != flow || active[link][use] + sign < 0) continue;
+          active[link][use] += sign;
+          kept.add(link, static_cast<int>(use), sign);
+        }
+      }
+      FairShare fresh(capacities, uses, weights);
+      CHECK(kept.rates() == rates_when(fresh, active));
+    }
+  }
 }
 
 TEST_CASE("random networks: rates are max-min fair, and as when filled flow by flow") {
