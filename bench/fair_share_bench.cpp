@@ -21,14 +21,15 @@ void fair_share(benchmark::State& state) {
   for (int i = 0; i < size; ++i) {
     capacities[i] = {any_rate(random)};
     weights[i] = {any_rate(random)};
-    for (int part = 0; part < 4; ++part) uses[any_link(random)].push_back({i, 0.5, 1});
+    uses[i].push_back({i, 0.5, 1});
+    for (int part = 0; part < 3; ++part) uses[any_link(random)].push_back({i, 0.5, 1});
   }
   sim::FairShare shares(capacities, uses, weights);
   for (int link = 0; link < size; ++link) {
     for (std::size_t use = 0; use < uses[link].size(); ++use)
       shares.add(link, static_cast<int>(use), 1);
   }
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {
     shares.add(0, 0, 1);  // something has changed
     benchmark::DoNotOptimize(shares.rates());
     shares.add(0, 0, -1);

@@ -141,10 +141,11 @@ std::string legend(const std::vector<Result>& results) {
   });
   if (from_memory)
     text += "* recalled from memory, not read in the source: shown, but nothing is judged by it\n";
-  if (any_unsteady(results))
+  if (any_unsteady(results)) {
     text +=
         "~ not steady: the last two iterations that were simulated differ; the time is the last "
         "one's\n";
+  }
   return text;
 }
 

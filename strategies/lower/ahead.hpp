@@ -53,10 +53,12 @@ class AheadOfRuns {
   /// Is a run far enough behind the first to wait for the end of another? If so, makes it wait.
   bool wait_for_room(std::size_t run, int call);
 
-  const SequenceContext& c_;
-  SequenceDraft& draft_;
+  [[nodiscard]] const SequenceContext& context() const { return c_; }
+  [[nodiscard]] SequenceDraft& draft() const { return draft_; }
 
  private:
+  const SequenceContext& c_;
+  SequenceDraft& draft_;
   std::vector<SegmentRun> runs_;
   std::size_t ahead_;             ///< how many runs are served at once
   std::vector<Written> brought_;  ///< by run

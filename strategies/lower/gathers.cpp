@@ -27,8 +27,8 @@ bool Gathers::same_buffers(std::size_t one, std::size_t other) const {
   const Cell& a = run(one).of->cell;
   const Cell& b = run(other).of->cell;
   if (a.micro_batch != b.micro_batch || a.slice != b.slice) return false;  // repeats count as one
-  const std::vector<model::TensorId>& tensors = c_.stages.facts(run(one).segment).tensors;
-  const std::map<model::TensorId, int>& places = c_.stages.facts(run(other).segment).place;
+  const std::vector<model::TensorId>& tensors = context().stages.facts(run(one).segment).tensors;
+  const std::map<model::TensorId, int>& places = context().stages.facts(run(other).segment).place;
   return std::ranges::any_of(run(one).block->lowered.gathered, [&](int place) {
     const auto found = places.find(tensors[place]);
     return found != places.end() && run(other).block->lowered.gathered.contains(found->second);
@@ -47,10 +47,10 @@ Written Gathers::issue(std::size_t index) {
   const SegmentRun& of = run(index);
   const bool first = index == 0;
   const std::string key = "gather " + std::to_string(of.block->id) + (first ? "first" : "");
-  const int block = draft_.shared(key, [&] { return gather_block(of, first); });
-  const int call = draft_.add_call(block, of.segment, *of.of);
-  if (!wait_for_room(index, call) && !first) draft_.wait(call, 0, brought(0));
-  return {call, static_cast<int>(draft_.tasks_of(call).size()) - 1};
+  const int block = draft().shared(key, [&] { return gather_block(of, first); });
+  const int call = draft().add_call(block, of.segment, *of.of);
+  if (!wait_for_room(index, call) && !first) draft().wait(call, 0, brought(0));
+  return {call, static_cast<int>(draft().tasks_of(call).size()) - 1};
 }
 
 void Gathers::connect(std::size_t index, int call) {
@@ -64,18 +64,19 @@ void Gathers::connect(std::size_t index, int call) {
       known->second = std::min(known->second, task);
     }
   }
-  for (const auto& [stream, task] : readers) draft_.wait(call, task, brought(index));
+  for (const auto& [stream, task] : readers) draft().wait(call, task, brought(index));
 }
 
 Block Gathers::gather_block(const SegmentRun& run, bool first) const {
-  Block block{
-      .name = "gather " + c_.plan.graph().segments[run.segment].name, .slots = {}, .tasks = {}};
-  const SegmentFacts& facts = c_.stages.facts(run.segment);
+  Block block{.name = "gather " + context().plan.graph().segments[run.segment].name,
+              .slots = {},
+              .tasks = {}};
+  const SegmentFacts& facts = context().stages.facts(run.segment);
   // Groups of their own: where stages share some devices, each looks ahead in its own order.
-  GatherTasks tasks(c_.groups, block.name,
+  GatherTasks tasks(context().groups, block.name,
                     first ? Stream::compute : Stream::parameter_communication, 1);
   for (const int place : run.block->lowered.gathered) {
-    const LocalHolding& local = c_.parameters.on(draft_.host()).at(facts.tensors[place]);
+    const LocalHolding& local = context().parameters.on(draft().host()).at(facts.tensors[place]);
     Task& task = tasks.add(local);
     const auto slot = static_cast<int>(block.slots.size());
     task.writes.push_back(slot);

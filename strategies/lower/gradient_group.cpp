@@ -97,6 +97,7 @@ std::vector<int> gradient_group(const Plan& plan, const Stages& stages, const Bl
     if (found != list.end()) replica = static_cast<std::size_t>(found - list.begin());
   }
   std::vector<int> group;
+  group.reserve(alike.size());
   for (const auto& [terms, list] : alike) group.push_back(list[replica]);
   std::ranges::sort(group);
   return group;

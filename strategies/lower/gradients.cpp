@@ -68,6 +68,18 @@ Completed completed(const Plan& plan, const Stages& stages, const Blocks& blocks
   return last;
 }
 
+/// Of ascending axes.
+std::vector<int> in_both(const std::vector<int>& first, const std::vector<int>& second) {
+  std::vector<int> result;
+  std::ranges::set_intersection(first, second, std::back_inserter(result));
+  return result;
+}
+std::vector<int> in_first_alone(const std::vector<int>& first, const std::vector<int>& second) {
+  std::vector<int> result;
+  std::ranges::set_difference(first, second, std::back_inserter(result));
+  return result;
+}
+
 /// The axes along which a gradient is a partial sum of its parameter's.
 std::vector<int> reduced_axes(const Completed& gradient, const Layout& parameter,
                               const std::string& name) {
@@ -155,10 +167,12 @@ class BucketFiller {
   /// Of what one cell completes: what it must reduce to shards.
   void scatter(int site, int cell) {
     for (const auto& [gradient, local] : completed_by({{site, cell}})) {
-      std::vector<int> axes = axes_of(gradient, *local);
-      if (!plan_.steps_on_host)
-        std::erase_if(axes, [&](int axis) { return std::ranges::count(local->shards, axis) == 0; });
-      if (plan_.steps_on_host || !local->shards.empty()) add_along(axes, gradient, *local, true);
+      const std::vector<int> axes = axes_of(gradient, *local);
+      if (plan_.steps_on_host) {
+        add_along(axes, gradient, *local, true);
+      } else if (!local->shards.empty()) {
+        add_along(in_both(axes, local->shards), gradient, *local, true);
+      }
     }
     open_.close_into(result_.along_axes);
   }
@@ -177,8 +191,7 @@ class BucketFiller {
         put(bucket, gradient, *local);
       }
       std::vector<int> axes = axes_of(gradient, *local);
-      if (scattered)
-        std::erase_if(axes, [&](int axis) { return std::ranges::count(local->shards, axis) > 0; });
+      if (scattered) axes = in_first_alone(axes, local->shards);
       if (!axes.empty()) add_along(axes, gradient, *local, false);
     }
     open_.close_into(result_.along_axes);
@@ -277,17 +290,8 @@ bool weighs(const Plan& plan, const Cell& cell) {
 
 }  // namespace
 
-std::vector<int> Bucket::scattered() const {
-  std::vector<int> result;
-  std::ranges::set_intersection(axes, shards, std::back_inserter(result));
-  return result;
-}
-
-std::vector<int> Bucket::others() const {
-  std::vector<int> result;
-  std::ranges::set_difference(axes, shards, std::back_inserter(result));
-  return result;
-}
+std::vector<int> Bucket::scattered() const { return in_both(axes, shards); }
+std::vector<int> Bucket::others() const { return in_first_alone(axes, shards); }
 
 bool reduces_each_cell(const Plan& plan) {
   return plan.steps_on_host || plan.shards.divides(WeightShards::Of::gradients);

@@ -122,6 +122,7 @@ int Grid::position(int wanted) const {
 
 std::vector<int> Grid::devices() const {
   std::vector<int> devices;
+  devices.reserve(count());
   for (int i = 0; i < count(); ++i) devices.push_back(device(coordinates(i)));
   std::ranges::sort(devices);
   return devices;
@@ -217,6 +218,7 @@ int Groups::across(const std::vector<Grid>& grids, int purpose) {
   const int group = new_group();
   for (int i = 0; i < grids.front().count(); ++i) {
     std::vector<int> ranks;
+    ranks.reserve(grids.size());
     for (const Grid& grid : grids) ranks.push_back(grid.device(grid.coordinates(i)));
     bind(group, ranks);
   }

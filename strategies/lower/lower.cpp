@@ -59,9 +59,10 @@ void refuse_swaps(const Plan& plan, const Stages& stages) {
                      "");
   }
   for (const int segment : plan.swap.segments) {
-    if (stages.irregular(stages.of(segment)))
+    if (stages.irregular(stages.of(segment))) {
       throw InputError("", "/strategy/swap",
                        "stages on one grid in equal parts where they are swapped", "");
+    }
   }
 }
 
