@@ -1,6 +1,6 @@
 // The table of presets, in the order in which --help lists them.
 #include "topology/presets.hpp"
-#include "topology/presets/dgx.hpp"
+#include "topology/presets/servers.hpp"
 
 namespace stratagem::topology {
 

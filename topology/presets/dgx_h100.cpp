@@ -1,10 +1,9 @@
 // DGX H100: eight H100 SXM5 on four NVSwitches, one network adapter per GPU.
 #include <array>
 #include <cstddef>
-#include <utility>
 
-#include "topology/presets/dgx.hpp"
 #include "topology/presets/parts.hpp"
+#include "topology/presets/servers.hpp"
 
 namespace stratagem::topology {
 
@@ -16,20 +15,20 @@ namespace stratagem::topology {
 /// - Adapters: 8 NDR (mleng).
 /// - Sockets: Xeon 8480C from memory; four UPI 2.0 links of 24 lanes at 16 GT/s, 48 GB/s each, are
 ///   assumed. NCCL counts on no more than 22 GB/s between these sockets.
-Cluster dgx_h100(int nodes) {
+NodeDesign dgx_h100_design(const std::string& name, const std::string& gpu) {
   constexpr std::array<int, 4> split{5, 5, 4, 4};
   constexpr BytesPerSecond upi = 48_GBps;
 
-  NodeDesign design{.name = "DGX H100", .gpu = "h100-sxm5", .vertices = {}, .links = {}};
+  NodeDesign design{.name = name, .gpu = gpu, .vertices = {}, .links = {}};
   const auto gpus = parts::add_row(design, VertexKind::gpu, "gpu", 8);
   const auto nv_switches = parts::add_row(design, VertexKind::nv_switch, "nvswitch", 4);
   const auto switches = parts::add_row(design, VertexKind::pcie_switch, "pcie", 8);
   const auto cpus = parts::add_row(design, VertexKind::cpu, "cpu", 2);
   const auto nics = parts::add_row(design, VertexKind::nic, "nic", 8);
 
-  for (const VertexId gpu : gpus) {
+  for (const VertexId end : gpus) {
     for (std::size_t i = 0; i < 4; ++i) {
-      design.join(gpu, nv_switches[i], LinkKind::nvlink, split[i], parts::nvlink,
+      design.join(end, nv_switches[i], LinkKind::nvlink, split[i], parts::nvlink,
                   parts::nvlink_latency);
     }
   }
@@ -42,7 +41,11 @@ Cluster dgx_h100(int nodes) {
     pcie(switches[i], cpus[i / 4]);
   }
   design.join(cpus[0], cpus[1], LinkKind::inter_socket, 4, upi, parts::socket_latency);
-  return {std::move(design), nodes, parts::ndr_port, parts::ndr_latency};
+  return design;
+}
+
+Cluster dgx_h100(int nodes) {
+  return {dgx_h100_design("DGX H100", "h100-sxm5"), nodes, parts::one_switch("NDR")};
 }
 
 }  // namespace stratagem::topology
