@@ -22,6 +22,8 @@
 #include "search/scenario.hpp"
 #include "strategies/all.hpp"
 #include "strategies/language/plan_text.hpp"
+#include "topology/fabric_choice.hpp"
+#include "topology/node_file.hpp"
 #include "topology/presets.hpp"
 
 namespace {
@@ -197,37 +199,78 @@ int explain(const std::vector<std::string>& arguments) {
 
 // ---- topology
 
-const topology::Preset& preset_named(const std::string& name) {
+/// A preset by name, or the user's own server by the path of its file.
+topology::NodeFile server_named(const std::string& name) {
+  if (name.ends_with(".json")) return topology::read_node(name);
   std::vector<std::string> known;
   for (const topology::Preset& preset : topology::presets()) {
-    if (preset.name == name) return preset;
-    known.push_back(preset.name);
+    if (preset.name != name) {
+      known.push_back(preset.name);
+      continue;
+    }
+    const topology::Cluster one = preset.build(1);
+    return {one.design(), one.fabric().design().speed, "preset " + name};
   }
-  throw UsageError(fmt::format("no preset \"{}\"; known are {}", name, fmt::join(known, ", ")));
+  throw UsageError(fmt::format("no preset \"{}\", nor a path that ends in .json; presets are {}",
+                               name, fmt::join(known, ", ")));
+}
+
+/// `topology show`: a cluster as a table.
+int show_topology(const cxxopts::ParseResult& asked) {
+  const topology::NodeFile server = server_named(required(asked, "name"));
+  const int nodes = asked["nodes"].as<int>();
+  if (nodes < 1) throw UsageError("--nodes must be at least 1");
+  const auto nics = static_cast<int>(std::ranges::count(
+      server.design.vertices, topology::VertexKind::nic, &topology::Vertex::kind));
+  topology::FabricDesign fabric{.speed = server.port.value_or(topology::network_speeds().front())};
+  if (asked.count("fabric") > 0) {
+    const auto reader = JsonReader::from_text(asked["fabric"].as<std::string>(), "--fabric");
+    fabric = topology::read_fabric(reader, server.port, nics);
+    reader.finish();
+  }
+  fmt::print("{}", topology::describe(topology::Cluster(server.design, nodes, fabric)));
+  return done;
+}
+
+/// `topology export`: a server as a node file, to change and to name in a scenario.
+int export_topology(const cxxopts::ParseResult& asked) {
+  const topology::NodeFile server = server_named(required(asked, "name"));
+  const std::vector<Output> outputs = {
+      {required(asked, "output"), topology::node_text(server), ""}};
+  check_outputs(outputs, required(asked, "name"));
+  write(outputs.front());
+  return done;
+}
+
+cxxopts::Options topology_options() {
+  cxxopts::Options options("stratagem topology",
+                           "Show and write servers; SERVER is a preset or a node file:\n"
+                           "  topology show SERVER --nodes N --fabric JSON\n"
+                           "  topology export SERVER -o NODE.json");
+  auto add = options.add_options();
+  add("verb", "show or export", cxxopts::value<std::string>());
+  add("name", "a preset, or a node file", cxxopts::value<std::string>());
+  add("nodes", "show: number of servers", cxxopts::value<int>()->default_value("1"));
+  add("fabric", "show: as \"fabric\" of a scenario's cluster", cxxopts::value<std::string>());
+  add("o,output", "the node file to write", cxxopts::value<std::string>());
+  add("h,help", "this text");
+  options.parse_positional({"verb", "name"});
+  return options;
 }
 
 int topology(const std::vector<std::string>& arguments) {
-  cxxopts::Options options("stratagem topology",
-                           "Show a cluster: stratagem topology show PRESET --nodes N");
-  auto add = options.add_options();
-  add("verb", "show", cxxopts::value<std::string>());
-  add("preset", "name", cxxopts::value<std::string>());
-  add("nodes", "number of servers", cxxopts::value<int>()->default_value("1"));
-  add("h,help", "this text");
-  options.parse_positional({"verb", "preset"});
+  cxxopts::Options options = topology_options();
   const cxxopts::ParseResult asked = parse(options, arguments);
   if (asked.count("help") > 0) {
     fmt::print("{}\nPresets:\n", options.help());
     for (const topology::Preset& preset : topology::presets())
-      fmt::print("  {:<10} {}\n", preset.name, preset.summary);
+      fmt::print("  {:<13} {}\n", preset.name, preset.summary);
     return done;
   }
-  if (required(asked, "verb") != "show") throw UsageError("topology knows one verb: show");
-  const topology::Preset& preset = preset_named(required(asked, "preset"));
-  const int nodes = asked["nodes"].as<int>();
-  if (nodes < 1) throw UsageError("--nodes must be at least 1");
-  fmt::print("{}", topology::describe(preset.build(nodes)));
-  return done;
+  const std::string verb = required(asked, "verb");
+  if (verb == "show") return show_topology(asked);
+  if (verb == "export") return export_topology(asked);
+  throw UsageError("topology knows two verbs, show and export; not \"" + verb + "\"");
 }
 
 // ---- calibrate
@@ -295,7 +338,7 @@ struct Command {
 constexpr Command commands[] = {
     {"simulate", "predict time and memory of every run of a scenario", &simulate},
     {"explain", "print the strategy of a run as primitives, or write it as a plan file", &explain},
-    {"topology", "show a cluster preset", &topology},
+    {"topology", "show a cluster, or write a server as a file", &topology},
     {"calibrate", "fit a hardware profile to measurements", &calibrate},
 };
 
