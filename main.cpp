@@ -12,6 +12,7 @@
 
 #include "base/input_error.hpp"
 #include "calibrate/fit.hpp"
+#include "calibrate/nccl_fit.hpp"
 #include "model/zoo/all.hpp"
 #include "report/explain.hpp"
 #include "report/report.hpp"
@@ -291,6 +292,16 @@ int fit_profile(const cxxopts::ParseResult& asked) {
   return done;
 }
 
+/// `calibrate nccl`: how well NCCL's model, corrected, says what was measured.
+int judge_nccl(const cxxopts::ParseResult& asked) {
+  if (asked.count("files") == 0) throw UsageError("missing measurements");
+  for (const std::string& file : asked["files"].as<std::vector<std::string>>()) {
+    for (const calibrate::NcclTable& table : calibrate::read_measurements(file).nccl_all_reduces)
+      fmt::print("{}", calibrate::describe_nccl(table));
+  }
+  return done;
+}
+
 /// `calibrate stack`: a stack's scalar from one published run on one GPU.
 int fit_stack(const cxxopts::ParseResult& asked) {
   if (asked.count("files") == 0) throw UsageError("missing scenario");
@@ -306,9 +317,10 @@ int calibrate(const std::vector<std::string>& arguments) {
   cxxopts::Options options("stratagem calibrate",
                            "Fit what predictions rest on:\n"
                            "  calibrate fit [MEASUREMENTS...] --datasheet FILE -o PROFILE\n"
+                           "  calibrate nccl MEASUREMENTS...\n"
                            "  calibrate stack SCENARIO --run NAME");
   auto add = options.add_options();
-  add("verb", "fit or stack", cxxopts::value<std::string>());
+  add("verb", "fit, nccl or stack", cxxopts::value<std::string>());
   add("files", "measurements (those that the datasheet names if none is given), or a scenario",
       cxxopts::value<std::vector<std::string>>());
   add("datasheet", "fit: what is not measured", cxxopts::value<std::string>());
@@ -323,8 +335,9 @@ int calibrate(const std::vector<std::string>& arguments) {
   }
   const std::string verb = required(asked, "verb");
   if (verb == "fit") return fit_profile(asked);
+  if (verb == "nccl") return judge_nccl(asked);
   if (verb == "stack") return fit_stack(asked);
-  throw UsageError("calibrate knows two verbs, fit and stack; not \"" + verb + "\"");
+  throw UsageError("calibrate knows three verbs, fit, nccl and stack; not \"" + verb + "\"");
 }
 
 // ---- help

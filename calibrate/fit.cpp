@@ -12,6 +12,7 @@
 #include "base/json_writer.hpp"
 #include "base/quantity_text.hpp"
 #include "calibrate/least_squares.hpp"
+#include "calibrate/nccl_fit.hpp"
 #include "cost/gemm.hpp"
 #include "cost/kernel.hpp"
 
@@ -24,6 +25,9 @@ double rounded(double value, int digits = 4) {
   return std::strtod(text.data(), nullptr);
 }
 Seconds rounded(Seconds value) { return *parse_quantity<Seconds>(to_text(value)); }
+BytesPerSecond rounded(BytesPerSecond value) {
+  return *parse_quantity<BytesPerSecond>(to_text(value));
+}
 
 double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
@@ -364,6 +368,33 @@ void fit_streaming_kinds(const std::vector<Measurements>& measurements, const Da
   }
 }
 
+/// Constants of NCCL's model, where this architecture was measured: another's link speeds and
+/// protocols would not do.
+void fit_nccl(const std::vector<Measurements>& measurements, const Datasheet& datasheet,
+              Fit& result) {
+  for (const Measurements& from : measurements) {
+    if (from.device.architecture != datasheet.architecture) continue;
+    for (const NcclTable& table : from.nccl_all_reduces) {
+      const NcclFit found = calibrate::fit_nccl(table);
+      const cost::NcclConstants& values = found.constants;
+      const auto constant = [&](auto value) {
+        return cost::Constant<decltype(value)>{
+            .value = rounded(value),
+            .provenance = cost::Provenance::fitted,
+            .source = "fitted to " + std::to_string(found.estimate.log_ratios.size()) +
+                      " all-reduce times on " + from.device.gpu + " (" + from.source +
+                      ") with NCCL " + table.version + "'s model",
+            .error = rounded(found.estimate.cross_validated_error, 2)};
+      };
+      result.profile.collective.nccl = {.added = constant(values.added.value),
+                                        .latency_factor = constant(values.latency_factor.value),
+                                        .bandwidth_factor = constant(values.bandwidth_factor.value),
+                                        .copy = constant(values.copy.value)};
+      note(result, "nccl all_reduce", found.estimate);
+    }
+  }
+}
+
 void fit_collectives(const std::vector<Measurements>& measurements, const Datasheet& datasheet,
                      Fit& result) {
   const auto all_reduces = choose(measurements, datasheet, &Measurements::all_reduces,
@@ -396,6 +427,7 @@ Fit fit_profile(const std::vector<Measurements>& measurements, const Datasheet& 
   fit_gemms(measurements, datasheet, result);
   fit_streaming_kinds(measurements, datasheet, result);
   fit_collectives(measurements, datasheet, result);
+  fit_nccl(measurements, datasheet, result);
   return result;
 }
 

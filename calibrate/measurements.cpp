@@ -2,11 +2,13 @@
 #include "calibrate/measurements.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <optional>
 
 #include "base/json_reader.hpp"
 #include "base/quantity_text.hpp"
 #include "cost/kernel.hpp"
+#include "cost/nccl/constants.hpp"
 
 namespace stratagem::calibrate {
 namespace {
@@ -173,6 +175,23 @@ AllReduceTable read_all_reduces(const JsonReader& json, const Device& device) {
   return table;
 }
 
+/// The points stand in a file of their own, beside `file`.
+NcclTable read_nccl_all_reduces(const JsonReader& json, const std::string& file) {
+  static_cast<void>(read_timing(json.at("timing")));
+  if (!cost::nccl::is_version(json.at("version").text()))
+    json.at("version").fail("a version of NCCL as \"2.28.9\"", json.at("version").dump());
+  const std::filesystem::path folder = std::filesystem::path(file).parent_path();
+  NcclTable table{
+      .cluster = json.at("cluster").text(),
+      .version = json.at("version").text(),
+      .fitted_ranks = {},
+      .points = read_all_reduce_csv((folder / json.at("file").text()).lexically_normal().string(),
+                                    json.at("gpu").text())};
+  for (const JsonReader& ranks : json.at("fitted_ranks").elements())
+    table.fitted_ranks.push_back(static_cast<int>(ranks.at_least(2)));
+  return table;
+}
+
 std::string text_or_nothing(const JsonReader& json, const char* key) {
   const auto found = json.find(key);
   return found ? found->text() : "";
@@ -193,15 +212,18 @@ Measurements read_measurements(const std::string& file) {
                             .gemms = {},
                             .streaming = {},
                             .all_reduces = {},
+                            .nccl_all_reduces = {},
                             .kernel_gaps = {}};
   std::vector<std::string> kinds(cost::kernel_kind_names.begin(), cost::kernel_kind_names.end());
-  kinds.insert(kinds.end(), {"all_reduce", "kernel_gap"});
+  kinds.insert(kinds.end(), {"all_reduce", "nccl_all_reduce", "kernel_gap"});
   for (const JsonReader& table : json.at("tables").elements()) {
     const std::string kind = table.at("kind").one_of(kinds);
     if (kind == "gemm") {
       measurements.gemms.push_back(read_gemms(table, measurements.device));
     } else if (kind == "all_reduce") {
       measurements.all_reduces.push_back(read_all_reduces(table, measurements.device));
+    } else if (kind == "nccl_all_reduce") {
+      measurements.nccl_all_reduces.push_back(read_nccl_all_reduces(table, file));
     } else if (kind == "kernel_gap") {
       const Rows rows(table);
       rows.allow({"time"});

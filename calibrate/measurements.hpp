@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/quantity.hpp"
+#include "calibrate/all_reduce_csv.hpp"
 #include "model/tensor.hpp"
 
 namespace stratagem::calibrate {
@@ -61,6 +62,14 @@ struct AllReduceTable {
   std::vector<AllReducePoint> points;
 };
 
+/// All-reduces on the first GPUs of a server, as NCCL runs them.
+struct NcclTable {
+  std::string cluster;            ///< preset of the server
+  std::string version;            ///< of NCCL
+  std::vector<int> fitted_ranks;  ///< numbers of GPUs to fit to; the others are for judging
+  std::vector<NcclPoint> points;
+};
+
 struct Measurements {
   std::string file;
   Device device;
@@ -72,6 +81,7 @@ struct Measurements {
   std::vector<GemmTable> gemms;
   std::vector<StreamingTable> streaming;
   std::vector<AllReduceTable> all_reduces;
+  std::vector<NcclTable> nccl_all_reduces;
   std::vector<Seconds> kernel_gaps;  ///< from one tiny kernel on a stream to the next
 };
 

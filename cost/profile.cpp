@@ -68,13 +68,22 @@ GemmConstants read_gemm(const JsonReader& json) {
           .fixed = read_not_negative<Seconds>(json.at("fixed"))};
 }
 
+std::optional<NcclConstants> read_nccl(const std::optional<JsonReader>& json) {
+  if (!json) return std::nullopt;
+  return NcclConstants{.added = read_not_negative<Seconds>(json->at("added")),
+                       .latency_factor = read_positive<double>(json->at("latency_factor")),
+                       .bandwidth_factor = read_positive<double>(json->at("bandwidth_factor")),
+                       .copy = read_positive<BytesPerSecond>(json->at("copy"))};
+}
+
 CollectiveConstants read_collective(const JsonReader& json) {
   return {.nvlink_efficiency = read_share(json.at("nvlink_efficiency")),
           .network_efficiency = read_share(json.at("network_efficiency")),
           .pcie_efficiency = read_share(json.at("pcie_efficiency")),
           .base = read_not_negative<Seconds>(json.at("base")),
           .node_step = read_not_negative<Seconds>(json.at("node_step")),
-          .network_step = read_not_negative<Seconds>(json.at("network_step"))};
+          .network_step = read_not_negative<Seconds>(json.at("network_step")),
+          .nccl = read_nccl(json.find("nccl"))};
 }
 
 Json to_json(const HostCopyConstants& copy) {
@@ -92,14 +101,24 @@ Json to_json(const GemmConstants& gemm) {
       .set("fixed", cost::to_json(gemm.fixed));
 }
 
-Json to_json(const CollectiveConstants& collective) {
+Json to_json(const NcclConstants& nccl) {
   return Json::object()
-      .set("nvlink_efficiency", cost::to_json(collective.nvlink_efficiency))
+      .set("added", cost::to_json(nccl.added))
+      .set("latency_factor", cost::to_json(nccl.latency_factor))
+      .set("bandwidth_factor", cost::to_json(nccl.bandwidth_factor))
+      .set("copy", cost::to_json(nccl.copy));
+}
+
+Json to_json(const CollectiveConstants& collective) {
+  Json json = Json::object();
+  json.set("nvlink_efficiency", cost::to_json(collective.nvlink_efficiency))
       .set("network_efficiency", cost::to_json(collective.network_efficiency))
       .set("pcie_efficiency", cost::to_json(collective.pcie_efficiency))
       .set("base", cost::to_json(collective.base))
       .set("node_step", cost::to_json(collective.node_step))
       .set("network_step", cost::to_json(collective.network_step));
+  if (collective.nccl) json.set("nccl", to_json(*collective.nccl));
+  return json;
 }
 
 /// Members in the order of `names`.

@@ -42,6 +42,14 @@ struct GemmConstants {
   Constant<Seconds> fixed;          ///< fixed device time of one GEMM kernel
 };
 
+/// What measured collectives add to NCCL's own prediction, see nccl/correction.hpp for the formula.
+struct NcclConstants {
+  Constant<Seconds> added;            ///< fixed time of one collective
+  Constant<double> latency_factor;    ///< measured latency over the predicted one
+  Constant<double> bandwidth_factor;  ///< speed of NVLink channels over that of NCCL's search
+  Constant<BytesPerSecond> copy;      ///< rate at which the payload is moved once more, by each GPU
+};
+
 /// Collectives, see ring.hpp for the formula.
 struct CollectiveConstants {
   Constant<double> nvlink_efficiency;   ///< usable share of an NVLink's datasheet bandwidth, 0..1
@@ -51,6 +59,7 @@ struct CollectiveConstants {
   Constant<Seconds> node_step;          ///< per ring step between GPUs of one node
   Constant<Seconds> network_step;       ///< per ring step that crosses the network
   Constant<Seconds> host_step;          ///< of a copy to or from the host: host_copy.latency
+  std::optional<NcclConstants> nccl;    ///< where they were fitted; only NCCL's model uses them
 };
 
 /// Copies between device memory and host memory. Pinned memory is copied at what PCIe carries, see

@@ -3,39 +3,22 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
 #include <set>
 
 #include "base/input_error.hpp"
+#include "cost/link_loads.hpp"
 #include "cost/mesh_rings.hpp"
 
 namespace stratagem::cost {
 namespace {
 
 using topology::Cluster;
-using topology::Direction;
-using topology::Share;
 
 /// The ranks of a group that stand on one node, in the order of the group.
 struct NodeMembers {
   int node;
   std::vector<int> gpus;
   std::vector<int> nics;  ///< adapters nearest to any of them
-};
-
-class Loads {
- public:
-  void add(const std::vector<Share>& route, double amount) {
-    for (const Share& share : route) loads_[share.direction] += amount * share.share;
-  }
-  [[nodiscard]] std::vector<LinkLoad> list() const {
-    std::vector<LinkLoad> result;
-    for (const auto& [direction, load] : loads_) result.push_back({direction, load});
-    return result;
-  }
-
- private:
-  std::map<Direction, double> loads_;
 };
 
 std::vector<NodeMembers> by_node(const Cluster& cluster, const std::vector<int>& ranks) {
@@ -67,7 +50,7 @@ std::vector<int> gpus_near(const Cluster& cluster, const NodeMembers& members, i
 }
 
 /// One ring edge leaves and one enters every node, spread over its adapters.
-void add_network_edges(Loads& loads, const Cluster& cluster, const NodeMembers& members,
+void add_network_edges(LinkLoads& loads, const Cluster& cluster, const NodeMembers& members,
                        double per_edge) {
   for (const int nic : members.nics) {
     const std::vector<int> near = gpus_near(cluster, members, nic);
@@ -80,7 +63,7 @@ void add_network_edges(Loads& loads, const Cluster& cluster, const NodeMembers& 
 }
 
 /// Along the rings that follow the cables of a mesh, both ways round every cycle.
-void add_mesh_edges(Loads& loads, const Cluster& cluster,
+void add_mesh_edges(LinkLoads& loads, const Cluster& cluster,
                     const std::vector<std::vector<int>>& cycles, double per_edge) {
   const bool pair = cycles.front().size() == 2;
   const double amount = per_edge / static_cast<double>(cycles.size() * (pair ? 1 : 2));
@@ -94,7 +77,7 @@ void add_mesh_edges(Loads& loads, const Cluster& cluster,
 }
 
 /// Every GPU of a node sends to one other GPU of the node.
-void add_node_edges(Loads& loads, const Cluster& cluster, const std::vector<int>& gpus,
+void add_node_edges(LinkLoads& loads, const Cluster& cluster, const std::vector<int>& gpus,
                     double per_edge) {
   if (gpus.size() < 2) return;
   if (const auto cycles = mesh_rings(cluster, gpus); !cycles.empty())
@@ -103,7 +86,7 @@ void add_node_edges(Loads& loads, const Cluster& cluster, const std::vector<int>
     loads.add(cluster.route(gpus[i], gpus[(i + 1) % gpus.size()]), per_edge);
 }
 
-void add_ring(Loads& loads, const Cluster& cluster, const std::vector<NodeMembers>& nodes,
+void add_ring(LinkLoads& loads, const Cluster& cluster, const std::vector<NodeMembers>& nodes,
               double per_edge) {
   for (const NodeMembers& members : nodes) {
     const auto k = static_cast<double>(members.gpus.size());
@@ -113,23 +96,11 @@ void add_ring(Loads& loads, const Cluster& cluster, const std::vector<NodeMember
   }
 }
 
-void add_all_to_all(Loads& loads, const Cluster& cluster, const std::vector<int>& ranks) {
+void add_all_to_all(LinkLoads& loads, const Cluster& cluster, const std::vector<int>& ranks) {
   for (const int from : ranks) {
     for (const int to : ranks) {
       if (from != to) loads.add(cluster.route(from, to), 1.0 / static_cast<double>(ranks.size()));
     }
-  }
-}
-
-/// Bytes along every edge of the ring per byte of payload.
-double ring_factor(CollectiveKind kind, double n) {
-  switch (kind) {
-    case CollectiveKind::all_reduce:
-      return 2 * (n - 1) / n;
-    case CollectiveKind::broadcast:
-      return 1;
-    default:
-      return (n - 1) / n;
   }
 }
 
@@ -142,9 +113,9 @@ Route host_route(CollectiveKind kind, const Cluster& cluster, int gpu,
     throw InputError("", "/cluster", "GPUs that reach a processor, for copies to the host",
                      cluster.design().name);
   }
-  Loads loads;
+  LinkLoads loads;
   loads.add(shares, 1);
-  return {loads.list(), constants.host_step.value};
+  return {.loads = loads.list(), .latency = constants.host_step.value};
 }
 
 Seconds fixed_time(CollectiveKind kind, int ranks, int nodes,
@@ -162,9 +133,22 @@ Seconds fixed_time(CollectiveKind kind, int ranks, int nodes,
 
 }  // namespace
 
+double ring_factor(CollectiveKind kind, double n) {
+  switch (kind) {
+    case CollectiveKind::all_reduce:
+      return 2 * (n - 1) / n;
+    case CollectiveKind::broadcast:
+    case CollectiveKind::reduce:
+      return 1;
+    default:
+      return (n - 1) / n;
+  }
+}
+
 std::string to_text(CollectiveKind kind) {
-  constexpr std::array names = {"all_reduce", "all_gather", "reduce_scatter", "all_to_all",
-                                "broadcast",  "send",       "to_host",        "from_host"};
+  constexpr std::array names = {"all_reduce", "all_gather", "reduce_scatter",
+                                "all_to_all", "broadcast",  "send",
+                                "reduce",     "to_host",    "from_host"};
   return names[static_cast<std::size_t>(kind)];
 }
 
@@ -175,7 +159,7 @@ Route ring_route(CollectiveKind kind, const Cluster& cluster, const std::vector<
     return host_route(kind, cluster, ranks.front(), constants);
   if (ranks.size() == 1) return {};
   const std::vector<NodeMembers> nodes = by_node(cluster, ranks);
-  Loads loads;
+  LinkLoads loads;
   if (kind == CollectiveKind::send) {
     loads.add(cluster.route(ranks[0], ranks[1]), 1);
   } else if (kind == CollectiveKind::all_to_all) {
@@ -200,7 +184,7 @@ BytesPerSecond usable_bandwidth(const topology::Link& link, const CollectiveCons
 
 Seconds collective_time(const Route& route, Bytes payload, const Cluster& cluster,
                         const CollectiveConstants& constants) {
-  Seconds slowest;
+  Seconds slowest = payload / route.limit;
   for (const LinkLoad& load : route.loads) {
     const BytesPerSecond usable = usable_bandwidth(cluster.links()[load.direction.link], constants);
     slowest = std::max(slowest, payload * load.load / usable);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,7 @@ enum class CollectiveKind : std::uint8_t {
   all_to_all,
   broadcast,
   send,
+  reduce,
   to_host,   ///< of one GPU: a copy to pinned memory of its host
   from_host  ///< and back
 };
@@ -36,11 +38,17 @@ struct LinkLoad {
 struct Route {
   std::vector<LinkLoad> loads;  ///< ascending directions
   Seconds latency;
+  /// At most so many bytes of payload flow in a second, however free the links are.
+  BytesPerSecond limit{std::numeric_limits<double>::infinity()};
 };
+
+/// Bytes along every edge of a ring of n ranks per byte of payload, see ring_route.
+double ring_factor(CollectiveKind kind, double n);
 
 /// Rings in the order of `ranks`, node by node. With n ranks on N nodes, k on a node:
 ///   bytes along every edge of the ring, per byte of payload
-///     all-reduce 2(n-1)/n; all-gather and reduce-scatter (n-1)/n; broadcast 1
+///     all-reduce 2(n-1)/n; all-gather and reduce-scatter (n-1)/n; broadcast and
+///     reduce 1
 ///   within a node
 ///     each GPU sends to its successor, or along the cables where the GPUs are cabled to each other
 ///     (mesh_rings.hpp); with N > 1 a share (k-1)/k of that, because in each of the k rotations of
@@ -63,7 +71,8 @@ Route ring_route(CollectiveKind kind, const topology::Cluster& cluster,
 /// share.
 BytesPerSecond usable_bandwidth(const topology::Link& link, const CollectiveConstants& constants);
 
-/// t = latency + max over links of payload * load / usable bandwidth; 0 for one rank.
+/// t = latency + max(payload / limit, max over links of payload * load / usable bandwidth); 0 for one
+/// rank.
 Seconds collective_time(const Route& route, Bytes payload, const topology::Cluster& cluster,
                         const CollectiveConstants& constants);
 

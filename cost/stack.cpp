@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "base/json_reader.hpp"
+#include "cost/nccl/constants.hpp"
 #include "model/graph.hpp"
 
 namespace stratagem::cost {
@@ -42,6 +43,12 @@ Constant<double> read_factor(const JsonReader& reader) {
   auto factor = read_constant<double>(reader);
   if (!(factor.value > 0)) reader.at("value").fail("a factor above 0", reader.at("value").dump());
   return factor;
+}
+
+std::string read_version(const JsonReader& reader) {
+  if (!nccl::is_version(reader.text()))
+    reader.fail("a version of NCCL as \"2.28.9\"", reader.dump());
+  return reader.text();
 }
 
 OptimizerFacts read_optimizer(const JsonReader& reader) {
@@ -93,6 +100,7 @@ Stack read_facts_and_scalars(const JsonReader& reader) {
   if (const auto fusions = reader.find("fusions")) stack.fusions = read_fusions(*fusions);
   if (const auto blocking = reader.find("blocking_collectives"))
     stack.blocking_collectives = blocking->boolean();
+  if (const auto version = reader.find("nccl")) stack.nccl = read_version(*version);
   stack.gradient_accumulation = read_facts(reader.at("gradient_accumulation"));
   stack.optimizer = read_optimizer(reader.at("optimizer"));
   if (const auto state = reader.find("random_state"))

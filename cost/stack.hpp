@@ -56,6 +56,9 @@ struct Stack {
   /// The framework issues a collective between operators on the stream of computations, as it were:
   /// it starts when all computations issued before it have ended, whether it reads them or not.
   bool blocking_collectives = true;
+  /// Version of the NCCL whose channels and protocols carry collectives, "2.12.12"; empty: rings in
+  /// closed form (collectives.hpp).
+  std::string nccl;
   OperatorFacts gradient_accumulation;  ///< per parameter tensor and micro-batch, on the gradient
   OptimizerFacts optimizer;
   RandomStateFacts random_state;

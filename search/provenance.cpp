@@ -15,7 +15,8 @@ namespace {
 /// Which groups of constants a program needs, as beginnings of their JSON pointers.
 class Needs {
  public:
-  Needs(const strategies::Program& program, int gpus_per_node) {
+  Needs(const strategies::Program& program, const cost::Stack& stack, int gpus_per_node)
+      : nccl_(!stack.nccl.empty()) {
     for (const strategies::Block& block : program.blocks) {
       for (const strategies::Task& task : block.tasks) {
         if (const auto* kernel = std::get_if<cost::Kernel>(&task.work)) add(*kernel);
@@ -31,6 +32,13 @@ class Needs {
   }
 
   [[nodiscard]] bool include(const std::string& path) const {
+    if (path.starts_with("/collective/nccl/") && !nccl_) return false;
+    // NCCL's model brings its own times, and its own speed of NVLinks.
+    for (const std::string_view closed_form :
+         {"/collective/nvlink_efficiency", "/collective/base", "/collective/node_step",
+          "/collective/network_step"}) {
+      if (nccl_ && path == closed_form) return false;
+    }
     // Adapters stand behind PCIe, so its share matters where the network's does.
     if (path.starts_with("/collective/network_")) return used_.contains("/collective/network_");
     if (path == "/collective/pcie_efficiency")
@@ -70,6 +78,7 @@ class Needs {
     }
   }
 
+  bool nccl_;
   std::set<std::string> used_;
 };
 
@@ -106,7 +115,7 @@ std::vector<std::string> paths_of(const std::vector<Found>& found, cost::Provena
 
 Weakest weakest_provenance(const cost::Profile& profile, const cost::Stack& stack,
                            const strategies::Program& program, int gpus_per_node) {
-  const Needs needs(program, gpus_per_node);
+  const Needs needs(program, stack, gpus_per_node);
   std::vector<Found> hardware = constants(cost::to_json(profile));
   std::erase_if(hardware, [&](const Found& constant) { return !needs.include(constant.path); });
   const std::vector<Found> software =

@@ -19,8 +19,8 @@ void judge_memory(Outcome& outcome, const Run& run) {
 Simulated play(const Run& run, const SimulateOptions& options) {
   const strategies::Plan plan = plan_of(run);
   Simulated result{.program = strategies::lower(plan, run.stack), .timeline = {}, .outcome = {}};
-  const sim::Cast cast =
-      sim::cast(result.program, run.cluster, run.profile.collective, options.folded);
+  cost::Collectives collectives(run.cluster, run.profile.collective, run.stack.nccl);
+  const sim::Cast cast = sim::cast(result.program, collectives, options.folded);
   const sim::Prices prices =
       sim::price(result.program, run.profile, run.stack, run.cluster.gpus_per_node());
   result.timeline = sim::run_until_steady(result.program, cast, prices);

@@ -61,7 +61,10 @@ class Engine {
       sequences_.push_back(flatten(program, sequence, prices));
     }
     for (std::size_t f = 0; f < cast.flows.size(); ++f) {
-      flow_of_[{cast.flows[f].meeting, cast.flows[f].kind}] = static_cast<int>(f);
+      const Flow& flow = cast.flows[f];
+      Ways& ways = ways_of_[{flow.meeting, flow.kind}];
+      if (flow.payloads.empty()) ways.any = static_cast<int>(f);
+      for (const Bytes payload : flow.payloads) ways.by_payload[payload] = static_cast<int>(f);
     }
     for (const Actor& actor : cast.actors) {
       const FlatSequence& sequence = sequences_[actor.sequence];
@@ -90,8 +93,7 @@ class Engine {
         const int gathering = starts_.top().gathering;
         starts_.pop();
         const Gathering& g = gatherings_[gathering];
-        flows_.begin(flow_of_.at({g.meeting, g.collective->kind}), gathering,
-                     g.collective->payload);
+        flows_.begin(flow_of(g.meeting, *g.collective), gathering, g.collective->payload);
       }
       flows_.share(now);
       while (!resumed_.empty()) {
@@ -220,8 +222,19 @@ class Engine {
     gathering.last_arrival = std::max(gathering.last_arrival, when);
     gathering.arrivals.push_back(arrival);
     if (gathering.arrivals.size() < cast_.meetings[meeting].actors.size()) return;
-    const Ticks latency = cast_.flows[flow_of_.at({meeting, collective.kind})].latency;
+    const Ticks latency = cast_.flows[flow_of(meeting, collective)].latency;
     starts_.push({gathering.last_arrival + latency, known[k]});
+  }
+
+  /// The flows of one kind of collective of one meeting.
+  struct Ways {
+    int any = -1;  ///< whatever the payload
+    std::map<Bytes, int> by_payload;
+  };
+
+  [[nodiscard]] int flow_of(int meeting, const strategies::Collective& collective) const {
+    const Ways& ways = ways_of_.at({meeting, collective.kind});
+    return ways.any >= 0 ? ways.any : ways.by_payload.at(collective.payload);
   }
 
   void end(int id, Instant now) {
@@ -268,7 +281,7 @@ class Engine {
   std::vector<ActorTimes> times_;
   std::vector<Gathering> gatherings_;
   std::vector<std::vector<int>> gatherings_of_;  ///< by meeting
-  std::map<std::pair<int, cost::CollectiveKind>, int> flow_of_;
+  std::map<std::pair<int, cost::CollectiveKind>, Ways> ways_of_;
   std::priority_queue<Start, std::vector<Start>, std::greater<>> starts_;
   std::deque<int> resumed_;
 };

@@ -22,11 +22,12 @@ double rounded(double load) { return std::ldexp(std::round(std::ldexp(load, 40))
 
 std::uint64_t bits(double value) { return std::bit_cast<std::uint64_t>(value); }
 
-/// One kind of collective of one communicator.
+/// One way of one kind of collective of one communicator.
 struct RawFlow {
   int communicator = 0;
   int group = 0;
   cost::CollectiveKind kind = cost::CollectiveKind::all_reduce;
+  std::vector<Bytes> payloads;
   Ticks latency;
   BytesPerSecond weight;
   std::vector<std::pair<int, double>> loads;  ///< link and load
@@ -39,17 +40,19 @@ struct Raw {
   std::vector<std::vector<std::pair<int, double>>> users;  ///< by link: flow and load
 };
 
-/// Which kinds of collectives the program asks of every group.
-std::map<int, std::set<cost::CollectiveKind>> kinds_by_group(const Program& program) {
-  std::map<int, std::set<cost::CollectiveKind>> kinds;
+/// Which collectives the program asks of every group: payloads by kind.
+using Wanted = std::map<cost::CollectiveKind, std::set<Bytes>>;
+
+std::map<int, Wanted> wanted_by_group(const Program& program) {
+  std::map<int, Wanted> wanted;
   for (const strategies::Block& block : program.blocks) {
     for (const strategies::Task& task : block.tasks) {
       if (const auto* collective = std::get_if<strategies::Collective>(&task.work)) {
-        kinds[collective->group].insert(collective->kind);
+        wanted[collective->group][collective->kind].insert(collective->payload);
       }
     }
   }
-  return kinds;
+  return wanted;
 }
 
 /// The group by which its members know a communicator.
@@ -63,44 +66,67 @@ std::vector<int> groups_of_communicators(const Program& program) {
   return groups;
 }
 
-Raw raw(const Program& program, const topology::Cluster& cluster,
-        const cost::CollectiveConstants& constants) {
-  Raw result;
-  const auto kinds = kinds_by_group(program);
+/// Numbers the links that are used and adds flows to them.
+class RawBuilder {
+ public:
+  explicit RawBuilder(const cost::Collectives& collectives) : collectives_(collectives) {}
+
+  /// Adds a flow without loads along a route.
+  void add(RawFlow flow, const cost::Route& route) {
+    const auto id = static_cast<int>(result_.flows.size());
+    double slowest = 1 / route.limit.value;
+    for (const cost::LinkLoad& load : route.loads) {
+      const int link = number(load.direction);
+      const double amount = rounded(load.load);
+      flow.loads.emplace_back(link, amount);
+      result_.users[link].emplace_back(id, amount);
+      slowest = std::max(slowest, amount / result_.capacities[link].value);
+    }
+    flow.weight = {slowest > 0 ? 1 / slowest : 0};
+    result_.flows.push_back(std::move(flow));
+  }
+
+  Raw result() { return std::move(result_); }
+
+ private:
+  int number(Direction direction) {
+    const auto [found, fresh] =
+        link_ids_.emplace(direction, static_cast<int>(result_.capacities.size()));
+    if (fresh) {
+      result_.capacities.push_back(
+          collectives_.usable(collectives_.cluster().links()[direction.link]));
+      result_.users.emplace_back();
+    }
+    return found->second;
+  }
+
+  const cost::Collectives& collectives_;
+  Raw result_;
+  std::map<Direction, int> link_ids_;
+};
+
+Raw raw(const Program& program, cost::Collectives& collectives) {
+  RawBuilder builder(collectives);
+  const auto wanted_by = wanted_by_group(program);
   const std::vector<int> groups = groups_of_communicators(program);
-  std::map<Direction, int> link_ids;
   for (std::size_t c = 0; c < program.communicators.size(); ++c) {
-    const auto wanted = kinds.find(groups[c]);
-    if (wanted == kinds.end()) continue;
-    for (const cost::CollectiveKind kind : wanted->second) {
-      const cost::Route route =
-          cost::ring_route(kind, cluster, program.communicators[c].ranks, constants);
-      RawFlow flow{.communicator = static_cast<int>(c),
-                   .group = groups[c],
-                   .kind = kind,
-                   .latency = to_ticks(route.latency),
-                   .weight = {},
-                   .loads = {}};
-      const auto id = static_cast<int>(result.flows.size());
-      double slowest = 0;
-      for (const cost::LinkLoad& load : route.loads) {
-        const auto [found, fresh] =
-            link_ids.emplace(load.direction, static_cast<int>(result.capacities.size()));
-        if (fresh) {
-          result.capacities.push_back(
-              cost::usable_bandwidth(cluster.links()[load.direction.link], constants));
-          result.users.emplace_back();
-        }
-        const double amount = rounded(load.load);
-        flow.loads.emplace_back(found->second, amount);
-        result.users[found->second].emplace_back(id, amount);
-        slowest = std::max(slowest, amount / result.capacities[found->second].value);
+    const auto wanted = wanted_by.find(groups[c]);
+    if (wanted == wanted_by.end()) continue;
+    for (const auto& [kind, payloads] : wanted->second) {
+      for (const cost::Routed& routed : collectives.routes(kind, program.communicators[c].ranks,
+                                                           {payloads.begin(), payloads.end()})) {
+        builder.add({.communicator = static_cast<int>(c),
+                     .group = groups[c],
+                     .kind = kind,
+                     .payloads = routed.payloads,
+                     .latency = to_ticks(routed.route.latency),
+                     .weight = {},
+                     .loads = {}},
+                    routed.route);
       }
-      flow.weight = {slowest > 0 ? 1 / slowest : 0};
-      result.flows.push_back(std::move(flow));
     }
   }
-  return result;
+  return builder.result();
 }
 
 using Key = std::vector<std::uint64_t>;
@@ -148,6 +174,7 @@ class Colours {
     for (const RawFlow& f : raw_.flows) {
       keys.push_back({static_cast<std::uint64_t>(f.kind), static_cast<std::uint64_t>(f.group),
                       static_cast<std::uint64_t>(f.latency.count), bits(f.weight.value)});
+      for (const Bytes payload : f.payloads) keys.back().push_back(bits(payload.value));
     }
     flow = number(keys);
     keys.clear();
@@ -302,9 +329,14 @@ void add_link(Cast& result, BytesPerSecond capacity, const Uses& uses) {
 
 Cast cast(const Program& program, const topology::Cluster& cluster,
           const cost::CollectiveConstants& constants, bool folded) {
-  expects(static_cast<int>(program.devices.size()) <= cluster.gpus(),
+  cost::Collectives closed_form(cluster, constants);
+  return cast(program, closed_form, folded);
+}
+
+Cast cast(const Program& program, cost::Collectives& collectives, bool folded) {
+  expects(static_cast<int>(program.devices.size()) <= collectives.cluster().gpus(),
           "a program has at most as many devices as the cluster");
-  const Raw unfolded = raw(program, cluster, constants);
+  const Raw unfolded = raw(program, collectives);
   const Colours colours(program, unfolded);
   const Classes devices(colours.device, folded);
   const Classes communicators(communicator_colours(program, unfolded, colours), folded);
@@ -315,6 +347,7 @@ Cast cast(const Program& program, const topology::Cluster& cluster,
   for (const int f : flows.first) {
     const RawFlow& flow = unfolded.flows[f];
     result.flows.push_back({.kind = flow.kind,
+                            .payloads = flow.payloads,
                             .meeting = communicators.of[flow.communicator],
                             .flow_class = colours.flow[f],
                             .latency = flow.latency,

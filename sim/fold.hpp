@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "cost/collectives.hpp"
 #include "cost/profile.hpp"
 #include "cost/ring.hpp"
 #include "sim/instant.hpp"
@@ -27,9 +28,11 @@ struct Meeting {
   int multiplicity = 1;
 };
 
-/// One kind of collective of one meeting, as a load on the network.
+/// One kind of collective of one meeting, for the payloads that are carried in this way, as a load on
+/// the network.
 struct Flow {
   cost::CollectiveKind kind = cost::CollectiveKind::all_reduce;
+  std::vector<Bytes> payloads;  ///< ascending; none: whatever the payload
   int meeting = 0;
   FlowClass flow_class = 0;
   Ticks latency;
@@ -58,12 +61,15 @@ struct Cast {
 /// Where rank r of the program stands: GPU r of the cluster.
 ///
 /// Classes come from colour refinement: devices start with their sequence as colour, flows with
-/// kind, group and latency, links with their capacity; then each takes in the colours of its
+/// kind, group, latency, payloads and the rate that they reach alone, links with their capacity; then each takes in the colours of its
 /// neighbours, and a device's neighbours are its communicators, a flow's its members and its links
 /// with their loads, a link's its flows; until no class divides any more. The result is an
 /// equitable partition: every link of a class carries equally many flows of every class. With
 /// `folded` each class has one actor, meeting, flow and link; else all of them are there and only
 /// the classes of flows are taken from it. Nothing depends on how the plan was made.
+Cast cast(const strategies::Program& program, cost::Collectives& collectives, bool folded);
+
+/// With rings in closed form.
 Cast cast(const strategies::Program& program, const topology::Cluster& cluster,
           const cost::CollectiveConstants& constants, bool folded);
 

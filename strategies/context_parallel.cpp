@@ -13,7 +13,7 @@ namespace stratagem::strategies {
 /// Llama Team, arXiv:2407.21783, section 3.3.2.
 void context_parallel(Plan& plan, const Options& options) {
   if (options.context == 1) return;
-  const Axis ranks{.name = "context", .size = options.context, .stride = options.tensor};
+  const Axis ranks{.name = "context", .size = options.context, .stride = options.stride("cp")};
   for (const model::OpId op : plan.operators()) {
     const bool tokens = model::may_split(plan.graph().operators[op].annotation, "s");
     plan.assign(plan.trans(op, {.dim = tokens ? "s" : "", .parts = ranks.size}), ranks);

@@ -27,7 +27,7 @@ void divide_batch(Plan& plan, const Axis& ranks) {
 void data_parallel(Plan& plan, const Options& options) {
   plan.gradients = {.overlap = options.overlap_gradients, .bucket = options.bucket};
   const int ranks = options.data / options.expert;
-  const int stride = options.data_stride() * options.expert;
+  const int stride = options.stride("dp") * options.expert;
   const int group = options.zero.ranks > 0 ? options.zero.ranks : ranks;
   divide_batch(plan, {.name = "replica", .size = ranks / group, .stride = stride * group});
   divide_batch(plan, {.name = "data", .size = group, .stride = stride});

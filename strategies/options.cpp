@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <iterator>
 #include <numeric>
+#include <sstream>
+#include <string>
 #include <vector>
 
 #include "strategies/all.hpp"
@@ -109,7 +111,7 @@ void read_replicas(const JsonReader& reader, Options& options) {
   }
   const std::vector<int>& all = options.replicas_per_stage;
   const double ranks = std::accumulate(all.begin(), all.end(), 0.0);
-  if (ranks * options.data_stride() * options.data > 1'000'000)
+  if (ranks * options.tensor * options.context * options.dap * options.data > 1'000'000)
     reader.fail("replicas on at most 1000000 devices");
   if (std::ranges::max(all) == 1) options.replicas_per_stage.clear();
 }
@@ -129,6 +131,27 @@ void check_replicas(const JsonReader& reader, const Options& options) {
   if (options.embedding || options.head)
     replicas.fail("one of each stage where ends of the model stand apart");
   if (options.ranks_per_device > 1) replicas.fail("one of each stage where ranks share devices");
+}
+
+/// "tp-dp-pp", as Megatron-LM's --order: kinds that are left out have one rank.
+void read_rank_order(const JsonReader& reader, Options& options) {
+  const auto value = reader.find("rank_order");
+  if (!value) return;
+  const std::vector<std::string> known = options.rank_order;
+  std::vector<std::string> order;
+  std::istringstream text(value->text());
+  for (std::string kind; std::getline(text, kind, '-');) {
+    if (std::ranges::count(known, kind) == 0 || std::ranges::count(order, kind) > 0)
+      value->fail("each of tp, cp, dap, dp and pp once at most, such as \"tp-dp-pp\"");
+    order.push_back(kind);
+  }
+  for (const std::string& kind : known) {
+    if (std::ranges::count(order, kind) > 0) continue;
+    if (options.size(kind) > 1)
+      value->fail(kind + " in the order, of which there are several ranks");
+    order.push_back(kind);
+  }
+  options.rank_order = order;
 }
 
 /// Where the stages stand.
@@ -196,6 +219,25 @@ void read_gradients(const JsonReader& reader, Options& options) {
 
 }  // namespace
 
+int Options::size(const std::string& kind) const {
+  if (kind == "tp") return tensor;
+  if (kind == "cp") return context;
+  if (kind == "dap") return dap;
+  return kind == "dp" ? data : pipeline_ranks() / ranks_per_device;
+}
+
+int Options::stride(const std::string& kind) const {
+  int devices = 1;
+  for (auto one = rank_order.begin(); *one != kind; ++one) devices *= size(*one);
+  return devices;
+}
+
+int Options::devices() const {
+  int all = 1;
+  for (const std::string& kind : rank_order) all *= size(kind);
+  return all;
+}
+
 Ends Options::ends(const Schedule& of) const {
   const std::optional<int> first = of.spreads_embedding ? all_ranks : embedding;
   return {.embedding = ranks_of(first, pipeline), .head = ranks_of(head, pipeline)};
@@ -217,6 +259,7 @@ Options read_options(const JsonReader& reader) {
   if (const auto offload = reader.find("offload"))
     options.offload = offload->one_of({"none", "optimizer"});
   read_gradients(reader, options);
+  read_rank_order(reader, options);
   reader.finish();
   return options;
 }

@@ -55,6 +55,8 @@ struct Options {
   std::optional<int> embedding;
   std::optional<int> head;
   static constexpr int all_ranks = -1;
+  /// Which ranks stand next to each other, innermost first.
+  std::vector<std::string> rank_order = {"tp", "cp", "dap", "dp", "pp"};
   std::string recompute = "none";  ///< "none" | "selective" | "full"
   CoShard coshard;
   Zero zero;
@@ -67,13 +69,13 @@ struct Options {
   [[nodiscard]] int chunks_of(const Schedule& schedule) const;
   /// The same two choices as lists of ranks.
   [[nodiscard]] Ends ends(const Schedule& schedule) const;
-  /// Consecutive devices are tensor ranks, then context, axial and data ranks, then stages.
-  [[nodiscard]] int devices() const {
-    return data_stride() * data * pipeline_ranks() / ranks_per_device;
-  }
+  [[nodiscard]] int devices() const;
   /// All replicas of all stages, or the pipeline's degree.
   [[nodiscard]] int pipeline_ranks() const;
-  [[nodiscard]] int data_stride() const { return tensor * context * dap; }
+  /// Devices from one rank of a kind to the next: the sizes of all kinds before it in `rank_order`.
+  [[nodiscard]] int stride(const std::string& kind) const;
+  /// Devices that ranks of a kind count: "tp", "cp", "dap", "dp" or "pp".
+  [[nodiscard]] int size(const std::string& kind) const;
 };
 
 /// Reads and checks a strategy object; throws InputError.

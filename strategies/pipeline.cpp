@@ -41,7 +41,7 @@ void assign(Plan& plan, int stage, int first_device, int copy) {
 /// Divides an end that stands on all ranks over them, as tensor ranks would (tables along the
 /// vocabulary), and puts it on the first.
 void spread(Plan& plan, int stage, const Options& options) {
-  const int per_rank = options.data_stride() * options.data;
+  const int per_rank = options.stride("pp");
   for (const int segment : plan.stages[stage]) {
     divide_as_tensor_ranks(plan, plan.graph().segments[segment].forward,
                            {.name = "pipeline", .size = options.pipeline, .stride = per_rank},
@@ -99,7 +99,7 @@ void pipeline(Plan& plan, const Options& options) {
     expects(schedule.takes_turns && !ends.any(), "replicas are for schedules that know of turns");
     plan.copy_stages({.of_stage = options.replicas_per_stage, .deal = Deal::turns});
   }
-  const int per_rank = options.data_stride() * options.data;
+  const int per_rank = options.stride("pp");
   const auto device = [&](int rank) { return rank / options.ranks_per_device * per_rank; };
   const int first = ends.embedding ? 1 : 0;
   for (int copy = 0; copy < plan.copies().most(); ++copy) {

@@ -99,7 +99,8 @@ class Division {
 void tensor_parallel(Plan& plan, const Options& options) {
   if (options.tensor == 1) return;
   divide_as_tensor_ranks(plan, plan.operators(),
-                         {.name = "tensor", .size = options.tensor, .stride = 1}, options);
+                         {.name = "tensor", .size = options.tensor, .stride = options.stride("tp")},
+                         options);
 }
 
 void divide_as_tensor_ranks(Plan& plan, const std::vector<model::OpId>& ops, const Axis& ranks,

@@ -50,12 +50,25 @@ struct Share {
   double share = 1;
 };
 
+/// The family of a server's processors: communication libraries go by it where they judge the links
+/// between sockets and the cost of the network.
+enum class Processor : std::uint8_t {
+  unknown,
+  intel_broadwell,
+  intel_skylake,
+  intel_sapphire_rapids,
+  intel_emerald_rapids,
+  amd
+};
+
 /// The design of one server, to be repeated: ids are local to it. No vertex of it is a fabric.
 struct NodeDesign {
   std::string name;  ///< "DGX-2H"
   std::string gpu;   ///< name of the GPU's profile, "v100-sxm3-450w"
   std::vector<Vertex> vertices;
   std::vector<Link> links;
+  int compute_capability = 0;  ///< of its GPUs, ten times CUDA's number: 70 for 7.0; 0: not known
+  Processor processor = Processor::unknown;
   VertexId add(VertexKind kind, const std::string& name);
   void join(VertexId a, VertexId b, LinkKind kind, int count, BytesPerSecond each, Seconds latency);
 };

@@ -2,6 +2,7 @@
 #include "topology/node_file.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <utility>
 #include <vector>
@@ -39,6 +40,18 @@ Names read_vertices(const JsonReader& reader, NodeDesign& design) {
     }
   }
   return ids;
+}
+
+/// What communication libraries judge a server by, where it is known.
+void read_facts(const JsonReader& reader, NodeDesign& design) {
+  if (const auto capability = reader.find("compute_capability")) {
+    const double tenfold = capability->number() * 10;
+    if (tenfold < 10 || tenfold > 1000 || std::abs(tenfold - std::round(tenfold)) > 1e-6)
+      capability->fail("a compute capability such as 7.0");
+    design.compute_capability = static_cast<int>(std::round(tenfold));
+  }
+  if (const auto processor = reader.find("processor"))
+    design.processor = kind_of(processor_words, processor->one_of(words(processor_words)));
 }
 
 /// One end of a pair: a vertex, or several.
@@ -123,6 +136,7 @@ NodeFile read_node(const JsonReader& reader) {
                 .port = {},
                 .source = ""};
   if (const auto source = reader.find("source")) node.source = source->text();
+  read_facts(reader, node.design);
   const Names ids = read_vertices(reader.at("vertices"), node.design);
   if (const auto links = reader.find("links")) read_links(*links, ids, node.design);
   const bool has_nics = std::ranges::find(node.design.vertices, VertexKind::nic, &Vertex::kind) !=

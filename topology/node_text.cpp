@@ -79,6 +79,14 @@ std::string port_text(const NetworkSpeed& port) {
 std::string node_text(const NodeFile& node) {
   std::vector<std::string> parts{"  \"name\": " + Json(node.design.name).text(),
                                  "  \"gpu\": " + Json(node.design.gpu).text()};
+  if (node.design.compute_capability > 0) {
+    parts.push_back(
+        fmt::format("  \"compute_capability\": {:.1f}", node.design.compute_capability / 10.0));
+  }
+  if (node.design.processor != Processor::unknown) {
+    parts.push_back("  \"processor\": " +
+                    Json(word_of(processor_words, node.design.processor)).text());
+  }
   if (!node.source.empty()) parts.push_back("  \"source\": " + Json(node.source).text());
   if (node.port) parts.push_back("  \"port\": " + port_text(*node.port));
   parts.push_back(vertices_text(node.design));

@@ -1,4 +1,4 @@
-// The words of node files for kinds of vertices and links; inside topology only.
+// The words of node files for kinds of vertices, links and processors; inside topology only.
 #pragma once
 
 #include <algorithm>
@@ -24,6 +24,13 @@ inline constexpr std::array<std::pair<const char*, LinkKind>, 4> link_words{
      {"c2c", LinkKind::c2c},
      {"pcie", LinkKind::pcie},
      {"inter_socket", LinkKind::inter_socket}}};
+
+inline constexpr std::array<std::pair<const char*, Processor>, 5> processor_words{
+    {{"intel_broadwell", Processor::intel_broadwell},
+     {"intel_skylake", Processor::intel_skylake},
+     {"intel_sapphire_rapids", Processor::intel_sapphire_rapids},
+     {"intel_emerald_rapids", Processor::intel_emerald_rapids},
+     {"amd", Processor::amd}}};
 
 template <typename Table>
 std::vector<std::string> words(const Table& table) {

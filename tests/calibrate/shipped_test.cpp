@@ -67,6 +67,13 @@ TEST_CASE("every shipped profile is what the fit makes of its datasheet and meas
     check_same(shipped.collective.base, fitted.collective.base, "base");
     check_same(shipped.collective.node_step, fitted.collective.node_step, "node_step");
     check_same(shipped.collective.network_step, fitted.collective.network_step, "network_step");
+    REQUIRE((shipped.collective.nccl && fitted.collective.nccl));
+    check_same(shipped.collective.nccl->added, fitted.collective.nccl->added, "added");
+    check_same(shipped.collective.nccl->latency_factor, fitted.collective.nccl->latency_factor,
+               "latency_factor");
+    check_same(shipped.collective.nccl->bandwidth_factor, fitted.collective.nccl->bandwidth_factor,
+               "bandwidth_factor");
+    check_same(shipped.collective.nccl->copy, fitted.collective.nccl->copy, "copy");
   }
   CHECK(datasheets == 5);
 }

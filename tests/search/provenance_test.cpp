@@ -99,3 +99,20 @@ TEST_CASE("a scalar of the stack counts always") {
   CHECK(weakest.provenance == Provenance::fitted);
   CHECK(weakest.stack == std::vector<std::string>{"/slowdown"});
 }
+
+TEST_CASE("constants of NCCL's model count where a stack uses it, those of closed form where not") {
+  cost::Profile profile = measured_profile();
+  profile.collective.nccl = cost::NcclConstants{};  // assumed
+  cost::Stack stack = measured_stack();
+  const auto program = program_of(cost::KernelKind::gemm, {0, 1});
+  CHECK(weakest_provenance(profile, stack, program, gpus_per_node).provenance ==
+        Provenance::measured);
+  stack.nccl = "2.12.12";
+  const auto weakest = weakest_provenance(profile, stack, program, gpus_per_node);
+  CHECK(weakest.provenance == Provenance::assumed);
+  CHECK(std::ranges::count(weakest.profile, "/collective/nccl/added") == 1);
+  profile = measured_profile();
+  profile.collective.node_step.provenance = Provenance::assumed;
+  CHECK(weakest_provenance(profile, stack, program, gpus_per_node).provenance ==
+        Provenance::measured);
+}

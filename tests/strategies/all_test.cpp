@@ -73,6 +73,58 @@ TEST_CASE("devices are tensor ranks, then data ranks, then stages") {
   CHECK(lower(plan, plain_stack()).devices.size() == 24);
 }
 
+TEST_CASE("another order of ranks puts other ranks next to each other") {
+  const model::Graph graph = model::gpt(small_gpt);
+  const auto devices = [&](const std::string& order, int stage, int tensor, int data) {
+    const Plan plan = plan_of(
+        graph, R"({"tensor": 2, "data": 3, "pipeline": 4, "rank_order": ")" + order + "\"}", 4);
+    const Plan::Placement& placement =
+        plan.placement(graph.segments[plan.stages[stage].back()].forward.front());
+    int device = placement.first_devices[0];
+    for (const Axis& axis : placement.axes)
+      device += axis.stride * (axis.name == "tensor" ? tensor : data);
+    return device;
+  };
+  for (int stage = 0; stage < 4; ++stage) {
+    for (int tensor = 0; tensor < 2; ++tensor) {
+      for (int data = 0; data < 3; ++data) {
+        CHECK(devices("tp-dp-pp", stage, tensor, data) == tensor + 2 * data + 6 * stage);
+        CHECK(devices("tp-pp-dp", stage, tensor, data) == tensor + 2 * stage + 8 * data);
+        CHECK(devices("pp-dp-tp", stage, tensor, data) == stage + 4 * data + 12 * tensor);
+      }
+    }
+  }
+}
+
+TEST_CASE("an order of ranks computes the same, wherever they stand") {
+  const model::Graph graph = model::gpt(small_gpt);
+  const std::string rest =
+      R"({"tensor": 2, "data": 2, "pipeline": 2, "zero": 1, "sequence_parallel": true, "rank_order": ")";
+  const Program usual = lowered(graph, rest + "tp-dp-pp\"}", 3);
+  for (const std::string order : {"tp-pp-dp", "dp-tp-pp", "pp-tp-dp", "dp-pp-tp", "pp-dp-tp"}) {
+    INFO(order);
+    const Program program = lowered(graph, rest + order + "\"}", 3);
+    CHECK(program.devices.size() == usual.devices.size());
+    REQUIRE(program.sequences.size() == usual.sequences.size());
+    for (std::size_t s = 0; s < usual.sequences.size(); ++s)
+      CHECK(task_count(program, program.sequences[s]) == task_count(usual, usual.sequences[s]));
+    CHECK(count_flops(program).hardware == count_flops(usual).hardware);
+  }
+}
+
+TEST_CASE("an order of ranks names each kind once, and none that has several ranks is left out") {
+  const model::Graph graph = model::gpt(small_gpt);
+  const auto refused = [&](const std::string& order) {
+    return refusal(
+        [&] { lowered(graph, R"({"tensor": 2, "data": 2, "rank_order": ")" + order + "\"}", 1); });
+  };
+  CHECK_THAT(refused("tp-tp"), StartsWith("test.json: /strategy/rank_order: expected each of tp"));
+  CHECK_THAT(refused("dp-xp"), StartsWith("test.json: /strategy/rank_order: expected each of tp"));
+  CHECK_THAT(refused("tp"),
+             StartsWith("test.json: /strategy/rank_order: expected dp in the order"));
+  CHECK(refused("dp-tp").empty());
+}
+
 TEST_CASE("a degree that does not divide the model is refused at its key") {
   const model::Graph graph = model::gpt(small_gpt);
   const auto refused = [&](const std::string& strategy) {

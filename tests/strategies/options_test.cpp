@@ -45,7 +45,7 @@ TEST_CASE("every degree and every division is read from its key") {
       R"({"tensor": 2, "context": 3, "dap": 5, "data": 28, "expert": 7, "pipeline": 11,
           "sequence_parallel": true, "operators": {"*.b": "n", "*.a": ""}})");
   CHECK(options.devices() == 2 * 3 * 5 * 28 * 11);  // experts are divided over data ranks
-  CHECK(options.data_stride() == 2 * 3 * 5);
+  CHECK(options.stride("dp") == 2 * 3 * 5);
   CHECK(options.expert == 7);
   CHECK(options.sequence_parallel);
   CHECK(options.operators == NamedDimensions{{"*.b", "n"}, {"*.a", ""}});

@@ -61,6 +61,8 @@ TEST_CASE("every preset goes into a node file and comes back as it was") {
     const NodeFile back = parse(text);
     CHECK(back.design.name == design.name);
     CHECK(back.design.gpu == design.gpu);
+    CHECK(back.design.compute_capability == design.compute_capability);
+    CHECK(back.design.processor == design.processor);
     CHECK(back.source == "a source");
     REQUIRE(back.port.has_value());
     CHECK(back.port->port == cluster.fabric().design().speed.port);
@@ -118,8 +120,13 @@ TEST_CASE("what is wrong in a node file is told with its place") {
   CHECK_THAT(refused("\"25 GB/s\"", "\"0 GB/s\""),
              StartsWith("node.json: /links/0/bandwidth: expected a bandwidth above 0"));
   CHECK_THAT(refused("\"count\": 2", "\"count\": 0"), StartsWith("node.json: /links/0/count"));
-  CHECK_THAT(refused("\"count\": 2", "\"cables\": 2"), StartsWith("node.json: /links/0/cables: expected one of the known keys"));
+  CHECK_THAT(refused("\"count\": 2", "\"cables\": 2"),
+             StartsWith("node.json: /links/0/cables: expected one of the known keys"));
   CHECK_THAT(refused("\"nvlink\"", "\"network\""), StartsWith("node.json: /links/0/kind"));
+  CHECK_THAT(refused("\"port\"", "\"compute_capability\": 7.05, \"port\""),
+             StartsWith("node.json: /compute_capability: expected"));
+  CHECK_THAT(refused("\"port\"", "\"processor\": \"intel\", \"port\""),
+             StartsWith("node.json: /processor: expected"));
   CHECK_THAT(refused("\"HDR\"", "\"HDD\""), ContainsSubstring("did you mean \"HDR\"?"));
   CHECK_THAT(refused("\"port\": \"HDR\",", ""), ContainsSubstring("expected the key \"port\""));
   CHECK_THAT(refused("[[\"gpu0\", \"gpu1\"]]}", "[[\"gpu0\"]]}"),

@@ -16,7 +16,12 @@ namespace stratagem::topology {
 Cluster dgx_1v(int nodes) {
   constexpr BytesPerSecond qpi = 19.2_GBps;
 
-  NodeDesign design{.name = "DGX-1V", .gpu = "v100-sxm2", .vertices = {}, .links = {}};
+  NodeDesign design{.name = "DGX-1V",
+                    .gpu = "v100-sxm2",
+                    .vertices = {},
+                    .links = {},
+                    .compute_capability = 70,
+                    .processor = Processor::intel_broadwell};
   const auto gpus = parts::add_row(design, VertexKind::gpu, "gpu", 8);
   const auto switches = parts::add_row(design, VertexKind::pcie_switch, "pcie", 4);
   const auto cpus = parts::add_row(design, VertexKind::cpu, "cpu", 2);

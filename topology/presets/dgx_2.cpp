@@ -19,7 +19,12 @@ NodeDesign dgx_2_design(const std::string& name, const std::string& gpu) {
   constexpr int trunk = 8;
   constexpr BytesPerSecond upi = 20.8_GBps;
 
-  NodeDesign design{.name = name, .gpu = gpu, .vertices = {}, .links = {}};
+  NodeDesign design{.name = name,
+                    .gpu = gpu,
+                    .vertices = {},
+                    .links = {},
+                    .compute_capability = 70,
+                    .processor = Processor::intel_skylake};
   const auto gpus = parts::add_row(design, VertexKind::gpu, "gpu", 16);
   const auto nv_switches = parts::add_row(design, VertexKind::nv_switch, "nvswitch", 12);
   const auto leaves = parts::add_row(design, VertexKind::pcie_switch, "leaf", 8);

@@ -18,7 +18,12 @@ namespace stratagem::topology {
 Cluster dgx_a100(int nodes) {
   constexpr BytesPerSecond infinity_fabric = 32_GBps;
 
-  NodeDesign design{.name = "DGX A100", .gpu = "a100-sxm4-80gb", .vertices = {}, .links = {}};
+  NodeDesign design{.name = "DGX A100",
+                    .gpu = "a100-sxm4-80gb",
+                    .vertices = {},
+                    .links = {},
+                    .compute_capability = 80,
+                    .processor = Processor::amd};
   const auto gpus = parts::add_row(design, VertexKind::gpu, "gpu", 8);
   const auto nv_switches = parts::add_row(design, VertexKind::nv_switch, "nvswitch", 6);
   const auto switches = parts::add_row(design, VertexKind::pcie_switch, "pcie", 4);

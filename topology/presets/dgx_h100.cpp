@@ -7,9 +7,9 @@
 
 namespace stratagem::topology {
 
-/// - NVLinks: 18 per GPU, split 5/5/4/4 over four switches, read for GPU 0 in `nvidia-smi nvlink
-///   -R` of nccl#1182. Which switches get five may rotate from GPU to GPU; that all do as GPU 0 is
-///   assumed, and gives every pair the full 450 GB/s.
+/// - NVLinks: 18 per GPU, split 5/5/4/4 over four switches, the same two with five for all eight,
+///   read in the NCCL XML of an HGX H100 (IBM Cloud, H100 cluster network profile) and for GPU 0 in
+///   `nvidia-smi nvlink -R` of nccl#1182; so every pair has the full 450 GB/s.
 /// - PCIe: each GPU and its own ConnectX-7 under a switch of their own (PIX), read in nccl#1264;
 ///   5.0 x16, datasheet; four such switches per socket (hardware.json, unmarked).
 /// - Adapters: 8 NDR (mleng).
@@ -19,7 +19,12 @@ NodeDesign dgx_h100_design(const std::string& name, const std::string& gpu) {
   constexpr std::array<int, 4> split{5, 5, 4, 4};
   constexpr BytesPerSecond upi = 48_GBps;
 
-  NodeDesign design{.name = name, .gpu = gpu, .vertices = {}, .links = {}};
+  NodeDesign design{.name = name,
+                    .gpu = gpu,
+                    .vertices = {},
+                    .links = {},
+                    .compute_capability = 90,
+                    .processor = Processor::intel_sapphire_rapids};
   const auto gpus = parts::add_row(design, VertexKind::gpu, "gpu", 8);
   const auto nv_switches = parts::add_row(design, VertexKind::nv_switch, "nvswitch", 4);
   const auto switches = parts::add_row(design, VertexKind::pcie_switch, "pcie", 8);

@@ -20,7 +20,12 @@ namespace stratagem::topology {
 Cluster gb200_nvl72(int nodes) {
   constexpr BytesPerSecond c2c = 450_GBps;
 
-  NodeDesign design{.name = "GB200 NVL72", .gpu = "gb200", .vertices = {}, .links = {}};
+  NodeDesign design{.name = "GB200 NVL72",
+                    .gpu = "gb200",
+                    .vertices = {},
+                    .links = {},
+                    .compute_capability = 100,
+                    .processor = Processor::unknown};
   const auto gpus = parts::add_row(design, VertexKind::gpu, "gpu", 72);
   const auto nv_switches = parts::add_row(design, VertexKind::nv_switch, "nvswitch", 18);
   const auto cpus = parts::add_row(design, VertexKind::cpu, "grace", 36);

@@ -19,7 +19,12 @@ namespace stratagem::topology {
 Cluster hgx_b200(int nodes) {
   constexpr BytesPerSecond upi = 60_GBps;
 
-  NodeDesign design{.name = "HGX B200", .gpu = "b200-sxm", .vertices = {}, .links = {}};
+  NodeDesign design{.name = "HGX B200",
+                    .gpu = "b200-sxm",
+                    .vertices = {},
+                    .links = {},
+                    .compute_capability = 100,
+                    .processor = Processor::intel_emerald_rapids};
   const auto gpus = parts::add_row(design, VertexKind::gpu, "gpu", 8);
   const auto nv_switches = parts::add_row(design, VertexKind::nv_switch, "nvswitch", 2);
   const auto switches = parts::add_row(design, VertexKind::pcie_switch, "pcie", 4);

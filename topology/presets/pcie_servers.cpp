@@ -11,9 +11,15 @@ namespace {
 /// No product in particular, the whole shape is assumed: two sockets, each with one PCIe switch that
 /// four GPUs and an adapter hang on ("dual root"), and one x16 link up from the switch. GPUs that are
 /// bridged in pairs by NVLink are not shown.
-NodeDesign dual_root(const std::string& name, const std::string& gpu, BytesPerSecond pcie_x16,
-                     int socket_links, BytesPerSecond socket_link) {
-  NodeDesign design{.name = name, .gpu = gpu, .vertices = {}, .links = {}};
+NodeDesign dual_root(const std::string& name, const std::string& gpu, int capability,
+                     Processor processor, BytesPerSecond pcie_x16, int socket_links,
+                     BytesPerSecond socket_link) {
+  NodeDesign design{.name = name,
+                    .gpu = gpu,
+                    .vertices = {},
+                    .links = {},
+                    .compute_capability = capability,
+                    .processor = processor};
   const auto gpus = parts::add_row(design, VertexKind::gpu, "gpu", 8);
   const auto switches = parts::add_row(design, VertexKind::pcie_switch, "pcie", 2);
   const auto cpus = parts::add_row(design, VertexKind::cpu, "cpu", 2);
@@ -35,14 +41,16 @@ NodeDesign dual_root(const std::string& name, const std::string& gpu, BytesPerSe
 
 /// PCIe 3.0 x16 and the sockets of the DGX-2 (its sources); one EDR adapter per socket, assumed.
 Cluster pcie_v100(int nodes) {
-  return {dual_root("8 x V100 PCIe", "v100-pcie", parts::pcie_3_x16, 3, 20.8_GBps), nodes,
-          parts::one_switch("EDR")};
+  return {dual_root("8 x V100 PCIe", "v100-pcie", 70, Processor::intel_skylake, parts::pcie_3_x16,
+                    3, 20.8_GBps),
+          nodes, parts::one_switch("EDR")};
 }
 
 /// PCIe 4.0 x16 and the sockets of the DGX A100 (its sources); one HDR adapter per socket, assumed.
 Cluster pcie_a100(int nodes) {
-  return {dual_root("8 x A100 PCIe", "a100-pcie-80gb", parts::pcie_4_x16, 4, 32_GBps), nodes,
-          parts::one_switch("HDR")};
+  return {dual_root("8 x A100 PCIe", "a100-pcie-80gb", 80, Processor::amd, parts::pcie_4_x16, 4,
+                    32_GBps),
+          nodes, parts::one_switch("HDR")};
 }
 
 }  // namespace stratagem::topology

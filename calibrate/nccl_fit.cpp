@@ -1,0 +1,154 @@
+// Four constants by least squares; errors by numbers of ranks.
+#include "calibrate/nccl_fit.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <numeric>
+#include <set>
+
+#include "base/input_error.hpp"
+#include "base/quantity_text.hpp"
+#include "topology/presets.hpp"
+
+namespace stratagem::calibrate {
+namespace {
+
+constexpr auto kind = cost::CollectiveKind::all_reduce;
+
+topology::Cluster server_named(const std::string& name) {
+  const auto found = std::ranges::find(topology::presets(), name, &topology::Preset::name);
+  if (found == topology::presets().end())
+    throw InputError("", "/tables", "the name of a cluster preset", name);
+  return found->build(1);
+}
+
+/// Each size counts once per octave, however many were measured.
+bool power_of_two(Bytes size) {
+  const double power = std::log2(size.value);
+  return power == std::floor(power);
+}
+
+bool fitted(const NcclTable& table, int ranks) {
+  return std::ranges::find(table.fitted_ranks, ranks) != table.fitted_ranks.end();
+}
+
+cost::NcclConstants constants_of(const std::vector<double>& values) {
+  cost::NcclConstants constants;
+  constants.added.value = Seconds{values[0]};
+  constants.latency_factor.value = values[1];
+  constants.bandwidth_factor.value = values[2];
+  constants.copy.value = BytesPerSecond{values[3]};
+  return constants;
+}
+
+NcclErrors errors_of(std::vector<double> errors) {
+  std::ranges::sort(errors);
+  const std::size_t middle = errors.size() / 2;
+  if (errors.empty()) return {};
+  const double median =
+      errors.size() % 2 == 1 ? errors[middle] : (errors[middle - 1] + errors[middle]) / 2;
+  return {.points = errors.size(), .median = median, .worst = errors.back()};
+}
+
+template <typename... Values>
+std::string line(const char* format, Values... values) {
+  std::array<char, 160> text{};
+  std::snprintf(text.data(), text.size(), format, values...);
+  return text.data();
+}
+
+}  // namespace
+
+NcclPredictor::NcclPredictor(const NcclTable& table)
+    : cluster_(server_named(table.cluster)),
+      constants_(cost::nccl::constants_of(table.version)),
+      communicators_(cluster_, constants_) {}
+
+const NcclPredictor::Ways& NcclPredictor::ways(int ranks) {
+  const auto found = known_.find(ranks);
+  if (found != known_.end()) return found->second;
+  std::vector<int> gpus(ranks);
+  std::iota(gpus.begin(), gpus.end(), 0);
+  const cost::nccl::Communicator communicator = communicators_.of(gpus);
+  return known_
+      .emplace(ranks, Ways{communicator, cost::nccl::estimates(kind, communicator, constants_)})
+      .first->second;
+}
+
+Seconds NcclPredictor::predict(const NcclPoint& point,
+                               const std::optional<cost::NcclConstants>& constants) {
+  const Ways& known = ways(point.ranks);
+  const auto chosen = cost::nccl::choose(known.estimates, kind, point.size, known.communicator);
+  const auto now = cost::nccl::corrected(chosen, known.communicator, constants);
+  return now.latency + point.size / now.bandwidth;
+}
+
+NcclFit fit_nccl(const NcclTable& table) {
+  std::vector<NcclPoint> points;
+  for (const NcclPoint& point : table.points) {
+    if (power_of_two(point.size) && fitted(table, point.ranks)) points.push_back(point);
+  }
+  std::vector<std::uint64_t> groups(points.size());
+  std::iota(groups.begin(), groups.end(), 0);
+  NcclPredictor predictor(table);
+  // Starts: a launch and its wait; the published constants; memory that is read and written once.
+  const std::vector<Parameter> parameters{{"added", Range::positive, 15e-6, 1},
+                                          {"latency_factor", Range::positive, 1, 0.7},
+                                          {"bandwidth_factor", Range::positive, 1, 0.3},
+                                          {"copy", Range::positive, 1e12, 1}};
+  const Estimate estimate =
+      fit(parameters, groups, [&](std::size_t i, const std::vector<double>& values) {
+        return std::log(predictor.predict(points[i], constants_of(values)) / points[i].time);
+      });
+  return {.constants = constants_of(estimate.values), .estimate = estimate};
+}
+
+std::map<int, NcclErrors> judge_nccl(const NcclTable& table,
+                                     const std::optional<cost::NcclConstants>& constants) {
+  NcclPredictor predictor(table);
+  std::map<int, std::vector<double>> errors;
+  for (const NcclPoint& point : table.points) {
+    if (!power_of_two(point.size)) continue;
+    const double error = std::abs(predictor.predict(point, constants) / point.time - 1);
+    errors[point.ranks].push_back(error);
+    if (!fitted(table, point.ranks)) errors[0].push_back(error);
+  }
+  std::map<int, NcclErrors> result;
+  for (const auto& [ranks, list] : errors) result[ranks] = errors_of(list);
+  return result;
+}
+
+std::string describe_nccl(const NcclTable& table) {
+  const cost::NcclConstants constants = fit_nccl(table).constants;
+  NcclPredictor predictor(table);
+  std::string text =
+      table.cluster + ", NCCL " + table.version + ": added " + to_text(constants.added.value) +
+      line(", latency x %.4g, bandwidth x %.4g, copy %.4g GB/s\n", constants.latency_factor.value,
+           constants.bandwidth_factor.value, constants.copy.value / 1_GBps) +
+      "predicted over measured, % (* fitted), payloads in MiB\nGPUs   ";
+  std::set<double> sizes;
+  for (const NcclPoint& point : table.points) {
+    if (power_of_two(point.size)) sizes.insert(point.size / 1_MiB);
+  }
+  for (const double size : sizes) text += line("%6.0f", size);
+  text += "  median  worst  uncorrected";
+  const auto judged = judge_nccl(table, constants);
+  const auto plain = judge_nccl(table, std::nullopt);
+  for (const auto& [ranks, errors] : judged) {
+    if (ranks == 0) continue;
+    text += line("\n%4d%s  ", ranks, fitted(table, ranks) ? "*" : " ");
+    for (const NcclPoint& point : table.points) {
+      if (point.ranks == ranks && power_of_two(point.size))
+        text += line("%+6.1f", 100 * (predictor.predict(point, constants) / point.time - 1));
+    }
+    text += line("  %6.1f %6.1f  %6.1f", 100 * errors.median, 100 * errors.worst,
+                 100 * plain.at(ranks).median);
+  }
+  const NcclErrors& rest = judged.at(0);
+  return text + line("\nnot fitted: %zu points, median %.1f %%, worst %.1f %%\n", rest.points,
+                     100 * rest.median, 100 * rest.worst);
+}
+
+}  // namespace stratagem::calibrate

@@ -1,0 +1,60 @@
+// Fits what measured all-reduces add to NCCL's prediction, and judges it on other numbers of GPUs.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "calibrate/least_squares.hpp"
+#include "calibrate/measurements.hpp"
+#include "cost/nccl/correction.hpp"
+#include "cost/profile.hpp"
+
+namespace stratagem::calibrate {
+
+/// Predicts the all-reduces of one table with the channels and the choices of its server and its
+/// version of NCCL.
+class NcclPredictor {
+ public:
+  explicit NcclPredictor(const NcclTable& table);
+  /// Without constants: NCCL's own prediction.
+  Seconds predict(const NcclPoint& point, const std::optional<cost::NcclConstants>& constants);
+
+ private:
+  struct Ways {
+    cost::nccl::Communicator communicator;
+    std::vector<cost::nccl::Estimate> estimates;
+  };
+  const Ways& ways(int ranks);
+
+  topology::Cluster cluster_;
+  const cost::nccl::Constants& constants_;
+  cost::nccl::Communicators communicators_;
+  std::map<int, Ways> known_;
+};
+
+/// The four constants of one type of GPU, with plain values: cost/nccl/correction.hpp. Fitted to the
+/// points of `table.fitted_ranks` GPUs whose size is a power of two.
+struct NcclFit {
+  cost::NcclConstants constants;
+  Estimate estimate;
+};
+NcclFit fit_nccl(const NcclTable& table);
+
+/// |predicted / measured - 1| of the powers of two.
+struct NcclErrors {
+  std::size_t points = 0;
+  double median = 0;
+  double worst = 0;
+};
+/// By number of ranks, then, under 0, over those that were not fitted.
+std::map<int, NcclErrors> judge_nccl(const NcclTable& table,
+                                     const std::optional<cost::NcclConstants>& constants);
+
+/// The constants and, per number of ranks and size, the predicted over the measured time less 1 in
+/// percent, with the errors of what was fitted and what was not.
+std::string describe_nccl(const NcclTable& table);
+
+}  // namespace stratagem::calibrate

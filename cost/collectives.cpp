@@ -1,0 +1,72 @@
+// Chooses between closed form and NCCL's model, and puts the latter together.
+#include "cost/collectives.hpp"
+
+#include <algorithm>
+
+#include "cost/nccl/correction.hpp"
+#include "cost/nccl/route.hpp"
+
+namespace stratagem::cost {
+
+Collectives::Collectives(const topology::Cluster& cluster, const CollectiveConstants& constants)
+    : Collectives(cluster, constants, "") {}
+
+Collectives::Collectives(const topology::Cluster& cluster, const CollectiveConstants& constants,
+                         const std::string& version)
+    : cluster_(cluster), constants_(constants) {
+  if (version.empty()) return;
+  nccl_ = &nccl::constants_of(version);
+  communicators_.emplace(cluster_, *nccl_);
+}
+
+std::vector<Routed> Collectives::routes(CollectiveKind kind, const std::vector<int>& ranks,
+                                        const std::vector<Bytes>& payloads) {
+  if (nccl_ == nullptr || ranks.size() < 2)
+    return {{ring_route(kind, cluster_, ranks, constants_), {}}};
+  const nccl::Communicator communicator = communicators_->of(ranks);
+  std::map<std::tuple<nccl::Algorithm, Seconds, BytesPerSecond>, Routed> ways;
+  for (const Bytes payload : payloads) {
+    const nccl::Estimate chosen = way(kind, communicator, payload);
+    Routed& routed = ways[{chosen.algorithm, chosen.latency, chosen.bandwidth}];
+    if (routed.payloads.empty()) {
+      routed.route = {.loads = loads(kind, chosen.algorithm, ranks, communicator),
+                      .latency = chosen.latency,
+                      .limit = chosen.bandwidth};
+    }
+    routed.payloads.push_back(payload);
+  }
+  std::vector<Routed> result;
+  result.reserve(ways.size());
+  for (auto& [key, routed] : ways) result.push_back(std::move(routed));
+  return result;
+}
+
+Route Collectives::route(CollectiveKind kind, const std::vector<int>& ranks, Bytes payload) {
+  return routes(kind, ranks, {payload}).front().route;
+}
+
+nccl::Estimate Collectives::way(CollectiveKind kind, const nccl::Communicator& communicator,
+                                Bytes payload) const {
+  if (kind == CollectiveKind::send || kind == CollectiveKind::all_to_all)
+    return nccl::direct_estimate(communicator, *nccl_);
+  const auto chosen =
+      nccl::choose(nccl::estimates(kind, communicator, *nccl_), kind, payload, communicator);
+  return nccl::corrected(chosen, communicator, constants_.nccl);
+}
+
+const std::vector<LinkLoad>& Collectives::loads(CollectiveKind kind, nccl::Algorithm algorithm,
+                                                const std::vector<int>& ranks,
+                                                const nccl::Communicator& communicator) {
+  const auto [found, fresh] = loads_.try_emplace({kind, algorithm, ranks});
+  if (fresh) found->second = nccl::channel_loads(kind, algorithm, cluster_, ranks, communicator);
+  return found->second;
+}
+
+BytesPerSecond Collectives::usable(const topology::Link& link) const {
+  if (nccl_ == nullptr || link.kind != topology::LinkKind::nvlink)
+    return usable_bandwidth(link, constants_);
+  const double factor = constants_.nccl ? constants_.nccl->bandwidth_factor.value : 1;
+  return factor * link.count * nccl::nvlink_speed(cluster_.design().compute_capability);
+}
+
+}  // namespace stratagem::cost

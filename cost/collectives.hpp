@@ -1,0 +1,66 @@
+// The price of collectives on a cluster: rings in closed form, or NCCL's own channels and choices.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "cost/nccl/communicator.hpp"
+#include "cost/nccl/tuning.hpp"
+#include "cost/profile.hpp"
+#include "cost/ring.hpp"
+#include "topology/cluster.hpp"
+
+namespace stratagem::cost {
+
+/// A route and the payloads that take it, ascending; none: whatever the payload.
+struct Routed {
+  Route route;
+  std::vector<Bytes> payloads;
+};
+
+/// Remembers what it has searched: ask one object for all collectives of a program.
+class Collectives {
+ public:
+  /// Rings in closed form, ring.hpp.
+  Collectives(const topology::Cluster& cluster, const CollectiveConstants& constants);
+  /// As NCCL `version` does them (nccl::is_version); an empty version is closed form.
+  Collectives(const topology::Cluster& cluster, const CollectiveConstants& constants,
+              const std::string& version);
+  Collectives(const Collectives&) = delete;
+  Collectives& operator=(const Collectives&) = delete;
+  ~Collectives() = default;
+
+  /// One route for each way that the collective is done in. Closed form has one way for all payloads; NCCL's is the one of the least predicted time for a payload, its loads those of the
+  /// algorithm's channels, its latency and limit the corrected prediction
+  /// (nccl/correction.hpp). Sends and all-to-alls, which NCCL does not predict, take a ring's base
+  /// time and one step of the protocol Simple, uncorrected, and are limited by links alone.
+  std::vector<Routed> routes(CollectiveKind kind, const std::vector<int>& ranks,
+                             const std::vector<Bytes>& payloads);
+  Route route(CollectiveKind kind, const std::vector<int>& ranks, Bytes payload);
+
+  /// What one direction of a link carries at most. With NCCL an NVLink carries what its search counts
+  /// on times the profile's bandwidth_factor; other links as in ring.hpp.
+  [[nodiscard]] BytesPerSecond usable(const topology::Link& link) const;
+
+  [[nodiscard]] const topology::Cluster& cluster() const { return cluster_; }
+
+ private:
+  [[nodiscard]] nccl::Estimate way(CollectiveKind kind, const nccl::Communicator& communicator,
+                                   Bytes payload) const;
+  const std::vector<LinkLoad>& loads(CollectiveKind kind, nccl::Algorithm algorithm,
+                                     const std::vector<int>& ranks,
+                                     const nccl::Communicator& communicator);
+
+  topology::Cluster cluster_;
+  CollectiveConstants constants_;
+  const nccl::Constants* nccl_ = nullptr;  ///< none: closed form
+  std::optional<nccl::Communicators> communicators_;
+  std::map<std::tuple<CollectiveKind, nccl::Algorithm, std::vector<int>>, std::vector<LinkLoad>>
+      loads_;
+};
+
+}  // namespace stratagem::cost

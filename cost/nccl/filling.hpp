@@ -1,0 +1,32 @@
+// As many channels of one speed as a server carries.
+#pragma once
+
+#include <vector>
+
+#include "cost/nccl/graph.hpp"
+#include "cost/nccl/server.hpp"
+
+namespace stratagem::cost::nccl {
+
+/// What channels may be like in one attempt of the search.
+struct Terms {
+  Pattern pattern = Pattern::ring;
+  BytesPerSecond intra;  ///< speed of a channel between GPUs
+  BytesPerSecond inter;  ///< and through adapters
+  PathType max_intra = PathType::nvlink;
+  PathType max_inter = PathType::pcie_switch;
+  bool same_order = true;      ///< all channels visit the GPUs in the order of the first
+  bool across_nics = false;    ///< may a ring leave by another adapter than it came in by?
+  bool several_nodes = false;  ///< do channels begin and end at adapters?
+  int most = 32;               ///< channels
+};
+
+/// The most channels that were found before the search had taken its steps, one for each GPU that it
+/// places: 256 where all channels are to have one order, else 16,384. That is how long NCCL looks (from
+/// memory, and 72 GPUs in one domain tell it), so that what it does not find in time is not found here
+/// either. Depth first: each channel first repeats the last one, then tries other orders, GPUs with
+/// the nearest and widest remaining path first. A channel takes its speed from every link that it
+/// crosses.
+std::vector<Channel> fill(const Server& server, const Paths& paths, const Terms& terms);
+
+}  // namespace stratagem::cost::nccl
