@@ -501,6 +501,18 @@ std::vector<Share> Cluster::route_in(int gpu, int nic) const {
   return shares;
 }
 
+std::vector<Share> Cluster::route_across(int from_node, int from_nic, int to_node,
+                                         int to_nic) const {
+  expects(from_node >= 0 && from_node < nodes() && to_node >= 0 && to_node < nodes(),
+          "nodes of the cluster");
+  std::vector<Share> ports;
+  graph_->translate({{graph_->port(from_nic, true), 1.0}}, from_node, ports);
+  graph_->translate({{graph_->port(to_nic, false), 1.0}}, to_node, ports);
+  std::vector<Share> shares = ports;
+  graph_->cross(shares);
+  return {shares.begin() + static_cast<std::ptrdiff_t>(ports.size()), shares.end()};
+}
+
 std::vector<Share> Cluster::route_to_host(int gpu) const {
   expects(gpu >= 0 && gpu < gpus(), "a GPU of the cluster");
   std::vector<Share> shares;

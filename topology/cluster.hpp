@@ -111,6 +111,10 @@ class Cluster {
   /// back. The adapter must be reachable without passing another GPU or the fabric.
   [[nodiscard]] std::vector<Share> route_out(int gpu, int nic) const;
   [[nodiscard]] std::vector<Share> route_in(int gpu, int nic) const;
+  /// What lies between these two parts: from adapter to adapter over leaves and spines, without the
+  /// ports. Empty where both are cabled to one switch.
+  [[nodiscard]] std::vector<Share> route_across(int from_node, int from_nic, int to_node,
+                                                int to_nic) const;
   /// Between a GPU and the processor nearest to it, whose memory stands for that of the host; empty if
   /// the node has none.
   [[nodiscard]] std::vector<Share> route_to_host(int gpu) const;

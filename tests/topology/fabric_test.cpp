@@ -219,6 +219,26 @@ TEST_CASE("every pair of GPUs is connected, and the way back is the way forth") 
   }
 }
 
+TEST_CASE("the parts of a route between adapters are the whole") {
+  const Cluster cluster(server(4), 30, tree(4, 1));
+  for (const int to : {1, 3, 4, 29}) {
+    for (int nic = 0; nic < 4; ++nic) {
+      std::map<Direction, double> parts;
+      for (const auto& part : {cluster.route_out(0, 0), cluster.route_across(0, 0, to, nic),
+                               cluster.route_in(4 * to + nic, nic)}) {
+        for (const auto& [direction, share] : part) parts[direction] += share;
+      }
+      std::map<Direction, double> whole;
+      for (const auto& [direction, share] : cluster.route_between(0, 0, 4 * to + nic, nic))
+        whole[direction] += share;
+      CHECK(parts == whole);
+      // Units of four servers, pods of one unit: rail 0 of the first, else its spines, else cores.
+      const std::size_t links = to < 4 ? (nic == 0 ? 0 : 2) : 4;
+      CHECK(cluster.route_across(0, 0, to, nic).size() == links);
+    }
+  }
+}
+
 TEST_CASE("latency counts the switches: two ports, and two cables for each stage climbed") {
   const Cluster cluster(server(1), 128, tree(0, 1));
   CHECK(close(cluster.latency(0, 3), 2_us, 1e-12));     // one leaf
