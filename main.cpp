@@ -24,6 +24,7 @@
 #include "strategies/all.hpp"
 #include "strategies/language/plan_text.hpp"
 #include "topology/fabric_choice.hpp"
+#include "topology/importers/import_node.hpp"
 #include "topology/node_file.hpp"
 #include "topology/presets.hpp"
 
@@ -243,16 +244,47 @@ int export_topology(const cxxopts::ParseResult& asked) {
   return done;
 }
 
+/// `topology import`: a server as a node file, from what NVIDIA's tools print about it.
+int import_topology(const cxxopts::ParseResult& asked) {
+  const std::string file = required(asked, "name");
+  const std::string output = required(asked, "output");
+  const auto said = [&](const std::string& key) {
+    return asked.count(key) > 0 ? asked[key].as<std::string>() : "";
+  };
+  const std::string port = said("port");
+  std::vector<std::string> known;
+  for (const topology::NetworkSpeed& speed : topology::network_speeds())
+    known.push_back(speed.name);
+  if (!port.empty() && std::ranges::find(known, port) == known.end())
+    throw UsageError(fmt::format("--port \"{}\" is none of {}", port, fmt::join(known, ", ")));
+  const topology::NodeFile node = topology::importers::import_node(
+      file, {.gpu = said("gpu"), .port = port, .name = said("as")});
+  const std::vector<Output> outputs = {{output, topology::node_text(node), ""}};
+  check_outputs(outputs, file);
+  fmt::print("{}", topology::describe(topology::Cluster(
+                       node.design, 1,
+                       {.speed = node.port.value_or(topology::network_speeds().front())})));
+  fmt::print("\nsource: {}\n\n", node.source);
+  write(outputs.front());
+  return done;
+}
+
 cxxopts::Options topology_options() {
-  cxxopts::Options options("stratagem topology",
-                           "Show and write servers; SERVER is a preset or a node file:\n"
-                           "  topology show SERVER --nodes N --fabric JSON\n"
-                           "  topology export SERVER -o NODE.json");
+  cxxopts::Options options(
+      "stratagem topology",
+      "Show and write servers; SERVER is a preset or a node file:\n"
+      "  topology show SERVER --nodes N --fabric JSON\n"
+      "  topology export SERVER -o NODE.json\n"
+      "  topology import FILE -o NODE.json --gpu NAME --port SPEED\n"
+      "    from NCCL's NCCL_TOPO_DUMP_FILE, or what nvidia-smi topo -m prints");
   auto add = options.add_options();
-  add("verb", "show or export", cxxopts::value<std::string>());
-  add("name", "a preset, or a node file", cxxopts::value<std::string>());
+  add("verb", "show, export or import", cxxopts::value<std::string>());
+  add("name", "a preset or a node file; import: the file to read", cxxopts::value<std::string>());
   add("nodes", "show: number of servers", cxxopts::value<int>()->default_value("1"));
   add("fabric", "show: as \"fabric\" of a scenario's cluster", cxxopts::value<std::string>());
+  add("gpu", "import: the GPU's profile, such as a100-sxm4-80gb", cxxopts::value<std::string>());
+  add("port", "import: the adapters' speed, such as NDR", cxxopts::value<std::string>());
+  add("as", "import: the server's name (default: the file's)", cxxopts::value<std::string>());
   add("o,output", "the node file to write", cxxopts::value<std::string>());
   add("h,help", "this text");
   options.parse_positional({"verb", "name"});
@@ -271,7 +303,8 @@ int topology(const std::vector<std::string>& arguments) {
   const std::string verb = required(asked, "verb");
   if (verb == "show") return show_topology(asked);
   if (verb == "export") return export_topology(asked);
-  throw UsageError("topology knows two verbs, show and export; not \"" + verb + "\"");
+  if (verb == "import") return import_topology(asked);
+  throw UsageError("topology knows three verbs, show, export and import; not \"" + verb + "\"");
 }
 
 // ---- calibrate

@@ -92,3 +92,32 @@ TEST_CASE("a fabric on the command line that is wrong is bad input") {
   CHECK(ran.exit == 1);
   CHECK_THAT(ran.err, StartsWith("--fabric: /kind: expected"));
 }
+
+TEST_CASE("topology imports a matrix as a node file that it shows alike") {
+  const TemporaryFolder folder;
+  folder.write("pair.txt",
+               "\tGPU0\tGPU1\tNIC0\tCPU Affinity\nGPU0\t X \tNV4\tPIX\t0-63\n"
+               "GPU1\tNV4\t X \tPIX\t0-63\nNIC0\tPIX\tPIX\t X\n");
+  const Ran ran =
+      run("topology import pair.txt -o pair.json --gpu a100-pcie-80gb --port HDR", folder);
+  INFO(ran.err);
+  REQUIRE(ran.exit == 0);
+  CHECK_THAT(ran.out, StartsWith("pair: 1 node of 2 GPUs, 2 GPUs (profile a100-pcie-80gb)\n"));
+  CHECK_THAT(ran.out,
+             ContainsSubstring("GPU - GPU          NVLink   1      4            100 GB/s"));
+  CHECK_THAT(ran.out, ContainsSubstring("source: nvidia-smi topo -m, pair.txt"));
+  CHECK_THAT(ran.out, ContainsSubstring("wrote pair.json"));
+  CHECK_THAT(ran.out, StartsWith(run("topology show pair.json", folder).out));
+}
+
+TEST_CASE("an import that cannot be is bad input or usage, and writes nothing") {
+  const TemporaryFolder folder;
+  folder.write("hello.txt", "hello\n");
+  CHECK(run("topology import hello.txt -o node.json --gpu a100", folder).exit == 1);
+  const Ran missing = run("topology import none.xml -o node.json", folder);
+  CHECK(missing.exit == 1);
+  CHECK_THAT(missing.err, StartsWith("none.xml: expected a file that can be read"));
+  CHECK(run("topology import hello.txt -o node.json --port XXL", folder).exit == 2);
+  CHECK(run("topology import hello.txt", folder).exit == 2);
+  CHECK_FALSE(folder.has("node.json"));
+}
