@@ -23,6 +23,9 @@
 #include "search/scenario.hpp"
 #include "strategies/all.hpp"
 #include "strategies/language/plan_text.hpp"
+#include "topology/fabric_choice.hpp"
+#include "topology/importers/import_node.hpp"
+#include "topology/node_file.hpp"
 #include "topology/presets.hpp"
 
 namespace {
@@ -198,37 +201,110 @@ int explain(const std::vector<std::string>& arguments) {
 
 // ---- topology
 
-const topology::Preset& preset_named(const std::string& name) {
+/// A preset by name, or the user's own server by the path of its file.
+topology::NodeFile server_named(const std::string& name) {
+  if (name.ends_with(".json")) return topology::read_node(name);
   std::vector<std::string> known;
   for (const topology::Preset& preset : topology::presets()) {
-    if (preset.name == name) return preset;
-    known.push_back(preset.name);
+    if (preset.name != name) {
+      known.push_back(preset.name);
+      continue;
+    }
+    const topology::Cluster one = preset.build(1);
+    return {one.design(), one.fabric().design().speed, "preset " + name};
   }
-  throw UsageError(fmt::format("no preset \"{}\"; known are {}", name, fmt::join(known, ", ")));
+  throw UsageError(fmt::format("no preset \"{}\", nor a path that ends in .json; presets are {}",
+                               name, fmt::join(known, ", ")));
+}
+
+/// `topology show`: a cluster as a table.
+int show_topology(const cxxopts::ParseResult& asked) {
+  const topology::NodeFile server = server_named(required(asked, "name"));
+  const int nodes = asked["nodes"].as<int>();
+  if (nodes < 1) throw UsageError("--nodes must be at least 1");
+  const auto nics = static_cast<int>(std::ranges::count(
+      server.design.vertices, topology::VertexKind::nic, &topology::Vertex::kind));
+  topology::FabricDesign fabric{.speed = server.port.value_or(topology::network_speeds().front())};
+  if (asked.count("fabric") > 0) {
+    const auto reader = JsonReader::from_text(asked["fabric"].as<std::string>(), "--fabric");
+    fabric = topology::read_fabric(reader, server.port, nics);
+    reader.finish();
+  }
+  fmt::print("{}", topology::describe(topology::Cluster(server.design, nodes, fabric)));
+  return done;
+}
+
+/// `topology export`: a server as a node file, to change and to name in a scenario.
+int export_topology(const cxxopts::ParseResult& asked) {
+  const topology::NodeFile server = server_named(required(asked, "name"));
+  const std::vector<Output> outputs = {
+      {required(asked, "output"), topology::node_text(server), ""}};
+  check_outputs(outputs, required(asked, "name"));
+  write(outputs.front());
+  return done;
+}
+
+/// `topology import`: a server as a node file, from what NVIDIA's tools print about it.
+int import_topology(const cxxopts::ParseResult& asked) {
+  const std::string file = required(asked, "name");
+  const std::string output = required(asked, "output");
+  const auto said = [&](const std::string& key) {
+    return asked.count(key) > 0 ? asked[key].as<std::string>() : "";
+  };
+  const std::string port = said("port");
+  std::vector<std::string> known;
+  for (const topology::NetworkSpeed& speed : topology::network_speeds())
+    known.push_back(speed.name);
+  if (!port.empty() && std::ranges::find(known, port) == known.end())
+    throw UsageError(fmt::format("--port \"{}\" is none of {}", port, fmt::join(known, ", ")));
+  const topology::NodeFile node = topology::importers::import_node(
+      file, {.gpu = said("gpu"), .port = port, .name = said("as")});
+  const std::vector<Output> outputs = {{output, topology::node_text(node), ""}};
+  check_outputs(outputs, file);
+  fmt::print("{}", topology::describe(topology::Cluster(
+                       node.design, 1,
+                       {.speed = node.port.value_or(topology::network_speeds().front())})));
+  fmt::print("\nsource: {}\n\n", node.source);
+  write(outputs.front());
+  return done;
+}
+
+cxxopts::Options topology_options() {
+  cxxopts::Options options(
+      "stratagem topology",
+      "Show and write servers; SERVER is a preset or a node file:\n"
+      "  topology show SERVER --nodes N --fabric JSON\n"
+      "  topology export SERVER -o NODE.json\n"
+      "  topology import FILE -o NODE.json --gpu NAME --port SPEED\n"
+      "    from NCCL's NCCL_TOPO_DUMP_FILE, or what nvidia-smi topo -m prints");
+  auto add = options.add_options();
+  add("verb", "show, export or import", cxxopts::value<std::string>());
+  add("name", "a preset or a node file; import: the file to read", cxxopts::value<std::string>());
+  add("nodes", "show: number of servers", cxxopts::value<int>()->default_value("1"));
+  add("fabric", "show: as \"fabric\" of a scenario's cluster", cxxopts::value<std::string>());
+  add("gpu", "import: the GPU's profile, such as a100-sxm4-80gb", cxxopts::value<std::string>());
+  add("port", "import: the adapters' speed, such as NDR", cxxopts::value<std::string>());
+  add("as", "import: the server's name (default: the file's)", cxxopts::value<std::string>());
+  add("o,output", "the node file to write", cxxopts::value<std::string>());
+  add("h,help", "this text");
+  options.parse_positional({"verb", "name"});
+  return options;
 }
 
 int topology(const std::vector<std::string>& arguments) {
-  cxxopts::Options options("stratagem topology",
-                           "Show a cluster: stratagem topology show PRESET --nodes N");
-  auto add = options.add_options();
-  add("verb", "show", cxxopts::value<std::string>());
-  add("preset", "name", cxxopts::value<std::string>());
-  add("nodes", "number of servers", cxxopts::value<int>()->default_value("1"));
-  add("h,help", "this text");
-  options.parse_positional({"verb", "preset"});
+  cxxopts::Options options = topology_options();
   const cxxopts::ParseResult asked = parse(options, arguments);
   if (asked.count("help") > 0) {
     fmt::print("{}\nPresets:\n", options.help());
     for (const topology::Preset& preset : topology::presets())
-      fmt::print("  {:<10} {}\n", preset.name, preset.summary);
+      fmt::print("  {:<13} {}\n", preset.name, preset.summary);
     return done;
   }
-  if (required(asked, "verb") != "show") throw UsageError("topology knows one verb: show");
-  const topology::Preset& preset = preset_named(required(asked, "preset"));
-  const int nodes = asked["nodes"].as<int>();
-  if (nodes < 1) throw UsageError("--nodes must be at least 1");
-  fmt::print("{}", topology::describe(preset.build(nodes)));
-  return done;
+  const std::string verb = required(asked, "verb");
+  if (verb == "show") return show_topology(asked);
+  if (verb == "export") return export_topology(asked);
+  if (verb == "import") return import_topology(asked);
+  throw UsageError("topology knows three verbs, show, export and import; not \"" + verb + "\"");
 }
 
 // ---- calibrate
@@ -308,7 +384,7 @@ struct Command {
 constexpr Command commands[] = {
     {"simulate", "predict time and memory of every run of a scenario", &simulate},
     {"explain", "print the strategy of a run as primitives, or write it as a plan file", &explain},
-    {"topology", "show a cluster preset", &topology},
+    {"topology", "show a cluster, or write a server as a file", &topology},
     {"calibrate", "fit a hardware profile to measurements", &calibrate},
 };
 

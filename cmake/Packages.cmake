@@ -4,6 +4,7 @@ find_package(Eigen3 3.4 REQUIRED NO_MODULE)
 find_package(nlohmann_json 3.11 REQUIRED)
 find_package(cxxopts 3.1 REQUIRED)
 find_package(fmt 9 REQUIRED)
+find_package(pugixml 1.13 REQUIRED)
 find_package(benchmark QUIET)
 
 # valijson is headers only, and its CMake target changes its name between versions.

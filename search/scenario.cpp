@@ -11,6 +11,8 @@
 #include "search/plan_of.hpp"
 #include "strategies/language/plan_devices.hpp"
 #include "strategies/language/plan_file.hpp"
+#include "topology/fabric_choice.hpp"
+#include "topology/node_file.hpp"
 #include "topology/presets.hpp"
 
 namespace stratagem::search {
@@ -33,28 +35,6 @@ model::DataType data_type(const std::string& precision) {
 /// A number of GPUs, servers or samples: as many as any machine room holds, so that products of two
 /// stay exact.
 int count(const JsonReader& reader) { return static_cast<int>(reader.between(1, 1'000'000)); }
-
-/// `{"preset": P, "gpus": n}` (as many nodes as n GPUs need) or `{"preset": P, "nodes": n}` (all
-/// their GPUs).
-struct ClusterChoice {
-  topology::Cluster cluster;
-  int gpus;
-};
-
-ClusterChoice read_cluster(const JsonReader& reader) {
-  const std::string name = reader.at("preset").one_of(names(topology::presets()));
-  const auto preset = std::ranges::find(topology::presets(), name, &topology::Preset::name);
-  const auto gpus = reader.find("gpus");
-  const auto nodes = reader.find("nodes");
-  if (!gpus && !nodes) reader.fail("the key \"gpus\" or the key \"nodes\"");
-  const int per_node = preset->build(1).gpus_per_node();
-  const int wanted = gpus ? count(*gpus) : count(*nodes) * per_node;
-  const int needed = (wanted + per_node - 1) / per_node;
-  if (gpus && nodes && needed > count(*nodes)) {
-    gpus->fail("at most the " + std::to_string(count(*nodes) * per_node) + " GPUs of the nodes");
-  }
-  return {preset->build(nodes ? count(*nodes) : needed), wanted};
-}
 
 /// The names of the JSON files in a folder.
 std::vector<std::string> files_in(const std::filesystem::path& folder) {
@@ -83,6 +63,65 @@ std::string file_of(const JsonReader& reader, const std::string& folder) {
   std::string file = (beside / name).string();
   if (!std::filesystem::exists(file)) reader.fail("a file that exists", file);
   return file;
+}
+
+/// As many nodes as `"gpus"` need, or `"nodes"` and all their GPUs.
+struct ClusterChoice {
+  topology::Cluster cluster;
+  int gpus;
+};
+
+/// Of two keys of which one replaces the other, the one that counts: a run's own hides that of the
+/// defaults, which is marked as read.
+std::string chosen(const JsonReader& reader, const std::string& one, const std::string& other) {
+  if (!reader.has(other)) return one;
+  if (!reader.has(one)) return other;
+  const auto own = [&](const std::string& key) {
+    return reader.at(key).path().starts_with(reader.path() + "/");
+  };
+  if (own(one) == own(other))
+    reader.at(other).fail("the key \"" + one + "\" or the key \"" + other + "\", not both");
+  reader.at(own(one) ? other : one).skip();
+  return own(one) ? one : other;
+}
+
+/// The servers of a cluster, as a preset or a file of the user's describes them.
+topology::NodeFile read_servers(const JsonReader& reader) {
+  if (chosen(reader, "preset", "node") == "node")
+    return topology::read_node(file_of(reader.at("node"), "nodes"));
+  const std::string name = reader.at("preset").one_of(names(topology::presets()));
+  const auto preset = std::ranges::find(topology::presets(), name, &topology::Preset::name);
+  const topology::Cluster cluster = preset->build(1);
+  return {cluster.design(), cluster.fabric().design().speed, ""};
+}
+
+topology::FabricDesign read_fabric(const JsonReader& reader, const topology::NodeFile& server) {
+  const auto nics = static_cast<int>(std::ranges::count(
+      server.design.vertices, topology::VertexKind::nic, &topology::Vertex::kind));
+  if (const auto fabric = reader.find("fabric"))
+    return topology::read_fabric(*fabric, server.port, nics);
+  const bool without = !server.port;  // then there is no adapter either
+  return {.speed = without ? topology::network_speeds().front() : *server.port};
+}
+
+ClusterChoice read_cluster(const JsonReader& reader) {
+  const topology::NodeFile server = read_servers(reader);
+  const auto gpus = reader.find("gpus");
+  const auto nodes = reader.find("nodes");
+  if (!gpus && !nodes) reader.fail("the key \"gpus\" or the key \"nodes\"");
+  const auto per_node = static_cast<int>(std::ranges::count(
+      server.design.vertices, topology::VertexKind::gpu, &topology::Vertex::kind));
+  const int wanted = gpus ? count(*gpus) : count(*nodes) * per_node;
+  const int needed = (wanted + per_node - 1) / per_node;
+  if (gpus && nodes && needed > count(*nodes)) {
+    gpus->fail("at most the " + std::to_string(count(*nodes) * per_node) + " GPUs of the nodes");
+  }
+  const topology::FabricDesign fabric = read_fabric(reader, server);
+  try {
+    return {topology::Cluster(server.design, nodes ? count(*nodes) : needed, fabric), wanted};
+  } catch (const InputError& error) {
+    (reader.has("fabric") ? reader.at("fabric") : reader).fail(error.expected, error.found);
+  }
 }
 
 /// A figure with the unit that its name asks for.

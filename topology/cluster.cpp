@@ -23,12 +23,14 @@ std::int64_t weight(LinkKind kind) {
   switch (kind) {
     case LinkKind::nvlink:
       return 1;
-    case LinkKind::pcie:
+    case LinkKind::c2c:
       return 1'000;
-    case LinkKind::inter_socket:
+    case LinkKind::pcie:
       return 1'000'000;
-    case LinkKind::network:
+    case LinkKind::inter_socket:
       return 1'000'000'000;
+    case LinkKind::network:
+      return 1'000'000'000'000;
   }
   expects(false, "every kind of link has a weight");
   return 0;
@@ -54,16 +56,13 @@ struct Route {
   throw InputError("", "", expected, found);
 }
 
-void check(const NodeDesign& design, int nodes, BytesPerSecond port, Seconds port_latency) {
+NodeDesign checked(NodeDesign design, int nodes) {
   const auto positive = [](BytesPerSecond rate) {
     return std::isfinite(rate.value) && rate.value > 0;
   };
   const auto duration = [](Seconds time) { return std::isfinite(time.value) && time.value >= 0; };
   const auto size = static_cast<int>(design.vertices.size());
   if (nodes < 1) refuse("at least 1 node", std::to_string(nodes));
-  if (!positive(port)) refuse("network ports with a bandwidth above 0", std::to_string(port.value));
-  if (!duration(port_latency))
-    refuse("network ports with a latency", std::to_string(port_latency.value));
   for (const Vertex& vertex : design.vertices) {
     if (vertex.kind == VertexKind::fabric) refuse("a node design without a fabric", vertex.name);
   }
@@ -76,6 +75,11 @@ void check(const NodeDesign& design, int nodes, BytesPerSecond port, Seconds por
     if (!positive(link.bandwidth)) refuse("links with a bandwidth above 0", text);
     if (!duration(link.latency)) refuse("links with a latency of 0 or more", text);
   }
+  return design;
+}
+
+int adapters(const NodeDesign& design) {
+  return static_cast<int>(std::ranges::count(design.vertices, VertexKind::nic, &Vertex::kind));
 }
 
 }  // namespace
@@ -103,6 +107,8 @@ std::string to_text(LinkKind kind) {
   switch (kind) {
     case LinkKind::nvlink:
       return "NVLink";
+    case LinkKind::c2c:
+      return "C2C";
     case LinkKind::pcie:
       return "PCIe";
     case LinkKind::inter_socket:
@@ -135,6 +141,7 @@ void NodeDesign::join(VertexId a, VertexId b, LinkKind kind, int count, BytesPer
 struct Cluster::Graph {
   NodeDesign design;
   int nodes = 1;
+  Fabric fabric;
   std::vector<Vertex> vertices;  ///< of the whole cluster
   std::vector<Link> links;       ///< of the whole cluster
 
@@ -147,7 +154,7 @@ struct Cluster::Graph {
   std::vector<Route> to_host;     ///< by GPU: to the nearest processor
   std::vector<Route> from_host;   ///< and back
 
-  Graph(NodeDesign node_design, int node_count, BytesPerSecond port, Seconds port_latency);
+  Graph(NodeDesign node_design, int node_count, FabricDesign fabric_design);
 
   [[nodiscard]] int gpu_count() const { return static_cast<int>(gpus.size()); }
   [[nodiscard]] int nic_count() const { return static_cast<int>(nics.size()); }
@@ -163,39 +170,54 @@ struct Cluster::Graph {
   [[nodiscard]] std::vector<std::int64_t> distances_to(VertexId target) const;
   [[nodiscard]] Route find(VertexId from, VertexId to,
                            const std::vector<std::int64_t>& distance) const;
+  void build_local();
   void build_cluster();
+  void build_fabric();
   void build_routes();
   void build_host_routes();
 
   /// Appends local shares as those of node `node`.
   void translate(const std::vector<Share>& shares, int node, std::vector<Share>& to) const;
+  /// The leaf that a port's adapter is cabled to; the link is the cluster's.
+  [[nodiscard]] int leaf_of(LinkId port) const;
+  [[nodiscard]] bool is_port(LinkId link) const;
+  /// Appends what the messages of a route do within the fabric, from port to port.
+  void cross(std::vector<Share>& shares) const;
+  [[nodiscard]] Seconds crossing_latency(const std::vector<Share>& shares) const;
   [[nodiscard]] Direction port(int nic, bool out) const {
     return {.link = static_cast<LinkId>(design.links.size()) + nic, .forward = out};
   }
 };
 
-Cluster::Graph::Graph(NodeDesign node_design, int node_count, BytesPerSecond port_bandwidth,
-                      Seconds port_latency)
-    : design(std::move(node_design)), nodes(node_count) {
-  check(design, nodes, port_bandwidth, port_latency);
+Cluster::Graph::Graph(NodeDesign node_design, int node_count, FabricDesign fabric_design)
+    : design(checked(std::move(node_design), node_count)),
+      nodes(node_count),
+      fabric(std::move(fabric_design), node_count, adapters(design)) {
+  build_local();
+  if (gpus.empty()) refuse("a node design with at least 1 GPU", design.name);
+  build_cluster();
+  build_fabric();
+  build_routes();
+  build_host_routes();
+}
+
+void Cluster::Graph::build_local() {
   one_node = design.vertices;
   one_node.push_back({.kind = VertexKind::fabric, .node = -1, .index = 0, .name = "fabric"});
-  const auto fabric = static_cast<VertexId>(design.vertices.size());
+  const auto outside = static_cast<VertexId>(design.vertices.size());
   local_links = design.links;
-  for (VertexId vertex = 0; vertex < fabric; ++vertex) {
+  for (VertexId vertex = 0; vertex < outside; ++vertex) {
     const VertexKind kind = one_node[static_cast<std::size_t>(vertex)].kind;
     if (kind == VertexKind::gpu) gpus.push_back(vertex);
     if (kind != VertexKind::nic) continue;
     nics.push_back(vertex);
     local_links.push_back({.a = vertex,
-                           .b = fabric,
+                           .b = outside,
                            .kind = LinkKind::network,
                            .count = 1,
-                           .bandwidth = port_bandwidth,
-                           .latency = port_latency});
+                           .bandwidth = fabric.design().speed.port,
+                           .latency = fabric.design().speed.port_latency});
   }
-  if (gpus.empty()) refuse("a node design with at least 1 GPU", design.name);
-
   adjacency = Adjacency(one_node.size());
   for (std::size_t link = 0; link < local_links.size(); ++link) {
     const Link& cable = local_links[link];
@@ -203,9 +225,6 @@ Cluster::Graph::Graph(NodeDesign node_design, int node_count, BytesPerSecond por
                     Cable{.link = static_cast<LinkId>(link), .weight = weight(cable.kind)},
                     adjacency);
   }
-  build_cluster();
-  build_routes();
-  build_host_routes();
 }
 
 void Cluster::Graph::build_cluster() {
@@ -222,14 +241,30 @@ void Cluster::Graph::build_cluster() {
       links.push_back(link);
     }
   }
-  vertices.push_back(one_node.back());
+}
+
+void Cluster::Graph::build_fabric() {
+  const auto size = static_cast<VertexId>(design.vertices.size());
+  const VertexId first = nodes * size;
+  for (const std::string& name : fabric.names()) {
+    const auto index = static_cast<int>(vertices.size()) - first;
+    vertices.push_back({.kind = VertexKind::fabric, .node = -1, .index = index, .name = name});
+  }
   for (int node = 0; node < nodes; ++node) {
-    for (std::size_t port = design.links.size(); port < local_links.size(); ++port) {
-      Link link = local_links[port];
+    for (int nic = 0; nic < nic_count(); ++nic) {
+      Link link = local_links[design.links.size() + static_cast<std::size_t>(nic)];
       link.a += node * size;
-      link.b = nodes * size;
+      link.b = first + fabric.leaf_of(node, nic);
       links.push_back(link);
     }
+  }
+  for (const Fabric::Uplink& uplink : fabric.uplinks()) {
+    links.push_back({.a = first + uplink.below,
+                     .b = first + uplink.above,
+                     .kind = LinkKind::network,
+                     .count = uplink.cables,
+                     .bandwidth = uplink.bandwidth,
+                     .latency = fabric.design().speed.switch_latency});
   }
 }
 
@@ -361,10 +396,51 @@ void Cluster::Graph::translate(const std::vector<Share>& shares, int node,
   }
 }
 
+bool Cluster::Graph::is_port(LinkId link) const {
+  const auto first = nodes * static_cast<LinkId>(design.links.size());
+  return link >= first && link < first + nodes * nic_count();
+}
+
+int Cluster::Graph::leaf_of(LinkId port) const {
+  const LinkId number = port - nodes * static_cast<LinkId>(design.links.size());
+  return fabric.leaf_of(number / nic_count(), number % nic_count());
+}
+
+void Cluster::Graph::cross(std::vector<Share>& shares) const {
+  std::vector<std::pair<int, double>> entering;
+  for (const auto& [direction, share] : shares) {
+    if (is_port(direction.link))
+      entering.emplace_back(leaf_of(direction.link), direction.forward ? share : -share);
+  }
+  const LinkId first =
+      nodes * (static_cast<LinkId>(design.links.size()) + static_cast<LinkId>(nic_count()));
+  for (const auto& [uplink, amount] : fabric.crossing(entering))
+    shares.push_back({{.link = first + uplink, .forward = amount > 0}, std::abs(amount)});
+}
+
+Seconds Cluster::Graph::crossing_latency(const std::vector<Share>& shares) const {
+  const auto leaf = [&](bool out) {
+    const auto port = std::ranges::find_if(shares, [&](const Share& share) {
+      return is_port(share.direction.link) && share.direction.forward == out;
+    });
+    return port == shares.end() ? 0 : leaf_of(port->direction.link);
+  };
+  return fabric.latency(leaf(true), leaf(false));
+}
+
+Cluster::Cluster(NodeDesign design, int nodes, FabricDesign fabric)
+    : graph_(std::make_shared<const Graph>(std::move(design), nodes, std::move(fabric))) {}
+
 Cluster::Cluster(NodeDesign design, int nodes, BytesPerSecond port, Seconds port_latency)
-    : graph_(std::make_shared<const Graph>(std::move(design), nodes, port, port_latency)) {}
+    : Cluster(std::move(design), nodes,
+              FabricDesign{.speed = {.name = "",
+                                     .port = port,
+                                     .port_latency = port_latency,
+                                     .switch_latency = {},
+                                     .provenance = ""}}) {}
 
 const NodeDesign& Cluster::design() const { return graph_->design; }
+const Fabric& Cluster::fabric() const { return graph_->fabric; }
 int Cluster::nodes() const { return graph_->nodes; }
 int Cluster::gpus_per_node() const { return graph_->gpu_count(); }
 int Cluster::gpus() const { return nodes() * gpus_per_node(); }
@@ -388,6 +464,16 @@ std::vector<Share> Cluster::route(int from_gpu, int to_gpu) const {
     graph_->translate(graph_->between(from, graph_->fabric_end()).shares, from_node, shares);
     graph_->translate(graph_->between(graph_->fabric_end(), to).shares, to_node, shares);
   }
+  graph_->cross(shares);
+  return shares;
+}
+
+std::vector<Share> Cluster::route_between(int from_gpu, int from_nic, int to_gpu,
+                                          int to_nic) const {
+  std::vector<Share> shares = route_out(from_gpu, from_nic);
+  const std::vector<Share> arriving = route_in(to_gpu, to_nic);
+  shares.insert(shares.end(), arriving.begin(), arriving.end());
+  graph_->cross(shares);
   return shares;
 }
 
@@ -413,6 +499,18 @@ std::vector<Share> Cluster::route_in(int gpu, int nic) const {
   graph_->translate({{graph_->port(nic, false), 1.0}}, node, shares);
   graph_->translate(graph_->between(graph_->nic_end(nic), to).shares, node, shares);
   return shares;
+}
+
+std::vector<Share> Cluster::route_across(int from_node, int from_nic, int to_node,
+                                         int to_nic) const {
+  expects(from_node >= 0 && from_node < nodes() && to_node >= 0 && to_node < nodes(),
+          "nodes of the cluster");
+  std::vector<Share> ports;
+  graph_->translate({{graph_->port(from_nic, true), 1.0}}, from_node, ports);
+  graph_->translate({{graph_->port(to_nic, false), 1.0}}, to_node, ports);
+  std::vector<Share> shares = ports;
+  graph_->cross(shares);
+  return {shares.begin() + static_cast<std::ptrdiff_t>(ports.size()), shares.end()};
 }
 
 std::vector<Share> Cluster::route_to_host(int gpu) const {
@@ -443,9 +541,10 @@ std::vector<int> Cluster::nearest_nics(int gpu) const {
 Seconds Cluster::latency(int from_gpu, int to_gpu) const {
   const int from = from_gpu % gpus_per_node();
   const int to = to_gpu % gpus_per_node();
-  if (node_of(from_gpu) == node_of(to_gpu)) return graph_->between(from, to).latency;
+  const Seconds crossing = graph_->crossing_latency(route(from_gpu, to_gpu));
+  if (node_of(from_gpu) == node_of(to_gpu)) return graph_->between(from, to).latency + crossing;
   return graph_->between(from, graph_->fabric_end()).latency +
-         graph_->between(graph_->fabric_end(), to).latency;
+         graph_->between(graph_->fabric_end(), to).latency + crossing;
 }
 
 }  // namespace stratagem::topology

@@ -59,7 +59,7 @@ std::string distinct_links(const Cluster& cluster) {
   };
   std::vector<std::pair<Link, int>> distinct;
   for (const Link& link : cluster.links()) {
-    if (node_of(link.a) > 0 || node_of(link.b) > 0) continue;
+    if (node_of(link.a) != 0) continue;  // of other nodes, or between switches of the fabric
     const auto same = std::find_if(distinct.begin(), distinct.end(), [&](const auto& entry) {
       return key(entry.first) == key(link);
     });
@@ -127,6 +127,34 @@ std::string network(const Cluster& cluster) {
   return fmt::format("{} ports of {}, together {}", ports, to_text(total / ports), to_text(total));
 }
 
+/// One row for each stage of a fat tree: how many switches, how many cables up from each group.
+std::string stages(const Fabric& fabric) {
+  std::vector<std::vector<std::string>> rows{
+      {"stage", "groups", "switches each", "cables up each", "bandwidth up each"}};
+  const auto row = [&](const std::string& name, const Fabric::Stage& stage) {
+    if (stage.groups == 0) return;
+    rows.push_back({name, std::to_string(stage.groups), std::to_string(stage.switches),
+                    stage.cables > 0 ? std::to_string(stage.cables) : "-",
+                    stage.cables > 0 ? to_text(stage.up) : "-"});
+  };
+  row("leaf", fabric.leaves());
+  row("spine", fabric.spines());
+  row("core", fabric.cores());
+  return table(rows);
+}
+
+/// Nothing of a fabric that is one switch: it has nothing to tell.
+std::string fabric_text(const Fabric& fabric) {
+  const FabricDesign& design = fabric.design();
+  if (design.kind == FabricKind::single_switch) return "";
+  return fmt::format(
+      "\nfabric: fat tree of switches with {} ports of {}, {}, {} adapters on a leaf, "
+      "oversubscription {}:1\n{}",
+      design.speed.radix, to_text(design.speed.port),
+      design.rails > 0 ? fmt::format("{} rails", design.rails) : "no rails",
+      fabric.ports_per_leaf(), design.oversubscription, stages(fabric));
+}
+
 }  // namespace
 
 std::string describe(const Cluster& cluster) {
@@ -136,10 +164,10 @@ std::string describe(const Cluster& cluster) {
       "node: {}\n"
       "network per node: {}\n\n"
       "links of a node, bandwidth per direction:\n{}\n"
-      "GPUs of a node:\n{}",
+      "GPUs of a node:\n{}{}",
       design.name, cluster.nodes(), cluster.nodes() == 1 ? "" : "s", cluster.gpus_per_node(),
       cluster.gpus(), design.gpu, contents(design), network(cluster), distinct_links(cluster),
-      gpu_rows(cluster));
+      gpu_rows(cluster), fabric_text(cluster.fabric()));
 }
 
 }  // namespace stratagem::topology

@@ -38,6 +38,7 @@ BytesPerSecond speed(const Link& link, const Server& server) {
       return link.bandwidth * (12_GBps / 15.75_GBps);
     case LinkKind::inter_socket:
       return socket_speed(server.processor);
+    case LinkKind::c2c:
     case LinkKind::network:
       return link.bandwidth;
   }

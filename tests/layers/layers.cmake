@@ -18,7 +18,7 @@ set(below_report search)
 set(folders base topology model cost strategies sim search kernels calibrate execute report)
 
 # library: how its headers begin, then the folders that may include it from a source file.
-set(libraries boost eigen blas mpi cuda nccl json valijson sqlite tbb cbc z3 cxxopts fmt)
+set(libraries boost eigen blas mpi cuda nccl json valijson sqlite tbb cbc z3 cxxopts fmt pugixml)
 set(headers_boost "boost/")
 set(folders_boost topology model)
 set(headers_eigen "Eigen/|unsupported/Eigen/")
@@ -45,6 +45,8 @@ set(headers_z3 "z3")
 set(folders_z3 search)
 set(headers_cxxopts "cxxopts")
 set(folders_cxxopts "")  # main.cpp only
+set(headers_pugixml "pugixml")
+set(folders_pugixml topology)
 set(headers_fmt "fmt/")
 set(folders_fmt ${folders})
 

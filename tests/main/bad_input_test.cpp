@@ -97,7 +97,7 @@ TEST_CASE("an unknown key is refused wherever it stands, and the nearest known o
   unknown("\"optimizer\"", "\"optimiser\": 1, \"optimizer\"", "/defaults/training/optimiser",
           "optimizer");
   unknown("\"name\": \"four\",", "\"name\": \"four\", \"grup\": \"a\",", "/runs/1/grup", "group");
-  unknown("\"gpus\": 4", "\"gpus\": 4, \"node\": 1", "/defaults/cluster/node", "nodes");
+  unknown("\"gpus\": 4", "\"gpus\": 4, \"gpu\": 1", "/defaults/cluster/gpu", "gpus");
   unknown("\"baseline\"", "\"qestion\": 1, \"baseline\"", "/qestion", "question");
 }
 

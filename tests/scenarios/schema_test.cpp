@@ -15,6 +15,7 @@ namespace {
 const std::string scenario_schema = "scenarios/schema/scenario.schema.json";
 const std::string stack_schema = "scenarios/schema/stack.schema.json";
 const std::string plan_schema = "scenarios/schema/plan.schema.json";
+const std::string node_schema = "scenarios/schema/node.schema.json";
 const std::string report_schema = "scenarios/schema/report.schema.json";
 
 std::vector<std::string> json_files(const std::string& folder) {
@@ -54,6 +55,18 @@ TEST_CASE("every scenario, plan and stack of the repository obeys its schema") {
     CHECK_NOTHROW(check_schema(file, plan_schema));
 }
 
+TEST_CASE("node files that the program writes obey their schema, and bad ones do not") {
+  const TemporaryFolder folder;
+  for (const topology::Preset& preset : topology::presets()) {
+    const std::string name = preset.name + ".json";
+    REQUIRE(run("topology export " + preset.name + " -o " + name, folder).exit == 0);
+    CHECK_NOTHROW(check_schema((folder.path() / name).string(), node_schema));
+  }
+  folder.write("bad.json",
+               with(folder.read("dgx-a100.json"), "\"inter_socket\"", "\"internal_socket\""));
+  CHECK_THROWS_AS(check_schema((folder.path() / "bad.json").string(), node_schema), InputError);
+}
+
 TEST_CASE("what simulate writes as JSON obeys the schema of reports") {
   const TemporaryFolder folder;
   // One more run, too large for its GPU, beside an expectation and two measured figures.
@@ -88,6 +101,8 @@ TEST_CASE("the schema of scenarios refuses what the program refuses") {
   refused("\"25 MiB\"", "\"25 ms\"", "/runs/1/strategy/bucket");
   refused("\"dgx-2\"", "\"dgx-3\"", "/defaults/cluster/preset");
   refused("\"name\": \"four\", ", "", "/runs/1");
+  refused("\"gpus\": 4", R"("gpus": 4, "fabric": {"kind": "fat_trees"})",
+          "/defaults/cluster/fabric/kind");
 }
 
 TEST_CASE(
@@ -96,6 +111,16 @@ TEST_CASE(
     return words(scenario_schema, {"definitions", part, "properties", key});
   };
   CHECK(in_scenario("cluster", "preset") == names(topology::presets()));
+  const std::vector<std::string> speeds = names(topology::network_speeds());
+  const auto named = [](const JsonReader& place) {
+    std::vector<std::string> found;
+    for (const JsonReader& word : place.at("anyOf").elements().front().at("enum").elements())
+      found.push_back(word.text());
+    return found;
+  };
+  const JsonReader scenario = JsonReader::from_file(scenario_schema);
+  CHECK(named(scenario.at("definitions").at("network_speed")) == speeds);
+  CHECK(named(JsonReader::from_file(node_schema).at("properties").at("port")) == speeds);
   CHECK(in_scenario("model", "family") == names(model::families()));
   CHECK(in_scenario("strategy", "schedule") == names(strategies::schedules()));
   const std::vector<std::string> provenances =

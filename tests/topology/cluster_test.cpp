@@ -94,9 +94,10 @@ TEST_CASE("a path does not lead through another GPU, however near that is") {
 TEST_CASE("many links of a faster kind are preferred to one of a slower kind") {
   // Two GPUs joined twice: by one link of the slower kind, and by 21 of the faster kind through 20
   // switches.
-  const auto [faster, slower] = GENERATE(std::pair{LinkKind::nvlink, LinkKind::pcie},
-                                         std::pair{LinkKind::pcie, LinkKind::inter_socket},
-                                         std::pair{LinkKind::inter_socket, LinkKind::network});
+  const auto [faster, slower] =
+      GENERATE(std::pair{LinkKind::nvlink, LinkKind::c2c}, std::pair{LinkKind::c2c, LinkKind::pcie},
+               std::pair{LinkKind::pcie, LinkKind::inter_socket},
+               std::pair{LinkKind::inter_socket, LinkKind::network});
   NodeDesign design{.name = "detour", .gpu = "test", .vertices = {}, .links = {}};
   const VertexId gpu0 = design.add(VertexKind::gpu, "gpu0");
   const VertexId gpu1 = design.add(VertexKind::gpu, "gpu1");
@@ -237,8 +238,7 @@ TEST_CASE("what leaves the source arrives at the target: every pair of every pre
                 (cluster.node_of(from) == cluster.node_of(to) ? 0U : 1U));
         REQUIRE(cluster.latency(from, to) > 0_s);
       }
-      const auto nics = static_cast<int>(all_of(cluster, VertexKind::nic).size()) / 2;
-      for (int nic = 0; nic < nics; ++nic) {
+      for (const int nic : cluster.nearest_nics(from)) {
         REQUIRE(is_unit_flow(cluster, cluster.route_out(from, nic), source, fabric));
         REQUIRE(is_unit_flow(cluster, cluster.route_in(from, nic), fabric, source));
         REQUIRE(touched(cluster, cluster.route_out(from, nic), VertexKind::nic).size() == 1);

@@ -36,22 +36,100 @@ TEST_CASE("the presets are those of the field, with the profiles of their GPUs")
     gpus.push_back(preset.build(1).design().gpu);
     CHECK_FALSE(preset.summary.empty());
   }
-  CHECK(names == std::vector<std::string>{"dgx-1v", "dgx-2", "dgx-2h", "dgx-a100", "dgx-h100"});
+  CHECK(names == std::vector<std::string>{"dgx-1v", "dgx-2", "dgx-2h", "dgx-a100", "dgx-h100",
+                                          "dgx-h200", "hgx-b200", "gb200-nvl72", "pcie-v100",
+                                          "pcie-a100", "p3.16xlarge", "p3dn.24xlarge"});
   CHECK(gpus == std::vector<std::string>{"v100-sxm2", "v100-sxm3", "v100-sxm3-450w",
-                                         "a100-sxm4-80gb", "h100-sxm5"});
+                                         "a100-sxm4-80gb", "h100-sxm5", "h200-sxm5", "b200-sxm",
+                                         "gb200", "v100-pcie", "a100-pcie-80gb", "v100-sxm2",
+                                         "v100-sxm2-32gb"});
 }
 
 TEST_CASE("every GPU has the NVLinks of its datasheet") {
-  // V100: 6 x 25 = 150 GB/s; A100: 12 x 25 = 300 GB/s; H100: 18 x 25 = 450 GB/s, each per
-  // direction.
-  const std::map<std::string, int> cables{
-      {"dgx-1v", 6}, {"dgx-2", 6}, {"dgx-2h", 6}, {"dgx-a100", 12}, {"dgx-h100", 18}};
-  for (const auto& [name, number] : cables) {
+  // Per GPU and both directions the datasheets say 300 GB/s (V100: 6 links), 600 (A100: 12), 900
+  // (H100 and H200: 18), 1.8 TB/s (B200, GB200: 18).
+  struct Expected {
+    std::string name;
+    int cables;
+    BytesPerSecond both_ways;
+  };
+  for (const auto& [name, cables, both_ways] :
+       std::vector<Expected>{{"dgx-1v", 6, 300_GBps},
+                             {"dgx-2", 6, 300_GBps},
+                             {"dgx-2h", 6, 300_GBps},
+                             {"dgx-a100", 12, 600_GBps},
+                             {"dgx-h100", 18, 900_GBps},
+                             {"dgx-h200", 18, 900_GBps},
+                             {"hgx-b200", 18, 1800_GBps},
+                             {"gb200-nvl72", 18, 1800_GBps},
+                             {"p3.16xlarge", 6, 300_GBps},
+                             {"p3dn.24xlarge", 6, 300_GBps}}) {
     INFO(name);
     const Cluster cluster = build(name, 1);
     const auto at = nvlinks(cluster.design());
-    for (const VertexId gpu : all_of(cluster, VertexKind::gpu)) CHECK(at.at(gpu) == number);
+    for (const VertexId gpu : all_of(cluster, VertexKind::gpu)) {
+      CHECK(at.at(gpu) == cables);
+      CHECK(2 * crossing(cluster, {gpu}) == both_ways);
+    }
   }
+}
+
+TEST_CASE("servers have the NVSwitches, GPUs and adapters of their datasheets") {
+  struct Expected {
+    std::string name;
+    std::size_t gpus, switches, nics;
+    BytesPerSecond network;
+  };
+  // Network of the server: 4 x 100 Gb/s = 50 GB/s; 8 x 100, 200, 400 Gb/s; a rack of 72 x 400 Gb/s;
+  // one interface of 25 and of 100 Gb/s.
+  for (const auto& [name, gpus, switches, nics, network] :
+       std::vector<Expected>{{"dgx-1v", 8, 0, 4, 50_GBps},
+                             {"dgx-2", 16, 12, 8, 100_GBps},
+                             {"dgx-2h", 16, 12, 8, 100_GBps},
+                             {"dgx-a100", 8, 6, 8, 200_GBps},
+                             {"dgx-h100", 8, 4, 8, 400_GBps},
+                             {"dgx-h200", 8, 4, 8, 400_GBps},
+                             {"hgx-b200", 8, 2, 8, 400_GBps},
+                             {"gb200-nvl72", 72, 18, 72, 3600_GBps},
+                             {"pcie-v100", 8, 0, 2, 25_GBps},
+                             {"pcie-a100", 8, 0, 2, 50_GBps},
+                             {"p3.16xlarge", 8, 0, 1, 3.125_GBps},
+                             {"p3dn.24xlarge", 8, 0, 1, 12.5_GBps}}) {
+    INFO(name);
+    const Cluster cluster = build(name, 1);
+    CHECK(all_of(cluster, VertexKind::gpu).size() == gpus);
+    CHECK(all_of(cluster, VertexKind::nv_switch).size() == switches);
+    CHECK(all_of(cluster, VertexKind::nic).size() == nics);
+    CHECK(static_cast<double>(nics) * cluster.fabric().design().speed.port == network);
+  }
+}
+
+TEST_CASE("GB200 NVL72: 130 TB/s of NVLink, a port of 72 on every switch chip for each GPU") {
+  // 72 GPUs x 1.8 TB/s = 129.6 TB/s, both directions counted; a chip has 72 ports.
+  const Cluster rack = build("gb200-nvl72", 1);
+  BytesPerSecond total;
+  for (const Link& link : rack.design().links) {
+    if (link.kind == LinkKind::nvlink) total += link.bandwidth;
+  }
+  CHECK(2 * total == 129.6_TBps);
+  for (const VertexId id : all_of(rack, VertexKind::nv_switch))
+    CHECK(nvlinks(rack.design()).at(id) == 72);
+  // Any two of the rack see 18 x 50 GB/s, and none goes by way of a Grace.
+  CHECK(close(bottleneck(rack, rack.route(0, 1)), 900_GBps, 1e-12));
+  CHECK(close(bottleneck(rack, rack.route(3, 71)), 900_GBps, 1e-12));
+  CHECK(kinds(rack, rack.route(0, 1)) == std::set{LinkKind::nvlink});
+  // A copy to the host takes the 450 GB/s to the Grace beside it.
+  CHECK(kinds(rack, rack.route_to_host(5)) == std::set{LinkKind::c2c});
+  CHECK(close(bottleneck(rack, rack.route_to_host(5)), 450_GBps, 1e-12));
+}
+
+TEST_CASE("PCIe servers: GPUs of a socket meet on its switch, those of two between the sockets") {
+  const Cluster server = build("pcie-a100", 1);
+  CHECK(touched(server, server.route(0, 3), VertexKind::cpu).empty());
+  CHECK(close(bottleneck(server, server.route(0, 3)), 31.5_GBps, 1e-12));
+  CHECK(touched(server, server.route(0, 4), VertexKind::cpu).size() == 2);
+  CHECK(close(bottleneck(server, server.route(0, 4)), 31.5_GBps, 1e-12));
+  CHECK(kinds(server, server.route(0, 4)) == std::set{LinkKind::pcie, LinkKind::inter_socket});
 }
 
 TEST_CASE("DGX-1V: exactly the 16 pairs of the hybrid cube mesh have NVLinks") {
@@ -160,7 +238,12 @@ TEST_CASE("each GPU's nearest adapters are those under its PCIe switch") {
                                                               {"dgx-2", 2, 1},
                                                               {"dgx-2h", 2, 1},
                                                               {"dgx-a100", 2, 2},
-                                                              {"dgx-h100", 1, 1}}) {
+                                                              {"dgx-h100", 1, 1},
+                                                              {"dgx-h200", 1, 1},
+                                                              {"hgx-b200", 2, 2},
+                                                              {"gb200-nvl72", 2, 2},
+                                                              {"pcie-v100", 4, 1},
+                                                              {"p3.16xlarge", 8, 1}}) {
     const Cluster cluster = build(name, 2);
     for (int gpu = 0; gpu < cluster.gpus(); ++gpu) {
       INFO(name << ": " << gpu);

@@ -1,8 +1,8 @@
 // DGX-2: sixteen V100 SXM3 on two boards with six NVSwitches each.
 #include <cstddef>
 
-#include "topology/presets/dgx.hpp"
 #include "topology/presets/parts.hpp"
+#include "topology/presets/servers.hpp"
 
 namespace stratagem::topology {
 
@@ -57,7 +57,7 @@ NodeDesign dgx_2_design(const std::string& name, const std::string& gpu) {
 }
 
 Cluster dgx_2(int nodes) {
-  return {dgx_2_design("DGX-2", "v100-sxm3"), nodes, parts::edr_port, parts::edr_latency};
+  return {dgx_2_design("DGX-2", "v100-sxm3"), nodes, parts::one_switch("EDR")};
 }
 
 }  // namespace stratagem::topology

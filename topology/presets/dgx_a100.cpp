@@ -2,8 +2,8 @@
 #include <cstddef>
 #include <utility>
 
-#include "topology/presets/dgx.hpp"
 #include "topology/presets/parts.hpp"
+#include "topology/presets/servers.hpp"
 
 namespace stratagem::topology {
 
@@ -44,7 +44,7 @@ Cluster dgx_a100(int nodes) {
   }
   for (std::size_t i = 0; i < 4; ++i) pcie(switches[i], cpus[i / 2]);
   design.join(cpus[0], cpus[1], LinkKind::inter_socket, 4, infinity_fabric, parts::socket_latency);
-  return {std::move(design), nodes, parts::hdr_port, parts::hdr_latency};
+  return {std::move(design), nodes, parts::one_switch("HDR")};
 }
 
 }  // namespace stratagem::topology

@@ -1,27 +1,26 @@
 // DGX H100: eight H100 SXM5 on four NVSwitches, one network adapter per GPU.
 #include <array>
 #include <cstddef>
-#include <utility>
 
-#include "topology/presets/dgx.hpp"
 #include "topology/presets/parts.hpp"
+#include "topology/presets/servers.hpp"
 
 namespace stratagem::topology {
 
-/// - NVLinks: 18 per GPU, split 5/5/4/4 over four switches, read for GPU 0 in `nvidia-smi nvlink
-///   -R` of nccl#1182. Which switches get five may rotate from GPU to GPU; that all do as GPU 0 is
-///   assumed, and gives every pair the full 450 GB/s.
+/// - NVLinks: 18 per GPU, split 5/5/4/4 over four switches, the same two with five for all eight,
+///   read in the NCCL XML of an HGX H100 (IBM Cloud, H100 cluster network profile) and for GPU 0 in
+///   `nvidia-smi nvlink -R` of nccl#1182; so every pair has the full 450 GB/s.
 /// - PCIe: each GPU and its own ConnectX-7 under a switch of their own (PIX), read in nccl#1264;
 ///   5.0 x16, datasheet; four such switches per socket (hardware.json, unmarked).
 /// - Adapters: 8 NDR (mleng).
 /// - Sockets: Xeon 8480C from memory; four UPI 2.0 links of 24 lanes at 16 GT/s, 48 GB/s each, are
 ///   assumed. NCCL counts on no more than 22 GB/s between these sockets.
-Cluster dgx_h100(int nodes) {
+NodeDesign dgx_h100_design(const std::string& name, const std::string& gpu) {
   constexpr std::array<int, 4> split{5, 5, 4, 4};
   constexpr BytesPerSecond upi = 48_GBps;
 
-  NodeDesign design{.name = "DGX H100",
-                    .gpu = "h100-sxm5",
+  NodeDesign design{.name = name,
+                    .gpu = gpu,
                     .vertices = {},
                     .links = {},
                     .compute_capability = 90,
@@ -32,9 +31,9 @@ Cluster dgx_h100(int nodes) {
   const auto cpus = parts::add_row(design, VertexKind::cpu, "cpu", 2);
   const auto nics = parts::add_row(design, VertexKind::nic, "nic", 8);
 
-  for (const VertexId gpu : gpus) {
+  for (const VertexId end : gpus) {
     for (std::size_t i = 0; i < 4; ++i) {
-      design.join(gpu, nv_switches[i], LinkKind::nvlink, split[i], parts::nvlink,
+      design.join(end, nv_switches[i], LinkKind::nvlink, split[i], parts::nvlink,
                   parts::nvlink_latency);
     }
   }
@@ -47,7 +46,11 @@ Cluster dgx_h100(int nodes) {
     pcie(switches[i], cpus[i / 4]);
   }
   design.join(cpus[0], cpus[1], LinkKind::inter_socket, 4, upi, parts::socket_latency);
-  return {std::move(design), nodes, parts::ndr_port, parts::ndr_latency};
+  return design;
+}
+
+Cluster dgx_h100(int nodes) {
+  return {dgx_h100_design("DGX H100", "h100-sxm5"), nodes, parts::one_switch("NDR")};
 }
 
 }  // namespace stratagem::topology

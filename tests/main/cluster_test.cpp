@@ -1,0 +1,123 @@
+// Servers and fabrics of the user's own, from the command line and in scenarios.
+#include "base/json_reader.hpp"
+#include "tests/main/executable.hpp"
+
+using namespace stratagem;
+
+namespace {
+
+/// The small scenario with a cluster of the given text.
+std::string with_cluster(const std::string& cluster) {
+  return with(small_scenario(), R"({"preset": "dgx-2", "gpus": 4})", cluster);
+}
+
+/// What the runs' iteration times are, as JSON text.
+std::string times(const TemporaryFolder& folder, const std::string& scenario) {
+  folder.write("a.json", scenario);
+  const Ran ran = run("simulate a.json --json out.json", folder);
+  INFO(ran.err);
+  REQUIRE(ran.exit == 0);
+  std::string text;
+  const JsonReader report = JsonReader::from_file((folder.path() / "out.json").string());
+  for (const JsonReader& one : report.at("runs").elements())
+    text += one.at("iteration_time_s").dump() + " ";
+  return text;
+}
+
+void refuses(const std::string& cluster, const std::string& start) {
+  const TemporaryFolder folder;
+  REQUIRE(run("topology export dgx-2 -o mine.json", folder).exit == 0);
+  folder.write("a.json", with_cluster(cluster));
+  const Ran ran = run("simulate a.json", folder);
+  CHECK(ran.exit == 1);
+  CHECK(std::ranges::count(ran.err, '\n') == 1);
+  CHECK_THAT(ran.err, StartsWith(start));
+}
+
+}  // namespace
+
+TEST_CASE("a preset that was exported, named as the user's own server, predicts the same") {
+  const TemporaryFolder folder;
+  const std::string expected = times(folder, small_scenario());
+  REQUIRE(run("topology export dgx-2 -o mine.json", folder).exit == 0);
+  CHECK(times(folder, with_cluster(R"({"node": "mine.json", "gpus": 4})")) == expected);
+  REQUIRE(run("topology export dgx-2 -o nodes/mine.json", folder).exit == 0);
+  CHECK(times(folder, with_cluster(R"({"node": "mine", "gpus": 4})")) == expected);
+  CHECK(times(folder,
+              with_cluster(R"({"node": "mine", "gpus": 4, "fabric": {"kind": "fat_tree"}})")) ==
+        expected);
+}
+
+TEST_CASE("a run's own node replaces the preset of the defaults") {
+  const TemporaryFolder folder;
+  REQUIRE(run("topology export dgx-2 -o mine.json", folder).exit == 0);
+  const std::string scenario = with(small_scenario(), R"("cluster": {"gpus": 1})",
+                                    R"("cluster": {"node": "mine.json", "gpus": 1})");
+  CHECK(times(folder, scenario) == times(folder, small_scenario()));
+}
+
+TEST_CASE("nodes and fabrics that a scenario cannot have are refused with their place") {
+  refuses(R"({"gpus": 4})", "a.json: /runs/0/cluster: expected the key \"preset\"");
+  refuses(
+      R"({"preset": "dgx-2", "node": "mine.json", "gpus": 4})",
+      "a.json: /defaults/cluster/node: expected the key \"preset\" or the key \"node\", not both");
+  refuses(R"({"node": "none.json", "gpus": 4})",
+          "a.json: /defaults/cluster/node: expected a file that exists");
+  refuses(R"({"preset": "dgx-2", "gpus": 4, "fabric": {"kind": "fat_tree", "rails": 12}})",
+          "a.json: /defaults/cluster/fabric/rails: expected");
+  refuses(
+      R"({"preset": "dgx-2", "nodes": 2, "gpus": 4, "fabric": {"kind": "fat_tree", "nodes_per_leaf": 5}})",
+      "a.json: /defaults/cluster/fabric: expected at most 18 adapters on a leaf of 36 ports");
+  refuses(R"({"preset": "dgx-2", "gpus": 4, "fabric": {"kind": "fat_tree", "rail": true}})",
+          "a.json: /defaults/cluster/fabric");
+}
+
+TEST_CASE("topology shows a fabric and writes a preset as a file that it shows alike") {
+  const TemporaryFolder folder;
+  const Ran shown =
+      run("topology show dgx-h100 --nodes 128 --fabric "
+          "'{\"kind\": \"fat_tree\", \"rails\": true}'",
+          folder);
+  CHECK(shown.exit == 0);
+  CHECK_THAT(shown.out, ContainsSubstring("8 rails, 32 adapters on a leaf, oversubscription 1:1"));
+  CHECK_THAT(shown.out, ContainsSubstring("leaf   32      1              32"));
+  REQUIRE(run("topology export dgx-h100 -o h100.json", folder).exit == 0);
+  CHECK(run("topology show h100.json --nodes 4", folder).out ==
+        run("topology show dgx-h100 --nodes 4", folder).out);
+}
+
+TEST_CASE("a fabric on the command line that is wrong is bad input") {
+  const TemporaryFolder folder;
+  const Ran ran = run("topology show dgx-h100 --fabric '{\"kind\": \"ring\"}'", folder);
+  CHECK(ran.exit == 1);
+  CHECK_THAT(ran.err, StartsWith("--fabric: /kind: expected"));
+}
+
+TEST_CASE("topology imports a matrix as a node file that it shows alike") {
+  const TemporaryFolder folder;
+  folder.write("pair.txt",
+               "\tGPU0\tGPU1\tNIC0\tCPU Affinity\nGPU0\t X \tNV4\tPIX\t0-63\n"
+               "GPU1\tNV4\t X \tPIX\t0-63\nNIC0\tPIX\tPIX\t X\n");
+  const Ran ran =
+      run("topology import pair.txt -o pair.json --gpu a100-pcie-80gb --port HDR", folder);
+  INFO(ran.err);
+  REQUIRE(ran.exit == 0);
+  CHECK_THAT(ran.out, StartsWith("pair: 1 node of 2 GPUs, 2 GPUs (profile a100-pcie-80gb)\n"));
+  CHECK_THAT(ran.out,
+             ContainsSubstring("GPU - GPU          NVLink   1      4            100 GB/s"));
+  CHECK_THAT(ran.out, ContainsSubstring("source: nvidia-smi topo -m, pair.txt"));
+  CHECK_THAT(ran.out, ContainsSubstring("wrote pair.json"));
+  CHECK_THAT(ran.out, StartsWith(run("topology show pair.json", folder).out));
+}
+
+TEST_CASE("an import that cannot be is bad input or usage, and writes nothing") {
+  const TemporaryFolder folder;
+  folder.write("hello.txt", "hello\n");
+  CHECK(run("topology import hello.txt -o node.json --gpu a100", folder).exit == 1);
+  const Ran missing = run("topology import none.xml -o node.json", folder);
+  CHECK(missing.exit == 1);
+  CHECK_THAT(missing.err, StartsWith("none.xml: expected a file that can be read"));
+  CHECK(run("topology import hello.txt -o node.json --port XXL", folder).exit == 2);
+  CHECK(run("topology import hello.txt", folder).exit == 2);
+  CHECK_FALSE(folder.has("node.json"));
+}

@@ -1,0 +1,171 @@
+// Node files: presets go out and come back, what users write, and what is refused.
+#include "topology/node_file.hpp"
+
+#include "base/input_error.hpp"
+#include "tests/catch.hpp"
+#include "tests/small_scenario.hpp"
+#include "tests/topology/flow.hpp"
+#include "topology/fabric_choice.hpp"
+#include "topology/presets.hpp"
+
+namespace stratagem::topology {
+
+namespace {
+
+NodeFile parse(const std::string& text) {
+  return read_node(JsonReader::from_text(text, "node.json"));
+}
+
+std::string complaint(const std::string& text) {
+  try {
+    parse(text);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+/// Two GPUs on a switch, each with an adapter.
+const std::string small = R"({
+  "name": "small", "gpu": "v100-sxm2", "port": "HDR",
+  "vertices": {"gpu": 2, "pcie_switch": ["root"], "nic": 1},
+  "links": [
+    {"kind": "nvlink", "count": 2, "bandwidth": "25 GB/s", "latency": "25 ns", "pairs": [["gpu0", "gpu1"]]},
+    {"kind": "pcie", "bandwidth": "126 Gb/s", "latency": "150 ns", "pairs": [[["gpu0", "gpu1", "nic0"], "root"]]}
+  ]})";
+
+FabricDesign fabric(const std::string& text, int nics = 8) {
+  const auto reader = JsonReader::from_text(text, "fabric");
+  FabricDesign design = read_fabric(reader, network_speed("HDR"), nics);
+  reader.finish();
+  return design;
+}
+
+std::string fabric_complaint(const std::string& text) {
+  try {
+    static_cast<void>(fabric(text));
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+}  // namespace
+
+TEST_CASE("every preset goes into a node file and comes back as it was") {
+  for (const Preset& preset : presets()) {
+    INFO(preset.name);
+    const Cluster cluster = preset.build(1);
+    const NodeDesign& design = cluster.design();
+    const std::string text = node_text({design, cluster.fabric().design().speed, "a source"});
+    const NodeFile back = parse(text);
+    CHECK(back.design.name == design.name);
+    CHECK(back.design.gpu == design.gpu);
+    CHECK(back.design.compute_capability == design.compute_capability);
+    CHECK(back.design.processor == design.processor);
+    CHECK(back.source == "a source");
+    REQUIRE(back.port.has_value());
+    CHECK(back.port->port == cluster.fabric().design().speed.port);
+    CHECK(std::equal(back.design.vertices.begin(), back.design.vertices.end(),
+                     design.vertices.begin(), design.vertices.end(),
+                     [](const Vertex& x, const Vertex& y) {
+                       return x.kind == y.kind && x.index == y.index && x.name == y.name;
+                     }));
+    CHECK(std::equal(back.design.links.begin(), back.design.links.end(), design.links.begin(),
+                     design.links.end(), [](const Link& x, const Link& y) {
+                       return x.a == y.a && x.b == y.b && x.kind == y.kind && x.count == y.count &&
+                              x.bandwidth == y.bandwidth && x.latency == y.latency;
+                     }));
+    CHECK(node_text(back) == text);
+  }
+}
+
+TEST_CASE("vertices are counted or named, and a pair may have several at an end") {
+  const NodeFile node = parse(small);
+  REQUIRE(node.design.vertices.size() == 4);
+  CHECK(node.design.vertices[1].name == "gpu1");
+  CHECK(node.design.vertices[2].kind == VertexKind::pcie_switch);
+  REQUIRE(node.design.links.size() == 4);
+  CHECK(node.design.links[0].bandwidth == 50_GBps);  // two cables of 25
+  CHECK(node.design.links[3].a == 3);
+  CHECK(node.design.links[3].b == 2);
+  CHECK(node.design.links[3].bandwidth == 15.75_GBps);  // 126 Gb/s
+  CHECK(node.port->port == 25_GBps);
+  const Cluster cluster(node.design, 2, {.speed = *node.port});
+  CHECK(close(bottleneck(cluster, cluster.route(0, 2)), 15.75_GBps, 1e-12));
+}
+
+TEST_CASE("a port of no known speed has figures of its own") {
+  const NodeFile node =
+      parse(with(small, "\"HDR\"", R"({"bandwidth": "50 Gb/s", "latency": "3 us"})"));
+  CHECK(node.port->port == 6.25_GBps);
+  CHECK(node.port->port_latency == 3_us);
+  CHECK(node.port->switch_latency == 3_us);
+  CHECK(parse(node_text(node)).port->port_latency == 3_us);
+}
+
+TEST_CASE("what is wrong in a node file is told with its place") {
+  CHECK(complaint(small) == "accepted");
+  const auto refused = [](const std::string& part, const std::string& other) {
+    return complaint(with(small, part, other));
+  };
+  CHECK_THAT(refused("\"gpu\": 2", "\"gpus\": 2"),
+             StartsWith("node.json: /vertices: expected a kind of vertex (did you mean \"gpu\"?)"));
+  CHECK_THAT(refused("[\"gpu0\", \"gpu1\"]]}", "[\"gpu0\", \"gpu2\"]]}"),
+             StartsWith("node.json: /links/0/pairs/0/1: expected a vertex of the node"));
+  CHECK_THAT(refused("[\"root\"]", "[\"root\", \"gpu0\"]"),
+             StartsWith("node.json: /vertices/pcie_switch: expected names that no vertex before"));
+  CHECK_THAT(refused("\"25 GB/s\"", "\"25 GB\""),
+             StartsWith("node.json: /links/0/bandwidth: expected a bandwidth"));
+  CHECK_THAT(refused("\"25 GB/s\"", "\"0 GB/s\""),
+             StartsWith("node.json: /links/0/bandwidth: expected a bandwidth above 0"));
+  CHECK_THAT(refused("\"count\": 2", "\"count\": 0"), StartsWith("node.json: /links/0/count"));
+  CHECK_THAT(refused("\"count\": 2", "\"cables\": 2"),
+             StartsWith("node.json: /links/0/cables: expected one of the known keys"));
+  CHECK_THAT(refused("\"nvlink\"", "\"network\""), StartsWith("node.json: /links/0/kind"));
+  CHECK_THAT(refused("\"port\"", "\"compute_capability\": 7.05, \"port\""),
+             StartsWith("node.json: /compute_capability: expected"));
+  CHECK_THAT(refused("\"port\"", "\"processor\": \"intel\", \"port\""),
+             StartsWith("node.json: /processor: expected"));
+  CHECK_THAT(refused("\"HDR\"", "\"HDD\""), ContainsSubstring("did you mean \"HDR\"?"));
+  CHECK_THAT(refused("\"port\": \"HDR\",", ""), ContainsSubstring("expected the key \"port\""));
+  CHECK_THAT(refused("[[\"gpu0\", \"gpu1\"]]}", "[[\"gpu0\"]]}"),
+             StartsWith("node.json: /links/0/pairs/0: expected two vertices"));
+  CHECK_THAT(refused("\"gpu0\", \"gpu1\"]]}", "\"gpu0\", \"gpu0\"]]}"),
+             StartsWith("node.json: /links/0/pairs/0: expected two different vertices"));
+  CHECK_THAT(refused("\"gpu\": 2", "\"gpu\": 3"),
+             StartsWith("node.json: expected GPUs that reach each other"));
+  CHECK_THAT(complaint(R"({"name": "host", "gpu": "none", "vertices": {"cpu": 2}})"),
+             StartsWith("node.json: expected a node design with at least 1 GPU"));
+}
+
+TEST_CASE("a fabric takes from the servers what it does not say") {
+  CHECK(fabric(R"({"kind": "single_switch"})").speed.name == "HDR");
+  const FabricDesign tree = fabric(
+      R"({"kind": "fat_tree", "rails": true, "oversubscription": 2, "speed": "NDR", "nodes_per_leaf": 20})");
+  CHECK(tree.kind == FabricKind::fat_tree);
+  CHECK(tree.speed.port == 50_GBps);
+  CHECK(tree.rails == 8);
+  CHECK(tree.oversubscription == 2);
+  CHECK(tree.ports_per_leaf == 20);
+  // Four rails of eight adapters: two of each server on a leaf; without rails all eight.
+  CHECK(fabric(R"({"kind": "fat_tree", "rails": 4, "nodes_per_leaf": 3})").ports_per_leaf == 6);
+  CHECK(fabric(R"({"kind": "fat_tree", "rails": false, "nodes_per_leaf": 3})").ports_per_leaf ==
+        24);
+  CHECK(fabric(R"({"kind": "fat_tree", "radix": 36})").speed.radix == 36);
+}
+
+TEST_CASE("what is wrong in a fabric is told with its place") {
+  CHECK_THAT(fabric_complaint(R"({"kind": "fat_trees"})"),
+             ContainsSubstring("did you mean \"fat_tree\"?"));
+  CHECK_THAT(fabric_complaint(R"({"kind": "fat_tree", "oversubscription": 0.5})"),
+             StartsWith("fabric: /oversubscription: expected a ratio of 1 or more"));
+  CHECK_THAT(fabric_complaint(R"({"kind": "fat_tree", "rails": 9})"), StartsWith("fabric: /rails"));
+  CHECK_THAT(fabric_complaint(R"({"kind": "fat_tree", "speed": "XXL"})"),
+             StartsWith("fabric: /speed"));
+  CHECK_THAT(fabric_complaint(R"({"kind": "fat_tree", "radix": 1})"), StartsWith("fabric: /radix"));
+  CHECK_THAT(fabric_complaint(R"({"kind": "single_switch", "rails": 8})"),
+             StartsWith("fabric: /rails: expected one of the known keys"));
+}
+
+}  // namespace stratagem::topology
