@@ -15,6 +15,7 @@
 #include "calibrate/nccl_fit.hpp"
 #include "model/zoo/all.hpp"
 #include "report/explain.hpp"
+#include "report/groups.hpp"
 #include "report/report.hpp"
 #include "report/trace.hpp"
 #include "search/fit_stack.hpp"
@@ -23,6 +24,7 @@
 #include "search/scenario.hpp"
 #include "strategies/all.hpp"
 #include "strategies/language/plan_text.hpp"
+#include "strategies/lower.hpp"
 #include "topology/fabric_choice.hpp"
 #include "topology/importers/import_node.hpp"
 #include "topology/node_file.hpp"
@@ -217,8 +219,30 @@ topology::NodeFile server_named(const std::string& name) {
                                name, fmt::join(known, ", ")));
 }
 
+/// `topology show --groups`: which links the groups of a run use.
+int show_groups(const cxxopts::ParseResult& asked) {
+  const std::string file = required(asked, "name");
+  const search::Scenario scenario = search::read_scenario(file);
+  const search::Run& run = chosen_run(scenario, asked["run"].as<std::string>());
+  const strategies::Plan plan = search::plan_of(run);
+  const strategies::Program program = strategies::lower(plan, run.stack);
+  cost::Collectives collectives(run.cluster, run.profile.collective, run.stack.nccl);
+  const std::vector<report::GroupLinks> groups = report::group_links(program, collectives);
+  std::vector<Output> outputs;
+  if (asked.count("svg") > 0)
+    outputs.push_back({asked["svg"].as<std::string>(), report::groups_svg(groups, run.cluster)});
+  if (asked.count("dot") > 0)
+    outputs.push_back({asked["dot"].as<std::string>(), report::groups_dot(groups, run.cluster)});
+  check_outputs(outputs, file);
+  fmt::print("{}", report::groups_table(groups, run.cluster));
+  if (!outputs.empty()) fmt::print("\n");
+  for (const Output& output : outputs) write(output);
+  return done;
+}
+
 /// `topology show`: a cluster as a table.
 int show_topology(const cxxopts::ParseResult& asked) {
+  if (asked.count("groups") > 0) return show_groups(asked);
   const topology::NodeFile server = server_named(required(asked, "name"));
   const int nodes = asked["nodes"].as<int>();
   if (nodes < 1) throw UsageError("--nodes must be at least 1");
@@ -274,6 +298,8 @@ cxxopts::Options topology_options() {
       "stratagem topology",
       "Show and write servers; SERVER is a preset or a node file:\n"
       "  topology show SERVER --nodes N --fabric JSON\n"
+      "  topology show SCENARIO --groups --run NAME --svg FILE --dot FILE\n"
+      "    which links the groups of a run's plan use\n"
       "  topology export SERVER -o NODE.json\n"
       "  topology import FILE -o NODE.json --gpu NAME --port SPEED\n"
       "    from NCCL's NCCL_TOPO_DUMP_FILE, or what nvidia-smi topo -m prints");
@@ -282,6 +308,11 @@ cxxopts::Options topology_options() {
   add("name", "a preset or a node file; import: the file to read", cxxopts::value<std::string>());
   add("nodes", "show: number of servers", cxxopts::value<int>()->default_value("1"));
   add("fabric", "show: as \"fabric\" of a scenario's cluster", cxxopts::value<std::string>());
+  add("groups", "show: the groups of a scenario's run on the cluster's links");
+  add("run", "with --groups: the run (default: the first)",
+      cxxopts::value<std::string>()->default_value(""));
+  add("svg", "with --groups: write a picture", cxxopts::value<std::string>());
+  add("dot", "with --groups: write a graph for Graphviz", cxxopts::value<std::string>());
   add("gpu", "import: the GPU's profile, such as a100-sxm4-80gb", cxxopts::value<std::string>());
   add("port", "import: the adapters' speed, such as NDR", cxxopts::value<std::string>());
   add("as", "import: the server's name (default: the file's)", cxxopts::value<std::string>());

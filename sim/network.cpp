@@ -26,7 +26,7 @@ FairShare::FairShare(std::vector<BytesPerSecond> capacities, std::vector<std::ve
       is_reached_link_(capacities_.size(), false),
       is_rising_(weights_.size(), false),
       is_reached_(weights_.size(), false),
-      level_(capacities_.size(), never_full) {
+      is_stale_(capacities_.size(), false) {
   for (std::size_t link = 0; link < uses_.size(); ++link) {
     active_.emplace_back(uses_[link].size(), 0);
     for (std::size_t use = 0; use < uses_[link].size(); ++use) {
@@ -93,41 +93,43 @@ double FairShare::full_at(int link, double level) const {
   return std::max(level, (capacities_[link] - taken) / rising);
 }
 
-/// Stops what rises on a link, and notes the other links that it concerns.
-void FairShare::stop_on(int link, double level, std::vector<int>& touched) {
+/// Stops what rises on a link; the links on which it was must be looked at again.
+void FairShare::stop_on(int link, double level) {
   for (const int u : present_[link]) {
     const FlowClass flow = uses_[link][u].flow;
     if (!is_rising_[flow]) continue;
     is_rising_[flow] = false;
     rates_[flow] = weights_[flow] * level;
-    for (const Place& place : places_[flow]) {
-      if (active_[place.link][place.use] > 0) touched.push_back(place.link);
-    }
+    for (const Place& place : places_[flow]) is_stale_[place.link] = true;
   }
 }
 
 const std::vector<BytesPerSecond>& FairShare::rates() {
   reach();
+  using Full = std::pair<double, int>;  // the level at which a link becomes full, or a lower one
   std::priority_queue<Full, std::vector<Full>, std::greater<>> queue;
   const auto enqueue = [&](int link, double level) {
-    level_[link] = full_at(link, level);
-    if (level_[link] < 1) queue.emplace(level_[link], link);
+    is_stale_[link] = false;
+    const double full = full_at(link, level);
+    if (full < 1) queue.emplace(full, link);
   };
   for (const int link : links_) enqueue(link, 0);
   std::vector<int> full;
-  std::vector<int> touched;
   while (!queue.empty()) {
     const double level = queue.top().first;
     // All that become full at one level do so before any of them is looked at again.
     full.clear();
-    for (; !queue.empty() && queue.top().first == level; queue.pop()) {
-      if (level_[queue.top().second] == level) full.push_back(queue.top().second);
+    while (!queue.empty() && queue.top().first == level) {
+      const int link = queue.top().second;
+      queue.pop();
+      // Flows that stop leave more to the others: what was found before is a lower bound.
+      if (is_stale_[link]) {
+        enqueue(link, level);
+      } else {
+        full.push_back(link);
+      }
     }
-    touched.clear();
-    for (const int link : full) stop_on(link, level, touched);
-    std::ranges::sort(touched);
-    touched.erase(std::unique(touched.begin(), touched.end()), touched.end());
-    for (const int link : touched) enqueue(link, level);
+    for (const int link : full) stop_on(link, level);
   }
   for (const FlowClass flow : classes_) {
     if (is_rising_[flow]) rates_[flow] = weights_[flow];

@@ -50,13 +50,12 @@ class FairShare {
     int link = 0;
     int use = 0;
   };
-  using Full = std::pair<double, int>;  ///< the level at which a link becomes full
 
   void reach();
   void visit(int link);
   void visit_class(FlowClass flow);
   [[nodiscard]] double full_at(int link, double level) const;
-  void stop_on(int link, double level, std::vector<int>& touched);
+  void stop_on(int link, double level);
 
   std::vector<BytesPerSecond> capacities_;
   std::vector<std::vector<LinkUse>> uses_;
@@ -73,7 +72,7 @@ class FairShare {
   std::vector<bool> is_reached_link_;
   std::vector<bool> is_rising_;  ///< by class: reached, and not yet stopped
   std::vector<bool> is_reached_;
-  std::vector<double> level_;  ///< by link: at which it becomes full
+  std::vector<bool> is_stale_;  ///< by link: a flow has stopped since its level was found
 };
 
 }  // namespace stratagem::sim
