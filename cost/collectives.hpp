@@ -34,7 +34,8 @@ class Collectives {
   Collectives& operator=(const Collectives&) = delete;
   ~Collectives() = default;
 
-  /// One route for each way that the collective is done in. Closed form has one way for all payloads; NCCL's is the one of the least predicted time for a payload, its loads those of the
+  /// One route for each way that the collective is done in. Closed form has one way for all payloads;
+  /// NCCL's is the one of the least predicted time for a payload, its loads those of the
   /// algorithm's channels, its latency and limit the corrected prediction
   /// (nccl/correction.hpp). Sends and all-to-alls, which NCCL does not predict, take a ring's base
   /// time and one step of the protocol Simple, uncorrected, and are limited by links alone.

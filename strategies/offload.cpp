@@ -5,7 +5,7 @@ namespace stratagem::strategies {
 
 /// op-assign of all optimizer steps to the host. The lowering finds the copies of gradients to it,
 /// behind their reduction, and of weights back from it: twice the bytes of the weights per rank (of
-/// its shards, with ZeRO 2 and 3) for one micro-batch. What the host does to add up the gradients of
+/// its shards, with ZeRO) for one micro-batch. What the host does to add up the gradients of
 /// several micro-batches is not modelled. Source: Ren et al., ZeRO-Offload, USENIX ATC 2021,
 /// arXiv:2101.06840, section 4; without its delayed update.
 void offload(Plan& plan, const Options& options) {

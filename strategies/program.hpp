@@ -19,7 +19,7 @@ namespace stratagem::strategies {
 /// Queues of a device whose tasks run one after another, in the order of the program. Sends and
 /// receives have a queue for each group: messages between other devices do not hold them up.
 enum class Stream : std::uint8_t {
-  compute,
+  compute,                  ///< and collectives at which computations wait anyway
   communication,            ///< collectives that the next computation waits for
   gradient_communication,   ///< reductions of weight gradients
   parameter_communication,  ///< gathers of weights ahead of the segments that read them

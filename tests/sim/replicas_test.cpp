@@ -8,25 +8,13 @@
 #include "tests/catch.hpp"
 #include "tests/sim/round_robin_clock.hpp"
 #include "tests/sim/unit_chain.hpp"
+#include "tests/strategies/copy_numbers.hpp"
 
 namespace stratagem::sim {
 
 namespace {
 
-using Numbers = std::vector<int>;
-
-std::string list(const Numbers& numbers) {
-  std::string text;
-  for (const int n : numbers) text += (text.empty() ? "[" : ", ") + std::to_string(n);
-  return text + "]";
-}
-
 int sum(const Numbers& numbers) { return std::accumulate(numbers.begin(), numbers.end(), 0); }
-
-int common_multiple(const Numbers& numbers) {
-  return std::accumulate(numbers.begin(), numbers.end(), 1,
-                         [](int a, int b) { return std::lcm(a, b); });
-}
 
 /// A stage has as many layers as `layers` says, each of which takes as long.
 strategies::Program lowered(const std::string& schedule, const Numbers& copies,

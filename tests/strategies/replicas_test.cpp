@@ -8,20 +8,13 @@
 #include "strategies/language/plan_text.hpp"
 #include "strategies/schedules/rules.hpp"
 #include "tests/catch.hpp"
+#include "tests/strategies/copy_numbers.hpp"
 #include "tests/strategies/lowered.hpp"
 #include "tests/strategies/replay.hpp"
 
 namespace stratagem::strategies {
 
 namespace {
-
-using Numbers = std::vector<int>;
-
-std::string list(const Numbers& numbers) {
-  std::string text;
-  for (const int n : numbers) text += (text.empty() ? "[" : ", ") + std::to_string(n);
-  return text + "]";
-}
 
 std::string strategy(const Numbers& copies, const std::string& schedule,
                      const std::string& more = "") {
@@ -55,11 +48,6 @@ const std::vector<Numbers>& shapes() {
                                            {3, 2},    {2, 3},    {4, 2, 1},    {1, 2, 4}, {3},
                                            {2, 2, 2}, {3, 1, 2}, {1, 3, 2, 1}, {5, 1}};
   return all;
-}
-
-int common_multiple(const Numbers& numbers) {
-  return std::accumulate(numbers.begin(), numbers.end(), 1,
-                         [](int a, int b) { return std::lcm(a, b); });
 }
 
 std::string chained(const std::string& cells, int stage) {
