@@ -95,8 +95,8 @@ class JsonReader {
 /// The word nearest to `word` by edit distance, if it is near enough to be a slip of the fingers.
 std::optional<std::string> nearest(std::string_view word, const std::vector<std::string>& words);
 
-/// Throws InputError at `where` unless `word`, a key or the like, is one of `known`; names the nearest:
-/// `expected a kind of operator (did you mean "gelu"?), found "gleu"`.
+/// Throws InputError at `where` unless `word`, a key or the like, is one of `known`; names the
+/// nearest: `expected a kind of operator (did you mean "gelu"?), found "gleu"`.
 void check_word(const JsonReader& where, const std::string& word,
                 const std::vector<std::string>& known, const std::string& expected);
 

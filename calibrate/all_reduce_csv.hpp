@@ -16,8 +16,8 @@ struct NcclPoint {
 };
 
 /// The lines of `gpu` in a file with the header gpu,ranks,bytes,out_of_place_us,in_place_us. Throws
-/// InputError, with the line, for another header or a line that is not of the form, and where there is
-/// none of this GPU.
+/// InputError, with the line, for another header or a line that is not of the form, and where there
+/// is none of this GPU.
 std::vector<NcclPoint> read_all_reduce_csv(const std::string& file, const std::string& gpu);
 
 }  // namespace stratagem::calibrate

@@ -17,8 +17,8 @@ struct GroupLinks {
   int communicators = 0;
   Bytes payload;                               ///< of all collectives of one communicator
   std::map<topology::Direction, Bytes> bytes;  ///< on every direction of a link that they use
-  /// The direction that takes longest with nothing but this group on it, how long, and how many of the
-  /// communicators are on it.
+  /// The direction that takes longest with nothing but this group on it, how long, and how many of
+  /// the communicators are on it.
   topology::Direction slowest;
   Seconds slowest_time;
   int on_slowest = 0;

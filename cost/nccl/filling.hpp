@@ -22,11 +22,11 @@ struct Terms {
 };
 
 /// The most channels that were found before the search had taken its steps, one for each GPU that it
-/// places: 256 where all channels are to have one order, else 16,384. That is how long NCCL looks (from
-/// memory, and 72 GPUs in one domain tell it), so that what it does not find in time is not found here
-/// either. Depth first: each channel first repeats the last one, then tries other orders, GPUs with
-/// the nearest and widest remaining path first. A channel takes its speed from every link that it
-/// crosses.
+/// places: 256 where all channels are to have one order, else 16,384. That is how long NCCL looks
+/// (from memory, and 72 GPUs in one domain tell it), so that what it does not find in time is not
+/// found here either. Depth first: each channel first repeats the last one, then tries other
+/// orders, GPUs with the nearest and widest remaining path first. A channel takes its speed from
+/// every link that it crosses.
 std::vector<Channel> fill(const Server& server, const Paths& paths, const Terms& terms);
 
 }  // namespace stratagem::cost::nccl

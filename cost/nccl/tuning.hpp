@@ -41,20 +41,22 @@ struct Estimate {
 ///
 /// LL128 needs NVLinks, perhaps with one relay, and adapters without a processor on the way. The
 /// unit of `s` is that of NVLink where no path is a relay or PCIe.
-/// Published: tuning.cc of NVIDIA/nccl, read; error against its code on 34 machines and parts of machines: below the last
-/// digit of its tables (0.1 us, 0.1 GB/s). Against measurements it is up to 2.5 times too fast below
-/// 16 MiB: correction.hpp. None for sends and all-to-alls, which NCCL does not predict.
+/// Published: tuning.cc of NVIDIA/nccl, read; error against its code on 34 machines and parts of
+/// machines: below the last digit of its tables (0.1 us, 0.1 GB/s). Against measurements it is up
+/// to 2.5 times too fast below 16 MiB: correction.hpp. None for sends and all-to-alls, which NCCL
+/// does not predict.
 std::vector<Estimate> estimates(CollectiveKind kind, const Communicator& communicator,
                                 const Constants& constants);
 
-/// A send or an all-to-all: a ring's base time and one step with the protocol Simple, over the network
-/// if there is one; no bandwidth of its own (infinite): the links decide. Assumed; against measured
-/// sends between two A100 (Vidur): 11.8 us from 2.18 on, where 8 to 16 are measured for 2 to 66 KiB.
+/// A send or an all-to-all: a ring's base time and one step with the protocol Simple, over the
+/// network if there is one; no bandwidth of its own (infinite): the links decide. Assumed; against
+/// measured sends between two A100 (Vidur): 11.8 us from 2.18 on, where 8 to 16 are measured for 2
+/// to 66 KiB.
 Estimate direct_estimate(const Communicator& communicator, const Constants& constants);
 
-/// One way at one payload. A tree's bandwidth depends on the payload (table of tuning.cc, by powers of two
-/// from 64 bytes), and a ring's latency on several nodes is 1.4 times as long (before Ampere 1.9)
-/// once a channel has 64 bytes for each rank.
+/// One way at one payload. A tree's bandwidth depends on the payload (table of tuning.cc, by powers
+/// of two from 64 bytes), and a ring's latency on several nodes is 1.4 times as long (before Ampere
+/// 1.9) once a channel has 64 bytes for each rank.
 Estimate at_payload(const Estimate& estimate, CollectiveKind kind, Bytes payload,
                     const Communicator& communicator);
 

@@ -30,7 +30,8 @@ struct GptConfig {
 ///   x = x + dropout(W_o attention(norm(x)) + b_o);  x = x + dropout(W_2 gelu(W_1 norm(x) + b_1) +
 ///   b_2)
 /// with dropout on the attention probabilities, as in GPT-2 and Megatron-LM; in a mixture of
-/// experts the MLP is what mixture_of_experts.hpp says. The loss is the cross-entropy of b*s tokens, in fp32. Head size is hidden / heads.
+/// experts the MLP is what mixture_of_experts.hpp says. The loss is the cross-entropy of b*s
+/// tokens, in fp32. Head size is hidden / heads.
 Graph gpt(const GptConfig& config);
 
 /// 12Lh^2 + 13Lh + (V + s + 2)h: per layer 12h^2 weights, 9h biases, 4h norms; both embeddings; the
