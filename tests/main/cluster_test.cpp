@@ -146,7 +146,9 @@ TEST_CASE("calibrate imports a log of nccl-tests and judges NCCL's model by it")
   REQUIRE(ran.exit == 0);
   CHECK(folder.has("mine.json"));
   CHECK(folder.has("mine.csv"));
-  CHECK(run("calibrate nccl mine.json", folder).exit == 0);
+  const Ran judged = run("calibrate nccl mine.json", folder);
+  CHECK(judged.exit == 0);
+  CHECK_THAT(judged.out, ContainsSubstring("all fitted"));  // there is one number of ranks
   CHECK(run("calibrate import run.log --datasheet " + sheet + " --cluster dgx-a9 -o a.json", folder)
             .exit == 2);
 }
