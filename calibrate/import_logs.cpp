@@ -18,8 +18,10 @@ std::string common(const std::vector<NcclLog>& logs, std::string NcclLog::*field
   std::string found;
   for (const NcclLog& log : logs) {
     if ((log.*field).empty()) continue;
-    if (!found.empty() && found != log.*field)
-      throw InputError(log.file, "", expected + " as in the other logs: " + found, log.*field);
+    if (!found.empty() && found != log.*field) {
+      const std::string others = std::string(" as in the other logs: ").append(found);
+      throw InputError(log.file, "", expected + others, log.*field);
+    }
     found = log.*field;
   }
   return found.empty() ? std::move(otherwise) : found;

@@ -48,9 +48,10 @@ void add(NcclLog& log, const Line& line) {
   if (line.bytes <= 0) return;
   if (line.operation == "none")
     throw InputError(log.file, line.where, "an all-reduce", "an operation without reduction");
-  if (log.ranks < 2)
+  if (log.ranks < 2) {
     throw InputError(log.file, line.where, "at least two ranks before the results",
                      std::to_string(log.ranks));
+  }
   if (line.time <= 0 || line.in_place <= 0)
     throw InputError(log.file, line.where, "times above 0, out of place and in place", "");
   const double factor = 2.0 * (log.ranks - 1) / log.ranks;
