@@ -13,6 +13,7 @@
 #include "base/input_error.hpp"
 #include "calibrate/fit.hpp"
 #include "calibrate/nccl_fit.hpp"
+#include "calibrate/nccl_log.hpp"
 #include "model/zoo/all.hpp"
 #include "report/explain.hpp"
 #include "report/groups.hpp"
@@ -377,18 +378,46 @@ int fit_stack(const cxxopts::ParseResult& asked) {
   return done;
 }
 
+/// `calibrate import`: measurements from what nccl-tests printed.
+int import_measurements(const cxxopts::ParseResult& asked) {
+  if (asked.count("files") == 0) throw UsageError("missing logs of nccl-tests");
+  const std::filesystem::path file = required(asked, "output");
+  const std::string cluster = required(asked, "cluster");
+  if (cluster.ends_with(".json")) throw UsageError("--cluster is the name of a preset");
+  static_cast<void>(server_named(cluster));
+  const calibrate::Datasheet sheet = calibrate::read_datasheet(required(asked, "datasheet"));
+  std::vector<calibrate::NcclLog> logs;
+  for (const std::string& log : asked["files"].as<std::vector<std::string>>())
+    logs.push_back(calibrate::read_nccl_log(log));
+  const std::string csv = file.stem().string() + ".csv";
+  const std::string version = asked.count("nccl") > 0 ? asked["nccl"].as<std::string>() : "";
+  const calibrate::ImportedLogs imported =
+      calibrate::import_logs(logs, sheet, cluster, version, csv);
+  const std::vector<Output> outputs = {{file.string(), imported.json, ""},
+                                       {(file.parent_path() / csv).string(), imported.csv, ""}};
+  check_outputs(outputs, logs.front().file);
+  for (const Output& output : outputs) write(output);
+  return done;
+}
+
 int calibrate(const std::vector<std::string>& arguments) {
-  cxxopts::Options options("stratagem calibrate",
-                           "Fit what predictions rest on:\n"
-                           "  calibrate fit [MEASUREMENTS...] --datasheet FILE -o PROFILE\n"
-                           "  calibrate nccl MEASUREMENTS...\n"
-                           "  calibrate stack SCENARIO --run NAME");
+  cxxopts::Options options(
+      "stratagem calibrate",
+      "Fit what predictions rest on:\n"
+      "  calibrate fit [MEASUREMENTS...] --datasheet FILE -o PROFILE\n"
+      "  calibrate import LOGS... --datasheet FILE --cluster PRESET -o MEASUREMENTS\n"
+      "    from the output of nccl-tests' all_reduce_perf, text or JSON\n"
+      "  calibrate nccl MEASUREMENTS...\n"
+      "  calibrate stack SCENARIO --run NAME");
   auto add = options.add_options();
-  add("verb", "fit, nccl or stack", cxxopts::value<std::string>());
+  add("verb", "fit, import, nccl or stack", cxxopts::value<std::string>());
   add("files", "measurements (those that the datasheet names if none is given), or a scenario",
       cxxopts::value<std::vector<std::string>>());
-  add("datasheet", "fit: what is not measured", cxxopts::value<std::string>());
-  add("o,output", "fit: the profile to write", cxxopts::value<std::string>());
+  add("datasheet", "fit, import: what is not measured", cxxopts::value<std::string>());
+  add("cluster", "import: preset of the server", cxxopts::value<std::string>());
+  add("nccl", "import: version of NCCL, if the logs do not say it", cxxopts::value<std::string>());
+  add("o,output", "fit: the profile to write; import: the measurements",
+      cxxopts::value<std::string>());
   add("run", "stack: the run to fit to", cxxopts::value<std::string>()->default_value(""));
   add("h,help", "this text");
   options.parse_positional({"verb", "files"});
@@ -399,9 +428,10 @@ int calibrate(const std::vector<std::string>& arguments) {
   }
   const std::string verb = required(asked, "verb");
   if (verb == "fit") return fit_profile(asked);
+  if (verb == "import") return import_measurements(asked);
   if (verb == "nccl") return judge_nccl(asked);
   if (verb == "stack") return fit_stack(asked);
-  throw UsageError("calibrate knows three verbs, fit, nccl and stack; not \"" + verb + "\"");
+  throw UsageError("calibrate knows four verbs, fit, import, nccl and stack; not \"" + verb + "\"");
 }
 
 // ---- help

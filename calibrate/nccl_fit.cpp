@@ -146,9 +146,10 @@ std::string describe_nccl(const NcclTable& table) {
     text += line("  %6.1f %6.1f  %6.1f", 100 * errors.median, 100 * errors.worst,
                  100 * plain.at(ranks).median);
   }
-  const NcclErrors& rest = judged.at(0);
-  return text + line("\nnot fitted: %zu points, median %.1f %%, worst %.1f %%\n", rest.points,
-                     100 * rest.median, 100 * rest.worst);
+  const auto rest = judged.find(0);
+  if (rest == judged.end()) return text + "\nall fitted\n";
+  return text + line("\nnot fitted: %zu points, median %.1f %%, worst %.1f %%\n",
+                     rest->second.points, 100 * rest->second.median, 100 * rest->second.worst);
 }
 
 }  // namespace stratagem::calibrate

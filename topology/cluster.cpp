@@ -288,13 +288,15 @@ std::vector<std::int64_t> Cluster::Graph::distances_to(VertexId target) const {
   };
   const boost::filtered_graph<Adjacency, std::function<bool(const Adjacency::edge_descriptor&)>>
       usable(adjacency, may_leave);
+  const auto index = boost::get(boost::vertex_index, adjacency);
   std::vector<std::int64_t> distance(one_node.size(), unreachable);
+  std::vector<boost::default_color_type> colours(one_node.size());
   boost::dijkstra_shortest_paths(
-      usable, static_cast<std::size_t>(target),
-      boost::weight_map(boost::get(&Cable::weight, usable))
-          .distance_map(boost::make_iterator_property_map(
-              distance.begin(), boost::get(boost::vertex_index, adjacency)))
-          .distance_inf(unreachable));
+      usable, static_cast<std::size_t>(target), boost::dummy_property_map(),
+      boost::make_iterator_property_map(distance.begin(), index),
+      boost::get(&Cable::weight, usable), index, std::less<>(), std::plus<>(), unreachable,
+      std::int64_t{0}, boost::default_dijkstra_visitor(),
+      boost::make_iterator_property_map(colours.begin(), index));
   return distance;
 }
 

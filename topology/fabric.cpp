@@ -127,6 +127,7 @@ void Fabric::build_cores() {
 std::vector<std::string> Fabric::names() const {
   if (design_.kind == FabricKind::single_switch) return {"fabric"};
   std::vector<std::string> names;
+  names.reserve(static_cast<std::size_t>(leaves_.groups) + spines_.groups + 1);
   for (int leaf = 0; leaf < leaves_.groups; ++leaf) names.push_back("leaf" + std::to_string(leaf));
   for (int pod = 0; pod < spines_.groups; ++pod) names.push_back("spine" + std::to_string(pod));
   if (cores_.groups > 0) names.emplace_back("core");

@@ -35,6 +35,7 @@ inline constexpr std::array<std::pair<const char*, Processor>, 5> processor_word
 template <typename Table>
 std::vector<std::string> words(const Table& table) {
   std::vector<std::string> result;
+  result.reserve(table.size());
   for (const auto& [word, kind] : table) result.emplace_back(word);
   return result;
 }

@@ -121,3 +121,34 @@ TEST_CASE("an import that cannot be is bad input or usage, and writes nothing") 
   CHECK(run("topology import hello.txt", folder).exit == 2);
   CHECK_FALSE(folder.has("node.json"));
 }
+
+TEST_CASE("calibrate imports a log of nccl-tests and judges NCCL's model by it") {
+  const TemporaryFolder folder;
+  std::string log = "NCCL version 2.18.6+cuda12.2\n";
+  for (int rank = 0; rank < 2; ++rank) {
+    log += "#  Rank  " + std::to_string(rank) + " Group  0 Pid 1 on a device  " +
+           std::to_string(rank) + " [0x16] NVIDIA A100-SXM4-80GB\n";
+  }
+  // Two A100 (vTrain), us at 1 to 16 MiB; algbw = busbw = size / time.
+  log +=
+      "# size count type redop root time algbw busbw #wrong time algbw busbw #wrong\n"
+      "1048576 262144 float sum -1 44.21 23.72 23.72 0 44.21 23.72 23.72 0\n"
+      "2097152 524288 float sum -1 53.43 39.25 39.25 0 53.43 39.25 39.25 0\n"
+      "4194304 1048576 float sum -1 61.18 68.56 68.56 0 61.18 68.56 68.56 0\n"
+      "8388608 2097152 float sum -1 86.9 96.53 96.53 0 86.9 96.53 96.53 0\n"
+      "16777216 4194304 float sum -1 131.9 127.2 127.2 0 131.9 127.2 127.2 0\n";
+  folder.write("run.log", log);
+  const std::string sheet =
+      std::filesystem::absolute("scenarios/datasheets/a100-sxm4-80gb.json").string();
+  const Ran ran = run(
+      "calibrate import run.log --datasheet " + sheet + " --cluster dgx-a100 -o mine.json", folder);
+  INFO(ran.err);
+  REQUIRE(ran.exit == 0);
+  CHECK(folder.has("mine.json"));
+  CHECK(folder.has("mine.csv"));
+  const Ran judged = run("calibrate nccl mine.json", folder);
+  CHECK(judged.exit == 0);
+  CHECK_THAT(judged.out, ContainsSubstring("all fitted"));  // there is one number of ranks
+  CHECK(run("calibrate import run.log --datasheet " + sheet + " --cluster dgx-a9 -o a.json", folder)
+            .exit == 2);
+}

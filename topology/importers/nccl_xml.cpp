@@ -119,9 +119,8 @@ class Reader {
     std::string dropped;
     std::erase_if(nets_, [&](const Numbered& net) {
       const bool slow = speed_of(net) < fastest_;
-      if (slow)
-        dropped +=
-            (dropped.empty() ? "" : ", ") + std::string(net.element.attribute("name").value());
+      if (slow && !dropped.empty()) dropped += ", ";
+      if (slow) dropped += net.element.attribute("name").value();
       return slow;
     });
     if (!dropped.empty()) dropped_ = "; left out, since slower than others: " + dropped;

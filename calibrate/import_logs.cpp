@@ -1,0 +1,80 @@
+// Writes runs of nccl-tests as a file of measurements.
+#include <algorithm>
+#include <set>
+#include <sstream>
+
+#include "base/input_error.hpp"
+#include "base/json_writer.hpp"
+#include "base/quantity_text.hpp"
+#include "calibrate/nccl_log.hpp"
+#include "cost/nccl/constants.hpp"
+
+namespace stratagem::calibrate {
+namespace {
+
+/// The one value that all logs have, and at least one of them says; `otherwise` where none does.
+std::string common(const std::vector<NcclLog>& logs, std::string NcclLog::*field,
+                   const std::string& expected, std::string otherwise) {
+  std::string found;
+  for (const NcclLog& log : logs) {
+    if ((log.*field).empty()) continue;
+    if (!found.empty() && found != log.*field) {
+      const std::string others = std::string(" as in the other logs: ").append(found);
+      throw InputError(log.file, "", expected + others, log.*field);
+    }
+    found = log.*field;
+  }
+  return found.empty() ? std::move(otherwise) : found;
+}
+
+Json device(const Datasheet& sheet, const std::string& gpu) {
+  Json peak = Json::object();
+  for (const auto& [type, rate] : sheet.peak) peak.set(type, to_text(rate.value));
+  return Json::object()
+      .set("gpu", gpu)
+      .set("architecture", sheet.architecture)
+      .set("multiprocessors", static_cast<int>(sheet.multiprocessors.value))
+      .set("peak", std::move(peak))
+      .set("memory_bandwidth", to_text(sheet.memory_bandwidth.value));
+}
+
+}  // namespace
+
+ImportedLogs import_logs(const std::vector<NcclLog>& logs, const Datasheet& sheet,
+                         const std::string& cluster, const std::string& version,
+                         const std::string& csv_file) {
+  expects(!logs.empty(), "at least one log");
+  const std::string gpu = common(logs, &NcclLog::gpu, "the GPU", sheet.gpu);
+  const std::string nccl = common(logs, &NcclLog::version, "the version of NCCL", version);
+  if (!cost::nccl::is_version(nccl)) {
+    throw InputError(logs.front().file, "",
+                     "the version of NCCL (--nccl), as \"2.18.6\", since no log says it", nccl);
+  }
+  constexpr std::size_t longest = 15;  // of a name in the CSV
+  const std::string name = sheet.name.substr(0, longest);
+  std::ostringstream csv;
+  csv.precision(12);
+  csv << "gpu,ranks,bytes,out_of_place_us,in_place_us\n";
+  std::set<int> ranks;
+  std::string files;
+  for (const NcclLog& log : logs) {
+    ranks.insert(log.ranks);
+    files += (files.empty() ? "" : ", ") + log.file;
+    for (const NcclLog::Row& row : log.rows) {
+      csv << name << ',' << log.ranks << ',' << row.size.value << ',' << row.out_of_place / 1_us
+          << ',' << row.in_place / 1_us << '\n';
+    }
+  }
+  Json fitted = Json::array();
+  for (const int number : ranks) fitted.push(number);
+  Json table = Json::object();
+  table.set("kind", "nccl_all_reduce").set("timing", "kernel").set("cluster", cluster);
+  table.set("version", nccl).set("file", csv_file).set("gpu", name).set("fitted_ranks", fitted);
+  Json json = Json::object();
+  json.set("schema", 1).set("device", device(sheet, gpu));
+  json.set("source", "nccl-tests, all_reduce_perf: " + files).set("status", "measured");
+  json.set("tables", Json::array().push(std::move(table)));
+  return {json.text(2) + "\n", csv.str()};
+}
+
+}  // namespace stratagem::calibrate
