@@ -62,6 +62,21 @@ void add_network_edges(LinkLoads& loads, const Cluster& cluster, const NodeMembe
   }
 }
 
+/// The edge from a node to the next one, over leaves and spines: from adapter to adapter in turn where
+/// both have as many, else from each to all.
+void add_crossing(LinkLoads& loads, const Cluster& cluster, const NodeMembers& from,
+                  const NodeMembers& to, double per_edge) {
+  const bool in_turn = from.nics.size() == to.nics.size();
+  const auto ways = static_cast<double>(from.nics.size() * (in_turn ? 1 : to.nics.size()));
+  for (std::size_t i = 0; i < from.nics.size(); ++i) {
+    for (std::size_t j = 0; j < to.nics.size(); ++j) {
+      if (in_turn && i != j) continue;
+      loads.add(cluster.route_across(from.node, from.nics[i], to.node, to.nics[j]),
+                per_edge / ways);
+    }
+  }
+}
+
 /// Along the rings that follow the cables of a mesh, both ways round every cycle.
 void add_mesh_edges(LinkLoads& loads, const Cluster& cluster,
                     const std::vector<std::vector<int>>& cycles, double per_edge) {
@@ -88,11 +103,14 @@ void add_node_edges(LinkLoads& loads, const Cluster& cluster, const std::vector<
 
 void add_ring(LinkLoads& loads, const Cluster& cluster, const std::vector<NodeMembers>& nodes,
               double per_edge) {
-  for (const NodeMembers& members : nodes) {
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const NodeMembers& members = nodes[i];
     const auto k = static_cast<double>(members.gpus.size());
     const double share = nodes.size() == 1 ? 1.0 : (k - 1) / k;
     add_node_edges(loads, cluster, members.gpus, per_edge * share);
-    if (nodes.size() > 1) add_network_edges(loads, cluster, members, per_edge);
+    if (nodes.size() == 1) continue;
+    add_network_edges(loads, cluster, members, per_edge);
+    add_crossing(loads, cluster, members, nodes[(i + 1) % nodes.size()], per_edge);
   }
 }
 

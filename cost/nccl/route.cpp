@@ -31,9 +31,15 @@ class Loading {
 
   void add_rings(double per_edge) {
     const int count = communicator_.common.ring.count();
-    for (const Members& members : communicator_.members) {
-      for (int c = 0; c < count; ++c)
-        add_ring(members, members.on->graphs.ring.channels[c], per_edge / count);
+    for (int node = 0; node < communicator_.nodes; ++node) {
+      const Members& members = communicator_.members[node];
+      const Members& next = shifted(node, 1);
+      for (int c = 0; c < count; ++c) {
+        const Channel& channel = members.on->graphs.ring.channels[c];
+        add_ring(members, channel, per_edge / count);
+        add_crossing(members, channel.nic_out, next, next.on->graphs.ring.channels[c].nic_in,
+                     per_edge / count);
+      }
     }
   }
 
@@ -94,6 +100,13 @@ class Loading {
     loads_.add(cluster_.route_in(gpu(members, to), nic), amount);
   }
 
+  /// Between the adapters of two servers, over leaves and spines.
+  void add_crossing(const Members& from, int nic_out, const Members& to, int nic_in,
+                    double amount) {
+    if (from.node == to.node) return;
+    loads_.add(cluster_.route_across(from.node, nic_out, to.node, nic_in), amount);
+  }
+
   void add_ring(const Members& members, const Channel& channel, double amount) {
     const std::vector<int>& gpus = channel.gpus;
     for (std::size_t i = 1; i < gpus.size(); ++i) add_edge(members, gpus[i - 1], gpus[i], amount);
@@ -137,6 +150,7 @@ class Loading {
     const Channel& leaving = out.channels[c];
     const Channel& arriving = in.channels[c];
     add_exit(from, leaving.gpus.front(), leaving.nic_out, amount);
+    add_crossing(from, leaving.nic_out, to, arriving.nic_in, amount);
     add_entry(to, arriving.nic_in, arriving.gpus.front(), amount);
   }
 

@@ -1,4 +1,6 @@
 // Loads of NCCL's channels: what links carry, and that they leave a lone collective its predicted time.
+#include <map>
+
 #include "cost/collectives.hpp"
 #include "cost/nccl/route.hpp"
 #include "tests/catch.hpp"
@@ -153,5 +155,37 @@ TEST_CASE("sends between two A100 take what was measured within a factor of two 
     const Seconds predicted = route.latency + payload / slowest_link(collectives, route);
     CHECK(predicted / measured > 0.5);
     CHECK(predicted / measured < 2);
+  }
+}
+
+TEST_CASE(
+    "channels cross leaves and spines: what comes to a switch goes on, and uplinks are felt") {
+  // Eight DGX A100 with rails, two on a leaf: a ring's edge leaves every other server's leaves.
+  using namespace topology;
+  const Cluster switched = preset_named("dgx-a100", 8);
+  FabricDesign design{.kind = FabricKind::fat_tree, .speed = network_speed("HDR")};
+  design.rails = 8;
+  design.ports_per_leaf = 2;
+  const Cluster cluster(switched.design(), 8, design);
+  const nccl::Constants& constants = nccl::constants_of("2.28.9");
+  const auto ranks = first_gpus(64);
+  const auto communicator = nccl::Communicators(cluster, constants).of(ranks);
+  for (const auto algorithm : {nccl::Algorithm::ring, nccl::Algorithm::tree}) {
+    std::map<VertexId, double> net;
+    double up = 0;
+    for (const LinkLoad& load :
+         nccl::channel_loads(CollectiveKind::all_reduce, algorithm, cluster, ranks, communicator)) {
+      const Link& link = cluster.links()[load.direction.link];
+      const double forward = load.direction.forward ? load.load : -load.load;
+      net[link.a] -= forward;
+      net[link.b] += forward;
+      if (cluster.vertices()[link.a].kind == VertexKind::fabric && forward > 0) up += forward;
+    }
+    for (const auto& [vertex, left] : net) {
+      if (cluster.vertices()[vertex].kind == VertexKind::fabric) CHECK(std::abs(left) < 1e-9);
+    }
+    CHECK(up > 0);
+    // Of a ring's eight edges of 2 x 63/64 bytes four go up to a spine.
+    if (algorithm == nccl::Algorithm::ring) CHECK(close(up, 4 * 2.0 * 63 / 64, 1e-9));
   }
 }

@@ -126,3 +126,41 @@ TEST_CASE("usable shares apply to their kind of link") {
   const Route route = ring_route(CollectiveKind::all_reduce, cluster, first(2), c);
   CHECK(close(collective_time(route, 1_GB, cluster, c), 12_us + 1_GB / 75_GBps, 1e-9));
 }
+
+TEST_CASE(
+    "rings cross leaves: the uplinks hold them up once they are thinner than a server's ports") {
+  // 16 DGX H100, eight on a leaf; a ring's edge is 8 x 50 GB/s wide. Without rails it leaves a leaf of
+  // 64 adapters by 64 x 50 / k GB/s; with rails an eighth of it leaves each leaf by 8 x 50 / k. Either
+  // way k may be 8; with 16 it takes twice as long.
+  using namespace topology;
+  const Cluster switched = preset("dgx-h100", 16);
+  const auto with = [&](int rails, double k) {
+    FabricDesign design{.kind = FabricKind::fat_tree, .speed = network_speed("NDR")};
+    design.speed.radix = 144;
+    design.rails = rails;
+    design.oversubscription = k;
+    design.ports_per_leaf = rails > 0 ? 8 : 64;
+    return Cluster(switched.design(), 16, design);
+  };
+  const auto slowest = [&](const Cluster& cluster) {
+    std::vector<int> ranks(128);
+    std::iota(ranks.begin(), ranks.end(), 0);
+    const Route route = ring_route(CollectiveKind::all_reduce, cluster, ranks, constants());
+    std::map<VertexId, double> net;  // of the switches: what comes goes on
+    for (const LinkLoad& load : route.loads) {
+      const Link& link = cluster.links()[load.direction.link];
+      net[link.a] += load.direction.forward ? -load.load : load.load;
+      net[link.b] += load.direction.forward ? load.load : -load.load;
+    }
+    for (const auto& [vertex, left] : net) {
+      if (cluster.vertices()[vertex].kind == VertexKind::fabric) CHECK(std::abs(left) < 1e-9);
+    }
+    return collective_time(route, 1_GiB, cluster, constants()) - route.latency;
+  };
+  const Seconds alone = slowest(switched);
+  for (const int rails : {0, 8}) {
+    CHECK(close(slowest(with(rails, 1)), alone, 1e-9));
+    CHECK(close(slowest(with(rails, 8)), alone, 1e-9));
+    CHECK(close(slowest(with(rails, 16)), 2 * alone, 1e-9));
+  }
+}
