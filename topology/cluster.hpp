@@ -8,6 +8,7 @@
 
 #include "base/quantity.hpp"
 #include "topology/fabric.hpp"
+#include "topology/processor.hpp"
 
 namespace stratagem::topology {
 
@@ -48,17 +49,6 @@ struct Direction {
 struct Share {
   Direction direction;
   double share = 1;
-};
-
-/// The family of a server's processors: communication libraries go by it where they judge the links
-/// between sockets and the cost of the network.
-enum class Processor : std::uint8_t {
-  unknown,
-  intel_broadwell,
-  intel_skylake,
-  intel_sapphire_rapids,
-  intel_emerald_rapids,
-  amd
 };
 
 /// The design of one server, to be repeated: ids are local to it. No vertex of it is a fabric.

@@ -11,23 +11,7 @@ namespace {
 
 using topology::Link;
 using topology::LinkKind;
-using topology::Processor;
 using topology::VertexKind;
-
-BytesPerSecond socket_speed(Processor processor) {
-  switch (processor) {
-    case Processor::amd:
-      return 16_GBps;
-    case Processor::intel_skylake:
-      return 10_GBps;
-    case Processor::intel_sapphire_rapids:
-      return 22_GBps;
-    case Processor::intel_emerald_rapids:
-      return 40_GBps;
-    default:
-      return 6_GBps;
-  }
-}
 
 /// What NCCL takes a link of the design, or a port, to carry.
 BytesPerSecond speed(const Link& link, const Server& server) {
@@ -37,7 +21,7 @@ BytesPerSecond speed(const Link& link, const Server& server) {
     case LinkKind::pcie:
       return link.bandwidth * (12_GBps / 15.75_GBps);
     case LinkKind::inter_socket:
-      return socket_speed(server.processor);
+      return topology::nccl_socket_rate(server.processor);
     case LinkKind::c2c:
     case LinkKind::network:
       return link.bandwidth;

@@ -87,42 +87,51 @@ std::optional<Written> WeightUpdates::room_for_gradients() const {
   return before_last_;
 }
 
+std::vector<int> WeightUpdates::add_slots(Block& block, const Bucket& bucket,
+                                          const std::vector<Bytes>& sizes,
+                                          Category category) const {
+  std::vector<int> slots;
+  for (std::size_t i = 0; i < bucket.gradients.size(); ++i) {
+    const model::TensorId gradient = bucket.gradients[i];
+    slots.push_back(static_cast<int>(block.slots.size()));
+    block.slots.push_back({c_.plan.graph().tensors[gradient].name, gradient, sizes[i], category});
+  }
+  return slots;
+}
+
+/// Whole gradients die where shards take their place; in the same buffers they leave for the host, or
+/// stay where they live always.
 Block WeightUpdates::reduction_block(const Bucket& bucket,
                                      const std::vector<Collective>& works) const {
   Block block{.name = "reduce gradients", .slots = {}, .tasks = {}};
-  const bool leaves = c_.plan.steps_on_host;
-  const bool scattered = !bucket.scattered().empty();
-  const bool frees = bucket.to_shards && !bucket.shards.empty();
-  const bool whole = frees || leaves;
+  const bool to_host = c_.plan.steps_on_host;
+  const bool to_shards = bucket.to_shards && !bucket.shards.empty();
   std::vector<int> before;
-  std::vector<int> after;
-  for (std::size_t i = 0; i < bucket.gradients.size(); ++i) {
-    const auto add = [&](Bytes bytes, Category category) {
-      const model::TensorId gradient = bucket.gradients[i];
-      block.slots.push_back({c_.plan.graph().tensors[gradient].name, gradient, bytes, category});
-      return static_cast<int>(block.slots.size()) - 1;
-    };
-    if (whole) before.push_back(add(bucket.sizes[i], Category::whole_gradients));
-    if (leaves && !frees) continue;
-    const bool shards = frees || !scattered;
-    after.push_back(add(shards ? bucket.shard_sizes[i] : bucket.sizes[i],
-                        leaves ? Category::whole_gradients : Category::gradients));
+  if (to_shards || to_host)
+    before = add_slots(block, bucket, bucket.sizes, Category::whole_gradients);
+  std::vector<int> after = before;
+  if (to_shards) {
+    after = add_slots(block, bucket, bucket.shard_sizes,
+                      to_host ? Category::whole_gradients : Category::gradients);
+  } else if (!to_host) {
+    const bool whole = !bucket.scattered().empty();
+    after =
+        add_slots(block, bucket, whole ? bucket.sizes : bucket.shard_sizes, Category::gradients);
   }
-  if (after.empty()) after = before;
   for (const Collective& work : works) {
     const bool first = block.tasks.empty();
     Task task{};
     task.name = first ? block.name : "sum up shards";
     task.work = work;
     task.stream = Stream::gradient_communication;
-    task.reads = frees && first ? before : after;
+    task.reads = to_shards && first ? before : after;
     task.writes = after;
-    if (frees && first) task.deaths = before;
-    if (frees && first && leaves) task.births = after;
+    if (to_shards && first) task.deaths = before;
+    if (to_shards && first && to_host) task.births = after;
     block.tasks.push_back(std::move(task));
   }
-  if (frees && works.empty()) block.tasks.push_back(select_shards(bucket.shard, before, after));
-  if (leaves) block.tasks.push_back(copy_out(after, bucket.shard, block.tasks.size()));
+  if (to_shards && works.empty()) block.tasks.push_back(select_shards(bucket.shard, before, after));
+  if (to_host) block.tasks.push_back(copy_out(after, bucket.shard, block.tasks.size()));
   return block;
 }
 

@@ -31,6 +31,8 @@ class WeightUpdates {
 
  private:
   [[nodiscard]] std::vector<Collective> collectives(const Bucket& bucket) const;
+  std::vector<int> add_slots(Block& block, const Bucket& bucket, const std::vector<Bytes>& sizes,
+                             Category category) const;
   [[nodiscard]] Block reduction_block(const Bucket& bucket,
                                       const std::vector<Collective>& works) const;
   [[nodiscard]] Task select_shards(Bytes bytes, const std::vector<int>& whole,

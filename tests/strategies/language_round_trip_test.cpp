@@ -1,9 +1,9 @@
 // Plans written as plan files and read again lower to the same programs.
-#include "model/zoo/evoformer.hpp"
 #include "strategies/language/plan_file.hpp"
 #include "strategies/language/plan_text.hpp"
 #include "tests/catch.hpp"
 #include "tests/strategies/lowered.hpp"
+#include "tests/strategies/small_evoformer.hpp"
 #include "tests/strategies/variants.hpp"
 
 namespace stratagem::strategies {
@@ -35,19 +35,6 @@ model::Graph mixture_of_experts() {
   return model::gpt(config);
 }
 
-model::Graph small_evoformer() {
-  return model::evoformer({.layers = 3,
-                           .msa_rows = 16,
-                           .residues = 24,
-                           .msa_width = 40,
-                           .pair_width = 20,
-                           .msa_heads = 4,
-                           .pair_heads = 2,
-                           .head_width = 7,
-                           .outer_width = 6,
-                           .batch = 2});
-}
-
 }  // namespace
 
 TEST_CASE("every schedule, written and read again, lowers to the same program") {
@@ -71,7 +58,7 @@ TEST_CASE("strategies of all kinds, written and read again, lower to the same pr
   const model::Graph gpt = model::gpt(small_gpt);
   const model::Graph untied = untied_gpt();
   const model::Graph mixture = mixture_of_experts();
-  const model::Graph evoformer = small_evoformer();
+  const model::Graph evoformer = model::evoformer(small_evoformer);
   const std::vector<std::pair<const model::Graph*, std::string>> table = {
       {&gpt, R"~({"tensor": 2, "data": 3, "pipeline": 4, "overlap_gradients": true,
                   "bucket": "3 KB"})~"},

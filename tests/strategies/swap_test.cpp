@@ -1,10 +1,10 @@
 // Swapped activations: what leaves comes back, and nothing else.
 #include <map>
 
-#include "model/zoo/evoformer.hpp"
 #include "tests/catch.hpp"
 #include "tests/strategies/lowered.hpp"
 #include "tests/strategies/replay.hpp"
+#include "tests/strategies/small_evoformer.hpp"
 
 namespace stratagem::strategies {
 namespace {
@@ -85,16 +85,8 @@ TEST_CASE("a copy out follows its forward pass, a copy in precedes its backward 
 }
 
 TEST_CASE("repeats that do not train leave nothing, and W has back what B has no use for") {
-  model::EvoformerConfig config{.layers = 2,
-                                .msa_rows = 16,
-                                .residues = 24,
-                                .msa_width = 40,
-                                .pair_width = 20,
-                                .msa_heads = 4,
-                                .pair_heads = 2,
-                                .head_width = 7,
-                                .outer_width = 6,
-                                .batch = 2};
+  model::EvoformerConfig config = small_evoformer;
+  config.layers = 2;
   const model::Graph once = model::evoformer(config);
   Plan plan = plan_of(once, R"({"pipeline": 2, "schedule": "zb-h1"})", 4);
   for (int segment = 0; segment < static_cast<int>(once.segments.size()); ++segment)

@@ -179,29 +179,12 @@ class Reader {
     return model >= 85 ? Processor::intel_skylake : Processor::intel_broadwell;
   }
 
-  /// What NCCL counts on between two processors (topo.h of 2.28.9); that of POWER and ARM is left to
-  /// unknown ones: 6 GB/s.
-  [[nodiscard]] BytesPerSecond socket_rate() const {
-    switch (node_.design.processor) {
-      case Processor::amd:
-        return 16_GBps;
-      case Processor::intel_skylake:
-        return 10_GBps;
-      case Processor::intel_sapphire_rapids:
-        return 22_GBps;
-      case Processor::intel_emerald_rapids:
-        return 40_GBps;
-      default:
-        return 6_GBps;
-    }
-  }
-
   void add_processor_links(const xml_node& system) {
     for (const xml_node a : system.children("cpu")) {
       for (xml_node b = a.next_sibling("cpu"); b; b = b.next_sibling("cpu")) {
         if (host_of(a) != host_of(b)) continue;
-        node_.design.join(ids_.at(a), ids_.at(b), LinkKind::inter_socket, 1, socket_rate(),
-                          parts::socket_latency);
+        node_.design.join(ids_.at(a), ids_.at(b), LinkKind::inter_socket, 1,
+                          nccl_socket_rate(node_.design.processor), parts::socket_latency);
       }
     }
   }
