@@ -116,6 +116,7 @@ cxxopts::Options simulate_options() {
   add("run", "the run to trace or write (default: the first)",
       cxxopts::value<std::string>()->default_value(""));
   add("accuracy", "print what was measured beside what is predicted, as Markdown");
+  add("no-remedies", "do not look for changes with which runs fit that do not");
   add("unfolded", "simulate every device, not one per class of equal ones");
   add("h,help", "this text");
   options.parse_positional({"scenario"});
@@ -145,6 +146,13 @@ std::vector<search::Result> simulate_all(const search::Scenario& scenario,
   return search::compare(scenario, std::move(outcomes));
 }
 
+void find_remedies(std::vector<search::Result>& results) {
+  for (search::Result& result : results) {
+    if (result.outcome.status == search::Outcome::Status::out_of_memory)
+      result.remedies = search::remedies(*result.run, 3);
+  }
+}
+
 int simulate(const std::vector<std::string>& arguments) {
   cxxopts::Options options = simulate_options();
   const cxxopts::ParseResult asked = parse(options, arguments);
@@ -154,7 +162,8 @@ int simulate(const std::vector<std::string>& arguments) {
   }
   const search::Scenario scenario = search::read_scenario(required(asked, "scenario"));
   std::vector<Output> outputs;
-  const std::vector<search::Result> results = simulate_all(scenario, asked, outputs);
+  std::vector<search::Result> results = simulate_all(scenario, asked, outputs);
+  if (asked.count("no-remedies") == 0 && asked.count("accuracy") == 0) find_remedies(results);
   if (asked.count("json") > 0) {
     const std::string text = report::to_json(scenario, results).text(2) + "\n";
     outputs.insert(outputs.begin(), {asked["json"].as<std::string>(), text});

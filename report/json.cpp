@@ -76,6 +76,17 @@ void add_metrics(Json& json, const Result& result) {
       .set("provenance", provenance(result.outcome.weakest));
 }
 
+Json remedies(const std::vector<search::Remedy>& remedies) {
+  Json list = Json::array();
+  for (const search::Remedy& remedy : remedies) {
+    list.push(Json::object()
+                  .set("settings", remedy.settings)
+                  .set("iteration_time_s", remedy.iteration_time.value)
+                  .set("peak_used_bytes", remedy.used.value));
+  }
+  return list;
+}
+
 void add_measured(Json& json, const Result& result) {
   Json measured = Json::object();
   Json error = Json::object();
@@ -103,6 +114,7 @@ Json to_json(const search::Scenario& scenario, const std::vector<Result>& result
     if (!result.run->assumed.empty()) json.set("assumed", result.run->assumed);
     json.set("gpus", result.outcome.gpus);
     if (result.outcome.metrics) add_metrics(json, result);
+    if (result.remedies) json.set("remedies", remedies(*result.remedies));
     add_measured(json, result);
     runs.push(json);
   }

@@ -113,6 +113,22 @@ std::string label(const std::string& figure) {
   return figure.starts_with(peak) ? figure.substr(peak.size()) : figure;
 }
 
+/// With what a run would fit that does not, where that was asked.
+std::string remedies(const Result& result) {
+  if (!result.remedies) return "";
+  if (result.remedies->empty()) return "  no change of up to three settings makes it fit\n";
+  std::size_t width = 0;
+  for (const search::Remedy& remedy : *result.remedies)
+    width = std::max(width, remedy.change.size());
+  std::string text = "  it would fit, as simulated, with\n";
+  for (const search::Remedy& remedy : *result.remedies) {
+    text += fmt::format("    {:<{}} {:>11} {:>10}\n", remedy.change, width,
+                        value_text("iteration_time", remedy.iteration_time.value),
+                        to_text(remedy.used));
+  }
+  return text;
+}
+
 /// The run and its first measured figure; a line more for each further one, for every one of
 /// memory, which is named, and for what went wrong.
 std::string lines(const Result& result, const std::string& name, std::size_t name_width) {
@@ -130,7 +146,7 @@ std::string lines(const Result& result, const std::string& name, std::size_t nam
   }
   if (text.empty()) text = lead + "\n";
   if (result.outcome.status != Outcome::Status::ok)
-    text += "  does not run: " + result.outcome.reason + "\n";
+    text += "  does not run: " + result.outcome.reason + "\n" + remedies(result);
   return text;
 }
 

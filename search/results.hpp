@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "search/remedies.hpp"
 #include "search/scenario.hpp"
 
 namespace stratagem::search {
@@ -26,6 +27,8 @@ struct Result {
   const Run* run;
   Outcome outcome;
   std::vector<Figure> figures;
+  /// Changes with which a run fits that does not: tried where they were asked for.
+  std::optional<std::vector<Remedy>> remedies;
 };
 
 /// Results in the order of the scenario. `outcomes` are its runs'.

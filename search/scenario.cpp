@@ -342,6 +342,15 @@ void check_names(const std::vector<JsonReader>& runs, const JsonReader& scenario
 
 }  // namespace
 
+Run with_settings(const Run& run, const Json& changes) {
+  const JsonReader settings = JsonReader::from_text(run.resolved.text(), run.file);
+  const Json named = Json(changes).set("name", run.name);
+  const JsonReader layered = JsonReader::from_text(named.text(), run.file).over(settings);
+  Run changed = read_run(layered, "");
+  changed.resolved = resolved(layered);
+  return changed;
+}
+
 Scenario read_scenario(const std::string& file) {
   const JsonReader reader = JsonReader::from_file(file);
   static_cast<void>(reader.find("$schema"));  // for editors

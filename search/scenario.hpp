@@ -81,6 +81,10 @@ struct Scenario {
 /// that ends in ".json" is a path, relative to the scenario.
 Scenario read_scenario(const std::string& file);
 
+/// A run with other settings: `changes` is an object as in a scenario, {"strategy": {...}}, laid over
+/// the run's own. Throws InputError where the settings do not go together.
+Run with_settings(const Run& run, const Json& changes);
+
 /// How a run went. A run that is out of memory has metrics, as if it had fitted; a refused one has
 /// none.
 struct Outcome {

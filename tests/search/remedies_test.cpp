@@ -1,0 +1,71 @@
+// Changes that make a run fit: each is checked by simulating it again.
+#include "search/remedies.hpp"
+
+#include "tests/small_scenario.hpp"
+
+using namespace stratagem;
+using search::Outcome;
+using search::Remedy;
+
+namespace {
+
+search::Run run_of(const std::string& model, const std::string& training,
+                   const std::string& strategy, int gpus) {
+  const std::string shipped = std::filesystem::absolute("scenarios").string();
+  const TemporaryFolder folder;
+  folder.write("a.json", R"({"question": "?", "runs": [{"name": "it", "model": )" + model +
+                             R"(, "cluster": {"preset": "dgx-2h", "gpus": )" +
+                             std::to_string(gpus) + R"(}, "training": )" + training +
+                             R"(, "strategy": )" + strategy + R"(, "profile": ")" + shipped +
+                             R"(/profiles/v100-sxm3-450w.json", "stack": ")" + shipped +
+                             R"(/stacks/megatron-2020.json"}]})");
+  return search::read_scenario((folder.path() / "a.json").string()).runs.front();
+}
+
+const std::string gpt_1b = R"({"family": "gpt", "layers": 24, "hidden": 2048, "heads": 16,
+                               "sequence": 1024, "vocabulary": 51200})";
+const std::string batch_64 =
+    R"({"global_batch": 64, "micro_batch": 32, "precision": "fp16", "optimizer": "adam"})";
+
+}  // namespace
+
+TEST_CASE("every remedy fits when it is simulated, and the cheapest come first") {
+  const search::Run run = run_of(gpt_1b, batch_64, R"({"data": 2})", 2);
+  REQUIRE(search::simulate(run, {}).outcome.status == Outcome::Status::out_of_memory);
+  const std::vector<Remedy> found = search::remedies(run, 3);
+  REQUIRE(found.size() == 3);
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    const search::Run changed = search::with_settings(run, found[i].settings);
+    const search::Simulated again = search::simulate(changed, {});
+    CHECK(again.outcome.status == Outcome::Status::ok);
+    CHECK(again.outcome.memory.used == found[i].used);
+    CHECK(again.outcome.metrics->iteration_time == found[i].iteration_time);
+    CHECK(changed.global_batch == run.global_batch);
+    CHECK(changed.gpus == run.gpus);
+    if (i > 0) CHECK(found[i - 1].iteration_time <= found[i].iteration_time);
+  }
+}
+
+TEST_CASE("where no single change helps, several at once are tried") {
+  // 10e9 parameters on one GPU of 34 GB: the optimizer's 12 bytes have to go, activations too.
+  const std::string gpt_10b = R"({"family": "gpt", "layers": 50, "hidden": 4096, "heads": 32,
+                                  "sequence": 1024, "vocabulary": 51200})";
+  const std::string batch_16 =
+      R"({"global_batch": 16, "micro_batch": 16, "precision": "fp16", "optimizer": "adam"})";
+  const std::vector<Remedy> found =
+      search::remedies(run_of(gpt_10b, batch_16, R"({"data": 1})", 1), 3);
+  REQUIRE_FALSE(found.empty());
+  for (const Remedy& remedy : found) {
+    INFO(remedy.change);
+    CHECK(remedy.change.find("offload") != std::string::npos);
+    CHECK(remedy.change.find(", \"") != std::string::npos);
+  }
+}
+
+TEST_CASE("nothing helps a model whose weights alone do not fit") {
+  const std::string gpt_100b = R"({"family": "gpt", "layers": 80, "hidden": 10240, "heads": 80,
+                                   "sequence": 1024, "vocabulary": 51200})";
+  const std::string batch_1 =
+      R"({"global_batch": 1, "micro_batch": 1, "precision": "fp16", "optimizer": "adam"})";
+  CHECK(search::remedies(run_of(gpt_100b, batch_1, "{}", 1), 3).empty());
+}
