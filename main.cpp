@@ -17,6 +17,7 @@
 #include "model/zoo/all.hpp"
 #include "report/explain.hpp"
 #include "report/groups.hpp"
+#include "report/memory_table.hpp"
 #include "report/report.hpp"
 #include "report/trace.hpp"
 #include "search/fit_stack.hpp"
@@ -117,6 +118,7 @@ cxxopts::Options simulate_options() {
       cxxopts::value<std::string>()->default_value(""));
   add("accuracy", "print what was measured beside what is predicted, as Markdown");
   add("no-remedies", "do not look for changes with which runs fit that do not");
+  add("memory", "print what fills every device's memory, and when");
   add("unfolded", "simulate every device, not one per class of equal ones");
   add("h,help", "this text");
   options.parse_positional({"scenario"});
@@ -170,6 +172,7 @@ int simulate(const std::vector<std::string>& arguments) {
   }
   check_outputs(outputs, scenario.file);
   fmt::print("{}", asked.count("accuracy") > 0 ? report::accuracy(results)
+                   : asked.count("memory") > 0 ? report::memory_table(results)
                                                : report::table(scenario, results));
   if (!outputs.empty()) fmt::print("\n");
   for (const Output& output : outputs) write(output);
