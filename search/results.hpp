@@ -16,6 +16,7 @@ struct Figure {
   std::optional<double> measured;
   bool gates = true;
   std::string source;
+  bool fitted = false;
 
   /// A difference of fractions for efficiencies, else relative to the measured value. Expects both
   /// values.

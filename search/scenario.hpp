@@ -28,6 +28,7 @@ struct Measured {
   double value = 0;   ///< s, TFLOP/s, a fraction, a ratio
   bool gates = true;  ///< false where it is from memory: shown, never judged
   std::string source;
+  bool fitted = false;  ///< a scalar of the stack was fitted to it: no prediction
 };
 
 /// A bound that the prediction must keep, else the command fails.
