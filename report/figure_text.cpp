@@ -3,17 +3,22 @@
 
 #include <fmt/format.h>
 
+#include "base/quantity_text.hpp"
+
 namespace stratagem::report {
 
 std::string value_text(const std::string& figure, double value) {
   if (figure == "iteration_time") return fmt::format("{:.3f} s", value);
   if (figure == "tflops_per_gpu") return fmt::format("{:.1f} TFLOP/s", value);
   if (figure == "scaling_efficiency") return fmt::format("{:.1f} %", 100 * value);
+  if (figure == "fits") return value == 1 ? "yes" : "no";
+  if (search::concerns_memory(figure)) return to_text(Bytes{value});
   return fmt::format("{:.2f} x", value);
 }
 
 std::string error_text(const search::Figure& figure) {
   if (!figure.predicted || !figure.measured) return "";
+  if (figure.name == "fits") return figure.error() == 0 ? "right" : "wrong";
   const char* unit = figure.name == "scaling_efficiency" ? "pt" : "%";
   const std::string text = fmt::format("{:+.1f}", 100 * figure.error());
   const bool none = text == "+0.0" || text == "-0.0";

@@ -7,10 +7,12 @@
 
 namespace stratagem::report {
 
-/// With its unit: "1.807 s", "39.0 TFLOP/s", "95.0 %", "1.64 x".
+/// With its unit: "1.807 s", "39.0 TFLOP/s", "95.0 %", "1.64 x", "29.31 GB"; "yes" or "no" where it
+/// fits or not.
 std::string value_text(const std::string& figure, double value);
 
-/// "+22.5 %" of the measured value, "+5.3 pt" for efficiencies; empty without a prediction or a
+/// "+22.5 %" of the measured value, "+5.3 pt" for efficiencies, "right" or "wrong" for what fits;
+/// empty without a prediction or a
 /// measurement.
 std::string error_text(const search::Figure& figure);
 

@@ -65,6 +65,10 @@ void add_metrics(Json& json, const Result& result) {
   json.set("bubble_fraction", m.bubble_fraction)
       .set("exposed_communication_s", m.exposed_communication.value)
       .set("peak_memory_bytes", m.peak.total.value)
+      .set("peak_allocated_bytes", result.outcome.memory.allocated.value)
+      .set("peak_reserved_bytes", result.outcome.memory.reserved.value)
+      .set("peak_used_bytes", result.outcome.memory.used.value)
+      .set("fits", result.outcome.status == Outcome::Status::ok)
       .set("context_bytes", run.profile.context.value.value)
       .set("memory_breakdown_bytes", bytes_by_category(m.peak.by_category))
       .set("category_peak_bytes", bytes_by_category(m.peak.highest))
@@ -78,7 +82,7 @@ void add_measured(Json& json, const Result& result) {
   for (const Figure& figure : result.figures) {
     if (!figure.measured) continue;
     Json value = Json::object();
-    value.set("value", *figure.measured)
+    value.set("value", figure.name == "fits" ? Json(*figure.measured == 1) : Json(*figure.measured))
         .set("from_memory", !figure.gates)
         .set("source", figure.source);
     measured.set(figure.name, value);

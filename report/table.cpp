@@ -63,6 +63,11 @@ std::string heading(std::size_t name_width) {
                      "error");
 }
 
+/// Of a run's line, up to its memory.
+std::size_t heading_width(std::size_t name_width) {
+  return fmt::format(columns, "", name_width, "", "", "", "", "", "").size();
+}
+
 /// Marked where successive iterations still differ.
 std::string iteration_time(const sim::Metrics& metrics) {
   return (metrics.steady ? "" : "~") + value_text("iteration_time", metrics.iteration_time.value);
@@ -80,7 +85,7 @@ std::string prediction(const Result& result, const std::string& name, std::size_
   const int gpus = result.outcome.gpus;
   if (!result.outcome.metrics) return fmt::format("{:<{}} {:>5}", name, name_width, gpus);
   const sim::Metrics& m = *result.outcome.metrics;
-  const std::string peak = to_text(m.peak.total + result.run->profile.context.value);
+  const std::string peak = to_text(result.outcome.memory.used);
   if (result.outcome.status != Outcome::Status::ok) {
     return fmt::format(columns, name, name_width, gpus, "", "", "", "", peak);
   }
@@ -95,21 +100,33 @@ std::string prediction(const Result& result, const std::string& name, std::size_
 std::string comparison(const Result& result, const Figure& figure) {
   const std::string measured =
       value_text(figure.name, *figure.measured) + (figure.gates ? " " : "*");
-  if (result.outcome.status != Outcome::Status::ok || !figure.predicted)
-    return fmt::format(" {:>14}", measured);
+  const bool shown =
+      result.outcome.status == Outcome::Status::ok || search::concerns_memory(figure.name);
+  if (!shown || !figure.predicted) return fmt::format(" {:>14}", measured);
   return fmt::format(" {:>14} {:>12} {:>9}", measured, value_text(figure.name, *figure.predicted),
                      error_text(figure));
 }
 
-/// The run and its first measured figure; a line more for each further one, and for what went
-/// wrong.
+/// What a figure of memory is called, below the column of peak memory.
+std::string label(const std::string& figure) {
+  constexpr std::string_view peak = "peak_";
+  return figure.starts_with(peak) ? figure.substr(peak.size()) : figure;
+}
+
+/// The run and its first measured figure; a line more for each further one, for every one of
+/// memory, which is named, and for what went wrong.
 std::string lines(const Result& result, const std::string& name, std::size_t name_width) {
   std::string lead = prediction(result, name, name_width);
+  const std::size_t width = heading_width(name_width);
   std::string text;
   for (const Figure& figure : result.figures) {
     if (!figure.measured) continue;
+    if (search::concerns_memory(figure.name)) {
+      if (text.empty()) text = lead + "\n";
+      lead = fmt::format("{:>{}}", label(figure.name), width);
+    }
     text += lead + comparison(result, figure) + "\n";
-    lead.assign(lead.size(), ' ');
+    lead.assign(width, ' ');
   }
   if (text.empty()) text = lead + "\n";
   if (result.outcome.status != Outcome::Status::ok)
@@ -133,8 +150,8 @@ std::string legend(const std::vector<Result>& results) {
                          baselines(results),
                      2);
   text +=
-      "Peak memory: live bytes and the framework's context; GB = 1e9 bytes. Error: % of measured, "
-      "or points (pt).\n";
+      "Peak memory: used, as nvidia-smi shows it (docs/memory.md); GB = 1e9 bytes. Error: % of "
+      "measured, or points (pt).\n";
   const bool from_memory = std::ranges::any_of(results, [](const Result& result) {
     return std::ranges::any_of(result.figures,
                                [](const Figure& f) { return f.measured && !f.gates; });

@@ -10,6 +10,14 @@
 namespace stratagem::search {
 namespace {
 
+/// The three figures of memory, in bytes, and whether they fit.
+double predict_memory(const std::string& name, const Outcome& outcome) {
+  if (name == "peak_allocated") return outcome.memory.allocated.value;
+  if (name == "peak_reserved") return outcome.memory.reserved.value;
+  if (name == "peak_used") return outcome.memory.used.value;
+  return outcome.status == Outcome::Status::ok ? 1 : 0;
+}
+
 double samples_per_second(const Result& result) {
   return result.run->global_batch / result.outcome.metrics->iteration_time.value;
 }
@@ -20,6 +28,7 @@ std::optional<double> predict(const std::string& name, const Result& result,
   const sim::Metrics& metrics = *result.outcome.metrics;
   if (name == "iteration_time") return metrics.iteration_time.value;
   if (name == "tflops_per_gpu") return result.outcome.hardware_rate() / 1_TFLOPps;
+  if (concerns_memory(name)) return predict_memory(name, result.outcome);
   const bool comparable = baseline != nullptr && baseline->outcome.status == Outcome::Status::ok;
   if (!comparable) return std::nullopt;
   if (name == "scaling_efficiency")
@@ -54,10 +63,14 @@ std::optional<std::string> failure(const Result& result, const Expectation& expe
 
 }  // namespace
 
+bool concerns_memory(const std::string& figure) {
+  return figure.starts_with("peak_") || figure == "fits";
+}
+
 double Figure::error() const {
   expects(predicted && measured, "an error has a prediction and a measurement");
   const double difference = *predicted - *measured;
-  return name == "scaling_efficiency" ? difference : difference / *measured;
+  return name == "scaling_efficiency" || name == "fits" ? difference : difference / *measured;
 }
 
 std::vector<Result> compare(const Scenario& scenario, std::vector<Outcome> outcomes) {

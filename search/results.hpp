@@ -9,7 +9,7 @@
 
 namespace stratagem::search {
 
-/// One figure of one run. Units: s, TFLOP/s, or plain ratios.
+/// One figure of one run. Units: s, TFLOP/s, bytes, or plain ratios.
 struct Figure {
   std::string name;                 ///< as Measured::name
   std::optional<double> predicted;  ///< none where the run was refused, or has no baseline
@@ -18,8 +18,8 @@ struct Figure {
   std::string source;
   bool fitted = false;
 
-  /// A difference of fractions for efficiencies, else relative to the measured value. Expects both
-  /// values.
+  /// A difference of fractions for efficiencies, and of 0 and 1 for "fits"; else relative to the
+  /// measured value. Expects both values.
   [[nodiscard]] double error() const;
 };
 
@@ -33,6 +33,8 @@ struct Result {
 ///   tflops_per_gpu      hardware FLOP/s of one GPU: published figures of that kind count recomputation
 ///   scaling_efficiency  model FLOP/s of one GPU, relative to the baseline's
 ///   speedup             samples per second, relative to the baseline's
+///   peak_allocated, peak_reserved, peak_used  bytes on the fullest device, see sim/device_memory.hpp
+///   fits                1 where peak_used is at most the GPU's memory, else 0
 /// Nothing is relative to a baseline that does not fit.
 std::vector<Result> compare(const Scenario& scenario, std::vector<Outcome> outcomes);
 

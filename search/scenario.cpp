@@ -128,6 +128,8 @@ ClusterChoice read_cluster(const JsonReader& reader) {
 double read_figure(const std::string& name, const JsonReader& value) {
   if (name == "iteration_time") return value.quantity<Seconds>().value;
   if (name == "tflops_per_gpu") return value.quantity<FlopsPerSecond>().value / 1e12;
+  if (name == "fits") return value.boolean() ? 1 : 0;
+  if (concerns_memory(name)) return value.quantity<Bytes>().value;
   return value.number();
 }
 
@@ -146,7 +148,7 @@ std::vector<Measured> read_measured(const JsonReader& reader) {
     const std::string provenance =
         figure.at("provenance").one_of({"published", "from memory", "measured"});
     const double value = read_figure(key, figure.at("value"));
-    if (value <= 0) figure.at("value").fail("a figure above 0");
+    if (value <= 0 && key != "fits") figure.at("value").fail("a figure above 0");
     if (key == "scaling_efficiency" && value > 2)
       figure.at("value").fail("a fraction, such as 0.8");
     const auto fitted = figure.find("fitted");

@@ -12,6 +12,7 @@
 #include "cost/stack.hpp"
 #include "model/graph.hpp"
 #include "search/provenance.hpp"
+#include "sim/device_memory.hpp"
 #include "sim/metrics.hpp"
 #include "strategies/options.hpp"
 #include "topology/cluster.hpp"
@@ -19,13 +20,17 @@
 namespace stratagem::search {
 
 /// What can be measured of a run, and is predicted of every one (see compare in results.hpp).
-inline const std::vector<std::string> figure_names = {"iteration_time", "tflops_per_gpu",
-                                                      "scaling_efficiency", "speedup"};
+inline const std::vector<std::string> figure_names = {
+    "iteration_time", "tflops_per_gpu", "scaling_efficiency", "speedup",
+    "peak_allocated", "peak_reserved",  "peak_used",          "fits"};
+
+/// Is it one of those that a run has whether it fits or not: of its memory?
+bool concerns_memory(const std::string& figure);
 
 /// A figure that somebody measured or printed for a run, to be shown beside the prediction.
 struct Measured {
   std::string name;   ///< one of figure_names
-  double value = 0;   ///< s, TFLOP/s, a fraction, a ratio
+  double value = 0;   ///< s, TFLOP/s, a fraction, a ratio, bytes; 1 or 0 where it fits or not
   bool gates = true;  ///< false where it is from memory: shown, never judged
   std::string source;
   bool fitted = false;  ///< a scalar of the stack was fitted to it: no prediction
@@ -85,7 +90,8 @@ struct Outcome {
   std::string reason;
   int gpus = 0;
   std::optional<sim::Metrics> metrics;
-  Weakest weakest;  ///< what the prediction rests on
+  sim::MemoryFigures memory;  ///< where there are metrics
+  Weakest weakest;            ///< what the prediction rests on
 
   /// Of one GPU, without and with what is computed again. Expect metrics.
   [[nodiscard]] FlopsPerSecond model_rate() const;

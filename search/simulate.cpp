@@ -10,7 +10,7 @@ namespace stratagem::search {
 namespace {
 
 void judge_memory(Outcome& outcome, const Run& run) {
-  const Bytes needed = outcome.metrics->peak.total + run.profile.context.value;
+  const Bytes needed = outcome.memory.used;
   if (needed <= run.profile.memory.value) return;
   outcome.status = Outcome::Status::out_of_memory;
   outcome.reason = "needs " + to_text(needed) + ", a GPU has " + to_text(run.profile.memory.value);
@@ -27,6 +27,7 @@ Simulated play(const Run& run, const SimulateOptions& options) {
   Outcome& outcome = result.outcome;
   outcome.gpus = run.gpus;
   outcome.metrics = sim::metrics(result.program, result.timeline);
+  outcome.memory = sim::memory_figures(result.program, result.timeline, run.profile);
   // What ranks compute redundantly is no work of the model.
   outcome.metrics->model_flops = run.micro_batches * model::step_flops(run.graph);
   outcome.weakest =

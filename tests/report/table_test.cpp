@@ -113,6 +113,27 @@ TEST_CASE("a run that does not fit shows its memory and why, and no time") {
              ContainsSubstring("a GPU has 34.36 GB"));  // 32 GiB
 }
 
+TEST_CASE("measured memory has a line of its own that names the figure, fitting or not") {
+  Tabulated made = tabulated();
+  search::Result& large = made.results[3];
+  REQUIRE(large.run->name == "large");
+  const auto measure = [&](const std::string& name, double value) {
+    std::ranges::find(large.figures, name, &search::Figure::name)->measured = value;
+  };
+  measure("peak_reserved", 50e9);
+  measure("fits", 0);
+  const std::vector<std::string> lines = lines_of(report::table(made.scenario, made.results));
+  const auto name = std::ranges::find_if(
+      lines, [](const std::string& line) { return line.starts_with("large "); });
+  REQUIRE(lines.end() - name > 3);
+  const std::size_t column = name->size();
+  CHECK(name[1].find("reserved") == column - 8);
+  CHECK_THAT(name[1], ContainsSubstring(" 50 GB "));
+  CHECK(name[2].find("fits") == column - 4);
+  CHECK(name[2].ends_with(" no            no     right"));
+  CHECK_THAT(name[3], StartsWith("  does not run: "));
+}
+
 TEST_CASE("the table names the weakest constants and what the stack was fitted to") {
   const Tabulated made = tabulated();
   const std::vector<std::string> lines = lines_of(report::table(made.scenario, made.results));
@@ -130,6 +151,7 @@ TEST_CASE("errors are points of efficiencies and percents of all else") {
   const search::Figure exact{.name = "speedup", .predicted = 1.9999, .measured = 2.0};
   CHECK(report::error_text(exact) == "0.0 %");  // not -0.0 %
   CHECK(report::error_text({.name = "speedup", .predicted = 2.0}).empty());
+  CHECK(report::error_text({.name = "fits", .predicted = 0, .measured = 1}) == "wrong");
 }
 
 TEST_CASE("the accuracy as Markdown has a row for every measured figure") {

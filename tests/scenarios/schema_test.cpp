@@ -74,8 +74,13 @@ TEST_CASE("what simulate writes as JSON obeys the schema of reports") {
     {"name": "large", "cluster": {"gpus": 1}, "model": {"layers": 24, "hidden": 4096, "heads": 32},
      "training": {"micro_batch": 1}, "strategy": {}, "group": "large ones", "assumed": "nothing",
      "measured": {"iteration_time": {"value": "1 s", "provenance": "from memory", "source": "nobody"},
-                  "speedup": {"value": 2, "provenance": "published", "source": "nobody"}},
-     "expect": {"fits": {"value": false, "because": "16 bytes for each of 4.8e9 parameters"}}} ])";
+                  "speedup": {"value": 2, "provenance": "published", "source": "nobody"},
+                  "peak_allocated": {"value": "60 GB", "provenance": "measured", "source": "nobody"},
+                  "peak_reserved": {"value": "70 GB", "provenance": "measured", "source": "nobody"},
+                  "peak_used": {"value": "80 GiB", "provenance": "measured", "source": "nobody"},
+                  "fits": {"value": false, "provenance": "measured", "source": "nobody"}},
+     "expect": {"fits": {"value": false, "because": "16 bytes for each of 4.8e9 parameters"},
+                "peak_used": {"at_least": "76.8 GB", "because": "16 bytes for each of 4.8e9 parameters"}}} ])";
   folder.write("a.json", with(small_scenario(), "\n  ]", more));
   CHECK_NOTHROW(check_schema((folder.path() / "a.json").string(), scenario_schema));
   REQUIRE(run("simulate a.json --json out.json", folder).exit == 0);

@@ -73,6 +73,33 @@ TEST_CASE("errors are differences of efficiencies, and relative for all else") {
   CHECK(close(Figure{.name = "iteration_time", .predicted = 3, .measured = 2}.error(), 0.5, 1e-12));
 }
 
+TEST_CASE("figures of memory are those of the outcome, also where it does not fit") {
+  search::Scenario scenario{
+      .file = "a.json", .question = "?", .runs = {run_named("one", 8), run_named("large", 8)}};
+  scenario.runs[1].measured = {
+      {.name = "peak_reserved", .value = 40e9, .source = "somebody"},
+      {.name = "fits", .value = 1, .source = "somebody"},
+  };
+  scenario.runs[1].expect = {
+      {.name = "peak_used", .at_least = 0, .at_most = 47e9, .because = "broken"}};
+  Outcome large = outcome(1, 1_s);
+  large.status = Outcome::Status::out_of_memory;
+  large.memory = {.allocated = 44_GB, .reserved = 46_GB, .used = 48_GB};
+  const auto results = search::compare(scenario, {outcome(1, 1_s), large});
+  CHECK(predicted(results[1], "peak_allocated") == 44e9);
+  CHECK(predicted(results[1], "peak_used") == 48e9);
+  CHECK(predicted(results[0], "fits") == 1);
+  CHECK(predicted(results[1], "fits") == 0);
+  const auto error = [&](const std::string& name) {
+    return std::ranges::find(results[1].figures, name, &Figure::name)->error();
+  };
+  CHECK(close(error("peak_reserved"), 0.15, 1e-12));  // 46 of 40
+  CHECK(error("fits") == -1);                         // somebody ran it
+  CHECK(search::failures(results) ==
+        std::vector<std::string>{"a.json: /runs/1/expect/peak_used: expected 0 to 4.7e+10, "
+                                 "predicted 4.8e+10 (large: broken)"});
+}
+
 TEST_CASE("an expectation that is not met is one line with file, path, bounds and reason") {
   search::Scenario scenario{.file = "a.json", .question = "?", .runs = {run_named("one", 8)}};
   scenario.runs[0].expect = {
