@@ -272,11 +272,11 @@ cxxopts::Options validate_options() {
 search::Selection selection_of(const cxxopts::ParseResult& asked) {
   search::Selection selection{.figure = asked["figure"].as<std::string>(),
                               .group = asked["group"].as<std::string>()};
-  const bool known = selection.figure.empty() || selection.figure == "fits" ||
-                     std::ranges::find(search::figure_names, selection.figure) !=
-                         search::figure_names.end();
+  const bool known =
+      selection.figure.empty() ||
+      std::ranges::find(search::figure_names, selection.figure) != search::figure_names.end();
   if (known) return selection;
-  throw UsageError(fmt::format("no figure \"{}\"; figures are {}, fits", selection.figure,
+  throw UsageError(fmt::format("no figure \"{}\"; figures are {}", selection.figure,
                                fmt::join(search::figure_names, ", ")));
 }
 

@@ -67,8 +67,10 @@ Ruling ruling(const JsonReader& group_rules, const JsonReader& record) {
   Ruling result;
   for (const JsonReader& rule : group_rules.elements()) {
     for (const char* key : {"when", "facts", "run", "memory", "vocabulary_multiple", "stages",
-                            "assumed", "left_out", "because"})
-      static_cast<void>(rule.find(key));  // known, whether it is used for this record or not
+                            "assumed", "left_out", "because"}) {
+      // Known, whether it serves this record or not.
+      if (const auto value = rule.find(key)) value->skip();
+    }
     if (applies(rule, record)) apply(result, rule);
   }
   return result;

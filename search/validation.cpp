@@ -45,7 +45,7 @@ ErrorStatistics summed_up(const std::string& group, const std::string& figure,
 std::vector<ErrorStatistics> statistics(const Validation& validation) {
   std::vector<ErrorStatistics> result;
   for (const std::string& group : validation.groups()) {
-    for (const std::string& figure : figure_names) {
+    for (const std::string& figure : figure_names) {  // "fits" has verdicts, no errors
       std::vector<const Compared*> of_both;
       for (const Compared& compared : validation.compared) {
         if (compared.judges && compared.group == group && compared.figure->name == figure)
@@ -66,7 +66,7 @@ std::optional<Verdict> verdict(const Result& result) {
   return Verdict{.group = group_of(run),
                  .result = &result,
                  .measured = *found->measured != 0,
-                 .needed = result.outcome.metrics->peak.total + run.profile.context.value,
+                 .needed = result.outcome.memory.used,
                  .capacity = run.profile.memory.value};
 }
 

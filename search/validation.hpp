@@ -11,7 +11,7 @@ namespace stratagem::search {
 
 /// What is validated: empty means everything.
 struct Selection {
-  std::string figure;  ///< one of figure_names, or "fits"
+  std::string figure;  ///< one of figure_names
   std::string group;   ///< a part of a group's name
 };
 
