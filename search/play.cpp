@@ -17,48 +17,48 @@ bool measured_for(const Run& run, const Selection& selection) {
   });
 }
 
-/// The outcomes of the runs of a scenario that are wanted, and of what they are relative to.
-std::vector<Outcome> outcomes_of(const Scenario& scenario, const Selection& selection) {
+/// A run to simulate, and where its outcome goes.
+struct Task {
+  const Run* run;
+  Outcome* outcome;
+  std::exception_ptr error;
+};
+
+/// Those runs of a scenario that are wanted, and what they are relative to; the outcomes of the
+/// others say that nobody asked.
+void add_tasks(std::vector<Task>& tasks, const Scenario& scenario, const Selection& selection,
+               std::vector<Outcome>& outcomes) {
   std::set<std::string> baselines;
   for (const Run& run : scenario.runs) {
     if (measured_for(run, selection)) baselines.insert(run.baseline);
   }
-  std::vector<Outcome> outcomes;
-  for (const Run& run : scenario.runs) {
-    const bool wanted = measured_for(run, selection) || baselines.contains(run.name);
-    outcomes.push_back(wanted ? simulate(run, {}).outcome
-                              : Outcome{.status = Outcome::Status::refused,
-                                        .reason = "nothing of it is asked for",
-                                        .gpus = run.gpus});
+  for (std::size_t i = 0; i < scenario.runs.size(); ++i) {
+    const Run& run = scenario.runs[i];
+    outcomes[i] = {.status = Outcome::Status::refused,
+                   .reason = "nothing of it is asked for",
+                   .gpus = run.gpus};
+    if (measured_for(run, selection) || baselines.contains(run.name))
+      tasks.push_back({&run, &outcomes[i], nullptr});
   }
-  return outcomes;
 }
 
-/// A scenario, and what becomes of it. The unit of work: runs of one scenario share its document,
-/// which notes what is read of it, so they are never simulated at the same time.
-struct Task {
-  const Scenario* scenario;
-  std::vector<Outcome> outcomes;
-  std::exception_ptr error;
-};
-
-void work(std::vector<Task>& tasks, std::atomic<std::size_t>& next, const Selection& selection) {
+void work(std::vector<Task>& tasks, std::atomic<std::size_t>& next) {
   for (std::size_t i = next++; i < tasks.size(); i = next++) {
     try {
-      tasks[i].outcomes = outcomes_of(*tasks[i].scenario, selection);
+      *tasks[i].outcome = simulate(*tasks[i].run, {}).outcome;
     } catch (...) {
       tasks[i].error = std::current_exception();
     }
   }
 }
 
-void work_on_all(std::vector<Task>& tasks, const Selection& selection, int threads) {
+/// A run's outcome depends on nothing but the run, so in which order they are done does not matter.
+void work_on_all(std::vector<Task>& tasks, int threads) {
   std::atomic<std::size_t> next = 0;
   {
     std::vector<std::jthread> others;
-    for (int i = 1; i < threads; ++i)
-      others.emplace_back([&] { work(tasks, next, selection); });
-    work(tasks, next, selection);
+    for (int i = 1; i < threads; ++i) others.emplace_back([&] { work(tasks, next); });
+    work(tasks, next);
   }
   for (const Task& task : tasks) {
     if (task.error) std::rethrow_exception(task.error);
@@ -68,13 +68,16 @@ void work_on_all(std::vector<Task>& tasks, const Selection& selection, int threa
 }  // namespace
 
 std::vector<Played> play(std::vector<Scenario> scenarios, const Selection& selection, int threads) {
+  std::vector<std::vector<Outcome>> outcomes;
+  for (const Scenario& scenario : scenarios) outcomes.emplace_back(scenario.runs.size());
   std::vector<Task> tasks;
-  for (const Scenario& scenario : scenarios) tasks.push_back({&scenario, {}, nullptr});
-  work_on_all(tasks, selection, threads);
+  for (std::size_t i = 0; i < scenarios.size(); ++i)
+    add_tasks(tasks, scenarios[i], selection, outcomes[i]);
+  work_on_all(tasks, threads);
   std::vector<Played> played(scenarios.size());
   for (std::size_t i = 0; i < scenarios.size(); ++i) {
     played[i].scenario = std::move(scenarios[i]);
-    played[i].results = compare(played[i].scenario, std::move(tasks[i].outcomes));
+    played[i].results = compare(played[i].scenario, std::move(outcomes[i]));
   }
   return played;
 }

@@ -22,8 +22,8 @@ struct Played {
 };
 
 /// Simulates every run of the scenarios that has a measured figure of the selection, and what such
-/// runs are compared with; all other runs have an outcome without metrics. `threads` work on
-/// scenarios of their own. Throws the InputError of the first scenario that has one.
+/// runs are compared with, on so many threads; all other runs have an outcome without metrics.
+/// Throws the InputError of the first run that has one.
 std::vector<Played> play(std::vector<Scenario> scenarios, const Selection& selection, int threads);
 
 /// The heading that a run's figures are summed up under: its `group`, or its scenario's file
