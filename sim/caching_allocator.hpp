@@ -1,0 +1,107 @@
+// What a framework's caching allocator takes from the driver for a sequence of births and deaths.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <set>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace stratagem::sim {
+
+/// The CUDA caching allocator of PyTorch, replayed; sizes in bytes.
+///
+/// A request is rounded up to 512 B. Up to 1 MiB it is served from the pool of small segments, of
+/// 2 MiB each; others from the pool of large ones: a segment of 20 MiB where less than 10 MiB are
+/// wanted, else one of the request's size rounded up to 2 MiB. Of the free blocks of its pool the
+/// smallest that is large enough is taken, of equal ones that of the lowest address. What it has too
+/// much is split off if it is at least 512 B (small) or more than 1 MiB (large). A freed block joins
+/// free neighbours, and segments stay with the allocator. Where the driver has no more memory,
+/// segments without a live block are given back; where that is not enough, the request is out of
+/// memory: it is served nevertheless, beyond the limit, so that a replay says how much is wanting.
+///
+/// With `expandable` segments (PyTorch's expandable_segments:True) each pool is one range of
+/// addresses: what is missing behind its free blocks is mapped in pages of 2 MiB (small) or 20 MiB
+/// (large), every rest from 512 B on is split off, and free pages are what is given back.
+///
+/// All buffers come from the pools of one stream. What is not modelled: max_split_size_mb,
+/// roundup_power2_divisions, garbage collection, record_stream, CUDA graphs' private pools. New
+/// segments have higher addresses than older ones, which a driver does not promise.
+/// Source: pytorch, c10/cuda/CUDACachingAllocator.cpp (its constants: 1.2 to 2.8).
+class CachingAllocator {
+ public:
+  using Block = int;
+
+  explicit CachingAllocator(std::int64_t limit, bool expandable = false);
+
+  /// Expects more than 0 bytes.
+  Block allocate(std::int64_t bytes);
+  void free(Block block);
+
+  [[nodiscard]] std::int64_t reserved() const { return reserved_; }
+  [[nodiscard]] std::int64_t peak_reserved() const { return peak_reserved_; }
+  /// Sum of live blocks: what was asked for, rounded up, with rests that are not split off. This is
+  /// what torch.cuda.memory_allocated counts.
+  [[nodiscard]] std::int64_t allocated() const { return allocated_; }
+  [[nodiscard]] std::int64_t peak_allocated() const { return peak_allocated_; }
+  /// Times that cached segments were given back because the driver had no more.
+  [[nodiscard]] int releases() const { return releases_; }
+
+  /// A piece of the address space that is live, free, or not mapped.
+  enum class State : std::uint8_t { live, free, unmapped };
+  struct Piece {
+    std::int64_t address = 0;
+    std::int64_t bytes = 0;
+    State state = State::free;
+  };
+  /// Every segment from its first address to its last; without the unmapped end of expandable ones.
+  [[nodiscard]] std::vector<std::vector<Piece>> segments() const;
+
+ private:
+  struct Node {
+    Piece piece;  ///< of no bytes: the number is spare
+    bool small = false;
+    Block before = -1;
+    Block after = -1;
+  };
+  /// Blocks by size, then address; those not mapped by address.
+  struct Pool {
+    std::set<std::tuple<std::int64_t, std::int64_t, Block>> free;
+    std::set<std::pair<std::int64_t, Block>> unmapped;
+    std::int64_t base = -1;  ///< of the range of an expandable pool; -1: there is none yet
+  };
+
+  [[nodiscard]] Pool& pool(bool small) { return pools_[small ? 0 : 1]; }
+  Piece& piece(Block block) { return nodes_[block].piece; }
+  Block add(Piece piece, bool small, Block before, Block after);
+  void join_next(Block block);
+  void insert_free(Block block);
+  void erase_free(Block block);
+  void cut(Block block, std::int64_t bytes, State rest);
+  [[nodiscard]] Block best_fit(std::int64_t bytes, bool small);
+  Block new_segment(std::int64_t bytes, bool small);
+  Block expand(std::int64_t bytes, bool small);
+  Block place_to_expand(std::int64_t bytes, bool small);
+  [[nodiscard]] std::int64_t to_be_mapped(Block place, std::int64_t bytes) const;
+  void map_begin(Block block, std::int64_t bytes);
+  void take(std::int64_t bytes);
+  void release();
+  void release_segments(Pool& pool);
+  void release_pages(Pool& pool);
+  void unmap(Block block, std::int64_t begin, std::int64_t end);
+
+  std::int64_t limit_;
+  bool expandable_;
+  std::int64_t next_address_ = 0;
+  std::int64_t reserved_ = 0;
+  std::int64_t peak_reserved_ = 0;
+  std::int64_t allocated_ = 0;
+  std::int64_t peak_allocated_ = 0;
+  int releases_ = 0;
+  std::vector<Node> nodes_;
+  std::vector<Block> spare_;
+  std::array<Pool, 2> pools_;
+};
+
+}  // namespace stratagem::sim
