@@ -249,8 +249,9 @@ search::Limits limits_for(const cxxopts::ParseResult& asked) {
 }
 
 cxxopts::Options validate_options() {
-  cxxopts::Options options("stratagem validate",
-                           "Compare what is predicted with what was measured, over many scenarios.");
+  cxxopts::Options options(
+      "stratagem validate",
+      "Compare what is predicted with what was measured, over many scenarios.");
   auto add = options.add_options();
   add("scenarios", "scenario files, or folders of them; a folder's validate.json has its limits",
       cxxopts::value<std::vector<std::string>>());
@@ -291,13 +292,11 @@ int validate(const std::vector<std::string>& arguments) {
   const search::Selection selection = selection_of(asked);
   const search::Limits limits = limits_for(asked);
   std::vector<search::Scenario> scenarios;
-  for (const std::string& file :
-       scenario_files(asked["scenarios"].as<std::vector<std::string>>()))
+  for (const std::string& file : scenario_files(asked["scenarios"].as<std::vector<std::string>>()))
     scenarios.push_back(search::read_scenario(file));
   const std::string first = scenarios.front().file;
   const int threads = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
-  const std::vector<search::Played> played =
-      search::play(std::move(scenarios), selection, threads);
+  const std::vector<search::Played> played = search::play(std::move(scenarios), selection, threads);
   const search::Validation validation = search::validate(played, selection);
   if (validation.groups().empty()) throw UsageError("nothing of this was measured");
   std::vector<Output> outputs;

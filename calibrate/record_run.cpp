@@ -162,9 +162,8 @@ Json strategy_of(const JsonReader& record, const Ruling& ruling, const Degrees& 
 }
 
 Json figure(const Json& value, const JsonReader& record) {
-  const std::string how = record.at("value_origin").text() == "figure-reading"
-                              ? ", read off a figure by eye"
-                              : "";
+  const std::string how =
+      record.at("value_origin").text() == "figure-reading" ? ", read off a figure by eye" : "";
   const bool read = record.at("confidence").text() == "read";
   return Json::object()
       .set("value", value)
@@ -179,8 +178,8 @@ Json measured_of(const JsonReader& record, const Ruling& ruling) {
   if (const auto time = measured.find("iteration_s"))
     json.set("iteration_time", figure(fmt::format("{} s", time->number()), record));
   bool has_memory = false;
-  for (const char* key : {"peak_mem_gb", "peak_mem_gib", "total_mem_gib", "required_mem_gb",
-                          "max_allocated_gib"}) {
+  for (const char* key :
+       {"peak_mem_gb", "peak_mem_gib", "total_mem_gib", "required_mem_gb", "max_allocated_gib"}) {
     const auto memory = measured.find(key);
     if (!memory) continue;
     if (!ruling.memory) memory->fail("a rule that says which figure of memory it is");

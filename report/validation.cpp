@@ -30,7 +30,8 @@ std::string percent(const std::string& figure, double error, bool sign = true) {
               : fmt::format("{:.1f} {}", 100 * error, unit);
 }
 
-std::string figure_lines(const Validation& validation, const std::string& group, std::size_t width) {
+std::string figure_lines(const Validation& validation, const std::string& group,
+                         std::size_t width) {
   std::string text;
   const std::string* last = nullptr;  // a run's name stands at its first figure
   for (const Compared& each : validation.compared) {

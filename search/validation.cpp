@@ -133,8 +133,9 @@ std::vector<std::string> broken(const Validation& validation, const Limits& limi
   for (const ErrorStatistics& each : validation.statistics) {
     for (const Limits::Median& limit : limits.medians) {
       if (limit.figure != each.figure || each.median <= limit.at_most) continue;
-      lines.push_back(fmt::format("{}: {}: expected a median error of at most {:.1f} %, found {:.1f} %",
-                                  each.group, each.figure, 100 * limit.at_most, 100 * each.median));
+      lines.push_back(
+          fmt::format("{}: {}: expected a median error of at most {:.1f} %, found {:.1f} %",
+                      each.group, each.figure, 100 * limit.at_most, 100 * each.median));
     }
   }
   const auto wrong = std::ranges::count_if(

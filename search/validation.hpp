@@ -78,8 +78,8 @@ struct Limits {
     std::string figure;
     double at_most;
   };
-  std::vector<Median> medians;           ///< of the absolute errors, in every group
-  std::optional<int> wrong_verdicts;     ///< at most so many in all
+  std::vector<Median> medians;        ///< of the absolute errors, in every group
+  std::optional<int> wrong_verdicts;  ///< at most so many in all
 };
 
 /// Reads a file of limits: {"median_error": {"peak_used": 0.08}, "wrong_verdicts": 0}.

@@ -27,7 +27,8 @@ std::string record(const std::string& model, const std::string& plan, const std:
 }
 
 const std::string model = R"("layers": 70, "hidden": 64, "heads": 4, "seq": 32, "vocab": 1000)";
-const std::string plan = R"("tp": 2, "pp": 12, "dp": 1, "micro_batch": 1, "global_batch": 4, "zero": 1)";
+const std::string plan =
+    R"("tp": 2, "pp": 12, "dp": 1, "micro_batch": 1, "global_batch": 4, "zero": 1)";
 
 std::string with_rules(const std::string& rules) {
   return R"({"schema": 1, "groups": [{"group": "G", "file": "g.json", "question": "?", "rules": [
@@ -98,8 +99,8 @@ TEST_CASE("layers are divided as DeepSpeed divides them") {
 }
 
 TEST_CASE("a record's plan, batch and figures are said in a scenario's words") {
-  const std::string more = R"("tp": 2, "pp": 4, "dp": 3, "num_micro_batches": 5, "micro_batch": 2,
-    "zero": "2 and more", "recompute": "full (default)", "schedule": "ZB-2p", "precision": "bf16/fp16", "offload": "CPU")";
+  const std::string more = R"x("tp": 2, "pp": 4, "dp": 3, "num_micro_batches": 5, "micro_batch": 2,
+    "zero": "2 and more", "recompute": "full (default)", "schedule": "ZB-2p", "precision": "bf16/fp16", "offload": "CPU")x";
   const JsonReader run = run_of(imported(
       record(with(model, "70", "8"), more, R"("peak_mem_gb": 12.5, "iteration_s": 3)"),
       R"(, {"vocabulary_multiple": 128, "memory": {"figure": "peak_used", "unit": "GiB", "because": "so"}})"));
@@ -145,10 +146,10 @@ TEST_CASE("rules hold where their conditions do, and later ones go before earlie
 TEST_CASE("records that contradict themselves, and rules that say nothing, are refused") {
   CHECK(refusal(record(model, with(plan, "\"dp\": 1", "\"dp\": 2"), R"("fits": true)"), "")
             .find("the 24 GPUs, found 48") != std::string::npos);
-  CHECK(refusal(record(model, R"("tp": 2, "pp": 12)", R"("fits": true)"), "")
-            .find("micro_batch") != std::string::npos);
-  CHECK(refusal(record(model, plan, R"("peak_mem_gb": 1)"), "")
-            .find("which figure of memory") != std::string::npos);
+  CHECK(refusal(record(model, R"("tp": 2, "pp": 12)", R"("fits": true)"), "").find("micro_batch") !=
+        std::string::npos);
+  CHECK(refusal(record(model, plan, R"("peak_mem_gb": 1)"), "").find("which figure of memory") !=
+        std::string::npos);
   CHECK(refusal(record(model, plan, R"("fits": true)"), R"(, {"wen": {}})").find("wen") !=
         std::string::npos);
 }
