@@ -8,22 +8,26 @@
 #include <iostream>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "base/input_error.hpp"
 #include "calibrate/fit.hpp"
 #include "calibrate/nccl_fit.hpp"
 #include "calibrate/nccl_log.hpp"
+#include "calibrate/published.hpp"
 #include "model/zoo/all.hpp"
 #include "report/explain.hpp"
 #include "report/groups.hpp"
 #include "report/memory_table.hpp"
 #include "report/report.hpp"
 #include "report/trace.hpp"
+#include "report/validation.hpp"
 #include "search/fit_stack.hpp"
 #include "search/plan_of.hpp"
 #include "search/results.hpp"
 #include "search/scenario.hpp"
+#include "search/validation.hpp"
 #include "strategies/all.hpp"
 #include "strategies/language/plan_text.hpp"
 #include "strategies/lower.hpp"
@@ -214,6 +218,114 @@ int explain(const std::vector<std::string>& arguments) {
   return done;
 }
 
+// ---- validate
+
+constexpr const char* limits_file = "validate.json";
+
+/// The scenarios named, and those of the folders named, in the order of their names.
+std::vector<std::string> scenario_files(const std::vector<std::string>& named) {
+  std::vector<std::string> files;
+  for (const std::string& name : named) {
+    if (!std::filesystem::is_directory(name)) {
+      files.push_back(name);
+      continue;
+    }
+    std::vector<std::string> inside;
+    for (const auto& entry : std::filesystem::directory_iterator(name)) {
+      if (entry.path().extension() == ".json" && entry.path().filename() != limits_file)
+        inside.push_back(entry.path().string());
+    }
+    if (inside.empty()) throw InputError(name, "", "a folder of scenarios", "none");
+    std::ranges::sort(inside);
+    files.insert(files.end(), inside.begin(), inside.end());
+  }
+  return files;
+}
+
+/// Those of the first folder named that has some, or those of the command line.
+search::Limits limits_for(const cxxopts::ParseResult& asked) {
+  search::Limits limits;
+  for (const std::string& name : asked["scenarios"].as<std::vector<std::string>>()) {
+    const std::filesystem::path file = std::filesystem::path(name) / limits_file;
+    if (!std::filesystem::exists(file)) continue;
+    limits = search::read_limits(file.string());
+    break;
+  }
+  if (asked.count("median") > 0) {
+    limits.medians.clear();
+    for (const std::string& figure : search::figure_names)
+      limits.medians.push_back({figure, asked["median"].as<double>() / 100});
+  }
+  if (asked.count("wrong") > 0) limits.wrong_verdicts = asked["wrong"].as<int>();
+  return limits;
+}
+
+cxxopts::Options validate_options() {
+  cxxopts::Options options(
+      "stratagem validate",
+      "Compare what is predicted with what was measured, over many scenarios.");
+  auto add = options.add_options();
+  add("scenarios", "scenario files, or folders of them; a folder's validate.json has its limits",
+      cxxopts::value<std::vector<std::string>>());
+  add("figure", "this figure only, such as iteration_time, or fits",
+      cxxopts::value<std::string>()->default_value(""));
+  add("group", "groups only whose names contain this",
+      cxxopts::value<std::string>()->default_value(""));
+  add("summary", "print no single figures");
+  add("median", "highest median of the absolute errors in any group, in %",
+      cxxopts::value<double>());
+  add("wrong", "highest number of wrong verdicts on what fits", cxxopts::value<int>());
+  add("json", "write all of it as JSON", cxxopts::value<std::string>());
+  add("h,help", "this text");
+  options.parse_positional({"scenarios"});
+  options.positional_help("SCENARIOS...");
+  return options;
+}
+
+search::Selection selection_of(const cxxopts::ParseResult& asked) {
+  search::Selection selection{.figure = asked["figure"].as<std::string>(),
+                              .group = asked["group"].as<std::string>()};
+  const bool known =
+      selection.figure.empty() ||
+      std::ranges::find(search::figure_names, selection.figure) != search::figure_names.end();
+  if (known) return selection;
+  throw UsageError(fmt::format("no figure \"{}\"; figures are {}", selection.figure,
+                               fmt::join(search::figure_names, ", ")));
+}
+
+int validate(const std::vector<std::string>& arguments) {
+  cxxopts::Options options = validate_options();
+  const cxxopts::ParseResult asked = parse(options, arguments);
+  if (asked.count("help") > 0) {
+    fmt::print("{}", options.help());
+    return done;
+  }
+  if (asked.count("scenarios") == 0) throw UsageError("missing scenarios");
+  const search::Selection selection = selection_of(asked);
+  const search::Limits limits = limits_for(asked);
+  std::vector<search::Scenario> scenarios;
+  for (const std::string& file : scenario_files(asked["scenarios"].as<std::vector<std::string>>()))
+    scenarios.push_back(search::read_scenario(file));
+  const std::string first = scenarios.front().file;
+  const int threads = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  const std::vector<search::Played> played = search::play(std::move(scenarios), selection, threads);
+  const search::Validation validation = search::validate(played, selection);
+  if (validation.groups().empty()) throw UsageError("nothing of this was measured");
+  std::vector<Output> outputs;
+  if (asked.count("json") > 0) {
+    outputs.push_back(
+        {asked["json"].as<std::string>(), report::to_json(validation).text(2) + "\n", ""});
+  }
+  check_outputs(outputs, first);
+  fmt::print("{}", asked.count("summary") > 0 ? report::validation_summary(validation)
+                                              : report::validation_table(validation));
+  if (!outputs.empty()) fmt::print("\n");
+  for (const Output& output : outputs) write(output);
+  const std::vector<std::string> broken = search::broken(validation, limits);
+  for (const std::string& line : broken) fmt::print(stderr, "{}\n", line);
+  return broken.empty() ? done : check_failed;
+}
+
 // ---- topology
 
 /// A preset by name, or the user's own server by the path of its file.
@@ -390,8 +502,29 @@ int fit_stack(const cxxopts::ParseResult& asked) {
   return done;
 }
 
+/// `calibrate import --rules`: scenarios from records of published runs; without an output only the
+/// list of what became of them.
+int import_published(const cxxopts::ParseResult& asked) {
+  if (asked.count("files") == 0) throw UsageError("missing records");
+  const std::string records = asked["files"].as<std::vector<std::string>>().front();
+  const calibrate::ImportedRecords imported =
+      calibrate::import_records(records, required(asked, "rules"));
+  std::vector<Output> outputs;
+  if (asked.count("output") > 0) {
+    const std::filesystem::path folder = asked["output"].as<std::string>();
+    for (const calibrate::ImportedScenario& scenario : imported.scenarios)
+      outputs.push_back({(folder / scenario.file).string(), scenario.text, ""});
+  }
+  check_outputs(outputs, records);
+  fmt::print("{}", calibrate::describe(imported));
+  if (!outputs.empty()) fmt::print("\n");
+  for (const Output& output : outputs) write(output);
+  return done;
+}
+
 /// `calibrate import`: measurements from what nccl-tests printed.
 int import_measurements(const cxxopts::ParseResult& asked) {
+  if (asked.count("rules") > 0) return import_published(asked);
   if (asked.count("files") == 0) throw UsageError("missing logs of nccl-tests");
   const std::filesystem::path file = required(asked, "output");
   const std::string cluster = required(asked, "cluster");
@@ -419,6 +552,8 @@ int calibrate(const std::vector<std::string>& arguments) {
       "  calibrate fit [MEASUREMENTS...] --datasheet FILE -o PROFILE\n"
       "  calibrate import LOGS... --datasheet FILE --cluster PRESET -o MEASUREMENTS\n"
       "    from the output of nccl-tests' all_reduce_perf, text or JSON\n"
+      "  calibrate import RECORDS --rules RULES -o FOLDER\n"
+      "    scenarios from records of published runs\n"
       "  calibrate nccl MEASUREMENTS...\n"
       "  calibrate stack SCENARIO --run NAME");
   auto add = options.add_options();
@@ -427,8 +562,9 @@ int calibrate(const std::vector<std::string>& arguments) {
       cxxopts::value<std::vector<std::string>>());
   add("datasheet", "fit, import: what is not measured", cxxopts::value<std::string>());
   add("cluster", "import: preset of the server", cxxopts::value<std::string>());
+  add("rules", "import: how records become scenarios", cxxopts::value<std::string>());
   add("nccl", "import: version of NCCL, if the logs do not say it", cxxopts::value<std::string>());
-  add("o,output", "fit: the profile to write; import: the measurements",
+  add("o,output", "fit: the profile to write; import: the measurements, or a folder of scenarios",
       cxxopts::value<std::string>());
   add("run", "stack: the run to fit to", cxxopts::value<std::string>()->default_value(""));
   add("h,help", "this text");
@@ -456,6 +592,7 @@ struct Command {
 
 constexpr Command commands[] = {
     {"simulate", "predict time and memory of every run of a scenario", &simulate},
+    {"validate", "compare predictions with measurements over many scenarios", &validate},
     {"explain", "print the strategy of a run as primitives, or write it as a plan file", &explain},
     {"topology", "show a cluster, or write a server as a file", &topology},
     {"calibrate", "fit a hardware profile to measurements", &calibrate},

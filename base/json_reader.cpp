@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <mutex>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <unordered_map>
@@ -109,8 +110,15 @@ struct JsonReader::Document {
   std::string file;
   ordered_json root;
   std::unordered_map<const ordered_json*, Use> uses;
+  std::mutex using_it;  ///< of `uses`: readers of several threads share a document
+
+  void mark(const ordered_json* value, bool Use::*as) {
+    const std::scoped_lock alone(using_it);
+    uses[value].*as = true;
+  }
 
   void ask(const ordered_json& object, std::string_view key) {
+    const std::scoped_lock alone(using_it);
     auto& asked = uses[&object].asked;
     if (std::find(asked.begin(), asked.end(), key) == asked.end()) asked.emplace_back(key);
   }
@@ -174,7 +182,7 @@ struct JsonReader::Layer {
 };
 
 JsonReader::JsonReader(std::vector<Layer> layers) : layers_(std::move(layers)) {
-  for (const Layer& layer : layers_) layer.document->uses[layer.value].opened = true;
+  for (const Layer& layer : layers_) layer.document->mark(layer.value, &Use::opened);
 }
 JsonReader::JsonReader(const JsonReader&) = default;
 JsonReader::JsonReader(JsonReader&&) noexcept = default;
@@ -338,7 +346,7 @@ void JsonReader::finish() const {
 }
 
 void JsonReader::skip() const {
-  for (const Layer& layer : layers_) layer.document->uses[layer.value].skipped = true;
+  for (const Layer& layer : layers_) layer.document->mark(layer.value, &Use::skipped);
 }
 
 const std::string& JsonReader::file() const { return layers_.front().document->file; }

@@ -24,7 +24,7 @@ namespace stratagem {
 /// InputError for the first key (in the order of the file) that was never asked for, naming the
 /// nearest one that was. A layer taken from `defaults` is not checked by the readers over it, since
 /// another run may ask for what this one leaves; its owner calls finish on the defaults themselves
-/// when all runs have been read.
+/// when all runs have been read. Several threads may read one document.
 class JsonReader {
  public:
   /// Throws InputError if the file cannot be opened or is not JSON (with line and column).

@@ -89,6 +89,7 @@ std::vector<Result> compare(const Scenario& scenario, std::vector<Outcome> outco
         figure.measured = measured->value;
         figure.gates = measured->gates;
         figure.source = measured->source;
+        figure.fitted = measured->fitted;
       }
       result.figures.push_back(figure);
     }

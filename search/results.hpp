@@ -17,6 +17,7 @@ struct Figure {
   std::optional<double> measured;
   bool gates = true;
   std::string source;
+  bool fitted = false;
 
   /// A difference of fractions for efficiencies, and of 0 and 1 for "fits"; else relative to the
   /// measured value. Expects both values.

@@ -151,7 +151,12 @@ std::vector<Measured> read_measured(const JsonReader& reader) {
     if (value <= 0 && key != "fits") figure.at("value").fail("a figure above 0");
     if (key == "scaling_efficiency" && value > 2)
       figure.at("value").fail("a fraction, such as 0.8");
-    result.push_back({key, value, provenance != "from memory", figure.at("source").text()});
+    const auto fitted = figure.find("fitted");
+    result.push_back({.name = key,
+                      .value = value,
+                      .gates = provenance != "from memory",
+                      .source = figure.at("source").text(),
+                      .fitted = fitted && fitted->boolean()});
   }
   return result;
 }

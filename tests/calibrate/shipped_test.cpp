@@ -67,7 +67,8 @@ TEST_CASE("every shipped profile is what the fit makes of its datasheet and meas
     check_same(shipped.collective.base, fitted.collective.base, "base");
     check_same(shipped.collective.node_step, fitted.collective.node_step, "node_step");
     check_same(shipped.collective.network_step, fitted.collective.network_step, "network_step");
-    REQUIRE((shipped.collective.nccl && fitted.collective.nccl));
+    REQUIRE(shipped.collective.nccl.has_value() == fitted.collective.nccl.has_value());
+    if (!fitted.collective.nccl) continue;  // nothing of its architecture was measured
     check_same(shipped.collective.nccl->added, fitted.collective.nccl->added, "added");
     check_same(shipped.collective.nccl->latency_factor, fitted.collective.nccl->latency_factor,
                "latency_factor");
@@ -75,7 +76,7 @@ TEST_CASE("every shipped profile is what the fit makes of its datasheet and meas
                "bandwidth_factor");
     check_same(shipped.collective.nccl->copy, fitted.collective.nccl->copy, "copy");
   }
-  CHECK(datasheets == 5);
+  CHECK(datasheets == 8);
 }
 
 /// Median of |predicted / measured - 1| of the GEMMs of `file` that `wanted` takes, at the rates of

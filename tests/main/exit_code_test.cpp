@@ -26,7 +26,7 @@ std::string expecting(const std::string& expectation) {
 TEST_CASE("help is printed with exit code 0") {
   const TemporaryFolder folder;
   for (const char* arguments :
-       {"--help", "simulate --help", "topology --help", "calibrate --help"}) {
+       {"--help", "simulate --help", "validate --help", "topology --help", "calibrate --help"}) {
     const Ran ran = run(arguments, folder);
     CHECK(ran.exit == 0);
     CHECK_THAT(ran.out, ContainsSubstring("stratagem"));
@@ -41,6 +41,10 @@ TEST_CASE("a command line that cannot be understood ends with exit code 2 and on
   is_usage("simulate a.json --jsn out.json", "jsn");
   is_usage("simulate a.json b.json", "b.json");
   is_usage("simulate a.json --trace t.json --run five", "no run named \"five\"");
+  is_usage("validate", "missing scenarios");
+  is_usage("validate a.json --figure time", "no figure \"time\"");
+  is_usage("validate a.json", "nothing of this was measured");
+  is_usage("calibrate import a.json --rules", "rules");
   is_usage("topology show dgx-3", "no preset \"dgx-3\"");
   is_usage("topology show dgx-2 --nodes 0", "at least 1");
   is_usage("topology show dgx-2 --nodes two", "two");
@@ -68,6 +72,27 @@ TEST_CASE(
       ran.err,
       StartsWith("a.json: /runs/1/expect/fits: expected not to fit, but it does (four: a guess)\n"
                  "a.json: /runs/1/expect/speedup: expected at least 5, predicted "));
+}
+
+TEST_CASE("validation ends with exit code 3 where a limit does not hold, else with 0") {
+  const TemporaryFolder folder;
+  std::filesystem::create_directory(folder.path() / "all");
+  const std::string measured =
+      R"("name": "four", "measured": {"iteration_time": {"value": "1 s", "provenance": "published", "source": "x"},
+         "fits": {"value": false, "provenance": "published", "source": "x"}},)";
+  folder.write("all/a.json", with(small_scenario(), "\"name\": \"four\",", measured));
+  CHECK(run("validate all", folder).exit == 0);
+  const Ran median = run("validate all --median 8 --json out.json", folder);
+  CHECK(median.exit == 3);
+  CHECK(folder.has("out.json"));
+  CHECK_THAT(median.err, StartsWith("a: iteration_time: expected a median error of at most 8.0 %"));
+  CHECK(run("validate all --median 100", folder).exit == 0);
+  const Ran wrong = run("validate all/a.json --wrong 0 --figure fits", folder);
+  CHECK(wrong.exit == 3);
+  CHECK(wrong.err == "fits: expected at most 0 wrong verdicts, found 1\n");
+  folder.write("all/validate.json", R"({"wrong_verdicts": 0})");
+  CHECK(run("validate all", folder).exit == 3);
+  CHECK(run("validate all --wrong 1 --summary", folder).exit == 0);
 }
 
 TEST_CASE("an output that cannot be written is named") {

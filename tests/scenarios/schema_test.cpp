@@ -49,6 +49,11 @@ std::vector<std::string> names(const Table& table) {
 TEST_CASE("every scenario, plan and stack of the repository obeys its schema") {
   for (const std::string& file : json_files("scenarios"))
     CHECK_NOTHROW(check_schema(file, scenario_schema));
+  for (const std::string& file : json_files("scenarios/published")) {
+    if (!file.ends_with("/validate.json")) CHECK_NOTHROW(check_schema(file, scenario_schema));
+  }
+  for (const std::string& file : json_files("scenarios/nodes"))
+    CHECK_NOTHROW(check_schema(file, node_schema));
   for (const std::string& file : json_files("scenarios/stacks"))
     CHECK_NOTHROW(check_schema(file, stack_schema));
   for (const std::string& file : json_files("scenarios/plans"))

@@ -1,0 +1,40 @@
+// Rules by which a published record becomes a run, and what they come to for one record.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/json_reader.hpp"
+#include "base/json_writer.hpp"
+
+namespace stratagem::calibrate {
+
+/// The figure of a scenario's `measured` that a source printed as its memory.
+struct MemoryFigure {
+  std::string name;  ///< "peak_used"
+  std::string unit;  ///< "GB" or "GiB": what the source means by its unit
+};
+
+/// All that the rules say about one record; later rules go before earlier ones.
+struct Ruling {
+  std::optional<JsonReader> facts;  ///< of the record, in place of its own
+  std::optional<JsonReader> run;    ///< settings of the run, in place of those that facts give
+  std::optional<MemoryFigure> memory;
+  /// Samples are padded by the framework to a multiple of this, times the tensor ranks.
+  std::int64_t vocabulary_multiple = 1;
+  /// How the framework divides layers among stages: "layers" equally, as far as they go, the last
+  /// stage having what is left; "ends" likewise, embedding and head counting as a layer each.
+  std::string stages = "layers";
+  std::vector<std::string> assumed;
+  std::string absent;  ///< what the program lacks for this record, with its reason; empty: nothing
+  std::string reason;
+};
+
+/// What the rules of a group say about a record of it.
+Ruling ruling(const JsonReader& group_rules, const JsonReader& record);
+
+/// The JSON value at a reader, whole numbers as such.
+Json as_json(const JsonReader& reader);
+
+}  // namespace stratagem::calibrate

@@ -1,0 +1,91 @@
+// Predictions against measurements, over many scenarios: errors by group and figure, and verdicts.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "search/results.hpp"
+
+namespace stratagem::search {
+
+/// What is validated: empty means everything.
+struct Selection {
+  std::string figure;  ///< one of figure_names
+  std::string group;   ///< a part of a group's name
+};
+
+/// A scenario and its results; they point into each other, so it stays where it is.
+struct Played {
+  Scenario scenario;
+  std::vector<Result> results;
+};
+
+/// Simulates every run of the scenarios that has a measured figure of the selection, and what such
+/// runs are compared with, on so many threads; all other runs have an outcome without metrics.
+/// Throws the InputError of the first run that has one.
+std::vector<Played> play(std::vector<Scenario> scenarios, const Selection& selection, int threads);
+
+/// The heading that a run's figures are summed up under: its `group`, or its scenario's file
+/// without folder and ".json".
+std::string group_of(const Run& run);
+
+/// A measured figure of a run that was predicted.
+struct Compared {
+  std::string group;
+  const Result* result;
+  const Figure* figure;
+  /// Counts in statistics: not from memory, and no stack's scalar was fitted to it.
+  bool judges;
+};
+
+/// Errors of the figures that judge: of one figure in one group.
+struct ErrorStatistics {
+  std::string group;
+  std::string figure;
+  int count = 0;
+  double median = 0;  ///< of the absolute errors
+  double mean = 0;    ///< of the errors with their signs
+  double worst = 0;   ///< the error with the highest absolute value, with its sign
+  std::string worst_run;
+};
+
+/// Whether a run fits into the memory of its GPU, as predicted and as it was.
+struct Verdict {
+  enum class Kind { right, wrong, undecided };
+  std::string group;
+  const Result* result;
+  bool measured;   ///< it did fit
+  Bytes needed;    ///< predicted
+  Bytes capacity;  ///< of the profile
+  /// Undecided where the capacity lies within 10 % of the prediction.
+  [[nodiscard]] Kind kind() const;
+};
+
+struct Validation {
+  std::vector<Compared> compared;  ///< in the order of the scenarios
+  std::vector<Verdict> verdicts;
+  std::vector<ErrorStatistics> statistics;  ///< groups in the order of the scenarios
+  [[nodiscard]] std::vector<std::string> groups() const;
+};
+
+/// `played` must outlive the result. Expects the selection that it was played for.
+Validation validate(const std::vector<Played>& played, const Selection& selection);
+
+/// What a validation must keep. Nothing is required of a figure that has no limit.
+struct Limits {
+  struct Median {
+    std::string figure;
+    double at_most;
+  };
+  std::vector<Median> medians;        ///< of the absolute errors, in every group
+  std::optional<int> wrong_verdicts;  ///< at most so many in all
+};
+
+/// Reads a file of limits: {"median_error": {"peak_used": 0.08}, "wrong_verdicts": 0}.
+Limits read_limits(const std::string& file);
+
+/// One line for every limit that does not hold.
+std::vector<std::string> broken(const Validation& validation, const Limits& limits);
+
+}  // namespace stratagem::search

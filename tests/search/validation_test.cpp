@@ -1,0 +1,161 @@
+// Errors and verdicts of many runs: what counts, how it is summed up, and what breaks a limit.
+#include "search/validation.hpp"
+
+#include "tests/small_scenario.hpp"
+#include "topology/presets.hpp"
+
+using namespace stratagem;
+using search::Figure;
+using search::Limits;
+using search::Outcome;
+using search::Validation;
+using search::Verdict;
+using Kind = Verdict::Kind;
+
+namespace {
+
+search::Run run_named(const std::string& name, const std::string& group) {
+  search::Run run{.file = "some/runs.json",
+                  .path = "/runs/0",
+                  .name = name,
+                  .compares = group,
+                  .cluster = topology::presets().front().build(1),
+                  .strategy = JsonReader::from_text("{}", "a.json")};
+  run.profile.memory.value = 16_GiB;
+  return run;
+}
+
+/// Runs whose predictions are `ratio` of what was measured, in one scenario.
+std::vector<search::Played> played(const std::vector<double>& ratios) {
+  std::vector<search::Played> all(1);
+  for (std::size_t i = 0; i < ratios.size(); ++i)
+    all[0].scenario.runs.push_back(run_named("run " + std::to_string(i), ""));
+  for (std::size_t i = 0; i < ratios.size(); ++i) {
+    const Figure time{.name = "iteration_time", .predicted = 2 * ratios[i], .measured = 2};
+    all[0].results.push_back({&all[0].scenario.runs[i], {.metrics = sim::Metrics{}}, {time}});
+  }
+  return all;
+}
+
+Verdict verdict(bool measured, double needed, double capacity) {
+  return {"a group", nullptr, measured, Bytes{needed}, Bytes{capacity}};
+}
+
+}  // namespace
+
+TEST_CASE("errors are summed up as their median size, their mean and the worst, with signs") {
+  const auto runs = played({1.02, 0.9, 1.04, 0.7});
+  const Validation validation = search::validate(runs, {});
+  REQUIRE(validation.statistics.size() == 1);
+  const search::ErrorStatistics& times = validation.statistics.front();
+  CHECK(times.group == "runs");  // a run without a group counts under its file
+  CHECK(times.figure == "iteration_time");
+  CHECK(times.count == 4);
+  CHECK(close(times.median, 0.07, 1e-9));  // of 2, 4, 10 and 30 %: between 4 and 10
+  CHECK(close(times.mean, -0.085, 1e-9));
+  CHECK(close(times.worst, -0.3, 1e-9));
+  CHECK(times.worst_run == "run 3");
+}
+
+TEST_CASE("what is from memory, and what a stack was fitted to, is shown but counts nowhere") {
+  auto runs = played({1, 1.5, 1.2});
+  runs[0].results[0].figures[0].fitted = true;
+  runs[0].results[1].figures[0].gates = false;
+  const Validation validation = search::validate(runs, {});
+  CHECK(validation.compared.size() == 3);
+  REQUIRE(validation.statistics.size() == 1);
+  CHECK(validation.statistics[0].count == 1);
+  CHECK(close(validation.statistics[0].median, 0.2, 1e-9));
+}
+
+TEST_CASE("a selection leaves out other figures and groups") {
+  auto runs = played({1, 1.5});
+  runs[0].scenario.runs[1].compares = "the others";
+  CHECK(search::validate(runs, {.figure = "peak_used"}).compared.empty());
+  const Validation others = search::validate(runs, {.group = "other"});
+  REQUIRE(others.compared.size() == 1);
+  CHECK(others.compared[0].result->run->name == "run 1");
+}
+
+TEST_CASE("verdicts are undecided where the capacity lies within a tenth of the prediction") {
+  CHECK(verdict(true, 10, 12).kind() == Kind::right);
+  CHECK(verdict(false, 10, 8).kind() == Kind::right);
+  CHECK(verdict(false, 10, 12).kind() == Kind::wrong);
+  CHECK(verdict(true, 10, 8).kind() == Kind::wrong);
+  CHECK(verdict(true, 10, 9.1).kind() == Kind::undecided);
+  CHECK(verdict(false, 10, 10.9).kind() == Kind::undecided);
+}
+
+TEST_CASE("a verdict compares what was measured with the memory of the profile") {
+  auto runs = played({1});
+  runs[0].results[0].outcome.memory.used = 20_GiB;
+  runs[0].results[0].figures.push_back({.name = "fits", .predicted = 0, .measured = 1});
+  const Validation validation = search::validate(runs, {.figure = "fits"});
+  CHECK(validation.compared.empty());
+  REQUIRE(validation.verdicts.size() == 1);
+  CHECK(validation.verdicts[0].kind() == Kind::wrong);
+  CHECK(validation.verdicts[0].capacity.value == (16_GiB).value);
+}
+
+TEST_CASE("a limit that does not hold is one line") {
+  const auto runs = played({1.02, 0.9, 1.04, 0.7});
+  Validation validation = search::validate(runs, {});
+  CHECK(search::broken(validation, {}).empty());
+  CHECK(search::broken(validation, {.medians = {{"iteration_time", 0.08}}}).empty());
+  CHECK(search::broken(validation, {.medians = {{"iteration_time", 0.05}}}) ==
+        std::vector<std::string>{
+            "runs: iteration_time: expected a median error of at most 5.0 %, found 7.0 %"});
+  validation.verdicts = {verdict(true, 10, 8), verdict(false, 10, 12), verdict(true, 10, 12)};
+  CHECK(search::broken(validation, {.wrong_verdicts = 2}).empty());
+  CHECK(search::broken(validation, {.wrong_verdicts = 0}) ==
+        std::vector<std::string>{"fits: expected at most 0 wrong verdicts, found 2"});
+}
+
+TEST_CASE("limits are read from a file, in which every key is known") {
+  const TemporaryFolder folder;
+  folder.write("validate.json", R"({"median_error": {"peak_used": 0.08}, "wrong_verdicts": 0})");
+  const Limits limits = search::read_limits((folder.path() / "validate.json").string());
+  REQUIRE(limits.medians.size() == 1);
+  CHECK(limits.medians[0].figure == "peak_used");
+  CHECK(limits.medians[0].at_most == 0.08);
+  CHECK(limits.wrong_verdicts == 0);
+  folder.write("validate.json", R"({"median_error": {"peak_use": 0.08}})");
+  CHECK_THROWS_AS(search::read_limits((folder.path() / "validate.json").string()), InputError);
+  folder.write("validate.json", R"({"median_errors": {}})");
+  CHECK_THROWS_AS(search::read_limits((folder.path() / "validate.json").string()), InputError);
+}
+
+TEST_CASE("runs played on two threads come to what they come to alone, and only those measured") {
+  const TemporaryFolder folder;
+  const std::string measured =
+      R"("name": "four", "measured": {"speedup": {"value": 2, "provenance": "published", "source": "x"}},)";
+  folder.write("a.json", with(small_scenario(), "\"name\": \"four\",", measured));
+  const std::string file = (folder.path() / "a.json").string();
+  const auto times = [&](int threads) {
+    const auto runs = search::play({search::read_scenario(file), search::read_scenario(file)},
+                                   {.figure = "speedup"}, threads);
+    std::vector<double> found;
+    for (const search::Played& one : runs) {
+      for (const search::Result& result : one.results)
+        found.push_back(result.outcome.metrics.value().iteration_time.value);
+    }
+    return found;
+  };
+  CHECK(times(2) == times(1));  // the run, and its baseline
+  const auto none = search::play({search::read_scenario(file)}, {.figure = "peak_used"}, 2);
+  CHECK(!none[0].results[1].outcome.metrics);
+}
+
+TEST_CASE("all scenarios of published runs can be read") {
+  int runs = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("scenarios/published")) {
+    if (entry.path().filename() == "validate.json") continue;
+    INFO(entry.path().string());
+    const search::Scenario scenario = search::read_scenario(entry.path().string());
+    for (const search::Run& run : scenario.runs) {
+      CHECK(!run.measured.empty());
+      ++runs;
+    }
+  }
+  CHECK(runs >= 150);
+}
