@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/input_error.hpp"
 #include "cost/nccl/correction.hpp"
 #include "cost/nccl/route.hpp"
 
@@ -14,9 +15,20 @@ Collectives::Collectives(const topology::Cluster& cluster, const CollectiveConst
 Collectives::Collectives(const topology::Cluster& cluster, const CollectiveConstants& constants,
                          const std::string& version)
     : cluster_(cluster), constants_(constants) {
+  if (cluster.design().on_processors()) check_processors(version);
   if (version.empty()) return;
   nccl_ = &nccl::constants_of(version);
   communicators_.emplace(cluster_, *nccl_);
+}
+
+void Collectives::check_processors(const std::string& version) const {
+  const std::string server = cluster_.design().name + ", whose ranks are processors";
+  if (!version.empty())
+    throw InputError("", "/cluster", "GPUs, for collectives of NCCL " + version, server);
+  if (!constants_.memory_efficiency) {
+    throw InputError("", "/profile", "a profile with memory_efficiency under collective",
+                     "none, for " + server);
+  }
 }
 
 std::vector<Routed> Collectives::routes(CollectiveKind kind, const std::vector<int>& ranks,

@@ -27,7 +27,8 @@ class Collectives {
  public:
   /// Rings in closed form, ring.hpp.
   Collectives(const topology::Cluster& cluster, const CollectiveConstants& constants);
-  /// As NCCL `version` does them (nccl::is_version); an empty version is closed form.
+  /// As NCCL `version` does them (nccl::is_version); an empty version is closed form. Throws InputError
+  /// where ranks are processors and NCCL is asked for, or the profile has no memory_efficiency.
   Collectives(const topology::Cluster& cluster, const CollectiveConstants& constants,
               const std::string& version);
   Collectives(const Collectives&) = delete;
@@ -42,7 +43,6 @@ class Collectives {
   std::vector<Routed> routes(CollectiveKind kind, const std::vector<int>& ranks,
                              const std::vector<Bytes>& payloads);
   Route route(CollectiveKind kind, const std::vector<int>& ranks, Bytes payload);
-
   /// What one direction of a link carries at most. With NCCL an NVLink carries what its search counts
   /// on times the profile's bandwidth_factor; other links as in ring.hpp.
   [[nodiscard]] BytesPerSecond usable(const topology::Link& link) const;
@@ -50,6 +50,7 @@ class Collectives {
   [[nodiscard]] const topology::Cluster& cluster() const { return cluster_; }
 
  private:
+  void check_processors(const std::string& version) const;
   [[nodiscard]] nccl::Estimate way(CollectiveKind kind, const nccl::Communicator& communicator,
                                    Bytes payload) const;
   const std::vector<LinkLoad>& loads(CollectiveKind kind, nccl::Algorithm algorithm,

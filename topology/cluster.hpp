@@ -17,6 +17,7 @@ namespace stratagem::topology {
 /// the order of `Fabric::uplinks`, upwards. A fabric that is one switch has one vertex and none of these.
 /// A value that never changes after its construction: copies share it, and threads may read it together.
 /// Routes are kept of one node and of its GPUs to the fabric; the rest is put together when asked.
+/// Where a server's ranks are shares of its processors, they are meant wherever GPUs are named here.
 class Cluster {
  public:
   /// Throws InputError for fewer than one node, and for a design whose links are broken or whose GPUs

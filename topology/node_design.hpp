@@ -11,9 +11,11 @@
 
 namespace stratagem::topology {
 
-enum class VertexKind : std::uint8_t { gpu, nv_switch, pcie_switch, cpu, nic, fabric };
+/// cpu_rank: a share of a processor's cores, with a rank on it, in a server without GPUs.
+enum class VertexKind : std::uint8_t { gpu, nv_switch, pcie_switch, cpu, nic, fabric, cpu_rank };
 /// c2c: a GPU's coherent link to the processor beside it (NVLink-C2C), which is no way to other GPUs.
-enum class LinkKind : std::uint8_t { nvlink, c2c, pcie, inter_socket, network };
+/// memory: a cpu_rank's share of its processor's memory bandwidth.
+enum class LinkKind : std::uint8_t { nvlink, c2c, pcie, inter_socket, network, memory };
 std::string to_text(VertexKind);
 std::string to_text(LinkKind);
 
@@ -58,12 +60,26 @@ struct NodeDesign {
   std::vector<Link> links;
   int compute_capability = 0;  ///< of its GPUs, ten times CUDA's number: 70 for 7.0; 0: not known
   Processor processor = Processor::unknown;
+  /// Are its ranks shares of processors? Else they are GPUs.
+  [[nodiscard]] bool on_processors() const;
+  /// How many ranks it has: GPUs, or shares of processors.
+  [[nodiscard]] int ranks() const;
   VertexId add(VertexKind kind, const std::string& name);
   void join(VertexId a, VertexId b, LinkKind kind, int count, BytesPerSecond each, Seconds latency);
 };
 
-/// The design itself. Throws InputError if a vertex is a fabric, or a link joins what is not there, has
-/// no cable, no finite bandwidth above 0 or no finite latency of 0 or more.
+/// Has a kind of vertex a rank on it?
+bool is_rank(VertexKind kind);
+
+/// The design itself. Throws InputError if a vertex is a fabric, if there are both GPUs and shares of
+/// processors, or if a link joins what is not there, is a memory's that does not join a share to a
+/// processor, has no cable, no finite bandwidth above 0 or no finite latency of 0 or more.
 NodeDesign checked(NodeDesign design);
+
+/// A server whose ranks are processors, with `ranks` of them in place of its own: each of its shares is
+/// cut into equally many, and with it its links, so that all together move what it did. A rank that
+/// communicates alone could draw more than its share; that is left out. Throws InputError for servers
+/// of GPUs and for numbers that do not divide so.
+NodeDesign divided(const NodeDesign& design, int ranks);
 
 }  // namespace stratagem::topology

@@ -23,6 +23,7 @@ std::int64_t weight(LinkKind kind) {
     case LinkKind::nvlink:
       return 1;
     case LinkKind::c2c:
+    case LinkKind::memory:  // the two never stand in one server
       return 1'000;
     case LinkKind::pcie:
       return 1'000'000;
@@ -70,7 +71,7 @@ class NodeRoutes::Search {
     vertices_.push_back({.kind = VertexKind::fabric, .node = -1, .index = 0, .name = "fabric"});
     links_.insert(links_.end(), ports.begin(), ports.end());
     for (VertexId vertex = 0; vertex < fabric(); ++vertex) {
-      if (kind(vertex) == VertexKind::gpu) gpus_.push_back(vertex);
+      if (is_rank(kind(vertex))) gpus_.push_back(vertex);
       if (kind(vertex) == VertexKind::nic) nics_.push_back(vertex);
     }
     adjacency_ = Adjacency(vertices_.size());
@@ -103,7 +104,7 @@ class NodeRoutes::Search {
   [[nodiscard]] VertexKind kind(VertexId id) const { return vertex(id).kind; }
   /// Whether a path towards `target` may lead on through `vertex`.
   [[nodiscard]] bool leads_on(VertexId vertex, VertexId target) const {
-    if (kind(vertex) == VertexKind::gpu) return false;
+    if (is_rank(kind(vertex))) return false;
     return kind(vertex) != VertexKind::fabric || kind(target) != VertexKind::nic;
   }
 
@@ -216,6 +217,7 @@ void NodeRoutes::find_host_routes(const Search& search) {
   const auto gpus = static_cast<std::size_t>(gpus_);
   to_host_.resize(gpus);
   from_host_.resize(gpus);
+  if (search.design().on_processors()) return;  // such a rank has no other memory
   std::vector<std::int64_t> nearest(gpus, unreachable);
   for (VertexId cpu = 0; cpu < static_cast<VertexId>(search.design().vertices.size()); ++cpu) {
     if (search.vertex(cpu).kind != VertexKind::cpu) continue;

@@ -10,7 +10,7 @@
 namespace stratagem::topology {
 
 /// How a message spreads over all shortest paths from one end to another of one server; ends are its
-/// GPUs, its adapters, and the fabric behind them. What `Cluster::route` says of paths is done here:
+/// GPUs, or what else has ranks, its adapters, and the fabric behind them. What `Cluster::route` says of paths is done here:
 /// none leads through a GPU, none between a GPU and an adapter leaves the server, nearer kinds of links
 /// are preferred, and at each vertex the message divides in proportion to the bandwidths that lead on.
 /// Ids are local: links of the design, then the adapters' ports in the order of the adapters.
@@ -37,7 +37,8 @@ class NodeRoutes {
   [[nodiscard]] const Route& between(int from_end, int to_end) const {
     return routes_[static_cast<std::size_t>(from_end) * (fabric_end() + 1) + to_end];
   }
-  /// To the processor nearest to a GPU, the first of equals, and back; empty if there is none.
+  /// To the processor nearest to a GPU, the first of equals, and back; empty if there is none, and where
+  /// ranks are processors themselves.
   [[nodiscard]] const Route& to_host(int gpu) const { return to_host_[gpu]; }
   [[nodiscard]] const Route& from_host(int gpu) const { return from_host_[gpu]; }
 
