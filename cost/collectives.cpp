@@ -57,6 +57,15 @@ Route Collectives::route(CollectiveKind kind, const std::vector<int>& ranks, Byt
   return routes(kind, ranks, {payload}).front().route;
 }
 
+Seconds Collectives::alone(const Route& route, Bytes payload) const {
+  Seconds slowest = payload / route.limit;
+  for (const LinkLoad& load : route.loads) {
+    const topology::Link& link = cluster_.links()[load.direction.link];
+    slowest = std::max(slowest, payload * load.load / usable(link));
+  }
+  return route.latency + slowest;
+}
+
 nccl::Estimate Collectives::way(CollectiveKind kind, const nccl::Communicator& communicator,
                                 Bytes payload) const {
   if (kind == CollectiveKind::send || kind == CollectiveKind::all_to_all)

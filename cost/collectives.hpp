@@ -43,6 +43,10 @@ class Collectives {
   std::vector<Routed> routes(CollectiveKind kind, const std::vector<int>& ranks,
                              const std::vector<Bytes>& payloads);
   Route route(CollectiveKind kind, const std::vector<int>& ranks, Bytes payload);
+  /// What a collective takes on links that nothing else uses: latency + max(payload / limit, max over
+  /// links of payload * load / usable).
+  [[nodiscard]] Seconds alone(const Route& route, Bytes payload) const;
+
   /// What one direction of a link carries at most. With NCCL an NVLink carries what its search counts
   /// on times the profile's bandwidth_factor; other links as in ring.hpp.
   [[nodiscard]] BytesPerSecond usable(const topology::Link& link) const;
