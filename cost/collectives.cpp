@@ -57,6 +57,13 @@ Route Collectives::route(CollectiveKind kind, const std::vector<int>& ranks, Byt
   return routes(kind, ranks, {payload}).front().route;
 }
 
+std::pair<Route, Bytes> Collectives::all_to_all(const std::vector<int>& ranks, const Parts& parts) {
+  UnequalLoads unequal = all_to_all_loads(cluster_, ranks, parts);
+  Route result = route(CollectiveKind::all_to_all, ranks, unequal.payload);
+  result.loads = std::move(unequal.loads);
+  return {std::move(result), unequal.payload};
+}
+
 Seconds Collectives::alone(const Route& route, Bytes payload) const {
   Seconds slowest = payload / route.limit;
   for (const LinkLoad& load : route.loads) {

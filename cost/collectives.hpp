@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "cost/all_to_all.hpp"
 #include "cost/nccl/communicator.hpp"
 #include "cost/nccl/tuning.hpp"
 #include "cost/profile.hpp"
@@ -43,6 +44,9 @@ class Collectives {
   std::vector<Routed> routes(CollectiveKind kind, const std::vector<int>& ranks,
                              const std::vector<Bytes>& payloads);
   Route route(CollectiveKind kind, const std::vector<int>& ranks, Bytes payload);
+  /// An all-to-all of unequal parts, with the latency of an equal one, and the payload that its loads
+  /// are per byte of. No plan has one: for what is measured, and for those who ask about a cluster.
+  std::pair<Route, Bytes> all_to_all(const std::vector<int>& ranks, const Parts& parts);
   /// What a collective takes on links that nothing else uses: latency + max(payload / limit, max over
   /// links of payload * load / usable).
   [[nodiscard]] Seconds alone(const Route& route, Bytes payload) const;
