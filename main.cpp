@@ -15,6 +15,7 @@
 #include "calibrate/fit.hpp"
 #include "calibrate/nccl_fit.hpp"
 #include "calibrate/nccl_log.hpp"
+#include "calibrate/nccl_others.hpp"
 #include "calibrate/published.hpp"
 #include "model/zoo/all.hpp"
 #include "report/explain.hpp"
@@ -485,8 +486,11 @@ int fit_profile(const cxxopts::ParseResult& asked) {
 int judge_nccl(const cxxopts::ParseResult& asked) {
   if (asked.count("files") == 0) throw UsageError("missing measurements");
   for (const std::string& file : asked["files"].as<std::vector<std::string>>()) {
-    for (const calibrate::NcclTable& table : calibrate::read_measurements(file).nccl_all_reduces)
+    const calibrate::Measurements measurements = calibrate::read_measurements(file);
+    for (const calibrate::NcclTable& table : measurements.nccl_all_reduces)
       fmt::print("{}", calibrate::describe_nccl(table));
+    for (const calibrate::NcclTable& table : measurements.nccl_others)
+      fmt::print("{}", calibrate::describe_others(table));
   }
   return done;
 }
@@ -531,9 +535,10 @@ int import_measurements(const cxxopts::ParseResult& asked) {
   if (cluster.ends_with(".json")) throw UsageError("--cluster is the name of a preset");
   static_cast<void>(server_named(cluster));
   const calibrate::Datasheet sheet = calibrate::read_datasheet(required(asked, "datasheet"));
+  const std::string program = asked.count("program") > 0 ? asked["program"].as<std::string>() : "";
   std::vector<calibrate::NcclLog> logs;
   for (const std::string& log : asked["files"].as<std::vector<std::string>>())
-    logs.push_back(calibrate::read_nccl_log(log));
+    logs.push_back(calibrate::read_nccl_log(log, program));
   const std::string csv = file.stem().string() + ".csv";
   const std::string version = asked.count("nccl") > 0 ? asked["nccl"].as<std::string>() : "";
   const calibrate::ImportedLogs imported =
@@ -551,7 +556,7 @@ int calibrate(const std::vector<std::string>& arguments) {
       "Fit what predictions rest on:\n"
       "  calibrate fit [MEASUREMENTS...] --datasheet FILE -o PROFILE\n"
       "  calibrate import LOGS... --datasheet FILE --cluster PRESET -o MEASUREMENTS\n"
-      "    from the output of nccl-tests' all_reduce_perf, text or JSON\n"
+      "    from the output of a program of nccl-tests, text or JSON\n"
       "  calibrate import RECORDS --rules RULES -o FOLDER\n"
       "    scenarios from records of published runs\n"
       "  calibrate nccl MEASUREMENTS...\n"
@@ -563,6 +568,8 @@ int calibrate(const std::vector<std::string>& arguments) {
   add("datasheet", "fit, import: what is not measured", cxxopts::value<std::string>());
   add("cluster", "import: preset of the server", cxxopts::value<std::string>());
   add("rules", "import: how records become scenarios", cxxopts::value<std::string>());
+  add("program", "import: such as all_gather_perf, if the logs do not say it",
+      cxxopts::value<std::string>());
   add("nccl", "import: version of NCCL, if the logs do not say it", cxxopts::value<std::string>());
   add("o,output", "fit: the profile to write; import: the measurements, or a folder of scenarios",
       cxxopts::value<std::string>());

@@ -7,6 +7,7 @@
 #include "base/json_writer.hpp"
 #include "base/quantity_text.hpp"
 #include "calibrate/nccl_log.hpp"
+#include "calibrate/nccl_tests.hpp"
 #include "cost/nccl/constants.hpp"
 
 namespace stratagem::calibrate {
@@ -25,6 +26,17 @@ std::string common(const std::vector<NcclLog>& logs, std::string NcclLog::*field
     found = log.*field;
   }
   return found.empty() ? std::move(otherwise) : found;
+}
+
+cost::CollectiveKind common_collective(const std::vector<NcclLog>& logs) {
+  const NcclTest& test = nccl_test(logs.front().collective);
+  for (const NcclLog& log : logs) {
+    if (log.collective == test.kind) continue;
+    throw InputError(log.file, "",
+                     "a log of " + std::string(test.program) + ", as the first: one table each",
+                     nccl_test(log.collective).program);
+  }
+  return test.kind;
 }
 
 Json device(const Datasheet& sheet, const std::string& gpu) {
@@ -50,6 +62,7 @@ ImportedLogs import_logs(const std::vector<NcclLog>& logs, const Datasheet& shee
     throw InputError(logs.front().file, "",
                      "the version of NCCL (--nccl), as \"2.18.6\", since no log says it", nccl);
   }
+  const cost::CollectiveKind collective = common_collective(logs);
   constexpr std::size_t longest = 15;  // of a name in the CSV
   const std::string name = sheet.name.substr(0, longest);
   std::ostringstream csv;
@@ -68,11 +81,14 @@ ImportedLogs import_logs(const std::vector<NcclLog>& logs, const Datasheet& shee
   Json fitted = Json::array();
   for (const int number : ranks) fitted.push(number);
   Json table = Json::object();
-  table.set("kind", "nccl_all_reduce").set("timing", "kernel").set("cluster", cluster);
+  table.set("kind", "nccl_" + cost::to_text(collective))
+      .set("timing", "kernel")
+      .set("cluster", cluster);
   table.set("version", nccl).set("file", csv_file).set("gpu", name).set("fitted_ranks", fitted);
   Json json = Json::object();
   json.set("schema", 1).set("device", device(sheet, gpu));
-  json.set("source", "nccl-tests, all_reduce_perf: " + files).set("status", "measured");
+  json.set("source", "nccl-tests, " + std::string(nccl_test(collective).program) + ": " + files)
+      .set("status", "measured");
   json.set("tables", Json::array().push(std::move(table)));
   return {json.text(2) + "\n", csv.str()};
 }

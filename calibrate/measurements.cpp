@@ -7,11 +7,14 @@
 
 #include "base/json_reader.hpp"
 #include "base/quantity_text.hpp"
+#include "calibrate/nccl_tests.hpp"
 #include "cost/kernel.hpp"
 #include "cost/nccl/constants.hpp"
 
 namespace stratagem::calibrate {
 namespace {
+
+using cost::CollectiveKind;
 
 /// The rows of one table, with cells found by the name of their column: "time" finds "time us".
 class Rows {
@@ -176,12 +179,13 @@ AllReduceTable read_all_reduces(const JsonReader& json, const Device& device) {
 }
 
 /// The points stand in a file of their own, beside `file`.
-NcclTable read_nccl_all_reduces(const JsonReader& json, const std::string& file) {
+NcclTable read_nccl(const JsonReader& json, const std::string& file, CollectiveKind kind) {
   static_cast<void>(read_timing(json.at("timing")));
   if (!cost::nccl::is_version(json.at("version").text()))
     json.at("version").fail("a version of NCCL as \"2.28.9\"", json.at("version").dump());
   const std::filesystem::path folder = std::filesystem::path(file).parent_path();
   NcclTable table{
+      .collective = kind,
       .cluster = json.at("cluster").text(),
       .version = json.at("version").text(),
       .fitted_ranks = {},
@@ -213,17 +217,25 @@ Measurements read_measurements(const std::string& file) {
                             .streaming = {},
                             .all_reduces = {},
                             .nccl_all_reduces = {},
+                            .nccl_others = {},
                             .kernel_gaps = {}};
   std::vector<std::string> kinds(cost::kernel_kind_names.begin(), cost::kernel_kind_names.end());
-  kinds.insert(kinds.end(), {"all_reduce", "nccl_all_reduce", "kernel_gap"});
+  kinds.insert(kinds.end(), {"all_reduce", "kernel_gap"});
+  std::map<std::string, CollectiveKind> collectives;
+  for (const NcclTest& test : nccl_tests()) {
+    kinds.push_back("nccl_" + cost::to_text(test.kind));
+    collectives[kinds.back()] = test.kind;
+  }
   for (const JsonReader& table : json.at("tables").elements()) {
     const std::string kind = table.at("kind").one_of(kinds);
     if (kind == "gemm") {
       measurements.gemms.push_back(read_gemms(table, measurements.device));
     } else if (kind == "all_reduce") {
       measurements.all_reduces.push_back(read_all_reduces(table, measurements.device));
-    } else if (kind == "nccl_all_reduce") {
-      measurements.nccl_all_reduces.push_back(read_nccl_all_reduces(table, file));
+    } else if (const auto found = collectives.find(kind); found != collectives.end()) {
+      const bool all_reduce = found->second == CollectiveKind::all_reduce;
+      (all_reduce ? measurements.nccl_all_reduces : measurements.nccl_others)
+          .push_back(read_nccl(table, file, found->second));
     } else if (kind == "kernel_gap") {
       const Rows rows(table);
       rows.allow({"time"});

@@ -8,6 +8,7 @@
 
 #include "base/quantity.hpp"
 #include "calibrate/all_reduce_csv.hpp"
+#include "cost/ring.hpp"
 #include "model/tensor.hpp"
 
 namespace stratagem::calibrate {
@@ -62,8 +63,10 @@ struct AllReduceTable {
   std::vector<AllReducePoint> points;
 };
 
-/// All-reduces on the first GPUs of a server, as NCCL runs them.
+/// Collectives of one kind on the first GPUs of a server, as NCCL runs them. A size is that of
+/// NcclLog::Row, a `send` that of every rank to the next one at once.
 struct NcclTable {
+  cost::CollectiveKind collective = cost::CollectiveKind::all_reduce;
   std::string cluster;            ///< preset of the server
   std::string version;            ///< of NCCL
   std::vector<int> fitted_ranks;  ///< numbers of GPUs to fit to; the others are for judging
@@ -82,6 +85,8 @@ struct Measurements {
   std::vector<StreamingTable> streaming;
   std::vector<AllReduceTable> all_reduces;
   std::vector<NcclTable> nccl_all_reduces;
+  std::vector<NcclTable>
+      nccl_others;                   ///< other collectives, for judging: nothing is fitted to them
   std::vector<Seconds> kernel_gaps;  ///< from one tiny kernel on a stream to the next
 };
 

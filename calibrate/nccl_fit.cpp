@@ -17,13 +17,6 @@ namespace {
 
 constexpr auto kind = cost::CollectiveKind::all_reduce;
 
-topology::Cluster server_named(const std::string& name) {
-  const auto found = std::ranges::find(topology::presets(), name, &topology::Preset::name);
-  if (found == topology::presets().end())
-    throw InputError("", "/tables", "the name of a cluster preset", name);
-  return found->build(1);
-}
-
 /// Each size counts once per octave, however many were measured.
 bool power_of_two(Bytes size) {
   const double power = std::log2(size.value);
@@ -60,6 +53,16 @@ std::string line(const char* format, Values... values) {
 }
 
 }  // namespace
+
+topology::Cluster server_named(const std::string& name) {
+  const auto found = std::ranges::find(topology::presets(), name, &topology::Preset::name);
+  if (found == topology::presets().end())
+    throw InputError("", "/tables", "the name of a cluster preset", name);
+  topology::Cluster cluster = found->build(1);
+  if (cluster.design().on_processors())
+    throw InputError("", "/tables", "a cluster preset with GPUs", name);
+  return cluster;
+}
 
 NcclPredictor::NcclPredictor(const NcclTable& table)
     : cluster_(server_named(table.cluster)),

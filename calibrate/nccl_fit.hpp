@@ -14,6 +14,9 @@
 
 namespace stratagem::calibrate {
 
+/// One server of a preset. Throws InputError for another name, and for servers without GPUs.
+topology::Cluster server_named(const std::string& name);
+
 /// Predicts the all-reduces of one table with the channels and the choices of its server and its
 /// version of NCCL.
 class NcclPredictor {

@@ -12,6 +12,7 @@
 
 #include "base/input_error.hpp"
 #include "base/json_reader.hpp"
+#include "calibrate/nccl_tests.hpp"
 
 namespace stratagem::calibrate {
 namespace {
@@ -42,24 +43,46 @@ std::optional<double> number(const std::string& word) {
   return value;
 }
 
-/// Adds a line to the log. On n ranks an all-reduce's bus bandwidth is 2(n-1)/n of its algorithm
-/// bandwidth (nccl-tests, doc/PERFORMANCE.md); both have two digits after the point.
+/// Figures as printed: two digits after the point, fewer of large ones.
+bool same(double printed, double computed) {
+  return std::abs(printed - computed) <= 0.02 + 0.002 * printed;
+}
+
+/// Size over time is the algorithm bandwidth, and a factor of that the bus bandwidth.
+void check_rates(const NcclLog& log, const Line& line) {
+  const std::string is = nccl_test(log.collective).text;
+  const double factor = bus_factor(log.collective, log.ranks);
+  if (!same(line.bus_rate, factor * line.algorithm_rate)) {
+    throw InputError(log.file, line.where,
+                     is + ", whose busbw is " + std::to_string(factor) + " times its algbw",
+                     std::to_string(line.bus_rate) + " and " + std::to_string(line.algorithm_rate));
+  }
+  const double rate = line.bytes / line.time / 1e3;
+  // Times have two digits after the point, which for a few microseconds is less than a rate has.
+  if (!same(line.algorithm_rate, rate) &&
+      std::abs(line.algorithm_rate - rate) > rate * 0.01 / line.time) {
+    throw InputError(log.file, line.where,
+                     "an algbw of size / time, " + std::to_string(rate) + " GB/s",
+                     std::to_string(line.algorithm_rate));
+  }
+}
+
+/// Adds a line to the log; lines of no bytes say nothing.
 void add(NcclLog& log, const Line& line) {
   if (line.bytes <= 0) return;
-  if (line.operation == "none")
-    throw InputError(log.file, line.where, "an all-reduce", "an operation without reduction");
+  const NcclTest& test = nccl_test(log.collective);
+  if (test.reduces && (line.operation.empty() || line.operation == "none")) {
+    throw InputError(log.file, line.where,
+                     test.text + std::string(", or else the program that this is of (--program)"),
+                     "results without a reduction");
+  }
   if (log.ranks < 2) {
     throw InputError(log.file, line.where, "at least two ranks before the results",
                      std::to_string(log.ranks));
   }
   if (line.time <= 0 || line.in_place <= 0)
     throw InputError(log.file, line.where, "times above 0, out of place and in place", "");
-  const double factor = 2.0 * (log.ranks - 1) / log.ranks;
-  if (std::abs(line.bus_rate - factor * line.algorithm_rate) > 0.02 + 0.002 * line.bus_rate) {
-    throw InputError(log.file, line.where,
-                     "an all-reduce, whose busbw is " + std::to_string(factor) + " times its algbw",
-                     std::to_string(line.bus_rate) + " and " + std::to_string(line.algorithm_rate));
-  }
+  check_rates(log, line);
   log.rows.push_back({.size = Bytes{line.bytes},
                       .out_of_place = Seconds{line.time / 1e6},
                       .in_place = Seconds{line.in_place / 1e6}});
@@ -68,7 +91,10 @@ void add(NcclLog& log, const Line& line) {
 /// The text that goes to the screen.
 class TextReader {
  public:
-  explicit TextReader(const std::string& file) { log_.file = file; }
+  TextReader(const std::string& file, const std::string& program) {
+    log_.file = file;
+    if (!program.empty()) log_.collective = nccl_test(program, file, "").kind;
+  }
 
   NcclLog read(const std::string& text) {
     std::istringstream stream(text);
@@ -78,8 +104,11 @@ class TextReader {
       if (prefix != std::string::npos) line.erase(0, prefix + 9);
       read_line(line, "line " + std::to_string(++line_number));
     }
-    if (log_.rows.empty())
-      throw InputError(log_.file, "", "the output of all_reduce_perf of nccl-tests", "no results");
+    if (log_.rows.empty()) {
+      throw InputError(log_.file, "line " + std::to_string(line_number),
+                       "results of a program of nccl-tests up to here, such as all_reduce_perf",
+                       "none");
+    }
     return std::move(log_);
   }
 
@@ -94,6 +123,9 @@ class TextReader {
     if (words[0] == "Rank" || words[0] == "#Rank") return read_rank(line, where);
     if (words[0] == "size") {
       columns_ = words;
+    } else if (const std::size_t name = line.find("Collective test starting: ");
+               name != std::string::npos) {
+      log_.collective = nccl_test(words.back(), log_.file, where).kind;
     } else if (const std::size_t at = line.find("nccl-library="); at != std::string::npos) {
       log_.version = version_of(std::atoi(line.c_str() + at + 13));
     } else if (const std::size_t said = line.find("NCCL version "); said != std::string::npos) {
@@ -124,9 +156,7 @@ class TextReader {
 
   /// Columns stand in the order of their header, which has other ones with other options.
   void read_result(const std::vector<std::string>& words, double bytes, const std::string& where) {
-    const auto redop = std::ranges::find(columns_, "redop");
-    if (redop == columns_.end())
-      throw InputError(log_.file, where, "an all-reduce", "results without a reduction");
+    const auto redop = std::ranges::find(columns_, "redop");  // not in every version
     if (words.size() < columns_.size()) {
       throw InputError(log_.file, where, std::to_string(columns_.size()) + " columns",
                        std::to_string(words.size()));
@@ -145,7 +175,9 @@ class TextReader {
       return *found;
     };
     add(log_, {.where = where,
-               .operation = words[static_cast<std::size_t>(redop - columns_.begin())],
+               .operation = redop == columns_.end()
+                                ? ""
+                                : words[static_cast<std::size_t>(redop - columns_.begin())],
                .bytes = bytes,
                .time = value(first),
                .in_place = value(second),
@@ -158,11 +190,21 @@ class TextReader {
   std::set<std::string> hosts_;
 };
 
+/// The program is the first of the arguments that it was called with.
+cost::CollectiveKind collective_of(const JsonReader& json, const std::string& program) {
+  const auto arguments = json.find("args");
+  if (!arguments || arguments->elements().empty())
+    return nccl_test(program.empty() ? "all_reduce_perf" : program, json.file(), "").kind;
+  const JsonReader first = arguments->elements().front();
+  return nccl_test(first.text(), json.file(), first.path()).kind;
+}
+
 /// The file of -J: src/util.cu of nccl-tests. Numbers of ranks are the devices listed; without MPI a
 /// file lists only the first, so there threads times GPUs each count.
-NcclLog read_json(const std::string& file) {
+NcclLog read_json(const std::string& file, const std::string& program) {
   const JsonReader json = JsonReader::from_file(file);
   NcclLog log{.file = file, .gpu = "", .version = "", .ranks = 0, .rows = {}};
+  log.collective = collective_of(json, program);
   log.version = version_of(static_cast<int>(json.at("nccl_version").whole_number()));
   const JsonReader config = json.at("config");
   std::set<std::string> hosts;
@@ -194,13 +236,13 @@ NcclLog read_json(const std::string& file) {
 
 }  // namespace
 
-NcclLog read_nccl_log(const std::string& file) {
+NcclLog read_nccl_log(const std::string& file, const std::string& program) {
   std::ifstream stream(file, std::ios::binary);
   if (!stream) throw InputError(file, "", "a file that can be read", "");
   const std::string text{std::istreambuf_iterator<char>(stream), {}};
   const std::size_t first = text.find_first_not_of(" \t\r\n");
-  if (first != std::string::npos && text[first] == '{') return read_json(file);
-  return TextReader(file).read(text);
+  if (first != std::string::npos && text[first] == '{') return read_json(file, program);
+  return TextReader(file, program).read(text);
 }
 
 }  // namespace stratagem::calibrate

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/input_error.hpp"
 #include "cost/nccl/correction.hpp"
 #include "cost/nccl/route.hpp"
 
@@ -14,9 +15,20 @@ Collectives::Collectives(const topology::Cluster& cluster, const CollectiveConst
 Collectives::Collectives(const topology::Cluster& cluster, const CollectiveConstants& constants,
                          const std::string& version)
     : cluster_(cluster), constants_(constants) {
+  if (cluster.design().on_processors()) check_processors(version);
   if (version.empty()) return;
   nccl_ = &nccl::constants_of(version);
   communicators_.emplace(cluster_, *nccl_);
+}
+
+void Collectives::check_processors(const std::string& version) const {
+  const std::string server = cluster_.design().name + ", whose ranks are processors";
+  if (!version.empty())
+    throw InputError("", "/cluster", "GPUs, for collectives of NCCL " + version, server);
+  if (!constants_.memory_efficiency) {
+    throw InputError("", "/profile", "a profile with memory_efficiency under collective",
+                     "none, for " + server);
+  }
 }
 
 std::vector<Routed> Collectives::routes(CollectiveKind kind, const std::vector<int>& ranks,
@@ -43,6 +55,22 @@ std::vector<Routed> Collectives::routes(CollectiveKind kind, const std::vector<i
 
 Route Collectives::route(CollectiveKind kind, const std::vector<int>& ranks, Bytes payload) {
   return routes(kind, ranks, {payload}).front().route;
+}
+
+std::pair<Route, Bytes> Collectives::all_to_all(const std::vector<int>& ranks, const Parts& parts) {
+  UnequalLoads unequal = all_to_all_loads(cluster_, ranks, parts);
+  Route result = route(CollectiveKind::all_to_all, ranks, unequal.payload);
+  result.loads = std::move(unequal.loads);
+  return {std::move(result), unequal.payload};
+}
+
+Seconds Collectives::alone(const Route& route, Bytes payload) const {
+  Seconds slowest = payload / route.limit;
+  for (const LinkLoad& load : route.loads) {
+    const topology::Link& link = cluster_.links()[load.direction.link];
+    slowest = std::max(slowest, payload * load.load / usable(link));
+  }
+  return route.latency + slowest;
 }
 
 nccl::Estimate Collectives::way(CollectiveKind kind, const nccl::Communicator& communicator,

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "cost/all_to_all.hpp"
 #include "cost/nccl/communicator.hpp"
 #include "cost/nccl/tuning.hpp"
 #include "cost/profile.hpp"
@@ -27,7 +28,8 @@ class Collectives {
  public:
   /// Rings in closed form, ring.hpp.
   Collectives(const topology::Cluster& cluster, const CollectiveConstants& constants);
-  /// As NCCL `version` does them (nccl::is_version); an empty version is closed form.
+  /// As NCCL `version` does them (nccl::is_version); an empty version is closed form. Throws InputError
+  /// where ranks are processors and NCCL is asked for, or the profile has no memory_efficiency.
   Collectives(const topology::Cluster& cluster, const CollectiveConstants& constants,
               const std::string& version);
   Collectives(const Collectives&) = delete;
@@ -42,6 +44,12 @@ class Collectives {
   std::vector<Routed> routes(CollectiveKind kind, const std::vector<int>& ranks,
                              const std::vector<Bytes>& payloads);
   Route route(CollectiveKind kind, const std::vector<int>& ranks, Bytes payload);
+  /// An all-to-all of unequal parts, with the latency of an equal one, and the payload that its loads
+  /// are per byte of. No plan has one: for what is measured, and for those who ask about a cluster.
+  std::pair<Route, Bytes> all_to_all(const std::vector<int>& ranks, const Parts& parts);
+  /// What a collective takes on links that nothing else uses: latency + max(payload / limit, max over
+  /// links of payload * load / usable).
+  [[nodiscard]] Seconds alone(const Route& route, Bytes payload) const;
 
   /// What one direction of a link carries at most. With NCCL an NVLink carries what its search counts
   /// on times the profile's bandwidth_factor; other links as in ring.hpp.
@@ -50,6 +58,7 @@ class Collectives {
   [[nodiscard]] const topology::Cluster& cluster() const { return cluster_; }
 
  private:
+  void check_processors(const std::string& version) const;
   [[nodiscard]] nccl::Estimate way(CollectiveKind kind, const nccl::Communicator& communicator,
                                    Bytes payload) const;
   const std::vector<LinkLoad>& loads(CollectiveKind kind, nccl::Algorithm algorithm,

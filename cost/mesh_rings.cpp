@@ -17,7 +17,7 @@ class Mesh {
     std::vector<int> vertex_of;
     const auto& vertices = cluster.design().vertices;
     for (std::size_t v = 0; v < vertices.size(); ++v) {
-      if (vertices[v].kind == topology::VertexKind::gpu) vertex_of.push_back(static_cast<int>(v));
+      if (topology::is_rank(vertices[v].kind)) vertex_of.push_back(static_cast<int>(v));
     }
     std::map<int, int> gpu_at;
     for (const int gpu : gpus) gpu_at[vertex_of[gpu % cluster.gpus_per_node()]] = gpu;

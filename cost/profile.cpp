@@ -77,9 +77,12 @@ std::optional<NcclConstants> read_nccl(const std::optional<JsonReader>& json) {
 }
 
 CollectiveConstants read_collective(const JsonReader& json) {
+  std::optional<Constant<double>> memory;
+  if (const auto share = json.find("memory_efficiency")) memory = read_share(*share);
   return {.nvlink_efficiency = read_share(json.at("nvlink_efficiency")),
           .network_efficiency = read_share(json.at("network_efficiency")),
           .pcie_efficiency = read_share(json.at("pcie_efficiency")),
+          .memory_efficiency = memory,
           .base = read_not_negative<Seconds>(json.at("base")),
           .node_step = read_not_negative<Seconds>(json.at("node_step")),
           .network_step = read_not_negative<Seconds>(json.at("network_step")),
@@ -117,6 +120,8 @@ Json to_json(const CollectiveConstants& collective) {
       .set("base", cost::to_json(collective.base))
       .set("node_step", cost::to_json(collective.node_step))
       .set("network_step", cost::to_json(collective.network_step));
+  if (collective.memory_efficiency)
+    json.set("memory_efficiency", cost::to_json(*collective.memory_efficiency));
   if (collective.nccl) json.set("nccl", to_json(*collective.nccl));
   return json;
 }

@@ -55,11 +55,15 @@ struct CollectiveConstants {
   Constant<double> nvlink_efficiency;   ///< usable share of an NVLink's datasheet bandwidth, 0..1
   Constant<double> network_efficiency;  ///< usable share of a network port's bandwidth, 0..1
   Constant<double> pcie_efficiency;     ///< usable share of a PCIe link's bandwidth, 0..1
-  Constant<Seconds> base;               ///< fixed time of one collective
-  Constant<Seconds> node_step;          ///< per ring step between GPUs of one node
-  Constant<Seconds> network_step;       ///< per ring step that crosses the network
-  Constant<Seconds> host_step;          ///< of a copy to or from the host: host_copy.latency
-  std::optional<NcclConstants> nccl;    ///< where they were fitted; only NCCL's model uses them
+  /// Of a processor: the share of a rank's memory bandwidth with which messages leave it while others
+  /// arrive as fast, 0..1: what is copied into shared memory and out of it moves several times. Without
+  /// it ranks on processors are refused.
+  std::optional<Constant<double>> memory_efficiency;
+  Constant<Seconds> base;             ///< fixed time of one collective
+  Constant<Seconds> node_step;        ///< per ring step between GPUs of one node
+  Constant<Seconds> network_step;     ///< per ring step that crosses the network
+  Constant<Seconds> host_step;        ///< of a copy to or from the host: host_copy.latency
+  std::optional<NcclConstants> nccl;  ///< where they were fitted; only NCCL's model uses them
 };
 
 /// Copies between device memory and host memory. Pinned memory is copied at what PCIe carries, see

@@ -129,7 +129,8 @@ Route host_route(CollectiveKind kind, const Cluster& cluster, int gpu,
   const auto shares = leaves ? cluster.route_to_host(gpu) : cluster.route_from_host(gpu);
   if (shares.empty()) {
     throw InputError("", "/cluster", "GPUs that reach a processor, for copies to the host",
-                     cluster.design().name);
+                     cluster.design().name +
+                         (cluster.design().on_processors() ? ", whose ranks are processors" : ""));
   }
   LinkLoads loads;
   loads.add(shares, 1);
@@ -195,6 +196,9 @@ BytesPerSecond usable_bandwidth(const topology::Link& link, const CollectiveCons
       return link.bandwidth * constants.nvlink_efficiency.value;
     case topology::LinkKind::network:
       return link.bandwidth * constants.network_efficiency.value;
+    case topology::LinkKind::memory:
+      expects(constants.memory_efficiency.has_value(), "a profile for ranks on processors");
+      return link.bandwidth * constants.memory_efficiency->value;
     default:
       return link.bandwidth * constants.pcie_efficiency.value;
   }

@@ -51,7 +51,7 @@ double ring_factor(CollectiveKind kind, double n);
 ///     reduce 1
 ///   within a node
 ///     each GPU sends to its successor, or along the cables where the GPUs are cabled to each other
-///     (mesh_rings.hpp); with N > 1 a share (k-1)/k of that, because in each of the k rotations of
+///     (mesh_rings.hpp), or through memory where ranks are processors; with N > 1 a share (k-1)/k of that, because in each of the k rotations of
 ///     the ring one edge leaves the node instead
 ///   between nodes
 ///     the edge is spread evenly over the adapters nearest to the group's GPUs, as NCCL spreads its
@@ -68,7 +68,7 @@ Route ring_route(CollectiveKind kind, const topology::Cluster& cluster,
                  const std::vector<int>& ranks, const CollectiveConstants& constants);
 
 /// What one direction of a link carries at most: datasheet bandwidth times the profile's usable
-/// share.
+/// share, of links between sockets that of PCIe.
 BytesPerSecond usable_bandwidth(const topology::Link& link, const CollectiveConstants& constants);
 
 /// t = latency + max(payload / limit, max over links of payload * load / usable bandwidth); 0 for one

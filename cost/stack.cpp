@@ -46,8 +46,9 @@ Constant<double> read_factor(const JsonReader& reader) {
 }
 
 std::string read_version(const JsonReader& reader) {
+  if (reader.text() == "none") return "";
   if (!nccl::is_version(reader.text()))
-    reader.fail("a version of NCCL as \"2.28.9\"", reader.dump());
+    reader.fail("a version of NCCL as \"2.28.9\", or \"none\"", reader.dump());
   return reader.text();
 }
 

@@ -71,7 +71,8 @@ std::map<VertexId, Point> layout(const Scene& scene, const Cluster& cluster, dou
   std::map<std::pair<int, VertexKind>, std::vector<VertexId>> by_row;
   for (const VertexId id : scene.vertices) {
     const topology::Vertex& vertex = cluster.vertices()[id];
-    by_row[{vertex.node, vertex.kind}].push_back(id);
+    const VertexKind row = topology::is_rank(vertex.kind) ? VertexKind::gpu : vertex.kind;
+    by_row[{vertex.node, row}].push_back(id);
   }
   std::map<VertexId, Point> places;
   const int servers = std::min(cluster.nodes(), 2);

@@ -15,8 +15,9 @@ namespace {
 /// Which groups of constants a program needs, as beginnings of their JSON pointers.
 class Needs {
  public:
-  Needs(const strategies::Program& program, const cost::Stack& stack, int gpus_per_node)
-      : nccl_(!stack.nccl.empty()) {
+  Needs(const strategies::Program& program, const cost::Profile& profile, const cost::Stack& stack,
+        int gpus_per_node)
+      : nccl_(!stack.nccl.empty()), processor_(profile.collective.memory_efficiency.has_value()) {
     for (const strategies::Block& block : program.blocks) {
       for (const strategies::Task& task : block.tasks) {
         if (const auto* kernel = std::get_if<cost::Kernel>(&task.work)) add(*kernel);
@@ -27,6 +28,7 @@ class Needs {
       if (group.ranks.size() < 2) continue;
       used_.insert("/collective/");
       used_.insert("/communicator/");
+      if (processor_) used_.insert(pcie);  // between sockets
       const auto [first, last] = std::ranges::minmax(group.ranks);
       if (first / gpus_per_node != last / gpus_per_node) used_.insert("/collective/network_");
     }
@@ -34,6 +36,7 @@ class Needs {
 
   [[nodiscard]] bool include(const std::string& path) const {
     if (path.starts_with("/collective/nccl/") && !nccl_) return false;
+    if (path == "/collective/nvlink_efficiency" && processor_) return false;
     // NCCL's model brings its own times, and its own speed of NVLinks.
     for (const std::string_view closed_form :
          {"/collective/nvlink_efficiency", "/collective/base", "/collective/node_step",
@@ -81,6 +84,7 @@ class Needs {
   }
 
   bool nccl_;
+  bool processor_;
   std::set<std::string> used_;
 };
 
@@ -117,7 +121,7 @@ std::vector<std::string> paths_of(const std::vector<Found>& found, cost::Provena
 
 Weakest weakest_provenance(const cost::Profile& profile, const cost::Stack& stack,
                            const strategies::Program& program, int gpus_per_node) {
-  const Needs needs(program, stack, gpus_per_node);
+  const Needs needs(program, profile, stack, gpus_per_node);
   std::vector<Found> hardware = constants(cost::to_json(profile));
   std::erase_if(hardware, [&](const Found& constant) { return !needs.include(constant.path); });
   Json facts = Json::object();

@@ -104,17 +104,34 @@ topology::FabricDesign read_fabric(const JsonReader& reader, const topology::Nod
   return {.speed = without ? topology::network_speeds().front() : *server.port};
 }
 
+/// Where ranks are processors, as many on each server as `"ranks_per_node"` says.
+void divide_processors(const JsonReader& reader, topology::NodeDesign& design) {
+  const auto ranks = reader.find("ranks_per_node");
+  if (!ranks) return;
+  try {
+    design = topology::divided(design, count(*ranks));
+  } catch (const InputError& error) {
+    ranks->fail(error.expected, error.found);
+  }
+}
+
 ClusterChoice read_cluster(const JsonReader& reader) {
-  const topology::NodeFile server = read_servers(reader);
-  const auto gpus = reader.find("gpus");
+  topology::NodeFile server = read_servers(reader);
+  divide_processors(reader, server.design);
+  const bool on_processors = server.design.on_processors();
+  const std::string in_use = on_processors ? "ranks" : "gpus";
+  const std::string key = chosen(reader, "gpus", "ranks");
+  if (key != in_use && reader.has(key))
+    reader.at(key).fail("the key \"" + in_use + "\" for " + server.design.name, "\"" + key + "\"");
+  const auto gpus = reader.find(in_use);
   const auto nodes = reader.find("nodes");
-  if (!gpus && !nodes) reader.fail("the key \"gpus\" or the key \"nodes\"");
-  const auto per_node = static_cast<int>(std::ranges::count(
-      server.design.vertices, topology::VertexKind::gpu, &topology::Vertex::kind));
+  if (!gpus && !nodes) reader.fail("the key \"" + in_use + "\" or the key \"nodes\"");
+  const int per_node = server.design.ranks();
   const int wanted = gpus ? count(*gpus) : count(*nodes) * per_node;
   const int needed = (wanted + per_node - 1) / per_node;
   if (gpus && nodes && needed > count(*nodes)) {
-    gpus->fail("at most the " + std::to_string(count(*nodes) * per_node) + " GPUs of the nodes");
+    gpus->fail("at most the " + std::to_string(count(*nodes) * per_node) + " " +
+               (on_processors ? "ranks" : "GPUs") + " of the nodes");
   }
   const topology::FabricDesign fabric = read_fabric(reader, server);
   try {

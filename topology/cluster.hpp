@@ -1,67 +1,14 @@
-// A cluster as a graph: GPUs, switches, host bridges, network adapters and the links between them.
+// A cluster as a graph: servers of one design and the fabric that joins them.
 #pragma once
 
-#include <cstdint>
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "base/quantity.hpp"
 #include "topology/fabric.hpp"
-#include "topology/processor.hpp"
+#include "topology/node_design.hpp"
 
 namespace stratagem::topology {
-
-enum class VertexKind : std::uint8_t { gpu, nv_switch, pcie_switch, cpu, nic, fabric };
-/// c2c: a GPU's coherent link to the processor beside it (NVLink-C2C), which is no way to other GPUs.
-enum class LinkKind : std::uint8_t { nvlink, c2c, pcie, inter_socket, network };
-std::string to_text(VertexKind);
-std::string to_text(LinkKind);
-
-using VertexId = int;
-using LinkId = int;
-
-struct Vertex {
-  VertexKind kind = VertexKind::gpu;
-  int node = -1;  ///< the server it stands in, -1 for the switches of the fabric
-  int index = 0;  ///< counts vertices of this kind within the node
-  std::string name;
-};
-
-/// `count` parallel full-duplex cables; `bandwidth` is their sum in one direction (datasheet rate).
-struct Link {
-  VertexId a = 0;
-  VertexId b = 0;
-  LinkKind kind = LinkKind::nvlink;
-  int count = 1;
-  BytesPerSecond bandwidth;
-  Seconds latency;
-};
-
-/// One direction of a link: a to b where `forward`.
-struct Direction {
-  LinkId link = 0;
-  bool forward = true;
-  friend auto operator<=>(const Direction&, const Direction&) = default;
-};
-
-/// The share (0..1] of a message that one direction of a link carries.
-struct Share {
-  Direction direction;
-  double share = 1;
-};
-
-/// The design of one server, to be repeated: ids are local to it. No vertex of it is a fabric.
-struct NodeDesign {
-  std::string name;  ///< "DGX-2H"
-  std::string gpu;   ///< name of the GPU's profile, "v100-sxm3-450w"
-  std::vector<Vertex> vertices;
-  std::vector<Link> links;
-  int compute_capability = 0;  ///< of its GPUs, ten times CUDA's number: 70 for 7.0; 0: not known
-  Processor processor = Processor::unknown;
-  VertexId add(VertexKind kind, const std::string& name);
-  void join(VertexId a, VertexId b, LinkKind kind, int count, BytesPerSecond each, Seconds latency);
-};
 
 /// Servers of one design, joined by a fabric: every network adapter has one link, its port, to the
 /// fabric's switch that it is cabled to. GPUs are numbered node by node; a vertex or link of node k is
@@ -70,6 +17,7 @@ struct NodeDesign {
 /// the order of `Fabric::uplinks`, upwards. A fabric that is one switch has one vertex and none of these.
 /// A value that never changes after its construction: copies share it, and threads may read it together.
 /// Routes are kept of one node and of its GPUs to the fabric; the rest is put together when asked.
+/// Where a server's ranks are shares of its processors, they are meant wherever GPUs are named here.
 class Cluster {
  public:
   /// Throws InputError for fewer than one node, and for a design whose links are broken or whose GPUs

@@ -33,8 +33,8 @@ std::string table(const std::vector<std::vector<std::string>>& rows) {
 }
 
 std::string contents(const NodeDesign& design) {
-  constexpr std::array kinds{VertexKind::gpu, VertexKind::nv_switch, VertexKind::pcie_switch,
-                             VertexKind::cpu, VertexKind::nic};
+  constexpr std::array kinds{VertexKind::gpu,         VertexKind::cpu_rank, VertexKind::nv_switch,
+                             VertexKind::pcie_switch, VertexKind::cpu,      VertexKind::nic};
   std::string text;
   for (const VertexKind kind : kinds) {
     const auto number = std::count_if(design.vertices.begin(), design.vertices.end(),
@@ -79,20 +79,23 @@ std::string distinct_links(const Cluster& cluster) {
   return table(rows);
 }
 
-/// One row for each run of neighbouring GPUs that look alike.
+/// One row for each run of neighbouring GPUs, or ranks on processors, that look alike.
 std::string gpu_rows(const Cluster& cluster) {
   const NodeDesign& design = cluster.design();
   std::vector<VertexId> gpus;
   for (std::size_t id = 0; id < design.vertices.size(); ++id) {
-    if (design.vertices[id].kind == VertexKind::gpu) gpus.push_back(static_cast<VertexId>(id));
+    if (is_rank(design.vertices[id].kind)) gpus.push_back(static_cast<VertexId>(id));
   }
+  const bool on_processors = design.on_processors();
+  const LinkKind own = on_processors ? LinkKind::memory : LinkKind::nvlink;
   std::vector<std::vector<std::string>> rows{{"GPU", "NVLinks", "NVLink bandwidth", "nearest NIC"}};
+  if (on_processors) rows = {{"rank", "memory channels", "memory bandwidth", "nearest NIC"}};
   std::size_t first = 0;
   for (std::size_t gpu = 0; gpu < gpus.size(); ++gpu) {
     int cables = 0;
     BytesPerSecond bandwidth;
     for (const Link& link : design.links) {
-      if (link.kind != LinkKind::nvlink || (link.a != gpus[gpu] && link.b != gpus[gpu])) continue;
+      if (link.kind != own || (link.a != gpus[gpu] && link.b != gpus[gpu])) continue;
       cables += link.count;
       bandwidth += link.bandwidth;
     }
@@ -159,15 +162,16 @@ std::string fabric_text(const Fabric& fabric) {
 
 std::string describe(const Cluster& cluster) {
   const NodeDesign& design = cluster.design();
+  const std::string ranks = design.on_processors() ? "ranks" : "GPUs";
   return fmt::format(
-      "{}: {} node{} of {} GPUs, {} GPUs (profile {})\n"
+      "{}: {} node{} of {} {}, {} {} (profile {})\n"
       "node: {}\n"
       "network per node: {}\n\n"
       "links of a node, bandwidth per direction:\n{}\n"
-      "GPUs of a node:\n{}{}",
-      design.name, cluster.nodes(), cluster.nodes() == 1 ? "" : "s", cluster.gpus_per_node(),
-      cluster.gpus(), design.gpu, contents(design), network(cluster), distinct_links(cluster),
-      gpu_rows(cluster), fabric_text(cluster.fabric()));
+      "{} of a node:\n{}{}",
+      design.name, cluster.nodes(), cluster.nodes() == 1 ? "" : "s", cluster.gpus_per_node(), ranks,
+      cluster.gpus(), ranks, design.gpu, contents(design), network(cluster),
+      distinct_links(cluster), ranks, gpu_rows(cluster), fabric_text(cluster.fabric()));
 }
 
 }  // namespace stratagem::topology

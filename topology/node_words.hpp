@@ -12,18 +12,20 @@
 
 namespace stratagem::topology {
 
-inline constexpr std::array<std::pair<const char*, VertexKind>, 5> vertex_words{
+inline constexpr std::array<std::pair<const char*, VertexKind>, 6> vertex_words{
     {{"gpu", VertexKind::gpu},
+     {"cpu_rank", VertexKind::cpu_rank},
      {"nv_switch", VertexKind::nv_switch},
      {"pcie_switch", VertexKind::pcie_switch},
      {"cpu", VertexKind::cpu},
      {"nic", VertexKind::nic}}};
 
-inline constexpr std::array<std::pair<const char*, LinkKind>, 4> link_words{
+inline constexpr std::array<std::pair<const char*, LinkKind>, 5> link_words{
     {{"nvlink", LinkKind::nvlink},
      {"c2c", LinkKind::c2c},
      {"pcie", LinkKind::pcie},
-     {"inter_socket", LinkKind::inter_socket}}};
+     {"inter_socket", LinkKind::inter_socket},
+     {"memory", LinkKind::memory}}};
 
 inline constexpr std::array<std::pair<const char*, Processor>, 5> processor_words{
     {{"intel_broadwell", Processor::intel_broadwell},

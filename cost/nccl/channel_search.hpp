@@ -25,11 +25,10 @@ struct Graphs {
 /// as many channels as rings) get a faster speed between GPUs where the links allow it, and
 /// reductions in the switch a faster one through adapters. Where nothing fits, not even at the
 /// slowest speed, there is one channel of 0.1 GB/s in the order of the GPUs. Source: search.cc of
-/// NVIDIA/nccl 2.28.9, as docs/network.md tells it; error: none in the counts and speeds of 33 of
-/// 34 machines and parts of machines that its own code was run on; the orders of GPUs differ, and
-/// on four Blackwell GPUs it finds trees of 50 GB/s, this 40. Left out: NCCL's preference for fewer
-/// hops among equal solutions, CollNet, and what it takes off where GPUs talk through an Intel
-/// processor.
+/// NVIDIA/nccl 2.28.9, as docs/network.md tells it; error: none in the counts and speeds of the 34
+/// machines and parts of machines that its own code was run on; the orders of GPUs differ. Left out:
+/// NCCL's preference for fewer hops among equal solutions, CollNet, and what it takes off where GPUs
+/// talk through an Intel processor.
 Graphs find_graphs(const Server& server, const Paths& paths, bool several_nodes);
 
 }  // namespace stratagem::cost::nccl

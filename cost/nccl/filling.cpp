@@ -199,15 +199,34 @@ class Filling {
     }
   }
 
+  [[nodiscard]] bool placed(int g) const {
+    return std::ranges::find(open_.gpus, g) != open_.gpus.end();
+  }
+
+  /// On a switch: the neighbours in number that are not yet on the channel. Rings try the one before
+  /// first, balanced trees the one after; plain trees try no other than that.
+  [[nodiscard]] std::vector<int> neighbours() const {
+    const int last = open_.gpus.back();
+    const int after = (last + 1) % size_;
+    const int before = (last + size_ - 1) % size_;
+    std::vector<int> next;
+    if (terms_.pattern == Pattern::ring) next = {before, after};
+    if (terms_.pattern == Pattern::balanced_tree) next = {after, before};
+    if (terms_.pattern == Pattern::tree) next = {after};
+    std::erase_if(next, [this](int g) { return placed(g); });
+    return next;
+  }
+
   /// GPUs that are not yet on the channel: those that a ring can leave from last, else the nearest
   /// kind of path first, else the widest, else the next in number.
   [[nodiscard]] std::vector<int> candidates(const std::vector<int>& order) const {
     if (!order.empty()) return {order[open_.gpus.size()]};
+    if (server_.nv_switch() >= 0) return neighbours();
     const int last = open_.gpus.back();
     std::vector<int> next;
     for (int i = 1; i < size_; ++i) {
       const int g = (last + i) % size_;
-      if (std::ranges::find(open_.gpus, g) == open_.gpus.end()) next.push_back(g);
+      if (!placed(g)) next.push_back(g);
     }
     const auto key = [&](int g) {
       const bool exit = terms_.several_nodes && terms_.pattern == Pattern::ring &&

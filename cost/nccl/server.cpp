@@ -23,6 +23,7 @@ BytesPerSecond speed(const Link& link, const Server& server) {
     case LinkKind::inter_socket:
       return topology::nccl_socket_rate(server.processor);
     case LinkKind::c2c:
+    case LinkKind::memory:  // refused before: ranks on processors have no NCCL
     case LinkKind::network:
       return link.bandwidth;
   }

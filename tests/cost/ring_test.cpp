@@ -4,6 +4,8 @@
 #include <map>
 #include <numeric>
 
+#include "base/input_error.hpp"
+#include "cost/collectives.hpp"
 #include "tests/catch.hpp"
 #include "topology/presets.hpp"
 
@@ -50,6 +52,53 @@ TEST_CASE(
     // 10 us + 2(n-1) us + 2(n-1)/n * 1.2 GB / (6 x 25 GB/s)
     const Seconds expected = 10_us + 2 * (n - 1) * 1_us + 2.0 * (n - 1) / n * (1.2_GB / 150_GBps);
     CHECK(close(time(CollectiveKind::all_reduce, cluster, first(n), 1.2_GB), expected, 1e-9));
+  }
+}
+
+TEST_CASE(
+    "ranks on processors are as fast as their shares of memory, or the links between sockets") {
+  // Four of a processor's ranks have 128 / 4 GB/s each and are usable to a quarter: a ring over all
+  // eight puts 2 * 7/8 of the payload on each. Two alone, on two sockets, meet at 62.4 GB/s first.
+  CollectiveConstants quarter = constants();
+  quarter.memory_efficiency = Constant<double>{.value = 0.25, .source = "test"};
+  const topology::NodeDesign host = preset("cpu-host", 1).design();
+  const topology::Cluster two(host, 1, 12.5_GBps, 1_us);
+  const topology::Cluster eight(topology::divided(host, 8), 1, 12.5_GBps, 1_us);
+  const auto reduce = [&](const topology::Cluster& cluster, int n, const CollectiveConstants& c) {
+    return collective_time(ring_route(CollectiveKind::all_reduce, cluster, first(n), c), 1_GB,
+                           cluster, c);
+  };
+  const BytesPerSecond channel = 6 * 21.33_GBps;
+  CHECK(close(reduce(eight, 8, quarter), 24_us + 1.75 * (1_GB / (0.25 * (channel / 4))), 1e-9));
+  CHECK(close(reduce(eight, 4, quarter), 16_us + 1.5 * (1_GB / (0.25 * (channel / 4))), 1e-9));
+  CHECK(close(reduce(two, 2, quarter), 12_us + 1_GB / (0.25 * channel), 1e-9));
+  quarter.memory_efficiency->value = 1;
+  CHECK(close(reduce(two, 2, quarter), 12_us + 1_GB / 62.4_GBps, 1e-9));
+}
+
+TEST_CASE("ranks on processors have no NCCL, no host beside them, and want to know of memory") {
+  const auto complaint = [](const auto& ask) -> std::string {
+    try {
+      ask();
+    } catch (const InputError& error) {
+      return error.path + ": " + error.expected + ", found " + error.found;
+    }
+    return "accepted";
+  };
+  const topology::Cluster cluster = preset("cpu-host", 1);
+  CollectiveConstants c = constants();
+  CHECK(complaint([&] { Collectives(cluster, c); }) ==
+        "/profile: a profile with memory_efficiency under collective, found none, for CPU host, "
+        "whose ranks are processors");
+  c.memory_efficiency = Constant<double>{.value = 0.25, .source = "test"};
+  CHECK(complaint([&] { Collectives(cluster, c); }) == "accepted");
+  CHECK(
+      complaint([&] { Collectives(cluster, c, "2.18.6"); }) ==
+      "/cluster: GPUs, for collectives of NCCL 2.18.6, found CPU host, whose ranks are processors");
+  for (const CollectiveKind kind : {CollectiveKind::to_host, CollectiveKind::from_host}) {
+    CHECK(complaint([&] { ring_route(kind, cluster, {0}, c); }) ==
+          "/cluster: GPUs that reach a processor, for copies to the host, found CPU host, whose "
+          "ranks are processors");
   }
 }
 

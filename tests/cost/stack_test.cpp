@@ -61,6 +61,19 @@ TEST_CASE("a stack on a base states only what differs") {
   CHECK(cost::facts_for(stack, "gelu").kernels == 2);
 }
 
+TEST_CASE("a stack on a base that names an NCCL may have none") {
+  const Folder folder;
+  const std::string with_nccl = std::string(whole).replace(std::string(whole).find("\"operators\""),
+                                                           0, R"("nccl": "2.18.6", )");
+  CHECK(cost::read_stack(folder.write("whole.json", with_nccl)).nccl == "2.18.6");
+  const std::string variant = R"({ "name": "variant", "base": "whole", "source": "x", "nccl": ")";
+  CHECK(cost::read_stack(folder.write("same.json", R"({ "name": "variant", "base": "whole",
+    "source": "x" })"))
+            .nccl == "2.18.6");
+  CHECK(cost::read_stack(folder.write("none.json", variant + "none\" }")).nccl.empty());
+  CHECK_THROWS_AS(cost::read_stack(folder.write("nothing.json", variant + "\" }")), InputError);
+}
+
 TEST_CASE("unknown keys and missing facts of a stack are refused") {
   const Folder folder;
   std::string misspelt = whole;

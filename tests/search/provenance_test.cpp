@@ -27,8 +27,12 @@ cost::Profile measured_profile() {
   for (auto& [type, gemm] : profile.gemm) {
     gemm = {constant(0.9), constant(1.0), constant(1.0), constant(0.9), constant(1_us)};
   }
-  profile.collective = {constant(0.9),  constant(0.9),  constant(0.9),
-                        constant(1_us), constant(1_us), constant(1_us)};
+  profile.collective = {.nvlink_efficiency = constant(0.9),
+                        .network_efficiency = constant(0.9),
+                        .pcie_efficiency = constant(0.9),
+                        .base = constant(1_us),
+                        .node_step = constant(1_us),
+                        .network_step = constant(1_us)};
   return profile;
 }
 

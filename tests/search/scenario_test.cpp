@@ -77,6 +77,60 @@ TEST_CASE("a batch divides into micro-batches of every data-parallel rank") {
   CHECK(scenario.runs[1].micro_batches == 2);  // 8 = 2 ranks * 2 samples * 2
 }
 
+TEST_CASE("ranks on processors run a scenario with a profile that knows their memory") {
+  const TemporaryFolder folder;
+  const std::string shipped = std::filesystem::absolute("scenarios").string();
+  std::ifstream stream(shipped + "/profiles/v100-sxm3.json");
+  const std::string profile{std::istreambuf_iterator<char>(stream), {}};
+  folder.write(
+      "processor.json",
+      with(profile, "\"nvlink_efficiency\": {",
+           R"("memory_efficiency": {"value": 0.25, "provenance": "assumed", "source": "test"},
+                       "nvlink_efficiency": {)"));
+  std::filesystem::copy(shipped + "/stacks/megatron-2019.json", folder.path() / "base.json");
+  const auto stack = [&](const std::string& nccl) {
+    folder.write(nccl + ".json",
+                 R"({"name": "x", "base": "base", "source": "test", "nccl": ")" + nccl + "\"}");
+    return (folder.path() / (nccl + ".json")).string();
+  };
+  std::string text = with(small_scenario(), R"({"preset": "dgx-2", "gpus": 4})",
+                          R"({"preset": "cpu-host", "ranks_per_node": 4, "ranks": 4})");
+  text = with(text, R"("cluster": {"gpus": 1})", R"("cluster": {"ranks": 1})");
+  text = with(text, shipped + "/stacks/megatron-2019.json", stack("none"));
+  const std::string knowing =
+      with(text, shipped + "/profiles/v100-sxm3.json", (folder.path() / "processor.json").string());
+  const search::Scenario scenario = read(knowing);
+  REQUIRE(scenario.runs.size() == 2);
+  CHECK(scenario.runs[1].cluster.gpus() == 4);
+  const auto alone = simulate(scenario.runs[0], {});
+  const auto four = simulate(scenario.runs[1], {});
+  CHECK(alone.outcome.metrics->exposed_communication == 0_s);
+  CHECK(four.outcome.metrics->exposed_communication > 0_s);
+  const auto& weakest = four.outcome.weakest.profile;
+  CHECK(std::ranges::find(weakest, "/collective/memory_efficiency") != weakest.end());
+
+  const auto complaint = [](const std::string& bad) -> std::string {
+    try {
+      for (const search::Run& run : read(bad).runs) simulate(run, {});
+    } catch (const InputError& error) {
+      return error.what();
+    }
+    return "accepted";
+  };
+  CHECK_THAT(complaint(text), ContainsSubstring("a profile with memory_efficiency"));
+  CHECK_THAT(complaint(with(knowing, stack("none"), stack("2.18.6"))),
+             ContainsSubstring("GPUs, for collectives of NCCL 2.18.6, found CPU host"));
+  CHECK_THAT(complaint(with(knowing, "\"ranks\": 4", "\"gpus\": 4")),
+             ContainsSubstring("the key \"ranks\" for CPU host, found \"gpus\""));
+  CHECK_THAT(complaint(with(knowing, "\"ranks_per_node\": 4", "\"ranks_per_node\": 5")),
+             ContainsSubstring("/cluster/ranks_per_node: expected a multiple of the 2 ranks"));
+  CHECK_THAT(complaint(with(small_scenario(), "\"gpus\": 4", "\"ranks_per_node\": 4, \"gpus\": 4")),
+             ContainsSubstring("a server whose ranks are processors, found DGX-2"));
+  CHECK_THAT(complaint(with(knowing, "\"tensor\": 2, \"data\": 2",
+                            "\"data\": 4, \"zero\": 1, \"offload\": \"optimizer\"")),
+             ContainsSubstring("whose ranks are processors"));
+}
+
 TEST_CASE("nodes without a number of GPUs mean all of their GPUs") {
   std::string text = with(small_scenario(), "\"gpus\": 4", "\"nodes\": 1");
   text =

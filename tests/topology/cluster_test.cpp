@@ -220,7 +220,9 @@ TEST_CASE("what leaves the source arrives at the target: every pair of every pre
   for (const Preset& preset : presets()) {
     INFO(preset.name);
     const Cluster cluster = preset.build(2);
-    const auto gpus = all_of(cluster, VertexKind::gpu);
+    const bool on_processors = cluster.design().on_processors();
+    const VertexKind rank = on_processors ? VertexKind::cpu_rank : VertexKind::gpu;
+    const auto gpus = all_of(cluster, rank);
     REQUIRE(static_cast<int>(gpus.size()) == cluster.gpus());
     const VertexId fabric = all_of(cluster, VertexKind::fabric).front();
     for (int from = 0; from < cluster.gpus(); ++from) {
@@ -233,7 +235,7 @@ TEST_CASE("what leaves the source arrives at the target: every pair of every pre
         const VertexId target = gpus[static_cast<std::size_t>(to)];
         const auto shares = cluster.route(from, to);
         REQUIRE(is_unit_flow(cluster, shares, source, target));
-        REQUIRE(touched(cluster, shares, VertexKind::gpu) == std::set{source, target});
+        REQUIRE(touched(cluster, shares, rank) == std::set{source, target});
         REQUIRE(touched(cluster, shares, VertexKind::fabric).size() ==
                 (cluster.node_of(from) == cluster.node_of(to) ? 0U : 1U));
         REQUIRE(cluster.latency(from, to) > 0_s);

@@ -1,6 +1,7 @@
 // The wiring of each preset, against what is published about it.
 #include "topology/presets.hpp"
 
+#include "base/input_error.hpp"
 #include "tests/catch.hpp"
 #include "tests/topology/flow.hpp"
 
@@ -38,11 +39,71 @@ TEST_CASE("the presets are those of the field, with the profiles of their GPUs")
   }
   CHECK(names == std::vector<std::string>{"dgx-1v", "dgx-2", "dgx-2h", "dgx-a100", "dgx-h100",
                                           "dgx-h200", "hgx-b200", "gb200-nvl72", "pcie-v100",
-                                          "pcie-a100", "p3.16xlarge", "p3dn.24xlarge"});
+                                          "pcie-a100", "p3.16xlarge", "p3dn.24xlarge", "cpu-host"});
   CHECK(gpus == std::vector<std::string>{"v100-sxm2", "v100-sxm3", "v100-sxm3-450w",
                                          "a100-sxm4-80gb", "h100-sxm5", "h200-sxm5", "b200-sxm",
                                          "gb200", "v100-pcie", "a100-pcie-80gb", "v100-sxm2",
-                                         "v100-sxm2-32gb"});
+                                         "v100-sxm2-32gb", "xeon-platinum-skylake"});
+}
+
+TEST_CASE(
+    "a server without GPUs has ranks on its processors, which share memory and the UPI links") {
+  // Six channels of 21.33 GB/s for each processor; three UPI links of 20.8 GB/s between the two.
+  const NodeDesign host = build("cpu-host", 1).design();
+  CHECK(host.on_processors());
+  CHECK(host.ranks() == 2);
+  for (const int ranks : {2, 4, 8, 48}) {
+    INFO(ranks << " ranks");
+    const Cluster cluster(divided(host, ranks), 1, 12.5_GBps, 1_us);
+    CHECK(cluster.gpus() == ranks);
+    BytesPerSecond memory;
+    for (const Link& link : cluster.design().links) {
+      if (link.kind == LinkKind::memory) memory += link.bandwidth;
+    }
+    CHECK(close(memory, 2 * 6 * 21.33_GBps, 1e-12));  // however many share it
+    const auto kinds = [&](int from, int to) {
+      std::vector<LinkKind> result;
+      for (const Share& share : cluster.route(from, to))
+        result.push_back(link(cluster, share.direction).kind);
+      return result;
+    };
+    const auto last = ranks - 1;
+    CHECK(kinds(0, last) ==
+          std::vector{LinkKind::memory, LinkKind::inter_socket, LinkKind::memory});
+    if (ranks > 2) CHECK(kinds(0, 1) == std::vector{LinkKind::memory, LinkKind::memory});
+    CHECK(cluster.route_to_host(0).empty());
+    CHECK(cluster.nearest_nics(0) == std::vector{0});
+    CHECK(cluster.nearest_nics(last) == std::vector{1});
+  }
+}
+
+TEST_CASE("what is no server of ranks on processors is refused by name") {
+  const NodeDesign host = build("cpu-host", 1).design();
+  const auto complaint = [](const auto& make) -> std::string {
+    try {
+      make();
+    } catch (const InputError& error) {
+      return error.expected + ", found " + error.found;
+    }
+    return "accepted";
+  };
+  const auto divide = [&](const NodeDesign& design, int ranks) {
+    return complaint([&] { divided(design, ranks); });
+  };
+  CHECK(divide(host, 2) == "accepted");
+  CHECK(divide(host, 3) == "a multiple of the 2 ranks of CPU host, found 3");
+  CHECK(divide(host, 1) == "a multiple of the 2 ranks of CPU host, found 1");
+  CHECK(divide(build("dgx-2", 1).design(), 32) ==
+        "a server whose ranks are processors, found DGX-2");
+  const auto build_one = [&](const NodeDesign& design) {
+    return complaint([&] { Cluster(design, 1, 10_GBps, 1_us); });
+  };
+  NodeDesign both = host;
+  both.add(VertexKind::gpu, "gpu0");
+  CHECK(build_one(both) == "ranks on GPUs or on processors, not both, found CPU host");
+  NodeDesign astray = host;
+  astray.join(0, 1, LinkKind::memory, 1, 10_GBps, 1_us);
+  CHECK(build_one(astray) == "memory links between a rank and its processor, found link 0 - 1");
 }
 
 TEST_CASE("every GPU has the NVLinks of its datasheet") {

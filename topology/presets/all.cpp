@@ -19,6 +19,8 @@ const std::vector<Preset>& presets() {
       {"p3.16xlarge", "AWS: 8 V100 SXM2, hybrid cube mesh, 25 Gb/s Ethernet", &p3_16xlarge},
       {"p3dn.24xlarge", "AWS: 8 V100 SXM2 32 GB, hybrid cube mesh, 100 Gb/s Ethernet",
        &p3dn_24xlarge},
+      {"cpu-host", "no GPUs: 2 Xeon Platinum (Skylake) with a rank each, 2 EDR adapters",
+       &cpu_host},
   };
   return table;
 }

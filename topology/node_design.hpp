@@ -1,0 +1,85 @@
+// The design of one server as a graph: GPUs, switches, host bridges, network adapters and the links
+// between them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/quantity.hpp"
+#include "topology/processor.hpp"
+
+namespace stratagem::topology {
+
+/// cpu_rank: a share of a processor's cores, with a rank on it, in a server without GPUs.
+enum class VertexKind : std::uint8_t { gpu, nv_switch, pcie_switch, cpu, nic, fabric, cpu_rank };
+/// c2c: a GPU's coherent link to the processor beside it (NVLink-C2C), which is no way to other GPUs.
+/// memory: a cpu_rank's share of its processor's memory bandwidth.
+enum class LinkKind : std::uint8_t { nvlink, c2c, pcie, inter_socket, network, memory };
+std::string to_text(VertexKind);
+std::string to_text(LinkKind);
+
+using VertexId = int;
+using LinkId = int;
+
+struct Vertex {
+  VertexKind kind = VertexKind::gpu;
+  int node = -1;  ///< the server it stands in, -1 for the switches of the fabric
+  int index = 0;  ///< counts vertices of this kind within the node
+  std::string name;
+};
+
+/// `count` parallel full-duplex cables; `bandwidth` is their sum in one direction (datasheet rate).
+struct Link {
+  VertexId a = 0;
+  VertexId b = 0;
+  LinkKind kind = LinkKind::nvlink;
+  int count = 1;
+  BytesPerSecond bandwidth;
+  Seconds latency;
+};
+
+/// One direction of a link: a to b where `forward`.
+struct Direction {
+  LinkId link = 0;
+  bool forward = true;
+  friend auto operator<=>(const Direction&, const Direction&) = default;
+};
+
+/// The share (0..1] of a message that one direction of a link carries.
+struct Share {
+  Direction direction;
+  double share = 1;
+};
+
+/// The design of one server, to be repeated: ids are local to it. No vertex of it is a fabric.
+struct NodeDesign {
+  std::string name;  ///< "DGX-2H"
+  std::string gpu;   ///< name of the GPU's profile, "v100-sxm3-450w"
+  std::vector<Vertex> vertices;
+  std::vector<Link> links;
+  int compute_capability = 0;  ///< of its GPUs, ten times CUDA's number: 70 for 7.0; 0: not known
+  Processor processor = Processor::unknown;
+  /// Are its ranks shares of processors? Else they are GPUs.
+  [[nodiscard]] bool on_processors() const;
+  /// How many ranks it has: GPUs, or shares of processors.
+  [[nodiscard]] int ranks() const;
+  VertexId add(VertexKind kind, const std::string& name);
+  void join(VertexId a, VertexId b, LinkKind kind, int count, BytesPerSecond each, Seconds latency);
+};
+
+/// Has a kind of vertex a rank on it?
+bool is_rank(VertexKind kind);
+
+/// The design itself. Throws InputError if a vertex is a fabric, if there are both GPUs and shares of
+/// processors, or if a link joins what is not there, is a memory's that does not join a share to a
+/// processor, has no cable, no finite bandwidth above 0 or no finite latency of 0 or more.
+NodeDesign checked(NodeDesign design);
+
+/// A server whose ranks are processors, with `ranks` of them in place of its own: each of its shares is
+/// cut into equally many, and with it its links, so that all together move what it did. A rank that
+/// communicates alone could draw more than its share; that is left out. Throws InputError for servers
+/// of GPUs and for numbers that do not divide so.
+NodeDesign divided(const NodeDesign& design, int ranks);
+
+}  // namespace stratagem::topology
