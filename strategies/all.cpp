@@ -33,7 +33,8 @@ const std::vector<Strategy>& all() {
       {"offload", "ZeRO-Offload: optimizer steps on the processors of the server", &offload},
       {"swap", "activations of layers wait in the memory of the host", &swap_activations},
       {"recompute",
-       "run layers' forward pass again before their backward pass: all of it, or attention's core",
+       "run layers' forward pass again before their backward pass: all of it, attention's core, or "
+       "what patterns name",
        &recompute},
   };
   return table;
@@ -47,8 +48,8 @@ Plan compose(const model::Graph& graph, int micro_batches, const Options& option
     try {
       entry.apply(plan, options);
     } catch (const InputError& error) {
-      throw InputError(strategy.file(), strategy.path() + "/" + entry.key, error.expected,
-                       error.found);
+      throw InputError(strategy.file(), strategy.path() + "/" + entry.key + error.path,
+                       error.expected, error.found);
     }
   }
   const Schedule& schedule = schedule_named(options.schedule);

@@ -69,6 +69,34 @@ void read_degrees(const JsonReader& reader, Options& options) {
   if (all > 1'000'000) reader.fail("tensor x context x dap x pipeline x data of at most 1000000");
 }
 
+/// A word, or an object that says more: {"every": k}, {"layers": n, "method": "block" | "uniform"} with
+/// the words of Megatron-LM's --recompute-method, or {"operators": [...]}.
+void read_recompute_options(const JsonReader& reader, Options& options) {
+  const auto count = [](const JsonReader& number) {
+    return static_cast<int>(number.between(1, 1'000'000));
+  };
+  if (!reader.is_object()) {
+    options.recompute = reader.one_of({"none", "selective", "full"});
+    return;
+  }
+  RecomputeOptions& again = options.recomputed;
+  options.recompute = "full";
+  if (const auto every = reader.find("every")) {
+    again.together = count(*every);
+  } else if (const auto operators = reader.find("operators")) {
+    options.recompute = "operators";
+    for (const JsonReader& pattern : operators->elements())
+      again.operators.push_back(pattern.text());
+    if (again.operators.empty()) operators->fail("a pattern at least");
+  } else if (const auto layers = reader.find("layers")) {
+    const bool block = reader.at("method").one_of({"block", "uniform"}) == "block";
+    (block ? again.layers : again.together) = count(*layers);
+  } else {
+    reader.fail("one of the keys \"every\", \"layers\" and \"operators\"");
+  }
+  reader.finish();
+}
+
 /// What operators divide besides the degrees, and what runs again.
 void read_operators(const JsonReader& reader, Options& options) {
   if (const auto sequence = reader.find("sequence_parallel"))
@@ -77,8 +105,12 @@ void read_operators(const JsonReader& reader, Options& options) {
     for (const std::string& pattern : operators->keys())
       options.operators.emplace_back(pattern, operators->at(pattern).text());
   }
-  if (const auto recompute = reader.find("recompute"))
-    options.recompute = recompute->one_of({"none", "selective", "full"});
+  if (const auto recompute = reader.find("recompute")) read_recompute_options(*recompute, options);
+  if (const auto divided = reader.find("partition_checkpoints")) {
+    options.partition_checkpoints = divided->boolean();
+    if (options.partition_checkpoints && options.recompute == "none")
+      divided->fail("recompute beside it, which has checkpoints");
+  }
   read_coshard(reader, options.coshard);
 }
 

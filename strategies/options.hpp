@@ -34,6 +34,13 @@ struct SwapOptions {
   int prefetch = 1;  ///< layers whose activations come back ahead of the one that runs
 };
 
+/// Which layers or operators run again, beside "selective" and "full".
+struct RecomputeOptions {
+  int together = 1;  ///< consecutive layers of a stage that run again as one; "full"
+  int layers = 0;    ///< the first ones of every stage; 0: all; "full"
+  std::vector<std::string> operators;  ///< by pattern: a group of every segment; "operators"
+};
+
 struct Options {
   int tensor = 1;                  ///< tensor-parallel degree
   int context = 1;                 ///< ranks that divide the tokens of every sequence
@@ -57,7 +64,9 @@ struct Options {
   static constexpr int all_ranks = -1;
   /// Which ranks stand next to each other, innermost first.
   std::vector<std::string> rank_order = {"tp", "cp", "dap", "dp", "pp"};
-  std::string recompute = "none";  ///< "none" | "selective" | "full"
+  std::string recompute = "none";  ///< "none" | "selective" | "full" | "operators"
+  RecomputeOptions recomputed;
+  bool partition_checkpoints = false;  ///< inputs of what runs again divided over tensor ranks
   CoShard coshard;
   Zero zero;
   SwapOptions swap;

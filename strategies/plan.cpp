@@ -60,6 +60,12 @@ std::int64_t size_of_dimension(const model::Graph& graph, const model::Operator&
   return size;
 }
 
+std::pair<int, int> segment_range(const model::Graph& graph, const std::vector<model::OpId>& ops) {
+  const auto segment = [&](model::OpId op) { return graph.operators[op].segment; };
+  const auto [first, last] = std::ranges::minmax(ops, {}, segment);
+  return {segment(first), segment(last)};
+}
+
 bool divides_evenly(const Plan& plan, model::OpId id) {
   const Plan::Placement& placement = plan.placement(id);
   for (std::size_t i = 0; i < placement.axes.size(); ++i) {
@@ -156,13 +162,36 @@ void Plan::evict(const Eviction& eviction) {
   evictions_[{eviction.stage, eviction.micro_batch}] = eviction.guest_of;
 }
 
+void Plan::check_together(const std::vector<model::OpId>& group) const {
+  const auto [first, last] = segment_range(*graph_, group);
+  if (first == last) return;
+  const std::string expected =
+      "a recomputed group of one segment, or of all operators of consecutive ones of a stage";
+  std::vector<model::OpId> all;
+  for (int segment = first; segment <= last; ++segment) {
+    const std::vector<model::OpId>& ops = graph_->segments[segment].forward;
+    all.insert(all.end(), ops.begin(), ops.end());
+  }
+  std::ranges::sort(all);
+  const auto [other, missing] = std::ranges::mismatch(group, all);
+  if (missing != all.end())
+    throw InputError("", "", expected, "one without " + graph_->operators[*missing].name);
+  for (const std::vector<int>& stage : stages) {
+    for (int segment = first + 1; segment <= last; ++segment) {
+      if (std::ranges::count(stage, segment - 1) == std::ranges::count(stage, segment)) continue;
+      throw InputError("", "", expected,
+                       graph_->segments[segment - 1].name + " and " +
+                           graph_->segments[segment].name + " of two stages");
+    }
+  }
+}
+
 void Plan::recompute(std::vector<model::OpId> group) {
   if (group.empty()) return;
   std::ranges::sort(group);
+  check_together(group);
   for (const model::OpId id : group) {
     const model::Operator& op = graph_->operators[id];
-    if (op.segment != graph_->operators[group.front()].segment)
-      throw InputError("", "", "a recomputed group of one segment", op.name + " is of another");
     if (group_of_[id] >= 0)
       throw InputError("", "", "every operator in one recomputed group", op.name + " in two");
     group_of_[id] = static_cast<int>(recomputed_.size());

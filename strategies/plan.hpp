@@ -184,8 +184,10 @@ class Plan {
 
   /// op-trans that adds to the backward pass of a segment the re-execution of some of its forward
   /// operators, as one group: right before the first backward operator that reads what only the
-  /// group's own gradients need. In exchange only what the group reads from outside is kept. Throws
-  /// InputError if an operator is in a group already, or if they are of several segments.
+  /// group's own gradients need. In exchange only what the group reads from outside is kept. All
+  /// operators of consecutive segments of a stage may be a group, too: all run again before the
+  /// backward pass of the last of the segments. Throws InputError if an operator is in a group already,
+  /// or if they are of several segments otherwise.
   void recompute(std::vector<model::OpId> group);
 
   /// The split of every axis that an operator stands on: `axes[i]` carries `dims[i]` ("" =
@@ -228,6 +230,11 @@ class Plan {
       stages;  ///< segments of every stage, in order; at first one stage with all
   GradientReduction gradients;
   WeightShards shards;
+  /// op-trans of the inputs of recomputed groups, between the forward pass and the second run, into a
+  /// part for each of the ranks along these axes that would all keep the same: each copies its part and
+  /// frees the whole, and the second run gathers them. Source: Rajbhandari et al., ZeRO, SC 2020,
+  /// arXiv:1910.02054, section 6.1 (P_a); Megatron-LM's --distribute-saved-activations.
+  std::vector<std::string> checkpoint_axes;
   Swap swap;
   /// op-assign of optimizer steps to the processors of each device's server: their states live there,
   /// gradients go there as soon as they are reduced, of every micro-batch, and weights come back.
@@ -236,6 +243,8 @@ class Plan {
   Updates updates;
 
  private:
+  void check_together(const std::vector<model::OpId>& group) const;
+
   const model::Graph* graph_;
   std::shared_ptr<const model::Graph> rewritten_;  ///< what graph_ looks at after a rewriting
   std::vector<Colocation> colocations_;
@@ -250,6 +259,9 @@ class Plan {
   std::vector<int> group_of_;  ///< by forward operator
   Copies copies_;
 };
+
+/// The first and the last segment of operators, at least one.
+std::pair<int, int> segment_range(const model::Graph& graph, const std::vector<model::OpId>& ops);
 
 /// Are all parts of a forward operator equal?
 bool divides_evenly(const Plan& plan, model::OpId forward_op);

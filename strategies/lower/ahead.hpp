@@ -14,6 +14,7 @@ struct SegmentRun {
   int segment = 0;
   const ScheduledCell* of = nullptr;
   const NumberedBlock* block = nullptr;  ///< of the host's own device
+  bool again = false;  ///< runs forward in a backward cell, together with other segments
 };
 
 /// Those runs that need something.

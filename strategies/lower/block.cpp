@@ -79,25 +79,44 @@ class BlockLowering {
     survivors_.insert(version.slot);
   }
 
-  /// A tensor that the backward pass reads: of the layouts in which it was made or read here the
-  /// one of fewest bytes; among equals one that the backward pass reads, and the latest of those. A
-  /// view of a buffer in another layout is no choice.
+  /// A tensor that the backward pass reads.
   void keep(TensorId tensor, Category category) {
+    if (versions_.contains(tensor)) keep(tensor, smallest(tensor), category);
+  }
+
+  /// Keeps this device's part of a checkpoint that the plan divides, and frees the whole; false if it
+  /// lies nowhere whole along the plan's axes.
+  bool keep_part(TensorId tensor, Category category) {
     const auto found = versions_.find(tensor);
-    if (found == versions_.end()) return;
-    const auto cost = [&](const Version& version) {
-      return std::pair(result_.block.slots[version.slot].bytes,
-                       !read_backward(tensor, version.layout));
+    if (c_.plan.checkpoint_axes.empty() || found == versions_.end()) return false;
+    const Version whole =
+        external_.contains(found->second.front().slot) ? found->second.front() : smallest(tensor);
+    const Layout part = divided_checkpoint(tensor, whole.layout);
+    if (part == whole.layout) return false;
+    Task task{};
+    task.name = short_name(tensor) + " part";
+    cost::Kernel kernel;
+    kernel.kind = cost::KernelKind::elementwise;
+    kernel.traffic = 2 * local_bytes(graph_.tensors[tensor], part, c_.grid);
+    task.work = kernel;
+    task.reads = {whole.slot};
+    wait_for(task, whole.task);
+    if (external_.contains(whole.slot)) note_reader(tensor, task.stream);
+    const int slot = new_slot(tensor, part, category);
+    task.writes = {slot};
+    result_.parts[place(tensor)] = push(std::move(task));
+    result_.out[place(tensor)] = {part, category};
+    survivors_.insert(slot);
+    return true;
+  }
+
+  /// Keeps of an imported tensor the version that is whole, if only a part was given.
+  void keep_whole(TensorId tensor, Category category) {
+    const std::vector<Version>& versions = versions_.at(tensor);
+    const auto bytes = [&](const Version& version) {
+      return result_.block.slots[version.slot].bytes;
     };
-    Version version = found->second.front();
-    for (const Version& other : found->second) {
-      const bool view = local_bytes(graph_.tensors[tensor], other.layout, c_.grid) <
-                        result_.block.slots[other.slot].bytes;
-      if (!view && cost(other) <= cost(version)) version = other;
-    }
-    result_.block.slots[version.slot].category = category;
-    result_.out[place(tensor)] = {version.layout, category};
-    survivors_.insert(version.slot);
+    keep(tensor, *std::ranges::max_element(versions, {}, bytes), category);
   }
 
   /// An imported buffer that others still need.
@@ -128,6 +147,54 @@ class BlockLowering {
  private:
   [[nodiscard]] int place(TensorId tensor) const { return c_.facts.place.at(tensor); }
   [[nodiscard]] model::Role role(TensorId tensor) const { return graph_.tensors[tensor].role; }
+
+  void keep(TensorId tensor, const Version& version, Category category) {
+    result_.block.slots[version.slot].category = category;
+    result_.out[place(tensor)] = {version.layout, category};
+    survivors_.insert(version.slot);
+  }
+
+  /// Of the layouts in which a tensor was made or read here the one of fewest bytes; among equals one
+  /// that the backward pass reads, and the latest of those. A view of a buffer in another layout is no
+  /// choice.
+  [[nodiscard]] Version smallest(TensorId tensor) const {
+    const std::vector<Version>& versions = versions_.at(tensor);
+    const auto cost = [&](const Version& version) {
+      return std::pair(result_.block.slots[version.slot].bytes,
+                       !read_backward(tensor, version.layout));
+    };
+    Version version = versions.front();
+    for (const Version& other : versions) {
+      const bool view = local_bytes(graph_.tensors[tensor], other.layout, c_.grid) <
+                        result_.block.slots[other.slot].bytes;
+      if (!view && cost(other) <= cost(version)) version = other;
+    }
+    return version;
+  }
+
+  /// A layout of a checkpoint whose devices along the plan's axes hold parts where they held the same:
+  /// of the first dimension that divides.
+  [[nodiscard]] Layout divided_checkpoint(TensorId tensor, Layout layout) const {
+    const std::vector<std::int64_t>& shape = graph_.tensors[tensor].shape;
+    for (std::size_t axis = 0; axis < layout.size(); ++axis) {
+      const Axis& ranks = c_.grid.axes[axis];
+      const bool named = std::ranges::count(c_.plan.checkpoint_axes, ranks.name) > 0;
+      if (!named || layout[axis].dim != AxisRole::replica) continue;
+      const auto dimensions = static_cast<int>(shape.size());
+      int dim = 0;
+      const auto divides = [&] {
+        layout[axis] = {dim};
+        return local_elements(layout, shape, c_.grid.sizes()) >= 0;
+      };
+      while (dim < dimensions && !divides()) ++dim;
+      if (dim < dimensions) continue;
+      throw InputError("", "/strategy/partition_checkpoints",
+                       "a dimension of " + graph_.tensors[tensor].name + " that divides by " +
+                           std::to_string(ranks.size) + ", the ranks of " + ranks.name,
+                       "none");
+    }
+    return layout;
+  }
 
   [[nodiscard]] bool read_backward(TensorId tensor, const Layout& layout) const {
     for (const model::OpId id : graph_.segments[c_.facts.segment].backward) {
@@ -473,9 +540,10 @@ std::string name_of(const BlockContext& context, const std::string& pass) {
 }  // namespace
 
 LoweredBlock lower_forward(const BlockContext& context, const std::map<int, Border>& in,
-                           const std::map<int, Category>& leaves, bool trains) {
-  BlockLowering lowering(context, name_of(context, "F "));
-  forward_pass(lowering, context, in, leaves, trains);
+                           const std::map<int, Category>& leaves, ForwardRun run) {
+  const bool again = run == ForwardRun::again;
+  BlockLowering lowering(context, name_of(context, again ? "F again " : "F "));
+  forward_pass(lowering, context, in, leaves, run);
   return lowering.finish();
 }
 

@@ -32,6 +32,7 @@ struct LoweredBlock {
   /// By tensor from outside: the first task of every stream that reads it.
   std::map<int, std::map<Stream, int>> first_readers;
   std::map<int, int> last_writer;    ///< by tensor: the last task that writes it
+  std::map<int, int> parts;          ///< by tensor of which only a part is kept: what copies it
   std::map<int, Layout> parameters;  ///< by parameter: how operators here see it
   std::map<int, Layout> gradients;   ///< by gradient of a parameter: how operators here leave it
   /// Of both those that are there only while they are whole, see WeightShards: parameters that must
@@ -58,12 +59,20 @@ struct BlockContext {
   int copy = 0;  ///< that it is of
 };
 
+/// Which run of a segment's forward pass a block is.
+enum class ForwardRun : std::uint8_t {
+  trains,  ///< a backward pass follows
+  infers,  ///< none does
+  again    ///< in the backward pass, as one of several segments that run again together
+};
+
 /// F: runs the forward operators. Kept afterwards: what the backward operators read and no group
-/// computes again, and the groups' inputs; nothing where no backward pass follows (`trains` false). Later
+/// computes again, and the groups' inputs, divided as the plan's checkpoint_axes say; in a run
+/// `again` what the backward operators read; nothing where it only `infers`. Later
 /// segments read `leaves` of activations_out, in a layout without partial values, counted as the
 /// category says. `in` gives the layouts of activations_in, which no later segment reads.
 LoweredBlock lower_forward(const BlockContext& context, const std::map<int, Border>& in,
-                           const std::map<int, Category>& leaves, bool trains);
+                           const std::map<int, Category>& leaves, ForwardRun run);
 
 /// Which operators of a segment's backward pass a block runs: B and W as one, or either.
 enum class BackwardPart : std::uint8_t { both, input, weight };

@@ -52,15 +52,20 @@ Blocks::Blocks(const Plan& plan, const TokenSlice& slice, const cost::Stack& sta
       table_(table) {
   const auto segments = static_cast<int>(stages.facts().size());
   segments_.resize(segments);
-  for (const SegmentFacts& facts : stages.facts()) recomputations_.emplace_back(plan, facts);
+  for (int segment = 0; segment < segments; ++segment)
+    recomputations_.emplace_back(plan, stages.facts(), segment);
   for (int segment = 0; segment < segments; ++segment) {
     const Grid& grid = stages.grid_of_segment(segment);
     const int stage = stages.of(segment);
     const int family = stages.irregular(stage) ? -1 - stage : groups.family(grid);
-    const std::string key = structure_key(plan, grid, family, stages.facts(segment));
+    const std::string key = structure_key(plan, grid, family, stages.facts(segment)) +
+                            recomputations_[segment].key(stages.facts(segment));
     structures_.push_back(
         known_structures_.emplace(key, static_cast<int>(known_structures_.size())).first->second);
     lower_forward_of(segment);
+  }
+  for (int segment = 0; segment < segments; ++segment) {
+    if (recomputations_[segment].together()) lower_again_of(segment);
   }
   for (int segment = segments - 1; segment >= 0; --segment) {
     const int stage = stages.of(segment);
@@ -167,6 +172,19 @@ bool Blocks::sends_again(const Recycled& one, int segment) const {
   return last == segment;
 }
 
+const NumberedBlock* Blocks::forward_block(int segment, const Borders& in,
+                                           const std::map<int, Category>& leaves, ForwardRun run,
+                                           const std::string& key) {
+  const char* name = run == ForwardRun::trains ? "F" : run == ForwardRun::infers ? "I" : "A";
+  const std::string whole = key_of(segment, name) + key;
+  if (stages_.irregular(stages_.of(segment))) {
+    return &table_.shared_parts(whole, plan_.copies().of(stages_.of(segment)), [&](int copy) {
+      return scatter_forward(context(segment, copy), in, leaves, run);
+    });
+  }
+  return &table_.shared(whole, [&] { return lower_forward(context(segment), in, leaves, run); });
+}
+
 void Blocks::lower_forward_of(int segment) {
   const SegmentFacts& facts = stages_.facts(segment);
   for (const TensorId tensor : facts.activations_in)
@@ -182,16 +200,7 @@ void Blocks::lower_forward_of(int segment) {
     leaves[facts.place.at(tensor)] = category;
     key += "o" + std::to_string(static_cast<int>(category));
   }
-  const auto lowered = [&](bool trains) {
-    if (stages_.irregular(stages_.of(segment))) {
-      return &table_.shared_parts(
-          key_of(segment, trains ? "F" : "I") + key, plan_.copies().of(stages_.of(segment)),
-          [&](int copy) { return scatter_forward(context(segment, copy), in, leaves, trains); });
-    }
-    return &table_.shared(key_of(segment, trains ? "F" : "I") + key,
-                          [&] { return lower_forward(context(segment), in, leaves, trains); });
-  };
-  segments_[segment].forward = lowered(true);
+  segments_[segment].forward = forward_block(segment, in, leaves, ForwardRun::trains, key);
   if (plan_.graph().forward_repeats > 1) {
     const std::map<int, Category> without = leaves;
     for (const Recycled& one : stages_.recycled()) {
@@ -201,7 +210,7 @@ void Blocks::lower_forward_of(int segment) {
           passes_by ? arrivals_.at(one.tensor).category : Category::temporaries;
       key += "r" + std::to_string(facts.place.at(one.tensor));
     }
-    segments_[segment].inference = lowered(false);
+    segments_[segment].inference = forward_block(segment, in, leaves, ForwardRun::infers, key);
     for (const auto& [place, border] : segments_[segment].inference->lowered.out) {
       if (!without.contains(place)) borders_[facts.tensors[place]] = border;
     }
@@ -215,16 +224,53 @@ void Blocks::lower_forward_of(int segment) {
 /// What the forward pass left for the backward pass, of this segment's tensors and of those before.
 std::map<int, Border> Blocks::left_by_forward(int segment) const {
   const SegmentFacts& facts = stages_.facts(segment);
-  Borders kept;
   const std::set<TensorId>& wanted = recomputations_[segment].kept();
+  Borders kept = only(segments_[segment].forward->lowered.out, facts, wanted);
+  for (const TensorId tensor : facts.activations_in) {  // but those of which it kept a part
+    if (wanted.contains(tensor)) kept.emplace(facts.place.at(tensor), arrivals_.at(tensor));
+  }
+  return kept;
+}
+
+/// What a segment reads when it runs again together with others: checkpoints, and what those before
+/// it have computed again.
+Blocks::Borders Blocks::arriving_again(int segment) const {
+  const SegmentFacts& facts = stages_.facts(segment);
+  Borders in = left_by_forward(segment);
   for (const TensorId tensor : facts.activations_in) {
-    if (wanted.contains(tensor)) kept[facts.place.at(tensor)] = arrivals_.at(tensor);
+    if (recomputations_[segment].handed_on(tensor))
+      in.emplace(facts.place.at(tensor), again_.at(tensor));
   }
-  const Borders& out = segments_[segment].forward->lowered.out;
-  for (const TensorId tensor : wanted) {
-    const auto found = out.find(facts.place.at(tensor));
-    if (found != out.end()) kept.insert(*found);
+  return in;
+}
+
+void Blocks::lower_again_of(int segment) {
+  const SegmentFacts& facts = stages_.facts(segment);
+  const Borders in = arriving_again(segment);
+  std::string key = text_of(in);
+  std::map<int, Category> leaves;
+  for (const TensorId tensor : facts.activations_out) {
+    const Recomputation& reader = recomputations_[stages_.reader(tensor)];
+    if (!reader.together() || !reader.handed_on(tensor)) continue;
+    const Category category = reader.kept_again().contains(tensor)
+                                  ? reader.category_of(plan_.graph(), tensor)
+                                  : Category::temporaries;
+    leaves[facts.place.at(tensor)] = category;
+    key += "o" + std::to_string(facts.place.at(tensor)) + "c" +
+           std::to_string(static_cast<int>(category));
   }
+  segments_[segment].again = forward_block(segment, in, leaves, ForwardRun::again, key);
+  for (const auto& [place, category] : leaves)
+    again_[facts.tensors[place]] = segments_[segment].again->lowered.out.at(place);
+}
+
+/// What a segment's backward pass finds.
+Blocks::Borders Blocks::left_for_backward(int segment) const {
+  const Recomputation& groups = recomputations_[segment];
+  if (!groups.together()) return left_by_forward(segment);
+  const SegmentFacts& facts = stages_.facts(segment);
+  Borders kept = only(segments_[segment].again->lowered.out, facts, groups.kept_again());
+  kept.merge(only(arriving_again(segment), facts, groups.kept_again()));
   return kept;
 }
 
@@ -272,7 +318,7 @@ void Blocks::lower_backward_of(int segment, bool whole, bool split) {
     }
   }
   SegmentBlocks& blocks = segments_[segment];
-  const Borders kept = left_by_forward(segment);
+  const Borders kept = left_for_backward(segment);
   if (whole)
     blocks.backward = backward_block(segment, with_begun(segment, kept), BackwardPart::both);
   if (split) {

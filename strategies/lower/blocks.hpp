@@ -19,6 +19,7 @@ namespace stratagem::strategies {
 struct SegmentBlocks {
   const NumberedBlock* forward = nullptr;    ///< the last repeat, which trains
   const NumberedBlock* inference = nullptr;  ///< the repeats before it
+  const NumberedBlock* again = nullptr;      ///< before the backward pass, see ForwardRun::again
   const NumberedBlock* backward = nullptr;   ///< B and W as one
   const NumberedBlock* input = nullptr;      ///< B alone
   const NumberedBlock* weight = nullptr;     ///< W alone
@@ -26,13 +27,17 @@ struct SegmentBlocks {
 
 class Blocks {
  public:
-  /// Lowers every segment's forward pass from the first to the last, then every backward pass from
-  /// the last to the first, into the table. One
+  /// Lowers every segment's forward pass from the first to the last, then what runs again in blocks of
+  /// its own, then every backward pass from the last to the first, into the table. One
   /// slice of the tokens has blocks of its own.
   Blocks(const Plan& plan, const TokenSlice& slice, const cost::Stack& stack, const Stages& stages,
          Groups& groups, BlockTable& table);
 
   [[nodiscard]] const SegmentBlocks& of(int segment) const { return segments_[segment]; }
+  /// The segments that run again together with this one, if any do.
+  [[nodiscard]] const std::optional<SegmentsTogether>& together(int segment) const {
+    return recomputations_[segment].together();
+  }
   /// The blocks of the segment that compute all its weight gradients, for what they say of them: B and
   /// W as one, or the two, since what reads a gradient that leaves runs in B.
   [[nodiscard]] std::vector<const NumberedBlock*> with_weights(int segment) const;
@@ -59,7 +64,13 @@ class Blocks {
   void arrive(int segment, const std::vector<model::OpId>& ops, model::TensorId tensor, int from);
   [[nodiscard]] std::string key_of(int segment, const std::string& what) const;
   [[nodiscard]] bool sends_again(const Recycled& one, int segment) const;
+  const NumberedBlock* forward_block(int segment, const Borders& in,
+                                     const std::map<int, Category>& leaves, ForwardRun run,
+                                     const std::string& key);
   void lower_forward_of(int segment);
+  void lower_again_of(int segment);
+  [[nodiscard]] Borders arriving_again(int segment) const;
+  [[nodiscard]] Borders left_for_backward(int segment) const;
   void lower_backward_of(int segment, bool whole, bool split);
   const NumberedBlock* backward_block(int segment, const Borders& kept, BackwardPart part);
   [[nodiscard]] Borders with_begun(int segment, Borders kept) const;
@@ -79,6 +90,7 @@ class Blocks {
   std::vector<Recomputation> recomputations_;   ///< by segment
   std::map<model::TensorId, Border> borders_;   ///< as the last segment left it
   std::map<model::TensorId, Border> arrivals_;  ///< as the last one to read it got it
+  std::map<model::TensorId, Border> again_;  ///< as a second run hands it on to the next segment's
   /// By tensor and two stages: both as they were when it crossed.
   std::map<std::array<int, 3>, std::pair<Border, Border>> crossed_;
   std::vector<SegmentBlocks> segments_;

@@ -66,6 +66,24 @@ void refuse_swaps(const Plan& plan, const Stages& stages) {
   }
 }
 
+/// Parts of checkpoints are parts of a layout, and what runs again in several segments has one stage.
+void refuse_recomputation(const Plan& plan, const Stages& stages) {
+  for (int stage = 0; !plan.checkpoint_axes.empty() && stage < stages.count(); ++stage) {
+    if (stages.irregular(stage)) {
+      throw InputError("", "/strategy/partition_checkpoints",
+                       "stages on one grid in equal parts where checkpoints are divided", "");
+    }
+  }
+  for (const std::vector<model::OpId>& group : plan.recomputed()) {
+    const auto [first, last] = segment_range(plan.graph(), group);
+    for (int segment = first; segment < last; ++segment) {
+      if (stages.of(segment) == stages.of(last)) continue;
+      throw InputError("", "/strategy/recompute", "a recomputed group of one stage",
+                       plan.graph().segments[segment].name + " of another");
+    }
+  }
+}
+
 }  // namespace
 
 Program lower(const Plan& plan, const cost::Stack& stack) {
@@ -79,6 +97,7 @@ Program lower(const Plan& plan, const cost::Stack& stack) {
   }
   refuse_shards(plan, stages);
   refuse_swaps(plan, stages);
+  refuse_recomputation(plan, stages);
   Program program;
   program.lag = order.lag;
   for (const int host : stages.host_of_device())

@@ -18,6 +18,8 @@ void run_forward(Lowering& lowering, const BlockContext& context, bool trains) {
   std::vector<model::OpId> alike;
   std::set<int> begun;
   const auto flush = [&] { lowering.run(std::exchange(alike, {}), false); };
+  if (trains && again.together() && again.together()->first == context.facts.segment)
+    lowering.copy_random_state(context.stack.random_state.before_forward);
   for (const model::OpId id : context.plan.graph().segments[context.facts.segment].forward) {
     const int group = again.group_of(id);
     if (!alike.empty() && again.group_of(alike.back()) != group) flush();
@@ -26,6 +28,17 @@ void run_forward(Lowering& lowering, const BlockContext& context, bool trains) {
     alike.push_back(id);
   }
   flush();
+}
+
+/// Runs a segment again that does so together with others.
+template <typename Lowering>
+void run_again(Lowering& lowering, const BlockContext& context) {
+  const SegmentsTogether& all = *context.recomputation.together();
+  const cost::RandomStateFacts& random = context.stack.random_state;
+  const int segment = context.facts.segment;
+  if (segment == all.first) lowering.copy_random_state(random.before_recomputation);
+  lowering.run(context.plan.graph().segments[segment].forward, true);
+  if (segment == all.last) lowering.copy_random_state(random.after_recomputation);
 }
 
 /// Runs backward operators in order, each group of forward operators again before the first of them
@@ -54,17 +67,24 @@ void run_backward(Lowering& lowering, const BlockContext& context,
 /// What lower_forward says.
 template <typename Lowering>
 void forward_pass(Lowering& lowering, const BlockContext& context, const std::map<int, Border>& in,
-                  const std::map<int, Category>& leaves, bool trains) {
+                  const std::map<int, Category>& leaves, ForwardRun run) {
   const model::Graph& graph = context.plan.graph();
   const SegmentFacts& facts = context.facts;
-  const Recomputation& again = context.recomputation;
+  const Recomputation& groups = context.recomputation;
   for (const auto& [place, border] : in) lowering.import(facts.tensors[place], border);
-  run_forward(lowering, context, trains);
-  if (trains) {
-    for (const model::TensorId tensor : again.kept()) {
-      const bool from_outside = in.contains(facts.place.at(tensor));
-      from_outside ? lowering.spare(tensor)
-                   : lowering.keep(tensor, again.category_of(graph, tensor));
+  const bool again = run == ForwardRun::again;
+  again ? run_again(lowering, context) : run_forward(lowering, context, run == ForwardRun::trains);
+  if (run != ForwardRun::infers) {
+    for (const model::TensorId tensor : again ? groups.kept_again() : groups.kept()) {
+      const int place = facts.place.at(tensor);
+      const Category category = groups.category_of(graph, tensor);
+      const bool divide = !again && groups.checkpoint(tensor) && !leaves.contains(place);
+      if (divide && lowering.keep_part(tensor, category)) continue;
+      if (!in.contains(place)) {
+        lowering.keep(tensor, category);
+      } else {
+        again ? lowering.keep_whole(tensor, category) : lowering.spare(tensor);
+      }
     }
   }
   for (const auto& [place, category] : leaves) lowering.leave(facts.tensors[place], category);

@@ -55,16 +55,46 @@ std::set<TensorId> inner_of(const Graph& graph, const model::Segment& segment,
 
 }  // namespace
 
-Recomputation::Recomputation(const Plan& plan, const SegmentFacts& facts)
-    : read_by_input_(facts.read_by_input), read_by_weight_(facts.read_by_weight) {
-  find_groups(plan, facts);
-  find_kept(plan.graph(), facts);
+Recomputation::Recomputation(const Plan& plan, const std::vector<SegmentFacts>& all, int segment)
+    : read_by_input_(all[segment].read_by_input), read_by_weight_(all[segment].read_by_weight) {
+  find_together(plan, all, segment);
+  if (together_) return;
+  find_groups(plan, all[segment]);
+  find_kept(plan.graph(), all[segment]);
+}
+
+/// Segments before the first that is trained have no backward pass, but run again for those after
+/// them.
+void Recomputation::find_together(const Plan& plan, const std::vector<SegmentFacts>& all,
+                                  int segment) {
+  const Graph& graph = plan.graph();
+  const std::vector<OpId>& forward = graph.segments[segment].forward;
+  const int group = forward.empty() ? -1 : plan.group_of(forward.front());
+  if (group < 0) return;
+  const auto [first, last] = segment_range(graph, plan.recomputed()[group]);
+  if (first == last || graph.segments[last].backward.empty()) return;
+  together_ = {first, last};
+  for (const TensorId tensor : all[segment].activations_in) {
+    bool inside = false;
+    for (int other = first; other < segment; ++other)
+      inside |= std::ranges::count(all[other].activations_out, tensor) > 0;
+    (inside ? handed_on_ : inputs_).insert(tensor);
+  }
+  kept_ = inputs_;
+  kept_again_ = all[segment].kept;
+}
+
+std::string Recomputation::key(const SegmentFacts& facts) const {
+  if (!together_) return "";
+  std::string key = facts.segment == together_->first ? "first" : "next";
+  for (const TensorId tensor : inputs_) key += "," + std::to_string(facts.place.at(tensor));
+  return key;
 }
 
 void Recomputation::find_groups(const Plan& plan, const SegmentFacts& facts) {
   const Graph& graph = plan.graph();
   for (const std::vector<OpId>& group : plan.recomputed()) {
-    if (graph.operators[group.front()].segment != facts.segment) continue;
+    if (segment_range(graph, group) != std::pair(facts.segment, facts.segment)) continue;
     const std::set<TensorId> inner = inner_of(graph, graph.segments[facts.segment], group);
     if (inner.empty()) continue;
     for (const OpId id : group) group_of_[id] = static_cast<int>(groups_.size());

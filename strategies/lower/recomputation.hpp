@@ -3,7 +3,9 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "strategies/lower/segment.hpp"
@@ -11,7 +13,14 @@
 
 namespace stratagem::strategies {
 
-/// Forward operators that run again together.
+/// Consecutive segments that run again together, each in a block of its own.
+struct SegmentsTogether {
+  int first = 0;
+  int last = 0;
+  [[nodiscard]] bool contains(int segment) const { return first <= segment && segment <= last; }
+};
+
+/// Forward operators of a segment that run again together.
 struct RecomputedGroup {
   std::vector<model::OpId> operators;  ///< in order
   std::set<model::TensorId> inputs;    ///< activations that they read and do not compute
@@ -21,11 +30,13 @@ struct RecomputedGroup {
 };
 
 /// The groups of one segment. One whose gradients need nothing but its inputs does not run again
-/// and is left out. Source: Chen et al., Training Deep Nets with Sublinear Memory Cost,
+/// and is left out. Where several segments run again together, what one of them hands to the next is
+/// computed again, and each keeps from its second run what its backward pass needs. Source: Chen et al., Training Deep Nets with Sublinear Memory Cost,
 /// arXiv:1604.06174.
 class Recomputation {
  public:
-  Recomputation(const Plan& plan, const SegmentFacts& facts);
+  /// `all`: the facts of every segment, of which this is for one.
+  Recomputation(const Plan& plan, const std::vector<SegmentFacts>& all, int segment);
 
   [[nodiscard]] const std::vector<RecomputedGroup>& groups() const { return groups_; }
   /// The group of a forward operator, -1 if it does not run again.
@@ -37,8 +48,21 @@ class Recomputation {
   /// The groups that have run again before a backward block begins: for a W alone those of its B.
   [[nodiscard]] std::set<int> run_before(bool weight_alone) const;
 
+  /// Nothing if the segment has no part in such a group.
+  [[nodiscard]] const std::optional<SegmentsTogether>& together() const { return together_; }
+  /// Does one of the segments that run again together compute a tensor for this one?
+  [[nodiscard]] bool handed_on(model::TensorId activation_in) const {
+    return handed_on_.contains(activation_in);
+  }
+  /// What tells segments with other roles in such groups apart.
+  [[nodiscard]] std::string key(const SegmentFacts& facts) const;
+
   /// Activations that the forward pass keeps for the backward pass.
   [[nodiscard]] const std::set<model::TensorId>& kept() const { return kept_; }
+  /// The same of the second run, for segments that run again together.
+  [[nodiscard]] const std::set<model::TensorId>& kept_again() const { return kept_again_; }
+  /// Is a tensor read by what runs again, and not computed by it?
+  [[nodiscard]] bool checkpoint(model::TensorId tensor) const { return inputs_.contains(tensor); }
   /// What B and W read where the two are split: facts' sets, and inputs of the groups that run in
   /// each.
   [[nodiscard]] const std::set<model::TensorId>& read_by_input() const { return read_by_input_; }
@@ -47,9 +71,13 @@ class Recomputation {
   [[nodiscard]] Category category_of(const model::Graph& graph, model::TensorId tensor) const;
 
  private:
+  void find_together(const Plan& plan, const std::vector<SegmentFacts>& all, int segment);
   void find_groups(const Plan& plan, const SegmentFacts& facts);
   void find_kept(const model::Graph& graph, const SegmentFacts& facts);
 
+  std::optional<SegmentsTogether> together_;
+  std::set<model::TensorId> handed_on_;
+  std::set<model::TensorId> kept_again_;
   std::vector<RecomputedGroup> groups_;
   std::map<model::OpId, int> group_of_;
   std::set<model::TensorId> inner_;

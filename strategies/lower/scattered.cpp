@@ -94,6 +94,10 @@ class ScatteredLowering {
     outlive(tensor, best, category);
   }
 
+  /// Lowering refuses plans that divide checkpoints on irregular stages.
+  static bool keep_part(TensorId /*tensor*/, Category /*category*/) { return false; }
+  void keep_whole(TensorId tensor, Category /*category*/) { spare(tensor); }
+
   void spare(TensorId tensor) {
     for (const auto& [device, slot] : imported_.at(tensor)) blocks_.at(device).spare(slot);
   }
@@ -312,9 +316,9 @@ class ScatteredLowering {
 }  // namespace
 
 ScatteredBlocks scatter_forward(const BlockContext& context, const std::map<int, Border>& in,
-                                const std::map<int, Category>& leaves, bool trains) {
-  ScatteredLowering lowering(context, "F");
-  forward_pass(lowering, context, in, leaves, trains);
+                                const std::map<int, Category>& leaves, ForwardRun run) {
+  ScatteredLowering lowering(context, run == ForwardRun::again ? "F again" : "F");
+  forward_pass(lowering, context, in, leaves, run);
   return lowering.finish();
 }
 

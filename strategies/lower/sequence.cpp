@@ -92,7 +92,7 @@ class SequenceBuilder {
   void compute(int index) {
     for (const SegmentRun& run : runs_of(index)) {
       add_segment(run);
-      const bool backward = run.of->cell.pass != CellPass::forward;
+      const bool backward = run.of->cell.pass != CellPass::forward && !run.again;
       if (backward && c_.plan.gradients.overlap) updates_.reduce_completed(index, run.segment);
     }
   }
@@ -105,10 +105,22 @@ class SequenceBuilder {
     if (of.cell.pass != CellPass::forward) std::ranges::reverse(segments);
     std::vector<SegmentRun> runs;
     for (const int segment : segments) {
-      const NumberedBlock* block = own_block(of.cell, segment);
+      const NumberedBlock* block =
+          own_block(of.cell, block_for(of.cell, blocks(of.cell).of(segment)));
+      if (of.cell.pass == CellPass::backward) add_second_runs(runs, of, segment);
       if (!block->lowered.block.tasks.empty()) runs.push_back({segment, &of, block});
     }
     return runs;
+  }
+
+  /// Before the backward run of the last of several segments that run again together.
+  void add_second_runs(std::vector<SegmentRun>& runs, const ScheduledCell& of, int segment) const {
+    const auto& together = blocks(of.cell).together(segment);
+    if (!together || together->last != segment) return;
+    for (int one = together->first; one <= together->last; ++one) {
+      const NumberedBlock* block = own_block(of.cell, blocks(of.cell).of(one).again);
+      if (!block->lowered.block.tasks.empty()) runs.push_back({one, &of, block, true});
+    }
   }
 
   [[nodiscard]] std::vector<SegmentRun> all_runs() const {
@@ -119,9 +131,8 @@ class SequenceBuilder {
     return all;
   }
 
-  /// What the devices of this host run for a segment of a cell.
-  [[nodiscard]] const NumberedBlock* own_block(const Cell& cell, int segment) const {
-    const NumberedBlock* block = block_for(cell, blocks(cell).of(segment));
+  /// What the devices of this host run of a block of a cell.
+  [[nodiscard]] const NumberedBlock* own_block(const Cell& cell, const NumberedBlock* block) const {
     if (block->parts.empty()) return block;
     const int device = c_.stages.hosts()[host_].devices.front();
     const Site& site = draft_.site(cell.stage, cell);
@@ -154,6 +165,25 @@ class SequenceBuilder {
     }
   }
 
+  /// Notes where a run leaves its part of a checkpoint, and makes a run that gathers parts wait.
+  void connect_parts(int call, const SegmentRun& run) {
+    if (c_.plan.checkpoint_axes.empty()) return;
+    const LoweredBlock& lowered = run.block->lowered;
+    const SegmentFacts& facts = c_.stages.facts(run.segment);
+    if (run.of->cell.pass == CellPass::forward) {
+      for (const auto& [place, task] : lowered.parts)
+        parts_[piece(facts.tensors[place], run.of->cell)] = {call, task};
+      return;
+    }
+    for (const auto& [place, readers] : lowered.first_readers) {
+      const auto part = parts_.find(piece(facts.tensors[place], run.of->cell));
+      if (part == parts_.end()) continue;
+      for (const auto& [stream, task] : readers) {
+        if (stream != Stream::compute) draft_.wait(call, task, part->second);
+      }
+    }
+  }
+
   void add_segment(const SegmentRun& run) {
     const ScheduledCell& of = *run.of;
     const SegmentFacts& facts = c_.stages.facts(run.segment);
@@ -163,14 +193,16 @@ class SequenceBuilder {
       const Written fetched = std::exchange(fetched_, {});
       for (const int task : draft_.first_of_queues(call)) draft_.wait(call, task, fetched);
     }
+    connect_parts(call, run);
     if (of.cell.pass == CellPass::weight) return;
-    const bool forward = of.cell.pass == CellPass::forward;
+    const bool forward = run.again || of.cell.pass == CellPass::forward;
     for (const TensorId tensor : forward ? facts.activations_in : facts.gradients_in)
       connect(call, facts, lowered, tensor, of.cell);
     connect_recycled(call, run.segment, of.cell);
     for (const TensorId tensor : forward ? facts.activations_out : facts.gradients_out) {
       const auto writer = lowered.last_writer.find(facts.place.at(tensor));
-      if (writer != lowered.last_writer.end())
+      const bool left = !run.again || lowered.out.contains(facts.place.at(tensor));
+      if (left && writer != lowered.last_writer.end())
         written_[piece(tensor, of.cell)] = {call, writer->second};
     }
   }
@@ -373,6 +405,7 @@ class SequenceBuilder {
   Gathers gathers_;
   Swaps swaps_;
   std::map<Piece, Written> written_;
+  std::map<Piece, Written> parts_;  ///< of checkpoints, copied by their forward runs
   std::set<std::tuple<int, int, Piece>> received_;  ///< ahead of the cell that reads it; by stages
   /// By way (sites from and to, pass, recycled): the cells that send on it, and which of them comes next.
   std::map<std::array<int, 4>, std::pair<std::size_t, std::vector<ScheduledCell>>> senders_;

@@ -54,6 +54,23 @@ TEST_CASE("layers before the first trained one keep no activations") {
   }
 }
 
+TEST_CASE("a frozen layer runs again with those after it, for the input of the first trained one") {
+  const model::Graph graph =
+      gpt_training([](const std::string& name) { return starts(name, "layers.3."); });
+  const double input = 2.0 * 20 * 12 * 48;
+  for (const std::string schedule : {"", R"(, "schedule": "zb-h1")"}) {
+    const Program program = lowered(graph, R"({"recompute": {"every": 2})" + schedule + "}", 2);
+    // Layers 0 and 1 need nothing again; layer 2's input waits, and with it all of layer 3's.
+    CHECK(left_by(block_of(program, 1, CellPass::forward), Category::checkpoints) == 0_B);
+    CHECK(left_by(block_of(program, 2, CellPass::forward), Category::checkpoints) == input * 1_B);
+    CHECK(left_by(block_of(program, 3, CellPass::forward), Category::checkpoints) == 0_B);
+    CHECK(left_by(block_of(program, 3, CellPass::forward), Category::activations) == 0_B);
+    const Block& again = block_of(program, 3, CellPass::backward);  // the first block in the cell
+    CHECK(again.name.starts_with("F again"));
+    CHECK(left_by(again, Category::checkpoints) == -input * 1_B);
+  }
+}
+
 TEST_CASE("stages before the first trained parameter get no gradients") {
   const model::Graph graph =
       gpt_training([](const std::string& name) { return starts(name, "layers.3."); });

@@ -1,4 +1,5 @@
-// {"op-trans": "steps, gradients", "over": ["data"]}: shards of what belongs to weights.
+// {"op-trans": "steps, gradients", "over": ["data"]}: shards of what belongs to weights, and
+// {"op-trans": "checkpoints", "over": ["tensor"]} of the inputs of what runs again.
 #include <algorithm>
 #include <iterator>
 
@@ -11,21 +12,45 @@ namespace {
 const std::vector<std::string> subjects = {"nothing", "steps", "steps, gradients",
                                            "steps, gradients, parameters"};
 
+std::vector<std::string> read_axes(const PlanBuilder& builder, const JsonReader& reader) {
+  std::vector<std::string> axes;
+  for (const JsonReader& axis : reader.elements()) {
+    const std::string name = axis.text();
+    if (!builder.has_axis(name)) axis.fail("an axis that an op-trans before has made", name);
+    if (std::ranges::count(axes, name) > 0) axis.fail("each axis once", name);
+    axes.push_back(name);
+  }
+  if (axes.empty()) reader.fail("an axis at least");
+  return axes;
+}
+
+Primitive written(const std::string& subject, const std::vector<std::string>& axes) {
+  std::string text = "over";
+  Json list = Json::array();
+  for (const std::string& axis : axes) {
+    text += " " + axis;
+    list.push(axis);
+  }
+  return primitive("op-trans", subject, {{"over", list, text}});
+}
+
 }  // namespace
 
 void read_shards(PlanBuilder& builder, const JsonReader& reader) {
-  const std::vector<std::string> known(subjects.begin() + 1, subjects.end());
-  const auto found = std::ranges::find(subjects, reader.at("op-trans").one_of(known));
+  std::vector<std::string> known(subjects.begin() + 1, subjects.end());
+  known.emplace_back("checkpoints");
+  const std::string subject = reader.at("op-trans").one_of(known);
+  if (subject == "checkpoints") {
+    std::vector<std::string>& axes = builder.plan().checkpoint_axes;
+    if (!axes.empty()) reader.fail("one primitive for all checkpoints");
+    axes = read_axes(builder, reader.at("over"));
+    return;
+  }
   WeightShards& shards = builder.plan().shards;
   if (!shards.axes.empty()) reader.fail("one primitive for all shards");
-  shards.of = static_cast<WeightShards::Of>(std::distance(subjects.begin(), found));
-  for (const JsonReader& axis : reader.at("over").elements()) {
-    const std::string name = axis.text();
-    if (!builder.has_axis(name)) axis.fail("an axis that an op-trans before has made", name);
-    if (std::ranges::count(shards.axes, name) > 0) axis.fail("each axis once", name);
-    shards.axes.push_back(name);
-  }
-  if (shards.axes.empty()) reader.at("over").fail("an axis at least");
+  shards.of = static_cast<WeightShards::Of>(
+      std::distance(subjects.begin(), std::ranges::find(subjects, subject)));
+  shards.axes = read_axes(builder, reader.at("over"));
   if (const auto prefetch = reader.find("prefetch")) {
     if (!shards.divides(WeightShards::Of::parameters))
       prefetch->fail("parameters among what is divided");
@@ -34,19 +59,14 @@ void read_shards(PlanBuilder& builder, const JsonReader& reader) {
 }
 
 std::vector<Primitive> write_shards(const Plan& plan) {
+  std::vector<Primitive> result;
+  if (!plan.checkpoint_axes.empty()) result.push_back(written("checkpoints", plan.checkpoint_axes));
   const WeightShards& shards = plan.shards;
-  if (shards.of == WeightShards::Of::nothing) return {};
-  std::string text = "over";
-  Json axes = Json::array();
-  for (const std::string& axis : shards.axes) {
-    text += " " + axis;
-    axes.push(axis);
-  }
-  Primitive result =
-      primitive("op-trans", subjects[static_cast<int>(shards.of)], {{"over", axes, text}});
+  if (shards.of == WeightShards::Of::nothing) return result;
+  result.push_back(written(subjects[static_cast<int>(shards.of)], shards.axes));
   if (shards.divides(WeightShards::Of::parameters))
-    result.fields.push_back(field("prefetch", shards.prefetch));
-  return {result};
+    result.back().fields.push_back(field("prefetch", shards.prefetch));
+  return result;
 }
 
 }  // namespace stratagem::strategies
