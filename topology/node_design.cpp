@@ -120,6 +120,7 @@ NodeDesign divided(const NodeDesign& design, int ranks) {
            std::to_string(ranks));
   }
   const int parts = ranks / shares;
+  if (parts == 1) return design;
   NodeDesign result = design;
   result.vertices.clear();
   result.links.clear();
