@@ -29,6 +29,28 @@ struct Change {
   Bytes bytes;
 };
 
+/// What belongs to the device and lives during a part of the first iteration.
+void add_spans(std::vector<Change>& changes, const Program& program, const Timeline& timeline,
+               std::size_t actor) {
+  const int sequence = timeline.actors[actor].sequence;
+  const std::vector<FlatTask>& tasks = timeline.tasks[sequence];
+  const auto index = [&](const strategies::TaskOfCall& of) {
+    const auto place = [](const FlatTask& task) { return std::pair(task.call, task.task); };
+    return std::ranges::lower_bound(tasks, std::pair(of.call, of.task), {}, place) - tasks.begin();
+  };
+  for (const strategies::Resident& resident : program.sequences[sequence].residents) {
+    if (!resident.span) continue;
+    const auto first = index(resident.span->first);
+    const auto last = index(resident.span->last);
+    const Instant birth = timeline.times[actor].begins[0][first];
+    const Instant begin = timeline.times[actor].begins[0][last];
+    const Instant death = timeline.times[actor].ends[0][last];
+    changes.push_back({birth, true, static_cast<int>(first), resident.category, resident.bytes});
+    changes.push_back(
+        {death, begin == death, static_cast<int>(last), resident.category, -1.0 * resident.bytes});
+  }
+}
+
 /// Those of the first iteration; where iterations overlap, those of as many rounds as it takes to
 /// have as many under way as ever.
 std::vector<Change> changes(const Program& program, const Timeline& timeline, std::size_t actor) {
@@ -52,6 +74,7 @@ std::vector<Change> changes(const Program& program, const Timeline& timeline, st
       }
     }
   }
+  add_spans(result, program, timeline, actor);
   std::ranges::stable_sort(result, {},
                            [](const Change& c) { return std::tuple(c.when, c.begun, c.task); });
   return result;
@@ -61,6 +84,7 @@ ByCategory residents(const Program& program, const Timeline& timeline, std::size
   ByCategory live{};
   for (const strategies::Resident& resident :
        program.sequences[timeline.actors[actor].sequence].residents) {
+    if (resident.span) continue;
     live[static_cast<std::size_t>(resident.category)] += resident.bytes;
   }
   return live;

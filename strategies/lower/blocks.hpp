@@ -29,8 +29,8 @@ class Blocks {
   /// Lowers every segment's forward pass from the first to the last, then every backward pass from
   /// the last to the first, into the table. One
   /// slice of the tokens has blocks of its own.
-  Blocks(const Plan& plan, const TokenSlice& slice, const cost::Stack& stack, const Stages& stages,
-         Groups& groups, BlockTable& table);
+  Blocks(const Plan& plan, const TokenSlice& slice, const cost::Stack& stack,
+         const cost::Precision& precision, const Stages& stages, Groups& groups, BlockTable& table);
 
   [[nodiscard]] const SegmentBlocks& of(int segment) const { return segments_[segment]; }
   /// The blocks of the segment that compute all its weight gradients, for what they say of them: B and
@@ -71,6 +71,7 @@ class Blocks {
       sized_;  ///< for a slice; copying a graph takes longer than lowering it
   const model::Graph& graph_;
   const cost::Stack& stack_;
+  const cost::Precision& precision_;
   const Stages& stages_;
   Groups& groups_;
   BlockTable& table_;
