@@ -23,7 +23,8 @@ double sums(const std::vector<std::int64_t>& shape) {
 
 const std::vector<Optimizer>& optimizers() {
   // 8 bits: Dettmers et al., 8-bit Optimizers via Block-wise Quantization, ICLR 2022, section 2:
-  // blocks of 2,048 elements; tensors of fewer than 4,096 stay in 32 bits (bitsandbytes).
+  // blocks of 2,048 elements; tensors of fewer than 4,096 stay in 32 bits (bitsandbytes, min_8bit_size;
+  // its later versions have blocks of 256).
   const auto in_8_bits = [](const char* name) {
     return OptimizerState{.name = name, .element = 1_B, .block = 2048, .smallest = 4096};
   };

@@ -29,8 +29,8 @@ cost::Kernel on_cast_operands(cost::Kernel kernel, const model::Graph& graph,
                               const model::Operator& op, const cost::Precision& precision);
 
 /// Bytes of the copies of something of so many bytes, `type` before: two, since products read rows of
-/// both operands and each is an operand of two products (Transformer Engine on GPUs whose fp8 products
-/// take no other layout).
+/// both operands and each is an operand of two products. Transformer Engine keeps weights and their
+/// transposes from one first micro-batch to the next (pytorch/module/base.py, where weights are cached).
 Bytes copies_of(Bytes bytes, model::DataType type, const cost::Precision& precision);
 
 /// Reads once and writes both copies.
