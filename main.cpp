@@ -351,7 +351,7 @@ int show_groups(const cxxopts::ParseResult& asked) {
   const search::Scenario scenario = search::read_scenario(file);
   const search::Run& run = chosen_run(scenario, asked["run"].as<std::string>());
   const strategies::Plan plan = search::plan_of(run);
-  const strategies::Program program = strategies::lower(plan, run.stack);
+  const strategies::Program program = strategies::lower(plan, run.stack, run.training);
   cost::Collectives collectives(run.cluster, run.profile.collective, run.stack.nccl);
   const std::vector<report::GroupLinks> groups = report::group_links(program, collectives);
   std::vector<Output> outputs;
@@ -614,6 +614,12 @@ void print_help() {
     fmt::print("  {:<10} {}\n", entry.key, entry.summary);
   fmt::print("\nSchedules (\"schedule\"):\n");
   for (const strategies::Schedule& entry : strategies::schedules())
+    fmt::print("  {:<10} {}\n", entry.name, entry.summary);
+  fmt::print("\nPrecisions (\"precision\" of \"training\"):\n");
+  for (const cost::Precision& entry : cost::precisions())
+    fmt::print("  {:<10} {}\n", entry.name, entry.summary);
+  fmt::print("\nOptimizers (\"optimizer\"):\n");
+  for (const cost::Optimizer& entry : cost::optimizers())
     fmt::print("  {:<10} {}\n", entry.name, entry.summary);
   fmt::print("\nModels (\"family\"):\n");
   for (const model::Family& family : model::families())

@@ -90,7 +90,8 @@ class Rows {
 
 model::DataType read_type(const JsonReader& json) {
   const std::vector all{model::DataType::fp64, model::DataType::fp32, model::DataType::fp16,
-                        model::DataType::bf16, model::DataType::int8, model::DataType::int64};
+                        model::DataType::bf16, model::DataType::fp8,  model::DataType::int8,
+                        model::DataType::int64};
   std::vector<std::string> names;
   names.reserve(all.size());
   for (const auto type : all) names.push_back(model::to_text(type));

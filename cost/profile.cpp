@@ -19,7 +19,7 @@ namespace {
 std::vector<std::string> data_types() {
   std::vector<std::string> names;
   for (const auto type : {model::DataType::fp64, model::DataType::fp32, model::DataType::fp16,
-                          model::DataType::bf16, model::DataType::int8}) {
+                          model::DataType::bf16, model::DataType::fp8, model::DataType::int8}) {
     names.push_back(model::to_text(type));
   }
   return names;

@@ -6,6 +6,7 @@
 
 #include "base/json_reader.hpp"
 #include "cost/nccl/constants.hpp"
+#include "cost/precision.hpp"
 #include "model/graph.hpp"
 
 namespace stratagem::cost {
@@ -55,12 +56,12 @@ std::string read_version(const JsonReader& reader) {
 OptimizerFacts read_optimizer(const JsonReader& reader) {
   OptimizerFacts facts{
       .kernels = static_cast<int>(reader.at("kernels").at_least(1)),
-      .traffic = reader.at("traffic").quantity<Bytes>(),
+      .extra_traffic = reader.at("extra_traffic").quantity<Bytes>(),
       .synchronizations = static_cast<int>(reader.at("synchronizations").at_least(0)),
-      .states = {}};
-  const JsonReader states = reader.at("states");
+      .extra_states = {}};
+  const JsonReader states = reader.at("extra_states");
   for (const std::string& state : states.keys())
-    facts.states[state] = states.at(state).quantity<Bytes>();
+    facts.extra_states[state] = states.at(state).quantity<Bytes>();
   if (const auto why = reader.find("because")) why->skip();
   return facts;
 }
@@ -111,13 +112,17 @@ Stack read_facts_and_scalars(const JsonReader& reader) {
     check_operator(operators.at(kind), kind);
     stack.operators[kind] = read_facts(operators.at(kind));
   }
+  std::vector<std::string> known;
+  for (const Precision& precision : precisions()) known.push_back(precision.name);
   for (const JsonReader& precision : reader.at("precisions").elements())
-    stack.precisions.push_back(precision.one_of({"fp16", "bf16", "fp32"}));
+    stack.precisions.push_back(precision.one_of(known));
   if (const auto fusions = reader.find("fusions")) stack.fusions = read_fusions(*fusions);
   if (const auto blocking = reader.find("blocking_collectives"))
     stack.blocking_collectives = blocking->boolean();
   if (const auto version = reader.find("nccl")) stack.nccl = read_version(*version);
   stack.gradient_accumulation = read_facts(reader.at("gradient_accumulation"));
+  if (const auto gradients = reader.find("gradients"))
+    stack.frees_gradients = gradients->one_of({"kept", "freed"}) == "freed";
   stack.optimizer = read_optimizer(reader.at("optimizer"));
   if (const auto state = reader.find("random_state"))
     stack.random_state = read_random_state(*state);

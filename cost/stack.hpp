@@ -25,13 +25,14 @@ struct OperatorFacts {
   int state_copies_after = 0;
 };
 
-/// How a framework updates one parameter tensor.
+/// What a framework adds to the update of one parameter tensor. What the update itself needs is in the
+/// tables of precisions and optimizers (optimizer.hpp).
 struct OptimizerFacts {
-  int kernels = 1;           ///< launches per parameter tensor
-  Bytes traffic;             ///< device memory traffic per parameter
+  int kernels = 1;      ///< launches per parameter tensor, with those of an optimizer in one pass
+  Bytes extra_traffic;  ///< device memory traffic per parameter
   int synchronizations = 0;  ///< times per parameter tensor that the host waits for the device
   std::map<std::string, Bytes>
-      states;  ///< bytes per parameter that live all the time: master copy, momentum, ...
+      extra_states;  ///< bytes per parameter that live all the time, such as a second gradient
 };
 
 /// What a framework does so that a recomputed forward pass draws the same random numbers: it copies
@@ -62,7 +63,7 @@ struct MemoryFacts {
 struct Stack {
   std::string name;
   std::string source;
-  std::vector<std::string> precisions;  ///< for which its facts hold: "fp16"
+  std::vector<std::string> precisions;  ///< for which its facts hold, of the table: "fp16"
   std::map<std::string, OperatorFacts>
       operators;  ///< by operator kind, ".B" and ".W" appended for its gradients
   /// Operators that follow each other with these kinds run as one kernel: what passes between them
@@ -75,6 +76,9 @@ struct Stack {
   /// closed form (collectives.hpp).
   std::string nccl;
   OperatorFacts gradient_accumulation;  ///< per parameter tensor and micro-batch, on the gradient
+  /// Gradients of weights are freed after the step and born anew in the backward pass; else they live
+  /// all the time. Shards of gradients always do.
+  bool frees_gradients = false;
   OptimizerFacts optimizer;
   RandomStateFacts random_state;
   MemoryFacts memory;

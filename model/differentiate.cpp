@@ -66,6 +66,8 @@ class Differentiation {
     gradient.name += ".grad";
     gradient.role = role;
     gradient.requires_grad = false;
+    const bool held = graph_.tensors[of].role == Role::parameter && graph_.held_gradients;
+    if (held) gradient.type = *graph_.held_gradients;
     graph_.tensors.push_back(std::move(gradient));
     graph_.gradient_of.push_back(-1);
     returned_.emplace_back();

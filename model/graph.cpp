@@ -51,6 +51,15 @@ Flops step_flops(const Graph& graph) {
   return sum;
 }
 
+void hold_gradients_in(Graph& graph, DataType type) {
+  graph.held_gradients = type;
+  for (std::size_t id = 0; id < graph.gradient_of.size(); ++id) {
+    const TensorId gradient = graph.gradient_of[id];
+    if (graph.tensors[id].role == Role::parameter && gradient >= 0)
+      graph.tensors[gradient].type = type;
+  }
+}
+
 std::int64_t parameter_count(const Graph& graph) {
   std::int64_t count = 0;
   for (const Tensor& tensor : graph.tensors) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -90,6 +91,8 @@ struct Graph {
   /// By tensor: its gradient, -1 where there is none. Of an activation that later segments read:
   /// the sum of what those return.
   std::vector<TensorId> gradient_of;
+  /// Type in which gradients of parameters are held, see hold_gradients_in; none: the parameter's.
+  std::optional<DataType> held_gradients = {};
   TensorId loss = -1;              ///< of which gradients are taken
   std::int64_t sample_tokens = 0;  ///< of one sample, to count tokens per second
   /// How many times the forward pass runs before the one backward pass, which is of the last one.
@@ -105,6 +108,10 @@ Flops flops(const Graph&, const Operator& op);
 
 /// Of all forward passes and the backward pass of one micro-batch.
 Flops step_flops(const Graph&);
+
+/// Has the gradients of parameters held in a type of their own, between micro-batches and in sums over
+/// devices; what computes them computes in the type of what it reads.
+void hold_gradients_in(Graph& graph, DataType type);
 
 /// Elements of all parameters.
 std::int64_t parameter_count(const Graph&);

@@ -11,6 +11,7 @@ namespace stratagem::model {
 Bytes size_of(DataType type) {
   switch (type) {
     case DataType::int8:
+    case DataType::fp8:
       return 1_B;
     case DataType::fp16:
     case DataType::bf16:
@@ -38,6 +39,8 @@ std::string to_text(DataType type) {
       return "int64";
     case DataType::fp64:
       return "fp64";
+    case DataType::fp8:
+      return "fp8";
   }
   throw BrokenPromise("a data type is one of its enumerators");
 }

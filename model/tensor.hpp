@@ -9,7 +9,7 @@
 
 namespace stratagem::model {
 
-enum class DataType : std::uint8_t { fp32, fp16, bf16, int8, int64, fp64 };
+enum class DataType : std::uint8_t { fp32, fp16, bf16, int8, int64, fp64, fp8 };
 /// Bytes of one element.
 Bytes size_of(DataType);
 std::string to_text(DataType);

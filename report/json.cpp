@@ -70,7 +70,8 @@ void add_metrics(Json& json, const Result& result) {
   const double period = m.iteration_time.value;
   const FlopsPerSecond model_rate = result.outcome.model_rate();
   const FlopsPerSecond hardware_rate = result.outcome.hardware_rate();
-  const FlopsPerSecond peak = run.profile.peak.at(run.precision).value;
+  const FlopsPerSecond peak =
+      run.profile.peak.at(model::to_text(run.training.precision.products)).value;
   json.set("iteration_time_s", period)
       .set("makespan_s", m.makespan.value)
       .set("steady", m.steady)

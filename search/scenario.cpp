@@ -26,12 +26,6 @@ std::vector<std::string> names(const Table& table) {
   return result;
 }
 
-model::DataType data_type(const std::string& precision) {
-  return precision == "fp16"   ? model::DataType::fp16
-         : precision == "bf16" ? model::DataType::bf16
-                               : model::DataType::fp32;
-}
-
 /// A number of GPUs, servers or samples: as many as any machine room holds, so that products of two
 /// stay exact.
 int count(const JsonReader& reader) { return static_cast<int>(reader.between(1, 1'000'000)); }
@@ -257,11 +251,13 @@ Json resolved(const JsonReader& reader) {
 }
 
 model::Graph read_model(const JsonReader& reader, std::int64_t batch,
-                        const std::string& precision) {
+                        const cost::Precision& precision) {
   const std::string name = reader.at("family").one_of(names(model::families()));
   const auto family = std::ranges::find(model::families(), name, &model::Family::name);
   try {
-    return family->build(reader, batch, data_type(precision));
+    model::Graph graph = family->build(reader, batch, precision.values);
+    model::hold_gradients_in(graph, precision.gradients);
+    return graph;
   } catch (const InputError& error) {
     if (!error.file.empty()) throw;  // a graph does not know the file that it comes from
     throw InputError(reader.file(), reader.path(), error.expected, error.found);
@@ -270,16 +266,17 @@ model::Graph read_model(const JsonReader& reader, std::int64_t batch,
 
 void read_training(Run& run, const JsonReader& training) {
   read_batch(run, training);
-  run.precision = training.at("precision").one_of({"fp16", "bf16", "fp32"});
-  if (!run.profile.peak.contains(run.precision) || !run.profile.gemm.contains(run.precision)) {
-    training.at("precision")
-        .fail("a precision that profile " + run.profile.name + " has constants for");
+  const JsonReader name = training.at("precision");
+  const cost::Precision precision = cost::precision_named(name.one_of(names(cost::precisions())));
+  for (const model::DataType type : {precision.values, precision.products}) {
+    const std::string key = model::to_text(type);
+    if (!run.profile.peak.contains(key) || !run.profile.gemm.contains(key))
+      name.fail("a precision that profile " + run.profile.name + " has constants for");
   }
-  if (std::ranges::find(run.stack.precisions, run.precision) == run.stack.precisions.end()) {
-    training.at("precision")
-        .fail("a precision that the facts of stack " + run.stack.name + " hold for");
-  }
-  static_cast<void>(training.at("optimizer").one_of({"adam"}));
+  if (std::ranges::find(run.stack.precisions, precision.name) == run.stack.precisions.end())
+    name.fail("a precision that the facts of stack " + run.stack.name + " hold for");
+  const std::string optimizer = training.at("optimizer").one_of(names(cost::optimizers()));
+  run.training = {precision, cost::optimizer_named(optimizer)};
 }
 
 /// A profile of another GPU than the cluster's is the user's choice, but no silent one.
@@ -330,12 +327,14 @@ Run read_run(const JsonReader& reader, const std::string& baseline) {
   const JsonReader model = reader.at("model");
   if (plan_replaces_strategy(reader)) {
     run.plan = JsonReader::from_file(file_of(reader.at("plan"), "plans"));
-    run.batch_ranks = strategies::batch_ranks(*run.plan, read_model(model, 1, "fp32"));
+    run.batch_ranks =
+        strategies::batch_ranks(*run.plan, read_model(model, 1, cost::precision_named("fp32")));
   } else {
     check_gpus(run, reader);
   }
   read_training(run, reader.at("training"));
-  run.graph = read_model(model, std::int64_t{run.micro_batch} * run.batch_ranks, run.precision);
+  run.graph =
+      read_model(model, std::int64_t{run.micro_batch} * run.batch_ranks, run.training.precision);
   if (run.plan) check_gpus(run, reader);
   run.sequence = run.graph.sample_tokens;
   if (const auto group = reader.find("group")) run.compares = group->text();

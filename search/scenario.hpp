@@ -8,6 +8,7 @@
 
 #include "base/json_reader.hpp"
 #include "base/json_writer.hpp"
+#include "cost/optimizer.hpp"
 #include "cost/profile.hpp"
 #include "cost/stack.hpp"
 #include "model/graph.hpp"
@@ -64,8 +65,8 @@ struct Run {
   int batch_ranks = 1;
   int micro_batches = 1;
   std::int64_t sequence = 0;
-  std::string precision;  ///< key of the profile's peaks: "fp16"
-  std::string assumed;    ///< what the run assumes about the experiment, in words; empty: nothing
+  cost::Training training;
+  std::string assumed;  ///< what the run assumes about the experiment, in words; empty: nothing
   std::vector<Measured> measured;
   std::vector<Expectation> expect;
   Json resolved;  ///< every setting, after defaults

@@ -18,7 +18,8 @@ void judge_memory(Outcome& outcome, const Run& run) {
 
 Simulated play(const Run& run, const SimulateOptions& options) {
   const strategies::Plan plan = plan_of(run);
-  Simulated result{.program = strategies::lower(plan, run.stack), .timeline = {}, .outcome = {}};
+  Simulated result{
+      .program = strategies::lower(plan, run.stack, run.training), .timeline = {}, .outcome = {}};
   cost::Collectives collectives(run.cluster, run.profile.collective, run.stack.nccl);
   const sim::Cast cast = sim::cast(result.program, collectives, options.folded);
   const sim::Prices prices =

@@ -30,6 +30,8 @@ class Buffers {
   }
 
   int bear(int slot) { return own_[slot] = born_++; }
+  /// One that belongs to no call.
+  int bear() { return born_++; }
 
   /// One of this call, or the one that earlier calls of its owner left.
   int die(int slot) {
@@ -93,6 +95,30 @@ void add_round(std::vector<MemoryChange>& changes, Buffers& buffers, const Progr
   }
 }
 
+/// What belongs to the device and lives during a part of the first iteration.
+void add_spans(std::vector<MemoryChange>& changes, Buffers& buffers, const Program& program,
+               const Timeline& timeline, std::size_t actor) {
+  const int sequence = timeline.actors[actor].sequence;
+  const std::vector<FlatTask>& tasks = timeline.tasks[sequence];
+  const auto index = [&](const strategies::TaskOfCall& of) {
+    const auto place = [](const FlatTask& task) { return std::pair(task.call, task.task); };
+    return std::ranges::lower_bound(tasks, std::pair(of.call, of.task), {}, place) - tasks.begin();
+  };
+  for (const strategies::Resident& resident : program.sequences[sequence].residents) {
+    if (!resident.span) continue;
+    const auto first = index(resident.span->first);
+    const auto last = index(resident.span->last);
+    const int buffer = buffers.bear();
+    const Instant birth = timeline.times[actor].begins[0][first];
+    const Instant begin = timeline.times[actor].begins[0][last];
+    const Instant death = timeline.times[actor].ends[0][last];
+    changes.push_back(
+        {birth, true, static_cast<int>(first), buffer, resident.category, resident.bytes});
+    changes.push_back({death, begin == death, static_cast<int>(last), buffer, resident.category,
+                       -1.0 * resident.bytes});
+  }
+}
+
 }  // namespace
 
 std::vector<MemoryChange> memory_changes(const Program& program, const Timeline& timeline,
@@ -101,6 +127,7 @@ std::vector<MemoryChange> memory_changes(const Program& program, const Timeline&
   Buffers buffers(program, program.sequences[timeline.actors[actor].sequence]);
   for (int round = 0; round <= timeline.lag; ++round)
     add_round(result, buffers, program, timeline, actor, round);
+  add_spans(result, buffers, program, timeline, actor);
   std::ranges::stable_sort(
       result, {}, [](const MemoryChange& c) { return std::tuple(c.when, c.begun, c.task); });
   return result;

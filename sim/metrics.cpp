@@ -23,6 +23,7 @@ ByCategory residents(const Program& program, const Timeline& timeline, std::size
   ByCategory live{};
   for (const strategies::Resident& resident :
        program.sequences[timeline.actors[actor].sequence].residents) {
+    if (resident.span) continue;
     live[static_cast<std::size_t>(resident.category)] += resident.bytes;
   }
   return live;

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -128,10 +129,22 @@ struct Call {
   std::vector<Wait> waits;
 };
 
-/// A buffer that lives from the first iteration to the last.
+/// A task of a sequence.
+struct TaskOfCall {
+  int call = 0;
+  int task = 0;
+};
+
+/// A buffer that belongs to the device rather than to a micro-batch: it lives from the first iteration
+/// to the last, or in each of them from the start of one task to the end of another one.
 struct Resident {
+  struct Span {
+    TaskOfCall first;
+    TaskOfCall last;
+  };
   Category category = Category::parameters;
   Bytes bytes;
+  std::optional<Span> span = {};  ///< none: always. Only where iterations do not overlap
 };
 
 /// What one class of devices does in one iteration.

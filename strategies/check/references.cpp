@@ -2,6 +2,7 @@
 #include "strategies/check/references.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/input_error.hpp"
 #include "strategies/check/describe.hpp"
@@ -61,6 +62,25 @@ void check_wait(const Program& program, const Sequence& sequence, int call, cons
   throw InputError("", "", who + " to wait for tasks of earlier calls", "a wait for " + of);
 }
 
+/// What lives during a part of an iteration does so between two tasks, in this order, and iterations
+/// do not overlap.
+void check_spans(const Program& program, const Sequence& sequence) {
+  const auto known = [&](const TaskOfCall& of) {
+    return within(of.call, sequence.calls.size()) &&
+           within(of.task, program.blocks[sequence.calls[of.call].block].tasks.size());
+  };
+  for (const Resident& resident : sequence.residents) {
+    if (!resident.span) continue;
+    const auto& [first, last] = *resident.span;
+    const bool in_order = std::pair(first.call, first.task) <= std::pair(last.call, last.task);
+    if (known(first) && known(last) && in_order && program.lag == 0) continue;
+    throw InputError("", "", "residents that live from one task of an iteration to a later one",
+                     "call " + std::to_string(first.call) + " task " + std::to_string(first.task) +
+                         " to call " + std::to_string(last.call) + " task " +
+                         std::to_string(last.task));
+  }
+}
+
 /// By block: the highest place in a table of tensors that its slots name.
 std::vector<int> highest_places(const Program& program) {
   std::vector<int> highest;
@@ -90,6 +110,7 @@ void check_references(const Program& program) {
       }
       for (const Wait& wait : call.waits) check_wait(program, sequence, static_cast<int>(c), wait);
     }
+    check_spans(program, sequence);
   }
   for (std::size_t d = 0; d < program.devices.size(); ++d) {
     if (!within(program.devices[d].sequence, program.sequences.size()))

@@ -6,7 +6,7 @@
 namespace stratagem::strategies {
 
 /// Throws InputError for the first index that names nothing, and for waits that are not for earlier
-/// tasks.
+/// tasks, and for residents that do not live from one task to a later one.
 void check_references(const Program& program);
 
 }  // namespace stratagem::strategies

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/input_error.hpp"
+#include "strategies/lower/casts.hpp"
 #include "strategies/lower/kernels.hpp"
 #include "strategies/lower/lifetimes.hpp"
 #include "strategies/lower/passes.hpp"
@@ -265,6 +266,7 @@ class BlockLowering {
     const model::Operator& last = graph_.operators[group.back()];
     const cost::OperatorFacts facts = facts_of(last, c_.stack);
     copy_random_state(facts.state_copies_before);
+    for (std::size_t i = 0; i < group.size(); ++i) cast_operands(group[i], i > 0);
     Task task{};
     for (std::size_t i = 0; i < group.size(); ++i) read_operands(task, group[i], i > 0);
     const auto index = static_cast<int>(result_.block.tasks.size());
@@ -283,8 +285,39 @@ class BlockLowering {
   void read_operands(Task& task, model::OpId id, bool inner) {
     const model::Operator& op = graph_.operators[id];
     const std::vector<std::string> split = split_along(c_.plan, c_.grid, id);
-    for (std::size_t i = inner ? 1 : 0; i < op.inputs.size(); ++i)
-      read(task, op.inputs[i], left_partial(op, input_layout(op, i, split)));
+    for (std::size_t i = inner ? 1 : 0; i < op.inputs.size(); ++i) {
+      const Layout layout = left_partial(op, input_layout(op, i, split));
+      const auto cast = cast_.find({op.inputs[i], layout});
+      if (cast != cast_.end() && casts_operand(graph_, op, op.inputs[i], c_.precision)) {
+        task.reads.push_back(cast->second);
+      } else {
+        read(task, op.inputs[i], layout);
+      }
+    }
+  }
+
+  /// Casts what a product of a linear layer wants cast and has not been yet.
+  void cast_operands(model::OpId id, bool inner) {
+    const model::Operator& op = graph_.operators[id];
+    const std::vector<std::string> split = split_along(c_.plan, c_.grid, id);
+    for (std::size_t i = inner ? 1 : 0; i < op.inputs.size(); ++i) {
+      const TensorId tensor = op.inputs[i];
+      if (!casts_operand(graph_, op, tensor, c_.precision)) continue;
+      const Layout layout = left_partial(op, input_layout(op, i, split));
+      const auto [cast, fresh] = cast_.try_emplace({tensor, layout}, -1);
+      if (!fresh) continue;
+      Task task{};
+      task.name = short_name(tensor) + " to " + model::to_text(c_.precision.products);
+      task.recomputed = recomputed_;
+      read(task, tensor, layout);
+      const model::DataType type = graph_.tensors[tensor].type;
+      const Bytes bytes = local_bytes(graph_.tensors[tensor], layout, c_.grid);
+      cast->second = new_slot(tensor, layout, Category::temporaries);
+      result_.block.slots.back().bytes = copies_of(bytes, type, c_.precision);
+      task.writes = {cast->second};
+      task.work = cast_kernel(bytes, type, c_.precision);
+      push(std::move(task));
+    }
   }
 
   void write_results(Task& task, model::OpId id, int index) {
@@ -293,6 +326,13 @@ class BlockLowering {
     for (const TensorId output : op.outputs) combine_[output] = op.combine;
     for (std::size_t i = 0; i < op.outputs.size(); ++i)
       write(task, op.outputs[i], left_partial(op, output_layout(op, i, split)), index);
+    if (held_in_another_type(graph_, op)) {  // a buffer until it has been added
+      const TensorId gradient = op.outputs[0];
+      task.writes.push_back(new_slot(gradient, output_layout(op, 0, split), Category::temporaries));
+      result_.block.slots.back().bytes = model::size_of(computed_type(graph_, op, gradient)) /
+                                         model::size_of(graph_.tensors[gradient].type) *
+                                         result_.block.slots.back().bytes;
+    }
   }
 
   /// The kernel of the last operator, which also moves what the others move but for what passes
@@ -321,14 +361,14 @@ class BlockLowering {
       outputs.push_back(local_shape(operand(op.outputs[i], op.annotation.outputs[i]),
                                     output_layout(op, i, split), c_.grid));
     }
-    cost::Kernel kernel = kernel_of(graph_, op, inputs, outputs, c_.stack);
-    const bool adds = op.pass == model::Pass::weight_gradient &&
-                      !keeps_nothing_whole(output_layout(op, 0, split));
-    if (adds) {  // the framework adds the new gradient to the old one
-      const Bytes gradient =
-          local_bytes(graph_.tensors[op.outputs[0]], output_layout(op, 0, split), c_.grid);
-      kernel.traffic += c_.stack.gradient_accumulation.extra_passes * gradient;
-      kernel.launches += c_.stack.gradient_accumulation.kernels;
+    cost::Kernel kernel = on_cast_operands(kernel_of(graph_, op, inputs, outputs, c_.stack), graph_,
+                                           op, c_.precision);
+    if (op.pass == model::Pass::weight_gradient) {
+      const model::Tensor& gradient = graph_.tensors[op.outputs[0]];
+      const Layout layout = output_layout(op, 0, split);
+      hold_gradient(kernel, graph_, op,
+                    local_bytes(gradient, layout, c_.grid) / model::size_of(gradient.type),
+                    !keeps_nothing_whole(layout), c_.stack);
     }
     return kernel;
   }
@@ -450,6 +490,7 @@ class BlockLowering {
     result_.last_writer[place(tensor)] = index;
     if (role(tensor) == model::Role::gradient && belongs_to_parameter(tensor)) {
       result_.gradients[place(tensor)] = layout;
+      result_.first_addition.try_emplace(place(tensor), index);
       if (const std::optional<int> slot = whole_gradient(tensor, layout))
         task.writes.push_back(*slot);
       return;  // else a resident buffer
@@ -525,11 +566,12 @@ class BlockLowering {
   const model::Graph& graph_;
   LoweredBlock result_;
   std::map<TensorId, std::vector<Version>> versions_;
-  std::map<TensorId, model::Combine> combine_;  ///< how partial values become the full one
-  std::map<TensorId, int> gathered_;            ///< by parameter: its slot while it is whole
-  std::map<TensorId, int> whole_gradients_;     ///< slots
-  std::set<int> external_;                      ///< slots that existed when the block began
-  std::set<int> survivors_;                     ///< slots that outlive it
+  std::map<TensorId, model::Combine> combine_;       ///< how partial values become the full one
+  std::map<std::pair<TensorId, Layout>, int> cast_;  ///< slots of operands that were cast here
+  std::map<TensorId, int> gathered_;                 ///< by parameter: its slot while it is whole
+  std::map<TensorId, int> whole_gradients_;          ///< slots
+  std::set<int> external_;                           ///< slots that existed when the block began
+  std::set<int> survivors_;                          ///< slots that outlive it
   bool recomputed_ = false;
 };
 

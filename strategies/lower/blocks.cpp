@@ -41,12 +41,14 @@ std::map<int, Border> only(const std::map<int, Border>& borders, const SegmentFa
 }  // namespace
 
 Blocks::Blocks(const Plan& plan, const TokenSlice& slice, const cost::Stack& stack,
-               const Stages& stages, Groups& groups, BlockTable& table)
+               const cost::Precision& precision, const Stages& stages, Groups& groups,
+               BlockTable& table)
     : plan_(plan),
       slice_(slice),
       sized_(slice.whole() ? std::nullopt : std::optional(sliced(plan.graph(), slice))),
       graph_(sized_ ? *sized_ : plan.graph()),
       stack_(stack),
+      precision_(precision),
       stages_(stages),
       groups_(groups),
       table_(table) {
@@ -90,6 +92,7 @@ BlockContext Blocks::context(int segment, int copy) const {
           graph_,
           slice_,
           stack_,
+          precision_,
           stages_.sites()[site].grid,
           groups_,
           stages_.facts(segment),

@@ -30,8 +30,8 @@ class Blocks {
   /// Lowers every segment's forward pass from the first to the last, then what runs again in blocks of
   /// its own, then every backward pass from the last to the first, into the table. One
   /// slice of the tokens has blocks of its own.
-  Blocks(const Plan& plan, const TokenSlice& slice, const cost::Stack& stack, const Stages& stages,
-         Groups& groups, BlockTable& table);
+  Blocks(const Plan& plan, const TokenSlice& slice, const cost::Stack& stack,
+         const cost::Precision& precision, const Stages& stages, Groups& groups, BlockTable& table);
 
   [[nodiscard]] const SegmentBlocks& of(int segment) const { return segments_[segment]; }
   /// The segments that run again together with this one, if any do.
@@ -82,6 +82,7 @@ class Blocks {
       sized_;  ///< for a slice; copying a graph takes longer than lowering it
   const model::Graph& graph_;
   const cost::Stack& stack_;
+  const cost::Precision& precision_;
   const Stages& stages_;
   Groups& groups_;
   BlockTable& table_;

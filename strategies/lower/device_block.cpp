@@ -76,6 +76,11 @@ void DeviceBlock::write(Task& task, const SlotName& tensor, const Mask& mask, Ca
   ready_[slot] = last_writer_[tensor.tensor] = next();
 }
 
+void DeviceBlock::scratch(Task& task, const SlotName& tensor, Bytes bytes) {
+  task.writes.push_back(static_cast<int>(block_.slots.size()));
+  block_.slots.push_back({tensor.name, tensor.tensor, bytes, Category::temporaries});
+}
+
 void DeviceBlock::overwrite(Task& task, TensorId tensor, const Mask& from, const Mask& to) {
   const int slot = slot_of(tensor, from);
   std::erase_if(slots_[tensor], [&](const auto& part) { return part.second == slot; });

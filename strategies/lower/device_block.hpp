@@ -39,8 +39,13 @@ class DeviceBlock {
   void write(Task& task, const SlotName& tensor, const Mask& mask, Category category);
   /// It writes a part over another one, which is gone then.
   void overwrite(Task& task, model::TensorId tensor, const Mask& from, const Mask& to);
+  /// It writes so many bytes of a tensor that nobody else reads.
+  void scratch(Task& task, const SlotName& tensor, Bytes bytes);
   /// It adds to a buffer that is resident.
-  void add_to_resident(int tensor) { last_writer_[tensor] = next(); }
+  void add_to_resident(int tensor) {
+    first_addition_.try_emplace(tensor, next());
+    last_writer_[tensor] = next();
+  }
   void push(Task task);
   /// The task about to be added begins after all computation so far.
   void follow_computation(Task& task) const;
@@ -58,6 +63,8 @@ class DeviceBlock {
   }
   /// The task that last wrote a tensor, by Slot::tensor.
   [[nodiscard]] const std::map<int, int>& last_writer() const { return last_writer_; }
+  /// The first task that adds to a resident buffer, likewise.
+  [[nodiscard]] const std::map<int, int>& first_addition() const { return first_addition_; }
   /// By Slot::tensor of buffers that were there: the first task of every stream that reads it.
   [[nodiscard]] const std::map<int, std::map<Stream, int>>& first_readers() const {
     return first_readers_;
@@ -75,6 +82,7 @@ class DeviceBlock {
   std::map<model::TensorId, std::map<Mask, int>> slots_;
   std::map<int, int> ready_;  ///< by slot: the task after which it may be read
   std::map<int, int> last_writer_;
+  std::map<int, int> first_addition_;
   std::map<int, std::map<Stream, int>> first_readers_;
   std::set<int> external_;
   std::set<int> survivors_;

@@ -224,10 +224,10 @@ class BucketFiller {
     bucket.cell = gradient.cell;
     bucket.segment = gradient.segment;
     bucket.gradients.push_back(gradient.gradient);
-    bucket.sizes.push_back(local.bytes);
-    bucket.shard_sizes.push_back(local.shard);
-    bucket.bytes += local.bytes;
-    bucket.shard += local.shard;
+    bucket.sizes.push_back(local.gradient_scale * local.bytes);
+    bucket.shard_sizes.push_back(local.gradient_scale * local.shard);
+    bucket.bytes += bucket.sizes.back();
+    bucket.shard += bucket.shard_sizes.back();
   }
 
   [[nodiscard]] std::vector<int> axes_of(const Completed& gradient,

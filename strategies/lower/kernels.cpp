@@ -101,7 +101,10 @@ Bytes bytes_moved(const model::Graph& graph, const model::Operator& op, const Sh
   Bytes total;
   Bytes largest;
   const auto count = [&](model::TensorId tensor, const std::vector<std::int64_t>& shape) {
-    const Bytes bytes = product(shape) * model::size_of(graph.tensors[tensor].type);
+    const bool made = std::ranges::count(op.outputs, tensor) > 0;
+    const model::DataType type =
+        made ? computed_type(graph, op, tensor) : graph.tensors[tensor].type;
+    const Bytes bytes = product(shape) * model::size_of(type);
     total += bytes;
     largest = std::max(largest, bytes);
   };
@@ -148,22 +151,51 @@ cost::Kernel kernel_of(const model::Graph& graph, const model::Operator& op, con
   return kernel;
 }
 
-cost::Kernel optimizer_kernel(double parameters, const cost::Stack& stack) {
+void hold_gradient(cost::Kernel& kernel, const model::Graph& graph, const model::Operator& op,
+                   double elements, bool adds, const cost::Stack& stack) {
+  const cost::OperatorFacts& facts = stack.gradient_accumulation;
+  const Bytes computed = elements * model::size_of(computed_type(graph, op, op.outputs[0]));
+  const Bytes held = elements * model::size_of(graph.tensors[op.outputs[0]].type);
+  if (!held_in_another_type(graph, op)) {
+    kernel.traffic += adds ? facts.extra_passes * held : Bytes{};
+    kernel.launches += adds ? facts.kernels : 0;
+  } else {  // of passes of the framework the first three are those of an addition
+    const double more = adds ? 2 + std::max(0.0, facts.extra_passes - 3) : 1;
+    kernel.traffic += computed + more * held;
+    kernel.launches += adds ? std::max(1, facts.kernels) : 1;
+  }
+}
+
+model::DataType computed_type(const model::Graph& graph, const model::Operator& op,
+                              model::TensorId output) {
+  const bool of_weight = op.pass == model::Pass::weight_gradient;
+  return graph.tensors[of_weight ? op.inputs[0] : output].type;
+}
+
+bool held_in_another_type(const model::Graph& graph, const model::Operator& op) {
+  return op.pass == model::Pass::weight_gradient &&
+         computed_type(graph, op, op.outputs[0]) != graph.tensors[op.outputs[0]].type;
+}
+
+cost::Kernel optimizer_kernel(const cost::Stepped& tensor, const cost::Training& training,
+                              const cost::Stack& stack) {
   cost::Kernel kernel;
   kernel.kind = cost::KernelKind::optimizer;
   kernel.type = model::DataType::fp32;
-  kernel.traffic = parameters * stack.optimizer.traffic;
-  kernel.launches = stack.optimizer.kernels;
+  kernel.traffic =
+      cost::step_traffic(training, tensor) + tensor.elements * stack.optimizer.extra_traffic;
+  kernel.launches = stack.optimizer.kernels + training.optimizer.passes - 1;
   return kernel;
 }
 
-cost::Kernel host_optimizer_kernel(double parameters, model::DataType type,
+cost::Kernel host_optimizer_kernel(const cost::Stepped& tensor, const cost::Training& training,
                                    const cost::Stack& stack) {
   cost::Kernel kernel;
   kernel.kind = cost::KernelKind::host_optimizer;
   kernel.type = model::DataType::fp32;
-  kernel.traffic = 2 * parameters * model::size_of(type);
-  for (const auto& [name, size] : stack.optimizer.states) kernel.traffic += 2 * parameters * size;
+  kernel.traffic = cost::step_traffic(training, tensor);
+  for (const auto& [name, size] : stack.optimizer.extra_states)
+    kernel.traffic += 2 * tensor.elements * size;
   kernel.launches = 0;
   return kernel;
 }

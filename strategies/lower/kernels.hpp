@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cost/kernel.hpp"
+#include "cost/optimizer.hpp"
 #include "cost/stack.hpp"
 #include "model/graph.hpp"
 #include "strategies/program.hpp"
@@ -27,12 +28,27 @@ std::string stack_name(const model::Operator& op);
 /// What the stack says of an operator's kind and pass.
 cost::OperatorFacts facts_of(const model::Operator& op, const cost::Stack& stack);
 
-/// One optimizer step on `parameters` elements of one tensor.
-cost::Kernel optimizer_kernel(double parameters, const cost::Stack& stack);
+/// What it takes besides an operator's kernel until the gradient that it computes, of so many
+/// elements, is where that gradient is held: the framework adds it to what is there already (`adds`),
+/// or puts it there. One that is held in another type goes there in a kernel of its own.
+void hold_gradient(cost::Kernel& kernel, const model::Graph& graph, const model::Operator& op,
+                   double elements, bool adds, const cost::Stack& stack);
 
-/// The same on the processors of the server: reads and writes every state, reads a gradient and writes
-/// a parameter of `type`.
-cost::Kernel host_optimizer_kernel(double parameters, model::DataType type,
+/// The type in which an operator computes an output: of gradients of weights that of what it reads,
+/// however they are held.
+model::DataType computed_type(const model::Graph& graph, const model::Operator& op,
+                              model::TensorId output);
+
+/// Is what it computes a gradient that is held in another type?
+bool held_in_another_type(const model::Graph& graph, const model::Operator& op);
+
+/// One optimizer step of one tensor.
+cost::Kernel optimizer_kernel(const cost::Stepped& tensor, const cost::Training& training,
+                              const cost::Stack& stack);
+
+/// The same on the processors of the server, where what the framework keeps besides is, too, and is
+/// read and written.
+cost::Kernel host_optimizer_kernel(const cost::Stepped& tensor, const cost::Training& training,
                                    const cost::Stack& stack);
 
 /// The framework saves or restores its random generator's state, and waits for every copy.

@@ -31,6 +31,31 @@ void refuse_shards(const Plan& plan, const Stages& stages) {
   }
 }
 
+/// A shard is a run of elements, which has neither rows nor columns.
+void refuse_factored_states(const Stages& stages, const Parameters& parameters,
+                            const cost::Training& training) {
+  if (!is_factored(training.optimizer)) return;
+  for (std::size_t host = 0; host < stages.hosts().size(); ++host) {
+    for (const auto& [parameter, local] : parameters.on(static_cast<int>(host))) {
+      if (local.shards.empty()) continue;
+      throw InputError(
+          "", "/strategy/zero",
+          "an optimizer that keeps something of every element where its steps are divided",
+          training.optimizer.name + ", which keeps sums of rows and columns");
+    }
+  }
+}
+
+/// Copies of weights in another type are cast from whole weights once an iteration.
+void refuse_casts(const Plan& plan, const cost::Precision& precision) {
+  if (precision.products == precision.values) return;
+  if (!plan.shards.divides(WeightShards::Of::parameters)) return;
+  throw InputError("", "/strategy/zero",
+                   "weights that stay whole where linear layers multiply in " +
+                       model::to_text(precision.products),
+                   "weights that are divided");
+}
+
 /// Every cell sends its gradients to the host: what other ranks have to add must be there by then.
 void refuse_steps_on_host(const Plan& plan, const Parameters& parameters) {
   if (!plan.steps_on_host) return;
@@ -86,7 +111,7 @@ void refuse_recomputation(const Plan& plan, const Stages& stages) {
 
 }  // namespace
 
-Program lower(const Plan& plan, const cost::Stack& stack) {
+Program lower(const Plan& plan, const cost::Stack& stack, const cost::Training& training) {
   const Stages stages(plan);
   const CellOrder order = ordered_cells(plan, stages);
   if (plan.slices() > 1 && !plan.evictions().empty())
@@ -96,6 +121,7 @@ Program lower(const Plan& plan, const cost::Stack& stack) {
       throw InputError("", "/strategy/token_slices", "stages on one grid in equal parts", "");
   }
   refuse_shards(plan, stages);
+  refuse_casts(plan, training.precision);
   refuse_swaps(plan, stages);
   refuse_recomputation(plan, stages);
   Program program;
@@ -111,13 +137,15 @@ Program lower(const Plan& plan, const cost::Stack& stack) {
   BlockTable table(program);
   std::vector<std::unique_ptr<Blocks>> slices;
   for (const TokenSlice& slice : token_slices(plan))
-    slices.push_back(std::make_unique<Blocks>(plan, slice, stack, stages, groups, table));
+    slices.push_back(
+        std::make_unique<Blocks>(plan, slice, stack, training.precision, stages, groups, table));
   const Parameters parameters(plan, stages, *slices.front());
   refuse_steps_on_host(plan, parameters);
+  refuse_factored_states(stages, parameters, training);
   const std::vector<Versions> versions = weight_versions(plan, stages, order);
   std::map<std::array<int, 4>, CrossingBlocks> crossings;
-  const SequenceContext context{plan,       stack,  stages, order,  versions,
-                                parameters, groups, table,  slices, crossings};
+  const SequenceContext context{plan,       stack,  training, stages, order,    versions,
+                                parameters, groups, table,    slices, crossings};
   for (std::size_t host = 0; host < stages.hosts().size(); ++host)
     program.sequences.push_back(build_sequence(context, static_cast<int>(host)));
   check(program);

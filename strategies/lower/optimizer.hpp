@@ -4,8 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "cost/stack.hpp"
-#include "strategies/lower/parameters.hpp"
+#include "strategies/lower/sequence_draft.hpp"
 
 namespace stratagem::strategies {
 
@@ -15,14 +14,14 @@ struct StepBlock {
   int segment = 0;
   Bytes bytes;  ///< of the parameters, or of their shards
   Block block;
-  std::string key;  ///< equal for equal blocks
+  std::string key;                          ///< equal for equal blocks
+  std::vector<model::TensorId> parameters;  ///< in the order of the tasks
 };
-std::vector<StepBlock> step_blocks(const Plan& plan, const cost::Stack& stack, const Stages& stages,
-                                   const Parameters& parameters, int host);
+std::vector<StepBlock> step_blocks(const SequenceContext& context, int host);
 
-/// Parameters, gradients and optimizer states of a host, per device; `versions` of the parameters
-/// are kept at once.
-std::vector<Resident> resident_buffers(const Plan& plan, const cost::Stack& stack,
-                                       const Parameters& parameters, int host, int versions);
+/// Parameters, gradients and optimizer states of the host of a sequence that has all its calls, per
+/// device; `versions` of the parameters are kept at once.
+std::vector<Resident> resident_buffers(const SequenceContext& context, const SequenceDraft& draft,
+                                       int versions);
 
 }  // namespace stratagem::strategies

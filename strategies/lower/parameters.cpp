@@ -53,10 +53,12 @@ void measure(const Plan& plan, const model::Tensor& tensor, const Grid& grid, in
   const Holding& holding = *local.holding;
   if (!holding.masks.empty()) {
     local.bytes = local.shard = bytes_of(tensor, holding.masks.at(device));
+    local.shape = shape_of(holding.masks.at(device));
     return;
   }
   local.grid = grid;
   local.bytes = local_bytes(tensor, holding.layout, grid);
+  local.shape = local_shape(tensor, holding.layout, grid);
   local.shards = shard_axes(plan, grid, holding.layout, WeightShards::Of::steps);
   local.shard = shard_bytes(tensor, local.bytes, grid, local.shards);
 }
@@ -139,6 +141,9 @@ Parameters::Parameters(const Plan& plan, const Stages& stages, const Blocks& blo
           LocalHolding& local = here[parameter];
           local.holding = &holding;
           measure(plan, tensor, site.grid, device, local);
+          if (const TensorId gradient = plan.graph().gradient_of[parameter]; gradient >= 0)
+            local.gradient_scale =
+                model::size_of(plan.graph().tensors[gradient].type) / model::size_of(tensor.type);
           const auto at = std::ranges::lower_bound(local.segments, segment);
           if (at == local.segments.end() || *at != segment) local.segments.insert(at, segment);
         }

@@ -1,6 +1,7 @@
 // Where parameters are held: on which grids, in which layout, or which part by which device.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <set>
 #include <vector>
@@ -28,6 +29,8 @@ struct LocalHolding {
   Bytes bytes;                ///< on each device, where it is whole
   std::vector<int> shards;  ///< axes of the grid over which what the plan divides of it is divided
   Bytes shard;              ///< of the largest shard; `bytes` without such axes
+  std::vector<std::int64_t> shape;  ///< of what each device has where it is whole
+  double gradient_scale = 1;        ///< bytes of its gradient over its own
 
   /// What each device keeps of something that the plan may divide.
   [[nodiscard]] Bytes kept(const Plan& plan, WeightShards::Of what) const {

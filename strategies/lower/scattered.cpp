@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/input_error.hpp"
+#include "strategies/lower/casts.hpp"
 #include "strategies/lower/device_block.hpp"
 #include "strategies/lower/kernels.hpp"
 #include "strategies/lower/moves.hpp"
@@ -109,6 +110,7 @@ class ScatteredLowering {
       DeviceBlock& block = blocks_.at(device);
       result.first_readers = block.first_readers();
       result.last_writer = block.last_writer();
+      result.first_addition = block.first_addition();
       result.block = block.finish();
       all.devices.push_back(std::move(result));
     }
@@ -199,6 +201,10 @@ class ScatteredLowering {
     const model::Operator& op = graph_.operators[id];
     const int device = parts.devices[part];
     DeviceBlock& block = blocks_.at(device);
+    for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+      if (casts_operand(graph_, op, op.inputs[i], c_.precision))
+        cast(block, op.inputs[i], input_mask(c_.plan, id, i, parts, part));
+    }
     Task task{};
     task.name = name_within(graph_, op) + (recomputed_ ? " again" : "");
     task.recomputed = recomputed_;
@@ -216,19 +222,40 @@ class ScatteredLowering {
       write(task, op.outputs[i], mask, id, device);
       written[i].push_back({device, mask});
     }
+    if (held_in_another_type(graph_, op)) {
+      const TensorId gradient = op.outputs[0];
+      const double scale = model::size_of(computed_type(graph_, op, gradient)) /
+                           model::size_of(graph_.tensors[gradient].type);
+      block.scratch(task, name_of(gradient),
+                    scale * bytes_of(graph_.tensors[gradient], written[0].back().mask));
+    }
     task.work = kernel(op, inputs, outputs, written);
+    block.push(std::move(task));
+  }
+
+  /// Casts an operand of one product; the next one casts it again.
+  void cast(DeviceBlock& block, TensorId tensor, const Mask& mask) {
+    const model::DataType type = graph_.tensors[tensor].type;
+    const Bytes bytes = bytes_of(graph_.tensors[tensor], mask);
+    Task task{};
+    task.name = name_of(tensor).name + " to " + model::to_text(c_.precision.products);
+    task.recomputed = recomputed_;
+    block.read(task, tensor, mask);
+    block.scratch(task, name_of(tensor), copies_of(bytes, type, c_.precision));
+    task.work = cast_kernel(bytes, type, c_.precision);
     block.push(std::move(task));
   }
 
   [[nodiscard]] cost::Kernel kernel(const model::Operator& op, const Shapes& inputs,
                                     const Shapes& outputs,
                                     const std::vector<Pieces>& written) const {
-    cost::Kernel kernel = kernel_of(graph_, op, inputs, outputs, c_.stack);
-    if (op.pass ==
-        model::Pass::weight_gradient) {  // the framework adds the new gradient to the old one
-      const Bytes gradient = bytes_of(graph_.tensors[op.outputs[0]], written[0].back().mask);
-      kernel.traffic += c_.stack.gradient_accumulation.extra_passes * gradient;
-      kernel.launches += c_.stack.gradient_accumulation.kernels;
+    cost::Kernel kernel = on_cast_operands(kernel_of(graph_, op, inputs, outputs, c_.stack), graph_,
+                                           op, c_.precision);
+    if (op.pass == model::Pass::weight_gradient) {
+      const model::Tensor& gradient = graph_.tensors[op.outputs[0]];
+      hold_gradient(kernel, graph_, op,
+                    bytes_of(gradient, written[0].back().mask) / model::size_of(gradient.type),
+                    true, c_.stack);
     }
     return kernel;
   }

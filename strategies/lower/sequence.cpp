@@ -57,8 +57,7 @@ class SequenceBuilder {
       run_together(static_cast<int>(first), static_cast<int>(end));
       first = end;
     }
-    return draft_.finish(
-        resident_buffers(c_.plan, c_.stack, c_.parameters, host_, live_versions()));
+    return draft_.finish(resident_buffers(c_, draft_, live_versions()));
   }
 
  private:
@@ -193,6 +192,8 @@ class SequenceBuilder {
       const Written fetched = std::exchange(fetched_, {});
       for (const int task : draft_.first_of_queues(call)) draft_.wait(call, task, fetched);
     }
+    for (const auto& [place, task] : lowered.first_addition)
+      draft_.note_addition(facts.tensors[place], {call, task});
     connect_parts(call, run);
     if (of.cell.pass == CellPass::weight) return;
     const bool forward = run.again || of.cell.pass == CellPass::forward;

@@ -81,6 +81,13 @@ bool SequenceDraft::hosts_site(int site) const {
   return std::ranges::find(sites, site) != sites.end();
 }
 
+std::optional<Resident::Span> SequenceDraft::gradient_span(model::TensorId parameter) const {
+  const auto first = added_.find(c_.plan.graph().gradient_of[parameter]);
+  const auto last = stepped_.find(parameter);
+  if (first == added_.end() || last == stepped_.end()) return std::nullopt;
+  return Resident::Span{first->second, last->second};
+}
+
 Sequence SequenceDraft::finish(std::vector<Resident> residents) {
   sequence_.residents = std::move(residents);
   return std::move(sequence_);

@@ -5,10 +5,12 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "cost/optimizer.hpp"
 #include "strategies/lower/blocks.hpp"
 #include "strategies/lower/cells.hpp"
 #include "strategies/lower/crossing.hpp"
@@ -22,6 +24,7 @@ namespace stratagem::strategies {
 struct SequenceContext {
   const Plan& plan;
   const cost::Stack& stack;
+  const cost::Training& training;
   const Stages& stages;
   const CellOrder& order;
   const std::vector<Versions>& versions;
@@ -66,6 +69,12 @@ class SequenceDraft {
     return c_.stages.sites()[site_of(stage, cell)];
   }
   [[nodiscard]] int host() const { return host_; }
+
+  /// A task adds to the gradient of a parameter, or steps the parameter.
+  void note_addition(model::TensorId gradient, TaskOfCall task) { added_.emplace(gradient, task); }
+  void note_step(model::TensorId parameter, TaskOfCall task) { stepped_.emplace(parameter, task); }
+  /// From the first task that adds to a parameter's gradient to its step; none if nothing steps it here.
+  [[nodiscard]] std::optional<Resident::Span> gradient_span(model::TensorId parameter) const;
   /// Does the host of the sequence stand in a site?
   [[nodiscard]] bool hosts_site(int site) const;
 
@@ -78,6 +87,8 @@ class SequenceDraft {
   const SequenceContext& c_;
   int host_;
   Sequence sequence_;
+  std::map<model::TensorId, TaskOfCall> added_;    ///< the first ones, by gradient
+  std::map<model::TensorId, TaskOfCall> stepped_;  ///< by parameter
 };
 
 }  // namespace stratagem::strategies

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "strategies/lower/casts.hpp"
 #include "strategies/lower/gather_tasks.hpp"
 
 namespace stratagem::strategies {
@@ -45,6 +46,7 @@ void WeightUpdates::finish() {
   for (Bucket& bucket : buckets_.across_grids) reduce(bucket, last);
   add_steps(last);
   gather_parameters(last);
+  cast_parameters(last);
 }
 
 /// What sums up a bucket: to shards where there are any along the axes of the sums, then what is left
@@ -166,7 +168,7 @@ Task WeightUpdates::copy_out(std::vector<int> gradients, Bytes bytes, std::size_
 /// The first step waits for the last reduction. Of steps on the host each segment's weights come back
 /// at once; those of the last one on the stream of computations, which need all of them next.
 void WeightUpdates::add_steps(const ScheduledCell& last) {
-  std::vector<StepBlock> steps = step_blocks(c_.plan, c_.stack, c_.stages, c_.parameters, host_);
+  std::vector<StepBlock> steps = step_blocks(c_, host_);
   Written before;
   for (std::size_t i = 0; i < steps.size(); ++i) {
     StepBlock& step = steps[i];
@@ -177,6 +179,8 @@ void WeightUpdates::add_steps(const ScheduledCell& last) {
     }
     const int block = draft_.shared(step.key, [&] { return std::move(step.block); });
     const int call = draft_.add_call(block, step.segment, last);
+    for (std::size_t task = 0; task < step.parameters.size(); ++task)
+      draft_.note_step(step.parameters[task], {call, static_cast<int>(task)});
     if (i == 0 && last_reduction_.call >= 0) draft_.wait(call, 0, last_reduction_);
     const auto copy = static_cast<int>(draft_.tasks_of(call).size()) - 1;
     if (c_.plan.steps_on_host && ends && before.call >= 0) draft_.wait(call, copy, before);
@@ -213,6 +217,26 @@ void WeightUpdates::gather_parameters(const ScheduledCell& last) {
         {c_.plan.graph().tensors[parameter].name, parameter, local.bytes, Category::parameters});
   }
   gathers.append_to(block);
+  if (!block.tasks.empty()) draft_.add_call(c_.table.add(std::move(block)), -1, last);
+}
+
+/// Where linear layers multiply in another type, their weights are cast once an iteration.
+void WeightUpdates::cast_parameters(const ScheduledCell& last) {
+  const model::Graph& graph = c_.plan.graph();
+  const cost::Precision& precision = c_.training.precision;
+  Block block{.name = "cast parameters", .slots = {}, .tasks = {}};
+  for (const model::TensorId parameter : strategies::cast_parameters(graph, precision)) {
+    const auto held = c_.parameters.on(host_).find(parameter);
+    if (held == c_.parameters.on(host_).end() || graph.gradient_of[parameter] < 0) continue;
+    const Bytes bytes = held->second.bytes;
+    const auto slot = static_cast<int>(block.slots.size());
+    block.slots.push_back({graph.tensors[parameter].name, parameter, bytes, Category::parameters});
+    Task task{};
+    task.name = graph.tensors[parameter].name + " to " + model::to_text(precision.products);
+    task.reads = {slot};
+    task.work = cast_kernel(bytes, graph.tensors[parameter].type, precision);
+    block.tasks.push_back(std::move(task));
+  }
   if (!block.tasks.empty()) draft_.add_call(c_.table.add(std::move(block)), -1, last);
 }
 

@@ -42,6 +42,7 @@ class WeightUpdates {
   void reduce(Bucket& bucket, const ScheduledCell& of);
   void add_steps(const ScheduledCell& last);
   void gather_parameters(const ScheduledCell& last);
+  void cast_parameters(const ScheduledCell& last);
 
   const SequenceContext& c_;
   int host_;

@@ -19,7 +19,7 @@ const char* const whole = R"({
   "operators": { "gelu": { "kernels": 2, "extra_passes": 1.5, "because": "so" } },
   "fusions": [["bias_add", "gelu"]],
   "gradient_accumulation": { "kernels": 1, "extra_passes": 3 },
-  "optimizer": { "kernels": 3, "traffic": "28 B", "synchronizations": 1, "states": { "momentum": "4 B" } },
+  "optimizer": { "kernels": 3, "extra_traffic": "6 B", "synchronizations": 1, "extra_states": { "master gradient": "4 B" } },
   "slowdown": { "value": 1.5, "provenance": "fitted", "source": "one run" },
   "host_factor": { "value": 1, "provenance": "assumed", "source": "nothing better" } })";
 
@@ -45,7 +45,7 @@ TEST_CASE("a stack says what it says, and one kernel without extra passes for th
   CHECK(cost::facts_for(stack, "dropout").kernels == 1);
   CHECK(cost::facts_for(stack, "dropout").extra_passes == 0);
   CHECK(stack.fusions == std::vector<std::vector<std::string>>{{"bias_add", "gelu"}});
-  CHECK(stack.optimizer.states.at("momentum") == 4_B);
+  CHECK(stack.optimizer.extra_states.at("master gradient") == 4_B);
   CHECK(stack.slowdown.provenance == cost::Provenance::fitted);
 }
 

@@ -151,7 +151,7 @@ TEST_CASE("an unknown word is refused with those that are known, and the nearest
   word("\"full\"", "\"ful\"", "/runs/0/strategy/recompute", "full");
   word("\"tensor\": 2,", "\"tensor\": 2, \"schedule\": \"1f1\",", "/runs/1/strategy/schedule",
        "1f1b");
-  word("\"adam\"", "\"sgd\"", "/defaults/training/optimizer", "adam");
+  word("\"adam\"", "\"adafacto\"", "/defaults/training/optimizer", "did you mean \"adafactor\"?");
   word("\"fp16\"", "\"fp61\"", "/defaults/training/precision", "fp16");
   word("\"baseline\": \"alone\"", "\"baseline\": \"alnoe\"", "/baseline",
        "did you mean \"alone\"?)");
@@ -160,6 +160,19 @@ TEST_CASE("an unknown word is refused with those that are known, and the nearest
 TEST_CASE("a precision that the GPU has no constants for is refused") {
   refuses(with(small_scenario(), "\"fp16\"", "\"bf16\""), "/defaults/training/precision",
           {"profile v100-sxm3 has constants for", "found \"bf16\""});
+  refuses(with(small_scenario(), "\"fp16\"", "\"fp8\""), "/defaults/training/precision",
+          {"profile v100-sxm3 has constants for", "found \"fp8\""});
+}
+
+TEST_CASE("a precision that the facts of a stack do not hold for is refused") {
+  refuses(with(small_scenario(), "\"fp16\"", "\"fp32\""), "/defaults/training/precision",
+          {"stack megatron-2019 hold for", "found \"fp32\""});
+}
+
+TEST_CASE("an optimizer that ZeRO cannot divide is refused") {
+  refuses(with(with(small_scenario(), "\"adam\"", "\"adafactor\""), "\"bucket\": \"25 MiB\"",
+               "\"bucket\": \"25 MiB\", \"zero\": 1"),
+          "/runs/1/strategy/zero", {"keeps something of every element", "found adafactor"});
 }
 
 TEST_CASE("a run that is a second of its name is refused") {

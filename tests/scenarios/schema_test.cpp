@@ -1,6 +1,7 @@
 // The schemas: all that is shipped or written obeys them, and they know the program's words.
 #include "base/input_error.hpp"
 #include "base/json_reader.hpp"
+#include "cost/optimizer.hpp"
 #include "cost/profile.hpp"
 #include "model/zoo/all.hpp"
 #include "strategies/all.hpp"
@@ -116,7 +117,9 @@ TEST_CASE("the schema of scenarios refuses what the program refuses") {
 }
 
 TEST_CASE(
-    "the schemas list the presets, models, schedules and provenances that the program knows") {
+    "the schemas list the presets, models, schedules, precisions, optimizers and provenances that "
+    "the "
+    "program knows") {
   const auto in_scenario = [](const std::string& part, const std::string& key) {
     return words(scenario_schema, {"definitions", part, "properties", key});
   };
@@ -133,6 +136,9 @@ TEST_CASE(
   CHECK(named(JsonReader::from_file(node_schema).at("properties").at("port")) == speeds);
   CHECK(in_scenario("model", "family") == names(model::families()));
   CHECK(in_scenario("strategy", "schedule") == names(strategies::schedules()));
+  CHECK(in_scenario("training", "precision") == names(cost::precisions()));
+  CHECK(in_scenario("training", "optimizer") == names(cost::optimizers()));
+  CHECK(words(stack_schema, {"properties", "precisions", "items"}) == names(cost::precisions()));
   const std::vector<std::string> provenances =
       words(stack_schema, {"definitions", "constant", "properties", "provenance"});
   for (const auto provenance : cost::provenances) {

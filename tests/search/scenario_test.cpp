@@ -164,3 +164,35 @@ TEST_CASE("profiles and stacks are files beside the scenario, by name") {
   CHECK(scenario.runs[0].profile.name == "a100-sxm4-80gb");
   CHECK(scenario.runs[0].stack.name == "megatron-2019");
 }
+
+// At twice the rate for linear layers, and nothing else faster, a large model takes less time, but more
+// than half of it.
+TEST_CASE("fp8 runs on a profile that has constants for it, and on no other") {
+  const TemporaryFolder folder;
+  const std::string shipped = std::filesystem::absolute("scenarios").string();
+  cost::Profile profile = cost::read_profile(shipped + "/profiles/a100-sxm4-80gb.json");
+  profile.peak["fp8"] = profile.peak.at("bf16");
+  profile.peak["fp8"].value = 2 * profile.peak.at("bf16").value;
+  profile.gemm["fp8"] = profile.gemm.at("bf16");
+  folder.write("fp8.json", cost::to_json(profile).text());
+  const std::string text = R"({ "question": "Faster?", "defaults": {
+      "model": {"family": "gpt", "layers": 2, "hidden": 8192, "heads": 64, "sequence": 1024, "vocabulary": 1024},
+      "cluster": {"preset": "dgx-a100", "gpus": 1}, "profile": "fp8.json", "strategy": {},
+      "stack": ")" + shipped +
+                           R"(/stacks/plain.json",
+      "training": {"global_batch": 8, "micro_batch": 8, "optimizer": "sgd"} },
+    "runs": [ {"name": "bf16", "training": {"precision": "bf16"}},
+              {"name": "fp8", "training": {"precision": "fp8"}} ] })";
+  folder.write("a.json", text);
+  const std::string file = (folder.path() / "a.json").string();
+  const search::Scenario scenario = search::read_scenario(file);
+  const auto time = [&](int run) {
+    return search::simulate(scenario.runs[run], {}).outcome.metrics->iteration_time;
+  };
+  CHECK(time(1) < time(0));
+  CHECK(time(1) > 0.5 * time(0));
+  folder.write("a.json", with(text, "fp8.json", shipped + "/profiles/a100-sxm4-80gb.json"));
+  CHECK_THROWS_WITH(search::read_scenario(file),
+                    ContainsSubstring("/runs/1/training/precision") &&
+                        ContainsSubstring("a100-sxm4-80gb has constants for, found \"fp8\""));
+}

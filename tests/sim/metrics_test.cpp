@@ -93,6 +93,48 @@ TEST_CASE("a buffer of a task that takes no time counts, and never makes the sum
   CHECK(live == std::vector<Bytes>{0_B, 40_B, 0_B, 30_B, 50_B, 20_B, 0_B});
 }
 
+TEST_CASE("a buffer of the device that lives from one task to another counts in between") {
+  //              0..10   10..20   20..30
+  // x (40)       ################          activations
+  // parameters   ########################  100, always
+  // gradients            ################  50, from the second task to the third
+  HandBuilt built;
+  built.add_sequence({kernel(10), kernel(10), kernel(10)},
+                     {{"x", -1, 40_B, Category::activations}});
+  lives(built.program.blocks[0], 0, 0, 1);
+  using Span = strategies::Resident::Span;
+  built.program.sequences[0].residents = {{Category::parameters, 100_B},
+                                          {Category::gradients, 50_B, Span{{0, 1}, {0, 2}}}};
+  built.add_device(0);
+  const Timeline timeline = play(built, 2);
+  std::vector<std::pair<std::int64_t, Bytes>> live;
+  for (const MemoryStep& step : memory_steps(built.program, timeline, 0))
+    live.emplace_back(step.when.picoseconds, total(step.live));
+  CHECK(live == std::vector<std::pair<std::int64_t, Bytes>>{
+                    {0, 100_B}, {0, 140_B}, {10, 190_B}, {20, 150_B}, {30, 100_B}});
+  const MemoryPeak peak = memory_peak(built.program, timeline, 0);
+  CHECK(peak.total == 190_B);
+  CHECK(peak.when == Instant{10});
+}
+
+// All activations are there when the backward pass begins, and gradients are not yet: the peak falls
+// by no more than those, and by something where they are the last to come.
+TEST_CASE("gradients that are freed between iterations lower the peak") {
+  const cost::Profile profile = cost::read_profile("scenarios/profiles/v100-sxm3-450w.json");
+  cost::Stack stack{.slowdown = {1}, .host_factor = {1}};
+  const auto peak_of = [&](bool frees) {
+    stack.frees_gradients = frees;
+    const strategies::Program program = lowered_gpt(4, 2, {.pipeline = 2}, stack);
+    const Cast actors = cast(program, cluster("dgx-1v", 1), profile.collective, true);
+    return metrics(program, run(program, actors, price(program, profile, stack), 2)).peak;
+  };
+  const MemoryPeak kept = peak_of(false);
+  const MemoryPeak freed = peak_of(true);
+  CHECK(freed.total < kept.total);
+  CHECK(kept.total - freed.total <= of(kept.highest, Category::gradients));
+  CHECK(of(freed.highest, Category::gradients) == of(kept.highest, Category::gradients));
+}
+
 TEST_CASE("buffers of tasks on different streams are alive together") {
   // a: 0..10 on one stream, b: 5..15 on another: both live from 5 to 10.
   HandBuilt built;

@@ -202,6 +202,21 @@ TEST_CASE("waits are for earlier tasks that exist") {
   CHECK_THAT(refused(program), ContainsSubstring("task 3 of call 0, which is missing"));
 }
 
+TEST_CASE("residents live from a task to a later one of the same iteration") {
+  const auto with_span = [](TaskOfCall first, TaskOfCall last, int lag = 0) {
+    Program program = program_of({{kernel("a"), kernel("b")}}, {});
+    program.sequences[0].residents = {{Category::gradients, 4_B, Resident::Span{first, last}}};
+    program.lag = lag;
+    return refused(program);
+  };
+  CHECK(with_span({0, 0}, {0, 1}).empty());
+  CHECK(with_span({0, 1}, {0, 1}).empty());
+  CHECK_THAT(with_span({0, 1}, {0, 0}), ContainsSubstring("call 0 task 1 to call 0 task 0"));
+  CHECK_THAT(with_span({0, 0}, {0, 2}), ContainsSubstring("residents that live from one task"));
+  CHECK_THAT(with_span({0, 0}, {1, 0}), ContainsSubstring("residents that live from one task"));
+  CHECK_THAT(with_span({0, 0}, {0, 1}, 1), ContainsSubstring("residents that live from one task"));
+}
+
 TEST_CASE("buffers are written before they are read, and freed once") {
   const auto with_buffer = [](const std::vector<int>& births, const std::vector<int>& writes,
                               const std::vector<int>& reads, const std::vector<int>& deaths) {

@@ -20,12 +20,10 @@ namespace stratagem::strategies {
 inline constexpr model::GptConfig small_gpt{
     .layers = 4, .hidden = 48, .heads = 8, .sequence = 20, .vocabulary = 112, .batch = 12};
 
-/// One kernel per operator and Adam in mixed precision: 12 bytes of states per parameter.
+/// One kernel per operator, and nothing besides what optimizers need.
 inline cost::Stack plain_stack() {
   cost::Stack stack;
   stack.name = "plain";
-  stack.optimizer.traffic = 20_B;
-  stack.optimizer.states = {{"master copy", 4_B}, {"momentum", 4_B}, {"variance", 4_B}};
   return stack;
 }
 
@@ -37,8 +35,8 @@ inline Plan plan_of(const model::Graph& graph, const std::string& strategy, int 
 }
 
 inline Program lowered(const model::Graph& graph, const std::string& strategy,
-                       int micro_batches = 1) {
-  return lower(plan_of(graph, strategy, micro_batches), plain_stack());
+                       int micro_batches = 1, const cost::Training& training = {}) {
+  return lower(plan_of(graph, strategy, micro_batches), plain_stack(), training);
 }
 
 inline const Collective* collective_of(const Task& task) {
