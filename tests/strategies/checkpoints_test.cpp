@@ -110,6 +110,19 @@ TEST_CASE("a group of layers gathers its checkpoint once") {
         payload(lowered(graph, words(false)), gathers) + 2 * 2 * sbh);
 }
 
+TEST_CASE("B and W of a split backward cell both have the checkpoint that they read") {
+  const model::Graph graph = model::gpt(small_gpt);
+  for (const std::string recompute :
+       {R"("full")", R"({"every": 2})", R"({"operators": ["*.mlp.*"]})"}) {
+    INFO(recompute);
+    const Program program = lowered(graph, R"({"recompute": )" + recompute + R"(, "tensor": 2,
+        "partition_checkpoints": true, "pipeline": 2, "schedule": "zb-h1"})",
+                                    4);
+    for (std::size_t s = 0; s < program.sequences.size(); ++s)
+      CHECK(Replay(program, static_cast<int>(s)).alive().empty());
+  }
+}
+
 TEST_CASE("checkpoints that do not divide, or that lie on no grid, are refused") {
   const model::Graph graph = model::gpt(small_gpt);
   Plan plan(graph);  // seven replicas of 12 x 20 x 48
