@@ -31,10 +31,10 @@ const std::vector<Strategy>& all() {
       {"zero", "ZeRO: data ranks keep shards of optimizer states, gradients (2), parameters (3)",
        &zero},
       {"offload", "ZeRO-Offload: optimizer steps on the processors of the server", &offload},
-      {"swap", "activations of layers wait in the memory of the host", &swap_activations},
+      {"swap", "activations of layers wait in the memory of the host, or of other GPUs",
+       &swap_activations},
       {"recompute",
-       "run layers' forward pass again before their backward pass: all of it, attention's core, or "
-       "what patterns name",
+       "run forward operators again in the backward pass: layers, attention's cores, or by name",
        &recompute},
   };
   return table;

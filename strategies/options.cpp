@@ -233,6 +233,8 @@ void read_swap_options(const JsonReader& reader, Options& options) {
   options.swap.layers =
       static_cast<int>((more ? value->at("layers") : *value).between(0, 1'000'000));
   if (!more) return;
+  if (const auto to = value->find("to"))
+    options.swap.to_peer = to->one_of({"host", "peer"}) == "peer";
   if (const auto prefetch = value->find("prefetch"))
     options.swap.prefetch = static_cast<int>(prefetch->between(0, 1'000));
 }

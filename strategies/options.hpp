@@ -28,10 +28,11 @@ struct Zero {
   int prefetch = 1;  ///< segments whose parameters are gathered ahead of the one that runs
 };
 
-/// Layers whose activations wait in the memory of the host.
+/// Layers whose activations wait in the memory of the host, or of other GPUs.
 struct SwapOptions {
-  int layers = 0;    ///< the first ones
-  int prefetch = 1;  ///< layers whose activations come back ahead of the one that runs
+  int layers = 0;        ///< the first ones
+  bool to_peer = false;  ///< on the pipeline rank that stands as far from the other end
+  int prefetch = 1;      ///< layers whose activations come back ahead of the one that runs
 };
 
 /// Which layers or operators run again, beside "selective" and "full".

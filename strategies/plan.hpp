@@ -79,10 +79,13 @@ struct Eviction {
 };
 
 /// op-trans that adds two copies to segments: what the forward pass keeps for the backward pass goes to
-/// host memory when the segment has run, and comes back before its backward pass begins; it is freed
-/// in between.
+/// host memory, or to the devices of another stage, when the segment has run, and comes back before its
+/// backward pass begins; it is freed in between.
 struct Swap {
   std::vector<int> segments;  ///< ascending
+  /// By segment: the stage that takes in what it keeps, each part the device with its coordinates; the
+  /// host, if there is none.
+  std::map<int, int> peers;
   /// op-order: a segment runs forward after what the segment `prefetch` + 1 places before it keeps has
   /// left, and its activations come back after the backward pass of the segment so many places before
   /// that; so those of `prefetch` + 1 segments are on their way, out or back, at once.

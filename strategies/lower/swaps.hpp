@@ -1,4 +1,4 @@
-// Activations that wait in the memory of the host for their backward pass.
+// Activations that wait in the memory of the host, or of other devices, for their backward pass.
 #pragma once
 
 #include <map>
@@ -16,7 +16,9 @@ class Swaps : public AheadOfRuns {
   /// `runs`: all of an iteration, in order.
   Swaps(const SequenceContext& context, SequenceDraft& draft, const std::vector<SegmentRun>& runs);
 
-  /// Does a forward run leave something that waits on the host?
+  /// This host's part in the copies of others: all before its first cell, as for Evictions.
+  void attend_guests();
+  /// Does a forward run leave something that waits elsewhere?
   [[nodiscard]] bool leaves(const SegmentRun& run) const;
   /// Is a run of B or W the first that needs what waits there?
   [[nodiscard]] bool comes_back(const SegmentRun& run) const;
@@ -32,8 +34,11 @@ class Swaps : public AheadOfRuns {
   [[nodiscard]] bool may_issue(std::size_t index) const override;
   Written issue(std::size_t index) override;
   void connect(std::size_t index, int call) override;
-  [[nodiscard]] int copy_block(int segment, bool out) const;
+  [[nodiscard]] int copy_block(int segment, bool out, const Cell& cell) const;
   [[nodiscard]] Block lowered_copy(int segment, bool out) const;
+  [[nodiscard]] Block buffers(int segment, bool freed, bool guest) const;
+  [[nodiscard]] int peer_block(int segment, bool out, bool guest, const Cell& cell) const;
+  void attend_cell(const ScheduledCell& of, std::map<Key, Written>& taken_in);
 
   std::map<Key, Written> left_;  ///< copies out
   std::vector<Written> out_;     ///< the same in order

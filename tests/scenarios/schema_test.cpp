@@ -94,6 +94,26 @@ TEST_CASE("what simulate writes as JSON obeys the schema of reports") {
   CHECK_THAT(folder.read("out.json"), ContainsSubstring("out_of_memory"));
 }
 
+TEST_CASE("what strategies may say of recomputation and swaps, the schemas and the program take") {
+  const TemporaryFolder folder;
+  for (
+      const std::string strategy :
+      {R"("data": 2, "recompute": {"every": 2})",
+       R"("data": 2, "recompute": {"layers": 1, "method": "block"})",
+       R"("data": 2, "recompute": {"layers": 2, "method": "uniform"}, "partition_checkpoints": true)",
+       R"("data": 2, "recompute": {"operators": ["layers.*.mlp.*"]}, "swap": {"layers": 2, "to": "host"})",
+       R"("pipeline": 2, "swap": {"layers": 1, "to": "peer", "prefetch": 0})"}) {
+    INFO(strategy);
+    const std::string four =
+        R"({"tensor": 2, "data": 2, "overlap_gradients": true, "bucket": "25 MiB"})";
+    folder.write("a.json", with(small_scenario(), four, R"({"tensor": 2, )" + strategy + "}"));
+    CHECK_NOTHROW(check_schema((folder.path() / "a.json").string(), scenario_schema));
+    CHECK(run("explain a.json --run four --as-plan plan.json", folder).exit == 0);
+    CHECK_NOTHROW(check_schema((folder.path() / "plan.json").string(), plan_schema));
+    CHECK(run("simulate a.json", folder).exit == 0);
+  }
+}
+
 TEST_CASE("the schema of scenarios refuses what the program refuses") {
   const TemporaryFolder folder;
   const auto refused = [&](const std::string& part, const std::string& other,

@@ -61,7 +61,7 @@ double layer_bytes(const Published& model, std::size_t variant) {
 
 /// What a device of the first stage keeps at most of layers. The embeddings stand apart where there are
 /// other ranks, else the mask of their dropout, sbh bytes, is taken out: the paper counts it apart
-/// (section 4.2.2). With full recomputation only checkpoints are counted, without what the one layer that
+/// (section 4.3). With full recomputation only checkpoints are counted, without what the one layer that
 /// runs again keeps meanwhile. Never counted: two numbers for every token and norm (statistics).
 double first_stage(const Published& model, std::size_t variant) {
   const int p = model.pipeline;
@@ -98,7 +98,7 @@ double again(const Published& model, std::size_t variant) {
          (5.0 * 2048 * static_cast<double>(model.heads) - 24 * static_cast<double>(model.hidden));
 }
 
-/// What the last segment keeps where it stands on the first stage, too: 4sbh(1 + V/h), section 4.2.2.
+/// What the last segment keeps where it stands on the first stage, too: 4sbh(1 + V/h), section 4.3.
 /// Without sequence parallelism only the logits are divided.
 double head(const Published& model, std::size_t variant) {
   if (model.pipeline > 1 || variant == 3) return 0;

@@ -30,7 +30,7 @@ double payload(const Program& program, cost::CollectiveKind kind) {
 }  // namespace
 
 TEST_CASE("of every checkpoint a rank keeps 2sbh/t bytes, and gathers it once") {
-  // Rajbhandari et al., ZeRO, SC 2020, section 6.1 and 8.1: bsh elements more for every block.
+  // Rajbhandari et al., ZeRO, SC 2020, sections 6.1 and 8: bsh elements more for every block.
   const model::Graph graph = model::gpt(small_gpt);
   for (const int t : {2, 4, 8}) {
     INFO(t);
@@ -60,7 +60,7 @@ TEST_CASE("of every checkpoint a rank keeps 2sbh/t bytes, and gathers it once") 
 }
 
 TEST_CASE("with six all-reduces a layer the gather adds less than a tenth") {
-  // ZeRO, section 8.1: Megatron-LM moves 12bsh elements a block, P_a bsh more.
+  // ZeRO, section 8: Megatron-LM moves 12bsh elements a block, P_a bsh more.
   const model::Graph graph = model::gpt(small_gpt);
   const Program program = lowered(graph, strategy(4, true));
   const Block& forward = block_of(program, 2, CellPass::forward);
@@ -73,8 +73,9 @@ TEST_CASE("with six all-reduces a layer the gather adds less than a tenth") {
       (sums ? reduced : gathered) += one.payload.value;
     }
   }
-  CHECK(2 * reduced / 2 == 12 * sbh);  // an all-reduce moves its elements twice
-  CHECK(gathered / 2 == sbh);
+  const double bytes = 2;  // of an element, which an all-reduce moves twice
+  CHECK(2 * reduced / bytes == 12 * sbh);
+  CHECK(gathered / bytes == sbh);
 }
 
 TEST_CASE("divided checkpoints on the host: 2 x 2sbh/t bytes a layer over PCIe") {
@@ -107,6 +108,19 @@ TEST_CASE("a group of layers gathers its checkpoint once") {
   const auto gathers = cost::CollectiveKind::all_gather;
   CHECK(payload(lowered(graph, words(true)), gathers) ==
         payload(lowered(graph, words(false)), gathers) + 2 * 2 * sbh);
+}
+
+TEST_CASE("B and W of a split backward cell both have the checkpoint that they read") {
+  const model::Graph graph = model::gpt(small_gpt);
+  for (const std::string recompute :
+       {R"("full")", R"({"every": 2})", R"({"operators": ["*.mlp.*"]})"}) {
+    INFO(recompute);
+    const Program program = lowered(graph, R"({"recompute": )" + recompute + R"(, "tensor": 2,
+        "partition_checkpoints": true, "pipeline": 2, "schedule": "zb-h1"})",
+                                    4);
+    for (std::size_t s = 0; s < program.sequences.size(); ++s)
+      CHECK(Replay(program, static_cast<int>(s)).alive().empty());
+  }
 }
 
 TEST_CASE("checkpoints that do not divide, or that lie on no grid, are refused") {

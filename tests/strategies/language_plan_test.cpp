@@ -163,6 +163,47 @@ TEST_CASE("token slices and chains with slices are written as they are read") {
              StartsWith("plan.json: /primitives/1: expected a stage, a micro-batch and a slice"));
 }
 
+TEST_CASE("segments that run again together and divided checkpoints are written as they are read") {
+  const model::Graph graph = model::gpt(small_gpt);
+  const std::string text = R"~({
+  "stages": [
+    "**"
+  ],
+  "primitives": [
+    {"op-trans": "**", "dim": null, "parts": 2, "axis": "pair"},
+    {"op-assign": "**", "axis": "pair", "stride": 1},
+    {"op-assign": "stage(0)", "device": 0},
+    {"op-trans": "layers.**", "recompute": true, "segments": 2},
+    {"op-trans": "checkpoints", "over": ["pair"]}
+  ]
+}
+)~";
+  const Plan plan = plan_from(graph, text);
+  CHECK(file_text(plan) == text);
+  CHECK(plan.recomputed() == plan_of(graph, R"~({"recompute": {"every": 2}})~").recomputed());
+  const auto refused = [&](const std::string& primitive) {
+    return refusal([&] { plan_from(graph, "{\"primitives\": [" + primitive + "]}"); });
+  };
+  CHECK_THAT(refused(R"~({"op-trans": "layers.*.**", "recompute": true, "segments": 3})~"),
+             StartsWith("plan.json: /primitives/0/segments: expected a divisor of the number of "
+                        "segments that are named, found 3 for 4"));
+  CHECK_THAT(refused(R"~({"op-trans": "layers.*.mlp.**", "recompute": true, "segments": 2})~"),
+             StartsWith("plan.json: /primitives/0: expected a recomputed group of one segment, or "
+                        "of all operators of consecutive ones of a stage, found one without"));
+  CHECK_THAT(refused(R"~({"op-trans": "layers.*.**", "recompute": true, "segments": 0})~"),
+             StartsWith("plan.json: /primitives/0/segments: expected"));
+  CHECK_THAT(refused(R"~({"op-trans": "layers.*.mpl.**", "recompute": true})~"),
+             ContainsSubstring("did you mean \"layers.*.mlp.**\"?"));
+  CHECK_THAT(refused(R"~({"op-trans": "checkpoints", "over": ["pair"]})~"),
+             StartsWith("plan.json: /primitives/0/over/0: expected an axis that an op-trans"));
+  CHECK_THAT(refusal([&] {
+               plan_from(graph, four_stages(
+                                    R"~({"op-trans": "layers.*.**", "recompute": true,
+                                         "segments": 2})~"));
+             }),
+             ContainsSubstring("layers.0 and layers.1 of two stages"));
+}
+
 TEST_CASE("a chain may be a list, and its cells may be arithmetic") {
   const model::Graph graph = model::gpt(small_gpt);
   const auto chains = [&](const std::string& order) {

@@ -100,6 +100,75 @@ TEST_CASE("repeats that do not train leave nothing, and W has back what B has no
         copies(program, cost::CollectiveKind::from_host));
 }
 
+TEST_CASE("what stage s lends stage S-1-s takes in, and gives back before the backward pass") {
+  const model::Graph graph = model::gpt(small_gpt);
+  const int micro_batches = 5;
+  const Program plain = lowered(graph, R"({"pipeline": 4})", micro_batches);
+  const Program program =
+      lowered(graph, R"({"pipeline": 4, "swap": {"layers": 2, "to": "peer"}})", micro_batches);
+  check_deaths(program);
+  // Layer i is stage i; its checkpoint came with it. By rank: bytes lent, and taken in.
+  std::map<int, Bytes> lent;
+  std::map<int, Bytes> taken;
+  for (int rank = 0; rank < 4; ++rank) {
+    for (const Call& call : program.sequences[program.devices[rank].sequence].calls) {
+      const Task& task = program.blocks[call.block].tasks.front();
+      if (!task.name.starts_with("lend ")) continue;
+      const Collective& work = *collective_of(task);
+      const int group = program.devices[rank].groups[work.group];
+      CHECK(program.communicators[group].ranks ==
+            (call.segment >= 0 ? std::vector{rank, 3 - rank} : std::vector{3 - rank, rank}));
+      (task.stream == Stream::send_forward ? lent : taken)[rank] += work.payload;
+    }
+  }
+  const double sbh = 20.0 * 12 * 48;
+  const Bytes layer{sbh * (34 + 5.0 * 8 * 20 / 48) + 4 * 4 * 20 * 12};  // with statistics
+  const Bytes all = static_cast<double>(micro_batches) * layer;
+  CHECK(lent == std::map<int, Bytes>{{0, all}, {1, all}});
+  CHECK(taken == std::map<int, Bytes>{{3, all}, {2, all}});
+  CHECK(count_flops(program).hardware == count_flops(plain).hardware);
+}
+
+TEST_CASE("split backward cells, repeats, copies and ends apart have back what they lent") {
+  const model::Graph graph = model::gpt(small_gpt);
+  model::GptConfig config = small_gpt;
+  config.tied = false;
+  const model::Graph untied = model::gpt(config);
+  model::Graph thrice = model::gpt(config);
+  thrice.forward_repeats = 3;
+  const std::string to_peer = R"({"swap": {"layers": 2, "to": "peer"}, "pipeline": 2)";
+  check_deaths(lowered(graph, to_peer + R"(, "schedule": "zb-h1", "recompute": "selective"})", 4));
+  check_deaths(lowered(graph, to_peer + R"(, "schedule": "zb-h2", "recompute": {"every": 2}})", 4));
+  check_deaths(lowered(graph, to_peer + R"(, "replicas_per_stage": [2, 1]})", 4));
+  check_deaths(lowered(graph, to_peer + R"(, "schedule": "chimera", "tensor": 2})", 4));
+  check_deaths(lowered(untied, to_peer + R"(, "embedding": "all", "head": "all"})", 4));
+  check_deaths(lowered(thrice, to_peer + R"(, "schedule": "3f1b"})", 4));
+}
+
+TEST_CASE("a stage has a peer on other devices, on an equal grid") {
+  const model::Graph graph = model::gpt(small_gpt);
+  const auto refused = [&](const std::string& more) {
+    return refusal(
+        [&] { lowered(graph, R"({"swap": {"layers": 2, "to": "peer"})" + more + "}", 4); });
+  };
+  CHECK(refused(R"(, "pipeline": 2)").empty());
+  for (const std::string more :
+       {"", R"(, "pipeline": 2, "schedule": "zb-v")", R"(, "pipeline": 2, "ranks_per_device": 2)"})
+    CHECK_THAT(refused(more), StartsWith("test.json: /strategy/swap/to: expected pipeline ranks in "
+                                         "pairs"));
+  CHECK_THAT(refused(R"(, "pipeline": 4, "schedule": "bpipe")"),
+             ContainsSubstring("none lent to other stages"));
+  Plan plan = plan_of(graph, R"({"pipeline": 2})", 4);
+  plan.swap.segments = {1};
+  plan.swap.peers = {{1, 0}};  // its own stage
+  CHECK_THAT(refusal([&] { lower(plan, plain_stack()); }),
+             ContainsSubstring("/strategy/swap: expected stages on equal grids of other devices"));
+  CHECK_THAT(refusal([&] {
+               lowered(graph, R"({"pipeline": 2, "swap": {"layers": 2, "to": "peers"}})", 4);
+             }),
+             StartsWith("test.json: /strategy/swap/to: expected"));
+}
+
 TEST_CASE("what is swapped is whole, and stays on its own devices until then") {
   const model::Graph graph = model::gpt(small_gpt);
   const auto refused = [&](const std::string& strategy) {
