@@ -19,6 +19,7 @@
 #include "model/zoo/all.hpp"
 #include "report/explain.hpp"
 #include "report/groups.hpp"
+#include "report/memory_table.hpp"
 #include "report/report.hpp"
 #include "report/trace.hpp"
 #include "report/validation.hpp"
@@ -120,6 +121,7 @@ cxxopts::Options simulate_options() {
   add("run", "the run to trace or write (default: the first)",
       cxxopts::value<std::string>()->default_value(""));
   add("accuracy", "print what was measured beside what is predicted, as Markdown");
+  add("memory", "print what fills every device's memory, and when");
   add("unfolded", "simulate every device, not one per class of equal ones");
   add("h,help", "this text");
   options.parse_positional({"scenario"});
@@ -165,6 +167,7 @@ int simulate(const std::vector<std::string>& arguments) {
   }
   check_outputs(outputs, scenario.file);
   fmt::print("{}", asked.count("accuracy") > 0 ? report::accuracy(results)
+                   : asked.count("memory") > 0 ? report::memory_table(results)
                                                : report::table(scenario, results));
   if (!outputs.empty()) fmt::print("\n");
   for (const Output& output : outputs) write(output);

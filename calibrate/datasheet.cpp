@@ -45,9 +45,12 @@ Datasheet read_datasheet(const std::string& file) {
       .host_copy = cost::read_host_copy(json.at("host_copy")),
       .host_memory_bandwidth = {},
       .context = cost::read_constant<Bytes>(json.at("context")),
+      .communicator = {},
   };
   if (const auto bandwidth = json.find("host_memory_bandwidth"))
     datasheet.host_memory_bandwidth = cost::read_constant<BytesPerSecond>(*bandwidth);
+  if (const auto communicator = json.find("communicator"))
+    datasheet.communicator = cost::read_communicator(*communicator);
   const std::filesystem::path folder = std::filesystem::path(file).parent_path();
   for (const JsonReader& measurements : json.at("measurements").elements()) {
     datasheet.measurements.push_back((folder / measurements.text()).lexically_normal().string());

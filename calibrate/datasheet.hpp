@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,7 @@ struct Datasheet {
   cost::HostCopyConstants host_copy;
   std::optional<cost::Constant<BytesPerSecond>> host_memory_bandwidth;
   cost::Constant<Bytes> context;
+  std::optional<cost::CommunicatorConstants> communicator;
 };
 
 /// Throws InputError for a missing or unknown key, or a wrong unit or provenance.

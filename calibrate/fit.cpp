@@ -423,7 +423,8 @@ Fit fit_profile(const std::vector<Measurements>& measurements, const Datasheet& 
                     .kernel_floor = kernel_floor(measurements, datasheet),
                     .host_copy = datasheet.host_copy,
                     .host_memory_bandwidth = datasheet.host_memory_bandwidth,
-                    .context = datasheet.context};
+                    .context = datasheet.context,
+                    .communicator = datasheet.communicator};
   fit_gemms(measurements, datasheet, result);
   fit_streaming_kinds(measurements, datasheet, result);
   fit_collectives(measurements, datasheet, result);

@@ -238,6 +238,11 @@ HostCopyConstants read_host_copy(const JsonReader& json) {
           .bandwidth = read_positive<BytesPerSecond>(json.at("bandwidth"))};
 }
 
+CommunicatorConstants read_communicator(const JsonReader& json) {
+  return {.fixed = read_not_negative<Bytes>(json.at("fixed")),
+          .peer = read_not_negative<Bytes>(json.at("peer"))};
+}
+
 Profile read_profile(const std::string& file) { return read_profile(JsonReader::from_file(file)); }
 
 Profile read_profile(const JsonReader& json) {
@@ -260,6 +265,8 @@ Profile read_profile(const JsonReader& json) {
   };
   if (const auto bandwidth = json.find("host_memory_bandwidth"))
     profile.host_memory_bandwidth = read_positive<BytesPerSecond>(*bandwidth);
+  if (const auto communicator = json.find("communicator"))
+    profile.communicator = read_communicator(*communicator);
   profile.collective.host_step = profile.host_copy.latency;
   for (const std::string& kind : streaming_kinds())
     static_cast<void>(json.at("streaming").at(kind));
@@ -286,7 +293,13 @@ Json to_json(const Profile& profile) {
       .set("host_copy", to_json(profile.host_copy));
   if (profile.host_memory_bandwidth)
     json.set("host_memory_bandwidth", to_json(*profile.host_memory_bandwidth));
-  return json.set("context", to_json(profile.context));
+  json.set("context", to_json(profile.context));
+  if (profile.communicator) {
+    json.set("communicator", Json::object()
+                                 .set("fixed", to_json(profile.communicator->fixed))
+                                 .set("peer", to_json(profile.communicator->peer)));
+  }
+  return json;
 }
 
 }  // namespace stratagem::cost

@@ -69,6 +69,14 @@ struct HostCopyConstants {
   Constant<BytesPerSecond> bandwidth;  ///< of pageable memory, which the host waits for
 };
 
+/// Device memory of one NCCL communicator on each of its GPUs:
+///   fixed + peers * peer
+/// A GPU has 2 peers in a ring or tree of more than two, all others in all-to-alls.
+struct CommunicatorConstants {
+  Constant<Bytes> fixed;
+  Constant<Bytes> peer;  ///< buffers of all protocols of all channels, to and fro
+};
+
 struct Profile {
   std::string name;  ///< "v100-sxm3"
   std::string gpu;   ///< "NVIDIA Tesla V100-SXM3-32GB"
@@ -86,14 +94,16 @@ struct Profile {
   HostCopyConstants host_copy;
   /// What optimizer steps on the processors of a server reach, all of its ranks together.
   std::optional<Constant<BytesPerSecond>> host_memory_bandwidth;
-  Constant<Bytes> context;  ///< device memory taken by the driver, libraries and communicators
-                            ///< before any tensor
+  Constant<Bytes> context;  ///< device memory taken by driver and libraries before any tensor
+  /// Where it is not known, communicators count as part of the context.
+  std::optional<CommunicatorConstants> communicator;
 };
 
 /// Reads a profile file; throws InputError for a missing or unknown constant, a wrong unit or
 /// provenance.
 Profile read_profile(const std::string& file);
 HostCopyConstants read_host_copy(const JsonReader& json);
+CommunicatorConstants read_communicator(const JsonReader& json);
 Profile read_profile(const JsonReader&);
 
 /// The same format: what is written here reads back equal. docs/measurements.md describes it.

@@ -73,6 +73,21 @@ RandomStateFacts read_random_state(const JsonReader& reader) {
           .after_recomputation = count("after_recomputation")};
 }
 
+MemoryFacts read_memory(const JsonReader& reader) {
+  MemoryFacts facts;
+  const std::vector<std::string> words = {"none", "caching", "expandable"};
+  const std::string word = reader.at("allocator").one_of(words);
+  facts.allocator =
+      static_cast<MemoryFacts::Allocator>(std::ranges::find(words, word) - words.begin());
+  if (const auto workspace = reader.find("workspace")) {
+    facts.workspace = read_constant<Bytes>(*workspace);
+    facts.workspace_allocated =
+        reader.at("workspace_from").one_of({"allocator", "driver"}) == "allocator";
+  }
+  if (const auto why = reader.find("because")) why->skip();
+  return facts;
+}
+
 std::vector<std::vector<std::string>> read_fusions(const JsonReader& reader) {
   std::vector<std::vector<std::string>> fusions;
   for (const JsonReader& fusion : reader.elements()) {
@@ -105,6 +120,7 @@ Stack read_facts_and_scalars(const JsonReader& reader) {
   stack.optimizer = read_optimizer(reader.at("optimizer"));
   if (const auto state = reader.find("random_state"))
     stack.random_state = read_random_state(*state);
+  if (const auto memory = reader.find("memory")) stack.memory = read_memory(*memory);
   stack.slowdown = read_factor(reader.at("slowdown"));
   stack.host_factor = read_factor(reader.at("host_factor"));
   return stack;

@@ -2,7 +2,9 @@
 // they move.
 #pragma once
 
+#include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -42,6 +44,19 @@ struct RandomStateFacts {
   int after_recomputation = 0;
 };
 
+/// How a framework takes memory from the driver.
+struct MemoryFacts {
+  enum class Allocator : std::uint8_t {
+    none,        ///< what is live, and no more
+    caching,     ///< PyTorch's, see sim/caching_allocator.hpp
+    expandable,  ///< the same with expandable segments
+  };
+  Allocator allocator = Allocator::none;
+  std::optional<Constant<Bytes>>
+      workspace;                     ///< of the library of matrix products, one for a stream
+  bool workspace_allocated = false;  ///< is it a block of the allocator, or the driver's?
+};
+
 /// A named, small set of facts about a framework version, read from its source, with at most two
 /// fitted scalars. No fact may depend on a model or on an experiment.
 struct Stack {
@@ -62,6 +77,7 @@ struct Stack {
   OperatorFacts gradient_accumulation;  ///< per parameter tensor and micro-batch, on the gradient
   OptimizerFacts optimizer;
   RandomStateFacts random_state;
+  MemoryFacts memory;
   Constant<double> slowdown;  ///< first scalar: device time of every kernel over the profile's
   Constant<double>
       host_factor;  ///< second scalar: host time of a launch over the profile's `launch`

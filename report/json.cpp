@@ -40,6 +40,30 @@ Json provenance(const search::Weakest& weakest) {
       .set("stack", stack);
 }
 
+/// Every device, or one of those that are alike.
+Json devices(const std::vector<sim::DeviceMemory>& memory) {
+  Json list = Json::array();
+  for (const sim::DeviceMemory& device : memory) {
+    list.push(Json::object()
+                  .set("device", device.device)
+                  .set("count", device.count)
+                  .set("peak_allocated_bytes", device.allocated.value)
+                  .set("peak_reserved_bytes", device.reserved.value)
+                  .set("peak_used_bytes", device.used().value)
+                  .set("context_bytes", device.context.value)
+                  .set("communicator_bytes", device.communicators.value)
+                  .set("communicators", device.communicator_count)
+                  .set("workspace_bytes", device.workspace.value)
+                  .set("workspace_allocated", device.workspace_allocated)
+                  .set("releases", device.releases)
+                  .set("peak_s", to_seconds(device.peak.when - sim::Instant{0}).value)
+                  .set("peak_at", device.at)
+                  .set("memory_breakdown_bytes", bytes_by_category(device.peak.by_category))
+                  .set("category_peak_bytes", bytes_by_category(device.peak.highest)));
+  }
+  return list;
+}
+
 void add_metrics(Json& json, const Result& result) {
   const search::Run& run = *result.run;
   const sim::Metrics& m = *result.outcome.metrics;
@@ -69,9 +93,12 @@ void add_metrics(Json& json, const Result& result) {
       .set("peak_reserved_bytes", result.outcome.memory.reserved.value)
       .set("peak_used_bytes", result.outcome.memory.used.value)
       .set("fits", result.outcome.status == Outcome::Status::ok)
+      .set("shortfall_bytes",
+           std::max(0.0, (result.outcome.memory.used - run.profile.memory.value).value))
       .set("context_bytes", run.profile.context.value.value)
       .set("memory_breakdown_bytes", bytes_by_category(m.peak.by_category))
       .set("category_peak_bytes", bytes_by_category(m.peak.highest))
+      .set("devices", devices(result.outcome.devices))
       .set("communication_bytes", communication)
       .set("provenance", provenance(result.outcome.weakest));
 }

@@ -8,7 +8,9 @@
 
 #include "base/quantity_text.hpp"
 #include "report/figure_text.hpp"
+#include "report/memory_table.hpp"
 #include "report/report.hpp"
+#include "report/wrapped.hpp"
 
 namespace stratagem::report {
 namespace {
@@ -16,24 +18,6 @@ namespace {
 using search::Figure;
 using search::Outcome;
 using search::Result;
-
-/// `text` in lines of at most 120 columns, all but the first indented.
-std::string wrapped(const std::string& text, std::size_t indent) {
-  constexpr std::size_t width = 120;
-  std::string lines;
-  std::string line;
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = std::min(text.find(' ', begin), text.size());
-    const std::string word = text.substr(begin, end - begin);
-    if (!line.empty() && line.size() + 1 + word.size() > width) {
-      lines += line + "\n";
-      line = std::string(indent - 1, ' ');
-    }
-    line += (begin == 0 ? "" : " ") + word;
-    begin = end + 1;
-  }
-  return lines + line + "\n";
-}
 
 /// The assumptions of all runs, each once; the n-th is marked [n].
 std::vector<std::string> assumptions(const std::vector<Result>& results) {
@@ -131,6 +115,12 @@ std::string lines(const Result& result, const std::string& name, std::size_t nam
   if (text.empty()) text = lead + "\n";
   if (result.outcome.status != Outcome::Status::ok)
     text += "  does not run: " + result.outcome.reason + "\n";
+  if (result.outcome.status == Outcome::Status::out_of_memory) {
+    const Bytes shortfall = result.outcome.memory.used - result.run->profile.memory.value;
+    text += wrapped(fmt::format("  {} short; allocated: {}", to_text(shortfall),
+                                breakdown(sim::fullest(result.outcome.devices))),
+                    4);
+  }
   return text;
 }
 

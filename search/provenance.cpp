@@ -26,6 +26,7 @@ class Needs {
     for (const strategies::Communicator& group : program.communicators) {
       if (group.ranks.size() < 2) continue;
       used_.insert("/collective/");
+      used_.insert("/communicator/");
       const auto [first, last] = std::ranges::minmax(group.ranks);
       if (first / gpus_per_node != last / gpus_per_node) used_.insert("/collective/network_");
     }
@@ -43,8 +44,9 @@ class Needs {
     if (path.starts_with("/collective/network_")) return used_.contains("/collective/network_");
     if (path == "/collective/pcie_efficiency")
       return used_.contains("/collective/network_") || used_.contains(pcie);
-    for (const std::string_view group : {"/gemm/", "/peak/", "/streaming/", "/collective/",
-                                         "/host_copy/", "/host_memory_bandwidth"}) {
+    for (const std::string_view group :
+         {"/gemm/", "/peak/", "/streaming/", "/collective/", "/communicator/", "/host_copy/",
+          "/host_memory_bandwidth"}) {
       if (!path.starts_with(group)) continue;
       return std::ranges::any_of(
           used_, [&](const std::string& used) { return (path + "/").starts_with(used); });
@@ -118,10 +120,12 @@ Weakest weakest_provenance(const cost::Profile& profile, const cost::Stack& stac
   const Needs needs(program, stack, gpus_per_node);
   std::vector<Found> hardware = constants(cost::to_json(profile));
   std::erase_if(hardware, [&](const Found& constant) { return !needs.include(constant.path); });
-  const std::vector<Found> software =
-      constants(Json::object()
-                    .set("slowdown", cost::to_json(stack.slowdown))
-                    .set("host_factor", cost::to_json(stack.host_factor)));
+  Json facts = Json::object();
+  facts.set("slowdown", cost::to_json(stack.slowdown))
+      .set("host_factor", cost::to_json(stack.host_factor));
+  if (stack.memory.workspace)
+    facts.set("memory", Json::object().set("workspace", cost::to_json(*stack.memory.workspace)));
+  const std::vector<Found> software = constants(facts);
   Weakest weakest;
   for (const std::vector<Found>& found : {hardware, software}) {
     for (const Found& constant : found) {

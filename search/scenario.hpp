@@ -90,8 +90,9 @@ struct Outcome {
   std::string reason;
   int gpus = 0;
   std::optional<sim::Metrics> metrics;
-  sim::MemoryFigures memory;  ///< where there are metrics
-  Weakest weakest;            ///< what the prediction rests on
+  sim::MemoryFigures memory;               ///< where there are metrics
+  std::vector<sim::DeviceMemory> devices;  ///< by actor
+  Weakest weakest;                         ///< what the prediction rests on
 
   /// Of one GPU, without and with what is computed again. Expect metrics.
   [[nodiscard]] FlopsPerSecond model_rate() const;

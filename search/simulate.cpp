@@ -26,8 +26,14 @@ Simulated play(const Run& run, const SimulateOptions& options) {
   result.timeline = sim::run_until_steady(result.program, cast, prices);
   Outcome& outcome = result.outcome;
   outcome.gpus = run.gpus;
-  outcome.metrics = sim::metrics(result.program, result.timeline);
-  outcome.memory = sim::memory_figures(result.program, result.timeline, run.profile);
+  std::vector<std::string> segments;
+  for (const model::Segment& segment : plan.graph().segments) segments.push_back(segment.name);
+  outcome.devices =
+      sim::device_memory(result.program, result.timeline, run.profile, run.stack, segments);
+  outcome.memory = sim::highest(outcome.devices);
+  std::vector<sim::MemoryPeak> peaks;
+  for (const sim::DeviceMemory& device : outcome.devices) peaks.push_back(device.peak);
+  outcome.metrics = sim::metrics(result.program, result.timeline, peaks);
   // What ranks compute redundantly is no work of the model.
   outcome.metrics->model_flops = run.micro_batches * model::step_flops(run.graph);
   outcome.weakest =

@@ -139,9 +139,9 @@ CachingAllocator::Block CachingAllocator::best_fit(std::int64_t bytes, bool smal
     return piece(block).bytes + (grows ? piece(next).bytes : 0);
   };
   for (auto next = std::next(found); expandable_ && next != free.end(); found = next++) {
-    if (could_be(std::get<Block>(*next)) >= could_be(std::get<Block>(*found))) break;
+    if (could_be(std::get<2>(*next)) >= could_be(std::get<2>(*found))) break;
   }
-  return std::get<Block>(*found);
+  return std::get<2>(*found);
 }
 
 CachingAllocator::Block CachingAllocator::new_segment(std::int64_t bytes, bool small) {
@@ -236,7 +236,7 @@ void CachingAllocator::release() {
 
 void CachingAllocator::release_segments(Pool& pool) {
   for (auto entry = pool.free.begin(); entry != pool.free.end();) {
-    const Block block = std::get<Block>(*entry);
+    const Block block = std::get<2>(*entry);
     if (nodes_[block].before >= 0 || nodes_[block].after >= 0) {
       ++entry;
       continue;

@@ -1,20 +1,155 @@
-// Live tensors, and what stands around them.
+// Live tensors, the allocator around them, and what stands beside it.
 #include "sim/device_memory.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <map>
 
-#include "sim/metrics.hpp"
+#include "base/input_error.hpp"
+#include "sim/caching_allocator.hpp"
 
 namespace stratagem::sim {
+namespace {
 
-MemoryFigures memory_figures(const strategies::Program& program, const Timeline& timeline,
-                             const cost::Profile& profile) {
-  MemoryFigures highest;
-  for (std::size_t a = 0; a < timeline.actors.size(); ++a)
-    highest.allocated = std::max(highest.allocated, memory_peak(program, timeline, a).total);
-  highest.reserved = highest.allocated;
-  highest.used = highest.reserved + profile.context.value;
-  return highest;
+using strategies::Program;
+
+std::int64_t whole(Bytes bytes) { return static_cast<std::int64_t>(std::ceil(bytes.value)); }
+
+/// The distinct groups of devices that an actor communicates in, with how many others it does so
+/// with at once: as many as a ring or tree has it, or all of an all-to-all.
+std::map<std::vector<int>, int> peers_by_group(const Program& program, const Actor& actor) {
+  using cost::CollectiveKind;
+  std::map<std::vector<int>, int> peers;
+  std::vector<bool> seen(program.blocks.size(), false);
+  for (const strategies::Call& call : program.sequences[actor.sequence].calls) {
+    if (seen[call.block]) continue;
+    seen[call.block] = true;
+    for (const strategies::Task& task : program.blocks[call.block].tasks) {
+      const auto* one = std::get_if<strategies::Collective>(&task.work);
+      if (one == nullptr || one->kind == CollectiveKind::to_host ||
+          one->kind == CollectiveKind::from_host)
+        continue;
+      const int group = program.devices[actor.device].groups[one->group];
+      if (group < 0) continue;
+      std::vector<int> ranks = program.communicators[group].ranks;
+      std::ranges::sort(ranks);
+      const int others = static_cast<int>(ranks.size()) - 1;
+      if (others < 1) continue;
+      const int with = one->kind == CollectiveKind::all_to_all ? others : std::min(others, 2);
+      int& most = peers[std::move(ranks)];
+      most = std::max(most, with);
+    }
+  }
+  return peers;
+}
+
+void add_communicators(DeviceMemory& device, const Program& program, const Actor& actor,
+                       const cost::Profile& profile) {
+  const std::map<std::vector<int>, int> groups = peers_by_group(program, actor);
+  device.communicator_count = static_cast<int>(groups.size());
+  if (!profile.communicator) return;
+  for (const auto& [ranks, peers] : groups) {
+    device.communicators +=
+        profile.communicator->fixed.value + peers * profile.communicator->peer.value;
+  }
+}
+
+void bear_residents(CachingAllocator& allocator, const strategies::Sequence& sequence) {
+  std::vector<strategies::Resident> residents = sequence.residents;
+  std::ranges::stable_sort(residents, {}, &strategies::Resident::category);
+  for (const strategies::Resident& resident : residents) {
+    if (whole(resident.bytes) > 0) allocator.allocate(whole(resident.bytes));
+  }
+}
+
+void replay(CachingAllocator& allocator, const std::vector<MemoryChange>& changes) {
+  std::vector<CachingAllocator::Block> blocks;  // by buffer
+  for (const MemoryChange& change : changes) {
+    if (change.bytes == Bytes{}) continue;
+    expects(change.buffer >= 0, "what dies was born");
+    if (change.buffer >= static_cast<int>(blocks.size())) blocks.resize(change.buffer + 1, -1);
+    CachingAllocator::Block& block = blocks[change.buffer];
+    if (change.bytes > Bytes{}) {
+      block = allocator.allocate(whole(change.bytes));
+    } else {
+      allocator.free(block);
+    }
+  }
+}
+
+/// What the stack's allocator takes for a device that is complete but for that.
+void reserve(DeviceMemory& device, const strategies::Sequence& sequence,
+             const std::vector<MemoryChange>& changes, const cost::Profile& profile,
+             const cost::Stack& stack) {
+  using Allocator = cost::MemoryFacts::Allocator;
+  device.reserved = device.allocated;
+  if (stack.memory.allocator == Allocator::none) return;
+  CachingAllocator allocator(whole(profile.memory.value) - whole(device.outside()),
+                             stack.memory.allocator == Allocator::expandable);
+  bear_residents(allocator, sequence);
+  if (device.workspace_allocated && device.workspace > Bytes{})
+    allocator.allocate(whole(device.workspace));
+  replay(allocator, changes);
+  device.reserved = Bytes{static_cast<double>(allocator.peak_reserved())};
+  device.releases = allocator.releases();
+}
+
+/// A task by its number in MemoryChange. Segments that are alike share a block, which is named for
+/// the first of them: the call knows which one it is.
+std::string task_named(const Program& program, const Timeline& timeline, int sequence, int task,
+                       const std::vector<std::string>& segments) {
+  if (task < 0) return "";
+  const std::vector<FlatTask>& tasks = timeline.tasks[sequence];
+  const FlatTask& flat = tasks[static_cast<std::size_t>(task) % tasks.size()];
+  const strategies::Call& call = program.sequences[sequence].calls[flat.call];
+  const strategies::Block& block = program.blocks[call.block];
+  const bool known = call.segment >= 0 && call.segment < static_cast<int>(segments.size());
+  return block.tasks[flat.task].name + " of " + (known ? segments[call.segment] : block.name) +
+         " in " + strategies::to_text(call.cell);
+}
+
+}  // namespace
+
+Bytes DeviceMemory::outside() const {
+  return context + communicators + (workspace_allocated ? Bytes{} : workspace);
+}
+
+std::vector<DeviceMemory> device_memory(const Program& program, const Timeline& timeline,
+                                        const cost::Profile& profile, const cost::Stack& stack,
+                                        const std::vector<std::string>& segments) {
+  std::vector<DeviceMemory> devices;
+  for (std::size_t a = 0; a < timeline.actors.size(); ++a) {
+    const Actor& actor = timeline.actors[a];
+    const std::vector<MemoryChange> changes = memory_changes(program, timeline, a);
+    DeviceMemory& device = devices.emplace_back();
+    device.device = actor.device;
+    device.count = actor.multiplicity;
+    device.peak = memory_peak(program, timeline, a, changes);
+    device.at = task_named(program, timeline, actor.sequence, device.peak.task, segments);
+    device.context = profile.context.value;
+    add_communicators(device, program, actor, profile);
+    if (stack.memory.workspace) device.workspace = stack.memory.workspace->value;
+    device.workspace_allocated = stack.memory.workspace_allocated;
+    device.allocated =
+        device.peak.total + (device.workspace_allocated ? device.workspace : Bytes{});
+    reserve(device, program.sequences[actor.sequence], changes, profile, stack);
+  }
+  return devices;
+}
+
+const DeviceMemory& fullest(const std::vector<DeviceMemory>& devices) {
+  expects(!devices.empty(), "a program has devices");
+  return *std::ranges::max_element(devices, {}, &DeviceMemory::used);
+}
+
+MemoryFigures highest(const std::vector<DeviceMemory>& devices) {
+  MemoryFigures figures;
+  for (const DeviceMemory& device : devices) {
+    figures.allocated = std::max(figures.allocated, device.allocated);
+    figures.reserved = std::max(figures.reserved, device.reserved);
+    figures.used = std::max(figures.used, device.used());
+  }
+  return figures;
 }
 
 }  // namespace stratagem::sim

@@ -1,8 +1,15 @@
-// How full devices get, as the three tools show it that people read memory from.
+// What devices hold at their fullest: as the three tools show it that people read memory from, and
+// what it is made of.
 #pragma once
+
+#include <string>
+#include <vector>
 
 #include "base/quantity.hpp"
 #include "cost/profile.hpp"
+#include "cost/stack.hpp"
+#include "sim/memory_changes.hpp"
+#include "sim/metrics.hpp"
 #include "sim/timeline.hpp"
 #include "strategies/program.hpp"
 
@@ -15,8 +22,40 @@ struct MemoryFigures {
   Bytes used;       ///< with what driver, libraries and communicators take: nvidia-smi
 };
 
-/// Of all devices. Today the allocator holds what is live, and the rest is the profile's context.
-MemoryFigures memory_figures(const strategies::Program& program, const Timeline& timeline,
-                             const cost::Profile& profile);
+/// One actor's. Each part of what is used lasts from begin to end, but for `reserved`.
+///   used = reserved + outside(): context, communicators, and the workspace if the driver gives it
+struct DeviceMemory {
+  int device = 0;       ///< the first of them
+  int count = 1;        ///< devices that are alike
+  MemoryPeak peak;      ///< of the program's buffers
+  std::string at;       ///< the task that bore the last of it: "mlp.gelu of layers.3 in F(stage 0,
+                        ///< micro-batch 1)"; empty: none, residents alone
+  Bytes allocated;      ///< with the workspace if the allocator gives it
+  Bytes reserved;       ///< highest; what is allocated where the stack has no allocator of its own
+  Bytes context;        ///< of the driver
+  Bytes communicators;  ///< buffers of all that the device is in
+  int communicator_count = 0;
+  Bytes workspace;                   ///< of the library of matrix products
+  bool workspace_allocated = false;  ///< is it among the allocated?
+  int releases = 0;  ///< times that cached segments went back to the driver, which had no more
+
+  [[nodiscard]] Bytes outside() const;
+  [[nodiscard]] Bytes used() const { return reserved + outside(); }
+};
+
+/// By actor. A stack's allocator replays residents (parameters, then gradients, then optimizer
+/// states, each in the order of layers), its workspace, then births and deaths in the order of time
+/// (memory_changes.hpp); buffers of all streams share its pools. It has what the profile's memory
+/// leaves beside everything else; what it wants beyond that makes `used` larger than the memory.
+/// `segments` are the names of the plan's, where peaks are to tell them.
+std::vector<DeviceMemory> device_memory(const strategies::Program& program,
+                                        const Timeline& timeline, const cost::Profile& profile,
+                                        const cost::Stack& stack,
+                                        const std::vector<std::string>& segments = {});
+
+/// The one that uses most, the first of equals.
+const DeviceMemory& fullest(const std::vector<DeviceMemory>& devices);
+
+MemoryFigures highest(const std::vector<DeviceMemory>& devices);
 
 }  // namespace stratagem::sim

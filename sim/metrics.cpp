@@ -19,44 +19,6 @@ const strategies::Task& task_of(const Program& program, const FlatTask& flat) {
   return program.blocks[flat.block].tasks[flat.task];
 }
 
-/// A change of one category at an instant. First come deaths of tasks that ran until then, then
-/// births, and deaths of tasks that take no time, in program order.
-struct Change {
-  Instant when;
-  bool begun;  ///< by a task that began at this instant
-  int task;
-  Category category;
-  Bytes bytes;
-};
-
-/// Those of the first iteration; where iterations overlap, those of as many rounds as it takes to
-/// have as many under way as ever.
-std::vector<Change> changes(const Program& program, const Timeline& timeline, std::size_t actor) {
-  std::vector<Change> result;
-  const std::vector<FlatTask>& tasks = timeline.tasks[timeline.actors[actor].sequence];
-  for (int round = 0; round <= timeline.lag; ++round) {
-    const std::vector<Instant>& begins = timeline.times[actor].begins[round];
-    const std::vector<Instant>& ends = timeline.times[actor].ends[round];
-    for (std::size_t i = 0; i < tasks.size(); ++i) {
-      if (begins[i] == never_ran) continue;
-      const strategies::Block& block = program.blocks[tasks[i].block];
-      const strategies::Task& task = block.tasks[tasks[i].task];
-      const auto id = static_cast<int>(round * tasks.size() + i);
-      for (const int slot : task.births) {
-        result.push_back(
-            {begins[i], true, id, block.slots[slot].category, block.slots[slot].bytes});
-      }
-      for (const int slot : task.deaths) {
-        result.push_back({ends[i], begins[i] == ends[i], id, block.slots[slot].category,
-                          -1.0 * block.slots[slot].bytes});
-      }
-    }
-  }
-  std::ranges::stable_sort(result, {},
-                           [](const Change& c) { return std::tuple(c.when, c.begun, c.task); });
-  return result;
-}
-
 ByCategory residents(const Program& program, const Timeline& timeline, std::size_t actor) {
   ByCategory live{};
   for (const strategies::Resident& resident :
@@ -156,7 +118,7 @@ std::vector<MemoryStep> memory_steps(const Program& program, const Timeline& tim
                                      std::size_t actor) {
   ByCategory live = residents(program, timeline, actor);
   std::vector<MemoryStep> steps = {{Instant{0}, live}};
-  for (const Change& change : changes(program, timeline, actor)) {
+  for (const MemoryChange& change : memory_changes(program, timeline, actor)) {
     live[static_cast<std::size_t>(change.category)] += change.bytes;
     steps.push_back({change.when, live});
   }
@@ -164,27 +126,41 @@ std::vector<MemoryStep> memory_steps(const Program& program, const Timeline& tim
 }
 
 MemoryPeak memory_peak(const Program& program, const Timeline& timeline, std::size_t actor) {
+  return memory_peak(program, timeline, actor, memory_changes(program, timeline, actor));
+}
+
+MemoryPeak memory_peak(const Program& program, const Timeline& timeline, std::size_t actor,
+                       const std::vector<MemoryChange>& changes) {
   MemoryPeak peak;
   ByCategory live = residents(program, timeline, actor);
-  const auto look = [&](Instant when) {
+  const auto look = [&](Instant when, int task) {
     const Bytes total = sum(live);
     if (total > peak.total) {
       peak.total = total;
       peak.by_category = live;
       peak.when = when;
+      peak.task = task;
     }
     for (std::size_t c = 0; c < live.size(); ++c)
       peak.highest[c] = std::max(peak.highest[c], live[c]);
   };
-  look(Instant{0});
-  for (const Change& change : changes(program, timeline, actor)) {
+  look(Instant{0}, -1);
+  for (const MemoryChange& change : changes) {
     live[static_cast<std::size_t>(change.category)] += change.bytes;
-    look(change.when);
+    look(change.when, change.task);
   }
   return peak;
 }
 
 Metrics metrics(const Program& program, const Timeline& timeline) {
+  std::vector<MemoryPeak> peaks;
+  for (std::size_t a = 0; a < timeline.actors.size(); ++a)
+    peaks.push_back(memory_peak(program, timeline, a));
+  return metrics(program, timeline, peaks);
+}
+
+Metrics metrics(const Program& program, const Timeline& timeline,
+                const std::vector<MemoryPeak>& peaks) {
   Metrics result;
   const std::vector<Instant>& ends = timeline.iteration_ends;
   result.iteration_time = to_seconds(ends[ends.size() - 1] - ends[ends.size() - 2]);
@@ -195,8 +171,7 @@ Metrics metrics(const Program& program, const Timeline& timeline) {
   result.steady = timeline.steady;
   measure_overlap(result, program, timeline);
   count_communication(result, program, timeline);
-  for (std::size_t a = 0; a < timeline.actors.size(); ++a) {
-    const MemoryPeak peak = memory_peak(program, timeline, a);
+  for (const MemoryPeak& peak : peaks) {
     if (peak.total > result.peak.total) result.peak = peak;
   }
   return result;

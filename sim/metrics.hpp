@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/quantity.hpp"
+#include "sim/memory_changes.hpp"
 #include "sim/timeline.hpp"
 #include "strategies/program.hpp"
 
@@ -20,6 +21,7 @@ struct MemoryPeak {
   ByCategory by_category{};  ///< at that instant
   ByCategory highest{};      ///< of every category on its own, at whatever instant
   Instant when;
+  int task = -1;  ///< that bore the last of it, as MemoryChange::task; -1: residents alone
 };
 
 /// Live bytes of an actor after every birth and death in its first iteration (where iterations
@@ -29,12 +31,13 @@ struct MemoryStep {
   ByCategory live{};
 };
 
-/// Births count when a task begins and deaths when it ends; at one instant deaths come first, but
-/// not before the births of the same task.
 std::vector<MemoryStep> memory_steps(const strategies::Program& program, const Timeline& timeline,
                                      std::size_t actor);
 MemoryPeak memory_peak(const strategies::Program& program, const Timeline& timeline,
                        std::size_t actor);
+/// The same of the actor's `changes`.
+MemoryPeak memory_peak(const strategies::Program& program, const Timeline& timeline,
+                       std::size_t actor, const std::vector<MemoryChange>& changes);
 
 struct Metrics {
   Seconds iteration_time;  ///< the last period: from the end of an iteration to the end of the next
@@ -52,5 +55,8 @@ struct Metrics {
 };
 
 Metrics metrics(const strategies::Program& program, const Timeline& timeline);
+/// With the peaks of all actors.
+Metrics metrics(const strategies::Program& program, const Timeline& timeline,
+                const std::vector<MemoryPeak>& peaks);
 
 }  // namespace stratagem::sim

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/input_error.hpp"
+#include "strategies/buffer_owners.hpp"
 #include "strategies/check/describe.hpp"
 
 namespace stratagem::strategies {
@@ -185,35 +186,11 @@ class States {
   std::vector<std::map<std::size_t, int>> changes_;  ///< by state: by block and segment
 };
 
-/// Numbers the repeats of slices of micro-batches. Backward passes are of the last repeat.
-class Owners {
- public:
-  explicit Owners(const Program& program) {
-    for (const Sequence& sequence : program.sequences) {
-      for (const Call& call : sequence.calls) {
-        slices_ = std::max(slices_, call.cell.slice + 1);
-        repeats_ = std::max(repeats_, call.cell.repeat + 1);
-        micro_batches_ = std::max(micro_batches_, call.cell.micro_batch + 1);
-      }
-    }
-  }
-  [[nodiscard]] int count() const { return micro_batches_ * slices_ * repeats_; }
-  [[nodiscard]] int of(const Cell& cell) const {
-    const int repeat = cell.pass == CellPass::forward ? cell.repeat : repeats_ - 1;
-    return (cell.micro_batch * slices_ + cell.slice) * repeats_ + repeat;
-  }
-
- private:
-  int micro_batches_ = 1;
-  int slices_ = 1;
-  int repeats_ = 1;
-};
-
 }  // namespace
 
 void check_lives(const Program& program) {
   States states(program);
-  const Owners owners(program);
+  const BufferOwners owners(program);
   for (const Sequence& sequence : program.sequences) {
     std::vector<int> state(owners.count(), 0);
     std::vector<int> last(owners.count(), 0);

@@ -1,7 +1,9 @@
 // The table for people: within 120 columns, with what it needs to be understood below it.
 #include <sstream>
 
+#include "base/quantity_text.hpp"
 #include "report/figure_text.hpp"
+#include "report/memory_table.hpp"
 #include "report/report.hpp"
 #include "tests/small_scenario.hpp"
 
@@ -132,6 +134,33 @@ TEST_CASE("measured memory has a line of its own that names the figure, fitting 
   CHECK(name[2].find("fits") == column - 4);
   CHECK(name[2].ends_with(" no            no     right"));
   CHECK_THAT(name[3], StartsWith("  does not run: "));
+}
+
+TEST_CASE("a run that does not fit says what is short, and what fills its fullest device") {
+  const Tabulated made = tabulated();
+  const std::string table = report::table(made.scenario, made.results);
+  // 4.84e9 parameters: 2 bytes each of weights and gradients, 16 of states.
+  CHECK_THAT(table, ContainsSubstring(" short; allocated: optimizer states "));
+  const search::Outcome& large = made.results[3].outcome;
+  CHECK_THAT(table, ContainsSubstring("\n  " + to_text(large.memory.used - 32_GiB) + " short"));
+}
+
+TEST_CASE("the memory table has every class of devices of every run, with its peak") {
+  const Tabulated made = tabulated();
+  const std::string text = report::memory_table(made.results);
+  for (const search::Result& result : made.results) {
+    CHECK_THAT(text, ContainsSubstring(result.run->name + "\n  device "));
+    for (const sim::DeviceMemory& device : result.outcome.devices) {
+      CHECK_THAT(text, ContainsSubstring(to_text(device.used())));
+      CHECK_THAT(text, ContainsSubstring(device.at.substr(0, device.at.find(' '))));
+    }
+  }
+  CHECK_THAT(text, ContainsSubstring("\n  0 and 3 like it "));
+  CHECK_THAT(text, ContainsSubstring(" short of 34.36 GB\n"));
+  for (const std::string& line : lines_of(text)) {
+    CHECK(line.size() <= 120);
+    CHECK(!line.ends_with(' '));
+  }
 }
 
 TEST_CASE("the table names the weakest constants and what the stack was fitted to") {

@@ -1,0 +1,18 @@
+// What fills the memory of devices.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "search/results.hpp"
+
+namespace stratagem::report {
+
+/// What is allocated at a device's peak, largest first: "optimizer states 133 GB, parameters 16.6 GB".
+std::string breakdown(const sim::DeviceMemory& device);
+
+/// For every run its devices, those that are alike once: the three figures, what stands beside the
+/// allocator, and at which task the peak is and of what. Lines of at most 120 columns.
+std::string memory_table(const std::vector<search::Result>& results);
+
+}  // namespace stratagem::report

@@ -1,0 +1,109 @@
+// Follows buffers through calls in program order, then sorts by time.
+#include "sim/memory_changes.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+
+#include "strategies/buffer_owners.hpp"
+
+namespace stratagem::sim {
+namespace {
+
+using strategies::Program;
+
+/// Numbers buffers as they are born.
+class Buffers {
+ public:
+  Buffers(const Program& program, const strategies::Sequence& sequence)
+      : program_(program), sequence_(sequence), owners_(program) {}
+
+  /// Of which call, in which iteration, the next births and deaths are.
+  void enter(int call, int iteration) {
+    if (call == call_ && iteration == iteration_) return;
+    leave();
+    call_ = call;
+    iteration_ = iteration;
+    own_.assign(program_.blocks[sequence_.calls[call].block].slots.size(), -1);
+  }
+
+  int bear(int slot) { return own_[slot] = born_++; }
+
+  /// One of this call, or the one that earlier calls of its owner left.
+  int die(int slot) {
+    if (own_[slot] >= 0) return std::exchange(own_[slot], -1);
+    const auto found = left_.find(key(slot));
+    if (found == left_.end()) return -1;
+    const int buffer = found->second;
+    left_.erase(found);
+    return buffer;
+  }
+
+ private:
+  /// What is still alive is for later calls, which know it by its tensor.
+  void leave() {
+    for (std::size_t slot = 0; slot < own_.size(); ++slot) {
+      if (own_[slot] >= 0) left_[key(static_cast<int>(slot))] = own_[slot];
+    }
+  }
+
+  [[nodiscard]] std::uint64_t key(int slot) const {
+    const strategies::Call& call = sequence_.calls[call_];
+    const int place = program_.blocks[call.block].slots[slot].tensor;
+    const int tensor = call.segment < 0 ? place : program_.segment_tensors[call.segment][place];
+    const auto owner =
+        static_cast<std::uint64_t>(iteration_ * owners_.count() + owners_.of(call.cell));
+    return owner << 32U | static_cast<std::uint32_t>(tensor);
+  }
+
+  const Program& program_;
+  const strategies::Sequence& sequence_;
+  strategies::BufferOwners owners_;
+  int call_ = -1;
+  int iteration_ = -1;
+  int born_ = 0;
+  std::vector<int> own_;                         ///< by slot of the call
+  std::unordered_map<std::uint64_t, int> left_;  ///< by owner and tensor
+};
+
+/// Those of one round, in program order.
+void add_round(std::vector<MemoryChange>& changes, Buffers& buffers, const Program& program,
+               const Timeline& timeline, std::size_t actor, int round) {
+  const std::vector<FlatTask>& tasks = timeline.tasks[timeline.actors[actor].sequence];
+  const strategies::Sequence& sequence = program.sequences[timeline.actors[actor].sequence];
+  const std::vector<Instant>& begins = timeline.times[actor].begins[round];
+  const std::vector<Instant>& ends = timeline.times[actor].ends[round];
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    if (begins[i] == never_ran) continue;
+    const strategies::Block& block = program.blocks[tasks[i].block];
+    const strategies::Task& task = block.tasks[tasks[i].task];
+    if (task.births.empty() && task.deaths.empty()) continue;
+    buffers.enter(tasks[i].call, round - sequence.calls[tasks[i].call].lag);
+    const auto id = static_cast<int>(round * tasks.size() + i);
+    for (const int slot : task.births) {
+      changes.push_back({begins[i], true, id, buffers.bear(slot), block.slots[slot].category,
+                         block.slots[slot].bytes});
+    }
+    for (const int slot : task.deaths) {
+      changes.push_back({ends[i], begins[i] == ends[i], id, buffers.die(slot),
+                         block.slots[slot].category, -1.0 * block.slots[slot].bytes});
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<MemoryChange> memory_changes(const Program& program, const Timeline& timeline,
+                                         std::size_t actor) {
+  std::vector<MemoryChange> result;
+  Buffers buffers(program, program.sequences[timeline.actors[actor].sequence]);
+  for (int round = 0; round <= timeline.lag; ++round)
+    add_round(result, buffers, program, timeline, actor, round);
+  std::ranges::stable_sort(
+      result, {}, [](const MemoryChange& c) { return std::tuple(c.when, c.begun, c.task); });
+  return result;
+}
+
+}  // namespace stratagem::sim

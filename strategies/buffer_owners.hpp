@@ -1,0 +1,22 @@
+// Whose buffers are apart though they are of one tensor.
+#pragma once
+
+#include "strategies/program.hpp"
+
+namespace stratagem::strategies {
+
+/// Numbers the repeats of slices of micro-batches: each has buffers of its own for a tensor that
+/// outlives a call. Backward passes are of the last repeat.
+class BufferOwners {
+ public:
+  explicit BufferOwners(const Program& program);
+  [[nodiscard]] int count() const { return micro_batches_ * slices_ * repeats_; }
+  [[nodiscard]] int of(const Cell& cell) const;
+
+ private:
+  int micro_batches_ = 1;
+  int slices_ = 1;
+  int repeats_ = 1;
+};
+
+}  // namespace stratagem::strategies

@@ -1,0 +1,189 @@
+// What devices hold: live buffers, the allocator around them, and what stands beside it.
+#include "sim/device_memory.hpp"
+
+#include <map>
+
+#include "sim/caching_allocator.hpp"
+#include "tests/catch.hpp"
+#include "tests/sim/hand_built.hpp"
+#include "tests/strategies/lowered.hpp"
+#include "tests/strategies/variants.hpp"
+#include "topology/presets.hpp"
+
+namespace stratagem::sim {
+namespace {
+
+using Allocator = cost::MemoryFacts::Allocator;
+
+cost::Stack stack_with(Allocator allocator) {
+  cost::Stack stack = strategies::plain_stack();
+  stack.slowdown.value = stack.host_factor.value = 1;
+  stack.memory.allocator = allocator;
+  return stack;
+}
+
+/// A GPU of 100 MiB, of which the context takes 10.
+cost::Profile small_gpu() {
+  cost::Profile profile;
+  profile.memory.value = 100_MiB;
+  profile.context.value = 10_MiB;
+  return profile;
+}
+
+/// x lives through the first two tasks, y in the second, z in the third alone.
+HandBuilt three_tasks(Bytes x, Bytes y, Bytes z) {
+  HandBuilt built;
+  built.add_sequence({kernel(10), kernel(10), kernel(10)}, {{"x", -1, x, Category::activations},
+                                                            {"y", -1, y, Category::temporaries},
+                                                            {"z", -1, z, Category::temporaries}});
+  std::vector<strategies::Task>& tasks = built.program.blocks[0].tasks;
+  tasks[0].births = {0};
+  tasks[1].births = {1};
+  tasks[1].deaths = {0, 1};
+  tasks[2].births = {2};
+  tasks[2].deaths = {2};
+  tasks[1].name = "second";
+  tasks[2].name = "third";
+  built.program.blocks[0].name = "block";
+  built.add_device(0);
+  return built;
+}
+
+DeviceMemory memory_of(const HandBuilt& built, const cost::Profile& profile,
+                       const cost::Stack& stack) {
+  const Timeline timeline = run(built.program, on_one_link(built.program), built.prices, 2);
+  const std::vector<DeviceMemory> devices = device_memory(built.program, timeline, profile, stack);
+  return fullest(devices);
+}
+
+}  // namespace
+
+TEST_CASE(
+    "without an allocator what is reserved is what is live, and the context stands beside it") {
+  const HandBuilt built = three_tasks(30_MiB, 5_MiB, 32_MiB);
+  const DeviceMemory device = memory_of(built, small_gpu(), stack_with(Allocator::none));
+  CHECK(device.allocated == 35_MiB);
+  CHECK(device.reserved == 35_MiB);
+  CHECK(device.used() == 45_MiB);
+  CHECK(device.at == "second of block in F(stage 0, micro-batch 0)");
+  CHECK(device.peak.when == Instant{10});
+}
+
+TEST_CASE("a caching allocator keeps segments that later buffers do not fit in") {
+  // x has a segment of 30 MiB, y one of 20 MiB. z fits in neither: 32 MiB more, with x and y free.
+  const HandBuilt built = three_tasks(30_MiB, 5_MiB, 32_MiB);
+  const DeviceMemory device = memory_of(built, small_gpu(), stack_with(Allocator::caching));
+  CHECK(device.allocated == 35_MiB);
+  CHECK(device.reserved == 82_MiB);
+  CHECK(device.used() == 92_MiB);
+  CHECK(device.releases == 0);
+  // Expandable: x and y in 40 MiB of pages, of which z takes the first 32.
+  CHECK(memory_of(built, small_gpu(), stack_with(Allocator::expandable)).reserved == 40_MiB);
+}
+
+TEST_CASE("the allocator has what everything else leaves, and gives back for more") {
+  const HandBuilt built = three_tasks(30_MiB, 5_MiB, 32_MiB);
+  cost::Stack stack = stack_with(Allocator::caching);
+  stack.memory.workspace = cost::Constant<Bytes>{.value = 9_MiB, .source = "test"};
+  // 100 - 10 - 9 = 81 are left, 82 are wanted: x's and y's go back before z's comes.
+  const DeviceMemory beside = memory_of(built, small_gpu(), stack);
+  CHECK(beside.releases == 1);
+  CHECK(beside.reserved == 50_MiB);
+  CHECK(beside.used() == 69_MiB);
+  CHECK(beside.allocated == 35_MiB);
+  // As a block of the allocator it takes 20 MiB, in which y finds room too: 20 + 30 + 32 of 90.
+  stack.memory.workspace_allocated = true;
+  const DeviceMemory within = memory_of(built, small_gpu(), stack);
+  CHECK(within.releases == 0);
+  CHECK(within.reserved == 82_MiB);
+  CHECK(within.used() == 92_MiB);
+  CHECK(within.allocated == 44_MiB);
+}
+
+TEST_CASE("what does not fit says how much is wanting") {
+  // 30 and 64 MiB live together; 90 are left beside the context.
+  const HandBuilt built = three_tasks(30_MiB, 64_MiB, 1_MiB);
+  const DeviceMemory device = memory_of(built, small_gpu(), stack_with(Allocator::caching));
+  // 1 MiB is small: 2 more, of which the others' segments are given back first.
+  CHECK(device.used() - small_gpu().memory.value == 4_MiB);
+}
+
+TEST_CASE("residents come first: parameters, gradients, states, each rounded on its own") {
+  HandBuilt built = three_tasks(512_B, 512_B, 512_B);
+  // Six small ones of 512 B each, and 3 MiB, which take 20.
+  for (const Category category :
+       {Category::parameters, Category::gradients, Category::optimizer_states}) {
+    built.program.sequences[0].residents.push_back({category, 100_B});
+    built.program.sequences[0].residents.push_back({category, 512_B});
+  }
+  built.program.sequences[0].residents.push_back({Category::parameters, 3_MiB});
+  const DeviceMemory device = memory_of(built, small_gpu(), stack_with(Allocator::caching));
+  CHECK(device.reserved == 22_MiB);
+  CHECK(device.allocated == 3_MiB + 3 * 612_B + 1024_B);
+}
+
+TEST_CASE("every distinct group of GPUs has a communicator, with buffers for each peer") {
+  HandBuilt built;
+  // Two groups of the same four, in other orders, and one of two.
+  built.add_sequence({collective(8_B, {}, Stream::communication, 0),
+                      collective(8_B, {}, Stream::communication, 1),
+                      collective(8_B, {}, Stream::communication, 2)});
+  for (int device = 0; device < 4; ++device) built.add_device(0, {0, 1, device < 2 ? 2 : 3});
+  std::swap(built.program.communicators[1].ranks[0], built.program.communicators[1].ranks[3]);
+  cost::Profile profile = small_gpu();
+  profile.communicator = cost::CommunicatorConstants{};
+  profile.communicator->fixed.value = 1000_B;
+  profile.communicator->peer.value = 10_B;
+  const DeviceMemory device = memory_of(built, profile, stack_with(Allocator::none));
+  CHECK(device.communicator_count == 2);
+  CHECK(device.communicators == 2030_B);  // two neighbours of four, and the other of two
+  std::get<strategies::Collective>(built.program.blocks[0].tasks[0].work).kind =
+      CollectiveKind::all_to_all;
+  const Cast cast =
+      on_one_link(built.program, {CollectiveKind::all_reduce, CollectiveKind::all_to_all});
+  const Timeline timeline = run(built.program, cast, built.prices, 2);
+  const std::vector<DeviceMemory> all =
+      device_memory(built.program, timeline, profile, stack_with(Allocator::none));
+  CHECK(all[0].communicators == 2040_B);  // all three others
+}
+
+TEST_CASE("in the programs of all strategies every buffer is born before it dies, once each") {
+  const cost::Profile profile = cost::read_profile("scenarios/profiles/v100-sxm3.json");
+  for (const strategies::Variant& variant : strategies::variants()) {
+    INFO(variant.strategy);
+    const strategies::Program program = strategies::lowered(
+        model::gpt(strategies::small_gpt), variant.strategy, variant.micro_batches);
+    const auto servers = static_cast<int>(program.devices.size() + 15) / 16;
+    const auto& presets = topology::presets();
+    const topology::Cluster cluster =
+        std::ranges::find(presets, "dgx-2", &topology::Preset::name)->build(servers);
+    const cost::Stack stack = stack_with(Allocator::caching);
+    const Cast actors = cast(program, cluster, profile.collective, true);
+    const Timeline timeline = run(program, actors, price(program, profile, stack), 2);
+    for (std::size_t a = 0; a < timeline.actors.size(); ++a) {
+      std::map<int, MemoryChange> live;
+      for (const MemoryChange& change : memory_changes(program, timeline, a)) {
+        REQUIRE(change.buffer >= 0);
+        if (change.bytes > 0_B) {
+          CHECK(live.emplace(change.buffer, change).second);
+        } else if (change.bytes < 0_B) {
+          const auto born = live.find(change.buffer);
+          REQUIRE(born != live.end());
+          CHECK(born->second.bytes + change.bytes == 0_B);
+          CHECK(born->second.category == change.category);
+          live.erase(born);
+        }
+      }
+      if (timeline.lag == 0) CHECK(live.empty());
+    }
+    const std::vector<DeviceMemory> devices = device_memory(program, timeline, profile, stack);
+    for (const DeviceMemory& device : devices) {
+      CHECK(device.reserved >= device.allocated);
+      CHECK(device.releases == 0);
+      CHECK(device.used() == device.reserved + device.context + device.communicators);
+    }
+    CHECK(highest(devices).used == fullest(devices).used());
+  }
+}
+
+}  // namespace stratagem::sim
