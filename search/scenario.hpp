@@ -91,7 +91,7 @@ struct Outcome {
   int gpus = 0;
   std::optional<sim::Metrics> metrics;
   sim::MemoryFigures memory;               ///< where there are metrics
-  std::vector<sim::DeviceMemory> devices;  ///< by actor
+  std::vector<sim::DeviceMemory> devices;  ///< distinct ones
   Weakest weakest;                         ///< what the prediction rests on
 
   /// Of one GPU, without and with what is computed again. Expect metrics.

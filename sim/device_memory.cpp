@@ -108,6 +108,25 @@ std::string task_named(const Program& program, const Timeline& timeline, int seq
          " in " + strategies::to_text(call.cell);
 }
 
+DeviceMemory memory_of_actor(const Program& program, const Timeline& timeline, std::size_t a,
+                             const cost::Profile& profile, const cost::Stack& stack,
+                             const std::vector<std::string>& segments) {
+  const Actor& actor = timeline.actors[a];
+  const std::vector<MemoryChange> changes = memory_changes(program, timeline, a);
+  DeviceMemory device;
+  device.device = actor.device;
+  device.count = actor.multiplicity;
+  device.peak = memory_peak(program, timeline, a, changes);
+  device.at = task_named(program, timeline, actor.sequence, device.peak.task, segments);
+  device.context = profile.context.value;
+  add_communicators(device, program, actor, profile);
+  if (stack.memory.workspace) device.workspace = stack.memory.workspace->value;
+  device.workspace_allocated = stack.memory.workspace_allocated;
+  device.allocated = device.peak.total + (device.workspace_allocated ? device.workspace : Bytes{});
+  reserve(device, program.sequences[actor.sequence], changes, profile, stack);
+  return device;
+}
+
 }  // namespace
 
 Bytes DeviceMemory::outside() const {
@@ -117,24 +136,23 @@ Bytes DeviceMemory::outside() const {
 std::vector<DeviceMemory> device_memory(const Program& program, const Timeline& timeline,
                                         const cost::Profile& profile, const cost::Stack& stack,
                                         const std::vector<std::string>& segments) {
-  std::vector<DeviceMemory> devices;
+  std::vector<DeviceMemory> distinct;
   for (std::size_t a = 0; a < timeline.actors.size(); ++a) {
-    const Actor& actor = timeline.actors[a];
-    const std::vector<MemoryChange> changes = memory_changes(program, timeline, a);
-    DeviceMemory& device = devices.emplace_back();
-    device.device = actor.device;
-    device.count = actor.multiplicity;
-    device.peak = memory_peak(program, timeline, a, changes);
-    device.at = task_named(program, timeline, actor.sequence, device.peak.task, segments);
-    device.context = profile.context.value;
-    add_communicators(device, program, actor, profile);
-    if (stack.memory.workspace) device.workspace = stack.memory.workspace->value;
-    device.workspace_allocated = stack.memory.workspace_allocated;
-    device.allocated =
-        device.peak.total + (device.workspace_allocated ? device.workspace : Bytes{});
-    reserve(device, program.sequences[actor.sequence], changes, profile, stack);
+    DeviceMemory device = memory_of_actor(program, timeline, a, profile, stack, segments);
+    const auto alike = std::ranges::find_if(distinct, [&](DeviceMemory other) {
+      other.device = device.device;
+      other.count = device.count;
+      return other == device;
+    });
+    if (alike == distinct.end()) {
+      distinct.push_back(std::move(device));
+    } else {
+      alike->device = std::min(alike->device, device.device);
+      alike->count += device.count;
+    }
   }
-  return devices;
+  std::ranges::sort(distinct, {}, &DeviceMemory::device);
+  return distinct;
 }
 
 const DeviceMemory& fullest(const std::vector<DeviceMemory>& devices) {

@@ -22,7 +22,7 @@ struct MemoryFigures {
   Bytes used;       ///< with what driver, libraries and communicators take: nvidia-smi
 };
 
-/// One actor's. Each part of what is used lasts from begin to end, but for `reserved`.
+/// Of devices that are alike in all of this. Each part of what is used lasts from begin to end, but for `reserved`.
 ///   used = reserved + outside(): context, communicators, and the workspace if the driver gives it
 struct DeviceMemory {
   int device = 0;       ///< the first of them
@@ -41,9 +41,11 @@ struct DeviceMemory {
 
   [[nodiscard]] Bytes outside() const;
   [[nodiscard]] Bytes used() const { return reserved + outside(); }
+  friend bool operator==(const DeviceMemory&, const DeviceMemory&) = default;
 };
 
-/// By actor. A stack's allocator replays residents (parameters, then gradients, then optimizer
+/// Distinct ones, in the order of the first device of each: the same whether the simulation was folded
+/// or not. A stack's allocator replays residents (parameters, then gradients, then optimizer
 /// states, each in the order of layers), its workspace, then births and deaths in the order of time
 /// (memory_changes.hpp); buffers of all streams share its pools. It has what the profile's memory
 /// leaves beside everything else; what it wants beyond that makes `used` larger than the memory.

@@ -22,6 +22,7 @@ struct MemoryPeak {
   ByCategory highest{};      ///< of every category on its own, at whatever instant
   Instant when;
   int task = -1;  ///< that bore the last of it, as MemoryChange::task; -1: residents alone
+  friend bool operator==(const MemoryPeak&, const MemoryPeak&) = default;
 };
 
 /// Live bytes of an actor after every birth and death in its first iteration (where iterations

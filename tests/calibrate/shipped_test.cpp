@@ -43,6 +43,17 @@ TEST_CASE("every shipped profile is what the fit makes of its datasheet and meas
     check_same(shipped.kernel_floor, fitted.kernel_floor, "kernel_floor");
     check_same(shipped.launch, fitted.launch, "launch");
     check_same(shipped.context, fitted.context, "context");
+    REQUIRE((shipped.communicator && fitted.communicator));
+    check_same(shipped.communicator->fixed, fitted.communicator->fixed, "communicator fixed");
+    check_same(shipped.communicator->peer, fitted.communicator->peer, "communicator peer");
+    // One communicator of two, and one of more: published for A100s (nccl#964), taken over for
+    // newer GPUs, half for V100s and older ones.
+    const bool a100 = datasheet.architecture == "ampere" || datasheet.architecture == "hopper";
+    const auto taken = [&](int peers) {
+      return shipped.communicator->fixed.value + peers * shipped.communicator->peer.value;
+    };
+    CHECK(taken(1) == (a100 ? 544_MiB : 272_MiB));
+    CHECK(taken(2) == (a100 ? 688_MiB : 344_MiB));
     REQUIRE(shipped.peak.size() == fitted.peak.size());
     for (const auto& [type, peak] : fitted.peak)
       check_same(shipped.peak.at(type), peak, "peak " + type);

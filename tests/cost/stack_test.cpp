@@ -61,6 +61,31 @@ TEST_CASE("a stack on a base states only what differs") {
   CHECK(cost::facts_for(stack, "gelu").kernels == 2);
 }
 
+TEST_CASE("a stack says how it takes memory; one that does not has no allocator of its own") {
+  const Folder folder;
+  const cost::MemoryFacts none = cost::read_stack(folder.write("whole.json", whole)).memory;
+  CHECK(none.allocator == cost::MemoryFacts::Allocator::none);
+  CHECK(!none.workspace);
+  const auto with_memory = [&](const std::string& memory) {
+    return cost::read_stack(folder.write("variant.json", R"({
+      "name": "variant", "base": "whole", "source": "made up", "memory": )" +
+                                                             memory + "}"))
+        .memory;
+  };
+  const std::string workspace =
+      R"("workspace": {"value": "8.125 MiB", "provenance": "published", "source": "nobody"})";
+  const cost::MemoryFacts memory = with_memory(R"({"allocator": "expandable", )" + workspace +
+                                               R"(, "workspace_from": "allocator"})");
+  CHECK(memory.allocator == cost::MemoryFacts::Allocator::expandable);
+  CHECK(memory.workspace->value == 8_MiB + 128_KiB);
+  CHECK(memory.workspace_allocated);
+  CHECK(with_memory(R"({"allocator": "caching"})").allocator ==
+        cost::MemoryFacts::Allocator::caching);
+  CHECK_THROWS_AS(with_memory(R"({"allocator": "cache"})"), InputError);
+  CHECK_THROWS_AS(with_memory(R"({"allocator": "caching", )" + workspace + "}"), InputError);
+  CHECK_THROWS_AS(with_memory(R"({"allocator": "caching", "rounding": 512})"), InputError);
+}
+
 TEST_CASE("unknown keys and missing facts of a stack are refused") {
   const Folder folder;
   std::string misspelt = whole;

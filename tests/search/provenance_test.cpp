@@ -29,6 +29,7 @@ cost::Profile measured_profile() {
   }
   profile.collective = {constant(0.9),  constant(0.9),  constant(0.9),
                         constant(1_us), constant(1_us), constant(1_us)};
+  profile.communicator = {constant(100_MB), constant(10_MB)};
   return profile;
 }
 
@@ -98,6 +99,22 @@ TEST_CASE("a scalar of the stack counts always") {
                                           program_of(cost::KernelKind::gemm, {0}), gpus_per_node);
   CHECK(weakest.provenance == Provenance::fitted);
   CHECK(weakest.stack == std::vector<std::string>{"/slowdown"});
+}
+
+TEST_CASE(
+    "what a communicator takes counts where two GPUs communicate, a workspace where it is said") {
+  cost::Profile profile = measured_profile();
+  profile.communicator->peer.provenance = Provenance::assumed;
+  cost::Stack stack = measured_stack();
+  const auto weakest = [&](const std::vector<int>& group) {
+    return weakest_provenance(profile, stack, program_of(cost::KernelKind::gemm, group),
+                              gpus_per_node);
+  };
+  CHECK(weakest({0}).provenance == Provenance::measured);
+  CHECK(weakest({0, 1}).profile == std::vector<std::string>{"/communicator/peer"});
+  stack.memory.workspace = cost::Constant<Bytes>{
+      .value = 8_MB, .provenance = Provenance::published, .source = "somebody"};
+  CHECK(weakest({0}).stack == std::vector<std::string>{"/memory/workspace"});
 }
 
 TEST_CASE("constants of NCCL's model count where a stack uses it, those of closed form where not") {

@@ -306,6 +306,14 @@ TEST_CASE(
   CHECK(allocator.peak_reserved() == 102 * MiB);
 }
 
+TEST_CASE("nothing goes back where the driver has just enough") {
+  CachingAllocator allocator(100 * MiB);
+  allocator.free(allocator.allocate(40 * MiB));
+  allocator.allocate(60 * MiB);
+  CHECK(allocator.releases() == 0);
+  CHECK(allocator.reserved() == 100 * MiB);
+}
+
 TEST_CASE("a segment with a live block stays") {
   CachingAllocator allocator(40 * MiB);
   const Block nine = allocator.allocate(9 * MiB);
