@@ -48,6 +48,7 @@ class Collectives {
   [[nodiscard]] BytesPerSecond usable(const topology::Link& link) const;
 
   [[nodiscard]] const topology::Cluster& cluster() const { return cluster_; }
+  [[nodiscard]] const CollectiveConstants& constants() const { return constants_; }
 
  private:
   [[nodiscard]] nccl::Estimate way(CollectiveKind kind, const nccl::Communicator& communicator,
