@@ -190,8 +190,7 @@ class Engine {
     const std::size_t synchronisation =
         host_index(*state.sequence, line.round, price.synchronisations);
     const Instant host = state.host[synchronisation];
-    const bool alone = state.queues.size() == 1;  // nothing runs beside anything
-    if (price.slowdown > 0 && !alone) {
+    if (price.slowdown > 0) {
       line.busy = true;
       const Ticks launches{price.finished.count - price.last_kernel.count};
       kernels_.begin(actor,

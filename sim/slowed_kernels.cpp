@@ -45,6 +45,7 @@ int to_millionths(double share) {
 }
 
 Instant SlowedWork::end() const {
+  if (slowed_.count == 0) return from_ + amount_;
   return from_ + amount_ + Ticks{weighted(slowed_.count, millionths_, 0, 0, million)};
 }
 
