@@ -62,6 +62,23 @@ void run_unfolded(benchmark::State& state) {
 }
 BENCHMARK(run_unfolded)->Unit(benchmark::kMillisecond);
 
+/// The pipeline again where communication slows kernels down: they are events.
+void run_slowed_pipeline(benchmark::State& state) {
+  Prepared prepared =
+      prepare(4, 64, {.tensor = 4, .pipeline = 8, .data = 2, .recompute = "full"}, true);
+  prepared.cast.compute_slowdown = 0.15;
+  run(state, prepared);
+}
+BENCHMARK(run_slowed_pipeline)->Unit(benchmark::kMillisecond);
+
+/// And where nothing runs beside communication: none is.
+void run_slowed_tensor_parallel(benchmark::State& state) {
+  Prepared prepared = prepare(1, 64, {.tensor = 8, .recompute = "full"}, true);
+  prepared.cast.compute_slowdown = 0.15;
+  run(state, prepared);
+}
+BENCHMARK(run_slowed_tensor_parallel)->Unit(benchmark::kMillisecond);
+
 void measure(benchmark::State& state) {
   const Prepared prepared =
       prepare(4, 64, {.tensor = 4, .pipeline = 8, .data = 2, .recompute = "full"}, true);

@@ -42,11 +42,14 @@ Datasheet read_datasheet(const std::string& file) {
       .network_efficiency = cost::read_constant<double>(collective.at("network_efficiency")),
       .pcie_efficiency = cost::read_constant<double>(collective.at("pcie_efficiency")),
       .network_step = cost::read_constant<Seconds>(collective.at("network_step")),
+      .compute_slowdown = {},
       .host_copy = cost::read_host_copy(json.at("host_copy")),
       .host_memory_bandwidth = {},
       .context = cost::read_constant<Bytes>(json.at("context")),
       .communicator = {},
   };
+  if (const auto slowdown = collective.find("compute_slowdown"))
+    datasheet.compute_slowdown = cost::read_constant<double>(*slowdown);
   if (const auto bandwidth = json.find("host_memory_bandwidth"))
     datasheet.host_memory_bandwidth = cost::read_constant<BytesPerSecond>(*bandwidth);
   if (const auto communicator = json.find("communicator"))

@@ -34,6 +34,7 @@ struct Datasheet {
   cost::Constant<double> network_efficiency;
   cost::Constant<double> pcie_efficiency;
   cost::Constant<Seconds> network_step;
+  std::optional<cost::Constant<double>> compute_slowdown;
   cost::HostCopyConstants host_copy;
   std::optional<cost::Constant<BytesPerSecond>> host_memory_bandwidth;
   cost::Constant<Bytes> context;

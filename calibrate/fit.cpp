@@ -408,6 +408,7 @@ void fit_collectives(const std::vector<Measurements>& measurements, const Datash
   collective.network_efficiency = datasheet.network_efficiency;
   collective.pcie_efficiency = datasheet.pcie_efficiency;
   collective.network_step = datasheet.network_step;
+  collective.compute_slowdown = datasheet.compute_slowdown;
 }
 
 }  // namespace

@@ -56,6 +56,7 @@ class Collectives {
   [[nodiscard]] BytesPerSecond usable(const topology::Link& link) const;
 
   [[nodiscard]] const topology::Cluster& cluster() const { return cluster_; }
+  [[nodiscard]] const CollectiveConstants& constants() const { return constants_; }
 
  private:
   void check_processors(const std::string& version) const;

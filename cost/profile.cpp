@@ -60,6 +60,19 @@ std::map<std::string, T> read_table(const JsonReader& json, const std::vector<st
   return table;
 }
 
+/// Of which something must be left.
+Constant<double> read_loss(const JsonReader& json) {
+  auto loss = read_constant<double>(json);
+  if (!(loss.value >= 0 && loss.value < 1))
+    json.at("value").fail("a share of at least 0 and less than 1", json.at("value").dump());
+  return loss;
+}
+
+std::optional<Constant<double>> read_compute_slowdown(const JsonReader& collective) {
+  const auto json = collective.find("compute_slowdown");
+  return json ? std::optional(read_loss(*json)) : std::nullopt;
+}
+
 GemmConstants read_gemm(const JsonReader& json) {
   return {.efficiency = read_share(json.at("efficiency")),
           .half_intensity = read_not_negative<double>(json.at("half_intensity")),
@@ -86,7 +99,8 @@ CollectiveConstants read_collective(const JsonReader& json) {
           .base = read_not_negative<Seconds>(json.at("base")),
           .node_step = read_not_negative<Seconds>(json.at("node_step")),
           .network_step = read_not_negative<Seconds>(json.at("network_step")),
-          .nccl = read_nccl(json.find("nccl"))};
+          .nccl = read_nccl(json.find("nccl")),
+          .compute_slowdown = read_compute_slowdown(json)};
 }
 
 Json to_json(const HostCopyConstants& copy) {
@@ -123,6 +137,8 @@ Json to_json(const CollectiveConstants& collective) {
   if (collective.memory_efficiency)
     json.set("memory_efficiency", cost::to_json(*collective.memory_efficiency));
   if (collective.nccl) json.set("nccl", to_json(*collective.nccl));
+  if (collective.compute_slowdown)
+    json.set("compute_slowdown", cost::to_json(*collective.compute_slowdown));
   return json;
 }
 

@@ -64,6 +64,9 @@ struct CollectiveConstants {
   Constant<Seconds> network_step;     ///< per ring step that crosses the network
   Constant<Seconds> host_step;        ///< of a copy to or from the host: host_copy.latency
   std::optional<NcclConstants> nccl;  ///< where they were fitted; only NCCL's model uses them
+  /// Share of its speed that a kernel loses while its GPU communicates, 0 to below 1, see
+  /// sim/engine.hpp; none: nothing.
+  std::optional<Constant<double>> compute_slowdown;
 };
 
 /// Copies between device memory and host memory. Pinned memory is copied at what PCIe carries, see

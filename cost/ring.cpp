@@ -174,8 +174,7 @@ std::string to_text(CollectiveKind kind) {
 Route ring_route(CollectiveKind kind, const Cluster& cluster, const std::vector<int>& ranks,
                  const CollectiveConstants& constants) {
   expects(!ranks.empty(), "a collective has at least one rank");
-  if (kind == CollectiveKind::to_host || kind == CollectiveKind::from_host)
-    return host_route(kind, cluster, ranks.front(), constants);
+  if (concerns_host(kind)) return host_route(kind, cluster, ranks.front(), constants);
   if (ranks.size() == 1) return {};
   const std::vector<NodeMembers> nodes = by_node(cluster, ranks);
   LinkLoads loads;

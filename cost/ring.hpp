@@ -26,6 +26,11 @@ enum class CollectiveKind : std::uint8_t {
 };
 std::string to_text(CollectiveKind);
 
+/// Copies between device and host: copy engines carry them, no kernels of the device.
+constexpr bool concerns_host(CollectiveKind kind) {
+  return kind == CollectiveKind::to_host || kind == CollectiveKind::from_host;
+}
+
 /// Bytes that one direction of a link carries per byte of payload.
 struct LinkLoad {
   topology::Direction direction;

@@ -21,7 +21,8 @@ class Needs {
     for (const strategies::Block& block : program.blocks) {
       for (const strategies::Task& task : block.tasks) {
         if (const auto* kernel = std::get_if<cost::Kernel>(&task.work)) add(*kernel);
-        if (const auto* one = std::get_if<strategies::Collective>(&task.work)) add(*one);
+        if (const auto* one = std::get_if<strategies::Collective>(&task.work))
+          add(*one, task.stream);
       }
     }
     for (const strategies::Communicator& group : program.communicators) {
@@ -45,6 +46,7 @@ class Needs {
     }
     // Adapters stand behind PCIe, so its share matters where the network's does.
     if (path.starts_with("/collective/network_")) return used_.contains("/collective/network_");
+    if (path == compute_slowdown) return used_.contains(compute_slowdown);
     if (path == "/collective/pcie_efficiency")
       return used_.contains("/collective/network_") || used_.contains(pcie);
     for (const std::string_view group :
@@ -59,11 +61,15 @@ class Needs {
 
  private:
   static constexpr const char* pcie = "/collective/pcie_efficiency";
+  static constexpr const char* compute_slowdown = "/collective/compute_slowdown";
 
-  /// Copies to the host use what they share with NCCL, and the fixed time of a copy.
-  void add(const strategies::Collective& one) {
-    using cost::CollectiveKind;
-    if (one.kind != CollectiveKind::to_host && one.kind != CollectiveKind::from_host) return;
+  /// Copies to the host use what they share with NCCL, and the fixed time of a copy. Other
+  /// collectives can slow kernels down unless they stand in one queue with them.
+  void add(const strategies::Collective& one, strategies::Stream stream) {
+    if (!cost::concerns_host(one.kind)) {
+      if (stream != strategies::Stream::compute) used_.insert(compute_slowdown);
+      return;
+    }
     used_.insert(pcie);
     used_.insert("/host_copy/latency");
   }

@@ -18,7 +18,8 @@ struct Weakest {
 };
 
 /// A constant is used if a kernel or collective of the program is of its kind; the network's count
-/// as used if some group of GPUs spans two nodes of `gpus_per_node`.
+/// as used if some group of GPUs spans two nodes of `gpus_per_node`, and the slow-down of kernels
+/// beside collectives if there is one that is not on their stream.
 Weakest weakest_provenance(const cost::Profile& profile, const cost::Stack& stack,
                            const strategies::Program& program, int gpus_per_node);
 

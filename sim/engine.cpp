@@ -1,5 +1,5 @@
-// The event loop: actors run ahead until they meet an unfinished collective, then the next flow
-// event comes.
+// The event loop: actors run ahead until they meet an unfinished collective, then the next event
+// comes.
 #include "sim/engine.hpp"
 
 #include <algorithm>
@@ -12,6 +12,7 @@
 #include "base/input_error.hpp"
 #include "sim/active_flows.hpp"
 #include "sim/flat_sequence.hpp"
+#include "sim/slowed_kernels.hpp"
 
 namespace stratagem::sim {
 namespace {
@@ -23,12 +24,13 @@ struct QueueState {
   int round = 0;
   std::size_t next = 0;  ///< of its tasks
   Instant tail;          ///< end of the task before
-  bool in_collective = false;
+  bool busy = false;     ///< with a collective, or a kernel that one can slow down
 };
 
 struct ActorState {
   const FlatSequence* sequence = nullptr;
   std::vector<QueueState> queues;
+  int collectives = 0;  ///< that it has arrived at and that have not ended
   std::vector<Instant>
       host;  ///< by synchronisation over all rounds: when the host went on; the first is 0
 };
@@ -56,9 +58,11 @@ class Engine {
         iterations_(iterations),
         rounds_(iterations + program.lag),
         flows_(cast),
+        slowdown_(to_millionths(cast.compute_slowdown)),
+        kernels_(cast.actors.size()),
         gatherings_of_(cast.meetings.size()) {
     for (const strategies::Sequence& sequence : program.sequences) {
-      sequences_.push_back(flatten(program, sequence, prices));
+      sequences_.push_back(flatten(program, sequence, prices, slowdown_));
     }
     for (std::size_t f = 0; f < cast.flows.size(); ++f) {
       const Flow& flow = cast.flows[f];
@@ -86,16 +90,11 @@ class Engine {
   Timeline run() {
     for (std::size_t a = 0; a < actors_.size(); ++a) advance(static_cast<int>(a));
     while (true) {
-      const Instant now = std::min(flows_.next_end(), starts_.empty() ? never : starts_.top().when);
+      const Instant flow = std::min(flows_.next_end(), when_next(starts_));
+      const Instant now = slowdown_ == 0 ? flow : std::min(flow, next_of_kernels());
       if (now == never) break;
-      for (const int gathering : flows_.end_at(now)) end(gathering, now);
-      while (!starts_.empty() && starts_.top().when == now) {
-        const int gathering = starts_.top().gathering;
-        starts_.pop();
-        const Gathering& g = gatherings_[gathering];
-        flows_.begin(flow_of(g.meeting, *g.collective), gathering, g.collective->payload);
-      }
-      flows_.share(now);
+      if (flow == now) change_flows(now);
+      if (slowdown_ > 0) change_kernels(now);
       while (!resumed_.empty()) {
         advance(resumed_.front());
         resumed_.pop_front();
@@ -111,9 +110,59 @@ class Engine {
     friend auto operator<=>(const Start&, const Start&) = default;
   };
 
+  using Starts = std::priority_queue<Start, std::vector<Start>, std::greater<>>;
+
+  static Instant when_next(const Starts& starts) {
+    return starts.empty() ? never : starts.top().when;
+  }
+
+  /// Ends and begins flows.
+  void change_flows(Instant now) {
+    for (const int gathering : flows_.end_at(now)) end(gathering, now);
+    while (when_next(starts_) == now) {
+      const int gathering = starts_.top().gathering;
+      starts_.pop();
+      const Gathering& g = gatherings_[gathering];
+      flows_.begin(flow_of(g.meeting, *g.collective), gathering, g.collective->payload);
+    }
+    flows_.share(now);
+  }
+
+  [[nodiscard]] Instant next_of_kernels() const {
+    return std::min(when_next(slowing_), kernels_.next_end());
+  }
+
+  /// Slows down the kernels of collectives that begin, and ends kernels.
+  void change_kernels(Instant now) {
+    while (when_next(slowing_) == now) {
+      for (const Arrival& arrival : gatherings_[slowing_.top().gathering].arrivals)
+        kernels_.begin_communication(arrival.actor, now);
+      slowing_.pop();
+    }
+    while (const auto kernel = kernels_.end_at(now)) {
+      finish_kernel(*kernel);
+      resumed_.push_back(kernel->actor);
+    }
+  }
+
   /// Computes everything about an actor that does not depend on an unfinished collective.
   void advance(int actor) {
     ActorState& state = actors_[actor];
+    step_all(actor, state);
+    if (slowdown_ > 0) advance_kernels(actor, state);
+  }
+
+  /// Without an unfinished collective nothing slows an actor's kernels down before it arrives at
+  /// the next: the one that ends first does so, and perhaps lets another task begin.
+  void advance_kernels(int actor, ActorState& state) {
+    while (state.collectives == 0 && kernels_.any(actor)) {
+      finish_kernel(kernels_.end_next(actor));
+      step_all(actor, state);
+    }
+    kernels_.schedule(actor);
+  }
+
+  void step_all(int actor, ActorState& state) {
     for (bool moved = true; moved;) {
       moved = false;
       for (std::size_t q = 0; q < state.queues.size(); ++q) {
@@ -125,7 +174,7 @@ class Engine {
   /// Runs the next task of a queue, if everything before it is known.
   bool step(int actor, ActorState& state, int queue) {
     QueueState& line = state.queues[queue];
-    if (line.in_collective || line.round == rounds_) return false;
+    if (line.busy || line.round == rounds_) return false;
     const int task = state.sequence->in_queue[queue][line.next];
     const int iteration = line.round - state.sequence->prices[task].lag;
     if (iteration < 0 || iteration >= iterations_) return leave_out(actor, state, queue, task);
@@ -133,15 +182,33 @@ class Engine {
     if (ready == unknown) return false;
     const FlatPrice& price = state.sequence->prices[task];
     if (price.collective != nullptr) {
-      line.in_collective = true;
+      line.busy = true;
+      ++state.collectives;
       arrive(price, {actor, queue, line.round, task}, ready);
       return false;
     }
     const std::size_t synchronisation =
         host_index(*state.sequence, line.round, price.synchronisations);
-    const Instant launched = state.host[synchronisation] + price.finished;
+    const Instant host = state.host[synchronisation];
+    if (price.slowdown > 0) {
+      line.busy = true;
+      const Ticks launches{price.finished.count - price.last_kernel.count};
+      kernels_.begin(actor,
+                     {.queue = queue,
+                      .task = task,
+                      .all = {ready, price.device, price.slowdown},
+                      .last = {std::max(ready, host + launches), price.last_kernel, slowdown_}});
+      return false;
+    }
+    const Instant launched = host + price.finished;
     finish_task(actor, queue, task, ready, std::max(ready + price.device, launched));
     return true;
+  }
+
+  void finish_kernel(const SlowedKernels::Ended& ended) {
+    const SlowedKernel& kernel = ended.kernel;
+    actors_[ended.actor].queues[kernel.queue].busy = false;
+    finish_task(ended.actor, kernel.queue, kernel.task, kernel.all.from(), ended.end);
   }
 
   /// Passes over a task whose iteration does not exist. The host goes by in the time that launching
@@ -222,8 +289,14 @@ class Engine {
     gathering.last_arrival = std::max(gathering.last_arrival, when);
     gathering.arrivals.push_back(arrival);
     if (gathering.arrivals.size() < cast_.meetings[meeting].actors.size()) return;
+    if (slows(collective)) slowing_.push({gathering.last_arrival, known[k]});
     const Ticks latency = cast_.flows[flow_of(meeting, collective)].latency;
     starts_.push({gathering.last_arrival + latency, known[k]});
+  }
+
+  /// Copy engines carry copies to and from the host; all else takes multiprocessors.
+  [[nodiscard]] bool slows(const strategies::Collective& collective) const {
+    return slowdown_ > 0 && !cost::concerns_host(collective.kind);
   }
 
   /// The flows of one kind of collective of one meeting.
@@ -240,7 +313,10 @@ class Engine {
   void end(int id, Instant now) {
     Gathering& gathering = gatherings_[id];
     for (const Arrival& arrival : gathering.arrivals) {
-      actors_[arrival.actor].queues[arrival.queue].in_collective = false;
+      ActorState& state = actors_[arrival.actor];
+      state.queues[arrival.queue].busy = false;
+      --state.collectives;
+      if (slows(*gathering.collective)) kernels_.end_communication(arrival.actor, now);
       finish_task(arrival.actor, arrival.queue, arrival.task, gathering.last_arrival, now);
       resumed_.push_back(arrival.actor);
     }
@@ -276,13 +352,16 @@ class Engine {
   int iterations_;
   int rounds_;
   ActiveFlows flows_;
+  int slowdown_;  ///< millionths of a kernel's speed
+  SlowedKernels kernels_;
   std::vector<FlatSequence> sequences_;
   std::vector<ActorState> actors_;
   std::vector<ActorTimes> times_;
   std::vector<Gathering> gatherings_;
   std::vector<std::vector<int>> gatherings_of_;  ///< by meeting
   std::map<std::pair<int, cost::CollectiveKind>, Ways> ways_of_;
-  std::priority_queue<Start, std::vector<Start>, std::greater<>> starts_;
+  Starts starts_;   ///< of flows
+  Starts slowing_;  ///< of collectives that slow kernels down
   std::deque<int> resumed_;
 };
 

@@ -12,16 +12,25 @@ namespace stratagem::sim {
 ///
 /// Every actor has a host that launches its tasks in program order, each launch costing its price;
 /// the host goes on without waiting, except where a task synchronises. A task begins when it is
-/// launched, the task before it in its queue (timeline.hpp) has ended, and all it waits for has ended; it ends
-/// after its device time, and not before its last kernel is launched and done. A
+/// launched, the task before it in its queue (timeline.hpp) has ended, and all it waits for has
+/// ended; it ends after its device time, and not before its last kernel is launched and done. A
 /// collective begins when its last rank has arrived (the k-th of a communicator in the program of
 /// one rank meets the k-th of every other), takes its latency, then flows until its volume is
 /// through, at rates shared max-min fairly with all flows there are at the time.
 ///
-/// Tasks of fixed duration are computed ahead of the clock; only flows are events, ordered by
-/// instant, then by sequence number. That is safe: what an actor does ahead of an unfinished
-/// collective cannot depend on it. Expects that no rank waits for ever (lowering refuses plans that
-/// deadlock).
+/// Communication slows kernels down, by the cast's `compute_slowdown` s. While its GPU has a part
+/// in at least one collective or send, from the arrival of the last rank to the end, latency
+/// included, a kernel's work gets done at the rate 1 - s, else at the rate 1. Its device time is
+/// work, and so is that of its last kernel from its launch on (slowed_kernels.hpp); launches are
+/// not, nor what the device idles between them (Price::idle). Copies to and from the host slow
+/// nothing down, and what the host does is not slowed down. A GPU that waits for other ranks is not
+/// slowed down yet, though NCCL's kernel is there.
+///
+/// What cannot be slowed down is computed ahead of the clock; flows, and kernels where there may be
+/// some, are events, ordered by instant, then by sequence number. That is safe: what an actor does
+/// ahead of an unfinished collective cannot depend on it, and without an unfinished one that it has
+/// arrived at none slows it down before it arrives at the next. Expects that no rank waits for ever
+/// (lowering refuses plans that deadlock).
 Timeline run(const strategies::Program& program, const Cast& cast, const Prices& prices,
              int iterations);
 

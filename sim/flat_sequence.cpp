@@ -2,6 +2,7 @@
 #include "sim/flat_sequence.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <utility>
 
@@ -28,6 +29,17 @@ Queue queue_of(const strategies::Task& task) {
   return {task.stream, std::get<strategies::Collective>(task.work).group};
 }
 
+/// The work of a task without its idle time, spread over both.
+int slowdown_of(const strategies::Task& task, const Price& price, int slowdown) {
+  const auto* kernel = std::get_if<cost::Kernel>(&task.work);
+  if (slowdown == 0 || kernel == nullptr || cost::concerns_host(kernel->kind) ||
+      price.device.count <= 0)
+    return 0;
+  const double share = static_cast<double>(price.device.count - price.idle.count) /
+                       static_cast<double>(price.device.count);
+  return static_cast<int>(std::llround(slowdown * share));
+}
+
 /// Puts every task into the queue of its stream.
 void fill_queues(FlatSequence& flat, const strategies::Program& program) {
   std::map<Queue, std::vector<int>> queues;
@@ -45,7 +57,7 @@ void fill_queues(FlatSequence& flat, const strategies::Program& program) {
 }  // namespace
 
 FlatSequence flatten(const strategies::Program& program, const strategies::Sequence& sequence,
-                     const Prices& prices) {
+                     const Prices& prices, int slowdown) {
   FlatSequence flat;
   const std::size_t count = strategies::task_count(program, sequence);
   flat.tasks.reserve(count);
@@ -64,9 +76,11 @@ FlatSequence flatten(const strategies::Program& program, const strategies::Seque
       flat.prices.push_back({.device = price.device,
                              .launched = {host.count + price.first_launch.count},
                              .finished = {host.count + price.host.count + price.last_kernel.count},
+                             .last_kernel = price.last_kernel,
                              .synchronisations = static_cast<int>(flat.host_spans.size()),
                              .first_wait = static_cast<int>(flat.waits.size()),
                              .synchronises = task.synchronizations > 0,
+                             .slowdown = slowdown_of(task, price, slowdown),
                              .collective = std::get_if<strategies::Collective>(&task.work),
                              .lag = call.lag});
       for (const int wait : task.waits) flat.waits.push_back(first + wait);

@@ -14,12 +14,14 @@ namespace stratagem::sim {
 /// What the engine reads of a task, by flat index.
 struct FlatPrice {
   Ticks device;
-  Ticks launched;  ///< host time from the last synchronisation (or the iteration's start) to its
-                   ///< first launch
-  Ticks finished;  ///< host time, from there too, to its last launch, and its last kernel
+  Ticks launched;     ///< host time from the last synchronisation (or the iteration's start) to its
+                      ///< first launch
+  Ticks finished;     ///< host time, from there too, to its last launch, and its last kernel
+  Ticks last_kernel;  ///< this alone
   int synchronisations = 0;  ///< how many tasks of the iteration before it the host waits for
   int first_wait = 0;        ///< its waits are waits[first_wait .. first_wait of the next task)
   bool synchronises = false;
+  int slowdown = 0;  ///< millionths of its speed that it loses beside communication
   const strategies::Collective* collective = nullptr;  ///< nullptr for kernels
   int ordinal = 0;  ///< of a collective: how many of its group come before it in its iteration
   int lag = 0;      ///< round r runs it for iteration r - lag
@@ -38,7 +40,9 @@ struct FlatSequence {
   std::vector<Ticks> host_spans;
 };
 
+/// `slowdown`: millionths of a kernel's speed that communication takes; less for a task in whose
+/// device time the device idles, rounded to whole millionths.
 FlatSequence flatten(const strategies::Program& program, const strategies::Sequence& sequence,
-                     const Prices& prices);
+                     const Prices& prices, int slowdown = 0);
 
 }  // namespace stratagem::sim

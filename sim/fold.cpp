@@ -360,6 +360,8 @@ Cast cast(const Program& program, cost::Collectives& collectives, bool folded) {
     found->second = std::min(found->second, capacity);
   }
   for (const auto& [uses, capacity] : slowest) add_link(result, capacity, uses);
+  if (const auto& slowdown = collectives.constants().compute_slowdown)
+    result.compute_slowdown = slowdown->value;
   result.weights.resize(unfolded.flows.size());
   for (std::size_t f = 0; f < unfolded.flows.size(); ++f)
     result.weights[colours.flow[f]] = unfolded.flows[f].weight;

@@ -56,6 +56,7 @@ struct Cast {
   std::vector<std::vector<LinkUse>>
       link_uses;  ///< by link: classes that use it, `count` when all are active
   std::vector<BytesPerSecond> weights;  ///< by flow class: the rate it reaches alone
+  double compute_slowdown = 0;  ///< share of their speed that kernels lose beside communication
 };
 
 /// Where rank r of the program stands: GPU r of the cluster.

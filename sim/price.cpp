@@ -35,7 +35,8 @@ Prices price(const strategies::Program& program, const cost::Profile& profile,
     return Price{.device = to_ticks(found->second + drained * launch),
                  .host = to_ticks(kernel->launches * launch),
                  .first_launch = to_ticks(launch),
-                 .last_kernel = to_ticks(found->second / std::max(kernel->launches, 1))};
+                 .last_kernel = to_ticks(found->second / std::max(kernel->launches, 1)),
+                 .idle = to_ticks(drained * launch)};
   });
 }
 

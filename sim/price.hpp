@@ -12,13 +12,15 @@
 namespace stratagem::sim {
 
 /// The time of one task: on its stream, on the host that launches it, until its first kernel is
-/// launched, and of its last kernel alone (which cannot end sooner after its own launch).
-/// Collectives have only host times here.
+/// launched, and of its last kernel alone (which cannot end sooner after its own launch); and how
+/// much of the first the device idles between its kernels, which communication beside it does not
+/// stretch. Collectives have only host times here.
 struct Price {
   Ticks device;
   Ticks host;
   Ticks first_launch;
   Ticks last_kernel;
+  Ticks idle;
 };
 
 /// By block and task.
@@ -30,7 +32,8 @@ Prices price(const strategies::Program& program,
 
 /// Prices from a profile and a software stack.
 ///   launch = profile.launch * stack.host_factor,  host = launches * launch
-///   device = kernel_time of the stack + (synchronisations - 1) * launch,  last_kernel = its share
+///   device = kernel_time of the stack + idle,  idle = (synchronisations - 1) * launch
+///   last_kernel = its share of the kernel_time
 /// because after every synchronisation but the last one of a task the device idles until the next
 /// launch. Optimizer steps on the host share it with those of as many ranks as a server has (at
 /// most `gpus_per_server`): all step at about the same time. Whether small kernels wait for their launches depends on how far the host is ahead: the

@@ -78,6 +78,11 @@ TEST_CASE("every shipped profile is what the fit makes of its datasheet and meas
     check_same(shipped.collective.base, fitted.collective.base, "base");
     check_same(shipped.collective.node_step, fitted.collective.node_step, "node_step");
     check_same(shipped.collective.network_step, fitted.collective.network_step, "network_step");
+    REQUIRE(shipped.collective.compute_slowdown.has_value() ==
+            fitted.collective.compute_slowdown.has_value());
+    if (fitted.collective.compute_slowdown)
+      check_same(*shipped.collective.compute_slowdown, *fitted.collective.compute_slowdown,
+                 "compute_slowdown");
     REQUIRE(shipped.collective.nccl.has_value() == fitted.collective.nccl.has_value());
     if (!fitted.collective.nccl) continue;  // nothing of its architecture was measured
     check_same(shipped.collective.nccl->added, fitted.collective.nccl->added, "added");

@@ -65,6 +65,20 @@ TEST_CASE("a share is more than 0 and at most 1") {
                     ContainsSubstring("/collective/nvlink_efficiency/value"));
 }
 
+TEST_CASE("a slow-down beside communication leaves some speed, and may be left out") {
+  const auto slowed = [](const std::string& value) {
+    return with("\"compute_slowdown\": {\n      \"value\": 0",
+                "\"compute_slowdown\": {\n      \"value\": " + value);
+  };
+  CHECK(slowed("0.25").collective.compute_slowdown->value == 0.25);
+  for (const char* value : {"-0.1", "1", "1.5"})
+    CHECK_THROWS_WITH(slowed(value), ContainsSubstring("/collective/compute_slowdown/value"));
+  Profile profile = slowed("0");
+  profile.collective.compute_slowdown.reset();
+  const Profile back = read_profile(JsonReader::from_text(to_json(profile).text(), "without"));
+  CHECK_FALSE(back.collective.compute_slowdown);
+}
+
 TEST_CASE("the clock scales a V100's peak and nothing else that was fitted") {
   const Profile slow = read_profile("scenarios/profiles/v100-sxm2.json");
   const Profile fast = read_profile("scenarios/profiles/v100-sxm3-450w.json");

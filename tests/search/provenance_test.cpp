@@ -96,6 +96,24 @@ TEST_CASE(
   CHECK(weakest({7, 8}).profile == std::vector<std::string>{"/collective/network_step"});
 }
 
+TEST_CASE("the slow-down of kernels counts where communication can run beside them") {
+  cost::Profile profile = measured_profile();
+  profile.collective.compute_slowdown = cost::Constant<double>{};  // assumed
+  const auto weakest = [&](cost::CollectiveKind kind, strategies::Stream stream) {
+    strategies::Program program = program_of(cost::KernelKind::gemm, {0, 1});
+    program.blocks[0].tasks.push_back(
+        {.name = "c", .work = strategies::Collective{.kind = kind}, .stream = stream});
+    return weakest_provenance(profile, measured_stack(), program, gpus_per_node).profile;
+  };
+  using cost::CollectiveKind;
+  using strategies::Stream;
+  const std::vector<std::string> slowdown = {"/collective/compute_slowdown"};
+  CHECK(weakest(CollectiveKind::all_reduce, Stream::gradient_communication) == slowdown);
+  CHECK(weakest(CollectiveKind::send, Stream::send_forward) == slowdown);
+  CHECK(weakest(CollectiveKind::all_reduce, Stream::compute) != slowdown);
+  CHECK(weakest(CollectiveKind::to_host, Stream::copy_out) != slowdown);
+}
+
 TEST_CASE("a scalar of the stack counts always") {
   cost::Stack stack = measured_stack();
   stack.slowdown.provenance = Provenance::fitted;

@@ -51,6 +51,8 @@ TEST_CASE("after every synchronisation but the last the device idles for a launc
   // 2 kernels, 100 us; the host waits 3 times: two launches within the task find the device idle.
   const cost::Stack stack{.slowdown = {1}, .host_factor = {1}};
   CHECK(priced({.traffic = 98_MB, .launches = 2}, 3, stack).device.count == 120'000'000);
+  CHECK(priced({.traffic = 98_MB, .launches = 2}, 3, stack).idle.count == 20'000'000);
+  CHECK(priced({.traffic = 98_MB, .launches = 2}, 1, stack).idle.count == 0);
   CHECK(priced({.traffic = 98_MB, .launches = 2}, 1, stack).device.count == 100'000'000);
 }
 
