@@ -12,7 +12,9 @@ const std::vector<Precision>& precisions() {
   static const std::vector<Precision> table = {
       {"fp16", "mixed: weights, activations, gradients in fp16, weights once more in fp32", fp16,
        fp16, fp16, true},
-      {"bf16", "the same with bf16", bf16, bf16, bf16, true},
+      {"fp16-fp32-gradients", "fp16, with gradients of weights added up and reduced in fp32", fp16,
+       fp32, fp16, true},
+      {"bf16", "the same as fp16 with bf16", bf16, bf16, bf16, true},
       {"bf16-fp32-gradients", "bf16, with gradients of weights added up and reduced in fp32", bf16,
        fp32, bf16, true},
       {"fp8", "bf16, with linear layers but logits in fp8 (Transformer Engine)", bf16, bf16, fp8,

@@ -53,15 +53,20 @@ std::string read_version(const JsonReader& reader) {
   return reader.text();
 }
 
+std::map<std::string, Bytes> read_sizes(const JsonReader& reader) {
+  std::map<std::string, Bytes> sizes;
+  for (const std::string& name : reader.keys()) sizes[name] = reader.at(name).quantity<Bytes>();
+  return sizes;
+}
+
 OptimizerFacts read_optimizer(const JsonReader& reader) {
   OptimizerFacts facts{
       .kernels = static_cast<int>(reader.at("kernels").at_least(1)),
       .extra_traffic = reader.at("extra_traffic").quantity<Bytes>(),
       .synchronizations = static_cast<int>(reader.at("synchronizations").at_least(0)),
       .extra_states = {}};
-  const JsonReader states = reader.at("extra_states");
-  for (const std::string& state : states.keys())
-    facts.extra_states[state] = states.at(state).quantity<Bytes>();
+  facts.extra_states = read_sizes(reader.at("extra_states"));
+  if (const auto copies = reader.find("step_copies")) facts.step_copies = read_sizes(*copies);
   if (const auto why = reader.find("because")) why->skip();
   return facts;
 }

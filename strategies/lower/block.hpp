@@ -32,9 +32,10 @@ struct LoweredBlock {
   std::map<int, Border> out;  ///< tensors that later blocks read, with their layouts
   /// By tensor from outside: the first task of every stream that reads it.
   std::map<int, std::map<Stream, int>> first_readers;
-  std::map<int, int> last_writer;     ///< by tensor: the last task that writes it
-  std::map<int, int> first_addition;  ///< by gradient of a parameter: the first task that adds to it
-  std::map<int, int> parts;           ///< by tensor of which only a part is kept: what copies it
+  std::map<int, int> last_writer;  ///< by tensor: the last task that writes it
+  std::map<int, int>
+      first_addition;                ///< by gradient of a parameter: the first task that adds to it
+  std::map<int, int> parts;          ///< by tensor of which only a part is kept: what copies it
   std::map<int, Layout> parameters;  ///< by parameter: how operators here see it
   std::map<int, Layout> gradients;   ///< by gradient of a parameter: how operators here leave it
   /// Of both those that are there only while they are whole, see WeightShards: parameters that must

@@ -72,6 +72,20 @@ std::vector<StepBlock> step_blocks(const SequenceContext& context, int host) {
   return steps;
 }
 
+namespace {
+
+/// What frameworks copy for all steps of a device at once.
+void add_step_copies(std::vector<Resident>& residents, const SequenceContext& context,
+                     const SequenceDraft& draft, double elements) {
+  for (const auto& [name, size] : context.stack.optimizer.step_copies) {
+    if (elements * size <= Bytes{}) continue;
+    residents.push_back({Category::temporaries, elements * size});
+    if (context.plan.updates.flush) residents.back().span = draft.steps_span();
+  }
+}
+
+}  // namespace
+
 std::vector<Resident> resident_buffers(const SequenceContext& context, const SequenceDraft& draft,
                                        int versions) {
   const Plan& plan = context.plan;
@@ -80,6 +94,7 @@ std::vector<Resident> resident_buffers(const SequenceContext& context, const Seq
   const auto keep_states = [&](Bytes bytes) {
     if (bytes > Bytes{}) residents.push_back({Category::optimizer_states, bytes});
   };
+  double stepped_here = 0;
   for (const auto& [parameter, local] : context.parameters.on(draft.host())) {
     const model::Tensor& tensor = plan.graph().tensors[parameter];
     using Of = WeightShards::Of;
@@ -95,12 +110,14 @@ std::vector<Resident> resident_buffers(const SequenceContext& context, const Seq
     if (context.stack.frees_gradients && plan.updates.flush && !shard)
       residents.back().span = draft.gradient_span(parameter);
     const cost::Stepped steps = stepped(context, tensor, local);
+    stepped_here += steps.elements;
     keep_states(cost::master_bytes(context.training.precision, steps));
     for (const cost::OptimizerState& state : context.training.optimizer.states)
       keep_states(cost::state_bytes(state, steps));
     for (const auto& [name, size] : context.stack.optimizer.extra_states)
       keep_states(steps.elements * size);
   }
+  add_step_copies(residents, context, draft, stepped_here);
   return residents;
 }
 

@@ -88,6 +88,15 @@ std::optional<Resident::Span> SequenceDraft::gradient_span(model::TensorId param
   return Resident::Span{first->second, last->second};
 }
 
+std::optional<Resident::Span> SequenceDraft::steps_span() const {
+  const auto place = [](const auto& stepped) {
+    return std::pair(stepped.second.call, stepped.second.task);
+  };
+  if (stepped_.empty()) return std::nullopt;
+  const auto [first, last] = std::ranges::minmax_element(stepped_, {}, place);
+  return Resident::Span{first->second, last->second};
+}
+
 Sequence SequenceDraft::finish(std::vector<Resident> residents) {
   sequence_.residents = std::move(residents);
   return std::move(sequence_);
