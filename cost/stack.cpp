@@ -66,6 +66,8 @@ OptimizerFacts read_optimizer(const JsonReader& reader) {
       .synchronizations = static_cast<int>(reader.at("synchronizations").at_least(0)),
       .extra_states = {}};
   facts.extra_states = read_sizes(reader.at("extra_states"));
+  if (const auto copies = reader.find("gradient_copies"))
+    facts.gradient_copies = read_sizes(*copies);
   if (const auto copies = reader.find("step_copies")) facts.step_copies = read_sizes(*copies);
   if (const auto why = reader.find("because")) why->skip();
   return facts;

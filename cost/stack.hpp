@@ -33,6 +33,9 @@ struct OptimizerFacts {
   int synchronizations = 0;  ///< times per parameter tensor that the host waits for the device
   std::map<std::string, Bytes>
       extra_states;  ///< bytes per parameter that live all the time, such as a second gradient
+  /// Bytes per parameter that a device holds, divided or not its step, which live all the time, such
+  /// as gradients that wait to be added up in another type.
+  std::map<std::string, Bytes> gradient_copies = {};
   /// Bytes per parameter that a device steps, which live from its first step to its last, such as
   /// gradients in fp32.
   std::map<std::string, Bytes> step_copies = {};

@@ -109,6 +109,9 @@ std::vector<Resident> resident_buffers(const SequenceContext& context, const Seq
     const bool shard = plan.shards.divides(Of::gradients) && !local.shards.empty();
     if (context.stack.frees_gradients && plan.updates.flush && !shard)
       residents.back().span = draft.gradient_span(parameter);
+    const double elements = local.bytes / model::size_of(tensor.type);
+    for (const auto& [name, size] : context.stack.optimizer.gradient_copies)
+      residents.push_back({Category::gradients, elements * size});
     const cost::Stepped steps = stepped(context, tensor, local);
     stepped_here += steps.elements;
     keep_states(cost::master_bytes(context.training.precision, steps));

@@ -34,6 +34,7 @@ TEST_CASE("weights, gradients, master copies and states take the bytes of hand f
     double weights, gradients, master;
   };
   const std::map<std::string, Kept> precisions = {{"fp16", {2, 2, 4}},
+                                                  {"fp16-fp32-gradients", {2, 4, 4}},
                                                   {"bf16", {2, 2, 4}},
                                                   {"bf16-fp32-gradients", {2, 4, 4}},
                                                   {"fp8", {2, 2, 4}},
