@@ -130,6 +130,8 @@ Stack read_facts_and_scalars(const JsonReader& reader) {
   stack.gradient_accumulation = read_facts(reader.at("gradient_accumulation"));
   if (const auto gradients = reader.find("gradients"))
     stack.frees_gradients = gradients->one_of({"kept", "freed"}) == "freed";
+  if (const auto sent = reader.find("sent_activations"))
+    stack.keeps_sent = sent->one_of({"kept", "freed"}) == "kept";
   stack.optimizer = read_optimizer(reader.at("optimizer"));
   if (const auto state = reader.find("random_state"))
     stack.random_state = read_random_state(*state);

@@ -85,6 +85,8 @@ struct Stack {
   /// Gradients of weights are freed after the step and born anew in the backward pass; else they live
   /// all the time. Shards of gradients always do.
   bool frees_gradients = false;
+  /// What a pipeline stage has sent lives until the gradient of it comes back, not until it is sent.
+  bool keeps_sent = false;
   OptimizerFacts optimizer;
   RandomStateFacts random_state;
   MemoryFacts memory;

@@ -18,7 +18,8 @@ std::vector<Message> incoming(const Plan& plan, const Stages& stages, const Cell
       for (const TensorId tensor : facts.activations_out) {
         const TensorId gradient = plan.graph().gradient_of[tensor];
         if (gradient >= 0)
-          messages.push_back({gradient, stages.of(stages.reader(tensor)), cell.stage});
+          messages.push_back(
+              {gradient, stages.of(stages.reader(tensor)), cell.stage, false, tensor});
       }
     }
   }

@@ -14,6 +14,8 @@ struct Message {
   int from = 0;  ///< stages
   int to = 0;
   bool recycled = false;  ///< from the repeat of the forward pass before
+  /// Of a gradient that comes in: the activation that was sent to get it.
+  model::TensorId activation = -1;
 };
 
 /// Activations and, where they are trained, gradients; what the next repeat of the forward pass

@@ -391,8 +391,9 @@ class SequenceBuilder {
                                        purpose_of(message, of.cell));
     const std::string key = "transfer " + std::to_string(message.tensor) + (sends ? "s" : "r") +
                             std::to_string(group) + "/" + std::to_string(of.cell.slice);
-    const int block = draft_.shared(
-        key, [&] { return message_block(message, blocks(of.cell), sender, group, stream); });
+    const int block = draft_.shared(key, [&] {
+      return message_block(message, blocks(of.cell), sender, group, stream, c_.stack.keeps_sent);
+    });
     const int call = draft_.add_call(block, -1, of);
     if (!sends) written_[piece(message.tensor, of.cell)] = {call, 0};
     return call;

@@ -4,9 +4,22 @@
 #include <utility>
 
 namespace stratagem::strategies {
+namespace {
+
+/// A gradient has come: frees the activation that was kept for it.
+void free_what_was_sent(Block& block, const Message& message, const Blocks& blocks,
+                        const Grid& grid) {
+  const model::Tensor& t = blocks.graph().tensors[message.activation];
+  const Border& border = blocks.leaving(message.activation, message.to, message.from);
+  block.slots.push_back(
+      {t.name, message.activation, local_bytes(t, border.layout, grid), Category::temporaries});
+  block.tasks.front().deaths.push_back(static_cast<int>(block.slots.size()) - 1);
+}
+
+}  // namespace
 
 Block message_block(const Message& message, const Blocks& blocks, const Grid& grid, int group,
-                    Stream stream) {
+                    Stream stream, bool sent_is_kept) {
   const bool sends = stream == Stream::send_forward || stream == Stream::send_backward;
   const Border& border = blocks.leaving(message.tensor, message.from, message.to);
   const model::Tensor& t = blocks.graph().tensors[message.tensor];
@@ -23,6 +36,11 @@ Block message_block(const Message& message, const Blocks& blocks, const Grid& gr
   (sends ? task.deaths : task.births) = {0};
   // What is recycled becomes an input, and inputs have no buffers in a plan.
   if (message.recycled) task.deaths = {0};
+  if (!sent_is_kept || message.recycled) return block;
+  const bool comes_back = blocks.graph().gradient_of[message.tensor] >= 0;
+  if (stream == Stream::send_forward && comes_back) task.deaths.clear();
+  if (stream == Stream::receive_backward && message.activation >= 0)
+    free_what_was_sent(block, message, blocks, grid);
   return block;
 }
 

@@ -135,6 +135,56 @@ TEST_CASE("gradients that are freed between iterations lower the peak") {
   CHECK(of(freed.highest, Category::gradients) == of(kept.highest, Category::gradients));
 }
 
+// 1F1B on four stages: four micro-batches are in flight on the first one, and each leaves 2sbh bytes;
+// at most one of them is still on its way when the first backward pass is at its peak.
+TEST_CASE("what a stage has sent waits for its gradient where the stack says so") {
+  const cost::Profile profile = cost::read_profile("scenarios/profiles/v100-sxm3-450w.json");
+  cost::Stack stack{.slowdown = {1}, .host_factor = {1}};
+  const auto steps_of = [&](bool keeps) {
+    stack.keeps_sent = keeps;
+    const strategies::Program program = lowered_gpt(4, 8, {.pipeline = 4}, stack);
+    const Cast actors = cast(program, cluster("dgx-1v", 1), profile.collective, true);
+    const Timeline timeline = run(program, actors, price(program, profile, stack), 2);
+    return std::pair(memory_peak(program, timeline, 0), memory_steps(program, timeline, 0).back());
+  };
+  const auto [kept, kept_at_end] = steps_of(true);
+  const auto [freed, freed_at_end] = steps_of(false);
+  const Bytes sent = 2.0 * 16 * 64 * 1_B;  // s = 16, b = 1, h = 64
+  CHECK(kept.total - freed.total >= 2 * sent);
+  CHECK(kept.total - freed.total <= 4 * sent);
+  CHECK(total(kept_at_end.live) == total(freed_at_end.live));  // nothing is forgotten
+}
+
+// A copy in one type of what is stepped lives from the first step to the last; one of all gradients
+// lives always, and is not divided with the steps.
+TEST_CASE("copies of gradients take their bytes during the steps, or always") {
+  const cost::Profile profile = cost::read_profile("scenarios/profiles/v100-sxm3-450w.json");
+  const auto residents_of = [&](const cost::Stack& stack, int zero) {
+    const strategies::Program program =
+        lowered_gpt(2, 2, {.data = 2, .zero = {.stage = zero}}, stack);
+    return program.sequences.front().residents;
+  };
+  cost::Stack stack{.slowdown = {1}, .host_factor = {1}};
+  const auto sum = [](const std::vector<strategies::Resident>& residents, Category category,
+                      bool spans) {
+    Bytes bytes;
+    for (const strategies::Resident& resident : residents) {
+      if (resident.category == category && resident.span.has_value() == spans)
+        bytes += resident.bytes;
+    }
+    return bytes;
+  };
+  for (const int zero : {0, 1}) {
+    const Bytes plain = sum(residents_of(stack, zero), Category::gradients, false);
+    cost::Stack copying = stack;
+    copying.optimizer.step_copies = {{"fp32", 4_B}};
+    copying.optimizer.gradient_copies = {{"fp16", 2_B}};
+    const auto residents = residents_of(copying, zero);
+    CHECK(sum(residents, Category::gradients, false) == 2 * plain);  // 2 bytes as the first ones
+    CHECK(sum(residents, Category::temporaries, true) == 2 * plain / (zero == 0 ? 1 : 2));
+  }
+}
+
 TEST_CASE("buffers of tasks on different streams are alive together") {
   // a: 0..10 on one stream, b: 5..15 on another: both live from 5 to 10.
   HandBuilt built;

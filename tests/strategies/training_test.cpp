@@ -340,6 +340,7 @@ TEST_CASE("whatever precisions, optimizers and freed gradients make of a strateg
   const cost::Precision precision = cost::precision_named("fp8-fp32-gradients");
   cost::Stack stack = plain_stack();
   stack.frees_gradients = true;
+  stack.keeps_sent = true;
   model::GptConfig config = small_gpt;
   config.type = precision.values;
   model::Graph graph = model::gpt(config);
