@@ -49,6 +49,7 @@ void apply(Ruling& ruling, const JsonReader& rule) {
   if (const auto memory = rule.find("memory")) {
     ruling.memory = MemoryFigure{.name = memory->at("figure").text(),
                                  .unit = memory->at("unit").one_of({"GB", "GiB"})};
+    if (const auto fitted = memory->find("fitted")) ruling.memory->fitted = fitted->boolean();
     ruling.assumed.push_back(memory->at("because").text());
   }
   if (const auto multiple = rule.find("vocabulary_multiple"))

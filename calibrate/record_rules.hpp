@@ -12,8 +12,9 @@ namespace stratagem::calibrate {
 
 /// The figure of a scenario's `measured` that a source printed as its memory.
 struct MemoryFigure {
-  std::string name;  ///< "peak_used"
-  std::string unit;  ///< "GB" or "GiB": what the source means by its unit
+  std::string name;     ///< "peak_used"
+  std::string unit;     ///< "GB" or "GiB": what the source means by its unit
+  bool fitted = false;  ///< facts of the run were chosen with it in view: shown, not counted
 };
 
 /// All that the rules say about one record; later rules go before earlier ones.

@@ -171,24 +171,22 @@ Json figure(const Json& value, const JsonReader& record) {
       .set("source", record.at("source").text() + how);
 }
 
-/// What the source printed; that a run which printed its memory had room for it is no assumption.
+/// What the source printed.
 Json measured_of(const JsonReader& record, const Ruling& ruling) {
   const JsonReader measured = record.at("measured");
   Json json = Json::object();
   if (const auto time = measured.find("iteration_s"))
     json.set("iteration_time", figure(fmt::format("{} s", time->number()), record));
-  bool has_memory = false;
   for (const char* key :
        {"peak_mem_gb", "peak_mem_gib", "total_mem_gib", "required_mem_gb", "max_allocated_gib"}) {
     const auto memory = measured.find(key);
     if (!memory) continue;
     if (!ruling.memory) memory->fail("a rule that says which figure of memory it is");
-    json.set(ruling.memory->name,
-             figure(fmt::format("{} {}", memory->number(), ruling.memory->unit), record));
-    has_memory = true;
+    Json value = figure(fmt::format("{} {}", memory->number(), ruling.memory->unit), record);
+    if (ruling.memory->fitted) value.set("fitted", true);
+    json.set(ruling.memory->name, value);
   }
-  const auto fits = measured.find("fits");
-  if (fits || has_memory) json.set("fits", figure(!fits || fits->boolean(), record));
+  if (const auto fits = measured.find("fits")) json.set("fits", figure(fits->boolean(), record));
   return json;
 }
 

@@ -1,3 +1,4 @@
+// Tries changes by simulating them.
 #include "search/remedies.hpp"
 
 #include <fmt/format.h>
@@ -6,6 +7,7 @@
 #include <utility>
 
 #include "base/input_error.hpp"
+#include "search/plan_of.hpp"
 
 namespace stratagem::search {
 namespace {
@@ -69,8 +71,10 @@ void add_for_host(std::vector<Change>& changes, const Run& run) {
   changes.push_back(offload);
 }
 
-void add_schedules(std::vector<Change>& changes, const strategies::Options& options) {
-  if (options.pipeline == 1) return;
+void add_schedules(std::vector<Change>& changes, const Run& run) {
+  const strategies::Options& options = run.options;
+  // Without a flush other weights are read than with it.
+  if (options.pipeline == 1 || !plan_of(run).updates.flush) return;
   for (const char* name : {"1f1b", "zb-h1", "v-half", "v-min"}) {
     if (options.schedule != name) changes.push_back({strategy("schedule", name)});
   }
@@ -84,7 +88,7 @@ std::vector<Change> single_changes(const Run& run) {
   add_for_data_ranks(changes, run.options);
   add_for_layers(changes, run.options);
   add_for_host(changes, run);
-  add_schedules(changes, run.options);
+  add_schedules(changes, run);
   return changes;
 }
 
