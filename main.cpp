@@ -366,6 +366,17 @@ int show_groups(const cxxopts::ParseResult& asked) {
   return done;
 }
 
+/// A design does not know the file that it comes from.
+topology::Cluster cluster_of(const topology::NodeFile& server, int nodes,
+                             const topology::FabricDesign& fabric, const std::string& file) {
+  try {
+    return {server.design, nodes, fabric};
+  } catch (const InputError& error) {
+    if (!error.file.empty()) throw;
+    throw InputError(file, error.path, error.expected, error.found);
+  }
+}
+
 /// `topology show`: a cluster as a table.
 int show_topology(const cxxopts::ParseResult& asked) {
   if (asked.count("groups") > 0) return show_groups(asked);
@@ -380,7 +391,7 @@ int show_topology(const cxxopts::ParseResult& asked) {
     fabric = topology::read_fabric(reader, server.port, nics);
     reader.finish();
   }
-  fmt::print("{}", topology::describe(topology::Cluster(server.design, nodes, fabric)));
+  fmt::print("{}", topology::describe(cluster_of(server, nodes, fabric, required(asked, "name"))));
   return done;
 }
 

@@ -2,6 +2,7 @@
 #include "calibrate/all_reduce_csv.hpp"
 
 #include <array>
+#include <cmath>
 #include <cstdio>
 #include <fstream>
 
@@ -24,7 +25,8 @@ std::vector<NcclPoint> read_all_reduce_csv(const std::string& file, const std::s
     double in_place = 0;
     const int read = std::sscanf(line.c_str(), "%15[^,],%d,%lf,%lf,%lf", name.data(), &point.ranks,
                                  &bytes, &time, &in_place);
-    if (read != 5 || point.ranks < 2 || bytes <= 0 || time <= 0) {
+    const bool above_0 = bytes > 0 && time > 0 && std::isfinite(bytes) && std::isfinite(time);
+    if (read != 5 || point.ranks < 2 || !above_0) {
       throw InputError(file, "line " + std::to_string(number),
                        "a GPU, at least 2 ranks, bytes and two times", line);
     }

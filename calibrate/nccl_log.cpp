@@ -40,6 +40,7 @@ std::optional<double> number(const std::string& word) {
   double value = 0;
   const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
   if (error != std::errc{} || end != word.data() + word.size()) return std::nullopt;
+  if (!std::isfinite(value)) return std::nullopt;  // from_chars reads "nan"
   return value;
 }
 
@@ -174,6 +175,7 @@ class TextReader {
       if (!found) throw InputError(log_.file, where, "a number as " + *column, "");
       return *found;
     };
+    check_results(words, where);
     add(log_, {.where = where,
                .operation = redop == columns_.end()
                                 ? ""
@@ -183,6 +185,15 @@ class TextReader {
                .in_place = value(second),
                .algorithm_rate = value(first + 1),
                .bus_rate = value(first + 2)});
+  }
+
+  /// A collective that computed something wrong measures nothing; N/A where results were not checked.
+  void check_results(const std::vector<std::string>& words, const std::string& where) const {
+    for (std::size_t column = 0; column < columns_.size(); ++column) {
+      if (columns_[column] != "#wrong") continue;
+      if (const std::optional<double> wrong = number(words[column]); wrong && *wrong > 0)
+        throw InputError(log_.file, where, "results without wrong elements", words[column]);
+    }
   }
 
   NcclLog log_;
@@ -219,6 +230,11 @@ NcclLog read_json(const std::string& file, const std::string& program) {
   log.ranks = std::max(log.ranks, threads * static_cast<int>(config.at("ngpus").at_least(1)));
   for (const JsonReader& result : json.at("results").elements()) {
     const JsonReader out = result.at("out_of_place");
+    for (const JsonReader& body : {out, result.at("in_place")}) {
+      const auto wrong = body.find("nwrong");  // text where results were not checked
+      if (wrong && wrong->is_number() && wrong->number() > 0)
+        wrong->fail("results without wrong elements");
+    }
     const auto time = [](const JsonReader& body) {
       return (body.has("cpu_time") ? body.at("cpu_time") : body.at("time")).number();
     };

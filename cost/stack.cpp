@@ -152,7 +152,9 @@ Stack read_stack(const std::string& file) {
     return stack;
   }
   const auto folder = std::filesystem::path(file).parent_path();
-  const JsonReader defaults = JsonReader::from_file((folder / (base->text() + ".json")).string());
+  const std::string named = (folder / (base->text() + ".json")).string();
+  if (!std::filesystem::exists(named)) base->fail("the name of a stack beside this one", named);
+  const JsonReader defaults = JsonReader::from_file(named);
   Stack stack = read_facts_and_scalars(reader.over(defaults));
   reader.finish();
   defaults.finish();

@@ -138,6 +138,12 @@ std::vector<std::string> broken(const Validation& validation, const Limits& limi
                       each.group, each.figure, 100 * limit.at_most, 100 * each.median));
     }
   }
+  const bool any_held = std::ranges::any_of(limits.medians, [&](const Limits::Median& limit) {
+    return std::ranges::find(validation.statistics, limit.figure, &ErrorStatistics::figure) !=
+           validation.statistics.end();
+  });
+  if (!limits.medians.empty() && !any_held)
+    lines.emplace_back("limits of median errors, but no figure that has one was counted");
   const auto wrong = std::ranges::count_if(
       validation.verdicts, [](const Verdict& each) { return each.kind() == Verdict::Kind::wrong; });
   if (limits.wrong_verdicts && wrong > *limits.wrong_verdicts) {

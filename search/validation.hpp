@@ -85,7 +85,8 @@ struct Limits {
 /// Reads a file of limits: {"median_error": {"peak_used": 0.08}, "wrong_verdicts": 0}.
 Limits read_limits(const std::string& file);
 
-/// One line for every limit that does not hold.
+/// One line for every limit that does not hold, and one where there are limits of medians but none
+/// of their figures was counted.
 std::vector<std::string> broken(const Validation& validation, const Limits& limits);
 
 }  // namespace stratagem::search

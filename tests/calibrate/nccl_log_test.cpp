@@ -249,6 +249,14 @@ TEST_CASE("collectives alone take as much longer as their busiest link has more 
   CHECK(close(slope(cost::CollectiveKind::all_gather), 0.75, 1e-9));
 }
 
+TEST_CASE("what is no number, or of wrong results, measures nothing") {
+  CHECK(complaint(with(eight_ranks(), "27.76", "nan")).find("line 17") == 0);
+  CHECK(complaint(with(eight_ranks(), "66.11       0", "66.11       7")) ==
+        "line 17: results without wrong elements, found 7");
+  CHECK(complaint(with(as_json, "66.11, \"nwrong\": 0", "66.11, \"nwrong\": 7"))
+            .find("/results/0/out_of_place/nwrong: results without wrong elements") == 0);
+}
+
 TEST_CASE("several servers and results that cannot be are refused") {
   CHECK_THAT(complaint("hello\n"),
              ContainsSubstring("line 1: results of a program of nccl-tests up to here"));

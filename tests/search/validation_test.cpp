@@ -105,6 +105,8 @@ TEST_CASE("a limit that does not hold is one line") {
   CHECK(search::broken(validation, {.medians = {{"iteration_time", 0.05}}}) ==
         std::vector<std::string>{
             "runs: iteration_time: expected a median error of at most 5.0 %, found 7.0 %"});
+  CHECK(search::broken(validation, {.medians = {{"speedup", 0.05}}}).size() ==
+        1);  // checks nothing
   validation.verdicts = {verdict(true, 10, 8), verdict(false, 10, 12), verdict(true, 10, 12)};
   CHECK(search::broken(validation, {.wrong_verdicts = 2}).empty());
   CHECK(search::broken(validation, {.wrong_verdicts = 0}) ==
