@@ -2,7 +2,6 @@
 #include "calibrate/record_rules.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 namespace stratagem::calibrate {
 namespace {
@@ -75,25 +74,6 @@ Ruling ruling(const JsonReader& group_rules, const JsonReader& record) {
     if (applies(rule, record)) apply(result, rule);
   }
   return result;
-}
-
-Json as_json(const JsonReader& reader) {
-  if (reader.is_null()) return {};
-  if (reader.is_string()) return reader.text();
-  if (reader.is_number()) {
-    const double value = reader.number();
-    const bool whole = std::floor(value) == value && std::abs(value) < 1e15;
-    return whole ? Json(static_cast<std::int64_t>(value)) : Json(value);
-  }
-  if (reader.is_array()) {
-    Json list = Json::array();
-    for (const JsonReader& element : reader.elements()) list.push(as_json(element));
-    return list;
-  }
-  if (!reader.is_object()) return reader.boolean();
-  Json object = Json::object();
-  for (const std::string& key : reader.keys()) object.set(key, as_json(reader.at(key)));
-  return object;
 }
 
 }  // namespace stratagem::calibrate

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "base/json_reader.hpp"
-#include "base/json_writer.hpp"
 
 namespace stratagem::calibrate {
 
@@ -34,8 +33,5 @@ struct Ruling {
 
 /// What the rules of a group say about a record of it.
 Ruling ruling(const JsonReader& group_rules, const JsonReader& record);
-
-/// The JSON value at a reader, whole numbers as such.
-Json as_json(const JsonReader& reader);
 
 }  // namespace stratagem::calibrate

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "base/input_error.hpp"
+#include "base/json_copy.hpp"
 
 namespace stratagem::calibrate {
 namespace {
@@ -207,7 +208,7 @@ std::vector<std::pair<std::string, Json>> run_of(const JsonReader& record, const
   for (const std::string& each : ruling.assumed) assumed += (assumed.empty() ? "" : "; ") + each;
   std::vector<std::pair<std::string, Json>> keys = {{"name", record.at("id").text()}};
   for (const char* key : {"model", "cluster", "profile", "stack", "training", "strategy"})
-    keys.emplace_back(key, as_json(settings.at(key)));
+    keys.emplace_back(key, copy_of(settings.at(key)));
   if (!assumed.empty()) keys.emplace_back("assumed", assumed);
   keys.emplace_back("measured", measured_of(facts, ruling));
   return keys;

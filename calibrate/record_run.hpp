@@ -1,6 +1,7 @@
 // One published record as one run of a scenario.
 #pragma once
 
+#include "base/json_writer.hpp"
 #include "calibrate/record_rules.hpp"
 
 namespace stratagem::calibrate {

@@ -28,7 +28,8 @@ class Collectives {
  public:
   /// Rings in closed form, ring.hpp.
   Collectives(const topology::Cluster& cluster, const CollectiveConstants& constants);
-  /// As NCCL `version` does them (nccl::is_version); an empty version is closed form. Throws InputError
+  /// As NCCL `version` does them (nccl::is_version), but for channels on a switch, which are those of
+  /// 2.28 (nccl/filling.hpp); an empty version is closed form. Throws InputError
   /// where ranks are processors and NCCL is asked for, or the profile has no memory_efficiency.
   Collectives(const topology::Cluster& cluster, const CollectiveConstants& constants,
               const std::string& version);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/input_error.hpp"
+#include "base/json_copy.hpp"
 #include "model/zoo/all.hpp"
 #include "search/plan_of.hpp"
 #include "strategies/language/plan_devices.hpp"
@@ -225,26 +226,11 @@ bool plan_replaces_strategy(const JsonReader& run) {
   return own_plan;
 }
 
-/// Settings, as they were read.
-Json settings(const JsonReader& reader) {
-  if (reader.is_number()) return reader.number();
-  if (reader.is_string()) return reader.text();
-  if (reader.is_array()) {
-    Json list = Json::array();
-    for (const JsonReader& element : reader.elements()) list.push(settings(element));
-    return list;
-  }
-  if (!reader.is_object()) return reader.boolean();
-  Json result = Json::object();
-  for (const std::string& name : reader.keys()) result.set(name, settings(reader.at(name)));
-  return result;
-}
-
 Json resolved(const JsonReader& reader) {
   Json result = Json::object();
   for (const char* key : {"model", "cluster", "training", "strategy"}) {
     if (key == std::string("strategy") && plan_replaces_strategy(reader)) continue;
-    if (reader.has(key)) result.set(key, settings(reader.at(key)));
+    if (reader.has(key)) result.set(key, copy_of(reader.at(key)));
   }
   if (plan_replaces_strategy(reader)) result.set("plan", reader.at("plan").text());
   return result.set("profile", reader.at("profile").text()).set("stack", reader.at("stack").text());

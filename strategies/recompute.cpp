@@ -83,7 +83,7 @@ std::string did_you_mean(const Plan& plan, const std::string& pattern) {
 }
 
 /// What a pattern names, as a group of every segment.
-void recompute_named(Plan& plan, const std::string& pattern, const std::string& path) {
+void recompute_named(Plan& plan, const std::string& pattern) {
   bool any = false;
   for (const model::Segment& segment : plan.graph().segments) {
     std::vector<model::OpId> group;
@@ -94,7 +94,7 @@ void recompute_named(Plan& plan, const std::string& pattern, const std::string& 
     plan.recompute(std::move(group));
   }
   if (!any) {
-    throw InputError("", path, "a pattern of operators' names" + did_you_mean(plan, pattern),
+    throw InputError("", "", "a pattern of operators' names" + did_you_mean(plan, pattern),
                      pattern);
   }
 }
@@ -119,11 +119,10 @@ void recompute(Plan& plan, const Options& options) {
   }
   const std::vector<std::string>& patterns = options.recomputed.operators;
   for (std::size_t i = 0; i < patterns.size(); ++i) {
-    const std::string path = "/operators/" + std::to_string(i);
     try {
-      recompute_named(plan, patterns[i], path);
+      recompute_named(plan, patterns[i]);
     } catch (const InputError& error) {
-      throw InputError("", path, error.expected, error.found);
+      throw InputError("", "/operators/" + std::to_string(i), error.expected, error.found);
     }
   }
   if (options.partition_checkpoints && options.tensor > 1) plan.checkpoint_axes = {"tensor"};

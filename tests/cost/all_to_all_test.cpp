@@ -7,6 +7,7 @@
 #include "base/input_error.hpp"
 #include "cost/collectives.hpp"
 #include "tests/catch.hpp"
+#include "tests/cost/round_constants.hpp"
 #include "topology/presets.hpp"
 
 using namespace stratagem;
@@ -23,15 +24,6 @@ std::vector<int> first(int n) {
   std::vector<int> ranks(n);
   std::iota(ranks.begin(), ranks.end(), 0);
   return ranks;
-}
-
-CollectiveConstants constants() {
-  CollectiveConstants c;
-  c.nvlink_efficiency.value = c.network_efficiency.value = c.pcie_efficiency.value = 1;
-  c.base.value = 10_us;
-  c.node_step.value = 1_us;
-  c.network_step.value = 5_us;
-  return c;
 }
 
 Parts all(int n, Bytes part) { return Parts(n, std::vector<Bytes>(n, part)); }
@@ -52,7 +44,7 @@ void for_each_network(const Check& check) {
        {std::tuple{"dgx-a100", 1, 8}, {"dgx-1v", 1, 4}, {"dgx-a100", 2, 16}}) {
     for (const std::string version : {"", "2.18.6"}) {
       INFO(name << " x " << nodes << ", NCCL " << version);
-      Collectives collectives(preset(name, nodes), constants(), version);
+      Collectives collectives(preset(name, nodes), round_constants(), version);
       check(collectives, first(ranks));
     }
   }
@@ -117,7 +109,7 @@ TEST_CASE("what each rank sends leaves its GPU, and what is for it arrives there
 
 TEST_CASE("one rank that sends to all others is as slow as what leaves it") {
   // 7 x 100 MB over 12 NVLinks of 25 GB/s, and the latency of one step.
-  Collectives collectives(preset("dgx-a100", 1), constants());
+  Collectives collectives(preset("dgx-a100", 1), round_constants());
   Parts parts = all(8, 0_MB);
   std::ranges::fill(parts[3], 100_MB);
   const auto [route, payload] = collectives.all_to_all(first(8), parts);
@@ -126,7 +118,7 @@ TEST_CASE("one rank that sends to all others is as slow as what leaves it") {
 }
 
 TEST_CASE("tables that are not square, or of negative parts, are refused") {
-  Collectives collectives(preset("dgx-a100", 1), constants());
+  Collectives collectives(preset("dgx-a100", 1), round_constants());
   Parts negative = all(4, 1_MB);
   negative[2][1] = -1 * 1_MB;
   Parts ragged = all(4, 1_MB);

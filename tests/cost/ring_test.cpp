@@ -7,22 +7,13 @@
 #include "base/input_error.hpp"
 #include "cost/collectives.hpp"
 #include "tests/catch.hpp"
+#include "tests/cost/round_constants.hpp"
 #include "topology/presets.hpp"
 
 using namespace stratagem;
 using namespace stratagem::cost;
 
 namespace {
-
-/// Everything usable, 10 us base, 1 us a step within a node, 5 us across.
-CollectiveConstants constants() {
-  CollectiveConstants c;
-  c.nvlink_efficiency.value = c.network_efficiency.value = c.pcie_efficiency.value = 1;
-  c.base.value = 10_us;
-  c.node_step.value = 1_us;
-  c.network_step.value = 5_us;
-  return c;
-}
 
 topology::Cluster preset(const std::string& name, int nodes) {
   for (const topology::Preset& entry : topology::presets()) {
@@ -39,8 +30,8 @@ std::vector<int> first(int n) {
 
 Seconds time(CollectiveKind kind, const topology::Cluster& cluster, const std::vector<int>& ranks,
              Bytes payload) {
-  return collective_time(ring_route(kind, cluster, ranks, constants()), payload, cluster,
-                         constants());
+  return collective_time(ring_route(kind, cluster, ranks, round_constants()), payload, cluster,
+                         round_constants());
 }
 
 }  // namespace
@@ -59,7 +50,7 @@ TEST_CASE(
     "ranks on processors are as fast as their shares of memory, or the links between sockets") {
   // Four of a processor's ranks have 128 / 4 GB/s each and are usable to a quarter: a ring over all
   // eight puts 2 * 7/8 of the payload on each. Two alone, on two sockets, meet at 62.4 GB/s first.
-  CollectiveConstants quarter = constants();
+  CollectiveConstants quarter = round_constants();
   quarter.memory_efficiency = Constant<double>{.value = 0.25, .source = "test"};
   const topology::NodeDesign host = preset("cpu-host", 1).design();
   const topology::Cluster two(host, 1, 12.5_GBps, 1_us);
@@ -86,7 +77,7 @@ TEST_CASE("ranks on processors have no NCCL, no host beside them, and want to kn
     return "accepted";
   };
   const topology::Cluster cluster = preset("cpu-host", 1);
-  CollectiveConstants c = constants();
+  CollectiveConstants c = round_constants();
   CHECK(complaint([&] { Collectives(cluster, c); }) ==
         "/profile: a profile with memory_efficiency under collective, found none, for CPU host, "
         "whose ranks are processors");
@@ -147,7 +138,7 @@ TEST_CASE(
 
 TEST_CASE("what a ring puts on every adapter is what crosses it: in as much as out") {
   const topology::Cluster cluster = preset("dgx-2h", 4);
-  const Route route = ring_route(CollectiveKind::all_reduce, cluster, first(64), constants());
+  const Route route = ring_route(CollectiveKind::all_reduce, cluster, first(64), round_constants());
   double out = 0;
   double in = 0;
   for (const LinkLoad& load : route.loads) {
@@ -169,7 +160,7 @@ TEST_CASE("a send takes its payload over the slowest link of its route") {
 }
 
 TEST_CASE("usable shares apply to their kind of link") {
-  CollectiveConstants c = constants();
+  CollectiveConstants c = round_constants();
   c.nvlink_efficiency.value = 0.5;
   const topology::Cluster cluster = preset("dgx-2h", 1);
   const Route route = ring_route(CollectiveKind::all_reduce, cluster, first(2), c);
@@ -194,7 +185,7 @@ TEST_CASE(
   const auto slowest = [&](const Cluster& cluster) {
     std::vector<int> ranks(128);
     std::iota(ranks.begin(), ranks.end(), 0);
-    const Route route = ring_route(CollectiveKind::all_reduce, cluster, ranks, constants());
+    const Route route = ring_route(CollectiveKind::all_reduce, cluster, ranks, round_constants());
     std::map<VertexId, double> net;  // of the switches: what comes goes on
     for (const LinkLoad& load : route.loads) {
       const Link& link = cluster.links()[load.direction.link];
@@ -204,7 +195,7 @@ TEST_CASE(
     for (const auto& [vertex, left] : net) {
       if (cluster.vertices()[vertex].kind == VertexKind::fabric) CHECK(std::abs(left) < 1e-9);
     }
-    return collective_time(route, 1_GiB, cluster, constants()) - route.latency;
+    return collective_time(route, 1_GiB, cluster, round_constants()) - route.latency;
   };
   const Seconds alone = slowest(switched);
   for (const int rails : {0, 8}) {
