@@ -15,6 +15,14 @@ set_target_properties(valijson::valijson PROPERTIES
   INTERFACE_INCLUDE_DIRECTORIES "${VALIJSON_INCLUDE_DIR}"
   INTERFACE_COMPILE_DEFINITIONS VALIJSON_USE_EXCEPTIONS=1)
 
+# The serial one: ranks have a core each.
+find_path(OPENBLAS_INCLUDE_DIR cblas.h PATH_SUFFIXES openblas-serial openblas REQUIRED)
+find_library(OPENBLAS_LIBRARY openblas PATH_SUFFIXES openblas-serial REQUIRED)
+mark_as_advanced(OPENBLAS_INCLUDE_DIR OPENBLAS_LIBRARY)
+add_library(OpenBLAS::OpenBLAS UNKNOWN IMPORTED)
+set_target_properties(OpenBLAS::OpenBLAS PROPERTIES
+  IMPORTED_LOCATION "${OPENBLAS_LIBRARY}" INTERFACE_INCLUDE_DIRECTORIES "${OPENBLAS_INCLUDE_DIR}")
+
 if(BUILD_TESTING)
   # Debian 12 has version 2, Ubuntu 24.04 version 3; tests/catch.hpp covers both.
   find_package(Catch2 REQUIRED)

@@ -17,6 +17,8 @@ set(below_execute kernels sim)
 set(below_report search)
 set(folders base topology model cost strategies sim search kernels calibrate execute report)
 
+# Headers in a folder's inside/ are for its own sources only; they may show a library.
+
 # library: how its headers begin, then the folders that may include it from a source file.
 set(libraries boost eigen blas mpi cuda nccl json valijson sqlite tbb cbc z3 cxxopts fmt pugixml)
 set(headers_boost "boost/")
@@ -97,6 +99,9 @@ foreach(folder IN LISTS folders)
         if(NOT "${first}" IN_LIST may_${folder})
           string(REPLACE ";" ", " may "${may_${folder}}")
           refuse("${file}" "${content}" "${directive}" "${folder}/ may include only ${may}")
+        elseif(header MATCHES "/inside/" AND
+               NOT (first STREQUAL folder AND file MATCHES "/inside/|\\.(cpp|cu)$"))
+          refuse("${file}" "${content}" "${directive}" "only sources of ${first}/ may see its inside")
         endif()
         continue()
       endif()
@@ -116,7 +121,7 @@ foreach(folder IN LISTS folders)
             set(may "main.cpp")
           endif()
           refuse("${file}" "${content}" "${directive}" "${library} belongs to ${may}")
-        elseif(file MATCHES "\\.(hpp|h)$")
+        elseif(file MATCHES "\\.(hpp|h)$" AND NOT file MATCHES "/inside/")
           refuse("${file}" "${content}" "${directive}" "a header must not expose a library")
         endif()
         continue()
