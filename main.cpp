@@ -1,5 +1,6 @@
 // The command line: reads arguments, calls, reports, and maps errors to exit codes.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cxxopts.hpp>
@@ -12,10 +13,13 @@
 #include <vector>
 
 #include "base/input_error.hpp"
+#include "base/quantity_text.hpp"
 #include "calibrate/fit.hpp"
+#include "calibrate/measure/measure.hpp"
 #include "calibrate/nccl_fit.hpp"
 #include "calibrate/nccl_log.hpp"
 #include "calibrate/nccl_others.hpp"
+#include "calibrate/processor.hpp"
 #include "calibrate/published.hpp"
 #include "model/zoo/all.hpp"
 #include "report/explain.hpp"
@@ -479,17 +483,43 @@ int topology(const std::vector<std::string>& arguments) {
 
 /// `calibrate fit`: a profile from measurements.
 int fit_profile(const cxxopts::ParseResult& asked) {
-  const calibrate::Datasheet sheet = calibrate::read_datasheet(required(asked, "datasheet"));
   std::vector<calibrate::Measurements> measurements;
   if (asked.count("files") > 0) {
     for (const std::string& file : asked["files"].as<std::vector<std::string>>())
       measurements.push_back(calibrate::read_measurements(file));
   }
+  if (asked.count("datasheet") == 0 && measurements.empty()) throw UsageError("missing datasheet");
+  const std::string output = asked.count("output") > 0 ? asked["output"].as<std::string>() : "";
+  const calibrate::Datasheet sheet =
+      asked.count("datasheet") > 0
+          ? calibrate::read_datasheet(asked["datasheet"].as<std::string>())
+          : calibrate::datasheet_of_processor(measurements.front(),
+                                              std::filesystem::path(output).stem().string());
   const calibrate::Fit fit = measurements.empty() ? calibrate::fit_profile(sheet)
                                                   : calibrate::fit_profile(measurements, sheet);
   fmt::print("{}", calibrate::describe(fit));
-  if (asked.count("output") > 0)
-    calibrate::write_profile(fit.profile, asked["output"].as<std::string>());
+  if (!output.empty()) calibrate::write_profile(fit.profile, output);
+  return done;
+}
+
+/// A line that is written over and over on a terminal, and not at all elsewhere.
+void tell(const calibrate::Progress& progress) {
+  if (isatty(STDERR_FILENO) == 0) return;
+  const auto tenths = static_cast<int>(10 * progress.done / progress.all);
+  fmt::print(stderr, "\r\x1b[K[{:#<{}}{:.<{}}] {} of {}, {} left: {}", "", tenths, "", 10 - tenths,
+             progress.done + 1, progress.all, to_text(progress.left), progress.name);
+}
+
+/// `calibrate measure`: measurements of this machine.
+int measure(const cxxopts::ParseResult& asked) {
+  const std::string file = required(asked, "output");
+  const std::string backend = asked["backend"].as<std::string>();
+  if (backend != "cpu")
+    throw UsageError("--backend knows cpu alone so far; not \"" + backend + "\"");
+  const auto sweep = asked.count("quick") > 0 ? calibrate::Sweep::quick : calibrate::Sweep::full;
+  const std::size_t measured = calibrate::measure_cpu(file, sweep, &tell);
+  if (isatty(STDERR_FILENO) != 0) fmt::print(stderr, "\r\x1b[K");
+  fmt::print("{}: {} measured\n", file, measured);
   return done;
 }
 
@@ -564,8 +594,11 @@ int import_measurements(const cxxopts::ParseResult& asked) {
 int calibrate(const std::vector<std::string>& arguments) {
   cxxopts::Options options(
       "stratagem calibrate",
-      "Fit what predictions rest on:\n"
+      "Measure, and fit what predictions rest on:\n"
+      "  calibrate measure --backend cpu [--quick] -o MEASUREMENTS\n"
+      "    one core of this machine; goes on with the file if it exists\n"
       "  calibrate fit [MEASUREMENTS...] --datasheet FILE -o PROFILE\n"
+      "    measurements of a processor need no datasheet\n"
       "  calibrate import LOGS... --datasheet FILE --cluster PRESET -o MEASUREMENTS\n"
       "    from the output of a program of nccl-tests, text or JSON\n"
       "  calibrate import RECORDS --rules RULES -o FOLDER\n"
@@ -573,7 +606,7 @@ int calibrate(const std::vector<std::string>& arguments) {
       "  calibrate nccl MEASUREMENTS...\n"
       "  calibrate stack SCENARIO --run NAME");
   auto add = options.add_options();
-  add("verb", "fit, import, nccl or stack", cxxopts::value<std::string>());
+  add("verb", "measure, fit, import, nccl or stack", cxxopts::value<std::string>());
   add("files", "measurements (those that the datasheet names if none is given), or a scenario",
       cxxopts::value<std::vector<std::string>>());
   add("datasheet", "fit, import: what is not measured", cxxopts::value<std::string>());
@@ -582,7 +615,11 @@ int calibrate(const std::vector<std::string>& arguments) {
   add("program", "import: such as all_gather_perf, if the logs do not say it",
       cxxopts::value<std::string>());
   add("nccl", "import: version of NCCL, if the logs do not say it", cxxopts::value<std::string>());
-  add("o,output", "fit: the profile to write; import: the measurements, or a folder of scenarios",
+  add("backend", "measure: what runs the kernels",
+      cxxopts::value<std::string>()->default_value("cpu"));
+  add("quick", "measure: few shapes, half a second each");
+  add("o,output",
+      "measure, import: the measurements to write, or a folder of scenarios; fit: the profile",
       cxxopts::value<std::string>());
   add("run", "stack: the run to fit to", cxxopts::value<std::string>()->default_value(""));
   add("h,help", "this text");
@@ -593,11 +630,13 @@ int calibrate(const std::vector<std::string>& arguments) {
     return done;
   }
   const std::string verb = required(asked, "verb");
+  if (verb == "measure") return measure(asked);
   if (verb == "fit") return fit_profile(asked);
   if (verb == "import") return import_measurements(asked);
   if (verb == "nccl") return judge_nccl(asked);
   if (verb == "stack") return fit_stack(asked);
-  throw UsageError("calibrate knows four verbs, fit, import, nccl and stack; not \"" + verb + "\"");
+  throw UsageError("calibrate knows five verbs, measure, fit, import, nccl and stack; not \"" +
+                   verb + "\"");
 }
 
 // ---- help
@@ -613,7 +652,7 @@ constexpr Command commands[] = {
     {"validate", "compare predictions with measurements over many scenarios", &validate},
     {"explain", "print the strategy of a run as primitives, or write it as a plan file", &explain},
     {"topology", "show a cluster, or write a server as a file", &topology},
-    {"calibrate", "fit a hardware profile to measurements", &calibrate},
+    {"calibrate", "measure this machine, fit a hardware profile", &calibrate},
 };
 
 void print_help() {

@@ -47,6 +47,9 @@ Datasheet read_datasheet(const std::string& file) {
       .host_memory_bandwidth = {},
       .context = cost::read_constant<Bytes>(json.at("context")),
       .communicator = {},
+      .kernel_floor = {},
+      .launch = {},
+      .collective = {},
   };
   if (const auto slowdown = collective.find("compute_slowdown"))
     datasheet.compute_slowdown = cost::read_constant<double>(*slowdown);

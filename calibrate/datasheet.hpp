@@ -39,6 +39,9 @@ struct Datasheet {
   std::optional<cost::Constant<BytesPerSecond>> host_memory_bandwidth;
   cost::Constant<Bytes> context;
   std::optional<cost::CommunicatorConstants> communicator;
+  /// Of processors, where they are not fitted: datasheet_of_processor.
+  std::optional<cost::Constant<Seconds>> kernel_floor, launch;
+  std::optional<cost::CollectiveConstants> collective;
 };
 
 /// Throws InputError for a missing or unknown key, or a wrong unit or provenance.

@@ -265,6 +265,7 @@ void fit_collective(const Chosen<AllReduceTable>& chosen, Fit& result) {
 
 cost::Constant<Seconds> kernel_floor(const std::vector<Measurements>& measurements,
                                      const Datasheet& datasheet) {
+  if (datasheet.kernel_floor) return *datasheet.kernel_floor;
   for (const bool same : {true, false}) {
     for (const Measurements& from : measurements) {
       if (from.kernel_gaps.empty() || (from.device.architecture == datasheet.architecture) != same)
@@ -353,6 +354,7 @@ void fit_streaming_kinds(const std::vector<Measurements>& measurements, const Da
     if (!datasheet.streaming.contains(kind))
       fit_streaming_kind(measurements, datasheet, kind, result);
   }
+  if (datasheet.launch) result.profile.launch = *datasheet.launch;
   if (result.profile.launch.source.empty()) {
     throw InputError(datasheet.file, "/measurements",
                      "eager elementwise times, for the launch cost", "none");
@@ -397,6 +399,10 @@ void fit_nccl(const std::vector<Measurements>& measurements, const Datasheet& da
 
 void fit_collectives(const std::vector<Measurements>& measurements, const Datasheet& datasheet,
                      Fit& result) {
+  if (datasheet.collective) {
+    result.profile.collective = *datasheet.collective;
+    return;
+  }
   const auto all_reduces = choose(measurements, datasheet, &Measurements::all_reduces,
                                   [](const AllReduceTable&) { return true; });
   if (all_reduces.items.empty()) {

@@ -109,17 +109,19 @@ Device read_device(const JsonReader& json) {
                 .multiprocessors = static_cast<double>(json.at("multiprocessors").at_least(1)),
                 .peak = {},
                 .memory_bandwidth = json.at("memory_bandwidth").quantity<BytesPerSecond>(),
-                .nvlink = {}};
+                .nvlink = {},
+                .memory = {}};
   for (const std::string& type : json.at("peak").keys()) {
     device.peak[type] = json.at("peak").at(type).quantity<FlopsPerSecond>();
   }
+  if (const auto memory = json.find("memory")) device.memory = memory->quantity<Bytes>();
   if (const auto nvlink = json.find("nvlink")) device.nvlink = nvlink->quantity<BytesPerSecond>();
   return device;
 }
 
 GemmTable read_gemms(const JsonReader& json, const Device& device) {
   const Rows rows(json);
-  rows.allow({"m", "n", "k", "batch", "transposes", "time", "rate"});
+  rows.allow({"m", "n", "k", "batch", "transposes", "bytes", "time", "rate", "spread", "repeats"});
   GemmTable table{.type = read_type(json.at("type")), .points = {}};
   if (!device.peak.contains(model::to_text(table.type))) {
     json.at("type").fail("a data type that /device/peak has", json.at("type").dump());
@@ -147,7 +149,7 @@ GemmTable read_gemms(const JsonReader& json, const Device& device) {
 StreamingTable read_streaming(const JsonReader& json, const std::string& kind) {
   constexpr Bytes very_large = 1000_TB;
   const Rows rows(json);
-  rows.allow({"bytes", "time", "rate"});
+  rows.allow({"rows", "columns", "bytes", "time", "rate", "spread", "repeats"});
   StreamingTable table{.kind = kind,
                        .operation = json.at("operation").text(),
                        .timing = read_timing(json.at("timing")),

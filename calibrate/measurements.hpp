@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,7 @@ struct Device {
   std::map<std::string, FlopsPerSecond> peak;  ///< by data type
   BytesPerSecond memory_bandwidth;
   BytesPerSecond nvlink;  ///< of one link and direction; 0 where nothing was measured over NVLink
+  std::optional<Bytes> memory;  ///< of a processor
 };
 
 /// kernel: the GPU's own time (profiler, or many launches in a row).

@@ -1,6 +1,8 @@
 // Dropout by counters: a run of neighbouring elements at a time.
 #include "kernels/dropout.hpp"
 
+#include <array>
+
 namespace stratagem::kernels {
 
 template <typename T>
@@ -11,8 +13,11 @@ void dropout(const Part& part, double probability, const RandomStream& random, I
   const T scale = static_cast<T>(1 / (1 - probability));
   const auto threshold = static_cast<float>(probability);
   for_each_run(part, [&](std::int64_t here, std::int64_t there, std::int64_t length) {
+    std::array<float, 4> numbers{};
     for (std::int64_t i = 0; i < length; ++i) {
-      const bool kept = uniform(random, static_cast<std::uint64_t>(there + i)) >= threshold;
+      const auto index = static_cast<std::uint64_t>(there + i);
+      if (i == 0 || index % 4 == 0) numbers = uniform_block(random, index / 4);
+      const bool kept = numbers[index % 4] >= threshold;
       mask[here + i] = kept ? 1 : 0;
       y[here + i] = kept ? x[here + i] * scale : T{0};
     }

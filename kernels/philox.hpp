@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 
 namespace stratagem::kernels {
@@ -32,14 +33,20 @@ struct RandomStream {
   std::uint64_t stream = 0;
 };
 
-/// Number `index` of a stream, uniform in [0, 1): the upper 24 bits of a word.
-inline float uniform(const RandomStream& random, std::uint64_t index) {
-  const std::uint64_t block = index / 4;
+/// Numbers 4 * block to 4 * block + 3 of a stream, uniform in [0, 1): the upper 24 bits of each word.
+inline std::array<float, 4> uniform_block(const RandomStream& random, std::uint64_t block) {
   const auto low = [](std::uint64_t word) { return static_cast<std::uint32_t>(word); };
   const auto high = [](std::uint64_t word) { return static_cast<std::uint32_t>(word >> 32); };
   const auto words = philox({low(block), high(block), low(random.stream), high(random.stream)},
                             {low(random.seed), high(random.seed)});
-  return static_cast<float>(words[index % 4] >> 8) * 0x1p-24F;
+  std::array<float, 4> numbers{};
+  for (std::size_t i = 0; i < 4; ++i) numbers[i] = static_cast<float>(words[i] >> 8) * 0x1p-24F;
+  return numbers;
+}
+
+/// Number `index` of a stream.
+inline float uniform(const RandomStream& random, std::uint64_t index) {
+  return uniform_block(random, index / 4)[index % 4];
 }
 
 }  // namespace stratagem::kernels

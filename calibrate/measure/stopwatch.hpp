@@ -1,0 +1,32 @@
+// How long something takes: warm-up, repeats, a median that says how sure it is.
+#pragma once
+
+#include <functional>
+
+#include "base/quantity.hpp"
+
+namespace stratagem::calibrate {
+
+/// When to stop repeating.
+struct Effort {
+  Seconds budget{0.5};       ///< no repeat starts after so much time, warm-up included
+  double confidence = 0.02;  ///< or once the median is known this well, relative
+  int warm_up = 2;
+  int least = 7;  ///< repeats, whatever they take; below 6 no interval holds a median with 95 %
+  Seconds shortest{20e-6};  ///< of one sample: quicker work is done several times over
+};
+
+struct Timed {
+  Seconds median;
+  double spread = 0;  ///< half the 95 % confidence interval of the median, relative to it
+  int repeats = 0;
+};
+
+/// Times `work` by the steady clock.
+Timed time_of(const std::function<void()>& work, const Effort& effort);
+
+/// The median of samples and its confidence interval by order statistics, which assumes nothing of how
+/// they are distributed: of n samples, those at n/2 -+ 0.98 sqrt(n). Needs at least one sample.
+Timed median_of(std::vector<Seconds> samples);
+
+}  // namespace stratagem::calibrate

@@ -1,0 +1,57 @@
+// Makes a datasheet of what was measured of a processor.
+#include "calibrate/processor.hpp"
+
+#include "base/input_error.hpp"
+
+namespace stratagem::calibrate {
+namespace {
+
+using cost::Provenance;
+
+template <typename T>
+cost::Constant<T> assumed(T value, const std::string& why) {
+  return {.value = value, .provenance = Provenance::assumed, .source = why};
+}
+
+/// One rank has none of them; what several ranks would take is not known yet.
+cost::CollectiveConstants unmeasured_collectives() {
+  const std::string why = "not measured: calibrate measure times one core alone";
+  cost::CollectiveConstants result;
+  result.nvlink_efficiency = result.network_efficiency = result.pcie_efficiency = assumed(0.8, why);
+  result.memory_efficiency = assumed(0.25, why + "; a message is written and read twice");
+  result.base = result.node_step = result.network_step = assumed(Seconds{10e-6}, why);
+  return result;
+}
+
+}  // namespace
+
+Datasheet datasheet_of_processor(const Measurements& m, const std::string& name) {
+  if (!m.device.memory)
+    throw InputError(m.file, "/device", "a processor with its memory, or --datasheet for a GPU",
+                     "");
+  const std::string how = m.source + " on " + m.host + ", " + m.date;
+  const auto measured = [&](auto value, const std::string& what) {
+    return cost::Constant<decltype(value)>{
+        .value = value, .provenance = Provenance::measured, .source = what + ", " + how};
+  };
+  const std::string no_gpu = "a processor: nothing is copied, launched or reserved beside it";
+  Datasheet sheet;
+  sheet.file = m.file;
+  sheet.name = name;
+  sheet.gpu = m.device.gpu;
+  sheet.architecture = m.device.architecture;
+  sheet.multiprocessors = measured(m.device.multiprocessors, "one core was timed");
+  for (const auto& [type, peak] : m.device.peak)
+    sheet.peak[type] = measured(peak, "rate of a product of 1536 x 1536 x 1536");
+  sheet.memory = measured(*m.device.memory, "what the system has, for all ranks together");
+  sheet.memory_bandwidth = measured(m.device.memory_bandwidth, "rate of a sum beyond the caches");
+  sheet.host_copy = {.latency = assumed(Seconds{}, no_gpu),
+                     .bandwidth = assumed(m.device.memory_bandwidth, no_gpu)};
+  sheet.context = assumed(Bytes{}, no_gpu);
+  sheet.kernel_floor = assumed(Seconds{}, no_gpu);
+  sheet.launch = assumed(Seconds{}, no_gpu);
+  sheet.collective = unmeasured_collectives();
+  return sheet;
+}
+
+}  // namespace stratagem::calibrate

@@ -1,0 +1,164 @@
+// Measuring: medians and their certainty, experiments that count what they move, files that survive.
+#include <filesystem>
+#include <fstream>
+#include <set>
+
+#include "base/input_error.hpp"
+#include "calibrate/fit.hpp"
+#include "calibrate/measure/cpu_experiments.hpp"
+#include "calibrate/measure/recorder.hpp"
+#include "calibrate/measure/stopwatch.hpp"
+#include "calibrate/measurements.hpp"
+#include "calibrate/processor.hpp"
+#include "cost/kernel.hpp"
+#include "tests/catch.hpp"
+
+using namespace stratagem;
+using namespace stratagem::calibrate;
+
+namespace {
+
+/// A file that is gone when the test ends.
+class TemporaryFile {
+ public:
+  explicit TemporaryFile(const std::string& name)
+      : path_(std::filesystem::temp_directory_path() / ("stratagem_" + name)) {
+    std::filesystem::remove(path_);
+  }
+  ~TemporaryFile() { std::filesystem::remove(path_); }
+  TemporaryFile(const TemporaryFile&) = delete;
+  TemporaryFile& operator=(const TemporaryFile&) = delete;
+  [[nodiscard]] std::string name() const { return path_.string(); }
+
+ private:
+  std::filesystem::path path_;
+};
+
+const Machine machine{
+    .host = "here", .processor = "a processor", .cores = 2, .cache = 1_MB, .memory = 8_GB};
+const Rates rates{.fp32 = FlopsPerSecond{50e9}, .memory = BytesPerSecond{10e9}};
+
+/// A file with all quick experiments, timed by the formulas of the cost models.
+void record_by_formula(const std::string& file) {
+  Recorder recorder(file, machine);
+  recorder.set(rates);
+  for (const Experiment& e : cpu_experiments(Sweep::quick, Bytes{}).all) {
+    const Seconds moving = e.bytes / (0.8 * rates.memory);
+    const Seconds time = e.kind == "gemm" ? e.flops / (0.9 * rates.fp32) : moving;
+    recorder.add(e, {.median = time, .spread = 0.01, .repeats = 7});
+  }
+}
+
+TEST_CASE("the median of nine samples lies within the second and the eighth with 95 %") {
+  // Binomial: P(rank 2 <= median <= rank 8) = 1 - 2 * (1 + 9) / 512 = 0.961.
+  const Timed odd = median_of({Seconds{9}, Seconds{1}, Seconds{5}, Seconds{2}, Seconds{8},
+                               Seconds{4}, Seconds{6}, Seconds{3}, Seconds{7}});
+  CHECK(odd.median == Seconds{5});
+  CHECK(odd.spread == Approx((9.0 - 2.0) / 2 / 5).margin(0.11));
+  CHECK(odd.repeats == 9);
+  CHECK(median_of({Seconds{1}, Seconds{2}}).median == Seconds{1.5});
+  CHECK(median_of({Seconds{3}, Seconds{3}, Seconds{3}}).spread == 0);
+}
+
+TEST_CASE("work is repeated until its budget is spent, and at least so often") {
+  int runs = 0;
+  const Timed timed = time_of(
+      [&] { ++runs; },
+      {.budget = Seconds{}, .confidence = -1, .warm_up = 2, .least = 11, .shortest = Seconds{}});
+  CHECK(timed.repeats == 11);
+  CHECK(runs == 13);
+}
+
+TEST_CASE("work that is shorter than a sample is done several times over") {
+  int runs = 0;
+  const Timed timed =
+      time_of([&] { ++runs; },
+              {.budget = Seconds{}, .confidence = -1, .least = 7, .shortest = Seconds{1e-4}});
+  CHECK(runs > 2 + 7 * timed.repeats);
+}
+
+TEST_CASE(
+    "every kind of kernel that moves memory is measured, and matrix products every way round") {
+  std::set<std::string> kinds, transposes;
+  for (const Experiment& e : cpu_experiments(Sweep::quick, Bytes{}).all) {
+    kinds.insert(e.kind);
+    if (e.kind == "gemm") transposes.insert(e.transposes);
+  }
+  for (const std::string& kind : cost::streaming_kinds()) CHECK(kinds.contains(kind));
+  CHECK(transposes == std::set<std::string>{"NN", "NT", "TN"});
+}
+
+TEST_CASE("experiments count what they compute and move, and run") {
+  for (const Experiment& e : cpu_experiments(Sweep::quick, Bytes{}).all) {
+    CAPTURE(e.name());
+    if (e.kind == "gemm") {
+      const double m = e.sizes[0], n = e.sizes[1], k = e.sizes[2], batch = e.sizes[3];
+      CHECK(e.flops.value == 2 * m * n * k * batch);
+      CHECK(e.bytes.value == 4 * batch * (m * k + k * n + m * n));
+    }
+    if (e.operation == "add") CHECK(e.bytes.value == 12.0 * e.sizes[0] * e.sizes[1]);
+    if (e.operation == "Adam") CHECK(e.bytes.value == 28.0 * e.sizes[0] * e.sizes[1]);
+    if (e.sizes[0] * e.sizes[1] < 200'000) e.prepare()();
+  }
+}
+
+TEST_CASE("a file is gone on with: what it has is not measured again") {
+  const TemporaryFile file("resume.json");
+  const auto all = cpu_experiments(Sweep::quick, Bytes{}).all;
+  const Timed timed{.median = Seconds{1e-3}, .spread = 0.01, .repeats = 7};
+  {
+    Recorder recorder(file.name(), machine);
+    CHECK_FALSE(recorder.has_rates());
+    recorder.set(rates);
+    recorder.add(all.front(), timed);
+    recorder.add(all.back(), timed);
+  }
+  const Recorder again(file.name(), machine);
+  CHECK(again.has_rates());
+  CHECK(again.has(all.front()));
+  CHECK(again.has(all.back()));
+  CHECK_FALSE(again.has(all[1]));
+  const Measurements read = read_measurements(file.name());
+  CHECK(read.gemms.front().points.front().time == Seconds{1e-3});
+  CHECK(read.streaming.front().points.front().bytes == all.back().bytes);
+}
+
+TEST_CASE("a file of another machine, or one that was cut off, is refused and left alone") {
+  const TemporaryFile file("other.json");
+  Recorder(file.name(), machine).set(rates);
+  Machine other = machine;
+  other.processor = "another one";
+  CHECK_THROWS_WITH(Recorder(file.name(), other),
+                    ContainsSubstring("/device/gpu: expected \"another one\""));
+
+  std::ofstream(file.name()) << R"({"schema": 1, "device": {"gpu": "a pro)";
+  CHECK_THROWS_AS(Recorder(file.name(), machine), InputError);
+  CHECK(std::filesystem::file_size(file.name()) > 0);
+}
+
+TEST_CASE("a file that cannot be written is an error that names it") {
+  Recorder recorder("/nowhere/at/all.json", machine);
+  CHECK_THROWS_WITH(recorder.set(rates), ContainsSubstring("/nowhere/at/all.json"));
+}
+
+TEST_CASE("a profile of a processor needs no datasheet, and gets back the shares that times had") {
+  const TemporaryFile file("formula.json");
+  record_by_formula(file.name());
+  const Measurements measurements = read_measurements(file.name());
+  const Fit fit = fit_profile({measurements}, datasheet_of_processor(measurements, "mine"));
+  CHECK(fit.profile.name == "mine");
+  CHECK(fit.profile.memory.value == 8_GB);
+  CHECK(fit.profile.memory_bandwidth.provenance == cost::Provenance::measured);
+  CHECK(fit.profile.collective.base.provenance == cost::Provenance::assumed);
+  for (const auto& [kind, share] : fit.profile.streaming) {
+    CAPTURE(kind);
+    CHECK(share.value == Approx(0.8).epsilon(0.02));
+  }
+}
+
+TEST_CASE("measurements of a GPU want a datasheet") {
+  const Measurements gpu = read_measurements("scenarios/measurements/a100_sxm_gemm.json");
+  CHECK_THROWS_WITH(datasheet_of_processor(gpu, "x"), ContainsSubstring("--datasheet"));
+}
+
+}  // namespace
