@@ -1,0 +1,18 @@
+// The table of commands, in the order of --help.
+#include "commands/all.hpp"
+
+namespace stratagem::commands {
+
+std::span<const Command> all() {
+  static constexpr Command table[] = {
+      {"simulate", "predict time and memory of every run of a scenario", &simulate},
+      {"validate", "compare predictions with measurements over many scenarios", &validate},
+      {"explain", "print the strategy of a run as primitives, or write it as a plan file",
+       &explain},
+      {"topology", "show a cluster, or write a server as a file", &topology},
+      {"calibrate", "measure this machine, fit a hardware profile", &calibrate},
+  };
+  return table;
+}
+
+}  // namespace stratagem::commands

@@ -1,0 +1,115 @@
+// The only file that knows cxxopts: its regular expressions take a minute to compile with sanitizers.
+#include "commands/arguments.hpp"
+
+#include <fmt/format.h>
+
+#include <cxxopts.hpp>
+
+namespace stratagem::commands {
+
+Options& Options::flag(std::string name, std::string help) {
+  options_.push_back({Kind::flag, std::move(name), std::move(help), {}});
+  return *this;
+}
+Options& Options::text(std::string name, std::string help, std::optional<std::string> otherwise) {
+  options_.push_back({Kind::text, std::move(name), std::move(help), std::move(otherwise)});
+  return *this;
+}
+Options& Options::texts(std::string name, std::string help) {
+  options_.push_back({Kind::texts, std::move(name), std::move(help), {}});
+  return *this;
+}
+Options& Options::whole(std::string name, std::string help, std::optional<int> otherwise) {
+  std::optional<std::string> text;
+  if (otherwise) text = std::to_string(*otherwise);
+  options_.push_back({Kind::whole, std::move(name), std::move(help), std::move(text)});
+  return *this;
+}
+Options& Options::real(std::string name, std::string help) {
+  options_.push_back({Kind::real, std::move(name), std::move(help), {}});
+  return *this;
+}
+Options& Options::positional(std::vector<std::string> names, std::string help) {
+  positional_ = std::move(names);
+  positional_help_ = std::move(help);
+  return *this;
+}
+
+struct Arguments::Parsed {
+  std::string help;
+  std::optional<cxxopts::ParseResult> result;
+};
+
+std::shared_ptr<cxxopts::Value> Options::value_of(const Option& option) {
+  std::shared_ptr<cxxopts::Value> value;
+  switch (option.kind) {
+    case Kind::flag:
+      value = cxxopts::value<bool>();
+      break;
+    case Kind::text:
+      value = cxxopts::value<std::string>();
+      break;
+    case Kind::texts:
+      value = cxxopts::value<std::vector<std::string>>();
+      break;
+    case Kind::whole:
+      value = cxxopts::value<int>();
+      break;
+    case Kind::real:
+      value = cxxopts::value<double>();
+      break;
+  }
+  if (option.otherwise) value->default_value(*option.otherwise);
+  return value;
+}
+
+Arguments::Arguments(const Options& options, const std::vector<std::string>& line)
+    : parsed_(std::make_unique<Parsed>()) {
+  cxxopts::Options known(options.title_, options.summary_);
+  for (const Options::Option& option : options.options_)
+    known.add_options()(option.name, option.help, Options::value_of(option));
+  known.add_options()("h,help", "this text");
+  known.parse_positional(options.positional_);
+  if (!options.positional_help_.empty()) known.positional_help(options.positional_help_);
+  parsed_->help = known.help();
+  std::vector<const char*> words = {"stratagem"};
+  for (const std::string& word : line) words.push_back(word.c_str());
+  try {
+    parsed_->result = known.parse(static_cast<int>(words.size()), words.data());
+  } catch (const std::exception& error) {
+    throw UsageError(error.what());
+  }
+  if (!parsed_->result->unmatched().empty())
+    throw UsageError("what is \"" + parsed_->result->unmatched().front() + "\"?");
+}
+
+Arguments::~Arguments() = default;
+
+bool Arguments::has(const std::string& name) const { return parsed_->result->count(name) > 0; }
+std::string Arguments::text(const std::string& name) const {
+  return (*parsed_->result)[name].as<std::string>();
+}
+std::vector<std::string> Arguments::texts(const std::string& name) const {
+  return (*parsed_->result)[name].as<std::vector<std::string>>();
+}
+int Arguments::whole(const std::string& name) const { return (*parsed_->result)[name].as<int>(); }
+double Arguments::real(const std::string& name) const {
+  return (*parsed_->result)[name].as<double>();
+}
+
+std::string Arguments::required(const std::string& name) const {
+  if (!has(name)) throw UsageError("missing " + name);
+  return text(name);
+}
+
+std::string Arguments::text_or_nothing(const std::string& name) const {
+  return has(name) ? text(name) : "";
+}
+
+bool Arguments::helped() const {
+  if (!has("help")) return false;
+  fmt::print("{}", parsed_->help);
+  return true;
+}
+
+}  // namespace stratagem::commands

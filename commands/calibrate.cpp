@@ -1,0 +1,179 @@
+// `stratagem calibrate`: measures, fits, and imports what others measured.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "base/quantity_text.hpp"
+#include "calibrate/fit.hpp"
+#include "calibrate/measure/measure.hpp"
+#include "calibrate/nccl_fit.hpp"
+#include "calibrate/nccl_log.hpp"
+#include "calibrate/nccl_others.hpp"
+#include "calibrate/processor.hpp"
+#include "calibrate/published.hpp"
+#include "commands/all.hpp"
+#include "commands/arguments.hpp"
+#include "commands/chosen_run.hpp"
+#include "commands/outputs.hpp"
+#include "commands/server.hpp"
+#include "search/fit_stack.hpp"
+#include "search/scenario.hpp"
+
+namespace stratagem::commands {
+namespace {
+
+/// `calibrate fit`: a profile from measurements.
+int fit_profile(const Arguments& asked) {
+  std::vector<calibrate::Measurements> measurements;
+  if (asked.has("files")) {
+    for (const std::string& file : asked.texts("files"))
+      measurements.push_back(calibrate::read_measurements(file));
+  }
+  if (!asked.has("datasheet") && measurements.empty()) throw UsageError("missing datasheet");
+  const std::string output = asked.text_or_nothing("output");
+  const calibrate::Datasheet sheet =
+      asked.has("datasheet")
+          ? calibrate::read_datasheet(asked.text("datasheet"))
+          : calibrate::datasheet_of_processor(measurements.front(),
+                                              std::filesystem::path(output).stem().string());
+  const calibrate::Fit fit = measurements.empty() ? calibrate::fit_profile(sheet)
+                                                  : calibrate::fit_profile(measurements, sheet);
+  fmt::print("{}", calibrate::describe(fit));
+  if (!output.empty()) calibrate::write_profile(fit.profile, output);
+  return done;
+}
+
+/// A line that is written over and over on a terminal, and not at all elsewhere.
+void tell(const calibrate::Progress& progress) {
+  if (isatty(STDERR_FILENO) == 0) return;
+  const auto tenths = static_cast<int>(10 * progress.done / progress.all);
+  fmt::print(stderr, "\r\x1b[K[{:#<{}}{:.<{}}] {} of {}, {} left: {}", "", tenths, "", 10 - tenths,
+             progress.done + 1, progress.all, to_text(progress.left), progress.name);
+}
+
+/// `calibrate measure`: measurements of this machine.
+int measure(const Arguments& asked) {
+  const std::string file = asked.required("output");
+  const std::string backend = asked.text("backend");
+  if (backend != "cpu")
+    throw UsageError("--backend knows cpu alone so far; not \"" + backend + "\"");
+  const auto sweep = asked.has("quick") ? calibrate::Sweep::quick : calibrate::Sweep::full;
+  const std::size_t measured = calibrate::measure_cpu(file, sweep, &tell);
+  if (isatty(STDERR_FILENO) != 0) fmt::print(stderr, "\r\x1b[K");
+  fmt::print("{}: {} measured\n", file, measured);
+  return done;
+}
+
+/// `calibrate nccl`: how well NCCL's model, corrected, says what was measured.
+int judge_nccl(const Arguments& asked) {
+  if (!asked.has("files")) throw UsageError("missing measurements");
+  for (const std::string& file : asked.texts("files")) {
+    const calibrate::Measurements measurements = calibrate::read_measurements(file);
+    for (const calibrate::NcclTable& table : measurements.nccl_all_reduces)
+      fmt::print("{}", calibrate::describe_nccl(table));
+    for (const calibrate::NcclTable& table : measurements.nccl_others)
+      fmt::print("{}", calibrate::describe_others(table));
+  }
+  return done;
+}
+
+/// `calibrate stack`: a stack's scalar from one published run on one GPU.
+int fit_stack(const Arguments& asked) {
+  if (!asked.has("files")) throw UsageError("missing scenario");
+  const auto files = asked.texts("files");
+  const search::Scenario scenario = search::read_scenario(files.front());
+  const search::Run& run = chosen_run(scenario, asked);
+  const cost::Constant<double> slowdown = search::fit_slowdown(run);
+  fmt::print("{}: slowdown {} ({})\n", run.stack.name, slowdown.value, slowdown.source);
+  return done;
+}
+
+/// `calibrate import --rules`: scenarios from records of published runs; without an output only the
+/// list of what became of them.
+int import_published(const Arguments& asked) {
+  if (!asked.has("files")) throw UsageError("missing records");
+  const std::string records = asked.texts("files").front();
+  const calibrate::ImportedRecords imported =
+      calibrate::import_records(records, asked.required("rules"));
+  std::vector<Output> outputs;
+  if (asked.has("output")) {
+    const std::filesystem::path folder = asked.text("output");
+    for (const calibrate::ImportedScenario& scenario : imported.scenarios)
+      outputs.push_back({(folder / scenario.file).string(), scenario.text, ""});
+  }
+  check_outputs(outputs, {records});
+  fmt::print("{}", calibrate::describe(imported));
+  write_below(outputs);
+  return done;
+}
+
+/// `calibrate import`: measurements from what nccl-tests printed.
+int import_measurements(const Arguments& asked) {
+  if (asked.has("rules")) return import_published(asked);
+  if (!asked.has("files")) throw UsageError("missing logs of nccl-tests");
+  const std::filesystem::path file = asked.required("output");
+  const std::string cluster = asked.required("cluster");
+  if (cluster.ends_with(".json")) throw UsageError("--cluster is the name of a preset");
+  static_cast<void>(server_named(cluster));
+  const calibrate::Datasheet sheet = calibrate::read_datasheet(asked.required("datasheet"));
+  const std::string program = asked.text_or_nothing("program");
+  std::vector<calibrate::NcclLog> logs;
+  for (const std::string& log : asked.texts("files"))
+    logs.push_back(calibrate::read_nccl_log(log, program));
+  const std::string csv = file.stem().string() + ".csv";
+  const std::string version = asked.text_or_nothing("nccl");
+  const calibrate::ImportedLogs imported =
+      calibrate::import_logs(logs, sheet, cluster, version, csv);
+  const std::vector<Output> outputs = {{file.string(), imported.json, ""},
+                                       {(file.parent_path() / csv).string(), imported.csv, ""}};
+  check_outputs(outputs, asked.texts("files"));
+  write(outputs);
+  return done;
+}
+
+}  // namespace
+
+int calibrate(const std::vector<std::string>& line) {
+  Options options("stratagem calibrate",
+                  "Measure, and fit what predictions rest on:\n"
+                  "  calibrate measure --backend cpu [--quick] -o MEASUREMENTS\n"
+                  "    one core of this machine; goes on with the file if it exists\n"
+                  "  calibrate fit [MEASUREMENTS...] --datasheet FILE -o PROFILE\n"
+                  "    measurements of a processor need no datasheet\n"
+                  "  calibrate import LOGS... --datasheet FILE --cluster PRESET -o MEASUREMENTS\n"
+                  "    from the output of a program of nccl-tests, text or JSON\n"
+                  "  calibrate import RECORDS --rules RULES -o FOLDER\n"
+                  "    scenarios from records of published runs\n"
+                  "  calibrate nccl MEASUREMENTS...\n"
+                  "  calibrate stack SCENARIO --run NAME");
+  options.text("verb", "measure, fit, import, nccl or stack");
+  options.texts("files",
+                "measurements (those that the datasheet names if none is given), or a scenario");
+  options.text("datasheet", "fit, import: what is not measured");
+  options.text("cluster", "import: preset of the server");
+  options.text("rules", "import: how records become scenarios");
+  options.text("program", "import: such as all_gather_perf, if the logs do not say it");
+  options.text("nccl", "import: version of NCCL, if the logs do not say it");
+  options.text("backend", "measure: what runs the kernels", "cpu");
+  options.flag("quick", "measure: few shapes, half a second each");
+  options.text(
+      "o,output",
+      "measure, import: the measurements to write, or a folder of scenarios; fit: the profile");
+  options.text("run", "stack: the run to fit to", "");
+  options.positional({"verb", "files"});
+  const Arguments asked(options, line);
+  if (asked.helped()) return done;
+  const std::string verb = asked.required("verb");
+  if (verb == "measure") return measure(asked);
+  if (verb == "fit") return fit_profile(asked);
+  if (verb == "import") return import_measurements(asked);
+  if (verb == "nccl") return judge_nccl(asked);
+  if (verb == "stack") return fit_stack(asked);
+  throw UsageError("calibrate knows five verbs, measure, fit, import, nccl and stack; not \"" +
+                   verb + "\"");
+}
+
+}  // namespace stratagem::commands

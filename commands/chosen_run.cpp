@@ -1,0 +1,15 @@
+// Finds a run by its name.
+#include "commands/chosen_run.hpp"
+
+namespace stratagem::commands {
+
+const search::Run& chosen_run(const search::Scenario& scenario, const Arguments& asked) {
+  const std::string name = asked.text("run");
+  if (name.empty()) return scenario.runs.front();
+  for (const search::Run& run : scenario.runs) {
+    if (run.name == name) return run;
+  }
+  throw UsageError("no run named \"" + name + "\"");
+}
+
+}  // namespace stratagem::commands

@@ -1,0 +1,39 @@
+// `stratagem explain`: a strategy as primitives.
+#include "report/explain.hpp"
+
+#include <fmt/format.h>
+
+#include <string>
+#include <vector>
+
+#include "commands/all.hpp"
+#include "commands/arguments.hpp"
+#include "commands/chosen_run.hpp"
+#include "commands/outputs.hpp"
+#include "search/plan_of.hpp"
+#include "search/scenario.hpp"
+#include "strategies/language/plan_text.hpp"
+
+namespace stratagem::commands {
+
+int explain(const std::vector<std::string>& line) {
+  Options options("stratagem explain",
+                  "Print what a run's strategy does, as op-trans, op-assign and op-order.");
+  options.text("scenario", "scenario file");
+  options.text("run", "the run to explain (default: the first)", "");
+  options.text("as-plan", "write a plan file, for \"plan\" in place of \"strategy\"");
+  options.positional({"scenario"}, "SCENARIO");
+  const Arguments asked(options, line);
+  if (asked.helped()) return done;
+  const search::Scenario scenario = search::read_scenario(asked.required("scenario"));
+  const search::Run& run = chosen_run(scenario, asked);
+  const strategies::Plan plan = search::plan_of(run);
+  std::vector<Output> outputs;
+  if (asked.has("as-plan")) outputs.push_back({asked.text("as-plan"), strategies::file_text(plan)});
+  check_outputs(outputs, {scenario.file});
+  fmt::print("{}", report::explain(run, plan));
+  write_below(outputs);
+  return done;
+}
+
+}  // namespace stratagem::commands

@@ -1,0 +1,25 @@
+// Files that a command writes: all is computed, and every file looked at, before any is written.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace stratagem::commands {
+
+/// A file still to be written.
+struct Output {
+  std::string file;
+  std::string text;
+  std::string note = {};  ///< printed behind the file's name
+};
+
+/// Refuses outputs that cannot be written, or would overwrite each other or an input, before any is
+/// written. Makes the folders that they need. Throws InputError.
+void check_outputs(const std::vector<Output>& outputs, const std::vector<std::string>& inputs);
+
+/// Writes them, and says so. Throws InputError for a file that cannot be written.
+void write(const std::vector<Output>& outputs);
+/// The same below what was printed already: behind an empty line.
+void write_below(const std::vector<Output>& outputs);
+
+}  // namespace stratagem::commands

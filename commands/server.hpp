@@ -1,0 +1,13 @@
+// A server by the name that a command was given.
+#pragma once
+
+#include <string>
+
+#include "topology/node_file.hpp"
+
+namespace stratagem::commands {
+
+/// A preset by name, or the user's own server by the path of its file. Throws UsageError for neither.
+topology::NodeFile server_named(const std::string& name);
+
+}  // namespace stratagem::commands

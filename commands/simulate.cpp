@@ -1,0 +1,87 @@
+// `stratagem simulate`: every run of a scenario, predicted.
+#include <fmt/format.h>
+
+#include <string>
+#include <vector>
+
+#include "commands/all.hpp"
+#include "commands/arguments.hpp"
+#include "commands/chosen_run.hpp"
+#include "commands/outputs.hpp"
+#include "report/memory_table.hpp"
+#include "report/report.hpp"
+#include "report/trace.hpp"
+#include "search/results.hpp"
+#include "search/scenario.hpp"
+#include "strategies/program.hpp"
+
+namespace stratagem::commands {
+namespace {
+
+Options simulate_options() {
+  Options options("stratagem simulate", "Predict time and memory of every run of a scenario.");
+  options.text("scenario", "scenario file");
+  options.text("json", "write the results as JSON");
+  options.text("trace", "write a Perfetto trace of one run");
+  options.text("program", "write the lowered program of one run as text");
+  options.text("run", "the run to trace or write (default: the first)", "");
+  options.flag("accuracy", "print what was measured beside what is predicted, as Markdown");
+  options.flag("no-remedies", "do not look for changes with which runs fit that do not");
+  options.flag("memory", "print what fills every device's memory, and when");
+  options.flag("unfolded", "simulate every device, not one per class of equal ones");
+  options.positional({"scenario"}, "SCENARIO");
+  return options;
+}
+
+/// Simulates every run; adds what was asked for about the chosen one to `outputs`.
+std::vector<search::Result> simulate_all(const search::Scenario& scenario, const Arguments& asked,
+                                         std::vector<Output>& outputs) {
+  const search::Run& chosen = chosen_run(scenario, asked);
+  std::vector<search::Outcome> outcomes;
+  for (const search::Run& run : scenario.runs) {
+    search::Simulated simulated = search::simulate(run, {.folded = !asked.has("unfolded")});
+    if (&run == &chosen && asked.has("trace")) {
+      outputs.push_back({asked.text("trace"),
+                         report::chrome_trace(simulated.program, simulated.timeline, run.name),
+                         " (open it in https://ui.perfetto.dev)"});
+    }
+    if (&run == &chosen && asked.has("program")) {
+      outputs.push_back({asked.text("program"), strategies::to_text(simulated.program)});
+    }
+    outcomes.push_back(std::move(simulated.outcome));
+  }
+  return search::compare(scenario, std::move(outcomes));
+}
+
+void find_remedies(std::vector<search::Result>& results) {
+  for (search::Result& result : results) {
+    if (result.outcome.status == search::Outcome::Status::out_of_memory)
+      result.remedies = search::remedies(*result.run, 3);
+  }
+}
+
+}  // namespace
+
+int simulate(const std::vector<std::string>& line) {
+  Options options = simulate_options();
+  const Arguments asked(options, line);
+  if (asked.helped()) return done;
+  const search::Scenario scenario = search::read_scenario(asked.required("scenario"));
+  std::vector<Output> outputs;
+  std::vector<search::Result> results = simulate_all(scenario, asked, outputs);
+  if (!asked.has("no-remedies") && !asked.has("accuracy")) find_remedies(results);
+  if (asked.has("json")) {
+    const std::string text = report::to_json(scenario, results).text(2) + "\n";
+    outputs.insert(outputs.begin(), {asked.text("json"), text});
+  }
+  check_outputs(outputs, {scenario.file});
+  fmt::print("{}", asked.has("accuracy") ? report::accuracy(results)
+                   : asked.has("memory") ? report::memory_table(results)
+                                         : report::table(scenario, results));
+  write_below(outputs);
+  const std::vector<std::string> failures = search::failures(results);
+  for (const std::string& text : failures) fmt::print(stderr, "{}\n", text);
+  return failures.empty() ? done : check_failed;
+}
+
+}  // namespace stratagem::commands

@@ -1,0 +1,116 @@
+// `stratagem validate`: predictions beside measurements, over many scenarios.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/input_error.hpp"
+#include "commands/all.hpp"
+#include "commands/arguments.hpp"
+#include "commands/outputs.hpp"
+#include "report/report.hpp"
+#include "report/validation.hpp"
+#include "search/scenario.hpp"
+#include "search/validation.hpp"
+
+namespace stratagem::commands {
+namespace {
+
+constexpr const char* limits_file = "validate.json";
+
+/// The scenarios named, and those of the folders named, in the order of their names.
+std::vector<std::string> scenario_files(const std::vector<std::string>& named) {
+  std::vector<std::string> files;
+  for (const std::string& name : named) {
+    if (!std::filesystem::is_directory(name)) {
+      files.push_back(name);
+      continue;
+    }
+    std::vector<std::string> inside;
+    for (const auto& entry : std::filesystem::directory_iterator(name)) {
+      if (entry.path().extension() == ".json" && entry.path().filename() != limits_file)
+        inside.push_back(entry.path().string());
+    }
+    if (inside.empty()) throw InputError(name, "", "a folder of scenarios", "none");
+    std::ranges::sort(inside);
+    files.insert(files.end(), inside.begin(), inside.end());
+  }
+  return files;
+}
+
+/// Those of the first folder named that has some, or those of the command line.
+search::Limits limits_for(const Arguments& asked) {
+  search::Limits limits;
+  for (const std::string& name : asked.texts("scenarios")) {
+    const std::filesystem::path file = std::filesystem::path(name) / limits_file;
+    if (!std::filesystem::exists(file)) continue;
+    limits = search::read_limits(file.string());
+    break;
+  }
+  if (asked.has("median")) {
+    limits.medians.clear();
+    for (const std::string& figure : search::figure_names)
+      limits.medians.push_back({figure, asked.real("median") / 100});
+  }
+  if (asked.has("wrong")) limits.wrong_verdicts = asked.whole("wrong");
+  return limits;
+}
+
+Options validate_options() {
+  Options options("stratagem validate",
+                  "Compare what is predicted with what was measured, over many scenarios.");
+  options.texts("scenarios",
+                "scenario files, or folders of them; a folder's validate.json has its limits");
+  options.text("figure", "this figure only, such as iteration_time, or fits", "");
+  options.text("group", "groups only whose names contain this", "");
+  options.flag("summary", "print no single figures");
+  options.real("median", "highest median of the absolute errors in any group, in %");
+  options.whole("wrong", "highest number of wrong verdicts on what fits");
+  options.text("json", "write all of it as JSON");
+  options.positional({"scenarios"}, "SCENARIOS...");
+  return options;
+}
+
+search::Selection selection_of(const Arguments& asked) {
+  search::Selection selection{.figure = asked.text("figure"), .group = asked.text("group")};
+  const bool known =
+      selection.figure.empty() ||
+      std::ranges::find(search::figure_names, selection.figure) != search::figure_names.end();
+  if (known) return selection;
+  throw UsageError(fmt::format("no figure \"{}\"; figures are {}", selection.figure,
+                               fmt::join(search::figure_names, ", ")));
+}
+
+}  // namespace
+
+int validate(const std::vector<std::string>& line) {
+  Options options = validate_options();
+  const Arguments asked(options, line);
+  if (asked.helped()) return done;
+  if (!asked.has("scenarios")) throw UsageError("missing scenarios");
+  const search::Selection selection = selection_of(asked);
+  const search::Limits limits = limits_for(asked);
+  const std::vector<std::string> files = scenario_files(asked.texts("scenarios"));
+  std::vector<search::Scenario> scenarios;
+  for (const std::string& file : files) scenarios.push_back(search::read_scenario(file));
+  const int threads = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  const std::vector<search::Played> played = search::play(std::move(scenarios), selection, threads);
+  const search::Validation validation = search::validate(played, selection);
+  if (validation.groups().empty()) throw UsageError("nothing of this was measured");
+  std::vector<Output> outputs;
+  if (asked.has("json")) {
+    outputs.push_back({asked.text("json"), report::to_json(validation).text(2) + "\n", ""});
+  }
+  check_outputs(outputs, files);
+  fmt::print("{}", asked.has("summary") ? report::validation_summary(validation)
+                                        : report::validation_table(validation));
+  write_below(outputs);
+  const std::vector<std::string> broken = search::broken(validation, limits);
+  for (const std::string& text : broken) fmt::print(stderr, "{}\n", text);
+  return broken.empty() ? done : check_failed;
+}
+
+}  // namespace stratagem::commands
