@@ -16,16 +16,15 @@ int segment_of_loss(const model::Graph& graph) {
   return found == graph.operators.rend() ? -1 : found->segment;
 }
 
-/// Tensor cores take fp32 operands as TF32 by themselves: nothing is cast.
-bool needs_casts(const cost::Precision& precision) {
-  return precision.products != precision.values && precision.products != model::DataType::tf32;
-}
-
 bool is_parameter(const model::Graph& graph, TensorId tensor) {
   return graph.tensors[tensor].role == model::Role::parameter;
 }
 
 }  // namespace
+
+bool needs_casts(const cost::Precision& precision) {
+  return precision.products != precision.values && precision.products != model::DataType::tf32;
+}
 
 bool casts_operands(const model::Graph& graph, const model::Operator& op,
                     const cost::Precision& precision) {
