@@ -39,6 +39,7 @@ Datasheet read_datasheet(const std::string& file) {
       .gemm =
           json.has("gemm") ? read_likenesses(json.at("gemm")) : std::map<std::string, Likeness>{},
       .streaming = read_likenesses(json.at("streaming")),
+      .attention = {},
       .network_efficiency = cost::read_constant<double>(collective.at("network_efficiency")),
       .pcie_efficiency = cost::read_constant<double>(collective.at("pcie_efficiency")),
       .network_step = cost::read_constant<Seconds>(collective.at("network_step")),
@@ -53,6 +54,8 @@ Datasheet read_datasheet(const std::string& file) {
   };
   if (const auto slowdown = collective.find("compute_slowdown"))
     datasheet.compute_slowdown = cost::read_constant<double>(*slowdown);
+  if (const auto attention = json.find("attention"))
+    datasheet.attention = cost::read_attention(*attention);
   if (const auto bandwidth = json.find("host_memory_bandwidth"))
     datasheet.host_memory_bandwidth = cost::read_constant<BytesPerSecond>(*bandwidth);
   if (const auto communicator = json.find("communicator"))

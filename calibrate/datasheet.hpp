@@ -29,8 +29,9 @@ struct Datasheet {
   std::map<std::string, cost::Constant<FlopsPerSecond>> peak;
   cost::Constant<Bytes> memory;
   cost::Constant<BytesPerSecond> memory_bandwidth;
-  std::map<std::string, Likeness> gemm;       ///< by data type
-  std::map<std::string, Likeness> streaming;  ///< by kind of kernel
+  std::map<std::string, Likeness> gemm;               ///< by data type
+  std::map<std::string, Likeness> streaming;          ///< by kind of kernel
+  std::optional<cost::AttentionConstants> attention;  ///< taken over, not fitted
   cost::Constant<double> network_efficiency;
   cost::Constant<double> pcie_efficiency;
   cost::Constant<Seconds> network_step;

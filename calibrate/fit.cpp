@@ -427,6 +427,7 @@ Fit fit_profile(const std::vector<Measurements>& measurements, const Datasheet& 
                     .peak = datasheet.peak,
                     .memory = datasheet.memory,
                     .memory_bandwidth = datasheet.memory_bandwidth,
+                    .attention = datasheet.attention,
                     .kernel_floor = kernel_floor(measurements, datasheet),
                     .host_copy = datasheet.host_copy,
                     .host_memory_bandwidth = datasheet.host_memory_bandwidth,

@@ -55,13 +55,16 @@ Json model_of(const JsonReader& record, const Ruling& ruling, const Degrees& deg
   const JsonReader model = record.at("model");
   const std::int64_t vocabulary =
       rounded_up(model.at("vocab").at_least(1), ruling.vocabulary_multiple * degrees.tensor);
+  const auto shared = model.find("kv_heads");
   Json json = Json::object();
-  json.set("family", "gpt")
+  json.set("family", shared ? "llama" : "gpt")
       .set("layers", model.at("layers").at_least(1))
       .set("hidden", model.at("hidden").at_least(1))
       .set("heads", model.at("heads").at_least(1))
       .set("sequence", model.at("seq").at_least(1))
       .set("vocabulary", vocabulary);
+  if (shared) json.set("kv_heads", shared->at_least(1));
+  if (const auto width = model.find("ffn")) json.set("intermediate", width->at_least(1));
   if (const auto experts = model.find("experts")) json.set("experts", experts->at_least(1));
   return json;
 }

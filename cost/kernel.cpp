@@ -1,6 +1,7 @@
 // The duration of a kernel by its kind.
 #include "cost/kernel.hpp"
 
+#include <algorithm>
 #include <string>
 
 #include "base/input_error.hpp"
@@ -12,17 +13,42 @@ std::vector<std::string> streaming_kinds() {
   std::vector<std::string> names;
   for (std::size_t kind = 0; kind < kernel_kind_names.size(); ++kind) {
     const auto id = static_cast<KernelKind>(kind);
-    if (id == KernelKind::gemm || concerns_host(id)) continue;
+    if (id == KernelKind::gemm || is_attention(id) || concerns_host(id)) continue;
     names.emplace_back(kernel_kind_names[kind]);
   }
   return names;
 }
+
+namespace {
+
+/// A fused kernel reads and writes its operands once; tiles that a causal mask hides are left out.
+Seconds attention_time(const Kernel& kernel, const Profile& profile) {
+  constexpr double unmasked = 0.5;
+  const bool forward = kernel.kind == KernelKind::attention;
+  if (!profile.attention) {
+    throw InputError("profile " + profile.name, "/attention",
+                     "shares of the peak that fused attention reaches", "");
+  }
+  const auto peak = profile.peak.find(model::to_text(kernel.type));
+  if (peak == profile.peak.end()) {
+    throw InputError("profile " + profile.name, "/peak/" + model::to_text(kernel.type),
+                     "a data type that this GPU has constants for", "");
+  }
+  const double share = (forward ? profile.attention->forward : profile.attention->backward).value;
+  const Seconds compute = unmasked * kernel.flops / (peak->second.value * share);
+  const Seconds memory =
+      kernel.traffic / (profile.memory_bandwidth.value * profile.streaming.at("elementwise").value);
+  return kernel.launches * profile.kernel_floor.value + std::max(compute, memory);
+}
+
+}  // namespace
 
 Seconds kernel_time(const Kernel& kernel, const Profile& profile) {
   const Seconds floor = profile.kernel_floor.value;
   if (kernel.kind == KernelKind::gemm) {
     return gemm_time(kernel, profile) + (kernel.launches - 1) * floor;
   }
+  if (is_attention(kernel.kind)) return attention_time(kernel, profile);
   if (kernel.kind == KernelKind::host_copy) {
     return kernel.launches * profile.host_copy.latency.value +
            kernel.traffic / profile.host_copy.bandwidth.value;

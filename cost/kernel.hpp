@@ -26,24 +26,32 @@ enum class KernelKind : std::uint8_t {
   embedding,
   cross_entropy,
   optimizer,
-  host_copy,       ///< between device and host memory, one launch a copy
-  host_optimizer,  ///< on the processors of the server; `traffic` is of their memory
+  attention,           ///< fused: one kernel from queries, keys and values to their result
+  attention_backward,  ///< likewise
+  host_copy,           ///< between device and host memory, one launch a copy
+  host_optimizer,      ///< on the processors of the server; `traffic` is of their memory
 };
-inline constexpr std::array<std::string_view, 12> kernel_kind_names = {
-    "gemm",      "elementwise", "activation_function", "dropout",   "softmax",   "norm",
-    "reduction", "embedding",   "cross_entropy",       "optimizer", "host_copy", "host_optimizer"};
+inline constexpr std::array<std::string_view, 14> kernel_kind_names = {
+    "gemm",      "elementwise",        "activation_function", "dropout",       "softmax",
+    "norm",      "reduction",          "embedding",           "cross_entropy", "optimizer",
+    "attention", "attention_backward", "host_copy",           "host_optimizer"};
 
 /// Copies between device and host, and what the host computes: no work of the device.
 constexpr bool concerns_host(KernelKind kind) {
   return kind == KernelKind::host_copy || kind == KernelKind::host_optimizer;
 }
 
-/// The kinds that move device memory and need a share of its bandwidth: not gemm, whose constants
-/// are its own, and not what concerns the host.
+constexpr bool is_attention(KernelKind kind) {
+  return kind == KernelKind::attention || kind == KernelKind::attention_backward;
+}
+
+/// The kinds that move device memory and need a share of its bandwidth: not gemm and fused attention,
+/// whose constants are their own, and not what concerns the host.
 std::vector<std::string> streaming_kinds();
 
 /// One logical operation on one device, as `launches` kernels in a row.
-/// A GEMM is `batch` products (m, k) x (k, n); `flops` counts 2*m*n*k*batch, 0 for the others.
+/// A GEMM is `batch` products (m, k) x (k, n); `flops` counts 2*m*n*k*batch. Of a fused attention `flops` counts
+/// its products for all pairs of tokens, though a causal mask saves half of them; 0 for the others.
 /// `traffic` is what the kernels read from and write to device memory altogether.
 struct Kernel {
   KernelKind kind = KernelKind::elementwise;
@@ -58,6 +66,8 @@ struct Kernel {
 
 /// Device time of a kernel on an otherwise idle GPU, launches not waited for.
 ///   gemm:    gemm_time, see gemm.hpp, and (launches - 1) * kernel_floor
+///   attention: launches * kernel_floor
+///            + max(flops / 2 / (peak * share), traffic / (memory_bandwidth * streaming[elementwise]))
 ///   host_copy: launches * host_copy.latency + traffic / host_copy.bandwidth
 ///   host_optimizer: traffic / host_memory_bandwidth, if no other rank of the server uses it
 ///   others:  launches * kernel_floor + traffic / (memory_bandwidth * streaming[kind])

@@ -21,6 +21,8 @@ const std::vector<Precision>& precisions() {
        true},
       {"fp8-fp32-gradients", "the same, with gradients of weights added up and reduced in fp32",
        bf16, fp32, fp8, true},
+      {"tf32", "everything in fp32, matrix products on tensor cores in TF32", fp32, fp32, tf32,
+       false},
       {"fp32", "everything in fp32", fp32, fp32, fp32, false},
   };
   return table;

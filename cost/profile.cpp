@@ -18,8 +18,9 @@ namespace {
 
 std::vector<std::string> data_types() {
   std::vector<std::string> names;
-  for (const auto type : {model::DataType::fp64, model::DataType::fp32, model::DataType::fp16,
-                          model::DataType::bf16, model::DataType::fp8, model::DataType::int8}) {
+  for (const auto type :
+       {model::DataType::fp64, model::DataType::fp32, model::DataType::tf32, model::DataType::fp16,
+        model::DataType::bf16, model::DataType::fp8, model::DataType::int8}) {
     names.push_back(model::to_text(type));
   }
   return names;
@@ -264,6 +265,10 @@ CommunicatorConstants read_communicator(const JsonReader& json) {
           .peer = read_not_negative<Bytes>(json.at("peer"))};
 }
 
+AttentionConstants read_attention(const JsonReader& json) {
+  return {.forward = read_share(json.at("forward")), .backward = read_share(json.at("backward"))};
+}
+
 Profile read_profile(const std::string& file) { return read_profile(JsonReader::from_file(file)); }
 
 Profile read_profile(const JsonReader& json) {
@@ -284,6 +289,7 @@ Profile read_profile(const JsonReader& json) {
       .host_copy = read_host_copy(json.at("host_copy")),
       .context = read_not_negative<Bytes>(json.at("context")),
   };
+  if (const auto attention = json.find("attention")) profile.attention = read_attention(*attention);
   if (const auto bandwidth = json.find("host_memory_bandwidth"))
     profile.host_memory_bandwidth = read_positive<BytesPerSecond>(*bandwidth);
   if (const auto communicator = json.find("communicator"))
@@ -307,8 +313,13 @@ Json to_json(const Profile& profile) {
       .set("memory", to_json(profile.memory))
       .set("memory_bandwidth", to_json(profile.memory_bandwidth))
       .set("gemm", table_to_json(profile.gemm, data_types()))
-      .set("streaming", table_to_json(profile.streaming, streaming_kinds()))
-      .set("kernel_floor", to_json(profile.kernel_floor))
+      .set("streaming", table_to_json(profile.streaming, streaming_kinds()));
+  if (profile.attention) {
+    json.set("attention", Json::object()
+                              .set("forward", to_json(profile.attention->forward))
+                              .set("backward", to_json(profile.attention->backward)));
+  }
+  json.set("kernel_floor", to_json(profile.kernel_floor))
       .set("launch", to_json(profile.launch))
       .set("collective", to_json(profile.collective))
       .set("host_copy", to_json(profile.host_copy));

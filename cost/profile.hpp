@@ -42,6 +42,13 @@ struct GemmConstants {
   Constant<Seconds> fixed;          ///< fixed device time of one GEMM kernel
 };
 
+/// Fused attention, see kernel.hpp for the formula: the share of the peak that its products reach,
+/// pairs of tokens that a causal mask hides not counted, 0..1.
+struct AttentionConstants {
+  Constant<double> forward;
+  Constant<double> backward;
+};
+
 /// What measured collectives add to NCCL's own prediction, see nccl/correction.hpp for the formula.
 struct NcclConstants {
   Constant<Seconds> added;            ///< fixed time of one collective
@@ -95,6 +102,7 @@ struct Profile {
   /// Achieved share of memory_bandwidth by kind of kernel, see kernel.hpp: elementwise, norm,
   /// softmax, ...
   std::map<std::string, Constant<double>> streaming;
+  std::optional<AttentionConstants> attention;  ///< none: refused
   Constant<Seconds> kernel_floor;  ///< shortest time between two dependent kernels on a stream
   Constant<Seconds> launch;        ///< host time to launch one kernel from an eager framework
   CollectiveConstants collective;
@@ -111,6 +119,7 @@ struct Profile {
 Profile read_profile(const std::string& file);
 HostCopyConstants read_host_copy(const JsonReader& json);
 CommunicatorConstants read_communicator(const JsonReader& json);
+AttentionConstants read_attention(const JsonReader& json);
 Profile read_profile(const JsonReader&);
 
 /// The same format: what is written here reads back equal. docs/measurements.md describes it.

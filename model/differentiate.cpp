@@ -198,6 +198,17 @@ class Differentiation {
         give(id, 0, kind, {out, input(id, 0), output(id, 1), input(id, 1)});
         give(id, 1, OpKind::layer_norm_scale_gradient, {out, input(id, 0), output(id, 1)});
         return give(id, 2, OpKind::bias_gradient, {out});
+      case OpKind::rms_norm:
+        give(id, 0, kind, {out, input(id, 0), output(id, 1), input(id, 1)});
+        return give(id, 1, OpKind::layer_norm_scale_gradient, {out, input(id, 0), output(id, 1)});
+      case OpKind::fused_attention:  // scores are computed again from queries and keys
+        for (const std::size_t i : {0, 1, 2}) {
+          give(id, i, kind,
+               {out, input(id, 0), input(id, 1), input(id, 2), output(id, 0), output(id, 1)});
+        }
+        return;
+      case OpKind::rotary:
+      case OpKind::repeat:
       case OpKind::split_heads:
       case OpKind::merge_heads:
         return give(id, 0, kind, gradients);
@@ -214,13 +225,18 @@ class Differentiation {
         give(id, 0, kind, {out, input(id, 1)});
         return give(id, 1, kind, {out, input(id, 0)});
       case OpKind::gelu:
+      case OpKind::silu:
+      case OpKind::swiglu:
         return give(id, 0, kind, {out, input(id, 0)});
       case OpKind::dispatch:  // to which slots tokens go is a choice without a gradient
         return give(id, 0, kind, {out, output(id, 1)});
       case OpKind::combine:
         give(id, 0, kind, {out, input(id, 1), input(id, 2)});
         return give(id, 1, kind, {out, input(id, 0), input(id, 2)});
-      case OpKind::cross_entropy:  // d loss / d logits = exponential / sum - [label]
+      case OpKind::cross_entropy:
+        if (graph_.operators[id].outputs.size() > 1)  // the gradient was left where the logits were
+          return pass_on(id, 0, output(id, 1));
+        // d loss / d logits = exponential / sum - [label]
         return give(id, 4, kind, {out, input(id, 0), input(id, 1), input(id, 3)});
       default:
         throw BrokenPromise("every differentiable kind of operator states its backward pass");

@@ -7,14 +7,55 @@
 namespace stratagem::model {
 namespace {
 
-constexpr const char* kind_names[] = {
-    "embedding",     "add",          "bias_add",          "layer_norm",
-    "contraction",   "split_heads",  "merge_heads",       "masked_softmax",
-    "softmax",       "dropout",      "attention_dropout", "gelu",
-    "relu",          "sigmoid",      "multiply",          "identity",
-    "dispatch",      "combine",      "row_max",           "exponential",
-    "row_sum",       "pick",         "cross_entropy",     "layer_norm_scale_gradient",
-    "bias_gradient", "gradient_sum", "optimizer_step"};
+constexpr const char* kind_names[] = {"embedding",
+                                      "add",
+                                      "bias_add",
+                                      "layer_norm",
+                                      "rms_norm",
+                                      "contraction",
+                                      "split_heads",
+                                      "merge_heads",
+                                      "rotary",
+                                      "repeat",
+                                      "masked_softmax",
+                                      "softmax",
+                                      "dropout",
+                                      "attention_dropout",
+                                      "fused_attention",
+                                      "gelu",
+                                      "relu",
+                                      "silu",
+                                      "swiglu",
+                                      "sigmoid",
+                                      "multiply",
+                                      "identity",
+                                      "dispatch",
+                                      "combine",
+                                      "row_max",
+                                      "exponential",
+                                      "row_sum",
+                                      "pick",
+                                      "cross_entropy",
+                                      "layer_norm_scale_gradient",
+                                      "bias_gradient",
+                                      "gradient_sum",
+                                      "optimizer_step"};
+
+/// Products within a fused attention that an operator stands for, those of scores that are computed
+/// again not counted: two forward; for the gradient of the queries two, for those of keys and values one.
+int attention_products(const Operator& op) {
+  const bool queries = dimension_of(op.annotation.outputs[0], "s") >= 0;
+  return op.pass == Pass::forward || queries ? 2 : 1;
+}
+
+Flops attention_flops(const Graph& graph, const Operator& op) {
+  const Operator& forward = op.forward < 0 ? op : graph.operators[op.forward];
+  const Tensor& queries = graph.tensors[forward.inputs[0]];
+  const Tensor& keys = graph.tensors[forward.inputs[1]];
+  const int position = dimension_of(forward.annotation.inputs[1], "t");
+  return Flops{2.0 * attention_products(op) * static_cast<double>(element_count(queries)) *
+               static_cast<double>(keys.shape[position])};
+}
 
 }  // namespace
 
@@ -25,6 +66,7 @@ std::vector<std::string> operator_kind_names() {
 std::string to_text(OpKind kind) { return kind_names[static_cast<int>(kind)]; }
 
 Flops flops(const Graph& graph, const Operator& op) {
+  if (op.kind == OpKind::fused_attention) return attention_flops(graph, op);
   if (op.kind != OpKind::contraction) return {};
   std::map<std::string, double>
       sizes;  // a fused dimension counts once, under its leading identifier

@@ -22,16 +22,23 @@ enum class OpKind : std::uint8_t {
   add,                ///< sum of two activations, or of an activation and a broadcast table
   bias_add,           ///< adds a vector along the last dimension
   layer_norm,         ///< with scale and shift; statistics are its second output
+  rms_norm,           ///< with scale; statistics are its second output
   contraction,        ///< a matrix product, batched or not
   split_heads,        ///< queries, keys and values of every head, cut out of one tensor and copied
   merge_heads,        ///< the inverse permutation for one tensor, copied
+  rotary,             ///< turns pairs of a head's elements by an angle that grows with the position
+  repeat,             ///< copies keys or values for every query that shares them
   masked_softmax,     ///< scales, masks and normalises scores
   softmax,            ///< normalises along the last dimension
   dropout,            ///< its mask is its second output
   attention_dropout,  ///< the same on attention probabilities, where frameworks draw other random
                       ///< numbers
+  fused_attention,  ///< all of a causal attention core as one kernel that keeps no scores; its second
+                    ///< output is the logarithm of every row's sum
   gelu,
   relu,
+  silu,
+  swiglu,  ///< silu of one half of a projection times the other half, as one kernel
   sigmoid,
   multiply,  ///< elementwise
   identity,  ///< a border where plans may change what is divided: a buffer of its own, no kernel
@@ -102,8 +109,9 @@ struct Graph {
   std::vector<std::pair<TensorId, TensorId>> recycled;
 };
 
-/// 2 * the product of all identifiers' sizes for contractions, 0 for other kinds; shapes of the
-/// whole tensors.
+/// 2 * the product of all identifiers' sizes for contractions, as many for each product within a fused
+/// attention (of all pairs of tokens, masked or not; its backward pass has four, scores that are
+/// computed again not counted), 0 for other kinds; shapes of the whole tensors.
 Flops flops(const Graph&, const Operator& op);
 
 /// Of all forward passes and the backward pass of one micro-batch.

@@ -17,6 +17,7 @@ Bytes size_of(DataType type) {
     case DataType::bf16:
       return 2_B;
     case DataType::fp32:
+    case DataType::tf32:
       return 4_B;
     case DataType::int64:
     case DataType::fp64:
@@ -41,6 +42,8 @@ std::string to_text(DataType type) {
       return "fp64";
     case DataType::fp8:
       return "fp8";
+    case DataType::tf32:
+      return "tf32";
   }
   throw BrokenPromise("a data type is one of its enumerators");
 }

@@ -9,7 +9,8 @@
 
 namespace stratagem::model {
 
-enum class DataType : std::uint8_t { fp32, fp16, bf16, int8, int64, fp64, fp8 };
+/// tf32 is how tensor cores take fp32 numbers: fp32 in memory, 10 bits of mantissa in products.
+enum class DataType : std::uint8_t { fp32, fp16, bf16, int8, int64, fp64, fp8, tf32 };
 /// Bytes of one element.
 Bytes size_of(DataType);
 std::string to_text(DataType);

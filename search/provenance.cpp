@@ -78,6 +78,10 @@ class Needs {
     if (kernel.kind == cost::KernelKind::gemm) {
       used_.insert("/gemm/" + model::to_text(kernel.type) + "/");
       used_.insert("/peak/" + model::to_text(kernel.type) + "/");
+    } else if (cost::is_attention(kernel.kind)) {
+      used_.insert("/attention/");
+      used_.insert("/streaming/elementwise/");
+      used_.insert("/peak/" + model::to_text(kernel.type) + "/");
     } else if (kernel.kind == cost::KernelKind::host_copy) {
       used_.insert("/host_copy/");
     } else if (kernel.kind == cost::KernelKind::host_optimizer) {

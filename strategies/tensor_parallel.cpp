@@ -26,8 +26,10 @@ class Division {
     std::string dim = named_dimension(options_.operators, op).value_or(tokens ? "s" : usual);
     for (const TensorId input : op.inputs) note_table(op, input, dim);
     if (!dim.empty() && dim == usual) note_outputs(op, dim);
-    if (model::is_reduction(op.annotation, dim) || (sums && dim.empty()))
-      partial_.insert(op.outputs.begin(), op.outputs.end());
+    // Rows of a divided table are summed where they are looked up: residual sums begin with them.
+    const bool leaves_sums =
+        op.kind != OpKind::embedding && model::is_reduction(op.annotation, dim);
+    if (leaves_sums || (sums && dim.empty())) partial_.insert(op.outputs.begin(), op.outputs.end());
     return dim;
   }
 

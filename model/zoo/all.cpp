@@ -3,9 +3,25 @@
 
 #include "model/zoo/evoformer.hpp"
 #include "model/zoo/gpt.hpp"
+#include "model/zoo/llama.hpp"
 
 namespace stratagem::model {
 namespace {
+
+/// A key that may be left out.
+void read_flag(const JsonReader& config, const char* key, bool& target) {
+  if (const auto flag = config.find(key)) target = flag->boolean();
+}
+
+/// A key with two words, of which the first one stands for "yes".
+void read_choice(const JsonReader& config, const char* key, const std::string& yes,
+                 const std::string& no, bool& target) {
+  if (const auto choice = config.find(key)) target = choice->one_of({yes, no}) == yes;
+}
+
+std::int64_t size_at(const JsonReader& config, const char* key, std::int64_t most = 10'000'000) {
+  return config.at(key).between(1, most);
+}
 
 /// Keys that are only known where there are experts.
 void read_experts(GptConfig& gpt_config, const JsonReader& config) {
@@ -24,22 +40,50 @@ void read_experts(GptConfig& gpt_config, const JsonReader& config) {
 }
 
 Graph build_gpt(const JsonReader& config, std::int64_t batch, DataType type) {
-  const auto size = [&](const char* key, std::int64_t most = 10'000'000) {
-    return config.at(key).between(1, most);
-  };
-  GptConfig gpt_config{.layers = size("layers", 10'000),
-                       .hidden = size("hidden"),
-                       .heads = size("heads"),
-                       .sequence = size("sequence"),
-                       .vocabulary = size("vocabulary"),
+  GptConfig gpt_config{.layers = size_at(config, "layers", 10'000),
+                       .hidden = size_at(config, "hidden"),
+                       .heads = size_at(config, "heads"),
+                       .sequence = size_at(config, "sequence"),
+                       .vocabulary = size_at(config, "vocabulary"),
                        .batch = batch,
                        .type = type};
   if (gpt_config.hidden % gpt_config.heads != 0) {
     config.at("heads").fail("a divisor of hidden, " + std::to_string(gpt_config.hidden));
   }
-  if (const auto tied = config.find("tied")) gpt_config.tied = tied->boolean();
+  if (config.has("intermediate")) gpt_config.intermediate = size_at(config, "intermediate");
+  if (const auto activation = config.find("activation"))
+    gpt_config.activation =
+        activation->one_of({"gelu", "relu"}) == "relu" ? OpKind::relu : OpKind::gelu;
+  read_flag(config, "dropout", gpt_config.dropout);
+  read_flag(config, "tied", gpt_config.tied);
+  read_choice(config, "attention", "fused", "unfused", gpt_config.fused_attention);
   read_experts(gpt_config, config);
   return gpt(gpt_config);
+}
+
+Graph build_llama(const JsonReader& config, std::int64_t batch, DataType type) {
+  LlamaConfig c{.layers = size_at(config, "layers", 10'000),
+                .hidden = size_at(config, "hidden"),
+                .heads = size_at(config, "heads"),
+                .kv_heads = 0,
+                .intermediate = size_at(config, "intermediate"),
+                .sequence = size_at(config, "sequence"),
+                .vocabulary = size_at(config, "vocabulary"),
+                .batch = batch,
+                .type = type};
+  if (c.hidden % c.heads != 0)
+    config.at("heads").fail("a divisor of hidden, " + std::to_string(c.hidden));
+  c.kv_heads = config.has("kv_heads") ? size_at(config, "kv_heads") : c.heads;
+  if (c.heads % c.kv_heads != 0)
+    config.at("kv_heads").fail("a divisor of heads, " + std::to_string(c.heads));
+  read_flag(config, "tied", c.tied);
+  read_choice(config, "attention", "fused", "unfused", c.fused_attention);
+  read_choice(config, "swiglu", "fused", "unfused", c.fused_swiglu);
+  read_choice(config, "loss", "fused", "unfused", c.fused_loss);
+  read_flag(config, "repeat_keys", c.repeats_keys);
+  if (c.repeats_keys && !c.fused_attention)
+    config.at("repeat_keys").fail("false with unfused attention, whose products share keys");
+  return llama(c);
 }
 
 /// Widths are AlphaFold2's where the configuration does not say others.
@@ -69,6 +113,9 @@ const std::vector<Family>& families() {
   static const std::vector<Family> table = {
       {"gpt", "GPT-2, GPT-3, mixtures of experts: layers, hidden, heads, sequence, vocabulary, ...",
        &build_gpt},
+      {"llama",
+       "Llama 1 to 3: layers, hidden, heads, kv_heads, intermediate, sequence, vocabulary, ...",
+       &build_llama},
       {"evoformer", "AlphaFold2's trunk: layers, msa_rows, residues, ...", &build_evoformer},
   };
   return table;

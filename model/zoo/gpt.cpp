@@ -5,15 +5,21 @@
 
 #include "model/builder.hpp"
 #include "model/zoo/cross_entropy.hpp"
+#include "model/zoo/fused_attention.hpp"
 
 namespace stratagem::model {
 namespace {
+
+std::int64_t width_of(const GptConfig& c) {
+  return c.intermediate > 0 ? c.intermediate : 4 * c.hidden;
+}
 
 Experts experts_of(const GptConfig& c) {
   return {.count = c.experts,
           .per_token = c.experts_per_token,
           .capacity_factor = c.capacity_factor,
-          .inner = 4 * c.hidden};
+          .inner = width_of(c),
+          .activation = c.activation};
 }
 
 class Gpt {
@@ -77,6 +83,7 @@ class Gpt {
 
   TensorId dropout(const std::string& name, TensorId x, const std::string& dims,
                    OpKind kind = OpKind::dropout) {
+    if (!c_.dropout) return x;
     const std::vector<std::int64_t> shape = build_[x].shape;
     const TensorId y = activation(name + ".out", shape);
     const TensorId mask = build_.tensor(name + ".mask", shape, DataType::int8, Role::mask);
@@ -96,6 +103,22 @@ class Gpt {
   TensorId attention(TensorId x) {
     const std::int64_t head = c_.hidden / c_.heads;
     const TensorId qkv = linear("attention.qkv", norm("input_norm", x), c_.hidden, 3 * c_.hidden);
+    const TensorId core = c_.fused_attention ? fused_core(qkv, head) : core_in_parts(qkv, head);
+    const TensorId out = linear("attention.projection", core, c_.hidden, c_.hidden);
+    return residual("attention.residual", dropout("attention.output_dropout", out, "b s h"), x);
+  }
+
+  TensorId fused_core(TensorId qkv, std::int64_t head) {
+    const std::vector<std::int64_t> per_head = {c_.batch, c_.sequence, c_.heads, head};
+    const TensorId q = activation("attention.q", per_head);
+    const TensorId k = activation("attention.k", per_head);
+    const TensorId v = activation("attention.v", per_head);
+    build_.add(OpKind::split_heads, "attention.split_heads",
+               "b s (heads e^) -> b s heads d^, b s heads d^, b s heads d^", {qkv}, {q, k, v});
+    return fused_attention(build_, "attention.core", q, k, v, c_.heads);
+  }
+
+  TensorId core_in_parts(TensorId qkv, std::int64_t head) {
     const std::vector<std::int64_t> per_head = {c_.batch, c_.heads, c_.sequence, head};
     const std::vector<std::int64_t> square = {c_.batch, c_.heads, c_.sequence, c_.sequence};
     const TensorId q = activation("attention.q", per_head);
@@ -117,8 +140,7 @@ class Gpt {
     const TensorId merged = hidden_state("attention.merged");
     build_.add(OpKind::merge_heads, "attention.merge_heads", "b heads s d^ -> b s (heads d^)",
                {context}, {merged});
-    const TensorId out = linear("attention.projection", merged, c_.hidden, c_.hidden);
-    return residual("attention.residual", dropout("attention.output_dropout", out, "b s h"), x);
+    return merged;
   }
 
   TensorId feed_forward(TensorId x, std::int64_t layer) {
@@ -129,10 +151,12 @@ class Gpt {
   }
 
   TensorId mlp(TensorId x) {
-    const TensorId up = linear("mlp.fc1", x, c_.hidden, 4 * c_.hidden);
-    const TensorId bent = activation("mlp.gelu.out", {c_.batch, c_.sequence, 4 * c_.hidden});
-    build_.add(OpKind::gelu, "mlp.gelu", "b s n -> b s n", {up}, {bent});
-    return linear("mlp.fc2", bent, 4 * c_.hidden, c_.hidden);
+    const std::int64_t width = width_of(c_);
+    const std::string bend = "mlp." + to_text(c_.activation);
+    const TensorId up = linear("mlp.fc1", x, c_.hidden, width);
+    const TensorId bent = activation(bend + ".out", {c_.batch, c_.sequence, width});
+    build_.add(c_.activation, bend, "b s n -> b s n", {up}, {bent});
+    return linear("mlp.fc2", bent, width, c_.hidden);
   }
 
   TensorId head(TensorId x) {
@@ -162,9 +186,10 @@ Graph gpt(const GptConfig& config) {
 }
 
 std::int64_t gpt_parameters(const GptConfig& c) {
-  const std::int64_t dense_mlp = 8 * c.hidden * c.hidden + 5 * c.hidden;
+  const std::int64_t width = width_of(c);
+  const std::int64_t dense_mlp = 2 * width * c.hidden + width + c.hidden;
   const std::int64_t mixtures = c.experts > 0 ? c.layers / c.moe_every : 0;
-  return 12 * c.layers * c.hidden * c.hidden + 13 * c.layers * c.hidden +
+  return c.layers * (4 * c.hidden * c.hidden + 8 * c.hidden + dense_mlp) +
          (c.vocabulary + c.sequence + 2) * c.hidden + (c.tied ? 0 : c.vocabulary * c.hidden) +
          mixtures * (mixture_of_experts_parameters(experts_of(c), c.hidden) - dense_mlp);
 }

@@ -18,8 +18,12 @@ struct GptConfig {
   std::int64_t vocabulary = 0;  ///< as padded for the run
   std::int64_t batch = 1;
   DataType type = DataType::fp16;
-  bool tied = true;          ///< logits use the word embedding; else a table of their own
-  std::int64_t experts = 0;  ///< per mixture of experts; 0: all layers have one MLP
+  std::int64_t intermediate = 0;     ///< width of the MLP; 0: four times the hidden size
+  OpKind activation = OpKind::gelu;  ///< of the MLP: gelu or relu
+  bool dropout = true;               ///< after embeddings, on probabilities, before residual sums
+  bool fused_attention = false;      ///< its core as one kernel, see fused_attention.hpp
+  bool tied = true;                  ///< logits use the word embedding; else a table of their own
+  std::int64_t experts = 0;          ///< per mixture of experts; 0: all layers have one MLP
   std::int64_t experts_per_token = 1;
   double capacity_factor = 1.0;  ///< see Experts
   std::int64_t moe_every = 1;    ///< layers n, 2n, ... are mixtures of experts, counted from 1
@@ -30,13 +34,14 @@ struct GptConfig {
 ///   x = x + dropout(W_o attention(norm(x)) + b_o);  x = x + dropout(W_2 gelu(W_1 norm(x) + b_1) +
 ///   b_2)
 /// with dropout on the attention probabilities, as in GPT-2 and Megatron-LM; in a mixture of
-/// experts the MLP is what mixture_of_experts.hpp says. The loss is the cross-entropy of b*s
+/// experts the MLP is what mixture_of_experts.hpp says; a fused attention draws its random numbers
+/// again and keeps no mask. The loss is the cross-entropy of b*s
 /// tokens, in fp32. Head size is hidden / heads.
 Graph gpt(const GptConfig& config);
 
 /// 12Lh^2 + 13Lh + (V + s + 2)h: per layer 12h^2 weights, 9h biases, 4h norms; both embeddings; the
-/// final norm. A table of its own for the logits adds Vh; a mixture of E experts adds Eh for its
-/// router and (E - 1)(8h^2 + 5h).
+/// final norm. An MLP of width f has 2fh + f + h parameters in place of 8h^2 + 5h. A table of its own for the logits adds Vh; a mixture of E experts adds Eh for its
+/// router and E - 1 MLPs.
 std::int64_t gpt_parameters(const GptConfig& config);
 
 }  // namespace stratagem::model

@@ -28,8 +28,9 @@ class Mixture {
                "b s^ h, b s^ expert -> expert (b capacity^) h, b s^ choice^", {x_, probabilities},
                {sent, slots});
     const TensorId up = linear("mlp.fc1", sent, hidden_, experts_.inner);
-    const TensorId bent = slotted("mlp.gelu.out", experts_.inner);
-    build_.add(OpKind::gelu, "mlp.gelu", "expert (b capacity^) n -> expert (b capacity^) n", {up},
+    const std::string bend = "mlp." + to_text(experts_.activation);
+    const TensorId bent = slotted(bend + ".out", experts_.inner);
+    build_.add(experts_.activation, bend, "expert (b capacity^) n -> expert (b capacity^) n", {up},
                {bent});
     const TensorId down = linear("mlp.fc2", bent, experts_.inner, hidden_);
     const TensorId y = activation("mlp.combine.out", {batch_, sequence_, hidden_});

@@ -13,6 +13,7 @@ struct Experts {
   std::int64_t per_token = 1;    ///< k: how many experts every token is sent to
   double capacity_factor = 1.0;  ///< an expert's slots over its share of the tokens
   std::int64_t inner = 0;        ///< columns of an expert's first matrix
+  OpKind activation = OpKind::gelu;
 
   /// Slots of one expert for the `sequence` tokens of one sample: ceil(k * s * capacity_factor /
   /// count).

@@ -22,9 +22,13 @@ bool is_parameter(const model::Graph& graph, TensorId tensor) {
 
 }  // namespace
 
+bool needs_casts(const cost::Precision& precision) {
+  return precision.products != precision.values && precision.products != model::DataType::tf32;
+}
+
 bool casts_operands(const model::Graph& graph, const model::Operator& op,
                     const cost::Precision& precision) {
-  if (precision.products == precision.values || op.kind != model::OpKind::contraction) return false;
+  if (!needs_casts(precision) || op.kind != model::OpKind::contraction) return false;
   const model::Operator& forward = op.forward < 0 ? op : graph.operators[op.forward];
   const bool linear = std::ranges::any_of(
       forward.inputs, [&](TensorId tensor) { return is_parameter(graph, tensor); });
@@ -33,7 +37,7 @@ bool casts_operands(const model::Graph& graph, const model::Operator& op,
 
 std::set<TensorId> cast_parameters(const model::Graph& graph, const cost::Precision& precision) {
   std::set<TensorId> parameters;
-  if (precision.products == precision.values) return parameters;
+  if (!needs_casts(precision)) return parameters;
   for (const model::Operator& op : graph.operators) {
     if (op.pass != model::Pass::forward || !casts_operands(graph, op, precision)) continue;
     for (const TensorId tensor : op.inputs) {
@@ -52,6 +56,10 @@ bool casts_operand(const model::Graph& graph, const model::Operator& op, TensorI
 
 cost::Kernel on_cast_operands(cost::Kernel kernel, const model::Graph& graph,
                               const model::Operator& op, const cost::Precision& precision) {
+  const bool tensor_cores = kernel.kind == cost::KernelKind::gemm &&
+                            kernel.type == precision.values &&
+                            precision.products == model::DataType::tf32;
+  if (tensor_cores) kernel.type = precision.products;
   if (!casts_operands(graph, op, precision)) return kernel;
   const Bytes saved = model::size_of(precision.values) - model::size_of(precision.products);
   const double operands = static_cast<double>(kernel.m * kernel.k + kernel.k * kernel.n) *

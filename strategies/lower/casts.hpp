@@ -9,6 +9,9 @@
 
 namespace stratagem::strategies {
 
+/// Does a precision have operands cast at all? Tensor cores take fp32 operands as TF32 by themselves.
+bool needs_casts(const cost::Precision& precision);
+
 /// Is an operator a product of a linear layer, or one of its gradients, whose operands are cast to
 /// `precision.products`? Products of activations alone stay in the type of the values, and so does the
 /// segment of the loss, as Transformer Engine's users have it: logits want precision.

@@ -12,13 +12,17 @@ namespace {
 
 using model::OpKind;
 
-cost::KernelKind kernel_kind(OpKind kind) {
-  switch (kind) {
+cost::KernelKind kernel_kind(const model::Operator& op) {
+  switch (op.kind) {
+    case OpKind::fused_attention:
+      return op.pass == model::Pass::forward ? cost::KernelKind::attention
+                                             : cost::KernelKind::attention_backward;
     case OpKind::contraction:
       return cost::KernelKind::gemm;
     case OpKind::embedding:
       return cost::KernelKind::embedding;
     case OpKind::layer_norm:
+    case OpKind::rms_norm:
       return cost::KernelKind::norm;
     case OpKind::masked_softmax:
     case OpKind::softmax:
@@ -28,6 +32,8 @@ cost::KernelKind kernel_kind(OpKind kind) {
       return cost::KernelKind::dropout;
     case OpKind::gelu:
     case OpKind::relu:
+    case OpKind::silu:
+    case OpKind::swiglu:
     case OpKind::sigmoid:
       return cost::KernelKind::activation_function;
     case OpKind::row_max:
@@ -44,6 +50,8 @@ cost::KernelKind kernel_kind(OpKind kind) {
     case OpKind::bias_add:
     case OpKind::split_heads:
     case OpKind::merge_heads:
+    case OpKind::rotary:
+    case OpKind::repeat:
     case OpKind::multiply:
     case OpKind::identity:
     case OpKind::dispatch:
@@ -88,12 +96,25 @@ void set_gemm_sizes(cost::Kernel& kernel, const model::Operator& op, const Shape
   kernel.flops = Flops{2 * real(kernel.m) * real(kernel.n) * real(kernel.k) * real(kernel.batch)};
 }
 
+/// Of the products that the kernel computes: two forward; for the gradient of the queries three, of which
+/// one gives the scores again, for those of keys and values one each.
+Flops attention_flops(const model::Operator& op, const Shapes& inputs) {
+  const bool forward = op.pass == model::Pass::forward;
+  const std::size_t queries = forward ? 0 : 1;  // what comes back for the output stands before them
+  const int tokens = model::dimension_of(op.annotation.inputs[queries + 1], "t");
+  const bool of_queries = model::dimension_of(op.annotation.outputs[0], "s") >= 0;
+  const int products = forward ? 2 : of_queries ? 3 : 1;
+  return Flops{2 * products * product(inputs[queries]) *
+               static_cast<double>(inputs[queries + 1][tokens])};
+}
+
 /// Does the operator move this operand through memory as a whole?
 bool moves(const model::Operator& op, const std::vector<std::int64_t>& operand,
            const std::vector<std::int64_t>& result) {
   if (op.kind == OpKind::pick) return operand.size() == result.size();
-  return !(op.kind == OpKind::cross_entropy && op.pass == model::Pass::forward) ||
-         operand.size() == result.size();
+  const bool looks_up =
+      op.kind == OpKind::cross_entropy && op.pass == model::Pass::forward && op.outputs.size() == 1;
+  return !looks_up || operand.size() == result.size();
 }
 
 Bytes bytes_moved(const model::Graph& graph, const model::Operator& op, const Shapes& inputs,
@@ -143,11 +164,12 @@ cost::Kernel kernel_of(const model::Graph& graph, const model::Operator& op, con
                        const Shapes& outputs, const cost::Stack& stack) {
   const cost::OperatorFacts facts = facts_of(op, stack);
   cost::Kernel kernel;
-  kernel.kind = kernel_kind(op.kind);
+  kernel.kind = kernel_kind(op);
   kernel.type = graph.tensors[op.kind == OpKind::embedding ? op.outputs[0] : op.inputs[0]].type;
   kernel.traffic = bytes_moved(graph, op, inputs, outputs, facts);
   kernel.launches = op.kind == OpKind::identity ? 0 : facts.kernels;
   if (op.kind == OpKind::contraction) set_gemm_sizes(kernel, op, inputs, outputs);
+  if (op.kind == OpKind::fused_attention) kernel.flops = attention_flops(op, inputs);
   return kernel;
 }
 

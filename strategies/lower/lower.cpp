@@ -9,6 +9,7 @@
 #include "base/input_error.hpp"
 #include "strategies/check.hpp"
 #include "strategies/lower/blocks.hpp"
+#include "strategies/lower/casts.hpp"
 #include "strategies/lower/cells.hpp"
 #include "strategies/lower/sequence.hpp"
 #include "strategies/lower/stages.hpp"
@@ -48,7 +49,7 @@ void refuse_factored_states(const Stages& stages, const Parameters& parameters,
 
 /// Copies of weights in another type are cast from whole weights once an iteration.
 void refuse_casts(const Plan& plan, const cost::Precision& precision) {
-  if (precision.products == precision.values) return;
+  if (!needs_casts(precision)) return;
   if (!plan.shards.divides(WeightShards::Of::parameters)) return;
   throw InputError("", "/strategy/zero",
                    "weights that stay whole where linear layers multiply in " +

@@ -15,7 +15,8 @@ const model::Operator& causal_softmax(const model::Graph& graph) {
   const auto found =
       std::ranges::find(graph.operators, model::OpKind::masked_softmax, &model::Operator::kind);
   if (found == graph.operators.end())
-    throw InputError("", "/strategy/token_slices", "a model with causal attention", graph.name);
+    throw InputError("", "/strategy/token_slices",
+                     "a model with causal attention that keeps its scores", graph.name);
   return *found;
 }
 

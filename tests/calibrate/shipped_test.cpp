@@ -48,7 +48,7 @@ TEST_CASE("every shipped profile is what the fit makes of its datasheet and meas
     check_same(shipped.communicator->peer, fitted.communicator->peer, "communicator peer");
     // One communicator of two, and one of more: published for A100s (nccl#964), taken over for
     // newer GPUs, half for V100s and older ones.
-    const bool a100 = datasheet.architecture == "ampere" || datasheet.architecture == "hopper";
+    const bool a100 = datasheet.architecture != "volta" && datasheet.architecture != "maxwell";
     const auto taken = [&](int peers) {
       return shipped.communicator->fixed.value + peers * shipped.communicator->peer.value;
     };
@@ -65,6 +65,11 @@ TEST_CASE("every shipped profile is what the fit makes of its datasheet and meas
       check_same(shipped.gemm.at(type).ramp, gemm.ramp, type + " ramp");
       check_same(shipped.gemm.at(type).streaming, gemm.streaming, type + " streaming");
       check_same(shipped.gemm.at(type).fixed, gemm.fixed, type + " fixed");
+    }
+    REQUIRE(shipped.attention.has_value() == fitted.attention.has_value());
+    if (fitted.attention) {
+      check_same(shipped.attention->forward, fitted.attention->forward, "attention forward");
+      check_same(shipped.attention->backward, fitted.attention->backward, "attention backward");
     }
     REQUIRE(shipped.streaming.size() == fitted.streaming.size());
     for (const auto& [kind, share] : fitted.streaming)
@@ -92,7 +97,7 @@ TEST_CASE("every shipped profile is what the fit makes of its datasheet and meas
                "bandwidth_factor");
     check_same(shipped.collective.nccl->copy, fitted.collective.nccl->copy, "copy");
   }
-  CHECK(datasheets == 8);
+  CHECK(datasheets == 10);
 }
 
 /// Median of |predicted / measured - 1| of the GEMMs of `file` that `wanted` takes, at the rates of

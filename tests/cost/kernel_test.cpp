@@ -56,11 +56,32 @@ TEST_CASE("a kind without a share of the bandwidth is the user's mistake") {
                     StartsWith("profile simple: /streaming/softmax"));
 }
 
+TEST_CASE(
+    "a fused attention computes half of all pairs at a share of the peak, or moves its operands") {
+  Profile profile = simple();
+  profile.streaming["elementwise"].value = 0.8;
+  Kernel attention{.kind = KernelKind::attention,
+                   .type = model::DataType::fp16,
+                   .flops = Flops{100e9},
+                   .traffic = 10_MB};
+  CHECK_THROWS_WITH(kernel_time(attention, profile), StartsWith("profile simple: /attention"));
+  profile.attention = AttentionConstants{.forward = {.value = 0.4, .source = {}},
+                                         .backward = {.value = 0.25, .source = {}}};
+  // 50 GFLOP / (0.4 * 125 TFLOP/s) = 1 ms; 10 MB / 0.8 TB/s = 12.5 us are hidden behind it.
+  CHECK(close(kernel_time(attention, profile), 1003_us, 1e-12));
+  attention.kind = KernelKind::attention_backward;  // 50 GFLOP / (0.25 * 125 TFLOP/s) = 1.6 ms
+  CHECK(close(kernel_time(attention, profile), 1603_us, 1e-12));
+  attention.flops = Flops{0.1e9};
+  CHECK(close(kernel_time(attention, profile), 15.5_us, 1e-12));
+}
+
 TEST_CASE("every kind of kernel has a name, and every shipped profile knows it") {
   for (const char* name :
        {"v100-sxm2", "v100-sxm3", "v100-sxm3-450w", "a100-sxm4-40gb", "a100-sxm4-80gb"}) {
     const Profile profile = read_profile("scenarios/profiles/" + std::string(name) + ".json");
     for (std::size_t kind = 0; kind < kernel_kind_names.size(); ++kind) {
+      const bool attention = is_attention(static_cast<KernelKind>(kind));
+      if (attention && !profile.attention) continue;  // a V100 has no fused one
       const Kernel kernel{.kind = static_cast<KernelKind>(kind),
                           .m = 1024,
                           .n = 1024,

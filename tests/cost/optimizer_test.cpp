@@ -37,7 +37,7 @@ TEST_CASE("weights, gradients, master copies and states take the bytes of hand f
       {"fp16", {2, 2, 4}}, {"fp16-fp32-gradients", {2, 4, 4}},
       {"bf16", {2, 2, 4}}, {"bf16-fp32-gradients", {2, 4, 4}},
       {"fp8", {2, 2, 4}},  {"fp8-fp32-gradients", {2, 4, 4}},
-      {"fp32", {4, 4, 0}}};
+      {"fp32", {4, 4, 0}}, {"tf32", {4, 4, 0}}};
   constexpr double sums = 4.0 / 2048 + 4.0 / 4096;
   const std::map<std::string, double> optimizers = {{"adam", 8},
                                                     {"adamw", 8},

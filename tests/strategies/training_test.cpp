@@ -83,6 +83,7 @@ TEST_CASE("ZeRO divides what every precision and optimizer keeps") {
   const std::map<std::string, Kept> precisions = {{"fp16", {2, 2, 4}},
                                                   {"bf16", {2, 2, 4}},
                                                   {"bf16-fp32-gradients", {2, 4, 4}},
+                                                  {"tf32", {4, 4, 0}},
                                                   {"fp32", {4, 4, 0}}};
   const std::map<std::string, double> optimizers = {
       {"adam", 8}, {"adamw", 8}, {"sgd", 0}, {"momentum", 4}};
@@ -393,6 +394,25 @@ TEST_CASE("irregular stages keep, reduce and step what uniform ones do in any pr
       return traffic;
     };
     CHECK(products(listed) == products(uniform));
+  }
+}
+
+TEST_CASE("TF32 is fp32 in memory: no casts, the same traffic, every product on tensor cores") {
+  const model::Graph graph = even_gpt(cost::precision_named("tf32"), true);
+  const Program fp32 = lowered(graph, "{}", 2, training("fp32", "adam"));
+  const Program tf32 = lowered(graph, "{}", 2, training("tf32", "adam"));
+  REQUIRE(fp32.blocks.size() == tf32.blocks.size());
+  for (std::size_t b = 0; b < fp32.blocks.size(); ++b) {
+    REQUIRE(fp32.blocks[b].tasks.size() == tf32.blocks[b].tasks.size());
+    for (std::size_t t = 0; t < fp32.blocks[b].tasks.size(); ++t) {
+      const auto* one = std::get_if<cost::Kernel>(&fp32.blocks[b].tasks[t].work);
+      const auto* other = std::get_if<cost::Kernel>(&tf32.blocks[b].tasks[t].work);
+      REQUIRE((one == nullptr) == (other == nullptr));
+      if (one == nullptr) continue;
+      CHECK(one->traffic == other->traffic);
+      const bool product = one->kind == cost::KernelKind::gemm;
+      CHECK(other->type == (product ? model::DataType::tf32 : one->type));
+    }
   }
 }
 

@@ -1,6 +1,8 @@
 // How configurations of model families are read, and what they refuse.
 #include "model/zoo/all.hpp"
 
+#include <algorithm>
+
 #include "base/input_error.hpp"
 #include "tests/catch.hpp"
 
@@ -8,13 +10,14 @@ namespace stratagem::model {
 
 namespace {
 
-Graph build(const std::string& text) {
-  return families().front().build(JsonReader::from_text(text, "test.json"), 2, DataType::bf16);
+Graph build(const std::string& text, const std::string& family = "gpt") {
+  return std::ranges::find(families(), family, &Family::name)
+      ->build(JsonReader::from_text(text, "test.json"), 2, DataType::bf16);
 }
 
-std::string refusal(const std::string& text) {
+std::string refusal(const std::string& text, const std::string& family = "gpt") {
   try {
-    build(text);
+    build(text, family);
   } catch (const InputError& error) {
     return error.what();
   }
@@ -61,6 +64,38 @@ TEST_CASE("a GPT's table for logits and its experts are read") {
              StartsWith("test.json: /experts_per_token: "));
   CHECK_THAT(refusal(sizes + R"("experts": 3, "capacity_factor": 0})"),
              StartsWith("test.json: /capacity_factor: "));
+}
+
+TEST_CASE("a GPT's width, activation, dropout and attention are read") {
+  const std::string sizes =
+      R"({"layers": 1, "hidden": 8, "heads": 2, "sequence": 4, "vocabulary": 11, )";
+  const std::int64_t usual = parameter_count(build(sizes + R"("dropout": true})"));
+  CHECK(parameter_count(build(sizes + R"("intermediate": 12})")) == usual - 2 * 20 * 8 - 20);
+  const auto has = [&](const std::string& keys, OpKind kind) {
+    const Graph graph = build(sizes + keys + "}");
+    return std::ranges::any_of(graph.operators,
+                               [&](const Operator& op) { return op.kind == kind; });
+  };
+  CHECK(has(R"("activation": "relu")", OpKind::relu));
+  CHECK(has(R"("dropout": true)", OpKind::dropout));
+  CHECK_FALSE(has(R"("dropout": false)", OpKind::dropout));
+  CHECK(has(R"("attention": "fused")", OpKind::fused_attention));
+  CHECK_THAT(refusal(sizes + R"("intermediate": 0})"), StartsWith("test.json: /intermediate: "));
+  CHECK_THAT(refusal(sizes + R"("activation": "selu"})"), StartsWith("test.json: /activation: "));
+}
+
+TEST_CASE("a Llama is read from its sizes; heads must be shared out evenly") {
+  const std::string sizes =
+      R"({"layers": 2, "hidden": 16, "heads": 4, "intermediate": 24, "sequence": 8, "vocabulary": 11)";
+  // L(2h^2 + 2hk + 3hf + 2h) + 2Vh + h, with k = h where kv_heads are not given.
+  CHECK(parameter_count(build(sizes + "}", "llama")) == 2 * (512 + 512 + 1152 + 32) + 352 + 16);
+  const Graph shared = build(sizes + R"(, "kv_heads": 2, "tied": true})", "llama");
+  CHECK(parameter_count(shared) == 2 * (512 + 256 + 1152 + 32) + 176 + 16);
+  CHECK_THAT(refusal(sizes + R"(, "kv_heads": 3})", "llama"), StartsWith("test.json: /kv_heads: "));
+  CHECK_THAT(refusal(sizes + R"(, "attention": "unfused", "repeat_keys": true})", "llama"),
+             StartsWith("test.json: /repeat_keys: "));
+  CHECK_THAT(refusal(sizes + R"(, "swiglu": "none"})", "llama"),
+             StartsWith("test.json: /swiglu: "));
 }
 
 TEST_CASE("heads that do not divide the hidden size are refused where they stand") {

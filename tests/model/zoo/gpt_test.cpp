@@ -123,4 +123,35 @@ TEST_CASE("a GPT has one segment for embeddings, one per layer and one for the h
   CHECK(graph.segments.back().optimizer.size() == 2);   // the norm; the token table is stepped once
 }
 
+TEST_CASE("an MLP of another width has 2fh + f + h parameters in place of 8h^2 + 5h") {
+  // OPT-175B's neighbours keep 4h; BigScience ran 58B parameters with 16384 for a hidden size of 11600.
+  GptConfig config{.layers = 2, .hidden = 116, .heads = 4, .sequence = 8, .vocabulary = 32};
+  const std::int64_t usual = gpt_parameters(config);
+  config.intermediate = 4 * 116;
+  CHECK(gpt_parameters(config) == usual);
+  config.intermediate = 164;
+  const std::int64_t narrower = usual - 2 * (2 * (464 - 164) * 116 + 464 - 164);
+  CHECK(gpt_parameters(config) == narrower);
+  CHECK(parameter_count(gpt(config)) == narrower);
+}
+
+TEST_CASE(
+    "without dropout, with ReLU or with fused attention a GPT keeps its parameters and products") {
+  GptConfig config = config_of(table[0]);
+  const Graph usual = gpt(config);
+  config.dropout = false;
+  config.activation = OpKind::relu;
+  const Graph without = gpt(config);
+  config.fused_attention = true;
+  for (const Graph& graph : {without, gpt(config)}) {
+    CHECK(parameter_count(graph) == parameter_count(usual));
+    CHECK(close(step_flops(graph), step_flops(usual), 1e-12));
+    for (const Operator& op : graph.operators) {
+      CHECK(op.kind != OpKind::dropout);
+      CHECK(op.kind != OpKind::attention_dropout);
+      CHECK(op.kind != OpKind::gelu);
+    }
+  }
+}
+
 }  // namespace stratagem::model

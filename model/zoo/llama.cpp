@@ -1,0 +1,197 @@
+// Builds the Llama graph from its configuration.
+#include "model/zoo/llama.hpp"
+
+#include <string>
+
+#include "model/builder.hpp"
+#include "model/zoo/cross_entropy.hpp"
+#include "model/zoo/fused_attention.hpp"
+
+namespace stratagem::model {
+namespace {
+
+std::int64_t width_of_keys(const LlamaConfig& c) { return c.kv_heads * (c.hidden / c.heads); }
+
+class Llama {
+ public:
+  explicit Llama(const LlamaConfig& config) : c_(config), build_("llama") {}
+
+  Graph build() && {
+    TensorId x = embeddings();
+    for (std::int64_t layer = 0; layer < c_.layers; ++layer) {
+      build_.begin_segment("layers." + std::to_string(layer));
+      x = feed_forward(attention(x));
+    }
+    return std::move(build_).finish(head(x));
+  }
+
+ private:
+  TensorId activation(const std::string& name, std::vector<std::int64_t> shape) {
+    return build_.tensor(name, std::move(shape), c_.type, Role::activation);
+  }
+  TensorId states(const std::string& name, std::int64_t width) {
+    return activation(name, {c_.batch, c_.sequence, width});
+  }
+
+  TensorId embeddings() {
+    build_.begin_segment("embedding");
+    const TensorId tokens =
+        build_.tensor("tokens", {c_.batch, c_.sequence}, DataType::int64, Role::input);
+    word_table_ = build_.parameter("words", {c_.vocabulary, c_.hidden}, c_.type);
+    const TensorId words = states("word_rows", c_.hidden);
+    build_.add(OpKind::embedding, "lookup", "b s, vocabulary+ h -> b s h", {tokens, word_table_},
+               {words});
+    return words;
+  }
+
+  TensorId norm(const std::string& name, TensorId x) {
+    const TensorId scale = build_.parameter(name + ".scale", {c_.hidden}, c_.type);
+    const TensorId y = states(name + ".out", c_.hidden);
+    // Reciprocal root mean square of every token, in fp32.
+    const TensorId statistics = build_.tensor(name + ".statistics", {c_.batch, c_.sequence, 1},
+                                              DataType::fp32, Role::statistic);
+    build_.add(OpKind::rms_norm, name, "b s h^, h^ -> b s h^, b s one^", {x, scale},
+               {y, statistics});
+    return y;
+  }
+
+  TensorId linear(const std::string& name, TensorId x, std::int64_t in, std::int64_t out) {
+    const TensorId weight = build_.parameter(name + ".weight", {out, in}, c_.type);
+    const TensorId y = states(name + ".out", out);
+    build_.add(OpKind::contraction, name, "b s k+, n k+ -> b s n", {x, weight}, {y});
+    return y;
+  }
+
+  TensorId residual(const std::string& name, TensorId branch, TensorId x) {
+    const TensorId sum = states(name + ".out", c_.hidden);
+    build_.add(OpKind::add, name, "b s h, b s h -> b s h", {branch, x}, {sum});
+    return sum;
+  }
+
+  TensorId attention(TensorId x) {
+    const TensorId qkv = linear("attention.qkv", norm("input_norm", x), c_.hidden,
+                                c_.hidden + 2 * width_of_keys(c_));
+    const TensorId core = c_.fused_attention ? fused_core(qkv) : core_in_parts(qkv);
+    const TensorId out = linear("attention.projection", core, c_.hidden, c_.hidden);
+    return residual("attention.residual", out, x);
+  }
+
+  /// Turns by position; `dims` of the input are those of the output.
+  TensorId rotary(const std::string& name, TensorId x, const std::string& dims) {
+    const TensorId y = activation(name + ".out", build_[x].shape);
+    build_.add(OpKind::rotary, name, dims + " -> " + dims, {x}, {y});
+    return y;
+  }
+
+  TensorId repeat(const std::string& name, TensorId x) {
+    std::vector<std::int64_t> shape = build_[x].shape;
+    shape.back() *= c_.heads / c_.kv_heads;
+    const TensorId y = activation(name + ".out", shape);
+    build_.add(OpKind::repeat, name, "b s g d^ -> b s g e^", {x}, {y});
+    return y;
+  }
+
+  TensorId fused_core(TensorId qkv) {
+    const std::int64_t head = c_.hidden / c_.heads;
+    const std::int64_t shared = c_.heads / c_.kv_heads;
+    const std::vector<std::int64_t> keys = {c_.batch, c_.sequence, c_.kv_heads, head};
+    const TensorId q =
+        activation("attention.q", {c_.batch, c_.sequence, c_.kv_heads, shared * head});
+    TensorId k = activation("attention.k", keys);
+    TensorId v = activation("attention.v", keys);
+    build_.add(OpKind::split_heads, "attention.split_heads",
+               "b s (g a^) -> b s g e^, b s g d^, b s g d^", {qkv}, {q, k, v});
+    const TensorId turned = rotary("attention.rotary_q", q, "b s g e^");
+    k = rotary("attention.rotary_k", k, "b s g d^");
+    if (c_.repeats_keys) {
+      k = repeat("attention.repeat_k", k);
+      v = repeat("attention.repeat_v", v);
+    }
+    return fused_attention(build_, "attention.core", turned, k, v, c_.heads);
+  }
+
+  TensorId core_in_parts(TensorId qkv) {
+    const std::int64_t head = c_.hidden / c_.heads;
+    const std::int64_t shared = c_.heads / c_.kv_heads;
+    const std::vector<std::int64_t> queries = {c_.batch, c_.kv_heads, shared, c_.sequence, head};
+    const std::vector<std::int64_t> keys = {c_.batch, c_.kv_heads, c_.sequence, head};
+    const std::vector<std::int64_t> square = {c_.batch, c_.kv_heads, shared, c_.sequence,
+                                              c_.sequence};
+    const TensorId q = activation("attention.q", queries);
+    const TensorId k = activation("attention.k", keys);
+    const TensorId v = activation("attention.v", keys);
+    build_.add(OpKind::split_heads, "attention.split_heads",
+               "b s (g a^) -> b g q^ s d^, b g s d^, b g s d^", {qkv}, {q, k, v});
+    const TensorId scores = activation("attention.scores", square);
+    build_.add(OpKind::contraction, "attention.scores", "b g q s d+, b g t d+ -> b g q s t",
+               {rotary("attention.rotary_q", q, "b g q^ s d^"),
+                rotary("attention.rotary_k", k, "b g s d^")},
+               {scores});
+    const TensorId probabilities = activation("attention.probabilities", square);
+    build_.add(OpKind::masked_softmax, "attention.softmax", "b g q s t^ -> b g q s t^", {scores},
+               {probabilities});
+    const TensorId context = activation("attention.context", queries);
+    build_.add(OpKind::contraction, "attention.context", "b g q s t+, b g t d -> b g q s d",
+               {probabilities, v}, {context});
+    const TensorId merged = states("attention.merged", c_.hidden);
+    build_.add(OpKind::merge_heads, "attention.merge_heads", "b g q^ s d^ -> b s (g e^)", {context},
+               {merged});
+    return merged;
+  }
+
+  TensorId feed_forward(TensorId x) {
+    const TensorId normed = norm("mlp_norm", x);
+    const TensorId bent = c_.fused_swiglu ? fused_gate(normed) : gate_in_parts(normed);
+    return residual("mlp.residual", linear("mlp.down", bent, c_.intermediate, c_.hidden), x);
+  }
+
+  TensorId fused_gate(TensorId x) {
+    const TensorId both = linear("mlp.gate_up", x, c_.hidden, 2 * c_.intermediate);
+    const TensorId bent = states("mlp.swiglu.out", c_.intermediate);
+    build_.add(OpKind::swiglu, "mlp.swiglu", "b s (n two^) -> b s n", {both}, {bent});
+    return bent;
+  }
+
+  TensorId gate_in_parts(TensorId x) {
+    const TensorId gate = linear("mlp.gate", x, c_.hidden, c_.intermediate);
+    const TensorId bent = states("mlp.silu.out", c_.intermediate);
+    build_.add(OpKind::silu, "mlp.silu", "b s n -> b s n", {gate}, {bent});
+    const TensorId up = linear("mlp.up", x, c_.hidden, c_.intermediate);
+    const TensorId gated = states("mlp.gated.out", c_.intermediate);
+    build_.add(OpKind::multiply, "mlp.gated", "b s n, b s n -> b s n", {bent, up}, {gated});
+    return gated;
+  }
+
+  TensorId head(TensorId x) {
+    build_.begin_segment("head");
+    const TensorId y = norm("final_norm", x);
+    const TensorId table =
+        c_.tied ? word_table_
+                : build_.parameter("logits.weight", {c_.vocabulary, c_.hidden}, c_.type);
+    const TensorId logits = states("logits", c_.vocabulary);
+    build_.add(OpKind::contraction, "logits", "b s k+, vocabulary k+ -> b s vocabulary", {y, table},
+               {logits});
+    return c_.fused_loss ? fused_cross_entropy(build_, logits, "b s", "vocabulary")
+                         : cross_entropy(build_, logits, "b s", "vocabulary");
+  }
+
+  const LlamaConfig& c_;
+  Builder build_;
+  TensorId word_table_ = -1;
+};
+
+}  // namespace
+
+Graph llama(const LlamaConfig& config) {
+  Graph graph = Llama(config).build();
+  graph.sample_tokens = config.sequence;
+  return graph;
+}
+
+std::int64_t llama_parameters(const LlamaConfig& c) {
+  const std::int64_t h = c.hidden;
+  const std::int64_t layer = 2 * h * h + 2 * h * width_of_keys(c) + 3 * h * c.intermediate + 2 * h;
+  return c.layers * layer + (c.tied ? 1 : 2) * c.vocabulary * h + h;
+}
+
+}  // namespace stratagem::model

@@ -1,0 +1,38 @@
+// Llama 1 to 3: decoder-only transformers with rotary positions, RMS norms, gated MLPs and queries that
+// share keys and values; no biases, no dropout.
+#pragma once
+
+#include <cstdint>
+
+#include "model/graph.hpp"
+
+namespace stratagem::model {
+
+/// `batch` is the micro-batch over all data-parallel ranks together; sizes are of the whole model.
+struct LlamaConfig {
+  std::int64_t layers = 0;
+  std::int64_t hidden = 0;
+  std::int64_t heads = 0;
+  std::int64_t kv_heads = 0;  ///< keys and values; heads / kv_heads queries share each
+  std::int64_t intermediate = 0;
+  std::int64_t sequence = 0;
+  std::int64_t vocabulary = 0;  ///< as padded for the run
+  std::int64_t batch = 1;
+  DataType type = DataType::bf16;
+  bool tied = false;  ///< logits use the word embedding; else a table of their own
+  bool fused_attention = true;
+  bool repeats_keys = false;  ///< keys and values are copied for every query, as some frameworks do
+  bool fused_swiglu = true;   ///< silu and product as one kernel that keeps its input only
+  bool fused_loss = false;    ///< see fused_cross_entropy
+};
+
+/// One segment for the embeddings, one per layer, one for the final norm, logits and loss. Per layer:
+///   x = x + W_o attention(rotary(W_qkv norm(x)));  x = x + W_down(silu(W_gate norm(x)) * W_up norm(x))
+/// Queries, keys and values are one matrix, gate and up another, unless the latter are not fused. Heads
+/// are divided by the groups that share keys and values. Source: Llama Team, arXiv:2407.21783, section 3.2.
+Graph llama(const LlamaConfig& config);
+
+/// L(2h^2 + 2hk + 3hf + 2h) + 2Vh + h with k = kv_heads * h / heads and MLPs of width f; tied: Vh.
+std::int64_t llama_parameters(const LlamaConfig& config);
+
+}  // namespace stratagem::model
