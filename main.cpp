@@ -141,7 +141,8 @@ std::vector<search::Result> simulate_all(const search::Scenario& scenario,
     search::Simulated simulated = search::simulate(run, {.folded = asked.count("unfolded") == 0});
     if (&run == &chosen && asked.count("trace") > 0) {
       outputs.push_back({asked["trace"].as<std::string>(),
-                         report::chrome_trace(simulated.program, simulated.timeline, run.name),
+                         report::chrome_trace(simulated.program, simulated.timeline, run.name,
+                                              simulated.outcome.hosts),
                          " (open it in https://ui.perfetto.dev)"});
     }
     if (&run == &chosen && asked.count("program") > 0) {
