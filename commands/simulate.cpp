@@ -42,7 +42,8 @@ std::vector<search::Result> simulate_all(const search::Scenario& scenario, const
     search::Simulated simulated = search::simulate(run, {.folded = !asked.has("unfolded")});
     if (&run == &chosen && asked.has("trace")) {
       outputs.push_back({asked.text("trace"),
-                         report::chrome_trace(simulated.program, simulated.timeline, run.name),
+                         report::chrome_trace(simulated.program, simulated.timeline, run.name,
+                                              simulated.outcome.hosts),
                          " (open it in https://ui.perfetto.dev)"});
     }
     if (&run == &chosen && asked.has("program")) {

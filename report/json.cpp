@@ -64,6 +64,21 @@ Json devices(const std::vector<sim::DeviceMemory>& memory) {
   return list;
 }
 
+/// Every server that holds something for its GPUs, or one of those that are alike.
+Json servers(const std::vector<sim::HostMemory>& hosts) {
+  Json list = Json::array();
+  for (const sim::HostMemory& host : hosts) {
+    list.push(Json::object()
+                  .set("server", host.server)
+                  .set("count", host.count)
+                  .set("peak_bytes", host.peak.total.value)
+                  .set("peak_s", to_seconds(host.peak.when - sim::Instant{0}).value)
+                  .set("memory_breakdown_bytes", bytes_by_category(host.peak.by_category))
+                  .set("category_peak_bytes", bytes_by_category(host.peak.highest)));
+  }
+  return list;
+}
+
 void add_metrics(Json& json, const Result& result) {
   const search::Run& run = *result.run;
   const sim::Metrics& m = *result.outcome.metrics;
@@ -94,14 +109,17 @@ void add_metrics(Json& json, const Result& result) {
       .set("peak_reserved_bytes", result.outcome.memory.reserved.value)
       .set("peak_used_bytes", result.outcome.memory.used.value)
       .set("fits", result.outcome.status == Outcome::Status::ok)
-      .set("shortfall_bytes",
-           std::max(0.0, (result.outcome.memory.used - run.profile.memory.value).value))
+      .set("shortfall_bytes", result.outcome.gpu_shortfall.value)
       .set("context_bytes", run.profile.context.value.value)
       .set("memory_breakdown_bytes", bytes_by_category(m.peak.by_category))
       .set("category_peak_bytes", bytes_by_category(m.peak.highest))
       .set("devices", devices(result.outcome.devices))
+      .set("servers", servers(result.outcome.hosts))
+      .set("host_shortfall_bytes", result.outcome.host_shortfall.value)
       .set("communication_bytes", communication)
       .set("provenance", provenance(result.outcome.weakest));
+  if (const auto& memory = run.cluster.design().host_memory)
+    json.set("host_memory_bytes", memory->value);
 }
 
 Json remedies(const std::vector<search::Remedy>& remedies) {

@@ -14,6 +14,22 @@ namespace {
 
 constexpr const char* columns = "  {:<16} {:>9} {:>9} {:>9} {:>9} {:>18} {:>10}\n";
 
+/// What is there at a peak, largest first.
+std::string breakdown_with(const sim::MemoryPeak& peak, Bytes workspace) {
+  std::vector<std::pair<Bytes, std::string>> parts;
+  for (std::size_t c = 0; c < peak.by_category.size(); ++c) {
+    std::string name(strategies::category_names[c]);
+    std::ranges::replace(name, '_', ' ');
+    if (peak.by_category[c] > Bytes{}) parts.emplace_back(peak.by_category[c], name);
+  }
+  if (workspace > Bytes{}) parts.emplace_back(workspace, "workspace");
+  std::ranges::stable_sort(parts, std::ranges::greater{}, &std::pair<Bytes, std::string>::first);
+  std::string text;
+  for (const auto& [bytes, name] : parts)
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name, to_text(bytes));
+  return text.empty() ? "nothing" : text;
+}
+
 std::string devices_text(const sim::DeviceMemory& device) {
   if (device.count == 1) return std::to_string(device.device);
   return fmt::format("{} and {} like it", device.device, device.count - 1);
@@ -33,6 +49,29 @@ std::string peak_text(const sim::DeviceMemory& device) {
   return wrapped(fmt::format("    allocated most {}: {}", at, breakdown(device)), 6);
 }
 
+std::string free_text(Bytes used, Bytes memory) {
+  if (used > memory)
+    return fmt::format("  {} short of {}\n", to_text(used - memory), to_text(memory));
+  return fmt::format("  {} of {} free\n", to_text(memory - used), to_text(memory));
+}
+
+/// What servers keep in the memory of their processors; nothing if they keep nothing there.
+std::string hosts_text(const search::Result& result) {
+  const std::vector<sim::HostMemory>& hosts = result.outcome.hosts;
+  if (hosts.empty()) return "";
+  std::string text = fmt::format("  {:<16} {:>9}\n", "server", "on host");
+  for (const sim::HostMemory& host : hosts) {
+    const std::string name = host.count == 1
+                                 ? std::to_string(host.server)
+                                 : fmt::format("{} and {} like it", host.server, host.count - 1);
+    text += fmt::format("  {:<16} {:>9}\n", name, to_text(host.peak.total));
+    text += wrapped("    most of it: " + breakdown(host.peak), 6);
+  }
+  const auto& memory = result.run->cluster.design().host_memory;
+  if (!memory) return text + "  how much memory a server's processors have is not known\n";
+  return text + free_text(sim::highest(hosts), *memory);
+}
+
 std::string run_text(const search::Result& result) {
   const search::Outcome& outcome = result.outcome;
   std::string text = result.run->name + "\n";
@@ -46,30 +85,17 @@ std::string run_text(const search::Result& result) {
                     to_text(device.workspace));
     text += peak_text(device);
   }
-  const Bytes memory = result.run->profile.memory.value;
-  const Bytes used = outcome.memory.used;
-  if (used > memory)
-    return text + fmt::format("  {} short of {}\n", to_text(used - memory), to_text(memory));
-  return text + fmt::format("  {} of {} free\n", to_text(memory - used), to_text(memory));
+  text += free_text(outcome.memory.used, result.run->profile.memory.value);
+  return text + hosts_text(result);
 }
 
 }  // namespace
 
 std::string breakdown(const sim::DeviceMemory& device) {
-  std::vector<std::pair<Bytes, std::string>> parts;
-  for (std::size_t c = 0; c < device.peak.by_category.size(); ++c) {
-    std::string name(strategies::category_names[c]);
-    std::ranges::replace(name, '_', ' ');
-    if (device.peak.by_category[c] > Bytes{}) parts.emplace_back(device.peak.by_category[c], name);
-  }
-  if (device.workspace_allocated && device.workspace > Bytes{})
-    parts.emplace_back(device.workspace, "workspace");
-  std::ranges::stable_sort(parts, std::ranges::greater{}, &std::pair<Bytes, std::string>::first);
-  std::string text;
-  for (const auto& [bytes, name] : parts)
-    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name, to_text(bytes));
-  return text.empty() ? "nothing" : text;
+  return breakdown_with(device.peak, device.workspace_allocated ? device.workspace : Bytes{});
 }
+
+std::string breakdown(const sim::MemoryPeak& peak) { return breakdown_with(peak, {}); }
 
 std::string memory_table(const std::vector<search::Result>& results) {
   std::string text;

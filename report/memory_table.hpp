@@ -10,9 +10,12 @@ namespace stratagem::report {
 
 /// What is allocated at a device's peak, largest first: "optimizer states 133 GB, parameters 16.6 GB".
 std::string breakdown(const sim::DeviceMemory& device);
+/// The same of any peak, without a workspace.
+std::string breakdown(const sim::MemoryPeak& peak);
 
 /// For every run its devices, those that are alike once: the three figures, what stands beside the
-/// allocator, and at which task the peak is and of what. Lines of at most 120 columns.
+/// allocator, and at which task the peak is and of what; then servers, where they hold
+/// anything. Lines of at most 120 columns.
 std::string memory_table(const std::vector<search::Result>& results);
 
 }  // namespace stratagem::report

@@ -132,10 +132,17 @@ std::string lines(const Result& result, const std::string& name, std::size_t nam
   if (result.outcome.status != Outcome::Status::ok)
     text += "  does not run: " + result.outcome.reason + "\n";
   if (result.outcome.status == Outcome::Status::out_of_memory) {
-    const Bytes shortfall = result.outcome.memory.used - result.run->profile.memory.value;
-    text += wrapped(fmt::format("  {} short; allocated: {}", to_text(shortfall),
-                                breakdown(sim::fullest(result.outcome.devices))),
-                    4);
+    const search::Outcome& outcome = result.outcome;
+    if (outcome.gpu_shortfall > Bytes{}) {
+      text += wrapped(fmt::format("  {} short; allocated: {}", to_text(outcome.gpu_shortfall),
+                                  breakdown(sim::fullest(outcome.devices))),
+                      4);
+    }
+    if (outcome.host_shortfall > Bytes{}) {
+      text += wrapped(fmt::format("  {} short on a server: {}", to_text(outcome.host_shortfall),
+                                  breakdown(sim::fullest(outcome.hosts).peak)),
+                      4);
+    }
     text += remedies(result);
   }
   return text;

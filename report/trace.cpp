@@ -21,13 +21,18 @@ class Writer {
   Writer(const strategies::Program& program, const sim::Timeline& timeline)
       : program_(program), timeline_(timeline) {}
 
-  std::string write(const std::string& title) {
+  std::string write(const std::string& title, const std::vector<sim::HostMemory>& hosts) {
     text_ = "{\"displayTimeUnit\":\"ms\",\"otherData\":{\"title\":" + Json(title).text() +
             "},\"traceEvents\":[\n";
     for (std::size_t a = 0; a < timeline_.actors.size(); ++a) {
       name_rows(a);
       write_tasks(a);
-      write_memory(a);
+      write_memory(a, sim::memory_steps(program_, timeline_, a));
+    }
+    for (std::size_t h = 0; h < hosts.size(); ++h) {
+      const std::size_t id = timeline_.actors.size() + h;
+      name_process(id, "memory of server", hosts[h].server, hosts[h].count);
+      write_memory(id, hosts[h].steps);
     }
     text_ += "\n]}\n";
     return std::move(text_);
@@ -39,14 +44,17 @@ class Writer {
     first_ = false;
   }
 
+  void name_process(std::size_t id, const char* what, int first, int count) {
+    const std::string name = count == 1
+                                 ? fmt::format("{} {}", what, first)
+                                 : fmt::format("{} {} and {} like it", what, first, count - 1);
+    event(fmt::format(R"({{"ph":"M","pid":{},"name":"process_name","args":{{"name":"{}"}}}})", id,
+                      name));
+  }
+
   void name_rows(std::size_t a) {
     const sim::Actor& actor = timeline_.actors[a];
-    const std::string name =
-        actor.multiplicity == 1
-            ? fmt::format("device {}", actor.device)
-            : fmt::format("device {} and {} like it", actor.device, actor.multiplicity - 1);
-    event(fmt::format(R"({{"ph":"M","pid":{},"name":"process_name","args":{{"name":"{}"}}}})", a,
-                      name));
+    name_process(a, "device", actor.device, actor.multiplicity);
     const std::vector<sim::Queue>& queues = timeline_.queues[actor.sequence];
     for (std::size_t q = 0; q < queues.size(); ++q) {
       const std::string_view stream =
@@ -86,8 +94,8 @@ class Writer {
     return fmt::format(R"("bytes":{})", std::get<strategies::Collective>(task.work).payload.value);
   }
 
-  void write_memory(std::size_t a) {
-    for (const sim::MemoryStep& step : sim::memory_steps(program_, timeline_, a)) {
+  void write_memory(std::size_t a, const std::vector<sim::MemoryStep>& steps) {
+    for (const sim::MemoryStep& step : steps) {
       std::string values;
       for (std::size_t c = 0; c < step.live.size(); ++c) {
         values += fmt::format(R"({}"{}":{})", c == 0 ? "" : ",", strategies::category_names[c],
@@ -107,8 +115,8 @@ class Writer {
 }  // namespace
 
 std::string chrome_trace(const strategies::Program& program, const sim::Timeline& timeline,
-                         const std::string& title) {
-  return Writer(program, timeline).write(title);
+                         const std::string& title, const std::vector<sim::HostMemory>& hosts) {
+  return Writer(program, timeline).write(title, hosts);
 }
 
 }  // namespace stratagem::report

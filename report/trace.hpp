@@ -2,7 +2,9 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
+#include "sim/host_memory.hpp"
 #include "sim/timeline.hpp"
 #include "strategies/program.hpp"
 
@@ -11,7 +13,8 @@ namespace stratagem::report {
 /// One process per actor with a row per stream, tasks of the last iteration as slices (with cell,
 /// bytes or FLOPs as arguments), and the memory of the first iteration as a counter by category.
 /// Times in microseconds from the beginning of each.
+/// Servers of `hosts` come behind, a process with such a counter each.
 std::string chrome_trace(const strategies::Program& program, const sim::Timeline& timeline,
-                         const std::string& title);
+                         const std::string& title, const std::vector<sim::HostMemory>& hosts = {});
 
 }  // namespace stratagem::report

@@ -64,7 +64,12 @@ void add_for_host(std::vector<Change>& changes, const Run& run) {
     if (options.swap.layers == 0 && layers >= share)
       changes.push_back({strategy("swap", layers / share)});
   }
-  if (options.offload != "none") return;
+  if (!options.offload.parameters) {
+    Change all = {strategy("offload", "parameters")};
+    if (options.zero.stage < 3) all.push_back(strategy("zero", Json::object().set("stage", 3)));
+    changes.push_back(all);
+  }
+  if (options.offload.optimizer) return;
   Change offload = {strategy("offload", "optimizer")};
   if (options.data > 1 && options.zero.stage < 2)
     offload.push_back(strategy("zero", Json::object().set("stage", 2)));

@@ -110,8 +110,17 @@ void divide_processors(const JsonReader& reader, topology::NodeDesign& design) {
   }
 }
 
+/// Servers of one kind come with more memory or less.
+void read_host_memory(const JsonReader& reader, topology::NodeDesign& design) {
+  const auto memory = reader.find("host_memory");
+  if (!memory) return;
+  design.host_memory = memory->quantity<Bytes>();
+  if (*design.host_memory < Bytes{}) memory->fail("a size of 0 or more, such as \"512 GiB\"");
+}
+
 ClusterChoice read_cluster(const JsonReader& reader) {
   topology::NodeFile server = read_servers(reader);
+  read_host_memory(reader, server.design);
   divide_processors(reader, server.design);
   const bool on_processors = server.design.on_processors();
   const std::string in_use = on_processors ? "ranks" : "gpus";

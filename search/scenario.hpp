@@ -14,6 +14,7 @@
 #include "model/graph.hpp"
 #include "search/provenance.hpp"
 #include "sim/device_memory.hpp"
+#include "sim/host_memory.hpp"
 #include "sim/metrics.hpp"
 #include "strategies/options.hpp"
 #include "topology/cluster.hpp"
@@ -97,7 +98,12 @@ struct Outcome {
   std::optional<sim::Metrics> metrics;
   sim::MemoryFigures memory;               ///< where there are metrics
   std::vector<sim::DeviceMemory> devices;  ///< distinct ones
+  std::vector<sim::HostMemory> hosts;      ///< of servers that hold something; distinct ones
   Weakest weakest;                         ///< what the prediction rests on
+
+  /// What a GPU and a server lack: 0 where it suffices, and of servers whose memory is not known.
+  Bytes gpu_shortfall;
+  Bytes host_shortfall;
 
   /// Of one GPU, without and with what is computed again. Expect metrics.
   [[nodiscard]] FlopsPerSecond model_rate() const;

@@ -1,4 +1,7 @@
 // A run from its settings to its metrics: plan, program, cast, prices, timeline.
+#include <algorithm>
+#include <string>
+
 #include "base/input_error.hpp"
 #include "base/quantity_text.hpp"
 #include "search/plan_of.hpp"
@@ -9,15 +12,38 @@
 namespace stratagem::search {
 namespace {
 
+std::string needs(Bytes needed, const std::string& where, const std::string& has, Bytes memory) {
+  return "needs " + to_text(needed) + where + ", a " + has + " has " + to_text(memory);
+}
+
+/// Servers whose memory is not known have enough.
 void judge_memory(Outcome& outcome, const Run& run) {
-  const Bytes needed = outcome.memory.used;
-  if (needed <= run.profile.memory.value) return;
-  outcome.status = Outcome::Status::out_of_memory;
-  outcome.reason = "needs " + to_text(needed) + ", a GPU has " + to_text(run.profile.memory.value);
+  const Bytes memory = run.profile.memory.value;
+  const Bytes used = outcome.memory.used;
+  const Bytes on_host = sim::highest(outcome.hosts);
+  outcome.gpu_shortfall = std::max(Bytes{}, used - memory);
+  if (outcome.gpu_shortfall > Bytes{}) outcome.reason = needs(used, "", "GPU", memory);
+  if (const auto& host = run.cluster.design().host_memory; host && on_host > *host) {
+    outcome.host_shortfall = on_host - *host;
+    if (!outcome.reason.empty()) outcome.reason += "; ";
+    outcome.reason += needs(on_host, " of the memory of its processors", "server", *host);
+  }
+  if (!outcome.reason.empty()) outcome.status = Outcome::Status::out_of_memory;
+}
+
+/// Where anything is to lie in the memory of processors there must be some.
+void check_hosts(const Run& run, const strategies::Plan& plan) {
+  const auto& memory = run.cluster.design().host_memory;
+  const bool swaps = plan.swap.segments.size() > plan.swap.peers.size();
+  if (!memory || *memory > Bytes{} || !(plan.steps_on_host || swaps)) return;
+  throw InputError("", plan.steps_on_host ? "/strategy/offload" : "/strategy/swap",
+                   "a cluster whose servers have memory of their processors",
+                   run.cluster.design().name + " without");
 }
 
 Simulated play(const Run& run, const SimulateOptions& options) {
   const strategies::Plan plan = plan_of(run);
+  check_hosts(run, plan);
   Simulated result{
       .program = strategies::lower(plan, run.stack, run.training), .timeline = {}, .outcome = {}};
   cost::Collectives collectives(run.cluster, run.profile.collective, run.stack.nccl);
@@ -32,6 +58,7 @@ Simulated play(const Run& run, const SimulateOptions& options) {
   outcome.devices =
       sim::device_memory(result.program, result.timeline, run.profile, run.stack, segments);
   outcome.memory = sim::highest(outcome.devices);
+  outcome.hosts = sim::host_memory(result.program, result.timeline, run.cluster.gpus_per_node());
   std::vector<sim::MemoryPeak> peaks;
   for (const sim::DeviceMemory& device : outcome.devices) peaks.push_back(device.peak);
   outcome.metrics = sim::metrics(result.program, result.timeline, peaks);

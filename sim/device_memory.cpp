@@ -58,7 +58,8 @@ void bear_residents(CachingAllocator& allocator, const strategies::Sequence& seq
   std::vector<strategies::Resident> residents = sequence.residents;
   std::ranges::stable_sort(residents, {}, &strategies::Resident::category);
   for (const strategies::Resident& resident : residents) {
-    if (!resident.span && whole(resident.bytes) > 0) allocator.allocate(whole(resident.bytes));
+    if (resident.place != strategies::Residence::device || resident.span) continue;
+    if (whole(resident.bytes) > 0) allocator.allocate(whole(resident.bytes));
   }
 }
 

@@ -326,6 +326,7 @@ class Engine {
   Timeline timeline() {
     Timeline result;
     result.actors = cast_.actors;
+    result.actor_of = cast_.actor_of;
     result.lag = rounds_ - iterations_;
     result.iteration_ends.assign(iterations_, Instant{0});
     for (std::size_t a = 0; a < times_.size(); ++a) {

@@ -344,6 +344,7 @@ Cast cast(const Program& program, cost::Collectives& collectives, bool folded) {
   const Classes links(colours.link, folded);
   Cast result;
   add_actors(result, program, devices, communicators);
+  result.actor_of = devices.of;
   for (const int f : flows.first) {
     const RawFlow& flow = unfolded.flows[f];
     result.flows.push_back({.kind = flow.kind,

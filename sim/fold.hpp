@@ -50,6 +50,7 @@ struct Flow {
 /// the others.
 struct Cast {
   std::vector<Actor> actors;
+  std::vector<int> actor_of;  ///< by device
   std::vector<Meeting> meetings;
   std::vector<Flow> flows;
   std::vector<BytesPerSecond> capacities;  ///< by link

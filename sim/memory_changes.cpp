@@ -72,7 +72,8 @@ class Buffers {
 
 /// Those of one round, in program order.
 void add_round(std::vector<MemoryChange>& changes, Buffers& buffers, const Program& program,
-               const Timeline& timeline, std::size_t actor, int round) {
+               const Timeline& timeline, std::size_t actor, int round,
+               strategies::Residence place) {
   const std::vector<FlatTask>& tasks = timeline.tasks[timeline.actors[actor].sequence];
   const strategies::Sequence& sequence = program.sequences[timeline.actors[actor].sequence];
   const std::vector<Instant>& begins = timeline.times[actor].begins[round];
@@ -85,27 +86,31 @@ void add_round(std::vector<MemoryChange>& changes, Buffers& buffers, const Progr
     buffers.enter(tasks[i].call, round - sequence.calls[tasks[i].call].lag);
     const auto id = static_cast<int>(round * tasks.size() + i);
     for (const int slot : task.births) {
-      changes.push_back({begins[i], true, id, buffers.bear(slot), block.slots[slot].category,
-                         block.slots[slot].bytes});
+      const int buffer = buffers.bear(slot);
+      if (block.slots[slot].place != place) continue;
+      changes.push_back(
+          {begins[i], true, id, buffer, block.slots[slot].category, block.slots[slot].bytes});
     }
     for (const int slot : task.deaths) {
-      changes.push_back({ends[i], begins[i] == ends[i], id, buffers.die(slot),
-                         block.slots[slot].category, -1.0 * block.slots[slot].bytes});
+      const int buffer = buffers.die(slot);
+      if (block.slots[slot].place != place) continue;
+      changes.push_back({ends[i], begins[i] == ends[i], id, buffer, block.slots[slot].category,
+                         -1.0 * block.slots[slot].bytes});
     }
   }
 }
 
 /// What belongs to the device and lives during a part of the first iteration.
 void add_spans(std::vector<MemoryChange>& changes, Buffers& buffers, const Program& program,
-               const Timeline& timeline, std::size_t actor) {
+               const Timeline& timeline, std::size_t actor, strategies::Residence place) {
   const int sequence = timeline.actors[actor].sequence;
   const std::vector<FlatTask>& tasks = timeline.tasks[sequence];
   const auto index = [&](const strategies::TaskOfCall& of) {
-    const auto place = [](const FlatTask& task) { return std::pair(task.call, task.task); };
-    return std::ranges::lower_bound(tasks, std::pair(of.call, of.task), {}, place) - tasks.begin();
+    const auto order = [](const FlatTask& task) { return std::pair(task.call, task.task); };
+    return std::ranges::lower_bound(tasks, std::pair(of.call, of.task), {}, order) - tasks.begin();
   };
   for (const strategies::Resident& resident : program.sequences[sequence].residents) {
-    if (!resident.span) continue;
+    if (!resident.span || resident.place != place) continue;
     const auto first = index(resident.span->first);
     const auto last = index(resident.span->last);
     const int buffer = buffers.bear();
@@ -122,12 +127,12 @@ void add_spans(std::vector<MemoryChange>& changes, Buffers& buffers, const Progr
 }  // namespace
 
 std::vector<MemoryChange> memory_changes(const Program& program, const Timeline& timeline,
-                                         std::size_t actor) {
+                                         std::size_t actor, strategies::Residence place) {
   std::vector<MemoryChange> result;
   Buffers buffers(program, program.sequences[timeline.actors[actor].sequence]);
   for (int round = 0; round <= timeline.lag; ++round)
-    add_round(result, buffers, program, timeline, actor, round);
-  add_spans(result, buffers, program, timeline, actor);
+    add_round(result, buffers, program, timeline, actor, round, place);
+  add_spans(result, buffers, program, timeline, actor, place);
   std::ranges::stable_sort(
       result, {}, [](const MemoryChange& c) { return std::tuple(c.when, c.begun, c.task); });
   return result;

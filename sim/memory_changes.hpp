@@ -19,11 +19,12 @@ struct MemoryChange {
   Bytes bytes;  ///< below 0: a death
 };
 
-/// Those of the first iteration; where iterations overlap, those of as many rounds as it takes to
+/// Those in a place of the first iteration; where iterations overlap, those of as many rounds as it takes to
 /// have as many under way as ever. Births count when a task begins and deaths when it ends. At one
 /// instant first come deaths of tasks that ran until then, then births, and deaths of tasks that take
 /// no time, in program order. Buffers are known as strategies/check/lives.hpp knows them.
-std::vector<MemoryChange> memory_changes(const strategies::Program& program,
-                                         const Timeline& timeline, std::size_t actor);
+std::vector<MemoryChange> memory_changes(
+    const strategies::Program& program, const Timeline& timeline, std::size_t actor,
+    strategies::Residence place = strategies::Residence::device);
 
 }  // namespace stratagem::sim

@@ -19,14 +19,8 @@ const strategies::Task& task_of(const Program& program, const FlatTask& flat) {
   return program.blocks[flat.block].tasks[flat.task];
 }
 
-ByCategory residents(const Program& program, const Timeline& timeline, std::size_t actor) {
-  ByCategory live{};
-  for (const strategies::Resident& resident :
-       program.sequences[timeline.actors[actor].sequence].residents) {
-    if (resident.span) continue;
-    live[static_cast<std::size_t>(resident.category)] += resident.bytes;
-  }
-  return live;
+ByCategory residents_of(const Program& program, const Timeline& timeline, std::size_t actor) {
+  return residents(program, timeline.actors[actor].sequence, strategies::Residence::device);
 }
 
 using Interval = std::pair<std::int64_t, std::int64_t>;
@@ -115,25 +109,17 @@ void count_communication(Metrics& result, const Program& program, const Timeline
 
 }  // namespace
 
-std::vector<MemoryStep> memory_steps(const Program& program, const Timeline& timeline,
-                                     std::size_t actor) {
-  ByCategory live = residents(program, timeline, actor);
-  std::vector<MemoryStep> steps = {{Instant{0}, live}};
-  for (const MemoryChange& change : memory_changes(program, timeline, actor)) {
-    live[static_cast<std::size_t>(change.category)] += change.bytes;
-    steps.push_back({change.when, live});
+ByCategory residents(const Program& program, int sequence, strategies::Residence place) {
+  ByCategory live{};
+  for (const strategies::Resident& resident : program.sequences[sequence].residents) {
+    if (resident.span || resident.place != place) continue;
+    live[static_cast<std::size_t>(resident.category)] += resident.bytes;
   }
-  return steps;
+  return live;
 }
 
-MemoryPeak memory_peak(const Program& program, const Timeline& timeline, std::size_t actor) {
-  return memory_peak(program, timeline, actor, memory_changes(program, timeline, actor));
-}
-
-MemoryPeak memory_peak(const Program& program, const Timeline& timeline, std::size_t actor,
-                       const std::vector<MemoryChange>& changes) {
+MemoryPeak highest_of(ByCategory live, const std::vector<MemoryChange>& changes) {
   MemoryPeak peak;
-  ByCategory live = residents(program, timeline, actor);
   const auto look = [&](Instant when, int task) {
     const Bytes total = sum(live);
     if (total > peak.total) {
@@ -151,6 +137,26 @@ MemoryPeak memory_peak(const Program& program, const Timeline& timeline, std::si
     look(change.when, change.task);
   }
   return peak;
+}
+
+std::vector<MemoryStep> memory_steps(const Program& program, const Timeline& timeline,
+                                     std::size_t actor) {
+  ByCategory live = residents_of(program, timeline, actor);
+  std::vector<MemoryStep> steps = {{Instant{0}, live}};
+  for (const MemoryChange& change : memory_changes(program, timeline, actor)) {
+    live[static_cast<std::size_t>(change.category)] += change.bytes;
+    steps.push_back({change.when, live});
+  }
+  return steps;
+}
+
+MemoryPeak memory_peak(const Program& program, const Timeline& timeline, std::size_t actor) {
+  return memory_peak(program, timeline, actor, memory_changes(program, timeline, actor));
+}
+
+MemoryPeak memory_peak(const Program& program, const Timeline& timeline, std::size_t actor,
+                       const std::vector<MemoryChange>& changes) {
+  return highest_of(residents_of(program, timeline, actor), changes);
 }
 
 Metrics metrics(const Program& program, const Timeline& timeline) {

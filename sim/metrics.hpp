@@ -25,6 +25,12 @@ struct MemoryPeak {
   friend bool operator==(const MemoryPeak&, const MemoryPeak&) = default;
 };
 
+/// What a device of a sequence always keeps in a place.
+ByCategory residents(const strategies::Program& program, int sequence, strategies::Residence place);
+
+/// The peak of what is there from the start and of changes in the order of time.
+MemoryPeak highest_of(ByCategory live, const std::vector<MemoryChange>& changes);
+
 /// Live bytes of an actor after every birth and death in its first iteration (where iterations
 /// overlap, until all that overlap are under way), residents included.
 struct MemoryStep {

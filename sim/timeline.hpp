@@ -41,6 +41,7 @@ struct Timeline {
   std::vector<std::vector<FlatTask>> tasks;  ///< by sequence
   std::vector<std::vector<Queue>> queues;    ///< by sequence
   std::vector<Actor> actors;
+  std::vector<int> actor_of;            ///< by device
   std::vector<ActorTimes> times;        ///< by actor
   std::vector<Instant> iteration_ends;  ///< when the last task of each iteration ended anywhere
   int lag = 0;                          ///< rounds beyond the iterations

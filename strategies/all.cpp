@@ -30,7 +30,10 @@ const std::vector<Strategy>& all() {
       {"pipeline", "stages of consecutive layers, activations sent from stage to stage", &pipeline},
       {"zero", "ZeRO: data ranks keep shards of optimizer states, gradients (2), parameters (3)",
        &zero},
-      {"offload", "ZeRO-Offload: optimizer steps on the processors of the server", &offload},
+      {"offload",
+       "ZeRO-Offload: optimizer steps on the processors of the server; and parameters in its "
+       "memory",
+       &offload},
       {"swap", "activations of layers wait in the memory of the host, or of other GPUs",
        &swap_activations},
       {"recompute",

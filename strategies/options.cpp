@@ -239,10 +239,33 @@ void read_swap_options(const JsonReader& reader, Options& options) {
     options.swap.prefetch = static_cast<int>(prefetch->between(0, 1'000));
 }
 
+/// What waits on the host, or an object with that.
+void read_offload(const JsonReader& reader, Options& options) {
+  const auto value = reader.find("offload");
+  if (!value) return;
+  OffloadOptions& offload = options.offload;
+  const JsonReader of = value->is_object() ? value->at("of") : *value;
+  const std::string what = of.one_of({"none", "optimizer", "parameters"});
+  offload.parameters = what == "parameters";
+  offload.optimizer = what == "optimizer" || offload.parameters;
+  if (offload.optimizer && options.data * options.context > 1 && options.zero.stage == 0)
+    of.fail("zero beside it, so that ranks with the same weights share their steps");
+  if (offload.parameters && options.zero.stage != 3)
+    of.fail("zero 3 beside parameters on the host, of which every rank fetches its share");
+  if (!value->is_object()) return;
+  if (const auto to = value->find("to"); to && to->text() != "host")
+    to->fail("\"host\": of servers, processors have memory, and drives are not modelled");
+  if (const auto delayed = value->find("delayed_update")) {
+    offload.delayed_update = delayed->boolean();
+    if (offload.delayed_update && what != "optimizer")
+      delayed->fail("the optimizer alone on the host, whose steps may run beside an iteration");
+  }
+}
+
 /// What ZeRO divides, it reduces as it comes, by default in buckets of 5e8 elements of two bytes as
 /// DeepSpeed's reduce_bucket_size has it (deepspeed.ai/docs/config-json).
 void read_gradients(const JsonReader& reader, Options& options) {
-  if (options.zero.stage >= 2 || options.offload == "optimizer") {
+  if (options.zero.stage >= 2 || options.offload.optimizer) {
     options.overlap_gradients = true;
     options.bucket = 1_GB;
   }
@@ -293,12 +316,7 @@ Options read_options(const JsonReader& reader) {
   read_stages(reader, options);
   read_zero(reader, options);
   read_swap_options(reader, options);
-  if (const auto offload = reader.find("offload")) {
-    options.offload = offload->one_of({"none", "optimizer"});
-    if (options.offload == "optimizer" && options.data * options.context > 1 &&
-        options.zero.stage == 0)
-      offload->fail("zero beside it, so that ranks with the same weights share their steps");
-  }
+  read_offload(reader, options);
   read_gradients(reader, options);
   read_rank_order(reader, options);
   reader.finish();

@@ -35,6 +35,13 @@ struct SwapOptions {
   int prefetch = 1;      ///< layers whose activations come back ahead of the one that runs
 };
 
+/// What waits in the memory of the host, and is stepped there.
+struct OffloadOptions {
+  bool optimizer = false;       ///< its steps and states
+  bool parameters = false;      ///< beside them
+  bool delayed_update = false;  ///< steps run beside the iteration that follows
+};
+
 /// Which layers or operators run again, beside "selective" and "full".
 struct RecomputeOptions {
   int together = 1;  ///< consecutive layers of a stage that run again as one; "full"
@@ -71,7 +78,7 @@ struct Options {
   CoShard coshard;
   Zero zero;
   SwapOptions swap;
-  std::string offload = "none";  ///< "none" | "optimizer"
+  OffloadOptions offload;
   bool overlap_gradients = false;
   std::optional<Bytes> bucket;  ///< of gradient reductions; nullopt: one for all
 

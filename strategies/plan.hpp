@@ -243,6 +243,15 @@ class Plan {
   /// gradients go there as soon as they are reduced, of every micro-batch, and weights come back.
   /// Source: Ren et al., ZeRO-Offload, USENIX ATC 2021, arXiv:2101.06840, section 4.
   bool steps_on_host = false;
+  /// op-assign of the parameters to the memory of the host, beside their steps: every device fetches its
+  /// shards of a segment's, or whole ones where nothing divides them, before each pass of the segment,
+  /// `shards.prefetch` segments ahead, gathers them, and frees them after the pass. Source: Rajbhandari
+  /// et al., ZeRO-Infinity, SC 2021, arXiv:2104.07857, sections 5 and 6.
+  bool parameters_on_host = false;
+  /// op-order of the steps on the host after the iteration's first forward cell may begin rather than
+  /// before: an iteration computes with weights that do not know the gradients of the one before. Those
+  /// come to their steps while it runs, and to the device after it. Source: ZeRO-Offload, section 5.2.
+  bool delayed_update = false;
   Updates updates;
 
  private:

@@ -56,7 +56,7 @@ enum class Category : std::uint8_t {
   checkpoints,          ///< inputs of what is recomputed
   statistics,           ///< of norms and of the loss: per token
   temporaries,          ///< everything that dies within its block
-  gathered_parameters,  ///< weights of which every device keeps a shard, while they are whole
+  gathered_parameters,  ///< weights that wait in shards, or on the host, while they are whole here
   whole_gradients,      ///< gradients that are reduced to shards, or leave for the host, until then
 };
 inline constexpr std::array<std::string_view, 9> category_names = {
@@ -69,6 +69,12 @@ constexpr bool is_resident(Category category) {
          category == Category::optimizer_states;
 }
 
+/// Whose memory a buffer lies in.
+enum class Residence : std::uint8_t {
+  device,
+  host  ///< of the server that the device stands in
+};
+
 /// A buffer as a block names it. `tensor` is a place in the table of tensors of a segment; a call
 /// binds it to the tensor at that place in its own segment's table, of its own micro-batch. In
 /// calls without a segment it is the tensor itself.
@@ -77,6 +83,7 @@ struct Slot {
   int tensor = -1;
   Bytes bytes;
   Category category = Category::temporaries;
+  Residence place = Residence::device;
 };
 
 /// One collective of a group of devices; `payload` as in cost/ring.hpp. `group` indexes
@@ -135,7 +142,7 @@ struct TaskOfCall {
   int task = 0;
 };
 
-/// A buffer that belongs to the device rather than to a micro-batch: it lives from the first iteration
+/// A buffer that belongs to the device, or to it in its server's memory, rather than to a micro-batch: it lives from the first iteration
 /// to the last, or in each of them from the start of one task to the end of another one.
 struct Resident {
   struct Span {
@@ -145,6 +152,7 @@ struct Resident {
   Category category = Category::parameters;
   Bytes bytes;
   std::optional<Span> span = {};  ///< none: always. Only where iterations do not overlap
+  Residence place = Residence::device;
 };
 
 /// What one class of devices does in one iteration.

@@ -166,12 +166,14 @@ std::string describe(const Cluster& cluster) {
   return fmt::format(
       "{}: {} node{} of {} {}, {} {} (profile {})\n"
       "node: {}\n"
-      "network per node: {}\n\n"
+      "network per node: {}\n"
+      "memory of its processors: {}\n\n"
       "links of a node, bandwidth per direction:\n{}\n"
       "{} of a node:\n{}{}",
       design.name, cluster.nodes(), cluster.nodes() == 1 ? "" : "s", cluster.gpus_per_node(), ranks,
       cluster.gpus(), ranks, design.gpu, contents(design), network(cluster),
-      distinct_links(cluster), ranks, gpu_rows(cluster), fabric_text(cluster.fabric()));
+      design.host_memory ? to_text(*design.host_memory) : "not known", distinct_links(cluster),
+      ranks, gpu_rows(cluster), fabric_text(cluster.fabric()));
 }
 
 }  // namespace stratagem::topology

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -60,6 +61,7 @@ struct NodeDesign {
   std::vector<Link> links;
   int compute_capability = 0;  ///< of its GPUs, ten times CUDA's number: 70 for 7.0; 0: not known
   Processor processor = Processor::unknown;
+  std::optional<Bytes> host_memory = {};  ///< of its processors, all together; none: not known
   /// Are its ranks shares of processors? Else they are GPUs.
   [[nodiscard]] bool on_processors() const;
   /// How many ranks it has: GPUs, or shares of processors.

@@ -42,7 +42,7 @@ Names read_vertices(const JsonReader& reader, NodeDesign& design) {
   return ids;
 }
 
-/// What communication libraries judge a server by, where it is known.
+/// What communication libraries judge a server by, and the memory of its processors, where it is known.
 void read_facts(const JsonReader& reader, NodeDesign& design) {
   if (const auto capability = reader.find("compute_capability")) {
     const double tenfold = capability->number() * 10;
@@ -52,6 +52,10 @@ void read_facts(const JsonReader& reader, NodeDesign& design) {
   }
   if (const auto processor = reader.find("processor"))
     design.processor = kind_of(processor_words, processor->one_of(words(processor_words)));
+  if (const auto memory = reader.find("host_memory")) {
+    design.host_memory = memory->quantity<Bytes>();
+    if (*design.host_memory < Bytes{}) memory->fail("a size of 0 or more, such as \"512 GiB\"");
+  }
 }
 
 /// One end of a pair: a vertex, or several.

@@ -87,6 +87,8 @@ std::string node_text(const NodeFile& node) {
     parts.push_back("  \"processor\": " +
                     Json(word_of(processor_words, node.design.processor)).text());
   }
+  if (node.design.host_memory)
+    parts.push_back(fmt::format("  \"host_memory\": \"{} GiB\"", *node.design.host_memory / 1_GiB));
   if (!node.source.empty()) parts.push_back("  \"source\": " + Json(node.source).text());
   if (node.port) parts.push_back("  \"port\": " + port_text(*node.port));
   parts.push_back(vertices_text(node.design));

@@ -442,8 +442,8 @@ class BlockLowering {
 
   /// The buffer in which a parameter is whole for this block, if it is not always.
   std::optional<int> gathered(TensorId tensor, const Layout& layout) {
-    if (shard_axes(c_.plan, c_.grid, layout, WeightShards::Of::parameters).empty())
-      return std::nullopt;
+    const bool whole = shard_axes(c_.plan, c_.grid, layout, WeightShards::Of::parameters).empty();
+    if (whole && !c_.plan.parameters_on_host) return std::nullopt;
     const auto [found, fresh] = gathered_.try_emplace(tensor, -1);
     if (fresh) {
       found->second = new_slot(tensor, layout, Category::gathered_parameters);

@@ -72,20 +72,52 @@ Block Gathers::gather_block(const SegmentRun& run, bool first) const {
               .slots = {},
               .tasks = {}};
   const SegmentFacts& facts = context().stages.facts(run.segment);
+  const bool fetches = context().plan.parameters_on_host;
+  if (fetches) block.tasks.push_back(fetch_task(run));
   // Groups of their own: where stages share some devices, each looks ahead in its own order.
-  GatherTasks tasks(context().groups, block.name,
-                    first ? Stream::compute : Stream::parameter_communication, 1);
+  GatherTasks gathers(context().groups, block.name,
+                      first ? Stream::compute : Stream::parameter_communication, 1);
+  const auto bear = [&block](Task& task, Slot slot) {
+    task.births.push_back(static_cast<int>(block.slots.size()));
+    task.writes.push_back(task.births.back());
+    block.slots.push_back(std::move(slot));
+    return task.births.back();
+  };
+  std::vector<int> shards;
   for (const int place : run.block->lowered.gathered) {
     const LocalHolding& local = context().parameters.on(draft().host()).at(facts.tensors[place]);
-    Task& task = tasks.add(local);
-    const auto slot = static_cast<int>(block.slots.size());
-    task.writes.push_back(slot);
-    task.births.push_back(slot);
-    block.slots.push_back(
-        {name_in(*run.block, place), place, local.bytes, Category::gathered_parameters});
+    const std::string& name = name_in(*run.block, place);
+    const bool divided = !local.shards.empty();
+    if (fetches && divided) {
+      shards.push_back(
+          bear(block.tasks.front(), {name, place, local.shard, Category::gathered_parameters}));
+    }
+    bear(divided ? gathers.add(local) : block.tasks.front(),
+         {name, place, local.bytes, Category::gathered_parameters});
   }
-  tasks.append_to(block);
+  const std::size_t fetched = block.tasks.size();
+  gathers.append_to(block);
+  for (std::size_t task = fetched; fetches && task < block.tasks.size(); ++task)
+    block.tasks[task].waits = {0};
+  if (!shards.empty()) {
+    block.tasks.back().reads = shards;
+    block.tasks.back().deaths = shards;
+  }
   return block;
+}
+
+/// The copy from the host of what a device keeps of the weights of a run.
+Task Gathers::fetch_task(const SegmentRun& run) const {
+  const SegmentFacts& facts = context().stages.facts(run.segment);
+  Collective copy{
+      .kind = cost::CollectiveKind::from_host, .group = context().groups.alone(), .payload = {}};
+  for (const int place : run.block->lowered.gathered)
+    copy.payload += context().parameters.on(draft().host()).at(facts.tensors[place]).shard;
+  Task task{};
+  task.name = "fetch " + context().plan.graph().segments[run.segment].name;
+  task.work = copy;
+  task.stream = Stream::copy_in;
+  return task;
 }
 
 }  // namespace stratagem::strategies

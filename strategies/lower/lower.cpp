@@ -50,15 +50,19 @@ void refuse_factored_states(const Stages& stages, const Parameters& parameters,
 /// Copies of weights in another type are cast from whole weights once an iteration.
 void refuse_casts(const Plan& plan, const cost::Precision& precision) {
   if (!needs_casts(precision)) return;
-  if (!plan.shards.divides(WeightShards::Of::parameters)) return;
-  throw InputError("", "/strategy/zero",
+  if (!plan.shards.divides(WeightShards::Of::parameters) && !plan.parameters_on_host) return;
+  throw InputError("", plan.parameters_on_host ? "/strategy/offload" : "/strategy/zero",
                    "weights that stay whole where linear layers multiply in " +
                        model::to_text(precision.products),
-                   "weights that are divided");
+                   plan.parameters_on_host ? "weights on the host" : "weights that are divided");
 }
 
 /// Every cell sends its gradients to the host: what other ranks have to add must be there by then.
 void refuse_steps_on_host(const Plan& plan, const Parameters& parameters) {
+  if (plan.parameters_on_host && (!plan.steps_on_host || plan.delayed_update)) {
+    throw InputError("", "/strategy/offload",
+                     "steps on the host, none of them delayed, where parameters live there", "");
+  }
   if (!plan.steps_on_host) return;
   for (std::size_t id = 0; id < plan.graph().tensors.size(); ++id) {
     if (plan.graph().gradient_of[id] < 0) continue;

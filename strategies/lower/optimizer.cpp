@@ -84,6 +84,58 @@ void add_step_copies(std::vector<Resident>& residents, const SequenceContext& co
   }
 }
 
+/// Master weights and what the optimizer and the stack keep of a parameter that steps here.
+void add_states(std::vector<Resident>& residents, const SequenceContext& context,
+                const cost::Stepped& steps) {
+  const Residence place = context.plan.steps_on_host ? Residence::host : Residence::device;
+  const auto keep = [&](Bytes bytes) {
+    if (bytes > Bytes{})
+      residents.push_back({.category = Category::optimizer_states, .bytes = bytes, .place = place});
+  };
+  keep(cost::master_bytes(context.training.precision, steps));
+  for (const cost::OptimizerState& state : context.training.optimizer.states)
+    keep(cost::state_bytes(state, steps));
+  for (const auto& [name, size] : context.stack.optimizer.extra_states) keep(steps.elements * size);
+}
+
+/// Weights of a device, in shards and on the host where the plan says so.
+void add_parameter(std::vector<Resident>& residents, const SequenceContext& context,
+                   const model::Tensor& tensor, const LocalHolding& local, bool cast,
+                   int versions) {
+  const Plan& plan = context.plan;
+  residents.push_back({.category = Category::parameters,
+                       .bytes = versions * local.kept(plan, WeightShards::Of::parameters),
+                       .place = plan.parameters_on_host ? Residence::host : Residence::device});
+  if (!cast) return;
+  const Bytes copies = copies_of(local.bytes, tensor.type, context.training.precision);
+  residents.push_back({.category = Category::parameters, .bytes = versions * copies});
+}
+
+/// Gradients that wait on the host for their step: what the rank steps; of two iterations where the
+/// step of one runs while those of the next arrive.
+Resident gradients_on_host(const Plan& plan, const LocalHolding& local) {
+  const Bytes one = local.gradient_scale * local.kept(plan, WeightShards::Of::steps);
+  return {.category = Category::gradients,
+          .bytes = (plan.delayed_update ? 2 : 1) * one,
+          .place = Residence::host};
+}
+
+/// Gradients on the device.
+void add_gradients(std::vector<Resident>& residents, const SequenceContext& context,
+                   const SequenceDraft& draft, model::TensorId parameter,
+                   const LocalHolding& local) {
+  using Of = WeightShards::Of;
+  const Plan& plan = context.plan;
+  residents.push_back(
+      {Category::gradients, local.gradient_scale * local.kept(plan, Of::gradients)});
+  const bool shard = plan.shards.divides(Of::gradients) && !local.shards.empty();
+  if (context.stack.frees_gradients && plan.updates.flush && !shard)
+    residents.back().span = draft.gradient_span(parameter);
+  const double elements = local.bytes / model::size_of(plan.graph().tensors[parameter].type);
+  for (const auto& [name, size] : context.stack.optimizer.gradient_copies)
+    residents.push_back({Category::gradients, elements * size});
+}
+
 }  // namespace
 
 std::vector<Resident> resident_buffers(const SequenceContext& context, const SequenceDraft& draft,
@@ -91,34 +143,19 @@ std::vector<Resident> resident_buffers(const SequenceContext& context, const Seq
   const Plan& plan = context.plan;
   const std::set<TensorId> cast = cast_parameters(plan.graph(), context.training.precision);
   std::vector<Resident> residents;
-  const auto keep_states = [&](Bytes bytes) {
-    if (bytes > Bytes{}) residents.push_back({Category::optimizer_states, bytes});
-  };
   double stepped_here = 0;
   for (const auto& [parameter, local] : context.parameters.on(draft.host())) {
     const model::Tensor& tensor = plan.graph().tensors[parameter];
-    using Of = WeightShards::Of;
-    residents.push_back({Category::parameters, versions * local.kept(plan, Of::parameters)});
-    if (cast.contains(parameter)) {
-      residents.push_back({Category::parameters, versions * copies_of(local.bytes, tensor.type,
-                                                                      context.training.precision)});
-    }
-    if (plan.graph().gradient_of[parameter] < 0 || plan.steps_on_host) continue;
-    residents.push_back(
-        {Category::gradients, local.gradient_scale * local.kept(plan, Of::gradients)});
-    const bool shard = plan.shards.divides(Of::gradients) && !local.shards.empty();
-    if (context.stack.frees_gradients && plan.updates.flush && !shard)
-      residents.back().span = draft.gradient_span(parameter);
-    const double elements = local.bytes / model::size_of(tensor.type);
-    for (const auto& [name, size] : context.stack.optimizer.gradient_copies)
-      residents.push_back({Category::gradients, elements * size});
+    add_parameter(residents, context, tensor, local, cast.contains(parameter), versions);
+    if (plan.graph().gradient_of[parameter] < 0) continue;
     const cost::Stepped steps = stepped(context, tensor, local);
-    stepped_here += steps.elements;
-    keep_states(cost::master_bytes(context.training.precision, steps));
-    for (const cost::OptimizerState& state : context.training.optimizer.states)
-      keep_states(cost::state_bytes(state, steps));
-    for (const auto& [name, size] : context.stack.optimizer.extra_states)
-      keep_states(steps.elements * size);
+    if (plan.steps_on_host) {
+      residents.push_back(gradients_on_host(plan, local));
+    } else {
+      add_gradients(residents, context, draft, parameter, local);
+      stepped_here += steps.elements;
+    }
+    add_states(residents, context, steps);
   }
   add_step_copies(residents, context, draft, stepped_here);
   return residents;

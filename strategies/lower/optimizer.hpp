@@ -20,7 +20,7 @@ struct StepBlock {
 std::vector<StepBlock> step_blocks(const SequenceContext& context, int host);
 
 /// Parameters, gradients and optimizer states of the host of a sequence that has all its calls, per
-/// device; `versions` of the parameters are kept at once.
+/// device, on it and in its server's memory; `versions` of the parameters are kept at once.
 std::vector<Resident> resident_buffers(const SequenceContext& context, const SequenceDraft& draft,
                                        int versions);
 

@@ -52,6 +52,7 @@ class SequenceBuilder {
   Sequence build() {
     evictions_.attend_guests();
     swaps_.attend_guests();
+    updates_.begin();
     for (std::size_t first = 0; first < cells_.size();) {
       std::size_t end = first + 1;
       while (cells_[end - 1].with_next) ++end;

@@ -207,6 +207,15 @@ Block Swaps::lowered_copy(int segment, bool out) const {
       Collective{.kind = out ? cost::CollectiveKind::to_host : cost::CollectiveKind::from_host,
                  .group = context().groups.alone(),
                  .payload = bytes_of(block)};
+  // What leaves the device lies on the host until it comes back.
+  const std::size_t buffers = block.slots.size();
+  for (std::size_t slot = 0; slot < buffers; ++slot) {
+    const auto there = static_cast<int>(block.slots.size());
+    block.slots.push_back(block.slots[slot]);
+    block.slots.back().place = Residence::host;
+    (out ? task.writes : task.reads).push_back(there);
+    (out ? task.births : task.deaths).push_back(there);
+  }
   return block;
 }
 

@@ -40,11 +40,15 @@ void WeightUpdates::end_cell(int cell) {
   for (auto one = first; one != last; ++one) reduce(buckets_.along_axes[one->second], cells_[cell]);
 }
 
+void WeightUpdates::begin() {
+  if (c_.plan.delayed_update && last_cell_ >= 0) add_steps(cells_[last_cell_]);
+}
+
 void WeightUpdates::finish() {
   const ScheduledCell& last = cells_[last_cell_];
   for (Bucket& bucket : buckets_.along_axes) reduce(bucket, last);
   for (Bucket& bucket : buckets_.across_grids) reduce(bucket, last);
-  add_steps(last);
+  c_.plan.delayed_update ? copy_stepped(last) : add_steps(last);
   gather_parameters(last);
   cast_parameters(last);
 }
@@ -166,38 +170,57 @@ Task WeightUpdates::copy_out(std::vector<int> gradients, Bytes bytes, std::size_
 }
 
 /// The first step waits for the last reduction. Of steps on the host each segment's weights come back
-/// at once; those of the last one on the stream of computations, which need all of them next.
+/// at once; those of the last one on the stream of computations, which need all of them next. Weights
+/// that live on the host are fetched when they are needed. Delayed steps use the gradients of the
+/// iteration before: they wait for nothing, hold up nothing, and their weights come back later.
 void WeightUpdates::add_steps(const ScheduledCell& last) {
   std::vector<StepBlock> steps = step_blocks(c_, host_);
+  const bool delayed = c_.plan.delayed_update;
+  const bool returns = c_.plan.steps_on_host && !c_.plan.parameters_on_host && !delayed;
   Written before;
   for (std::size_t i = 0; i < steps.size(); ++i) {
     StepBlock& step = steps[i];
     const bool ends = i + 1 == steps.size();
-    if (c_.plan.steps_on_host) {
-      step.block.tasks.push_back(copy_in(step, ends));
+    stepped_ += step.bytes;
+    if (returns) {
+      const int end = static_cast<int>(step.block.tasks.size()) - 1;
+      step.block.tasks.push_back(copy_in(step.bytes, step.block.slots.size(), ends));
+      step.block.tasks.back().waits = {end};
       step.key += ends ? "host end" : "host";
+    }
+    for (Task& task : step.block.tasks) {
+      if (delayed) task.synchronizations = 0;  // a thread of its own
     }
     const int block = draft_.shared(step.key, [&] { return std::move(step.block); });
     const int call = draft_.add_call(block, step.segment, last);
     for (std::size_t task = 0; task < step.parameters.size(); ++task)
       draft_.note_step(step.parameters[task], {call, static_cast<int>(task)});
     if (i == 0 && last_reduction_.call >= 0) draft_.wait(call, 0, last_reduction_);
-    const auto copy = static_cast<int>(draft_.tasks_of(call).size()) - 1;
-    if (c_.plan.steps_on_host && ends && before.call >= 0) draft_.wait(call, copy, before);
-    before = {call, copy};
+    last_step_ = {call, static_cast<int>(draft_.tasks_of(call).size()) - 1};
+    if (returns && ends && before.call >= 0) draft_.wait(call, last_step_.task, before);
+    before = last_step_;
   }
 }
 
-/// The copy of new weights to the device, behind the steps of their block.
-Task WeightUpdates::copy_in(const StepBlock& step, bool ends) const {
+/// The weights that the delayed steps made take the place of those of the iteration that has ended. The
+/// thread that launches the next one waits for that, and for the gradients that left before.
+void WeightUpdates::copy_stepped(const ScheduledCell& last) {
+  if (last_step_.call < 0) return;
+  Block block{.name = "exchange with host", .slots = {}, .tasks = {copy_in(stepped_, 0, true)}};
+  block.tasks.front().synchronizations = 1;
+  const int call = draft_.add_call(c_.table.add(std::move(block)), -1, last);
+  draft_.wait(call, 0, last_step_);
+  if (last_reduction_.call >= 0) draft_.wait(call, 0, last_reduction_);
+}
+
+/// The copy of new weights to the device, into the first slots of its block.
+Task WeightUpdates::copy_in(Bytes bytes, std::size_t slots, bool ends) const {
   Task task{};
   task.name = "parameters from host";
   task.work = Collective{
-      .kind = cost::CollectiveKind::from_host, .group = c_.groups.alone(), .payload = step.bytes};
+      .kind = cost::CollectiveKind::from_host, .group = c_.groups.alone(), .payload = bytes};
   task.stream = ends ? Stream::compute : Stream::copy_in;
-  task.waits = {static_cast<int>(step.block.tasks.size()) - 1};
-  for (std::size_t slot = 0; slot < step.block.slots.size(); ++slot)
-    task.writes.push_back(static_cast<int>(slot));
+  for (std::size_t slot = 0; slot < slots; ++slot) task.writes.push_back(static_cast<int>(slot));
   return task;
 }
 

@@ -26,7 +26,10 @@ class WeightUpdates {
   /// What must have ended before more gradients are computed, so that no more than two buckets are
   /// there at once, one that fills up and one that is reduced; nothing where they live always.
   [[nodiscard]] std::optional<Written> room_for_gradients() const;
-  /// After the last cell: reduces what is left, then every parameter takes its step.
+  /// Before the first cell: the steps, where they are delayed.
+  void begin();
+  /// After the last cell: reduces what is left, then every parameter takes its step, or what delayed
+  /// steps have made of it comes back.
   void finish();
 
  private:
@@ -38,9 +41,10 @@ class WeightUpdates {
   [[nodiscard]] Task select_shards(Bytes bytes, const std::vector<int>& whole,
                                    const std::vector<int>& shards) const;
   [[nodiscard]] Task copy_out(std::vector<int> gradients, Bytes bytes, std::size_t tasks) const;
-  [[nodiscard]] Task copy_in(const StepBlock& step, bool ends) const;
+  [[nodiscard]] Task copy_in(Bytes bytes, std::size_t slots, bool ends) const;
   void reduce(Bucket& bucket, const ScheduledCell& of);
   void add_steps(const ScheduledCell& last);
+  void copy_stepped(const ScheduledCell& last);
   void gather_parameters(const ScheduledCell& last);
   void cast_parameters(const ScheduledCell& last);
 
@@ -53,6 +57,8 @@ class WeightUpdates {
   int last_cell_ = -1;
   Written last_reduction_;
   Written before_last_;
+  Written last_step_;
+  Bytes stepped_;  ///< of the parameters that step here, or of their shards
 };
 
 }  // namespace stratagem::strategies

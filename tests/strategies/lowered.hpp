@@ -119,11 +119,12 @@ inline Bytes left_by(const Block& block, Category category) {
   return bytes;
 }
 
-/// Bytes of a category that live from iteration to iteration.
-inline Bytes resident(const Sequence& sequence, Category category) {
+/// Bytes of a category that live from iteration to iteration, on the device or on its host.
+inline Bytes resident(const Sequence& sequence, Category category,
+                      Residence residence = Residence::device) {
   Bytes bytes;
   for (const Resident& one : sequence.residents) {
-    if (one.category == category) bytes += one.bytes;
+    if (one.category == category && one.place == residence) bytes += one.bytes;
   }
   return bytes;
 }

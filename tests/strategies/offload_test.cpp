@@ -58,6 +58,52 @@ TEST_CASE("weights alone stay on the device, gradients leave and weights come ba
   CHECK(resident(sharded.sequences[0], Category::parameters).value == 2 * parameters / 4);
 }
 
+TEST_CASE("parameters on the host leave nothing on the device, and are fetched for every pass") {
+  const model::Graph graph = even_gpt(false);
+  const auto parameters = static_cast<double>(model::parameter_count(graph));
+  for (const int ranks : {1, 4}) {
+    for (const int micro_batches : {1, 3}) {
+      INFO(ranks << " ranks, " << micro_batches << " micro-batches");
+      const Program program = lowered(
+          graph, R"({"offload": "parameters", "zero": 3, "data": )" + std::to_string(ranks) + "}",
+          micro_batches);
+      const Sequence& sequence = program.sequences[0];
+      CHECK(resident(sequence, Category::parameters).value == 0);
+      CHECK(resident(sequence, Category::parameters, Residence::host).value ==
+            2 * parameters / ranks);
+      // Forward and backward; new weights stay where they are made.
+      CHECK(copied(program, cost::CollectiveKind::from_host) ==
+            micro_batches * 2 * 2 * parameters / ranks);
+      CHECK(copied(program, cost::CollectiveKind::to_host) ==
+            micro_batches * 2 * parameters / ranks);
+    }
+  }
+}
+
+TEST_CASE(
+    "delayed steps come first, wait for nothing, and nobody waits for them but the exchange") {
+  const model::Graph graph = even_gpt();
+  const auto parameters = static_cast<double>(model::parameter_count(graph));
+  const Program program = lowered(
+      graph, R"({"data": 4, "zero": 2, "offload": {"of": "optimizer", "delayed_update": true}})");
+  const std::vector<Call>& calls = program.sequences[0].calls;
+  const auto steps = [&](const Call& call) { return program.blocks[call.block].name == "step"; };
+  CHECK(std::ranges::count_if(calls, steps) == static_cast<int>(graph.segments.size()));
+  CHECK(std::ranges::is_partitioned(calls, steps));
+  for (const Call& call : calls) {
+    if (!steps(call)) continue;
+    CHECK(call.waits.empty());
+    for (const Task& task : program.blocks[call.block].tasks) CHECK(task.synchronizations == 0);
+  }
+  const auto exchange = std::ranges::find_if(calls, [&](const Call& call) {
+    return program.blocks[call.block].name == "exchange with host";
+  });
+  REQUIRE(exchange != calls.end());
+  CHECK(exchange->waits.size() == 2);  // the last step, and the last gradients' way out
+  CHECK(program.blocks[exchange->block].tasks.front().synchronizations == 1);
+  CHECK(copied(program, cost::CollectiveKind::from_host) == 2 * parameters / 4);
+}
+
 TEST_CASE("gradients of every micro-batch leave for the host") {
   const model::Graph graph = even_gpt();
   const auto parameters = static_cast<double>(model::parameter_count(graph));
@@ -122,6 +168,16 @@ TEST_CASE("ranks that would have to add up on the host are refused") {
   CHECK(refused(even_gpt(false), R"({"offload": "optimizer", "pipeline": 2})").empty());
   CHECK_THAT(refused(even_gpt(), R"({"offload": "optimizer", "data": 2})"),
              StartsWith("test.json: /strategy/offload: expected zero beside it"));
+  CHECK_THAT(refused(even_gpt(), R"({"offload": "parameters", "data": 2, "zero": 2})"),
+             StartsWith("test.json: /strategy/offload: expected zero 3 beside parameters"));
+  CHECK_THAT(refused(even_gpt(), R"({"offload": {"of": "optimizer", "to": "nvme"}})"),
+             ContainsSubstring("/strategy/offload/to: expected \"host\": of servers, processors"));
+  CHECK_THAT(refused(even_gpt(), R"({"offload": {"of": "nvme"}})"),
+             ContainsSubstring("/strategy/offload/of: expected"));
+  CHECK_THAT(
+      refused(even_gpt(),
+              R"({"zero": 3, "offload": {"of": "parameters", "delayed_update": true}})"),
+      StartsWith("test.json: /strategy/offload/delayed_update: expected the optimizer alone"));
 }
 
 }  // namespace stratagem::strategies

@@ -63,6 +63,7 @@ TEST_CASE("every preset goes into a node file and comes back as it was") {
     CHECK(back.design.gpu == design.gpu);
     CHECK(back.design.compute_capability == design.compute_capability);
     CHECK(back.design.processor == design.processor);
+    CHECK(back.design.host_memory == design.host_memory);
     CHECK(back.source == "a source");
     REQUIRE(back.port.has_value());
     CHECK(back.port->port == cluster.fabric().design().speed.port);
@@ -102,6 +103,18 @@ TEST_CASE("a port of no known speed has figures of its own") {
   CHECK(node.port->port_latency == 3_us);
   CHECK(node.port->switch_latency == 3_us);
   CHECK(parse(node_text(node)).port->port_latency == 3_us);
+}
+
+TEST_CASE("the memory of a server's processors is what the file says, or not known") {
+  CHECK_FALSE(parse(small).design.host_memory);
+  const std::string place = R"("port": "HDR",)";
+  const auto with_memory = [&](const std::string& size) {
+    return with(small, place, place + R"( "host_memory": ")" + size + "\",");
+  };
+  CHECK(parse(with_memory("1.5 TiB")).design.host_memory == 1536_GiB);
+  CHECK(parse(with_memory("0 B")).design.host_memory == 0_B);
+  CHECK_THAT(complaint(with_memory("much")),
+             StartsWith("node.json: /host_memory: expected a size"));
 }
 
 TEST_CASE("what is wrong in a node file is told with its place") {

@@ -29,6 +29,21 @@ BytesPerSecond crossing(const Cluster& cluster, const std::set<VertexId>& left) 
 
 }  // namespace
 
+// DGX-1: 512 GB of DDR4; DGX-2: 1.5 TB; DGX A100 with GPUs of 80 GB, DGX H100 and H200: 2 TB (32 modules of
+// 64 GB); p3.16xlarge: 488 GiB; p3dn.24xlarge: 768 GiB. Modules are binary. The others are no products
+// of one size, or have several hosts.
+TEST_CASE("servers have the memory that their sources print, and none where there is no source") {
+  for (const auto& [name, memory] :
+       {std::pair("dgx-1v", 512), std::pair("dgx-2", 1536), std::pair("dgx-2h", 1536),
+        std::pair("dgx-a100", 2048), std::pair("dgx-h100", 2048), std::pair("dgx-h200", 2048),
+        std::pair("p3.16xlarge", 488), std::pair("p3dn.24xlarge", 768)}) {
+    INFO(name);
+    CHECK(build(name, 1).design().host_memory == memory * 1_GiB);
+  }
+  for (const char* name : {"hgx-b200", "gb200-nvl72", "pcie-v100", "pcie-a100", "cpu-host"})
+    CHECK_FALSE(build(name, 1).design().host_memory);
+}
+
 TEST_CASE("the presets are those of the field, with the profiles of their GPUs") {
   std::vector<std::string> names;
   std::vector<std::string> gpus;

@@ -13,13 +13,14 @@ namespace {
 /// - PCIe: the guest sees no switches; that pairs of GPUs share one, as in a DGX-1V, is assumed, and
 ///   so is the one network interface at socket 0. 3.0 x16, datasheet.
 NodeDesign p3_design(const std::string& name, const std::string& gpu, Processor processor,
-                     int socket_links, BytesPerSecond socket_link) {
+                     int socket_links, BytesPerSecond socket_link, Bytes host_memory) {
   NodeDesign design{.name = name,
                     .gpu = gpu,
                     .vertices = {},
                     .links = {},
                     .compute_capability = 70,
-                    .processor = processor};
+                    .processor = processor,
+                    .host_memory = host_memory};
   const auto gpus = parts::add_row(design, VertexKind::gpu, "gpu", 8);
   const auto switches = parts::add_row(design, VertexKind::pcie_switch, "pcie", 4);
   const auto cpus = parts::add_row(design, VertexKind::cpu, "cpu", 2);
@@ -39,16 +40,18 @@ NodeDesign p3_design(const std::string& name, const std::string& gpu, Processor 
 }  // namespace
 
 /// 25 Gb/s of network and two Xeon E5-2686 v4 (AWS's instance table, from memory); sockets as the
-/// DGX-1V's.
+/// DGX-1V's. 488 GiB of memory (AWS's announcement of P3 instances, 2017).
 Cluster p3_16xlarge(int nodes) {
-  return {p3_design("AWS p3.16xlarge", "v100-sxm2", Processor::intel_broadwell, 2, 19.2_GBps),
-          nodes, parts::one_switch("25GbE")};
+  return {
+      p3_design("AWS p3.16xlarge", "v100-sxm2", Processor::intel_broadwell, 2, 19.2_GBps, 488_GiB),
+      nodes, parts::one_switch("25GbE")};
 }
 
 /// 100 Gb/s of network, V100 of 32 GB and two Xeon Platinum 8175M (AWS's instance table, from
-/// memory); sockets as the DGX-2's. The profile v100-sxm2 is of 16 GB: scenarios say another one.
+/// memory); sockets as the DGX-2's; 768 GiB of memory from memory, too. The profile v100-sxm2 is of 16 GB: scenarios say another one.
 Cluster p3dn_24xlarge(int nodes) {
-  return {p3_design("AWS p3dn.24xlarge", "v100-sxm2-32gb", Processor::intel_skylake, 3, 20.8_GBps),
+  return {p3_design("AWS p3dn.24xlarge", "v100-sxm2-32gb", Processor::intel_skylake, 3, 20.8_GBps,
+                    768_GiB),
           nodes, parts::one_switch("100GbE")};
 }
 

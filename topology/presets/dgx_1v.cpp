@@ -12,7 +12,8 @@ namespace stratagem::topology {
 ///   memory; 3.0 x16, datasheet. Adapters: 4 EDR (hardware.json).
 /// - Sockets: Xeon E5-2698 v4 (mlperf07), QPI of 9.6 GT/s, 19.2 GB/s per link and direction
 ///   (xryan.net/p/295); that both links of a processor join the two sockets is assumed. NCCL
-///   counts on no more than 6 GB/s between these sockets.
+///   counts on no more than 6 GB/s between these sockets. 512 GB of memory (Run:ai's guide to NVIDIA
+///   DGX, which prints the datasheet), taken as GiB, since modules are binary.
 Cluster dgx_1v(int nodes) {
   constexpr BytesPerSecond qpi = 19.2_GBps;
 
@@ -21,7 +22,8 @@ Cluster dgx_1v(int nodes) {
                     .vertices = {},
                     .links = {},
                     .compute_capability = 70,
-                    .processor = Processor::intel_broadwell};
+                    .processor = Processor::intel_broadwell,
+                    .host_memory = 512_GiB};
   const auto gpus = parts::add_row(design, VertexKind::gpu, "gpu", 8);
   const auto switches = parts::add_row(design, VertexKind::pcie_switch, "pcie", 4);
   const auto cpus = parts::add_row(design, VertexKind::cpu, "cpu", 2);

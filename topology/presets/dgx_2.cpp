@@ -14,7 +14,8 @@ namespace stratagem::topology {
 ///   x16, datasheet; that every link of the tree has 16 lanes is assumed.
 /// - Adapters: 8 EDR (mlperf07), without the two for storage.
 /// - Sockets: Xeon Platinum of the Skylake kind (mlperf07), UPI of 10.4 GT/s, 20.8 GB/s per link
-///   and direction (xryan.net/p/295); three links between the sockets are assumed.
+///   and direction (xryan.net/p/295); three links between the sockets are assumed. 1.5 TB of memory
+///   (DeepSpeed's posts on ZeRO-3 Offload), taken as 1536 GiB, since modules are binary.
 NodeDesign dgx_2_design(const std::string& name, const std::string& gpu) {
   constexpr int trunk = 8;
   constexpr BytesPerSecond upi = 20.8_GBps;
@@ -24,7 +25,8 @@ NodeDesign dgx_2_design(const std::string& name, const std::string& gpu) {
                     .vertices = {},
                     .links = {},
                     .compute_capability = 70,
-                    .processor = Processor::intel_skylake};
+                    .processor = Processor::intel_skylake,
+                    .host_memory = 1536_GiB};
   const auto gpus = parts::add_row(design, VertexKind::gpu, "gpu", 16);
   const auto nv_switches = parts::add_row(design, VertexKind::nv_switch, "nvswitch", 12);
   const auto leaves = parts::add_row(design, VertexKind::pcie_switch, "leaf", 8);

@@ -14,7 +14,8 @@ namespace stratagem::topology {
 ///   per socket. 4.0 x16, datasheet.
 /// - Adapters: 8 HDR (mlperf07), without those for storage and management.
 /// - Sockets: EPYC 7742 (mlperf07); four links of 16 lanes at 16 GT/s, 32 GB/s each, are assumed.
-///   NCCL counts on no more than 16 GB/s between AMD sockets.
+///   NCCL counts on no more than 16 GB/s between AMD sockets. 2 TB of memory (NVIDIA's user guide:
+///   1 TB with GPUs of 40 GB, 2 TB with those of 80 GB), taken as GiB.
 Cluster dgx_a100(int nodes) {
   constexpr BytesPerSecond infinity_fabric = 32_GBps;
 
@@ -23,7 +24,8 @@ Cluster dgx_a100(int nodes) {
                     .vertices = {},
                     .links = {},
                     .compute_capability = 80,
-                    .processor = Processor::amd};
+                    .processor = Processor::amd,
+                    .host_memory = 2048_GiB};
   const auto gpus = parts::add_row(design, VertexKind::gpu, "gpu", 8);
   const auto nv_switches = parts::add_row(design, VertexKind::nv_switch, "nvswitch", 6);
   const auto switches = parts::add_row(design, VertexKind::pcie_switch, "pcie", 4);

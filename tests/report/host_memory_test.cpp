@@ -1,0 +1,84 @@
+// Whether what runs keep on a server's processors fits there, and what is said where nobody knows.
+#include "report/memory_table.hpp"
+#include "report/report.hpp"
+#include "search/results.hpp"
+#include "tests/small_scenario.hpp"
+
+using namespace stratagem;
+using search::Outcome;
+
+namespace {
+
+/// A GPT whose optimizer is on the host of a cluster; its parameters fill up evenly.
+search::Scenario offloaded(const std::string& cluster, const std::string& strategy) {
+  const std::string shipped = std::filesystem::absolute("scenarios").string();
+  const TemporaryFolder folder;
+  folder.write("a.json", R"({"question": "?", "runs": [{"name": "it", "model":
+      {"family": "gpt", "layers": 2, "hidden": 64, "heads": 4, "sequence": 32, "vocabulary": 128},
+      "cluster": )" + cluster +
+                             R"(, "training": {"global_batch": 4, "micro_batch": 1,
+      "precision": "fp16", "optimizer": "adam"}, "strategy": )" +
+                             strategy + R"(, "profile": ")" + shipped +
+                             R"(/profiles/v100-sxm3.json", "stack": ")" + shipped +
+                             R"(/stacks/megatron-deepspeed-fp16.json"}]})");
+  return search::read_scenario((folder.path() / "a.json").string());
+}
+
+const std::string optimizer_there = R"({"data": 4, "zero": 2, "offload": "optimizer"})";
+
+/// 14 bytes a parameter. 2 layers of 12 h^2 + 13 h, a norm of 2 h, and tables of 128 + 32 rows.
+constexpr double needed = 14 * (2 * (12 * 64 * 64 + 13 * 64) + 2 * 64 + (128 + 32) * 64);
+
+std::string cluster_with(const std::string& memory) {
+  return R"({"preset": "dgx-2", "gpus": 4, "host_memory": ")" + memory + "\"}";
+}
+
+}  // namespace
+
+TEST_CASE(
+    "a run fits if its servers' processors have the memory, and lacks what they do not have") {
+  const search::Scenario enough = offloaded(cluster_with("1545 KB"), optimizer_there);
+  const Outcome fits = search::simulate(enough.runs[0], {}).outcome;
+  REQUIRE(fits.hosts.size() == 1);
+  CHECK(fits.hosts[0].peak.total.value == needed);
+  CHECK(fits.status == Outcome::Status::ok);  // 1,544,704 bytes
+  const search::Scenario little = offloaded(cluster_with("1 MB"), optimizer_there);
+  const Outcome short_of = search::simulate(little.runs[0], {}).outcome;
+  CHECK(short_of.status == Outcome::Status::out_of_memory);
+  CHECK(short_of.gpu_shortfall == Bytes{});
+  CHECK(short_of.host_shortfall.value == needed - 1e6);
+  CHECK_THAT(short_of.reason,
+             ContainsSubstring("of the memory of its processors, a server has 1 MB"));
+}
+
+TEST_CASE("where nobody says how much memory processors have, nothing is judged and that is said") {
+  const search::Scenario scenario =
+      offloaded(R"({"preset": "pcie-v100", "gpus": 4})", optimizer_there);
+  const search::Run& run = scenario.runs[0];
+  CHECK_FALSE(run.cluster.design().host_memory);
+  const std::vector<search::Outcome> outcomes = {search::simulate(run, {}).outcome};
+  CHECK(outcomes[0].status == Outcome::Status::ok);
+  CHECK(outcomes[0].hosts[0].peak.total.value == needed);
+  const std::vector<search::Result> results = search::compare(scenario, outcomes);
+  CHECK_THAT(report::memory_table(results),
+             ContainsSubstring("how much memory a server's processors have is not known"));
+  const std::string json = report::to_json(scenario, results).text();
+  CHECK(json.find("host_memory_bytes") == std::string::npos);
+  CHECK(json.find("\"servers\"") != std::string::npos);
+}
+
+TEST_CASE("offloading and swapping to servers without memory is refused, with the path") {
+  for (const auto& [strategy, path] :
+       {std::pair(optimizer_there, "/runs/0/strategy/offload"),
+        std::pair(std::string(R"({"data": 4, "swap": 2})"), "/runs/0/strategy/swap")}) {
+    const search::Scenario scenario = offloaded(cluster_with("0 B"), strategy);
+    try {
+      search::simulate(scenario.runs[0], {});
+      FAIL("not refused");
+    } catch (const InputError& error) {
+      CHECK(error.path == path);
+      CHECK(error.expected == "a cluster whose servers have memory of their processors");
+    }
+  }
+  CHECK_NOTHROW(search::simulate(offloaded(cluster_with("0 B"), R"({"data": 4})").runs[0], {}));
+}
