@@ -118,6 +118,17 @@ TEST_CASE("a record's plan, batch and figures are said in a scenario's words") {
   CHECK_FALSE(measured.has("fits"));  // a verdict is what a source states
 }
 
+TEST_CASE("a record with heads of keys of their own is a Llama, and a width of the MLP is said") {
+  const std::string shared = with(model, "70", "8") + R"(, "kv_heads": 2, "ffn": 176)";
+  CHECK(
+      run_of(imported(record(shared, plan, R"("fits": true)"), "")).at("model").dump() ==
+      R"({"family":"llama","layers":8,"hidden":64,"heads":4,"sequence":32,"vocabulary":1000,"kv_heads":2,"intermediate":176})");
+  const std::string wide = with(model, "70", "8") + R"(, "ffn": 176)";
+  CHECK(
+      run_of(imported(record(wide, plan, R"("fits": true)"), "")).at("model").dump() ==
+      R"({"family":"gpt","layers":8,"hidden":64,"heads":4,"sequence":32,"vocabulary":1000,"intermediate":176})");
+}
+
 TEST_CASE("rules hold where their conditions do, and later ones go before earlier ones") {
   const std::string some = record(model, plan, R"("fits": false)");
   const auto stack = [&](const std::string& when) {
