@@ -57,17 +57,25 @@ std::vector<ErrorStatistics> statistics(const Validation& validation) {
   return result;
 }
 
-/// The verdict on a run that is known to fit or not to fit.
+/// The verdict on a run that is known to fit or not to fit: by its GPUs or, if they are fuller, by the
+/// processors of its servers.
 std::optional<Verdict> verdict(const Result& result) {
   const auto found = std::ranges::find(result.figures, "fits", &Figure::name);
   const bool known = found != result.figures.end() && found->measured && found->gates;
   if (!known || !result.outcome.metrics) return std::nullopt;
   const Run& run = *result.run;
-  return Verdict{.group = group_of(run),
-                 .result = &result,
-                 .measured = *found->measured != 0,
-                 .needed = result.outcome.memory.used,
-                 .capacity = run.profile.memory.value};
+  Verdict verdict{.group = group_of(run),
+                  .result = &result,
+                  .measured = *found->measured != 0,
+                  .needed = result.outcome.memory.used,
+                  .capacity = run.profile.memory.value};
+  const Bytes on_host = sim::highest(result.outcome.hosts);
+  const Bytes host = run.cluster.design().host_memory.value_or(Bytes{});
+  if (host > Bytes{} && on_host / host > verdict.needed / verdict.capacity) {
+    verdict.needed = on_host;
+    verdict.capacity = host;
+  }
+  return verdict;
 }
 
 bool wanted(const Selection& selection, const std::string& figure) {

@@ -57,7 +57,7 @@ struct Verdict {
   const Result* result;
   bool measured;   ///< it did fit
   Bytes needed;    ///< predicted
-  Bytes capacity;  ///< of the profile
+  Bytes capacity;  ///< of a GPU, or of a server's processors
   /// Undecided where the capacity lies within 10 % of the prediction.
   [[nodiscard]] Kind kind() const;
 };

@@ -77,6 +77,28 @@ TEST_CASE("a selection leaves out other figures and groups") {
   CHECK(others.compared[0].result->run->name == "run 1");
 }
 
+// The first preset is a DGX-1V, whose processors have 512 GiB; the run's GPUs have 16.
+TEST_CASE("a verdict goes by the processors' memory where that is fuller than the GPUs'") {
+  const auto verdict_on = [](Bytes used, Bytes on_host) {
+    auto runs = played({1});
+    search::Result& result = runs[0].results[0];
+    result.figures = {Figure{.name = "fits", .predicted = 0, .measured = 0}};
+    result.outcome.memory.used = used;
+    result.outcome.hosts.resize(1);
+    result.outcome.hosts[0].peak.total = on_host;
+    const Validation validation = search::validate(runs, {});
+    REQUIRE(validation.verdicts.size() == 1);
+    return validation.verdicts[0];
+  };
+  const Verdict by_host = verdict_on(8_GiB, 600_GiB);
+  CHECK(by_host.needed == 600_GiB);
+  CHECK(by_host.capacity == 512_GiB);
+  CHECK(by_host.kind() == Kind::right);
+  const Verdict by_gpu = verdict_on(20_GiB, 600_GiB);
+  CHECK(by_gpu.needed == 20_GiB);
+  CHECK(by_gpu.capacity == 16_GiB);
+}
+
 TEST_CASE("verdicts are undecided where the capacity lies within a tenth of the prediction") {
   CHECK(verdict(true, 10, 12).kind() == Kind::right);
   CHECK(verdict(false, 10, 8).kind() == Kind::right);

@@ -149,6 +149,8 @@ TEST_CASE(
         }
         plan.swap.prefetch = pick(0, 2);
         plan.steps_on_host = pick(0, 3) == 0;
+        plan.parameters_on_host = plan.steps_on_host && pick(0, 1) == 0;
+        plan.delayed_update = plan.steps_on_host && !plan.parameters_on_host && pick(0, 1) == 0;
         const Program program = strategies::lower(plan, {});  // checks it
         for (std::size_t s = 0; s < program.sequences.size(); ++s) {
           double out = 0;
