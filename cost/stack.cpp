@@ -53,6 +53,18 @@ std::string read_version(const JsonReader& reader) {
   return reader.text();
 }
 
+/// {"groups": ["world", ...], "because": "..."}
+std::vector<RankGroup> read_communicators(const JsonReader& reader) {
+  const std::vector<std::string> words(rank_group_names.begin(), rank_group_names.end());
+  std::vector<RankGroup> groups;
+  for (const JsonReader& group : reader.at("groups").elements()) {
+    const std::string word = group.one_of(words);
+    groups.push_back(static_cast<RankGroup>(std::ranges::find(words, word) - words.begin()));
+  }
+  if (const auto why = reader.find("because")) why->skip();
+  return groups;
+}
+
 std::map<std::string, Bytes> read_sizes(const JsonReader& reader) {
   std::map<std::string, Bytes> sizes;
   for (const std::string& name : reader.keys()) sizes[name] = reader.at(name).quantity<Bytes>();
@@ -127,6 +139,8 @@ Stack read_facts_and_scalars(const JsonReader& reader) {
   if (const auto blocking = reader.find("blocking_collectives"))
     stack.blocking_collectives = blocking->boolean();
   if (const auto version = reader.find("nccl")) stack.nccl = read_version(*version);
+  if (const auto groups = reader.find("communicators"))
+    stack.communicators = read_communicators(*groups);
   stack.gradient_accumulation = read_facts(reader.at("gradient_accumulation"));
   if (const auto gradients = reader.find("gradients"))
     stack.frees_gradients = gradients->one_of({"kept", "freed"}) == "freed";

@@ -2,10 +2,12 @@
 // they move.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/quantity.hpp"
@@ -64,6 +66,18 @@ struct MemoryFacts {
   bool workspace_allocated = false;  ///< is it a block of the allocator, or the driver's?
 };
 
+/// Groups of ranks that a framework has a communicator of its own for, beside those that a plan's
+/// collectives need: for barriers, flags, norms and losses.
+enum class RankGroup : std::uint8_t {
+  world,     ///< all ranks
+  data,      ///< ranks that differ in their samples alone
+  tensor,    ///< those of one stage and one share of the batch
+  pipeline,  ///< the stages of one share
+  model      ///< all ranks of one share of the batch: every stage's tensor ranks
+};
+inline constexpr std::array<std::string_view, 5> rank_group_names = {"world", "data", "tensor",
+                                                                     "pipeline", "model"};
+
 /// A named, small set of facts about a framework version, read from its source, with at most two
 /// fitted scalars. No fact may depend on a model or on an experiment.
 struct Stack {
@@ -81,7 +95,8 @@ struct Stack {
   /// Version of the NCCL whose channels and protocols carry collectives, "2.12.12"; empty: rings in
   /// closed form (collectives.hpp).
   std::string nccl;
-  OperatorFacts gradient_accumulation;  ///< per parameter tensor and micro-batch, on the gradient
+  std::vector<RankGroup> communicators;  ///< beside those of the plan, one each
+  OperatorFacts gradient_accumulation;   ///< per parameter tensor and micro-batch, on the gradient
   /// Gradients of weights are freed after the step and born anew in the backward pass; else they live
   /// all the time. Shards of gradients always do.
   bool frees_gradients = false;
