@@ -81,6 +81,14 @@ OptimizerFacts read_optimizer(const JsonReader& reader) {
   if (const auto copies = reader.find("gradient_copies"))
     facts.gradient_copies = read_sizes(*copies);
   if (const auto copies = reader.find("step_copies")) facts.step_copies = read_sizes(*copies);
+  if (const auto copies = reader.find("reduction_copies"))
+    facts.reduction_copies = read_sizes(*copies);
+  if (const auto buffers = reader.find("reduction_buffers")) {
+    for (const int stage : {1, 2, 3}) {
+      if (const auto size = buffers->find("zero " + std::to_string(stage)))
+        facts.reduction_buffers[stage] = size->quantity<Bytes>();
+    }
+  }
   if (const auto why = reader.find("because")) why->skip();
   return facts;
 }
@@ -146,6 +154,8 @@ Stack read_facts_and_scalars(const JsonReader& reader) {
     stack.frees_gradients = gradients->one_of({"kept", "freed"}) == "freed";
   if (const auto sent = reader.find("sent_activations"))
     stack.keeps_sent = sent->one_of({"kept", "freed"}) == "kept";
+  if (const auto gathers = reader.find("parameter_gathers"))
+    stack.waits_to_gather = gathers->one_of({"queued", "waited for"}) == "waited for";
   stack.optimizer = read_optimizer(reader.at("optimizer"));
   if (const auto state = reader.find("random_state"))
     stack.random_state = read_random_state(*state);

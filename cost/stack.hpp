@@ -41,6 +41,12 @@ struct OptimizerFacts {
   /// Bytes per parameter that a device steps, which live from its first step to its last, such as
   /// gradients in fp32.
   std::map<std::string, Bytes> step_copies = {};
+  /// Bytes per parameter that a device holds, divided or not its step, from its first step to its last:
+  /// gradients that are copied to be reduced.
+  std::map<std::string, Bytes> reduction_copies = {};
+  /// Of gradients on their way to reductions, by what ranks divide (1: the step, 2: gradients, too, 3:
+  /// parameters, too): from the first gradient of an iteration to the first step.
+  std::map<int, Bytes> reduction_buffers = {};
 };
 
 /// What a framework does so that a recomputed forward pass draws the same random numbers: it copies
@@ -102,6 +108,9 @@ struct Stack {
   bool frees_gradients = false;
   /// What a pipeline stage has sent lives until the gradient of it comes back, not until it is sent.
   bool keeps_sent = false;
+  /// The host waits for all of the device's work before it gathers parameters (ZeRO 3). Tells what
+  /// the host frees and allocates when, not yet how long it takes.
+  bool waits_to_gather = false;
   OptimizerFacts optimizer;
   RandomStateFacts random_state;
   MemoryFacts memory;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "cost/stack.hpp"
 #include "sim/memory_changes.hpp"
 #include "sim/timeline.hpp"
 #include "strategies/program.hpp"
@@ -24,8 +25,15 @@ inline constexpr int most_pending_launches = 1000;
 
 /// The actor's `changes` in program order, births of a task before its deaths. A host comes to a task
 /// as the timeline says, and no sooner than the computation that is most_pending_launches before it
-/// has ended.
+/// has ended. To a forward cell it comes no sooner than everything that it has launched has ended,
+/// since the sizes of a micro-batch are copied from the device before it begins (Megatron-LM,
+/// mpu/data.py, broadcast_data, on ranks that read data; on others of DeepSpeed's pipeline engine the
+/// description of what they send: as remembered); nor to a gather of parameters, if the stack waits.
+///
+/// Stages of a pipeline are left as they are, in the order of time: their hosts wait for each other at
+/// points that are not known (docs/memory.md).
 std::vector<HostChange> in_host_order(const strategies::Program& program, const Timeline& timeline,
-                                      std::size_t actor, const std::vector<MemoryChange>& changes);
+                                      std::size_t actor, const cost::Stack& stack,
+                                      const std::vector<MemoryChange>& changes);
 
 }  // namespace stratagem::sim

@@ -74,14 +74,29 @@ std::vector<StepBlock> step_blocks(const SequenceContext& context, int host) {
 
 namespace {
 
-/// What frameworks copy for all steps of a device at once.
+/// How many parameters a device holds, and steps.
+struct Counts {
+  double held = 0;
+  double stepped = 0;
+};
+
+/// What frameworks copy for all steps of a device at once, and buffer on the way to reductions.
 void add_step_copies(std::vector<Resident>& residents, const SequenceContext& context,
-                     const SequenceDraft& draft, double elements) {
-  for (const auto& [name, size] : context.stack.optimizer.step_copies) {
-    if (elements * size <= Bytes{}) continue;
-    residents.push_back({Category::temporaries, elements * size});
-    if (context.plan.updates.flush) residents.back().span = draft.steps_span();
-  }
+                     const SequenceDraft& draft, const Counts& counts) {
+  const cost::OptimizerFacts& facts = context.stack.optimizer;
+  const auto add = [&](Bytes bytes, Category category, const std::optional<Resident::Span>& span) {
+    if (bytes <= Bytes{}) return;
+    residents.push_back({category, bytes});
+    if (context.plan.updates.flush) residents.back().span = span;
+  };
+  for (const auto& [name, size] : facts.step_copies)
+    add(counts.stepped * size, Category::temporaries, draft.steps_span());
+  for (const auto& [name, size] : facts.reduction_copies)
+    add(counts.held * size, Category::temporaries, draft.steps_span());
+  const auto buffer = facts.reduction_buffers.find(static_cast<int>(context.plan.shards.of));
+  const std::optional<Resident::Span> span = draft.gradients_span();
+  if (buffer != facts.reduction_buffers.end() && span)
+    add(buffer->second, Category::whole_gradients, span);
 }
 
 }  // namespace
@@ -94,7 +109,7 @@ std::vector<Resident> resident_buffers(const SequenceContext& context, const Seq
   const auto keep_states = [&](Bytes bytes) {
     if (bytes > Bytes{}) residents.push_back({Category::optimizer_states, bytes});
   };
-  double stepped_here = 0;
+  Counts counts;
   for (const auto& [parameter, local] : context.parameters.on(draft.host())) {
     const model::Tensor& tensor = plan.graph().tensors[parameter];
     using Of = WeightShards::Of;
@@ -113,14 +128,15 @@ std::vector<Resident> resident_buffers(const SequenceContext& context, const Seq
     for (const auto& [name, size] : context.stack.optimizer.gradient_copies)
       residents.push_back({Category::gradients, elements * size});
     const cost::Stepped steps = stepped(context, tensor, local);
-    stepped_here += steps.elements;
+    counts.held += elements;
+    counts.stepped += steps.elements;
     keep_states(cost::master_bytes(context.training.precision, steps));
     for (const cost::OptimizerState& state : context.training.optimizer.states)
       keep_states(cost::state_bytes(state, steps));
     for (const auto& [name, size] : context.stack.optimizer.extra_states)
       keep_states(steps.elements * size);
   }
-  add_step_copies(residents, context, draft, stepped_here);
+  add_step_copies(residents, context, draft, counts);
   return residents;
 }
 
