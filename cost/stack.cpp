@@ -53,6 +53,18 @@ std::string read_version(const JsonReader& reader) {
   return reader.text();
 }
 
+/// {"groups": ["world", ...], "because": "..."}
+std::vector<RankGroup> read_communicators(const JsonReader& reader) {
+  const std::vector<std::string> words(rank_group_names.begin(), rank_group_names.end());
+  std::vector<RankGroup> groups;
+  for (const JsonReader& group : reader.at("groups").elements()) {
+    const std::string word = group.one_of(words);
+    groups.push_back(static_cast<RankGroup>(std::ranges::find(words, word) - words.begin()));
+  }
+  if (const auto why = reader.find("because")) why->skip();
+  return groups;
+}
+
 std::map<std::string, Bytes> read_sizes(const JsonReader& reader) {
   std::map<std::string, Bytes> sizes;
   for (const std::string& name : reader.keys()) sizes[name] = reader.at(name).quantity<Bytes>();
@@ -69,6 +81,12 @@ OptimizerFacts read_optimizer(const JsonReader& reader) {
   if (const auto copies = reader.find("gradient_copies"))
     facts.gradient_copies = read_sizes(*copies);
   if (const auto copies = reader.find("step_copies")) facts.step_copies = read_sizes(*copies);
+  if (const auto buffers = reader.find("reduction_buffers")) {
+    for (const int stage : {1, 2, 3}) {
+      if (const auto size = buffers->find("zero " + std::to_string(stage)))
+        facts.reduction_buffers[stage] = size->quantity<Bytes>();
+    }
+  }
   if (const auto why = reader.find("because")) why->skip();
   return facts;
 }
@@ -127,11 +145,15 @@ Stack read_facts_and_scalars(const JsonReader& reader) {
   if (const auto blocking = reader.find("blocking_collectives"))
     stack.blocking_collectives = blocking->boolean();
   if (const auto version = reader.find("nccl")) stack.nccl = read_version(*version);
+  if (const auto groups = reader.find("communicators"))
+    stack.communicators = read_communicators(*groups);
   stack.gradient_accumulation = read_facts(reader.at("gradient_accumulation"));
   if (const auto gradients = reader.find("gradients"))
     stack.frees_gradients = gradients->one_of({"kept", "freed"}) == "freed";
   if (const auto sent = reader.find("sent_activations"))
     stack.keeps_sent = sent->one_of({"kept", "freed"}) == "kept";
+  if (const auto gathers = reader.find("parameter_gathers"))
+    stack.waits_to_gather = gathers->one_of({"queued", "waited for"}) == "waited for";
   stack.optimizer = read_optimizer(reader.at("optimizer"));
   if (const auto state = reader.find("random_state"))
     stack.random_state = read_random_state(*state);

@@ -2,10 +2,12 @@
 // they move.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/quantity.hpp"
@@ -39,6 +41,9 @@ struct OptimizerFacts {
   /// Bytes per parameter that a device steps, which live from its first step to its last, such as
   /// gradients in fp32.
   std::map<std::string, Bytes> step_copies = {};
+  /// Of gradients on their way to reductions, by what ranks divide (1: the step, 2: gradients, too, 3:
+  /// parameters, too): from the first gradient of an iteration to the first step.
+  std::map<int, Bytes> reduction_buffers = {};
 };
 
 /// What a framework does so that a recomputed forward pass draws the same random numbers: it copies
@@ -64,6 +69,18 @@ struct MemoryFacts {
   bool workspace_allocated = false;  ///< is it a block of the allocator, or the driver's?
 };
 
+/// Groups of ranks that a framework has a communicator of its own for, beside those that a plan's
+/// collectives need: for barriers, flags, norms and losses.
+enum class RankGroup : std::uint8_t {
+  world,     ///< all ranks
+  data,      ///< ranks that differ in their samples alone
+  tensor,    ///< those of one stage and one share of the batch
+  pipeline,  ///< the stages of one share
+  model      ///< all ranks of one share of the batch: every stage's tensor ranks
+};
+inline constexpr std::array<std::string_view, 5> rank_group_names = {"world", "data", "tensor",
+                                                                     "pipeline", "model"};
+
 /// A named, small set of facts about a framework version, read from its source, with at most two
 /// fitted scalars. No fact may depend on a model or on an experiment.
 struct Stack {
@@ -81,12 +98,16 @@ struct Stack {
   /// Version of the NCCL whose channels and protocols carry collectives, "2.12.12"; empty: rings in
   /// closed form (collectives.hpp).
   std::string nccl;
-  OperatorFacts gradient_accumulation;  ///< per parameter tensor and micro-batch, on the gradient
+  std::vector<RankGroup> communicators;  ///< beside those of the plan, one each
+  OperatorFacts gradient_accumulation;   ///< per parameter tensor and micro-batch, on the gradient
   /// Gradients of weights are freed after the step and born anew in the backward pass; else they live
   /// all the time. Shards of gradients always do.
   bool frees_gradients = false;
   /// What a pipeline stage has sent lives until the gradient of it comes back, not until it is sent.
   bool keeps_sent = false;
+  /// The host waits for all of the device's work before it gathers parameters (ZeRO 3). Tells what
+  /// the host frees and allocates when, not yet how long it takes.
+  bool waits_to_gather = false;
   OptimizerFacts optimizer;
   RandomStateFacts random_state;
   MemoryFacts memory;

@@ -41,6 +41,33 @@ void check_hosts(const Run& run, const strategies::Plan& plan) {
                    run.cluster.design().name + " without");
 }
 
+/// How many ranks the groups have that the stack communicates in beside the plan's collectives. A plan
+/// file has no degrees: of it only the group of all ranks is known.
+std::vector<int> groups_beside(const Run& run) {
+  const strategies::Options& degrees = run.options;
+  std::vector<int> sizes;
+  for (const cost::RankGroup group : run.stack.communicators) {
+    switch (group) {
+      case cost::RankGroup::world:
+        sizes.push_back(run.gpus);
+        break;
+      case cost::RankGroup::data:
+        sizes.push_back(degrees.data);
+        break;
+      case cost::RankGroup::tensor:
+        sizes.push_back(degrees.tensor);
+        break;
+      case cost::RankGroup::pipeline:
+        sizes.push_back(degrees.pipeline);
+        break;
+      case cost::RankGroup::model:
+        sizes.push_back(degrees.tensor * degrees.pipeline);
+        break;
+    }
+  }
+  return sizes;
+}
+
 Simulated play(const Run& run, const SimulateOptions& options) {
   const strategies::Plan plan = plan_of(run);
   check_hosts(run, plan);
@@ -55,8 +82,8 @@ Simulated play(const Run& run, const SimulateOptions& options) {
   outcome.gpus = run.gpus;
   std::vector<std::string> segments;
   for (const model::Segment& segment : plan.graph().segments) segments.push_back(segment.name);
-  outcome.devices =
-      sim::device_memory(result.program, result.timeline, run.profile, run.stack, segments);
+  outcome.devices = sim::device_memory(result.program, result.timeline, run.profile, run.stack,
+                                       segments, groups_beside(run));
   outcome.memory = sim::highest(outcome.devices);
   outcome.hosts = sim::host_memory(result.program, result.timeline, run.cluster.gpus_per_node());
   std::vector<sim::MemoryPeak> peaks;

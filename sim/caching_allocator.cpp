@@ -2,6 +2,7 @@
 #include "sim/caching_allocator.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include "base/input_error.hpp"
 
@@ -56,6 +57,26 @@ void CachingAllocator::free(Block block) {
   expects(piece(block).state == State::live && piece(block).bytes > 0,
           "only live blocks are freed");
   allocated_ -= piece(block).bytes;
+  give_back(block);
+}
+
+void CachingAllocator::free_when(Block block, std::int64_t ready) {
+  expects(piece(block).state == State::live && piece(block).bytes > 0,
+          "only live blocks are freed");
+  allocated_ -= piece(block).bytes;
+  busy_.emplace(ready, block);
+}
+
+void CachingAllocator::advance(std::int64_t now) {
+  while (!busy_.empty() && busy_.begin()->first <= now) {
+    const Block block = busy_.begin()->second;
+    busy_.erase(busy_.begin());
+    give_back(block);
+  }
+}
+
+/// Makes a block free, and one with its free neighbours.
+void CachingAllocator::give_back(Block block) {
   piece(block).state = State::free;
   const Block after = nodes_[block].after;
   if (after >= 0 && piece(after).state == State::free) {
@@ -229,6 +250,7 @@ void CachingAllocator::take(std::int64_t bytes) {
 }
 
 void CachingAllocator::release() {
+  advance(std::numeric_limits<std::int64_t>::max());
   const std::int64_t before = reserved_;
   for (Pool& pool : pools_) expandable_ ? release_pages(pool) : release_segments(pool);
   if (reserved_ < before) ++releases_;

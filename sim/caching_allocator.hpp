@@ -25,8 +25,13 @@ namespace stratagem::sim {
 /// addresses: what is missing behind its free blocks is mapped in pages of 2 MiB (small) or 20 MiB
 /// (large), every rest from 512 B on is split off, and free pages are what is given back.
 ///
+/// A block that collectives work on, on their own stream, is free when they have ended, if its owner
+/// has freed it before (record_stream); where the driver has no more memory all of these are waited
+/// for first. The allocator asks for their events in the order of their ends, where older versions
+/// stop at the first in the order of frees that has not ended.
+///
 /// All buffers come from the pools of one stream. What is not modelled: max_split_size_mb,
-/// roundup_power2_divisions, garbage collection, record_stream, CUDA graphs' private pools. New
+/// roundup_power2_divisions, garbage collection, CUDA graphs' private pools. New
 /// segments have higher addresses than older ones, which a driver does not promise.
 /// Source: pytorch, c10/cuda/CUDACachingAllocator.cpp (its constants: 1.2 to 2.8).
 class CachingAllocator {
@@ -38,6 +43,11 @@ class CachingAllocator {
   /// Expects more than 0 bytes.
   Block allocate(std::int64_t bytes);
   void free(Block block);
+  /// Frees a block that another stream than that of the pools works on until the instant `ready`: it
+  /// is no longer counted as allocated, but only serves requests from then on (record_stream).
+  void free_when(Block block, std::int64_t ready);
+  /// The host's clock is at `now`: what is ready by then is free. Does not go back.
+  void advance(std::int64_t now);
 
   [[nodiscard]] std::int64_t reserved() const { return reserved_; }
   [[nodiscard]] std::int64_t peak_reserved() const { return peak_reserved_; }
@@ -75,6 +85,7 @@ class CachingAllocator {
   [[nodiscard]] Pool& pool(bool small) { return pools_[small ? 0 : 1]; }
   Piece& piece(Block block) { return nodes_[block].piece; }
   Block add(Piece piece, bool small, Block before, Block after);
+  void give_back(Block block);
   void join_next(Block block);
   void insert_free(Block block);
   void erase_free(Block block);
@@ -101,6 +112,7 @@ class CachingAllocator {
   int releases_ = 0;
   std::vector<Node> nodes_;
   std::vector<Block> spare_;
+  std::set<std::pair<std::int64_t, Block>> busy_;  ///< freed, by when they are ready
   std::array<Pool, 2> pools_;
 };
 

@@ -7,6 +7,7 @@
 
 #include "base/input_error.hpp"
 #include "sim/caching_allocator.hpp"
+#include "sim/host_order.hpp"
 
 namespace stratagem::sim {
 namespace {
@@ -44,11 +45,15 @@ std::map<std::vector<int>, int> peers_by_group(const Program& program, const Act
 }
 
 void add_communicators(DeviceMemory& device, const Program& program, const Actor& actor,
-                       const cost::Profile& profile) {
-  const std::map<std::vector<int>, int> groups = peers_by_group(program, actor);
-  device.communicator_count = static_cast<int>(groups.size());
+                       const cost::Profile& profile, const std::vector<int>& beside) {
+  std::vector<int> peers_of;
+  for (const auto& [ranks, peers] : peers_by_group(program, actor)) peers_of.push_back(peers);
+  for (const int size : beside) {
+    if (size > 1) peers_of.push_back(std::min(size - 1, 2));
+  }
+  device.communicator_count = static_cast<int>(peers_of.size());
   if (!profile.communicator) return;
-  for (const auto& [ranks, peers] : groups) {
+  for (const int peers : peers_of) {
     device.communicators +=
         profile.communicator->fixed.value + peers * profile.communicator->peer.value;
   }
@@ -63,15 +68,18 @@ void bear_residents(CachingAllocator& allocator, const strategies::Sequence& seq
   }
 }
 
-void replay(CachingAllocator& allocator, const std::vector<MemoryChange>& changes) {
+void replay(CachingAllocator& allocator, const std::vector<HostChange>& changes) {
   std::vector<CachingAllocator::Block> blocks;  // by buffer
-  for (const MemoryChange& change : changes) {
+  for (const HostChange& change : changes) {
     if (change.bytes == Bytes{}) continue;
     expects(change.buffer >= 0, "what dies was born");
     if (change.buffer >= static_cast<int>(blocks.size())) blocks.resize(change.buffer + 1, -1);
     CachingAllocator::Block& block = blocks[change.buffer];
+    allocator.advance(change.clock.picoseconds);
     if (change.bytes > Bytes{}) {
       block = allocator.allocate(whole(change.bytes));
+    } else if (change.ready > change.clock) {
+      allocator.free_when(block, change.ready.picoseconds);
     } else {
       allocator.free(block);
     }
@@ -80,7 +88,7 @@ void replay(CachingAllocator& allocator, const std::vector<MemoryChange>& change
 
 /// What the stack's allocator takes for a device that is complete but for that.
 void reserve(DeviceMemory& device, const strategies::Sequence& sequence,
-             const std::vector<MemoryChange>& changes, const cost::Profile& profile,
+             const std::vector<HostChange>& changes, const cost::Profile& profile,
              const cost::Stack& stack) {
   using Allocator = cost::MemoryFacts::Allocator;
   device.reserved = device.allocated;
@@ -111,7 +119,8 @@ std::string task_named(const Program& program, const Timeline& timeline, int seq
 
 DeviceMemory memory_of_actor(const Program& program, const Timeline& timeline, std::size_t a,
                              const cost::Profile& profile, const cost::Stack& stack,
-                             const std::vector<std::string>& segments) {
+                             const std::vector<std::string>& segments,
+                             const std::vector<int>& groups_beside) {
   const Actor& actor = timeline.actors[a];
   const std::vector<MemoryChange> changes = memory_changes(program, timeline, a);
   DeviceMemory device;
@@ -120,11 +129,12 @@ DeviceMemory memory_of_actor(const Program& program, const Timeline& timeline, s
   device.peak = memory_peak(program, timeline, a, changes);
   device.at = task_named(program, timeline, actor.sequence, device.peak.task, segments);
   device.context = profile.context.value;
-  add_communicators(device, program, actor, profile);
+  add_communicators(device, program, actor, profile, groups_beside);
   if (stack.memory.workspace) device.workspace = stack.memory.workspace->value;
   device.workspace_allocated = stack.memory.workspace_allocated;
   device.allocated = device.peak.total + (device.workspace_allocated ? device.workspace : Bytes{});
-  reserve(device, program.sequences[actor.sequence], changes, profile, stack);
+  reserve(device, program.sequences[actor.sequence],
+          in_host_order(program, timeline, a, stack, changes), profile, stack);
   return device;
 }
 
@@ -136,10 +146,12 @@ Bytes DeviceMemory::outside() const {
 
 std::vector<DeviceMemory> device_memory(const Program& program, const Timeline& timeline,
                                         const cost::Profile& profile, const cost::Stack& stack,
-                                        const std::vector<std::string>& segments) {
+                                        const std::vector<std::string>& segments,
+                                        const std::vector<int>& groups_beside) {
   std::vector<DeviceMemory> distinct;
   for (std::size_t a = 0; a < timeline.actors.size(); ++a) {
-    DeviceMemory device = memory_of_actor(program, timeline, a, profile, stack, segments);
+    DeviceMemory device =
+        memory_of_actor(program, timeline, a, profile, stack, segments, groups_beside);
     const auto alike = std::ranges::find_if(distinct, [&](DeviceMemory other) {
       other.device = device.device;
       other.count = device.count;

@@ -49,11 +49,13 @@ struct DeviceMemory {
 /// states, each in the order of layers), its workspace, then births and deaths in the order of time
 /// (memory_changes.hpp); buffers of all streams share its pools. It has what the profile's memory
 /// leaves beside everything else; what it wants beyond that makes `used` larger than the memory.
-/// `segments` are the names of the plan's, where peaks are to tell them.
+/// `segments` are the names of the plan's, where peaks are to tell them. `groups_beside` are sizes of
+/// groups that every device is in, and has communicators for, beside those of the program.
 std::vector<DeviceMemory> device_memory(const strategies::Program& program,
                                         const Timeline& timeline, const cost::Profile& profile,
                                         const cost::Stack& stack,
-                                        const std::vector<std::string>& segments = {});
+                                        const std::vector<std::string>& segments = {},
+                                        const std::vector<int>& groups_beside = {});
 
 /// The one that uses most, the first of equals.
 const DeviceMemory& fullest(const std::vector<DeviceMemory>& devices);

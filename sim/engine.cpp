@@ -323,6 +323,21 @@ class Engine {
     gathering.arrivals = {};
   }
 
+  /// When the host came to the tasks of the first rounds.
+  [[nodiscard]] std::vector<std::vector<Instant>> launches(const ActorState& state) const {
+    const std::vector<FlatPrice>& prices = state.sequence->prices;
+    std::vector<std::vector<Instant>> result(rounds_ - iterations_ + 1);
+    for (std::size_t round = 0; round < result.size(); ++round) {
+      for (std::size_t task = 0; task + 1 < prices.size(); ++task) {
+        const FlatPrice& price = prices[task];
+        const std::size_t from =
+            host_index(*state.sequence, static_cast<int>(round), price.synchronisations);
+        result[round].push_back(state.host[from] + price.launched);
+      }
+    }
+    return result;
+  }
+
   Timeline timeline() {
     Timeline result;
     result.actors = cast_.actors;
@@ -341,6 +356,7 @@ class Engine {
         }
       }
     }
+    for (std::size_t a = 0; a < times_.size(); ++a) times_[a].launches = launches(actors_[a]);
     for (FlatSequence& sequence : sequences_) {
       result.tasks.push_back(std::move(sequence.tasks));
       result.queues.push_back(std::move(sequence.queues));

@@ -33,7 +33,24 @@ class Buffers {
   /// One that belongs to no call.
   int bear() { return born_++; }
 
-  /// One of this call, or the one that earlier calls of its owner left.
+  /// One of this call, or the one that earlier calls of its owner left; -1: none.
+  [[nodiscard]] int of(int slot) const {
+    if (own_[slot] >= 0) return own_[slot];
+    const auto found = left_.find(key(slot));
+    return found == left_.end() ? -1 : found->second;
+  }
+
+  /// A collective that reads or writes a buffer ends.
+  void communicate(int buffer, Instant end) {
+    if (buffer < 0) return;
+    if (buffer >= static_cast<int>(ready_.size())) ready_.resize(buffer + 1, Instant{0});
+    ready_[buffer] = std::max(ready_[buffer], end);
+  }
+  [[nodiscard]] Instant ready(int buffer) const {
+    return buffer >= 0 && buffer < static_cast<int>(ready_.size()) ? ready_[buffer] : Instant{0};
+  }
+
+  /// The same, which is no more.
   int die(int slot) {
     if (own_[slot] >= 0) return std::exchange(own_[slot], -1);
     const auto found = left_.find(key(slot));
@@ -68,7 +85,17 @@ class Buffers {
   int born_ = 0;
   std::vector<int> own_;                         ///< by slot of the call
   std::unordered_map<std::uint64_t, int> left_;  ///< by owner and tensor
+  std::vector<Instant> ready_;  ///< by buffer: the end of its last collective so far
 };
+
+/// Notes the end of a collective between devices with all buffers that it reads or writes.
+void note_communication(Buffers& buffers, const strategies::Task& task, Instant end) {
+  const auto* collective = std::get_if<strategies::Collective>(&task.work);
+  if (collective == nullptr || cost::concerns_host(collective->kind)) return;
+  for (const auto* slots : {&task.reads, &task.writes}) {
+    for (const int slot : *slots) buffers.communicate(buffers.of(slot), end);
+  }
+}
 
 /// Those of one round, in program order.
 void add_round(std::vector<MemoryChange>& changes, Buffers& buffers, const Program& program,
@@ -82,7 +109,8 @@ void add_round(std::vector<MemoryChange>& changes, Buffers& buffers, const Progr
     if (begins[i] == never_ran) continue;
     const strategies::Block& block = program.blocks[tasks[i].block];
     const strategies::Task& task = block.tasks[tasks[i].task];
-    if (task.births.empty() && task.deaths.empty()) continue;
+    const bool communicates = std::holds_alternative<strategies::Collective>(task.work);
+    if (task.births.empty() && task.deaths.empty() && !communicates) continue;
     buffers.enter(tasks[i].call, round - sequence.calls[tasks[i].call].lag);
     const auto id = static_cast<int>(round * tasks.size() + i);
     for (const int slot : task.births) {
@@ -91,11 +119,12 @@ void add_round(std::vector<MemoryChange>& changes, Buffers& buffers, const Progr
       changes.push_back(
           {begins[i], true, id, buffer, block.slots[slot].category, block.slots[slot].bytes});
     }
+    note_communication(buffers, task, ends[i]);
     for (const int slot : task.deaths) {
       const int buffer = buffers.die(slot);
       if (block.slots[slot].place != place) continue;
       changes.push_back({ends[i], begins[i] == ends[i], id, buffer, block.slots[slot].category,
-                         -1.0 * block.slots[slot].bytes});
+                         -1.0 * block.slots[slot].bytes, buffers.ready(buffer)});
     }
   }
 }

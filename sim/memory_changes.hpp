@@ -17,6 +17,8 @@ struct MemoryChange {
   int buffer = -1;     ///< births and deaths of one buffer have its number; -1: nobody bore it
   strategies::Category category = strategies::Category::temporaries;
   Bytes bytes;  ///< below 0: a death
+  Instant ready{
+      0};  ///< of a death: when the last collective that reads or writes the buffer has ended
 };
 
 /// Those in a place of the first iteration; where iterations overlap, those of as many rounds as it takes to

@@ -33,6 +33,8 @@ struct Queue {
 struct ActorTimes {
   std::vector<std::vector<Instant>> begins;
   std::vector<std::vector<Instant>> ends;
+  /// When the host had come to each task; of the first rounds, as many as may be under way at once.
+  std::vector<std::vector<Instant>> launches;
 };
 
 inline constexpr Instant never_ran{-2};

@@ -74,14 +74,21 @@ std::vector<StepBlock> step_blocks(const SequenceContext& context, int host) {
 
 namespace {
 
-/// What frameworks copy for all steps of a device at once.
+/// What frameworks copy for all steps of a device at once, and buffer on the way to reductions.
 void add_step_copies(std::vector<Resident>& residents, const SequenceContext& context,
                      const SequenceDraft& draft, double elements) {
-  for (const auto& [name, size] : context.stack.optimizer.step_copies) {
-    if (elements * size <= Bytes{}) continue;
-    residents.push_back({Category::temporaries, elements * size});
-    if (context.plan.updates.flush) residents.back().span = draft.steps_span();
-  }
+  const cost::OptimizerFacts& facts = context.stack.optimizer;
+  const auto add = [&](Bytes bytes, Category category, const std::optional<Resident::Span>& span) {
+    if (bytes <= Bytes{}) return;
+    residents.push_back({category, bytes});
+    if (context.plan.updates.flush) residents.back().span = span;
+  };
+  for (const auto& [name, size] : facts.step_copies)
+    add(elements * size, Category::temporaries, draft.steps_span());
+  const auto buffer = facts.reduction_buffers.find(static_cast<int>(context.plan.shards.of));
+  const std::optional<Resident::Span> span = draft.gradients_span();
+  if (buffer != facts.reduction_buffers.end() && span)
+    add(buffer->second, Category::whole_gradients, span);
 }
 
 /// Master weights and what the optimizer and the stack keep of a parameter that steps here.

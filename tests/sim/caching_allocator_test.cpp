@@ -426,4 +426,23 @@ TEST_CASE("a block is freed once, and has a size") {
   CHECK_THROWS_AS(allocator.allocate(0), BrokenPromise);
 }
 
+TEST_CASE("a block that a collective works on is free when that has ended, not when it is freed") {
+  CachingAllocator allocator(std::int64_t{100} << 20);
+  const auto first = allocator.allocate(30 << 20);
+  allocator.free_when(first, 1000);
+  CHECK(allocator.allocated() == 0);
+  allocator.advance(999);
+  const auto second = allocator.allocate(30 << 20);  // beside the first
+  CHECK(allocator.reserved() == 60 << 20);
+  allocator.advance(1000);
+  allocator.free(allocator.allocate(30 << 20));  // in its place
+  CHECK(allocator.reserved() == 60 << 20);
+  // Where the driver has no more, what is busy is waited for, then given back: 30 live, 60 new.
+  allocator.free_when(allocator.allocate(30 << 20), 2000);
+  allocator.free(allocator.allocate(60 << 20));
+  CHECK(allocator.releases() == 1);
+  CHECK(allocator.reserved() == 90 << 20);
+  allocator.free(second);
+}
+
 }  // namespace stratagem::sim

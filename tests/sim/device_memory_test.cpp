@@ -122,6 +122,50 @@ TEST_CASE("residents come first: parameters, gradients, states, each rounded on 
   CHECK(device.allocated == 3_MiB + 3 * 612_B + 1024_B);
 }
 
+TEST_CASE("a host that runs ahead allocates beside what collectives still work on") {
+  // Five layers: a computation bears a buffer of 12 MiB, a collective works on it, and the next
+  // computation frees it. The host launches all at once, so none is free when the next is born.
+  HandBuilt built;
+  std::vector<Step> steps;
+  std::vector<strategies::Slot> slots;
+  for (int layer = 0; layer < 5; ++layer) {
+    const int before = 3 * layer;
+    steps.push_back(kernel(10));
+    steps.push_back(collective(8_B, {before}));
+    steps.push_back(kernel(10, 0, {before + 1}));
+    slots.push_back({"sum", -1, 12_MiB, Category::temporaries});
+    steps[before].task.births = {layer};
+    steps[before + 1].task.reads = steps[before + 1].task.writes = {layer};
+    steps[before + 2].task.deaths = {layer};
+  }
+  built.add_sequence(steps, slots);
+  built.add_device(0, {0});
+  built.add_device(0, {0});
+  const DeviceMemory ahead = memory_of(built, small_gpu(), stack_with(Allocator::caching));
+  CHECK(ahead.allocated == 12_MiB);  // of live tensors, in the order of time
+  CHECK(ahead.reserved == 60_MiB);
+  // A host that takes as long to launch as the device to compute finds each free again.
+  for (Price& price : built.prices[0]) price.host = price.first_launch = {100};
+  CHECK(memory_of(built, small_gpu(), stack_with(Allocator::caching)).reserved == 12_MiB);
+  // Buffers that no collective works on are free at once for what is launched later.
+  for (strategies::Task& task : built.program.blocks[0].tasks) task.reads = task.writes = {};
+  for (Price& price : built.prices[0]) price.host = price.first_launch = {0};
+  CHECK(memory_of(built, small_gpu(), stack_with(Allocator::caching)).reserved == 12_MiB);
+}
+
+TEST_CASE("groups beside the plan's have communicators of their own, those of one rank none") {
+  const HandBuilt built = three_tasks(512_B, 512_B, 512_B);
+  cost::Profile profile = small_gpu();
+  profile.communicator = cost::CommunicatorConstants{};
+  profile.communicator->fixed.value = 1000_B;
+  profile.communicator->peer.value = 10_B;
+  const Timeline timeline = run(built.program, on_one_link(built.program), built.prices, 2);
+  const std::vector<DeviceMemory> devices = device_memory(
+      built.program, timeline, profile, stack_with(Allocator::none), {}, {64, 8, 2, 1});
+  CHECK(devices[0].communicator_count == 3);
+  CHECK(devices[0].communicators == 3050_B);  // two neighbours of 64 and of 8, the other of two
+}
+
 TEST_CASE("every distinct group of GPUs has a communicator, with buffers for each peer") {
   HandBuilt built;
   // Two groups of the same four, in other orders, and one of two.

@@ -1,0 +1,87 @@
+// Sorts by task, and looks up when the host came to each.
+#include "sim/host_order.hpp"
+
+#include <algorithm>
+#include <deque>
+#include <tuple>
+#include <utility>
+
+namespace stratagem::sim {
+namespace {
+
+/// Is it the first task of a forward cell?
+bool begins_forward(const strategies::Sequence& sequence, const std::vector<FlatTask>& tasks,
+                    std::size_t i) {
+  const strategies::Cell& cell = sequence.calls[tasks[i].call].cell;
+  if (cell.pass != strategies::CellPass::forward) return false;
+  return i == 0 || sequence.calls[tasks[i - 1].call].cell != cell;
+}
+
+/// The host's clock by task of the first rounds, in the order of MemoryChange::task.
+std::vector<Instant> host_clock(const strategies::Program& program, const Timeline& timeline,
+                                std::size_t actor, bool waits_to_gather) {
+  const ActorTimes& times = timeline.times[actor];
+  const std::vector<FlatTask>& tasks = timeline.tasks[timeline.actors[actor].sequence];
+  const strategies::Sequence& sequence = program.sequences[timeline.actors[actor].sequence];
+  std::vector<Instant> clock;
+  std::deque<std::pair<Instant, int>> pending;  // ends of computations, and their launches
+  int launches = 0;
+  Instant now{0};
+  Instant last{0};  // end of all that is launched
+  for (std::size_t round = 0; round < times.launches.size(); ++round) {
+    for (std::size_t i = 0; i < tasks.size(); ++i) {
+      const auto& work = program.blocks[tasks[i].block].tasks[tasks[i].task].work;
+      const bool gathers = tasks[i].stream == strategies::Stream::parameter_communication;
+      const auto* kernel = std::get_if<cost::Kernel>(&work);
+      now = std::max(now, times.launches[round][i]);
+      const bool waits = (gathers && waits_to_gather) || begins_forward(sequence, tasks, i);
+      if (waits) now = std::max(now, last);
+      last = std::max(last, times.ends[round][i]);
+      if (kernel != nullptr && times.ends[round][i] != never_ran) {
+        pending.emplace_back(times.ends[round][i], kernel->launches);
+        launches += kernel->launches;
+      }
+      for (; launches > most_pending_launches && pending.size() > 1; pending.pop_front()) {
+        now = std::max(now, pending.front().first);
+        launches -= pending.front().second;
+      }
+      clock.push_back(now);
+    }
+  }
+  return clock;
+}
+
+/// Does the actor exchange messages with other stages?
+bool sends_or_receives(const std::vector<FlatTask>& tasks) {
+  return std::ranges::any_of(tasks,
+                             [](const FlatTask& t) { return strategies::transfers(t.stream); });
+}
+
+/// As if the host did everything when the device does it.
+std::vector<HostChange> in_device_order(const std::vector<MemoryChange>& changes) {
+  std::vector<HostChange> result;
+  for (const MemoryChange& change : changes)
+    result.push_back({change.when, change.buffer, change.bytes, Instant{0}});
+  return result;
+}
+
+}  // namespace
+
+std::vector<HostChange> in_host_order(const strategies::Program& program, const Timeline& timeline,
+                                      std::size_t actor, const cost::Stack& stack,
+                                      const std::vector<MemoryChange>& changes) {
+  if (sends_or_receives(timeline.tasks[timeline.actors[actor].sequence]))
+    return in_device_order(changes);
+  const std::vector<Instant> clock = host_clock(program, timeline, actor, stack.waits_to_gather);
+  std::vector<const MemoryChange*> order;
+  for (const MemoryChange& change : changes) order.push_back(&change);
+  std::ranges::stable_sort(order, {}, [](const MemoryChange* change) {
+    return std::tuple(change->task, change->bytes < Bytes{});
+  });
+  std::vector<HostChange> result;
+  for (const MemoryChange* change : order)
+    result.push_back({clock[change->task], change->buffer, change->bytes, change->ready});
+  return result;
+}
+
+}  // namespace stratagem::sim

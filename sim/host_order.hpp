@@ -1,0 +1,39 @@
+// Births and deaths of a device's buffers in the order in which a host comes to them.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "cost/stack.hpp"
+#include "sim/memory_changes.hpp"
+#include "sim/timeline.hpp"
+#include "strategies/program.hpp"
+
+namespace stratagem::sim {
+
+/// A birth or a death as a framework sees it that allocates and frees while it launches.
+struct HostChange {
+  Instant clock;  ///< of the host
+  int buffer = -1;
+  Bytes bytes;    ///< below 0: a death
+  Instant ready;  ///< of a death: when collectives are done with the buffer
+};
+
+/// How many kernels a stream takes before launches wait for the first of them to end. Source:
+/// forums.developer.nvidia.com/t/68937 (about 1,000 of one stream, of others as many more).
+inline constexpr int most_pending_launches = 1000;
+
+/// The actor's `changes` in program order, births of a task before its deaths. A host comes to a task
+/// as the timeline says, and no sooner than the computation that is most_pending_launches before it
+/// has ended. To a forward cell it comes no sooner than everything that it has launched has ended,
+/// since the sizes of a micro-batch are copied from the device before it begins (Megatron-LM,
+/// mpu/data.py, broadcast_data, on ranks that read data; on others of DeepSpeed's pipeline engine the
+/// description of what they send: as remembered); nor to a gather of parameters, if the stack waits.
+///
+/// Stages of a pipeline are left as they are, in the order of time: their hosts wait for each other at
+/// points that are not known (docs/memory.md).
+std::vector<HostChange> in_host_order(const strategies::Program& program, const Timeline& timeline,
+                                      std::size_t actor, const cost::Stack& stack,
+                                      const std::vector<MemoryChange>& changes);
+
+}  // namespace stratagem::sim
