@@ -26,9 +26,10 @@ cost::CollectiveConstants unmeasured_collectives() {
 }  // namespace
 
 Datasheet datasheet_of_processor(const Measurements& m, const std::string& name) {
-  if (!m.device.memory)
-    throw InputError(m.file, "/device", "a processor with its memory, or --datasheet for a GPU",
-                     "");
+  if (!m.device.memory || m.status != "measured" ||
+      !m.source.starts_with("stratagem calibrate measure"))
+    throw InputError(m.file, "/device",
+                     "measurements of `calibrate measure`; others want --datasheet", "");
   const std::string how = m.source + " on " + m.host + ", " + m.date;
   const auto measured = [&](auto value, const std::string& what) {
     return cost::Constant<decltype(value)>{

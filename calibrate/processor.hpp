@@ -10,7 +10,7 @@ namespace stratagem::calibrate {
 
 /// Of measurements that `calibrate measure --backend cpu` made: rates and memory as measured, one core.
 /// Collectives were not measured: constants of a first guess, `assumed`, which say so. Throws InputError
-/// for measurements whose device does not state its memory: those of GPUs want a datasheet.
+/// for measurements that it did not make: those of GPUs want a datasheet.
 Datasheet datasheet_of_processor(const Measurements& measurements, const std::string& name);
 
 }  // namespace stratagem::calibrate

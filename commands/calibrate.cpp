@@ -34,11 +34,17 @@ int fit_profile(const Arguments& asked) {
   }
   if (!asked.has("datasheet") && measurements.empty()) throw UsageError("missing datasheet");
   const std::string output = asked.text_or_nothing("output");
+  std::vector<std::string> inputs;
+  for (const calibrate::Measurements& file : measurements) inputs.push_back(file.file);
+  if (asked.has("datasheet")) inputs.push_back(asked.text("datasheet"));
+  if (!output.empty()) check_outputs({{output, ""}}, inputs);
+  const std::string named =
+      output.empty() && !measurements.empty() ? measurements.front().file : output;
   const calibrate::Datasheet sheet =
       asked.has("datasheet")
           ? calibrate::read_datasheet(asked.text("datasheet"))
           : calibrate::datasheet_of_processor(measurements.front(),
-                                              std::filesystem::path(output).stem().string());
+                                              std::filesystem::path(named).stem().string());
   const calibrate::Fit fit = measurements.empty() ? calibrate::fit_profile(sheet)
                                                   : calibrate::fit_profile(measurements, sheet);
   fmt::print("{}", calibrate::describe(fit));
@@ -60,6 +66,7 @@ int measure(const Arguments& asked) {
   const std::string backend = asked.text("backend");
   if (backend != "cpu")
     throw UsageError("--backend knows cpu alone so far; not \"" + backend + "\"");
+  check_outputs({{file, ""}}, {});
   const auto sweep = asked.has("quick") ? calibrate::Sweep::quick : calibrate::Sweep::full;
   const std::size_t measured = calibrate::measure_cpu(file, sweep, &tell);
   if (isatty(STDERR_FILENO) != 0) fmt::print(stderr, "\r\x1b[K");
@@ -104,7 +111,7 @@ int import_published(const Arguments& asked) {
     for (const calibrate::ImportedScenario& scenario : imported.scenarios)
       outputs.push_back({(folder / scenario.file).string(), scenario.text, ""});
   }
-  check_outputs(outputs, {records});
+  check_outputs(outputs, {records, asked.text("rules")});
   fmt::print("{}", calibrate::describe(imported));
   write_below(outputs);
   return done;
@@ -129,7 +136,9 @@ int import_measurements(const Arguments& asked) {
       calibrate::import_logs(logs, sheet, cluster, version, csv);
   const std::vector<Output> outputs = {{file.string(), imported.json, ""},
                                        {(file.parent_path() / csv).string(), imported.csv, ""}};
-  check_outputs(outputs, asked.texts("files"));
+  std::vector<std::string> inputs = asked.texts("files");
+  inputs.push_back(sheet.file);
+  check_outputs(outputs, inputs);
   write(outputs);
   return done;
 }

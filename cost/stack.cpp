@@ -81,12 +81,6 @@ OptimizerFacts read_optimizer(const JsonReader& reader) {
   if (const auto copies = reader.find("gradient_copies"))
     facts.gradient_copies = read_sizes(*copies);
   if (const auto copies = reader.find("step_copies")) facts.step_copies = read_sizes(*copies);
-  if (const auto buffers = reader.find("reduction_buffers")) {
-    for (const int stage : {1, 2, 3}) {
-      if (const auto size = buffers->find("zero " + std::to_string(stage)))
-        facts.reduction_buffers[stage] = size->quantity<Bytes>();
-    }
-  }
   if (const auto why = reader.find("because")) why->skip();
   return facts;
 }

@@ -41,9 +41,6 @@ struct OptimizerFacts {
   /// Bytes per parameter that a device steps, which live from its first step to its last, such as
   /// gradients in fp32.
   std::map<std::string, Bytes> step_copies = {};
-  /// Of gradients on their way to reductions, by what ranks divide (1: the step, 2: gradients, too, 3:
-  /// parameters, too): from the first gradient of an iteration to the first step.
-  std::map<int, Bytes> reduction_buffers = {};
 };
 
 /// What a framework does so that a recomputed forward pass draws the same random numbers: it copies

@@ -86,6 +86,7 @@ class Head {
 template <typename Q, typename K>
 void expect_sizes(const Attention& a, const Q& by_query, const K& by_key, std::size_t log_sums) {
   expects(a.kv_heads > 0 && a.heads % a.kv_heads == 0, "heads of keys divide heads of queries");
+  expects(a.keys > 0, "a query sees a key");
   expects(!a.causal || a.queries <= a.keys, "causal queries are the last of the keys");
   for (const auto& x : by_query) expect_size(a.batch * a.heads * a.queries * a.size, x);
   for (const auto& x : by_key) expect_size(a.batch * a.kv_heads * a.keys * a.size, x);

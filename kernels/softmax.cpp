@@ -11,7 +11,7 @@ template <typename T>
 void softmax(const Rows& shape, double scale, const std::optional<CausalMask>& mask, In<T> x,
              Out<T> y) {
   expect_size(shape.size(), x, y);
-  expects(!mask || (mask->queries > 0 && shape.rows % mask->queries == 0),
+  expects(!mask || (mask->queries > 0 && mask->first >= 0 && shape.rows % mask->queries == 0),
           "rows of masked scores are whole sequences of queries");
   const auto in = rows_of<T>(shape, x);
   auto out = rows_of<T>(shape, y);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <map>
 #include <tuple>
 #include <utility>
 
@@ -17,12 +18,30 @@ bool begins_forward(const strategies::Sequence& sequence, const std::vector<Flat
   return i == 0 || sequence.calls[tasks[i - 1].call].cell != cell;
 }
 
+/// By task: what a gather of parameters is ordered behind, such as the end of the layer whose room it
+/// takes. Others are ordered on the device alone.
+std::vector<std::vector<std::size_t>> orders_of_gathers(const strategies::Sequence& sequence,
+                                                        const std::vector<FlatTask>& tasks) {
+  std::map<std::pair<int, int>, std::size_t> place;  // by call and task
+  for (std::size_t i = 0; i < tasks.size(); ++i) place[{tasks[i].call, tasks[i].task}] = i;
+  std::vector<std::vector<std::size_t>> result(tasks.size());
+  for (std::size_t c = 0; c < sequence.calls.size(); ++c) {
+    for (const strategies::Wait& wait : sequence.calls[c].waits) {
+      const std::size_t i = place.at({static_cast<int>(c), wait.task});
+      if (tasks[i].stream == strategies::Stream::parameter_communication)
+        result[i].push_back(place.at({wait.of_call, wait.of_task}));
+    }
+  }
+  return result;
+}
+
 /// The host's clock by task of the first rounds, in the order of MemoryChange::task.
 std::vector<Instant> host_clock(const strategies::Program& program, const Timeline& timeline,
                                 std::size_t actor, bool waits_to_gather) {
   const ActorTimes& times = timeline.times[actor];
   const std::vector<FlatTask>& tasks = timeline.tasks[timeline.actors[actor].sequence];
   const strategies::Sequence& sequence = program.sequences[timeline.actors[actor].sequence];
+  const std::vector<std::vector<std::size_t>> orders = orders_of_gathers(sequence, tasks);
   std::vector<Instant> clock;
   std::deque<std::pair<Instant, int>> pending;  // ends of computations, and their launches
   int launches = 0;
@@ -36,7 +55,8 @@ std::vector<Instant> host_clock(const strategies::Program& program, const Timeli
       now = std::max(now, times.launches[round][i]);
       const bool waits = (gathers && waits_to_gather) || begins_forward(sequence, tasks, i);
       if (waits) now = std::max(now, last);
-      last = std::max(last, times.ends[round][i]);
+      for (const std::size_t before : orders[i]) now = std::max(now, times.ends[round][before]);
+      if (tasks[i].stream != strategies::Stream::host) last = std::max(last, times.ends[round][i]);
       if (kernel != nullptr && times.ends[round][i] != never_ran) {
         pending.emplace_back(times.ends[round][i], kernel->launches);
         launches += kernel->launches;

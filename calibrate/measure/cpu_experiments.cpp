@@ -35,6 +35,16 @@ class Pool {
   std::span<float> read(std::int64_t elements) { return deal(random_, next_read_, elements); }
   std::span<float> write(std::int64_t elements) { return deal(results_, next_write_, elements); }
 
+  /// So many different rows of a table, in an order that no prefetcher follows.
+  std::span<const std::int64_t> tokens(std::int64_t rows) {
+    if (tokens_.size() != static_cast<std::size_t>(rows)) {
+      tokens_.resize(static_cast<std::size_t>(rows));
+      for (std::size_t i = 0; i < tokens_.size(); ++i)
+        tokens_[i] = static_cast<std::int64_t>(i * 7919 % tokens_.size());
+    }
+    return tokens_;
+  }
+
  private:
   static std::span<float> deal(std::vector<float>& from, std::size_t& next, std::int64_t elements) {
     const auto size = static_cast<std::size_t>(elements);
@@ -44,6 +54,7 @@ class Pool {
   }
 
   std::vector<float> random_, results_;
+  std::vector<std::int64_t> tokens_;
   std::size_t next_read_ = 0, next_write_ = 0;
 };
 
@@ -137,10 +148,7 @@ std::vector<Stream> streams() {
       {"embedding", "embedding", 2,
        [](const Rows& r, Pool& pool) {
          const auto table = pool.read(r.size());
-         std::vector<std::int64_t> tokens(static_cast<std::size_t>(r.rows));
-         for (std::size_t i = 0; i < tokens.size(); ++i)
-           tokens[i] = static_cast<std::int64_t>(i * 7919 % tokens.size());
-         kernels::embedding<float>(r.columns, 0, tokens, table, pool.write(r.size()));
+         kernels::embedding<float>(r.columns, 0, pool.tokens(r.rows), table, pool.write(r.size()));
        }},
       {"cross_entropy", "exponential", 2,
        [](const Rows& r, Pool& pool) {

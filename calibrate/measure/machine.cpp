@@ -7,7 +7,6 @@
 #include <array>
 #include <ctime>
 #include <fstream>
-#include <thread>
 
 namespace stratagem::calibrate {
 namespace {
@@ -33,7 +32,6 @@ Machine this_machine() {
                            system_number(_SC_LEVEL2_CACHE_SIZE)};
   return {.host = host.data(),
           .processor = processor_name(),
-          .cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency())),
           .cache = Bytes{*std::ranges::max_element(caches)},
           .memory = Bytes{system_number(_SC_PHYS_PAGES) * system_number(_SC_PAGESIZE)}};
 }

@@ -10,12 +10,11 @@ namespace stratagem::calibrate {
 struct Machine {
   std::string host;       ///< its name
   std::string processor;  ///< "Intel(R) Xeon(R) Platinum 8168 CPU @ 2.70GHz"
-  int cores = 1;          ///< that this process may use
   Bytes cache;            ///< of the last level, 0 where the system does not tell
   Bytes memory;           ///< 0 where the system does not tell
 };
 
-/// From Linux: sched_getaffinity, sysconf, /proc/cpuinfo.
+/// From Linux: gethostname, sysconf, /proc/cpuinfo.
 Machine this_machine();
 
 /// Today, "2026-11-22", in universal time.

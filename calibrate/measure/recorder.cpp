@@ -29,6 +29,9 @@ void Recorder::read() {
   const JsonReader gpu = device.at("gpu");
   if (gpu.text() != machine_.processor)
     gpu.fail("\"" + machine_.processor + "\", this machine; or name another file", gpu.dump());
+  const JsonReader host = json.at("host");
+  if (host.text() != machine_.host)
+    host.fail("\"" + machine_.host + "\", this machine; or name another file", host.dump());
   date_ = json.at("date").text();
   rates_ = {.fp32 = device.at("peak").at("fp32").quantity<FlopsPerSecond>(),
             .memory = device.at("memory_bandwidth").quantity<BytesPerSecond>()};

@@ -139,6 +139,8 @@ Bytes bytes_moved(const model::Graph& graph, const model::Operator& op, const Sh
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (moves(op, inputs[i], outputs[0])) count(op.inputs[i], inputs[i]);
   }
+  // One kernel reads all that the gradients of queries, keys and values need: a third each.
+  if (op.kind == OpKind::fused_attention && op.pass != model::Pass::forward) total = total / 3;
   for (std::size_t i = 0; i < outputs.size(); ++i) count(op.outputs[i], outputs[i]);
   return std::max(Bytes{}, total + facts.extra_passes * largest);
 }

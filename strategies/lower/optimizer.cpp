@@ -85,10 +85,6 @@ void add_step_copies(std::vector<Resident>& residents, const SequenceContext& co
   };
   for (const auto& [name, size] : facts.step_copies)
     add(elements * size, Category::temporaries, draft.steps_span());
-  const auto buffer = facts.reduction_buffers.find(static_cast<int>(context.plan.shards.of));
-  const std::optional<Resident::Span> span = draft.gradients_span();
-  if (buffer != facts.reduction_buffers.end() && span)
-    add(buffer->second, Category::whole_gradients, span);
 }
 
 /// Master weights and what the optimizer and the stack keep of a parameter that steps here.

@@ -97,15 +97,6 @@ std::optional<Resident::Span> SequenceDraft::steps_span() const {
   return Resident::Span{first->second, last->second};
 }
 
-std::optional<Resident::Span> SequenceDraft::gradients_span() const {
-  const std::optional<Resident::Span> steps = steps_span();
-  if (added_.empty() || !steps) return std::nullopt;
-  const auto place = [](const auto& added) {
-    return std::pair(added.second.call, added.second.task);
-  };
-  return Resident::Span{std::ranges::min_element(added_, {}, place)->second, steps->first};
-}
-
 Sequence SequenceDraft::finish(std::vector<Resident> residents) {
   sequence_.residents = std::move(residents);
   return std::move(sequence_);

@@ -75,8 +75,6 @@ class SequenceDraft {
   void note_step(model::TensorId parameter, TaskOfCall task) { stepped_.emplace(parameter, task); }
   /// From the first step to the last; none if nothing steps here.
   [[nodiscard]] std::optional<Resident::Span> steps_span() const;
-  /// From the first task that adds to any gradient to the first step; none if nothing steps here.
-  [[nodiscard]] std::optional<Resident::Span> gradients_span() const;
   /// From the first task that adds to a parameter's gradient to its step; none if nothing steps it here.
   [[nodiscard]] std::optional<Resident::Span> gradient_span(model::TensorId parameter) const;
   /// Does the host of the sequence stand in a site?

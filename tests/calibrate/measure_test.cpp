@@ -34,8 +34,7 @@ class TemporaryFile {
   std::filesystem::path path_;
 };
 
-const Machine machine{
-    .host = "here", .processor = "a processor", .cores = 2, .cache = 1_MB, .memory = 8_GB};
+const Machine machine{.host = "here", .processor = "a processor", .cache = 1_MB, .memory = 8_GB};
 const Rates rates{.fp32 = FlopsPerSecond{50e9}, .memory = BytesPerSecond{10e9}};
 
 /// A file with all quick experiments, timed by the formulas of the cost models.
@@ -127,6 +126,8 @@ TEST_CASE("a file of another machine, or one that was cut off, is refused and le
   const TemporaryFile file("other.json");
   Recorder(file.name(), machine).set(rates);
   Machine other = machine;
+  other.host = "there";
+  CHECK_THROWS_WITH(Recorder(file.name(), other), ContainsSubstring("/host: expected \"there\""));
   other.processor = "another one";
   CHECK_THROWS_WITH(Recorder(file.name(), other),
                     ContainsSubstring("/device/gpu: expected \"another one\""));
@@ -150,6 +151,8 @@ TEST_CASE("a profile of a processor needs no datasheet, and gets back the shares
   CHECK(fit.profile.memory.value == 8_GB);
   CHECK(fit.profile.memory_bandwidth.provenance == cost::Provenance::measured);
   CHECK(fit.profile.collective.base.provenance == cost::Provenance::assumed);
+  CHECK(fit.profile.peak.at("fp32").value == rates.fp32);
+  CHECK(fit.profile.gemm.at("fp32").efficiency.value > 0.85);  // of 0.9, less what small tiles cost
   for (const auto& [kind, share] : fit.profile.streaming) {
     CAPTURE(kind);
     CHECK(share.value == Approx(0.8).epsilon(0.02));

@@ -1,4 +1,8 @@
 // Gathers of weights ahead of the segments that read them: when they begin, and what they hold.
+#include <map>
+
+#include "sim/host_order.hpp"
+#include "sim/memory_changes.hpp"
 #include "tests/catch.hpp"
 #include "tests/sim/unit_chain.hpp"
 
@@ -30,6 +34,13 @@ struct Gathered {
     }
     const Instant begin = iteration == 0 ? Instant{0} : timeline.iteration_ends[iteration - 1];
     return static_cast<double>((end - begin).count) / static_cast<double>(unit);
+  }
+
+  [[nodiscard]] bool is_gathered(int buffer) const {
+    const auto changes = memory_changes(program, timeline, 0);
+    return std::ranges::any_of(changes, [&](const MemoryChange& change) {
+      return change.buffer == buffer && change.category == Category::gathered_parameters;
+    });
   }
 
   strategies::Program program;
@@ -65,6 +76,29 @@ TEST_CASE("prefetching k layers holds the weights of k + 1") {
     const MemoryPeak peak = memory_peak(plan.program, plan.timeline, 0);
     CHECK(peak.highest[static_cast<std::size_t>(Category::gathered_parameters)] ==
           (prefetch + 1) * 128_B);
+  }
+}
+
+TEST_CASE("a host that runs ahead comes to a gather when the plan has made room for it") {
+  for (const int prefetch : {0, 1, 2, 3}) {
+    const Gathered plan(8, prefetch, 5, 1);
+    const auto changes = in_host_order(plan.program, plan.timeline, 0, {},
+                                       memory_changes(plan.program, plan.timeline, 0));
+    std::map<int, Bytes> held;  // by buffer of a gathered weight: taken, and not free again yet
+    std::multimap<Instant, int> freed;
+    Bytes now, highest;
+    for (const HostChange& change : changes) {
+      for (; !freed.empty() && freed.begin()->first <= change.clock; freed.erase(freed.begin()))
+        now -= held.at(freed.begin()->second);
+      if (!plan.is_gathered(change.buffer)) continue;
+      if (change.bytes < Bytes{}) {
+        freed.emplace(change.ready, change.buffer);
+      } else {
+        now += held[change.buffer] = change.bytes;
+        highest = std::max(highest, now);
+      }
+    }
+    CHECK(highest == (prefetch + 1) * 128_B);
   }
 }
 
