@@ -74,6 +74,24 @@ TEST_CASE("a stack on a base that names an NCCL may have none") {
   CHECK_THROWS_AS(cost::read_stack(folder.write("nothing.json", variant + "\" }")), InputError);
 }
 
+TEST_CASE("a stack names the groups that have communicators, and whether hosts wait to gather") {
+  const Folder folder;
+  static_cast<void>(folder.write("whole.json", whole));
+  const auto variant = [&](const std::string& facts) {
+    return cost::read_stack(folder.write(
+        "variant.json",
+        R"({ "name": "variant", "base": "whole", "source": "the test", )" + facts + " }"));
+  };
+  using Group = cost::RankGroup;
+  const cost::Stack stack = variant(R"("communicators": {"groups": ["world", "pipeline", "world"]},
+                                       "parameter_gathers": "waited for")");
+  CHECK(stack.communicators == std::vector{Group::world, Group::pipeline, Group::world});
+  CHECK(stack.waits_to_gather);
+  CHECK_FALSE(variant(R"("parameter_gathers": "queued")").waits_to_gather);
+  CHECK_THROWS_WITH(variant(R"("communicators": {"groups": ["expert"]})"),
+                    ContainsSubstring("/communicators/groups/0"));
+}
+
 TEST_CASE("a stack says how it takes memory; one that does not has no allocator of its own") {
   const Folder folder;
   const cost::MemoryFacts none = cost::read_stack(folder.write("whole.json", whole)).memory;
