@@ -9,7 +9,8 @@ namespace stratagem::commands {
 
 enum ExitCode { done = 0, bad_input = 1, usage = 2, check_failed = 3 };
 
-/// Takes the words behind the command's name; returns an exit code. Throws UsageError and InputError.
+/// Takes the words behind the command's name; returns an exit code. Throws UsageError and
+/// InputError.
 using Run = int(const std::vector<std::string>& line);
 Run simulate, validate, explain, topology, calibrate;
 

@@ -1,4 +1,5 @@
-// The only file that knows cxxopts: its regular expressions take a minute to compile with sanitizers.
+// The only file that knows cxxopts: its regular expressions take a minute to compile with
+// sanitizers.
 #include "commands/arguments.hpp"
 
 #include <fmt/format.h>

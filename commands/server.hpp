@@ -7,7 +7,8 @@
 
 namespace stratagem::commands {
 
-/// A preset by name, or the user's own server by the path of its file. Throws UsageError for neither.
+/// A preset by name, or the user's own server by the path of its file. Throws UsageError for
+/// neither.
 topology::NodeFile server_named(const std::string& name);
 
 }  // namespace stratagem::commands

@@ -1,4 +1,5 @@
-// Attention a few queries at a time: scores of one tile live in the cache and are never written out.
+// Attention a few queries at a time: scores of one tile live in the cache and are never written
+// out.
 #include "kernels/attention.hpp"
 
 #include <algorithm>

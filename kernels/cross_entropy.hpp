@@ -1,4 +1,5 @@
-// Cross-entropy in steps whose partial results can be combined where ranks share out the vocabulary.
+// Cross-entropy in steps whose partial results can be combined where ranks share out the
+// vocabulary.
 #pragma once
 
 #include <cstdint>

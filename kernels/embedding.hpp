@@ -7,8 +7,8 @@
 
 namespace stratagem::kernels {
 
-/// y (tokens, width) = table[token - first]; tokens of other parts of the vocabulary get zeros, so that
-/// the sum over all parts is the whole table's. `table` holds rows first, first + 1, ...
+/// y (tokens, width) = table[token - first]; tokens of other parts of the vocabulary get zeros, so
+/// that the sum over all parts is the whole table's. `table` holds rows first, first + 1, ...
 template <typename T>
 void embedding(std::int64_t width, std::int64_t first, In<std::int64_t> tokens, In<T> table,
                Out<T> y);

@@ -16,8 +16,8 @@ struct Heads {
   [[nodiscard]] std::int64_t elements() const { return batch * sequence * heads * size; }
 };
 
-/// qkv (batch, sequence, heads, 3, size), a head's query, key and value side by side as in Megatron-LM,
-/// to q, k, v (batch, heads, sequence, size).
+/// qkv (batch, sequence, heads, 3, size), a head's query, key and value side by side as in
+/// Megatron-LM, to q, k, v (batch, heads, sequence, size).
 template <typename T>
 void split_heads(const Heads& shape, In<T> qkv, Out<T> q, Out<T> k, Out<T> v);
 template <typename T>

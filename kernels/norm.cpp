@@ -8,13 +8,45 @@
 namespace stratagem::kernels {
 namespace {
 
-/// What the normalised row receives of its gradient `g` (times scale): r * (g - m1 - z * m2), where m2
-/// is the mean of g * z, and m1 that of g, or 0 where no mean was taken off. z is the normalised row.
-template <typename T, typename Row, typename Gradient, typename Result>
-void give_back(T r, bool centred, const Row& z, const Gradient& g, Result&& dx) {
-  const T along = (g * z).mean();
-  const T shifted = centred ? g.mean() : T{0};
-  dx = r * (g - shifted - z * along);
+/// What every row receives of its gradient `g` (times scale): r * (g - m1 - z * m2), where m2 is
+/// the mean of g * z, and m1 that of g, or 0 where no mean was taken off. `normalised(i)` is row i
+/// as z, and `r(i)` its factor.
+template <typename T, typename Normalised, typename Factor>
+void input_gradient(const Rows& shape, In<T> dy, In<T> scale, bool centred,
+                    const Normalised& normalised, const Factor& r, Out<T> dx) {
+  const auto gradient = rows_of<T>(shape, dy);
+  auto out = rows_of<T>(shape, dx);
+  Eigen::Array<T, 1, Eigen::Dynamic> z(shape.columns), g(shape.columns);
+  for (std::int64_t i = 0; i < shape.rows; ++i) {
+    z = normalised(i);
+    g = gradient.row(i) * all_of<T>(scale).transpose();
+    const T along = (g * z).mean();
+    const T shifted = centred ? g.mean() : T{0};
+    out.row(i) = r(i) * (g - shifted - z * along);
+  }
+}
+
+template <typename T, typename Normalised>
+void scale_gradient(const Rows& shape, In<T> dy, const Normalised& normalised, Out<T> dscale) {
+  const auto gradient = rows_of<T>(shape, dy);
+  auto out = all_of<T>(dscale);
+  out.setZero();
+  for (std::int64_t i = 0; i < shape.rows; ++i)
+    out += (gradient.row(i) * normalised(i)).transpose();
+}
+
+/// Rows of x as their statistics normalise them.
+template <typename T>
+auto layer_normalised(const Rows& shape, In<T> x, In<T> statistics) {
+  return [in = rows_of<T>(shape, x), statistics](std::int64_t i) {
+    return ((in.row(i) - statistics[2 * i]) * statistics[2 * i + 1]).eval();
+  };
+}
+template <typename T>
+auto rms_normalised(const Rows& shape, In<T> x, In<T> statistics) {
+  return [in = rows_of<T>(shape, x), statistics](std::int64_t i) {
+    return (in.row(i) * statistics[i]).eval();
+  };
 }
 
 }  // namespace
@@ -42,17 +74,10 @@ template <typename T>
 void layer_norm_gradient(const Rows& shape, In<T> dy, In<T> x, In<T> statistics, In<T> scale,
                          Out<T> dx) {
   expect_size(shape.size(), dy, x, dx);
+  expect_size(shape.columns, scale);
   expect_size(2 * shape.rows, statistics);
-  const auto gradient = rows_of<T>(shape, dy);
-  const auto in = rows_of<T>(shape, x);
-  auto out = rows_of<T>(shape, dx);
-  Eigen::Array<T, 1, Eigen::Dynamic> z(shape.columns), g(shape.columns);
-  for (std::int64_t i = 0; i < shape.rows; ++i) {
-    const T r = statistics[2 * i + 1];
-    z = (in.row(i) - statistics[2 * i]) * r;
-    g = gradient.row(i) * all_of<T>(scale).transpose();
-    give_back(r, true, z, g, out.row(i));
-  }
+  const auto r = [&](std::int64_t i) { return statistics[2 * i + 1]; };
+  input_gradient<T>(shape, dy, scale, true, layer_normalised<T>(shape, x, statistics), r, dx);
 }
 
 template <typename T>
@@ -60,14 +85,8 @@ void layer_norm_scale_gradient(const Rows& shape, In<T> dy, In<T> x, In<T> stati
                                Out<T> dscale) {
   expect_size(shape.size(), dy, x);
   expect_size(shape.columns, dscale);
-  const auto gradient = rows_of<T>(shape, dy);
-  const auto in = rows_of<T>(shape, x);
-  auto out = all_of<T>(dscale);
-  out.setZero();
-  for (std::int64_t i = 0; i < shape.rows; ++i) {
-    const auto z = (in.row(i) - statistics[2 * i]) * statistics[2 * i + 1];
-    out += (gradient.row(i) * z).transpose();
-  }
+  expect_size(2 * shape.rows, statistics);
+  scale_gradient<T>(shape, dy, layer_normalised<T>(shape, x, statistics), dscale);
 }
 
 template <typename T>
@@ -89,16 +108,10 @@ template <typename T>
 void rms_norm_gradient(const Rows& shape, In<T> dy, In<T> x, In<T> statistics, In<T> scale,
                        Out<T> dx) {
   expect_size(shape.size(), dy, x, dx);
+  expect_size(shape.columns, scale);
   expect_size(shape.rows, statistics);
-  const auto gradient = rows_of<T>(shape, dy);
-  const auto in = rows_of<T>(shape, x);
-  auto out = rows_of<T>(shape, dx);
-  Eigen::Array<T, 1, Eigen::Dynamic> z(shape.columns), g(shape.columns);
-  for (std::int64_t i = 0; i < shape.rows; ++i) {
-    z = in.row(i) * statistics[i];
-    g = gradient.row(i) * all_of<T>(scale).transpose();
-    give_back(statistics[i], false, z, g, out.row(i));
-  }
+  const auto r = [&](std::int64_t i) { return statistics[i]; };
+  input_gradient<T>(shape, dy, scale, false, rms_normalised<T>(shape, x, statistics), r, dx);
 }
 
 template <typename T>
@@ -106,12 +119,8 @@ void rms_norm_scale_gradient(const Rows& shape, In<T> dy, In<T> x, In<T> statist
                              Out<T> dscale) {
   expect_size(shape.size(), dy, x);
   expect_size(shape.columns, dscale);
-  const auto gradient = rows_of<T>(shape, dy);
-  const auto in = rows_of<T>(shape, x);
-  auto out = all_of<T>(dscale);
-  out.setZero();
-  for (std::int64_t i = 0; i < shape.rows; ++i)
-    out += (gradient.row(i) * in.row(i) * statistics[i]).transpose();
+  expect_size(shape.rows, statistics);
+  scale_gradient<T>(shape, dy, rms_normalised<T>(shape, x, statistics), dscale);
 }
 
 #define INSTANTIATE(T)                                                                   \

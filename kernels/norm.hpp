@@ -5,8 +5,9 @@
 
 namespace stratagem::kernels {
 
-/// y = (x - mean) * r * scale + shift with r = 1 / sqrt(variance + epsilon), over the columns of each
-/// row. `statistics` (rows, 2) gets mean and r. Ba et al., Layer normalization, arXiv:1607.06450.
+/// y = (x - mean) * r * scale + shift with r = 1 / sqrt(variance + epsilon), over the columns of
+/// each row. `statistics` (rows, 2) gets mean and r. Ba et al., Layer normalization,
+/// arXiv:1607.06450.
 template <typename T>
 void layer_norm(const Rows& shape, double epsilon, In<T> x, In<T> scale, In<T> shift, Out<T> y,
                 Out<T> statistics);
@@ -21,8 +22,8 @@ template <typename T>
 void layer_norm_scale_gradient(const Rows& shape, In<T> dy, In<T> x, In<T> statistics,
                                Out<T> dscale);
 
-/// y = x * r * scale with r = 1 / sqrt(mean of x^2 + epsilon); `statistics` (rows) gets r. Zhang and
-/// Sennrich, Root mean square layer normalization, arXiv:1910.07467.
+/// y = x * r * scale with r = 1 / sqrt(mean of x^2 + epsilon); `statistics` (rows) gets r. Zhang
+/// and Sennrich, Root mean square layer normalization, arXiv:1910.07467.
 template <typename T>
 void rms_norm(const Rows& shape, double epsilon, In<T> x, In<T> scale, Out<T> y, Out<T> statistics);
 

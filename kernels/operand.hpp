@@ -9,8 +9,8 @@
 
 namespace stratagem::kernels {
 
-/// Kernels of this folder are templates over their elements and compiled for these two: fp32 is what
-/// trains, fp64 is the reference.
+/// Kernels of this folder are templates over their elements and compiled for these two: fp32 is
+/// what trains, fp64 is the reference.
 #define STRATAGEM_FOR_ELEMENTS(instantiate) instantiate(float) instantiate(double)
 
 template <typename T>

@@ -1,4 +1,5 @@
-// Random numbers by their place, not by their turn: whoever computes element i draws the same number.
+// Random numbers by their place, not by their turn: whoever computes element i draws the same
+// number.
 #pragma once
 
 #include <array>
@@ -7,8 +8,8 @@
 
 namespace stratagem::kernels {
 
-/// Philox4x32-10: four words of random bits from a counter and a key. Source: Salmon et al., Parallel
-/// random numbers: as easy as 1, 2, 3, SC 2011.
+/// Philox4x32-10: four words of random bits from a counter and a key. Source: Salmon et al.,
+/// Parallel random numbers: as easy as 1, 2, 3, SC 2011.
 inline std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter,
                                            std::array<std::uint32_t, 2> key) {
   constexpr std::uint64_t multiplier_0 = 0xD2511F53, multiplier_1 = 0xCD9E8D57;
@@ -33,7 +34,8 @@ struct RandomStream {
   std::uint64_t stream = 0;
 };
 
-/// Numbers 4 * block to 4 * block + 3 of a stream, uniform in [0, 1): the upper 24 bits of each word.
+/// Numbers 4 * block to 4 * block + 3 of a stream, uniform in [0, 1): the upper 24 bits of each
+/// word.
 inline std::array<float, 4> uniform_block(const RandomStream& random, std::uint64_t block) {
   const auto low = [](std::uint64_t word) { return static_cast<std::uint32_t>(word); };
   const auto high = [](std::uint64_t word) { return static_cast<std::uint32_t>(word >> 32); };

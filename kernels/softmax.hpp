@@ -8,8 +8,8 @@
 
 namespace stratagem::kernels {
 
-/// Which keys a query sees: rows are queries first, first + 1, ... `queries` of them, again and again,
-/// and the query at place p sees keys 0..p.
+/// Which keys a query sees: rows are queries first, first + 1, ... `queries` of them, again and
+/// again, and the query at place p sees keys 0..p.
 struct CausalMask {
   std::int64_t queries = 0;
   std::int64_t first = 0;  ///< place of row 0 in the sequence

@@ -175,6 +175,21 @@ class Differentiation {
     if (reached) give_all(id, graph_.operators[id].kind, gradients);
   }
 
+  /// To the input and the scale and, where the norm has one, the shift.
+  void give_norm(OpId id, OpKind kind, const Operand& out) {
+    give(id, 0, kind, {out, input(id, 0), output(id, 1), input(id, 1)});
+    give(id, 1, OpKind::layer_norm_scale_gradient, {out, input(id, 0), output(id, 1)});
+    if (kind == OpKind::layer_norm) give(id, 2, OpKind::bias_gradient, {out});
+  }
+
+  /// To queries, keys and values; scores are computed again from queries and keys.
+  void give_attention(OpId id, OpKind kind, const Operand& out) {
+    for (const std::size_t i : {0, 1, 2}) {
+      give(id, i, kind,
+           {out, input(id, 0), input(id, 1), input(id, 2), output(id, 0), output(id, 1)});
+    }
+  }
+
   void give_all(OpId id, OpKind kind, const std::vector<Operand>& gradients) {
     const Operand& out = gradients.front();
     switch (kind) {
@@ -195,18 +210,10 @@ class Differentiation {
         give(id, 0, kind, {out, input(id, 1)});
         return give(id, 1, kind, {out, input(id, 0)});
       case OpKind::layer_norm:
-        give(id, 0, kind, {out, input(id, 0), output(id, 1), input(id, 1)});
-        give(id, 1, OpKind::layer_norm_scale_gradient, {out, input(id, 0), output(id, 1)});
-        return give(id, 2, OpKind::bias_gradient, {out});
       case OpKind::rms_norm:
-        give(id, 0, kind, {out, input(id, 0), output(id, 1), input(id, 1)});
-        return give(id, 1, OpKind::layer_norm_scale_gradient, {out, input(id, 0), output(id, 1)});
-      case OpKind::fused_attention:  // scores are computed again from queries and keys
-        for (const std::size_t i : {0, 1, 2}) {
-          give(id, i, kind,
-               {out, input(id, 0), input(id, 1), input(id, 2), output(id, 0), output(id, 1)});
-        }
-        return;
+        return give_norm(id, kind, out);
+      case OpKind::fused_attention:
+        return give_attention(id, kind, out);
       case OpKind::rotary:
       case OpKind::repeat:
       case OpKind::split_heads:

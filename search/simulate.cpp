@@ -41,8 +41,8 @@ void check_hosts(const Run& run, const strategies::Plan& plan) {
                    run.cluster.design().name + " without");
 }
 
-/// How many ranks the groups have that the stack communicates in beside the plan's collectives. A plan
-/// file has no degrees: of it only the group of all ranks is known.
+/// How many ranks the groups have that the stack communicates in beside the plan's collectives. A
+/// plan file has no degrees: of it only the group of all ranks is known.
 std::vector<int> groups_beside(const Run& run) {
   const strategies::Options& degrees = run.options;
   std::vector<int> sizes;

@@ -57,8 +57,8 @@ std::vector<ErrorStatistics> statistics(const Validation& validation) {
   return result;
 }
 
-/// The verdict on a run that is known to fit or not to fit: by its GPUs or, if they are fuller, by the
-/// processors of its servers.
+/// The verdict on a run that is known to fit or not to fit: by its GPUs or, if they are fuller, by
+/// the processors of its servers.
 std::optional<Verdict> verdict(const Result& result) {
   const auto found = std::ranges::find(result.figures, "fits", &Figure::name);
   const bool known = found != result.figures.end() && found->measured && found->gates;

@@ -139,7 +139,8 @@ void CachingAllocator::erase_free(Block block) {
   pool(nodes_[block].small).free.erase({piece(block).bytes, piece(block).address, block});
 }
 
-/// Leaves a block its first `bytes`; what is behind them becomes a block of state `rest`, in its set.
+/// Leaves a block its first `bytes`; what is behind them becomes a block of state `rest`, in its
+/// set.
 void CachingAllocator::cut(Block block, std::int64_t bytes, State rest) {
   const Piece behind{piece(block).address + bytes, piece(block).bytes - bytes, rest};
   piece(block).bytes = bytes;
@@ -202,7 +203,8 @@ CachingAllocator::Block CachingAllocator::expand(std::int64_t bytes, bool small)
   return block;
 }
 
-/// The first run of memory that is free or not mapped and long enough, where something is not mapped.
+/// The first run of memory that is free or not mapped and long enough, where something is not
+/// mapped.
 CachingAllocator::Block CachingAllocator::place_to_expand(std::int64_t bytes, bool small) {
   Pool& range = pool(small);
   if (range.base < 0) {

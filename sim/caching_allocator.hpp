@@ -15,20 +15,21 @@ namespace stratagem::sim {
 /// A request is rounded up to 512 B. Up to 1 MiB it is served from the pool of small segments, of
 /// 2 MiB each; others from the pool of large ones: a segment of 20 MiB where less than 10 MiB are
 /// wanted, else one of the request's size rounded up to 2 MiB. Of the free blocks of its pool the
-/// smallest that is large enough is taken, of equal ones that of the lowest address. What it has too
-/// much is split off if it is at least 512 B (small) or more than 1 MiB (large). A freed block joins
-/// free neighbours, and segments stay with the allocator. Where the driver has no more memory,
-/// segments without a live block are given back; where that is not enough, the request is out of
-/// memory: it is served nevertheless, beyond the limit, so that a replay says how much is wanting.
+/// smallest that is large enough is taken, of equal ones that of the lowest address. What it has
+/// too much is split off if it is at least 512 B (small) or more than 1 MiB (large). A freed block
+/// joins free neighbours, and segments stay with the allocator. Where the driver has no more
+/// memory, segments without a live block are given back; where that is not enough, the request is
+/// out of memory: it is served nevertheless, beyond the limit, so that a replay says how much is
+/// wanting.
 ///
 /// With `expandable` segments (PyTorch's expandable_segments:True) each pool is one range of
 /// addresses: what is missing behind its free blocks is mapped in pages of 2 MiB (small) or 20 MiB
 /// (large), every rest from 512 B on is split off, and free pages are what is given back.
 ///
-/// A block that collectives work on, on their own stream, is free when they have ended, if its owner
-/// has freed it before (record_stream); where the driver has no more memory all of these are waited
-/// for first. The allocator asks for their events in the order of their ends, where older versions
-/// stop at the first in the order of frees that has not ended.
+/// A block that collectives work on, on their own stream, is free when they have ended, if its
+/// owner has freed it before (record_stream); where the driver has no more memory all of these are
+/// waited for first. The allocator asks for their events in the order of their ends, where older
+/// versions stop at the first in the order of frees that has not ended.
 ///
 /// All buffers come from the pools of one stream. What is not modelled: max_split_size_mb,
 /// roundup_power2_divisions, garbage collection, CUDA graphs' private pools. New
@@ -43,8 +44,8 @@ class CachingAllocator {
   /// Expects more than 0 bytes.
   Block allocate(std::int64_t bytes);
   void free(Block block);
-  /// Frees a block that another stream than that of the pools works on until the instant `ready`: it
-  /// is no longer counted as allocated, but only serves requests from then on (record_stream).
+  /// Frees a block that another stream than that of the pools works on until the instant `ready`:
+  /// it is no longer counted as allocated, but only serves requests from then on (record_stream).
   void free_when(Block block, std::int64_t ready);
   /// The host's clock is at `now`: what is ready by then is free. Does not go back.
   void advance(std::int64_t now);

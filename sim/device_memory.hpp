@@ -46,8 +46,8 @@ struct DeviceMemory {
 
 /// Distinct ones, in the order of the first device of each: the same whether the simulation was folded
 /// or not. A stack's allocator replays residents (parameters, then gradients, then optimizer
-/// states, each in the order of layers), its workspace, then births and deaths in the order of time
-/// (memory_changes.hpp); buffers of all streams share its pools. It has what the profile's memory
+/// states, each in the order of layers), its workspace, then births and deaths as the host comes to
+/// them (host_order.hpp); buffers of all streams share its pools. It has what the profile's memory
 /// leaves beside everything else; what it wants beyond that makes `used` larger than the memory.
 /// `segments` are the names of the plan's, where peaks are to tell them. `groups_beside` are sizes of
 /// groups that every device is in, and has communicators for, beside those of the program.

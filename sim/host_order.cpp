@@ -18,8 +18,8 @@ bool begins_forward(const strategies::Sequence& sequence, const std::vector<Flat
   return i == 0 || sequence.calls[tasks[i - 1].call].cell != cell;
 }
 
-/// By task: what a gather of parameters is ordered behind, such as the end of the layer whose room it
-/// takes. Others are ordered on the device alone.
+/// By task: what a gather of parameters is ordered behind, such as the end of the layer whose room
+/// it takes. Others are ordered on the device alone.
 std::vector<std::vector<std::size_t>> orders_of_gathers(const strategies::Sequence& sequence,
                                                         const std::vector<FlatTask>& tasks) {
   std::map<std::pair<int, int>, std::size_t> place;  // by call and task

@@ -1,5 +1,5 @@
-// ZeRO-Offload and ZeRO-Infinity: optimizer steps on the processors of the server, and parameters in
-// its memory.
+// ZeRO-Offload and ZeRO-Infinity: optimizer steps on the processors of the server, and parameters
+// in its memory.
 #include "strategies/all.hpp"
 
 namespace stratagem::strategies {
@@ -8,8 +8,8 @@ namespace stratagem::strategies {
 /// behind their reduction, and of weights back from it: twice the bytes of the weights per rank (of
 /// its shards, with ZeRO) for one micro-batch. What the host does to add up the gradients of
 /// several micro-batches is not modelled. Source: Ren et al., ZeRO-Offload, USENIX ATC 2021,
-/// arXiv:2101.06840, sections 4 and 5.2 (delayed updates). Or of the parameters, too, which are fetched
-/// segment by segment: ZeRO-Infinity, arXiv:2104.07857.
+/// arXiv:2101.06840, sections 4 and 5.2 (delayed updates). Or of the parameters, too, which are
+/// fetched segment by segment: ZeRO-Infinity, arXiv:2104.07857.
 void offload(Plan& plan, const Options& options) {
   plan.steps_on_host = options.offload.optimizer;
   plan.parameters_on_host = options.offload.parameters;

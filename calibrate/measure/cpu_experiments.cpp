@@ -30,8 +30,8 @@ class Pool {
     for (std::size_t i = 0; i < elements; ++i) random_[i] = kernels::uniform({.seed = 1}, i) + 0.5F;
   }
 
-  /// Random numbers from 0.5 to 1.5, to be read: results of results would grow beyond all numbers, and
-  /// arithmetic on what is no number any more takes another time.
+  /// Random numbers from 0.5 to 1.5, to be read: results of results would grow beyond all numbers,
+  /// and arithmetic on what is no number any more takes another time.
   std::span<float> read(std::int64_t elements) { return deal(random_, next_read_, elements); }
   std::span<float> write(std::int64_t elements) { return deal(results_, next_write_, elements); }
 
@@ -99,38 +99,51 @@ struct Stream {
   std::function<void(const Rows&, Pool&)> run;
 };
 
-std::vector<Stream> streams() {
-  const auto of = [](auto kernel, int inputs) {
-    return [=](const Rows& r, Pool& pool) {
-      const auto a = pool.read(r.size()), b = pool.read(inputs > 1 ? r.size() : 0);
-      kernel(r, a, b, pool.write(r.size()));
-    };
+/// A kernel that reads one or two operands of a shape and writes one.
+template <typename Kernel>
+std::function<void(const Rows&, Pool&)> of(int inputs, const Kernel& kernel) {
+  return [=](const Rows& r, Pool& pool) {
+    const auto a = pool.read(r.size()), b = pool.read(inputs > 1 ? r.size() : 0);
+    kernel(r, a, b, pool.write(r.size()));
   };
-  using In = std::span<float>;
+}
+using Operand = std::span<float>;
+
+std::vector<Stream> elementwise_streams() {
   return {
       {"elementwise", "add", 3,
-       of([](const Rows&, In a, In b, In y) { kernels::add<float>(a, b, y); }, 2)},
+       of(2, [](const Rows&, Operand a, Operand b, Operand y) { kernels::add<float>(a, b, y); })},
       {"activation_function", "gelu", 2,
-       of([](const Rows&, In a, In, In y) { kernels::gelu<float>(a, y); }, 1)},
+       of(1, [](const Rows&, Operand a, Operand, Operand y) { kernels::gelu<float>(a, y); })},
       {"activation_function", "gelu gradient", 3,
-       of([](const Rows&, In a, In b, In y) { kernels::gelu_gradient<float>(a, b, y); }, 2)},
-      {"softmax", "softmax", 2,
-       of([](const Rows& r, In a, In, In y) { kernels::softmax<float>(r, 1, {}, a, y); }, 1)},
-      {"softmax", "softmax gradient", 3,
-       of([](const Rows& r, In a, In b, In y) { kernels::softmax_gradient<float>(r, 1, a, b, y); },
-          2)},
-      {"norm", "layer norm", 2,
-       [](const Rows& r, Pool& pool) {
-         const auto x = pool.read(r.size()), scale = pool.read(r.columns);
-         const auto shift = pool.read(r.columns), y = pool.write(r.size());
-         kernels::layer_norm<float>(r, 1e-5, x, scale, shift, y, pool.write(2 * r.rows));
-       }},
-      {"norm", "layer norm gradient", 3,
-       [](const Rows& r, Pool& pool) {
-         const auto dy = pool.read(r.size()), x = pool.read(r.size());
-         const auto statistics = pool.read(2 * r.rows), scale = pool.read(r.columns);
-         kernels::layer_norm_gradient<float>(r, dy, x, statistics, scale, pool.write(r.size()));
-       }},
+       of(2, [](const Rows&, Operand a, Operand b, Operand y) {
+         kernels::gelu_gradient<float>(a, b, y);
+       })}};
+}
+
+/// Kernels that read a row more than once.
+std::vector<Stream> row_streams() {
+  return {{"softmax", "softmax", 2,
+           of(1, [](const Rows& r, Operand a, Operand,
+                    Operand y) { kernels::softmax<float>(r, 1, {}, a, y); })},
+          {"softmax", "softmax gradient", 3,
+           of(2, [](const Rows& r, Operand a, Operand b,
+                    Operand y) { kernels::softmax_gradient<float>(r, 1, a, b, y); })},
+          {"norm", "layer norm", 2,
+           [](const Rows& r, Pool& pool) {
+             const auto x = pool.read(r.size()), scale = pool.read(r.columns);
+             const auto shift = pool.read(r.columns), y = pool.write(r.size());
+             kernels::layer_norm<float>(r, 1e-5, x, scale, shift, y, pool.write(2 * r.rows));
+           }},
+          {"norm", "layer norm gradient", 3, [](const Rows& r, Pool& pool) {
+             const auto dy = pool.read(r.size()), x = pool.read(r.size());
+             const auto statistics = pool.read(2 * r.rows), scale = pool.read(r.columns);
+             kernels::layer_norm_gradient<float>(r, dy, x, statistics, scale, pool.write(r.size()));
+           }}};
+}
+
+std::vector<Stream> other_streams() {
+  return {
       {"reduction", "column sums", 1,
        [](const Rows& r, Pool& pool) {
          const auto x = pool.read(r.size());
@@ -161,6 +174,14 @@ std::vector<Stream> streams() {
          const auto m = pool.read(r.size());
          kernels::adam<float>({}, g, p, m, pool.read(r.size()));
        }}};
+}
+
+/// Elementwise kernels first: an addition.
+std::vector<Stream> streams() {
+  std::vector<Stream> all = elementwise_streams();
+  for (const auto& more : {row_streams(), other_streams()})
+    all.insert(all.end(), more.begin(), more.end());
+  return all;
 }
 
 Experiment streaming(const Stream& stream, const Rows& rows, const SharedPool& pool) {

@@ -11,16 +11,18 @@ namespace stratagem::calibrate {
 enum class Sweep { quick, full };
 
 struct CpuExperiments {
-  /// A large product, and a sum of operands as large as the cache: the rates that shares are taken of.
+  /// A large product, and a sum of operands as large as the cache: the rates that shares are taken
+  /// of.
   Experiment peak, bandwidth;
-  /// Matrix products of transformer layers, forward and backward, of widths and numbers of tokens that
-  /// are and are not multiples of what vectors and tiles hold, and of attention heads; and every kind
-  /// of kernel that moves memory, over sizes from well within the caches to well beyond them.
+  /// Matrix products of transformer layers, forward and backward, of widths and numbers of tokens
+  /// that are and are not multiples of what vectors and tiles hold, and of attention heads; and
+  /// every kind of kernel that moves memory, over sizes from well within the caches to well beyond
+  /// them.
   std::vector<Experiment> all;
 };
 
-/// Operands are random and dealt in turn out of more than twice `cache` bytes, so that none is still
-/// in a cache when its turn comes again.
+/// Operands are random and dealt in turn out of more than twice `cache` bytes, so that none is
+/// still in a cache when its turn comes again.
 CpuExperiments cpu_experiments(Sweep sweep, Bytes cache);
 
 }  // namespace stratagem::calibrate

@@ -15,10 +15,10 @@ struct Progress {
   std::string name;  ///< of the experiment that is next
 };
 
-/// Measures one core of this machine and writes `file`, or adds to it what is missing. `tell` hears of
-/// every experiment before it runs. Throws InputError for a file that cannot be written, that is none
-/// of measurements, or one of another machine.
-/// Returns how many experiments were run; those that the file had are not run again.
+/// Measures one core of this machine and writes `file`, or adds to it what is missing. `tell` hears
+/// of every experiment before it runs. Throws InputError for a file that cannot be written, that is
+/// none of measurements, or one of another machine. Returns how many experiments were run; those
+/// that the file had are not run again.
 std::size_t measure_cpu(const std::string& file, Sweep sweep,
                         const std::function<void(const Progress&)>& tell);
 

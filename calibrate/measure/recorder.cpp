@@ -23,6 +23,31 @@ Recorder::Recorder(std::string file, Machine machine)
   if (std::filesystem::exists(file_)) read();
 }
 
+Recorder::Table Recorder::read_table(const JsonReader& json) {
+  Table table{.kind = json.at("kind").text()};
+  if (const auto operation = json.find("operation")) table.operation = operation->text();
+  const auto columns = json.at("columns").elements();
+  const bool products = table.kind == "gemm";
+  const std::size_t sizes = products ? 4 : 2;
+  const std::size_t behind = sizes + (products ? 1 : 0);
+  if (columns.size() != behind + common.size())
+    json.at("columns").fail("the columns that `calibrate measure` writes", "");
+  for (std::size_t c = 0; c < sizes; ++c) table.columns.push_back(columns[c].text());
+  for (const JsonReader& row : json.at("rows").elements()) {
+    const auto cells = row.elements();
+    if (cells.size() != columns.size()) row.fail("a value for every column", row.dump());
+    Row read;
+    for (std::size_t c = 0; c < sizes; ++c) read.sizes.push_back(cells[c].at_least(1));
+    if (products) read.transposes = cells[sizes].text();
+    read.bytes = Bytes{cells[behind].number()};
+    read.timed = {.median = Seconds{cells[behind + 1].number() * 1e-6},
+                  .spread = cells[behind + 2].number(),
+                  .repeats = static_cast<int>(cells[behind + 3].at_least(1))};
+    table.rows.push_back(std::move(read));
+  }
+  return table;
+}
+
 void Recorder::read() {
   const JsonReader json = JsonReader::from_file(file_);
   const JsonReader device = json.at("device");
@@ -35,30 +60,7 @@ void Recorder::read() {
   date_ = json.at("date").text();
   rates_ = {.fp32 = device.at("peak").at("fp32").quantity<FlopsPerSecond>(),
             .memory = device.at("memory_bandwidth").quantity<BytesPerSecond>()};
-  for (const JsonReader& from : json.at("tables").elements()) {
-    Table table{.kind = from.at("kind").text()};
-    if (const auto operation = from.find("operation")) table.operation = operation->text();
-    const auto columns = from.at("columns").elements();
-    const bool products = table.kind == "gemm";
-    const std::size_t sizes = products ? 4 : 2;
-    const std::size_t behind = sizes + (products ? 1 : 0);
-    if (columns.size() != behind + common.size())
-      from.at("columns").fail("the columns that `calibrate measure` writes", "");
-    for (std::size_t c = 0; c < sizes; ++c) table.columns.push_back(columns[c].text());
-    for (const JsonReader& row : from.at("rows").elements()) {
-      const auto cells = row.elements();
-      if (cells.size() != columns.size()) row.fail("a value for every column", row.dump());
-      Row read;
-      for (std::size_t c = 0; c < sizes; ++c) read.sizes.push_back(cells[c].at_least(1));
-      if (products) read.transposes = cells[sizes].text();
-      read.bytes = Bytes{cells[behind].number()};
-      read.timed = {.median = Seconds{cells[behind + 1].number() * 1e-6},
-                    .spread = cells[behind + 2].number(),
-                    .repeats = static_cast<int>(cells[behind + 3].at_least(1))};
-      table.rows.push_back(std::move(read));
-    }
-    tables_.push_back(std::move(table));
-  }
+  for (const JsonReader& table : json.at("tables").elements()) tables_.push_back(read_table(table));
 }
 
 void Recorder::set(const Rates& rates) {

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/json_reader.hpp"
 #include "base/json_writer.hpp"
 #include "calibrate/measure/experiment.hpp"
 #include "calibrate/measure/machine.hpp"
@@ -46,6 +47,7 @@ class Recorder {
     std::vector<Row> rows;
   };
   void read();
+  static Table read_table(const JsonReader& json);
   [[nodiscard]] std::size_t index_of(
       const Experiment& experiment) const;  ///< of its table, or the end
   [[nodiscard]] Json json() const;

@@ -25,8 +25,8 @@ struct Timed {
 /// Times `work` by the steady clock.
 Timed time_of(const std::function<void()>& work, const Effort& effort);
 
-/// The median of samples and its confidence interval by order statistics, which assumes nothing of how
-/// they are distributed: of n samples, those at n/2 -+ 0.98 sqrt(n). Needs at least one sample.
+/// The median of samples and its confidence interval by order statistics, which assumes nothing of
+/// how they are distributed: of n samples, those at n/2 -+ 0.98 sqrt(n). Needs at least one sample.
 Timed median_of(std::vector<Seconds> samples);
 
 }  // namespace stratagem::calibrate

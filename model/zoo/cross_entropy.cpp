@@ -1,64 +1,91 @@
 // Builds the operators of a cross-entropy.
 #include "model/zoo/cross_entropy.hpp"
 
+#include <cstdint>
+#include <vector>
+
 namespace stratagem::model {
+namespace {
+
+/// The operators that both forms have, of logits with a row for every place.
+class Loss {
+ public:
+  Loss(Builder& build, TensorId logits, const std::string& places, const std::string& classes)
+      : build_(build),
+        logits_(logits),
+        places_(places),
+        all_(places + " " + classes),
+        wide_(build[logits].shape),
+        rows_(wide_.begin(), wide_.end() - 1),
+        labels_(build.tensor("labels", rows_, DataType::int64, Role::input)),
+        maximum_(row("maximum")) {
+    build_.add(OpKind::row_max, "loss.maximum", all_ + "+ -> " + places_, {logits_}, {maximum_},
+               Combine::maximum);
+  }
+
+  TensorId in_parts() && {
+    const TensorId exponentials = wide("exponentials", DataType::fp32);
+    build_.add(OpKind::exponential, "loss.exponentials", all_ + ", " + places_ + " -> " + all_,
+               {logits_, maximum_}, {exponentials});
+    const TensorId sum = row("sum");
+    build_.add(OpKind::row_sum, "loss.sum", all_ + "+ -> " + places_, {exponentials}, {sum});
+    const TensorId picked = pick();
+    const TensorId result = loss();
+    build_.add(OpKind::cross_entropy, "loss", all_ + by_row(3) + ", " + all_ + " -> " + places_,
+               {exponentials, sum, picked, labels_, logits_}, {result});
+    return result;
+  }
+
+  TensorId fused() && {
+    const TensorId sum = row("sum");
+    build_.add(OpKind::row_sum, "loss.sum", all_ + "+, " + places_ + " -> " + places_,
+               {logits_, maximum_}, {sum});
+    const TensorId picked = pick();
+    const TensorId result = loss();
+    const TensorId gradient = wide("logits_gradient", build_[logits_].type);
+    build_.add(OpKind::cross_entropy, "loss", all_ + by_row(4) + " -> " + places_ + ", " + all_,
+               {logits_, maximum_, sum, picked, labels_}, {result, gradient});
+    return result;
+  }
+
+ private:
+  TensorId row(const std::string& name) {
+    return build_.tensor("loss." + name, rows_, DataType::fp32, Role::statistic);
+  }
+  TensorId wide(const std::string& name, DataType type) {
+    return build_.tensor("loss." + name, wide_, type, Role::activation);
+  }
+  TensorId loss() { return build_.tensor("loss", rows_, DataType::fp32, Role::activation); }
+  TensorId pick() {
+    const TensorId picked = row("picked");
+    build_.add(OpKind::pick, "loss.picked", all_ + "+, " + places_ + " -> " + places_,
+               {logits_, labels_}, {picked});
+    return picked;
+  }
+  /// Terms of so many operands with a number for every place.
+  [[nodiscard]] std::string by_row(int operands) const {
+    std::string terms;
+    for (int i = 0; i < operands; ++i) terms += ", " + places_;
+    return terms;
+  }
+
+  Builder& build_;
+  TensorId logits_;
+  std::string places_, all_;
+  std::vector<std::int64_t> wide_, rows_;
+  TensorId labels_, maximum_;
+};
+
+}  // namespace
 
 TensorId cross_entropy(Builder& build, TensorId logits, const std::string& places,
                        const std::string& classes) {
-  const std::vector<std::int64_t> wide = build[logits].shape;
-  const std::vector<std::int64_t> rows(wide.begin(), wide.end() - 1);
-  const auto row = [&](const std::string& name) {
-    return build.tensor("loss." + name, rows, DataType::fp32, Role::statistic);
-  };
-  const std::string all = places + " " + classes;
-  const std::string reduced = all + "+";
-  const TensorId labels = build.tensor("labels", rows, DataType::int64, Role::input);
-  const TensorId maximum = row("maximum");
-  build.add(OpKind::row_max, "loss.maximum", reduced + " -> " + places, {logits}, {maximum},
-            Combine::maximum);
-  const TensorId exponentials =
-      build.tensor("loss.exponentials", wide, DataType::fp32, Role::activation);
-  build.add(OpKind::exponential, "loss.exponentials", all + ", " + places + " -> " + all,
-            {logits, maximum}, {exponentials});
-  const TensorId sum = row("sum");
-  build.add(OpKind::row_sum, "loss.sum", reduced + " -> " + places, {exponentials}, {sum});
-  const TensorId picked = row("picked");
-  build.add(OpKind::pick, "loss.picked", reduced + ", " + places + " -> " + places,
-            {logits, labels}, {picked});
-  const TensorId loss = build.tensor("loss", rows, DataType::fp32, Role::activation);
-  build.add(OpKind::cross_entropy, "loss",
-            all + ", " + places + ", " + places + ", " + places + ", " + all + " -> " + places,
-            {exponentials, sum, picked, labels, logits}, {loss});
-  return loss;
+  return Loss(build, logits, places, classes).in_parts();
 }
 
 TensorId fused_cross_entropy(Builder& build, TensorId logits, const std::string& places,
                              const std::string& classes) {
-  const std::vector<std::int64_t> wide = build[logits].shape;
-  const std::vector<std::int64_t> rows(wide.begin(), wide.end() - 1);
-  const auto row = [&](const std::string& name) {
-    return build.tensor("loss." + name, rows, DataType::fp32, Role::statistic);
-  };
-  const std::string all = places + " " + classes;
-  const std::string reduced = all + "+";
-  const TensorId labels = build.tensor("labels", rows, DataType::int64, Role::input);
-  const TensorId maximum = row("maximum");
-  build.add(OpKind::row_max, "loss.maximum", reduced + " -> " + places, {logits}, {maximum},
-            Combine::maximum);
-  const TensorId sum = row("sum");
-  build.add(OpKind::row_sum, "loss.sum", reduced + ", " + places + " -> " + places,
-            {logits, maximum}, {sum});
-  const TensorId picked = row("picked");
-  build.add(OpKind::pick, "loss.picked", reduced + ", " + places + " -> " + places,
-            {logits, labels}, {picked});
-  const TensorId loss = build.tensor("loss", rows, DataType::fp32, Role::activation);
-  const TensorId gradient =
-      build.tensor("loss.logits_gradient", wide, build[logits].type, Role::activation);
-  std::string annotation = all;
-  for (int operand = 0; operand < 4; ++operand) annotation += ", " + places;
-  build.add(OpKind::cross_entropy, "loss", annotation + " -> " + places + ", " + all,
-            {logits, maximum, sum, picked, labels}, {loss, gradient});
-  return loss;
+  return Loss(build, logits, places, classes).fused();
 }
 
 }  // namespace stratagem::model

@@ -14,9 +14,10 @@ namespace stratagem::model {
 TensorId cross_entropy(Builder& build, TensorId logits, const std::string& places,
                        const std::string& classes);
 
-/// The same without exponentials in memory: what computes the loss leaves the gradient of the logits in
-/// their type, in place of what the backward pass would read (Transformer Engine's parallel cross-entropy,
-/// pytorch/triton/cross_entropy.py). There it overwrites the logits, here both are live for that moment.
+/// The same without exponentials in memory: what computes the loss leaves the gradient of the
+/// logits in their type, in place of what the backward pass would read (Transformer Engine's
+/// parallel cross-entropy, pytorch/triton/cross_entropy.py). There it overwrites the logits, here
+/// both are live for that moment.
 TensorId fused_cross_entropy(Builder& build, TensorId logits, const std::string& places,
                              const std::string& classes);
 

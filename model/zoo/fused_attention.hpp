@@ -7,11 +7,11 @@
 
 namespace stratagem::model {
 
-/// Queries (batch, sequence, groups, queries * head), keys and values (batch, sequence, groups, head); a
-/// group's queries share its key and value. Where keys and values are as wide as queries, each query has
-/// its own. Returns (batch, sequence, groups * queries * head). For the backward pass its operands, its
-/// result and the logarithm of every row's sum (fp32) are kept. Source: Dao, FlashAttention-2,
-/// arXiv:2307.08691, algorithms 1 and 2.
+/// Queries (batch, sequence, groups, queries * head), keys and values (batch, sequence, groups,
+/// head); a group's queries share its key and value. Where keys and values are as wide as queries,
+/// each query has its own. Returns (batch, sequence, groups * queries * head). For the backward
+/// pass its operands, its result and the logarithm of every row's sum (fp32) are kept. Source: Dao,
+/// FlashAttention-2, arXiv:2307.08691, algorithms 1 and 2.
 TensorId fused_attention(Builder& build, const std::string& name, TensorId queries, TensorId keys,
                          TensorId values, std::int64_t heads);
 

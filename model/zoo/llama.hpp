@@ -1,5 +1,5 @@
-// Llama 1 to 3: decoder-only transformers with rotary positions, RMS norms, gated MLPs and queries that
-// share keys and values; no biases, no dropout.
+// Llama 1 to 3: decoder-only transformers with rotary positions, RMS norms, gated MLPs and queries
+// that share keys and values; no biases, no dropout.
 #pragma once
 
 #include <cstdint>
@@ -26,10 +26,12 @@ struct LlamaConfig {
   bool fused_loss = false;    ///< see fused_cross_entropy
 };
 
-/// One segment for the embeddings, one per layer, one for the final norm, logits and loss. Per layer:
+/// One segment for the embeddings, one per layer, one for the final norm, logits and loss. Per
+/// layer:
 ///   x = x + W_o attention(rotary(W_qkv norm(x)));  x = x + W_down(silu(W_gate norm(x)) * W_up norm(x))
-/// Queries, keys and values are one matrix, gate and up another, unless the latter are not fused. Heads
-/// are divided by the groups that share keys and values. Source: Llama Team, arXiv:2407.21783, section 3.2.
+/// Queries, keys and values are one matrix, gate and up another, unless the latter are not fused.
+/// Heads are divided by the groups that share keys and values. Source: Llama Team,
+/// arXiv:2407.21783, section 3.2.
 Graph llama(const LlamaConfig& config);
 
 /// L(2h^2 + 2hk + 3hf + 2h) + 2Vh + h with k = kv_heads * h / heads and MLPs of width f; tied: Vh.

@@ -7,11 +7,12 @@
 
 namespace stratagem::strategies {
 
-/// The gathers of the plan's `shards`; where parameters are on the host each is behind a copy of the
-/// shards from there, or is that copy, where nothing divides them. Fetches of an iteration follow the
-/// steps of the one before, since the thread that launches them steps, too. Where one of the runs between issue and use is of the same
-/// weights for the same micro-batch, which are still there, they are gathered after it: no buffer
-/// stays from the last forward pass to the first backward pass.
+/// The gathers of the plan's `shards`; where parameters are on the host each is behind a copy of
+/// the shards from there, or is that copy, where nothing divides them. Fetches of an iteration
+/// follow the steps of the one before, since the thread that launches them steps, too. Where one of
+/// the runs between issue and use is of the same weights for the same micro-batch, which are still
+/// there, they are gathered after it: no buffer stays from the last forward pass to the first
+/// backward pass.
 class Gathers : public AheadOfRuns {
  public:
   /// Is there anything to gather for a run?

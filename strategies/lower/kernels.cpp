@@ -96,8 +96,8 @@ void set_gemm_sizes(cost::Kernel& kernel, const model::Operator& op, const Shape
   kernel.flops = Flops{2 * real(kernel.m) * real(kernel.n) * real(kernel.k) * real(kernel.batch)};
 }
 
-/// Of the products that the kernel computes: two forward; for the gradient of the queries three, of which
-/// one gives the scores again, for those of keys and values one each.
+/// Of the products that the kernel computes: two forward; for the gradient of the queries three, of
+/// which one gives the scores again, for those of keys and values one each.
 Flops attention_flops(const model::Operator& op, const Shapes& inputs) {
   const bool forward = op.pass == model::Pass::forward;
   const std::size_t queries = forward ? 0 : 1;  // what comes back for the output stands before them

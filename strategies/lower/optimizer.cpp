@@ -74,17 +74,14 @@ std::vector<StepBlock> step_blocks(const SequenceContext& context, int host) {
 
 namespace {
 
-/// What frameworks copy for all steps of a device at once, and buffer on the way to reductions.
+/// What frameworks copy for all steps of a device at once.
 void add_step_copies(std::vector<Resident>& residents, const SequenceContext& context,
                      const SequenceDraft& draft, double elements) {
-  const cost::OptimizerFacts& facts = context.stack.optimizer;
-  const auto add = [&](Bytes bytes, Category category, const std::optional<Resident::Span>& span) {
-    if (bytes <= Bytes{}) return;
-    residents.push_back({category, bytes});
-    if (context.plan.updates.flush) residents.back().span = span;
-  };
-  for (const auto& [name, size] : facts.step_copies)
-    add(elements * size, Category::temporaries, draft.steps_span());
+  for (const auto& [name, size] : context.stack.optimizer.step_copies) {
+    if (elements * size <= Bytes{}) continue;
+    residents.push_back({Category::temporaries, elements * size});
+    if (context.plan.updates.flush) residents.back().span = draft.steps_span();
+  }
 }
 
 /// Master weights and what the optimizer and the stack keep of a parameter that steps here.

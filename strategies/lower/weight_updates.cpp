@@ -53,8 +53,8 @@ void WeightUpdates::finish() {
   cast_parameters(last);
 }
 
-/// What sums up a bucket: to shards where there are any along the axes of the sums, then what is left
-/// over the other axes.
+/// What sums up a bucket: to shards where there are any along the axes of the sums, then what is
+/// left over the other axes.
 std::vector<Collective> WeightUpdates::collectives(const Bucket& bucket) const {
   using cost::CollectiveKind;
   if (!bucket.ranks.empty())
@@ -72,8 +72,8 @@ std::vector<Collective> WeightUpdates::collectives(const Bucket& bucket) const {
   return result;
 }
 
-/// What is left to reduce of a bucket. Whole gradients of which shards are kept are freed by that; on
-/// the way to the host nothing is kept.
+/// What is left to reduce of a bucket. Whole gradients of which shards are kept are freed by that;
+/// on the way to the host nothing is kept.
 void WeightUpdates::reduce(Bucket& bucket, const ScheduledCell& of) {
   if (std::exchange(bucket.reduced, true)) return;
   const Written after = draft_.last_computation();
@@ -105,8 +105,8 @@ std::vector<int> WeightUpdates::add_slots(Block& block, const Bucket& bucket,
   return slots;
 }
 
-/// Whole gradients die where shards take their place; in the same buffers they leave for the host, or
-/// stay where they live always.
+/// Whole gradients die where shards take their place; in the same buffers they leave for the host,
+/// or stay where they live always.
 Block WeightUpdates::reduction_block(const Bucket& bucket,
                                      const std::vector<Collective>& works) const {
   Block block{.name = "reduce gradients", .slots = {}, .tasks = {}};
@@ -169,10 +169,11 @@ Task WeightUpdates::copy_out(std::vector<int> gradients, Bytes bytes, std::size_
   return task;
 }
 
-/// The first step waits for the last reduction. Of steps on the host each segment's weights come back
-/// at once; those of the last one on the stream of computations, which need all of them next. Weights
-/// that live on the host are fetched when they are needed. Delayed steps use the gradients of the
-/// iteration before: they wait for nothing, hold up nothing, and their weights come back later.
+/// The first step waits for the last reduction. Of steps on the host each segment's weights come
+/// back at once; those of the last one on the stream of computations, which need all of them next.
+/// Weights that live on the host are fetched when they are needed. Delayed steps use the gradients
+/// of the iteration before: they wait for nothing, hold up nothing, and their weights come back
+/// later.
 void WeightUpdates::add_steps(const ScheduledCell& last) {
   std::vector<StepBlock> steps = step_blocks(c_, host_);
   const bool delayed = c_.plan.delayed_update;
@@ -202,8 +203,8 @@ void WeightUpdates::add_steps(const ScheduledCell& last) {
   }
 }
 
-/// The weights that the delayed steps made take the place of those of the iteration that has ended. The
-/// thread that launches the next one waits for that, and for the gradients that left before.
+/// The weights that the delayed steps made take the place of those of the iteration that has ended.
+/// The thread that launches the next one waits for that, and for the gradients that left before.
 void WeightUpdates::copy_stepped(const ScheduledCell& last) {
   if (last_step_.call < 0) return;
   Block block{.name = "exchange with host", .slots = {}, .tasks = {copy_in(stepped_, 0, true)}};

@@ -16,8 +16,8 @@ class WeightUpdates {
  public:
   WeightUpdates(const SequenceContext& context, int host, SequenceDraft& draft);
 
-  /// The cell of the host's order after which the weights of an iteration are complete; -1 if it has
-  /// none to train.
+  /// The cell of the host's order after which the weights of an iteration are complete; -1 if it
+  /// has none to train.
   [[nodiscard]] int last_cell() const { return last_cell_; }
   /// Reduces every bucket that a segment of a cell completes.
   void reduce_completed(int cell, int segment);
@@ -28,8 +28,8 @@ class WeightUpdates {
   [[nodiscard]] std::optional<Written> room_for_gradients() const;
   /// Before the first cell: the steps, where they are delayed.
   void begin();
-  /// After the last cell: reduces what is left, then every parameter takes its step, or what delayed
-  /// steps have made of it comes back.
+  /// After the last cell: reduces what is left, then every parameter takes its step, or what
+  /// delayed steps have made of it comes back.
   void finish();
 
  private:

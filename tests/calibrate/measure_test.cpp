@@ -1,4 +1,5 @@
-// Measuring: medians and their certainty, experiments that count what they move, files that survive.
+// Measuring: medians and their certainty, experiments that count what they move, files that
+// survive.
 #include <filesystem>
 #include <fstream>
 #include <set>

@@ -7,8 +7,8 @@ using namespace stratagem::kernels;
 
 namespace {
 
-/// All steps over some columns [first, first + columns) of logits of `all` columns, given the maxima
-/// and sums of the other parts.
+/// All steps over some columns [first, first + columns) of logits of `all` columns, given the
+/// maxima and sums of the other parts.
 struct Steps {
   Rows shape;
   std::int64_t first = 0;

@@ -64,8 +64,8 @@ inline double weighted_sum(const std::vector<double>& y, const std::vector<doubl
   return sum;
 }
 
-/// Sizes of rows and columns that catch what kernels get wrong: one, primes, just beyond what vectors
-/// and tiles hold.
+/// Sizes of rows and columns that catch what kernels get wrong: one, primes, just beyond what
+/// vectors and tiles hold.
 inline const std::vector<Rows> awkward_rows = {{1, 1},   {1, 7},    {13, 1},   {5, 17},
                                                {64, 64}, {65, 129}, {31, 1023}};
 

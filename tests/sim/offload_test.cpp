@@ -1,4 +1,5 @@
-// Steps and parameters on the host: how long an iteration takes, and what lies in the server's memory.
+// Steps and parameters on the host: how long an iteration takes, and what lies in the server's
+// memory.
 #include <memory>
 #include <numeric>
 
@@ -63,8 +64,8 @@ Bytes in(const HostMemory& host, strategies::Category category) {
 
 }  // namespace
 
-// Gradients leave in one piece after the backward pass; then the layers step one by one, and each one's
-// weights come back while the next one steps, if that takes longer.
+// Gradients leave in one piece after the backward pass; then the layers step one by one, and each
+// one's weights come back while the next one steps, if that takes longer.
 TEST_CASE("an offloaded step takes its gradients' way, its steps and the last weights' way back") {
   for (const int layers : {1, 4}) {
     const double w = layers + 0.125;
@@ -101,8 +102,8 @@ TEST_CASE("delayed steps are hidden by an iteration that is as long, and else hi
               1e-5));
 }
 
-// Without computations the copy engine is never idle: all weights forward, all of them backward; then
-// gradients leave, and steps need no way back.
+// Without computations the copy engine is never idle: all weights forward, all of them backward;
+// then gradients leave, and steps need no way back.
 TEST_CASE("parameters on the host are fetched twice an iteration, at the speed of PCIe") {
   for (const int prefetch : {0, 1, 3}) {
     INFO("prefetch " << prefetch);

@@ -11,8 +11,8 @@ namespace {
 
 using strategies::Category;
 
-/// A chain of layers whose forward pass takes `forward` units and whose weight takes `gather` units to
-/// gather on two ranks; backward passes take no time.
+/// A chain of layers whose forward pass takes `forward` units and whose weight takes `gather` units
+/// to gather on two ranks; backward passes take no time.
 struct Gathered {
   Gathered(int layers, int prefetch, int forward, double gather)
       : program(UnitPipeline::lowered(

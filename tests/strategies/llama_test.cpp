@@ -1,4 +1,5 @@
-// What a Llama layer keeps and communicates under tensor, sequence and context parallelism, by hand.
+// What a Llama layer keeps and communicates under tensor, sequence and context parallelism, by
+// hand.
 #include "model/zoo/llama.hpp"
 
 #include "tests/catch.hpp"
@@ -33,8 +34,8 @@ Bytes kept(const model::LlamaConfig& config, const std::string& plan, Category c
 TEST_CASE(
     "a layer keeps 2sb(4h + (2h + 2k + 3f)/t) bytes, with sequence parallelism all of it / t") {
   // bf16. Whole on every tensor rank: the layer's input, what both norms return, the state between
-  // attention and MLP. Divided: queries and attention's result, h each, keys and values, k each, both
-  // halves of the gated projection, 2f, and their product, f.
+  // attention and MLP. Divided: queries and attention's result, h each, keys and values, k each,
+  // both halves of the gated projection, 2f, and their product, f.
   for (const int t : {1, 2, 4}) {
     for (const bool sequence : {false, true}) {
       INFO("t = " << t << ", sequence " << sequence);
@@ -64,8 +65,8 @@ TEST_CASE("what is not fused keeps more: silu and its product, copies of keys an
 
 TEST_CASE(
     "full recomputation keeps a layer's input, 2sbh, selective all but rows' sums of attention") {
-  // A fused core has no scores to save: its result is the projection's input and stays, as where frameworks
-  // run a core again; its operands are checkpoints, and the sums are computed again.
+  // A fused core has no scores to save: its result is the projection's input and stays, as where
+  // frameworks run a core again; its operands are checkpoints, and the sums are computed again.
   for (const int t : {1, 2, 4}) {
     CHECK(kept(small_llama, strategy(t, true, "full"), Category::checkpoints) ==
           Bytes{2 * tokens * h / t});

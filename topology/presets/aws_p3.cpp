@@ -10,7 +10,8 @@ namespace {
 
 /// - NVLinks: the hybrid cube mesh (cube_mesh.cpp); AWS says 300 GB/s per GPU, counting both
 ///   directions (from memory).
-/// - PCIe: the guest sees no switches; that pairs of GPUs share one, as in a DGX-1V, is assumed, and
+/// - PCIe: the guest sees no switches; that pairs of GPUs share one, as in a DGX-1V, is assumed,
+/// and
 ///   so is the one network interface at socket 0. 3.0 x16, datasheet.
 NodeDesign p3_design(const std::string& name, const std::string& gpu, Processor processor,
                      int socket_links, BytesPerSecond socket_link, Bytes host_memory) {
@@ -48,7 +49,8 @@ Cluster p3_16xlarge(int nodes) {
 }
 
 /// 100 Gb/s of network, V100 of 32 GB and two Xeon Platinum 8175M (AWS's instance table, from
-/// memory); sockets as the DGX-2's; 768 GiB of memory from memory, too. The profile v100-sxm2 is of 16 GB: scenarios say another one.
+/// memory); sockets as the DGX-2's; 768 GiB of memory from memory, too. The profile v100-sxm2 is of
+/// 16 GB: scenarios say another one.
 Cluster p3dn_24xlarge(int nodes) {
   return {p3_design("AWS p3dn.24xlarge", "v100-sxm2-32gb", Processor::intel_skylake, 3, 20.8_GBps,
                     768_GiB),

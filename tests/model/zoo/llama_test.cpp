@@ -15,8 +15,9 @@ struct Published {
   std::int64_t parameters;  ///< of the released checkpoint
 };
 
-/// Sizes: Touvron et al., arXiv:2307.09288, and the Llama Team, arXiv:2407.21783, table 3; numbers of
-/// parameters: sums over the tensors of the checkpoints, as their pages on Hugging Face have them.
+/// Sizes: Touvron et al., arXiv:2307.09288, and the Llama Team, arXiv:2407.21783, table 3; numbers
+/// of parameters: sums over the tensors of the checkpoints, as their pages on Hugging Face have
+/// them.
 const std::vector<Published> table = {
     {"Llama 2 7B", {32, 4096, 32, 32, 11008, 4096, 32000}, 6'738'415'616},
     {"Llama 3 8B", {32, 4096, 32, 8, 14336, 8192, 128256}, 8'030'261'248},
@@ -49,9 +50,9 @@ TEST_CASE("Llama models have as many parameters as the released checkpoints") {
 }
 
 TEST_CASE("matrix products of a step are six times weights and tokens, and 12bs^2h a layer") {
-  // Forward 2 FLOPs for every weight of a matrix and token, and 4bs^2h for scores and their product with
-  // the values, whose number of heads is that of the queries; backward twice as many. Matrices: all
-  // parameters but norms and the table that is looked up.
+  // Forward 2 FLOPs for every weight of a matrix and token, and 4bs^2h for scores and their product
+  // with the values, whose number of heads is that of the queries; backward twice as many.
+  // Matrices: all parameters but norms and the table that is looked up.
   for (const Published& p : table) {
     for (const bool fused : {true, false}) {
       INFO(p.name << (fused ? ", fused" : ", in parts"));
