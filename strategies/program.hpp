@@ -13,6 +13,8 @@
 #include "base/quantity.hpp"
 #include "cost/kernel.hpp"
 #include "cost/ring.hpp"
+#include "strategies/grid.hpp"
+#include "strategies/operation.hpp"
 #include "strategies/plan.hpp"
 
 namespace stratagem::strategies {
@@ -84,6 +86,9 @@ struct Slot {
   Bytes bytes;
   Category category = Category::temporaries;
   Residence place = Residence::device;
+  /// How the part that it holds lies, see Operand; of what operations name.
+  Layout layout = {};
+  std::vector<int> shards = {};
 };
 
 /// One collective of a group of devices; `payload` as in cost/ring.hpp. `group` indexes
@@ -110,6 +115,9 @@ struct Task {
   int synchronizations =
       0;  ///< times that the host waits for the device to finish it before going on
   bool recomputed = false;  ///< repeats a forward task: hardware FLOPs, not model FLOPs
+  /// What it does to values, in this order; none where values stay as they are, or where lowering
+  /// does not say it: on irregular stages, of casts, of copies to the host and back.
+  std::vector<Operation> operations = {};
 };
 
 /// Tasks that several calls share.
@@ -130,6 +138,7 @@ struct Wait {
 struct Call {
   int block = 0;
   int segment = -1;
+  int grid = -1;  ///< of Program::grids: whose axes layouts speak of; -1 on irregular stages
   Cell cell;
   int lag = 0;              ///< round r runs it for iteration r - lag, where there is such a one
   int versions_behind = 0;  ///< iteration i reads the weights after max(0, i - this) updates
@@ -153,6 +162,12 @@ struct Resident {
   Bytes bytes;
   std::optional<Span> span = {};  ///< none: always. Only where iterations do not overlap
   Residence place = Residence::device;
+  /// Of parameters and their gradients: which, and how what is here of it lies on which grid; -1 of
+  /// what frameworks keep besides.
+  model::TensorId tensor = -1;
+  int grid = -1;
+  Layout layout = {};
+  std::vector<int> shards = {};
 };
 
 /// What one class of devices does in one iteration.
@@ -178,7 +193,8 @@ struct Device {
 /// n + lag rounds; waits and streams are those of a round. A value: it can be printed, compared and tested.
 struct Program {
   std::vector<std::vector<model::TensorId>>
-      segment_tensors;  ///< by segment: what Slot::tensor indexes
+      segment_tensors;      ///< by segment: what Slot::tensor indexes
+  std::vector<Grid> grids;  ///< of all copies of all stages
   std::vector<Communicator> communicators;
   std::vector<Block> blocks;
   std::vector<Sequence> sequences;

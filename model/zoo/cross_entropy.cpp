@@ -31,8 +31,9 @@ class Loss {
     build_.add(OpKind::row_sum, "loss.sum", all_ + "+ -> " + places_, {exponentials}, {sum});
     const TensorId picked = pick();
     const TensorId result = loss();
-    build_.add(OpKind::cross_entropy, "loss", all_ + by_row(3) + ", " + all_ + " -> " + places_,
-               {exponentials, sum, picked, labels_, logits_}, {result});
+    build_.add(OpKind::cross_entropy, "loss",
+               all_ + by_row(3) + ", " + all_ + by_row(1) + " -> " + places_,
+               {exponentials, sum, picked, labels_, logits_, maximum_}, {result});
     return result;
   }
 

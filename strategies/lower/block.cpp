@@ -105,6 +105,9 @@ class BlockLowering {
     if (external_.contains(whole.slot)) note_reader(tensor, task.stream);
     const int slot = new_slot(tensor, part, category);
     task.writes = {slot};
+    task.operations = {{.deed = Deed::select,
+                        .inputs = {{place(tensor), whole.slot, whole.layout}},
+                        .outputs = {{place(tensor), slot, part}}}};
     result_.parts[place(tensor)] = push(std::move(task));
     result_.out[place(tensor)] = {part, category};
     survivors_.insert(slot);
@@ -276,6 +279,7 @@ class BlockLowering {
       task.name += " + " + name_within(graph_, graph_.operators[id]);
     if (recomputed_) task.name += " again";
     task.work = fused_kernel(group);
+    for (const model::OpId id : group) task.operations.push_back(operation(id));
     task.recomputed = recomputed_;
     push(std::move(task));
     copy_random_state(facts.state_copies_after);
@@ -294,6 +298,39 @@ class BlockLowering {
         read(task, op.inputs[i], layout);
       }
     }
+  }
+
+  /// What an operator does, once its operands are read and its results have slots.
+  [[nodiscard]] Operation operation(model::OpId id) const {
+    const model::Operator& op = graph_.operators[id];
+    const std::vector<std::string> split = split_along(c_.plan, c_.grid, id);
+    Operation result{.op = c_.facts.place_of_operator.at(id)};
+    for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+      const Layout layout = left_partial(op, input_layout(op, i, split));
+      result.inputs.push_back({place(op.inputs[i]), slot_of(op.inputs[i], layout, false), layout});
+    }
+    for (std::size_t i = 0; i < op.outputs.size(); ++i) {
+      const Layout layout = left_partial(op, output_layout(op, i, split));
+      result.outputs.push_back(
+          {place(op.outputs[i]), slot_of(op.outputs[i], layout, true), layout});
+      result.adds = result.adds || belongs_to_parameter(op.outputs[i]);
+    }
+    return result;
+  }
+
+  /// Where a tensor lies in a layout: what was there first is read, what came last was written; -1 of
+  /// inputs and of what is resident.
+  [[nodiscard]] int slot_of(TensorId tensor, const Layout& layout, bool written) const {
+    if (const auto whole = whole_gradients_.find(tensor); whole != whole_gradients_.end())
+      return whole->second;
+    if (const auto whole = gathered_.find(tensor); whole != gathered_.end()) return whole->second;
+    const auto found = versions_.find(tensor);
+    if (found == versions_.end()) return -1;
+    const std::vector<Version>& all = found->second;
+    const auto first = std::ranges::find(all, layout, &Version::layout);
+    const auto last = std::ranges::find(all.rbegin(), all.rend(), layout, &Version::layout);
+    if (first == all.end()) return -1;
+    return written ? last->slot : first->slot;
   }
 
   /// Casts what a product of a linear layer wants cast and has not been yet.
@@ -384,7 +421,8 @@ class BlockLowering {
     result_.block.slots.push_back({.name = short_name(tensor),
                                    .tensor = place(tensor),
                                    .bytes = local_bytes(graph_.tensors[tensor], layout, c_.grid),
-                                   .category = category});
+                                   .category = category,
+                                   .layout = layout});
     return static_cast<int>(result_.block.slots.size()) - 1;
   }
 
@@ -552,6 +590,9 @@ class BlockLowering {
     wait_for(task, c_.stack.blocking_collectives ? last_computation() : from.task);
     if (!in_place) to.slot = new_slot(tensor, to.layout, result_.block.slots[from.slot].category);
     task.writes = {to.slot};
+    task.operations = {{.deed = Deed::convert,
+                        .inputs = {{place(tensor), from.slot, from.layout}},
+                        .outputs = {{place(tensor), to.slot, to.layout}}}};
     if (external_.contains(from.slot)) {
       note_reader(tensor, task.stream);
     }

@@ -18,8 +18,12 @@ Task& GatherTasks::add(const LocalHolding& local) {
     task.name = name_ + " over " + axis_names(local.grid, local.shards);
     task.stream = stream_;
     task.work = Collective{.kind = cost::CollectiveKind::all_gather, .group = group};
+    task.operations = {{.deed = Deed::convert}};
   }
   std::get<Collective>(task.work).payload += local.bytes;
+  Operation& gather = task.operations.front();
+  gather.inputs.push_back({.layout = local.holding->layout, .shards = local.shards});
+  gather.outputs.push_back({.layout = local.holding->layout});
   return task;
 }
 

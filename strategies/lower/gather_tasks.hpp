@@ -14,7 +14,8 @@ class GatherTasks {
   /// Groups of another `purpose` are others (Groups::along). Tasks are named after `name`.
   GatherTasks(Groups& groups, std::string name, Stream stream, int purpose);
 
-  /// The task that gathers a weight; its payload has grown by that.
+  /// The task that gathers a weight: its payload has grown by that, and its operation by operands
+  /// whose tensors and slots are to be filled in.
   Task& add(const LocalHolding& local);
   /// Appends them to a block, by group: in one order on all hosts.
   void append_to(Block& block);

@@ -92,13 +92,21 @@ Block Gathers::gather_block(const SegmentRun& run, bool first) const {
       shards.push_back(
           bear(block.tasks.front(), {name, place, local.shard, Category::gathered_parameters}));
     }
-    bear(divided ? gathers.add(local) : block.tasks.front(),
-         {name, place, local.bytes, Category::gathered_parameters});
+    Task& task = divided ? gathers.add(local) : block.tasks.front();
+    const int slot = bear(task, {.name = name,
+                                 .tensor = place,
+                                 .bytes = local.bytes,
+                                 .category = Category::gathered_parameters,
+                                 .layout = local.holding->layout});
+    if (!divided) continue;
+    Operation& gather = task.operations.front();
+    gather.inputs.back().tensor = gather.outputs.back().tensor = place;
+    gather.outputs.back().slot = slot;
   }
   const std::size_t fetched = block.tasks.size();
   gathers.append_to(block);
   for (std::size_t task = fetched; fetches && task < block.tasks.size(); ++task)
-    block.tasks[task].waits = {0};
+    block.tasks[task].waits = {0}, block.tasks[task].operations.clear();  // shards are not resident
   if (!shards.empty()) {
     block.tasks.back().reads = shards;
     block.tasks.back().deaths = shards;

@@ -188,11 +188,15 @@ class BucketFiller {
       if (local->holding->grids.size() > 1) {
         Bucket& bucket = across_[key_of(local->holding->grids)];
         bucket.grids = local->holding->grids;
+        bucket.shards = local->shards;
+        bucket.held_in_shards =
+            scattered || !in_both(axes_of(gradient, *local), local->shards).empty();
         put(bucket, gradient, *local);
+        bucket.layouts.back() = local->holding->layout;
       }
       std::vector<int> axes = axes_of(gradient, *local);
       if (scattered) axes = in_first_alone(axes, local->shards);
-      if (!axes.empty()) add_along(axes, gradient, *local, false);
+      if (!axes.empty()) add_along(axes, gradient, *local, false, scattered);
     }
     open_.close_into(result_.along_axes);
   }
@@ -224,6 +228,7 @@ class BucketFiller {
     bucket.cell = gradient.cell;
     bucket.segment = gradient.segment;
     bucket.gradients.push_back(gradient.gradient);
+    bucket.layouts.push_back(gradient.layout);
     bucket.sizes.push_back(local.gradient_scale * local.bytes);
     bucket.shard_sizes.push_back(local.gradient_scale * local.shard);
     bucket.bytes += bucket.sizes.back();
@@ -237,7 +242,7 @@ class BucketFiller {
   }
 
   void add_along(const std::vector<int>& axes, const Completed& gradient, const LocalHolding& local,
-                 bool to_shards) {
+                 bool to_shards, bool held_in_shards = false) {
     const Cell& cell = cells_[gradient.cell].cell;
     const int site = stages_.site(cell.stage, plan_.copy_of(cell.stage, cell.micro_batch));
     const Grid& grid = stages_.sites()[site].grid;
@@ -247,8 +252,18 @@ class BucketFiller {
     bucket.axes = axes;
     bucket.to_shards = to_shards;
     bucket.shards = local.shards;
+    bucket.held_in_shards = held_in_shards;
     put(bucket, gradient, local);
+    if (held_in_shards) complete(bucket.layouts.back(), axes);
     close(key);
+  }
+
+  /// Cells have summed up a gradient along all axes but these.
+  static void complete(Layout& layout, const std::vector<int>& but) {
+    for (std::size_t axis = 0; axis < layout.size(); ++axis) {
+      const bool left = std::ranges::count(but, static_cast<int>(axis)) > 0;
+      if (layout[axis].dim == AxisRole::partial && !left) layout[axis] = {AxisRole::replica};
+    }
   }
 
   void add_part(const Completed& gradient, const LocalHolding& local) {

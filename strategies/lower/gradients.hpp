@@ -20,11 +20,13 @@ struct Bucket {
   std::vector<Grid> grids;  ///< that hold partial sums of each other's; of one: none
   std::vector<int> ranks;   ///< on irregular stages, instead of both: the devices that do
   std::vector<model::TensorId> gradients;
+  std::vector<Layout> layouts;  ///< of each, before any sum
   std::vector<Bytes> sizes;
   std::vector<Bytes> shard_sizes;  ///< of their shards; the same without shards
   Bytes bytes;                     ///< all of them
   Bytes shard;
-  bool to_shards = false;  ///< of one cell: what is not of the own shards is freed
+  bool to_shards = false;       ///< of one cell: what is not of the own shards is freed
+  bool held_in_shards = false;  ///< is that what is left to sum up?
   bool reduced = false;
 
   /// Axes along which sums and shards are divided alike: reduce-scatters; then those of the sums alone.

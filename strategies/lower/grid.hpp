@@ -1,5 +1,4 @@
-// The devices of one stage as a grid, what each operator does along its axes, and the groups along
-// them.
+// The grid of a stage, what each operator does along its axes, and the groups along them.
 #pragma once
 
 #include <map>
@@ -7,30 +6,12 @@
 #include <string>
 #include <vector>
 
+#include "strategies/grid.hpp"
 #include "strategies/layout.hpp"
 #include "strategies/plan.hpp"
 #include "strategies/program.hpp"
 
 namespace stratagem::strategies {
-
-/// Devices first + sum of coordinate * stride; axes from the largest stride to the smallest. Of an
-/// irregular stage one axis, along which the devices are those listed.
-struct Grid {
-  int first_device = 0;
-  std::vector<Axis> axes;
-  std::vector<int> listed;
-  friend bool operator==(const Grid&, const Grid&) = default;
-
-  [[nodiscard]] std::vector<int> sizes() const;
-  [[nodiscard]] int count() const;
-  /// Coordinates of the i-th device, the last axis fastest.
-  [[nodiscard]] std::vector<int> coordinates(int i) const;
-  [[nodiscard]] int device(const std::vector<int>& coordinates) const;
-  /// The i of a device of the grid.
-  [[nodiscard]] int position(int device) const;
-  /// Of all devices, ascending.
-  [[nodiscard]] std::vector<int> devices() const;
-};
 
 /// The grid on which all operators of a copy of a stage stand in equal parts; nullopt if there is
 /// none.

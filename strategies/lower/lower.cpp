@@ -136,6 +136,7 @@ Program lower(const Plan& plan, const cost::Stack& stack, const cost::Training& 
   for (const SegmentFacts& facts : stages.facts()) program.segment_tensors.push_back(facts.tensors);
   std::vector<Grid> grids;
   for (const Site& site : stages.sites()) {
+    program.grids.push_back(site.grid);
     if (!stages.irregular(site.stage)) grids.push_back(site.grid);
   }
   Groups groups(program, std::move(grids));

@@ -15,19 +15,26 @@ using model::TensorId;
 
 /// A parameter's task in a step block; `place` is its place in the segment's table.
 void add_step(StepBlock& step, const model::Tensor& tensor, const std::string& prefix, int place,
-              const cost::Stepped& stepped, const SequenceContext& context) {
+              const cost::Stepped& stepped, Operation values, const SequenceContext& context) {
   const bool on_host = context.plan.steps_on_host;
   const Bytes bytes = stepped.elements * model::size_of(tensor.type);
   const std::string name =
       tensor.name.starts_with(prefix) ? tensor.name.substr(prefix.size()) : tensor.name;
   const auto slot = static_cast<int>(step.block.slots.size());
   step.block.slots.push_back({name, place, bytes, Category::parameters});
+  for (const Operand& operand : values.outputs) {
+    for (const AxisRole& role : operand.layout) step.key += "," + std::to_string(role.dim);
+    for (const int axis : operand.shards) step.key += "/" + std::to_string(axis);
+  }
   Task task{};
   task.name = name + ".step";
   task.work = on_host ? host_optimizer_kernel(stepped, context.training, context.stack)
                       : optimizer_kernel(stepped, context.training, context.stack);
   if (on_host) task.stream = Stream::host;
-  if (!on_host) task.reads = task.writes = {slot};
+  if (!on_host) {
+    task.reads = task.writes = {slot};
+    task.operations = {std::move(values)};
+  }
   // The thread that launches kernels steps, too.
   task.synchronizations = on_host ? 1 : context.stack.optimizer.synchronizations;
   step.bytes += bytes;
@@ -44,6 +51,20 @@ cost::Stepped stepped(const SequenceContext& context, const model::Tensor& tenso
   const Bytes kept = local.kept(context.plan, WeightShards::Of::steps);
   return {
       .shape = local.shape, .elements = kept / model::size_of(tensor.type), .type = tensor.type};
+}
+
+/// The gradient and the parameter, or their shards; nothing of a part of its own on an irregular
+/// stage.
+Operation step_values(const SequenceContext& context, int segment, TensorId parameter,
+                      const LocalHolding& local) {
+  const Plan& plan = context.plan;
+  const std::map<TensorId, int>& places = context.stages.facts(segment).place;
+  Operand operand{.layout = local.holding->layout};
+  if (plan.shards.divides(WeightShards::Of::steps)) operand.shards = local.shards;
+  Operation values{.deed = Deed::step, .inputs = {operand, operand}, .outputs = {operand}};
+  values.inputs[0].tensor = places.at(plan.graph().gradient_of[parameter]);
+  values.inputs[1].tensor = values.outputs[0].tensor = places.at(parameter);
+  return values;
 }
 
 }  // namespace
@@ -65,7 +86,8 @@ std::vector<StepBlock> step_blocks(const SequenceContext& context, int host) {
       const model::Tensor& tensor = graph.tensors[parameter];
       step.parameters.push_back(parameter);
       add_step(step, tensor, graph.segments[segment].name + ".", place,
-               stepped(context, tensor, held.at(parameter)), context);
+               stepped(context, tensor, held.at(parameter)),
+               step_values(context, segment, parameter, held.at(parameter)), context);
     }
     steps.push_back(std::move(step));
   }
@@ -100,12 +122,16 @@ void add_states(std::vector<Resident>& residents, const SequenceContext& context
 
 /// Weights of a device, in shards and on the host where the plan says so.
 void add_parameter(std::vector<Resident>& residents, const SequenceContext& context,
-                   const model::Tensor& tensor, const LocalHolding& local, bool cast,
-                   int versions) {
+                   TensorId parameter, const LocalHolding& local, bool cast, int versions) {
   const Plan& plan = context.plan;
+  const model::Tensor& tensor = plan.graph().tensors[parameter];
   residents.push_back({.category = Category::parameters,
                        .bytes = versions * local.kept(plan, WeightShards::Of::parameters),
-                       .place = plan.parameters_on_host ? Residence::host : Residence::device});
+                       .place = plan.parameters_on_host ? Residence::host : Residence::device,
+                       .tensor = parameter,
+                       .grid = context.stages.site_on(local.grid),
+                       .layout = local.holding->layout});
+  if (plan.shards.divides(WeightShards::Of::parameters)) residents.back().shards = local.shards;
   if (!cast) return;
   const Bytes copies = copies_of(local.bytes, tensor.type, context.training.precision);
   residents.push_back({.category = Category::parameters, .bytes = versions * copies});
@@ -126,8 +152,9 @@ void add_gradients(std::vector<Resident>& residents, const SequenceContext& cont
                    const LocalHolding& local) {
   using Of = WeightShards::Of;
   const Plan& plan = context.plan;
-  residents.push_back(
-      {Category::gradients, local.gradient_scale * local.kept(plan, Of::gradients)});
+  residents.push_back({.category = Category::gradients,
+                       .bytes = local.gradient_scale * local.kept(plan, Of::gradients),
+                       .tensor = plan.graph().gradient_of[parameter]});
   const bool shard = plan.shards.divides(Of::gradients) && !local.shards.empty();
   if (context.stack.frees_gradients && plan.updates.flush && !shard)
     residents.back().span = draft.gradient_span(parameter);
@@ -146,7 +173,7 @@ std::vector<Resident> resident_buffers(const SequenceContext& context, const Seq
   double stepped_here = 0;
   for (const auto& [parameter, local] : context.parameters.on(draft.host())) {
     const model::Tensor& tensor = plan.graph().tensors[parameter];
-    add_parameter(residents, context, tensor, local, cast.contains(parameter), versions);
+    add_parameter(residents, context, parameter, local, cast.contains(parameter), versions);
     if (plan.graph().gradient_of[parameter] < 0) continue;
     const cost::Stepped steps = stepped(context, tensor, local);
     if (plan.steps_on_host) {

@@ -44,6 +44,7 @@ void enter_tensors(SegmentFacts& facts, const Graph& graph) {
     for (const model::OpId id : *ops) {
       enter(facts, graph.operators[id].inputs);
       enter(facts, graph.operators[id].outputs);
+      facts.place_of_operator.emplace(id, static_cast<int>(facts.place_of_operator.size()));
     }
   }
 }

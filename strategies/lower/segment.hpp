@@ -18,7 +18,8 @@ struct SegmentFacts {
   int segment = 0;
   std::vector<model::TensorId>
       tensors;  ///< in order of first appearance: forward, then backward operators
-  std::map<model::TensorId, int> place;  ///< the inverse
+  std::map<model::TensorId, int> place;          ///< the inverse
+  std::map<model::OpId, int> place_of_operator;  ///< among forward, then backward operators
   std::vector<model::TensorId>
       activations_in;  ///< computed by earlier segments, read by forward operators here
   std::vector<model::TensorId>

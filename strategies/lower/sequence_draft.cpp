@@ -9,9 +9,11 @@
 namespace stratagem::strategies {
 
 int SequenceDraft::add_call(int block, int segment, const ScheduledCell& of) {
-  const int behind = c_.versions[site_of(of.cell.stage, of.cell)].behind[of.cell.micro_batch];
+  const int site = site_of(of.cell.stage, of.cell);
+  const int behind = c_.versions[site].behind[of.cell.micro_batch];
   sequence_.calls.push_back({.block = block,
                              .segment = segment,
+                             .grid = c_.stages.irregular(of.cell.stage) ? -1 : site,
                              .cell = of.cell,
                              .lag = of.lag,
                              .versions_behind = behind,

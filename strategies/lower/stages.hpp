@@ -75,6 +75,11 @@ class Stages {
   [[nodiscard]] const std::vector<StageFlow>& flows() const { return flows_; }
   [[nodiscard]] const SegmentFacts& facts(int segment) const { return facts_[segment]; }
   [[nodiscard]] const std::vector<SegmentFacts>& facts() const { return facts_; }
+  /// A site that stands on a grid; -1 if none does.
+  [[nodiscard]] int site_on(const Grid& grid) const {
+    const auto found = std::ranges::find(sites_, grid, &Site::grid);
+    return found == sites_.end() ? -1 : static_cast<int>(found - sites_.begin());
+  }
   /// Of two stages between which something flows, in either direction.
   [[nodiscard]] Crossing crossing(int from, int to) const {
     return from == to ? Crossing::stays : crossings_.at(std::minmax(from, to));

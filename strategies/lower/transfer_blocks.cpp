@@ -24,12 +24,18 @@ Block message_block(const Message& message, const Blocks& blocks, const Grid& gr
   const Border& border = blocks.leaving(message.tensor, message.from, message.to);
   const model::Tensor& t = blocks.graph().tensors[message.tensor];
   const Bytes bytes = local_bytes(t, border.layout, grid);
-  Block block{
-      .name = (sends ? "send " : "receive ") + t.name,
-      .slots = {{t.name, message.tensor, bytes, sends ? Category::temporaries : border.category}},
-      .tasks = {Task{}}};
+  Block block{.name = (sends ? "send " : "receive ") + t.name,
+              .slots = {{.name = t.name,
+                         .tensor = message.tensor,
+                         .bytes = bytes,
+                         .category = sends ? Category::temporaries : border.category,
+                         .layout = border.layout}},
+              .tasks = {Task{}}};
   Task& task = block.tasks.front();
   task.name = block.name;
+  Operation transfer{.deed = Deed::transfer};
+  (sends ? transfer.inputs : transfer.outputs) = {{message.tensor, 0, border.layout}};
+  if (border.masks.empty()) task.operations = {transfer};
   task.work = Collective{.kind = cost::CollectiveKind::send, .group = group, .payload = bytes};
   task.stream = stream;
   (sends ? task.reads : task.writes) = {0};

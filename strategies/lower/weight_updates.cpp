@@ -132,13 +132,45 @@ Block WeightUpdates::reduction_block(const Bucket& bucket,
     task.stream = Stream::gradient_communication;
     task.reads = to_shards && first ? before : after;
     task.writes = after;
+    if (!to_host && bucket.ranks.empty())
+      task.operations = {sum(bucket, block.tasks.size(), to_shards && first, before)};
     if (to_shards && first) task.deaths = before;
     if (to_shards && first && to_host) task.births = after;
     block.tasks.push_back(std::move(task));
   }
-  if (to_shards && works.empty()) block.tasks.push_back(select_shards(bucket.shard, before, after));
+  if (to_shards && works.empty()) {
+    block.tasks.push_back(select_shards(bucket.shard, before, after));
+    if (!to_host) {
+      block.tasks.back().operations = {sum(bucket, 0, true, before)};
+      block.tasks.back().operations.front().deed = Deed::select;
+    }
+  }
   if (to_host) block.tasks.push_back(copy_out(after, bucket.shard, block.tasks.size()));
   return block;
+}
+
+/// What the collective behind so many others does to the gradients of a bucket: the first one of two
+/// leaves shards, the other one completes what is left over the other axes. Where every cell reduces
+/// (`from` slots), sums are added to those of earlier cells.
+Operation WeightUpdates::sum(const Bucket& bucket, std::size_t before, bool adds,
+                             const std::vector<int>& slots) const {
+  const std::vector<int> scattered = bucket.scattered();
+  const bool to_shards = before == 0 && (!scattered.empty() || adds);
+  Operation result{.deed = Deed::convert, .adds = adds};
+  for (std::size_t i = 0; i < bucket.gradients.size(); ++i) {
+    Operand operand{.tensor = bucket.gradients[i], .layout = bucket.layouts[i]};
+    const bool were_shards = !to_shards && (!scattered.empty() || bucket.held_in_shards);
+    if (were_shards) operand.shards = bucket.shards;
+    for (const int axis : before == 0 ? std::vector<int>{} : scattered)
+      operand.layout[axis] = {AxisRole::replica};
+    result.inputs.push_back(operand);
+    if (adds) result.inputs.back().slot = slots[i];
+    for (const int axis : to_shards ? scattered : bucket.others())
+      operand.layout[axis] = {AxisRole::replica};
+    if (to_shards) operand.shards = bucket.shards;
+    result.outputs.push_back(operand);
+  }
+  return result;
 }
 
 /// Where all ranks have the same gradients each copies its shards.
@@ -237,6 +269,8 @@ void WeightUpdates::gather_parameters(const ScheduledCell& last) {
     Task& task = gathers.add(local);
     task.reads.push_back(static_cast<int>(block.slots.size()));
     task.writes = task.reads;
+    Operation& gather = task.operations.front();
+    gather.inputs.back().tensor = gather.outputs.back().tensor = parameter;
     block.slots.push_back(
         {c_.plan.graph().tensors[parameter].name, parameter, local.bytes, Category::parameters});
   }

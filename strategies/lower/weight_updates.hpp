@@ -38,6 +38,8 @@ class WeightUpdates {
                              Category category) const;
   [[nodiscard]] Block reduction_block(const Bucket& bucket,
                                       const std::vector<Collective>& works) const;
+  [[nodiscard]] Operation sum(const Bucket& bucket, std::size_t before, bool adds,
+                              const std::vector<int>& slots) const;
   [[nodiscard]] Task select_shards(Bytes bytes, const std::vector<int>& whole,
                                    const std::vector<int>& shards) const;
   [[nodiscard]] Task copy_out(std::vector<int> gradients, Bytes bytes, std::size_t tasks) const;

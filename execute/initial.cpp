@@ -1,0 +1,103 @@
+// Random numbers by place.
+#include "execute/initial.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/input_error.hpp"
+#include "kernels/philox.hpp"
+
+namespace stratagem::execute {
+namespace {
+
+using model::OpKind;
+using model::TensorId;
+
+/// The places in the whole tensor of the elements of a region, in order.
+std::vector<std::int64_t> places(const std::vector<std::int64_t>& whole, const Region& region) {
+  const std::vector<std::int64_t> shape = region.shape();
+  std::vector<std::int64_t> result;
+  result.reserve(static_cast<std::size_t>(region.size()));
+  for (std::int64_t i = region.begin; i < region.end; ++i) {
+    std::int64_t rest = i, place = 0, stride = 1;
+    for (std::size_t d = shape.size(); d-- > 0;) {
+      place += (rest % shape[d] + region.mask.ranges[d].begin) * stride;
+      rest /= shape[d];
+      stride *= whole[d];
+    }
+    result.push_back(place);
+  }
+  return result;
+}
+
+bool is_scale(const model::Graph& graph, TensorId parameter) {
+  return std::ranges::any_of(graph.operators, [&](const model::Operator& op) {
+    const bool norm = op.kind == OpKind::layer_norm || op.kind == OpKind::rms_norm;
+    return norm && op.pass == model::Pass::forward && op.inputs[1] == parameter;
+  });
+}
+
+/// The operator of a kind that reads an input, forward; nullptr if there is none.
+const model::Operator* reader(const model::Graph& graph, TensorId input, OpKind kind) {
+  const auto found = std::ranges::find_if(graph.operators, [&](const model::Operator& op) {
+    return op.kind == kind && op.pass == model::Pass::forward &&
+           std::ranges::find(op.inputs, input) != op.inputs.end();
+  });
+  return found == graph.operators.end() ? nullptr : &*found;
+}
+
+}  // namespace
+
+template <typename T>
+Shared<T> initial(const model::Graph& graph, TensorId parameter, const Region& region,
+                  std::uint64_t seed) {
+  const std::vector<std::int64_t>& shape = graph.tensors[parameter].shape;
+  const double center = is_scale(graph, parameter) ? 1 : 0;
+  const double reach =
+      shape.size() > 1 ? std::sqrt(6.0 / static_cast<double>(shape[0] + shape[1])) : 0.1;
+  const kernels::RandomStream random{.seed = seed, .stream = static_cast<std::uint64_t>(parameter)};
+  Shared<T> value = zeros<T>(region);
+  const std::vector<std::int64_t> at = places(shape, region);
+  for (std::size_t i = 0; i < at.size(); ++i) {
+    const double number = kernels::uniform(random, static_cast<std::uint64_t>(at[i]));
+    value->data[i] = static_cast<T>(center + reach * (2 * number - 1));
+  }
+  return value;
+}
+
+template <typename T>
+Shared<T> input(const model::Graph& graph, TensorId tensor, const Region& region,
+                std::uint64_t seed, std::uint64_t micro_batch, double loss_weight) {
+  Shared<T> value = zeros<T>(region);
+  if (graph.tensors[tensor].type != model::DataType::int64) {
+    std::ranges::fill(value->data, static_cast<T>(loss_weight));
+    return value;
+  }
+  const model::Operator* lookup = reader(graph, tensor, OpKind::embedding);
+  const model::Operator* choice = reader(graph, tensor, OpKind::pick);
+  expects(lookup != nullptr || choice != nullptr, "inputs of a model are tokens or labels");
+  const TensorId classes = lookup != nullptr ? lookup->inputs[1] : choice->inputs[0];
+  const std::vector<std::int64_t>& sizes = graph.tensors[classes].shape;
+  const std::int64_t count = lookup != nullptr ? sizes.front() : sizes.back();
+  const std::vector<std::int64_t>& shape = graph.tensors[tensor].shape;
+  const kernels::RandomStream random{.seed = ~seed, .stream = micro_batch};
+  for (const std::int64_t place : places(shape, region)) {
+    const std::int64_t sample = place / shape.back(), token = place % shape.back();
+    const std::int64_t at = sample * (shape.back() + 1) + token + (lookup != nullptr ? 0 : 1);
+    const double number = kernels::uniform(random, static_cast<std::uint64_t>(at));
+    value->numbers.push_back(
+        std::min(count - 1, static_cast<std::int64_t>(number * static_cast<double>(count))));
+  }
+  value->data.clear();
+  return value;
+}
+
+#define INSTANTIATE(T)                                                                        \
+  template Shared<T> initial<T>(const model::Graph&, TensorId, const Region&, std::uint64_t); \
+  template Shared<T> input<T>(const model::Graph&, TensorId, const Region&, std::uint64_t,    \
+                              std::uint64_t, double);
+INSTANTIATE(float)
+INSTANTIATE(double)
+#undef INSTANTIATE
+
+}  // namespace stratagem::execute

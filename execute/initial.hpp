@@ -1,0 +1,25 @@
+// What training begins with, by place: whoever holds element i of a tensor has the same number there.
+#pragma once
+
+#include <cstdint>
+
+#include "execute/value.hpp"
+#include "model/graph.hpp"
+
+namespace stratagem::execute {
+
+/// Weights of a part of a parameter: scales of norms about 1, other vectors and tables about 0, and
+/// matrices by Glorot and Bengio's rule, Understanding the difficulty of training deep feedforward
+/// neural networks, AISTATS 2010: uniform within sqrt(6 / (in + out)).
+template <typename T>
+Shared<T> initial(const model::Graph& graph, model::TensorId parameter, const Region& region,
+                  std::uint64_t seed);
+
+/// A part of an input of one micro-batch. Samples are random sequences of sequence + 1 tokens, of which
+/// the model reads the first and is to predict the last. The gradient of the loss is `loss_weight`.
+/// Throws BrokenPromise for inputs that are neither tokens nor labels nor that.
+template <typename T>
+Shared<T> input(const model::Graph& graph, model::TensorId tensor, const Region& region,
+                std::uint64_t seed, std::uint64_t micro_batch, double loss_weight);
+
+}  // namespace stratagem::execute

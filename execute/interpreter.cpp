@@ -1,0 +1,414 @@
+// Tasks in the order of the program; messages leave and arrive beside them.
+#include "execute/interpreter.hpp"
+
+#include <algorithm>
+#include <array>
+#include <span>
+#include <utility>
+
+#include "base/input_error.hpp"
+#include "execute/exchange.hpp"
+#include "execute/initial.hpp"
+#include "execute/operators/application.hpp"
+
+namespace stratagem::execute {
+
+using model::Role;
+using model::TensorId;
+using strategies::Call;
+using strategies::Collective;
+using strategies::Deed;
+using strategies::Operand;
+using strategies::Operation;
+using strategies::Task;
+
+/// A call on its way.
+template <typename T>
+struct Interpreter<T>::CallState {
+  const Call& call;
+  const strategies::Block& block;
+  int owner = 0;
+  std::vector<int> coordinates = {};    ///< of this device on the call's grid
+  std::vector<Shared<T>> slots = {};    ///< what they hold; null: not read or written yet
+  std::vector<bool> from_outside = {};  ///< is it what an earlier call left?
+  std::vector<bool> dead = {};
+
+  [[nodiscard]] TensorId tensor(const strategies::Program& program, int named) const {
+    return call.segment < 0 ? named : program.segment_tensors[call.segment][named];
+  }
+};
+
+template <typename T>
+Interpreter<T>::Interpreter(const strategies::Program& program, const model::Graph& graph,
+                            const Settings& settings, kernels::Communicator& world)
+    : program_(program),
+      graph_(graph),
+      settings_(settings),
+      world_(world),
+      device_(world.rank()),
+      owners_(program) {
+  expects(world.size() == static_cast<int>(program.devices.size()),
+          "every device of a program has a rank");
+  create_groups();
+  create_parameters();
+}
+
+/// In one order on all ranks.
+template <typename T>
+void Interpreter<T>::create_groups() {
+  for (const strategies::Communicator& communicator : program_.communicators) {
+    const bool member = std::ranges::count(communicator.ranks, device_) > 0;
+    communicators_.push_back(member ? world_.group(communicator.ranks) : nullptr);
+  }
+}
+
+template <typename T>
+void Interpreter<T>::create_parameters() {
+  const int sequence = program_.devices[device_].sequence;
+  for (const strategies::Resident& resident : program_.sequences[sequence].residents) {
+    if (resident.tensor < 0 || resident.category != strategies::Category::parameters) continue;
+    const strategies::Grid& grid = program_.grids[resident.grid];
+    const Operand operand{.layout = resident.layout, .shards = resident.shards};
+    const Region region = region_of(operand, graph_.tensors[resident.tensor].shape, grid,
+                                    grid.coordinates(grid.position(device_)));
+    parameters_[resident.tensor] = initial<T>(graph_, resident.tensor, region, settings_.seed);
+    if (const TensorId gradient = graph_.gradient_of[resident.tensor]; gradient >= 0)
+      parameter_of_[gradient] = resident.tensor;
+  }
+}
+
+template <typename T>
+double Interpreter<T>::iterate(const Watch& watch) {
+  watch_ = watch;
+  loss_ = 0;
+  const int sequence = program_.devices[device_].sequence;
+  for (const Call& call : program_.sequences[sequence].calls) run(call);
+  for (auto& [pending, value] : leaving_) pending->wait();
+  leaving_.clear();
+  for (auto& [value, pending] : arriving_) pending->wait();
+  arriving_.clear();
+  store_.clear();
+  gradients_.clear();
+  ++iteration_;
+  std::array<double, 1> sum{loss_};
+  world_.all_reduce(kernels::Reduction::sum, std::span<double>(sum));
+  return sum[0];
+}
+
+template <typename T>
+void Interpreter<T>::run(const Call& call) {
+  const strategies::Block& block = program_.blocks[call.block];
+  const strategies::Grid& grid = program_.grids[call.grid];
+  CallState state{.call = call, .block = block, .owner = owners_.of(call.cell)};
+  state.coordinates = grid.coordinates(grid.position(device_));
+  state.slots.resize(block.slots.size());
+  state.from_outside.resize(block.slots.size());
+  state.dead.resize(block.slots.size());
+  for (const Task& task : block.tasks) run(state, task);
+  keep(state);
+}
+
+template <typename T>
+void Interpreter<T>::run(CallState& state, const Task& task) {
+  const auto* work = std::get_if<Collective>(&task.work);
+  for (const Operation& operation : task.operations) {
+    switch (operation.deed) {
+      case Deed::apply:
+        apply(state, task, operation);
+        break;
+      case Deed::convert:
+        convert(state, *work, operation);
+        break;
+      case Deed::select:
+        select(state, operation);
+        break;
+      case Deed::transfer:
+        transfer(state, *work, operation);
+        break;
+      case Deed::step:
+        step(state, operation);
+        break;
+    }
+  }
+  for (const int slot : task.deaths) free(state, slot);
+}
+
+template <typename T>
+void Interpreter<T>::apply(CallState& state, const Task& task, const Operation& operation) {
+  const model::Segment& segment = graph_.segments[state.call.segment];
+  const auto forward = static_cast<int>(segment.forward.size());
+  const model::OpId id = operation.op < forward ? segment.forward[operation.op]
+                                                : segment.backward[operation.op - forward];
+  const auto micro_batch = static_cast<std::uint64_t>(state.call.cell.micro_batch);
+  Application<T> application{
+      .graph = graph_,
+      .op = graph_.operators[id],
+      .inputs = {},
+      .outputs = {},
+      .random = {.seed = settings_.seed,
+                 .stream = iteration_ * settings_.micro_batches + micro_batch},
+      .dropout = settings_.dropout,
+      .loss_weight = loss_weight()};
+  for (const Operand& operand : operation.inputs)
+    application.inputs.push_back(read(state, operand));
+  for (const Operand& operand : operation.outputs) {
+    application.outputs.push_back(operation.adds ? added_to(state, operand)
+                                                 : zeros<T>(region(state, operand)));
+  }
+  execute::apply(application);
+  for (std::size_t i = 0; i < operation.outputs.size(); ++i)
+    write(state, operation.outputs[i], application.outputs[i]);
+  const bool loss = application.op.outputs[0] == graph_.loss;
+  if (loss && application.op.pass == model::Pass::forward && !task.recomputed)
+    note_loss(state, operation.outputs[0], *application.outputs[0]);
+}
+
+/// Ranks that have the same rows share out their weight.
+template <typename T>
+void Interpreter<T>::note_loss(const CallState& state, const Operand& operand,
+                               const Value<T>& values) {
+  double replicas = 1;
+  for (std::size_t axis = 0; axis < operand.layout.size(); ++axis) {
+    if (operand.layout[axis].dim == strategies::AxisRole::replica)
+      replicas *= program_.grids[state.call.grid].axes[axis].size;
+  }
+  for (const T loss : values.data) loss_ += static_cast<double>(loss) * loss_weight() / replicas;
+}
+
+template <typename T>
+double Interpreter<T>::loss_weight() const {
+  return 1 / (static_cast<double>(model::element_count(graph_.tensors[graph_.loss])) *
+              settings_.micro_batches);
+}
+
+template <typename T>
+void Interpreter<T>::convert(CallState& state, const Collective& work, const Operation& operation) {
+  kernels::Communicator& members = group(work.group);
+  const std::vector<int>& ranks =
+      program_.communicators[program_.devices[device_].groups[work.group]].ranks;
+  Exchange<T> exchange;
+  for (const Operand& operand : operation.inputs) exchange.inputs.push_back(read(state, operand));
+  exchange.before = [&](std::size_t i, int member) {
+    return region_on(state, operation.inputs[i], ranks[member]);
+  };
+  exchange.after = [&](std::size_t i, int member) {
+    return region_on(state, operation.outputs[i], ranks[member]);
+  };
+  const std::vector<Shared<T>> result = execute::run(work, exchange, members);
+  for (std::size_t i = 0; i < operation.outputs.size(); ++i) {
+    if (!operation.adds) {
+      write(state, operation.outputs[i], result[i]);
+      continue;
+    }
+    const Shared<T> sum = added_to(state, operation.outputs[i]);
+    std::ranges::transform(sum->data, result[i]->data, sum->data.begin(), std::plus<>());
+    write(state, operation.outputs[i], sum);
+  }
+}
+
+template <typename T>
+void Interpreter<T>::select(CallState& state, const Operation& operation) {
+  for (std::size_t i = 0; i < operation.outputs.size(); ++i) {
+    const Shared<T> whole = read(state, operation.inputs[i]);
+    Region part = region(state, operation.outputs[i]);
+    if (!operation.adds) {
+      write(state, operation.outputs[i], view(whole, part));
+      continue;
+    }
+    const Shared<T> sum = added_to(state, operation.outputs[i]);
+    const Shared<T> shard = view(whole, part);
+    std::ranges::transform(sum->data, shard->data, sum->data.begin(), std::plus<>());
+    write(state, operation.outputs[i], sum);
+  }
+}
+
+template <typename T>
+void Interpreter<T>::transfer(CallState& state, const Collective& work,
+                              const Operation& operation) {
+  kernels::Communicator& pair = group(work.group);
+  for (const Operand& operand : operation.inputs) {
+    const Shared<T> value = read(state, operand);
+    expects(!value->data.empty(), "messages are numbers");
+    leaving_.emplace_back(
+        pair.start({{.to = 1, .values = kernels::source(std::span<const T>(value->data))}}, {}),
+        value);
+  }
+  for (const Operand& operand : operation.outputs) {
+    const Shared<T> value = zeros<T>(region(state, operand));
+    arriving_[value.get()] =
+        pair.start({}, {{.from = 0, .values = kernels::target(std::span<T>(value->data))}});
+    write(state, operand, value);
+  }
+}
+
+template <typename T>
+void Interpreter<T>::step(CallState& state, const Operation& operation) {
+  const Shared<T> gradient = read(state, operation.inputs[0]);
+  const TensorId id = state.tensor(program_, operation.outputs[0].tensor);
+  const Region stepped = region(state, operation.outputs[0]);
+  if (watch_) watch_(id, *gradient);
+  Value<T>& parameter = *parameters_.at(id);
+  expects(shows(parameter.region, stepped), "a rank steps what it has of a parameter");
+  const auto size = static_cast<std::size_t>(stepped.size());
+  Moments& moments = moments_[id];
+  moments.momentum.resize(size);
+  moments.variance.resize(size);
+  const std::span<T> elements(parameter.data.data() + (stepped.begin - parameter.region.begin),
+                              size);
+  kernels::Adam adam = settings_.optimizer;
+  adam.step = static_cast<std::int64_t>(iteration_) + 1;
+  kernels::adam<T>(adam, kernels::In<T>(gradient->data), elements,
+                   kernels::Out<T>(moments.momentum), kernels::Out<T>(moments.variance));
+}
+
+// ---- where values are
+
+template <typename T>
+Region Interpreter<T>::region(const CallState& state, const Operand& operand) const {
+  return region_of(operand, graph_.tensors[state.tensor(program_, operand.tensor)].shape,
+                   program_.grids[state.call.grid], state.coordinates);
+}
+
+template <typename T>
+Region Interpreter<T>::region_on(const CallState& state, const Operand& operand, int device) const {
+  if (device == device_) return region(state, operand);
+  const strategies::Grid& grid = program_.grids[state.call.grid];
+  return region_of(operand, graph_.tensors[state.tensor(program_, operand.tensor)].shape, grid,
+                   grid.coordinates(grid.position(device)));
+}
+
+template <typename T>
+Shared<T> Interpreter<T>::read(CallState& state, const Operand& operand) {
+  const Region wanted = region(state, operand);
+  const TensorId tensor = state.tensor(program_, operand.tensor);
+  if (graph_.tensors[tensor].role == Role::input) {
+    const std::uint64_t micro_batch =
+        iteration_ * settings_.micro_batches + state.call.cell.micro_batch;
+    return input<T>(graph_, tensor, wanted, settings_.seed, micro_batch, loss_weight());
+  }
+  const Shared<T> whole = held(state, operand, wanted);
+  arrive(whole);
+  return view(whole, wanted);
+}
+
+template <typename T>
+Shared<T> Interpreter<T>::held(CallState& state, const Operand& operand, const Region& wanted) {
+  const TensorId tensor = state.tensor(program_, operand.tensor);
+  if (operand.slot < 0) {
+    const bool parameter = graph_.tensors[tensor].role == Role::parameter;
+    const auto& residents = parameter ? parameters_ : gradients_;
+    const auto found = residents.find(tensor);
+    if (found == residents.end())
+      throw BrokenPromise(graph_.tensors[tensor].name + " is there when it is read");
+    return found->second;
+  }
+  Shared<T>& slot = state.slots[operand.slot];
+  if (slot) return slot;
+  Shared<T>* left = kept({tensor, state.owner}, wanted);
+  if (left == nullptr)
+    throw BrokenPromise(graph_.tensors[tensor].name + " is there when it is read");
+  state.from_outside[operand.slot] = true;
+  return slot = *left;
+}
+
+/// What earlier calls left that shows a region: it alone if there is such a one.
+template <typename T>
+Shared<T>* Interpreter<T>::kept(const Owned& key, const Region& wanted) {
+  const auto found = store_.find(key);
+  if (found == store_.end()) return nullptr;
+  Shared<T>* result = nullptr;
+  for (Shared<T>& value : found->second) {
+    if (value->region == wanted) return &value;
+    if (shows(value->region, wanted)) result = &value;
+  }
+  return result;
+}
+
+template <typename T>
+Shared<T> Interpreter<T>::added_to(CallState& state, const Operand& operand) {
+  const TensorId tensor = state.tensor(program_, operand.tensor);
+  const Region wanted = region(state, operand);
+  Shared<T> value;
+  if (operand.slot < 0) {
+    value = gradients_[tensor];
+  } else if (!(value = state.slots[operand.slot])) {
+    if (Shared<T>* left = kept({tensor, state.owner}, wanted)) {
+      value = *left;
+      state.from_outside[operand.slot] = true;
+    }
+  }
+  if (!value) return zeros<T>(wanted);
+  expects(value->region == wanted, "gradients add up to one part of a parameter's");
+  return value;
+}
+
+template <typename T>
+void Interpreter<T>::write(CallState& state, const Operand& operand, Shared<T> value) {
+  const TensorId tensor = state.tensor(program_, operand.tensor);
+  if (operand.slot < 0) {
+    const bool parameter = graph_.tensors[tensor].role == Role::parameter;
+    (parameter ? parameters_ : gradients_)[tensor] = std::move(value);
+    return;
+  }
+  Shared<T>& slot = state.slots[operand.slot];
+  if (state.from_outside[operand.slot] && slot) {  // in place: what it was is gone
+    std::vector<Shared<T>>& left = store_[{tensor, state.owner}];
+    std::ranges::replace(left, slot, value);
+  }
+  slot = std::move(value);
+}
+
+/// A message that a task needs is waited for.
+template <typename T>
+void Interpreter<T>::arrive(const Shared<T>& value) {
+  const auto found = arriving_.find(value.get());
+  if (found == arriving_.end()) return;
+  found->second->wait();
+  arriving_.erase(found);
+}
+
+template <typename T>
+void Interpreter<T>::free(CallState& state, int slot) {
+  state.dead[slot] = true;
+  const strategies::Slot& named = state.block.slots[slot];
+  if (named.tensor < 0) return;
+  const TensorId tensor = state.tensor(program_, named.tensor);
+  Shared<T> value = std::exchange(state.slots[slot], nullptr);
+  const auto found = store_.find({tensor, state.owner});
+  if (found == store_.end()) {
+    if (value) arrive(value);
+    return;
+  }
+  if (!value) {
+    const Region wanted =
+        region(state, {.tensor = named.tensor, .layout = named.layout, .shards = named.shards});
+    if (Shared<T>* left = kept({tensor, state.owner}, wanted)) value = *left;
+  }
+  if (!value) return;
+  arrive(value);
+  std::erase(found->second, value);
+}
+
+/// What is still alive is there for later calls.
+template <typename T>
+void Interpreter<T>::keep(CallState& state) {
+  for (std::size_t slot = 0; slot < state.slots.size(); ++slot) {
+    const Shared<T>& value = state.slots[slot];
+    if (!value || state.dead[slot] || state.from_outside[slot]) continue;
+    const TensorId tensor = state.tensor(program_, state.block.slots[slot].tensor);
+    store_[{tensor, state.owner}].push_back(value);
+  }
+}
+
+template <typename T>
+kernels::Communicator& Interpreter<T>::group(int number) {
+  const int communicator = program_.devices[device_].groups[number];
+  expects(communicator >= 0 && communicators_[communicator] != nullptr,
+          "a rank talks to groups that it is in");
+  return *communicators_[communicator];
+}
+
+template class Interpreter<float>;
+template class Interpreter<double>;
+
+}  // namespace stratagem::execute

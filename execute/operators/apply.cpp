@@ -1,0 +1,60 @@
+// Which kinds of operators there are kernels for.
+#include <algorithm>
+#include <array>
+
+#include "base/input_error.hpp"
+#include "execute/operators/application.hpp"
+
+namespace stratagem::execute {
+namespace {
+
+using model::OpKind;
+
+constexpr std::array computed = {OpKind::embedding,
+                                 OpKind::add,
+                                 OpKind::bias_add,
+                                 OpKind::layer_norm,
+                                 OpKind::rms_norm,
+                                 OpKind::contraction,
+                                 OpKind::split_heads,
+                                 OpKind::merge_heads,
+                                 OpKind::rotary,
+                                 OpKind::repeat,
+                                 OpKind::masked_softmax,
+                                 OpKind::softmax,
+                                 OpKind::dropout,
+                                 OpKind::attention_dropout,
+                                 OpKind::gelu,
+                                 OpKind::relu,
+                                 OpKind::silu,
+                                 OpKind::swiglu,
+                                 OpKind::sigmoid,
+                                 OpKind::multiply,
+                                 OpKind::identity,
+                                 OpKind::row_max,
+                                 OpKind::exponential,
+                                 OpKind::row_sum,
+                                 OpKind::pick,
+                                 OpKind::cross_entropy,
+                                 OpKind::layer_norm_scale_gradient,
+                                 OpKind::bias_gradient,
+                                 OpKind::gradient_sum};
+
+}  // namespace
+
+std::string refusal(const model::Operator& op) {
+  if (std::ranges::find(computed, op.kind) != computed.end()) return "";
+  return "operator " + op.name + " (" + to_text(op.kind) + ") has no kernel";
+}
+
+template <typename T>
+void apply(const Application<T>& application) {
+  const bool done = apply_contraction(application) || apply_pointwise(application) ||
+                    apply_rows(application) || apply_heads(application) || apply_loss(application);
+  expects(done, "an operator that is not refused is computed");
+}
+
+template void apply<float>(const Application<float>&);
+template void apply<double>(const Application<double>&);
+
+}  // namespace stratagem::execute

@@ -1,0 +1,97 @@
+// Any contraction of two operands as a batched matrix product.
+#include <algorithm>
+
+#include "base/input_error.hpp"
+#include "execute/operators/application.hpp"
+#include "kernels/gemm.hpp"
+
+namespace stratagem::execute {
+namespace {
+
+using Names = std::vector<std::string>;
+
+/// Dimensions of an operand by name, with their local sizes.
+struct Dimensions {
+  Names names;
+  std::vector<std::int64_t> sizes;
+
+  [[nodiscard]] bool has(const std::string& name) const {
+    return std::ranges::find(names, name) != names.end();
+  }
+  /// Elements of the dimensions from `begin` to `end`.
+  [[nodiscard]] std::int64_t elements(std::size_t begin, std::size_t end) const {
+    std::int64_t product = 1;
+    for (std::size_t d = begin; d < end; ++d) product *= sizes[d];
+    return product;
+  }
+};
+
+template <typename T>
+Dimensions dimensions(const std::vector<model::Term>& terms, const Value<T>& value) {
+  Dimensions result{.names = {}, .sizes = value.region.shape()};
+  for (const model::Term& term : terms) result.names.push_back(term.identifiers.front());
+  return result;
+}
+
+/// An operand as a matrix of each batch: its dimensions are those of the batch, then those of one side
+/// and of the other.
+struct Matrix {
+  std::int64_t batch = 1, rows = 1, columns = 1;
+  bool transposed = false;  ///< the side that was asked for first comes last
+};
+
+/// `first` tells the dimensions of the side that is to give rows.
+template <typename First>
+Matrix matrix(const Dimensions& operand, std::size_t batch, const First& first) {
+  const std::size_t all = operand.names.size();
+  const bool begins = batch == all || first(operand.names[batch]);
+  std::size_t border = batch;
+  while (border < all && first(operand.names[border]) == begins) ++border;
+  for (std::size_t d = border; d < all; ++d)
+    expects(first(operand.names[d]) != begins, "dimensions of a product lie side by side");
+  const std::int64_t one = operand.elements(batch, border), other = operand.elements(border, all);
+  return {.batch = operand.elements(0, batch),
+          .rows = begins ? one : other,
+          .columns = begins ? other : one,
+          .transposed = !begins};
+}
+
+}  // namespace
+
+template <typename T>
+bool apply_contraction(const Application<T>& a) {
+  if (a.op.kind != model::OpKind::contraction) return false;
+  const Dimensions left = dimensions(a.op.annotation.inputs[0], *a.inputs[0]);
+  const Dimensions right = dimensions(a.op.annotation.inputs[1], *a.inputs[1]);
+  const Dimensions result = dimensions(a.op.annotation.outputs[0], *a.outputs[0]);
+  std::size_t batch = 0;
+  while (batch < left.names.size() && right.has(left.names[batch]) && result.has(left.names[batch]))
+    ++batch;
+  const auto summed = [&](const std::string& name) { return !result.has(name); };
+  const auto kept = [&](const std::string& name) { return result.has(name); };
+  // The result may have the rows of either operand first.
+  const bool swapped = batch < result.names.size() && !left.has(result.names[batch]) &&
+                       right.has(result.names[batch]);
+  const Dimensions& first = swapped ? right : left;
+  const Dimensions& second = swapped ? left : right;
+  const Matrix rows = matrix(first, batch, kept);
+  const Matrix columns = matrix(second, batch, summed);
+  const Matrix product =
+      matrix(result, batch, [&](const std::string& name) { return first.has(name); });
+  expects(!product.transposed && rows.columns == columns.rows && rows.batch == columns.batch,
+          "operands of a product fit each other");
+  kernels::gemm<T>({.m = rows.rows,
+                    .n = columns.columns,
+                    .k = rows.columns,
+                    .batch = rows.batch,
+                    .transpose_a = rows.transposed,
+                    .transpose_b = columns.transposed,
+                    .beta = a.op.pass == model::Pass::weight_gradient ? 1.0 : 0.0},
+                   a.in(swapped ? 1 : 0), a.in(swapped ? 0 : 1), a.out(0));
+  return true;
+}
+
+template bool apply_contraction<float>(const Application<float>&);
+template bool apply_contraction<double>(const Application<double>&);
+
+}  // namespace stratagem::execute

@@ -1,0 +1,161 @@
+// Between rows of tokens and matrices of attention heads, rotary positions, keys for several queries.
+#include <algorithm>
+#include <array>
+
+#include "base/input_error.hpp"
+#include "execute/operators/application.hpp"
+#include "kernels/rotary.hpp"
+
+namespace stratagem::execute {
+namespace {
+
+using model::OpKind;
+
+std::size_t place_of(const std::vector<model::Term>& terms, const std::string& name) {
+  const int place = model::dimension_of(terms, name);
+  expects(place >= 0, "heads have the dimensions of tokens");
+  return static_cast<std::size_t>(place);
+}
+
+/// How a tensor of heads lies, seen from the rows of tokens: groups of heads, in each of which a token
+/// has `inner` elements in a row, `run` of them side by side here, too.
+struct Layout {
+  std::int64_t batch, tokens, groups, inner, run;
+  std::int64_t by_batch, by_token, by_group, by_run;  ///< distances between elements
+};
+
+template <typename T>
+Layout layout_of(const std::vector<model::Term>& terms, const Value<T>& value,
+                 const std::string& token, const std::string& group) {
+  const std::vector<std::int64_t> shape = value.region.shape();
+  std::vector<std::int64_t> strides(shape.size(), 1);
+  for (std::size_t d = shape.size() - 1; d-- > 0;) strides[d] = strides[d + 1] * shape[d + 1];
+  const std::size_t s = place_of(terms, token), g = place_of(terms, group);
+  Layout layout{.batch = shape[0],
+                .tokens = shape[s],
+                .groups = shape[g],
+                .inner = shape.back(),
+                .run = shape.back(),
+                .by_batch = strides[0],
+                .by_token = strides[s],
+                .by_group = strides[g],
+                .by_run = 0};
+  for (std::size_t d = 1; d + 1 < shape.size(); ++d) {
+    if (d == s || d == g) continue;
+    layout.inner *= shape[d];
+    layout.by_run = strides[d];
+  }
+  return layout;
+}
+
+/// Copies between rows (batch, tokens, groups, `width`), from element `first` of each group on, and
+/// heads.
+template <typename T>
+void copy(const Layout& l, std::int64_t width, std::int64_t first, bool to_heads, T* rows,
+          T* heads) {
+  for (std::int64_t b = 0; b < l.batch; ++b) {
+    for (std::int64_t s = 0; s < l.tokens; ++s) {
+      for (std::int64_t g = 0; g < l.groups; ++g) {
+        for (std::int64_t i = 0; i < l.inner / l.run; ++i) {
+          T* row = rows + ((b * l.tokens + s) * l.groups + g) * width + first + i * l.run;
+          T* head = heads + b * l.by_batch + s * l.by_token + g * l.by_group + i * l.by_run;
+          to_heads ? std::copy_n(row, l.run, head) : std::copy_n(head, l.run, row);
+        }
+      }
+    }
+  }
+}
+
+/// Queries, keys and values of a group lie side by side in a token's row.
+template <typename T>
+void split_heads(const Application<T>& a) {
+  const bool forward = a.op.pass == model::Pass::forward;
+  const model::Operator& op = a.forward();
+  const std::vector<Shared<T>>& heads = forward ? a.outputs : a.inputs;
+  const Shared<T>& rows = forward ? a.inputs[0] : a.outputs[0];
+  const std::string& token = op.annotation.inputs[0][1].identifiers.front();
+  const std::string& group = op.annotation.inputs[0][2].identifiers.front();
+  std::vector<Layout> layouts;
+  std::int64_t width = 0;
+  for (std::size_t i = 0; i < heads.size(); ++i) {
+    layouts.push_back(layout_of(op.annotation.outputs[i], *heads[i], token, group));
+    width += layouts.back().inner;
+  }
+  std::int64_t first = 0;
+  for (std::size_t i = 0; i < heads.size(); ++i) {
+    copy(layouts[i], width, first, forward, rows->data.data(), heads[i]->data.data());
+    first += layouts[i].inner;
+  }
+}
+
+template <typename T>
+void merge_heads(const Application<T>& a) {
+  const bool forward = a.op.pass == model::Pass::forward;
+  const model::Operator& op = a.forward();
+  const Shared<T>& heads = forward ? a.inputs[0] : a.outputs[0];
+  const Shared<T>& rows = forward ? a.outputs[0] : a.inputs[0];
+  const Layout layout =
+      layout_of(op.annotation.inputs[0], *heads, op.annotation.outputs[0][1].identifiers.front(),
+                op.annotation.outputs[0][2].identifiers.front());
+  copy(layout, layout.inner, 0, !forward, rows->data.data(), heads->data.data());
+}
+
+/// Tokens are the last dimension but one.
+template <typename T>
+void rotary(const Application<T>& a) {
+  const std::vector<std::int64_t> shape = a.inputs[0]->region.shape();
+  const std::size_t token = shape.size() - 2;
+  const kernels::Rotary turn{.heads = a.inputs[0]->region.size() / (shape[token] * shape.back()),
+                             .sequence = shape[token],
+                             .size = shape.back(),
+                             .first = a.inputs[0]->region.mask.ranges[token].begin};
+  a.op.pass == model::Pass::forward ? kernels::rotary<T>(turn, a.in(0), a.out(0))
+                                    : kernels::rotary_gradient<T>(turn, a.in(0), a.out(0));
+}
+
+/// Rows of keys, again for every query that shares them; gradients add up.
+template <typename T>
+void repeat(const Application<T>& a) {
+  const bool forward = a.op.pass == model::Pass::forward;
+  const kernels::Rows one = rows_of(forward ? *a.inputs[0] : *a.outputs[0]);
+  const std::int64_t times = rows_of(forward ? *a.outputs[0] : *a.inputs[0]).columns / one.columns;
+  for (std::int64_t row = 0; row < one.rows; ++row) {
+    for (std::int64_t copy = 0; copy < times; ++copy) {
+      for (std::int64_t i = 0; i < one.columns; ++i) {
+        const std::int64_t many = (row * times + copy) * one.columns + i;
+        if (forward) {
+          a.out(0)[many] = a.in(0)[row * one.columns + i];
+        } else {
+          a.out(0)[row * one.columns + i] += a.in(0)[many];
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+
+template <typename T>
+bool apply_heads(const Application<T>& a) {
+  switch (a.op.kind) {
+    case OpKind::split_heads:
+      split_heads(a);
+      return true;
+    case OpKind::merge_heads:
+      merge_heads(a);
+      return true;
+    case OpKind::rotary:
+      rotary(a);
+      return true;
+    case OpKind::repeat:
+      repeat(a);
+      return true;
+    default:
+      return false;
+  }
+}
+
+template bool apply_heads<float>(const Application<float>&);
+template bool apply_heads<double>(const Application<double>&);
+
+}  // namespace stratagem::execute

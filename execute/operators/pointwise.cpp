@@ -1,0 +1,148 @@
+// What works element by element, or adds a vector to every row.
+#include <algorithm>
+
+#include "execute/operators/application.hpp"
+#include "kernels/activation.hpp"
+#include "kernels/dropout.hpp"
+#include "kernels/elementwise.hpp"
+#include "kernels/embedding.hpp"
+
+namespace stratagem::execute {
+namespace {
+
+using model::OpKind;
+
+/// The sum of two operands, of which the second may lack leading dimensions of the first.
+template <typename T>
+void sum(const Application<T>& a) {
+  const std::int64_t columns = a.inputs[1]->region.size();
+  if (columns == a.inputs[0]->region.size()) return kernels::add<T>(a.in(0), a.in(1), a.out(0));
+  kernels::bias_add<T>({.rows = a.inputs[0]->region.size() / columns, .columns = columns}, a.in(0),
+                       a.in(1), a.out(0));
+}
+
+/// Adds to the gradient of a vector, or of a table, that was added to every row.
+template <typename T>
+void bias_gradient(const Application<T>& a) {
+  const std::int64_t columns = a.outputs[0]->region.size();
+  std::vector<T> sums(static_cast<std::size_t>(columns));
+  kernels::column_sums<T>({.rows = a.inputs[0]->region.size() / columns, .columns = columns},
+                          a.in(0), kernels::Out<T>(sums));
+  kernels::add<T>(kernels::In<T>(a.outputs[0]->data), kernels::In<T>(sums), a.out(0));
+}
+
+template <typename T>
+void dropout(const Application<T>& a) {
+  if (a.op.pass != model::Pass::forward)
+    return kernels::dropout_gradient<T>(a.dropout, a.in(0), a.inputs[1]->bytes, a.out(0));
+  const model::TensorId tensor = a.op.outputs[0];
+  kernels::Part part{
+      .whole = a.graph.tensors[tensor].shape, .begin = {}, .extent = a.outputs[0]->region.shape()};
+  for (const strategies::Range& range : a.outputs[0]->region.mask.ranges)
+    part.begin.push_back(range.begin);
+  kernels::RandomStream random = a.random;
+  random.stream = random.stream * 0x9E3779B97F4A7C15U + static_cast<std::uint64_t>(tensor);
+  a.outputs[1]->data.clear();
+  a.outputs[1]->bytes.resize(a.outputs[0]->data.size());
+  kernels::dropout<T>(part, a.dropout, random, a.in(0), a.out(0), a.outputs[1]->bytes);
+}
+
+/// Gate and linear part of every row of a projection, each half of it. A plan divides both alike, so
+/// the halves are interleaved: element 2i is a gate, 2i + 1 its factor.
+template <typename T>
+void swiglu(const Application<T>& a) {
+  const bool forward = a.op.pass == model::Pass::forward;
+  const std::vector<T>& both = a.inputs[forward ? 0 : 1]->data;
+  const std::size_t half = both.size() / 2;
+  std::vector<T> gate(half), up(half), dgate(half), dup(half);
+  for (std::size_t i = 0; i < half; ++i) {
+    gate[i] = both[2 * i];
+    up[i] = both[2 * i + 1];
+  }
+  using In = kernels::In<T>;
+  if (forward) return kernels::swiglu<T>(In(gate), In(up), a.out(0));
+  kernels::swiglu_gradient<T>(a.in(0), In(gate), In(up), kernels::Out<T>(dgate),
+                              kernels::Out<T>(dup));
+  for (std::size_t i = 0; i < half; ++i) {
+    a.outputs[0]->data[2 * i] = dgate[i];
+    a.outputs[0]->data[2 * i + 1] = dup[i];
+  }
+}
+
+/// x * sigmoid(x): a gated unit whose other factor is 1.
+template <typename T>
+void silu(const Application<T>& a) {
+  const bool forward = a.op.pass == model::Pass::forward;
+  const std::vector<T> ones(a.outputs[0]->data.size(), T{1});
+  std::vector<T> unused(ones.size());
+  if (forward) return kernels::swiglu<T>(a.in(0), kernels::In<T>(ones), a.out(0));
+  kernels::swiglu_gradient<T>(a.in(0), a.in(1), kernels::In<T>(ones), a.out(0),
+                              kernels::Out<T>(unused));
+}
+
+template <typename T>
+void embedding(const Application<T>& a) {
+  const bool forward = a.op.pass == model::Pass::forward;
+  const Value<T>& table = forward ? *a.inputs[1] : *a.outputs[0];
+  const std::int64_t first = table.region.mask.ranges[0].begin;
+  const std::int64_t width = table.region.shape().back();
+  if (forward) {
+    return kernels::embedding<T>(width, first, a.inputs[0]->numbers, a.in(1), a.out(0));
+  }
+  kernels::embedding_gradient<T>(width, first, a.in(0), a.inputs[1]->numbers, a.out(0));
+}
+
+}  // namespace
+
+template <typename T>
+bool apply_pointwise(const Application<T>& a) {
+  const bool forward = a.op.pass == model::Pass::forward;
+  switch (a.op.kind) {
+    case OpKind::add:
+    case OpKind::bias_add:
+    case OpKind::gradient_sum:
+      sum(a);
+      return true;
+    case OpKind::bias_gradient:
+      bias_gradient(a);
+      return true;
+    case OpKind::multiply:
+      kernels::multiply<T>(a.in(0), a.in(1), a.out(0));
+      return true;
+    case OpKind::identity:
+      std::ranges::copy(a.in(0), a.out(0).begin());
+      return true;
+    case OpKind::gelu:
+      forward ? kernels::gelu<T>(a.in(0), a.out(0))
+              : kernels::gelu_gradient<T>(a.in(0), a.in(1), a.out(0));
+      return true;
+    case OpKind::relu:
+      forward ? kernels::relu<T>(a.in(0), a.out(0))
+              : kernels::relu_gradient<T>(a.in(0), a.in(1), a.out(0));
+      return true;
+    case OpKind::sigmoid:
+      forward ? kernels::sigmoid<T>(a.in(0), a.out(0))
+              : kernels::sigmoid_gradient<T>(a.in(0), a.in(1), a.out(0));
+      return true;
+    case OpKind::silu:
+      silu(a);
+      return true;
+    case OpKind::swiglu:
+      swiglu(a);
+      return true;
+    case OpKind::dropout:
+    case OpKind::attention_dropout:
+      dropout(a);
+      return true;
+    case OpKind::embedding:
+      embedding(a);
+      return true;
+    default:
+      return false;
+  }
+}
+
+template bool apply_pointwise<float>(const Application<float>&);
+template bool apply_pointwise<double>(const Application<double>&);
+
+}  // namespace stratagem::execute

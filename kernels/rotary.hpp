@@ -1,0 +1,29 @@
+// Rotary positions: pairs of a head's elements turned by an angle that grows with the position.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/operand.hpp"
+
+namespace stratagem::kernels {
+
+/// Heads one after another, each (sequence, size), of which the sequence begins at place `first`.
+struct Rotary {
+  std::int64_t heads = 0;
+  std::int64_t sequence = 0;
+  std::int64_t size = 0;  ///< even
+  std::int64_t first = 0;
+  double base = 10000;
+};
+
+/// y of elements i and i + size/2 of the row at place p: the pair of x turned by
+/// p * base^(-2i/size). Su et al., RoFormer, arXiv:2104.09864, section 3.2.2, with the pairs of the
+/// Llama models. Throws BrokenPromise for an odd size.
+template <typename T>
+void rotary(const Rotary& shape, In<T> x, Out<T> y);
+
+/// Gradient of x: that of y turned back.
+template <typename T>
+void rotary_gradient(const Rotary& shape, In<T> dy, Out<T> dx);
+
+}  // namespace stratagem::kernels

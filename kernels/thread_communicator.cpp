@@ -1,0 +1,247 @@
+// Whoever comes last to a meeting does the work of all.
+#include "kernels/thread_communicator.hpp"
+
+#include <algorithm>
+#include <condition_variable>
+#include <cstring>
+#include <deque>
+#include <exception>
+#include <map>
+#include <mutex>
+#include <thread>
+#include <tuple>
+
+namespace stratagem::kernels {
+namespace {
+
+std::size_t size_of(Element element) {
+  return element == Element::byte ? 1 : element == Element::fp32 ? sizeof(float) : sizeof(double);
+}
+
+std::span<std::byte> bytes_of(const Target& target) {
+  return {static_cast<std::byte*>(target.data), target.count * size_of(target.element)};
+}
+std::span<const std::byte> bytes_of(const Source& source) {
+  return {static_cast<const std::byte*>(source.data), source.count * size_of(source.element)};
+}
+
+/// What the members of a group have brought to one operation.
+struct Meeting {
+  std::vector<Source> sources;
+  std::vector<Target> targets;
+  int arrived = 0;
+  long held = 0;  ///< meetings so far
+};
+
+/// What all threads share; whoever runs holds the lock.
+struct Shared {
+  std::mutex turn;
+  std::condition_variable changed;
+  std::exception_ptr failure;
+  std::map<std::vector<int>, Meeting>
+      meetings;  ///< by world ranks, then which group of these it is
+  /// By group, sender and receiver: messages sent and not taken yet, and the number of the first.
+  struct Way {
+    std::deque<std::vector<std::byte>> messages;
+    long first = 0;
+    long asked = 0;
+  };
+  std::map<std::tuple<std::vector<int>, int, int>, Way> ways;
+};
+
+template <typename T>
+void reduce_into(Reduction reduction, std::span<const T> from, std::span<T> to) {
+  for (std::size_t i = 0; i < to.size(); ++i)
+    to[i] = reduction == Reduction::sum ? to[i] + from[i] : std::max(to[i], from[i]);
+}
+
+/// The reduced elements [begin, begin + count) of all sources.
+void reduce_all(Reduction reduction, const std::vector<Source>& sources, std::size_t begin,
+                const Target& to) {
+  const auto run = [&]<typename T>(T) {
+    std::vector<T> result(to.count);
+    for (std::size_t i = 0; i < sources.size(); ++i) {
+      const std::span<const T> part(static_cast<const T*>(sources[i].data) + begin, to.count);
+      i == 0 ? static_cast<void>(std::ranges::copy(part, result.begin()))
+             : reduce_into<T>(reduction, part, result);
+    }
+    std::ranges::copy(result, static_cast<T*>(to.data));
+  };
+  to.element == Element::fp32 ? run(float{}) : run(double{});
+}
+
+class Threads final : public Communicator {
+ public:
+  /// `id` tells groups of the same ranks apart.
+  Threads(Shared& shared, std::vector<int> ranks, int id, int me,
+          std::unique_lock<std::mutex>& turn)
+      : shared_(shared), ranks_(std::move(ranks)), me_(me), turn_(turn), key_(ranks_) {
+    key_.push_back(id);
+  }
+
+  [[nodiscard]] int rank() const override { return me_; }
+  [[nodiscard]] int size() const override { return static_cast<int>(ranks_.size()); }
+
+  [[nodiscard]] std::unique_ptr<Communicator> group(const std::vector<int>& ranks) override {
+    std::vector<int> world;
+    for (const int rank : ranks) world.push_back(ranks_[static_cast<std::size_t>(rank)]);
+    const auto found = std::ranges::find(ranks, me_);
+    expects(found != ranks.end(), "a rank makes groups that it is in");
+    const int id = ++groups_[world];
+    return std::make_unique<Threads>(shared_, world, id, static_cast<int>(found - ranks.begin()),
+                                     turn_);
+  }
+
+  void barrier() override {
+    meet({}, {}, [](Meeting&) {});
+  }
+
+  [[nodiscard]] std::unique_ptr<Pending> start(const std::vector<Sent>& sent,
+                                               const std::vector<Received>& received) override {
+    for (const Sent& message : sent) {
+      const std::span<const std::byte> bytes = bytes_of(message.values);
+      way(me_, message.to).messages.emplace_back(bytes.begin(), bytes.end());
+    }
+    if (!sent.empty()) shared_.changed.notify_all();
+    auto pending = std::make_unique<Arrivals>(*this);
+    for (const Received& message : received)
+      pending->expect(message, way(message.from, me_).asked++);
+    return pending;
+  }
+
+ protected:
+  void do_all_reduce(Reduction reduction, Target values) override {
+    const Source source{values.data, values.count, values.element};
+    meet(source, values, [&](Meeting& meeting) {
+      reduce_all(reduction, meeting.sources, 0, meeting.targets.front());
+      for (const Target& target : meeting.targets) copy(bytes_of(meeting.targets.front()), target);
+    });
+  }
+  void do_all_gather(Source part, Target whole) override {
+    meet(part, whole, [&](Meeting& meeting) {
+      for (const Target& target : meeting.targets) {
+        std::size_t at = 0;
+        for (const Source& source : meeting.sources) {
+          const std::span<const std::byte> bytes = bytes_of(source);
+          std::ranges::copy(bytes, bytes_of(target).begin() + static_cast<std::ptrdiff_t>(at));
+          at += bytes.size();
+        }
+      }
+    });
+  }
+  void do_reduce_scatter(Reduction reduction, Source whole, Target part) override {
+    meet(whole, part, [&](Meeting& meeting) {
+      for (std::size_t i = 0; i < meeting.targets.size(); ++i)
+        reduce_all(reduction, meeting.sources, i * part.count, meeting.targets[i]);
+    });
+  }
+  void do_broadcast(int root, Target values) override {
+    meet({values.data, values.count, values.element}, values, [&](Meeting& meeting) {
+      for (const Target& target : meeting.targets)
+        copy(bytes_of(meeting.sources[static_cast<std::size_t>(root)]), target);
+    });
+  }
+  void do_reduce(Reduction reduction, int root, Target values) override {
+    meet({values.data, values.count, values.element}, values, [&](Meeting& meeting) {
+      reduce_all(reduction, meeting.sources, 0, meeting.targets[static_cast<std::size_t>(root)]);
+    });
+  }
+  void do_all_to_all(Source out, Target in) override {
+    meet(out, in, [&](Meeting& meeting) {
+      const std::size_t ranks = meeting.sources.size();
+      for (std::size_t to = 0; to < ranks; ++to) {
+        for (std::size_t from = 0; from < ranks; ++from) {
+          const std::span<const std::byte> all = bytes_of(meeting.sources[from]);
+          const std::size_t length = all.size() / ranks;
+          std::ranges::copy(all.subspan(to * length, length),
+                            bytes_of(meeting.targets[to]).subspan(from * length).begin());
+        }
+      }
+    });
+  }
+
+ private:
+  class Arrivals final : public Pending {
+   public:
+    explicit Arrivals(Threads& group) : group_(group) {}
+    void expect(const Received& message, long number) { expected_.emplace_back(message, number); }
+    void wait() override {
+      for (const auto& [message, number] : expected_) {
+        Shared::Way& way = group_.way(message.from, group_.me_);
+        group_.wait_until([&] { return number == way.first && !way.messages.empty(); });
+        copy(way.messages.front(), message.values);
+        way.messages.pop_front();
+        ++way.first;
+        group_.shared_.changed.notify_all();
+      }
+      expected_.clear();
+    }
+
+   private:
+    Threads& group_;
+    std::vector<std::pair<Received, long>> expected_;
+  };
+
+  static void copy(std::span<const std::byte> from, const Target& to) {
+    const std::span<std::byte> bytes = bytes_of(to);
+    expects(from.size() == bytes.size(), "a message is received as it was sent");
+    if (from.data() != bytes.data()) std::ranges::copy(from, bytes.begin());
+  }
+
+  [[nodiscard]] Shared::Way& way(int from, int to) { return shared_.ways[{key_, from, to}]; }
+
+  template <typename Condition>
+  void wait_until(const Condition& condition) {
+    shared_.changed.wait(turn_, [&] { return shared_.failure != nullptr || condition(); });
+    if (!condition()) throw CommunicationError("another rank of this process has failed");
+  }
+
+  template <typename Work>
+  void meet(Source source, Target target, const Work& work) {
+    Meeting& meeting = shared_.meetings[key_];
+    meeting.sources.resize(ranks_.size());
+    meeting.targets.resize(ranks_.size());
+    meeting.sources[static_cast<std::size_t>(me_)] = source;
+    meeting.targets[static_cast<std::size_t>(me_)] = target;
+    if (++meeting.arrived == size()) {
+      work(meeting);
+      meeting.arrived = 0;
+      ++meeting.held;
+      shared_.changed.notify_all();
+      return;
+    }
+    wait_until([&meeting, held = meeting.held] { return meeting.held != held; });
+  }
+
+  Shared& shared_;
+  std::vector<int> ranks_;
+  int me_;
+  std::unique_lock<std::mutex>& turn_;
+  std::vector<int> key_;
+  std::map<std::vector<int>, int> groups_;  ///< made of this one, by world ranks
+};
+
+}  // namespace
+
+void run_ranks(int ranks, const std::function<void(Communicator& world)>& rank) {
+  Shared shared;
+  std::vector<int> world(static_cast<std::size_t>(ranks));
+  for (int i = 0; i < ranks; ++i) world[static_cast<std::size_t>(i)] = i;
+  const auto run = [&](int me) {
+    std::unique_lock turn(shared.turn);
+    try {
+      Threads group(shared, world, 0, me, turn);
+      rank(group);
+    } catch (...) {
+      if (!shared.failure) shared.failure = std::current_exception();
+      shared.changed.notify_all();
+    }
+  };
+  {
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < ranks; ++i) threads.emplace_back(run, i);
+  }
+  if (shared.failure) std::rethrow_exception(shared.failure);
+}
+
+}  // namespace stratagem::kernels

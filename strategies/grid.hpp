@@ -1,0 +1,29 @@
+// The devices of one stage as a grid.
+#pragma once
+
+#include <vector>
+
+#include "strategies/plan.hpp"
+
+namespace stratagem::strategies {
+
+/// Devices first + sum of coordinate * stride; axes from the largest stride to the smallest. Of an
+/// irregular stage one axis, along which the devices are those listed.
+struct Grid {
+  int first_device = 0;
+  std::vector<Axis> axes;
+  std::vector<int> listed;
+  friend bool operator==(const Grid&, const Grid&) = default;
+
+  [[nodiscard]] std::vector<int> sizes() const;
+  [[nodiscard]] int count() const;
+  /// Coordinates of the i-th device, the last axis fastest.
+  [[nodiscard]] std::vector<int> coordinates(int i) const;
+  [[nodiscard]] int device(const std::vector<int>& coordinates) const;
+  /// The i of a device of the grid.
+  [[nodiscard]] int position(int device) const;
+  /// Of all devices, ascending.
+  [[nodiscard]] std::vector<int> devices() const;
+};
+
+}  // namespace stratagem::strategies

@@ -1,0 +1,39 @@
+// What a task does to values: of no concern to whoever counts time and bytes, all there is to whoever
+// computes.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "strategies/layout.hpp"
+
+namespace stratagem::strategies {
+
+/// A tensor, or a part of it, as a task reads or writes it on every device of its call's grid.
+struct Operand {
+  int tensor = -1;  ///< as in Slot
+  int slot = -1;    ///< of the block; -1: an input of the model, or a resident buffer
+  Layout layout = {};
+  /// Axes among whose ranks the elements of that part are shared out, in runs of equal length in the
+  /// order of their coordinates, the first axis the outermost; the last run may be short.
+  std::vector<int> shards = {};
+};
+
+enum class Deed : std::uint8_t {
+  apply,     ///< an operator of the model
+  convert,   ///< what a group holds of each input into what it holds of the output of its place
+  select,    ///< a part of what is here
+  transfer,  ///< an input leaves for the other device of the group, or an output comes from there
+  step       ///< the optimizer: gradient, parameter -> parameter
+};
+
+struct Operation {
+  Deed deed = Deed::apply;
+  /// Of `apply`: its place among the forward and then the backward operators of the call's segment.
+  int op = -1;
+  std::vector<Operand> inputs = {};
+  std::vector<Operand> outputs = {};
+  bool adds = false;  ///< to what the outputs hold already, rather than in its place
+};
+
+}  // namespace stratagem::strategies

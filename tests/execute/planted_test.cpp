@@ -1,0 +1,131 @@
+// Broken plans are noticed: what a program computes depends on every part of it.
+#include <algorithm>
+#include <string>
+
+#include "tests/catch.hpp"
+#include "tests/execute/trained.hpp"
+
+namespace stratagem::execute {
+namespace {
+
+using strategies::Deed;
+using strategies::lowered;
+using strategies::Program;
+
+constexpr model::GptConfig tiny_gpt{
+    .layers = 2, .hidden = 16, .heads = 4, .sequence = 8, .vocabulary = 24, .batch = 4};
+
+/// How far a program of two micro-batches is from one device, in fp64.
+double distance_from_one(const Program& program) {
+  const model::Graph graph = model::gpt(tiny_gpt);
+  static const Trained reference = train<double>(graph, lowered(graph, "{}", 2), 2);
+  return distance(train<double>(graph, program, 2), reference);
+}
+
+/// The first task of a program that does a deed and, if asked for, reduces gradients.
+strategies::Task& task_that(Program& program, Deed deed, bool gradients = false) {
+  for (strategies::Block& block : program.blocks) {
+    for (strategies::Task& task : block.tasks) {
+      const bool reduces = task.stream == strategies::Stream::gradient_communication;
+      if (!task.operations.empty() && task.operations[0].deed == deed && reduces == gradients)
+        return task;
+    }
+  }
+  throw std::out_of_range("no such task");
+}
+
+/// Has a task do nothing, in a way that no check of the program sees.
+void omit(strategies::Task& task) { task.operations = {{.deed = Deed::select}}; }
+
+Program program_of(const std::string& strategy) {
+  return lowered(model::gpt(tiny_gpt), strategy, 2);
+}
+
+TEST_CASE("programs that the planted faults start from agree with one device") {
+  CHECK(distance_from_one(program_of(R"({"data": 2})")) <= 1e-9);
+  CHECK(distance_from_one(program_of(R"({"tensor": 2})")) <= 1e-9);
+  CHECK(distance_from_one(program_of(R"({"pipeline": 2, "schedule": "gpipe"})")) <= 1e-9);
+}
+
+TEST_CASE("a missing reduction of gradients is noticed") {
+  Program program = program_of(R"({"data": 2})");
+  omit(task_that(program, Deed::convert, true));
+  CHECK_THROWS_AS(distance_from_one(program), BrokenPromise);  // what is stepped with is not whole
+}
+
+TEST_CASE("a missing sum over tensor ranks is noticed") {
+  Program program = program_of(R"({"tensor": 2})");
+  omit(task_that(program, Deed::convert));
+  CHECK_THROWS_AS(distance_from_one(program), BrokenPromise);  // what is read is not whole
+}
+
+TEST_CASE("a sum that takes the largest value is noticed") {
+  Program program = program_of(R"({"tensor": 2})");
+  std::get<strategies::Collective>(task_that(program, Deed::convert).work).combine =
+      model::Combine::maximum;
+  CHECK(distance_from_one(program) > 1e-3);
+}
+
+TEST_CASE("a stale weight is noticed") {
+  Program program = program_of("{}");
+  omit(task_that(program, Deed::step));
+  CHECK(distance_from_one(program) > 1e-6);
+}
+
+TEST_CASE("a swapped order of messages is noticed") {
+  Program program = program_of(R"({"pipeline": 2, "schedule": "gpipe"})");
+  const auto swapped = [&](strategies::Sequence& sequence) {
+    std::vector<strategies::Call*> sends;
+    for (strategies::Call& call : sequence.calls) {
+      const strategies::Task& task = program.blocks[call.block].tasks.front();
+      if (task.stream == strategies::Stream::send_forward) sends.push_back(&call);
+    }
+    if (sends.size() < 2) return false;
+    std::swap(sends[0]->cell, sends[1]->cell);
+    return true;
+  };
+  REQUIRE(std::ranges::any_of(program.sequences, swapped));
+  // The first of them has not been computed yet when its message is to leave.
+  CHECK_THROWS_AS(distance_from_one(program), BrokenPromise);
+}
+
+model::TensorId tensor_named(const model::Graph& graph, const std::string& name) {
+  const auto found = std::ranges::find(graph.tensors, name, &model::Tensor::name);
+  REQUIRE(found != graph.tensors.end());
+  return static_cast<model::TensorId>(found - graph.tensors.begin());
+}
+
+/// The loss of one device after a weight has been moved.
+double loss_with(const model::Graph& graph, const Program& program, model::TensorId parameter,
+                 std::size_t element, double change) {
+  double loss = 0;
+  kernels::run_ranks(1, [&](kernels::Communicator& world) {
+    Interpreter<double> rank(program, graph, {.seed = 7, .micro_batches = 2}, world);
+    rank.parameter(parameter).data[element] += change;
+    loss = rank.iterate();
+  });
+  return loss;
+}
+
+TEST_CASE("the gradients that the interpreter finds are those of its loss") {
+  const model::Graph graph = model::gpt(tiny_gpt);
+  const Program program = program_of("{}");
+  const Trained trained = train<double>(graph, program, 2, 1);
+  double sizes = 0, differences = 0;
+  for (const auto& [name, gradient] : trained.gradients) {
+    const model::TensorId parameter = tensor_named(graph, name);
+    for (const std::size_t element : {std::size_t{0}, gradient.size() / 2, gradient.size() - 1}) {
+      constexpr double h = 1e-5;
+      const double slope = (loss_with(graph, program, parameter, element, h) -
+                            loss_with(graph, program, parameter, element, -h)) /
+                           (2 * h);
+      sizes += slope * slope;
+      differences += (slope - gradient[element]) * (slope - gradient[element]);
+    }
+  }
+  CHECK(sizes > 0);
+  CHECK(std::sqrt(differences / sizes) < 1e-6);
+}
+
+}  // namespace
+}  // namespace stratagem::execute
