@@ -14,16 +14,16 @@ using model::OpKind;
 using model::TensorId;
 
 /// The places in the whole tensor of the elements of a region, in order.
-std::vector<std::int64_t> places(const std::vector<std::int64_t>& whole, const Region& region) {
+std::vector<std::int64_t> places(const model::Origin& origin, const Region& region) {
   const std::vector<std::int64_t> shape = region.shape();
   std::vector<std::int64_t> result;
   result.reserve(static_cast<std::size_t>(region.size()));
   for (std::int64_t i = region.begin; i < region.end; ++i) {
     std::int64_t rest = i, place = 0, stride = 1;
     for (std::size_t d = shape.size(); d-- > 0;) {
-      place += (rest % shape[d] + region.mask.ranges[d].begin) * stride;
+      place += (rest % shape[d] + region.mask.ranges[d].begin + origin.begin[d]) * stride;
       rest /= shape[d];
-      stride *= whole[d];
+      stride *= origin.shape[d];
     }
     result.push_back(place);
   }
@@ -51,13 +51,15 @@ const model::Operator* reader(const model::Graph& graph, TensorId input, OpKind 
 template <typename T>
 Shared<T> initial(const model::Graph& graph, TensorId parameter, const Region& region,
                   std::uint64_t seed) {
-  const std::vector<std::int64_t>& shape = graph.tensors[parameter].shape;
+  const model::Origin origin = model::origin_of(graph.tensors[parameter], parameter);
+  const std::vector<std::int64_t>& shape = origin.shape;
   const double center = is_scale(graph, parameter) ? 1 : 0;
   const double reach =
       shape.size() > 1 ? std::sqrt(6.0 / static_cast<double>(shape[0] + shape[1])) : 0.1;
-  const kernels::RandomStream random{.seed = seed, .stream = static_cast<std::uint64_t>(parameter)};
+  const kernels::RandomStream random{.seed = seed,
+                                     .stream = static_cast<std::uint64_t>(origin.tensor)};
   Shared<T> value = zeros<T>(region);
-  const std::vector<std::int64_t> at = places(shape, region);
+  const std::vector<std::int64_t> at = places(origin, region);
   for (std::size_t i = 0; i < at.size(); ++i) {
     const double number = kernels::uniform(random, static_cast<std::uint64_t>(at[i]));
     value->data[i] = static_cast<T>(center + reach * (2 * number - 1));
@@ -81,7 +83,7 @@ Shared<T> input(const model::Graph& graph, TensorId tensor, const Region& region
   const std::int64_t count = lookup != nullptr ? sizes.front() : sizes.back();
   const std::vector<std::int64_t>& shape = graph.tensors[tensor].shape;
   const kernels::RandomStream random{.seed = ~seed, .stream = micro_batch};
-  for (const std::int64_t place : places(shape, region)) {
+  for (const std::int64_t place : places(model::origin_of(graph.tensors[tensor], tensor), region)) {
     const std::int64_t sample = place / shape.back(), token = place % shape.back();
     const std::int64_t at = sample * (shape.back() + 1) + token + (lookup != nullptr ? 0 : 1);
     const double number = kernels::uniform(random, static_cast<std::uint64_t>(at));

@@ -211,6 +211,8 @@ void Interpreter<T>::select(CallState& state, const Operation& operation) {
   for (std::size_t i = 0; i < operation.outputs.size(); ++i) {
     const Shared<T> whole = read(state, operation.inputs[i]);
     Region part = region(state, operation.outputs[i]);
+    const bool stays = operation.outputs[i].slot < 0 && operation.inputs[i].slot < 0;
+    if (stays) continue;
     if (!operation.adds) {
       write(state, operation.outputs[i], view(whole, part));
       continue;

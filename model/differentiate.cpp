@@ -66,6 +66,7 @@ class Differentiation {
     gradient.name += ".grad";
     gradient.role = role;
     gradient.requires_grad = false;
+    gradient.origin.reset();
     const bool held = graph_.tensors[of].role == Role::parameter && graph_.held_gradients;
     if (held) gradient.type = *graph_.held_gradients;
     graph_.tensors.push_back(std::move(gradient));

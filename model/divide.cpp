@@ -94,10 +94,15 @@ class Rewriting {
 
   void divide_tensor(TensorId tensor, int dimension, int parts) {
     if (parts == 1 || copies_.contains(tensor)) return;
+    Origin origin = origin_of(graph_.tensors[tensor], tensor);
     graph_.tensors[tensor].shape[dimension] /= parts;
+    graph_.tensors[tensor].origin = origin;
     std::vector<TensorId>& copies = copies_[tensor];
-    for (int k = 1; k < parts; ++k)
+    for (int k = 1; k < parts; ++k) {
       copies.push_back(add_tensor(graph_.tensors[tensor], part_name(k)));
+      origin.begin[dimension] += graph_.tensors[tensor].shape[dimension];
+      graph_.tensors.back().origin = origin;
+    }
     graph_.tensors[tensor].name += part_name(0);
     copies.insert(copies.begin(), tensor);
   }

@@ -57,4 +57,10 @@ Bytes bytes(const Tensor& tensor) {
   return static_cast<double>(element_count(tensor)) * size_of(tensor.type);
 }
 
+Origin origin_of(const Tensor& tensor, TensorId id) {
+  if (tensor.origin) return *tensor.origin;
+  return {
+      .tensor = id, .shape = tensor.shape, .begin = std::vector<std::int64_t>(tensor.shape.size())};
+}
+
 }  // namespace stratagem::model

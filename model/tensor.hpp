@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,13 @@ enum class Role : std::uint8_t { input, parameter, activation, gradient, statist
 
 using TensorId = int;
 
+/// The tensor that another one is a part of, and where it begins in it, dimension by dimension.
+struct Origin {
+  TensorId tensor = -1;
+  std::vector<std::int64_t> shape;  ///< of the whole
+  std::vector<std::int64_t> begin;
+};
+
 /// A logical tensor of one micro-batch. `shape` is in the order in which annotations name its
 /// dimensions.
 struct Tensor {
@@ -27,7 +35,12 @@ struct Tensor {
   DataType type = DataType::fp16;
   Role role = Role::activation;
   bool requires_grad = true;
+  /// Of what divide() made of a model's tensor; a gradient has none.
+  std::optional<Origin> origin = {};
 };
+
+/// Itself, from the beginning, unless it is a part.
+Origin origin_of(const Tensor& tensor, TensorId id);
 
 std::int64_t element_count(const Tensor&);
 Bytes bytes(const Tensor&);

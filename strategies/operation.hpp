@@ -31,7 +31,7 @@ struct Operation {
   Deed deed = Deed::apply;
   /// Of `apply`: its place among the forward and then the backward operators of the call's segment.
   int op = -1;
-  std::vector<Operand> inputs = {};
+  std::vector<Operand> inputs = {};  ///< of `select` and `convert` by output
   std::vector<Operand> outputs = {};
   bool adds = false;  ///< to what the outputs hold already, rather than in its place
 };

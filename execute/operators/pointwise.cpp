@@ -36,12 +36,13 @@ void dropout(const Application<T>& a) {
   if (a.op.pass != model::Pass::forward)
     return kernels::dropout_gradient<T>(a.dropout, a.in(0), a.inputs[1]->bytes, a.out(0));
   const model::TensorId tensor = a.op.outputs[0];
+  const model::Origin origin = model::origin_of(a.graph.tensors[tensor], tensor);
   kernels::Part part{
-      .whole = a.graph.tensors[tensor].shape, .begin = {}, .extent = a.outputs[0]->region.shape()};
-  for (const strategies::Range& range : a.outputs[0]->region.mask.ranges)
-    part.begin.push_back(range.begin);
+      .whole = origin.shape, .begin = origin.begin, .extent = a.outputs[0]->region.shape()};
+  for (std::size_t d = 0; d < part.begin.size(); ++d)
+    part.begin[d] += a.outputs[0]->region.mask.ranges[d].begin;
   kernels::RandomStream random = a.random;
-  random.stream = random.stream * 0x9E3779B97F4A7C15U + static_cast<std::uint64_t>(tensor);
+  random.stream = random.stream * 0x9E3779B97F4A7C15U + static_cast<std::uint64_t>(origin.tensor);
   a.outputs[1]->data.clear();
   a.outputs[1]->bytes.resize(a.outputs[0]->data.size());
   kernels::dropout<T>(part, a.dropout, random, a.in(0), a.out(0), a.outputs[1]->bytes);

@@ -31,10 +31,8 @@ void add_step(StepBlock& step, const model::Tensor& tensor, const std::string& p
   task.work = on_host ? host_optimizer_kernel(stepped, context.training, context.stack)
                       : optimizer_kernel(stepped, context.training, context.stack);
   if (on_host) task.stream = Stream::host;
-  if (!on_host) {
-    task.reads = task.writes = {slot};
-    task.operations = {std::move(values)};
-  }
+  if (!on_host) task.reads = task.writes = {slot};
+  task.operations = {std::move(values)};
   // The thread that launches kernels steps, too.
   task.synchronizations = on_host ? 1 : context.stack.optimizer.synchronizations;
   step.bytes += bytes;

@@ -126,49 +126,71 @@ Block WeightUpdates::reduction_block(const Bucket& bucket,
   }
   for (const Collective& work : works) {
     const bool first = block.tasks.empty();
+    const bool scatters = to_shards && first;
     Task task{};
     task.name = first ? block.name : "sum up shards";
     task.work = work;
     task.stream = Stream::gradient_communication;
-    task.reads = to_shards && first ? before : after;
+    task.reads = scatters ? before : after;
     task.writes = after;
-    if (!to_host && bucket.ranks.empty())
-      task.operations = {sum(bucket, block.tasks.size(), to_shards && first, before)};
-    if (to_shards && first) task.deaths = before;
-    if (to_shards && first && to_host) task.births = after;
+    if (bucket.ranks.empty()) {
+      task.operations = {sum(bucket, !first,
+                             {scatters || to_host ? task.reads : std::vector<int>{},
+                              to_host ? after : std::vector<int>{}})};
+      task.operations.front().adds = scatters && !to_host;
+    }
+    if (scatters) task.deaths = before;
+    if (scatters && to_host) task.births = after;
     block.tasks.push_back(std::move(task));
   }
   if (to_shards && works.empty()) {
     block.tasks.push_back(select_shards(bucket.shard, before, after));
-    if (!to_host) {
-      block.tasks.back().operations = {sum(bucket, 0, true, before)};
-      block.tasks.back().operations.front().deed = Deed::select;
-    }
+    Operation select = sum(bucket, false, {before, to_host ? after : std::vector<int>{}});
+    select.deed = Deed::select;
+    select.adds = !to_host;
+    block.tasks.back().operations = {std::move(select)};
   }
-  if (to_host) block.tasks.push_back(copy_out(after, bucket.shard, block.tasks.size()));
+  if (to_host) {
+    block.tasks.push_back(copy_out(after, bucket.shard, block.tasks.size()));
+    block.tasks.back().operations = {add_on_host(bucket, works.empty() && !to_shards, after)};
+  }
   return block;
 }
 
-/// What the collective behind so many others does to the gradients of a bucket: the first one of two
-/// leaves shards, the other one completes what is left over the other axes. Where every cell reduces
-/// (`from` slots), sums are added to those of earlier cells.
-Operation WeightUpdates::sum(const Bucket& bucket, std::size_t before, bool adds,
-                             const std::vector<int>& slots) const {
+/// What the first or the second collective does to the gradients of a bucket: the first one of two
+/// leaves shards, the other one completes what is left over the other axes.
+Operation WeightUpdates::sum(const Bucket& bucket, bool second, const SlotsOfSum& slots) const {
   const std::vector<int> scattered = bucket.scattered();
-  const bool to_shards = before == 0 && (!scattered.empty() || adds);
-  Operation result{.deed = Deed::convert, .adds = adds};
+  const bool to_shards =
+      !second && (bucket.to_shards ? !bucket.shards.empty() : !scattered.empty());
+  Operation result{.deed = Deed::convert};
   for (std::size_t i = 0; i < bucket.gradients.size(); ++i) {
     Operand operand{.tensor = bucket.gradients[i], .layout = bucket.layouts[i]};
-    const bool were_shards = !to_shards && (!scattered.empty() || bucket.held_in_shards);
-    if (were_shards) operand.shards = bucket.shards;
-    for (const int axis : before == 0 ? std::vector<int>{} : scattered)
+    if (second || bucket.held_in_shards) operand.shards = bucket.shards;
+    for (const int axis : second ? scattered : std::vector<int>{})
       operand.layout[axis] = {AxisRole::replica};
     result.inputs.push_back(operand);
-    if (adds) result.inputs.back().slot = slots[i];
+    if (!slots.from.empty()) result.inputs.back().slot = slots.from[i];
     for (const int axis : to_shards ? scattered : bucket.others())
       operand.layout[axis] = {AxisRole::replica};
     if (to_shards) operand.shards = bucket.shards;
     result.outputs.push_back(operand);
+    if (!slots.to.empty()) result.outputs.back().slot = slots.to[i];
+  }
+  return result;
+}
+
+/// Adds reduced gradients, or those that need no reduction, to what waits on the host.
+Operation WeightUpdates::add_on_host(const Bucket& bucket, bool unreduced,
+                                     const std::vector<int>& slots) const {
+  Operation result{.deed = Deed::select, .adds = true};
+  for (std::size_t i = 0; i < bucket.gradients.size(); ++i) {
+    Operand operand{.tensor = bucket.gradients[i], .layout = bucket.layouts[i]};
+    for (const int axis : bucket.axes) operand.layout[axis] = {AxisRole::replica};
+    if (!unreduced) operand.shards = bucket.shards;
+    result.outputs.push_back(operand);
+    operand.slot = slots[i];
+    result.inputs.push_back(std::move(operand));
   }
   return result;
 }
@@ -219,6 +241,12 @@ void WeightUpdates::add_steps(const ScheduledCell& last) {
       const int end = static_cast<int>(step.block.tasks.size()) - 1;
       step.block.tasks.push_back(copy_in(step.bytes, step.block.slots.size(), ends));
       step.block.tasks.back().waits = {end};
+      Operation& back = step.block.tasks.back().operations.emplace_back(Deed::select);
+      for (int task = 0; task <= end; ++task) {
+        for (const Operand& parameter : step.block.tasks[task].operations.front().outputs)
+          back.inputs.push_back(parameter);
+      }
+      back.outputs = back.inputs;
       step.key += ends ? "host end" : "host";
     }
     for (Task& task : step.block.tasks) {

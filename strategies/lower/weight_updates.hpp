@@ -38,8 +38,13 @@ class WeightUpdates {
                              Category category) const;
   [[nodiscard]] Block reduction_block(const Bucket& bucket,
                                       const std::vector<Collective>& works) const;
-  [[nodiscard]] Operation sum(const Bucket& bucket, std::size_t before, bool adds,
-                              const std::vector<int>& slots) const;
+  /// Of a bucket, where its gradients lie before and after a sum; empty: in resident buffers.
+  struct SlotsOfSum {
+    std::vector<int> from, to;
+  };
+  [[nodiscard]] Operation sum(const Bucket& bucket, bool second, const SlotsOfSum& slots) const;
+  [[nodiscard]] Operation add_on_host(const Bucket& bucket, bool unreduced,
+                                      const std::vector<int>& slots) const;
   [[nodiscard]] Task select_shards(Bytes bytes, const std::vector<int>& whole,
                                    const std::vector<int>& shards) const;
   [[nodiscard]] Task copy_out(std::vector<int> gradients, Bytes bytes, std::size_t tasks) const;

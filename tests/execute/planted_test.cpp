@@ -89,12 +89,6 @@ TEST_CASE("a swapped order of messages is noticed") {
   CHECK_THROWS_AS(distance_from_one(program), BrokenPromise);
 }
 
-model::TensorId tensor_named(const model::Graph& graph, const std::string& name) {
-  const auto found = std::ranges::find(graph.tensors, name, &model::Tensor::name);
-  REQUIRE(found != graph.tensors.end());
-  return static_cast<model::TensorId>(found - graph.tensors.begin());
-}
-
 /// The loss of one device after a weight has been moved.
 double loss_with(const model::Graph& graph, const Program& program, model::TensorId parameter,
                  std::size_t element, double change) {
@@ -112,8 +106,7 @@ TEST_CASE("the gradients that the interpreter finds are those of its loss") {
   const Program program = program_of("{}");
   const Trained trained = train<double>(graph, program, 2, 1);
   double sizes = 0, differences = 0;
-  for (const auto& [name, gradient] : trained.gradients) {
-    const model::TensorId parameter = tensor_named(graph, name);
+  for (const auto& [parameter, gradient] : trained.gradients) {
     for (const std::size_t element : {std::size_t{0}, gradient.size() / 2, gradient.size() - 1}) {
       constexpr double h = 1e-5;
       const double slope = (loss_with(graph, program, parameter, element, h) -

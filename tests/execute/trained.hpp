@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -15,21 +16,27 @@ namespace stratagem::execute {
 
 struct Trained {
   std::vector<double> losses;  ///< of every iteration
-  /// By parameter's name: its whole gradient in the first iteration; NaN where no rank stepped it.
-  std::map<std::string, std::vector<double>> gradients;
+  /// By parameter of the model: its whole gradient in the first iteration; NaN where no rank stepped
+  /// it.
+  std::map<model::TensorId, std::vector<double>> gradients;
 };
 
-/// Writes what a rank has of a gradient into the whole one.
+/// Writes what a rank has of a gradient into that of the whole parameter.
 template <typename T>
-void collect(const Value<T>& part, std::vector<double>& whole,
-             const std::vector<std::int64_t>& shape) {
+void collect(const Value<T>& part, const model::Origin& origin, Trained& trained) {
+  const auto elements = std::accumulate(origin.shape.begin(), origin.shape.end(), std::int64_t{1},
+                                        std::multiplies<>());
+  std::vector<double>& whole =
+      trained.gradients
+          .try_emplace(origin.tensor, elements, std::numeric_limits<double>::quiet_NaN())
+          .first->second;
   const std::vector<std::int64_t> local = part.region.shape();
   for (std::int64_t i = part.region.begin; i < part.region.end; ++i) {
     std::int64_t rest = i, place = 0, stride = 1;
-    for (std::size_t d = shape.size(); d-- > 0;) {
-      place += (rest % local[d] + part.region.mask.ranges[d].begin) * stride;
+    for (std::size_t d = local.size(); d-- > 0;) {
+      place += (rest % local[d] + part.region.mask.ranges[d].begin + origin.begin[d]) * stride;
       rest /= local[d];
-      stride *= shape[d];
+      stride *= origin.shape[d];
     }
     whole[static_cast<std::size_t>(place)] =
         static_cast<double>(part.data[static_cast<std::size_t>(i - part.region.begin)]);
@@ -53,12 +60,6 @@ Trained train(const model::Graph& graph, const strategies::Program& program, int
               int iterations = 3) {
   REQUIRE(refusal(program, graph).empty());
   Trained trained;
-  for (std::size_t id = 0; id < graph.tensors.size(); ++id) {
-    if (graph.tensors[id].role != model::Role::parameter || graph.gradient_of[id] < 0) continue;
-    trained.gradients[graph.tensors[id].name].resize(
-        static_cast<std::size_t>(model::element_count(graph.tensors[id])),
-        std::numeric_limits<double>::quiet_NaN());
-  }
   const Settings settings{.seed = 7, .micro_batches = micro_batches};
   const auto ranks = static_cast<int>(program.devices.size());
   kernels::run_ranks(ranks, [&](kernels::Communicator& world) {
@@ -66,8 +67,7 @@ Trained train(const model::Graph& graph, const strategies::Program& program, int
     for (int i = 0; i < iterations; ++i) {
       const double loss = rank.iterate([&](model::TensorId parameter, const Value<T>& gradient) {
         if (i > 0) return;
-        const model::Tensor& tensor = graph.tensors[parameter];
-        collect(gradient, trained.gradients.at(tensor.name), tensor.shape);
+        collect(gradient, model::origin_of(graph.tensors[parameter], parameter), trained);
       });
       if (world.rank() == 0) trained.losses.push_back(loss);
     }
@@ -94,8 +94,11 @@ inline double distance(const std::vector<double>& x, const std::vector<double>& 
 /// The largest distance of a gradient, or of the losses, from those of another training.
 inline double distance(const Trained& trained, const Trained& reference) {
   double worst = distance(trained.losses, reference.losses);
-  for (const auto& [name, gradient] : reference.gradients)
-    worst = std::max(worst, distance(trained.gradients.at(name), gradient));
+  for (const auto& [parameter, gradient] : reference.gradients) {
+    const auto found = trained.gradients.find(parameter);
+    if (found == trained.gradients.end()) return std::numeric_limits<double>::infinity();
+    worst = std::max(worst, distance(found->second, gradient));
+  }
   return worst;
 }
 
