@@ -23,6 +23,19 @@ add_library(OpenBLAS::OpenBLAS UNKNOWN IMPORTED)
 set_target_properties(OpenBLAS::OpenBLAS PROPERTIES
   IMPORTED_LOCATION "${OPENBLAS_LIBRARY}" INTERFACE_INCLUDE_DIRECTORIES "${OPENBLAS_INCLUDE_DIR}")
 
+# Optional; loaded at run time where a launcher has started ranks (kernels/world.hpp).
+if(NOT STRATAGEM_MPI STREQUAL "OFF")
+  set(MPI_CXX_SKIP_MPICXX TRUE)
+  if(STRATAGEM_MPI STREQUAL "ON")
+    find_package(MPI REQUIRED COMPONENTS CXX)
+  else()
+    find_package(MPI QUIET COMPONENTS CXX)
+  endif()
+  if(NOT MPI_CXX_FOUND)
+    message(STATUS "MPI not found: one rank only")
+  endif()
+endif()
+
 if(BUILD_TESTING)
   # Debian 12 has version 2, Ubuntu 24.04 version 3; tests/catch.hpp covers both.
   find_package(Catch2 REQUIRED)

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/input_error.hpp"
+#include "kernels/part.hpp"
 
 namespace stratagem::execute {
 
@@ -36,6 +37,21 @@ Region region_of(const strategies::Operand& operand, const std::vector<std::int6
   region.begin = std::min(index * length, region.end);
   region.end = std::min(region.begin + length, region.end);
   return region;
+}
+
+void for_each_stretch(const Mask& whole, const Mask& part,
+                      const std::function<void(std::int64_t, std::int64_t, std::int64_t)>& run) {
+  kernels::Part place;
+  for (std::size_t d = 0; d < whole.ranges.size(); ++d) {
+    const strategies::Range& outer = whole.ranges[d];
+    const strategies::Range& inner = part.ranges[d];
+    place.whole.push_back(outer.end - outer.begin);
+    place.begin.push_back(inner.begin - outer.begin);
+    place.extent.push_back(inner.end - inner.begin);
+  }
+  kernels::for_each_run(place, [&](std::int64_t here, std::int64_t there, std::int64_t length) {
+    run(there, here, length);
+  });
 }
 
 template <typename T>

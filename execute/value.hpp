@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -58,9 +59,7 @@ Shared<T> view(const Shared<T>& whole, const Region& part);
 
 /// Calls `run(in_whole, in_part, length)` for all stretches of elements of `part` that lie side by side
 /// in `whole` as well; both see all of their masks, and that of `part` lies within.
-template <typename Run>
-void for_each_stretch(const strategies::Mask& whole, const strategies::Mask& part, const Run& run);
+void for_each_stretch(const strategies::Mask& whole, const strategies::Mask& part,
+                      const std::function<void(std::int64_t, std::int64_t, std::int64_t)>& run);
 
 }  // namespace stratagem::execute
-
-#include "execute/inside/stretches.hpp"

@@ -15,7 +15,7 @@ set(below_kernels base)
 set(below_calibrate kernels strategies cost)
 set(below_execute kernels sim)
 set(below_report search)
-set(below_commands calibrate report)
+set(below_commands calibrate execute report)
 set(folders base topology model cost strategies sim search kernels calibrate execute report commands)
 
 # Headers in a folder's inside/ are for its own sources only; they may show a library.
