@@ -7,6 +7,7 @@ std::span<const Command> all() {
   static constexpr Command table[] = {
       {"simulate", "predict time and memory of every run of a scenario", &simulate},
       {"validate", "compare predictions with measurements over many scenarios", &validate},
+      {"execute", "run a plan for real, and hold it to one device and to its prediction", &execute},
       {"explain", "print the strategy of a run as primitives, or write it as a plan file",
        &explain},
       {"topology", "show a cluster, or write a server as a file", &topology},

@@ -13,23 +13,6 @@ namespace {
 using model::OpKind;
 using model::TensorId;
 
-/// The places in the whole tensor of the elements of a region, in order.
-std::vector<std::int64_t> places(const model::Origin& origin, const Region& region) {
-  const std::vector<std::int64_t> shape = region.shape();
-  std::vector<std::int64_t> result;
-  result.reserve(static_cast<std::size_t>(region.size()));
-  for (std::int64_t i = region.begin; i < region.end; ++i) {
-    std::int64_t rest = i, place = 0, stride = 1;
-    for (std::size_t d = shape.size(); d-- > 0;) {
-      place += (rest % shape[d] + region.mask.ranges[d].begin + origin.begin[d]) * stride;
-      rest /= shape[d];
-      stride *= origin.shape[d];
-    }
-    result.push_back(place);
-  }
-  return result;
-}
-
 bool is_scale(const model::Graph& graph, TensorId parameter) {
   return std::ranges::any_of(graph.operators, [&](const model::Operator& op) {
     const bool norm = op.kind == OpKind::layer_norm || op.kind == OpKind::rms_norm;

@@ -39,6 +39,22 @@ Region region_of(const strategies::Operand& operand, const std::vector<std::int6
   return region;
 }
 
+std::vector<std::int64_t> places(const model::Origin& origin, const Region& region) {
+  const std::vector<std::int64_t> shape = region.shape();
+  std::vector<std::int64_t> result;
+  result.reserve(static_cast<std::size_t>(region.size()));
+  for (std::int64_t i = region.begin; i < region.end; ++i) {
+    std::int64_t rest = i, place = 0, stride = 1;
+    for (std::size_t d = shape.size(); d-- > 0;) {
+      place += (rest % shape[d] + region.mask.ranges[d].begin + origin.begin[d]) * stride;
+      rest /= shape[d];
+      stride *= origin.shape[d];
+    }
+    result.push_back(place);
+  }
+  return result;
+}
+
 void for_each_stretch(const Mask& whole, const Mask& part,
                       const std::function<void(std::int64_t, std::int64_t, std::int64_t)>& run) {
   kernels::Part place;

@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "model/tensor.hpp"
 #include "strategies/grid.hpp"
 #include "strategies/mask.hpp"
 #include "strategies/operation.hpp"
@@ -32,6 +33,9 @@ Region all_of(const strategies::Mask& mask);
 /// Runs are of equal length, the last ones shorter or empty.
 Region region_of(const strategies::Operand& operand, const std::vector<std::int64_t>& shape,
                  const strategies::Grid& grid, const std::vector<int>& coordinates);
+
+/// The places in the whole tensor of the elements of a region of it, or of a part of it, in order.
+std::vector<std::int64_t> places(const model::Origin& origin, const Region& region);
 
 /// Elements in the order of the region, in one of three lists. T is the type in which everything is
 /// computed, whatever the model says.

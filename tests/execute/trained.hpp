@@ -30,17 +30,9 @@ void collect(const Value<T>& part, const model::Origin& origin, Trained& trained
       trained.gradients
           .try_emplace(origin.tensor, elements, std::numeric_limits<double>::quiet_NaN())
           .first->second;
-  const std::vector<std::int64_t> local = part.region.shape();
-  for (std::int64_t i = part.region.begin; i < part.region.end; ++i) {
-    std::int64_t rest = i, place = 0, stride = 1;
-    for (std::size_t d = local.size(); d-- > 0;) {
-      place += (rest % local[d] + part.region.mask.ranges[d].begin + origin.begin[d]) * stride;
-      rest /= local[d];
-      stride *= origin.shape[d];
-    }
-    whole[static_cast<std::size_t>(place)] =
-        static_cast<double>(part.data[static_cast<std::size_t>(i - part.region.begin)]);
-  }
+  const std::vector<std::int64_t> at = places(origin, part.region);
+  for (std::size_t i = 0; i < at.size(); ++i)
+    whole[static_cast<std::size_t>(at[i])] = static_cast<double>(part.data[i]);
 }
 
 /// A plan with what it is lowered to. The plan may have divided operators of the model: its graph is

@@ -1,0 +1,227 @@
+// `stratagem execute`: a run's program on this machine's processors, held to one device and to what was
+// predicted.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/input_error.hpp"
+#include "base/json_writer.hpp"
+#include "base/quantity_text.hpp"
+#include "calibrate/measure/machine.hpp"
+#include "calibrate/measure/stopwatch.hpp"
+#include "commands/all.hpp"
+#include "commands/arguments.hpp"
+#include "commands/chosen_run.hpp"
+#include "commands/outputs.hpp"
+#include "execute/agreement.hpp"
+#include "kernels/thread_communicator.hpp"
+#include "kernels/world.hpp"
+#include "search/plan_of.hpp"
+#include "search/scenario.hpp"
+#include "strategies/all.hpp"
+#include "strategies/lower.hpp"
+
+namespace stratagem::commands {
+namespace {
+
+/// A run, lowered as its plan says and for one device.
+struct Lowered {
+  const search::Run& run;
+  strategies::Plan plan, alone;
+  strategies::Program program, program_alone;
+};
+
+Lowered lower(const search::Run& run) {
+  try {
+    const JsonReader nothing = JsonReader::from_text("{}", run.file);
+    strategies::Plan plan = search::plan_of(run);
+    strategies::Plan alone = strategies::compose(run.graph, run.micro_batches, {}, nothing);
+    strategies::Program program = strategies::lower(plan, run.stack, run.training);
+    strategies::Program program_alone = strategies::lower(alone, run.stack, run.training);
+    return {run, std::move(plan), std::move(alone), std::move(program), std::move(program_alone)};
+  } catch (const InputError& error) {
+    throw search::located(run, error);
+  }
+}
+
+/// Throws InputError for what the interpreter cannot run.
+void refuse(const Lowered& lowered) {
+  const search::Run& run = lowered.run;
+  if (const std::string why = execute::refusal(lowered.program, lowered.plan.graph()); !why.empty())
+    throw InputError(run.file, run.path, "a run whose every task can be executed", why);
+  if (run.training.optimizer.name != "adam" && run.training.optimizer.name != "adamw")
+    throw InputError(run.file, run.path + "/training/optimizer", "adam or adamw",
+                     run.training.optimizer.name);
+}
+
+/// What came of a run; the same on all ranks.
+struct Executed {
+  execute::Agreement agreement;
+  bool agrees = false;
+  std::vector<Seconds> iterations;  ///< of the slowest rank
+};
+
+/// From when all ranks are ready until the last one is done.
+template <typename T>
+Seconds timed_iteration(execute::Interpreter<T>& rank, kernels::Communicator& world) {
+  world.barrier();
+  const auto begin = std::chrono::steady_clock::now();
+  rank.iterate();
+  const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
+  std::array<double, 1> slowest{taken.count()};
+  world.all_reduce(kernels::Reduction::maximum, std::span<double>(slowest));
+  return Seconds{slowest[0]};
+}
+
+template <typename T>
+Executed execute_as(const Lowered& lowered, int steps, kernels::Communicator& world) {
+  const execute::Settings settings{
+      .micro_batches = lowered.plan.micro_batches,
+      .optimizer = {.weight_decay = lowered.run.training.optimizer.name == "adamw" ? 0.01 : 0}};
+  const execute::Runnable plan{lowered.program, lowered.plan.graph()};
+  const execute::Runnable alone{lowered.program_alone, lowered.alone.graph()};
+  Executed result{.agreement = execute::compare<T>(plan, alone, settings, world, 3)};
+  result.agrees = execute::agrees<T>(result.agreement);
+  execute::Interpreter<T> rank(lowered.program, lowered.plan.graph(), settings, world);
+  if (steps > 0) rank.iterate();  // warm-up
+  for (int i = 0; i < steps; ++i) result.iterations.push_back(timed_iteration(rank, world));
+  return result;
+}
+
+/// What the profile predicts, if it is of this processor.
+std::optional<Seconds> predicted(const search::Run& run) {
+  if (run.profile.gpu != calibrate::this_machine().processor) return std::nullopt;
+  const search::Simulated simulated = search::simulate(run, {});
+  if (!simulated.outcome.metrics) return std::nullopt;
+  return simulated.outcome.metrics->iteration_time;
+}
+
+Seconds median(const std::vector<Seconds>& times) { return calibrate::median_of(times).median; }
+
+void print(const Lowered& lowered, const Executed& executed, const std::string& precision,
+           const std::optional<Seconds>& expected) {
+  const execute::Agreement& agreement = executed.agreement;
+  fmt::print("{}: {} ranks, {}, {} micro-batches\n", lowered.run.name,
+             lowered.program.devices.size(), precision, lowered.plan.micro_batches);
+  fmt::print(
+      "  one device: {}; gradients of {} parameters differ by at most {:.1e} ({}), losses of "
+      "{} iterations by {:.1e}\n",
+      executed.agrees ? "agrees" : "DISAGREES", agreement.parameters, agreement.gradients,
+      agreement.worst, agreement.trained_losses.size(), agreement.losses);
+  if (executed.iterations.empty()) return;
+  const auto [least, most] = std::ranges::minmax(executed.iterations);
+  const Seconds middle = median(executed.iterations);
+  fmt::print("  iteration: measured {} (median of {}, {} to {})", to_text(middle),
+             executed.iterations.size(), to_text(least), to_text(most));
+  if (expected) {
+    fmt::print(", predicted {} ({:+.1f} %)\n", to_text(*expected), 100 * (*expected / middle - 1));
+  } else {
+    fmt::print("; no prediction: profile {} is of {}, not of this processor\n",
+               lowered.run.profile.name, lowered.run.profile.gpu);
+  }
+}
+
+Json to_json(const Lowered& lowered, const Executed& executed, const std::string& precision,
+             const std::optional<Seconds>& expected) {
+  const calibrate::Machine machine = calibrate::this_machine();
+  Json losses = Json::array(), times = Json::array();
+  for (const double loss : executed.agreement.trained_losses) losses.push(loss);
+  for (const Seconds time : executed.iterations) times.push(time.value);
+  Json json = Json::object();
+  json.set("schema", 1).set("scenario", lowered.run.file).set("run", lowered.run.name);
+  json.set("status", "measured").set("date", calibrate::today()).set("host", machine.host);
+  json.set("processor", machine.processor).set("precision", precision);
+  json.set("ranks", static_cast<int>(lowered.program.devices.size())).set("losses", losses);
+  json.set("agrees", executed.agrees)
+      .set("gradient_difference", executed.agreement.gradients)
+      .set("loss_difference", executed.agreement.losses);
+  json.set("iteration_times_s", times);
+  if (!executed.iterations.empty()) json.set("iteration_time_s", median(executed.iterations).value);
+  if (expected) json.set("predicted_iteration_time_s", expected->value);
+  return json;
+}
+
+Options execute_options() {
+  Options options(
+      "stratagem execute",
+      "Run a plan on processors, a rank for every device: under mpirun, srun or torchrun, "
+      "alone if it has one device, or, to check what it computes, as threads that take "
+      "turns.");
+  options.text("scenario", "scenario file");
+  options.text("run", "the run (default: the first)", "");
+  options.text("backend", "what runs the kernels", "cpu");
+  options.text("precision", "fp32 or fp64, in which everything is held and computed", "fp32");
+  options.whole("steps", "iterations that are timed, after three that are checked and a warm-up",
+                5);
+  options.text("json", "write what was measured as JSON");
+  options.flag("in-process", "ranks are threads that take turns: checked, not timed");
+  options.positional({"scenario"}, "SCENARIO");
+  return options;
+}
+
+/// Prints and writes; an exit code. Called by one rank.
+int conclude(const Lowered& lowered, const Executed& executed, const std::string& precision,
+             const std::string& file) {
+  const std::optional<Seconds> expected =
+      executed.iterations.empty() ? std::nullopt : predicted(lowered.run);
+  print(lowered, executed, precision, expected);
+  if (!file.empty())
+    write_below({{file, to_json(lowered, executed, precision, expected).text(2) + "\n"}});
+  return executed.agrees ? done : check_failed;
+}
+
+int execute_in(const Lowered& lowered, const Arguments& asked, int steps,
+               kernels::Communicator& world) {
+  const std::string precision = asked.text("precision");
+  const Executed executed = precision == "fp64" ? execute_as<double>(lowered, steps, world)
+                                                : execute_as<float>(lowered, steps, world);
+  if (world.rank() > 0) return executed.agrees ? done : check_failed;
+  return conclude(lowered, executed, precision, asked.text_or_nothing("json"));
+}
+
+void check_arguments(const Arguments& asked) {
+  const std::string backend = asked.text("backend"), precision = asked.text("precision");
+  if (backend != "cpu")
+    throw UsageError("--backend knows cpu alone so far; not \"" + backend + "\"");
+  if (precision != "fp32" && precision != "fp64")
+    throw UsageError("--precision is fp32 or fp64, not \"" + precision + "\"");
+  if (asked.whole("steps") < 0) throw UsageError("--steps is 0 or more");
+}
+
+}  // namespace
+
+int execute(const std::vector<std::string>& line) {
+  const Arguments asked(execute_options(), line);
+  if (asked.helped()) return done;
+  check_arguments(asked);
+  const search::Scenario scenario = search::read_scenario(asked.required("scenario"));
+  const Lowered lowered = lower(chosen_run(scenario, asked));
+  refuse(lowered);
+  if (asked.has("json")) check_outputs({{asked.text("json"), ""}}, {scenario.file});
+  const auto ranks = static_cast<int>(lowered.program.devices.size());
+  int code = done;
+  if (asked.has("in-process")) {
+    kernels::run_ranks(ranks, [&](kernels::Communicator& world) {
+      const int one = execute_in(lowered, asked, 0, world);
+      if (world.rank() == 0) code = one;
+    });
+    return code;
+  }
+  const std::unique_ptr<kernels::World> world = kernels::world();
+  if (world->all().size() != ranks) {
+    const std::string number = std::to_string(ranks);
+    throw InputError(
+        lowered.run.file, lowered.run.path,
+        number + " ranks, as with `mpirun -n " + number + " stratagem execute`, or --in-process",
+        std::to_string(world->all().size()));
+  }
+  return execute_in(lowered, asked, asked.whole("steps"), world->all());
+}
+
+}  // namespace stratagem::commands

@@ -1,0 +1,131 @@
+// Gradients of one device are told to all ranks, parameter by parameter.
+#include "execute/agreement.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <numeric>
+#include <span>
+#include <type_traits>
+
+namespace stratagem::execute {
+namespace {
+
+using model::TensorId;
+
+/// What a rank had of the gradients of the first iteration, by parameter of the model: its parts.
+template <typename T>
+struct Gradients {
+  struct Part {
+    model::Origin origin;
+    Value<T> value;
+  };
+  std::map<TensorId, std::vector<Part>> parts;
+  std::vector<double> losses;
+};
+
+template <typename T>
+Gradients<T> train(const Runnable& runnable, const Settings& settings, kernels::Communicator& world,
+                   int iterations) {
+  Gradients<T> result;
+  Interpreter<T> rank(runnable.program, runnable.graph, settings, world);
+  for (int i = 0; i < iterations; ++i) {
+    result.losses.push_back(rank.iterate([&](TensorId parameter, const Value<T>& gradient) {
+      if (i > 0) return;
+      model::Origin origin = model::origin_of(runnable.graph.tensors[parameter], parameter);
+      result.parts[origin.tensor].push_back({std::move(origin), gradient});
+    }));
+  }
+  return result;
+}
+
+/// Sums of squares over all ranks, of differences from a gradient and of the gradient itself, and how
+/// much of it any rank has.
+template <typename T>
+double distance(const std::vector<typename Gradients<T>::Part>& parts, std::span<const T> whole,
+                kernels::Communicator& world) {
+  std::array<double, 2> squares{};
+  std::vector<float> covered(whole.size());
+  for (const auto& [origin, value] : parts) {
+    const std::vector<std::int64_t> at = places(origin, value.region);
+    for (std::size_t i = 0; i < at.size(); ++i) {
+      const auto place = static_cast<std::size_t>(at[i]);
+      const double wanted = static_cast<double>(whole[place]);
+      const double difference = static_cast<double>(value.data[i]) - wanted;
+      squares[0] += difference * difference;
+      squares[1] += wanted * wanted;
+      covered[place] = 1;
+    }
+  }
+  world.all_reduce(kernels::Reduction::sum, std::span<double>(squares));
+  world.all_reduce(kernels::Reduction::maximum, std::span<float>(covered));
+  const bool all = std::ranges::all_of(covered, [](float one) { return one == 1; });
+  if (!all || std::isnan(squares[0])) return std::numeric_limits<double>::infinity();
+  return squares[0] == 0 ? 0 : std::sqrt(squares[0] / squares[1]);
+}
+
+double distance(const std::vector<double>& x, const std::vector<double>& y) {
+  double difference = 0, size = 0;
+  for (std::size_t i = 0; i < y.size(); ++i) {
+    difference += (x[i] - y[i]) * (x[i] - y[i]);
+    size += y[i] * y[i];
+  }
+  return std::isnan(difference) ? std::numeric_limits<double>::infinity()
+                                : std::sqrt(difference / size);
+}
+
+}  // namespace
+
+template <typename T>
+bool agrees(const Agreement& agreement) {
+  if constexpr (std::is_same_v<T, double>)
+    return agreement.gradients <= 1e-9 && agreement.losses <= 1e-9;
+  return agreement.gradients <= 1e-5;
+}
+
+template <typename T>
+Agreement compare(const Runnable& plan, const Runnable& one_device, const Settings& settings,
+                  kernels::Communicator& world, int iterations) {
+  const Gradients<T> trained = train<T>(plan, settings, world, iterations);
+  Gradients<T> reference;
+  if (world.rank() == 0) {
+    const std::unique_ptr<kernels::Communicator> alone = kernels::lone();
+    reference = train<T>(one_device, settings, *alone, iterations);
+  }
+  reference.losses.resize(static_cast<std::size_t>(iterations));
+  world.broadcast(0, std::span<double>(reference.losses));
+  Agreement result{.losses = distance(trained.losses, reference.losses),
+                   .gradients = 0,
+                   .worst = {},
+                   .trained_losses = trained.losses};
+  for (std::size_t i = 0; i < one_device.graph.tensors.size(); ++i) {
+    const model::Tensor& tensor = one_device.graph.tensors[i];
+    const auto id = static_cast<TensorId>(i);
+    if (tensor.role != model::Role::parameter || one_device.graph.gradient_of[id] < 0) continue;
+    std::vector<T> whole(static_cast<std::size_t>(model::element_count(tensor)));
+    if (world.rank() == 0) whole = reference.parts.at(id).front().value.data;
+    world.broadcast(0, std::span<T>(whole));
+    const auto parts = trained.parts.find(id);
+    using Parts = std::vector<typename Gradients<T>::Part>;
+    const double here =
+        distance<T>(parts == trained.parts.end() ? Parts{} : parts->second, whole, world);
+    ++result.parameters;
+    if (result.worst.empty() || here > result.gradients) {
+      result.gradients = here;
+      result.worst = tensor.name;
+    }
+  }
+  return result;
+}
+
+#define INSTANTIATE(T)                                                             \
+  template bool agrees<T>(const Agreement&);                                       \
+  template Agreement compare<T>(const Runnable&, const Runnable&, const Settings&, \
+                                kernels::Communicator&, int);
+INSTANTIATE(float)
+INSTANTIATE(double)
+#undef INSTANTIATE
+
+}  // namespace stratagem::execute

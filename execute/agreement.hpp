@@ -1,0 +1,39 @@
+// Holds what ranks compute under a plan to what one device computes.
+#pragma once
+
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "execute/interpreter.hpp"
+
+namespace stratagem::execute {
+
+/// A program with the graph of its plan, which may have divided operators of the model.
+struct Runnable {
+  const strategies::Program& program;
+  const model::Graph& graph;
+};
+
+struct Agreement {
+  /// |x - y| / |y|, of the losses of all iterations, and of the gradient of the parameter where it is
+  /// largest, in the first one; infinite where a part of a gradient is missing.
+  double losses = std::numeric_limits<double>::infinity();
+  double gradients = std::numeric_limits<double>::infinity();
+  std::string worst;                   ///< that parameter
+  std::vector<double> trained_losses;  ///< of the plan
+  std::size_t parameters = 0;          ///< compared
+};
+
+/// What agreement is expected of: 1e-9 in fp64, and of gradients 1e-5 in fp32, whose losses nothing is
+/// asked of after a step.
+template <typename T>
+bool agrees(const Agreement& agreement);
+
+/// Trains for some iterations under a plan, on all ranks, and on rank 0 alone as one device, from the
+/// same seed. Called on all ranks; all get the answer.
+template <typename T>
+Agreement compare(const Runnable& plan, const Runnable& one_device, const Settings& settings,
+                  kernels::Communicator& world, int iterations);
+
+}  // namespace stratagem::execute
