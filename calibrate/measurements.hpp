@@ -31,21 +31,27 @@ struct Device {
 enum class Timing : std::uint8_t { kernel, eager };
 
 /// `batch` products (m, k) x (k, n). `transposes` is as BLAS writes it, "" where it is not known.
+/// Points of one `family` are alike in shape: a fit is judged on families that it has not seen.
 struct GemmPoint {
   std::int64_t m = 0, n = 0, k = 0, batch = 1;
   std::string transposes;
   Seconds time;
+  std::string family = {};
 };
 struct GemmTable {
   model::DataType type = model::DataType::fp16;
   std::vector<GemmPoint> points;
 };
 
-/// `bytes` counts every operand once, read or written. A rate without bytes is read as a time of 1
-/// PB: what the kernel reaches when it is so large that fixed costs vanish.
+/// The size of a kernel of which only a rate is known: so large that fixed costs vanish.
+inline constexpr Bytes very_large = 1000_TB;
+
+/// `bytes` counts every operand once, read or written. A rate without bytes is read as a time of
+/// `very_large`.
 struct StreamingPoint {
   Bytes bytes;
   Seconds time;
+  std::string family = {};
 };
 struct StreamingTable {
   std::string kind;       ///< one of cost::kernel_kind_names
@@ -60,6 +66,7 @@ struct AllReducePoint {
   int links = 0;
   Bytes size;
   Seconds time;
+  std::string family = {};
 };
 struct AllReduceTable {
   std::vector<AllReducePoint> points;

@@ -8,6 +8,8 @@
 
 #include "base/quantity_text.hpp"
 #include "calibrate/fit.hpp"
+#include "calibrate/fit_report.hpp"
+#include "calibrate/fit_table.hpp"
 #include "calibrate/measure/measure.hpp"
 #include "calibrate/nccl_fit.hpp"
 #include "calibrate/nccl_log.hpp"
@@ -25,15 +27,14 @@
 namespace stratagem::commands {
 namespace {
 
-/// `calibrate fit`: a profile from measurements.
-int fit_profile(const Arguments& asked) {
+/// What is fitted: measurements, or those that the datasheet names.
+calibrate::Fit asked_fit(const Arguments& asked, const std::string& output) {
   std::vector<calibrate::Measurements> measurements;
   if (asked.has("files")) {
     for (const std::string& file : asked.texts("files"))
       measurements.push_back(calibrate::read_measurements(file));
   }
   if (!asked.has("datasheet") && measurements.empty()) throw UsageError("missing datasheet");
-  const std::string output = asked.text_or_nothing("output");
   std::vector<std::string> inputs;
   for (const calibrate::Measurements& file : measurements) inputs.push_back(file.file);
   if (asked.has("datasheet")) inputs.push_back(asked.text("datasheet"));
@@ -45,10 +46,33 @@ int fit_profile(const Arguments& asked) {
           ? calibrate::read_datasheet(asked.text("datasheet"))
           : calibrate::datasheet_of_processor(measurements.front(),
                                               std::filesystem::path(named).stem().string());
-  const calibrate::Fit fit = measurements.empty() ? calibrate::fit_profile(sheet)
-                                                  : calibrate::fit_profile(measurements, sheet);
+  return measurements.empty() ? calibrate::fit_profile(sheet)
+                              : calibrate::fit_profile(measurements, sheet);
+}
+
+/// `calibrate fit`: a profile from measurements.
+int fit_profile(const Arguments& asked) {
+  const std::string output = asked.text_or_nothing("output");
+  const calibrate::Fit fit = asked_fit(asked, output);
   fmt::print("{}", calibrate::describe(fit));
   if (!output.empty()) calibrate::write_profile(fit.profile, output);
+  return done;
+}
+
+/// `calibrate report`: measured against fitted; of profiles, the tables of docs/calibration.md.
+int report(const Arguments& asked) {
+  if (asked.has("markdown")) {
+    if (!asked.has("files")) throw UsageError("missing profiles");
+    std::vector<cost::Profile> profiles;
+    for (const std::string& file : asked.texts("files"))
+      profiles.push_back(cost::read_profile(file));
+    fmt::print("{}", calibrate::fit_table(profiles));
+    return done;
+  }
+  const std::string output = asked.text_or_nothing("output");
+  const calibrate::Fit fit = asked_fit(asked, output);
+  fmt::print("{}", calibrate::text_report(fit));
+  if (!output.empty()) write_below({{output, calibrate::html_report(fit), ""}});
   return done;
 }
 
@@ -152,13 +176,17 @@ int calibrate(const std::vector<std::string>& line) {
                   "    one core of this machine; goes on with the file if it exists\n"
                   "  calibrate fit [MEASUREMENTS...] --datasheet FILE -o PROFILE\n"
                   "    measurements of a processor need no datasheet\n"
+                  "  calibrate report [MEASUREMENTS...] --datasheet FILE [-o PAGE.html]\n"
+                  "    measured against fitted times\n"
+                  "  calibrate report --markdown PROFILES...\n"
+                  "    errors of their fits, and what is asked of them\n"
                   "  calibrate import LOGS... --datasheet FILE --cluster PRESET -o MEASUREMENTS\n"
                   "    from the output of a program of nccl-tests, text or JSON\n"
                   "  calibrate import RECORDS --rules RULES -o FOLDER\n"
                   "    scenarios from records of published runs\n"
                   "  calibrate nccl MEASUREMENTS...\n"
                   "  calibrate stack SCENARIO --run NAME");
-  options.text("verb", "measure, fit, import, nccl or stack");
+  options.text("verb", "measure, fit, report, import, nccl or stack");
   options.texts("files",
                 "measurements (those that the datasheet names if none is given), or a scenario");
   options.text("datasheet", "fit, import: what is not measured");
@@ -167,10 +195,12 @@ int calibrate(const std::vector<std::string>& line) {
   options.text("program", "import: such as all_gather_perf, if the logs do not say it");
   options.text("nccl", "import: version of NCCL, if the logs do not say it");
   options.text("backend", "measure: what runs the kernels", "cpu");
+  options.flag("markdown", "report: tables of profiles");
   options.flag("quick", "measure: few shapes, half a second each");
   options.text(
       "o,output",
-      "measure, import: the measurements to write, or a folder of scenarios; fit: the profile");
+      "measure, import: the measurements to write, or a folder of scenarios; fit: the profile; "
+      "report: the page");
   options.text("run", "stack: the run to fit to", "");
   options.positional({"verb", "files"});
   const Arguments asked(options, line);
@@ -178,11 +208,13 @@ int calibrate(const std::vector<std::string>& line) {
   const std::string verb = asked.required("verb");
   if (verb == "measure") return measure(asked);
   if (verb == "fit") return fit_profile(asked);
+  if (verb == "report") return report(asked);
   if (verb == "import") return import_measurements(asked);
   if (verb == "nccl") return judge_nccl(asked);
   if (verb == "stack") return fit_stack(asked);
-  throw UsageError("calibrate knows five verbs, measure, fit, import, nccl and stack; not \"" +
-                   verb + "\"");
+  throw UsageError(
+      "calibrate knows six verbs, measure, fit, report, import, nccl and stack; not \"" + verb +
+      "\"");
 }
 
 }  // namespace stratagem::commands
