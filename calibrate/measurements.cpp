@@ -277,7 +277,10 @@ std::string text_or_nothing(const JsonReader& json, const char* key) {
 }  // namespace
 
 Measurements read_measurements(const std::string& file) {
-  const JsonReader json = JsonReader::from_file(file);
+  return read_measurements(JsonReader::from_file(file), file);
+}
+
+Measurements read_measurements(const JsonReader& json, const std::string& file) {
   if (json.at("schema").whole_number() != 1) json.at("schema").fail("1", json.at("schema").dump());
   Measurements measurements{.file = file,
                             .device = read_device(json.at("device")),

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/json_reader.hpp"
 #include "base/quantity.hpp"
 #include "calibrate/all_reduce_csv.hpp"
 #include "cost/ring.hpp"
@@ -101,5 +102,7 @@ struct Measurements {
 
 /// Throws InputError, with the row and column, for anything that is not of the format.
 Measurements read_measurements(const std::string& file);
+/// The same of what was read already; tables `nccl_*` stand beside `file`.
+Measurements read_measurements(const JsonReader& json, const std::string& file);
 
 }  // namespace stratagem::calibrate

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "calibrate/fit.hpp"
 #include "calibrate/fit_report.hpp"
 #include "calibrate/fit_table.hpp"
+#include "calibrate/import_table.hpp"
 #include "calibrate/measure/measure.hpp"
 #include "calibrate/nccl_fit.hpp"
 #include "calibrate/nccl_log.hpp"
@@ -59,12 +61,29 @@ int fit_profile(const Arguments& asked) {
   return done;
 }
 
+/// Files as they are named; of a folder its JSON files, by name.
+std::vector<std::string> files_of(const std::vector<std::string>& names) {
+  std::vector<std::string> files;
+  for (const std::string& name : names) {
+    const auto first = static_cast<std::ptrdiff_t>(files.size());
+    if (!std::filesystem::is_directory(name)) {
+      files.push_back(name);
+      continue;
+    }
+    for (const auto& entry : std::filesystem::directory_iterator(name)) {
+      if (entry.path().extension() == ".json") files.push_back(entry.path().string());
+    }
+    std::sort(files.begin() + first, files.end());
+  }
+  return files;
+}
+
 /// `calibrate report`: measured against fitted; of profiles, the tables of docs/calibration.md.
 int report(const Arguments& asked) {
   if (asked.has("markdown")) {
     if (!asked.has("files")) throw UsageError("missing profiles");
     std::vector<cost::Profile> profiles;
-    for (const std::string& file : asked.texts("files"))
+    for (const std::string& file : files_of(asked.texts("files")))
       profiles.push_back(cost::read_profile(file));
     fmt::print("{}", calibrate::fit_table(profiles));
     return done;
@@ -141,10 +160,23 @@ int import_published(const Arguments& asked) {
   return done;
 }
 
-/// `calibrate import`: measurements from what nccl-tests printed.
+/// `calibrate import` of files that end in .csv: measurements from tables.
+int import_tables(const Arguments& asked) {
+  const std::string file = asked.required("output");
+  const calibrate::Datasheet sheet = calibrate::read_datasheet(asked.required("datasheet"));
+  std::vector<std::string> inputs = asked.texts("files");
+  const std::vector<Output> outputs = {{file, calibrate::import_tables(inputs, sheet), ""}};
+  inputs.push_back(sheet.file);
+  check_outputs(outputs, inputs);
+  write(outputs);
+  return done;
+}
+
+/// `calibrate import`: measurements from what nccl-tests printed, or from tables.
 int import_measurements(const Arguments& asked) {
   if (asked.has("rules")) return import_published(asked);
-  if (!asked.has("files")) throw UsageError("missing logs of nccl-tests");
+  if (!asked.has("files")) throw UsageError("missing logs of nccl-tests, or tables");
+  if (asked.texts("files").front().ends_with(".csv")) return import_tables(asked);
   const std::filesystem::path file = asked.required("output");
   const std::string cluster = asked.required("cluster");
   if (cluster.ends_with(".json")) throw UsageError("--cluster is the name of a preset");
@@ -178,10 +210,12 @@ int calibrate(const std::vector<std::string>& line) {
                   "    measurements of a processor need no datasheet\n"
                   "  calibrate report [MEASUREMENTS...] --datasheet FILE [-o PAGE.html]\n"
                   "    measured against fitted times\n"
-                  "  calibrate report --markdown PROFILES...\n"
+                  "  calibrate report --markdown PROFILES... (files, or folders of them)\n"
                   "    errors of their fits, and what is asked of them\n"
                   "  calibrate import LOGS... --datasheet FILE --cluster PRESET -o MEASUREMENTS\n"
                   "    from the output of a program of nccl-tests, text or JSON\n"
+                  "  calibrate import TABLES.csv... --datasheet FILE -o MEASUREMENTS\n"
+                  "    times of kernels (docs/measurements.md)\n"
                   "  calibrate import RECORDS --rules RULES -o FOLDER\n"
                   "    scenarios from records of published runs\n"
                   "  calibrate nccl MEASUREMENTS...\n"

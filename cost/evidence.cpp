@@ -1,6 +1,9 @@
 // Evidence as profiles hold it.
 #include "cost/evidence.hpp"
 
+#include <cmath>
+#include <cstdint>
+
 namespace stratagem::cost {
 namespace {
 
@@ -13,7 +16,16 @@ Range read_range(const JsonReader& json) {
   return range;
 }
 
-Json to_json(const Range& range) { return Json::array().push(range.least).push(range.most); }
+/// Counts of operations and bytes are whole, and shorter so.
+Json number(double value) {
+  constexpr double exact = 9e15;
+  if (value < exact && value == std::floor(value)) return static_cast<std::int64_t>(value);
+  return value;
+}
+
+Json to_json(const Range& range) {
+  return Json::array().push(number(range.least)).push(number(range.most));
+}
 
 double read_error(const JsonReader& json) {
   const double error = json.number();
