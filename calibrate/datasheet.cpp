@@ -2,8 +2,10 @@
 #include "calibrate/datasheet.hpp"
 
 #include <filesystem>
+#include <utility>
 
 #include "base/json_reader.hpp"
+#include "base/quantity_text.hpp"
 
 namespace stratagem::calibrate {
 namespace {
@@ -69,6 +71,17 @@ Datasheet read_datasheet(const std::string& file) {
   }
   json.finish();
   return datasheet;
+}
+
+Json measured_device(const Datasheet& sheet, const std::string& gpu) {
+  Json peak = Json::object();
+  for (const auto& [type, rate] : sheet.peak) peak.set(type, to_text(rate.value));
+  return Json::object()
+      .set("gpu", gpu)
+      .set("architecture", sheet.architecture)
+      .set("multiprocessors", static_cast<int>(sheet.multiprocessors.value))
+      .set("peak", std::move(peak))
+      .set("memory_bandwidth", to_text(sheet.memory_bandwidth.value));
 }
 
 }  // namespace stratagem::calibrate

@@ -48,4 +48,7 @@ struct Datasheet {
 /// Throws InputError for a missing or unknown key, or a wrong unit or provenance.
 Datasheet read_datasheet(const std::string& file);
 
+/// The rates of a datasheet as the "device" of a file of measurements.
+Json measured_device(const Datasheet& sheet, const std::string& gpu);
+
 }  // namespace stratagem::calibrate

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <utility>
 
 #include "base/input_error.hpp"
 #include "base/json_writer.hpp"
@@ -52,17 +53,19 @@ struct Chosen {
   }
   /// "160 points on V100-SXM2-16GB (DeepBench ...)".
   [[nodiscard]] std::string source(const std::string& what) const {
+    return (same_architecture ? "fitted to " : "another architecture's, fitted to ") +
+           std::to_string(points()) + " " + what + " on " + measured_on();
+  }
+  [[nodiscard]] std::string measured_on() const {
     std::vector<const Measurements*> files;
     for (const Item& item : items) {
       if (std::find(files.begin(), files.end(), item.from) == files.end())
         files.push_back(item.from);
     }
-    std::string text = std::to_string(points()) + " " + what;
-    for (const Measurements* file : files) {
-      text +=
-          (file == files.front() ? " on " : "; ") + file->device.gpu + " (" + file->source + ")";
-    }
-    return (same_architecture ? "fitted to " : "another architecture's, fitted to ") + text;
+    std::string text;
+    for (const Measurements* file : files)
+      text += (text.empty() ? "" : "; ") + file->device.gpu + " (" + file->source + ")";
+    return text;
   }
 };
 
@@ -136,11 +139,60 @@ std::uint64_t group_of(const GemmPoint& point) {
   return group;
 }
 
-void note(Fit& fit, const std::string& what, const Estimate& estimate) {
+MeasuredPoint judged(const GemmPoint& point) {
+  const auto text = [](std::int64_t size) { return std::to_string(size); };
+  return {.family = point.family,
+          .shape = (point.batch == 1 ? "" : text(point.batch) + " of ") + text(point.m) + " x " +
+                   text(point.n) + " x " + text(point.k),
+          .size = 2.0 * static_cast<double>(point.m) * static_cast<double>(point.n) *
+                  static_cast<double>(point.k) * static_cast<double>(point.batch),
+          .smallest = static_cast<double>(std::min({point.m, point.n, point.k})),
+          .time = point.time};
+}
+
+MeasuredPoint judged(const StreamingPoint& point) {
+  const bool rate_only = point.bytes >= very_large;
+  return {.family = point.family,
+          .shape = rate_only ? "very large" : to_text(point.bytes),
+          .size = rate_only ? 0 : point.bytes.value,
+          .time = point.time};
+}
+
+MeasuredPoint judged(const AllReducePoint& point) {
+  return {.family = point.family,
+          .shape = to_text(point.size) + " on " + std::to_string(point.ranks) + " ranks",
+          .size = point.size.value,
+          .ranks = point.ranks,
+          .time = point.time};
+}
+
+template <typename Table>
+std::vector<MeasuredPoint> judged(const Chosen<Table>& chosen) {
+  std::vector<MeasuredPoint> points;
+  for (const auto& item : chosen.items) {
+    for (const auto& point : item.table->points) points.push_back(judged(point));
+  }
+  return points;
+}
+
+void note(Fit& fit, const std::string& what, const std::string& measured_on, bool same_architecture,
+          const Estimate& estimate, Judgement judgement) {
+  cost::Evidence& evidence = fit.profile.evidence[what] = evidence_of(judgement);
+  evidence.of = what;
+  evidence.source = measured_on;
+  evidence.another_architecture = !same_architecture;
   fit.qualities.push_back({.what = what,
                            .points = estimate.log_ratios.size(),
                            .median_error = estimate.median_error,
-                           .cross_validated_error = estimate.cross_validated_error});
+                           .cross_validated_error = estimate.cross_validated_error,
+                           .judgement = std::move(judgement)});
+}
+
+template <typename Table>
+void note(Fit& fit, const std::string& what, const Chosen<Table>& chosen, const Estimate& estimate,
+          const std::vector<Parameter>& parameters, const LogRatio& log_ratio) {
+  note(fit, what, chosen.measured_on(), chosen.same_architecture, estimate,
+       judge(parameters, estimate, judged(chosen), log_ratio));
 }
 
 void fit_gemm(const Chosen<GemmTable>& chosen, const std::string& type, Fit& result) {
@@ -175,19 +227,18 @@ void fit_gemm(const Chosen<GemmTable>& chosen, const std::string& type, Fit& res
     gemm.fixed.value = Seconds{values[4]};
     return gemm;
   };
-  const Estimate estimate =
-      fit(parameters, groups, [&](std::size_t i, const std::vector<double>& values) {
-        const Observation& seen = observations[i];
-        return std::log(cost::gemm_time(seen.kernel, constants(values), rates[seen.rates]) /
-                        seen.time);
-      });
+  const auto log_ratio = [&](std::size_t i, const std::vector<double>& values) {
+    const Observation& seen = observations[i];
+    return std::log(cost::gemm_time(seen.kernel, constants(values), rates[seen.rates]) / seen.time);
+  };
+  const Estimate estimate = fit(parameters, groups, log_ratio);
   const Source source(chosen, type + " GEMMs", estimate);
   result.profile.gemm[type] = {.efficiency = source.constant(estimate.values[0]),
                                .half_intensity = source.constant(estimate.values[1]),
                                .ramp = source.constant(estimate.values[2]),
                                .streaming = source.constant(estimate.values[3]),
                                .fixed = source.constant(Seconds{estimate.values[4]})};
-  note(result, "gemm " + type, estimate);
+  note(result, "gemm " + type, chosen, estimate, parameters, log_ratio);
 }
 
 /// Returns the median `start` of the eager tables, 0 where there are none.
@@ -216,15 +267,15 @@ Seconds fit_streaming(const Chosen<StreamingTable>& chosen, const std::string& k
   }
   std::vector<std::uint64_t> groups(observations.size());
   for (std::size_t i = 0; i < groups.size(); ++i) groups[i] = i;
-  const Estimate estimate =
-      fit(parameters, groups, [&](std::size_t i, const std::vector<double>& values) {
-        const auto& [bandwidth, point, start, floor] = observations[i];
-        const Seconds busy = Seconds{values[start]} + point.bytes / (bandwidth * values[0]);
-        return std::log((floor == 0 ? busy : std::max(busy, Seconds{values[floor]})) / point.time);
-      });
+  const auto log_ratio = [&](std::size_t i, const std::vector<double>& values) {
+    const auto& [bandwidth, point, start, floor] = observations[i];
+    const Seconds busy = Seconds{values[start]} + point.bytes / (bandwidth * values[0]);
+    return std::log((floor == 0 ? busy : std::max(busy, Seconds{values[floor]})) / point.time);
+  };
+  const Estimate estimate = fit(parameters, groups, log_ratio);
   const Source source(chosen, kind + " times", estimate);
   result.profile.streaming[kind] = source.constant(estimate.values[0]);
-  note(result, kind, estimate);
+  note(result, kind, chosen, estimate, parameters, log_ratio);
   std::vector<double> host_times;
   host_times.reserve(floors.size());
   for (const std::size_t floor : floors) host_times.push_back(estimate.values[floor]);
@@ -247,20 +298,20 @@ void fit_collective(const Chosen<AllReduceTable>& chosen, Fit& result) {
   const std::vector<Parameter> parameters{{"nvlink_efficiency", Range::share, 0.85, 0.7},
                                           {"base", Range::positive, 20e-6, 1},
                                           {"node_step", Range::positive, 4e-6, 1}};
-  const Estimate estimate =
-      fit(parameters, groups, [&](std::size_t i, const std::vector<double>& values) {
-        const auto& [link, point] = observations[i];
-        const int steps = 2 * (point.ranks - 1);
-        const Seconds time = Seconds{values[1]} + steps * Seconds{values[2]} +
-                             static_cast<double>(steps) / point.ranks * point.size /
-                                 (point.links * link * values[0]);
-        return std::log(time / point.time);
-      });
+  const auto log_ratio = [&](std::size_t i, const std::vector<double>& values) {
+    const auto& [link, point] = observations[i];
+    const int steps = 2 * (point.ranks - 1);
+    const Seconds time =
+        Seconds{values[1]} + steps * Seconds{values[2]} +
+        static_cast<double>(steps) / point.ranks * point.size / (point.links * link * values[0]);
+    return std::log(time / point.time);
+  };
+  const Estimate estimate = fit(parameters, groups, log_ratio);
   const Source source(chosen, "all-reduce times", estimate);
   result.profile.collective.nvlink_efficiency = source.constant(estimate.values[0]);
   result.profile.collective.base = source.constant(Seconds{estimate.values[1]});
   result.profile.collective.node_step = source.constant(Seconds{estimate.values[2]});
-  note(result, "all_reduce", estimate);
+  note(result, "all_reduce", chosen, estimate, parameters, log_ratio);
 }
 
 cost::Constant<Seconds> kernel_floor(const std::vector<Measurements>& measurements,
@@ -297,6 +348,19 @@ cost::Constant<T> as_another(const Likeness& likeness, const cost::Constant<T>& 
   return constant;
 }
 
+/// What another kind rests on, this one does too: its sizes are those that were measured. Errors
+/// stand with the other one.
+void copy_evidence(cost::Profile& profile, const std::string& from, const std::string& to) {
+  if (const auto found = profile.evidence.find(from); found != profile.evidence.end())
+    profile.evidence[to] = {.of = found->second.of,
+                            .source = found->second.source,
+                            .another_architecture = found->second.another_architecture,
+                            .parameters = found->second.parameters,
+                            .families = found->second.families,
+                            .size = found->second.size,
+                            .smallest = found->second.smallest};
+}
+
 /// Every data type that the GPU has a peak for: fitted, or like another one.
 void fit_gemms(const std::vector<Measurements>& measurements, const Datasheet& datasheet,
                Fit& result) {
@@ -319,6 +383,7 @@ void fit_gemms(const std::vector<Measurements>& measurements, const Datasheet& d
       throw InputError(datasheet.file, "/gemm/" + type + "/as", "a data type that was fitted",
                        likeness.as);
     }
+    copy_evidence(result.profile, "gemm " + likeness.as, "gemm " + type);
     const cost::GemmConstants& other = original->second;
     gemm[type] = {.efficiency = as_another(likeness, other.efficiency),
                   .half_intensity = as_another(likeness, other.half_intensity),
@@ -366,6 +431,7 @@ void fit_streaming_kinds(const std::vector<Measurements>& measurements, const Da
       throw InputError(datasheet.file, "/streaming/" + kind + "/as", "a kind that was fitted",
                        likeness.as);
     }
+    copy_evidence(result.profile, likeness.as, kind);
     streaming[kind] = as_another(likeness, original->second);
   }
 }
@@ -392,7 +458,8 @@ void fit_nccl(const std::vector<Measurements>& measurements, const Datasheet& da
                                         .latency_factor = constant(values.latency_factor.value),
                                         .bandwidth_factor = constant(values.bandwidth_factor.value),
                                         .copy = constant(values.copy.value)};
-      note(result, "nccl all_reduce", found.estimate);
+      note(result, "nccl all_reduce", from.device.gpu + " (" + from.source + ")", true,
+           found.estimate, found.judgement);
     }
   }
 }
@@ -448,13 +515,23 @@ Fit fit_profile(const Datasheet& datasheet) {
 }
 
 std::string describe(const Fit& fit) {
-  std::string text = "what                  points  median error  cross-validated\n";
+  std::string text =
+      "                                    |predicted / measured - 1|, %\n"
+      "what                  points  median  5 folds  families  left out: median  90th  95th\n";
   for (const Quality& quality : fit.qualities) {
-    std::array<char, 128> line{};
-    std::snprintf(line.data(), line.size(), "%-20s  %6zu  %10.1f %%  %13.1f %%\n",
-                  quality.what.c_str(), quality.points, 100 * quality.median_error,
-                  100 * quality.cross_validated_error);
+    const cost::Evidence& evidence = fit.profile.evidence.at(quality.what);
+    std::array<char, 160> line{};
+    std::snprintf(line.data(), line.size(), "%-20s  %6zu  %6.1f  %7.1f  %8zu", quality.what.c_str(),
+                  quality.points, 100 * quality.median_error, 100 * quality.cross_validated_error,
+                  evidence.families);
     text += line.data();
+    if (evidence.all.fit.points > 0) {
+      std::snprintf(line.data(), line.size(), "  %16.1f  %4.0f  %4.0f",
+                    100 * evidence.all.fit.median, 100 * evidence.all.fit.p90,
+                    100 * evidence.all.fit.p95);
+      text += line.data();
+    }
+    text += "\n";
   }
   return text;
 }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "calibrate/datasheet.hpp"
+#include "calibrate/judgement.hpp"
 #include "calibrate/measurements.hpp"
 #include "cost/profile.hpp"
 
@@ -16,6 +17,7 @@ struct Quality {
   std::size_t points = 0;
   double median_error = 0;           ///< of |predicted / measured - 1| with these constants
   double cross_validated_error = 0;  ///< the same, with each fifth predicted from the others
+  Judgement judgement;               ///< point by point, with whole families left out
 };
 
 struct Fit {
@@ -47,7 +49,7 @@ Fit fit_profile(const std::vector<Measurements>& measurements, const Datasheet& 
 /// The same from the measurements that the datasheet names.
 Fit fit_profile(const Datasheet& datasheet);
 
-/// A line per group: points and errors.
+/// A line per group: points and errors, of the fit and of what it had not seen.
 std::string describe(const Fit& fit);
 
 /// Writes what cost::read_profile reads. Throws InputError if the file cannot be written.

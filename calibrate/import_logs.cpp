@@ -5,7 +5,6 @@
 
 #include "base/input_error.hpp"
 #include "base/json_writer.hpp"
-#include "base/quantity_text.hpp"
 #include "calibrate/nccl_log.hpp"
 #include "calibrate/nccl_tests.hpp"
 #include "cost/nccl/constants.hpp"
@@ -37,17 +36,6 @@ cost::CollectiveKind common_collective(const std::vector<NcclLog>& logs) {
                      nccl_test(log.collective).program);
   }
   return test.kind;
-}
-
-Json device(const Datasheet& sheet, const std::string& gpu) {
-  Json peak = Json::object();
-  for (const auto& [type, rate] : sheet.peak) peak.set(type, to_text(rate.value));
-  return Json::object()
-      .set("gpu", gpu)
-      .set("architecture", sheet.architecture)
-      .set("multiprocessors", static_cast<int>(sheet.multiprocessors.value))
-      .set("peak", std::move(peak))
-      .set("memory_bandwidth", to_text(sheet.memory_bandwidth.value));
 }
 
 }  // namespace
@@ -86,7 +74,7 @@ ImportedLogs import_logs(const std::vector<NcclLog>& logs, const Datasheet& shee
       .set("cluster", cluster);
   table.set("version", nccl).set("file", csv_file).set("gpu", name).set("fitted_ranks", fitted);
   Json json = Json::object();
-  json.set("schema", 1).set("device", device(sheet, gpu));
+  json.set("schema", 1).set("device", measured_device(sheet, gpu));
   json.set("source", "nccl-tests, " + std::string(nccl_test(collective).program) + ": " + files)
       .set("status", "measured");
   json.set("tables", Json::array().push(std::move(table)));

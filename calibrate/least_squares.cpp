@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <set>
 #include <utility>
 
 #include "base/input_error.hpp"
@@ -56,6 +57,13 @@ class Problem {
   [[nodiscard]] Vector start() const {
     Vector scaled(size());
     for (Eigen::Index i = 0; i < size(); ++i) scaled[i] = start_of(i);
+    return scaled;
+  }
+
+  [[nodiscard]] Vector scaled(const std::vector<double>& values) const {
+    Vector scaled(size());
+    for (Eigen::Index i = 0; i < size(); ++i)
+      scaled[i] = to_scale(parameter(i).range, values[static_cast<std::size_t>(i)]);
     return scaled;
   }
 
@@ -205,6 +213,7 @@ Estimate fit(const std::vector<Parameter>& parameters, const std::vector<std::ui
   Estimate estimate;
   estimate.values = whole.values(whole.minimise(near));
   estimate.log_ratios = log_ratios_with(estimate.values);
+  estimate.noise = noise;
   estimate.median_error = median_relative_error(estimate.log_ratios);
 
   const std::vector<int> fold_of = folds_of(groups);
@@ -224,6 +233,26 @@ Estimate fit(const std::vector<Parameter>& parameters, const std::vector<std::ui
   estimate.cross_validated_error =
       unseen.empty() ? estimate.median_error : median_relative_error(unseen);
   return estimate;
+}
+
+std::vector<std::optional<double>> leave_families_out(const std::vector<Parameter>& parameters,
+                                                      const Estimate& whole,
+                                                      const std::vector<std::string>& families,
+                                                      const LogRatio& log_ratio) {
+  std::vector<std::optional<double>> unseen(families.size());
+  for (const std::string& family : std::set<std::string>(families.begin(), families.end())) {
+    std::vector<std::size_t> others;
+    for (std::size_t i = 0; i < families.size(); ++i) {
+      if (families[i] != family) others.push_back(i);
+    }
+    if (others.size() < parameters.size()) continue;
+    const Problem part(parameters, others, log_ratio, whole.noise);
+    const std::vector<double> values = part.values(part.minimise(part.scaled(whole.values)));
+    for (std::size_t i = 0; i < families.size(); ++i) {
+      if (families[i] == family) unseen[i] = log_ratio(i, values);
+    }
+  }
+  return unseen;
 }
 
 }  // namespace stratagem::calibrate

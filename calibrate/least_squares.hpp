@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,7 @@ struct Estimate {
   double median_error = 0;           ///< median of |predicted / measured - 1| over all observations
   double cross_validated_error = 0;  ///< the same, each observation predicted without its fold
   std::vector<double> log_ratios;    ///< by observation, with `values`
+  double noise = 0;                  ///< of log ratios, which the losses of the fit are relative to
 };
 
 inline constexpr int folds = 5;
@@ -45,5 +47,13 @@ inline constexpr int folds = 5;
 /// same everywhere. Throws InputError if there are fewer observations than parameters.
 Estimate fit(const std::vector<Parameter>& parameters, const std::vector<std::uint64_t>& groups,
              const LogRatio& log_ratio);
+
+/// The log ratio of each observation with constants that are fitted to all families but its own, by
+/// the losses of `whole` and downhill from there; none where there are no others, or fewer than
+/// parameters. families[i] tells which observations are alike in shape.
+std::vector<std::optional<double>> leave_families_out(const std::vector<Parameter>& parameters,
+                                                      const Estimate& whole,
+                                                      const std::vector<std::string>& families,
+                                                      const LogRatio& log_ratio);
 
 }  // namespace stratagem::calibrate

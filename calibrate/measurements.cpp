@@ -2,8 +2,12 @@
 #include "calibrate/measurements.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <filesystem>
 #include <optional>
+#include <string_view>
+#include <utility>
 
 #include "base/json_reader.hpp"
 #include "base/quantity_text.hpp"
@@ -88,6 +92,66 @@ class Rows {
   std::vector<std::vector<JsonReader>> cells_;
 };
 
+/// Which rows of a table are alike in shape: those that agree in every word of its "family", each a
+/// column, "decade of" a column, or of products the "smallest", "middle" or "largest" of m, n and k.
+class Families {
+ public:
+  Families(const JsonReader& table, const Rows& rows, std::vector<std::string> otherwise)
+      : rows_(rows), words_(std::move(otherwise)) {
+    const auto stated = table.find("family");
+    if (!stated) return;
+    words_.clear();
+    for (const JsonReader& word : stated->elements()) {
+      check(word);
+      words_.push_back(word.text());
+    }
+  }
+
+  [[nodiscard]] std::string of(std::size_t row) const {
+    std::string family;
+    for (const std::string& word : words_)
+      family += (family.empty() ? "" : ", ") + word + " " + value(row, word);
+    return family;
+  }
+
+ private:
+  static constexpr std::string_view decade = "decade of ";
+
+  [[nodiscard]] static bool of_product(const std::string& word) {
+    return word == "smallest" || word == "middle" || word == "largest";
+  }
+
+  void check(const JsonReader& word) const {
+    const std::string text = word.text();
+    if (of_product(text) && rows_.has("m") && rows_.has("n") && rows_.has("k")) return;
+    const std::string column = text.starts_with(decade) ? text.substr(decade.size()) : text;
+    if (!rows_.has(column))
+      word.fail(
+          "a column, \"decade of\" a column, or of m, n and k the \"smallest\", \"middle\" or "
+          "\"largest\"",
+          word.dump());
+    if (column == text) return;
+    for (std::size_t row = 0; row < rows_.size(); ++row) {
+      const JsonReader& cell = rows_.cell(row, column);
+      if (!(cell.number() > 0)) cell.fail("a number of more than 0", cell.dump());
+    }
+  }
+
+  [[nodiscard]] std::string value(std::size_t row, const std::string& word) const {
+    if (word.starts_with(decade)) {
+      const double number = rows_.cell(row, word.substr(decade.size())).number();
+      return std::to_string(static_cast<int>(std::floor(std::log10(number))));
+    }
+    if (!of_product(word)) return rows_.cell(row, word).dump();
+    std::array sizes{rows_.count(row, "m"), rows_.count(row, "n"), rows_.count(row, "k")};
+    std::ranges::sort(sizes);
+    return std::to_string(sizes[word == "smallest" ? 0 : word == "middle" ? 1 : 2]);
+  }
+
+  const Rows& rows_;
+  std::vector<std::string> words_;
+};
+
 model::DataType read_type(const JsonReader& json) {
   const std::vector all{model::DataType::fp64, model::DataType::fp32, model::DataType::fp16,
                         model::DataType::bf16, model::DataType::fp8,  model::DataType::int8,
@@ -130,13 +194,15 @@ GemmTable read_gemms(const JsonReader& json, const Device& device) {
     json.at("timing").fail("\"kernel\": GEMMs are fitted to device times",
                            json.at("timing").dump());
   }
+  const Families families(json, rows, {"n", "k"});
   for (std::size_t row = 0; row < rows.size(); ++row) {
     GemmPoint point{.m = rows.count(row, "m"),
                     .n = rows.count(row, "n"),
                     .k = rows.count(row, "k"),
                     .batch = rows.has("batch") ? rows.count(row, "batch") : 1,
                     .transposes = rows.has("transposes") ? rows.cell(row, "transposes").text() : "",
-                    .time = {}};
+                    .time = {},
+                    .family = families.of(row)};
     const Flops flops{2.0 * static_cast<double>(point.m) * static_cast<double>(point.n) *
                       static_cast<double>(point.k) * static_cast<double>(point.batch)};
     point.time = rows.has("rate") ? flops / rows.quantity<FlopsPerSecond>(row, "rate")
@@ -147,7 +213,6 @@ GemmTable read_gemms(const JsonReader& json, const Device& device) {
 }
 
 StreamingTable read_streaming(const JsonReader& json, const std::string& kind) {
-  constexpr Bytes very_large = 1000_TB;
   const Rows rows(json);
   rows.allow({"rows", "columns", "bytes", "time", "rate", "spread", "repeats"});
   StreamingTable table{.kind = kind,
@@ -155,8 +220,11 @@ StreamingTable read_streaming(const JsonReader& json, const std::string& kind) {
                        .timing = read_timing(json.at("timing")),
                        .points = {}};
   static_cast<void>(read_type(json.at("type")));
+  const Families families(
+      json, rows,
+      rows.has("bytes") ? std::vector<std::string>{"decade of bytes"} : std::vector<std::string>{});
   for (std::size_t row = 0; row < rows.size(); ++row) {
-    StreamingPoint point{.bytes = very_large, .time = {}};
+    StreamingPoint point{.bytes = very_large, .time = {}, .family = families.of(row)};
     if (rows.has("bytes")) point.bytes = static_cast<double>(rows.count(row, "bytes")) * 1_B;
     point.time = rows.has("rate") ? point.bytes / rows.quantity<BytesPerSecond>(row, "rate")
                                   : rows.quantity<Seconds>(row, "time");
@@ -171,12 +239,14 @@ AllReduceTable read_all_reduces(const JsonReader& json, const Device& device) {
   rows.allow({"ranks", "links", "size", "time"});
   static_cast<void>(read_type(json.at("type")));
   static_cast<void>(read_timing(json.at("timing")));
+  const Families families(json, rows, {"ranks"});
   AllReduceTable table;
   for (std::size_t row = 0; row < rows.size(); ++row) {
     table.points.push_back({.ranks = static_cast<int>(rows.cell(row, "ranks").at_least(2)),
                             .links = static_cast<int>(rows.count(row, "links")),
                             .size = rows.quantity<Bytes>(row, "size"),
-                            .time = rows.quantity<Seconds>(row, "time")});
+                            .time = rows.quantity<Seconds>(row, "time"),
+                            .family = families.of(row)});
   }
   return table;
 }
@@ -207,7 +277,10 @@ std::string text_or_nothing(const JsonReader& json, const char* key) {
 }  // namespace
 
 Measurements read_measurements(const std::string& file) {
-  const JsonReader json = JsonReader::from_file(file);
+  return read_measurements(JsonReader::from_file(file), file);
+}
+
+Measurements read_measurements(const JsonReader& json, const std::string& file) {
   if (json.at("schema").whole_number() != 1) json.at("schema").fail("1", json.at("schema").dump());
   Measurements measurements{.file = file,
                             .device = read_device(json.at("device")),

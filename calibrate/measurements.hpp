@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/json_reader.hpp"
 #include "base/quantity.hpp"
 #include "calibrate/all_reduce_csv.hpp"
 #include "cost/ring.hpp"
@@ -31,21 +32,27 @@ struct Device {
 enum class Timing : std::uint8_t { kernel, eager };
 
 /// `batch` products (m, k) x (k, n). `transposes` is as BLAS writes it, "" where it is not known.
+/// Points of one `family` are alike in shape: a fit is judged on families that it has not seen.
 struct GemmPoint {
   std::int64_t m = 0, n = 0, k = 0, batch = 1;
   std::string transposes;
   Seconds time;
+  std::string family = {};
 };
 struct GemmTable {
   model::DataType type = model::DataType::fp16;
   std::vector<GemmPoint> points;
 };
 
-/// `bytes` counts every operand once, read or written. A rate without bytes is read as a time of 1
-/// PB: what the kernel reaches when it is so large that fixed costs vanish.
+/// The size of a kernel of which only a rate is known: so large that fixed costs vanish.
+inline constexpr Bytes very_large = 1000_TB;
+
+/// `bytes` counts every operand once, read or written. A rate without bytes is read as a time of
+/// `very_large`.
 struct StreamingPoint {
   Bytes bytes;
   Seconds time;
+  std::string family = {};
 };
 struct StreamingTable {
   std::string kind;       ///< one of cost::kernel_kind_names
@@ -60,6 +67,7 @@ struct AllReducePoint {
   int links = 0;
   Bytes size;
   Seconds time;
+  std::string family = {};
 };
 struct AllReduceTable {
   std::vector<AllReducePoint> points;
@@ -94,5 +102,7 @@ struct Measurements {
 
 /// Throws InputError, with the row and column, for anything that is not of the format.
 Measurements read_measurements(const std::string& file);
+/// The same of what was read already; tables `nccl_*` stand beside `file`.
+Measurements read_measurements(const JsonReader& json, const std::string& file);
 
 }  // namespace stratagem::calibrate

@@ -36,13 +36,22 @@ cost::NcclConstants constants_of(const std::vector<double>& values) {
   return constants;
 }
 
-NcclErrors errors_of(std::vector<double> errors) {
+NcclErrors summary_of(std::vector<double> errors) {
   std::ranges::sort(errors);
   const std::size_t middle = errors.size() / 2;
   if (errors.empty()) return {};
   const double median =
       errors.size() % 2 == 1 ? errors[middle] : (errors[middle - 1] + errors[middle]) / 2;
   return {.points = errors.size(), .median = median, .worst = errors.back()};
+}
+
+MeasuredPoint measured_point(const NcclPoint& point) {
+  const std::string ranks = std::to_string(point.ranks) + " ranks";
+  return {.family = ranks,
+          .shape = to_text(point.size) + " on " + ranks,
+          .size = point.size.value,
+          .ranks = point.ranks,
+          .time = point.time};
 }
 
 template <typename... Values>
@@ -90,8 +99,9 @@ Seconds NcclPredictor::predict(const NcclPoint& point,
 
 NcclFit fit_nccl(const NcclTable& table) {
   std::vector<NcclPoint> points;
+  std::vector<NcclPoint> others;
   for (const NcclPoint& point : table.points) {
-    if (power_of_two(point.size) && fitted(table, point.ranks)) points.push_back(point);
+    if (power_of_two(point.size)) (fitted(table, point.ranks) ? points : others).push_back(point);
   }
   std::vector<std::uint64_t> groups(points.size());
   std::iota(groups.begin(), groups.end(), 0);
@@ -101,11 +111,21 @@ NcclFit fit_nccl(const NcclTable& table) {
                                           {"latency_factor", Range::positive, 1, 0.7},
                                           {"bandwidth_factor", Range::positive, 1, 0.3},
                                           {"copy", Range::positive, 1e12, 1}};
-  const Estimate estimate =
-      fit(parameters, groups, [&](std::size_t i, const std::vector<double>& values) {
-        return std::log(predictor.predict(points[i], constants_of(values)) / points[i].time);
-      });
-  return {.constants = constants_of(estimate.values), .estimate = estimate};
+  const auto log_ratio = [&](std::size_t i, const std::vector<double>& values) {
+    return std::log(predictor.predict(points[i], constants_of(values)) / points[i].time);
+  };
+  const Estimate estimate = fit(parameters, groups, log_ratio);
+  std::vector<MeasuredPoint> measured;
+  for (const NcclPoint& point : points) measured.push_back(measured_point(point));
+  NcclFit result{.constants = constants_of(estimate.values),
+                 .estimate = estimate,
+                 .judgement = judge(parameters, estimate, measured, log_ratio)};
+  for (const NcclPoint& point : others) {
+    const double ratio = predictor.predict(point, result.constants) / point.time;
+    result.judgement.points.push_back(
+        {.point = measured_point(point), .fitted = ratio, .unseen = ratio, .constant = {}});
+  }
+  return result;
 }
 
 std::map<int, NcclErrors> judge_nccl(const NcclTable& table,
@@ -119,7 +139,7 @@ std::map<int, NcclErrors> judge_nccl(const NcclTable& table,
     if (!fitted(table, point.ranks)) errors[0].push_back(error);
   }
   std::map<int, NcclErrors> result;
-  for (const auto& [ranks, list] : errors) result[ranks] = errors_of(list);
+  for (const auto& [ranks, list] : errors) result[ranks] = summary_of(list);
   return result;
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "calibrate/judgement.hpp"
 #include "calibrate/least_squares.hpp"
 #include "calibrate/measurements.hpp"
 #include "cost/nccl/correction.hpp"
@@ -43,6 +44,9 @@ class NcclPredictor {
 struct NcclFit {
   cost::NcclConstants constants;
   Estimate estimate;
+  /// A number of ranks is a family. Those that were not fitted at all follow behind the others, with
+  /// what was fitted as a prediction of the unseen.
+  Judgement judgement;
 };
 NcclFit fit_nccl(const NcclTable& table);
 

@@ -2,12 +2,16 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <string>
 #include <vector>
 
 #include "base/quantity_text.hpp"
 #include "calibrate/fit.hpp"
+#include "calibrate/fit_report.hpp"
+#include "calibrate/fit_table.hpp"
+#include "calibrate/import_table.hpp"
 #include "calibrate/measure/measure.hpp"
 #include "calibrate/nccl_fit.hpp"
 #include "calibrate/nccl_log.hpp"
@@ -25,15 +29,14 @@
 namespace stratagem::commands {
 namespace {
 
-/// `calibrate fit`: a profile from measurements.
-int fit_profile(const Arguments& asked) {
+/// What is fitted: measurements, or those that the datasheet names.
+calibrate::Fit asked_fit(const Arguments& asked, const std::string& output) {
   std::vector<calibrate::Measurements> measurements;
   if (asked.has("files")) {
     for (const std::string& file : asked.texts("files"))
       measurements.push_back(calibrate::read_measurements(file));
   }
   if (!asked.has("datasheet") && measurements.empty()) throw UsageError("missing datasheet");
-  const std::string output = asked.text_or_nothing("output");
   std::vector<std::string> inputs;
   for (const calibrate::Measurements& file : measurements) inputs.push_back(file.file);
   if (asked.has("datasheet")) inputs.push_back(asked.text("datasheet"));
@@ -45,10 +48,50 @@ int fit_profile(const Arguments& asked) {
           ? calibrate::read_datasheet(asked.text("datasheet"))
           : calibrate::datasheet_of_processor(measurements.front(),
                                               std::filesystem::path(named).stem().string());
-  const calibrate::Fit fit = measurements.empty() ? calibrate::fit_profile(sheet)
-                                                  : calibrate::fit_profile(measurements, sheet);
+  return measurements.empty() ? calibrate::fit_profile(sheet)
+                              : calibrate::fit_profile(measurements, sheet);
+}
+
+/// `calibrate fit`: a profile from measurements.
+int fit_profile(const Arguments& asked) {
+  const std::string output = asked.text_or_nothing("output");
+  const calibrate::Fit fit = asked_fit(asked, output);
   fmt::print("{}", calibrate::describe(fit));
   if (!output.empty()) calibrate::write_profile(fit.profile, output);
+  return done;
+}
+
+/// Files as they are named; of a folder its JSON files, by name.
+std::vector<std::string> files_of(const std::vector<std::string>& names) {
+  std::vector<std::string> files;
+  for (const std::string& name : names) {
+    const auto first = static_cast<std::ptrdiff_t>(files.size());
+    if (!std::filesystem::is_directory(name)) {
+      files.push_back(name);
+      continue;
+    }
+    for (const auto& entry : std::filesystem::directory_iterator(name)) {
+      if (entry.path().extension() == ".json") files.push_back(entry.path().string());
+    }
+    std::sort(files.begin() + first, files.end());
+  }
+  return files;
+}
+
+/// `calibrate report`: measured against fitted; of profiles, the tables of docs/calibration.md.
+int report(const Arguments& asked) {
+  if (asked.has("markdown")) {
+    if (!asked.has("files")) throw UsageError("missing profiles");
+    std::vector<cost::Profile> profiles;
+    for (const std::string& file : files_of(asked.texts("files")))
+      profiles.push_back(cost::read_profile(file));
+    fmt::print("{}", calibrate::fit_table(profiles));
+    return done;
+  }
+  const std::string output = asked.text_or_nothing("output");
+  const calibrate::Fit fit = asked_fit(asked, output);
+  fmt::print("{}", calibrate::text_report(fit));
+  if (!output.empty()) write_below({{output, calibrate::html_report(fit), ""}});
   return done;
 }
 
@@ -117,10 +160,23 @@ int import_published(const Arguments& asked) {
   return done;
 }
 
-/// `calibrate import`: measurements from what nccl-tests printed.
+/// `calibrate import` of files that end in .csv: measurements from tables.
+int import_tables(const Arguments& asked) {
+  const std::string file = asked.required("output");
+  const calibrate::Datasheet sheet = calibrate::read_datasheet(asked.required("datasheet"));
+  std::vector<std::string> inputs = asked.texts("files");
+  const std::vector<Output> outputs = {{file, calibrate::import_tables(inputs, sheet), ""}};
+  inputs.push_back(sheet.file);
+  check_outputs(outputs, inputs);
+  write(outputs);
+  return done;
+}
+
+/// `calibrate import`: measurements from what nccl-tests printed, or from tables.
 int import_measurements(const Arguments& asked) {
   if (asked.has("rules")) return import_published(asked);
-  if (!asked.has("files")) throw UsageError("missing logs of nccl-tests");
+  if (!asked.has("files")) throw UsageError("missing logs of nccl-tests, or tables");
+  if (asked.texts("files").front().ends_with(".csv")) return import_tables(asked);
   const std::filesystem::path file = asked.required("output");
   const std::string cluster = asked.required("cluster");
   if (cluster.ends_with(".json")) throw UsageError("--cluster is the name of a preset");
@@ -152,13 +208,19 @@ int calibrate(const std::vector<std::string>& line) {
                   "    one core of this machine; goes on with the file if it exists\n"
                   "  calibrate fit [MEASUREMENTS...] --datasheet FILE -o PROFILE\n"
                   "    measurements of a processor need no datasheet\n"
+                  "  calibrate report [MEASUREMENTS...] --datasheet FILE [-o PAGE.html]\n"
+                  "    measured against fitted times\n"
+                  "  calibrate report --markdown PROFILES... (files, or folders of them)\n"
+                  "    errors of their fits, and what is asked of them\n"
                   "  calibrate import LOGS... --datasheet FILE --cluster PRESET -o MEASUREMENTS\n"
                   "    from the output of a program of nccl-tests, text or JSON\n"
+                  "  calibrate import TABLES.csv... --datasheet FILE -o MEASUREMENTS\n"
+                  "    times of kernels (docs/measurements.md)\n"
                   "  calibrate import RECORDS --rules RULES -o FOLDER\n"
                   "    scenarios from records of published runs\n"
                   "  calibrate nccl MEASUREMENTS...\n"
                   "  calibrate stack SCENARIO --run NAME");
-  options.text("verb", "measure, fit, import, nccl or stack");
+  options.text("verb", "measure, fit, report, import, nccl or stack");
   options.texts("files",
                 "measurements (those that the datasheet names if none is given), or a scenario");
   options.text("datasheet", "fit, import: what is not measured");
@@ -167,10 +229,12 @@ int calibrate(const std::vector<std::string>& line) {
   options.text("program", "import: such as all_gather_perf, if the logs do not say it");
   options.text("nccl", "import: version of NCCL, if the logs do not say it");
   options.text("backend", "measure: what runs the kernels", "cpu");
+  options.flag("markdown", "report: tables of profiles");
   options.flag("quick", "measure: few shapes, half a second each");
   options.text(
       "o,output",
-      "measure, import: the measurements to write, or a folder of scenarios; fit: the profile");
+      "measure, import: the measurements to write, or a folder of scenarios; fit: the profile; "
+      "report: the page");
   options.text("run", "stack: the run to fit to", "");
   options.positional({"verb", "files"});
   const Arguments asked(options, line);
@@ -178,11 +242,13 @@ int calibrate(const std::vector<std::string>& line) {
   const std::string verb = asked.required("verb");
   if (verb == "measure") return measure(asked);
   if (verb == "fit") return fit_profile(asked);
+  if (verb == "report") return report(asked);
   if (verb == "import") return import_measurements(asked);
   if (verb == "nccl") return judge_nccl(asked);
   if (verb == "stack") return fit_stack(asked);
-  throw UsageError("calibrate knows five verbs, measure, fit, import, nccl and stack; not \"" +
-                   verb + "\"");
+  throw UsageError(
+      "calibrate knows six verbs, measure, fit, report, import, nccl and stack; not \"" + verb +
+      "\"");
 }
 
 }  // namespace stratagem::commands

@@ -20,7 +20,7 @@ namespace stratagem::cost {
 /// For s > 1 the traffic includes partial sums of 4 bytes, written and read. The fourth powers are
 /// a maximum with a round corner: 19 % above it where both are equal, 1.5 % where one is half.
 /// Holds for dense operands whose dimensions are multiples of 8 (others miss the tensor cores).
-/// Error, cross-validated: in the profile; docs/measurements.md says for which shapes it is larger.
+/// Error, cross-validated: in the profile; docs/calibration.md says for which shapes it is larger.
 /// Source: the tile and wave picture is NVIDIA's "Matrix Multiplication Background" guide.
 /// Throws InputError if the profile has no peak for the kernel's data type.
 Seconds gemm_time(const Kernel&, const GemmConstants&, const Profile&);

@@ -26,6 +26,16 @@ std::vector<std::string> data_types() {
   return names;
 }
 
+/// What evidence can be of.
+std::vector<std::string> fitted_kinds() {
+  std::vector<std::string> names;
+  for (const std::string& type : data_types()) names.push_back("gemm " + type);
+  for (const std::string& kind : streaming_kinds()) names.push_back(kind);
+  names.emplace_back("all_reduce");
+  names.emplace_back("nccl all_reduce");
+  return names;
+}
+
 Constant<double> read_share(const JsonReader& json) {
   auto share = read_constant<double>(json);
   if (!(share.value > 0 && share.value <= 1)) {
@@ -294,6 +304,8 @@ Profile read_profile(const JsonReader& json) {
     profile.host_memory_bandwidth = read_positive<BytesPerSecond>(*bandwidth);
   if (const auto communicator = json.find("communicator"))
     profile.communicator = read_communicator(*communicator);
+  if (const auto evidence = json.find("evidence"))
+    profile.evidence = read_table<Evidence>(*evidence, fitted_kinds(), &read_evidence);
   profile.collective.host_step = profile.host_copy.latency;
   for (const std::string& kind : streaming_kinds())
     static_cast<void>(json.at("streaming").at(kind));
@@ -331,6 +343,8 @@ Json to_json(const Profile& profile) {
                                  .set("fixed", to_json(profile.communicator->fixed))
                                  .set("peer", to_json(profile.communicator->peer)));
   }
+  if (!profile.evidence.empty())
+    json.set("evidence", table_to_json(profile.evidence, fitted_kinds()));
   return json;
 }
 

@@ -10,6 +10,7 @@
 #include "base/json_reader.hpp"
 #include "base/json_writer.hpp"
 #include "base/quantity.hpp"
+#include "cost/evidence.hpp"
 
 namespace stratagem::cost {
 
@@ -112,6 +113,9 @@ struct Profile {
   Constant<Bytes> context;  ///< device memory taken by driver and libraries before any tensor
   /// Where it is not known, communicators count as part of the context.
   std::optional<CommunicatorConstants> communicator;
+  /// What fitted constants rest on, by what was fitted: "gemm fp16", "softmax", "all_reduce", "nccl
+  /// all_reduce". A kind without it has no measured range.
+  std::map<std::string, Evidence> evidence;
 };
 
 /// Reads a profile file; throws InputError for a missing or unknown constant, a wrong unit or

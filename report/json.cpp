@@ -40,6 +40,15 @@ Json provenance(const search::Weakest& weakest) {
       .set("stack", stack);
 }
 
+Json extrapolated(const search::Extrapolated& shares) {
+  Json kinds = Json::object();
+  for (const auto& [kind, share] : shares.by_kind) kinds.set(kind, share);
+  return Json::object()
+      .set("kernel_time", shares.kernel_time)
+      .set("by_kind", kinds)
+      .set("communicated_bytes", shares.bytes);
+}
+
 /// Every device, or one of those that are alike.
 Json devices(const std::vector<sim::DeviceMemory>& memory) {
   Json list = Json::array();
@@ -117,7 +126,8 @@ void add_metrics(Json& json, const Result& result) {
       .set("servers", servers(result.outcome.hosts))
       .set("host_shortfall_bytes", result.outcome.host_shortfall.value)
       .set("communication_bytes", communication)
-      .set("provenance", provenance(result.outcome.weakest));
+      .set("provenance", provenance(result.outcome.weakest))
+      .set("extrapolated", extrapolated(result.outcome.extrapolated));
   if (const auto& memory = run.cluster.design().host_memory)
     json.set("host_memory_bytes", memory->value);
 }

@@ -204,6 +204,34 @@ std::string provenance(const std::vector<Result>& results) {
   return text;
 }
 
+/// The run with the largest share of kernels beyond what was measured, and that with the largest
+/// share of communication; nothing where there is neither.
+std::string extrapolations(const std::vector<Result>& results) {
+  const auto most = [&](const auto& share) {
+    return std::ranges::max_element(
+        results, {}, [&](const Result& result) { return share(result.outcome.extrapolated); });
+  };
+  const auto percent = [](double share) { return fmt::format("{:.2g} %", 100 * share); };
+  std::string text;
+  const auto kernels = most([](const auto& e) { return e.kernel_time; });
+  if (kernels->outcome.extrapolated.kernel_time > 0) {
+    std::vector<std::string> kinds;
+    for (const auto& [kind, share] : kernels->outcome.extrapolated.by_kind)
+      kinds.push_back(kind + " " + percent(share));
+    text += fmt::format(" {} of the kernels' time ({}; {});",
+                        percent(kernels->outcome.extrapolated.kernel_time), fmt::join(kinds, ", "),
+                        kernels->run->name);
+  }
+  const auto bytes = most([](const auto& e) { return e.bytes; });
+  if (bytes->outcome.extrapolated.bytes > 0) {
+    text += fmt::format(" {} of the bytes communicated ({});",
+                        percent(bytes->outcome.extrapolated.bytes), bytes->run->name);
+  }
+  if (text.empty()) return "";
+  text.back() = '.';
+  return wrapped("Extrapolated beyond measured sizes, at most:" + text, 2);
+}
+
 /// What was fitted to whole runs, so that everybody sees which ones are no predictions.
 std::string scalars(const std::vector<Result>& results) {
   std::map<std::string, std::string> by_stack;
@@ -241,7 +269,7 @@ std::string table(const search::Scenario& scenario, const std::vector<Result>& r
   text += legend(results);
   for (std::size_t i = 0; i < assumed.size(); ++i)
     text += wrapped(fmt::format("[{}] assumed: {}", i + 1, assumed[i]), 4);
-  return text + provenance(results) + scalars(results);
+  return text + provenance(results) + extrapolations(results) + scalars(results);
 }
 
 }  // namespace stratagem::report

@@ -12,6 +12,7 @@
 #include "cost/profile.hpp"
 #include "cost/stack.hpp"
 #include "model/graph.hpp"
+#include "search/extrapolation.hpp"
 #include "search/provenance.hpp"
 #include "sim/device_memory.hpp"
 #include "sim/host_memory.hpp"
@@ -100,6 +101,7 @@ struct Outcome {
   std::vector<sim::DeviceMemory> devices;  ///< distinct ones
   std::vector<sim::HostMemory> hosts;      ///< of servers that hold something; distinct ones
   Weakest weakest;                         ///< what the prediction rests on
+  Extrapolated extrapolated;               ///< how much of it is beyond what was measured
 
   /// What a GPU and a server lack: 0 where it suffices, and of servers whose memory is not known.
   Bytes gpu_shortfall;

@@ -93,6 +93,8 @@ Simulated play(const Run& run, const SimulateOptions& options) {
   outcome.metrics->model_flops = run.micro_batches * model::step_flops(run.graph);
   outcome.weakest =
       weakest_provenance(run.profile, run.stack, result.program, run.cluster.gpus_per_node());
+  outcome.extrapolated =
+      extrapolated(run.profile, run.stack, result.program, run.cluster.gpus_per_node());
   judge_memory(outcome, run);
   return result;
 }

@@ -103,7 +103,41 @@ TEST_CASE("every shipped file of measurements can be read and says where it is f
           0);
     ++files;
   }
-  CHECK(files == 16);
+  CHECK(files == 17);
+}
+
+std::vector<std::string> families(const std::string& family) {
+  std::vector<std::string> found;
+  const auto gemms =
+      OneTable(R"({"kind": "gemm", "type": "fp16", "timing": "kernel", )" + family + R"(
+      "columns": ["m", "n", "k", "time us"],
+      "rows": [[4096, 300, 200, 1], [8, 300, 200, 1], [200, 300, 4096, 1]]})")
+          .read()
+          .gemms;
+  for (const GemmPoint& point : gemms[0].points) found.push_back(point.family);
+  return found;
+}
+
+TEST_CASE("products are alike by their weights, unless the table says otherwise") {
+  const auto weights = families("");
+  CHECK(weights[0] == weights[1]);
+  CHECK(weights[0] != weights[2]);
+  CHECK(families(R"("family": ["n", "k"],)") == weights);
+  // The same three numbers in another order: a product of the backward pass.
+  const auto sizes = families(R"("family": ["smallest", "middle"],)");
+  CHECK(sizes[0] == sizes[2]);
+  CHECK(sizes[0] != sizes[1]);
+  CHECK_THROWS_WITH(families(R"("family": ["weight"],)"), ContainsSubstring("/family/0"));
+}
+
+TEST_CASE("kernels that move memory are alike by the power of ten of their bytes") {
+  const auto points = OneTable(R"({"kind": "softmax", "operation": "softmax", "type": "fp16",
+      "timing": "kernel", "columns": ["bytes", "time us"], "rows": [[1000, 1], [9999, 1], [10000, 1]]})")
+                          .read()
+                          .streaming[0]
+                          .points;
+  CHECK(points[0].family == points[1].family);
+  CHECK(points[0].family != points[2].family);
 }
 
 }  // namespace

@@ -1,0 +1,88 @@
+// Tables as CSV: what stands in them arrives, and what is wrong is named by line and column.
+#include "calibrate/import_table.hpp"
+
+#include "base/input_error.hpp"
+#include "calibrate/measurements.hpp"
+#include "tests/small_scenario.hpp"
+
+namespace stratagem::calibrate {
+namespace {
+
+const std::string gemms =
+    "kind,gemm\ntype,bf16\nsource,cublasLtMatmul, 20 launches\nrows,2\nm,n,k,transposes,time us\n"
+    "4096,4096,2048,TN,601.5\n64,128,256,NN,9\n";
+
+std::string imported(const std::string& csv) {
+  const TemporaryFolder folder;
+  folder.write("table.csv", csv);
+  return import_tables({(folder.path() / "table.csv").string()},
+                       read_datasheet("scenarios/datasheets/a100-sxm4-80gb.json"));
+}
+
+std::string replaced(std::string text, const std::string& before, const std::string& after) {
+  const std::size_t at = text.find(before);
+  REQUIRE(at != std::string::npos);
+  return text.replace(at, before.size(), after);
+}
+
+TEST_CASE("products in a CSV arrive as measurements of the datasheet's GPU") {
+  const Measurements read =
+      read_measurements(JsonReader::from_text(imported(gemms), "mine.json"), "mine.json");
+  CHECK(read.device.gpu == "NVIDIA A100-SXM4-80GB");
+  CHECK(read.device.peak.at("bf16") == 312_TFLOPps);
+  CHECK(read.source == "cublasLtMatmul, 20 launches");
+  CHECK(read.status == "measured");
+  REQUIRE(read.gemms.size() == 1);
+  REQUIRE(read.gemms[0].points.size() == 2);
+  const GemmPoint& first = read.gemms[0].points.front();
+  CHECK(first.k == 2048);
+  CHECK(first.transposes == "TN");
+  CHECK(close(first.time, 601.5_us, 1e-12));
+}
+
+TEST_CASE("kernels that move memory need their operation, and may state their families") {
+  const std::string csv =
+      "kind,softmax\noperation,softmax\ntype,fp16\ntiming,eager\nfamily,columns\nsource,mine\n"
+      "rows,1\nrows,columns,bytes,time ms\n64,1024,262144,0.01\n";
+  const Measurements read =
+      read_measurements(JsonReader::from_text(imported(csv), "mine.json"), "mine.json");
+  REQUIRE(read.streaming.size() == 1);
+  CHECK(read.streaming[0].timing == Timing::eager);
+  CHECK(close(read.streaming[0].points[0].time, 10_us, 1e-12));
+  CHECK(read.streaming[0].points[0].family == "columns 1024");
+  CHECK_THROWS_WITH(imported(replaced(csv, "operation,softmax\n", "")),
+                    ContainsSubstring("operation"));
+}
+
+TEST_CASE("a file that is cut off is refused wherever it ends") {
+  for (std::size_t size = 0; size < gemms.size(); ++size)
+    CHECK_THROWS_AS(imported(gemms.substr(0, size)), InputError);
+  CHECK_NOTHROW(imported(gemms));
+  CHECK_THROWS_WITH(imported(replaced(gemms, "64,128,256,NN,9\n", "")),
+                    ContainsSubstring("row 2 of 2") && ContainsSubstring("cut off"));
+}
+
+TEST_CASE("what is wrong is named by line and column") {
+  const auto wrong = [](const std::string& before, const std::string& after) {
+    try {
+      imported(replaced(gemms, before, after));
+    } catch (const InputError& error) {
+      return std::string(error.what());
+    }
+    return std::string("nothing is wrong");
+  };
+  CHECK_THAT(wrong("601.5", "fast"), ContainsSubstring("line 6, column \"time us\""));
+  CHECK_THAT(wrong("601.5", "-1"), ContainsSubstring("a number of more than 0"));
+  CHECK_THAT(wrong("601.5", "nan"), ContainsSubstring("line 6, column \"time us\""));
+  CHECK_THAT(wrong(",NN,9", ",9"), ContainsSubstring("line 7") && ContainsSubstring("5 values"));
+  CHECK_THAT(wrong("64,128,256,NN,9\n", "64,128,256,NN,9\n1,1,1,NN,1\n"),
+             ContainsSubstring("line 7 and on"));
+  CHECK_THAT(wrong("time us", "time parsecs"), ContainsSubstring("/columns/4"));
+  CHECK_THAT(wrong("type,bf16", "type,int8"), ContainsSubstring("/type"));
+  CHECK_THAT(wrong("kind,gemm", "kind,all_reduce"), ContainsSubstring("nccl-tests"));
+  CHECK_THAT(wrong("kind,gemm", "kind,gemm\nkind,gemm"), ContainsSubstring("once"));
+  CHECK_THAT(wrong("kind,gemm", "colour,red"), ContainsSubstring("line 1"));
+}
+
+}  // namespace
+}  // namespace stratagem::calibrate
