@@ -1,4 +1,4 @@
-# CUDA where there is nvcc: its architectures, its warnings, its libraries. Sets STRATAGEM_HAS_CUDA.
+# CUDA where there is nvcc: its architectures, its warnings. Sets STRATAGEM_HAS_CUDA.
 set(STRATAGEM_HAS_CUDA OFF)
 if(NOT STRATAGEM_CUDA)
   return()
@@ -52,13 +52,8 @@ string(JOIN "," host_warnings -Wall -Wextra -Wshadow -Werror -Wno-missing-field-
 add_compile_options(
   "$<$<COMPILE_LANGUAGE:CUDA>:--Werror=all-warnings;--expt-relaxed-constexpr;-lineinfo;-Xcompiler=${host_warnings}>")
 
-# The static cublasLt where the toolkit has it, else the shared one at the place where it is now.
-if(TARGET CUDA::cublasLt_static)
-  set(STRATAGEM_CUBLASLT CUDA::cublasLt_static)
-else()
-  set(STRATAGEM_CUBLASLT CUDA::cublasLt)
-  list(APPEND CMAKE_BUILD_RPATH "${CUDAToolkit_LIBRARY_DIR}")
-endif()
+# Programs look for cublasLt where the toolkit is now, when they need it (kernels/inside/cublas_lt.cuh).
+list(APPEND CMAKE_BUILD_RPATH "${CUDAToolkit_LIBRARY_DIR}")
 
 find_path(NCCL_INCLUDE_DIR nccl.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
 find_library(NCCL_LIBRARY nccl HINTS "${CUDAToolkit_LIBRARY_DIR}")
@@ -71,4 +66,4 @@ endif()
 
 set(STRATAGEM_HAS_CUDA ON)
 message(STATUS "CUDA: ${CMAKE_CUDA_COMPILER_VERSION} for ${CMAKE_CUDA_ARCHITECTURES}, "
-  "${STRATAGEM_CUBLASLT}, NCCL ${NCCL_LIBRARY}")
+  "NCCL ${NCCL_LIBRARY}")

@@ -1,10 +1,9 @@
 // Matrix products by cublasLt, with a table of what was chosen for each shape.
-#include <cublasLt.h>
-
 #include <array>
 #include <unordered_map>
 
 #include "kernels/gemm.hpp"
+#include "kernels/inside/cublas_lt.cuh"
 #include "kernels/inside/elements.cuh"
 #include "kernels/inside/expect_type.cuh"
 #include "kernels/inside/gemm_layouts.hpp"
@@ -16,7 +15,7 @@ constexpr std::size_t workspace_bytes = std::size_t{32} << 20;
 
 void check(cublasStatus_t result, const char* call) {
   if (result == CUBLAS_STATUS_SUCCESS) return;
-  const std::string text = std::string(call) + ": " + cublasLtGetStatusString(result);
+  const std::string text = std::string(call) + ": " + cublas_lt().cublasLtGetStatusString(result);
   if (result == CUBLAS_STATUS_ALLOC_FAILED) throw DeviceOutOfMemory(text);
   throw DeviceError(text);
 }
@@ -49,19 +48,21 @@ std::int64_t alignment_of(const void* memory) {
 struct Layout {
   Layout(cudaDataType_t type, std::int64_t rows, std::int64_t columns, const MatrixLayout& in,
          std::int64_t batch) {
-    CHECK_CUBLAS(cublasLtMatrixLayoutCreate(&layout, type, static_cast<std::uint64_t>(rows),
-                                            static_cast<std::uint64_t>(columns), in.row));
+    CHECK_CUBLAS(
+        cublas_lt().cublasLtMatrixLayoutCreate(&layout, type, static_cast<std::uint64_t>(rows),
+                                               static_cast<std::uint64_t>(columns), in.row));
     const auto count = static_cast<std::int32_t>(batch);
     set(CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, count);
     set(CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, in.next);
   }
-  ~Layout() { static_cast<void>(cublasLtMatrixLayoutDestroy(layout)); }
+  ~Layout() { static_cast<void>(cublas_lt().cublasLtMatrixLayoutDestroy(layout)); }
   Layout(const Layout&) = delete;
   Layout& operator=(const Layout&) = delete;
 
   template <typename Value>
   void set(cublasLtMatrixLayoutAttribute_t attribute, const Value& value) {
-    CHECK_CUBLAS(cublasLtMatrixLayoutSetAttribute(layout, attribute, &value, sizeof value));
+    CHECK_CUBLAS(
+        cublas_lt().cublasLtMatrixLayoutSetAttribute(layout, attribute, &value, sizeof value));
   }
 
   cublasLtMatrixLayout_t layout = nullptr;
@@ -69,17 +70,18 @@ struct Layout {
 
 struct Description {
   Description(const Gemm& g, cublasComputeType_t compute) {
-    CHECK_CUBLAS(cublasLtMatmulDescCreate(&description, compute, CUDA_R_32F));
+    CHECK_CUBLAS(cublas_lt().cublasLtMatmulDescCreate(&description, compute, CUDA_R_32F));
     // Row by row in memory is column by column of the transposed: C^T = B^T A^T.
     set(CUBLASLT_MATMUL_DESC_TRANSA, g.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N);
     set(CUBLASLT_MATMUL_DESC_TRANSB, g.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N);
   }
-  ~Description() { static_cast<void>(cublasLtMatmulDescDestroy(description)); }
+  ~Description() { static_cast<void>(cublas_lt().cublasLtMatmulDescDestroy(description)); }
   Description(const Description&) = delete;
   Description& operator=(const Description&) = delete;
 
   void set(cublasLtMatmulDescAttributes_t attribute, cublasOperation_t value) {
-    CHECK_CUBLAS(cublasLtMatmulDescSetAttribute(description, attribute, &value, sizeof value));
+    CHECK_CUBLAS(
+        cublas_lt().cublasLtMatmulDescSetAttribute(description, attribute, &value, sizeof value));
   }
 
   cublasLtMatmulDesc_t description = nullptr;
@@ -88,20 +90,21 @@ struct Description {
 /// What cublasLt may look for.
 struct Preference {
   explicit Preference(const Key& key) {
-    CHECK_CUBLAS(cublasLtMatmulPreferenceCreate(&preference));
+    CHECK_CUBLAS(cublas_lt().cublasLtMatmulPreferenceCreate(&preference));
     set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, static_cast<std::uint64_t>(workspace_bytes));
     set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, static_cast<std::uint32_t>(key[11]));
     set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, static_cast<std::uint32_t>(key[10]));
     set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, static_cast<std::uint32_t>(key[12]));
     set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, static_cast<std::uint32_t>(key[12]));
   }
-  ~Preference() { static_cast<void>(cublasLtMatmulPreferenceDestroy(preference)); }
+  ~Preference() { static_cast<void>(cublas_lt().cublasLtMatmulPreferenceDestroy(preference)); }
   Preference(const Preference&) = delete;
   Preference& operator=(const Preference&) = delete;
 
   template <typename Value>
   void set(cublasLtMatmulPreferenceAttributes_t attribute, Value value) {
-    CHECK_CUBLAS(cublasLtMatmulPreferenceSetAttribute(preference, attribute, &value, sizeof value));
+    CHECK_CUBLAS(cublas_lt().cublasLtMatmulPreferenceSetAttribute(preference, attribute, &value,
+                                                                  sizeof value));
   }
 
   cublasLtMatmulPreference_t preference = nullptr;
@@ -122,8 +125,8 @@ struct Product {
 
 /// A stream's handle, workspace and table.
 struct Products {
-  Products() : workspace(workspace_bytes) { CHECK_CUBLAS(cublasLtCreate(&handle)); }
-  ~Products() { static_cast<void>(cublasLtDestroy(handle)); }
+  Products() : workspace(workspace_bytes) { CHECK_CUBLAS(cublas_lt().cublasLtCreate(&handle)); }
+  ~Products() { static_cast<void>(cublas_lt().cublasLtDestroy(handle)); }
   Products(const Products&) = delete;
   Products& operator=(const Products&) = delete;
 
@@ -131,7 +134,7 @@ struct Products {
     const Preference preference(key);
     cublasLtMatmulHeuristicResult_t advice{};
     int found = 0;
-    CHECK_CUBLAS(cublasLtMatmulAlgoGetHeuristic(
+    CHECK_CUBLAS(cublas_lt().cublasLtMatmulAlgoGetHeuristic(
         handle, product.description.description, product.a.layout, product.b.layout,
         product.c.layout, product.c.layout, preference.preference, 1, &advice, &found));
     if (found == 0) throw DeviceError("cublasLt has no algorithm for a product of this shape");
@@ -205,10 +208,10 @@ void gemm(const Stream& stream, const Gemm& g, DeviceIn<T> a, DeviceIn<T> b, Dev
   }
   const Product& product = found->second;
   const auto alpha = static_cast<float>(g.alpha), beta = static_cast<float>(g.beta);
-  CHECK_CUBLAS(cublasLtMatmul(products.handle, product.description.description, &alpha, b.data(),
-                              product.a.layout, a.data(), product.b.layout, &beta, c.data(),
-                              product.c.layout, c.data(), product.c.layout, &product.algorithm,
-                              products.workspace.data(), workspace_bytes, stream.inside().stream));
+  CHECK_CUBLAS(cublas_lt().cublasLtMatmul(
+      products.handle, product.description.description, &alpha, b.data(), product.a.layout,
+      a.data(), product.b.layout, &beta, c.data(), product.c.layout, c.data(), product.c.layout,
+      &product.algorithm, products.workspace.data(), workspace_bytes, stream.inside().stream));
 }
 
 #define INSTANTIATE(T) \
