@@ -27,9 +27,10 @@ cost::CollectiveConstants unmeasured_collectives() {
 
 Datasheet datasheet_of_processor(const Measurements& m, const std::string& name) {
   if (!m.device.memory || m.status != "measured" ||
-      !m.source.starts_with("stratagem calibrate measure"))
+      !m.source.starts_with("stratagem calibrate measure --backend cpu"))
     throw InputError(m.file, "/device",
-                     "measurements of `calibrate measure`; others want --datasheet", "");
+                     "measurements of `calibrate measure --backend cpu`; others want --datasheet",
+                     "");
   const std::string how = m.source + " on " + m.host + ", " + m.date;
   const auto measured = [&](auto value, const std::string& what) {
     return cost::Constant<decltype(value)>{

@@ -35,13 +35,14 @@ function(stratagem_quick_to_compile target)
 endfunction()
 
 # stratagem_test(<folder> SOURCES <files>... [USES <folders>...] [LIBRARIES <imported targets>...]
-#                [RUNS_EXECUTABLE])
+#                [RUNS_EXECUTABLE] [SKIPPED_BY <regular expression>])
 #
 # Adds the program <folder>_test and one ctest entry per TEST_CASE, named "<folder>/<the test's name>"
 # and labelled <folder>; they run in the root of the repository. It links stratagem_<folder> where there
 # is one. RUNS_EXECUTABLE builds `stratagem` before it and defines STRATAGEM_EXECUTABLE as its path.
+# A test that prints what matches SKIPPED_BY counts as skipped.
 function(stratagem_test folder)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "RUNS_EXECUTABLE" "" "SOURCES;USES;LIBRARIES")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "RUNS_EXECUTABLE" "SKIPPED_BY" "SOURCES;USES;LIBRARIES")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "stratagem_test(${folder}): what is ${arg_UNPARSED_ARGUMENTS}?")
   endif()
@@ -58,11 +59,15 @@ function(stratagem_test folder)
     add_dependencies(${target} stratagem)
     target_compile_definitions(${target} PRIVATE "STRATAGEM_EXECUTABLE=\"$<TARGET_FILE:stratagem>\"")
   endif()
+  set(properties LABELS ${folder})
+  if(arg_SKIPPED_BY)
+    list(APPEND properties SKIP_REGULAR_EXPRESSION "${arg_SKIPPED_BY}")
+  endif()
   if(COMMAND catch_discover_tests)
     catch_discover_tests(${target} TEST_PREFIX "${folder}/" WORKING_DIRECTORY "${CMAKE_SOURCE_DIR}"
-      PROPERTIES LABELS ${folder})
+      PROPERTIES ${properties})
   else()
     add_test(NAME ${folder} COMMAND ${target} WORKING_DIRECTORY "${CMAKE_SOURCE_DIR}")
-    set_tests_properties(${folder} PROPERTIES LABELS ${folder})
+    set_tests_properties(${folder} PROPERTIES ${properties})
   endif()
 endfunction()

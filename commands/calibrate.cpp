@@ -13,6 +13,7 @@
 #include "calibrate/fit_table.hpp"
 #include "calibrate/import_table.hpp"
 #include "calibrate/measure/measure.hpp"
+#include "calibrate/measure/measure_cuda.hpp"
 #include "calibrate/nccl_fit.hpp"
 #include "calibrate/nccl_log.hpp"
 #include "calibrate/nccl_others.hpp"
@@ -23,6 +24,7 @@
 #include "commands/chosen_run.hpp"
 #include "commands/outputs.hpp"
 #include "commands/server.hpp"
+#include "kernels/device.hpp"
 #include "search/fit_stack.hpp"
 #include "search/scenario.hpp"
 
@@ -103,12 +105,29 @@ void tell(const calibrate::Progress& progress) {
              progress.done + 1, progress.all, to_text(progress.left), progress.name);
 }
 
+/// `calibrate measure --backend cuda`: measurements of this machine's first GPU.
+int measure_gpu(const Arguments& asked) {
+  const std::string file = asked.required("output");
+  const std::string more = std::filesystem::path(file).replace_extension(".more.json").string();
+  const std::string datasheet = asked.text_or_nothing("datasheet");
+  std::vector<std::string> inputs;
+  if (!datasheet.empty()) inputs.push_back(datasheet);
+  check_outputs({{file, ""}, {more, ""}}, inputs);
+  if (kernels::devices().empty())
+    throw UsageError("--backend cuda needs a GPU: " + kernels::why_no_devices());
+  const auto sweep = asked.has("quick") ? calibrate::Sweep::quick : calibrate::Sweep::full;
+  const std::size_t measured = calibrate::measure_cuda(file, datasheet, sweep, &tell);
+  if (isatty(STDERR_FILENO) != 0) fmt::print(stderr, "\r\x1b[K");
+  fmt::print("{}, {}: {} measured\n", file, more, measured);
+  return done;
+}
+
 /// `calibrate measure`: measurements of this machine.
 int measure(const Arguments& asked) {
   const std::string file = asked.required("output");
   const std::string backend = asked.text("backend");
-  if (backend != "cpu")
-    throw UsageError("--backend knows cpu alone so far; not \"" + backend + "\"");
+  if (backend == "cuda") return measure_gpu(asked);
+  if (backend != "cpu") throw UsageError("--backend knows cpu and cuda; not \"" + backend + "\"");
   check_outputs({{file, ""}}, {});
   const auto sweep = asked.has("quick") ? calibrate::Sweep::quick : calibrate::Sweep::full;
   const std::size_t measured = calibrate::measure_cpu(file, sweep, &tell);
@@ -206,6 +225,8 @@ int calibrate(const std::vector<std::string>& line) {
                   "Measure, and fit what predictions rest on:\n"
                   "  calibrate measure --backend cpu [--quick] -o MEASUREMENTS\n"
                   "    one core of this machine; goes on with the file if it exists\n"
+                  "  calibrate measure --backend cuda [--quick] [--datasheet FILE] -o FILE\n"
+                  "    its first GPU; shares are of the datasheet's rates, or of measured ones\n"
                   "  calibrate fit [MEASUREMENTS...] --datasheet FILE -o PROFILE\n"
                   "    measurements of a processor need no datasheet\n"
                   "  calibrate report [MEASUREMENTS...] --datasheet FILE [-o PAGE.html]\n"
@@ -223,12 +244,12 @@ int calibrate(const std::vector<std::string>& line) {
   options.text("verb", "measure, fit, report, import, nccl or stack");
   options.texts("files",
                 "measurements (those that the datasheet names if none is given), or a scenario");
-  options.text("datasheet", "fit, import: what is not measured");
+  options.text("datasheet", "fit, import: what is not measured; measure: a GPU's rates");
   options.text("cluster", "import: preset of the server");
   options.text("rules", "import: how records become scenarios");
   options.text("program", "import: such as all_gather_perf, if the logs do not say it");
   options.text("nccl", "import: version of NCCL, if the logs do not say it");
-  options.text("backend", "measure: what runs the kernels", "cpu");
+  options.text("backend", "measure: what runs the kernels, cpu or cuda", "cpu");
   options.flag("markdown", "report: tables of profiles");
   options.flag("quick", "measure: few shapes, half a second each");
   options.text(

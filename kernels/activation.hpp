@@ -1,6 +1,7 @@
 // What bends between two matrix products: GeLU, ReLU, sigmoid, SwiGLU, with their gradients.
 #pragma once
 
+#include "kernels/device.hpp"
 #include "kernels/operand.hpp"
 
 namespace stratagem::kernels {
@@ -11,23 +12,40 @@ template <typename T>
 void gelu(In<T> x, Out<T> y);
 template <typename T>
 void gelu_gradient(In<T> dy, In<T> x, Out<T> dx);
+template <typename T>
+void gelu(const Stream& stream, DeviceIn<T> x, DeviceOut<T> y);
+template <typename T>
+void gelu_gradient(const Stream& stream, DeviceIn<T> dy, DeviceIn<T> x, DeviceOut<T> dx);
 
 template <typename T>
 void relu(In<T> x, Out<T> y);
 /// From the result y.
 template <typename T>
 void relu_gradient(In<T> dy, In<T> y, Out<T> dx);
+template <typename T>
+void relu(const Stream& stream, DeviceIn<T> x, DeviceOut<T> y);
+template <typename T>
+void relu_gradient(const Stream& stream, DeviceIn<T> dy, DeviceIn<T> y, DeviceOut<T> dx);
 
 template <typename T>
 void sigmoid(In<T> x, Out<T> y);
 /// From the result y.
 template <typename T>
 void sigmoid_gradient(In<T> dy, In<T> y, Out<T> dx);
+template <typename T>
+void sigmoid(const Stream& stream, DeviceIn<T> x, DeviceOut<T> y);
+template <typename T>
+void sigmoid_gradient(const Stream& stream, DeviceIn<T> dy, DeviceIn<T> y, DeviceOut<T> dx);
 
 /// y = gate * sigmoid(gate) * up. Shazeer, GLU variants improve transformer, arXiv:2002.05202.
 template <typename T>
 void swiglu(In<T> gate, In<T> up, Out<T> y);
 template <typename T>
 void swiglu_gradient(In<T> dy, In<T> gate, In<T> up, Out<T> dgate, Out<T> dup);
+template <typename T>
+void swiglu(const Stream& stream, DeviceIn<T> gate, DeviceIn<T> up, DeviceOut<T> y);
+template <typename T>
+void swiglu_gradient(const Stream& stream, DeviceIn<T> dy, DeviceIn<T> gate, DeviceIn<T> up,
+                     DeviceOut<T> dgate, DeviceOut<T> dup);
 
 }  // namespace stratagem::kernels

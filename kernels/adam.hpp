@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "kernels/device.hpp"
 #include "kernels/operand.hpp"
 
 namespace stratagem::kernels {
@@ -21,5 +22,11 @@ struct Adam {
 /// Updates both moments, then the parameters.
 template <typename T>
 void adam(const Adam& settings, In<T> gradient, Out<T> parameter, Out<T> momentum, Out<T> variance);
+
+/// On a GPU parameters and moments are fp32 whatever the gradient's type, as where training in fp16
+/// or bf16 keeps a main copy; the working copy is their `cast`.
+template <typename T>
+void adam(const Stream& stream, const Adam& settings, DeviceIn<T> gradient,
+          DeviceOut<float> parameter, DeviceOut<float> momentum, DeviceOut<float> variance);
 
 }  // namespace stratagem::kernels

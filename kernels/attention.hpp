@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "kernels/device.hpp"
 #include "kernels/operand.hpp"
 
 namespace stratagem::kernels {
@@ -31,5 +32,20 @@ void attention(const Attention& shape, In<T> q, In<T> k, In<T> v, Out<T> out, Ou
 template <typename T>
 void attention_gradient(const Attention& shape, In<T> dout, In<T> q, In<T> k, In<T> v, In<T> out,
                         In<T> log_sums, Out<T> dq, Out<T> dk, Out<T> dv);
+
+/// On a GPU fp16 and bf16 are multiplied on tensor cores, and log sums are fp32. That takes heads
+/// whose size is a multiple of 8, and operands that begin at multiples of 16 bytes; sizes are rounded
+/// up to 64, 128 or 256. Whatever else there is, fp32 always, goes to a slow kernel without
+/// tensor cores. Backward takes seven products where one kernel would do with five, so that its
+/// sums have one order. Throws DeviceError for heads of more than 256.
+template <typename T>
+void attention(const Stream& stream, const Attention& shape, DeviceIn<T> q, DeviceIn<T> k,
+               DeviceIn<T> v, DeviceOut<T> out, DeviceOut<float> log_sums);
+
+template <typename T>
+void attention_gradient(const Stream& stream, const Attention& shape, DeviceIn<T> dout,
+                        DeviceIn<T> q, DeviceIn<T> k, DeviceIn<T> v, DeviceIn<T> out,
+                        DeviceIn<float> log_sums, DeviceOut<T> dq, DeviceOut<T> dk,
+                        DeviceOut<T> dv);
 
 }  // namespace stratagem::kernels

@@ -5,46 +5,10 @@
 
 #include <mutex>
 
+#include "kernels/inside/gemm_layouts.hpp"
+
 namespace stratagem::kernels {
 namespace {
-
-struct Operand {
-  std::int64_t row = 0;     ///< elements from one row to the next
-  std::int64_t next = 0;    ///< from one matrix of the batch to the next
-  std::int64_t extent = 0;  ///< of all matrices
-};
-
-Operand layout(std::int64_t rows, std::int64_t columns, std::int64_t row, std::int64_t next,
-               std::int64_t batch) {
-  Operand result{.row = row > 0 ? row : columns};
-  result.next = next > 0 ? next : rows * result.row;
-  const bool empty = rows == 0 || columns == 0 || batch == 0;
-  result.extent = empty ? 0 : (batch - 1) * result.next + (rows - 1) * result.row + columns;
-  return result;
-}
-
-struct Layouts {
-  Operand a, b, c;
-};
-
-Layouts layouts(const Gemm& g) {
-  return {.a = g.transpose_a ? layout(g.k, g.m, g.row_a, g.next_a, g.batch)
-                             : layout(g.m, g.k, g.row_a, g.next_a, g.batch),
-          .b = g.transpose_b ? layout(g.n, g.k, g.row_b, g.next_b, g.batch)
-                             : layout(g.k, g.n, g.row_b, g.next_b, g.batch),
-          .c = layout(g.m, g.n, g.row_c, g.next_c, g.batch)};
-}
-
-template <typename T>
-Layouts checked_layouts(const Gemm& g, In<T> a, In<T> b, Out<T> c) {
-  const Layouts result = layouts(g);
-  const auto holds = [](auto operand, const Operand& layout) {
-    return static_cast<std::int64_t>(operand.size()) >= layout.extent;
-  };
-  expects(holds(a, result.a) && holds(b, result.b) && holds(c, result.c),
-          "the operands of a matrix product hold all of its matrices");
-  return result;
-}
 
 /// Ranks have a core each: threads of a library would only get into each other's way.
 void keep_to_one_thread() {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "kernels/device.hpp"
 #include "kernels/operand.hpp"
 
 namespace stratagem::kernels {
@@ -22,6 +23,17 @@ struct Gemm {
 /// OpenBLAS computes, on one thread. Throws BrokenPromise for an operand that is too small.
 template <typename T>
 void gemm(const Gemm& shape, In<T> a, In<T> b, Out<T> c);
+
+/// Whether products of fp32 on a GPU may round what they multiply to tf32, 11 bits of significand,
+/// which tensor cores of compute capability 8.0 and more know. Types of two bytes have none of it.
+enum class Tf32 { off, on };
+
+/// cublasLt computes, sums in fp32, with the algorithm that it advises for the first product of a
+/// shape, its strides and its operands' alignment; later ones take it from a table of the stream.
+/// Throws DeviceError where cublasLt has none.
+template <typename T>
+void gemm(const Stream& stream, const Gemm& shape, DeviceIn<T> a, DeviceIn<T> b, DeviceOut<T> c,
+          Tf32 tf32 = Tf32::off);
 
 /// The same by three loops, sums in fp64: what the others are held to.
 template <typename T>

@@ -10,8 +10,8 @@ namespace stratagem::kernels {
 
 /// Philox4x32-10: four words of random bits from a counter and a key. Source: Salmon et al.,
 /// Parallel random numbers: as easy as 1, 2, 3, SC 2011.
-inline std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter,
-                                           std::array<std::uint32_t, 2> key) {
+constexpr std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter,
+                                              std::array<std::uint32_t, 2> key) {
   constexpr std::uint64_t multiplier_0 = 0xD2511F53, multiplier_1 = 0xCD9E8D57;
   constexpr std::uint32_t weyl_0 = 0x9E3779B9, weyl_1 = 0xBB67AE85;
   for (int round = 0; round < 10; ++round) {
@@ -36,7 +36,7 @@ struct RandomStream {
 
 /// Numbers 4 * block to 4 * block + 3 of a stream, uniform in [0, 1): the upper 24 bits of each
 /// word.
-inline std::array<float, 4> uniform_block(const RandomStream& random, std::uint64_t block) {
+constexpr std::array<float, 4> uniform_block(const RandomStream& random, std::uint64_t block) {
   const auto low = [](std::uint64_t word) { return static_cast<std::uint32_t>(word); };
   const auto high = [](std::uint64_t word) { return static_cast<std::uint32_t>(word >> 32); };
   const auto words = philox({low(block), high(block), low(random.stream), high(random.stream)},
@@ -47,7 +47,7 @@ inline std::array<float, 4> uniform_block(const RandomStream& random, std::uint6
 }
 
 /// Number `index` of a stream.
-inline float uniform(const RandomStream& random, std::uint64_t index) {
+constexpr float uniform(const RandomStream& random, std::uint64_t index) {
   return uniform_block(random, index / 4)[index % 4];
 }
 

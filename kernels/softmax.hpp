@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "kernels/device.hpp"
 #include "kernels/operand.hpp"
 
 namespace stratagem::kernels {
@@ -20,9 +21,15 @@ struct CausalMask {
 template <typename T>
 void softmax(const Rows& shape, double scale, const std::optional<CausalMask>& mask, In<T> x,
              Out<T> y);
+template <typename T>
+void softmax(const Stream& stream, const Rows& shape, double scale,
+             const std::optional<CausalMask>& mask, DeviceIn<T> x, DeviceOut<T> y);
 
 /// Gradient of x from that of y and y itself.
 template <typename T>
 void softmax_gradient(const Rows& shape, double scale, In<T> dy, In<T> y, Out<T> dx);
+template <typename T>
+void softmax_gradient(const Stream& stream, const Rows& shape, double scale, DeviceIn<T> dy,
+                      DeviceIn<T> y, DeviceOut<T> dx);
 
 }  // namespace stratagem::kernels

@@ -50,6 +50,13 @@ TEST_CASE("a command line that cannot be understood ends with exit code 2 and on
   is_usage("topology show dgx-2 --nodes two", "two");
 }
 
+TEST_CASE("a GPU that is not there, or is none, is told in one line") {
+  REQUIRE(setenv("CUDA_VISIBLE_DEVICES", "", 1) == 0);  // what CUDA takes for no GPU
+  is_usage("calibrate measure --backend cuda -o m.json", "--backend cuda needs a GPU: ");
+  REQUIRE(unsetenv("CUDA_VISIBLE_DEVICES") == 0);
+  is_usage("calibrate measure --backend abacus -o m.json", "cpu and cuda; not \"abacus\"");
+}
+
 TEST_CASE("an expectation that is met ends with exit code 0") {
   const TemporaryFolder folder;
   folder.write("a.json", expecting(R"("fits": {"value": true, "because": "it is small"},
