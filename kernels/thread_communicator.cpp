@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <condition_variable>
 #include <cstring>
-#include <deque>
 #include <exception>
 #include <map>
 #include <mutex>
@@ -40,10 +39,11 @@ struct Shared {
   std::exception_ptr failure;
   std::map<std::vector<int>, Meeting>
       meetings;  ///< by world ranks, then which group of these it is
-  /// By group, sender and receiver: messages sent and not taken yet, and the number of the first.
+  /// By group, sender and receiver: messages sent and not taken yet, by number, and how many have been
+  /// sent and asked for.
   struct Way {
-    std::deque<std::vector<std::byte>> messages;
-    long first = 0;
+    std::map<long, std::vector<std::byte>> messages;
+    long sent = 0;
     long asked = 0;
   };
   std::map<std::tuple<std::vector<int>, int, int>, Way> ways;
@@ -100,7 +100,8 @@ class Threads final : public Communicator {
                                                const std::vector<Received>& received) override {
     for (const Sent& message : sent) {
       const std::span<const std::byte> bytes = bytes_of(message.values);
-      way(me_, message.to).messages.emplace_back(bytes.begin(), bytes.end());
+      Shared::Way& there = way(me_, message.to);
+      there.messages[there.sent++].assign(bytes.begin(), bytes.end());
     }
     if (!sent.empty()) shared_.changed.notify_all();
     auto pending = std::make_unique<Arrivals>(*this);
@@ -168,11 +169,9 @@ class Threads final : public Communicator {
     void wait() override {
       for (const auto& [message, number] : expected_) {
         Shared::Way& way = group_.way(message.from, group_.me_);
-        group_.wait_until([&] { return number == way.first && !way.messages.empty(); });
-        copy(way.messages.front(), message.values);
-        way.messages.pop_front();
-        ++way.first;
-        group_.shared_.changed.notify_all();
+        group_.wait_until([&, wanted = number] { return way.messages.contains(wanted); });
+        copy(way.messages.at(number), message.values);
+        way.messages.erase(number);
       }
       expected_.clear();
     }
