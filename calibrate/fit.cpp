@@ -13,6 +13,7 @@
 #include "base/json_writer.hpp"
 #include "base/quantity_text.hpp"
 #include "calibrate/least_squares.hpp"
+#include "calibrate/mpi_fit.hpp"
 #include "calibrate/nccl_fit.hpp"
 #include "cost/gemm.hpp"
 #include "cost/kernel.hpp"
@@ -464,11 +465,22 @@ void fit_nccl(const std::vector<Measurements>& measurements, const Datasheet& da
   }
 }
 
+/// Times of ranks on processors, which need no formula.
+void take_times(const std::vector<Measurements>& measurements, Fit& result) {
+  for (const auto& [kind, fit] : fit_mpi(measurements)) {
+    result.profile.collective.times[kind] = fit.times;
+    result.qualities.push_back({.what = "mpi " + kind,
+                                .points = fit.points,
+                                .median_error = fit.median_error,
+                                .cross_validated_error = fit.times.error});
+  }
+}
+
 void fit_collectives(const std::vector<Measurements>& measurements, const Datasheet& datasheet,
                      Fit& result) {
   if (datasheet.collective) {
     result.profile.collective = *datasheet.collective;
-    return;
+    return take_times(measurements, result);
   }
   const auto all_reduces = choose(measurements, datasheet, &Measurements::all_reduces,
                                   [](const AllReduceTable&) { return true; });

@@ -269,6 +269,32 @@ NcclTable read_nccl(const JsonReader& json, const std::string& file, CollectiveK
   return table;
 }
 
+MpiTable read_mpi(const JsonReader& json, CollectiveKind kind, int all_ranks) {
+  const Rows rows(json);
+  rows.allow({"ranks", "stride", "size", "time", "spread", "repeats"});
+  static_cast<void>(read_type(json.at("type")));
+  static_cast<void>(read_timing(json.at("timing")));
+  MpiTable table{.collective = kind, .points = {}};
+  for (std::size_t row = 0; row < rows.size(); ++row) {
+    const MpiPoint point{.ranks = static_cast<int>(rows.cell(row, "ranks").at_least(2)),
+                         .stride = static_cast<int>(rows.count(row, "stride")),
+                         .size = rows.quantity<Bytes>(row, "size"),
+                         .time = rows.quantity<Seconds>(row, "time")};
+    if (point.ranks * point.stride > all_ranks)
+      rows.cell(row, "ranks")
+          .fail("a group among " + std::to_string(all_ranks) + " ranks",
+                std::to_string(point.ranks) + " ranks " + std::to_string(point.stride) + " apart");
+    table.points.push_back(point);
+  }
+  return table;
+}
+
+/// A count that files of one core do not have.
+int count_or_one(const JsonReader& json, const char* key) {
+  const auto found = json.find(key);
+  return found ? static_cast<int>(found->at_least(1)) : 1;
+}
+
 std::string text_or_nothing(const JsonReader& json, const char* key) {
   const auto found = json.find(key);
   return found ? found->text() : "";
@@ -285,6 +311,8 @@ Measurements read_measurements(const JsonReader& json, const std::string& file) 
   Measurements measurements{.file = file,
                             .device = read_device(json.at("device")),
                             .host = text_or_nothing(json, "host"),
+                            .ranks = count_or_one(json, "ranks"),
+                            .servers = count_or_one(json, "servers"),
                             .date = text_or_nothing(json, "date"),
                             .source = json.at("source").text(),
                             .status = json.at("status").one_of({"measured", "published"}),
@@ -294,6 +322,7 @@ Measurements read_measurements(const JsonReader& json, const std::string& file) 
                             .all_reduces = {},
                             .nccl_all_reduces = {},
                             .nccl_others = {},
+                            .mpi = {},
                             .kernel_gaps = {}};
   std::vector<std::string> kinds(cost::kernel_kind_names.begin(), cost::kernel_kind_names.end());
   kinds.insert(kinds.end(), {"all_reduce", "kernel_gap"});
@@ -302,6 +331,15 @@ Measurements read_measurements(const JsonReader& json, const std::string& file) 
     kinds.push_back("nccl_" + cost::to_text(test.kind));
     collectives[kinds.back()] = test.kind;
   }
+  std::map<std::string, CollectiveKind> over_mpi;
+  for (const CollectiveKind kind :
+       {CollectiveKind::all_reduce, CollectiveKind::all_gather, CollectiveKind::reduce_scatter,
+        CollectiveKind::all_to_all, CollectiveKind::broadcast, CollectiveKind::reduce,
+        CollectiveKind::send}) {
+    kinds.push_back("mpi_" + cost::to_text(kind));
+    over_mpi[kinds.back()] = kind;
+  }
+  static_cast<void>(count_or_one(json, "cores"));
   for (const JsonReader& table : json.at("tables").elements()) {
     const std::string kind = table.at("kind").one_of(kinds);
     if (kind == "gemm") {
@@ -312,6 +350,8 @@ Measurements read_measurements(const JsonReader& json, const std::string& file) 
       const bool all_reduce = found->second == CollectiveKind::all_reduce;
       (all_reduce ? measurements.nccl_all_reduces : measurements.nccl_others)
           .push_back(read_nccl(table, file, found->second));
+    } else if (const auto ranks = over_mpi.find(kind); ranks != over_mpi.end()) {
+      measurements.mpi.push_back(read_mpi(table, ranks->second, measurements.ranks));
     } else if (kind == "kernel_gap") {
       const Rows rows(table);
       rows.allow({"time"});

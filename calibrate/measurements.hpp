@@ -83,10 +83,25 @@ struct NcclTable {
   std::vector<NcclPoint> points;
 };
 
+/// A collective of ranks on processors over MPI: groups of `ranks` ranks, `stride` apart, all of
+/// which worked at the same time; sizes are payloads of cost/ring.hpp.
+struct MpiPoint {
+  int ranks = 0;
+  int stride = 1;
+  Bytes size;
+  Seconds time;
+};
+struct MpiTable {
+  cost::CollectiveKind collective = cost::CollectiveKind::all_reduce;
+  std::vector<MpiPoint> points;
+};
+
 struct Measurements {
   std::string file;
   Device device;
   std::string host;    ///< "" where it is not known
+  int ranks = 1;       ///< processes that measured together, all busy; as many on every server
+  int servers = 1;     ///< that they stood on
   std::string date;    ///< "" where it is not known
   std::string source;  ///< citation, or the command that measured
   std::string status;  ///< "measured" by us or "published" by others
@@ -96,7 +111,8 @@ struct Measurements {
   std::vector<AllReduceTable> all_reduces;
   std::vector<NcclTable> nccl_all_reduces;
   std::vector<NcclTable>
-      nccl_others;                   ///< other collectives, for judging: nothing is fitted to them
+      nccl_others;  ///< other collectives, for judging: nothing is fitted to them
+  std::vector<MpiTable> mpi;
   std::vector<Seconds> kernel_gaps;  ///< from one tiny kernel on a stream to the next
 };
 

@@ -13,9 +13,10 @@ cost::Constant<T> assumed(T value, const std::string& why) {
   return {.value = value, .provenance = Provenance::assumed, .source = why};
 }
 
-/// One rank has none of them; what several ranks would take is not known yet.
+/// Of the formula, which stands where no times were measured: between servers, and within one if it
+/// was one rank that measured.
 cost::CollectiveConstants unmeasured_collectives() {
-  const std::string why = "not measured: calibrate measure times one core alone";
+  const std::string why = "not measured: calibrate measure times collectives within a server";
   cost::CollectiveConstants result;
   result.nvlink_efficiency = result.network_efficiency = result.pcie_efficiency = assumed(0.8, why);
   result.memory_efficiency = assumed(0.25, why + "; a message is written and read twice");
@@ -42,7 +43,7 @@ Datasheet datasheet_of_processor(const Measurements& m, const std::string& name)
   sheet.name = name;
   sheet.gpu = m.device.gpu;
   sheet.architecture = m.device.architecture;
-  sheet.multiprocessors = measured(m.device.multiprocessors, "one core was timed");
+  sheet.multiprocessors = measured(m.device.multiprocessors, "one core of each rank was timed");
   for (const auto& [type, peak] : m.device.peak)
     sheet.peak[type] = measured(peak, "rate of a product of 1536 x 1536 x 1536");
   sheet.memory = measured(*m.device.memory, "what the system has, for all ranks together");

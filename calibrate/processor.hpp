@@ -9,8 +9,9 @@
 namespace stratagem::calibrate {
 
 /// Of measurements that `calibrate measure --backend cpu` made: rates and memory as measured, one
-/// core. Collectives were not measured: constants of a first guess, `assumed`, which say so. Throws
-/// InputError for measurements that it did not make: those of GPUs want a datasheet.
+/// core a rank. Constants of the formula for collectives are a first guess, `assumed`, which say
+/// so: within a server measured times stand in its place (mpi_fit.hpp). Throws InputError for
+/// measurements that it did not make: those of GPUs want a datasheet.
 Datasheet datasheet_of_processor(const Measurements& measurements, const std::string& name);
 
 }  // namespace stratagem::calibrate

@@ -3,7 +3,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
+#include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -14,6 +17,7 @@
 #include "calibrate/import_table.hpp"
 #include "calibrate/measure/measure.hpp"
 #include "calibrate/measure/measure_cuda.hpp"
+#include "calibrate/measure/ranks.hpp"
 #include "calibrate/nccl_fit.hpp"
 #include "calibrate/nccl_log.hpp"
 #include "calibrate/nccl_others.hpp"
@@ -25,6 +29,7 @@
 #include "commands/outputs.hpp"
 #include "commands/server.hpp"
 #include "kernels/device.hpp"
+#include "kernels/world.hpp"
 #include "search/fit_stack.hpp"
 #include "search/scenario.hpp"
 
@@ -97,12 +102,54 @@ int report(const Arguments& asked) {
   return done;
 }
 
-/// A line that is written over and over on a terminal, and not at all elsewhere.
-void tell(const calibrate::Progress& progress) {
-  if (isatty(STDERR_FILENO) == 0) return;
-  const auto tenths = static_cast<int>(10 * progress.done / progress.all);
-  fmt::print(stderr, "\r\x1b[K[{:#<{}}{:.<{}}] {} of {}, {} left: {}", "", tenths, "", 10 - tenths,
-             progress.done + 1, progress.all, to_text(progress.left), progress.name);
+/// A line that is written over and over on a terminal; elsewhere, as in a job's log, one at times.
+class Teller {
+ public:
+  void operator()(const calibrate::Progress& progress) {
+    const std::string line = fmt::format("{} of {}, {} left: {}", progress.done + 1, progress.all,
+                                         to_text(progress.left), progress.name);
+    if (terminal_) {
+      const auto tenths = static_cast<int>(10 * progress.done / progress.all);
+      fmt::print(stderr, "\r\x1b[K[{:#<{}}{:.<{}}] {}", "", tenths, "", 10 - tenths, line);
+    } else if (std::chrono::steady_clock::now() >= next_) {
+      if (progress.done > 0) fmt::print(stderr, "{}\n", line);
+      next_ = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    }
+  }
+  void clear() const {
+    if (terminal_) fmt::print(stderr, "\r\x1b[K");
+  }
+
+ private:
+  bool terminal_ = isatty(STDERR_FILENO) != 0;
+  std::chrono::steady_clock::time_point next_;
+};
+
+/// Does `work` on all ranks. What is wrong with the input all ranks know, and the first says it; a
+/// rank that cannot go on says so and stops all of them.
+int on_ranks(const std::function<void(kernels::Communicator&)>& work) {
+  std::unique_ptr<kernels::World> world;
+  try {
+    world = kernels::world();
+  } catch (const kernels::CommunicationError& error) {
+    throw UsageError(error.what());
+  }
+  const int rank = world->all().rank();
+  try {
+    work(world->all());
+  } catch (const calibrate::AnotherRankFailed&) {
+    return bad_input;
+  } catch (const InputError&) {
+    throw;
+  } catch (const UsageError&) {
+    if (rank == 0) throw;
+    return usage;
+  } catch (const std::exception& error) {
+    if (world->all().size() == 1) throw;
+    fmt::print(stderr, "stratagem: rank {}: {}\n", rank, error.what());
+    world->stop(bad_input);
+  }
+  return done;
 }
 
 /// `calibrate measure --backend cuda`: measurements of this machine's first GPU.
@@ -116,24 +163,30 @@ int measure_gpu(const Arguments& asked) {
   if (kernels::devices().empty())
     throw UsageError("--backend cuda needs a GPU: " + kernels::why_no_devices());
   const auto sweep = asked.has("quick") ? calibrate::Sweep::quick : calibrate::Sweep::full;
-  const std::size_t measured = calibrate::measure_cuda(file, datasheet, sweep, &tell);
-  if (isatty(STDERR_FILENO) != 0) fmt::print(stderr, "\r\x1b[K");
+  Teller teller;
+  const std::size_t measured = calibrate::measure_cuda(file, datasheet, sweep, std::ref(teller));
+  teller.clear();
   fmt::print("{}, {}: {} measured\n", file, more, measured);
   return done;
 }
 
 /// `calibrate measure`: measurements of this machine.
 int measure(const Arguments& asked) {
-  const std::string file = asked.required("output");
-  const std::string backend = asked.text("backend");
-  if (backend == "cuda") return measure_gpu(asked);
-  if (backend != "cpu") throw UsageError("--backend knows cpu and cuda; not \"" + backend + "\"");
-  check_outputs({{file, ""}}, {});
-  const auto sweep = asked.has("quick") ? calibrate::Sweep::quick : calibrate::Sweep::full;
-  const std::size_t measured = calibrate::measure_cpu(file, sweep, &tell);
-  if (isatty(STDERR_FILENO) != 0) fmt::print(stderr, "\r\x1b[K");
-  fmt::print("{}: {} measured\n", file, measured);
-  return done;
+  if (asked.text("backend") == "cuda") return measure_gpu(asked);
+  return on_ranks([&](kernels::Communicator& ranks) {
+    calibrate::Assignment assignment{
+        .file = asked.required("output"),
+        .sweep = asked.has("quick") ? calibrate::Sweep::quick : calibrate::Sweep::full,
+        .only = asked.text_or_nothing("only")};
+    const std::string backend = asked.text("backend");
+    if (backend != "cpu") throw UsageError("--backend knows cpu and cuda; not \"" + backend + "\"");
+    calibrate::on_first(ranks, [&] { check_outputs({{assignment.file, ""}}, {}); });
+    Teller teller;
+    const std::size_t measured = calibrate::measure_cpu(assignment, ranks, std::ref(teller));
+    if (ranks.rank() != 0) return;
+    teller.clear();
+    fmt::print("{}: {} measured\n", assignment.file, measured);
+  });
 }
 
 /// `calibrate nccl`: how well NCCL's model, corrected, says what was measured.
@@ -224,7 +277,8 @@ int calibrate(const std::vector<std::string>& line) {
   Options options("stratagem calibrate",
                   "Measure, and fit what predictions rest on:\n"
                   "  calibrate measure --backend cpu [--quick] -o MEASUREMENTS\n"
-                  "    one core of this machine; goes on with the file if it exists\n"
+                  "    one core of this machine, or, under mpirun or srun, one for each rank and\n"
+                  "    what they take to communicate; goes on with the file if it exists\n"
                   "  calibrate measure --backend cuda [--quick] [--datasheet FILE] -o FILE\n"
                   "    its first GPU; shares are of the datasheet's rates, or of measured ones\n"
                   "  calibrate fit [MEASUREMENTS...] --datasheet FILE -o PROFILE\n"
@@ -252,6 +306,7 @@ int calibrate(const std::vector<std::string>& line) {
   options.text("backend", "measure: what runs the kernels, cpu or cuda", "cpu");
   options.flag("markdown", "report: tables of profiles");
   options.flag("quick", "measure: few shapes, half a second each");
+  options.text("only", "measure: experiments whose names begin so, such as mpi_all_reduce");
   options.text(
       "o,output",
       "measure, import: the measurements to write, or a folder of scenarios; fit: the profile; "

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/input_error.hpp"
+#include "cost/measured_times.hpp"
 #include "cost/nccl/correction.hpp"
 #include "cost/nccl/route.hpp"
 
@@ -33,6 +34,13 @@ void Collectives::check_processors(const std::string& version) const {
 
 std::vector<Routed> Collectives::routes(CollectiveKind kind, const std::vector<int>& ranks,
                                         const std::vector<Bytes>& payloads) {
+  if (const CollectiveTimes* times = times_of(kind, ranks)) {
+    std::vector<Routed> result;
+    for (const Bytes payload : payloads)
+      result.push_back(
+          {measured_route(*times, static_cast<int>(ranks.size()), payload), {payload}});
+    return result;
+  }
   if (nccl_ == nullptr || ranks.size() < 2)
     return {{ring_route(kind, cluster_, ranks, constants_), {}}};
   const nccl::Communicator communicator = communicators_->of(ranks);
@@ -53,6 +61,19 @@ std::vector<Routed> Collectives::routes(CollectiveKind kind, const std::vector<i
   return result;
 }
 
+const CollectiveTimes* Collectives::times_of(CollectiveKind kind,
+                                             const std::vector<int>& ranks) const {
+  if (constants_.times.empty() || ranks.size() < 2 || concerns_host(kind)) return nullptr;
+  if (!cluster_.design().on_processors()) return nullptr;
+  const int node = cluster_.node_of(ranks.front());
+  if (std::ranges::any_of(ranks, [&](int rank) { return cluster_.node_of(rank) != node; }))
+    return nullptr;
+  const auto found = constants_.times.find(to_text(kind));
+  if (found == constants_.times.end())
+    throw InputError("", "/profile", "times of " + to_text(kind) + " under collective", "none");
+  return &found->second;
+}
+
 Route Collectives::route(CollectiveKind kind, const std::vector<int>& ranks, Bytes payload) {
   return routes(kind, ranks, {payload}).front().route;
 }
@@ -60,7 +81,8 @@ Route Collectives::route(CollectiveKind kind, const std::vector<int>& ranks, Byt
 std::pair<Route, Bytes> Collectives::all_to_all(const std::vector<int>& ranks, const Parts& parts) {
   UnequalLoads unequal = all_to_all_loads(cluster_, ranks, parts);
   Route result = route(CollectiveKind::all_to_all, ranks, unequal.payload);
-  result.loads = std::move(unequal.loads);
+  if (times_of(CollectiveKind::all_to_all, ranks) == nullptr)
+    result.loads = std::move(unequal.loads);
   return {std::move(result), unequal.payload};
 }
 

@@ -37,7 +37,9 @@ class Collectives {
   Collectives& operator=(const Collectives&) = delete;
   ~Collectives() = default;
 
-  /// One route for each way that the collective is done in. Closed form has one way for all payloads;
+  /// One route for each way that the collective is done in. Where a profile has measured times of
+  /// ranks on processors, a group within a server takes those, each payload its own way
+  /// (measured_times.hpp). Closed form has one way for all payloads;
   /// NCCL's is the one of the least predicted time for a payload, its loads those of the
   /// algorithm's channels, its latency and limit the corrected prediction
   /// (nccl/correction.hpp). Sends and all-to-alls, which NCCL does not predict, take a ring's base
@@ -61,6 +63,10 @@ class Collectives {
 
  private:
   void check_processors(const std::string& version) const;
+  /// nullptr where a formula holds. Throws InputError for a kind that was not measured where others
+  /// were.
+  [[nodiscard]] const CollectiveTimes* times_of(CollectiveKind kind,
+                                                const std::vector<int>& ranks) const;
   [[nodiscard]] nccl::Estimate way(CollectiveKind kind, const nccl::Communicator& communicator,
                                    Bytes payload) const;
   const std::vector<LinkLoad>& loads(CollectiveKind kind, nccl::Algorithm algorithm,

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdlib>
 #include <optional>
 #include <string_view>
 #include <type_traits>
@@ -100,6 +101,41 @@ std::optional<NcclConstants> read_nccl(const std::optional<JsonReader>& json) {
                        .copy = read_positive<BytesPerSecond>(json->at("copy"))};
 }
 
+/// Pairs [payload, time], by number of ranks.
+CollectiveTimes read_times(const JsonReader& json) {
+  CollectiveTimes times{.by_ranks = {},
+                        .provenance = read_provenance(json.at("provenance")),
+                        .source = json.at("source").text()};
+  if (const auto error = json.find("error")) times.error = error->number();
+  for (const std::string& ranks : json.at("ranks").keys()) {
+    const JsonReader pairs = json.at("ranks").at(ranks);
+    const int number = std::atoi(ranks.c_str());
+    if (number < 2) pairs.fail("a number of at least 2 ranks as key", "\"" + ranks + "\"");
+    std::vector<TimedPayload>& points = times.by_ranks[number];
+    for (const JsonReader& pair : pairs.elements()) {
+      const auto cells = pair.elements();
+      if (cells.size() != 2) pair.fail("a payload and a time", pair.dump());
+      const TimedPayload point{.payload = cells[0].quantity<Bytes>(),
+                               .time = cells[1].quantity<Seconds>()};
+      if (!(point.payload > (points.empty() ? Bytes{} : points.back().payload)))
+        cells[0].fail("payloads in ascending order", cells[0].dump());
+      if (!(point.time > Seconds{})) cells[1].fail("a time of more than 0", cells[1].dump());
+      points.push_back(point);
+    }
+    if (points.empty()) pairs.fail("at least one payload and time", "[]");
+  }
+  return times;
+}
+
+/// By kind of collective; those that concern the host are none of ranks.
+std::map<std::string, CollectiveTimes> read_times_by_kind(const std::optional<JsonReader>& json) {
+  if (!json) return {};
+  return read_table<CollectiveTimes>(
+      *json,
+      {"all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast", "reduce", "send"},
+      &read_times);
+}
+
 CollectiveConstants read_collective(const JsonReader& json) {
   std::optional<Constant<double>> memory;
   if (const auto share = json.find("memory_efficiency")) memory = read_share(*share);
@@ -111,6 +147,7 @@ CollectiveConstants read_collective(const JsonReader& json) {
           .node_step = read_not_negative<Seconds>(json.at("node_step")),
           .network_step = read_not_negative<Seconds>(json.at("network_step")),
           .nccl = read_nccl(json.find("nccl")),
+          .times = read_times_by_kind(json.find("times")),
           .compute_slowdown = read_compute_slowdown(json)};
 }
 
@@ -137,6 +174,23 @@ Json to_json(const NcclConstants& nccl) {
       .set("copy", cost::to_json(nccl.copy));
 }
 
+template <typename Q>
+std::string exact_text(Q quantity);
+
+Json to_json(const CollectiveTimes& times) {
+  Json by_ranks = Json::object();
+  for (const auto& [ranks, points] : times.by_ranks) {
+    Json pairs = Json::array();
+    for (const TimedPayload& point : points)
+      pairs.push(Json::array().push(exact_text(point.payload)).push(exact_text(point.time)));
+    by_ranks.set(std::to_string(ranks), pairs);
+  }
+  Json json = Json::object();
+  json.set("provenance", to_text(times.provenance)).set("source", times.source);
+  if (times.error != 0) json.set("error", times.error);
+  return json.set("ranks", by_ranks);
+}
+
 Json to_json(const CollectiveConstants& collective) {
   Json json = Json::object();
   json.set("nvlink_efficiency", cost::to_json(collective.nvlink_efficiency))
@@ -148,6 +202,11 @@ Json to_json(const CollectiveConstants& collective) {
   if (collective.memory_efficiency)
     json.set("memory_efficiency", cost::to_json(*collective.memory_efficiency));
   if (collective.nccl) json.set("nccl", to_json(*collective.nccl));
+  if (!collective.times.empty()) {
+    Json times = Json::object();
+    for (const auto& [kind, of_kind] : collective.times) times.set(kind, to_json(of_kind));
+    json.set("times", times);
+  }
   if (collective.compute_slowdown)
     json.set("compute_slowdown", cost::to_json(*collective.compute_slowdown));
   return json;

@@ -58,6 +58,20 @@ struct NcclConstants {
   Constant<BytesPerSecond> copy;      ///< rate at which the payload is moved once more, by each GPU
 };
 
+/// How long a collective of so many bytes took.
+struct TimedPayload {
+  Bytes payload;  ///< as in ring.hpp
+  Seconds time;   ///< from when the last rank comes until the last one is done
+};
+
+/// Collectives of one kind on ranks of one server, as measured: see measured_times.hpp.
+struct CollectiveTimes {
+  std::map<int, std::vector<TimedPayload>> by_ranks;  ///< two ranks or more; ascending payloads
+  Provenance provenance = Provenance::measured;
+  std::string source;
+  double error = 0;  ///< as of a Constant
+};
+
 /// Collectives, see ring.hpp for the formula.
 struct CollectiveConstants {
   Constant<double> nvlink_efficiency;   ///< usable share of an NVLink's datasheet bandwidth, 0..1
@@ -72,6 +86,9 @@ struct CollectiveConstants {
   Constant<Seconds> network_step;     ///< per ring step that crosses the network
   Constant<Seconds> host_step;        ///< of a copy to or from the host: host_copy.latency
   std::optional<NcclConstants> nccl;  ///< where they were fitted; only NCCL's model uses them
+  /// Of ranks on processors, by to_text of the kind: in place of the formula for groups within a
+  /// server. Empty: not measured.
+  std::map<std::string, CollectiveTimes> times;
   /// Share of its speed that a kernel loses while its GPU communicates, 0 to below 1, see
   /// sim/engine.hpp; none: nothing.
   std::optional<Constant<double>> compute_slowdown;

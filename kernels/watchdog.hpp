@@ -13,7 +13,8 @@
 
 namespace stratagem::kernels {
 
-/// A process as Linux knows it: numbers of processes are given out again, times of starting are not.
+/// A process as Linux knows it: numbers of processes are given out again, times of starting are
+/// not.
 struct Process {
   std::int64_t number = 0;
   std::uint64_t started = 0;  ///< in ticks since the system started; 0 where it is not running
@@ -30,8 +31,8 @@ struct Neighbour {
   Process process;
 };
 
-/// A thread that ends this process, with one line on stderr and exit code 1, when an operation waits
-/// for a neighbour that has died, or lasts longer than `limit`. It looks twice a second, for
+/// A thread that ends this process, with one line on stderr and exit code 1, when an operation
+/// waits for a neighbour that has died, or lasts longer than `limit`. It looks twice a second, for
 /// neighbours from a second after the operation's begin on.
 class Watchdog {
  public:

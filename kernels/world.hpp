@@ -18,8 +18,8 @@ struct Launch {
 
 /// Was this process started as one of several ranks? By Open MPI's mpirun (OMPI_COMM_WORLD_SIZE), a
 /// launcher that speaks PMI (PMI_SIZE), or srun (SLURM_STEP_NUM_TASKS: a batch script itself, which
-/// has SLURM_NTASKS too, is one process). torchrun's WORLD_SIZE counts with RANK and TORCHELASTIC_RUN_ID
-/// beside it. nullopt: it was started alone.
+/// has SLURM_NTASKS too, is one process). torchrun's WORLD_SIZE counts with RANK and
+/// TORCHELASTIC_RUN_ID beside it. nullopt: it was started alone.
 std::optional<Launch> launch();
 
 /// All ranks of this run, from MPI's start to its end. One object in a process, once.

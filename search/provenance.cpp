@@ -17,7 +17,9 @@ class Needs {
  public:
   Needs(const strategies::Program& program, const cost::Profile& profile, const cost::Stack& stack,
         int gpus_per_node)
-      : nccl_(!stack.nccl.empty()), processor_(profile.collective.memory_efficiency.has_value()) {
+      : nccl_(!stack.nccl.empty()),
+        processor_(profile.collective.memory_efficiency.has_value()),
+        times_(processor_ && !profile.collective.times.empty()) {
     for (const strategies::Block& block : program.blocks) {
       for (const strategies::Task& task : block.tasks) {
         if (const auto* kernel = std::get_if<cost::Kernel>(&task.work)) add(*kernel);
@@ -29,15 +31,22 @@ class Needs {
       if (group.ranks.size() < 2) continue;
       used_.insert("/collective/");
       used_.insert("/communicator/");
-      if (processor_) used_.insert(pcie);  // between sockets
       const auto [first, last] = std::ranges::minmax(group.ranks);
-      if (first / gpus_per_node != last / gpus_per_node) used_.insert("/collective/network_");
+      const bool crosses = first / gpus_per_node != last / gpus_per_node;
+      if (crosses) used_.insert("/collective/network_");
+      if (processor_ && (crosses || !times_)) used_.insert(pcie);  // between sockets
     }
   }
 
   [[nodiscard]] bool include(const std::string& path) const {
     if (path.starts_with("/collective/nccl/") && !nccl_) return false;
     if (path == "/collective/nvlink_efficiency" && processor_) return false;
+    // Where times were measured only groups of several servers need the formula.
+    for (const std::string_view closed_form :
+         {"/collective/base", "/collective/node_step", "/collective/memory_efficiency"}) {
+      if (times_ && path == closed_form) return used_.contains("/collective/network_");
+    }
+    if (path.starts_with("/collective/times/")) return used_.contains(path);
     // NCCL's model brings its own times, and its own speed of NVLinks.
     for (const std::string_view closed_form :
          {"/collective/nvlink_efficiency", "/collective/base", "/collective/node_step",
@@ -68,6 +77,7 @@ class Needs {
   void add(const strategies::Collective& one, strategies::Stream stream) {
     if (!cost::concerns_host(one.kind)) {
       if (stream != strategies::Stream::compute) used_.insert(compute_slowdown);
+      used_.insert("/collective/times/" + cost::to_text(one.kind));
       return;
     }
     used_.insert(pcie);
@@ -95,6 +105,7 @@ class Needs {
 
   bool nccl_;
   bool processor_;
+  bool times_;  ///< of ranks on processors, in place of a formula
   std::set<std::string> used_;
 };
 

@@ -26,14 +26,18 @@ constexpr double element = sizeof(float);
 /// Operands, dealt out in turn: what is dealt was last used a whole pool ago.
 class Pool {
  public:
-  explicit Pool(std::size_t elements) : random_(elements), results_(elements) {
-    for (std::size_t i = 0; i < elements; ++i) random_[i] = kernels::uniform({.seed = 1}, i) + 0.5F;
-  }
+  explicit Pool(std::size_t elements) : elements_(elements) {}
 
   /// Random numbers from 0.5 to 1.5, to be read: results of results would grow beyond all numbers,
   /// and arithmetic on what is no number any more takes another time.
-  std::span<float> read(std::int64_t elements) { return deal(random_, next_read_, elements); }
-  std::span<float> write(std::int64_t elements) { return deal(results_, next_write_, elements); }
+  std::span<float> read(std::int64_t elements) {
+    fill();
+    return deal(random_, next_read_, elements);
+  }
+  std::span<float> write(std::int64_t elements) {
+    fill();
+    return deal(results_, next_write_, elements);
+  }
 
   /// So many different rows of a table, in an order that no prefetcher follows.
   std::span<const std::int64_t> tokens(std::int64_t rows) {
@@ -46,6 +50,15 @@ class Pool {
   }
 
  private:
+  /// When the first experiment runs: where all was measured before it would be for nothing.
+  void fill() {
+    if (!random_.empty()) return;
+    random_.resize(elements_);
+    results_.resize(elements_);
+    for (std::size_t i = 0; i < elements_; ++i)
+      random_[i] = kernels::uniform({.seed = 1}, i) + 0.5F;
+  }
+
   static std::span<float> deal(std::vector<float>& from, std::size_t& next, std::int64_t elements) {
     const auto size = static_cast<std::size_t>(elements);
     if (next + size > from.size()) next = 0;
@@ -53,6 +66,7 @@ class Pool {
     return std::span(from).subspan(next - size, size);
   }
 
+  std::size_t elements_;
   std::vector<float> random_, results_;
   std::vector<std::int64_t> tokens_;
   std::size_t next_read_ = 0, next_write_ = 0;

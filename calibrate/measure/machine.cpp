@@ -33,7 +33,8 @@ Machine this_machine() {
   return {.host = host.data(),
           .processor = processor_name(),
           .cache = Bytes{*std::ranges::max_element(caches)},
-          .memory = Bytes{system_number(_SC_PHYS_PAGES) * system_number(_SC_PAGESIZE)}};
+          .memory = Bytes{system_number(_SC_PHYS_PAGES) * system_number(_SC_PAGESIZE)},
+          .cores = static_cast<int>(std::max(1.0, system_number(_SC_NPROCESSORS_ONLN)))};
 }
 
 std::string today() {

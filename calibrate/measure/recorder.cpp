@@ -2,8 +2,10 @@
 #include "calibrate/measure/recorder.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
+#include <system_error>
 #include <utility>
 
 #include "base/input_error.hpp"
@@ -13,8 +15,31 @@
 namespace stratagem::calibrate {
 namespace {
 
-/// What stands behind the sizes of a row.
-const std::vector<std::string> common = {"bytes", "time us", "spread", "repeats"};
+/// What a row has, by its kind: how many sizes, and what stands behind them.
+struct Columns {
+  explicit Columns(const std::string& kind)
+      : products(kind == "gemm"), collective(kind.starts_with("mpi_")) {}
+
+  [[nodiscard]] std::size_t sizes() const { return products ? 4 : collective ? 3 : 2; }
+  [[nodiscard]] std::vector<std::string> behind() const {
+    std::vector<std::string> names = {"time us", "spread", "repeats"};
+    if (!collective) names.insert(names.begin(), "bytes");  // collectives have a size
+    if (products) names.insert(names.begin(), "transposes");
+    return names;
+  }
+
+  bool products, collective;
+};
+
+/// A number of the file that is this machine's too; files of one core have none.
+void check_number(const JsonReader& json, const char* key, int here) {
+  const auto found = json.find(key);
+  const std::int64_t number = found ? found->at_least(1) : 1;
+  if (number != here)
+    (found ? *found : json)
+        .fail(std::to_string(here) + " " + key + ", as now; or name another file",
+              std::to_string(number) + " " + key);
+}
 
 }  // namespace
 
@@ -27,10 +52,9 @@ Recorder::Table Recorder::read_table(const JsonReader& json) {
   Table table{.kind = json.at("kind").text()};
   if (const auto operation = json.find("operation")) table.operation = operation->text();
   const auto columns = json.at("columns").elements();
-  const bool products = table.kind == "gemm";
-  const std::size_t sizes = products ? 4 : 2;
-  const std::size_t behind = sizes + (products ? 1 : 0);
-  if (columns.size() != behind + common.size())
+  const Columns kind(table.kind);
+  const std::size_t sizes = kind.sizes();
+  if (columns.size() != sizes + kind.behind().size())
     json.at("columns").fail("the columns that `calibrate measure` writes", "");
   for (std::size_t c = 0; c < sizes; ++c) table.columns.push_back(columns[c].text());
   for (const JsonReader& row : json.at("rows").elements()) {
@@ -38,11 +62,12 @@ Recorder::Table Recorder::read_table(const JsonReader& json) {
     if (cells.size() != columns.size()) row.fail("a value for every column", row.dump());
     Row read;
     for (std::size_t c = 0; c < sizes; ++c) read.sizes.push_back(cells[c].at_least(1));
-    if (products) read.transposes = cells[sizes].text();
-    read.bytes = Bytes{cells[behind].number()};
-    read.timed = {.median = Seconds{cells[behind + 1].number() * 1e-6},
-                  .spread = cells[behind + 2].number(),
-                  .repeats = static_cast<int>(cells[behind + 3].at_least(1))};
+    auto cell = cells.begin() + static_cast<std::ptrdiff_t>(sizes);
+    if (kind.products) read.transposes = (cell++)->text();
+    if (!kind.collective) read.bytes = Bytes{(cell++)->number()};
+    read.timed = {.median = Seconds{cell[0].number() * 1e-6},
+                  .spread = cell[1].number(),
+                  .repeats = static_cast<int>(cell[2].at_least(1))};
     table.rows.push_back(std::move(read));
   }
   return table;
@@ -57,6 +82,8 @@ void Recorder::read() {
   const JsonReader host = json.at("host");
   if (host.text() != machine_.host)
     host.fail("\"" + machine_.host + "\", this machine; or name another file", host.dump());
+  check_number(json, "ranks", machine_.ranks);
+  check_number(json, "servers", machine_.servers);
   date_ = json.at("date").text();
   rates_ = {.fp32 = device.at("peak").at("fp32").quantity<FlopsPerSecond>(),
             .memory = device.at("memory_bandwidth").quantity<BytesPerSecond>()};
@@ -97,22 +124,21 @@ void Recorder::add(const Experiment& experiment, const Timed& timed) {
 }
 
 Json Recorder::json(const Table& table) {
-  const bool products = table.kind == "gemm";
+  const Columns kind(table.kind);
   Json columns = Json::array(), rows = Json::array();
   for (const std::string& column : table.columns) columns.push(column);
-  if (products) columns.push("transposes");
-  for (const std::string& column : common) columns.push(column);
+  for (const std::string& column : kind.behind()) columns.push(column);
   for (const Row& row : table.rows) {
     Json cells = Json::array();
     for (const std::int64_t size : row.sizes) cells.push(size);
-    if (products) cells.push(row.transposes);
-    cells.push(row.bytes.value).push(row.timed.median.value * 1e6);
-    cells.push(row.timed.spread).push(row.timed.repeats);
+    if (kind.products) cells.push(row.transposes);
+    if (!kind.collective) cells.push(row.bytes.value);
+    cells.push(row.timed.median.value * 1e6).push(row.timed.spread).push(row.timed.repeats);
     rows.push(cells);
   }
   Json json = Json::object();
   json.set("kind", table.kind);
-  if (!products) json.set("operation", table.operation);
+  if (!table.operation.empty()) json.set("operation", table.operation);
   json.set("type", "fp32").set("timing", "kernel").set("columns", columns).set("rows", rows);
   return json;
 }
@@ -129,10 +155,12 @@ Json Recorder::json() const {
   for (const Table& table : tables_) tables.push(json(table));
   Json file = Json::object();
   file.set("schema", 1).set("device", device).set("host", machine_.host).set("date", date_);
+  file.set("ranks", machine_.ranks).set("servers", machine_.servers).set("cores", machine_.cores);
   file.set("source", "stratagem calibrate measure --backend cpu")
       .set("status", "measured")
       .set("note",
-           "One core; peak and memory_bandwidth are a large product's and a large sum's rates, "
+           "One core a rank, all ranks at once; peak and memory_bandwidth are a large product's "
+           "and a large sum's rates, "
            "measured. "
            "Times are medians, spread half of the 95 % confidence interval relative to them.")
       .set("tables", tables);
@@ -141,13 +169,13 @@ Json Recorder::json() const {
 
 void Recorder::write() const {
   const std::string draft = file_ + ".part";
+  errno = 0;
   std::ofstream out(draft, std::ios::binary);
   out << json().text(1) << '\n';
   out.close();
-  std::error_code error;
+  std::error_code error(out ? 0 : errno, std::generic_category());
   if (out) std::filesystem::rename(draft, file_, error);
-  if (!out || error)
-    throw InputError(file_, "", "a file that can be written", error ? error.message() : draft);
+  if (!out || error) throw InputError(file_, "", "a file that can be written", error.message());
 }
 
 }  // namespace stratagem::calibrate

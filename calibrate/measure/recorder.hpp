@@ -21,7 +21,7 @@ struct Rates {
 class Recorder {
  public:
   /// Goes on with `file` if it exists. Throws InputError if that is no measurements file, or one of
-  /// another machine.
+  /// another machine or number of ranks.
   Recorder(std::string file, Machine machine);
 
   [[nodiscard]] bool has_rates() const { return rates_.memory > BytesPerSecond{}; }

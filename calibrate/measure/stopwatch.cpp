@@ -2,8 +2,10 @@
 #include "calibrate/measure/stopwatch.hpp"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
+#include <span>
 #include <vector>
 
 #include "base/input_error.hpp"
@@ -14,6 +16,47 @@ namespace {
 Seconds now() {
   const auto since = std::chrono::steady_clock::now().time_since_epoch();
   return Seconds{std::chrono::duration<double>(since).count()};
+}
+
+/// Is the worst spread of any rank good enough, or the budget of any of them spent? The same answer
+/// on all.
+bool finished(std::array<double, 2> spread_and_seconds, const Effort& effort,
+              kernels::Communicator& ranks) {
+  ranks.all_reduce(kernels::Reduction::maximum, std::span<double>(spread_and_seconds));
+  return spread_and_seconds[0] <= effort.confidence || spread_and_seconds[1] > effort.budget.value;
+}
+
+/// That of the slowest rank.
+Timed slowest(const Timed& mine, kernels::Communicator& ranks) {
+  const std::array<double, 3> part = {mine.median.value, mine.spread,
+                                      static_cast<double>(mine.repeats)};
+  std::vector<double> all(part.size() * static_cast<std::size_t>(ranks.size()));
+  ranks.all_gather(kernels::In<double>(part), std::span(all));
+  Timed result = mine;
+  for (std::size_t i = 0; i < all.size(); i += part.size()) {
+    if (all[i] > result.median.value)
+      result = {Seconds{all[i]}, all[i + 1], static_cast<int>(all[i + 2])};
+  }
+  return result;
+}
+
+/// How long rounds took, from `begins` and `ends` after each rank's `origin`.
+std::vector<Seconds> slowest(std::vector<double> begins, std::vector<double> ends, Seconds origin,
+                             kernels::Communicator& ranks, bool one_clock) {
+  for (std::size_t i = 0; i < begins.size(); ++i) {
+    if (one_clock) {
+      begins[i] += origin.value;
+      ends[i] += origin.value;
+    } else {
+      ends[i] -= begins[i];
+      begins[i] = 0;
+    }
+  }
+  ranks.all_reduce(kernels::Reduction::maximum, std::span(begins));
+  ranks.all_reduce(kernels::Reduction::maximum, std::span(ends));
+  std::vector<Seconds> result;
+  for (std::size_t i = 0; i < begins.size(); ++i) result.push_back(Seconds{ends[i] - begins[i]});
+  return result;
 }
 
 }  // namespace
@@ -32,6 +75,13 @@ Timed median_of(std::vector<Seconds> samples) {
 }
 
 Timed time_of(const std::function<void()>& work, const Effort& effort) {
+  const auto alone = kernels::lone();
+  return time_of(work, effort, *alone);
+}
+
+Timed time_of(const std::function<void()>& work, const Effort& effort,
+              kernels::Communicator& ranks) {
+  ranks.barrier();
   const Seconds begin = now();
   for (int i = 0; i < effort.warm_up; ++i) work();
   const Seconds once = effort.warm_up > 0 ? (1.0 / effort.warm_up) * (now() - begin) : Seconds{};
@@ -39,14 +89,35 @@ Timed time_of(const std::function<void()>& work, const Effort& effort) {
                         ? static_cast<int>(std::ceil(effort.shortest / once))
                         : 1;
   std::vector<Seconds> samples;
-  Timed result;
   while (true) {
+    ranks.barrier();
     const Seconds start = now();
     for (int i = 0; i < times; ++i) work();
     samples.push_back((1.0 / times) * (now() - start));
     if (static_cast<int>(samples.size()) < effort.least) continue;
-    result = median_of(samples);
-    if (result.spread <= effort.confidence || now() - begin > effort.budget) return result;
+    const Timed mine = median_of(samples);
+    if (finished({mine.spread, (now() - begin).value}, effort, ranks)) return slowest(mine, ranks);
+  }
+}
+
+Timed time_of_collective(const std::function<void()>& work, const Effort& effort,
+                         kernels::Communicator& ranks, bool one_clock) {
+  const Seconds begin = now();
+  for (int i = 0; i < effort.warm_up; ++i) work();
+  const auto rounds = static_cast<std::size_t>(effort.least);
+  std::vector<Seconds> samples;
+  while (true) {
+    std::vector<double> begins(rounds), ends(rounds);
+    for (std::size_t i = 0; i < rounds; ++i) {
+      ranks.barrier();
+      begins[i] = (now() - begin).value;
+      work();
+      ends[i] = (now() - begin).value;
+    }
+    for (const Seconds sample : slowest(begins, ends, begin, ranks, one_clock))
+      samples.push_back(sample);
+    const Timed timed = median_of(samples);
+    if (finished({timed.spread, (now() - begin).value}, effort, ranks)) return timed;
   }
 }
 

@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "base/quantity.hpp"
+#include "kernels/communicator.hpp"
 
 namespace stratagem::calibrate {
 
@@ -24,6 +25,19 @@ struct Timed {
 
 /// Times `work` by the steady clock.
 Timed time_of(const std::function<void()>& work, const Effort& effort);
+
+/// The same on several ranks at once, each of which does its own work: all begin every sample
+/// together and go on until all know their medians. The slowest rank's median counts, on all ranks.
+Timed time_of(const std::function<void()>& work, const Effort& effort,
+              kernels::Communicator& ranks);
+
+/// Times one collective of all or some ranks at a time, the same on all ranks: from the moment that
+/// the last rank begins until the last one is done. That wants one clock, which ranks of one server
+/// have (`one_clock`); else the longest that any rank was in it counts, waiting included. Ranks
+/// that have no part in it do nothing. Rounds begin behind a barrier; `effort.shortest` means
+/// nothing.
+Timed time_of_collective(const std::function<void()>& work, const Effort& effort,
+                         kernels::Communicator& ranks, bool one_clock);
 
 /// The median of samples and its confidence interval by order statistics, which assumes nothing of
 /// how they are distributed: of n samples, those at n/2 -+ 0.98 sqrt(n). Needs at least one sample.

@@ -1,12 +1,17 @@
 // Measuring: medians and their certainty, experiments that count what they move, files that
 // survive.
+#include <unistd.h>
+
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <set>
 
 #include "base/input_error.hpp"
 #include "calibrate/fit.hpp"
+#include "calibrate/measure/collective_experiments.hpp"
 #include "calibrate/measure/cpu_experiments.hpp"
+#include "calibrate/measure/ranks.hpp"
 #include "calibrate/measure/recorder.hpp"
 #include "calibrate/measure/stopwatch.hpp"
 #include "calibrate/measurements.hpp"
@@ -100,6 +105,100 @@ TEST_CASE("experiments count what they compute and move, and run") {
     if (e.operation == "Adam") CHECK(e.bytes.value == 28.0 * e.sizes[0] * e.sizes[1]);
     if (e.sizes[0] * e.sizes[1] < 200'000) e.prepare()();
   }
+}
+
+TEST_CASE("groups of a size and stride have each rank in one place, the widest reach to the end") {
+  for (const int ranks : {2, 3, 7, 8, 12}) {
+    for (const Sweep sweep : {Sweep::quick, Sweep::full}) {
+      std::set<int> sizes;
+      for (const Grouping& grouping : groupings(sweep, ranks)) {
+        sizes.insert(grouping.size);
+        CHECK(grouping.size * grouping.stride <= ranks);
+        int placed = 0;
+        for (int rank = 0; rank < ranks; ++rank) {
+          const std::vector<int> members = group_of(grouping, rank, ranks);
+          if (members.empty()) continue;
+          ++placed;
+          REQUIRE(members.size() == static_cast<std::size_t>(grouping.size));
+          CHECK(std::ranges::count(members, rank) == 1);
+          CHECK(members.back() < ranks);
+          for (const int member : members) CHECK(group_of(grouping, member, ranks) == members);
+        }
+        const int run = grouping.size * grouping.stride;
+        CHECK(placed == ranks / run * run);
+      }
+      CHECK(sizes.contains(2));
+      CHECK(sizes.contains(ranks));
+      if (sweep == Sweep::full) CHECK(sizes.size() == static_cast<std::size_t>(ranks - 1));
+    }
+  }
+  // 8 ranks, 2 each, 4 apart: 1 with 5. 12 ranks, 3 each, 2 apart: 7 with 9 and 11.
+  CHECK(group_of({.size = 2, .stride = 4}, 5, 8) == std::vector{1, 5});
+  CHECK(group_of({.size = 3, .stride = 2}, 9, 12) == std::vector{7, 9, 11});
+}
+
+TEST_CASE("one rank has no collectives to measure") {
+  const auto alone = kernels::lone();
+  CHECK(collective_experiments(Sweep::full, 1_MB, *alone).empty());
+}
+
+TEST_CASE("a collective is timed as often as work is, and no shorter than it takes") {
+  const auto alone = kernels::lone();
+  int runs = 0;
+  const auto work = [&] {
+    ++runs;
+    usleep(1000);
+  };
+  const Effort effort{.budget = Seconds{}, .confidence = -1, .warm_up = 2, .least = 7};
+  for (const bool one_clock : {true, false}) {
+    runs = 0;
+    const Timed timed = time_of_collective(work, effort, *alone, one_clock);
+    CHECK(runs == 9);
+    CHECK(timed.repeats == 7);
+    CHECK(timed.median >= Seconds{1e-3});
+  }
+}
+
+TEST_CASE("rows of collectives are kept and read, with ranks that must stay as many") {
+  const TemporaryFile file("collectives.json");
+  Machine four = machine;
+  four.ranks = 4;
+  four.cores = 8;
+  const Experiment experiment{.kind = "mpi_all_reduce",
+                              .operation = "",
+                              .columns = {"ranks", "stride", "size B"},
+                              .sizes = {2, 2, 4096},
+                              .transposes = "",
+                              .flops = {},
+                              .bytes = Bytes{4096},
+                              .prepare = {}};
+  {
+    Recorder recorder(file.name(), four);
+    recorder.set(rates);
+    recorder.add(experiment, {.median = Seconds{7e-6}, .spread = 0.01, .repeats = 9});
+  }
+  CHECK(Recorder(file.name(), four).has(experiment));
+  const Measurements read = read_measurements(file.name());
+  CHECK(read.ranks == 4);
+  REQUIRE(read.mpi.size() == 1);
+  CHECK(read.mpi[0].collective == cost::CollectiveKind::all_reduce);
+  REQUIRE(read.mpi[0].points.size() == 1);
+  CHECK(read.mpi[0].points[0].stride == 2);
+  CHECK(read.mpi[0].points[0].size == Bytes{4096});
+  CHECK(close(read.mpi[0].points[0].time, Seconds{7e-6}, 1e-12));
+  CHECK_THROWS_WITH(
+      Recorder(file.name(), machine),
+      ContainsSubstring("/ranks: expected 1 ranks, as now") && ContainsSubstring("found 4 ranks"));
+}
+
+TEST_CASE("a step that fails on a lone rank fails with its own words") {
+  const auto alone = kernels::lone();
+  CHECK_THROWS_WITH(on_first(*alone, [] { throw InputError("a", "", "b", "c"); }),
+                    ContainsSubstring("a: expected b, found c"));
+  const Machine here = machine_of(*alone, "x");
+  CHECK(here.ranks == 1);
+  CHECK(here.servers == 1);
+  CHECK(here.cores >= 1);
 }
 
 TEST_CASE("a file is gone on with: what it has is not measured again") {

@@ -79,6 +79,29 @@ TEST_CASE("a slow-down beside communication leaves some speed, and may be left o
   CHECK_FALSE(back.collective.compute_slowdown);
 }
 
+TEST_CASE("measured times of collectives read back the same, and their mistakes are named") {
+  Profile profile = read_profile("scenarios/profiles/v100-sxm2.json");
+  profile.collective.times["all_reduce"] = {
+      .by_ranks = {{2, {{1_KiB, 2.5_us}, {4_MiB, 1.2_ms}}}, {16, {{1_KiB, 9_us}}}},
+      .source = "s",
+      .error = 0.03};
+  const std::string text = to_json(profile).text();
+  const auto back = [](const std::string& written) {
+    return to_json(read_profile(JsonReader::from_text(written, "times"))).text();
+  };
+  CHECK(back(text) == text);
+  const auto changed = [&](const std::string& part, const std::string& other) {
+    return back(std::string(text).replace(text.find(part), part.size(), other));
+  };
+  CHECK_THROWS_WITH(changed("\"4 MiB\"", "\"1 KiB\""),
+                    ContainsSubstring("/collective/times/all_reduce/ranks/2/1/0"));
+  CHECK_THROWS_WITH(changed("\"1.2 ms\"", "\"0 ms\""),
+                    ContainsSubstring("/collective/times/all_reduce/ranks/2/1/1"));
+  CHECK_THROWS_WITH(changed("\"16\":", "\"1\":"), ContainsSubstring("/ranks/1: expected"));
+  CHECK_THROWS_WITH(changed("\"all_reduce\":", "\"to_host\":"),
+                    ContainsSubstring("/collective/times/to_host"));
+}
+
 TEST_CASE("the clock scales a V100's peak and nothing else that was fitted") {
   const Profile slow = read_profile("scenarios/profiles/v100-sxm2.json");
   const Profile fast = read_profile("scenarios/profiles/v100-sxm3-450w.json");

@@ -109,6 +109,28 @@ TEST_CASE("ranks on processors run a scenario with a profile that knows their me
   const auto& weakest = four.outcome.weakest.profile;
   CHECK(std::ranges::find(weakest, "/collective/memory_efficiency") != weakest.end());
 
+  // Measured times stand in the formula's place, and twice as long ones take twice as long.
+  const auto with_times = [&](const std::string& millisecond) {
+    std::string times;
+    for (const char* kind : {"all_reduce", "all_gather", "reduce_scatter", "broadcast"})
+      times += std::string(times.empty() ? "\"" : ", \"") + kind +
+               R"(": {"provenance": "measured", "source": "test", "ranks": {"2": [["1 KiB", ")" +
+               millisecond + R"("], ["1 GiB", ")" + millisecond + R"("]]}})";
+    const std::string file = millisecond + ".json";
+    folder.write(file, with(folder.read("processor.json"), "\"nvlink_efficiency\": {",
+                            "\"times\": {" + times + "}, \"nvlink_efficiency\": {"));
+    const search::Scenario measured =
+        read(with(text, shipped + "/profiles/v100-sxm3.json", (folder.path() / file).string()));
+    return simulate(measured.runs[1], {});
+  };
+  const auto once = with_times("1 ms"), twice = with_times("2 ms");
+  const Seconds exposed = once.outcome.metrics->exposed_communication;
+  CHECK(exposed > 1_ms);
+  CHECK(close(twice.outcome.metrics->exposed_communication, 2 * exposed, 0.02));
+  const auto& named = once.outcome.weakest.profile;
+  for (const char* formula : {"memory_efficiency", "base", "node_step", "pcie_efficiency"})
+    CHECK(std::ranges::find(named, std::string("/collective/") + formula) == named.end());
+
   const auto complaint = [](const std::string& bad) -> std::string {
     try {
       for (const search::Run& run : read(bad).runs) simulate(run, {});

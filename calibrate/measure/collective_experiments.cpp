@@ -1,0 +1,136 @@
+// Groups, buffers and calls of collectives.
+#include "calibrate/measure/collective_experiments.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <set>
+#include <span>
+#include <utility>
+
+#include "cost/ring.hpp"
+
+namespace stratagem::calibrate {
+namespace {
+
+using cost::CollectiveKind;
+using kernels::Communicator;
+using kernels::In;
+using kernels::Reduction;
+
+constexpr std::int64_t element = sizeof(float);
+constexpr std::int64_t kibi = 1024;
+constexpr std::int64_t largest = 64 * kibi * kibi;
+
+/// Buffers of zeros: what is dealt was last used a whole pool ago.
+class Buffers {
+ public:
+  explicit Buffers(std::size_t elements) : zeros_(elements, 0.0F) {}
+
+  std::span<float> next(std::size_t elements) {
+    if (used_ + elements > zeros_.size()) used_ = 0;
+    used_ += elements;
+    return std::span(zeros_).subspan(used_ - elements, elements);
+  }
+
+ private:
+  std::vector<float> zeros_;
+  std::size_t used_ = 0;
+};
+
+/// One collective of `elements` in all, of a group that this rank is in.
+void run(CollectiveKind kind, Communicator& group, std::size_t elements, Buffers& buffers) {
+  const auto n = static_cast<std::size_t>(group.size());
+  const std::size_t part = std::max<std::size_t>(1, elements / n);
+  switch (kind) {
+    case CollectiveKind::all_reduce:
+      return group.all_reduce(Reduction::sum, buffers.next(elements));
+    case CollectiveKind::all_gather: {
+      const In<float> mine = buffers.next(part);
+      return group.all_gather(mine, buffers.next(n * part));
+    }
+    case CollectiveKind::reduce_scatter: {
+      const In<float> whole = buffers.next(n * part);
+      return group.reduce_scatter(Reduction::sum, whole, buffers.next(part));
+    }
+    case CollectiveKind::all_to_all: {
+      const In<float> out = buffers.next(n * part);
+      return group.all_to_all(out, buffers.next(n * part));
+    }
+    case CollectiveKind::broadcast:
+      return group.broadcast(0, buffers.next(elements));
+    case CollectiveKind::reduce:
+      return group.reduce(Reduction::sum, 0, buffers.next(elements));
+    default:
+      if (group.rank() == 0) return group.send(1, buffers.next(elements));
+      if (group.rank() == 1) return group.receive(0, buffers.next(elements));
+  }
+}
+
+using SharedBuffers = std::shared_ptr<Buffers>;
+
+Experiment experiment(CollectiveKind kind, const Grouping& grouping, std::int64_t size,
+                      const SharedBuffers& buffers, Communicator& ranks) {
+  const auto prepare = [=, all = &ranks]() -> std::function<void()> {
+    const std::vector<int> members = group_of(grouping, all->rank(), all->size());
+    if (members.empty()) return [] {};
+    const auto position = std::ranges::find(members, all->rank());
+    expects(position != members.end(), "a rank is in its group");
+    const std::shared_ptr<Communicator> group = all->group(members);
+    const auto elements = static_cast<std::size_t>(size / element);
+    return [=] { run(kind, *group, elements, *buffers); };
+  };
+  return {.kind = "mpi_" + cost::to_text(kind),
+          .operation = "",
+          .columns = {"ranks", "stride", "size B"},
+          .sizes = {grouping.size, grouping.stride, size},
+          .transposes = "",
+          .flops = {},
+          .bytes = Bytes{static_cast<double>(size)},
+          .prepare = prepare};
+}
+
+}  // namespace
+
+std::vector<Grouping> groupings(Sweep sweep, int ranks) {
+  std::vector<Grouping> result;
+  for (int size = 2; size <= ranks; ++size) {
+    const bool power = (size & (size - 1)) == 0;
+    if (sweep == Sweep::quick && !power && size != ranks) continue;
+    const int widest = ranks / size;
+    std::set<int> strides = {1, widest};
+    for (int stride = 2; sweep == Sweep::full && stride < widest; stride *= 2)
+      strides.insert(stride);
+    for (const int stride : strides) result.push_back({.size = size, .stride = stride});
+  }
+  return result;
+}
+
+std::vector<int> group_of(const Grouping& grouping, int rank, int ranks) {
+  const int run = grouping.size * grouping.stride;
+  const int begin = rank / run * run;
+  if (begin + run > ranks) return {};
+  std::vector<int> members;
+  for (int i = 0; i < grouping.size; ++i)
+    members.push_back(begin + rank % grouping.stride + i * grouping.stride);
+  return members;
+}
+
+std::vector<Experiment> collective_experiments(Sweep sweep, Bytes cache, Communicator& ranks) {
+  if (ranks.size() < 2) return {};
+  const auto buffers = std::make_shared<Buffers>(
+      static_cast<std::size_t>((2 * cache.value + 3.0 * largest) / element));
+  std::vector<Experiment> result;
+  for (const Grouping& grouping : groupings(sweep, ranks.size())) {
+    for (const CollectiveKind kind :
+         {CollectiveKind::all_reduce, CollectiveKind::all_gather, CollectiveKind::reduce_scatter,
+          CollectiveKind::all_to_all, CollectiveKind::broadcast, CollectiveKind::reduce,
+          CollectiveKind::send}) {
+      if (kind == CollectiveKind::send && grouping.size != 2) continue;
+      for (std::int64_t size = kibi; size <= largest; size *= 2)
+        result.push_back(experiment(kind, grouping, size, buffers, ranks));
+    }
+  }
+  return result;
+}
+
+}  // namespace stratagem::calibrate
