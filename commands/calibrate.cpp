@@ -89,6 +89,7 @@ std::vector<std::string> files_of(const std::vector<std::string>& names) {
 int report(const Arguments& asked) {
   if (asked.has("markdown")) {
     if (!asked.has("files")) throw UsageError("missing profiles");
+    if (asked.has("output")) throw UsageError("--markdown prints; --output is for a page");
     std::vector<cost::Profile> profiles;
     for (const std::string& file : files_of(asked.texts("files")))
       profiles.push_back(cost::read_profile(file));

@@ -205,19 +205,29 @@ std::string provenance(const std::vector<Result>& results) {
 }
 
 /// The run with the largest share of kernels beyond what was measured, and that with the largest
-/// share of communication; nothing where there is neither.
+/// share of communication; nothing where there is neither. Kinds of less than 0.1 % are in the sum
+/// only.
 std::string extrapolations(const std::vector<Result>& results) {
   const auto most = [&](const auto& share) {
     return std::ranges::max_element(
         results, {}, [&](const Result& result) { return share(result.outcome.extrapolated); });
   };
-  const auto percent = [](double share) { return fmt::format("{:.2g} %", 100 * share); };
+  const auto percent = [](double share) {
+    return share < 0.0995 ? fmt::format("{:.2g} %", 100 * share)
+                          : fmt::format("{:.0f} %", 100 * share);
+  };
   std::string text;
   const auto kernels = most([](const auto& e) { return e.kernel_time; });
   if (kernels->outcome.extrapolated.kernel_time > 0) {
+    constexpr double least_named = 0.001;
+    std::vector<std::pair<double, std::string>> largest;
+    for (const auto& [kind, share] : kernels->outcome.extrapolated.by_kind) {
+      if (share >= least_named) largest.emplace_back(-share, kind);
+    }
+    std::ranges::sort(largest);
     std::vector<std::string> kinds;
-    for (const auto& [kind, share] : kernels->outcome.extrapolated.by_kind)
-      kinds.push_back(kind + " " + percent(share));
+    for (const auto& [share, kind] : largest) kinds.push_back(kind + " " + percent(-share));
+    if (kinds.empty()) kinds.emplace_back("each kind less than 0.1 %");
     text += fmt::format(" {} of the kernels' time ({}; {});",
                         percent(kernels->outcome.extrapolated.kernel_time), fmt::join(kinds, ", "),
                         kernels->run->name);

@@ -24,7 +24,8 @@ Profile with(const std::string& before, const std::string& after) {
 }
 
 TEST_CASE("what is written reads back the same, down to the byte") {
-  for (const char* name : {"v100-sxm2", "v100-sxm3", "v100-sxm3-450w", "a100-sxm4-80gb"}) {
+  for (const char* name : {"v100-sxm2", "v100-sxm3", "v100-sxm3-450w", "a100-sxm4-80gb",
+                           "a100-pcie-80gb", "h200-sxm5"}) {
     const std::string text = shipped(name);
     REQUIRE_FALSE(text.empty());
     CHECK(to_json(read_profile(JsonReader::from_text(text, name))).text(2) + "\n" == text);
@@ -110,6 +111,29 @@ TEST_CASE("the clock scales a V100's peak and nothing else that was fitted") {
   CHECK(close(slow.peak.at("fp16").value, 80 * 8 * 64 * 2 * 1.53e-3 * 1_TFLOPps, 5e-3));
   CHECK(fast.gemm.at("fp16").efficiency.value == slow.gemm.at("fp16").efficiency.value);
   CHECK(fast.collective.nvlink_efficiency.value == slow.collective.nvlink_efficiency.value);
+}
+
+TEST_CASE("evidence must be of a known kind, with ranges that end behind their beginning") {
+  const auto wrong = [](const std::string& before, const std::string& after) {
+    try {
+      static_cast<void>(with(before, after));
+    } catch (const InputError& error) {
+      return std::string(error.what());
+    }
+    return std::string("nothing is wrong");
+  };
+  CHECK_THAT(wrong("\"gemm fp16\": {\n      \"of\"", "\"gemm fp17\": {\n      \"of\""),
+             ContainsSubstring("/evidence/gemm fp17"));
+  CHECK_THAT(wrong("\"families\": 29", "\"families\": 0"), ContainsSubstring("families"));
+  CHECK_THAT(wrong("        8388608,", "        1e15,"), ContainsSubstring("/size/1"));
+  CHECK_THAT(wrong("\"parameters\": 5", "\"constants\": 5"), ContainsSubstring("parameters"));
+}
+
+TEST_CASE("what is taken to be like another kind has its measured range, errors stand there") {
+  const Profile profile = read_profile("scenarios/profiles/v100-sxm2.json");
+  CHECK(profile.evidence.at("gemm fp16").parameters == 5);
+  CHECK(profile.evidence.at("dropout").of == "elementwise");
+  CHECK(profile.evidence.at("dropout").all.fit.points == 0);
 }
 
 }  // namespace

@@ -152,3 +152,29 @@ TEST_CASE("calibrate imports a log of nccl-tests and judges NCCL's model by it")
   CHECK(run("calibrate import run.log --datasheet " + sheet + " --cluster dgx-a9 -o a.json", folder)
             .exit == 2);
 }
+
+TEST_CASE("calibrate imports a table of kernels, and draws measured against fitted times") {
+  const TemporaryFolder folder;
+  const std::string sheet =
+      std::filesystem::absolute("scenarios/datasheets/a100-sxm4-80gb.json").string();
+  const std::string table =
+      "kind,gemm\ntype,bf16\nsource,mine\nrows,2\nm,n,k,time us\n4096,4096,4096,601\n64,64,64,9\n";
+  folder.write("mine.csv", table);
+  const Ran ran = run("calibrate import mine.csv --datasheet " + sheet + " -o mine.json", folder);
+  INFO(ran.err);
+  REQUIRE(ran.exit == 0);
+  CHECK(folder.has("mine.json"));
+  folder.write("short.csv", table.substr(0, table.size() - 12));
+  const Ran cut = run("calibrate import short.csv --datasheet " + sheet + " -o a.json", folder);
+  CHECK(cut.exit == 1);
+  CHECK_THAT(cut.err, StartsWith("short.csv: line 6: ") || StartsWith("short.csv: line 7: "));
+  CHECK_FALSE(folder.has("a.json"));
+
+  const Ran drawn = run("calibrate report --datasheet " + sheet + " -o page.html", folder);
+  CHECK(drawn.exit == 0);
+  CHECK_THAT(drawn.out, ContainsSubstring("gemm fp16: A100-SXM4-80GB"));
+  CHECK_THAT(folder.read("page.html"), StartsWith("<!DOCTYPE html>"));
+  CHECK(run("calibrate report", folder).exit == 2);
+  CHECK(run("calibrate report --markdown", folder).exit == 2);
+  CHECK(run("calibrate report --markdown a.json -o b.md", folder).exit == 2);
+}
