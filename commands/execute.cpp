@@ -213,7 +213,8 @@ int execute(const std::vector<std::string>& line) {
     });
     return code;
   }
-  const std::unique_ptr<kernels::World> world = kernels::world();
+  // The others wait while the first one is the single device of the check.
+  const std::unique_ptr<kernels::World> world = kernels::world(Seconds{600});
   if (world->all().size() != ranks) {
     const std::string number = std::to_string(ranks);
     throw InputError(

@@ -3,6 +3,7 @@
 #include "kernels/inside/attention_backward.cuh"
 #include "kernels/inside/attention_forward.cuh"
 #include "kernels/inside/attention_plain.cuh"
+#include "kernels/inside/attention_wmma.cuh"
 #include "kernels/inside/expect_type.cuh"
 #include "kernels/inside/row.cuh"
 
@@ -107,6 +108,28 @@ void run_forward(const Stream& stream, const AttentionShape& shape, const Forwar
   });
 }
 
+/// Whether WMMA can take it. On GPUs with mma.sync only those ask for it who want just this.
+template <typename T, typename... Pointers>
+bool for_wmma(const Stream& stream, const Attention& a, Pointers... operands) {
+  return std::is_same_v<T, Half> && stream.device().at_least(7) && a.size % 8 == 0 &&
+         a.size <= 128 && (aligned(operands, 16) && ...);
+}
+
+void run_wmma(const Stream& stream, const AttentionShape& shape, const ForwardOperands<Half>& x) {
+  const auto run = [&]<int width>(std::integral_constant<int, width>) {
+    launch(stream, &wmma_forward_kernel<width>, blocks_of(shape.heads, shape.queries, wmma_rows),
+           sizeof(WmmaShared<width>), shape, x.q, x.k, x.v, x.out, x.log_sums);
+  };
+  if (shape.size <= 64) return run(std::integral_constant<int, 64>{});
+  run(std::integral_constant<int, 128>{});
+}
+
+template <typename T>
+void run_plain(const Stream& stream, const AttentionShape& shape, const ForwardOperands<T>& x) {
+  launch(stream, &plain_forward_kernel<T>, blocks_of(shape.heads, shape.queries, plain_rows),
+         plain_bytes(shape.size), shape, x.q, x.k, x.v, x.out, x.log_sums);
+}
+
 template <typename T>
 void run_backward(const Stream& stream, const AttentionShape& shape, const GradientOperands<T>& x) {
   with_width(shape.size, [&](auto width) {
@@ -126,17 +149,25 @@ void run_backward(const Stream& stream, const AttentionShape& shape, const Gradi
 
 template <typename T>
 void attention(const Stream& stream, const Attention& a, DeviceIn<T> q, DeviceIn<T> k,
-               DeviceIn<T> v, DeviceOut<T> out, DeviceOut<float> log_sums) {
+               DeviceIn<T> v, DeviceOut<T> out, DeviceOut<float> log_sums, AttentionKernel kernel) {
   expect_type<T>(stream);
   expect_sizes<DeviceIn<T>, DeviceIn<T>>(a, log_sums.size(), {q, out}, {k, v});
   expect_head(a);
   if (out.size() == 0) return;
   const AttentionShape shape(a);
   const ForwardOperands<T> x{q.data(), k.data(), v.data(), out.data(), log_sums.data()};
-  if constexpr (!std::is_same_v<T, float>)
-    if (for_tensor_cores<T>(stream, a, x.q, x.k, x.v, x.out)) return run_forward(stream, shape, x);
-  launch(stream, &plain_forward_kernel<T>, blocks_of(shape.heads, shape.queries, plain_rows),
-         plain_bytes(a.size), shape, x.q, x.k, x.v, x.out, x.log_sums);
+  const bool wmma = for_wmma<T>(stream, a, x.q, x.k, x.v, x.out);
+  if (kernel == AttentionKernel::wmma && !wmma)
+    throw DeviceError(
+        "attention by WMMA takes aligned fp16 heads of 8, 16, ... 128 on 7.0 and newer");
+  if (kernel == AttentionKernel::plain) return run_plain(stream, shape, x);
+  if constexpr (!std::is_same_v<T, float>) {
+    if (kernel != AttentionKernel::wmma && for_tensor_cores<T>(stream, a, x.q, x.k, x.v, x.out))
+      return run_forward(stream, shape, x);
+  }
+  if constexpr (std::is_same_v<T, Half>)
+    if (wmma) return run_wmma(stream, shape, x);
+  run_plain(stream, shape, x);
 }
 
 template <typename T>
@@ -170,7 +201,7 @@ void attention_gradient(const Stream& stream, const Attention& a, DeviceIn<T> do
 
 #define INSTANTIATE(T)                                                                           \
   template void attention<T>(const Stream&, const Attention&, DeviceIn<T>, DeviceIn<T>,          \
-                             DeviceIn<T>, DeviceOut<T>, DeviceOut<float>);                       \
+                             DeviceIn<T>, DeviceOut<T>, DeviceOut<float>, AttentionKernel);      \
   template void attention_gradient<T>(const Stream&, const Attention&, DeviceIn<T>, DeviceIn<T>, \
                                       DeviceIn<T>, DeviceIn<T>, DeviceIn<T>, DeviceIn<float>,    \
                                       DeviceOut<T>, DeviceOut<T>, DeviceOut<T>);

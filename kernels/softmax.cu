@@ -29,6 +29,7 @@ __global__ void softmax_kernel(Seen seen_by, float scale, bool in_packets, const
     for (int i = 0; i < count(); ++i) {
       if (column + i >= seen) break;
       const float score = values[i] * scale;
+      if (score == -INFINITY) continue;  // counts for nothing, also before there is a largest
       if (score > largest) {
         sum *= __expf(largest - score);
         largest = score;

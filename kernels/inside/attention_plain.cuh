@@ -7,7 +7,8 @@
 
 namespace stratagem::kernels {
 
-inline constexpr int plain_rows = 16, plain_rows_of_warp = 4, plain_step = 32, plain_most = 256;
+/// Three rows a warp: 64 KiB of shared memory, all that 7.5 has, hold them of heads of 256.
+inline constexpr int plain_rows = 12, plain_rows_of_warp = 3, plain_step = 32, plain_most = 256;
 
 /// Shared memory: two operands' rows, and one tile of a step whose rows begin in different banks.
 inline std::size_t plain_bytes(std::int64_t size) {

@@ -135,6 +135,28 @@ TEST_CASE("fused attention agrees with two products and a softmax on the GPU") {
   });
 }
 
+TEST_CASE("attention by WMMA, and without tensor cores, agrees with fp64") {
+  if (no_device()) return;
+  for (const Attention& shape : shapes()) {
+    CAPTURE(shape.queries, shape.keys, shape.size, shape.causal);
+    OnGpu<Half> gpu(shape);
+    const Reference reference(gpu);
+    for (const auto kernel : {AttentionKernel::wmma, AttentionKernel::plain}) {
+      const auto run = [&] {
+        gpu.out = room<Half>(query_elements(shape));
+        attention<Half>(stream(), shape, gpu.q, gpu.k, gpu.v, gpu.out, gpu.log_sums, kernel);
+      };
+      if (kernel == AttentionKernel::wmma && (shape.size % 8 != 0 || shape.size > 128)) {
+        CHECK_THROWS_AS(run(), DeviceError);
+        continue;
+      }
+      run();
+      CHECK(error_of(gpu.out, reference.out) <= tolerance<Half>);
+      CHECK(error_of(gpu.log_sums, reference.log_sums) <= tolerance<Half>);
+    }
+  }
+}
+
 TEST_CASE("large scores: probabilities of nearly one and nearly nothing") {
   if (no_device()) return;
   const Attention shape{
