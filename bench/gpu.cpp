@@ -155,8 +155,8 @@ void dispatch(const Stream& stream) {
   }
 }
 
-/// 16384 tokens of a model 2048 wide; causal counts half. Backward: five products' operations, though
-/// ours does seven.
+/// 16384 tokens of a model 2048 wide; causal counts half. Backward: five products' operations,
+/// though ours does seven.
 template <typename T>
 void attention_rates(const Stream& stream, const char* type) {
   std::printf("\nfused attention, %s, TFLOP/s\n%6s %5s %7s %9s %9s\n", type, "tokens", "size",

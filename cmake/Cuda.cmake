@@ -45,14 +45,16 @@ set(CMAKE_CUDA_STANDARD_REQUIRED ON)
 set(CMAKE_CUDA_EXTENSIONS OFF)
 find_package(CUDAToolkit REQUIRED)
 
-# Not -Wpedantic: what nvcc hands to the host's compiler is not pedantic. Constant expressions may be
-# called on a GPU too: philox.hpp is. -lineinfo: compute-sanitizer tells lines.
+# Not -Wpedantic: what nvcc hands to the host's compiler is not pedantic. Constant expressions may
+# be called on a GPU too: philox.hpp is. -lineinfo: compute-sanitizer tells lines.
 string(JOIN "," host_warnings -Wall -Wextra -Wshadow -Werror -Wno-missing-field-initializers
   -ffp-contract=off ${false_alarms})
-add_compile_options(
-  "$<$<COMPILE_LANGUAGE:CUDA>:--Werror=all-warnings;--expt-relaxed-constexpr;-lineinfo;-Xcompiler=${host_warnings}>")
+set(cuda_options --Werror=all-warnings --expt-relaxed-constexpr -lineinfo
+  -Xcompiler=${host_warnings})
+add_compile_options("$<$<COMPILE_LANGUAGE:CUDA>:${cuda_options}>")
 
-# Programs look for cublasLt where the toolkit is now, when they need it (kernels/inside/cublas_lt.cuh).
+# Programs look for cublasLt where the toolkit is now, when they need it
+# (kernels/inside/cublas_lt.cuh).
 list(APPEND CMAKE_BUILD_RPATH "${CUDAToolkit_LIBRARY_DIR}")
 
 find_path(NCCL_INCLUDE_DIR nccl.h HINTS ${CUDAToolkit_INCLUDE_DIRS})

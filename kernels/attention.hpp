@@ -33,17 +33,17 @@ template <typename T>
 void attention_gradient(const Attention& shape, In<T> dout, In<T> q, In<T> k, In<T> v, In<T> out,
                         In<T> log_sums, Out<T> dq, Out<T> dk, Out<T> dv);
 
-/// Which kernel on a GPU computes attention forward: the quickest that takes the shape, or, for tests
-/// and measurements, one by name.
+/// Which kernel on a GPU computes attention forward: the quickest that takes the shape, or, for
+/// tests and measurements, one by name.
 enum class AttentionKernel { quickest, wmma, plain };
 
 /// On a GPU fp16 and bf16 are multiplied on tensor cores, and log sums are fp32. That takes heads
-/// whose size is a multiple of 8, and operands that begin at multiples of 16 bytes; sizes are rounded
-/// up to 64, 128 or 256. Compute capability 7.0 has tensor cores forward only, by WMMA, up to 128,
-/// and 7.5 up to 128. Whatever else there is, fp32 always, goes to a slow kernel without tensor
-/// cores. Backward takes seven products where one kernel would do with five, so that its sums have
-/// one order. Throws DeviceError for heads of more than 256, and for a shape or type that the kernel
-/// asked for does not take.
+/// whose size is a multiple of 8, and operands that begin at multiples of 16 bytes; sizes are
+/// rounded up to 64, 128 or 256. Compute capability 7.0 has tensor cores forward only, by WMMA, up
+/// to 128, and 7.5 up to 128. Whatever else there is, fp32 always, goes to a slow kernel without
+/// tensor cores. Backward takes seven products where one kernel would do with five, so that its
+/// sums have one order. Throws DeviceError for heads of more than 256, and for a shape or type that
+/// the kernel asked for does not take.
 template <typename T>
 void attention(const Stream& stream, const Attention& shape, DeviceIn<T> q, DeviceIn<T> k,
                DeviceIn<T> v, DeviceOut<T> out, DeviceOut<float> log_sums,

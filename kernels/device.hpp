@@ -39,8 +39,8 @@ struct Device {
   }
 };
 
-/// All GPUs that CUDA sees: none without a driver, or in a build without CUDA. What else is declared
-/// here, except the next, has a definition only in builds with CUDA.
+/// All GPUs that CUDA sees: none without a driver, or in a build without CUDA. What else is
+/// declared here, except the next, has a definition only in builds with CUDA.
 std::vector<Device> devices();
 
 /// Why there are none, in CUDA's words; "" if there are some.
@@ -80,8 +80,9 @@ using DeviceIn = DeviceSpan<const T>;
 template <typename T>
 using DeviceOut = DeviceSpan<T>;
 
-/// Work on the first GPU, or another, one kernel after another. Keeps what kernels need beside their
-/// operands: scratch memory, cublasLt's workspace and its chosen algorithms. Throws DeviceError.
+/// Work on the first GPU, or another, one kernel after another. Keeps what kernels need beside
+/// their operands: scratch memory, cublasLt's workspace and its chosen algorithms. Throws
+/// DeviceError.
 class Stream {
  public:
   explicit Stream(int device = 0);

@@ -72,8 +72,8 @@ struct Dropout {
   }
 };
 
-/// Each thread has four elements of the part: one block of numbers if they are one in the whole, and
-/// as many as it takes otherwise.
+/// Each thread has four elements of the part: one block of numbers if they are one in the whole,
+/// and as many as it takes otherwise.
 template <typename T>
 __global__ void __launch_bounds__(256) dropout_kernel(Dropout<T> dropout) {
   const std::int64_t first =

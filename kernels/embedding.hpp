@@ -18,8 +18,8 @@ void embedding(const Stream& stream, std::int64_t width, std::int64_t first,
                DeviceIn<std::int64_t> tokens, DeviceIn<T> table, DeviceOut<T> y);
 
 /// Adds dy (tokens, width) to the rows of `dtable` that the tokens name. On a GPU the sum of a row
-/// is taken in the order of its tokens and is the same every time; the search for equal tokens takes
-/// time that grows with the square of their number.
+/// is taken in the order of its tokens and is the same every time; the search for equal tokens
+/// takes time that grows with the square of their number.
 template <typename T>
 void embedding_gradient(std::int64_t width, std::int64_t first, In<T> dy, In<std::int64_t> tokens,
                         Out<T> dtable);

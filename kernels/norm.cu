@@ -56,8 +56,8 @@ __global__ void norm_kernel(Rows shape, float epsilon, bool in_packets, const T*
   statistics[(centred ? 2 : 1) * blockIdx.x + (centred ? 1 : 0)] = r;
 }
 
-/// dx = r * (g - m1 - z * m2) with g = dy * scale, z the row as normalised, m2 the mean of g * z and
-/// m1 that of g, or 0 where no mean was taken off.
+/// dx = r * (g - m1 - z * m2) with g = dy * scale, z the row as normalised, m2 the mean of g * z
+/// and m1 that of g, or 0 where no mean was taken off.
 template <typename T, bool centred>
 __global__ void norm_gradient_kernel(Rows shape, bool in_packets, const T* dy, const T* x,
                                      const float* statistics, const T* scale, T* dx) {

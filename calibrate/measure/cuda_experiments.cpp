@@ -46,8 +46,8 @@ DeviceArray<T> random_elements(const Stream& stream, std::size_t elements) {
   return result;
 }
 
-/// Operands, dealt out in turn, each at a multiple of 256 bytes: what is dealt was last used a whole
-/// pool ago.
+/// Operands, dealt out in turn, each at a multiple of 256 bytes: what is dealt was last used a
+/// whole pool ago.
 template <typename T>
 class DevicePool {
  public:

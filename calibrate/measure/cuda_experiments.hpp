@@ -34,14 +34,14 @@ struct CudaExperiments {
   std::vector<CudaExperiment> attention;
 };
 
-/// `type` is "fp16", "bf16" (of GPUs that have it) or "fp32" (without tf32). Operands are random and
-/// dealt in turn out of more than twice the L2 cache. The stream must live as long as these.
+/// `type` is "fp16", "bf16" (of GPUs that have it) or "fp32" (without tf32). Operands are random
+/// and dealt in turn out of more than twice the L2 cache. The stream must live as long as these.
 CudaExperiments cuda_experiments(const kernels::Stream& stream, const std::string& type,
                                  Sweep sweep);
 
 /// How long the GPU takes, by events around several launches. Before them it fills memory, which
-/// takes long enough for the host to ask for all of them ahead, so that its own time is not counted,
-/// and leaves nothing of theirs in the cache.
+/// takes long enough for the host to ask for all of them ahead, so that its own time is not
+/// counted, and leaves nothing of theirs in the cache.
 class CudaStopwatch {
  public:
   explicit CudaStopwatch(const kernels::Stream& stream);

@@ -37,7 +37,9 @@ class CudaFile {
     Json row = Json::array();
     for (const std::int64_t size : what.sizes) row.push(size);
     if (!what.transposes.empty()) row.push(what.transposes);
-    row.push(static_cast<std::int64_t>(what.bytes.value)).push(timed.median.value * 1e6).push(timed.spread);
+    row.push(static_cast<std::int64_t>(what.bytes.value))
+        .push(timed.median.value * 1e6)
+        .push(timed.spread);
     row.push(timed.repeats);
     Json columns = Json::array();
     for (const std::string& column : what.columns) columns.push(column);

@@ -189,8 +189,8 @@ struct GradientStep {
 };
 
 /// of_keys: dk and dv of 64 keys, from all queries that see them in all heads that share them.
-/// Else: dq of 64 queries. Rows meet steps; with two buffers the next step is on its way while one is
-/// computed with. blockIdx.y picks the columns of the result where a block cannot hold all.
+/// Else: dq of 64 queries. Rows meet steps; with two buffers the next step is on its way while one
+/// is computed with. blockIdx.y picks the columns of the result where a block cannot hold all.
 template <typename T, int width, bool of_keys>
 __device__ void gradient_block(AttentionShape shape, GradientOperands<T> operands, int buffers) {
   using Rows = GradientRows<T, width>;

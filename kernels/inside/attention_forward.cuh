@@ -66,8 +66,8 @@ struct ForwardRows {
     }
   }
 
-  /// Takes out keys that a row does not see; keys count from `first_key`, queries from `query`, that
-  /// of this thread's first row.
+  /// Takes out keys that a row does not see; keys count from `first_key`, queries from `query`,
+  /// that of this thread's first row.
   __device__ void hide(const AttentionShape& shape, std::int64_t query, std::int64_t first_key) {
     const int column = threadIdx.x % 4 * 2;
 #pragma unroll

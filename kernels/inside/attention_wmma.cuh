@@ -1,5 +1,5 @@
-// Fused attention forward with WMMA, for GPUs of compute capability 7.0, which have no mma.sync of the
-// shape that attention_forward.cuh uses. Runs on newer ones too, where it is slower.
+// Fused attention forward with WMMA, for GPUs of compute capability 7.0, which have no mma.sync of
+// the shape that attention_forward.cuh uses. Runs on newer ones too, where it is slower.
 #pragma once
 
 #include <mma.h>
@@ -62,8 +62,8 @@ struct WmmaRows {
     __syncwarp();
   }
 
-  /// Probabilities relative to the largest score so far, of the first `seen` keys of this step; what
-  /// was summed up shrinks.
+  /// Probabilities relative to the largest score so far, of the first `seen` keys of this step;
+  /// what was summed up shrinks.
   __device__ void soften(int seen, float scale_2) {
     const float* const scores = shared.scores + row * Shared::score_row;
     float top = largest;

@@ -29,8 +29,8 @@ namespace stratagem::kernels {
 
 /// The library's functions, by their own names.
 struct CublasLt {
-  /// Looks where the dynamic linker looks, and where the toolkit was that this was built with. Throws
-  /// DeviceError if the library is not there.
+  /// Looks where the dynamic linker looks, and where the toolkit was that this was built with.
+  /// Throws DeviceError if the library is not there.
   CublasLt() {
     const std::string name = "libcublasLt.so." + std::to_string(CUBLAS_VER_MAJOR);
     void* const library = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);

@@ -15,8 +15,8 @@
 
 namespace stratagem::kernels {
 
-/// Whether this architecture gets code for tiles of so many columns: others are never asked. 7.5 has
-/// neither bf16 nor shared memory for the widest.
+/// Whether this architecture gets code for tiles of so many columns: others are never asked. 7.5
+/// has neither bf16 nor shared memory for the widest.
 template <typename T, int width>
 constexpr bool on_tensor_cores() {
 #if __CUDA_ARCH__ >= 800
