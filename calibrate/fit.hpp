@@ -51,6 +51,9 @@ Fit fit_profile(const std::vector<Measurements>& measurements, const Datasheet& 
 /// The same from the measurements that the datasheet names.
 Fit fit_profile(const Datasheet& datasheet);
 
+/// What a group's constants rest on; nullptr of times that are kept as measured.
+const cost::Evidence* evidence_of(const Fit& fit, const Quality& quality);
+
 /// A line per group: points and errors, of the fit and of what it had not seen.
 std::string describe(const Fit& fit);
 

@@ -119,8 +119,10 @@ std::string html_report(const Fit& fit) {
       "</head><body>\n<h1>Fits of {0}</h1>\n<p>Every point is one measured time: to the right "
       "measured, upwards fitted, both logarithmic. On the dashed line they are equal.</p>\n",
       escaped(fit.profile.name));
-  for (const Quality& quality : fit.qualities)
-    page += section(quality, fit.profile.evidence.at(quality.what));
+  for (const Quality& quality : fit.qualities) {
+    if (const cost::Evidence* evidence = evidence_of(fit, quality); evidence != nullptr)
+      page += section(quality, *evidence);
+  }
   return page + "</body></html>\n";
 }
 

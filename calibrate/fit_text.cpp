@@ -83,9 +83,10 @@ std::string text_report(const Fit& fit) {
   std::string text =
       describe(fit) + "\nScatters: . a point, o up to 9, # more, / where both are equal.\n";
   for (const Quality& quality : fit.qualities) {
-    text +=
-        fmt::format("\n{}: {}\n{}{}", quality.what, fit.profile.evidence.at(quality.what).source,
-                    scatter(quality.judgement), worst(quality.judgement));
+    const cost::Evidence* evidence = evidence_of(fit, quality);
+    if (evidence == nullptr) continue;
+    text += fmt::format("\n{}: {}\n{}{}", quality.what, evidence->source,
+                        scatter(quality.judgement), worst(quality.judgement));
   }
   return text;
 }

@@ -54,7 +54,9 @@ std::vector<double> errors_without(const Points& points,
   const cost::CollectiveTimes times = averaged(others);
   std::vector<double> errors;
   for (const MpiPoint& point : points) {
-    if (!left_out(point)) continue;
+    const bool covered = std::ranges::any_of(
+        others, [&](const MpiPoint& other) { return other.ranks >= point.ranks; });
+    if (!left_out(point) || !covered) continue;
     const Seconds predicted = cost::measured_time(times, point.ranks, point.size);
     errors.push_back(std::abs(predicted / point.time - 1));
   }

@@ -8,12 +8,14 @@
 #include <cmath>
 #include <span>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "base/input_error.hpp"
 #include "base/json_writer.hpp"
 #include "base/quantity_text.hpp"
 #include "calibrate/measure/machine.hpp"
+#include "calibrate/measure/ranks.hpp"
 #include "calibrate/measure/stopwatch.hpp"
 #include "commands/all.hpp"
 #include "commands/arguments.hpp"
@@ -94,18 +96,30 @@ Executed execute_as(const Lowered& lowered, int steps, kernels::Communicator& wo
   return result;
 }
 
-/// What the profile predicts, if it is of this processor.
-std::optional<Seconds> predicted(const search::Run& run) {
-  if (run.profile.gpu != calibrate::this_machine().processor) return std::nullopt;
+/// What the profile predicts, or why nothing it says is to be held against what is measured.
+struct Predicted {
+  std::optional<Seconds> iteration;
+  std::string why_not;
+};
+
+Predicted predicted(const Lowered& lowered, const std::string& precision) {
+  const search::Run& run = lowered.run;
+  if (run.profile.gpu != calibrate::this_machine().processor)
+    return {{},
+            "profile " + run.profile.name + " is of " + run.profile.gpu + ", not this processor"};
+  if (precision != run.training.precision.name)
+    return {{}, "it would be of " + run.training.precision.name};
+  if (lowered.program.devices.size() > std::thread::hardware_concurrency())
+    return {{}, "ranks take turns on too few cores"};
   const search::Simulated simulated = search::simulate(run, {});
-  if (!simulated.outcome.metrics) return std::nullopt;
-  return simulated.outcome.metrics->iteration_time;
+  if (!simulated.outcome.metrics) return {{}, simulated.outcome.reason};
+  return {simulated.outcome.metrics->iteration_time, ""};
 }
 
 Seconds median(const std::vector<Seconds>& times) { return calibrate::median_of(times).median; }
 
 void print(const Lowered& lowered, const Executed& executed, const std::string& precision,
-           const std::optional<Seconds>& expected) {
+           const Predicted& expected) {
   const execute::Agreement& agreement = executed.agreement;
   fmt::print("{}: {} ranks, {}, {} micro-batches\n", lowered.run.name,
              lowered.program.devices.size(), precision, lowered.plan.micro_batches);
@@ -119,23 +133,25 @@ void print(const Lowered& lowered, const Executed& executed, const std::string& 
   const Seconds middle = median(executed.iterations);
   fmt::print("  iteration: measured {} (median of {}, {} to {})", to_text(middle),
              executed.iterations.size(), to_text(least), to_text(most));
-  if (expected) {
-    fmt::print(", predicted {} ({:+.1f} %)\n", to_text(*expected), 100 * (*expected / middle - 1));
+  if (expected.iteration) {
+    fmt::print(", predicted {} ({:+.1f} %)\n", to_text(*expected.iteration),
+               100 * (*expected.iteration / middle - 1));
   } else {
-    fmt::print("; no prediction: profile {} is of {}, not of this processor\n",
-               lowered.run.profile.name, lowered.run.profile.gpu);
+    fmt::print("; no prediction: {}\n", expected.why_not);
   }
 }
 
 Json to_json(const Lowered& lowered, const Executed& executed, const std::string& precision,
-             const std::optional<Seconds>& expected) {
+             const Predicted& expected) {
   const calibrate::Machine machine = calibrate::this_machine();
   Json losses = Json::array(), times = Json::array();
   for (const double loss : executed.agreement.trained_losses) losses.push(loss);
   for (const Seconds time : executed.iterations) times.push(time.value);
   Json json = Json::object();
   json.set("schema", 1).set("scenario", lowered.run.file).set("run", lowered.run.name);
-  json.set("status", "measured").set("date", calibrate::today()).set("host", machine.host);
+  json.set("status", executed.iterations.empty() ? "checked" : "measured")
+      .set("date", calibrate::today())
+      .set("host", machine.host);
   json.set("processor", machine.processor).set("precision", precision);
   json.set("ranks", static_cast<int>(lowered.program.devices.size())).set("losses", losses);
   json.set("agrees", executed.agrees)
@@ -143,16 +159,15 @@ Json to_json(const Lowered& lowered, const Executed& executed, const std::string
       .set("loss_difference", executed.agreement.losses);
   json.set("iteration_times_s", times);
   if (!executed.iterations.empty()) json.set("iteration_time_s", median(executed.iterations).value);
-  if (expected) json.set("predicted_iteration_time_s", expected->value);
+  if (expected.iteration) json.set("predicted_iteration_time_s", expected.iteration->value);
   return json;
 }
 
 Options execute_options() {
-  Options options(
-      "stratagem execute",
-      "Run a plan on processors, a rank for every device: under mpirun, srun or torchrun, "
-      "alone if it has one device, or, to check what it computes, as threads that take "
-      "turns.");
+  Options options("stratagem execute",
+                  "Run a plan on processors, a rank for every device: under mpirun or srun, "
+                  "alone if it has one device, or, to check what it computes, as threads that take "
+                  "turns.");
   options.text("scenario", "scenario file");
   options.text("run", "the run (default: the first)", "");
   options.text("backend", "what runs the kernels", "cpu");
@@ -168,8 +183,8 @@ Options execute_options() {
 /// Prints and writes; an exit code. Called by one rank.
 int conclude(const Lowered& lowered, const Executed& executed, const std::string& precision,
              const std::string& file) {
-  const std::optional<Seconds> expected =
-      executed.iterations.empty() ? std::nullopt : predicted(lowered.run);
+  const Predicted expected =
+      executed.iterations.empty() ? Predicted{} : predicted(lowered, precision);
   print(lowered, executed, precision, expected);
   if (!file.empty())
     write_below({{file, to_json(lowered, executed, precision, expected).text(2) + "\n"}});
@@ -194,35 +209,75 @@ void check_arguments(const Arguments& asked) {
   if (asked.whole("steps") < 0) throw UsageError("--steps is 0 or more");
 }
 
+/// Reads, lowers and refuses: all ranks find the same.
+Lowered prepared(const search::Scenario& scenario, const Arguments& asked) {
+  Lowered lowered = lower(chosen_run(scenario, asked));
+  refuse(lowered);
+  return lowered;
+}
+
+int in_process(const Arguments& asked) {
+  check_arguments(asked);
+  const search::Scenario scenario = search::read_scenario(asked.required("scenario"));
+  const Lowered lowered = prepared(scenario, asked);
+  if (asked.has("json")) check_outputs({{asked.text("json"), ""}}, {scenario.file});
+  int code = done;
+  kernels::run_ranks(static_cast<int>(lowered.program.devices.size()),
+                     [&](kernels::Communicator& world) {
+                       const int one = execute_in(lowered, asked, 0, world);
+                       if (world.rank() == 0) code = one;
+                     });
+  return code;
+}
+
+int on_rank(const Arguments& asked, kernels::Communicator& world) {
+  check_arguments(asked);
+  const search::Scenario scenario = search::read_scenario(asked.required("scenario"));
+  const Lowered lowered = prepared(scenario, asked);
+  const auto ranks = static_cast<int>(lowered.program.devices.size());
+  if (world.size() != ranks) {
+    const std::string number = std::to_string(ranks);
+    throw InputError(
+        lowered.run.file, lowered.run.path,
+        number + " ranks, as with `mpirun -n " + number + " stratagem execute`, or --in-process",
+        std::to_string(world.size()));
+  }
+  calibrate::on_first(world, [&] {
+    if (asked.has("json")) check_outputs({{asked.text("json"), ""}}, {scenario.file});
+  });
+  return execute_in(lowered, asked, asked.whole("steps"), world);
+}
+
 }  // namespace
 
 int execute(const std::vector<std::string>& line) {
   const Arguments asked(execute_options(), line);
   if (asked.helped()) return done;
-  check_arguments(asked);
-  const search::Scenario scenario = search::read_scenario(asked.required("scenario"));
-  const Lowered lowered = lower(chosen_run(scenario, asked));
-  refuse(lowered);
-  if (asked.has("json")) check_outputs({{asked.text("json"), ""}}, {scenario.file});
-  const auto ranks = static_cast<int>(lowered.program.devices.size());
-  int code = done;
-  if (asked.has("in-process")) {
-    kernels::run_ranks(ranks, [&](kernels::Communicator& world) {
-      const int one = execute_in(lowered, asked, 0, world);
-      if (world.rank() == 0) code = one;
-    });
-    return code;
+  if (asked.has("in-process")) return in_process(asked);
+  std::unique_ptr<kernels::World> world;
+  try {
+    // The others wait while the first one is the single device of the check.
+    world = kernels::world(Seconds{600});
+  } catch (const kernels::CommunicationError& error) {
+    throw UsageError(error.what());
   }
-  // The others wait while the first one is the single device of the check.
-  const std::unique_ptr<kernels::World> world = kernels::world(Seconds{600});
-  if (world->all().size() != ranks) {
-    const std::string number = std::to_string(ranks);
-    throw InputError(
-        lowered.run.file, lowered.run.path,
-        number + " ranks, as with `mpirun -n " + number + " stratagem execute`, or --in-process",
-        std::to_string(world->all().size()));
+  const int rank = world->all().rank();
+  try {
+    return on_rank(asked, world->all());
+  } catch (const calibrate::AnotherRankFailed&) {
+    return bad_input;
+  } catch (const InputError&) {  // which all ranks have found; the first says it
+    if (rank == 0) throw;
+    return bad_input;
+  } catch (const UsageError&) {
+    if (rank == 0) throw;
+    return usage;
+  } catch (const std::exception& error) {
+    if (world->all().size() == 1) throw;
+    fmt::print(stderr, "stratagem: rank {}: {}\n", rank, error.what());
   }
-  return execute_in(lowered, asked, asked.whole("steps"), world->all());
+  world->stop(check_failed);
+  return check_failed;
 }
 
 }  // namespace stratagem::commands

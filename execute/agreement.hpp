@@ -25,8 +25,8 @@ struct Agreement {
   std::size_t parameters = 0;          ///< compared
 };
 
-/// What agreement is expected of: 1e-9 in fp64, and of gradients 1e-5 in fp32, whose losses nothing is
-/// asked of after a step.
+/// What is expected: 1e-9 in fp64; in fp32 1e-5 of gradients, and 1e-4 of losses, since steps carry
+/// differences of rounding on.
 template <typename T>
 bool agrees(const Agreement& agreement);
 

@@ -55,6 +55,8 @@ Shared<T> input(const model::Graph& graph, TensorId tensor, const Region& region
                 std::uint64_t seed, std::uint64_t micro_batch, double loss_weight) {
   Shared<T> value = zeros<T>(region);
   if (graph.tensors[tensor].type != model::DataType::int64) {
+    expects(tensor == graph.gradient_of[graph.loss],
+            "inputs of a model are tokens, labels or the gradient of the loss");
     std::ranges::fill(value->data, static_cast<T>(loss_weight));
     return value;
   }

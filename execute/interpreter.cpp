@@ -340,7 +340,8 @@ Shared<T> Interpreter<T>::added_to(CallState& state, const Operand& operand) {
     }
   }
   if (!value) return zeros<T>(wanted);
-  expects(value->region == wanted, "gradients add up to one part of a parameter's");
+  if (value->region != wanted)
+    throw BrokenPromise("what is added to " + graph_.tensors[tensor].name + " is of one part");
   return value;
 }
 

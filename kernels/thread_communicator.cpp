@@ -197,6 +197,7 @@ class Threads final : public Communicator {
 
   template <typename Work>
   void meet(Source source, Target target, const Work& work) {
+    if (shared_.failure) throw CommunicationError("another rank of this process has failed");
     Meeting& meeting = shared_.meetings[key_];
     meeting.sources.resize(ranks_.size());
     meeting.targets.resize(ranks_.size());

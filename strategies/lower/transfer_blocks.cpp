@@ -11,8 +11,11 @@ void free_what_was_sent(Block& block, const Message& message, const Blocks& bloc
                         const Grid& grid) {
   const model::Tensor& t = blocks.graph().tensors[message.activation];
   const Border& border = blocks.leaving(message.activation, message.to, message.from);
-  block.slots.push_back(
-      {t.name, message.activation, local_bytes(t, border.layout, grid), Category::temporaries});
+  block.slots.push_back({.name = t.name,
+                         .tensor = message.activation,
+                         .bytes = local_bytes(t, border.layout, grid),
+                         .category = Category::temporaries,
+                         .layout = border.layout});
   block.tasks.front().deaths.push_back(static_cast<int>(block.slots.size()) - 1);
 }
 

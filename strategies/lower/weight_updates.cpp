@@ -30,7 +30,9 @@ void WeightUpdates::reduce_completed(int cell, int segment) {
   const auto [first, last] = of_cell_.equal_range(cell);
   for (auto one = first; one != last; ++one) {
     Bucket& bucket = buckets_.along_axes[one->second];
-    if (bucket.segment == segment) reduce(bucket, cells_[cell]);
+    // What the cell itself reduces to shards first, it may complete later than this segment.
+    const bool ready = bucket.segment == segment && !bucket.held_in_shards;
+    if (ready) reduce(bucket, cells_[cell]);
   }
 }
 

@@ -79,12 +79,13 @@ inline double distance(const std::vector<double>& x, const std::vector<double>& 
     difference += (x[i] - y[i]) * (x[i] - y[i]);
     size += y[i] * y[i];
   }
-  return std::isnan(difference) ? std::numeric_limits<double>::infinity()
-                                : std::sqrt(difference / size);
+  return std::isnan(difference) || size == 0 ? std::numeric_limits<double>::infinity()
+                                             : std::sqrt(difference / size);
 }
 
 /// The largest distance of a gradient, or of the losses, from those of another training.
 inline double distance(const Trained& trained, const Trained& reference) {
+  REQUIRE(!reference.gradients.empty());
   double worst = distance(trained.losses, reference.losses);
   for (const auto& [parameter, gradient] : reference.gradients) {
     const auto found = trained.gradients.find(parameter);
