@@ -26,6 +26,7 @@
 #include "commands/all.hpp"
 #include "commands/arguments.hpp"
 #include "commands/chosen_run.hpp"
+#include "commands/on_ranks.hpp"
 #include "commands/outputs.hpp"
 #include "commands/server.hpp"
 #include "kernels/device.hpp"
@@ -126,33 +127,6 @@ class Teller {
   std::chrono::steady_clock::time_point next_;
 };
 
-/// Does `work` on all ranks. What is wrong with the input all ranks know, and the first says it; a
-/// rank that cannot go on says so and stops all of them.
-int on_ranks(const std::function<void(kernels::Communicator&)>& work) {
-  std::unique_ptr<kernels::World> world;
-  try {
-    world = kernels::world();
-  } catch (const kernels::CommunicationError& error) {
-    throw UsageError(error.what());
-  }
-  const int rank = world->all().rank();
-  try {
-    work(world->all());
-  } catch (const calibrate::AnotherRankFailed&) {
-    return bad_input;
-  } catch (const InputError&) {
-    throw;
-  } catch (const UsageError&) {
-    if (rank == 0) throw;
-    return usage;
-  } catch (const std::exception& error) {
-    if (world->all().size() == 1) throw;
-    fmt::print(stderr, "stratagem: rank {}: {}\n", rank, error.what());
-    world->stop(bad_input);
-  }
-  return done;
-}
-
 /// `calibrate measure --backend cuda`: measurements of this machine's first GPU.
 int measure_gpu(const Arguments& asked) {
   const std::string file = asked.required("output");
@@ -174,7 +148,7 @@ int measure_gpu(const Arguments& asked) {
 /// `calibrate measure`: measurements of this machine.
 int measure(const Arguments& asked) {
   if (asked.text("backend") == "cuda") return measure_gpu(asked);
-  return on_ranks([&](kernels::Communicator& ranks) {
+  const auto on_rank = [&](kernels::Communicator& ranks) -> int {
     calibrate::Assignment assignment{
         .file = asked.required("output"),
         .sweep = asked.has("quick") ? calibrate::Sweep::quick : calibrate::Sweep::full,
@@ -184,10 +158,12 @@ int measure(const Arguments& asked) {
     calibrate::on_first(ranks, [&] { check_outputs({{assignment.file, ""}}, {}); });
     Teller teller;
     const std::size_t measured = calibrate::measure_cpu(assignment, ranks, std::ref(teller));
-    if (ranks.rank() != 0) return;
+    if (ranks.rank() != 0) return done;
     teller.clear();
     fmt::print("{}: {} measured\n", assignment.file, measured);
-  });
+    return done;
+  };
+  return on_ranks(kernels::patience, bad_input, on_rank);
 }
 
 /// `calibrate nccl`: how well NCCL's model, corrected, says what was measured.

@@ -1,5 +1,5 @@
-// `stratagem execute`: a run's program on this machine's processors, held to one device and to what was
-// predicted.
+// `stratagem execute`: a run's program on this machine's processors, held to one device and to its
+// prediction.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,6 +20,7 @@
 #include "commands/all.hpp"
 #include "commands/arguments.hpp"
 #include "commands/chosen_run.hpp"
+#include "commands/on_ranks.hpp"
 #include "commands/outputs.hpp"
 #include "execute/agreement.hpp"
 #include "kernels/thread_communicator.hpp"
@@ -254,30 +255,15 @@ int execute(const std::vector<std::string>& line) {
   const Arguments asked(execute_options(), line);
   if (asked.helped()) return done;
   if (asked.has("in-process")) return in_process(asked);
-  std::unique_ptr<kernels::World> world;
-  try {
-    // The others wait while the first one is the single device of the check.
-    world = kernels::world(Seconds{600});
-  } catch (const kernels::CommunicationError& error) {
-    throw UsageError(error.what());
-  }
-  const int rank = world->all().rank();
-  try {
-    return on_rank(asked, world->all());
-  } catch (const calibrate::AnotherRankFailed&) {
-    return bad_input;
-  } catch (const InputError&) {  // which all ranks have found; the first says it
-    if (rank == 0) throw;
-    return bad_input;
-  } catch (const UsageError&) {
-    if (rank == 0) throw;
-    return usage;
-  } catch (const std::exception& error) {
-    if (world->all().size() == 1) throw;
-    fmt::print(stderr, "stratagem: rank {}: {}\n", rank, error.what());
-  }
-  world->stop(check_failed);
-  return check_failed;
+  // The others wait while the first one is the single device of the check.
+  return on_ranks(Seconds{600}, check_failed, [&](kernels::Communicator& world) {
+    try {
+      return on_rank(asked, world);
+    } catch (const InputError&) {  // which all ranks find; the first says it
+      if (world.rank() == 0) throw;
+      throw calibrate::AnotherRankFailed{};
+    }
+  });
 }
 
 }  // namespace stratagem::commands

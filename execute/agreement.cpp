@@ -4,9 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <functional>
 #include <map>
-#include <numeric>
 #include <span>
 #include <type_traits>
 
@@ -41,7 +39,8 @@ Gradients<T> train(const Runnable& runnable, const Settings& settings, kernels::
   return result;
 }
 
-/// Sums of squares over all ranks, of differences from a gradient and of the gradient itself, and how
+/// Sums of squares over all ranks, of differences from a gradient and of the gradient itself, and
+/// how
 /// much of it any rank has.
 template <typename T>
 double distance(const std::vector<typename Gradients<T>::Part>& parts, std::span<const T> whole,

@@ -11,7 +11,8 @@ namespace {
 
 using cost::CollectiveKind;
 
-/// The elements that two regions of one tensor share, whatever partial values they are; of runs of one
+/// The elements that two regions of one tensor share, whatever partial values they are; of runs of
+/// one
 /// mask or of all that two masks see.
 Region common(const Region& one, const Region& other) {
   Region result = one;

@@ -19,8 +19,10 @@ struct Exchange {
   std::function<Region(std::size_t tensor, int member)> before, after;
 };
 
-/// What this member has afterwards, by tensor. All tensors travel in one message: parts are padded to
-/// equal lengths. Throws BrokenPromise for a kind of collective that is none of the four conversions,
+/// What this member has afterwards, by tensor. All tensors travel in one message: parts are padded
+/// to
+/// equal lengths. Throws BrokenPromise for a kind of collective that is none of the four
+/// conversions,
 /// kernels::CommunicationError where ranks cannot meet.
 template <typename T>
 std::vector<Shared<T>> run(const strategies::Collective& work, const Exchange<T>& exchange,

@@ -1,4 +1,5 @@
-// What training begins with, by place: whoever holds element i of a tensor has the same number there.
+// What training begins with, by place: whoever holds element i of a tensor has the same number
+// there.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +16,8 @@ template <typename T>
 Shared<T> initial(const model::Graph& graph, model::TensorId parameter, const Region& region,
                   std::uint64_t seed);
 
-/// A part of an input of one micro-batch. Samples are random sequences of sequence + 1 tokens, of which
+/// A part of an input of one micro-batch. Samples are random sequences of sequence + 1 tokens, of
+/// which
 /// the model reads the first and is to predict the last. The gradient of the loss is `loss_weight`.
 /// Throws BrokenPromise for inputs that are neither tokens nor labels nor that.
 template <typename T>

@@ -24,7 +24,8 @@ struct Settings {
   kernels::Adam optimizer = {};  ///< `step` is counted by the interpreter
 };
 
-/// Why a program cannot be run, naming what: plans of which lowering does not say what their tasks do
+/// Why a program cannot be run, naming what: plans of which lowering does not say what their tasks
+/// do
 /// to values, operators without a kernel. "" if it can.
 std::string refusal(const strategies::Program& program, const model::Graph& graph);
 

@@ -39,7 +39,8 @@ struct Shared {
   std::exception_ptr failure;
   std::map<std::vector<int>, Meeting>
       meetings;  ///< by world ranks, then which group of these it is
-  /// By group, sender and receiver: messages sent and not taken yet, by number, and how many have been
+  /// By group, sender and receiver: messages sent and not taken yet, by number, and how many have
+  /// been
   /// sent and asked for.
   struct Way {
     std::map<long, std::vector<std::byte>> messages;

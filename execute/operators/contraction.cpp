@@ -33,7 +33,8 @@ Dimensions dimensions(const std::vector<model::Term>& terms, const Value<T>& val
   return result;
 }
 
-/// An operand as a matrix of each batch: its dimensions are those of the batch, then those of one side
+/// An operand as a matrix of each batch: its dimensions are those of the batch, then those of one
+/// side
 /// and of the other.
 struct Matrix {
   std::int64_t batch = 1, rows = 1, columns = 1;

@@ -1,4 +1,5 @@
-// Between rows of tokens and matrices of attention heads, rotary positions, keys for several queries.
+// Between rows of tokens and matrices of attention heads, rotary positions, keys for several
+// queries.
 #include <algorithm>
 #include <array>
 
@@ -17,7 +18,8 @@ std::size_t place_of(const std::vector<model::Term>& terms, const std::string& n
   return static_cast<std::size_t>(place);
 }
 
-/// How a tensor of heads lies, seen from the rows of tokens: groups of heads, in each of which a token
+/// How a tensor of heads lies, seen from the rows of tokens: groups of heads, in each of which a
+/// token
 /// has `inner` elements in a row, `run` of them side by side here, too.
 struct Layout {
   std::int64_t batch, tokens, groups, inner, run;

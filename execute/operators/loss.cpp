@@ -25,7 +25,8 @@ void row_sum(const Application<T>& a) {
   kernels::row_sums<T>(rows, kernels::In<T>(exponentials), a.out(0));
 }
 
-/// {exponentials, sum, picked, labels, logits, maximum} -> loss, and {dloss, exponentials, sum, labels}
+/// {exponentials, sum, picked, labels, logits, maximum} -> loss, and {dloss, exponentials, sum,
+/// labels}
 /// -> dlogits.
 template <typename T>
 void loss_in_parts(const Application<T>& a) {

@@ -48,7 +48,8 @@ void dropout(const Application<T>& a) {
   kernels::dropout<T>(part, a.dropout, random, a.in(0), a.out(0), a.outputs[1]->bytes);
 }
 
-/// Gate and linear part of every row of a projection, each half of it. A plan divides both alike, so
+/// Gate and linear part of every row of a projection, each half of it. A plan divides both alike,
+/// so
 /// the halves are interleaved: element 2i is a gate, 2i + 1 its factor.
 template <typename T>
 void swiglu(const Application<T>& a) {

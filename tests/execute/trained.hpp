@@ -16,7 +16,8 @@ namespace stratagem::execute {
 
 struct Trained {
   std::vector<double> losses;  ///< of every iteration
-  /// By parameter of the model: its whole gradient in the first iteration; NaN where no rank stepped
+  /// By parameter of the model: its whole gradient in the first iteration; NaN where no rank
+  /// stepped
   /// it.
   std::map<model::TensorId, std::vector<double>> gradients;
 };
@@ -35,7 +36,8 @@ void collect(const Value<T>& part, const model::Origin& origin, Trained& trained
     whole[static_cast<std::size_t>(at[i])] = static_cast<double>(part.data[i]);
 }
 
-/// A plan with what it is lowered to. The plan may have divided operators of the model: its graph is
+/// A plan with what it is lowered to. The plan may have divided operators of the model: its graph
+/// is
 /// what runs.
 struct Planned {
   strategies::Plan plan;

@@ -1,0 +1,19 @@
+// Commands that several ranks run together, or one alone.
+#pragma once
+
+#include <functional>
+
+#include "base/quantity.hpp"
+#include "commands/all.hpp"
+#include "kernels/communicator.hpp"
+
+namespace stratagem::commands {
+
+/// Does `work`, which returns an exit code, on every rank of this launch; ranks wait `limit` for each
+/// other. What is wrong with the input one rank says, by an InputError, while the others throw
+/// calibrate::AnotherRankFailed; of a UsageError, which all have, the first one says it. A rank that
+/// cannot go on says so and ends all of them with `failed`.
+int on_ranks(Seconds limit, ExitCode failed,
+             const std::function<int(kernels::Communicator& ranks)>& work);
+
+}  // namespace stratagem::commands
