@@ -197,7 +197,7 @@ int execute_in(const Lowered& lowered, const Arguments& asked, int steps,
   const std::string precision = asked.text("precision");
   const Executed executed = precision == "fp64" ? execute_as<double>(lowered, steps, world)
                                                 : execute_as<float>(lowered, steps, world);
-  if (world.rank() > 0) return executed.agrees ? done : check_failed;
+  if (world.rank() > 0) return done;  // the first one says how it went
   return conclude(lowered, executed, precision, asked.text_or_nothing("json"));
 }
 

@@ -24,12 +24,12 @@ int on_ranks(Seconds limit, ExitCode failed,
   try {
     return work(world->all());
   } catch (const calibrate::AnotherRankFailed&) {
-    return bad_input;
+    return done;
   } catch (const InputError&) {
     throw;
   } catch (const UsageError&) {
     if (rank == 0) throw;
-    return usage;
+    return done;
   } catch (const std::exception& error) {
     if (world->all().size() == 1) throw;
     fmt::print(stderr, "stratagem: rank {}: {}\n", rank, error.what());
