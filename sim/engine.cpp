@@ -62,7 +62,7 @@ class Engine {
         kernels_(cast.actors.size()),
         gatherings_of_(cast.meetings.size()) {
     for (const strategies::Sequence& sequence : program.sequences) {
-      sequences_.push_back(flatten(program, sequence, prices, slowdown_));
+      sequences_.push_back(flatten(program, sequence, prices, slowdown_, cast.serial));
     }
     for (std::size_t f = 0; f < cast.flows.size(); ++f) {
       const Flow& flow = cast.flows[f];

@@ -23,7 +23,8 @@ namespace stratagem::sim {
 /// included, a kernel's work gets done at the rate 1 - s, else at the rate 1. Its device time is
 /// work, and so is that of its last kernel from its launch on (slowed_kernels.hpp); launches are
 /// not, nor what the device idles between them (Price::idle). Copies to and from the host slow
-/// nothing down, and what the host does is not slowed down. A GPU that waits for other ranks is not
+/// nothing down, and what the host does is not slowed down. Where the cast is serial, what is on
+/// streams that do not transfer runs one after another, in the order of the program. A GPU that waits for other ranks is not
 /// slowed down yet, though NCCL's kernel is there.
 ///
 /// What cannot be slowed down is computed ahead of the clock; flows, and kernels where there may be

@@ -24,8 +24,9 @@ void number_collectives(FlatSequence& flat) {
   }
 }
 
-Queue queue_of(const strategies::Task& task) {
-  if (!strategies::transfers(task.stream)) return {task.stream, -1};
+Queue queue_of(const strategies::Task& task, bool serial) {
+  if (!strategies::transfers(task.stream))
+    return {serial ? strategies::Stream::compute : task.stream, -1};
   return {task.stream, std::get<strategies::Collective>(task.work).group};
 }
 
@@ -41,11 +42,12 @@ int slowdown_of(const strategies::Task& task, const Price& price, int slowdown) 
 }
 
 /// Puts every task into the queue of its stream.
-void fill_queues(FlatSequence& flat, const strategies::Program& program) {
+void fill_queues(FlatSequence& flat, const strategies::Program& program, bool serial) {
   std::map<Queue, std::vector<int>> queues;
   for (std::size_t i = 0; i < flat.tasks.size(); ++i) {
     const FlatTask& one = flat.tasks[i];
-    queues[queue_of(program.blocks[one.block].tasks[one.task])].push_back(static_cast<int>(i));
+    queues[queue_of(program.blocks[one.block].tasks[one.task], serial)].push_back(
+        static_cast<int>(i));
   }
   for (auto& [queue, tasks] : queues) {
     for (const int task : tasks) flat.tasks[task].queue = static_cast<int>(flat.queues.size());
@@ -57,7 +59,7 @@ void fill_queues(FlatSequence& flat, const strategies::Program& program) {
 }  // namespace
 
 FlatSequence flatten(const strategies::Program& program, const strategies::Sequence& sequence,
-                     const Prices& prices, int slowdown) {
+                     const Prices& prices, int slowdown, bool serial) {
   FlatSequence flat;
   const std::size_t count = strategies::task_count(program, sequence);
   flat.tasks.reserve(count);
@@ -97,7 +99,7 @@ FlatSequence flatten(const strategies::Program& program, const strategies::Seque
   }
   flat.host_spans.push_back(host);
   number_collectives(flat);
-  fill_queues(flat, program);
+  fill_queues(flat, program, serial);
   flat.prices.push_back({});
   flat.prices.back().first_wait = static_cast<int>(flat.waits.size());
   return flat;

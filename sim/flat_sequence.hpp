@@ -41,8 +41,9 @@ struct FlatSequence {
 };
 
 /// `slowdown`: millionths of a kernel's speed that communication takes; less for a task in whose
-/// device time the device idles, rounded to whole millionths.
+/// device time the device idles, rounded to whole millionths. With `serial` the streams that do not
+/// transfer are one queue (Cast::serial).
 FlatSequence flatten(const strategies::Program& program, const strategies::Sequence& sequence,
-                     const Prices& prices, int slowdown = 0);
+                     const Prices& prices, int slowdown = 0, bool serial = false);
 
 }  // namespace stratagem::sim

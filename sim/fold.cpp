@@ -363,6 +363,7 @@ Cast cast(const Program& program, cost::Collectives& collectives, bool folded) {
   for (const auto& [uses, capacity] : slowest) add_link(result, capacity, uses);
   if (const auto& slowdown = collectives.constants().compute_slowdown)
     result.compute_slowdown = slowdown->value;
+  result.serial = collectives.cluster().design().on_processors();
   result.weights.resize(unfolded.flows.size());
   for (std::size_t f = 0; f < unfolded.flows.size(); ++f)
     result.weights[colours.flow[f]] = unfolded.flows[f].weight;

@@ -58,6 +58,9 @@ struct Cast {
       link_uses;  ///< by link: classes that use it, `count` when all are active
   std::vector<BytesPerSecond> weights;  ///< by flow class: the rate it reaches alone
   double compute_slowdown = 0;  ///< share of their speed that kernels lose beside communication
+  /// Actors do one thing at a time, in the order of the program: processors, whose threads copy what
+  /// they communicate. Only sends and receives are under way beside it.
+  bool serial = false;
 };
 
 /// Where rank r of the program stands: GPU r of the cluster.
@@ -68,7 +71,8 @@ struct Cast {
 /// with their loads, a link's its flows; until no class divides any more. The result is an
 /// equitable partition: every link of a class carries equally many flows of every class. With
 /// `folded` each class has one actor, meeting, flow and link; else all of them are there and only
-/// the classes of flows are taken from it. Nothing depends on how the plan was made.
+/// the classes of flows are taken from it. Nothing depends on how the plan was made. Serial where
+/// the cluster's ranks are processors.
 Cast cast(const strategies::Program& program, cost::Collectives& collectives, bool folded);
 
 /// With rings in closed form.

@@ -76,6 +76,23 @@ TEST_CASE("streams run beside each other and meet where a task waits") {
   CHECK(ends(timeline, 0, 0) == Times{10, 15, 11, 17, 16});
 }
 
+TEST_CASE("a serial rank does one thing at a time, but for what it sends and receives") {
+  HandBuilt built;
+  built.add_sequence({
+      kernel(10),                                                            // 0..10
+      collective(5_B, {0}, Stream::gradient_communication),                  // 10..15
+      kernel(1),                                                             // 15..16
+      collective(20_B, {2}, Stream::send_forward, 1, CollectiveKind::send),  // 16..36
+      kernel(2),                                                             // 16..18
+  });
+  built.add_device(0, {0, 1});
+  Cast cast = on_one_link(built.program, {CollectiveKind::all_reduce, CollectiveKind::send});
+  cast.serial = true;
+  const Timeline timeline = run(built.program, cast, built.prices, 1);
+  CHECK(begins(timeline, 0, 0) == Times{0, 10, 15, 16, 16});
+  CHECK(ends(timeline, 0, 0) == Times{10, 15, 16, 36, 18});
+}
+
 TEST_CASE("a call waits for a task of an earlier call") {
   HandBuilt built;
   built.add_sequence({kernel(7, 0, {}, Stream::communication)});
