@@ -8,6 +8,7 @@ std::span<const Command> all() {
       {"simulate", "predict time and memory of every run of a scenario", &simulate},
       {"validate", "compare predictions with measurements over many scenarios", &validate},
       {"execute", "run a plan for real, and hold it to one device and to its prediction", &execute},
+      {"compare", "hold what was predicted of a run to what was measured, task by task", &compare},
       {"explain", "print the strategy of a run as primitives, or write it as a plan file",
        &explain},
       {"topology", "show a cluster, or write a server as a file", &topology},

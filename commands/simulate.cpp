@@ -41,10 +41,11 @@ std::vector<search::Result> simulate_all(const search::Scenario& scenario, const
   for (const search::Run& run : scenario.runs) {
     search::Simulated simulated = search::simulate(run, {.folded = !asked.has("unfolded")});
     if (&run == &chosen && asked.has("trace")) {
-      outputs.push_back({asked.text("trace"),
-                         report::chrome_trace(simulated.program, simulated.timeline, run.name,
-                                              simulated.outcome.hosts),
-                         " (open it in https://ui.perfetto.dev)"});
+      outputs.push_back(
+          {asked.text("trace"),
+           report::chrome_trace(simulated.program, simulated.timeline,
+                                report::trace_of(run.name, simulated), simulated.outcome.hosts),
+           " (open it in https://ui.perfetto.dev)"});
     }
     if (&run == &chosen && asked.has("program")) {
       outputs.push_back({asked.text("program"), strategies::to_text(simulated.program)});

@@ -105,7 +105,8 @@ Agreement compare(const Runnable& plan, const Runnable& one_device, const Settin
     const auto id = static_cast<TensorId>(i);
     if (tensor.role != model::Role::parameter || one_device.graph.gradient_of[id] < 0) continue;
     std::vector<T> whole(static_cast<std::size_t>(model::element_count(tensor)));
-    if (world.rank() == 0) whole = reference.parts.at(id).front().value.data;
+    if (world.rank() == 0)
+      std::ranges::copy(reference.parts.at(id).front().value.data, whole.begin());
     world.broadcast(0, std::span<T>(whole));
     const auto parts = trained.parts.find(id);
     using Parts = std::vector<typename Gradients<T>::Part>;

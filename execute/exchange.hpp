@@ -13,19 +13,26 @@ namespace stratagem::execute {
 /// Some tensors that a group exchanges at once; members count as in the communicator.
 template <typename T>
 struct Exchange {
-  std::vector<Shared<T>> inputs;  ///< this member's, by tensor
+  std::vector<Shared<T>> inputs;   ///< this member's, by tensor
+  std::vector<Shared<T>> outputs;  ///< what it has afterwards; may lie where an input does
+  bool adds = false;               ///< to what outputs hold already
   /// What a member has of a tensor before and after. Of sums over a whole group only this member is
   /// asked for.
   std::function<Region(std::size_t tensor, int member)> before, after;
 };
 
-/// What this member has afterwards, by tensor. All tensors travel in one message: parts are padded
-/// to
-/// equal lengths. Throws BrokenPromise for a kind of collective that is none of the four
-/// conversions,
+/// Memory that exchanges pack their messages in, kept from one to the next.
+template <typename T>
+struct Packing {
+  std::vector<T> out, in;
+};
+
+/// Writes what this member has afterwards. All tensors travel in one message, in which parts are
+/// padded to equal lengths; one alone is not packed where it lies as a message does. Throws
+/// BrokenPromise for a kind of collective that is none of the four conversions,
 /// kernels::CommunicationError where ranks cannot meet.
 template <typename T>
-std::vector<Shared<T>> run(const strategies::Collective& work, const Exchange<T>& exchange,
-                           kernels::Communicator& group);
+void run(const strategies::Collective& work, const Exchange<T>& exchange, Packing<T>& packing,
+         kernels::Communicator& group);
 
 }  // namespace stratagem::execute

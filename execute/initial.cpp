@@ -32,8 +32,8 @@ const model::Operator* reader(const model::Graph& graph, TensorId input, OpKind 
 }  // namespace
 
 template <typename T>
-Shared<T> initial(const model::Graph& graph, TensorId parameter, const Region& region,
-                  std::uint64_t seed) {
+void initialize(const model::Graph& graph, TensorId parameter, std::uint64_t seed,
+                Value<T>& value) {
   const model::Origin origin = model::origin_of(graph.tensors[parameter], parameter);
   const std::vector<std::int64_t>& shape = origin.shape;
   const double center = is_scale(graph, parameter) ? 1 : 0;
@@ -41,20 +41,18 @@ Shared<T> initial(const model::Graph& graph, TensorId parameter, const Region& r
       shape.size() > 1 ? std::sqrt(6.0 / static_cast<double>(shape[0] + shape[1])) : 0.1;
   const kernels::RandomStream random{.seed = seed,
                                      .stream = static_cast<std::uint64_t>(origin.tensor)};
-  Shared<T> value = zeros<T>(region);
-  const std::vector<std::int64_t> at = places(origin, region);
+  const std::vector<std::int64_t> at = places(origin, value.region);
   for (std::size_t i = 0; i < at.size(); ++i) {
     const double number = kernels::uniform(random, static_cast<std::uint64_t>(at[i]));
-    value->data[i] = static_cast<T>(center + reach * (2 * number - 1));
+    value.data[i] = static_cast<T>(center + reach * (2 * number - 1));
   }
-  return value;
 }
 
 template <typename T>
 Shared<T> input(const model::Graph& graph, TensorId tensor, const Region& region,
                 std::uint64_t seed, std::uint64_t micro_batch, double loss_weight) {
-  Shared<T> value = zeros<T>(region);
   if (graph.tensors[tensor].type != model::DataType::int64) {
+    Shared<T> value = zeros<T>(region);
     expects(tensor == graph.gradient_of[graph.loss],
             "inputs of a model are tokens, labels or the gradient of the loss");
     std::ranges::fill(value->data, static_cast<T>(loss_weight));
@@ -68,6 +66,8 @@ Shared<T> input(const model::Graph& graph, TensorId tensor, const Region& region
   const std::int64_t count = lookup != nullptr ? sizes.front() : sizes.back();
   const std::vector<std::int64_t>& shape = graph.tensors[tensor].shape;
   const kernels::RandomStream random{.seed = ~seed, .stream = micro_batch};
+  auto value = std::make_shared<Value<T>>();
+  value->region = region;
   for (const std::int64_t place : places(model::origin_of(graph.tensors[tensor], tensor), region)) {
     const std::int64_t sample = place / shape.back(), token = place % shape.back();
     const std::int64_t at = sample * (shape.back() + 1) + token + (lookup != nullptr ? 0 : 1);
@@ -75,13 +75,12 @@ Shared<T> input(const model::Graph& graph, TensorId tensor, const Region& region
     value->numbers.push_back(
         std::min(count - 1, static_cast<std::int64_t>(number * static_cast<double>(count))));
   }
-  value->data.clear();
   return value;
 }
 
-#define INSTANTIATE(T)                                                                        \
-  template Shared<T> initial<T>(const model::Graph&, TensorId, const Region&, std::uint64_t); \
-  template Shared<T> input<T>(const model::Graph&, TensorId, const Region&, std::uint64_t,    \
+#define INSTANTIATE(T)                                                                     \
+  template void initialize<T>(const model::Graph&, TensorId, std::uint64_t, Value<T>&);    \
+  template Shared<T> input<T>(const model::Graph&, TensorId, const Region&, std::uint64_t, \
                               std::uint64_t, double);
 INSTANTIATE(float)
 INSTANTIATE(double)

@@ -9,12 +9,12 @@
 
 namespace stratagem::execute {
 
-/// Weights of a part of a parameter: scales of norms about 1, other vectors and tables about 0, and
+/// Weights of the part of a parameter that a value is to have: scales of norms about 1, other vectors and tables about 0, and
 /// matrices by Glorot and Bengio's rule, Understanding the difficulty of training deep feedforward
 /// neural networks, AISTATS 2010: uniform within sqrt(6 / (in + out)).
 template <typename T>
-Shared<T> initial(const model::Graph& graph, model::TensorId parameter, const Region& region,
-                  std::uint64_t seed);
+void initialize(const model::Graph& graph, model::TensorId parameter, std::uint64_t seed,
+                Value<T>& value);
 
 /// A part of an input of one micro-batch. Samples are random sequences of sequence + 1 tokens, of
 /// which

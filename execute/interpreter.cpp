@@ -22,6 +22,15 @@ using strategies::Operand;
 using strategies::Operation;
 using strategies::Task;
 
+namespace {
+
+/// Does an operator write all of its result, whatever lies there?
+bool overwrites(const model::Operator& op) {
+  return op.kind == model::OpKind::contraction && op.pass != model::Pass::weight_gradient;
+}
+
+}  // namespace
+
 /// A call on its way.
 template <typename T>
 struct Interpreter<T>::CallState {
@@ -29,6 +38,7 @@ struct Interpreter<T>::CallState {
   const strategies::Block& block;
   int owner = 0;
   std::vector<int> coordinates = {};    ///< of this device on the call's grid
+  std::vector<int> buffers = {};        ///< by slot: of the arena, -1 if it was not born here
   std::vector<Shared<T>> slots = {};    ///< what they hold; null: not read or written yet
   std::vector<bool> from_outside = {};  ///< is it what an earlier call left?
   std::vector<bool> dead = {};
@@ -46,7 +56,8 @@ Interpreter<T>::Interpreter(const strategies::Program& program, const model::Gra
       settings_(settings),
       world_(world),
       device_(world.rank()),
-      owners_(program) {
+      owners_(program),
+      arena_(placement(program, graph, device_, sizeof(T))) {
   expects(world.size() == static_cast<int>(program.devices.size()),
           "every device of a program has a rank");
   create_groups();
@@ -65,13 +76,19 @@ void Interpreter<T>::create_groups() {
 template <typename T>
 void Interpreter<T>::create_parameters() {
   const int sequence = program_.devices[device_].sequence;
-  for (const strategies::Resident& resident : program_.sequences[sequence].residents) {
+  const std::vector<strategies::Resident>& residents = program_.sequences[sequence].residents;
+  for (std::size_t i = 0; i < residents.size(); ++i) {
+    const strategies::Resident& resident = residents[i];
+    if (const int buffer = arena_.placement().residents[i]; buffer >= 0)
+      resident_buffers_[resident.tensor] = buffer;
     if (resident.tensor < 0 || resident.category != strategies::Category::parameters) continue;
     const strategies::Grid& grid = program_.grids[resident.grid];
     const Operand operand{.layout = resident.layout, .shards = resident.shards};
     const Region region = region_of(operand, graph_.tensors[resident.tensor].shape, grid,
                                     grid.coordinates(grid.position(device_)));
-    parameters_[resident.tensor] = initial<T>(graph_, resident.tensor, region, settings_.seed);
+    const Shared<T> value = this->resident(resident.tensor, region);
+    initialize(graph_, resident.tensor, settings_.seed, *value);
+    parameters_[resident.tensor] = value;
     if (const TensorId gradient = graph_.gradient_of[resident.tensor]; gradient >= 0)
       parameter_of_[gradient] = resident.tensor;
   }
@@ -81,12 +98,14 @@ template <typename T>
 double Interpreter<T>::iterate(const Watch& watch) {
   watch_ = watch;
   loss_ = 0;
-  const int sequence = program_.devices[device_].sequence;
-  for (const Call& call : program_.sequences[sequence].calls) run(call);
-  for (auto& [pending, value] : leaving_) pending->wait();
+  const strategies::Sequence& sequence = program_.sequences[program_.devices[device_].sequence];
+  recording_.start(strategies::task_count(program_, sequence));
+  task_ = 0;
+  arena_.begin_peak();
+  for (const Call& call : sequence.calls) run(call);
+  for (auto& [pending, values] : leaving_) pending->wait();
   leaving_.clear();
-  for (auto& [value, pending] : arriving_) pending->wait();
-  arriving_.clear();
+  while (!arriving_.empty()) arrive(arriving_.begin()->first);
   store_.clear();
   gradients_.clear();
   ++iteration_;
@@ -101,10 +120,17 @@ void Interpreter<T>::run(const Call& call) {
   const strategies::Grid& grid = program_.grids[call.grid];
   CallState state{.call = call, .block = block, .owner = owners_.of(call.cell)};
   state.coordinates = grid.coordinates(grid.position(device_));
+  state.buffers.resize(block.slots.size(), -1);
   state.slots.resize(block.slots.size());
   state.from_outside.resize(block.slots.size());
   state.dead.resize(block.slots.size());
-  for (const Task& task : block.tasks) run(state, task);
+  for (const Task& task : block.tasks) {
+    recording_.begin(task_);
+    bear(state);
+    run(state, task);
+    for (const int buffer : arena_.placement().deaths[task_]) arena_.die(buffer);
+    recording_.end(task_++);
+  }
   keep(state);
 }
 
@@ -151,13 +177,11 @@ void Interpreter<T>::apply(CallState& state, const Task& task, const Operation& 
       .loss_weight = loss_weight()};
   for (const Operand& operand : operation.inputs)
     application.inputs.push_back(read(state, operand));
-  for (const Operand& operand : operation.outputs) {
-    application.outputs.push_back(operation.adds ? added_to(state, operand)
-                                                 : zeros<T>(region(state, operand)));
+  for (std::size_t i = 0; i < operation.outputs.size(); ++i) {
+    application.outputs.push_back(target(state, operation, i));
+    if (!operation.adds && !overwrites(application.op)) clear(*application.outputs.back());
   }
   execute::apply(application);
-  for (std::size_t i = 0; i < operation.outputs.size(); ++i)
-    write(state, operation.outputs[i], application.outputs[i]);
   const bool loss = application.op.outputs[0] == graph_.loss;
   if (loss && application.op.pass == model::Pass::forward && !task.recomputed)
     note_loss(state, operation.outputs[0], *application.outputs[0]);
@@ -194,33 +218,26 @@ void Interpreter<T>::convert(CallState& state, const Collective& work, const Ope
   exchange.after = [&](std::size_t i, int member) {
     return region_on(state, operation.outputs[i], ranks[member]);
   };
-  const std::vector<Shared<T>> result = execute::run(work, exchange, members);
-  for (std::size_t i = 0; i < operation.outputs.size(); ++i) {
-    if (!operation.adds) {
-      write(state, operation.outputs[i], result[i]);
-      continue;
-    }
-    const Shared<T> sum = added_to(state, operation.outputs[i]);
-    std::ranges::transform(sum->data, result[i]->data, sum->data.begin(), std::plus<>());
-    write(state, operation.outputs[i], sum);
-  }
+  for (std::size_t i = 0; i < operation.outputs.size(); ++i)
+    exchange.outputs.push_back(target(state, operation, i));
+  exchange.adds = operation.adds;
+  execute::run(work, exchange, packing_, members);
 }
 
 template <typename T>
 void Interpreter<T>::select(CallState& state, const Operation& operation) {
   for (std::size_t i = 0; i < operation.outputs.size(); ++i) {
-    const Shared<T> whole = read(state, operation.inputs[i]);
-    Region part = region(state, operation.outputs[i]);
     const bool stays = operation.outputs[i].slot < 0 && operation.inputs[i].slot < 0;
+    const Shared<T> whole = read(state, operation.inputs[i]);
     if (stays) continue;
-    if (!operation.adds) {
-      write(state, operation.outputs[i], view(whole, part));
-      continue;
+    const Shared<T> part = view(whole, region(state, operation.outputs[i]));
+    const Shared<T> result = target(state, operation, i);
+    if (operation.adds) {
+      std::ranges::transform(result->data, part->data, result->data.begin(), std::plus<>());
+    } else if (part->data.data() != result->data.data()) {
+      std::ranges::copy(part->data, result->data.begin());
+      std::ranges::copy(part->bytes, result->bytes.begin());
     }
-    const Shared<T> sum = added_to(state, operation.outputs[i]);
-    const Shared<T> shard = view(whole, part);
-    std::ranges::transform(sum->data, shard->data, sum->data.begin(), std::plus<>());
-    write(state, operation.outputs[i], sum);
   }
 }
 
@@ -231,15 +248,15 @@ void Interpreter<T>::transfer(CallState& state, const Collective& work,
   for (const Operand& operand : operation.inputs) {
     const Shared<T> value = read(state, operand);
     expects(!value->data.empty(), "messages are numbers");
-    leaving_.emplace_back(
-        pair.start({{.to = 1, .values = kernels::source(std::span<const T>(value->data))}}, {}),
-        value);
+    std::vector<T> values(value->data.begin(), value->data.end());
+    auto pending =
+        pair.start({{.to = 1, .values = kernels::source(std::span<const T>(values))}}, {});
+    leaving_.emplace_back(std::move(pending), std::move(values));
   }
-  for (const Operand& operand : operation.outputs) {
-    const Shared<T> value = zeros<T>(region(state, operand));
-    arriving_[value.get()] =
-        pair.start({}, {{.from = 0, .values = kernels::target(std::span<T>(value->data))}});
-    write(state, operand, value);
+  for (std::size_t i = 0; i < operation.outputs.size(); ++i) {
+    const Shared<T> value = target(state, operation, i);
+    arriving_[value.get()] = {
+        pair.start({}, {{.from = 0, .values = kernels::target(std::span<T>(value->data))}}), task_};
   }
 }
 
@@ -252,15 +269,33 @@ void Interpreter<T>::step(CallState& state, const Operation& operation) {
   Value<T>& parameter = *parameters_.at(id);
   expects(shows(parameter.region, stepped), "a rank steps what it has of a parameter");
   const auto size = static_cast<std::size_t>(stepped.size());
-  Moments& moments = moments_[id];
-  moments.momentum.resize(size);
-  moments.variance.resize(size);
+  const Moments& moments = this->moments(id, size);
   const std::span<T> elements(parameter.data.data() + (stepped.begin - parameter.region.begin),
                               size);
   kernels::Adam adam = settings_.optimizer;
   adam.step = static_cast<std::int64_t>(iteration_) + 1;
   kernels::adam<T>(adam, kernels::In<T>(gradient->data), elements,
                    kernels::Out<T>(moments.momentum), kernels::Out<T>(moments.variance));
+}
+
+/// In the arena, unless the program has the optimizer's states elsewhere.
+template <typename T>
+typename Interpreter<T>::Moments& Interpreter<T>::moments(TensorId parameter, std::size_t size) {
+  const auto [found, fresh] = moments_.try_emplace(parameter);
+  Moments& moments = found->second;
+  if (!fresh) return moments;
+  const int buffer = arena_.placement().states;
+  for (Elements<T>* each : {&moments.momentum, &moments.variance}) {
+    if (buffer < 0) {
+      *each = Elements<T>(size);
+      continue;
+    }
+    const std::size_t offset = std::exchange(state_bytes_, state_bytes_ + size * sizeof(T));
+    std::byte* states = arena_.hold(buffer, state_bytes_);
+    *each = Elements<T>(std::span<T>(reinterpret_cast<T*>(states + offset), size));
+    std::ranges::fill(*each, T{});
+  }
+  return moments;
 }
 
 // ---- where values are
@@ -289,7 +324,7 @@ Shared<T> Interpreter<T>::read(CallState& state, const Operand& operand) {
     return input<T>(graph_, tensor, wanted, settings_.seed, micro_batch, loss_weight());
   }
   const Shared<T> whole = held(state, operand, wanted);
-  arrive(whole);
+  arrive(whole.get());
   return view(whole, wanted);
 }
 
@@ -327,46 +362,95 @@ Shared<T>* Interpreter<T>::kept(const Owned& key, const Region& wanted) {
 }
 
 template <typename T>
-Shared<T> Interpreter<T>::added_to(CallState& state, const Operand& operand) {
+void Interpreter<T>::bear(CallState& state) {
+  for (const auto& [slot, buffer] : arena_.placement().births[task_]) state.buffers[slot] = buffer;
+}
+
+/// A value in a buffer of the arena, with whatever lies there.
+template <typename T>
+Shared<T> Interpreter<T>::placed(int buffer, TensorId tensor, const Region& region) {
+  const auto size = static_cast<std::size_t>(region.size());
+  auto value = std::make_shared<Value<T>>();
+  value->region = region;
+  value->buffer = buffer;
+  if (graph_.tensors[tensor].role == Role::mask) {
+    auto* at = reinterpret_cast<std::int8_t*>(arena_.hold(buffer, size));
+    value->bytes = Elements<std::int8_t>(std::span<std::int8_t>(at, size));
+  } else {
+    auto* at = reinterpret_cast<T*>(arena_.hold(buffer, size * sizeof(T)));
+    value->data = Elements<T>(std::span<T>(at, size));
+  }
+  return value;
+}
+
+/// A parameter, or a gradient that is there for good; in memory of its own if the program has it
+/// on the host.
+template <typename T>
+Shared<T> Interpreter<T>::resident(TensorId tensor, const Region& region) {
+  const auto buffer = resident_buffers_.find(tensor);
+  return buffer == resident_buffers_.end() ? zeros<T>(region)
+                                           : placed(buffer->second, tensor, region);
+}
+
+template <typename T>
+Shared<T> Interpreter<T>::target(CallState& state, const Operand& operand) {
+  const TensorId tensor = state.tensor(program_, operand.tensor);
+  const Region wanted = region(state, operand);
+  if (operand.slot < 0) {
+    const bool parameter = graph_.tensors[tensor].role == Role::parameter;
+    Shared<T>& value = (parameter ? parameters_ : gradients_)[tensor];
+    if (!value || value->region != wanted) value = resident(tensor, wanted);
+    return value;
+  }
+  Shared<T>& slot = state.slots[operand.slot];
+  if (!slot && state.buffers[operand.slot] >= 0)
+    return slot = placed(state.buffers[operand.slot], tensor, wanted);
+  if (!slot) {
+    Shared<T>* left = kept({tensor, state.owner}, wanted);
+    if (left == nullptr)
+      throw BrokenPromise(graph_.tensors[tensor].name + " has a buffer when it is written");
+    state.from_outside[operand.slot] = true;
+    slot = *left;
+  }
+  if (slot->region == wanted) return slot;
+  const Shared<T> again = placed(slot->buffer, tensor, wanted);  // in place: what it was is gone
+  if (state.from_outside[operand.slot])
+    std::ranges::replace(store_[{tensor, state.owner}], slot, again);
+  return slot = again;
+}
+
+template <typename T>
+Shared<T> Interpreter<T>::sum(CallState& state, const Operand& operand) {
   const TensorId tensor = state.tensor(program_, operand.tensor);
   const Region wanted = region(state, operand);
   Shared<T> value;
   if (operand.slot < 0) {
     value = gradients_[tensor];
   } else if (!(value = state.slots[operand.slot])) {
-    if (Shared<T>* left = kept({tensor, state.owner}, wanted)) {
-      value = *left;
-      state.from_outside[operand.slot] = true;
-    }
+    Shared<T>* left = kept({tensor, state.owner}, wanted);
+    if (left != nullptr) value = *left;
   }
-  if (!value) return zeros<T>(wanted);
-  if (value->region != wanted)
+  if (value && value->region != wanted)
     throw BrokenPromise("what is added to " + graph_.tensors[tensor].name + " is of one part");
+  const bool first = !value;
+  value = target(state, operand);
+  if (first) clear(*value);
   return value;
 }
 
 template <typename T>
-void Interpreter<T>::write(CallState& state, const Operand& operand, Shared<T> value) {
-  const TensorId tensor = state.tensor(program_, operand.tensor);
-  if (operand.slot < 0) {
-    const bool parameter = graph_.tensors[tensor].role == Role::parameter;
-    (parameter ? parameters_ : gradients_)[tensor] = std::move(value);
-    return;
-  }
-  Shared<T>& slot = state.slots[operand.slot];
-  if (state.from_outside[operand.slot] && slot) {  // in place: what it was is gone
-    std::vector<Shared<T>>& left = store_[{tensor, state.owner}];
-    std::ranges::replace(left, slot, value);
-  }
-  slot = std::move(value);
+Shared<T> Interpreter<T>::target(CallState& state, const Operation& operation, std::size_t output) {
+  const Operand& operand = operation.outputs[output];
+  return operation.adds ? sum(state, operand) : target(state, operand);
 }
 
 /// A message that a task needs is waited for.
 template <typename T>
-void Interpreter<T>::arrive(const Shared<T>& value) {
-  const auto found = arriving_.find(value.get());
+void Interpreter<T>::arrive(const Value<T>* value) {
+  const auto found = arriving_.find(value);
   if (found == arriving_.end()) return;
-  found->second->wait();
+  found->second.pending->wait();
+  recording_.end(found->second.task);
   arriving_.erase(found);
 }
 
@@ -379,7 +463,7 @@ void Interpreter<T>::free(CallState& state, int slot) {
   Shared<T> value = std::exchange(state.slots[slot], nullptr);
   const auto found = store_.find({tensor, state.owner});
   if (found == store_.end()) {
-    if (value) arrive(value);
+    if (value) arrive(value.get());
     return;
   }
   if (!value) {
@@ -388,7 +472,7 @@ void Interpreter<T>::free(CallState& state, int slot) {
     if (Shared<T>* left = kept({tensor, state.owner}, wanted)) value = *left;
   }
   if (!value) return;
-  arrive(value);
+  arrive(value.get());
   std::erase(found->second, value);
 }
 

@@ -8,6 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "execute/arena.hpp"
+#include "execute/exchange.hpp"
+#include "execute/recording.hpp"
 #include "execute/value.hpp"
 #include "kernels/adam.hpp"
 #include "kernels/communicator.hpp"
@@ -44,6 +47,12 @@ class Interpreter {
   /// Runs one iteration and returns the average loss of all its samples, the same on all ranks.
   double iterate(const Watch& watch = {});
 
+  /// When the tasks of the last iteration ran.
+  [[nodiscard]] const Recording& recording() const { return recording_; }
+  /// What lies in the device's memory; its peak is that of the last iteration. What messages are
+  /// packed in, and copies of parts that a task looks at, are not there.
+  [[nodiscard]] const Arena& arena() const { return arena_; }
+
   /// What this rank has of a parameter; it must have some.
   [[nodiscard]] Value<T>& parameter(model::TensorId id) { return *parameters_.at(id); }
 
@@ -63,6 +72,7 @@ class Interpreter {
                 const strategies::Operation& operation);
   void select(CallState& state, const strategies::Operation& operation);
   void step(CallState& state, const strategies::Operation& operation);
+  void bear(CallState& state);
   void free(CallState& state, int slot);
   void keep(CallState& state);
 
@@ -72,10 +82,14 @@ class Interpreter {
   Shared<T> read(CallState& state, const strategies::Operand& operand);
   Shared<T> held(CallState& state, const strategies::Operand& operand, const Region& wanted);
   Shared<T>* kept(const Owned& key, const Region& wanted);
-  /// What an operand that is written to holds already; zeros if nothing is there.
-  Shared<T> added_to(CallState& state, const strategies::Operand& operand);
-  void write(CallState& state, const strategies::Operand& operand, Shared<T> value);
-  void arrive(const Shared<T>& value);
+  /// What an operand is written to: its buffer, whatever that holds.
+  Shared<T> target(CallState& state, const strategies::Operand& operand);
+  /// What it is added to: its buffer, with zeros if nothing is there.
+  Shared<T> sum(CallState& state, const strategies::Operand& operand);
+  Shared<T> target(CallState& state, const strategies::Operation& operation, std::size_t output);
+  Shared<T> resident(model::TensorId tensor, const Region& region);
+  Shared<T> placed(int buffer, model::TensorId tensor, const Region& region);
+  void arrive(const Value<T>* value);
   void note_loss(const CallState& state, const strategies::Operand& operand,
                  const Value<T>& values);
   [[nodiscard]] double loss_weight() const;
@@ -88,17 +102,29 @@ class Interpreter {
   int device_;
   strategies::BufferOwners owners_;
   std::vector<std::unique_ptr<kernels::Communicator>> communicators_;  ///< null: not in it
+  Arena arena_;
+  std::map<model::TensorId, int> resident_buffers_;  ///< of the arena
   std::map<model::TensorId, Shared<T>> parameters_;
   std::map<model::TensorId, Shared<T>> gradients_;  ///< resident ones, by gradient
   struct Moments {
-    std::vector<T> momentum, variance;
+    Elements<T> momentum, variance;
   };
+  Moments& moments(model::TensorId parameter, std::size_t size);
   std::map<model::TensorId, Moments> moments_;
   std::map<model::TensorId, model::TensorId> parameter_of_;  ///< by gradient
   std::map<Owned, std::vector<Shared<T>>> store_;            ///< between calls, by tensor and owner
-  std::map<const Value<T>*, std::unique_ptr<kernels::Pending>> arriving_;
-  std::vector<std::pair<std::unique_ptr<kernels::Pending>, Shared<T>>> leaving_;
+  struct Message {
+    std::unique_ptr<kernels::Pending> pending;
+    std::size_t task = 0;  ///< in the order of the program
+  };
+  std::map<const Value<T>*, Message> arriving_;
+  /// Messages that leave, with copies of what they carry: buffers may die before.
+  std::vector<std::pair<std::unique_ptr<kernels::Pending>, std::vector<T>>> leaving_;
+  std::size_t state_bytes_ = 0;  ///< of moments in the arena
+  Packing<T> packing_;
   Watch watch_;
+  Recording recording_;
+  std::size_t task_ = 0;  ///< that runs, in the order of the program
   std::uint64_t iteration_ = 0;
   double loss_ = 0;  ///< of this rank
 };

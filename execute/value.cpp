@@ -73,7 +73,7 @@ void for_each_stretch(const Mask& whole, const Mask& part,
 template <typename T>
 Shared<T> zeros(Region region) {
   auto value = std::make_shared<Value<T>>();
-  value->data.resize(static_cast<std::size_t>(region.size()));
+  value->data = Elements<T>(static_cast<std::size_t>(region.size()));
   value->region = std::move(region);
   return value;
 }
@@ -108,16 +108,22 @@ template <typename T>
 Shared<T> view(const Shared<T>& whole, const Region& part) {
   if (whole->region == part) return whole;
   expects(shows(whole->region, part), "what a task reads is here");
-  Shared<T> result = zeros<T>(part);
+  const bool mask = !whole->bytes.empty();
+  const auto size = static_cast<std::size_t>(part.size());
+  auto result = std::make_shared<Value<T>>();
+  result->region = part;
+  if (mask) {
+    result->bytes = Elements<std::int8_t>(size);
+  } else {
+    result->data = Elements<T>(size);
+  }
   const strategies::ValuePart& from = whole->region.mask.value;
   const strategies::ValuePart& to = part.mask.value;
   const bool first = to.index % (to.count / from.count) == 0;
   const auto copy = [&](std::int64_t there, std::int64_t here, std::int64_t length) {
     std::copy_n(whole->data.begin() + there, length, result->data.begin() + here);
   };
-  if (!whole->bytes.empty()) {
-    result->data.clear();
-    result->bytes.resize(static_cast<std::size_t>(part.size()));
+  if (mask) {
     for_each_stretch(whole->region.mask, part.mask, [&](auto there, auto here, auto length) {
       std::copy_n(whole->bytes.begin() + there, length, result->bytes.begin() + here);
     });

@@ -21,9 +21,9 @@ class Writer {
   Writer(const strategies::Program& program, const sim::Timeline& timeline)
       : program_(program), timeline_(timeline) {}
 
-  std::string write(const std::string& title, const std::vector<sim::HostMemory>& hosts) {
-    text_ = "{\"displayTimeUnit\":\"ms\",\"otherData\":{\"title\":" + Json(title).text() +
-            "},\"traceEvents\":[\n";
+  std::string write(const TraceOf& of, const std::vector<sim::HostMemory>& hosts) {
+    text_ = "{\"displayTimeUnit\":\"ms\",\"otherData\":" + described(of).text() +
+            ",\"traceEvents\":[\n";
     for (std::size_t a = 0; a < timeline_.actors.size(); ++a) {
       name_rows(a);
       write_tasks(a);
@@ -39,6 +39,17 @@ class Writer {
   }
 
  private:
+  [[nodiscard]] Json described(const TraceOf& of) const {
+    Json processes = Json::array(), peaks = Json::array();
+    for (const int actor : timeline_.actor_of) processes.push(actor);
+    for (const Bytes peak : of.peaks) peaks.push(peak.value);
+    Json json = Json::object();
+    json.set("schema", 1).set("run", of.run).set("provenance", of.provenance);
+    json.set("iteration_time_s", of.iteration.value).set("peak_live_bytes", peaks);
+    json.set("process_of_device", processes);
+    return json;
+  }
+
   void event(const std::string& line) {
     text_ += (first_ ? "" : ",\n") + line;
     first_ = false;
@@ -79,19 +90,22 @@ class Writer {
       const strategies::Task& task = block.tasks[tasks[i].task];
       const strategies::Call& call = sequence.calls[tasks[i].call];
       event(fmt::format(
-          R"({{"ph":"X","pid":{},"tid":{},"ts":{:.6f},"dur":{:.6f},"name":{},"args":{{"block":{},"segment":{},"cell":"{}",{}}}}})",
+          R"({{"ph":"X","pid":{},"tid":{},"ts":{:.6f},"dur":{:.6f},"name":{},"args":{{"task":{},"block":{},"segment":{},"cell":"{}",{}}}}})",
           a, tasks[i].queue, microseconds(zero, begins[i]), microseconds(begins[i], ends[i]),
-          Json(task.name).text(), Json(block.name).text(), call.segment,
+          Json(task.name).text(), i, Json(block.name).text(), call.segment,
           strategies::to_text(call.cell), work(task)));
     }
   }
 
   static std::string work(const strategies::Task& task) {
     if (const auto* kernel = std::get_if<cost::Kernel>(&task.work)) {
-      return fmt::format(R"("flops":{},"bytes":{},"launches":{})", kernel->flops.value,
-                         kernel->traffic.value, kernel->launches);
+      return fmt::format(R"("kind":"{}","flops":{},"bytes":{},"launches":{})",
+                         cost::kernel_kind_names[static_cast<std::size_t>(kernel->kind)],
+                         kernel->flops.value, kernel->traffic.value, kernel->launches);
     }
-    return fmt::format(R"("bytes":{})", std::get<strategies::Collective>(task.work).payload.value);
+    const auto& collective = std::get<strategies::Collective>(task.work);
+    return fmt::format(R"("kind":"{}","bytes":{})", cost::to_text(collective.kind),
+                       collective.payload.value);
   }
 
   void write_memory(std::size_t a, const std::vector<sim::MemoryStep>& steps) {
@@ -114,9 +128,16 @@ class Writer {
 
 }  // namespace
 
+TraceOf trace_of(const std::string& run, const search::Simulated& simulated) {
+  TraceOf of{.run = run, .iteration = simulated.outcome.metrics->iteration_time};
+  for (std::size_t actor = 0; actor < simulated.timeline.actors.size(); ++actor)
+    of.peaks.push_back(sim::memory_peak(simulated.program, simulated.timeline, actor).total);
+  return of;
+}
+
 std::string chrome_trace(const strategies::Program& program, const sim::Timeline& timeline,
-                         const std::string& title, const std::vector<sim::HostMemory>& hosts) {
-  return Writer(program, timeline).write(title, hosts);
+                         const TraceOf& of, const std::vector<sim::HostMemory>& hosts) {
+  return Writer(program, timeline).write(of, hosts);
 }
 
 }  // namespace stratagem::report

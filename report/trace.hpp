@@ -4,17 +4,31 @@
 #include <string>
 #include <vector>
 
+#include "base/quantity.hpp"
+#include "search/scenario.hpp"
 #include "sim/host_memory.hpp"
 #include "sim/timeline.hpp"
 #include "strategies/program.hpp"
 
 namespace stratagem::report {
 
+/// What a trace is of: so that another one can be held to it.
+struct TraceOf {
+  std::string run;
+  std::string provenance = "predicted";  ///< or measured, with where and when
+  Seconds iteration = {};
+  std::vector<Bytes> peaks = {};  ///< of live buffers, by actor; none: not known
+};
+
+/// Of a prediction.
+TraceOf trace_of(const std::string& run, const search::Simulated& simulated);
+
 /// One process per actor with a row per stream, tasks of the last iteration as slices (with cell,
 /// bytes or FLOPs as arguments), and the memory of the first iteration as a counter by category.
 /// Times in microseconds from the beginning of each.
-/// Servers of `hosts` come behind, a process with such a counter each.
+/// Servers of `hosts` come behind, a process with such a counter each. "otherData" has what the
+/// trace is of, and by device the process that stands for it.
 std::string chrome_trace(const strategies::Program& program, const sim::Timeline& timeline,
-                         const std::string& title, const std::vector<sim::HostMemory>& hosts = {});
+                         const TraceOf& of, const std::vector<sim::HostMemory>& hosts = {});
 
 }  // namespace stratagem::report

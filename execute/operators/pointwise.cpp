@@ -43,8 +43,6 @@ void dropout(const Application<T>& a) {
     part.begin[d] += a.outputs[0]->region.mask.ranges[d].begin;
   kernels::RandomStream random = a.random;
   random.stream = random.stream * 0x9E3779B97F4A7C15U + static_cast<std::uint64_t>(origin.tensor);
-  a.outputs[1]->data.clear();
-  a.outputs[1]->bytes.resize(a.outputs[0]->data.size());
   kernels::dropout<T>(part, a.dropout, random, a.in(0), a.out(0), a.outputs[1]->bytes);
 }
 
@@ -54,7 +52,7 @@ void dropout(const Application<T>& a) {
 template <typename T>
 void swiglu(const Application<T>& a) {
   const bool forward = a.op.pass == model::Pass::forward;
-  const std::vector<T>& both = a.inputs[forward ? 0 : 1]->data;
+  const Elements<T>& both = a.inputs[forward ? 0 : 1]->data;
   const std::size_t half = both.size() / 2;
   std::vector<T> gate(half), up(half), dgate(half), dup(half);
   for (std::size_t i = 0; i < half; ++i) {

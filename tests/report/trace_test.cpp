@@ -26,10 +26,10 @@ Traced trace_of(const std::string& run_name) {
   const search::Scenario scenario = search::read_scenario((folder.path() / "a.json").string());
   const auto run = std::ranges::find(scenario.runs, run_name, &search::Run::name);
   Traced traced{search::simulate(*run, {}), {}};
-  const std::string text =
-      report::chrome_trace(traced.simulated.program, traced.simulated.timeline, "a \"title\"");
+  const std::string text = report::chrome_trace(traced.simulated.program, traced.simulated.timeline,
+                                                {.run = "a \"title\""});
   const JsonReader trace = JsonReader::from_text(text, "trace.json");
-  CHECK(trace.at("otherData").at("title").text() == "a \"title\"");
+  CHECK(trace.at("otherData").at("run").text() == "a \"title\"");
   traced.events = trace.at("traceEvents").elements();
   return traced;
 }

@@ -1,0 +1,40 @@
+// The memory of a device, and what of it is in use.
+#pragma once
+
+#include <cstddef>
+#include <cstdlib>
+#include <memory>
+#include <vector>
+
+#include "execute/placement.hpp"
+
+namespace stratagem::execute {
+
+/// Counts the bytes that buffers really hold: from when they are first written until they die.
+class Arena {
+ public:
+  explicit Arena(Placement placement);
+
+  [[nodiscard]] const Placement& placement() const { return placement_; }
+  /// The place of a buffer in which so many bytes lie from now on. Throws BrokenPromise where the
+  /// program has less room for it.
+  std::byte* hold(int buffer, std::size_t bytes);
+  void die(int buffer);
+
+  [[nodiscard]] std::size_t live() const { return live_; }
+  /// The highest since the last time that it was asked to begin anew.
+  [[nodiscard]] std::size_t peak() const { return peak_; }
+  void begin_peak() { peak_ = live_; }
+
+ private:
+  struct Free {
+    void operator()(std::byte* memory) const { std::free(memory); }
+  };
+  Placement placement_;
+  std::unique_ptr<std::byte, Free> memory_;
+  std::vector<std::size_t> held_;  ///< by buffer
+  std::size_t live_ = 0;
+  std::size_t peak_ = 0;
+};
+
+}  // namespace stratagem::execute

@@ -1,0 +1,189 @@
+// Births and deaths as the simulator follows them, for a clock that ticks once a task.
+#include "execute/placement.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <unordered_map>
+
+#include "base/input_error.hpp"
+#include "sim/flat_sequence.hpp"
+#include "sim/memory_changes.hpp"
+
+namespace stratagem::execute {
+namespace {
+
+using strategies::Category;
+using strategies::Residence;
+
+/// Gaps in a range of addresses without an end.
+class Gaps {
+ public:
+  std::size_t take(std::size_t bytes) {
+    const std::size_t wanted = rounded(bytes);
+    auto best = by_offset_.end();
+    for (auto gap = by_offset_.begin(); gap != by_offset_.end(); ++gap) {
+      if (gap->second >= wanted && (best == by_offset_.end() || gap->second < best->second))
+        best = gap;
+    }
+    if (best == by_offset_.end()) return grow(wanted);
+    const auto [offset, length] = *best;
+    by_offset_.erase(best);
+    if (length > wanted) by_offset_[offset + wanted] = length - wanted;
+    return offset;
+  }
+
+  void give_back(std::size_t offset, std::size_t bytes) {
+    auto gap = by_offset_.emplace(offset, rounded(bytes)).first;
+    const auto next = std::next(gap);
+    if (next != by_offset_.end() && gap->first + gap->second == next->first) {
+      gap->second += next->second;
+      by_offset_.erase(next);
+    }
+    if (gap == by_offset_.begin()) return;
+    const auto before = std::prev(gap);
+    if (before->first + before->second != gap->first) return;
+    before->second += gap->second;
+    by_offset_.erase(gap);
+  }
+
+  [[nodiscard]] std::size_t end() const { return end_; }
+
+ private:
+  static std::size_t rounded(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
+
+  /// Behind everything; a gap at the end is part of it.
+  std::size_t grow(std::size_t wanted) {
+    std::size_t offset = end_;
+    if (!by_offset_.empty()) {
+      const auto last = std::prev(by_offset_.end());
+      if (last->first + last->second == end_) {
+        offset = last->first;
+        by_offset_.erase(last);
+      }
+    }
+    end_ = offset + wanted;
+    return offset;
+  }
+
+  std::map<std::size_t, std::size_t> by_offset_;
+  std::size_t end_ = 0;
+};
+
+/// Task i runs from 2i to 2i + 1.
+sim::Timeline in_program_order(const strategies::Program& program, int device) {
+  const int sequence = program.devices[device].sequence;
+  const sim::Prices no_prices =
+      sim::price(program, [](const strategies::Task&) { return sim::Price{}; });
+  sim::Timeline result;
+  result.tasks.resize(program.sequences.size());
+  result.tasks[sequence] =
+      sim::flatten(program, program.sequences[sequence], no_prices, 0, true).tasks;
+  result.actors = {{.device = device, .multiplicity = 1, .sequence = sequence, .meetings = {}}};
+  sim::ActorTimes times{.begins = {{}}, .ends = {{}}, .launches = {}};
+  for (std::size_t i = 0; i < result.tasks[sequence].size(); ++i) {
+    times.begins[0].push_back({static_cast<std::int64_t>(2 * i)});
+    times.ends[0].push_back({static_cast<std::int64_t>(2 * i + 1)});
+  }
+  result.times = {times};
+  return result;
+}
+
+class Placing {
+ public:
+  Placing(const strategies::Program& program, const model::Graph& graph, int device,
+          std::size_t number_size)
+      : program_(program),
+        graph_(graph),
+        sequence_(program.sequences[program.devices[device].sequence]),
+        number_size_(number_size),
+        timeline_(in_program_order(program, device)),
+        tasks_(timeline_.tasks[program.devices[device].sequence]) {}
+
+  Placement place() {
+    place_residents();
+    place_slots();
+    result_.extent = gaps_.end();
+    return std::move(result_);
+  }
+
+ private:
+  void place_residents() {
+    std::size_t states = 0;
+    for (const strategies::Resident& resident : sequence_.residents) {
+      const bool here = resident.place == Residence::device;
+      const bool named = resident.tensor >= 0 && here;
+      result_.residents.push_back(named ? take(capacity(resident.bytes, resident.tensor)) : -1);
+      if (resident.category == Category::optimizer_states && here)
+        states += rounded_up(resident.bytes.value / 4) * number_size_;
+    }
+    if (states > 0) result_.states = take(states);
+  }
+
+  void place_slots() {
+    result_.births.resize(tasks_.size());
+    result_.deaths.resize(tasks_.size());
+    std::unordered_map<int, int> buffer_of;
+    for (const sim::MemoryChange& change : sim::memory_changes(program_, timeline_, 0)) {
+      if (const auto born = buffer_of.find(change.buffer); born != buffer_of.end()) {
+        const Placement::Buffer& dead = result_.buffers[born->second];
+        gaps_.give_back(dead.offset, dead.capacity);
+        result_.deaths[change.task].push_back(born->second);
+      } else if (const int slot = next_birth(change.task); slot >= 0) {
+        const int buffer = take(capacity(change.bytes, tensor(change.task, slot)));
+        buffer_of[change.buffer] = buffer;
+        result_.births[change.task].push_back({slot, buffer});
+      }
+    }
+  }
+
+  /// The slot that a task bears next on the device; -1: it has borne all, this is a resident.
+  [[nodiscard]] int next_birth(int task) const {
+    const strategies::Block& block = program_.blocks[tasks_[task].block];
+    std::size_t skipped = result_.births[task].size();
+    for (const int slot : block.tasks[tasks_[task].task].births) {
+      if (block.slots[slot].place == Residence::device && skipped-- == 0) return slot;
+    }
+    return -1;
+  }
+
+  [[nodiscard]] int tensor(int task, int slot) const {
+    const strategies::Call& call = sequence_.calls[tasks_[task].call];
+    const int named = program_.blocks[call.block].slots[slot].tensor;
+    return named < 0 || call.segment < 0 ? named : program_.segment_tensors[call.segment][named];
+  }
+
+  static std::size_t rounded_up(double count) {
+    return static_cast<std::size_t>(std::ceil(count - 1e-6));
+  }
+
+  [[nodiscard]] std::size_t capacity(Bytes bytes, int tensor) const {
+    if (tensor < 0) return rounded_up(bytes.value);
+    const model::Tensor& t = graph_.tensors[tensor];
+    const bool mask = t.role == model::Role::mask;
+    return rounded_up(bytes / model::size_of(t.type)) * (mask ? 1 : number_size_);
+  }
+
+  int take(std::size_t bytes) {
+    result_.buffers.push_back({gaps_.take(bytes), bytes});
+    return static_cast<int>(result_.buffers.size()) - 1;
+  }
+
+  const strategies::Program& program_;
+  const model::Graph& graph_;
+  const strategies::Sequence& sequence_;
+  std::size_t number_size_;
+  sim::Timeline timeline_;
+  const std::vector<sim::FlatTask>& tasks_;
+  Gaps gaps_;
+  Placement result_;
+};
+
+}  // namespace
+
+Placement placement(const strategies::Program& program, const model::Graph& graph, int device,
+                    std::size_t number_size) {
+  return Placing(program, graph, device, number_size).place();
+}
+
+}  // namespace stratagem::execute

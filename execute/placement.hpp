@@ -1,0 +1,39 @@
+// Where the buffers of one device lie in one piece of memory, by their births and deaths.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "model/graph.hpp"
+#include "strategies/program.hpp"
+
+namespace stratagem::execute {
+
+/// Buffers of an iteration that runs task after task, in the order of the program. None of two that
+/// live at the same time overlap; all begin at multiples of 64 bytes.
+///
+/// Parameters and gradients that are resident have buffers for good, those with a span too; so have
+/// optimizer states on the device, together. What else frameworks keep has none.
+struct Placement {
+  struct Buffer {
+    std::size_t offset = 0;
+    std::size_t capacity = 0;  ///< bytes
+  };
+  struct Birth {
+    int slot = 0;
+    int buffer = 0;
+  };
+  std::vector<Buffer> buffers;
+  std::vector<std::vector<Birth>> births;  ///< by task
+  std::vector<std::vector<int>> deaths;    ///< by task: buffers
+  std::vector<int> residents;              ///< by resident: its buffer, -1 if it has none
+  int states = -1;                         ///< the buffer of all optimizer states
+  std::size_t extent = 0;                  ///< of all
+};
+
+/// Numbers take `number_size` bytes, whatever their type in the graph, elements of masks one.
+/// A newborn buffer takes the smallest gap that is large enough, the first of equals.
+Placement placement(const strategies::Program& program, const model::Graph& graph, int device,
+                    std::size_t number_size);
+
+}  // namespace stratagem::execute

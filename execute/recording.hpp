@@ -1,0 +1,39 @@
+// When the tasks of an iteration really ran, as the timeline that simulations have.
+#pragma once
+
+#include <chrono>
+#include <vector>
+
+#include "kernels/communicator.hpp"
+#include "sim/timeline.hpp"
+#include "strategies/program.hpp"
+
+namespace stratagem::execute {
+
+/// One rank's times of one iteration, in seconds since its `start`, by task in the order of the
+/// program. A receive ends when what it brought is there and was asked for.
+class Recording {
+ public:
+  /// Forgets all times and starts the clock, for so many tasks.
+  void start(std::size_t tasks);
+  void begin(std::size_t task) { begins_[task] = now(); }
+  void end(std::size_t task) { ends_[task] = now(); }
+
+  [[nodiscard]] const std::vector<double>& begins() const { return begins_; }
+  [[nodiscard]] const std::vector<double>& ends() const { return ends_; }
+
+ private:
+  [[nodiscard]] double now() const;
+  std::chrono::steady_clock::time_point start_;
+  std::vector<double> begins_, ends_;
+};
+
+/// What all ranks recorded of one iteration, with an actor for every device; called on all of them,
+/// and the same on all. Clocks are compared at a barrier that was passed right before `start`, so
+/// instants of different ranks are as far apart as ranks leave a barrier. As in a simulation, a
+/// collective begins when its last rank has come (`launches` says when each did), and a message
+/// lasts, for both of its ranks, from when both have begun it until it has been received.
+sim::Timeline timeline(const strategies::Program& program, const Recording& recording,
+                       kernels::Communicator& world);
+
+}  // namespace stratagem::execute
