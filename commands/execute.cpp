@@ -3,10 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <chrono>
 #include <cmath>
-#include <span>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -23,10 +21,13 @@
 #include "commands/on_ranks.hpp"
 #include "commands/outputs.hpp"
 #include "execute/agreement.hpp"
+#include "execute/trial.hpp"
 #include "kernels/thread_communicator.hpp"
 #include "kernels/world.hpp"
+#include "report/trace.hpp"
 #include "search/plan_of.hpp"
 #include "search/scenario.hpp"
+#include "sim/metrics.hpp"
 #include "strategies/all.hpp"
 #include "strategies/lower.hpp"
 
@@ -67,20 +68,8 @@ void refuse(const Lowered& lowered) {
 struct Executed {
   execute::Agreement agreement;
   bool agrees = false;
-  std::vector<Seconds> iterations;  ///< of the slowest rank
+  std::optional<execute::Trial> trial;  ///< none: nothing was to be timed
 };
-
-/// From when all ranks are ready until the last one is done.
-template <typename T>
-Seconds timed_iteration(execute::Interpreter<T>& rank, kernels::Communicator& world) {
-  world.barrier();
-  const auto begin = std::chrono::steady_clock::now();
-  rank.iterate();
-  const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
-  std::array<double, 1> slowest{taken.count()};
-  world.all_reduce(kernels::Reduction::maximum, std::span<double>(slowest));
-  return Seconds{slowest[0]};
-}
 
 template <typename T>
 Executed execute_as(const Lowered& lowered, int steps, kernels::Communicator& world) {
@@ -91,33 +80,60 @@ Executed execute_as(const Lowered& lowered, int steps, kernels::Communicator& wo
   const execute::Runnable alone{lowered.program_alone, lowered.alone.graph()};
   Executed result{.agreement = execute::compare<T>(plan, alone, settings, world, 3)};
   result.agrees = execute::agrees<T>(result.agreement);
+  if (steps == 0) return result;
   execute::Interpreter<T> rank(lowered.program, lowered.plan.graph(), settings, world);
-  if (steps > 0) rank.iterate();  // warm-up
-  for (int i = 0; i < steps; ++i) result.iterations.push_back(timed_iteration(rank, world));
+  rank.iterate();  // warm-up
+  result.trial = execute::trial(lowered.program, rank, world, steps);
   return result;
 }
 
-/// What the profile predicts, or why nothing it says is to be held against what is measured.
+/// What is predicted of a run, or why nothing it says is to be held against what is measured.
 struct Predicted {
   std::optional<Seconds> iteration;
   std::string why_not;
+  std::vector<Bytes> peaks;  ///< by device, of live buffers; none where those are of other types
 };
+
+std::string why_no_time(const Lowered& lowered) {
+  const search::Run& run = lowered.run;
+  if (run.profile.gpu != calibrate::this_machine().processor)
+    return "profile " + run.profile.name + " is of " + run.profile.gpu + ", not this processor";
+  if (lowered.program.devices.size() > std::thread::hardware_concurrency())
+    return "ranks take turns on too few cores";
+  return "";
+}
 
 Predicted predicted(const Lowered& lowered, const std::string& precision) {
   const search::Run& run = lowered.run;
-  if (run.profile.gpu != calibrate::this_machine().processor)
-    return {{},
-            "profile " + run.profile.name + " is of " + run.profile.gpu + ", not this processor"};
+  Predicted result;
+  result.why_not = why_no_time(lowered);
   if (precision != run.training.precision.name)
-    return {{}, "it would be of " + run.training.precision.name};
-  if (lowered.program.devices.size() > std::thread::hardware_concurrency())
-    return {{}, "ranks take turns on too few cores"};
+    return {{}, "it would be of " + run.training.precision.name, {}};
   const search::Simulated simulated = search::simulate(run, {});
-  if (!simulated.outcome.metrics) return {{}, simulated.outcome.reason};
-  return {simulated.outcome.metrics->iteration_time, ""};
+  if (!simulated.outcome.metrics) return {{}, simulated.outcome.reason, {}};
+  if (result.why_not.empty()) result.iteration = simulated.outcome.metrics->iteration_time;
+  for (const int actor : simulated.timeline.actor_of) {
+    const auto of = static_cast<std::size_t>(actor);
+    result.peaks.push_back(sim::memory_peak(simulated.program, simulated.timeline, of).total);
+  }
+  return result;
 }
 
 Seconds median(const std::vector<Seconds>& times) { return calibrate::median_of(times).median; }
+
+/// Of the rank whose buffers hold most.
+void print_memory(const execute::Trial& trial, const Predicted& expected) {
+  const auto fullest =
+      static_cast<std::size_t>(std::ranges::max_element(trial.peaks) - trial.peaks.begin());
+  fmt::print("  live bytes at the peak: measured {:.0f} on rank {}, in {:.0f}",
+             trial.peaks[fullest].value, fullest, trial.extents[fullest].value);
+  if (!expected.peaks.empty()) {
+    const double more = expected.peaks[fullest].value - trial.peaks[fullest].value;
+    fmt::print(", predicted {:.0f} ({})", expected.peaks[fullest].value,
+               more == 0 ? "the same" : fmt::format("{:+.0f}", more));
+  }
+  fmt::print("\n");
+}
 
 void print(const Lowered& lowered, const Executed& executed, const std::string& precision,
            const Predicted& expected) {
@@ -129,17 +145,25 @@ void print(const Lowered& lowered, const Executed& executed, const std::string& 
       "{} iterations by {:.1e}\n",
       executed.agrees ? "agrees" : "DISAGREES", agreement.parameters, agreement.gradients,
       agreement.worst, agreement.trained_losses.size(), agreement.losses);
-  if (executed.iterations.empty()) return;
-  const auto [least, most] = std::ranges::minmax(executed.iterations);
-  const Seconds middle = median(executed.iterations);
+  if (!executed.trial) return;
+  const std::vector<Seconds>& iterations = executed.trial->iterations;
+  const auto [least, most] = std::ranges::minmax(iterations);
+  const Seconds middle = median(iterations);
   fmt::print("  iteration: measured {} (median of {}, {} to {})", to_text(middle),
-             executed.iterations.size(), to_text(least), to_text(most));
+             iterations.size(), to_text(least), to_text(most));
   if (expected.iteration) {
     fmt::print(", predicted {} ({:+.1f} %)\n", to_text(*expected.iteration),
                100 * (*expected.iteration / middle - 1));
   } else {
     fmt::print("; no prediction: {}\n", expected.why_not);
   }
+  print_memory(*executed.trial, expected);
+}
+
+Json list_of(const std::vector<Bytes>& by_rank) {
+  Json list = Json::array();
+  for (const Bytes bytes : by_rank) list.push(bytes.value);
+  return list;
 }
 
 Json to_json(const Lowered& lowered, const Executed& executed, const std::string& precision,
@@ -147,10 +171,12 @@ Json to_json(const Lowered& lowered, const Executed& executed, const std::string
   const calibrate::Machine machine = calibrate::this_machine();
   Json losses = Json::array(), times = Json::array();
   for (const double loss : executed.agreement.trained_losses) losses.push(loss);
-  for (const Seconds time : executed.iterations) times.push(time.value);
+  if (executed.trial) {
+    for (const Seconds time : executed.trial->iterations) times.push(time.value);
+  }
   Json json = Json::object();
   json.set("schema", 1).set("scenario", lowered.run.file).set("run", lowered.run.name);
-  json.set("status", executed.iterations.empty() ? "checked" : "measured")
+  json.set("status", executed.trial ? "measured" : "checked")
       .set("date", calibrate::today())
       .set("host", machine.host);
   json.set("processor", machine.processor).set("precision", precision);
@@ -159,7 +185,12 @@ Json to_json(const Lowered& lowered, const Executed& executed, const std::string
       .set("gradient_difference", executed.agreement.gradients)
       .set("loss_difference", executed.agreement.losses);
   json.set("iteration_times_s", times);
-  if (!executed.iterations.empty()) json.set("iteration_time_s", median(executed.iterations).value);
+  if (executed.trial) {
+    json.set("iteration_time_s", median(executed.trial->iterations).value);
+    json.set("peak_live_bytes", list_of(executed.trial->peaks));
+    json.set("arena_bytes", list_of(executed.trial->extents));
+  }
+  if (!expected.peaks.empty()) json.set("predicted_peak_live_bytes", list_of(expected.peaks));
   if (expected.iteration) json.set("predicted_iteration_time_s", expected.iteration->value);
   return json;
 }
@@ -176,19 +207,35 @@ Options execute_options() {
   options.whole("steps", "iterations that are timed, after three that are checked and a warm-up",
                 5);
   options.text("json", "write what was measured as JSON");
+  options.text("trace", "write when the tasks of the median iteration ran, as simulate does");
   options.flag("in-process", "ranks are threads that take turns: checked, not timed");
   options.positional({"scenario"}, "SCENARIO");
   return options;
 }
 
+std::string trace(const Lowered& lowered, const execute::Trial& trial) {
+  const calibrate::Machine machine = calibrate::this_machine();
+  return report::chrome_trace(
+      lowered.program, trial.timeline,
+      {.run = lowered.run.name,
+       .provenance = "measured on " + machine.host + ", " + calibrate::today(),
+       .iteration = median(trial.iterations),
+       .peaks = trial.peaks});
+}
+
 /// Prints and writes; an exit code. Called by one rank.
 int conclude(const Lowered& lowered, const Executed& executed, const std::string& precision,
-             const std::string& file) {
-  const Predicted expected =
-      executed.iterations.empty() ? Predicted{} : predicted(lowered, precision);
+             const Arguments& asked) {
+  const Predicted expected = executed.trial ? predicted(lowered, precision) : Predicted{};
   print(lowered, executed, precision, expected);
-  if (!file.empty())
-    write_below({{file, to_json(lowered, executed, precision, expected).text(2) + "\n"}});
+  std::vector<Output> outputs;
+  if (asked.has("json"))
+    outputs.push_back(
+        {asked.text("json"), to_json(lowered, executed, precision, expected).text(2) + "\n"});
+  if (asked.has("trace") && executed.trial)
+    outputs.push_back({asked.text("trace"), trace(lowered, *executed.trial),
+                       " (open it in https://ui.perfetto.dev)"});
+  write_below(outputs);
   return executed.agrees ? done : check_failed;
 }
 
@@ -198,7 +245,7 @@ int execute_in(const Lowered& lowered, const Arguments& asked, int steps,
   const Executed executed = precision == "fp64" ? execute_as<double>(lowered, steps, world)
                                                 : execute_as<float>(lowered, steps, world);
   if (world.rank() > 0) return done;  // the first one says how it went
-  return conclude(lowered, executed, precision, asked.text_or_nothing("json"));
+  return conclude(lowered, executed, precision, asked);
 }
 
 void check_arguments(const Arguments& asked) {

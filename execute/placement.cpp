@@ -113,7 +113,9 @@ class Placing {
     for (const strategies::Resident& resident : sequence_.residents) {
       const bool here = resident.place == Residence::device;
       const bool named = resident.tensor >= 0 && here;
-      result_.residents.push_back(named ? take(capacity(resident.bytes, resident.tensor)) : -1);
+      if (resident.span && here) spans_.push_back(static_cast<int>(result_.residents.size()));
+      const bool now = named && !resident.span;
+      result_.residents.push_back(now ? take(capacity(resident.bytes, resident.tensor)) : -1);
       if (resident.category == Category::optimizer_states && here)
         states += rounded_up(resident.bytes.value / 4) * number_size_;
     }
@@ -124,27 +126,43 @@ class Placing {
     result_.births.resize(tasks_.size());
     result_.deaths.resize(tasks_.size());
     std::unordered_map<int, int> buffer_of;
+    const int slots = slots_born();
     for (const sim::MemoryChange& change : sim::memory_changes(program_, timeline_, 0)) {
       if (const auto born = buffer_of.find(change.buffer); born != buffer_of.end()) {
         const Placement::Buffer& dead = result_.buffers[born->second];
         gaps_.give_back(dead.offset, dead.capacity);
         result_.deaths[change.task].push_back(born->second);
-      } else if (const int slot = next_birth(change.task); slot >= 0) {
+      } else if (change.buffer < slots) {
+        const int slot = next_birth(change.task);
         const int buffer = take(capacity(change.bytes, tensor(change.task, slot)));
         buffer_of[change.buffer] = buffer;
         result_.births[change.task].push_back({slot, buffer});
+      } else {
+        const int resident = spans_[change.buffer - slots];
+        const int named = sequence_.residents[resident].tensor;
+        if (named < 0) continue;
+        result_.residents[resident] = take(capacity(change.bytes, named));
+        buffer_of[change.buffer] = result_.residents[resident];
       }
     }
   }
 
-  /// The slot that a task bears next on the device; -1: it has borne all, this is a resident.
+  /// Of slots, wherever they lie: residents with a span are numbered behind them.
+  [[nodiscard]] int slots_born() const {
+    std::size_t count = 0;
+    for (const sim::FlatTask& task : tasks_)
+      count += program_.blocks[task.block].tasks[task.task].births.size();
+    return static_cast<int>(count);
+  }
+
+  /// The slot that a task bears next on the device.
   [[nodiscard]] int next_birth(int task) const {
     const strategies::Block& block = program_.blocks[tasks_[task].block];
     std::size_t skipped = result_.births[task].size();
     for (const int slot : block.tasks[tasks_[task].task].births) {
       if (block.slots[slot].place == Residence::device && skipped-- == 0) return slot;
     }
-    return -1;
+    throw BrokenPromise("a task bears as many buffers as it has births");
   }
 
   [[nodiscard]] int tensor(int task, int slot) const {
@@ -175,6 +193,7 @@ class Placing {
   std::size_t number_size_;
   sim::Timeline timeline_;
   const std::vector<sim::FlatTask>& tasks_;
+  std::vector<int> spans_;  ///< residents of the device that live for a part of the iteration
   Gaps gaps_;
   Placement result_;
 };

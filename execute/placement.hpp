@@ -12,8 +12,9 @@ namespace stratagem::execute {
 /// Buffers of an iteration that runs task after task, in the order of the program. None of two that
 /// live at the same time overlap; all begin at multiples of 64 bytes.
 ///
-/// Parameters and gradients that are resident have buffers for good, those with a span too; so have
-/// optimizer states on the device, together. What else frameworks keep has none.
+/// Parameters and gradients that are resident have buffers for good, or for the part of the
+/// iteration in which they live; so have optimizer states on the device, together. What else
+/// frameworks keep has none.
 struct Placement {
   struct Buffer {
     std::size_t offset = 0;

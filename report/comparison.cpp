@@ -48,7 +48,7 @@ double common(const std::vector<Span>& one, const std::vector<Span>& other) {
         0.0, std::min(one[i].second, other[k].second) - std::max(one[i].first, other[k].first));
     one[i].second < other[k].second ? ++i : ++k;
   }
-  return sum;
+  return std::round(sum * 1e12) / 1e12;  // times of traces are whole picoseconds
 }
 
 /// Times in which something is under way.
@@ -144,7 +144,8 @@ Comparison compare(const Trace& predicted, const Trace& measured) {
   for (std::size_t d = 0; d < predicted.devices.size(); ++d) {
     for (std::size_t i = 0; i < predicted.devices[d].size(); ++i) {
       const TracedTask& one = predicted.devices[d][i];
-      const std::string name = one.block.empty() ? one.name : one.name + " in " + one.block;
+      const bool alone = one.block.empty() || one.block == one.name;
+      const std::string name = alone ? one.name : one.name + " in " + one.block;
       for (ComparedTime* sum : {&kinds[one.kind], &tasks[name]}) {
         ++sum->tasks;
         sum->predicted += Seconds{one.duration};

@@ -1,0 +1,68 @@
+// All ranks find the same median, so they agree on whose timeline is told.
+#include "execute/trial.hpp"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <numeric>
+#include <span>
+
+#include "base/input_error.hpp"
+
+namespace stratagem::execute {
+namespace {
+
+template <typename T>
+Seconds timed_iteration(Interpreter<T>& rank, kernels::Communicator& world) {
+  world.barrier();
+  const auto begin = std::chrono::steady_clock::now();
+  rank.iterate();
+  const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
+  std::array<double, 1> slowest{taken.count()};
+  world.all_reduce(kernels::Reduction::maximum, std::span<double>(slowest));
+  return Seconds{slowest[0]};
+}
+
+std::size_t place_of_median(const std::vector<Seconds>& times) {
+  std::vector<std::size_t> order(times.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, {}, [&](std::size_t i) { return times[i]; });
+  return order[(order.size() - 1) / 2];
+}
+
+std::vector<Bytes> of_all(std::size_t bytes, kernels::Communicator& world) {
+  const std::array<double, 1> mine{static_cast<double>(bytes)};
+  std::vector<double> all(static_cast<std::size_t>(world.size()));
+  world.all_gather(kernels::In<double>(mine), std::span<double>(all));
+  std::vector<Bytes> result;
+  for (const double each : all) result.push_back(Bytes{each});
+  return result;
+}
+
+}  // namespace
+
+template <typename T>
+Trial trial(const strategies::Program& program, Interpreter<T>& rank, kernels::Communicator& world,
+            int steps, const std::function<void(Seconds)>& after) {
+  expects(steps > 0, "a trial has steps");
+  Trial result;
+  std::vector<Recording> recordings;
+  for (int i = 0; i < steps; ++i) {
+    result.iterations.push_back(timed_iteration(rank, world));
+    recordings.push_back(rank.recording());
+    if (after) after(result.iterations.back());
+  }
+  result.timeline = timeline(program, recordings[place_of_median(result.iterations)], world);
+  result.peaks = of_all(rank.arena().peak(), world);
+  result.extents = of_all(rank.arena().placement().extent, world);
+  return result;
+}
+
+#define INSTANTIATE(T)                                                                         \
+  template Trial trial<T>(const strategies::Program&, Interpreter<T>&, kernels::Communicator&, \
+                          int, const std::function<void(Seconds)>&);
+INSTANTIATE(float)
+INSTANTIATE(double)
+#undef INSTANTIATE
+
+}  // namespace stratagem::execute

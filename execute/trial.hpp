@@ -1,0 +1,26 @@
+// Iterations that are timed, and what they took.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "base/quantity.hpp"
+#include "execute/interpreter.hpp"
+#include "sim/timeline.hpp"
+
+namespace stratagem::execute {
+
+/// The same on all ranks.
+struct Trial {
+  std::vector<Seconds> iterations;  ///< from a barrier to the end of the slowest rank
+  sim::Timeline timeline;           ///< of the iteration of the median time, the shorter of two
+  std::vector<Bytes> peaks;         ///< by rank: the most that its buffers held at once
+  std::vector<Bytes> extents;       ///< by rank: of the memory in which they lie
+};
+
+/// Called on all ranks, for at least one step; `after` hears of every iteration.
+template <typename T>
+Trial trial(const strategies::Program& program, Interpreter<T>& rank, kernels::Communicator& world,
+            int steps, const std::function<void(Seconds)>& after = {});
+
+}  // namespace stratagem::execute
