@@ -4,9 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fstream>
+#include <functional>
 #include <map>
 #include <span>
-#include <tuple>
+#include <string>
+#include <utility>
 
 #include "sim/flat_sequence.hpp"
 
@@ -30,6 +33,29 @@ std::vector<std::vector<double>> gathered(const std::vector<double>& mine,
     const auto first = whole.begin() + static_cast<std::ptrdiff_t>(rank * longest);
     result.emplace_back(first, first + static_cast<std::ptrdiff_t>(sizes[rank]));
   }
+  return result;
+}
+
+/// A number of the running system, whose clock all of its processes read.
+double clock_number() {
+  std::string boot;
+  std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
+  return static_cast<double>(std::hash<std::string>()(boot) >> 12U);  // a double has it exactly
+}
+
+/// How much later than the first of all ranks each one started.
+std::vector<double> starts(const Recording& recording, kernels::Communicator& world) {
+  const std::chrono::duration<double> since = recording.started().time_since_epoch();
+  const std::vector<std::size_t> pairs(static_cast<std::size_t>(world.size()), 2);
+  const auto all = gathered({since.count(), clock_number()}, pairs, world);
+  double first = since.count();
+  bool one_clock = true;
+  for (const std::vector<double>& rank : all) {
+    first = std::min(first, rank[0]);
+    one_clock = one_clock && rank[1] == all[0][1];
+  }
+  std::vector<double> result;
+  for (const std::vector<double>& rank : all) result.push_back(one_clock ? rank[0] - first : 0);
   return result;
 }
 
@@ -104,6 +130,8 @@ sim::Timeline timeline(const strategies::Program& program, const Recording& reco
   const auto begins = gathered(recording.begins(), sizes, world);
   const auto ends = gathered(recording.ends(), sizes, world);
 
+  const std::vector<double> later = starts(recording, world);
+
   sim::Timeline result;
   sim::Instant last{0};
   for (std::size_t rank = 0; rank < program.devices.size(); ++rank) {
@@ -114,8 +142,8 @@ sim::Timeline timeline(const strategies::Program& program, const Recording& reco
                              .meetings = device.groups});
     result.actor_of.push_back(static_cast<int>(rank));
     std::vector<sim::Instant> from, to;
-    for (const double begin : begins[rank]) from.push_back(instant(begin));
-    for (const double end : ends[rank]) to.push_back(instant(end));
+    for (const double begin : begins[rank]) from.push_back(instant(later[rank] + begin));
+    for (const double end : ends[rank]) to.push_back(instant(later[rank] + end));
     for (const sim::Instant end : to) last = std::max(last, end);
     result.times.push_back({.begins = {from}, .ends = {to}, .launches = {from}});
   }

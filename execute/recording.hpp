@@ -19,6 +19,7 @@ class Recording {
   void begin(std::size_t task) { begins_[task] = now(); }
   void end(std::size_t task) { ends_[task] = now(); }
 
+  [[nodiscard]] std::chrono::steady_clock::time_point started() const { return start_; }
   [[nodiscard]] const std::vector<double>& begins() const { return begins_; }
   [[nodiscard]] const std::vector<double>& ends() const { return ends_; }
 
@@ -29,8 +30,8 @@ class Recording {
 };
 
 /// What all ranks recorded of one iteration, with an actor for every device; called on all of them,
-/// and the same on all. Clocks are compared at a barrier that was passed right before `start`, so
-/// instants of different ranks are as far apart as ranks leave a barrier. As in a simulation, a
+/// and the same on all. Ranks of one server have one clock; those of several servers are held to have
+/// started at the same time, so a barrier is to be passed right before. As in a simulation, a
 /// collective begins when its last rank has come (`launches` says when each did), and a message
 /// lasts, for both of its ranks, from when both have begun it until it has been received.
 sim::Timeline timeline(const strategies::Program& program, const Recording& recording,

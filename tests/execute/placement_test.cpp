@@ -1,0 +1,99 @@
+// Buffers that live at the same time have places of their own, and no more than the program says.
+#include "execute/placement.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "execute/arena.hpp"
+#include "tests/catch.hpp"
+#include "tests/execute/trained.hpp"
+
+namespace stratagem::execute {
+namespace {
+
+constexpr model::GptConfig tiny_gpt{
+    .layers = 2, .hidden = 16, .heads = 4, .sequence = 8, .vocabulary = 24, .batch = 4};
+
+bool apart(const Placement::Buffer& one, const Placement::Buffer& other) {
+  return one.offset + one.capacity <= other.offset || other.offset + other.capacity <= one.offset;
+}
+
+/// Follows births and deaths, and returns the most that is alive at once.
+std::size_t follow(const Placement& placement) {
+  std::map<int, Placement::Buffer> alive;
+  std::size_t bytes = 0, most = 0;
+  for (std::size_t task = 0; task < placement.births.size(); ++task) {
+    for (const auto& [slot, number] : placement.births[task]) {
+      const Placement::Buffer& born = placement.buffers[number];
+      CHECK(born.offset % 64 == 0);
+      CHECK(born.offset + born.capacity <= placement.extent);
+      for (const auto& [other, buffer] : alive) CHECK(apart(born, buffer));
+      CHECK(alive.emplace(number, born).second);
+      bytes += born.capacity;
+    }
+    most = std::max(most, bytes);
+    for (const int number : placement.deaths[task]) {
+      if (alive.erase(number) > 0) bytes -= placement.buffers[number].capacity;
+    }
+  }
+  CHECK(alive.empty());
+  return most;
+}
+
+TEST_CASE("no two buffers that are alive at the same time overlap") {
+  const model::Graph graph = model::gpt(tiny_gpt);
+  for (const char* strategy :
+       {"{}", R"({"recompute": "full"})", R"({"pipeline": 2, "schedule": "gpipe"})",
+        R"({"pipeline": 2, "schedule": "zb-h1"})", R"({"zero": 3, "data": 2})"}) {
+    INFO(strategy);
+    const Planned plan = planned(graph, strategy, 4);
+    for (int device = 0; device < static_cast<int>(plan.program.devices.size()); ++device) {
+      const Placement placement =
+          execute::placement(plan.program, plan.plan.graph(), device, sizeof(double));
+      const std::size_t most = follow(placement);
+      CHECK(most > 0);
+      CHECK(placement.extent >= most);
+      // Gaps cost something, but not another arena.
+      CHECK(placement.extent <
+            2 * (most + placement.buffers[placement.states].capacity + placement.extent / 2));
+    }
+  }
+}
+
+TEST_CASE("an arena counts what its buffers hold until they die") {
+  Arena arena({.buffers = {{0, 128}, {128, 64}},
+               .births = {},
+               .deaths = {},
+               .residents = {},
+               .extent = 192});
+  std::byte* first = arena.hold(0, 100);
+  CHECK(arena.hold(1, 64) == first + 128);
+  CHECK(arena.hold(0, 80) == first);  // it held more before, and does not shrink
+  CHECK(arena.live() == 164);
+  arena.die(0);
+  CHECK(arena.live() == 64);
+  CHECK(arena.peak() == 164);
+  arena.begin_peak();
+  CHECK(arena.peak() == 64);
+  CHECK_THROWS_AS(arena.hold(1, 65), BrokenPromise);
+}
+
+TEST_CASE("ranks that train hold what fits their placement, in every iteration as much") {
+  const model::Graph graph = model::gpt(tiny_gpt);
+  const Planned plan = planned(graph, R"({"pipeline": 2, "schedule": "1f1b"})", 4);
+  kernels::run_ranks(2, [&](kernels::Communicator& world) {
+    Interpreter<double> rank(plan.program, plan.plan.graph(), {.micro_batches = 4}, world);
+    rank.iterate();
+    rank.iterate();
+    const std::size_t second = rank.arena().peak();
+    CHECK(second > 0);
+    CHECK(second <= rank.arena().placement().extent);
+    const std::size_t between = rank.arena().live();
+    rank.iterate();
+    CHECK(rank.arena().peak() == second);
+    CHECK(rank.arena().live() == between);  // residents alone
+  });
+}
+
+}  // namespace
+}  // namespace stratagem::execute

@@ -1,0 +1,73 @@
+// What ranks record is a timeline: tasks in order, meetings at one instant.
+#include "execute/recording.hpp"
+
+#include <map>
+
+#include "execute/trial.hpp"
+#include "tests/catch.hpp"
+#include "tests/execute/trained.hpp"
+
+namespace stratagem::execute {
+namespace {
+
+constexpr model::GptConfig tiny_gpt{
+    .layers = 2, .hidden = 16, .heads = 4, .sequence = 8, .vocabulary = 24, .batch = 4};
+
+Trial tried(const Planned& plan, int steps) {
+  Trial result;
+  const auto ranks = static_cast<int>(plan.program.devices.size());
+  kernels::run_ranks(ranks, [&](kernels::Communicator& world) {
+    Interpreter<float> rank(plan.program, plan.plan.graph(),
+                            {.micro_batches = plan.plan.micro_batches}, world);
+    int heard = 0;
+    const Trial trial = execute::trial(plan.program, rank, world, steps, [&](Seconds) { ++heard; });
+    CHECK(heard == steps);
+    if (world.rank() == 0) result = trial;
+  });
+  return result;
+}
+
+TEST_CASE("a recorded iteration has every task of every rank, one after another") {
+  const model::Graph graph = model::gpt(tiny_gpt);
+  const Planned plan = planned(graph, R"({"data": 2, "pipeline": 2, "schedule": "1f1b"})", 2);
+  const Trial trial = tried(plan, 3);
+  CHECK(trial.iterations.size() == 3);
+  REQUIRE(trial.timeline.actors.size() == 4);
+  for (std::size_t rank = 0; rank < 4; ++rank) {
+    const int sequence = trial.timeline.actors[rank].sequence;
+    const std::vector<sim::FlatTask>& tasks = trial.timeline.tasks[sequence];
+    CHECK(tasks.size() == task_count(plan.program, plan.program.sequences[sequence]));
+    const std::vector<sim::Instant>& begins = trial.timeline.times[rank].begins[0];
+    const std::vector<sim::Instant>& ends = trial.timeline.times[rank].ends[0];
+    sim::Instant last{0};
+    for (std::size_t i = 0; i < tasks.size(); ++i) {
+      CHECK(begins[i] <= ends[i]);
+      if (strategies::transfers(tasks[i].stream)) continue;
+      CHECK(begins[i] >= last);
+      last = ends[i];
+    }
+    CHECK(last <= trial.timeline.iteration_ends[0]);
+  }
+}
+
+TEST_CASE("a message begins and ends for both ranks at the same time") {
+  const model::Graph graph = model::gpt(tiny_gpt);
+  const Planned plan = planned(graph, R"({"pipeline": 2, "schedule": "gpipe"})", 3);
+  const Trial trial = tried(plan, 1);
+  std::map<std::pair<sim::Instant, sim::Instant>, int> parts;
+  int messages = 0;
+  for (std::size_t rank = 0; rank < 2; ++rank) {
+    const std::vector<sim::FlatTask>& tasks =
+        trial.timeline.tasks[trial.timeline.actors[rank].sequence];
+    for (std::size_t i = 0; i < tasks.size(); ++i) {
+      if (!strategies::transfers(tasks[i].stream)) continue;
+      ++messages;
+      ++parts[{trial.timeline.times[rank].begins[0][i], trial.timeline.times[rank].ends[0][i]}];
+    }
+  }
+  CHECK(messages == 12);  // 3 micro-batches, forward and backward, 2 ranks
+  for (const auto& [times, count] : parts) CHECK(count % 2 == 0);
+}
+
+}  // namespace
+}  // namespace stratagem::execute
