@@ -5,6 +5,7 @@
 #include "cost/nccl/tuning.hpp"
 #include "tests/catch.hpp"
 #include "tests/cost/nccl_machines.hpp"
+#include "tests/sanitized.hpp"
 
 using namespace stratagem;
 using namespace stratagem::cost;
@@ -55,7 +56,9 @@ Estimate chosen(const Communicator& communicator, Bytes payload, const std::stri
 }  // namespace
 
 TEST_CASE("latency and bandwidth of every way are NCCL's own on 34 machines and parts of them") {
-  for (const SolvedMachine& machine : solved_machines()) {
+  const std::vector<SolvedMachine> machines = solved_machines();
+  for (std::size_t i = 0; i < machines.size(); i += stride(6)) {
+    const SolvedMachine& machine = machines[i];
     INFO(machine.text());
     const topology::Cluster cluster = machine.cluster();
     const Communicator communicator =

@@ -48,7 +48,7 @@ TEST_CASE("every remedy fits when it is simulated, and the cheapest come first")
 
 TEST_CASE("where no single change helps, several at once are tried") {
   // 10e9 parameters on one GPU of 34 GB: the optimizer's 12 bytes have to go, activations too.
-  const std::string gpt_10b = R"({"family": "gpt", "layers": 50, "hidden": 4096, "heads": 32,
+  const std::string gpt_10b = R"({"family": "gpt", "layers": 12, "hidden": 8192, "heads": 64,
                                   "sequence": 1024, "vocabulary": 51200})";
   const std::string batch_16 =
       R"({"global_batch": 16, "micro_batch": 16, "precision": "fp16", "optimizer": "adam"})";
