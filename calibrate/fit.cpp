@@ -107,8 +107,9 @@ class Source {
 };
 
 /// The rates of a GPU that was measured, as a profile in which GEMM constants can be tried.
-cost::Profile rates_of(const Device& device) {
+cost::Profile rates_of(const Device& device, bool processor) {
   cost::Profile profile;
+  if (processor) profile.collective.memory_efficiency = cost::Constant<double>{};
   profile.name = device.gpu;
   profile.multiprocessors.value = device.multiprocessors;
   for (const auto& [type, peak] : device.peak) profile.peak[type].value = peak;
@@ -196,7 +197,8 @@ void note(Fit& fit, const std::string& what, const Chosen<Table>& chosen, const 
        judge(parameters, estimate, judged(chosen), log_ratio));
 }
 
-void fit_gemm(const Chosen<GemmTable>& chosen, const std::string& type, Fit& result) {
+void fit_gemm(const Chosen<GemmTable>& chosen, const std::string& type, bool processor,
+              Fit& result) {
   struct Observation {
     std::size_t rates;
     cost::Kernel kernel;
@@ -206,7 +208,7 @@ void fit_gemm(const Chosen<GemmTable>& chosen, const std::string& type, Fit& res
   std::vector<Observation> observations;
   std::vector<std::uint64_t> groups;
   for (const auto& item : chosen.items) {
-    rates.push_back(rates_of(item.from->device));
+    rates.push_back(rates_of(item.from->device, processor));
     for (const GemmPoint& point : item.table->points) {
       observations.push_back({rates.size() - 1, kernel_of(point, item.table->type), point.time});
       groups.push_back(group_of(point));
@@ -242,45 +244,96 @@ void fit_gemm(const Chosen<GemmTable>& chosen, const std::string& type, Fit& res
   note(result, "gemm " + type, chosen, estimate, parameters, log_ratio);
 }
 
-/// Returns the median `start` of the eager tables, 0 where there are none.
-Seconds fit_streaming(const Chosen<StreamingTable>& chosen, const std::string& kind, Fit& result) {
+/// t = start + bytes / (share * bandwidth), or of eager tables no less than their floor: one share,
+/// or one for each pass, and a start for each table.
+class StreamingModel {
+ public:
+  StreamingModel(const Chosen<StreamingTable>& chosen, bool by_pass) {
+    const auto share = [](const char* name) { return Parameter{name, Range::share, 0.8, 0.7}; };
+    parameters_ =
+        by_pass ? std::vector{share("forward"), share("gradient")} : std::vector{share("share")};
+    for (const auto& item : chosen.items) add(*item.from, *item.table, by_pass);
+  }
+
+  [[nodiscard]] const std::vector<Parameter>& parameters() const { return parameters_; }
+  [[nodiscard]] LogRatio log_ratio() const {
+    return [this](std::size_t i, const std::vector<double>& values) {
+      const auto& [bandwidth, point, share, start, floor] = observations_[i];
+      const Seconds busy = Seconds{values[start]} + point.bytes / (bandwidth * values[share]);
+      return std::log((floor == 0 ? busy : std::max(busy, Seconds{values[floor]})) / point.time);
+    };
+  }
+  [[nodiscard]] Estimate estimate() const {
+    std::vector<std::uint64_t> groups(observations_.size());
+    for (std::size_t i = 0; i < groups.size(); ++i) groups[i] = i;
+    return fit(parameters_, groups, log_ratio());
+  }
+
+  /// The median `floor` of the eager tables, 0 where there are none.
+  [[nodiscard]] Seconds host_time(const Estimate& estimate) const {
+    std::vector<double> host_times;
+    host_times.reserve(floors_.size());
+    for (const std::size_t floor : floors_) host_times.push_back(estimate.values[floor]);
+    return host_times.empty() ? Seconds{} : Seconds{median(host_times)};
+  }
+
+ private:
   struct Observation {
     BytesPerSecond bandwidth;
     StreamingPoint point;
-    std::size_t start;
+    std::size_t share, start;
     std::size_t floor;  ///< 0 where the table is not eager
   };
-  std::vector<Parameter> parameters{{"share", Range::share, 0.8, 0.7}};
-  std::vector<Observation> observations;
-  std::vector<std::size_t> floors;
-  for (const auto& item : chosen.items) {
-    const bool eager = item.table->timing == Timing::eager;
-    const std::size_t start = parameters.size();
-    parameters.push_back({"start", Range::positive, eager ? 15e-6 : 3e-6, 1});
+
+  void add(const Measurements& from, const StreamingTable& table, bool by_pass) {
+    const bool eager = table.timing == Timing::eager;
+    const bool gradient = by_pass && pass_of(table.operation) == cost::KernelPass::gradient;
+    const std::size_t start = parameters_.size();
+    parameters_.push_back({"start", Range::positive, eager ? 15e-6 : 3e-6, 1});
     if (eager) {
-      floors.push_back(parameters.size());
-      parameters.push_back({"floor", Range::positive, 30e-6, 1});
+      floors_.push_back(parameters_.size());
+      parameters_.push_back({"floor", Range::positive, 30e-6, 1});
     }
-    for (const StreamingPoint& point : item.table->points) {
-      observations.push_back(
-          {item.from->device.memory_bandwidth, point, start, eager ? start + 1 : 0});
+    for (const StreamingPoint& point : table.points) {
+      observations_.push_back({.bandwidth = from.device.memory_bandwidth,
+                               .point = point,
+                               .share = gradient ? std::size_t{1} : std::size_t{0},
+                               .start = start,
+                               .floor = eager ? start + 1 : 0});
     }
   }
-  std::vector<std::uint64_t> groups(observations.size());
-  for (std::size_t i = 0; i < groups.size(); ++i) groups[i] = i;
-  const auto log_ratio = [&](std::size_t i, const std::vector<double>& values) {
-    const auto& [bandwidth, point, start, floor] = observations[i];
-    const Seconds busy = Seconds{values[start]} + point.bytes / (bandwidth * values[0]);
-    return std::log((floor == 0 ? busy : std::max(busy, Seconds{values[floor]})) / point.time);
-  };
-  const Estimate estimate = fit(parameters, groups, log_ratio);
+
+  std::vector<Parameter> parameters_;
+  std::vector<Observation> observations_;
+  std::vector<std::size_t> floors_;
+};
+
+/// Were both passes of a kind measured?
+bool both_passes(const Chosen<StreamingTable>& chosen) {
+  const auto gradients = std::ranges::count_if(chosen.items, [](const auto& item) {
+    return pass_of(item.table->operation) == cost::KernelPass::gradient;
+  });
+  return gradients > 0 && gradients < std::ssize(chosen.items);
+}
+
+/// The kind's share; where both passes were measured a share of each, and as the kind's the one at
+/// which as many bytes of both take as long. Returns the host's time of an eager operator, 0 where
+/// there are none.
+Seconds fit_streaming(const Chosen<StreamingTable>& chosen, const std::string& kind, Fit& result) {
+  const bool by_pass = both_passes(chosen);
+  const StreamingModel model(chosen, by_pass);
+  const Estimate estimate = model.estimate();
   const Source source(chosen, kind + " times", estimate);
-  result.profile.streaming[kind] = source.constant(estimate.values[0]);
-  note(result, kind, chosen, estimate, parameters, log_ratio);
-  std::vector<double> host_times;
-  host_times.reserve(floors.size());
-  for (const std::size_t floor : floors) host_times.push_back(estimate.values[floor]);
-  return host_times.empty() ? Seconds{} : Seconds{median(host_times)};
+  double share = estimate.values[0];
+  if (by_pass) {
+    const double forward = estimate.values[0], gradient = estimate.values[1];
+    result.profile.streaming_by_pass[kind] = {.forward = source.constant(forward),
+                                              .gradient = source.constant(gradient)};
+    share = 2 / (1 / forward + 1 / gradient);
+  }
+  result.profile.streaming[kind] = source.constant(share);
+  note(result, kind, chosen, estimate, model.parameters(), model.log_ratio());
+  return model.host_time(estimate);
 }
 
 void fit_collective(const Chosen<AllReduceTable>& chosen, Fit& result) {
@@ -376,7 +429,7 @@ void fit_gemms(const std::vector<Measurements>& measurements, const Datasheet& d
       throw InputError(datasheet.file, "/gemm",
                        "measured GEMMs of " + type + ", or what they are alike", "");
     }
-    fit_gemm(chosen, type, result);
+    fit_gemm(chosen, type, datasheet.collective.has_value(), result);
   }
   for (const auto& [type, likeness] : datasheet.gemm) {
     const auto original = gemm.find(likeness.as);

@@ -31,6 +31,8 @@ struct Fit {
 ///     gemm          cost::gemm_time, per data type
 ///     streaming     kernel: t = start + bytes / (share * bandwidth)
 ///                   eager:  t = max(floor, start + bytes / (share * bandwidth))
+///                   where tables of both passes are there, one share for each; that of the kind is
+///                   then the one at which as many bytes of both take as long
 ///     kernel_floor  the median kernel gap
 ///     launch        the median floor of eager elementwise operators: the host's time from one
 ///     event to the

@@ -1,15 +1,19 @@
 // Facts of a table, one a line, then its columns and rows.
 #include "calibrate/import_table.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdint>
+#include <cstdlib>
 #include <fstream>
 #include <map>
+#include <optional>
 
 #include "base/input_error.hpp"
 #include "base/json_reader.hpp"
 #include "base/json_writer.hpp"
+#include "base/quantity_text.hpp"
 #include "calibrate/measurements.hpp"
 
 namespace stratagem::calibrate {
@@ -62,6 +66,25 @@ class Csv {
     return fact(name);
   }
 
+  /// An error in what the table became, told by line and column of this CSV.
+  [[nodiscard]] InputError by_line(const InputError& error) const {
+    return {file_, place(error.path), error.expected, error.found};
+  }
+
+  /// Throws InputError for a row that no GPU of the datasheet can have measured, or that says again
+  /// what another one has said.
+  void check_rows(const Datasheet& sheet) const {
+    std::map<std::string, std::size_t> seen;
+    for (std::size_t row = 0; row < rows_.size(); ++row) {
+      const auto [found, fresh] = seen.emplace(shape_of(row), first_row_ + row);
+      if (!fresh)
+        throw InputError(file_, "line " + std::to_string(first_row_ + row),
+                         "every shape once; line " + std::to_string(found->second) + " has it",
+                         shape_of(row));
+      check_rate(row, sheet);
+    }
+  }
+
   Json table() {
     Json table = Json::object();
     table.set("kind", required("kind"));
@@ -80,6 +103,100 @@ class Csv {
   }
 
  private:
+  /// What a column is of: "time" of "time us".
+  [[nodiscard]] static std::string name_of(const std::string& column) {
+    return column.substr(0, column.find(' '));
+  }
+
+  [[nodiscard]] std::string in_line(std::size_t line, std::size_t column) const {
+    return "line " + std::to_string(line) + ", column \"" + columns_.at(column) + "\"";
+  }
+
+  /// Of "/tables/2/rows/1/3", "/tables/2/columns/0", "/tables/2/type".
+  [[nodiscard]] std::string place(const std::string& path) const {
+    std::vector<std::string> words;
+    for (std::size_t begin = 1; begin < path.size();) {
+      const std::size_t end = std::min(path.find('/', begin), path.size());
+      words.push_back(path.substr(begin, end - begin));
+      begin = end + 1;
+    }
+    const auto number = [&](std::size_t word) {
+      return static_cast<std::size_t>(std::atoi(words.at(word).c_str()));
+    };
+    if (words.size() < 3 || words[0] != "tables") return path;
+    const std::size_t header = fact_lines_.at("rows") + 1;
+    if (words[2] == "rows" && words.size() == 5) return in_line(first_row_ + number(3), number(4));
+    if (words[2] == "rows" && words.size() == 4)
+      return "line " + std::to_string(first_row_ + number(3));
+    if (words[2] == "columns" && words.size() == 4) return in_line(header, number(3));
+    if (words[2] == "columns" || words[2] == "rows") return "line " + std::to_string(header);
+    const auto fact = fact_lines_.find(words[2]);
+    return fact == fact_lines_.end() ? "" : "line " + std::to_string(fact->second);
+  }
+
+  [[nodiscard]] std::optional<std::size_t> column_of(const std::string& name) const {
+    const auto found = std::ranges::find(columns_, name, &name_of);
+    if (found == columns_.end()) return std::nullopt;
+    return static_cast<std::size_t>(found - columns_.begin());
+  }
+
+  /// All of a row but what was measured.
+  [[nodiscard]] std::string shape_of(std::size_t row) const {
+    std::string shape;
+    for (std::size_t c = 0; c < columns_.size(); ++c) {
+      const std::string name = name_of(columns_[c]);
+      if (name == "time" || name == "rate" || name == "spread" || name == "repeats") continue;
+      shape += (shape.empty() ? "" : ", ") + columns_[c] + " " + rows_[row][c];
+    }
+    return shape;
+  }
+
+  [[nodiscard]] double value(std::size_t row, const std::string& name) const {
+    const auto column = column_of(name);
+    return column ? number(rows_[row][*column], columns_[*column]) : 1;
+  }
+
+  /// In base units of Q; none without such a column.
+  template <typename Q>
+  [[nodiscard]] std::optional<Q> quantity(std::size_t row, const std::string& name) const {
+    const auto column = column_of(name);
+    if (!column) return std::nullopt;
+    const std::string& header = columns_[*column];
+    const auto unit = parse_quantity<Q>("1" + header.substr(std::min(header.size(), name.size())));
+    if (!unit) return std::nullopt;  // which reading the table finds
+    return value(row, name) * *unit;
+  }
+
+  /// Clocks may go above what datasheets count with, rates no further than this.
+  static constexpr double margin = 1.2;
+
+  template <typename Rate, typename Amount>
+  void check_rate(std::size_t row, Amount amount, Rate most, const std::string& of) const {
+    const auto time = quantity<Seconds>(row, "time");
+    const auto stated = quantity<Rate>(row, "rate");
+    if (!stated && !time) return;
+    const Rate rate = stated ? *stated : amount / *time;
+    if (rate <= margin * most) return;
+    throw InputError(file_, in_line(first_row_ + row, *column_of(stated ? "rate" : "time")),
+                     "no more than the datasheet's " + of + ", " + to_text(most), to_text(rate));
+  }
+
+  /// Products by the peak; what moves more than caches hold, and rates without bytes, by the
+  /// bandwidth.
+  void check_rate(std::size_t row, const Datasheet& sheet) const {
+    constexpr Bytes beyond_caches = 1_GB;
+    if (fact("kind") == "gemm") {
+      const auto peak = sheet.peak.find(fact("type"));
+      if (peak == sheet.peak.end()) return;
+      const Flops flops{2 * value(row, "m") * value(row, "n") * value(row, "k") *
+                        value(row, "batch")};
+      return check_rate(row, flops, peak->second.value, "peak of " + fact("type"));
+    }
+    if (column_of("bytes") && Bytes{value(row, "bytes")} < beyond_caches) return;
+    if (fact("kind") == "kernel_gap") return;
+    check_rate(row, Bytes{value(row, "bytes")}, sheet.memory_bandwidth.value, "memory bandwidth");
+  }
+
   [[noreturn]] void fail(const std::string& where, const std::string& expected,
                          const std::string& found) const {
     throw InputError(file_, "line " + std::to_string(at_) + where, expected, found);
@@ -96,6 +213,7 @@ class Csv {
   /// Facts end where the number of rows stands.
   void read_facts() {
     while (!facts_.contains("rows")) {
+      const std::size_t number = at_ + 1;
       const std::string line = next("a fact of the table, \"rows\" last");
       const std::size_t comma = line.find(',');
       const std::string name = line.substr(0, comma);
@@ -105,6 +223,7 @@ class Csv {
         fail("", "kind, operation, type, timing, family, source or rows, a comma and what it is",
              line);
       if (!facts_.emplace(name, line.substr(comma + 1)).second) fail("", "every fact once", line);
+      fact_lines_[name] = number;
     }
   }
 
@@ -131,6 +250,7 @@ class Csv {
       return value;
     }();
     Json rows = Json::array();
+    first_row_ = at_ + 1;
     for (double row = 0; row < promised; ++row) {
       const std::string line =
           next("row " + std::to_string(static_cast<int>(row) + 1) + " of " + fact("rows"));
@@ -143,6 +263,7 @@ class Csv {
                                                 : json_number(number(cells[c], columns_[c])));
       }
       rows.push(values);
+      rows_.push_back(cells);
     }
     if (at_ != lines_.size())
       fail(" and on", "no more than the " + fact("rows") + " rows promised", lines_[at_]);
@@ -153,7 +274,10 @@ class Csv {
   std::vector<std::string> lines_;
   std::size_t at_ = 0;  ///< lines read, which is the number of the last one
   std::map<std::string, std::string> facts_;
+  std::map<std::string, std::size_t> fact_lines_;
   std::vector<std::string> columns_;
+  std::size_t first_row_ = 0;  ///< its line
+  std::vector<std::vector<std::string>> rows_;
 };
 
 /// Collectives come from logs of nccl-tests, which say more than a table.
@@ -167,10 +291,11 @@ void check_kind(const std::string& file, const std::string& kind) {
 
 std::string import_tables(const std::vector<std::string>& files, const Datasheet& sheet) {
   expects(!files.empty(), "at least one CSV");
+  std::vector<Csv> csvs;
   Json tables = Json::array();
   std::string source;
   for (const std::string& file : files) {
-    Csv csv(file);
+    Csv& csv = csvs.emplace_back(file);
     check_kind(file, csv.required("kind"));
     const std::string from = csv.required("source");
     if (source.find(from) == std::string::npos) source += (source.empty() ? "" : "; ") + from;
@@ -180,7 +305,14 @@ std::string import_tables(const std::vector<std::string>& files, const Datasheet
   json.set("schema", 1).set("device", measured_device(sheet, sheet.gpu));
   json.set("source", source).set("status", "measured").set("tables", tables);
   const std::string text = json.text(1) + "\n";
-  static_cast<void>(read_measurements(JsonReader::from_text(text, files.front()), files.front()));
+  try {
+    static_cast<void>(read_measurements(JsonReader::from_text(text, files.front()), files.front()));
+  } catch (const InputError& error) {
+    if (!error.path.starts_with("/tables/")) throw;
+    const auto number = static_cast<std::size_t>(std::atoi(error.path.c_str() + 8));
+    throw csvs.at(number).by_line(error);
+  }
+  for (const Csv& csv : csvs) csv.check_rows(sheet);
   return text;
 }
 

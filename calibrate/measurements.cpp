@@ -94,10 +94,12 @@ class Rows {
 
 /// Which rows of a table are alike in shape: those that agree in every word of its "family", each a
 /// column, "decade of" a column, or of products the "smallest", "middle" or "largest" of m, n and k.
+/// All rows of a table that was measured for a scenario are one family.
 class Families {
  public:
   Families(const JsonReader& table, const Rows& rows, std::vector<std::string> otherwise)
       : rows_(rows), words_(std::move(otherwise)) {
+    if (const auto scenario = table.find("scenario")) scenario_ = scenario->text();
     const auto stated = table.find("family");
     if (!stated) return;
     words_.clear();
@@ -108,6 +110,7 @@ class Families {
   }
 
   [[nodiscard]] std::string of(std::size_t row) const {
+    if (!scenario_.empty()) return "scenario " + scenario_;
     std::string family;
     for (const std::string& word : words_)
       family += (family.empty() ? "" : ", ") + word + " " + value(row, word);
@@ -150,6 +153,7 @@ class Families {
 
   const Rows& rows_;
   std::vector<std::string> words_;
+  std::string scenario_;
 };
 
 model::DataType read_type(const JsonReader& json) {
@@ -183,6 +187,11 @@ Device read_device(const JsonReader& json) {
   return device;
 }
 
+/// As BLAS writes them: of A, then of B.
+std::string read_transposes(const JsonReader& json) {
+  return json.one_of({"NN", "NT", "TN", "TT"});
+}
+
 GemmTable read_gemms(const JsonReader& json, const Device& device) {
   const Rows rows(json);
   rows.allow({"m", "n", "k", "batch", "transposes", "bytes", "time", "rate", "spread", "repeats"});
@@ -196,13 +205,14 @@ GemmTable read_gemms(const JsonReader& json, const Device& device) {
   }
   const Families families(json, rows, {"n", "k"});
   for (std::size_t row = 0; row < rows.size(); ++row) {
-    GemmPoint point{.m = rows.count(row, "m"),
-                    .n = rows.count(row, "n"),
-                    .k = rows.count(row, "k"),
-                    .batch = rows.has("batch") ? rows.count(row, "batch") : 1,
-                    .transposes = rows.has("transposes") ? rows.cell(row, "transposes").text() : "",
-                    .time = {},
-                    .family = families.of(row)};
+    GemmPoint point{
+        .m = rows.count(row, "m"),
+        .n = rows.count(row, "n"),
+        .k = rows.count(row, "k"),
+        .batch = rows.has("batch") ? rows.count(row, "batch") : 1,
+        .transposes = rows.has("transposes") ? read_transposes(rows.cell(row, "transposes")) : "",
+        .time = {},
+        .family = families.of(row)};
     const Flops flops{2.0 * static_cast<double>(point.m) * static_cast<double>(point.n) *
                       static_cast<double>(point.k) * static_cast<double>(point.batch)};
     point.time = rows.has("rate") ? flops / rows.quantity<FlopsPerSecond>(row, "rate")
@@ -302,6 +312,10 @@ std::string text_or_nothing(const JsonReader& json, const char* key) {
 
 }  // namespace
 
+cost::KernelPass pass_of(const std::string& operation) {
+  return operation.ends_with("gradient") ? cost::KernelPass::gradient : cost::KernelPass::forward;
+}
+
 Measurements read_measurements(const std::string& file) {
   return read_measurements(JsonReader::from_file(file), file);
 }
@@ -340,6 +354,8 @@ Measurements read_measurements(const JsonReader& json, const std::string& file) 
     over_mpi[kinds.back()] = kind;
   }
   static_cast<void>(count_or_one(json, "cores"));
+  if (measurements.servers > measurements.ranks)
+    json.at("servers").fail("no more servers than ranks", json.at("servers").dump());
   for (const JsonReader& table : json.at("tables").elements()) {
     const std::string kind = table.at("kind").one_of(kinds);
     if (kind == "gemm") {

@@ -10,6 +10,7 @@
 #include "base/json_reader.hpp"
 #include "base/quantity.hpp"
 #include "calibrate/all_reduce_csv.hpp"
+#include "cost/kernel.hpp"
 #include "cost/ring.hpp"
 #include "model/tensor.hpp"
 
@@ -115,6 +116,10 @@ struct Measurements {
   std::vector<MpiTable> mpi;
   std::vector<Seconds> kernel_gaps;  ///< from one tiny kernel on a stream to the next
 };
+
+/// Of an operation's name, "softmax gradient": those that end so are of the gradient, all others
+/// of the forward pass.
+cost::KernelPass pass_of(const std::string& operation);
 
 /// Throws InputError, with the row and column, for anything that is not of the format.
 Measurements read_measurements(const std::string& file);

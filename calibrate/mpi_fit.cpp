@@ -116,10 +116,14 @@ MpiFit fit_kind(const Points& points, const std::string& source) {
   return fit;
 }
 
-/// Is a group of `point` one of ranks of one server?
+/// Is every group of `point` one of ranks of one server? Where servers have different numbers of
+/// ranks nobody knows who stands where.
 bool within_server(const MpiPoint& point, const Measurements& from) {
+  if (from.servers == 1) return true;
+  if (from.ranks % from.servers != 0) return false;
   const int per_server = from.ranks / from.servers;
-  return from.servers == 1 || per_server % (point.ranks * point.stride) == 0;
+  const int reach = point.ranks * point.stride;
+  return reach <= per_server && per_server % reach == 0;
 }
 
 }  // namespace

@@ -21,9 +21,9 @@ struct MpiFit {
 };
 
 /// For each kind of collective the points of all files whose groups stand within one server, which
-/// ranks fill one after the other: geometric means over strides, by number of ranks and size
-/// (cost/measured_times.hpp has what lies between). Its error is the worse one of sizes_error and
-/// ranks_error.
+/// ranks fill one after the other, as many on each (else none is known to): geometric means over
+/// strides, by number of ranks and size (cost/measured_times.hpp has what lies between). Its error
+/// is the worse one of sizes_error and ranks_error.
 std::map<std::string, MpiFit> fit_mpi(const std::vector<Measurements>& measurements);
 
 }  // namespace stratagem::calibrate

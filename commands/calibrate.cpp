@@ -14,6 +14,7 @@
 #include "calibrate/fit.hpp"
 #include "calibrate/fit_report.hpp"
 #include "calibrate/fit_table.hpp"
+#include "calibrate/fresh_check.hpp"
 #include "calibrate/import_table.hpp"
 #include "calibrate/measure/measure.hpp"
 #include "calibrate/measure/measure_cuda.hpp"
@@ -32,6 +33,7 @@
 #include "kernels/device.hpp"
 #include "kernels/world.hpp"
 #include "search/fit_stack.hpp"
+#include "search/kernels_of.hpp"
 #include "search/scenario.hpp"
 
 namespace stratagem::commands {
@@ -129,6 +131,7 @@ class Teller {
 
 /// `calibrate measure --backend cuda`: measurements of this machine's first GPU.
 int measure_gpu(const Arguments& asked) {
+  if (asked.has("for")) throw UsageError("--for goes with --backend cpu");
   const std::string file = asked.required("output");
   const std::string more = std::filesystem::path(file).replace_extension(".more.json").string();
   const std::string datasheet = asked.text_or_nothing("datasheet");
@@ -145,6 +148,16 @@ int measure_gpu(const Arguments& asked) {
   return done;
 }
 
+/// What `measure --for` asks for, without the scenarios' folders.
+std::vector<calibrate::ScenarioKernels> asked_scenarios(const Arguments& asked) {
+  std::vector<calibrate::ScenarioKernels> scenarios;
+  if (!asked.has("for")) return scenarios;
+  for (const std::string& file : asked.texts("for"))
+    scenarios.push_back({.name = std::filesystem::path(file).stem().string(),
+                         .kernels = search::kernels_of_scenario(file)});
+  return scenarios;
+}
+
 /// `calibrate measure`: measurements of this machine.
 int measure(const Arguments& asked) {
   if (asked.text("backend") == "cuda") return measure_gpu(asked);
@@ -156,12 +169,50 @@ int measure(const Arguments& asked) {
     const std::string backend = asked.text("backend");
     if (backend != "cpu") throw UsageError("--backend knows cpu and cuda; not \"" + backend + "\"");
     calibrate::on_first(ranks, [&] { check_outputs({{assignment.file, ""}}, {}); });
+    // Rank 0 first, which says what is wrong.
+    calibrate::on_first(ranks, [&] { static_cast<void>(asked_scenarios(asked)); });
+    calibrate::together(ranks, [&] { assignment.scenarios = asked_scenarios(asked); });
     Teller teller;
     const std::size_t measured = calibrate::measure_cpu(assignment, ranks, std::ref(teller));
     if (ranks.rank() != 0) return done;
     teller.clear();
     fmt::print("{}: {} measured\n", assignment.file, measured);
     return done;
+  };
+  return on_ranks(kernels::patience, bad_input, on_rank);
+}
+
+/// The least number that makes sense, or a UsageError that names the option.
+int at_least_one(const Arguments& asked, const std::string& option) {
+  const int number = asked.whole(option);
+  if (number < 1) throw UsageError("--" + option + " is a whole number of at least 1");
+  return number;
+}
+
+/// `calibrate check`: shapes that a profile of this machine has not seen, measured and predicted.
+int check(const Arguments& asked) {
+  const auto on_rank = [&](kernels::Communicator& ranks) -> int {
+    if (!asked.has("files") || asked.texts("files").size() != 1)
+      throw UsageError("calibrate check wants one profile");
+    calibrate::CheckAssignment assignment{
+        .file = asked.texts("files").front(),
+        .seed = static_cast<std::uint64_t>(at_least_one(asked, "seed")),
+        .shapes = at_least_one(asked, "shapes")};
+    if (asked.has("limit")) assignment.limit = asked.real("limit");
+    if (!(assignment.limit > 0))
+      throw UsageError("--limit is a share of more than 0, such as 0.15");
+    const std::string json = asked.text_or_nothing("json");
+    calibrate::on_first(ranks, [&] {
+      if (!json.empty()) check_outputs({{json, ""}}, {assignment.file});
+    });
+    Teller teller;
+    const calibrate::FreshCheck result = calibrate::check_cpu(assignment, ranks, std::ref(teller));
+    const int code = calibrate::met(result) ? done : check_failed;
+    if (ranks.rank() != 0) return done;
+    teller.clear();
+    fmt::print("{}", calibrate::describe(result));
+    if (!json.empty()) write_below({{json, calibrate::json_of(result), ""}});
+    return code;
   };
   return on_ranks(kernels::patience, bad_input, on_rank);
 }
@@ -251,28 +302,32 @@ int import_measurements(const Arguments& asked) {
 }  // namespace
 
 int calibrate(const std::vector<std::string>& line) {
-  Options options("stratagem calibrate",
-                  "Measure, and fit what predictions rest on:\n"
-                  "  calibrate measure --backend cpu [--quick] -o MEASUREMENTS\n"
-                  "    one core of this machine, or, under mpirun or srun, one for each rank and\n"
-                  "    what they take to communicate; goes on with the file if it exists\n"
-                  "  calibrate measure --backend cuda [--quick] [--datasheet FILE] -o FILE\n"
-                  "    its first GPU; shares are of the datasheet's rates, or of measured ones\n"
-                  "  calibrate fit [MEASUREMENTS...] --datasheet FILE -o PROFILE\n"
-                  "    measurements of a processor need no datasheet\n"
-                  "  calibrate report [MEASUREMENTS...] --datasheet FILE [-o PAGE.html]\n"
-                  "    measured against fitted times\n"
-                  "  calibrate report --markdown PROFILES... (files, or folders of them)\n"
-                  "    errors of their fits, and what is asked of them\n"
-                  "  calibrate import LOGS... --datasheet FILE --cluster PRESET -o MEASUREMENTS\n"
-                  "    from the output of a program of nccl-tests, text or JSON\n"
-                  "  calibrate import TABLES.csv... --datasheet FILE -o MEASUREMENTS\n"
-                  "    times of kernels (docs/measurements.md)\n"
-                  "  calibrate import RECORDS --rules RULES -o FOLDER\n"
-                  "    scenarios from records of published runs\n"
-                  "  calibrate nccl MEASUREMENTS...\n"
-                  "  calibrate stack SCENARIO --run NAME");
-  options.text("verb", "measure, fit, report, import, nccl or stack");
+  Options options(
+      "stratagem calibrate",
+      "Measure, and fit what predictions rest on:\n"
+      "  calibrate measure --backend cpu [--quick] [--for SCENARIO] -o MEASUREMENTS\n"
+      "    one core of this machine, or, under mpirun or srun, one for each rank and\n"
+      "    what they take to communicate; goes on with the file if it exists\n"
+      "  calibrate measure --backend cuda [--quick] [--datasheet FILE] -o FILE\n"
+      "    its first GPU; shares are of the datasheet's rates, or of measured ones\n"
+      "  calibrate fit [MEASUREMENTS...] --datasheet FILE -o PROFILE\n"
+      "    measurements of a processor need no datasheet\n"
+      "  calibrate check PROFILE [--seed N] [--shapes N] [--limit SHARE] [--json FILE]\n"
+      "    a profile of this machine's processor against shapes that it has not seen,\n"
+      "    alone or under mpirun as it was measured; exit 3 above the limit\n"
+      "  calibrate report [MEASUREMENTS...] --datasheet FILE [-o PAGE.html]\n"
+      "    measured against fitted times\n"
+      "  calibrate report --markdown PROFILES... (files, or folders of them)\n"
+      "    errors of their fits, and what is asked of them\n"
+      "  calibrate import LOGS... --datasheet FILE --cluster PRESET -o MEASUREMENTS\n"
+      "    from the output of a program of nccl-tests, text or JSON\n"
+      "  calibrate import TABLES.csv... --datasheet FILE -o MEASUREMENTS\n"
+      "    times of kernels (docs/measurements.md)\n"
+      "  calibrate import RECORDS --rules RULES -o FOLDER\n"
+      "    scenarios from records of published runs\n"
+      "  calibrate nccl MEASUREMENTS...\n"
+      "  calibrate stack SCENARIO --run NAME");
+  options.text("verb", "measure, fit, check, report, import, nccl or stack");
   options.texts("files",
                 "measurements (those that the datasheet names if none is given), or a scenario");
   options.text("datasheet", "fit, import: what is not measured; measure: a GPU's rates");
@@ -283,11 +338,17 @@ int calibrate(const std::vector<std::string>& line) {
   options.text("backend", "measure: what runs the kernels, cpu or cuda", "cpu");
   options.flag("markdown", "report: tables of profiles");
   options.flag("quick", "measure: few shapes, half a second each");
+  options.texts("for",
+                "measure: scenarios whose runs' shapes are measured, too, with commas between");
   options.text("only", "measure: experiments whose names begin so, such as mpi_all_reduce");
   options.text(
       "o,output",
       "measure, import: the measurements to write, or a folder of scenarios; fit: the profile; "
       "report: the page");
+  options.whole("seed", "check: which random shapes", 1);
+  options.whole("shapes", "check: how many of every line of kernels, of products twice as many", 8);
+  options.real("limit", "check: the largest median of |predicted / measured - 1| (0.15)");
+  options.text("json", "check: where the errors are written to");
   options.text("run", "stack: the run to fit to", "");
   options.positional({"verb", "files"});
   const Arguments asked(options, line);
@@ -295,13 +356,14 @@ int calibrate(const std::vector<std::string>& line) {
   const std::string verb = asked.required("verb");
   if (verb == "measure") return measure(asked);
   if (verb == "fit") return fit_profile(asked);
+  if (verb == "check") return check(asked);
   if (verb == "report") return report(asked);
   if (verb == "import") return import_measurements(asked);
   if (verb == "nccl") return judge_nccl(asked);
   if (verb == "stack") return fit_stack(asked);
   throw UsageError(
-      "calibrate knows six verbs, measure, fit, report, import, nccl and stack; not \"" + verb +
-      "\"");
+      "calibrate knows seven verbs, measure, fit, check, report, import, nccl and stack; not \"" +
+      verb + "\"");
 }
 
 }  // namespace stratagem::commands

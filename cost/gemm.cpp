@@ -52,9 +52,27 @@ const auto& constant(const Table& table, const Kernel& kernel, const Profile& pr
   return found->second;
 }
 
+/// A library for processors packs each operand once, for the whole product: one tile, which is cut
+/// to what registers hold.
+Seconds time_on_processor(const Kernel& kernel, const GemmConstants& gemm, const Profile& profile) {
+  const auto m = static_cast<double>(kernel.m);
+  const auto n = static_cast<double>(kernel.n);
+  const auto k = static_cast<double>(kernel.k);
+  const double peak = constant(profile.peak, kernel, profile, "peak").value.value;
+  const double intensity = m * n / (m + n);
+  const double rate =
+      gemm.efficiency.value * intensity / (intensity + gemm.half_intensity.value) * peak;
+  const double compute =
+      2 * m * n * (k + gemm.ramp.value) * static_cast<double>(kernel.batch) / rate;
+  const double memory =
+      kernel.traffic.value / (profile.memory_bandwidth.value.value * gemm.streaming.value);
+  return gemm.fixed.value + Seconds{round_max(compute, memory)};
+}
+
 }  // namespace
 
 Seconds gemm_time(const Kernel& kernel, const GemmConstants& gemm, const Profile& profile) {
+  if (profile.of_processor()) return time_on_processor(kernel, gemm, profile);
   const double m = static_cast<double>(kernel.m);
   const double n = static_cast<double>(kernel.n);
   const double k = static_cast<double>(kernel.k);

@@ -41,6 +41,24 @@ Seconds attention_time(const Kernel& kernel, const Profile& profile) {
   return kernel.launches * profile.kernel_floor.value + std::max(compute, memory);
 }
 
+/// The share of the memory bandwidth of the kernel's pass, or of its kind.
+double streaming_share(const Kernel& kernel, const Profile& profile) {
+  const std::string kind{kernel_kind_names.at(static_cast<std::size_t>(kernel.kind))};
+  if (kernel.pass != KernelPass::either) {
+    if (const auto found = profile.streaming_by_pass.find(kind);
+        found != profile.streaming_by_pass.end()) {
+      const PassShares& shares = found->second;
+      return (kernel.pass == KernelPass::forward ? shares.forward : shares.gradient).value;
+    }
+  }
+  const auto share = profile.streaming.find(kind);
+  if (share == profile.streaming.end()) {
+    throw InputError("profile " + profile.name, "/streaming/" + kind,
+                     "a share of the memory bandwidth for this kind of kernel", "");
+  }
+  return share->second.value;
+}
+
 }  // namespace
 
 Seconds kernel_time(const Kernel& kernel, const Profile& profile) {
@@ -60,14 +78,8 @@ Seconds kernel_time(const Kernel& kernel, const Profile& profile) {
     }
     return kernel.traffic / profile.host_memory_bandwidth->value;
   }
-  const std::string kind{kernel_kind_names.at(static_cast<std::size_t>(kernel.kind))};
-  const auto share = profile.streaming.find(kind);
-  if (share == profile.streaming.end()) {
-    throw InputError("profile " + profile.name, "/streaming/" + kind,
-                     "a share of the memory bandwidth for this kind of kernel", "");
-  }
   return kernel.launches * floor +
-         kernel.traffic / (profile.memory_bandwidth.value * share->second.value);
+         kernel.traffic / (profile.memory_bandwidth.value * streaming_share(kernel, profile));
 }
 
 }  // namespace stratagem::cost

@@ -45,6 +45,13 @@ constexpr bool is_attention(KernelKind kind) {
   return kind == KernelKind::attention || kind == KernelKind::attention_backward;
 }
 
+/// Which pass a kernel is of, for kinds whose passes reach different shares of the bandwidth.
+enum class KernelPass : std::uint8_t {
+  either,  ///< not known, or a kind that has one pass only
+  forward,
+  gradient  ///< of inputs or weights
+};
+
 /// The kinds that move device memory and need a share of its bandwidth: not gemm and fused attention,
 /// whose constants are their own, and not what concerns the host.
 std::vector<std::string> streaming_kinds();
@@ -60,6 +67,7 @@ struct Kernel {
   Flops flops;
   Bytes traffic;
   int launches = 1;
+  KernelPass pass = KernelPass::either;
 
   friend auto operator<=>(const Kernel&, const Kernel&) = default;
 };
@@ -70,7 +78,9 @@ struct Kernel {
 ///            + max(flops / 2 / (peak * share), traffic / (memory_bandwidth * streaming[elementwise]))
 ///   host_copy: launches * host_copy.latency + traffic / host_copy.bandwidth
 ///   host_optimizer: traffic / host_memory_bandwidth, if no other rank of the server uses it
-///   others:  launches * kernel_floor + traffic / (memory_bandwidth * streaming[kind])
+///   others:  launches * kernel_floor + traffic / (memory_bandwidth * share)
+/// `share` is that of the kernel's pass (streaming_by_pass), or where it has none that of its kind
+/// (streaming).
 /// Throws InputError if the profile lacks a constant for the kernel's kind or data type.
 Seconds kernel_time(const Kernel&, const Profile&);
 

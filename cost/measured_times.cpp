@@ -61,6 +61,16 @@ Seconds measured_time(const CollectiveTimes& times, int ranks, Bytes payload) {
   return Seconds{line.fixed + payload.value * line.slope};
 }
 
+bool within_measured(const CollectiveTimes& times, int ranks, Bytes payload) {
+  const auto above = times.by_ranks.lower_bound(ranks);
+  if (above == times.by_ranks.end()) return false;
+  const auto holds = [&](const Points& points) {
+    return points.front().payload <= payload && payload <= points.back().payload;
+  };
+  if (above->first == ranks) return holds(above->second);
+  return above != times.by_ranks.begin() && holds(above->second) && holds(std::prev(above)->second);
+}
+
 Route measured_route(const CollectiveTimes& times, int ranks, Bytes payload) {
   const Line line = line_at(times, ranks, payload);
   const double time = line.fixed + payload.value * line.slope;

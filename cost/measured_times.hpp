@@ -19,6 +19,10 @@ namespace stratagem::cost {
 /// Throws InputError for more ranks than were measured, which nothing can be said about.
 Seconds measured_time(const CollectiveTimes& times, int ranks, Bytes payload);
 
+/// Does all that the prediction interpolates between lie on both sides of it: numbers of ranks, and
+/// for each of the two that stand next to it, payloads?
+bool within_measured(const CollectiveTimes& times, int ranks, Bytes payload);
+
 /// The same as a route: the time at payload 0 of the line at this payload as latency, but no less
 /// than nothing and no more than all, and the rest as a limit. It loads no links: what ranks share
 /// was at work when they were measured.

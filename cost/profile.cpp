@@ -93,6 +93,10 @@ GemmConstants read_gemm(const JsonReader& json) {
           .fixed = read_not_negative<Seconds>(json.at("fixed"))};
 }
 
+PassShares read_passes(const JsonReader& json) {
+  return {.forward = read_share(json.at("forward")), .gradient = read_share(json.at("gradient"))};
+}
+
 std::optional<NcclConstants> read_nccl(const std::optional<JsonReader>& json) {
   if (!json) return std::nullopt;
   return NcclConstants{.added = read_not_negative<Seconds>(json->at("added")),
@@ -164,6 +168,12 @@ Json to_json(const GemmConstants& gemm) {
       .set("ramp", cost::to_json(gemm.ramp))
       .set("streaming", cost::to_json(gemm.streaming))
       .set("fixed", cost::to_json(gemm.fixed));
+}
+
+Json to_json(const PassShares& shares) {
+  return Json::object()
+      .set("forward", cost::to_json(shares.forward))
+      .set("gradient", cost::to_json(shares.gradient));
 }
 
 Json to_json(const NcclConstants& nccl) {
@@ -358,6 +368,8 @@ Profile read_profile(const JsonReader& json) {
       .host_copy = read_host_copy(json.at("host_copy")),
       .context = read_not_negative<Bytes>(json.at("context")),
   };
+  if (const auto passes = json.find("streaming_by_pass"))
+    profile.streaming_by_pass = read_table<PassShares>(*passes, streaming_kinds(), &read_passes);
   if (const auto attention = json.find("attention")) profile.attention = read_attention(*attention);
   if (const auto bandwidth = json.find("host_memory_bandwidth"))
     profile.host_memory_bandwidth = read_positive<BytesPerSecond>(*bandwidth);
@@ -385,6 +397,8 @@ Json to_json(const Profile& profile) {
       .set("memory_bandwidth", to_json(profile.memory_bandwidth))
       .set("gemm", table_to_json(profile.gemm, data_types()))
       .set("streaming", table_to_json(profile.streaming, streaming_kinds()));
+  if (!profile.streaming_by_pass.empty())
+    json.set("streaming_by_pass", table_to_json(profile.streaming_by_pass, streaming_kinds()));
   if (profile.attention) {
     json.set("attention", Json::object()
                               .set("forward", to_json(profile.attention->forward))

@@ -109,6 +109,13 @@ struct CommunicatorConstants {
   Constant<Bytes> peer;  ///< buffers of all protocols of all channels, to and fro
 };
 
+/// Of one kind of kernel that moves memory: shares of memory_bandwidth that its passes reach, where
+/// they differ. On processors an exponential costs more than the memory that it reads.
+struct PassShares {
+  Constant<double> forward;
+  Constant<double> gradient;
+};
+
 struct Profile {
   std::string name;  ///< "v100-sxm3"
   std::string gpu;   ///< "NVIDIA Tesla V100-SXM3-32GB"
@@ -120,6 +127,9 @@ struct Profile {
   /// Achieved share of memory_bandwidth by kind of kernel, see kernel.hpp: elementwise, norm,
   /// softmax, ...
   std::map<std::string, Constant<double>> streaming;
+  /// Of kinds of which both passes were measured, by kind: for kernels that say which pass they are
+  /// of, in place of `streaming`.
+  std::map<std::string, PassShares> streaming_by_pass;
   std::optional<AttentionConstants> attention;  ///< none: refused
   Constant<Seconds> kernel_floor;  ///< shortest time between two dependent kernels on a stream
   Constant<Seconds> launch;        ///< host time to launch one kernel from an eager framework
@@ -133,6 +143,9 @@ struct Profile {
   /// What fitted constants rest on, by what was fitted: "gemm fp16", "softmax", "all_reduce", "nccl
   /// all_reduce". A kind without it has no measured range.
   std::map<std::string, Evidence> evidence;
+
+  /// Is a device a core of a processor? Only there messages go through memory.
+  [[nodiscard]] bool of_processor() const { return collective.memory_efficiency.has_value(); }
 };
 
 /// Reads a profile file; throws InputError for a missing or unknown constant, a wrong unit or

@@ -6,6 +6,8 @@
 #include <variant>
 #include <vector>
 
+#include "cost/measured_times.hpp"
+
 namespace stratagem::search {
 namespace {
 
@@ -29,9 +31,14 @@ bool measured(const cost::Kernel& kernel, const cost::Profile& profile) {
 
 bool measured(const strategies::Collective& one, const std::vector<int>& ranks,
               const cost::Profile& profile, const cost::Stack& stack, int gpus_per_node) {
-  if (one.kind != cost::CollectiveKind::all_reduce) return false;
   const auto [first, last] = std::ranges::minmax(ranks);
   if (first / gpus_per_node != last / gpus_per_node) return false;
+  if (profile.of_processor()) {
+    const auto times = profile.collective.times.find(cost::to_text(one.kind));
+    return times != profile.collective.times.end() &&
+           cost::within_measured(times->second, static_cast<int>(ranks.size()), one.payload);
+  }
+  if (one.kind != cost::CollectiveKind::all_reduce) return false;
   const auto found = profile.evidence.find(stack.nccl.empty() ? "all_reduce" : "nccl all_reduce");
   if (found == profile.evidence.end()) return false;
   const cost::Evidence& evidence = found->second;

@@ -14,6 +14,7 @@ namespace stratagem::search {
 /// smallest dimension of its product, is outside of its profile's cost::Evidence, and where there is
 /// none of its kind, as of fused attention and steps on the host. A collective is within it if it is
 /// an all-reduce of a measured size and number of ranks in one server; nothing else was fitted to.
+/// Of ranks on processors every kind that was measured counts so.
 struct Extrapolated {
   double kernel_time = 0;  ///< of the sum of all kernels' times, recomputation included
   std::map<std::string, double> by_kind;  ///< of the same sum: "gemm fp16", "attention"

@@ -20,6 +20,7 @@ class Needs {
       : nccl_(!stack.nccl.empty()),
         processor_(profile.collective.memory_efficiency.has_value()),
         times_(processor_ && !profile.collective.times.empty()) {
+    for (const auto& [kind, shares] : profile.streaming_by_pass) passes_.insert(kind);
     for (const strategies::Block& block : program.blocks) {
       for (const strategies::Task& task : block.tasks) {
         if (const auto* kernel = std::get_if<cost::Kernel>(&task.work)) add(*kernel);
@@ -59,8 +60,8 @@ class Needs {
     if (path == "/collective/pcie_efficiency")
       return used_.contains("/collective/network_") || used_.contains(pcie);
     for (const std::string_view group :
-         {"/gemm/", "/peak/", "/streaming/", "/collective/", "/communicator/", "/host_copy/",
-          "/host_memory_bandwidth"}) {
+         {"/gemm/", "/peak/", "/streaming/", "/streaming_by_pass/", "/collective/",
+          "/communicator/", "/host_copy/", "/host_memory_bandwidth"}) {
       if (!path.starts_with(group)) continue;
       return std::ranges::any_of(
           used_, [&](const std::string& used) { return (path + "/").starts_with(used); });
@@ -97,12 +98,13 @@ class Needs {
     } else if (kernel.kind == cost::KernelKind::host_optimizer) {
       used_.insert("/host_memory_bandwidth");
     } else {
-      used_.insert("/streaming/" +
-                   std::string(cost::kernel_kind_names.at(static_cast<std::size_t>(kernel.kind))) +
-                   "/");
+      const std::string kind(cost::kernel_kind_names.at(static_cast<std::size_t>(kernel.kind)));
+      const bool by_pass = kernel.pass != cost::KernelPass::either && passes_.contains(kind);
+      used_.insert((by_pass ? "/streaming_by_pass/" : "/streaming/") + kind + "/");
     }
   }
 
+  std::set<std::string> passes_;  ///< kinds with constants of each pass
   bool nccl_;
   bool processor_;
   bool times_;  ///< of ranks on processors, in place of a formula

@@ -304,7 +304,13 @@ void check_gpus(const Run& run, const JsonReader& reader) {
   }
 }
 
-Run read_run(const JsonReader& reader, const std::string& baseline) {
+cost::Profile read_profile(const JsonReader& name, const std::optional<cost::Profile>& instead) {
+  static_cast<void>(name.text());
+  return instead ? *instead : cost::read_profile(file_of(name, "profiles"));
+}
+
+Run read_run(const JsonReader& reader, const std::string& baseline,
+             const std::optional<cost::Profile>& instead = {}) {
   const JsonReader strategy = strategy_of(reader);
   const strategies::Options options = strategies::read_options(strategy);
   ClusterChoice choice = read_cluster(reader.at("cluster"));
@@ -313,7 +319,7 @@ Run read_run(const JsonReader& reader, const std::string& baseline) {
           .name = reader.at("name").text(),
           .baseline = baseline,
           .cluster = std::move(choice.cluster),
-          .profile = cost::read_profile(file_of(reader.at("profile"), "profiles")),
+          .profile = read_profile(reader.at("profile"), instead),
           .stack = cost::read_stack(file_of(reader.at("stack"), "stacks")),
           .options = options,
           .strategy = strategy,
@@ -367,7 +373,7 @@ Run with_settings(const Run& run, const Json& changes) {
   return changed;
 }
 
-Scenario read_scenario(const std::string& file) {
+Scenario read_scenario(const std::string& file, const std::optional<cost::Profile>& instead) {
   const JsonReader reader = JsonReader::from_file(file);
   static_cast<void>(reader.find("$schema"));  // for editors
   Scenario scenario{.file = file, .question = reader.at("question").text(), .runs = {}};
@@ -378,7 +384,7 @@ Scenario read_scenario(const std::string& file) {
   }
   check_names(runs, reader);
   const std::string baseline = reader.find("baseline") ? reader.at("baseline").text() : "";
-  for (const JsonReader& run : runs) scenario.runs.push_back(read_run(run, baseline));
+  for (const JsonReader& run : runs) scenario.runs.push_back(read_run(run, baseline, instead));
   reader.finish();
   // Only now, since listing all keys of an object marks them as known.
   for (std::size_t i = 0; i < runs.size(); ++i) scenario.runs[i].resolved = resolved(runs[i]);

@@ -83,7 +83,8 @@ struct Scenario {
 /// Reads and checks a whole scenario; throws InputError before anything is simulated.
 /// Profiles and stacks are files in `profiles/` and `stacks/` beside the scenario, by name; a name
 /// that ends in ".json" is a path, relative to the scenario.
-Scenario read_scenario(const std::string& file);
+/// With `instead` profiles are not read: that one stands in for all of them.
+Scenario read_scenario(const std::string& file, const std::optional<cost::Profile>& instead = {});
 
 /// A run with other settings: `changes` is an object as in a scenario, {"strategy": {...}}, laid over
 /// the run's own. Throws InputError where the settings do not go together.

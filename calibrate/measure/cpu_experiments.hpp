@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/quantity.hpp"
+#include "calibrate/measure/cpu_kernels.hpp"
 #include "calibrate/measure/experiment.hpp"
 
 namespace stratagem::calibrate {
@@ -19,6 +20,7 @@ struct CpuExperiments {
   /// every kind of kernel that moves memory, over sizes from well within the caches to well beyond
   /// them.
   std::vector<Experiment> all;
+  SharedPool pool;  ///< of all operands
 };
 
 /// Operands are random and dealt in turn out of more than twice `cache` bytes, so that none is

@@ -21,6 +21,7 @@ struct Experiment {
   Bytes bytes;                       ///< each operand once
   /// Makes operands and returns what is to be timed.
   std::function<std::function<void()>()> prepare;
+  std::string scenario = {};  ///< whose shape it is; "" of a sweep
 
   /// "gemm NT 512 x 2048 x 512".
   [[nodiscard]] std::string name() const;

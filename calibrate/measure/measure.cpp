@@ -3,13 +3,20 @@
 
 #include <chrono>
 #include <optional>
+#include <set>
+#include <string>
+#include <utility>
 #include <vector>
 
+#include "base/input_error.hpp"
 #include "calibrate/measure/collective_experiments.hpp"
+#include "calibrate/measure/fresh_experiments.hpp"
 #include "calibrate/measure/machine.hpp"
 #include "calibrate/measure/ranks.hpp"
 #include "calibrate/measure/recorder.hpp"
 #include "calibrate/measure/stopwatch.hpp"
+#include "cost/kernel.hpp"
+#include "cost/profile.hpp"
 
 namespace stratagem::calibrate {
 namespace {
@@ -22,15 +29,23 @@ Effort effort_of(Sweep sweep) {
 
 Rates measured_rates(const CpuExperiments& experiments, Communicator& ranks) {
   const Effort effort{.budget = Seconds{2}};
-  const auto& [product, sum, ignored] = experiments;
+  const Experiment& product = experiments.peak;
+  const Experiment& sum = experiments.bandwidth;
   return {.fp32 = product.flops / time_of(product.prepare(), effort, ranks).median,
           .memory = sum.bytes / time_of(sum.prepare(), effort, ranks).median};
 }
 
-/// All experiments that are asked for, those of kernels first.
+/// All experiments that are asked for, those of kernels first; what a scenario shares with the
+/// sweep or with one before it stands there only.
 std::vector<Experiment> wanted(const CpuExperiments& kernels, const Assignment& assignment,
                                Bytes cache, Communicator& ranks) {
   std::vector<Experiment> all = kernels.all;
+  std::set<std::string> names;
+  for (const Experiment& e : all) names.insert(e.name());
+  for (const ScenarioKernels& scenario : assignment.scenarios) {
+    for (Experiment& e : scenario_experiments(scenario, kernels.pool))
+      if (names.insert(e.name()).second) all.push_back(std::move(e));
+  }
   for (Experiment& e : collective_experiments(assignment.sweep, cache, ranks))
     all.push_back(std::move(e));
   std::erase_if(all, [&](const Experiment& e) { return !e.name().starts_with(assignment.only); });
@@ -57,12 +72,37 @@ Timed timed(const Experiment& experiment, const Assignment& assignment, const Ma
 }
 
 /// How far it is, by what the experiments before took.
-Progress progress(std::size_t done, const std::vector<Experiment>& all, Seconds spent) {
-  const double left = static_cast<double>(all.size() - done);
-  return {.done = done,
-          .all = all.size(),
-          .left = done == 0 ? Seconds{} : left / static_cast<double>(done) * spent,
-          .name = all[done].name()};
+class Clock {
+ public:
+  explicit Clock(std::size_t all) : all_(all) {}
+
+  [[nodiscard]] Progress at(std::size_t done, const Experiment& next) const {
+    const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin_;
+    const double left = static_cast<double>(all_ - done);
+    const double each = done == 0 ? 0 : spent.count() / static_cast<double>(done);
+    return {.done = done, .all = all_, .left = Seconds{left * each}, .name = next.name()};
+  }
+
+ private:
+  std::size_t all_;
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
+
+/// A rank's share of the last cache, where ranks are spread evenly over servers.
+Bytes cache_of_rank(const Machine& machine) {
+  return static_cast<double>(machine.servers) / machine.ranks * machine.cache;
+}
+
+/// A profile of what this machine is, or nothing can be said of its predictions.
+cost::Profile own_profile(const std::string& file, const Machine& machine) {
+  const cost::Profile profile = cost::read_profile(file);
+  if (!profile.of_processor() || profile.gpu != machine.processor)
+    throw InputError(file, "/gpu",
+                     "\"" + machine.processor +
+                         "\", this machine, as `calibrate fit` "
+                         "writes it of its measurements",
+                     "\"" + profile.gpu + "\"");
+  return profile;
 }
 
 }  // namespace
@@ -70,29 +110,62 @@ Progress progress(std::size_t done, const std::vector<Experiment>& all, Seconds 
 std::size_t measure_cpu(const Assignment& assignment, Communicator& ranks,
                         const std::function<void(const Progress&)>& tell) {
   const bool quick = assignment.sweep == Sweep::quick;
-  const Machine machine =
-      machine_of(ranks, assignment.file + (quick ? " --quick " : " ") + assignment.only);
+  std::string arguments = assignment.file + (quick ? " --quick " : " ") + assignment.only;
+  for (const ScenarioKernels& scenario : assignment.scenarios) arguments += " " + scenario.name;
+  const Machine machine = machine_of(ranks, arguments);
   std::optional<Recorder> recorder;  // of rank 0
   on_first(ranks, [&] { recorder.emplace(assignment.file, machine); });
-  // A rank's share, where ranks are spread evenly over servers.
-  const Bytes cache = static_cast<double>(machine.servers) / machine.ranks * machine.cache;
+  const Bytes cache = cache_of_rank(machine);
   const CpuExperiments kernels = cpu_experiments(assignment.sweep, cache);
+  // Before any runs, which fills the pool: all ask it for room.
+  std::vector<Experiment> all = wanted(kernels, assignment, cache, ranks);
   std::array<double, 1> has_rates = {recorder && recorder->has_rates() ? 1.0 : 0.0};
   ranks.broadcast(0, std::span<double>(has_rates));
   if (has_rates[0] == 0) {
     const Rates rates = measured_rates(kernels, ranks);
     on_first(ranks, [&] { recorder->set(rates); });
   }
-  const std::vector<Experiment> todo =
-      missing(wanted(kernels, assignment, cache, ranks), recorder, ranks);
-  const auto begin = std::chrono::steady_clock::now();
+  const std::vector<Experiment> todo = missing(std::move(all), recorder, ranks);
+  const Clock clock(todo.size());
   for (std::size_t i = 0; i < todo.size(); ++i) {
-    const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
-    if (recorder) tell(progress(i, todo, Seconds{spent.count()}));
+    if (recorder) tell(clock.at(i, todo[i]));
     const Timed time = timed(todo[i], assignment, machine, ranks);
     on_first(ranks, [&] { recorder->add(todo[i], time); });
   }
   return todo.size();
+}
+
+FreshCheck check_cpu(const CheckAssignment& assignment, Communicator& ranks,
+                     const std::function<void(const Progress&)>& tell) {
+  const Machine machine =
+      machine_of(ranks, "check " + assignment.file + " " + std::to_string(assignment.seed) + " " +
+                            std::to_string(assignment.shapes));
+  cost::Profile profile;
+  std::vector<FreshExperiment> todo;
+  const auto draw = [&] {
+    profile = own_profile(assignment.file, machine);
+    todo = fresh_experiments(profile, assignment.seed, assignment.shapes, cache_of_rank(machine));
+  };
+  on_first(ranks, draw);  // which says what is wrong
+  together(ranks, draw);
+  FreshCheck check{.profile = profile.name,
+                   .gpu = profile.gpu,
+                   .ranks = machine.ranks,
+                   .seed = assignment.seed,
+                   .limit = assignment.limit,
+                   .shapes = {}};
+  const Clock clock(todo.size());
+  for (std::size_t i = 0; i < todo.size(); ++i) {
+    const Experiment& experiment = todo[i].experiment;
+    if (ranks.rank() == 0) tell(clock.at(i, experiment));
+    const Timed time = time_of(experiment.prepare(), effort_of(Sweep::quick), ranks);
+    check.shapes.push_back({.group = todo[i].group,
+                            .name = experiment.name(),
+                            .predicted = cost::kernel_time(kernel_of(experiment), profile),
+                            .measured = time.median,
+                            .spread = time.spread});
+  }
+  return check;
 }
 
 }  // namespace stratagem::calibrate

@@ -1,10 +1,13 @@
 // `calibrate measure`: times this machine's kernels, and writes what it found as it goes.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 
+#include "calibrate/fresh_check.hpp"
 #include "calibrate/measure/cpu_experiments.hpp"
+#include "calibrate/measure/scenario_experiments.hpp"
 #include "kernels/communicator.hpp"
 
 namespace stratagem::calibrate {
@@ -20,7 +23,8 @@ struct Progress {
 struct Assignment {
   std::string file;
   Sweep sweep = Sweep::full;
-  std::string only;  ///< experiments whose names begin so; "" for all
+  std::string only;                             ///< experiments whose names begin so; "" for all
+  std::vector<ScenarioKernels> scenarios = {};  ///< whose shapes are measured, too
 };
 
 /// Measures one core of this machine for each rank, all ranks at once, and what they take to
@@ -34,5 +38,20 @@ struct Assignment {
 /// many experiments were run; those that the file had are not run again.
 std::size_t measure_cpu(const Assignment& assignment, kernels::Communicator& ranks,
                         const std::function<void(const Progress&)>& tell);
+
+/// Which fresh shapes to measure.
+struct CheckAssignment {
+  std::string file;  ///< of the profile
+  std::uint64_t seed = 1;
+  int shapes = 8;  ///< of every line of kernels: fresh_experiments.hpp
+  double limit = 0.15;
+};
+
+/// Measures shapes that the profile was not fitted to, a core for each rank, all ranks at once, and
+/// predicts them with cost::kernel_time, as the simulator does. All ranks call it alike; what they
+/// return differs in nothing. Throws as measure_cpu does, and InputError for a profile that is not
+/// of this processor or has no measured range.
+FreshCheck check_cpu(const CheckAssignment& assignment, kernels::Communicator& ranks,
+                     const std::function<void(const Progress&)>& tell);
 
 }  // namespace stratagem::calibrate

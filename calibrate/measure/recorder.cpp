@@ -51,6 +51,7 @@ Recorder::Recorder(std::string file, Machine machine)
 Recorder::Table Recorder::read_table(const JsonReader& json) {
   Table table{.kind = json.at("kind").text()};
   if (const auto operation = json.find("operation")) table.operation = operation->text();
+  if (const auto scenario = json.find("scenario")) table.scenario = scenario->text();
   const auto columns = json.at("columns").elements();
   const Columns kind(table.kind);
   const std::size_t sizes = kind.sizes();
@@ -97,16 +98,19 @@ void Recorder::set(const Rates& rates) {
 
 std::size_t Recorder::index_of(const Experiment& experiment) const {
   const auto found = std::ranges::find_if(tables_, [&](const Table& table) {
-    return table.kind == experiment.kind && table.operation == experiment.operation;
+    return table.kind == experiment.kind && table.operation == experiment.operation &&
+           table.scenario == experiment.scenario;
   });
   return static_cast<std::size_t>(found - tables_.begin());
 }
 
 bool Recorder::has(const Experiment& experiment) const {
-  const std::size_t table = index_of(experiment);
-  return table < tables_.size() && std::ranges::any_of(tables_[table].rows, [&](const Row& row) {
-           return row.sizes == experiment.sizes && row.transposes == experiment.transposes;
-         });
+  return std::ranges::any_of(tables_, [&](const Table& table) {
+    if (table.kind != experiment.kind || table.operation != experiment.operation) return false;
+    return std::ranges::any_of(table.rows, [&](const Row& row) {
+      return row.sizes == experiment.sizes && row.transposes == experiment.transposes;
+    });
+  });
 }
 
 void Recorder::add(const Experiment& experiment, const Timed& timed) {
@@ -114,6 +118,7 @@ void Recorder::add(const Experiment& experiment, const Timed& timed) {
   if (table == tables_.size()) {
     tables_.push_back({.kind = experiment.kind,
                        .operation = experiment.operation,
+                       .scenario = experiment.scenario,
                        .columns = experiment.columns});
   }
   tables_[table].rows.push_back({.sizes = experiment.sizes,
@@ -139,6 +144,7 @@ Json Recorder::json(const Table& table) {
   Json json = Json::object();
   json.set("kind", table.kind);
   if (!table.operation.empty()) json.set("operation", table.operation);
+  if (!table.scenario.empty()) json.set("scenario", table.scenario);
   json.set("type", "fp32").set("timing", "kernel").set("columns", columns).set("rows", rows);
   return json;
 }

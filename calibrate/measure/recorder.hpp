@@ -28,6 +28,7 @@ class Recorder {
   /// Notes the rates, and writes the file.
   void set(const Rates& rates);
 
+  /// Also for another scenario, or none.
   [[nodiscard]] bool has(const Experiment& experiment) const;
 
   /// Adds a row. All rows are written to a file beside it, which then takes its place. Throws
@@ -43,6 +44,7 @@ class Recorder {
   };
   struct Table {
     std::string kind, operation;
+    std::string scenario;              ///< whose shapes they are; "" of a sweep
     std::vector<std::string> columns;  ///< of the sizes
     std::vector<Row> rows;
   };

@@ -76,6 +76,16 @@ TEST_CASE("groups that reach beyond a server are not taken for groups within one
   CHECK(fit.median_error < 1e-3);
 }
 
+TEST_CASE("of servers with different numbers of ranks nobody knows whose groups are within one") {
+  // 7 ranks on 2 servers are 4 and 3, or 3 and 4: 2 neighbours may be ranks of both. Nor are 2
+  // ranks on 3 servers, though no rank a server divides by everything.
+  CHECK(fit_mpi({measured(7, 2, {{2, 1}, {3, 1}}, &ring)}).empty());
+  CHECK(fit_mpi({measured(2, 3, {{2, 1}}, &ring)}).empty());
+  CHECK(fit_mpi({measured(6, 2, {{3, 1}}, &ring)}).size() == 1);
+  // Runs of two are not alike on servers of three.
+  CHECK(fit_mpi({measured(6, 2, {{2, 1}}, &ring)}).empty());
+}
+
 TEST_CASE("files without collectives give none") {
   CHECK(fit_mpi({Measurements{.file = "test"}}).empty());
 }

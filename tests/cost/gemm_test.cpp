@@ -136,5 +136,35 @@ TEST_CASE("a data type that the GPU lacks is the user's mistake") {
   CHECK_THROWS_AS(gemm_time(kernel, round_numbers()), InputError);
 }
 
+Profile processor() {
+  Profile profile = round_numbers();
+  profile.multiprocessors.value = 1;
+  profile.collective.memory_efficiency = Constant<double>{.value = 0.25, .source = {}};
+  return profile;
+}
+
+TEST_CASE("a product on a processor is one tile of its own size") {
+  // I = 40 * 40 / 80 = 20, two thirds of 0.9 of the peak: 60 TFLOP/s, less 25 of 1025 steps of K.
+  Profile profile = processor();
+  profile.memory_bandwidth.value = BytesPerSecond{1e30};
+  profile.gemm["fp16"].ramp.value = 25;
+  profile.gemm["fp16"].fixed.value = 7_us;
+  const Kernel kernel = gemm(40, 40, 1000, 30);
+  CHECK(close(gemm_time(kernel, profile), 7_us + kernel.flops * 1.025 / 60_TFLOPps, 1e-9));
+  // Neither a column more nor its transpose makes a step.
+  const Seconds wider = gemm_time(gemm(40, 41, 1000, 30), profile);
+  CHECK(wider < 1.03 * gemm_time(kernel, profile));
+  CHECK(close(wider, gemm_time(gemm(41, 40, 1000, 30), profile), 1e-12));
+}
+
+TEST_CASE("a product of a processor that computes little moves its operands") {
+  Profile profile = processor();
+  profile.gemm["fp16"].half_intensity.value = 0;
+  profile.peak["fp16"].value = FlopsPerSecond{1e30};
+  profile.gemm["fp16"].streaming.value = 0.5;
+  const Kernel kernel = gemm(1, 1000, 1000);
+  CHECK(close(gemm_time(kernel, profile), kernel.traffic / 500_GBps, 1e-9));
+}
+
 }  // namespace
 }  // namespace stratagem::cost

@@ -32,6 +32,20 @@ TEST_CASE("a streaming kernel takes its floor and its bytes at a share of the ba
   CHECK(close(kernel_time(norm, simple()), 212_us, 1e-12));
 }
 
+TEST_CASE("a pass that was measured has its own share, what tells no pass the kind's") {
+  Profile profile = simple();
+  Kernel norm{.kind = KernelKind::norm, .flops = {}, .traffic = 100_MB};
+  norm.pass = KernelPass::gradient;
+  CHECK(close(kernel_time(norm, profile), 203_us, 1e-12));  // nobody measured passes
+  profile.streaming_by_pass["norm"].forward.value = 0.25;
+  profile.streaming_by_pass["norm"].gradient.value = 1;
+  CHECK(close(kernel_time(norm, profile), 103_us, 1e-12));
+  norm.pass = KernelPass::forward;
+  CHECK(close(kernel_time(norm, profile), 403_us, 1e-12));
+  norm.pass = KernelPass::either;
+  CHECK(close(kernel_time(norm, profile), 203_us, 1e-12));
+}
+
 TEST_CASE("a kernel without bytes costs its floor") {
   CHECK(kernel_time({.kind = KernelKind::norm, .flops = {}, .traffic = {}}, simple()) == 3_us);
 }

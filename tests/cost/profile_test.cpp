@@ -32,6 +32,27 @@ TEST_CASE("what is written reads back the same, down to the byte") {
   }
 }
 
+TEST_CASE("shares of passes are read, written and checked, and need not be there") {
+  const std::string softmax = R"("streaming_by_pass": {"softmax": {
+    "forward": {"value": 0.125, "provenance": "fitted", "source": "mine", "error": 0.02},
+    "gradient": {"value": 0.75, "provenance": "fitted", "source": "mine"}}}, "kernel_floor")";
+  const Profile profile = with("\"kernel_floor\"", softmax);
+  CHECK(profile.streaming_by_pass.at("softmax").forward.value == 0.125);
+  CHECK(profile.streaming_by_pass.at("softmax").forward.error == 0.02);
+  const std::string text = to_json(profile).text(2);
+  CHECK(to_json(read_profile(JsonReader::from_text(text, "again.json"))).text(2) == text);
+  CHECK(read_profile("scenarios/profiles/v100-sxm2.json").streaming_by_pass.empty());
+
+  const auto wrong = [&](const std::string& before, const std::string& after) {
+    std::string edited = softmax;
+    with("\"kernel_floor\"", edited.replace(edited.find(before), before.size(), after));
+  };
+  CHECK_THROWS_WITH(wrong("softmax", "gemm"), ContainsSubstring("/streaming_by_pass/gemm"));
+  CHECK_THROWS_WITH(wrong("gradient", "backward"), ContainsSubstring("/streaming_by_pass/softmax"));
+  CHECK_THROWS_WITH(wrong("0.75", "1.75"),
+                    ContainsSubstring("/streaming_by_pass/softmax/gradient/value"));
+}
+
 TEST_CASE("quantities are written in the unit in which they are short") {
   CHECK(to_json(Constant<Bytes>{.value = 32_GiB, .source = "s"}).text() ==
         R"({"value":"32 GiB","provenance":"assumed","source":"s"})");

@@ -241,3 +241,26 @@ TEST_CASE("layers that do not divide among the stages are refused") {
                "\"layers\": 3"),
           "/runs/1/strategy/pipeline", {"a divisor of the model's 3 layers", "found 2"});
 }
+
+// ---- measuring
+
+TEST_CASE(
+    "a check of what is no profile of this processor is refused before anything is measured") {
+  const TemporaryFolder folder;
+  const std::string gpu = std::filesystem::absolute("scenarios/profiles/v100-sxm2.json").string();
+  const Ran ran = run("calibrate check " + gpu + " --json out.json", folder);
+  CHECK(ran.exit == 1);
+  CHECK(ran.out.empty());
+  CHECK(std::ranges::count(ran.err, '\n') == 1);
+  CHECK_THAT(ran.err, StartsWith(gpu + ": /gpu: expected "));
+  CHECK(!folder.has("out.json"));
+}
+
+TEST_CASE("a scenario to measure for that cannot be read is named, and nothing is measured") {
+  const TemporaryFolder folder;
+  const Ran ran = run("calibrate measure --quick --for nowhere.json -o out.json", folder);
+  CHECK(ran.exit == 1);
+  CHECK(std::ranges::count(ran.err, '\n') == 1);
+  CHECK_THAT(ran.err, StartsWith("nowhere.json: expected "));
+  CHECK(!folder.has("out.json"));
+}

@@ -45,6 +45,9 @@ TEST_CASE("a command line that cannot be understood ends with exit code 2 and on
   is_usage("validate a.json --figure time", "no figure \"time\"");
   is_usage("validate a.json", "nothing of this was measured");
   is_usage("calibrate import a.json --rules", "rules");
+  is_usage("calibrate check", "one profile");
+  is_usage("calibrate check a.json --seed 0", "--seed is a whole number of at least 1");
+  is_usage("calibrate check a.json --limit -0.1", "--limit is a share of more than 0");
   is_usage("topology show dgx-3", "no preset \"dgx-3\"");
   is_usage("topology show dgx-2 --nodes 0", "at least 1");
   is_usage("topology show dgx-2 --nodes two", "two");

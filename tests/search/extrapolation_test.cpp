@@ -99,6 +99,28 @@ TEST_CASE("all-reduces of measured sizes and ranks in one server are within, all
   CHECK(share(CollectiveKind::to_host, 100_MB, {0, 1}) == 0);  // no communication between devices
 }
 
+TEST_CASE("collectives of ranks on processors are within what was measured of their kind") {
+  cost::Profile cpu = profile();
+  cpu.collective.memory_efficiency = cost::Constant<double>{.value = 0.25, .source = {}};
+  cpu.collective.times["all_gather"].by_ranks = {{2, {{1_KB, 10_us}, {1_MB, 100_us}}},
+                                                 {4, {{1_KB, 20_us}, {10_MB, 2_ms}}}};
+  const auto share = [&](cost::CollectiveKind kind, Bytes payload, const std::vector<int>& ranks) {
+    const strategies::Collective one{.kind = kind, .payload = payload};
+    return extrapolated(cpu, stack(), program({one}, ranks), gpus_per_node).bytes;
+  };
+  using cost::CollectiveKind;
+  CHECK(share(CollectiveKind::all_gather, 100_KB, {0, 1}) == 0);
+  CHECK(share(CollectiveKind::all_gather, 100_KB, {0, 1, 2}) == 0);
+  CHECK(share(CollectiveKind::all_gather, 2_MB, {0, 1}) == 1);
+  CHECK(share(CollectiveKind::all_gather, 2_MB, {0, 1, 2}) == 1);  // of two ranks nobody knows it
+  CHECK(share(CollectiveKind::all_gather, 2_MB, {0, 1, 2, 3}) == 0);
+  CHECK(share(CollectiveKind::all_gather, 0.5_KB, {0, 1, 2, 3}) == 1);
+  CHECK(share(CollectiveKind::all_gather, 100_KB, {0, 1, 2, 3, 4}) == 1);
+  CHECK(share(CollectiveKind::all_gather, 100_KB, {7, 8}) == 1);  // of two servers
+  // What evidence there is of GPUs' all-reduces says nothing of them.
+  CHECK(share(CollectiveKind::all_reduce, 100_MB, {0, 1}) == 1);
+}
+
 TEST_CASE("a run of shipped constants says what it extrapolates") {
   const auto shares = extrapolated(cost::read_profile("scenarios/profiles/v100-sxm2.json"), stack(),
                                    program({moving(100_MB), moving(500_GB)}), gpus_per_node);

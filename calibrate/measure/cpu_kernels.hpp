@@ -1,0 +1,65 @@
+// The kernels of kernels/ in fp32 as experiments of any shape, on operands that are in no cache.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/quantity.hpp"
+#include "calibrate/measure/experiment.hpp"
+#include "kernels/operand.hpp"
+
+namespace stratagem::calibrate {
+
+/// Operands, dealt out in turn: what is dealt was last used a whole pool ago.
+class Pool {
+ public:
+  /// Of twice the cache and three operands as large as it; more where experiments ask for room.
+  explicit Pool(Bytes cache);
+
+  /// Operands of one experiment will take so many elements. Before anything is dealt.
+  void make_room(std::int64_t elements);
+
+  /// Random numbers from 0.5 to 1.5, to be read: results of results would grow beyond all numbers,
+  /// and arithmetic on what is no number any more takes another time.
+  std::span<float> read(std::int64_t elements);
+  std::span<float> write(std::int64_t elements);
+
+  /// So many different rows of a table, in an order that no prefetcher follows.
+  std::span<const std::int64_t> tokens(std::int64_t rows);
+
+ private:
+  /// When the first experiment runs: where all was measured before it would be for nothing.
+  void fill();
+  static std::span<float> deal(std::vector<float>& from, std::size_t& next, std::int64_t elements);
+
+  std::size_t cache_;     ///< in elements
+  std::size_t elements_;  ///< of each of the two
+  std::vector<float> random_, results_;
+  std::vector<std::int64_t> tokens_;
+  std::size_t next_read_ = 0, next_write_ = 0;
+};
+using SharedPool = std::shared_ptr<Pool>;
+
+struct Product {
+  std::int64_t m, n, k, batch;
+  std::string transposes;  ///< as BLAS writes them: "NT"
+};
+Experiment product(const Product& product, const SharedPool& pool);
+
+/// Rows times columns of what moves memory. `operands`: how often the elements are read or written,
+/// masks of a byte as a quarter.
+struct MemoryKernel {
+  std::string kind;       ///< one of cost::streaming_kinds
+  std::string operation;  ///< "softmax gradient": a gradient's ends so
+  double operands;
+  std::function<void(const kernels::Rows&, Pool&)> run;
+};
+/// Every kind of kernel that moves memory; an addition first.
+const std::vector<MemoryKernel>& memory_kernels();
+Experiment streaming(const MemoryKernel& stream, const kernels::Rows& rows, const SharedPool& pool);
+
+}  // namespace stratagem::calibrate
