@@ -168,6 +168,10 @@ cost::Kernel kernel_of(const model::Graph& graph, const model::Operator& op, con
   cost::Kernel kernel;
   kernel.kind = kernel_kind(op);
   kernel.type = graph.tensors[op.kind == OpKind::embedding ? op.outputs[0] : op.inputs[0]].type;
+  if (op.pass == model::Pass::forward)
+    kernel.pass = cost::KernelPass::forward;
+  else if (op.pass != model::Pass::optimizer)
+    kernel.pass = cost::KernelPass::gradient;
   kernel.traffic = bytes_moved(graph, op, inputs, outputs, facts);
   kernel.launches = op.kind == OpKind::identity ? 0 : facts.kernels;
   if (op.kind == OpKind::contraction) set_gemm_sizes(kernel, op, inputs, outputs);
