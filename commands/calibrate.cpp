@@ -163,7 +163,8 @@ int measure(const Arguments& asked) {
     fmt::print("{}: {} measured\n", assignment.file, measured);
     return done;
   };
-  return on_ranks(kernels::patience, bad_input, on_rank);
+  return on_ranks(kernels::patience, bad_input,
+                  [&](kernels::World& world) { return on_rank(world.all()); });
 }
 
 /// `calibrate nccl`: how well NCCL's model, corrected, says what was measured.

@@ -1,12 +1,20 @@
 // `stratagem execute`: a run's program on this machine's processors, held to one device and to its
 // prediction.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 #include <chrono>
 #include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <new>
+#include <optional>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
@@ -17,12 +25,16 @@
 #include "calibrate/measure/machine.hpp"
 #include "calibrate/measure/ranks.hpp"
 #include "calibrate/measure/stopwatch.hpp"
+#include "commands/alike.hpp"
 #include "commands/all.hpp"
 #include "commands/arguments.hpp"
 #include "commands/chosen_run.hpp"
+#include "commands/journal.hpp"
 #include "commands/on_ranks.hpp"
 #include "commands/outputs.hpp"
+#include "commands/room.hpp"
 #include "execute/agreement.hpp"
+#include "execute/memory_need.hpp"
 #include "kernels/thread_communicator.hpp"
 #include "kernels/world.hpp"
 #include "search/plan_of.hpp"
@@ -65,7 +77,7 @@ void refuse(const Lowered& lowered) {
 
 /// What came of a run; the same on all ranks.
 struct Executed {
-  execute::Agreement agreement;
+  std::optional<execute::Agreement> agreement;  ///< none before the check is over
   bool agrees = false;
   std::vector<Seconds> iterations;  ///< of the slowest rank
 };
@@ -82,19 +94,29 @@ Seconds timed_iteration(execute::Interpreter<T>& rank, kernels::Communicator& wo
   return Seconds{slowest[0]};
 }
 
+/// Checks, then times, and notes in `executed` what is done.
 template <typename T>
-Executed execute_as(const Lowered& lowered, int steps, kernels::Communicator& world) {
+void execute_as(const Lowered& lowered, int steps, kernels::Communicator& world,
+                execute::Place& place, Journal& journal, Executed& executed) {
   const execute::Settings settings{
       .micro_batches = lowered.plan.micro_batches,
-      .optimizer = {.weight_decay = lowered.run.training.optimizer.name == "adamw" ? 0.01 : 0}};
+      .optimizer = {.weight_decay = lowered.run.training.optimizer.name == "adamw" ? 0.01 : 0},
+      .place = &place};
   const execute::Runnable plan{lowered.program, lowered.plan.graph()};
   const execute::Runnable alone{lowered.program_alone, lowered.alone.graph()};
-  Executed result{.agreement = execute::compare<T>(plan, alone, settings, world, 3)};
-  result.agrees = execute::agrees<T>(result.agreement);
+  execute::Agreement agreement = execute::compare<T>(plan, alone, settings, world, 3);
+  journal.change([&] {
+    executed.agrees = execute::agrees<T>(agreement);
+    executed.agreement = std::move(agreement);
+  });
+  if (steps == 0) return;
+  place.during("those that are timed");
   execute::Interpreter<T> rank(lowered.program, lowered.plan.graph(), settings, world);
-  if (steps > 0) rank.iterate();  // warm-up
-  for (int i = 0; i < steps; ++i) result.iterations.push_back(timed_iteration(rank, world));
-  return result;
+  rank.iterate();  // warm-up
+  for (int i = 0; i < steps; ++i) {
+    const Seconds time = timed_iteration(rank, world);
+    journal.change([&] { executed.iterations.push_back(time); });
+  }
 }
 
 /// What the profile predicts, or why nothing it says is to be held against what is measured.
@@ -121,7 +143,7 @@ Seconds median(const std::vector<Seconds>& times) { return calibrate::median_of(
 
 void print(const Lowered& lowered, const Executed& executed, const std::string& precision,
            const Predicted& expected) {
-  const execute::Agreement& agreement = executed.agreement;
+  const execute::Agreement& agreement = *executed.agreement;
   fmt::print("{}: {} ranks, {}, {} micro-batches\n", lowered.run.name,
              lowered.program.devices.size(), precision, lowered.plan.micro_batches);
   fmt::print(
@@ -146,7 +168,9 @@ Json to_json(const Lowered& lowered, const Executed& executed, const std::string
              const Predicted& expected) {
   const calibrate::Machine machine = calibrate::this_machine();
   Json losses = Json::array(), times = Json::array();
-  for (const double loss : executed.agreement.trained_losses) losses.push(loss);
+  if (executed.agreement) {
+    for (const double loss : executed.agreement->trained_losses) losses.push(loss);
+  }
   for (const Seconds time : executed.iterations) times.push(time.value);
   Json json = Json::object();
   json.set("schema", 1).set("scenario", lowered.run.file).set("run", lowered.run.name);
@@ -155,9 +179,11 @@ Json to_json(const Lowered& lowered, const Executed& executed, const std::string
       .set("host", machine.host);
   json.set("processor", machine.processor).set("precision", precision);
   json.set("ranks", static_cast<int>(lowered.program.devices.size())).set("losses", losses);
-  json.set("agrees", executed.agrees)
-      .set("gradient_difference", executed.agreement.gradients)
-      .set("loss_difference", executed.agreement.losses);
+  if (executed.agreement) {
+    json.set("agrees", executed.agrees)
+        .set("gradient_difference", executed.agreement->gradients)
+        .set("loss_difference", executed.agreement->losses);
+  }
   json.set("iteration_times_s", times);
   if (!executed.iterations.empty()) json.set("iteration_time_s", median(executed.iterations).value);
   if (expected.iteration) json.set("predicted_iteration_time_s", expected.iteration->value);
@@ -177,6 +203,7 @@ Options execute_options() {
                 5);
   options.text("json", "write what was measured as JSON");
   options.flag("in-process", "ranks are threads that take turns: checked, not timed");
+  options.flag("beyond-memory", "go on where more memory is needed than is available");
   options.positional({"scenario"}, "SCENARIO");
   return options;
 }
@@ -192,76 +219,172 @@ int conclude(const Lowered& lowered, const Executed& executed, const std::string
   return executed.agrees ? done : check_failed;
 }
 
-int execute_in(const Lowered& lowered, const Arguments& asked, int steps,
-               kernels::Communicator& world) {
-  const std::string precision = asked.text("precision");
-  const Executed executed = precision == "fp64" ? execute_as<double>(lowered, steps, world)
-                                                : execute_as<float>(lowered, steps, world);
-  if (world.rank() > 0) return done;  // the first one says how it went
-  return conclude(lowered, executed, precision, asked.text_or_nothing("json"));
+/// Does `work`, and says what goes wrong there with the task that the rank is at, as execute::Fault.
+/// What all ranks find, a loss that is no number, they throw as it is.
+void guarded(Journal& journal, const std::function<void()>& work) {
+  std::string what;
+  try {
+    return work();
+  } catch (const execute::NotFinite& fault) {
+    journal.stopped(fault.what());
+    throw;
+  } catch (const std::bad_alloc&) {
+    what = "out of memory";
+  } catch (const std::logic_error& error) {
+    what = std::string("internal error: ") + error.what();
+  } catch (const std::runtime_error& error) {
+    what = error.what();
+  }
+  what = journal.placed(what);
+  journal.stopped(what);
+  throw execute::Fault(what);
 }
 
-void check_arguments(const Arguments& asked) {
+/// `world` is null where ranks are threads of this process.
+int execute_in(const Lowered& lowered, const Arguments& asked, int steps,
+               kernels::Communicator& ranks, kernels::World* world) {
+  const std::string precision = asked.text("precision"), file = asked.text_or_nothing("json");
+  Executed executed;
+  {
+    execute::Place place;
+    const auto describe = [&] { return to_json(lowered, executed, precision, {}); };
+    Journal journal({.rank = ranks.rank(), .file = file, .describe = describe}, place);
+    ranks.barrier();  // the file is there, for whoever has to write it
+    if (world != nullptr) journal.watch(*world);
+    guarded(journal, [&] {
+      precision == "fp64" ? execute_as<double>(lowered, steps, ranks, place, journal, executed)
+                          : execute_as<float>(lowered, steps, ranks, place, journal, executed);
+    });
+  }
+  if (ranks.rank() > 0) return done;  // the first one says how it went
+  return conclude(lowered, executed, precision, file);
+}
+
+void check_arguments(const Arguments& asked, int ranks) {
   const std::string backend = asked.text("backend"), precision = asked.text("precision");
   if (backend != "cpu")
     throw UsageError("--backend knows cpu alone so far; not \"" + backend + "\"");
   if (precision != "fp32" && precision != "fp64")
     throw UsageError("--precision is fp32 or fp64, not \"" + precision + "\"");
   if (asked.whole("steps") < 0) throw UsageError("--steps is 0 or more");
+  if (!asked.has("in-process")) return;
+  if (asked.has("steps"))
+    throw UsageError("--steps is for ranks that are timed, which those of --in-process are not");
+  if (ranks > 1) throw UsageError("--in-process is for one process, without a launcher");
 }
 
-/// Reads, lowers and refuses: all ranks find the same.
+/// Reads, lowers and refuses.
 Lowered prepared(const search::Scenario& scenario, const Arguments& asked) {
   Lowered lowered = lower(chosen_run(scenario, asked));
   refuse(lowered);
   return lowered;
 }
 
+/// Throws UsageError for an output that would take the place of an input, InputError for one that
+/// cannot be written.
+void check_output(const search::Run& run, const Arguments& asked) {
+  if (!asked.has("json")) return;
+  const std::string file = asked.text("json");
+  for (const std::string& input : run.files) {
+    if (std::filesystem::weakly_canonical(input) == std::filesystem::weakly_canonical(file))
+      throw UsageError("--json would write over " + input + ", which is read");
+  }
+  check_outputs({{file, ""}}, {});
+}
+
+/// What a rank needs by its program's births and deaths; the first one also is the one device, beside
+/// the gradients that it keeps of the plan.
+Bytes needed(const Lowered& lowered, const Arguments& asked, int rank) {
+  const std::size_t element = asked.text("precision") == "fp64" ? sizeof(double) : sizeof(float);
+  const Bytes kept = execute::gradients_need(lowered.alone.graph(), element);
+  const Bytes own = execute::memory_need(lowered.program, lowered.plan.graph(), rank, element);
+  if (rank > 0) return own;
+  const Bytes alone =
+      execute::memory_need(lowered.program_alone, lowered.alone.graph(), 0, element) + kept;
+  return std::max(own, alone);
+}
+
+void check_room(const Lowered& lowered, const Arguments& asked, Bytes of_rank, Bytes on_server) {
+  const std::optional<Bytes> available = memory_available();
+  if (asked.has("beyond-memory") || !available || on_server <= *available) return;
+  throw InputError(lowered.run.file, lowered.run.path,
+                   "a run for the " + to_text(*available) +
+                       " of memory that are available here, or --beyond-memory",
+                   "one that needs " + to_text(on_server) + " here, " + to_text(of_rank) +
+                       " of them for this rank");
+}
+
 int in_process(const Arguments& asked) {
-  check_arguments(asked);
   const search::Scenario scenario = search::read_scenario(asked.required("scenario"));
   const Lowered lowered = prepared(scenario, asked);
-  if (asked.has("json")) check_outputs({{asked.text("json"), ""}}, {scenario.file});
+  check_output(lowered.run, asked);
+  const auto ranks = static_cast<int>(lowered.program.devices.size());
+  const Bytes first = needed(lowered, asked, 0);
+  Bytes all = first;
+  for (int rank = 1; rank < ranks; ++rank) all += needed(lowered, asked, rank);
+  check_room(lowered, asked, first, all);
   int code = done;
-  kernels::run_ranks(static_cast<int>(lowered.program.devices.size()),
-                     [&](kernels::Communicator& world) {
-                       const int one = execute_in(lowered, asked, 0, world);
-                       if (world.rank() == 0) code = one;
-                     });
+  kernels::run_ranks(ranks, [&](kernels::Communicator& world) {
+    const int one = execute_in(lowered, asked, 0, world, nullptr);
+    if (world.rank() == 0) code = one;
+  });
   return code;
 }
 
-int on_rank(const Arguments& asked, kernels::Communicator& world) {
-  check_arguments(asked);
-  const search::Scenario scenario = search::read_scenario(asked.required("scenario"));
-  const Lowered lowered = prepared(scenario, asked);
+void check_ranks(const Lowered& lowered, int size) {
   const auto ranks = static_cast<int>(lowered.program.devices.size());
-  if (world.size() != ranks) {
-    const std::string number = std::to_string(ranks);
-    throw InputError(
-        lowered.run.file, lowered.run.path,
-        number + " ranks, as with `mpirun -n " + number + " stratagem execute`, or --in-process",
-        std::to_string(world.size()));
-  }
-  calibrate::on_first(world, [&] {
-    if (asked.has("json")) check_outputs({{asked.text("json"), ""}}, {scenario.file});
+  if (size == ranks) return;
+  const std::string number = std::to_string(ranks);
+  throw InputError(
+      lowered.run.file, lowered.run.path,
+      number + " ranks, as with `mpirun -n " + number + " stratagem execute`, or --in-process",
+      std::to_string(size));
+}
+
+/// A file's bytes; of one that cannot be read "", which reading it will complain of.
+std::string text_of(const std::string& file) {
+  std::ifstream stream(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+int on_rank(const Arguments& asked, kernels::World& world) {
+  kernels::Communicator& ranks = world.all();
+  const std::string file = asked.required("scenario");
+  expect_alike(ranks, "the scenario", text_of(file));
+  std::optional<search::Scenario> scenario;
+  std::optional<Lowered> lowered;
+  all_or_none(ranks, [&] {
+    scenario = search::read_scenario(file);
+    lowered.emplace(prepared(*scenario, asked));
+    check_ranks(*lowered, ranks.size());
   });
-  return execute_in(lowered, asked, asked.whole("steps"), world);
+  expect_alike(ranks, "the program", strategies::to_text(lowered->program));
+  const Bytes need = needed(*lowered, asked, ranks.rank());
+  const Bytes on_server = needed_on_server(ranks, need);
+  all_or_none(ranks, [&] {
+    check_room(*lowered, asked, need, on_server);
+    if (ranks.rank() == 0) check_output(lowered->run, asked);
+  });
+  return execute_in(*lowered, asked, asked.whole("steps"), ranks, &world);
 }
 
 }  // namespace
 
 int execute(const std::vector<std::string>& line) {
-  const Arguments asked(execute_options(), line);
-  if (asked.helped()) return done;
-  if (asked.has("in-process")) return in_process(asked);
   // The others wait while the first one is the single device of the check.
-  return on_ranks(Seconds{600}, check_failed, [&](kernels::Communicator& world) {
+  return on_ranks(Seconds{600}, check_failed, [&](kernels::World& world) -> int {
+    kernels::Communicator& ranks = world.all();
+    expect_alike(ranks, "the arguments", fmt::format("{}", fmt::join(line, " ")));
+    const Arguments asked(execute_options(), line);
+    if (asked.has("help") && ranks.rank() > 0) return done;
+    if (asked.helped()) return done;
+    check_arguments(asked, ranks.size());
     try {
-      return on_rank(asked, world);
-    } catch (const InputError&) {  // which all ranks find; the first says it
-      if (world.rank() == 0) throw;
-      throw calibrate::AnotherRankFailed{};
+      return asked.has("in-process") ? in_process(asked) : on_rank(asked, world);
+    } catch (const execute::NotFinite& fault) {  // which all ranks find; the first says it
+      if (ranks.rank() > 0) return done;
+      fmt::print(stderr, "stratagem: {}\n", fault.what());
+      return check_failed;
     }
   });
 }

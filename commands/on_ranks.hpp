@@ -5,7 +5,7 @@
 
 #include "base/quantity.hpp"
 #include "commands/all.hpp"
-#include "kernels/communicator.hpp"
+#include "kernels/world.hpp"
 
 namespace stratagem::commands {
 
@@ -14,7 +14,6 @@ namespace stratagem::commands {
 /// calibrate::AnotherRankFailed; of a UsageError, which all have, the first one says it. A rank that
 /// cannot go on says so and ends all of them with `failed`. Ranks that have nothing to say return `done`:
 /// launchers end all ranks when one fails, perhaps before the one that knows why has said it.
-int on_ranks(Seconds limit, ExitCode failed,
-             const std::function<int(kernels::Communicator& ranks)>& work);
+int on_ranks(Seconds limit, ExitCode failed, const std::function<int(kernels::World& world)>& work);
 
 }  // namespace stratagem::commands

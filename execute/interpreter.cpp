@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <span>
 #include <utility>
 
@@ -45,6 +46,7 @@ Interpreter<T>::Interpreter(const strategies::Program& program, const model::Gra
       graph_(graph),
       settings_(settings),
       world_(world),
+      place_(settings.place == nullptr ? own_place_ : *settings.place),
       device_(world.rank()),
       owners_(program) {
   expects(world.size() == static_cast<int>(program.devices.size()),
@@ -89,9 +91,11 @@ double Interpreter<T>::iterate(const Watch& watch) {
   arriving_.clear();
   store_.clear();
   gradients_.clear();
-  ++iteration_;
   std::array<double, 1> sum{loss_};
   world_.all_reduce(kernels::Reduction::sum, std::span<double>(sum));
+  place_.leave();
+  if (!std::isfinite(sum[0])) throw NotFinite(finite_.told(world_, sum[0], iteration_));
+  ++iteration_;
   return sum[0];
 }
 
@@ -111,6 +115,10 @@ void Interpreter<T>::run(const Call& call) {
 template <typename T>
 void Interpreter<T>::run(CallState& state, const Task& task) {
   const auto* work = std::get_if<Collective>(&task.work);
+  const Call& call = state.call;
+  const bool whole = call.segment < 0;
+  place_.enter(state.block, whole ? nullptr : &graph_.segments[call.segment].name, task,
+               whole ? -1 : call.cell.micro_batch, iteration_);
   for (const Operation& operation : task.operations) {
     switch (operation.deed) {
       case Deed::apply:
@@ -156,6 +164,7 @@ void Interpreter<T>::apply(CallState& state, const Task& task, const Operation& 
                                                  : zeros<T>(region(state, operand)));
   }
   execute::apply(application);
+  if (settings_.finds_faults) finite_.look(application, place_);
   for (std::size_t i = 0; i < operation.outputs.size(); ++i)
     write(state, operation.outputs[i], application.outputs[i]);
   const bool loss = application.op.outputs[0] == graph_.loss;
