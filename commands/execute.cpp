@@ -219,8 +219,8 @@ int conclude(const Lowered& lowered, const Executed& executed, const std::string
   return executed.agrees ? done : check_failed;
 }
 
-/// Does `work`, and says what goes wrong there with the task that the rank is at, as execute::Fault.
-/// What all ranks find, a loss that is no number, they throw as it is.
+/// Does `work`, and says what goes wrong there with the task that the rank is at, as
+/// execute::Fault. What all ranks find, a loss that is no number, they throw as it is.
 void guarded(Journal& journal, const std::function<void()>& work) {
   std::string what;
   try {
@@ -292,16 +292,16 @@ void check_output(const search::Run& run, const Arguments& asked) {
   check_outputs({{file, ""}}, {});
 }
 
-/// What a rank needs by its program's births and deaths; the first one also is the one device, beside
-/// the gradients that it keeps of the plan.
+/// What a rank needs by its program's births and deaths, beside the gradients that the check keeps;
+/// the first one also is the one device.
 Bytes needed(const Lowered& lowered, const Arguments& asked, int rank) {
   const std::size_t element = asked.text("precision") == "fp64" ? sizeof(double) : sizeof(float);
-  const Bytes kept = execute::gradients_need(lowered.alone.graph(), element);
-  const Bytes own = execute::memory_need(lowered.program, lowered.plan.graph(), rank, element);
-  if (rank > 0) return own;
-  const Bytes alone =
-      execute::memory_need(lowered.program_alone, lowered.alone.graph(), 0, element) + kept;
-  return std::max(own, alone);
+  const execute::MemoryNeed own =
+      execute::memory_need(lowered.program, lowered.plan.graph(), rank, element);
+  if (rank > 0) return own.iteration + own.gradients;
+  const execute::MemoryNeed alone =
+      execute::memory_need(lowered.program_alone, lowered.alone.graph(), 0, element);
+  return own.gradients + std::max(own.iteration, alone.iteration + alone.gradients);
 }
 
 void check_room(const Lowered& lowered, const Arguments& asked, Bytes of_rank, Bytes on_server) {

@@ -16,10 +16,10 @@
 
 namespace stratagem::commands {
 
-/// Of one rank. A rank that stops writes the file, with `"status": "stopped"` and the `"reason"`, unless
-/// another one has done so; until it stops or ends the file says that it is not done. So whoever looks
-/// finds the iterations done, even where rank 0 is the one that was killed; ranks on other servers
-/// see no file there and write none.
+/// Of one rank. A rank that stops writes the file, with `"status": "stopped"` and the `"reason"`,
+/// unless another one has done so; until it stops or ends the file says that it is not done. So
+/// whoever looks finds the iterations done, even where rank 0 is the one that was killed; ranks on
+/// other servers see no file there and write none.
 class Journal {
  public:
   struct Of {
@@ -32,9 +32,9 @@ class Journal {
   Journal& operator=(const Journal&) = delete;
   ~Journal();
 
-  /// From here on the rank also says how it stopped, and exits with `check_failed`, where it waits in
-  /// vain for another rank of `world`, or is asked to end. On rank 0 of a terminal it tells each second
-  /// where it is. Once; `world` outlives the journal.
+  /// From here on the rank also says how it stopped, and exits with `check_failed`, where it waits
+  /// in vain for another rank of `world`, or is asked to end. On rank 0 of a terminal it tells each
+  /// second where it is. Once; `world` outlives the journal.
   void watch(kernels::World& world);
 
   /// Changes what `describe` reads, and writes it, if the last time is half a second ago.

@@ -9,8 +9,8 @@
 
 namespace stratagem::commands {
 
-/// What the system could still give away without swapping: MemAvailable of /proc/meminfo. A container's
-/// own limit is not in it. nullopt where the system does not say.
+/// What the system could still give away without swapping: MemAvailable of /proc/meminfo. A
+/// container's own limit is not in it. nullopt where the system does not say.
 std::optional<Bytes> memory_available();
 
 /// What ranks need on this rank's server, of all of its ranks. Called on all ranks.

@@ -28,9 +28,9 @@ class FiniteCheck {
   template <typename T>
   void look(const Application<T>& application, const Place& place);
 
-  /// What NotFinite says. Called on all ranks, which get the same: of ranks that have seen a task make
-  /// such a value out of numbers, or out of a parameter that is none, the first one; else the first
-  /// that has met one at all.
+  /// What NotFinite says. Called on all ranks, which get the same: of ranks that have seen a task
+  /// make such a value out of numbers, or out of a parameter that is none, the first one; else the
+  /// first that has met one at all.
   [[nodiscard]] std::string told(kernels::Communicator& world, double loss,
                                  std::uint64_t iteration) const;
 

@@ -45,8 +45,8 @@ class Interpreter {
 
   /// Sees a parameter's whole gradient, or this rank's shard, right before the step.
   using Watch = std::function<void(model::TensorId parameter, const Value<T>& gradient)>;
-  /// Runs one iteration and returns the average loss of all its samples, the same on all ranks. Throws
-  /// NotFinite on all of them where it is no number.
+  /// Runs one iteration and returns the average loss of all its samples, the same on all ranks.
+  /// Throws NotFinite on all of them where it is no number.
   double iterate(const Watch& watch = {});
 
   /// What this rank has of a parameter; it must have some.

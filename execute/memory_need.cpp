@@ -24,14 +24,14 @@ class Walk {
         element_(static_cast<double>(element)),
         sequence_(program.sequences[program.devices[device].sequence]) {}
 
-  Bytes need() {
+  MemoryNeed need() {
     for (const strategies::Resident& resident : sequence_.residents) {
       const bool held =
           resident.category == Category::parameters || resident.category == Category::gradients;
       if (held && resident.tensor >= 0) stays_ += held_as(resident.tensor, resident.bytes);
     }
     for (const strategies::Call& call : sequence_.calls) run(call);
-    return Bytes{stays_ + most_};
+    return {.iteration = Bytes{stays_ + 2 * stepped_ + most_}, .gradients = Bytes{stepped_}};
   }
 
  private:
@@ -74,7 +74,7 @@ class Walk {
     const strategies::Grid& grid = program_.grids[call.grid];
     const Region region = region_of(stepped, graph_.tensors[tensor(call, stepped.tensor)].shape,
                                     grid, grid.coordinates(grid.position(device_)));
-    stays_ += 2 * element_ * static_cast<double>(region.size());
+    stepped_ += element_ * static_cast<double>(region.size());
   }
 
   const strategies::Program& program_;
@@ -82,24 +82,14 @@ class Walk {
   int device_;
   double element_;
   const strategies::Sequence& sequence_;
-  double stays_ = 0, live_ = 0, most_ = 0;
+  double stays_ = 0, stepped_ = 0, live_ = 0, most_ = 0;
 };
 
 }  // namespace
 
-Bytes memory_need(const strategies::Program& program, const model::Graph& graph, int device,
-                  std::size_t element) {
+MemoryNeed memory_need(const strategies::Program& program, const model::Graph& graph, int device,
+                       std::size_t element) {
   return Walk(program, graph, device, element).need();
-}
-
-Bytes gradients_need(const model::Graph& graph, std::size_t element) {
-  double elements = 0;
-  for (std::size_t i = 0; i < graph.tensors.size(); ++i) {
-    const bool trained = graph.tensors[i].role == model::Role::parameter &&
-                         graph.gradient_of[static_cast<TensorId>(i)] >= 0;
-    if (trained) elements += static_cast<double>(model::element_count(graph.tensors[i]));
-  }
-  return Bytes{elements * static_cast<double>(element)};
 }
 
 }  // namespace stratagem::execute

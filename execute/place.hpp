@@ -14,14 +14,15 @@ class Place {
  public:
   /// What iterations are run for from now on: "the check".
   void during(const std::string& work);
-  /// A task of a block that may be shared by equal segments; `segment` is the name of this one, null
-  /// where there is none, `micro_batch` below 0 likewise. All live until the next ones, or `leave`.
+  /// A task of a block that may be shared by equal segments; `segment` is the name of this one,
+  /// null where there is none, `micro_batch` below 0 likewise. All live until the next ones, or
+  /// `leave`.
   void enter(const strategies::Block& block, const std::string* segment,
              const strategies::Task& task, int micro_batch, std::uint64_t iteration);
   void leave();
 
-  /// "at task attention.qkv of F layers.0, micro-batch 1, iteration 2 of the check", all counted from
-  /// 0, or "between tasks of the check".
+  /// "at task attention.qkv of F layers.0, micro-batch 1, iteration 2 of the check", all counted
+  /// from 0, or "between tasks of the check".
   [[nodiscard]] std::string text() const;
 
  private:

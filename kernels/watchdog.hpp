@@ -42,8 +42,8 @@ class Watchdog {
   Watchdog& operator=(const Watchdog&) = delete;
   ~Watchdog();
 
-  /// Called in its thread with what is wrong, after the line on stderr, while the operation still waits:
-  /// what the process did before that may be read. Returns the exit code, in place of 1.
+  /// Called in its thread with what is wrong, after the line on stderr, while the operation still
+  /// waits: what the process did before that may be read. Returns the exit code, in place of 1.
   void before_the_end(std::function<int(const std::string& why)> act);
 
   /// "rank 1 (process 123)": a neighbour whose process is gone; "" if all run.

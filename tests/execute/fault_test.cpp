@@ -20,8 +20,8 @@ model::TensorId parameter_named(const model::Graph& graph, const std::string& na
   throw std::out_of_range(name);
 }
 
-/// What every rank is told after a value of a parameter has been replaced before iteration `at`; "" if
-/// it is not found by then.
+/// What every rank is told after a value of a parameter has been replaced before iteration `at`; ""
+/// if it is not found by then.
 std::vector<std::string> told(const std::string& strategy, const std::string& parameter,
                               double value, int at, bool finds) {
   const model::Graph given = model::gpt(tiny_gpt);

@@ -1,5 +1,5 @@
-// `stratagem execute` on several ranks, as a user starts it with mpirun: it agrees, refuses, and ends
-// when a rank dies.
+// `stratagem execute` on several ranks, as a user starts it with mpirun: it agrees, refuses, and
+// ends when a rank dies.
 #include <fstream>
 
 #include "base/json_reader.hpp"

@@ -32,7 +32,8 @@ TEST_CASE("ranks in one process are checked, not timed") {
   CHECK(finished.out.find("iteration:") == std::string::npos);
 }
 
-/// Checks that `execute small.json` with these options ends with that code and one line that says so.
+/// Checks that `execute small.json` with these options ends with that code and one line that says
+/// so.
 void refused(const std::string& text, const std::string& options, int code,
              const std::string& because) {
   const TemporaryFolder folder;
