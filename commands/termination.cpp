@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <cstdlib>
 #include <utility>
 
@@ -18,8 +19,10 @@ constexpr std::array signals = {SIGTERM, SIGINT};
 std::array<struct sigaction, signals.size()> before;
 
 void note(int signal) {
+  const int error = errno;  // of whatever is interrupted
   const auto byte = static_cast<char>(signal);
   static_cast<void>(!write(ends[1], &byte, 1));
+  errno = error;
 }
 
 }  // namespace
@@ -33,7 +36,9 @@ Termination::Termination(std::function<int(const std::string& signal)> act) : ac
   thread_ = std::thread([this] {
     char byte = 0;
     ssize_t got = 0;
-    while ((got = read(ends[0], &byte, 1)) < 0) continue;  // interrupted
+    do {
+      got = read(ends[0], &byte, 1);
+    } while (got < 0 && errno == EINTR);
     if (got == 1 && byte != 0) std::_Exit(act_(byte == SIGTERM ? "SIGTERM" : "SIGINT"));
   });
 }
@@ -42,7 +47,10 @@ Termination::~Termination() {
   for (std::size_t i = 0; i < signals.size(); ++i) sigaction(signals[i], &before[i], nullptr);
   note(0);
   thread_.join();
-  for (int& end : ends) end = (close(end), -1);
+  for (int& end : ends) {
+    close(end);
+    end = -1;
+  }
 }
 
 }  // namespace stratagem::commands

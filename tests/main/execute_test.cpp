@@ -140,23 +140,43 @@ TEST_CASE("a model for which there is no room is refused with both sizes, unless
           "of memory that are available here, or --beyond-memory, found one that needs ");
 }
 
+/// A line of the shell in the folder.
+Ran shell_in(const TemporaryFolder& folder, const std::string& line) {
+  const TemporaryFolder said;
+  const int status = std::system(("cd '" + folder.path().string() + "' && " + line + " 2>'" +
+                                  (said.path() / "err").string() + "'")
+                                     .c_str());
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, "", said.read("err")};
+}
+
+TEST_CASE("a run that is asked to end writes what it has measured") {
+  const TemporaryFolder folder;
+  folder.write("small.json", small_scenario());
+  const Ran finished =
+      shell_in(folder, "timeout --preserve-status -s TERM 4 " STRATAGEM_EXECUTABLE
+                       " execute small.json --run alone --steps 1000000 --json out.json");
+  CAPTURE(finished.err);
+  CHECK(finished.exit == 3);
+  CHECK_THAT(finished.err, StartsWith("stratagem: rank 0: ended by SIGTERM, "));
+  const std::string json = folder.read("out.json");
+  CHECK_THAT(json, ContainsSubstring("\"status\": \"stopped\""));
+  CHECK_THAT(json, ContainsSubstring("\"reason\": \"rank 0: ended by SIGTERM, "));
+  CHECK_THAT(json, ContainsSubstring("\"iteration_time_s\""));
+}
+
 #ifndef __SANITIZE_ADDRESS__  // which takes more address space than any limit
 TEST_CASE("a rank that runs out of memory says so with its task, and what was done is written") {
   const TemporaryFolder folder;
   folder.write(
       "small.json",
       model_with(R"("family": "gpt", "layers": 4, "hidden": 512, "heads": 8, "sequence": 256)"));
-  // So much address space as the program has before it starts, and 300 MB.
-  const TemporaryFolder said;
-  const std::string line = "cd '" + folder.path().string() +
-                           "' && ulimit -v 450000 && " STRATAGEM_EXECUTABLE
-                           " execute small.json --run alone --beyond-memory --json out.json 2>'" +
-                           (said.path() / "err").string() + "'";
-  const int status = std::system(line.c_str());
-  const std::string err = said.read("err");
-  CAPTURE(err);
-  CHECK((WIFEXITED(status) && WEXITSTATUS(status) == 3));
-  CHECK_THAT(err, StartsWith("stratagem: rank 0: out of memory, at task "));
+  // Less address space than activations take.
+  const Ran finished =
+      shell_in(folder, "ulimit -v 450000 && " STRATAGEM_EXECUTABLE
+                       " execute small.json --run alone --beyond-memory --json out.json");
+  CAPTURE(finished.err);
+  CHECK(finished.exit == 3);
+  CHECK_THAT(finished.err, StartsWith("stratagem: rank 0: out of memory, at task "));
   CHECK_THAT(folder.read("out.json"), ContainsSubstring("\"status\": \"stopped\""));
   CHECK_THAT(folder.read("out.json"), ContainsSubstring("rank 0: out of memory, at task "));
 }
