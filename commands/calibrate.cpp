@@ -179,7 +179,8 @@ int measure(const Arguments& asked) {
     fmt::print("{}: {} measured\n", assignment.file, measured);
     return done;
   };
-  return on_ranks(kernels::patience, bad_input, on_rank);
+  return on_ranks(kernels::patience, bad_input,
+                  [&](kernels::World& world) { return on_rank(world.all()); });
 }
 
 /// The least number that makes sense, or a UsageError that names the option.

@@ -1,10 +1,20 @@
 // `stratagem execute`: a run's program on this machine's processors, held to one device and to its
 // prediction.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
+#include <chrono>
 #include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <new>
 #include <optional>
+#include <span>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
@@ -15,12 +25,16 @@
 #include "calibrate/measure/machine.hpp"
 #include "calibrate/measure/ranks.hpp"
 #include "calibrate/measure/stopwatch.hpp"
+#include "commands/alike.hpp"
 #include "commands/all.hpp"
 #include "commands/arguments.hpp"
 #include "commands/chosen_run.hpp"
+#include "commands/journal.hpp"
 #include "commands/on_ranks.hpp"
 #include "commands/outputs.hpp"
+#include "commands/room.hpp"
 #include "execute/agreement.hpp"
+#include "execute/memory_need.hpp"
 #include "execute/trial.hpp"
 #include "kernels/thread_communicator.hpp"
 #include "kernels/world.hpp"
@@ -66,25 +80,35 @@ void refuse(const Lowered& lowered) {
 
 /// What came of a run; the same on all ranks.
 struct Executed {
-  execute::Agreement agreement;
+  std::optional<execute::Agreement> agreement;  ///< none before the check is over
   bool agrees = false;
-  std::optional<execute::Trial> trial;  ///< none: nothing was to be timed
+  std::vector<Seconds> iterations;      ///< of the slowest rank, those so far
+  std::optional<execute::Trial> trial;  ///< none before all are over, or if none is to be timed
 };
 
+/// Checks, then times, and notes in `executed` what is done.
 template <typename T>
-Executed execute_as(const Lowered& lowered, int steps, kernels::Communicator& world) {
+void execute_as(const Lowered& lowered, int steps, kernels::Communicator& world,
+                execute::Place& place, Journal& journal, Executed& executed) {
   const execute::Settings settings{
       .micro_batches = lowered.plan.micro_batches,
-      .optimizer = {.weight_decay = lowered.run.training.optimizer.name == "adamw" ? 0.01 : 0}};
+      .optimizer = {.weight_decay = lowered.run.training.optimizer.name == "adamw" ? 0.01 : 0},
+      .place = &place};
   const execute::Runnable plan{lowered.program, lowered.plan.graph()};
   const execute::Runnable alone{lowered.program_alone, lowered.alone.graph()};
-  Executed result{.agreement = execute::compare<T>(plan, alone, settings, world, 3)};
-  result.agrees = execute::agrees<T>(result.agreement);
-  if (steps == 0) return result;
+  execute::Agreement agreement = execute::compare<T>(plan, alone, settings, world, 3);
+  journal.change([&] {
+    executed.agrees = execute::agrees<T>(agreement);
+    executed.agreement = std::move(agreement);
+  });
+  if (steps == 0) return;
+  place.during("those that are timed");
   execute::Interpreter<T> rank(lowered.program, lowered.plan.graph(), settings, world);
   rank.iterate();  // warm-up
-  result.trial = execute::trial(lowered.program, rank, world, steps);
-  return result;
+  execute::Trial trial = execute::trial(lowered.program, rank, world, steps, [&](Seconds time) {
+    journal.change([&] { executed.iterations.push_back(time); });
+  });
+  journal.change([&] { executed.trial = std::move(trial); });
 }
 
 /// What is predicted of a run, or why nothing it says is to be held against what is measured.
@@ -105,12 +129,11 @@ std::string why_no_time(const Lowered& lowered) {
 
 Predicted predicted(const Lowered& lowered, const std::string& precision) {
   const search::Run& run = lowered.run;
-  Predicted result;
-  result.why_not = why_no_time(lowered);
   if (precision != run.training.precision.name)
     return {{}, "it would be of " + run.training.precision.name, {}};
   const search::Simulated simulated = search::simulate(run, {});
   if (!simulated.outcome.metrics) return {{}, simulated.outcome.reason, {}};
+  Predicted result{.iteration = {}, .why_not = why_no_time(lowered), .peaks = {}};
   if (result.why_not.empty()) result.iteration = simulated.outcome.metrics->iteration_time;
   for (const int actor : simulated.timeline.actor_of) {
     const auto of = static_cast<std::size_t>(actor);
@@ -137,7 +160,7 @@ void print_memory(const execute::Trial& trial, const Predicted& expected) {
 
 void print(const Lowered& lowered, const Executed& executed, const std::string& precision,
            const Predicted& expected) {
-  const execute::Agreement& agreement = executed.agreement;
+  const execute::Agreement& agreement = *executed.agreement;
   fmt::print("{}: {} ranks, {}, {} micro-batches\n", lowered.run.name,
              lowered.program.devices.size(), precision, lowered.plan.micro_batches);
   fmt::print(
@@ -145,19 +168,18 @@ void print(const Lowered& lowered, const Executed& executed, const std::string& 
       "{} iterations by {:.1e}\n",
       executed.agrees ? "agrees" : "DISAGREES", agreement.parameters, agreement.gradients,
       agreement.worst, agreement.trained_losses.size(), agreement.losses);
-  if (!executed.trial) return;
-  const std::vector<Seconds>& iterations = executed.trial->iterations;
-  const auto [least, most] = std::ranges::minmax(iterations);
-  const Seconds middle = median(iterations);
+  if (executed.iterations.empty()) return;
+  const auto [least, most] = std::ranges::minmax(executed.iterations);
+  const Seconds middle = median(executed.iterations);
   fmt::print("  iteration: measured {} (median of {}, {} to {})", to_text(middle),
-             iterations.size(), to_text(least), to_text(most));
+             executed.iterations.size(), to_text(least), to_text(most));
   if (expected.iteration) {
     fmt::print(", predicted {} ({:+.1f} %)\n", to_text(*expected.iteration),
                100 * (*expected.iteration / middle - 1));
   } else {
     fmt::print("; no prediction: {}\n", expected.why_not);
   }
-  print_memory(*executed.trial, expected);
+  if (executed.trial) print_memory(*executed.trial, expected);
 }
 
 Json list_of(const std::vector<Bytes>& by_rank) {
@@ -170,23 +192,25 @@ Json to_json(const Lowered& lowered, const Executed& executed, const std::string
              const Predicted& expected) {
   const calibrate::Machine machine = calibrate::this_machine();
   Json losses = Json::array(), times = Json::array();
-  for (const double loss : executed.agreement.trained_losses) losses.push(loss);
-  if (executed.trial) {
-    for (const Seconds time : executed.trial->iterations) times.push(time.value);
+  if (executed.agreement) {
+    for (const double loss : executed.agreement->trained_losses) losses.push(loss);
   }
+  for (const Seconds time : executed.iterations) times.push(time.value);
   Json json = Json::object();
   json.set("schema", 1).set("scenario", lowered.run.file).set("run", lowered.run.name);
-  json.set("status", executed.trial ? "measured" : "checked")
+  json.set("status", executed.iterations.empty() ? "checked" : "measured")
       .set("date", calibrate::today())
       .set("host", machine.host);
   json.set("processor", machine.processor).set("precision", precision);
   json.set("ranks", static_cast<int>(lowered.program.devices.size())).set("losses", losses);
-  json.set("agrees", executed.agrees)
-      .set("gradient_difference", executed.agreement.gradients)
-      .set("loss_difference", executed.agreement.losses);
+  if (executed.agreement) {
+    json.set("agrees", executed.agrees)
+        .set("gradient_difference", executed.agreement->gradients)
+        .set("loss_difference", executed.agreement->losses);
+  }
   json.set("iteration_times_s", times);
+  if (!executed.iterations.empty()) json.set("iteration_time_s", median(executed.iterations).value);
   if (executed.trial) {
-    json.set("iteration_time_s", median(executed.trial->iterations).value);
     json.set("peak_live_bytes", list_of(executed.trial->peaks));
     json.set("arena_bytes", list_of(executed.trial->extents));
   }
@@ -209,16 +233,16 @@ Options execute_options() {
   options.text("json", "write what was measured as JSON");
   options.text("trace", "write when the tasks of the median iteration ran, as simulate does");
   options.flag("in-process", "ranks are threads that take turns: checked, not timed");
+  options.flag("beyond-memory", "go on where more memory is needed than is available");
   options.positional({"scenario"}, "SCENARIO");
   return options;
 }
 
 std::string trace(const Lowered& lowered, const execute::Trial& trial) {
-  const calibrate::Machine machine = calibrate::this_machine();
   return report::chrome_trace(
       lowered.program, trial.timeline,
       {.run = lowered.run.name,
-       .provenance = "measured on " + machine.host + ", " + calibrate::today(),
+       .provenance = "measured on " + calibrate::this_machine().host + ", " + calibrate::today(),
        .iteration = median(trial.iterations),
        .peaks = trial.peaks});
 }
@@ -232,83 +256,184 @@ int conclude(const Lowered& lowered, const Executed& executed, const std::string
   if (asked.has("json"))
     outputs.push_back(
         {asked.text("json"), to_json(lowered, executed, precision, expected).text(2) + "\n"});
-  if (asked.has("trace") && executed.trial)
+  if (executed.trial && asked.has("trace"))
     outputs.push_back({asked.text("trace"), trace(lowered, *executed.trial),
                        " (open it in https://ui.perfetto.dev)"});
   write_below(outputs);
   return executed.agrees ? done : check_failed;
 }
 
+/// Does `work`, and says what goes wrong there with the task that the rank is at, as
+/// execute::Fault. What all ranks find, a loss that is no number, they throw as it is.
+void guarded(Journal& journal, const std::function<void()>& work) {
+  std::string what;
+  try {
+    return work();
+  } catch (const execute::NotFinite& fault) {
+    journal.stopped(fault.what());
+    throw;
+  } catch (const std::bad_alloc&) {
+    what = "out of memory";
+  } catch (const std::logic_error& error) {
+    what = std::string("internal error: ") + error.what();
+  } catch (const std::runtime_error& error) {
+    what = error.what();
+  }
+  what = journal.placed(what);
+  journal.stopped(what);
+  throw execute::Fault(what);
+}
+
+/// `world` is null where ranks are threads of this process.
 int execute_in(const Lowered& lowered, const Arguments& asked, int steps,
-               kernels::Communicator& world) {
-  const std::string precision = asked.text("precision");
-  const Executed executed = precision == "fp64" ? execute_as<double>(lowered, steps, world)
-                                                : execute_as<float>(lowered, steps, world);
-  if (world.rank() > 0) return done;  // the first one says how it went
+               kernels::Communicator& ranks, kernels::World* world) {
+  const std::string precision = asked.text("precision"), file = asked.text_or_nothing("json");
+  Executed executed;
+  {
+    execute::Place place;
+    const auto describe = [&] { return to_json(lowered, executed, precision, {}); };
+    Journal journal({.rank = ranks.rank(), .file = file, .describe = describe}, place);
+    ranks.barrier();  // the file is there, for whoever has to write it
+    if (world != nullptr) journal.watch(*world);
+    guarded(journal, [&] {
+      precision == "fp64" ? execute_as<double>(lowered, steps, ranks, place, journal, executed)
+                          : execute_as<float>(lowered, steps, ranks, place, journal, executed);
+    });
+  }
+  if (ranks.rank() > 0) return done;  // the first one says how it went
   return conclude(lowered, executed, precision, asked);
 }
 
-void check_arguments(const Arguments& asked) {
+void check_arguments(const Arguments& asked, int ranks) {
   const std::string backend = asked.text("backend"), precision = asked.text("precision");
   if (backend != "cpu")
     throw UsageError("--backend knows cpu alone so far; not \"" + backend + "\"");
   if (precision != "fp32" && precision != "fp64")
     throw UsageError("--precision is fp32 or fp64, not \"" + precision + "\"");
   if (asked.whole("steps") < 0) throw UsageError("--steps is 0 or more");
+  if (!asked.has("in-process")) return;
+  if (asked.has("trace")) throw UsageError("--trace is of timed iterations; --in-process has none");
+  if (asked.has("steps"))
+    throw UsageError("--steps is for ranks that are timed, which those of --in-process are not");
+  if (ranks > 1) throw UsageError("--in-process is for one process, without a launcher");
 }
 
-/// Reads, lowers and refuses: all ranks find the same.
+/// Reads, lowers and refuses.
 Lowered prepared(const search::Scenario& scenario, const Arguments& asked) {
   Lowered lowered = lower(chosen_run(scenario, asked));
   refuse(lowered);
   return lowered;
 }
 
+/// Throws UsageError for an output that would take the place of an input, InputError for one that
+/// cannot be written.
+void check_output(const search::Run& run, const Arguments& asked) {
+  std::vector<Output> outputs;
+  for (const char* option : {"json", "trace"}) {
+    if (!asked.has(option)) continue;
+    const std::string file = asked.text(option);
+    for (const std::string& input : run.files) {
+      if (std::filesystem::weakly_canonical(input) == std::filesystem::weakly_canonical(file))
+        throw UsageError(fmt::format("--{} would write over {}, which is read", option, input));
+    }
+    outputs.push_back({file, ""});
+  }
+  check_outputs(outputs, {});
+}
+
+/// What a rank needs by its program's births and deaths, beside the gradients that the check keeps;
+/// the first one also is the one device.
+Bytes needed(const Lowered& lowered, const Arguments& asked, int rank) {
+  const std::size_t element = asked.text("precision") == "fp64" ? sizeof(double) : sizeof(float);
+  const execute::MemoryNeed own =
+      execute::memory_need(lowered.program, lowered.plan.graph(), rank, element);
+  if (rank > 0) return own.iteration + own.gradients;
+  const execute::MemoryNeed alone =
+      execute::memory_need(lowered.program_alone, lowered.alone.graph(), 0, element);
+  return own.gradients + std::max(own.iteration, alone.iteration + alone.gradients);
+}
+
+void check_room(const Lowered& lowered, const Arguments& asked, Bytes of_rank, Bytes on_server) {
+  const std::optional<Bytes> available = memory_available();
+  if (asked.has("beyond-memory") || !available || on_server <= *available) return;
+  throw InputError(lowered.run.file, lowered.run.path,
+                   "a run for the " + to_text(*available) +
+                       " of memory that are available here, or --beyond-memory",
+                   "one that needs " + to_text(on_server) + " here, " + to_text(of_rank) +
+                       " of them for this rank");
+}
+
 int in_process(const Arguments& asked) {
-  check_arguments(asked);
   const search::Scenario scenario = search::read_scenario(asked.required("scenario"));
   const Lowered lowered = prepared(scenario, asked);
-  if (asked.has("json")) check_outputs({{asked.text("json"), ""}}, {scenario.file});
+  check_output(lowered.run, asked);
+  const auto ranks = static_cast<int>(lowered.program.devices.size());
+  const Bytes first = needed(lowered, asked, 0);
+  Bytes all = first;
+  for (int rank = 1; rank < ranks; ++rank) all += needed(lowered, asked, rank);
+  check_room(lowered, asked, first, all);
   int code = done;
-  kernels::run_ranks(static_cast<int>(lowered.program.devices.size()),
-                     [&](kernels::Communicator& world) {
-                       const int one = execute_in(lowered, asked, 0, world);
-                       if (world.rank() == 0) code = one;
-                     });
+  kernels::run_ranks(ranks, [&](kernels::Communicator& world) {
+    const int one = execute_in(lowered, asked, 0, world, nullptr);
+    if (world.rank() == 0) code = one;
+  });
   return code;
 }
 
-int on_rank(const Arguments& asked, kernels::Communicator& world) {
-  check_arguments(asked);
-  const search::Scenario scenario = search::read_scenario(asked.required("scenario"));
-  const Lowered lowered = prepared(scenario, asked);
+void check_ranks(const Lowered& lowered, int size) {
   const auto ranks = static_cast<int>(lowered.program.devices.size());
-  if (world.size() != ranks) {
-    const std::string number = std::to_string(ranks);
-    throw InputError(
-        lowered.run.file, lowered.run.path,
-        number + " ranks, as with `mpirun -n " + number + " stratagem execute`, or --in-process",
-        std::to_string(world.size()));
-  }
-  calibrate::on_first(world, [&] {
-    if (asked.has("json")) check_outputs({{asked.text("json"), ""}}, {scenario.file});
+  if (size == ranks) return;
+  const std::string number = std::to_string(ranks);
+  throw InputError(
+      lowered.run.file, lowered.run.path,
+      number + " ranks, as with `mpirun -n " + number + " stratagem execute`, or --in-process",
+      std::to_string(size));
+}
+
+/// A file's bytes; of one that cannot be read "", which reading it will complain of.
+std::string text_of(const std::string& file) {
+  std::ifstream stream(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+int on_rank(const Arguments& asked, kernels::World& world) {
+  kernels::Communicator& ranks = world.all();
+  const std::string file = asked.required("scenario");
+  expect_alike(ranks, "the scenario", text_of(file));
+  std::optional<search::Scenario> scenario;
+  std::optional<Lowered> lowered;
+  all_or_none(ranks, [&] {
+    scenario = search::read_scenario(file);
+    lowered.emplace(prepared(*scenario, asked));
+    check_ranks(*lowered, ranks.size());
   });
-  return execute_in(lowered, asked, asked.whole("steps"), world);
+  expect_alike(ranks, "the program", strategies::to_text(lowered->program));
+  const Bytes need = needed(*lowered, asked, ranks.rank());
+  const Bytes on_server = needed_on_server(ranks, need);
+  all_or_none(ranks, [&] {
+    check_room(*lowered, asked, need, on_server);
+    if (ranks.rank() == 0) check_output(lowered->run, asked);
+  });
+  return execute_in(*lowered, asked, asked.whole("steps"), ranks, &world);
 }
 
 }  // namespace
 
 int execute(const std::vector<std::string>& line) {
-  const Arguments asked(execute_options(), line);
-  if (asked.helped()) return done;
-  if (asked.has("in-process")) return in_process(asked);
   // The others wait while the first one is the single device of the check.
-  return on_ranks(Seconds{600}, check_failed, [&](kernels::Communicator& world) {
+  return on_ranks(Seconds{600}, check_failed, [&](kernels::World& world) -> int {
+    kernels::Communicator& ranks = world.all();
+    expect_alike(ranks, "the arguments", fmt::format("{}", fmt::join(line, " ")));
+    const Arguments asked(execute_options(), line);
+    if (asked.has("help") && ranks.rank() > 0) return done;
+    if (asked.helped()) return done;
+    check_arguments(asked, ranks.size());
     try {
-      return on_rank(asked, world);
-    } catch (const InputError&) {  // which all ranks find; the first says it
-      if (world.rank() == 0) throw;
-      throw calibrate::AnotherRankFailed{};
+      return asked.has("in-process") ? in_process(asked) : on_rank(asked, world);
+    } catch (const execute::NotFinite& fault) {  // which all ranks find; the first says it
+      if (ranks.rank() > 0) return done;
+      fmt::print(stderr, "stratagem: {}\n", fault.what());
+      return check_failed;
     }
   });
 }

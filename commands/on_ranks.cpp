@@ -8,12 +8,12 @@
 #include "base/input_error.hpp"
 #include "calibrate/measure/ranks.hpp"
 #include "commands/arguments.hpp"
-#include "kernels/world.hpp"
+#include "execute/fault.hpp"
 
 namespace stratagem::commands {
 
 int on_ranks(Seconds limit, ExitCode failed,
-             const std::function<int(kernels::Communicator& ranks)>& work) {
+             const std::function<int(kernels::World& world)>& work) {
   std::unique_ptr<kernels::World> world;
   try {
     world = kernels::world(limit);
@@ -22,7 +22,7 @@ int on_ranks(Seconds limit, ExitCode failed,
   }
   const int rank = world->all().rank();
   try {
-    return work(world->all());
+    return work(*world);
   } catch (const calibrate::AnotherRankFailed&) {
     return done;
   } catch (const InputError&) {
@@ -31,8 +31,11 @@ int on_ranks(Seconds limit, ExitCode failed,
     if (rank == 0) throw;
     return done;
   } catch (const std::exception& error) {
-    if (world->all().size() == 1) throw;
-    fmt::print(stderr, "stratagem: rank {}: {}\n", rank, error.what());
+    const bool fault = dynamic_cast<const execute::Fault*>(&error) != nullptr;
+    if (world->all().size() == 1 && !fault) throw;
+    const std::string named = fault ? "" : "rank " + std::to_string(rank) + ": ";
+    fmt::print(stderr, "stratagem: {}{}\n", named, error.what());
+    if (world->all().size() == 1) return failed;
   }
   world->stop(failed);
   return failed;

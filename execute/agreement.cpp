@@ -28,7 +28,9 @@ template <typename T>
 Gradients<T> train(const Runnable& runnable, const Settings& settings, kernels::Communicator& world,
                    int iterations) {
   Gradients<T> result;
-  Interpreter<T> rank(runnable.program, runnable.graph, settings, world);
+  Settings looking = settings;
+  looking.finds_faults = true;
+  Interpreter<T> rank(runnable.program, runnable.graph, looking, world);
   for (int i = 0; i < iterations; ++i) {
     result.losses.push_back(rank.iterate([&](TensorId parameter, const Value<T>& gradient) {
       if (i > 0) return;
@@ -88,9 +90,11 @@ bool agrees(const Agreement& agreement) {
 template <typename T>
 Agreement compare(const Runnable& plan, const Runnable& one_device, const Settings& settings,
                   kernels::Communicator& world, int iterations) {
+  if (settings.place != nullptr) settings.place->during("the check");
   const Gradients<T> trained = train<T>(plan, settings, world, iterations);
   Gradients<T> reference;
   if (world.rank() == 0) {
+    if (settings.place != nullptr) settings.place->during("the check's one device");
     const std::unique_ptr<kernels::Communicator> alone = kernels::lone();
     reference = train<T>(one_device, settings, *alone, iterations);
   }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <span>
 #include <utility>
 
@@ -55,6 +56,7 @@ Interpreter<T>::Interpreter(const strategies::Program& program, const model::Gra
       graph_(graph),
       settings_(settings),
       world_(world),
+      place_(settings.place == nullptr ? own_place_ : *settings.place),
       device_(world.rank()),
       owners_(program),
       arena_(placement(program, graph, device_, sizeof(T))) {
@@ -108,9 +110,11 @@ double Interpreter<T>::iterate(const Watch& watch) {
   while (!arriving_.empty()) arrive(arriving_.begin()->first);
   store_.clear();
   gradients_.clear();
-  ++iteration_;
   std::array<double, 1> sum{loss_};
   world_.all_reduce(kernels::Reduction::sum, std::span<double>(sum));
+  place_.leave();
+  if (!std::isfinite(sum[0])) throw NotFinite(finite_.told(world_, sum[0], iteration_));
+  ++iteration_;
   return sum[0];
 }
 
@@ -137,6 +141,10 @@ void Interpreter<T>::run(const Call& call) {
 template <typename T>
 void Interpreter<T>::run(CallState& state, const Task& task) {
   const auto* work = std::get_if<Collective>(&task.work);
+  const Call& call = state.call;
+  const bool whole = call.segment < 0;
+  place_.enter(state.block, whole ? nullptr : &graph_.segments[call.segment].name, task,
+               whole ? -1 : call.cell.micro_batch, iteration_);
   for (const Operation& operation : task.operations) {
     switch (operation.deed) {
       case Deed::apply:
@@ -182,6 +190,7 @@ void Interpreter<T>::apply(CallState& state, const Task& task, const Operation& 
     if (!operation.adds && !overwrites(application.op)) clear(*application.outputs.back());
   }
   execute::apply(application);
+  if (settings_.finds_faults) finite_.look(application, place_);
   const bool loss = application.op.outputs[0] == graph_.loss;
   if (loss && application.op.pass == model::Pass::forward && !task.recomputed)
     note_loss(state, operation.outputs[0], *application.outputs[0]);

@@ -10,6 +10,8 @@
 
 #include "execute/arena.hpp"
 #include "execute/exchange.hpp"
+#include "execute/finite.hpp"
+#include "execute/place.hpp"
 #include "execute/recording.hpp"
 #include "execute/value.hpp"
 #include "kernels/adam.hpp"
@@ -25,6 +27,8 @@ struct Settings {
   int micro_batches = 1;  ///< of an iteration
   double dropout = 0.1;
   kernels::Adam optimizer = {};  ///< `step` is counted by the interpreter
+  Place* place = nullptr;        ///< kept up to date if there is one; it outlives the interpreter
+  bool finds_faults = false;     ///< which task made the first value that is not finite
 };
 
 /// Why a program cannot be run, naming what: plans of which lowering does not say what their tasks
@@ -45,6 +49,7 @@ class Interpreter {
   /// Sees a parameter's whole gradient, or this rank's shard, right before the step.
   using Watch = std::function<void(model::TensorId parameter, const Value<T>& gradient)>;
   /// Runs one iteration and returns the average loss of all its samples, the same on all ranks.
+  /// Throws NotFinite on all of them where it is no number.
   double iterate(const Watch& watch = {});
 
   /// When the tasks of the last iteration ran.
@@ -99,6 +104,9 @@ class Interpreter {
   const model::Graph& graph_;
   Settings settings_;
   kernels::Communicator& world_;
+  Place own_place_;
+  Place& place_;
+  FiniteCheck finite_;
   int device_;
   strategies::BufferOwners owners_;
   std::vector<std::unique_ptr<kernels::Communicator>> communicators_;  ///< null: not in it

@@ -1,4 +1,4 @@
-// What the interpreter cannot run, found before anything starts.
+// What the interpreter cannot run, found before anything starts and said in the words of plans.
 #include <algorithm>
 #include <string>
 
@@ -8,6 +8,8 @@
 namespace stratagem::execute {
 namespace {
 
+using strategies::Category;
+using strategies::Stream;
 using strategies::Task;
 
 /// Copies of a random generator's state, which the ranks here do not have, do nothing to values.
@@ -16,23 +18,74 @@ bool needs_meaning(const Task& task) {
   return kernel == nullptr || kernel->kind != cost::KernelKind::host_copy;
 }
 
-std::string refusal_of_call(const strategies::Program& program, const model::Graph& graph,
-                            const strategies::Call& call) {
+/// Does a kernel of the program answer to `is`?
+template <typename Is>
+bool any_kernel(const strategies::Program& program, const Is& is) {
+  return std::ranges::any_of(program.blocks, [&](const strategies::Block& block) {
+    return std::ranges::any_of(block.tasks, [&](const Task& task) {
+      const auto* kernel = std::get_if<cost::Kernel>(&task.work);
+      return kernel != nullptr && is(*kernel);
+    });
+  });
+}
+
+/// Of a call as a whole.
+std::string refusal_of_call(const strategies::Call& call) {
+  if (call.grid < 0) return "stages whose operators do not share one grid in equal parts";
+  if (call.lag > 0 || call.versions_behind > 0)
+    return "a schedule without a flush, as PipeDream's are";
+  if (call.cell.slice > 0) return "slices of tokens";
+  if (call.cell.repeat > 0) return "forward passes that repeat";
+  return "";
+}
+
+/// Of a task of which lowering does not say what it does to values.
+std::string refusal_of_task(const strategies::Program& program, const strategies::Block& block,
+                            const Task& task) {
+  const auto concerns = [&](Category category) {
+    const auto is = [&](int slot) { return block.slots[slot].category == category; };
+    return std::ranges::any_of(task.reads, is) || std::ranges::any_of(task.writes, is) ||
+           std::ranges::any_of(task.births, is);
+  };
+  const std::string named = " (task " + task.name + ")";
+  const bool copies = task.stream == Stream::copy_in || task.stream == Stream::copy_out;
+  if (copies && concerns(Category::gathered_parameters)) return "parameters on the host" + named;
+  if (copies) return "swapped activations" + named;
+  if (strategies::transfers(task.stream))
+    return "activations that are lent to other devices" + named;
+  const bool steps_on_host = any_kernel(program, [](const cost::Kernel& kernel) {
+    return kernel.kind == cost::KernelKind::host_optimizer;
+  });
+  if (steps_on_host) return "steps on the host that are delayed" + named;
+  return "a task of which the plan does not say what it computes" + named;
+}
+
+std::string refusal_of_tasks(const strategies::Program& program, const model::Graph& graph,
+                             const strategies::Call& call) {
   const strategies::Block& block = program.blocks[call.block];
-  if (call.grid < 0) return block.name + ": a stage whose operators do not share one grid";
-  if (call.lag > 0 || call.versions_behind > 0) return block.name + ": a schedule without a flush";
-  if (call.cell.slice > 0 || call.cell.repeat > 0)
-    return block.name + ": slices of tokens, and forward passes that repeat";
   for (const Task& task : block.tasks) {
-    if (task.operations.empty() && needs_meaning(task)) return "task " + task.name;
+    if (task.operations.empty() && needs_meaning(task))
+      return refusal_of_task(program, block, task);
     for (const strategies::Operation& operation : task.operations) {
       if (operation.deed != strategies::Deed::apply) continue;
       const model::Segment& segment = graph.segments[call.segment];
       const auto forward = static_cast<int>(segment.forward.size());
       const model::OpId id = operation.op < forward ? segment.forward[operation.op]
                                                     : segment.backward[operation.op - forward];
-      if (std::string why = execute::refusal(graph.operators[id]); !why.empty()) return why;
+      if (std::string why = execute::refusal(graph, graph.operators[id]); !why.empty()) return why;
     }
+  }
+  return "";
+}
+
+/// Inputs are made up here: tokens, labels and the gradient of the loss, no others.
+std::string refusal_of_inputs(const model::Graph& graph) {
+  for (std::size_t i = 0; i < graph.tensors.size(); ++i) {
+    const model::Tensor& tensor = graph.tensors[i];
+    const bool numbers = tensor.type == model::DataType::int64;
+    const bool of_loss = graph.gradient_of[graph.loss] == static_cast<model::TensorId>(i);
+    if (tensor.role == model::Role::input && !numbers && !of_loss)
+      return "inputs that are neither tokens nor labels, as an Evoformer's (" + tensor.name + ")";
   }
   return "";
 }
@@ -40,9 +93,17 @@ std::string refusal_of_call(const strategies::Program& program, const model::Gra
 }  // namespace
 
 std::string refusal(const strategies::Program& program, const model::Graph& graph) {
+  if (std::string why = refusal_of_inputs(graph); !why.empty()) return why;
+  const auto fp8 = [](const cost::Kernel& kernel) { return kernel.type == model::DataType::fp8; };
+  if (any_kernel(program, fp8)) return "linear layers in fp8";
   for (const strategies::Sequence& sequence : program.sequences) {
     for (const strategies::Call& call : sequence.calls) {
-      if (std::string why = refusal_of_call(program, graph, call); !why.empty()) return why;
+      if (std::string why = refusal_of_call(call); !why.empty()) return why;
+    }
+  }
+  for (const strategies::Sequence& sequence : program.sequences) {
+    for (const strategies::Call& call : sequence.calls) {
+      if (std::string why = refusal_of_tasks(program, graph, call); !why.empty()) return why;
     }
   }
   return "";

@@ -254,6 +254,10 @@ class MpiWorld : public World {
   }
 
   [[nodiscard]] Communicator& all() override { return *all_; }
+  void before_the_end(std::function<int(const std::string& why)> act) override {
+    watchdog_->before_the_end(std::move(act));
+  }
+  [[nodiscard]] std::string gone() const override { return watchdog_->gone(); }
   [[noreturn]] void stop(int exit_code) override {
     MPI_Abort(MPI_COMM_WORLD, exit_code);
     std::_Exit(exit_code);

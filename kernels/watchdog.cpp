@@ -60,16 +60,26 @@ void Watchdog::end() {
   operation_ = nullptr;
 }
 
+void Watchdog::before_the_end(std::function<int(const std::string& why)> act) {
+  const std::lock_guard lock(mutex_);
+  act_ = std::move(act);
+}
+
+std::string Watchdog::gone() const {
+  for (const Neighbour& neighbour : neighbours_) {
+    if (!runs(neighbour.process))
+      return "rank " + std::to_string(neighbour.rank) + " (process " +
+             std::to_string(neighbour.process.number) + ")";
+  }
+  return "";
+}
+
 std::string Watchdog::trouble() const {
   if (operation_ == nullptr) return "";
   const std::chrono::duration<double> lasted = Clock::now() - begin_;
   const std::string where = " during " + std::string(operation_) + " of " + *group_;
   if (lasted.count() > 1) {
-    for (const Neighbour& neighbour : neighbours_) {
-      if (!runs(neighbour.process))
-        return "rank " + std::to_string(neighbour.rank) + " (process " +
-               std::to_string(neighbour.process.number) + ") died" + where;
-    }
+    if (const std::string rank = gone(); !rank.empty()) return rank + " died" + where;
   }
   if (lasted.count() <= limit_.value) return "";
   const auto seconds = static_cast<long>(std::lround(limit_.value));
@@ -83,7 +93,7 @@ void Watchdog::look() {
     const std::string why = trouble();
     if (why.empty()) continue;
     std::cerr << "stratagem: rank " + std::to_string(rank_) + ": " + why + "\n" << std::flush;
-    std::_Exit(1);  // the library that waits would not return for an exception
+    std::_Exit(act_ ? act_(why) : 1);  // the library that waits would not return for an exception
   }
 }
 

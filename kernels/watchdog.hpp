@@ -4,6 +4,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -41,6 +42,13 @@ class Watchdog {
   Watchdog& operator=(const Watchdog&) = delete;
   ~Watchdog();
 
+  /// Called in its thread with what is wrong, after the line on stderr, while the operation still
+  /// waits: what the process did before that may be read. Returns the exit code, in place of 1.
+  void before_the_end(std::function<int(const std::string& why)> act);
+
+  /// "rank 1 (process 123)": a neighbour whose process is gone; "" if all run.
+  [[nodiscard]] std::string gone() const;
+
   /// Between these two an operation is under way; `operation` and `group` must live until then.
   void begin(const char* operation, const std::string& group);
   void end();
@@ -54,6 +62,7 @@ class Watchdog {
   int rank_;
   std::vector<Neighbour> neighbours_;
   Seconds limit_;
+  std::function<int(const std::string& why)> act_;
   std::mutex mutex_;
   std::condition_variable stopping_;
   bool stopped_ = false;

@@ -19,6 +19,8 @@ int number(const char* name) {
 class LoneWorld : public World {
  public:
   [[nodiscard]] Communicator& all() override { return *all_; }
+  void before_the_end(std::function<int(const std::string& why)> /*act*/) override {}
+  [[nodiscard]] std::string gone() const override { return ""; }
   [[noreturn]] void stop(int exit_code) override { std::_Exit(exit_code); }
 
  private:

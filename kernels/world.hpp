@@ -1,6 +1,7 @@
 // The ranks that a launcher has started together.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -32,6 +33,13 @@ class World {
   virtual ~World() = default;
 
   [[nodiscard]] virtual Communicator& all() = 0;
+
+  /// Has `act` called where this process ends because it has waited in vain for others, in another
+  /// thread, with what is wrong; it returns the exit code. Without it that is 1.
+  virtual void before_the_end(std::function<int(const std::string& why)> act) = 0;
+
+  /// "rank 1 (process 123)": another rank of this server whose process is gone; "" if none is.
+  [[nodiscard]] virtual std::string gone() const = 0;
 
   /// Ends all ranks, as far as the launcher lets us: when one cannot go on. Does not return.
   [[noreturn]] virtual void stop(int exit_code) = 0;

@@ -14,6 +14,7 @@ strategies::Plan plan_of(const Run& run) {
 }
 
 InputError located(const Run& run, const InputError& error) {
+  if (!error.file.empty()) return error;
   const bool of_the_whole = error.path.empty() || error.path.starts_with("/strategy");
   if (run.plan && of_the_whole) {
     const auto cycle = strategies::order_cycle(*run.plan, run.graph, run.micro_batches);

@@ -10,7 +10,8 @@ namespace stratagem::search {
 /// `run` must outlive the plan. Throws InputError.
 strategies::Plan plan_of(const Run& run);
 
-/// An error of a plan, which does not know the file that it comes from, at its place in that file.
+/// An error of a plan, which does not know the file that it comes from, at its place in that file;
+/// one that names a file is there already.
 InputError located(const Run& run, const InputError& error);
 
 }  // namespace stratagem::search

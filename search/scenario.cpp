@@ -309,6 +309,26 @@ cost::Profile read_profile(const JsonReader& name, const std::optional<cost::Pro
   return instead ? *instead : cost::read_profile(file_of(name, "profiles"));
 }
 
+/// A stack may stand on another one.
+std::vector<std::string> files_of_stack(const std::string& file) {
+  const auto base = JsonReader::from_file(file).find("base");
+  if (!base) return {file};
+  const auto folder = std::filesystem::path(file).parent_path();
+  return {file, (folder / (base->text() + ".json")).string()};
+}
+
+/// The scenario, and what it names: profile, stack, server and plan.
+std::vector<std::string> files_named(const JsonReader& reader) {
+  std::vector<std::string> files = files_of_stack(file_of(reader.at("stack"), "stacks"));
+  files.push_back(reader.file());
+  files.push_back(file_of(reader.at("profile"), "profiles"));
+  const JsonReader cluster = reader.at("cluster");
+  if (chosen(cluster, "preset", "node") == "node")
+    files.push_back(file_of(cluster.at("node"), "nodes"));
+  if (plan_replaces_strategy(reader)) files.push_back(file_of(reader.at("plan"), "plans"));
+  return files;
+}
+
 Run read_run(const JsonReader& reader, const std::string& baseline,
              const std::optional<cost::Profile>& instead = {}) {
   const JsonReader strategy = strategy_of(reader);
@@ -342,6 +362,7 @@ Run read_run(const JsonReader& reader, const std::string& baseline,
   if (const auto relative = reader.find("baseline")) run.baseline = relative->text();
   if (const auto assumed = reader.find("assumed")) run.assumed = assumed->text();
   note_foreign_profile(run);
+  run.files = files_named(reader);
   if (const auto measured = reader.find("measured")) run.measured = read_measured(*measured);
   if (const auto expect = reader.find("expect")) run.expect = read_expectations(*expect);
   reader.finish();

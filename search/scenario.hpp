@@ -71,7 +71,8 @@ struct Run {
   std::string assumed;  ///< what the run assumes about the experiment, in words; empty: nothing
   std::vector<Measured> measured;
   std::vector<Expectation> expect;
-  Json resolved;  ///< every setting, after defaults
+  std::vector<std::string> files;  ///< all that it was read from
+  Json resolved;                   ///< every setting, after defaults
 };
 
 struct Scenario {

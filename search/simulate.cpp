@@ -113,8 +113,6 @@ Simulated simulate(const Run& run, const SimulateOptions& options) {
   try {
     return play(run, options);
   } catch (const InputError& error) {
-    // A plan does not know the file that it comes from.
-    if (!error.file.empty()) throw;
     throw located(run, error);
   }
 }

@@ -39,7 +39,10 @@ kernels::Rows rows_of(const Value<T>& value) {
 }
 
 /// Why this folder cannot compute an operator; "" if it can.
-std::string refusal(const model::Operator& op);
+std::string refusal(const model::Graph& graph, const model::Operator& op);
+
+/// Are a contraction's operands and result, as they lie, matrices of each batch?
+bool is_matrix_product(const model::Operator& contraction);
 
 /// Expects an operator that is not refused.
 template <typename T>

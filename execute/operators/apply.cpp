@@ -42,9 +42,19 @@ constexpr std::array computed = {OpKind::embedding,
 
 }  // namespace
 
-std::string refusal(const model::Operator& op) {
-  if (std::ranges::find(computed, op.kind) != computed.end()) return "";
-  return "operator " + op.name + " (" + to_text(op.kind) + ") has no kernel";
+std::string refusal(const model::Graph& graph, const model::Operator& op) {
+  const std::string named = " (operator " + op.name + ")";
+  if (op.kind == OpKind::fused_attention) return "fused attention" + named;
+  if (op.kind == OpKind::dispatch || op.kind == OpKind::combine)
+    return "mixtures of experts" + named;
+  if (std::ranges::find(computed, op.kind) == computed.end())
+    return to_text(op.kind) + ", for which there is no kernel" + named;
+  const std::int64_t size = graph.tensors[op.inputs[0]].shape.back();
+  if (op.kind == OpKind::rotary && size % 2 != 0)
+    return "rotary positions on heads of an odd size, " + std::to_string(size) + named;
+  if (op.kind == OpKind::contraction && !is_matrix_product(op))
+    return "a product whose dimensions do not lie side by side" + named;
+  return "";
 }
 
 template <typename T>

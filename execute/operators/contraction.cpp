@@ -1,5 +1,7 @@
 // Any contraction of two operands as a batched matrix product.
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "base/input_error.hpp"
 #include "execute/operators/application.hpp"
@@ -26,9 +28,8 @@ struct Dimensions {
   }
 };
 
-template <typename T>
-Dimensions dimensions(const std::vector<model::Term>& terms, const Value<T>& value) {
-  Dimensions result{.names = {}, .sizes = value.region.shape()};
+Dimensions dimensions(const std::vector<model::Term>& terms, std::vector<std::int64_t> sizes) {
+  Dimensions result{.names = {}, .sizes = std::move(sizes)};
   for (const model::Term& term : terms) result.names.push_back(term.identifiers.front());
   return result;
 }
@@ -41,30 +42,31 @@ struct Matrix {
   bool transposed = false;  ///< the side that was asked for first comes last
 };
 
-/// `first` tells the dimensions of the side that is to give rows.
+/// `first` tells the dimensions of the side that is to give rows. nullopt: the sides are mixed.
 template <typename First>
-Matrix matrix(const Dimensions& operand, std::size_t batch, const First& first) {
+std::optional<Matrix> matrix(const Dimensions& operand, std::size_t batch, const First& first) {
   const std::size_t all = operand.names.size();
   const bool begins = batch == all || first(operand.names[batch]);
   std::size_t border = batch;
   while (border < all && first(operand.names[border]) == begins) ++border;
-  for (std::size_t d = border; d < all; ++d)
-    expects(first(operand.names[d]) != begins, "dimensions of a product lie side by side");
+  for (std::size_t d = border; d < all; ++d) {
+    if (first(operand.names[d]) == begins) return std::nullopt;
+  }
   const std::int64_t one = operand.elements(batch, border), other = operand.elements(border, all);
-  return {.batch = operand.elements(0, batch),
-          .rows = begins ? one : other,
-          .columns = begins ? other : one,
-          .transposed = !begins};
+  return Matrix{.batch = operand.elements(0, batch),
+                .rows = begins ? one : other,
+                .columns = begins ? other : one,
+                .transposed = !begins};
 }
 
-}  // namespace
+/// rows times columns, of which the left operand is the first or, `swapped`, the second.
+struct Product {
+  Matrix rows, columns;
+  bool swapped = false;
+};
 
-template <typename T>
-bool apply_contraction(const Application<T>& a) {
-  if (a.op.kind != model::OpKind::contraction) return false;
-  const Dimensions left = dimensions(a.op.annotation.inputs[0], *a.inputs[0]);
-  const Dimensions right = dimensions(a.op.annotation.inputs[1], *a.inputs[1]);
-  const Dimensions result = dimensions(a.op.annotation.outputs[0], *a.outputs[0]);
+std::optional<Product> product_of(const Dimensions& left, const Dimensions& right,
+                                  const Dimensions& result) {
   std::size_t batch = 0;
   while (batch < left.names.size() && right.has(left.names[batch]) && result.has(left.names[batch]))
     ++batch;
@@ -75,12 +77,36 @@ bool apply_contraction(const Application<T>& a) {
                        right.has(result.names[batch]);
   const Dimensions& first = swapped ? right : left;
   const Dimensions& second = swapped ? left : right;
-  const Matrix rows = matrix(first, batch, kept);
-  const Matrix columns = matrix(second, batch, summed);
-  const Matrix product =
+  const auto rows = matrix(first, batch, kept);
+  const auto columns = matrix(second, batch, summed);
+  const auto product =
       matrix(result, batch, [&](const std::string& name) { return first.has(name); });
-  expects(!product.transposed && rows.columns == columns.rows && rows.batch == columns.batch,
-          "operands of a product fit each other");
+  if (!rows || !columns || !product || product->transposed || rows->columns != columns->rows ||
+      rows->batch != columns->batch)
+    return std::nullopt;
+  return Product{.rows = *rows, .columns = *columns, .swapped = swapped};
+}
+
+}  // namespace
+
+bool is_matrix_product(const model::Operator& op) {
+  const auto named = [](const std::vector<model::Term>& terms) {
+    return dimensions(terms, std::vector<std::int64_t>(terms.size(), 1));
+  };
+  return product_of(named(op.annotation.inputs[0]), named(op.annotation.inputs[1]),
+                    named(op.annotation.outputs[0]))
+      .has_value();
+}
+
+template <typename T>
+bool apply_contraction(const Application<T>& a) {
+  if (a.op.kind != model::OpKind::contraction) return false;
+  const auto product =
+      product_of(dimensions(a.op.annotation.inputs[0], a.inputs[0]->region.shape()),
+                 dimensions(a.op.annotation.inputs[1], a.inputs[1]->region.shape()),
+                 dimensions(a.op.annotation.outputs[0], a.outputs[0]->region.shape()));
+  expects(product.has_value(), "operands of a product fit each other");
+  const auto& [rows, columns, swapped] = *product;
   kernels::gemm<T>({.m = rows.rows,
                     .n = columns.columns,
                     .k = rows.columns,

@@ -4,6 +4,7 @@
 #include "model/zoo/llama.hpp"
 #include "tests/catch.hpp"
 #include "tests/execute/trained.hpp"
+#include "tests/strategies/irregular_plans.hpp"
 
 namespace stratagem::execute {
 namespace {
@@ -141,10 +142,17 @@ TEST_CASE("plans that cannot be run are refused by name") {
     const Planned one = planned(tiny_gpt(), strategy, micro_batches);
     return refusal(one.program, one.plan.graph());
   };
-  CHECK(why(R"({"pipeline": 2, "schedule": "pipedream"})").ends_with("a schedule without a flush"));
-  CHECK(why(R"({"swap": 2})") == "task copy out layers.0");
-  CHECK(why(R"({"pipeline": 4, "schedule": "bpipe"})") == "task evict activations");
+  CHECK(why(R"({"pipeline": 2, "schedule": "pipedream"})") ==
+        "a schedule without a flush, as PipeDream's are");
+  CHECK(why(R"({"swap": 2})") == "swapped activations (task copy out layers.0)");
+  CHECK(why(R"({"pipeline": 4, "schedule": "bpipe"})") ==
+        "activations that are lent to other devices (task evict activations)");
   CHECK(why("{}").empty());
+  // The parts of one operator stand the other way round.
+  strategies::Plan irregular = strategies::plan_of(tiny_gpt(), R"({"tensor": 2})", micro_batches);
+  irregular.assign(strategies::operator_named(irregular.graph(), "layers.0.mlp.gelu"), {1, 0});
+  CHECK(refusal(strategies::lower(irregular, strategies::plain_stack(), {}), irregular.graph()) ==
+        "stages whose operators do not share one grid in equal parts");
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 // `stratagem execute` as users run it.
 #include <algorithm>
+#include <cstdlib>
+#include <filesystem>
 #include <string>
 
 #include "tests/catch.hpp"
@@ -30,26 +32,155 @@ TEST_CASE("ranks in one process are checked, not timed") {
   CHECK(finished.out.find("iteration:") == std::string::npos);
 }
 
-TEST_CASE("what cannot be executed is refused in one line before anything starts") {
+/// Checks that `execute small.json` with these options ends with that code and one line that says
+/// so.
+void refused(const std::string& text, const std::string& options, int code,
+             const std::string& because) {
   const TemporaryFolder folder;
-  const auto refused = [&](const std::string& text, const std::string& options, int code,
-                           const std::string& because) {
-    folder.write("small.json", text);
-    const Ran finished = run("execute small.json " + options, folder);
-    CAPTURE(finished.err);
-    CHECK(finished.exit == code);
-    CHECK(finished.err.find(because) != std::string::npos);
-    CHECK(std::count(finished.err.begin(), finished.err.end(), '\n') == 1);
-  };
+  folder.write("small.json", text);
+  const Ran finished = run("execute small.json " + options, folder);
+  CAPTURE(finished.err);
+  CHECK(finished.exit == code);
+  CHECK(finished.err.find(because) != std::string::npos);
+  CHECK(std::count(finished.err.begin(), finished.err.end(), '\n') == 1);
+}
+
+TEST_CASE("what cannot be executed is refused in one line before anything starts") {
   refused(small_scenario(), "--run four", 1, "expected 4 ranks");
   refused(small_scenario(), "--run nobody", 2, "no run named");
   refused(small_scenario(), "--backend cuda", 2, "--backend");
   refused(small_scenario(), "--precision fp16", 2, "--precision");
+  refused(small_scenario(), "--run four --in-process --steps 3", 2, "--steps");
   refused(with(small_scenario(), R"("optimizer": "adam")", R"("optimizer": "sgd")"), "", 1,
           "/training/optimizer");
-  refused(with(small_scenario(), R"("recompute": "full")", R"("swap": 1)"), "--run alone", 1,
-          "copy out");
+  // The place of an error of the plan, once.
+  refused(with(small_scenario(), R"("tensor": 2, "data": 2)", R"("tensor": 4, "swap": 9)"),
+          "--run four", 1, "small.json: /runs/1/strategy/swap: expected");
 }
+
+/// The run "alone", or "four", with another strategy.
+std::string alone_with(const std::string& strategy) {
+  return with(small_scenario(), R"("recompute": "full")", strategy);
+}
+std::string four_with(const std::string& strategy) {
+  return with(small_scenario(),
+              R"("tensor": 2, "data": 2, "overlap_gradients": true, "bucket": "25 MiB")", strategy);
+}
+/// "alone" with another model.
+std::string model_with(const std::string& model) {
+  return with(small_scenario(),
+              R"("family": "gpt", "layers": 2, "hidden": 64, "heads": 4, "sequence": 32)", model);
+}
+
+TEST_CASE("plans that cannot be executed are refused in plain words") {
+  refused(alone_with(R"("swap": 1)"), "", 1, "found swapped activations (task copy out layers.0)");
+  refused(alone_with(R"("offload": {"of": "optimizer", "delayed_update": true})"), "", 1,
+          "found steps on the host that are delayed");
+  const std::string four = "--run four --in-process";
+  refused(with(four_with(R"("data": 4, "zero": 3, "offload": "parameters")"),
+               R"("vocabulary": 128)", R"("vocabulary": 128, "tied": false)"),
+          four, 1, "found parameters on the host");
+  refused(four_with(R"("pipeline": 2, "data": 2, "schedule": "pipedream")"), four, 1,
+          "found a schedule without a flush, as PipeDream's are");
+  refused(four_with(R"("pipeline": 2, "data": 2, "schedule": "gpipe", "token_slices": [16, 16])"),
+          four, 1, "found slices of tokens");
+  refused(
+      with(four_with(R"("pipeline": 4, "schedule": "bpipe")"), R"("layers": 2)", R"("layers": 4)"),
+      four, 1, "found activations that are lent to other devices");
+}
+
+TEST_CASE("models that cannot be executed are refused in plain words") {
+  const std::string gpt =
+      R"("family": "gpt", "layers": 2, "hidden": 64, "heads": 4, "sequence": 32)";
+  refused(model_with(gpt + R"(, "experts": 4)"), "", 1, "found mixtures of experts");
+  refused(
+      model_with(R"("family": "llama", "layers": 2, "hidden": 60, "heads": 4, "intermediate": 96,
+                       "attention": "unfused", "sequence": 32)"),
+      "", 1, "found rotary positions on heads of an odd size, 15");
+  refused(
+      with(
+          small_scenario(),
+          R"("family": "gpt", "layers": 2, "hidden": 64, "heads": 4, "sequence": 32, "vocabulary": 128)",
+          R"("family": "evoformer", "layers": 2, "msa_rows": 8, "residues": 16)"),
+      "", 1, "found inputs that are neither tokens nor labels, as an Evoformer's");
+  // Profiles of V100s have neither fused attention nor fp8.
+  const auto on_h100 = [](const std::string& text) {
+    return with(with(text, "v100-sxm3.json", "h100-sxm5.json"), "megatron-2019.json", "plain.json");
+  };
+  refused(on_h100(model_with(gpt + R"(, "attention": "fused")")), "", 1, "found fused attention");
+  refused(on_h100(with(small_scenario(), R"("fp16")", R"("fp8")")), "", 1,
+          "found linear layers in fp8");
+}
+
+TEST_CASE("outputs do not take the place of what is read") {
+  const TemporaryFolder folder;
+  folder.write("small.json", small_scenario());
+  const std::string before = folder.read("small.json");
+  const Ran scenario = run("execute small.json --run alone --json ./small.json", folder);
+  CHECK(scenario.exit == 2);
+  CHECK_THAT(scenario.err, ContainsSubstring("--json would write over small.json"));
+  CHECK(folder.read("small.json") == before);
+  std::filesystem::copy("scenarios/stacks/plain.json", folder.path() / "mine.json");
+  const std::string stack =
+      std::filesystem::absolute("scenarios").string() + "/stacks/megatron-2019.json";
+  folder.write("small.json", with(before, stack, "mine.json"));
+  const Ran of_stack = run("execute small.json --run alone --json mine.json", folder);
+  CHECK(of_stack.exit == 2);
+  CHECK(folder.read("mine.json").find("\"plain\"") != std::string::npos);
+}
+
+TEST_CASE("a model for which there is no room is refused with both sizes, unless told to go on") {
+  // Parameters, gradients and moments of 48 x 12 x 8192^2 weights are 618 GB in fp32.
+  const std::string huge = with(
+      with(model_with(
+               R"("family": "gpt", "layers": 48, "hidden": 8192, "heads": 64, "sequence": 32)"),
+           "v100-sxm3.json", "h100-sxm5.json"),
+      "megatron-2019.json", "plain.json");
+  refused(huge, "", 1,
+          "of memory that are available here, or --beyond-memory, found one that needs ");
+}
+
+/// A line of the shell in the folder.
+Ran shell_in(const TemporaryFolder& folder, const std::string& line) {
+  const TemporaryFolder said;
+  const int status = std::system(("cd '" + folder.path().string() + "' && " + line + " 2>'" +
+                                  (said.path() / "err").string() + "'")
+                                     .c_str());
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, "", said.read("err")};
+}
+
+TEST_CASE("a run that is asked to end writes what it has measured") {
+  const TemporaryFolder folder;
+  folder.write("small.json", small_scenario());
+  const Ran finished =
+      shell_in(folder, "timeout --preserve-status -s TERM 4 " STRATAGEM_EXECUTABLE
+                       " execute small.json --run alone --steps 1000000 --json out.json");
+  CAPTURE(finished.err);
+  CHECK(finished.exit == 3);
+  CHECK_THAT(finished.err, StartsWith("stratagem: rank 0: ended by SIGTERM, "));
+  const std::string json = folder.read("out.json");
+  CHECK_THAT(json, ContainsSubstring("\"status\": \"stopped\""));
+  CHECK_THAT(json, ContainsSubstring("\"reason\": \"rank 0: ended by SIGTERM, "));
+  CHECK_THAT(json, ContainsSubstring("\"iteration_time_s\""));
+}
+
+#ifndef __SANITIZE_ADDRESS__  // which takes more address space than any limit
+TEST_CASE("a rank that runs out of memory says so with its task, and what was done is written") {
+  const TemporaryFolder folder;
+  folder.write(
+      "small.json",
+      model_with(R"("family": "gpt", "layers": 4, "hidden": 512, "heads": 8, "sequence": 256)"));
+  // Less address space than activations take.
+  const Ran finished =
+      shell_in(folder, "ulimit -v 450000 && " STRATAGEM_EXECUTABLE
+                       " execute small.json --run alone --beyond-memory --json out.json");
+  CAPTURE(finished.err);
+  CHECK(finished.exit == 3);
+  CHECK_THAT(finished.err, StartsWith("stratagem: rank 0: out of memory, at task "));
+  CHECK_THAT(folder.read("out.json"), ContainsSubstring("\"status\": \"stopped\""));
+  CHECK_THAT(folder.read("out.json"), ContainsSubstring("rank 0: out of memory, at task "));
+}
+#endif
 
 }  // namespace
 }  // namespace stratagem

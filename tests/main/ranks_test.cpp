@@ -1,37 +1,15 @@
 // `calibrate measure` on several ranks, as a user starts it with mpirun: it measures, goes on,
 // refuses, and ends when a rank dies.
-#include <signal.h>
-#include <unistd.h>
-
-#include <chrono>
-#include <thread>
-
 #include "base/json_reader.hpp"
-#include "tests/main/executable.hpp"
+#include "tests/main/launched.hpp"
 
 using namespace stratagem;
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-const std::string environment =
-    "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 "
-    "OMPI_MCA_hwloc_base_binding_policy=none ASAN_OPTIONS=detect_leaks=0 ";
-const std::string mpirun = STRATAGEM_MPIRUN " ";
 const std::string measure = STRATAGEM_EXECUTABLE " calibrate measure --backend cpu ";
 
 const std::string one_send = "--only 'mpi_send 2 x 1 x 1024'";
-
-/// A line of the shell in a folder.
-Ran shell(const std::string& line, const TemporaryFolder& folder) {
-  const TemporaryFolder said;
-  const std::string command = "cd '" + folder.path().string() + "' && " + environment + line +
-                              " >'" + (said.path() / "out").string() + "' 2>'" +
-                              (said.path() / "err").string() + "'";
-  const int status = std::system(command.c_str());
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, said.read("out"), said.read("err")};
-}
 
 int cores() { return static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)); }
 
@@ -39,13 +17,6 @@ int cores() { return static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)); }
 bool two_cores() {
   if (cores() < 2) WARN("one core only: two ranks are not measured");
   return cores() >= 2;
-}
-
-/// How often `text` has `part`.
-int times(const std::string& text, const std::string& part) {
-  int count = 0;
-  for (std::size_t at = 0; (at = text.find(part, at)) != std::string::npos; ++at) ++count;
-  return count;
 }
 
 /// Rows of all tables, each as its kind and its text.
@@ -56,25 +27,6 @@ std::vector<std::string> rows(const std::string& file) {
     for (const JsonReader& row : table.at("rows").elements())
       result.push_back(table.at("kind").text() + " " + row.dump());
   return result;
-}
-
-std::vector<pid_t> children_of(pid_t process) {
-  std::ifstream file("/proc/" + std::to_string(process) + "/task/" + std::to_string(process) +
-                     "/children");
-  std::vector<pid_t> result;
-  for (pid_t child = 0; file >> child;) result.push_back(child);
-  return result;
-}
-
-/// Waits until `ready` or so much time has gone by.
-template <typename Ready>
-bool eventually(std::chrono::seconds limit, const Ready& ready) {
-  const auto end = Clock::now() + limit;
-  while (!ready()) {
-    if (Clock::now() > end) return false;
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  }
-  return true;
 }
 
 }  // namespace
@@ -165,11 +117,7 @@ TEST_CASE(
     const std::string file = (folder.path() / (name + ".json")).string();
     const std::string line = environment + "exec " + mpirun + recovery + "-n 2 " + measure +
                              "--quick --only mpi_ -o " + file + " 2>" + file + ".err";
-    const pid_t launcher = fork();
-    if (launcher == 0) {
-      execl("/bin/sh", "sh", "-c", line.c_str(), nullptr);
-      _exit(127);
-    }
+    const pid_t launcher = started(line);
     REQUIRE(eventually(std::chrono::seconds(120), [&] {
       return std::filesystem::exists(file) && children_of(launcher).size() == 2 &&
              !rows(file).empty();

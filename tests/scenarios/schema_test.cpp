@@ -53,6 +53,8 @@ TEST_CASE("every scenario, plan and stack of the repository obeys its schema") {
   for (const std::string& file : json_files("scenarios/published")) {
     if (!file.ends_with("/validate.json")) CHECK_NOTHROW(check_schema(file, scenario_schema));
   }
+  for (const std::string& file : json_files("scenarios/reference"))
+    CHECK_NOTHROW(check_schema(file, scenario_schema));
   for (const std::string& file : json_files("scenarios/nodes"))
     CHECK_NOTHROW(check_schema(file, node_schema));
   for (const std::string& file : json_files("scenarios/stacks"))

@@ -1,0 +1,19 @@
+// Is there room for what ranks are about to do?
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "base/quantity.hpp"
+#include "kernels/communicator.hpp"
+
+namespace stratagem::commands {
+
+/// What the system could still give away without swapping: MemAvailable of /proc/meminfo. A
+/// container's own limit is not in it. nullopt where the system does not say.
+std::optional<Bytes> memory_available();
+
+/// What ranks need on this rank's server, of all of its ranks. Called on all ranks.
+Bytes needed_on_server(kernels::Communicator& ranks, Bytes of_this_rank);
+
+}  // namespace stratagem::commands

@@ -1,0 +1,41 @@
+// The arena of the interpreter, and what it keeps elsewhere.
+#include "execute/memory_need.hpp"
+
+#include "execute/placement.hpp"
+#include "execute/value.hpp"
+
+namespace stratagem::execute {
+namespace {
+
+/// Elements of what a device steps.
+double stepped(const strategies::Program& program, const model::Graph& graph, int device) {
+  double elements = 0;
+  for (const strategies::Call& call : program.sequences[program.devices[device].sequence].calls) {
+    for (const strategies::Task& task : program.blocks[call.block].tasks) {
+      for (const strategies::Operation& operation : task.operations) {
+        if (operation.deed != strategies::Deed::step) continue;
+        const strategies::Operand& stepped = operation.outputs[0];
+        const model::TensorId tensor = call.segment < 0
+                                           ? stepped.tensor
+                                           : program.segment_tensors[call.segment][stepped.tensor];
+        const strategies::Grid& grid = program.grids[call.grid];
+        const Region region = region_of(stepped, graph.tensors[tensor].shape, grid,
+                                        grid.coordinates(grid.position(device)));
+        elements += static_cast<double>(region.size());
+      }
+    }
+  }
+  return elements;
+}
+
+}  // namespace
+
+MemoryNeed memory_need(const strategies::Program& program, const model::Graph& graph, int device,
+                       std::size_t element) {
+  const Placement placed = placement(program, graph, device, element);
+  const Bytes one_each{static_cast<double>(element) * stepped(program, graph, device)};
+  const Bytes states = placed.states < 0 ? 2 * one_each : Bytes{};  // on the host
+  return {.iteration = Bytes{static_cast<double>(placed.extent)} + states, .gradients = one_each};
+}
+
+}  // namespace stratagem::execute
