@@ -42,6 +42,7 @@ class Division {
       return model::may_split(op.annotation, dim) ? dim : "";
     }
     if (op.kind == OpKind::embedding) return "vocabulary";
+    if (is_bias_by_distance(op)) return "heads";
     return op.kind == OpKind::contraction ? columns(op) : "";
   }
 
@@ -52,8 +53,21 @@ class Division {
            });
   }
 
+  /// Added to scores that are divided along heads.
+  static bool is_bias_by_distance(const Operator& op) {
+    return op.kind == OpKind::relative_bias || op.kind == OpKind::causal_relative_bias;
+  }
+
+  [[nodiscard]] bool is_cut_into_heads(TensorId tensor) const {
+    return std::ranges::any_of(graph_.operators, [&](const Operator& op) {
+      return op.kind == OpKind::split_heads && op.pass == model::Pass::forward &&
+             op.inputs[0] == tensor;
+    });
+  }
+
   /// Of a matrix: columns where it widens (QKV, fc1, logits; experts have one matrix each), a copy
-  /// together with the others; a tied table is divided as it was for the lookup.
+  /// together with the others, or where they become heads (queries alone); a tied table is divided as
+  /// it was for the lookup.
   [[nodiscard]] std::string columns(const Operator& op) const {
     const std::vector<model::Term>& terms = op.annotation.inputs[1];
     if (const auto tied = tables_.find(op.inputs[1]); tied != tables_.end())
@@ -64,7 +78,8 @@ class Division {
     const auto size = [&](std::size_t d) {
       return weight.shape[d] * (terms[d].identifiers.front() == op.shared ? op.copies : 1);
     };
-    return size(column) > size(column + 1) ? terms[column].identifiers.front() : "";
+    const bool divides = size(column) > size(column + 1) || is_cut_into_heads(op.outputs[0]);
+    return divides ? terms[column].identifiers.front() : "";
   }
 
   void note_table(const Operator& op, TensorId input, const std::string& dim) {
