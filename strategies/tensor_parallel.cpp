@@ -16,7 +16,12 @@ using model::TensorId;
 /// Walks the operators in order and says what each divides over the tensor ranks.
 class Division {
  public:
-  Division(const model::Graph& graph, const Options& options) : graph_(graph), options_(options) {}
+  Division(const model::Graph& graph, const Options& options) : graph_(graph), options_(options) {
+    for (const Operator& op : graph.operators) {
+      const bool cuts = op.kind == OpKind::split_heads && op.pass == model::Pass::forward;
+      if (cuts) cut_into_heads_.insert(op.inputs[0]);
+    }
+  }
 
   /// The dimension that the next operator divides; "" where it is replicated.
   std::string next(const Operator& op) {
@@ -58,13 +63,6 @@ class Division {
     return op.kind == OpKind::relative_bias || op.kind == OpKind::causal_relative_bias;
   }
 
-  [[nodiscard]] bool is_cut_into_heads(TensorId tensor) const {
-    return std::ranges::any_of(graph_.operators, [&](const Operator& op) {
-      return op.kind == OpKind::split_heads && op.pass == model::Pass::forward &&
-             op.inputs[0] == tensor;
-    });
-  }
-
   /// Of a matrix: columns where it widens (QKV, fc1, logits; experts have one matrix each), a copy
   /// together with the others, or where they become heads (queries alone); a tied table is divided as
   /// it was for the lookup.
@@ -78,7 +76,7 @@ class Division {
     const auto size = [&](std::size_t d) {
       return weight.shape[d] * (terms[d].identifiers.front() == op.shared ? op.copies : 1);
     };
-    const bool divides = size(column) > size(column + 1) || is_cut_into_heads(op.outputs[0]);
+    const bool divides = size(column) > size(column + 1) || cut_into_heads_.contains(op.outputs[0]);
     return divides ? terms[column].identifiers.front() : "";
   }
 
@@ -97,6 +95,7 @@ class Division {
 
   const model::Graph& graph_;
   const Options& options_;
+  std::set<TensorId> cut_into_heads_;
   std::set<TensorId> partial_;       ///< activations of which every rank has a partial sum
   std::map<TensorId, int> divided_;  ///< by activation: its dimension that Megatron-LM divides
   std::map<TensorId, int> tables_;   ///< by parameter: its divided dimension, -1 if whole

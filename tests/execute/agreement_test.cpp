@@ -175,19 +175,22 @@ TEST_CASE("Llama trains as on one device") {
 TEST_CASE("T5 trains as on one device") {
   check_agreement(
       tiny_t5(false),
-      GENERATE(as<std::string>{}, R"({"data": 2})", R"({"tensor": 2})", R"({"tensor": 4})",
-               R"({"tensor": 2, "sequence_parallel": true})", R"({"data": 2, "tensor": 2})",
-               R"({"context": 2})", R"({"zero": 1, "data": 2})", R"({"zero": 2, "data": 2})",
-               R"({"zero": 3, "data": 2})", R"({"recompute": "full"})",
-               R"({"recompute": "selective"})", R"({"recompute": {"every": 2}})",
-               R"({"coshard": {"attention": 2, "mlp": 4}})",
-               R"({"coshard": {"attention": 2, "mlp": 2}, "tensor": 2})",
-               R"({"pipeline": 2, "schedule": "gpipe"})", R"({"pipeline": 2, "schedule": "1f1b"})",
-               R"({"pipeline": 4, "schedule": "1f1b"})", R"({"pipeline": 2, "schedule": "zb-h1"})",
-               R"({"pipeline": 2, "schedule": "interleaved", "chunks": 2})",
-               R"({"pipeline": 2, "schedule": "1f1b", "recompute": "full"})",
-               R"({"pipeline": 2, "schedule": "1f1b", "zero": 1, "data": 2})",
-               R"({"pipeline": 2, "schedule": "1f1b", "tensor": 2})"));
+      GENERATE(
+          as<std::string>{}, R"({"data": 2})", R"({"tensor": 2})", R"({"tensor": 4})",
+          R"({"tensor": 2, "sequence_parallel": true})", R"({"data": 2, "tensor": 2})",
+          R"({"context": 2})", R"({"zero": 1, "data": 2})", R"({"zero": 2, "data": 2})",
+          R"({"zero": 3, "data": 2})", R"({"recompute": "full"})", R"({"recompute": "selective"})",
+          R"({"recompute": {"every": 2}})", R"({"coshard": {"attention": 2, "mlp": 4}})",
+          R"({"coshard": {"attention": 2, "mlp": 2}, "tensor": 2})",
+          R"({"pipeline": 2, "schedule": "gpipe"})", R"({"pipeline": 2, "schedule": "1f1b"})",
+          R"({"pipeline": 4, "schedule": "1f1b"})", R"({"pipeline": 2, "schedule": "zb-h1"})",
+          R"({"pipeline": 2, "schedule": "interleaved", "chunks": 2})",
+          R"({"pipeline": 2, "schedule": "1f1b", "recompute": "full"})",
+          R"({"pipeline": 2, "schedule": "1f1b", "zero": 1, "data": 2})",
+          R"({"pipeline": 2, "schedule": "1f1b", "tensor": 2})",
+          R"({"pipeline": 2, "schedule": "zb-v"})", R"({"pipeline": 4, "schedule": "chimera"})",
+          R"({"pipeline": 2, "schedule": "dualpipe"})",
+          R"({"pipeline": 4, "schedule": "gpipe", "zero": 3, "data": 2})"));
 }
 
 TEST_CASE("a gated, untied T5 trains as on one device") {
