@@ -1,8 +1,8 @@
 // Plans of a T5: what flows between encoder and decoder, what tensor ranks divide, what is refused.
 #include "model/zoo/t5.hpp"
 
-#include <algorithm>
-#include <set>
+#include <string>
+#include <vector>
 
 #include "tests/catch.hpp"
 #include "tests/strategies/lowered.hpp"
@@ -71,6 +71,33 @@ TEST_CASE("biases by distance are divided as heads are, and are small") {
     if (bias && one.category == Category::parameters) parameters += one.bytes.value;
   }
   CHECK(parameters == 2 * (2 * 32 * 8) / 2);
+}
+
+/// Gradients in the order in which a sequence sums them with other stages.
+std::vector<std::string> summed(const Program& program, int sequence) {
+  std::vector<std::string> names;
+  for (const Call& call : program.sequences[sequence].calls) {
+    const Block& block = program.blocks[call.block];
+    for (const Task& task : block.tasks) {
+      if (task.stream != Stream::gradient_communication) continue;
+      for (const int slot : task.writes) names.push_back(block.slots[slot].name);
+    }
+  }
+  return names;
+}
+
+TEST_CASE("stages that share tables sum their gradients in one order") {
+  // With two chunks a rank both ranks have layers of encoder and decoder: three tables are shared.
+  const Program two =
+      lowered(small_t5(), R"({"pipeline": 2, "schedule": "interleaved", "chunks": 2})", 2);
+  CHECK(summed(two, 0).size() == 3);
+  CHECK(summed(two, 0) == summed(two, 1));
+  // Stages 0, 2 and 3 share the words, 0 and 1 the encoder's biases, 2 and 3 the decoder's.
+  const Program four = lowered(small_t5(), R"({"pipeline": 4, "schedule": "1f1b"})", 4);
+  CHECK(summed(four, 1).size() == 1);
+  CHECK(summed(four, 0).size() == 2);
+  CHECK(summed(four, 2).size() == 2);
+  CHECK(summed(four, 2) == summed(four, 3));
 }
 
 TEST_CASE("slices of tokens do not go with an encoder") {
