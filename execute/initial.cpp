@@ -29,6 +29,14 @@ const model::Operator* reader(const model::Graph& graph, TensorId input, OpKind 
   return found == graph.operators.end() ? nullptr : &*found;
 }
 
+/// Labels are the tokens that come next in the last lookup's; other tokens have a stream of their own.
+bool has_labels(const model::Graph& graph, const model::Operator& lookup) {
+  return std::ranges::none_of(graph.operators, [&](const model::Operator& op) {
+    return op.kind == OpKind::embedding && op.pass == model::Pass::forward &&
+           op.inputs[0] > lookup.inputs[0];
+  });
+}
+
 }  // namespace
 
 template <typename T>
@@ -65,7 +73,10 @@ Shared<T> input(const model::Graph& graph, TensorId tensor, const Region& region
   const std::vector<std::int64_t>& sizes = graph.tensors[classes].shape;
   const std::int64_t count = lookup != nullptr ? sizes.front() : sizes.back();
   const std::vector<std::int64_t>& shape = graph.tensors[tensor].shape;
-  const kernels::RandomStream random{.seed = ~seed, .stream = micro_batch};
+  const bool alone = lookup != nullptr && !has_labels(graph, *lookup);
+  const kernels::RandomStream random{
+      .seed = alone ? ~seed + 1 + static_cast<std::uint64_t>(tensor) : ~seed,
+      .stream = micro_batch};
   auto value = std::make_shared<Value<T>>();
   value->region = region;
   for (const std::int64_t place : places(model::origin_of(graph.tensors[tensor], tensor), region)) {

@@ -215,12 +215,18 @@ class Differentiation {
         return give_norm(id, kind, out);
       case OpKind::fused_attention:
         return give_attention(id, kind, out);
+      case OpKind::prepend:
+        give(id, 0, kind, {out});
+        return give(id, 1, kind, {out});
+      case OpKind::relative_bias:
+      case OpKind::causal_relative_bias:
       case OpKind::rotary:
       case OpKind::repeat:
       case OpKind::split_heads:
       case OpKind::merge_heads:
         return give(id, 0, kind, gradients);
       case OpKind::masked_softmax:
+      case OpKind::causal_softmax:
       case OpKind::softmax:
         return give(id, 0, kind, {out, output(id, 0)});
       case OpKind::dropout:

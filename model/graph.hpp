@@ -28,7 +28,8 @@ enum class OpKind : std::uint8_t {
   merge_heads,        ///< the inverse permutation for one tensor, copied
   rotary,             ///< turns pairs of a head's elements by an angle that grows with the position
   repeat,             ///< copies keys or values for every query that shares them
-  masked_softmax,     ///< scales, masks and normalises scores
+  masked_softmax,     ///< scales, masks and normalises scores; keys may begin before the queries
+  causal_softmax,     ///< masks and normalises scores that nothing scales
   softmax,            ///< normalises along the last dimension
   dropout,            ///< its mask is its second output
   attention_dropout,  ///< the same on attention probabilities, where frameworks draw other random
@@ -42,6 +43,9 @@ enum class OpKind : std::uint8_t {
   sigmoid,
   multiply,  ///< elementwise
   identity,  ///< a border where plans may change what is divided: a buffer of its own, no kernel
+  prepend,   ///< trained rows of every head before those of a tensor of keys or values
+  relative_bias,         ///< a score for every pair of places and head, by their distance
+  causal_relative_bias,  ///< the same, of places that only look back
   dispatch,  ///< copies every token to slots of the experts that it is sent to; the slots' numbers
              ///< are its second output
   combine,   ///< adds what experts returned for a token, weighted by the router's probabilities

@@ -16,18 +16,6 @@ bool applies(const std::pair<std::string, std::string>& entry, const model::Oper
 
 }  // namespace
 
-bool matches(std::string_view name, std::string_view pattern) {
-  if (pattern.empty()) return name.empty();
-  if (pattern.front() != '*') {
-    return !name.empty() && name.front() == pattern.front() &&
-           matches(name.substr(1), pattern.substr(1));
-  }
-  for (std::size_t skipped = 0; skipped <= name.size(); ++skipped) {
-    if (matches(name.substr(skipped), pattern.substr(1))) return true;
-  }
-  return false;
-}
-
 std::optional<std::string> named_dimension(const NamedDimensions& entries,
                                            const model::Operator& op) {
   const auto last = std::find_if(entries.rbegin(), entries.rend(),

@@ -16,7 +16,12 @@ using model::TensorId;
 /// Walks the operators in order and says what each divides over the tensor ranks.
 class Division {
  public:
-  Division(const model::Graph& graph, const Options& options) : graph_(graph), options_(options) {}
+  Division(const model::Graph& graph, const Options& options) : graph_(graph), options_(options) {
+    for (const Operator& op : graph.operators) {
+      const bool cuts = op.kind == OpKind::split_heads && op.pass == model::Pass::forward;
+      if (cuts) cut_into_heads_.insert(op.inputs[0]);
+    }
+  }
 
   /// The dimension that the next operator divides; "" where it is replicated.
   std::string next(const Operator& op) {
@@ -42,6 +47,7 @@ class Division {
       return model::may_split(op.annotation, dim) ? dim : "";
     }
     if (op.kind == OpKind::embedding) return "vocabulary";
+    if (is_bias_by_distance(op)) return "heads";
     return op.kind == OpKind::contraction ? columns(op) : "";
   }
 
@@ -52,8 +58,14 @@ class Division {
            });
   }
 
+  /// Added to scores that are divided along heads.
+  static bool is_bias_by_distance(const Operator& op) {
+    return op.kind == OpKind::relative_bias || op.kind == OpKind::causal_relative_bias;
+  }
+
   /// Of a matrix: columns where it widens (QKV, fc1, logits; experts have one matrix each), a copy
-  /// together with the others; a tied table is divided as it was for the lookup.
+  /// together with the others, or where they become heads (queries alone); a tied table is divided as
+  /// it was for the lookup.
   [[nodiscard]] std::string columns(const Operator& op) const {
     const std::vector<model::Term>& terms = op.annotation.inputs[1];
     if (const auto tied = tables_.find(op.inputs[1]); tied != tables_.end())
@@ -64,7 +76,8 @@ class Division {
     const auto size = [&](std::size_t d) {
       return weight.shape[d] * (terms[d].identifiers.front() == op.shared ? op.copies : 1);
     };
-    return size(column) > size(column + 1) ? terms[column].identifiers.front() : "";
+    const bool divides = size(column) > size(column + 1) || cut_into_heads_.contains(op.outputs[0]);
+    return divides ? terms[column].identifiers.front() : "";
   }
 
   void note_table(const Operator& op, TensorId input, const std::string& dim) {
@@ -82,6 +95,7 @@ class Division {
 
   const model::Graph& graph_;
   const Options& options_;
+  std::set<TensorId> cut_into_heads_;
   std::set<TensorId> partial_;       ///< activations of which every rank has a partial sum
   std::map<TensorId, int> divided_;  ///< by activation: its dimension that Megatron-LM divides
   std::map<TensorId, int> tables_;   ///< by parameter: its divided dimension, -1 if whole

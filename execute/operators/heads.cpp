@@ -1,10 +1,11 @@
-// Between rows of tokens and matrices of attention heads, rotary positions, keys for several
-// queries.
+// Between rows of tokens and matrices of attention heads, rotary positions, keys for several queries
+// or before all of them, biases by distance.
 #include <algorithm>
 #include <array>
 
 #include "base/input_error.hpp"
 #include "execute/operators/application.hpp"
+#include "kernels/relative_bias.hpp"
 #include "kernels/rotary.hpp"
 
 namespace stratagem::execute {
@@ -135,6 +136,49 @@ void repeat(const Application<T>& a) {
   }
 }
 
+/// Trained rows of every head, then those of its tokens; the gradient of the rows is the sum over all
+/// samples.
+template <typename T>
+void prepend(const Application<T>& a) {
+  const bool of_rows = a.op.pass == model::Pass::weight_gradient;
+  const bool forward = a.op.pass == model::Pass::forward;
+  const Value<T>& whole = forward ? *a.outputs[0] : *a.inputs[0];
+  const std::vector<std::int64_t> shape = whole.region.shape();
+  const std::int64_t heads = shape[0] * shape[1], width = shape[2] * shape[3];
+  const Value<T>& part = forward ? *a.inputs[0] : *a.outputs[0];
+  const std::int64_t one = part.region.size() / (of_rows ? shape[1] : heads);
+  const std::int64_t first = of_rows ? 0 : width - one;  // of the part, in a head
+  for (std::int64_t head = 0; head < heads; ++head) {
+    const std::int64_t at = head * width;
+    if (forward) {
+      const auto rows = a.in(1).subspan((head % shape[1]) * first, first);
+      std::ranges::copy(rows, a.out(0).begin() + at);
+      std::ranges::copy(a.in(0).subspan(head * one, one), a.out(0).begin() + at + first);
+    } else {  // results are there with zeros, or with what is to be added to
+      const std::int64_t to = (of_rows ? head % shape[1] : head) * one;
+      for (std::int64_t i = 0; i < one; ++i) a.out(0)[to + i] += a.in(0)[at + first + i];
+    }
+  }
+}
+
+/// A score for every pair; its queries and keys may be a part of all.
+template <typename T>
+void relative_bias(const Application<T>& a) {
+  const bool forward = a.op.pass == model::Pass::forward;
+  const strategies::Mask& mask = (forward ? *a.outputs[0] : *a.inputs[0]).region.mask;
+  const auto length = [&](std::size_t d) { return mask.ranges[d].end - mask.ranges[d].begin; };
+  const kernels::Pairs pairs{.heads = length(0),
+                             .queries = length(1),
+                             .keys = length(2),
+                             .first_query = mask.ranges[1].begin,
+                             .first_key = mask.ranges[2].begin};
+  const Value<T>& table = forward ? *a.inputs[0] : *a.outputs[0];
+  const kernels::DistanceBuckets buckets{.count = table.region.shape()[0],
+                                         .both_directions = a.op.kind == OpKind::relative_bias};
+  forward ? kernels::relative_bias<T>(pairs, buckets, a.in(0), a.out(0))
+          : kernels::relative_bias_gradient<T>(pairs, buckets, a.in(0), a.out(0));
+}
+
 }  // namespace
 
 template <typename T>
@@ -151,6 +195,13 @@ bool apply_heads(const Application<T>& a) {
       return true;
     case OpKind::repeat:
       repeat(a);
+      return true;
+    case OpKind::prepend:
+      prepend(a);
+      return true;
+    case OpKind::relative_bias:
+    case OpKind::causal_relative_bias:
+      relative_bias(a);
       return true;
     default:
       return false;

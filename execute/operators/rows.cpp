@@ -54,16 +54,18 @@ double scale_of_scores(const Application<T>& a) {
   throw BrokenPromise("scores are a product of queries and keys");
 }
 
-/// Queries are the last dimension but one.
+/// Queries are the last dimension but one. What keys there are besides those of the queries comes
+/// before them.
 template <typename T>
-void masked_softmax(const Application<T>& a) {
+void masked_softmax(const Application<T>& a, double scale) {
   const kernels::Rows rows = rows_of(*a.inputs[0]);
-  const double scale = scale_of_scores(a);
   if (a.op.pass != model::Pass::forward)
     return kernels::softmax_gradient<T>(rows, scale, a.in(0), a.in(1), a.out(0));
   const std::vector<strategies::Range>& ranges = a.inputs[0]->region.mask.ranges;
   const strategies::Range& queries = ranges[ranges.size() - 2];
-  const kernels::CausalMask mask{.queries = queries.end - queries.begin, .first = queries.begin};
+  const std::vector<std::int64_t>& whole = a.graph.tensors[a.op.inputs[0]].shape;
+  const kernels::CausalMask mask{.queries = queries.end - queries.begin,
+                                 .first = queries.begin + whole.back() - whole[whole.size() - 2]};
   kernels::softmax<T>(rows, scale, mask, a.in(0), a.out(0));
 }
 
@@ -90,7 +92,10 @@ bool apply_rows(const Application<T>& a) {
       scale_gradient(a);
       return true;
     case OpKind::masked_softmax:
-      masked_softmax(a);
+      masked_softmax(a, scale_of_scores(a));
+      return true;
+    case OpKind::causal_softmax:
+      masked_softmax(a, 1);
       return true;
     case OpKind::softmax:
       softmax(a);

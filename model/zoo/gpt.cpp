@@ -2,10 +2,13 @@
 #include "model/zoo/gpt.hpp"
 
 #include <string>
+#include <utility>
 
+#include "base/input_error.hpp"
 #include "model/builder.hpp"
 #include "model/zoo/cross_entropy.hpp"
 #include "model/zoo/fused_attention.hpp"
+#include "model/zoo/prefix.hpp"
 
 namespace stratagem::model {
 namespace {
@@ -120,12 +123,15 @@ class Gpt {
 
   TensorId core_in_parts(TensorId qkv, std::int64_t head) {
     const std::vector<std::int64_t> per_head = {c_.batch, c_.heads, c_.sequence, head};
-    const std::vector<std::int64_t> square = {c_.batch, c_.heads, c_.sequence, c_.sequence};
+    const std::vector<std::int64_t> square = {c_.batch, c_.heads, c_.sequence,
+                                              c_.prefix + c_.sequence};
     const TensorId q = activation("attention.q", per_head);
-    const TensorId k = activation("attention.k", per_head);
-    const TensorId v = activation("attention.v", per_head);
+    TensorId k = activation("attention.k", per_head);
+    TensorId v = activation("attention.v", per_head);
     build_.add(OpKind::split_heads, "attention.split_heads",
                "b s (heads e^) -> b heads s d^, b heads s d^, b heads s d^", {qkv}, {q, k, v});
+    k = with_prefix(build_, "keys", k, c_.prefix, "heads");
+    v = with_prefix(build_, "values", v, c_.prefix, "heads");
     const TensorId scores = activation("attention.scores", square);
     build_.add(OpKind::contraction, "attention.scores", "b heads s d+, b heads t d+ -> b heads s t",
                {q, k}, {scores});
@@ -180,7 +186,9 @@ class Gpt {
 }  // namespace
 
 Graph gpt(const GptConfig& config) {
+  expects(config.prefix == 0 || !config.fused_attention, "a fused attention knows no prefix");
   Graph graph = Gpt(config).build();
+  if (config.prefix > 0) graph = train_prefixes_only(std::move(graph));
   graph.sample_tokens = config.sequence;
   return graph;
 }
@@ -191,6 +199,7 @@ std::int64_t gpt_parameters(const GptConfig& c) {
   const std::int64_t mixtures = c.experts > 0 ? c.layers / c.moe_every : 0;
   return c.layers * (4 * c.hidden * c.hidden + 8 * c.hidden + dense_mlp) +
          (c.vocabulary + c.sequence + 2) * c.hidden + (c.tied ? 0 : c.vocabulary * c.hidden) +
+         2 * c.layers * c.prefix * c.hidden +
          mixtures * (mixture_of_experts_parameters(experts_of(c), c.hidden) - dense_mlp);
 }
 

@@ -26,6 +26,7 @@ struct GptConfig {
   std::int64_t experts = 0;          ///< per mixture of experts; 0: all layers have one MLP
   std::int64_t experts_per_token = 1;
   double capacity_factor = 1.0;  ///< see Experts
+  std::int64_t prefix = 0;       ///< trained places before the tokens, see prefix.hpp; 0: none
   std::int64_t moe_every = 1;    ///< layers n, 2n, ... are mixtures of experts, counted from 1
 };
 
@@ -36,12 +37,13 @@ struct GptConfig {
 /// with dropout on the attention probabilities, as in GPT-2 and Megatron-LM; in a mixture of
 /// experts the MLP is what mixture_of_experts.hpp says; a fused attention draws its random numbers
 /// again and keeps no mask. The loss is the cross-entropy of b*s
-/// tokens, in fp32. Head size is hidden / heads.
+/// tokens, in fp32. Head size is hidden / heads. With a prefix every layer has trained keys and
+/// values before those of the tokens, nothing else is trained; its attention is not fused.
 Graph gpt(const GptConfig& config);
 
 /// 12Lh^2 + 13Lh + (V + s + 2)h: per layer 12h^2 weights, 9h biases, 4h norms; both embeddings; the
 /// final norm. An MLP of width f has 2fh + f + h parameters in place of 8h^2 + 5h. A table of its own for the logits adds Vh; a mixture of E experts adds Eh for its
-/// router and E - 1 MLPs.
+/// router and E - 1 MLPs, a prefix of P places 2LPh.
 std::int64_t gpt_parameters(const GptConfig& config);
 
 }  // namespace stratagem::model

@@ -2,10 +2,13 @@
 #include "model/zoo/llama.hpp"
 
 #include <string>
+#include <utility>
 
+#include "base/input_error.hpp"
 #include "model/builder.hpp"
 #include "model/zoo/cross_entropy.hpp"
 #include "model/zoo/fused_attention.hpp"
+#include "model/zoo/prefix.hpp"
 
 namespace stratagem::model {
 namespace {
@@ -116,23 +119,23 @@ class Llama {
     const std::vector<std::int64_t> queries = {c_.batch, c_.kv_heads, shared, c_.sequence, head};
     const std::vector<std::int64_t> keys = {c_.batch, c_.kv_heads, c_.sequence, head};
     const std::vector<std::int64_t> square = {c_.batch, c_.kv_heads, shared, c_.sequence,
-                                              c_.sequence};
+                                              c_.prefix + c_.sequence};
     const TensorId q = activation("attention.q", queries);
     const TensorId k = activation("attention.k", keys);
     const TensorId v = activation("attention.v", keys);
     build_.add(OpKind::split_heads, "attention.split_heads",
                "b s (g a^) -> b g q^ s d^, b g s d^, b g s d^", {qkv}, {q, k, v});
+    const TensorId turned = rotary("attention.rotary_q", q, "b g q^ s d^");
+    const TensorId keys_turned = rotary("attention.rotary_k", k, "b g s d^");
     const TensorId scores = activation("attention.scores", square);
     build_.add(OpKind::contraction, "attention.scores", "b g q s d+, b g t d+ -> b g q s t",
-               {rotary("attention.rotary_q", q, "b g q^ s d^"),
-                rotary("attention.rotary_k", k, "b g s d^")},
-               {scores});
+               {turned, with_prefix(build_, "keys", keys_turned, c_.prefix, "g")}, {scores});
     const TensorId probabilities = activation("attention.probabilities", square);
     build_.add(OpKind::masked_softmax, "attention.softmax", "b g q s t^ -> b g q s t^", {scores},
                {probabilities});
     const TensorId context = activation("attention.context", queries);
     build_.add(OpKind::contraction, "attention.context", "b g q s t+, b g t d -> b g q s d",
-               {probabilities, v}, {context});
+               {probabilities, with_prefix(build_, "values", v, c_.prefix, "g")}, {context});
     const TensorId merged = states("attention.merged", c_.hidden);
     build_.add(OpKind::merge_heads, "attention.merge_heads", "b g q^ s d^ -> b s (g e^)", {context},
                {merged});
@@ -183,7 +186,9 @@ class Llama {
 }  // namespace
 
 Graph llama(const LlamaConfig& config) {
+  expects(config.prefix == 0 || !config.fused_attention, "a fused attention knows no prefix");
   Graph graph = Llama(config).build();
+  if (config.prefix > 0) graph = train_prefixes_only(std::move(graph));
   graph.sample_tokens = config.sequence;
   return graph;
 }
@@ -191,7 +196,8 @@ Graph llama(const LlamaConfig& config) {
 std::int64_t llama_parameters(const LlamaConfig& c) {
   const std::int64_t h = c.hidden;
   const std::int64_t layer = 2 * h * h + 2 * h * width_of_keys(c) + 3 * h * c.intermediate + 2 * h;
-  return c.layers * layer + (c.tied ? 1 : 2) * c.vocabulary * h + h;
+  return c.layers * layer + (c.tied ? 1 : 2) * c.vocabulary * h + h +
+         2 * c.layers * c.prefix * width_of_keys(c);
 }
 
 }  // namespace stratagem::model

@@ -24,17 +24,20 @@ struct LlamaConfig {
   bool repeats_keys = false;  ///< keys and values are copied for every query, as some frameworks do
   bool fused_swiglu = true;   ///< silu and product as one kernel that keeps its input only
   bool fused_loss = false;    ///< see fused_cross_entropy
+  std::int64_t prefix = 0;    ///< trained places before the tokens, see prefix.hpp; 0: none
 };
 
 /// One segment for the embeddings, one per layer, one for the final norm, logits and loss. Per
 /// layer:
 ///   x = x + W_o attention(rotary(W_qkv norm(x)));  x = x + W_down(silu(W_gate norm(x)) * W_up norm(x))
 /// Queries, keys and values are one matrix, gate and up another, unless the latter are not fused.
-/// Heads are divided by the groups that share keys and values. Source: Llama Team,
-/// arXiv:2407.21783, section 3.2.
+/// Heads are divided by the groups that share keys and values. With a prefix every layer has trained
+/// keys and values before those of the tokens, which nothing turns; nothing else is trained, and the
+/// attention is not fused. Source: Llama Team, arXiv:2407.21783, section 3.2.
 Graph llama(const LlamaConfig& config);
 
-/// L(2h^2 + 2hk + 3hf + 2h) + 2Vh + h with k = kv_heads * h / heads and MLPs of width f; tied: Vh.
+/// L(2h^2 + 2hk + 3hf + 2h) + 2Vh + h with k = kv_heads * h / heads and MLPs of width f; tied: Vh; a prefix
+/// of P places adds 2LPk.
 std::int64_t llama_parameters(const LlamaConfig& config);
 
 }  // namespace stratagem::model

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <numeric>
 #include <tuple>
 #include <utility>
 
@@ -152,6 +153,24 @@ class OpenBuckets {
   std::vector<Entry> buckets_;
 };
 
+/// Stages complete the gradients that they share in orders of their own; where they sum them up, the
+/// order is that of the graph for all.
+void sort_gradients(Bucket& bucket) {
+  const std::vector<TensorId> before = bucket.gradients;
+  std::vector<std::size_t> order(before.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::sort(order, {}, [&](std::size_t i) { return before[i]; });
+  const auto reorder = [&](auto& list) {
+    auto sorted = list;
+    std::ranges::transform(order, sorted.begin(), [&](std::size_t i) { return list[i]; });
+    list = std::move(sorted);
+  };
+  reorder(bucket.gradients);
+  reorder(bucket.layouts);
+  reorder(bucket.sizes);
+  reorder(bucket.shard_sizes);
+}
+
 /// Puts gradients into buckets as cells complete them.
 class BucketFiller {
  public:
@@ -203,6 +222,9 @@ class BucketFiller {
 
   GradientBuckets finish() {
     across_.close_into(result_.across_grids);
+    for (Bucket& bucket : result_.across_grids) sort_gradients(bucket);
+    std::ranges::stable_sort(result_.across_grids, {},
+                             [](const Bucket& bucket) { return bucket.gradients.front(); });
     return std::move(result_);
   }
 

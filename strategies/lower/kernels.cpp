@@ -25,6 +25,7 @@ cost::KernelKind kernel_kind(const model::Operator& op) {
     case OpKind::rms_norm:
       return cost::KernelKind::norm;
     case OpKind::masked_softmax:
+    case OpKind::causal_softmax:
     case OpKind::softmax:
       return cost::KernelKind::softmax;
     case OpKind::dropout:
@@ -54,6 +55,9 @@ cost::KernelKind kernel_kind(const model::Operator& op) {
     case OpKind::repeat:
     case OpKind::multiply:
     case OpKind::identity:
+    case OpKind::prepend:
+    case OpKind::relative_bias:
+    case OpKind::causal_relative_bias:
     case OpKind::dispatch:
     case OpKind::combine:
     case OpKind::pick:
@@ -148,13 +152,16 @@ Bytes bytes_moved(const model::Graph& graph, const model::Operator& op, const Sh
 }  // namespace
 
 std::string stack_name(const model::Operator& op) {
+  // Frameworks mask scores with the same kernels whether these scale them or not.
+  const bool masks = op.kind == OpKind::causal_softmax;
+  const std::string name = to_text(masks ? OpKind::masked_softmax : op.kind);
   switch (op.pass) {
     case model::Pass::input_gradient:
-      return to_text(op.kind) + ".B";
+      return name + ".B";
     case model::Pass::weight_gradient:
-      return to_text(op.kind) + ".W";
+      return name + ".W";
     default:
-      return to_text(op.kind);
+      return name;
   }
 }
 

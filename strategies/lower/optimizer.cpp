@@ -22,6 +22,7 @@ void add_step(StepBlock& step, const model::Tensor& tensor, const std::string& p
       tensor.name.starts_with(prefix) ? tensor.name.substr(prefix.size()) : tensor.name;
   const auto slot = static_cast<int>(step.block.slots.size());
   step.block.slots.push_back({name, place, bytes, Category::parameters});
+  for (const Operand& operand : values.inputs) step.key += " " + std::to_string(operand.tensor);
   for (const Operand& operand : values.outputs) {
     for (const AxisRole& role : operand.layout) step.key += "," + std::to_string(role.dim);
     for (const int axis : operand.shards) step.key += "/" + std::to_string(axis);

@@ -32,6 +32,10 @@ std::vector<TokenSlice> token_slices(const Plan& plan) {
   const model::Operator& softmax = causal_softmax(graph);
   const std::vector<model::Term>& terms = softmax.annotation.inputs[0];
   const std::int64_t total = graph.tensors[softmax.inputs[0]].shape[terms.size() - 2];
+  if (graph.tensors[softmax.inputs[0]].shape.back() != total) {
+    throw InputError("", "/strategy/token_slices", "as many keys as queries, no prefix of keys",
+                     graph.name);
+  }
   const std::int64_t sum =
       std::accumulate(plan.token_slices.begin(), plan.token_slices.end(), std::int64_t{0});
   if (sum != total) {

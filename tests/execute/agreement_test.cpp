@@ -2,6 +2,7 @@
 #include <string>
 
 #include "model/zoo/llama.hpp"
+#include "model/zoo/t5.hpp"
 #include "tests/catch.hpp"
 #include "tests/execute/trained.hpp"
 #include "tests/strategies/irregular_plans.hpp"
@@ -49,6 +50,51 @@ const model::Graph& tiny_llama(bool shared_keys) {
   };
   static const model::Graph own = build(4), shared = build(2);
   return shared_keys ? shared : own;
+}
+
+/// Two layers of an encoder, two of a decoder, sequences of different lengths; gated or not, tied or
+/// not.
+const model::Graph& tiny_t5(bool newer) {
+  const auto build = [](bool is_newer) {
+    model::T5Config config;
+    config.layers = config.decoder_layers = 2;
+    config.hidden = 16;
+    config.heads = 4;
+    config.head_width = is_newer ? 2 : 4;
+    config.intermediate = 24;
+    config.sequence = 12;
+    config.decoder_sequence = 8;
+    config.vocabulary = 24;
+    config.batch = 4;
+    config.gated = is_newer;
+    config.tied = !is_newer;
+    config.bias_buckets = 8;
+    return model::t5(config);
+  };
+  static const model::Graph older = build(false), younger = build(true);
+  return newer ? younger : older;
+}
+
+/// Three trained keys and values before the tokens' in each layer, all else frozen.
+const model::Graph& prefix_tuned_gpt() {
+  static const model::Graph graph = model::gpt({.layers = 4,
+                                                .hidden = 16,
+                                                .heads = 4,
+                                                .sequence = 8,
+                                                .vocabulary = 24,
+                                                .batch = 4,
+                                                .prefix = 3});
+  return graph;
+}
+
+const model::Graph& prefix_tuned_llama() {
+  static const model::Graph graph = [] {
+    model::LlamaConfig config{4, 16, 4, 2, 24, 8, 24, 4};
+    config.fused_attention = false;
+    config.prefix = 3;
+    return model::llama(config);
+  }();
+  return graph;
 }
 
 void check_agreement(const model::Graph& graph, const std::string& strategy) {
@@ -125,6 +171,51 @@ TEST_CASE("Llama trains as on one device") {
                            R"({"tensor": 2, "sequence_parallel": true})", R"({"context": 2})",
                            R"({"pipeline": 2, "schedule": "1f1b"})", R"({"zero": 3, "data": 2})",
                            R"({"recompute": "full"})"));
+}
+
+TEST_CASE("T5 trains as on one device") {
+  check_agreement(
+      tiny_t5(false),
+      GENERATE(
+          as<std::string>{}, R"({"data": 2})", R"({"tensor": 2})", R"({"tensor": 4})",
+          R"({"tensor": 2, "sequence_parallel": true})", R"({"data": 2, "tensor": 2})",
+          R"({"context": 2})", R"({"zero": 1, "data": 2})", R"({"zero": 2, "data": 2})",
+          R"({"zero": 3, "data": 2})", R"({"recompute": "full"})", R"({"recompute": "selective"})",
+          R"({"recompute": {"every": 2}})", R"({"coshard": {"attention": 2, "mlp": 4}})",
+          R"({"coshard": {"attention": 2, "mlp": 2}, "tensor": 2})",
+          R"({"pipeline": 2, "schedule": "gpipe"})", R"({"pipeline": 2, "schedule": "1f1b"})",
+          R"({"pipeline": 4, "schedule": "1f1b"})", R"({"pipeline": 2, "schedule": "zb-h1"})",
+          R"({"pipeline": 2, "schedule": "interleaved", "chunks": 2})",
+          R"({"pipeline": 2, "schedule": "1f1b", "recompute": "full"})",
+          R"({"pipeline": 2, "schedule": "1f1b", "zero": 1, "data": 2})",
+          R"({"pipeline": 2, "schedule": "1f1b", "tensor": 2})",
+          R"({"pipeline": 2, "schedule": "zb-v"})", R"({"pipeline": 4, "schedule": "chimera"})",
+          R"({"pipeline": 2, "schedule": "dualpipe"})",
+          R"({"pipeline": 4, "schedule": "gpipe", "zero": 3, "data": 2})"));
+}
+
+TEST_CASE("a gated, untied T5 trains as on one device") {
+  check_agreement(tiny_t5(true), GENERATE(as<std::string>{}, R"({"data": 2, "tensor": 2})",
+                                          R"({"pipeline": 2, "schedule": "1f1b"})",
+                                          R"({"recompute": "full"})", R"({"zero": 3, "data": 2})"));
+}
+
+TEST_CASE("prefixes of a frozen GPT train as on one device") {
+  check_agreement(
+      prefix_tuned_gpt(),
+      GENERATE(as<std::string>{}, R"({"data": 2})", R"({"tensor": 2})",
+               R"({"tensor": 2, "sequence_parallel": true})", R"({"context": 2})",
+               R"({"data": 2, "tensor": 2})", R"({"pipeline": 2, "schedule": "gpipe"})",
+               R"({"pipeline": 2, "schedule": "1f1b"})", R"({"pipeline": 2, "schedule": "zb-h1"})",
+               R"({"zero": 1, "data": 2})", R"({"zero": 2, "data": 2})",
+               R"({"zero": 3, "data": 2})", R"({"recompute": "full"})",
+               R"({"recompute": "selective"})", R"({"coshard": {"attention": 2, "mlp": 2}})"));
+}
+
+TEST_CASE("prefixes of a frozen Llama train as on one device") {
+  check_agreement(prefix_tuned_llama(),
+                  GENERATE(as<std::string>{}, R"({"data": 2})", R"({"tensor": 2})",
+                           R"({"pipeline": 2, "schedule": "1f1b"})", R"({"recompute": "full"})"));
 }
 
 TEST_CASE("in fp32 gradients agree as far as its digits go") {

@@ -88,4 +88,74 @@ TEST_CASE("a frozen tied table is not summed between stages") {
   CHECK(collectives(program, 0, Stream::gradient_communication).empty());
 }
 
+namespace {
+
+const model::Graph& prefix_tuned() {
+  static const model::Graph graph = [] {
+    model::GptConfig config = small_gpt;
+    config.prefix = 5;
+    return model::gpt(config);
+  }();
+  return graph;
+}
+
+/// Keys and values of five places in four layers.
+constexpr double prefix_elements = 2.0 * 4 * 5 * 48;
+
+Bytes summed_gradients(const Program& program) {
+  Bytes sum;
+  for (const Collective& one : collectives(program, 0, Stream::gradient_communication))
+    sum += one.payload;
+  return sum;
+}
+
+}  // namespace
+
+TEST_CASE("of a prefix-tuned GPT only prefixes have gradients and optimizer states") {
+  const double all = static_cast<double>(model::parameter_count(prefix_tuned()));
+  struct Case {
+    std::string strategy;
+    double parts = 1, shards = 1;  ///< of weights; of what belongs to the trained ones, besides
+    double summed = 0;             ///< elements of gradients that are reduced
+  };
+  for (const Case& one : {Case{"{}"}, Case{R"({"data": 2})", 1, 1, prefix_elements},
+                          Case{R"({"zero": 1, "data": 2})", 1, 2, prefix_elements}}) {
+    INFO(one.strategy);
+    const Program program = lowered(prefix_tuned(), one.strategy, 2);
+    const Sequence& sequence = program.sequences[0];
+    CHECK(resident(sequence, Category::parameters) == all * 2_B);
+    CHECK(resident(sequence, Category::gradients) == prefix_elements * 2_B);
+    CHECK(resident(sequence, Category::optimizer_states) == prefix_elements / one.shards * 12_B);
+    CHECK(summed_gradients(program) == one.summed * 2_B);
+  }
+}
+
+TEST_CASE("tensor ranks divide prefixes along heads, and sum no gradients of theirs") {
+  const Program program = lowered(prefix_tuned(), R"({"tensor": 2})");
+  const Sequence& sequence = program.sequences[0];
+  CHECK(resident(sequence, Category::gradients) == prefix_elements / 2 * 2_B);
+  CHECK(resident(sequence, Category::optimizer_states) == prefix_elements / 2 * 12_B);
+  CHECK(summed_gradients(program) == 0_B);
+}
+
+TEST_CASE("a prefix-tuned layer keeps no input of a matrix with weights") {
+  // Queries, prefixed keys and values, probabilities before and after dropout (products of activations
+  // need both factors), inputs of the MLP's norm and of the next layer's, fc1's result for the gelu. Not
+  // kept: results of norms, of the gelu and of the attention, which only weights' gradients read.
+  // Scores have 20 queries and 25 keys; dropout's masks are bytes.
+  const Program program = lowered(prefix_tuned(), "{}");
+  const Block& layer = block_of(program, 2, CellPass::forward);
+  const double hidden = 12 * 20 * 48, scores = 12 * 8 * 20 * 25, prefixed = 12 * 25 * 48;
+  CHECK(left_by(layer, Category::activations) ==
+        2_B * (hidden + 2 * prefixed + 2 * scores + 2 * hidden + 4 * hidden) +
+            1_B * (scores + 2 * hidden));
+}
+
+TEST_CASE("slices of tokens do not go with prefixes") {
+  const std::string why =
+      refusal([] { lowered(prefix_tuned(), R"({"pipeline": 2, "token_slices": [8, 12]})", 2); });
+  CHECK(why.find("/strategy/token_slices") != std::string::npos);
+  CHECK(why.find("no prefix of keys") != std::string::npos);
+}
+
 }  // namespace stratagem::strategies

@@ -1,4 +1,5 @@
 // Plans written as plan files and read again lower to the same programs.
+#include "model/zoo/t5.hpp"
 #include "strategies/language/plan_file.hpp"
 #include "strategies/language/plan_text.hpp"
 #include "tests/catch.hpp"
@@ -10,6 +11,25 @@ namespace stratagem::strategies {
 namespace {
 
 std::string program_of(const Plan& plan) { return to_text(lower(plan, plain_stack())); }
+
+model::Graph small_t5() {
+  model::T5Config config;
+  config.layers = config.decoder_layers = 2;
+  config.hidden = 48;
+  config.heads = 8;
+  config.intermediate = 88;
+  config.sequence = 20;
+  config.decoder_sequence = 12;
+  config.vocabulary = 112;
+  config.batch = 12;
+  return model::t5(config);
+}
+
+model::Graph prefix_tuned_gpt() {
+  model::GptConfig config = small_gpt;
+  config.prefix = 5;
+  return model::gpt(config);
+}
 
 void round_trip(const model::Graph& graph, const std::string& strategy, int micro_batches) {
   INFO(strategy);
@@ -59,6 +79,8 @@ TEST_CASE("strategies of all kinds, written and read again, lower to the same pr
   const model::Graph untied = untied_gpt();
   const model::Graph mixture = mixture_of_experts();
   const model::Graph evoformer = model::evoformer(small_evoformer);
+  const model::Graph t5 = small_t5();
+  const model::Graph prefix_tuned = prefix_tuned_gpt();
   const std::vector<std::pair<const model::Graph*, std::string>> table = {
       {&gpt, R"~({"tensor": 2, "data": 3, "pipeline": 4, "overlap_gradients": true,
                   "bucket": "3 KB"})~"},
@@ -94,6 +116,11 @@ TEST_CASE("strategies of all kinds, written and read again, lower to the same pr
       {&mixture, R"~({"coshard": 2, "data": 2})~"},
       {&evoformer, R"~({"coshard": 2, "data": 2})~"},
       {&evoformer, R"~({"coshard": {"attention": 2, "mlp": 1}, "pipeline": 3})~"},
+      {&t5, R"~({"tensor": 2, "data": 3, "pipeline": 4})~"},
+      {&t5, R"~({"tensor": 4, "sequence_parallel": true, "recompute": "selective"})~"},
+      {&t5, R"~({"coshard": 2, "pipeline": 2, "schedule": "zb-v"})~"},
+      {&prefix_tuned, R"~({"tensor": 2, "data": 3, "pipeline": 4})~"},
+      {&prefix_tuned, R"~({"zero": 3, "data": 2, "recompute": {"every": 2}})~"},
   };
   for (const auto& [graph, strategy] : table) round_trip(*graph, strategy, 4);
 }

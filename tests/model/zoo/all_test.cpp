@@ -98,6 +98,42 @@ TEST_CASE("a Llama is read from its sizes; heads must be shared out evenly") {
              StartsWith("test.json: /swiglu: "));
 }
 
+TEST_CASE("a T5 is read from its sizes") {
+  const std::string sizes =
+      R"({"layers": 2, "decoder_layers": 1, "hidden": 8, "heads": 2, "intermediate": 12,
+          "sequence": 6, "decoder_sequence": 3, "vocabulary": 11)";
+  // 2 (4h^2 + 2hf + 2h) + (8h^2 + 2hf + 3h) + 2h + 2 * 32 * heads + Vh.
+  const std::int64_t usual = 2 * (256 + 192 + 16) + (512 + 192 + 24) + 16 + 128 + 88;
+  CHECK(parameter_count(build(sizes + "}", "t5")) == usual);
+  CHECK(parameter_count(build(sizes + R"(, "head_width": 6})", "t5")) ==
+        usual + (2 * 4 + 8) * 8 * (12 - 8));
+  CHECK(parameter_count(build(sizes + R"(, "tied": false, "activation": "gated-gelu"})", "t5")) ==
+        usual + 88 + 3 * 96);
+  CHECK(parameter_count(build(sizes + R"(, "bias_buckets": 0, "dropout": false})", "t5")) ==
+        usual - 128);
+  CHECK_THAT(refusal(sizes + R"(, "bias_buckets": 6})", "t5"),
+             StartsWith("test.json: /bias_buckets: "));
+  CHECK_THAT(refusal(sizes + R"(, "activation": "gelu"})", "t5"),
+             StartsWith("test.json: /activation: "));
+}
+
+TEST_CASE("parameters are frozen by pattern, and prefixes are read") {
+  const std::string sizes =
+      R"({"layers": 2, "hidden": 8, "heads": 2, "sequence": 4, "vocabulary": 11, )";
+  const auto steps = [](const Graph& graph) {
+    return std::ranges::count(graph.operators, Pass::optimizer, &Operator::pass);
+  };
+  CHECK(steps(build(sizes + R"("frozen": ["layers.*", "embedding.words"]})")) == 1 + 2);
+  CHECK(steps(build(sizes + R"("prefix": 3})")) == 2 * 2);
+  CHECK(steps(build(sizes + R"("prefix": 3, "frozen": ["*.prefix_keys"]})")) == 2);
+  CHECK_THAT(refusal(sizes + R"("frozen": ["head.*", "layer.*"]})"),
+             StartsWith("test.json: /frozen/1: expected a pattern of parameters' names"));
+  CHECK_THAT(refusal(sizes + R"("frozen": ["*"]})"), StartsWith("test.json: /frozen: "));
+  CHECK_THAT(refusal(sizes + R"("prefix": 0})"), StartsWith("test.json: /prefix: "));
+  CHECK_THAT(refusal(sizes + R"("prefix": 3, "attention": "fused"})"),
+             StartsWith("test.json: /prefix: "));
+}
+
 TEST_CASE("heads that do not divide the hidden size are refused where they stand") {
   const std::string text =
       refusal(R"({"layers": 1, "hidden": 8, "heads": 3, "sequence": 4, "vocabulary": 11})");

@@ -1,0 +1,11 @@
+// Names by pattern: `layers.*.mlp.fc1`.
+#pragma once
+
+#include <string_view>
+
+namespace stratagem {
+
+/// Does a whole name match? `*` stands for any text, also for none; all else for itself.
+bool matches(std::string_view name, std::string_view pattern);
+
+}  // namespace stratagem

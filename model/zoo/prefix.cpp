@@ -1,0 +1,39 @@
+// Adds the parameters and the operator that copies both.
+#include "model/zoo/prefix.hpp"
+
+#include <utility>
+#include <vector>
+
+#include "model/freeze.hpp"
+
+namespace stratagem::model {
+namespace {
+
+constexpr const char* marker = ".attention.prefix_";
+
+}  // namespace
+
+TensorId with_prefix(Builder& build, const std::string& what, TensorId x, std::int64_t prefix,
+                     const std::string& heads) {
+  if (prefix == 0) return x;
+  std::vector<std::int64_t> shape = build[x].shape;
+  const DataType type = build[x].type;
+  const TensorId rows =
+      build.parameter("attention.prefix_" + what, {shape[1], prefix, shape[3]}, type);
+  shape[2] += prefix;
+  const TensorId y =
+      build.tensor("attention.prepend_" + what + ".out", shape, type, Role::activation);
+  std::string annotation = "b " + heads + " s^ d^, ";
+  annotation += heads + " prefix^ d^ -> b ";
+  annotation += heads + " t^ d^";
+  build.add(OpKind::prepend, "attention.prepend_" + what, annotation, {x, rows}, {y});
+  return y;
+}
+
+Graph train_prefixes_only(Graph graph) {
+  return freeze(std::move(graph), [](const Tensor& parameter) {
+    return parameter.name.find(marker) == std::string::npos;
+  });
+}
+
+}  // namespace stratagem::model

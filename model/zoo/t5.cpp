@@ -1,0 +1,260 @@
+// Builds the T5 graph from its configuration.
+#include "model/zoo/t5.hpp"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "model/builder.hpp"
+#include "model/zoo/cross_entropy.hpp"
+
+namespace stratagem::model {
+namespace {
+
+std::int64_t head_width_of(const T5Config& c) {
+  return c.head_width > 0 ? c.head_width : c.hidden / c.heads;
+}
+std::int64_t inner_width_of(const T5Config& c) { return c.heads * head_width_of(c); }
+
+/// Encoder or decoder: how long its sequence is, and how its tokens see each other.
+struct Stack {
+  std::int64_t sequence = 0;
+  OpKind softmax = OpKind::softmax;
+  OpKind bias = OpKind::relative_bias;
+  TensorId biases = -1;  ///< table by bucket and head; made by the first layer
+};
+
+/// Queries, keys and values of every head: (batch, heads, sequence, width).
+struct Heads {
+  TensorId queries = -1, keys = -1, values = -1;
+};
+
+class T5 {
+ public:
+  explicit T5(const T5Config& config) : c_(config), build_("t5") {}
+
+  Graph build() && {
+    build_.begin_segment("embedding");
+    word_table_ = build_.parameter("words", {c_.vocabulary, c_.hidden}, c_.type);
+    const TensorId encoded = encoder(embedded("tokens", c_.sequence));
+    return std::move(build_).finish(head(decoder(encoded)));
+  }
+
+ private:
+  TensorId activation(const std::string& name, std::vector<std::int64_t> shape) {
+    return build_.tensor(name, std::move(shape), c_.type, Role::activation);
+  }
+  /// Of `width` numbers for every token, as many tokens as x has.
+  TensorId states(const std::string& name, TensorId x, std::int64_t width) {
+    return activation(name, {c_.batch, build_[x].shape[1], width});
+  }
+
+  TensorId embedded(const std::string& name, std::int64_t sequence) {
+    const TensorId tokens = build_.tensor(name, {c_.batch, sequence}, DataType::int64, Role::input);
+    const TensorId words = activation(name + ".rows", {c_.batch, sequence, c_.hidden});
+    build_.add(OpKind::embedding, name + ".lookup", "b s, vocabulary+ h -> b s h",
+               {tokens, word_table_}, {words});
+    return dropout(name + ".dropout", words, "b s h");
+  }
+
+  TensorId encoder(TensorId x) {
+    Stack stack{.sequence = c_.sequence};
+    for (std::int64_t layer = 0; layer < c_.layers; ++layer) {
+      build_.begin_segment("encoder." + std::to_string(layer));
+      x = feed_forward(self_attention(stack, x));
+    }
+    return dropout("final_dropout", norm("final_norm", x), "b s h");
+  }
+
+  TensorId decoder(TensorId encoded) {
+    Stack stack{.sequence = c_.decoder_sequence,
+                .softmax = OpKind::causal_softmax,
+                .bias = OpKind::causal_relative_bias};
+    TensorId x = -1;
+    for (std::int64_t layer = 0; layer < c_.decoder_layers; ++layer) {
+      build_.begin_segment("decoder." + std::to_string(layer));
+      if (layer == 0) x = embedded("tokens", c_.decoder_sequence);
+      x = self_attention(stack, x);
+      x = feed_forward(cross_attention(encoded, x));
+      if (layer + 1 < c_.decoder_layers) encoded = handed_on(encoded);
+    }
+    return x;
+  }
+
+  /// A border: what the next layer reads is a tensor of this one.
+  TensorId handed_on(TensorId encoded) {
+    const TensorId y = states("encoded.out", encoded, c_.hidden);
+    build_.add(OpKind::identity, "encoded", "b s h -> b s h", {encoded}, {y});
+    return y;
+  }
+
+  TensorId norm(const std::string& name, TensorId x) {
+    const TensorId scale = build_.parameter(name + ".scale", {c_.hidden}, c_.type);
+    const TensorId y = states(name + ".out", x, c_.hidden);
+    // Reciprocal root mean square of every token, in fp32.
+    const TensorId statistics = build_.tensor(
+        name + ".statistics", {c_.batch, build_[x].shape[1], 1}, DataType::fp32, Role::statistic);
+    build_.add(OpKind::rms_norm, name, "b s h^, h^ -> b s h^, b s one^", {x, scale},
+               {y, statistics});
+    return y;
+  }
+
+  TensorId linear(const std::string& name, TensorId x, std::int64_t in, std::int64_t out) {
+    const TensorId weight = build_.parameter(name + ".weight", {out, in}, c_.type);
+    const TensorId y = states(name + ".out", x, out);
+    build_.add(OpKind::contraction, name, "b s k+, n k+ -> b s n", {x, weight}, {y});
+    return y;
+  }
+
+  TensorId dropout(const std::string& name, TensorId x, const std::string& dims,
+                   OpKind kind = OpKind::dropout) {
+    if (!c_.dropout) return x;
+    const std::vector<std::int64_t> shape = build_[x].shape;
+    const TensorId y = activation(name + ".out", shape);
+    const TensorId mask = build_.tensor(name + ".mask", shape, DataType::int8, Role::mask);
+    std::string annotation = dims;
+    annotation += " -> " + dims;
+    annotation += ", " + dims;
+    build_.add(kind, name, annotation, {x}, {y, mask});
+    return y;
+  }
+
+  TensorId residual(const std::string& name, TensorId branch, TensorId x) {
+    const TensorId sum = states(name + ".out", x, c_.hidden);
+    build_.add(OpKind::add, name + ".residual", "b s h, b s h -> b s h",
+               {dropout(name + ".output_dropout", branch, "b s h"), x}, {sum});
+    return sum;
+  }
+
+  /// Cuts a matrix's result into so many tensors of heads.
+  std::vector<TensorId> heads_of(const std::string& name, TensorId x,
+                                 const std::vector<std::string>& parts) {
+    const std::int64_t width = head_width_of(c_);
+    std::vector<TensorId> heads;
+    std::string annotation;
+    for (const std::string& part : parts) {
+      heads.push_back(activation(part + ".heads", {c_.batch, c_.heads, build_[x].shape[1], width}));
+      annotation += (annotation.empty() ? "b s (heads e^) -> " : ", ");
+      annotation += "b heads s d^";
+    }
+    build_.add(OpKind::split_heads, name, annotation, {x}, heads);
+    return heads;
+  }
+
+  TensorId self_attention(Stack& stack, TensorId x) {
+    const std::int64_t inner = inner_width_of(c_);
+    const TensorId qkv = linear("attention.qkv", norm("attention_norm", x), c_.hidden, 3 * inner);
+    const std::vector<TensorId> heads =
+        heads_of("attention.split_heads", qkv, {"attention.q", "attention.k", "attention.v"});
+    const TensorId merged = core("attention", {heads[0], heads[1], heads[2]}, stack.softmax,
+                                 c_.bias_buckets > 0 ? biases(stack) : -1);
+    return residual("attention", linear("attention.projection", merged, inner, c_.hidden), x);
+  }
+
+  TensorId cross_attention(TensorId encoded, TensorId x) {
+    const std::int64_t inner = inner_width_of(c_);
+    const TensorId q = linear("cross.q", norm("cross_norm", x), c_.hidden, inner);
+    const std::vector<TensorId> queries = heads_of("cross.split_queries", q, {"cross.q"});
+    const TensorId kv = linear("cross.kv", encoded, c_.hidden, 2 * inner);
+    const std::vector<TensorId> keys = heads_of("cross.split_keys", kv, {"cross.k", "cross.v"});
+    const TensorId merged = core("cross", {queries[0], keys[0], keys[1]}, OpKind::softmax, -1);
+    return residual("cross", linear("cross.projection", merged, inner, c_.hidden), x);
+  }
+
+  /// Of a stack's table, for all pairs of its tokens.
+  TensorId biases(Stack& stack) {
+    if (stack.biases < 0)
+      stack.biases = build_.parameter("attention.biases", {c_.bias_buckets, c_.heads}, c_.type);
+    const TensorId bias =
+        activation("attention.bias.out", {c_.heads, stack.sequence, stack.sequence});
+    build_.add(stack.bias, "attention.bias", "buckets^ heads -> heads s t", {stack.biases}, {bias});
+    return bias;
+  }
+
+  TensorId scores(const std::string& name, const Heads& heads, TensorId bias) {
+    const std::vector<std::int64_t> pairs = {c_.batch, c_.heads, build_[heads.queries].shape[2],
+                                             build_[heads.keys].shape[2]};
+    const TensorId products = activation(name + ".scores", pairs);
+    build_.add(OpKind::contraction, name + ".scores", "b heads s d+, b heads t d+ -> b heads s t",
+               {heads.queries, heads.keys}, {products});
+    if (bias < 0) return products;
+    const TensorId biased = activation(name + ".biased", pairs);
+    build_.add(OpKind::add, name + ".add_bias", "b heads s t, heads s t -> b heads s t",
+               {products, bias}, {biased});
+    return biased;
+  }
+
+  /// From heads to a row of all heads for every query.
+  TensorId core(const std::string& name, const Heads& heads, OpKind softmax, TensorId bias) {
+    const TensorId weights = scores(name, heads, bias);
+    const TensorId probabilities = activation(name + ".probabilities", build_[weights].shape);
+    build_.add(softmax, name + ".softmax", "b heads s t^ -> b heads s t^", {weights},
+               {probabilities});
+    const TensorId kept =
+        dropout(name + ".dropout", probabilities, "b heads s t", OpKind::attention_dropout);
+    const std::vector<std::int64_t> shape = build_[heads.queries].shape;
+    const TensorId context = activation(name + ".context", shape);
+    build_.add(OpKind::contraction, name + ".context", "b heads s t+, b heads t d -> b heads s d",
+               {kept, heads.values}, {context});
+    const TensorId merged = activation(name + ".merged", {c_.batch, shape[2], inner_width_of(c_)});
+    build_.add(OpKind::merge_heads, name + ".merge_heads", "b heads s d^ -> b s (heads d^)",
+               {context}, {merged});
+    return merged;
+  }
+
+  TensorId feed_forward(TensorId x) {
+    const TensorId normed = norm("mlp_norm", x);
+    const TensorId bent = c_.gated ? gate(normed) : bend(OpKind::relu, normed, "mlp.fc1");
+    const TensorId kept = dropout("mlp.dropout", bent, "b s n");
+    return residual("mlp", linear("mlp.fc2", kept, c_.intermediate, c_.hidden), x);
+  }
+
+  TensorId bend(OpKind kind, TensorId x, const std::string& matrix) {
+    const TensorId up = linear(matrix, x, c_.hidden, c_.intermediate);
+    const TensorId bent = states("mlp." + to_text(kind) + ".out", x, c_.intermediate);
+    build_.add(kind, "mlp." + to_text(kind), "b s n -> b s n", {up}, {bent});
+    return bent;
+  }
+
+  TensorId gate(TensorId x) {
+    const TensorId bent = bend(OpKind::gelu, x, "mlp.gate");
+    const TensorId up = linear("mlp.fc1", x, c_.hidden, c_.intermediate);
+    const TensorId gated = states("mlp.gated.out", x, c_.intermediate);
+    build_.add(OpKind::multiply, "mlp.gated", "b s n, b s n -> b s n", {bent, up}, {gated});
+    return gated;
+  }
+
+  TensorId head(TensorId x) {
+    build_.begin_segment("head");
+    const TensorId y = dropout("final_dropout", norm("final_norm", x), "b s h");
+    const TensorId table =
+        c_.tied ? word_table_
+                : build_.parameter("logits.weight", {c_.vocabulary, c_.hidden}, c_.type);
+    const TensorId logits = states("logits", x, c_.vocabulary);
+    build_.add(OpKind::contraction, "logits", "b s k+, vocabulary k+ -> b s vocabulary", {y, table},
+               {logits});
+    return cross_entropy(build_, logits, "b s", "vocabulary");
+  }
+
+  const T5Config& c_;
+  Builder build_;
+  TensorId word_table_ = -1;
+};
+
+}  // namespace
+
+Graph t5(const T5Config& config) {
+  Graph graph = T5(config).build();
+  graph.sample_tokens = config.sequence + config.decoder_sequence;
+  return graph;
+}
+
+std::int64_t t5_parameters(const T5Config& c) {
+  const std::int64_t h = c.hidden;
+  const std::int64_t matrix = h * inner_width_of(c);
+  const std::int64_t mlp = (c.gated ? 3 : 2) * h * c.intermediate;
+  return c.layers * (4 * matrix + mlp + 2 * h) + c.decoder_layers * (8 * matrix + mlp + 3 * h) +
+         2 * h + 2 * c.bias_buckets * c.heads + (c.tied ? 1 : 2) * c.vocabulary * h;
+}
+
+}  // namespace stratagem::model
