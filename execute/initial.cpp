@@ -29,7 +29,8 @@ const model::Operator* reader(const model::Graph& graph, TensorId input, OpKind 
   return found == graph.operators.end() ? nullptr : &*found;
 }
 
-/// Labels are the tokens that come next in the last lookup's; other tokens have a stream of their own.
+/// Labels are the tokens that come next in the last lookup's; other tokens have a stream of their
+/// own.
 bool has_labels(const model::Graph& graph, const model::Operator& lookup) {
   return std::ranges::none_of(graph.operators, [&](const model::Operator& op) {
     return op.kind == OpKind::embedding && op.pass == model::Pass::forward &&

@@ -7,11 +7,11 @@
 
 namespace stratagem::kernels {
 
-/// Distances key - query fall into `count` buckets. In both directions half of them are for keys at or
-/// before the query, half for keys after it; looking back only, all are for those before, and keys after
-/// the query are in bucket 0. Of the n buckets of a direction the first n / 2 have one distance each,
-/// 0, 1, ... n/2 - 1; the others grow as powers up to 128, the last one has all beyond. Raffel et
-/// al., arXiv:1910.10683, section 2.1, with the borders of its published code.
+/// Distances key - query fall into `count` buckets. In both directions half of them are for keys at
+/// or before the query, half for keys after it; looking back only, all are for those before, and
+/// keys after the query are in bucket 0. Of the n buckets of a direction the first n / 2 have one
+/// distance each, 0, 1, ... n/2 - 1; the others grow as powers up to 128, the last one has all
+/// beyond. Raffel et al., arXiv:1910.10683, section 2.1, with the borders of its published code.
 struct DistanceBuckets {
   std::int64_t count = 32;  ///< a multiple of 4
   bool both_directions = true;
@@ -20,8 +20,8 @@ struct DistanceBuckets {
 /// From 0 to count - 1.
 std::int64_t bucket_of(const DistanceBuckets& buckets, std::int64_t query, std::int64_t key);
 
-/// Pairs of places: heads one after another, each (queries, keys), of which the queries begin at place
-/// `first_query`, the keys at `first_key`.
+/// Pairs of places: heads one after another, each (queries, keys), of which the queries begin at
+/// place `first_query`, the keys at `first_key`.
 struct Pairs {
   std::int64_t heads = 0;
   std::int64_t queries = 0;

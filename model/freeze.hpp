@@ -7,10 +7,10 @@
 
 namespace stratagem::model {
 
-/// The graph of a training that leaves the parameters alone which `frozen` accepts: they have neither
-/// gradients nor optimizer steps, and where nothing before an operator is trained, nothing is kept or
-/// computed for its backward pass. The backward pass is derived anew; forward operators and their
-/// tensors keep their ids. What was frozen before stays so.
+/// The graph of a training that leaves the parameters alone which `frozen` accepts: they have
+/// neither gradients nor optimizer steps, and where nothing before an operator is trained, nothing
+/// is kept or computed for its backward pass. The backward pass is derived anew; forward operators
+/// and their tensors keep their ids. What was frozen before stays so.
 Graph freeze(Graph graph, const std::function<bool(const Tensor& parameter)>& frozen);
 
 /// Does a graph train any parameter?

@@ -64,8 +64,8 @@ class Division {
   }
 
   /// Of a matrix: columns where it widens (QKV, fc1, logits; experts have one matrix each), a copy
-  /// together with the others, or where they become heads (queries alone); a tied table is divided as
-  /// it was for the lookup.
+  /// together with the others, or where they become heads (queries alone); a tied table is divided
+  /// as it was for the lookup.
   [[nodiscard]] std::string columns(const Operator& op) const {
     const std::vector<model::Term>& terms = op.annotation.inputs[1];
     if (const auto tied = tables_.find(op.inputs[1]); tied != tables_.end())

@@ -1,5 +1,5 @@
-// Between rows of tokens and matrices of attention heads, rotary positions, keys for several queries
-// or before all of them, biases by distance.
+// Between rows of tokens and matrices of attention heads, rotary positions, keys for several
+// queries or before all of them, biases by distance.
 #include <algorithm>
 #include <array>
 
@@ -136,8 +136,8 @@ void repeat(const Application<T>& a) {
   }
 }
 
-/// Trained rows of every head, then those of its tokens; the gradient of the rows is the sum over all
-/// samples.
+/// Trained rows of every head, then those of its tokens; the gradient of the rows is the sum over
+/// all samples.
 template <typename T>
 void prepend(const Application<T>& a) {
   const bool of_rows = a.op.pass == model::Pass::weight_gradient;

@@ -31,13 +31,13 @@ struct LlamaConfig {
 /// layer:
 ///   x = x + W_o attention(rotary(W_qkv norm(x)));  x = x + W_down(silu(W_gate norm(x)) * W_up norm(x))
 /// Queries, keys and values are one matrix, gate and up another, unless the latter are not fused.
-/// Heads are divided by the groups that share keys and values. With a prefix every layer has trained
-/// keys and values before those of the tokens, which nothing turns; nothing else is trained, and the
-/// attention is not fused. Source: Llama Team, arXiv:2407.21783, section 3.2.
+/// Heads are divided by the groups that share keys and values. With a prefix every layer has
+/// trained keys and values before those of the tokens, which nothing turns; nothing else is
+/// trained, and the attention is not fused. Source: Llama Team, arXiv:2407.21783, section 3.2.
 Graph llama(const LlamaConfig& config);
 
-/// L(2h^2 + 2hk + 3hf + 2h) + 2Vh + h with k = kv_heads * h / heads and MLPs of width f; tied: Vh; a prefix
-/// of P places adds 2LPk.
+/// L(2h^2 + 2hk + 3hf + 2h) + 2Vh + h with k = kv_heads * h / heads and MLPs of width f; tied: Vh;
+/// a prefix of P places adds 2LPk.
 std::int64_t llama_parameters(const LlamaConfig& config);
 
 }  // namespace stratagem::model

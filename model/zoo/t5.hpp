@@ -34,20 +34,20 @@ struct T5Config {
 /// with e the encoder's final result, without biases, RMS norms, scores that nothing scales, and
 ///   mlp(x) = W_2 relu(W_1 x),  or gated  W_2 (gelu(W_g x) * W_1 x).
 /// Dropout on embeddings, attention probabilities, within MLPs, before residual sums and after the
-/// final norms. The last encoder layer also has the encoder's final norm, the first decoder layer the
-/// decoder's embedding, of the encoder's table. Scores of the two self-attentions get a learned bias
-/// by head and distance. Source: Raffel et al., J. Machine Learning Research 21(140), 2020,
+/// final norms. The last encoder layer also has the encoder's final norm, the first decoder layer
+/// the decoder's embedding, of the encoder's table. Scores of the two self-attentions get a learned
+/// bias by head and distance. Source: Raffel et al., J. Machine Learning Research 21(140), 2020,
 /// arXiv:1910.10683, section 2.1; gated and untied: Shazeer, arXiv:2002.05202.
 ///
 /// What differs from the published model:
 ///   every layer looks up its stack's biases again, where T5 does so once and keeps them for all;
 ///   logits of a tied table are not multiplied by 1 / sqrt(hidden);
-///   queries, keys and values of a self-attention are one matrix, keys and values of a cross-attention
-///   another (the same numbers);
+///   queries, keys and values of a self-attention are one matrix, keys and values of a
+///   cross-attention another (the same numbers);
 ///   sequences are full: no padding is masked;
-///   every decoder layer but the last hands the encoder's result on to the next as a copy of its own
-///   (one reader besides its own segment is what plans know of), so that it counts once for every
-///   decoder layer in memory, where frameworks keep it once; no time is counted for that.
+///   every decoder layer but the last hands the encoder's result on to the next as a copy of its
+///   own (one reader besides its own segment is what plans know of), so that it counts once for
+///   every decoder layer in memory, where frameworks keep it once; no time is counted for that.
 Graph t5(const T5Config& config);
 
 /// With i = heads * head_width, m = 2hf, gated 3hf, and B buckets of distances:

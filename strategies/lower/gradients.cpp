@@ -153,8 +153,8 @@ class OpenBuckets {
   std::vector<Entry> buckets_;
 };
 
-/// Stages complete the gradients that they share in orders of their own; where they sum them up, the
-/// order is that of the graph for all.
+/// Stages complete the gradients that they share in orders of their own; where they sum them up,
+/// the order is that of the graph for all.
 void sort_gradients(Bucket& bucket) {
   const std::vector<TensorId> before = bucket.gradients;
   std::vector<std::size_t> order(before.size());

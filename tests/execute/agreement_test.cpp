@@ -52,8 +52,8 @@ const model::Graph& tiny_llama(bool shared_keys) {
   return shared_keys ? shared : own;
 }
 
-/// Two layers of an encoder, two of a decoder, sequences of different lengths; gated or not, tied or
-/// not.
+/// Two layers of an encoder, two of a decoder, sequences of different lengths; gated or not, tied
+/// or not.
 const model::Graph& tiny_t5(bool newer) {
   const auto build = [](bool is_newer) {
     model::T5Config config;

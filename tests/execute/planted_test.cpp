@@ -103,8 +103,8 @@ double loss_with(const model::Graph& graph, const Program& program, model::Tenso
   return loss;
 }
 
-/// Of all gradients, three elements each: norm of the difference from central differences of the loss
-/// over that of those.
+/// Of all gradients, three elements each: norm of the difference from central differences of the
+/// loss over that of those.
 double error_of_gradients(const model::Graph& graph) {
   const Program program = lowered(graph, "{}", 2);
   const Trained trained = train<double>(graph, program, 2, 1);
@@ -145,7 +145,6 @@ TEST_CASE("a T5's gradients are those of its loss") {
   config.vocabulary = 24;
   config.batch = 4;
   config.bias_buckets = 8;
-  // A relu bends where differences may step over it; of a gelu they are good to their last digits.
   config.gated = GENERATE(false, true);
   config.tied = !config.gated;
   CHECK(error_of_gradients(model::t5(config)) < 1e-6);

@@ -139,10 +139,10 @@ TEST_CASE("tensor ranks divide prefixes along heads, and sum no gradients of the
 }
 
 TEST_CASE("a prefix-tuned layer keeps no input of a matrix with weights") {
-  // Queries, prefixed keys and values, probabilities before and after dropout (products of activations
-  // need both factors), inputs of the MLP's norm and of the next layer's, fc1's result for the gelu. Not
-  // kept: results of norms, of the gelu and of the attention, which only weights' gradients read.
-  // Scores have 20 queries and 25 keys; dropout's masks are bytes.
+  // Queries, prefixed keys and values, probabilities before and after dropout (products of
+  // activations need both factors), inputs of the MLP's norm and of the next layer's, fc1's result
+  // for the gelu. Not kept: results of norms, of the gelu and of the attention, which only weights'
+  // gradients read. Scores have 20 queries and 25 keys; dropout's masks are bytes.
   const Program program = lowered(prefix_tuned(), "{}");
   const Block& layer = block_of(program, 2, CellPass::forward);
   const double hidden = 12 * 20 * 48, scores = 12 * 8 * 20 * 25, prefixed = 12 * 25 * 48;
