@@ -192,7 +192,8 @@ int at_least_one(const Arguments& asked, const std::string& option) {
 
 /// `calibrate check`: shapes that a profile of this machine has not seen, measured and predicted.
 int check(const Arguments& asked) {
-  const auto on_rank = [&](kernels::Communicator& ranks) -> int {
+  const auto on_rank = [&](kernels::World& world) -> int {
+    kernels::Communicator& ranks = world.all();
     if (!asked.has("files") || asked.texts("files").size() != 1)
       throw UsageError("calibrate check wants one profile");
     calibrate::CheckAssignment assignment{
