@@ -3,17 +3,24 @@
 
 #include <cblas.h>
 
+#include <cstddef>
 #include <mutex>
+#include <new>
 
 #include "kernels/inside/gemm_layouts.hpp"
 
 namespace stratagem::kernels {
 namespace {
 
-/// Ranks have a core each: threads of a library would only get into each other's way.
-void keep_to_one_thread() {
+/// Ranks have a core each: threads of a library would only get into each other's way. And a library
+/// that waits for ever where its own buffer of 128 MiB cannot be had must not be asked: this throws
+/// std::bad_alloc.
+void prepare_library() {
   static std::once_flag once;
-  std::call_once(once, [] { openblas_set_num_threads(1); });
+  std::call_once(once, [] {
+    openblas_set_num_threads(1);
+    ::operator delete(::operator new (std::size_t{136} << 20U));
+  });
 }
 
 void multiply(const Gemm& g, const Layouts& in, const float* a, const float* b, float* c) {
@@ -54,7 +61,7 @@ void gemm_reference(const Gemm& g, In<T> a, In<T> b, Out<T> c) {
 
 template <typename T>
 void gemm(const Gemm& g, In<T> a, In<T> b, Out<T> c) {
-  keep_to_one_thread();
+  prepare_library();
   const Layouts in = checked_layouts(g, a, b, c);
   if (g.m == 0 || g.n == 0) return;
   for (std::int64_t p = 0; p < g.batch; ++p)

@@ -317,11 +317,11 @@ std::vector<std::string> files_of_stack(const std::string& file) {
   return {file, (folder / (base->text() + ".json")).string()};
 }
 
-/// The scenario, and what it names: profile, stack, server and plan.
-std::vector<std::string> files_named(const JsonReader& reader) {
+/// The scenario, and what it names: profile (unless another stands in), stack, server and plan.
+std::vector<std::string> files_named(const JsonReader& reader, bool with_profile) {
   std::vector<std::string> files = files_of_stack(file_of(reader.at("stack"), "stacks"));
   files.push_back(reader.file());
-  files.push_back(file_of(reader.at("profile"), "profiles"));
+  if (with_profile) files.push_back(file_of(reader.at("profile"), "profiles"));
   const JsonReader cluster = reader.at("cluster");
   if (chosen(cluster, "preset", "node") == "node")
     files.push_back(file_of(cluster.at("node"), "nodes"));
@@ -362,7 +362,7 @@ Run read_run(const JsonReader& reader, const std::string& baseline,
   if (const auto relative = reader.find("baseline")) run.baseline = relative->text();
   if (const auto assumed = reader.find("assumed")) run.assumed = assumed->text();
   note_foreign_profile(run);
-  run.files = files_named(reader);
+  run.files = files_named(reader, !instead);
   if (const auto measured = reader.find("measured")) run.measured = read_measured(*measured);
   if (const auto expect = reader.find("expect")) run.expect = read_expectations(*expect);
   reader.finish();

