@@ -38,7 +38,9 @@ std::vector<int> ActiveFlows::end_at(Instant now) {
 void ActiveFlows::share(Instant now) {
   const std::vector<BytesPerSecond>& rates = fair_share_.rates();
   for (Entry& entry : entries_) {
-    const BytesPerSecond rate = rates[cast_.flows[entry.flow].flow_class];
+    const Flow& flow = cast_.flows[entry.flow];
+    // What is on no link shares none: it has the rate that it reaches alone.
+    const BytesPerSecond rate = (flow.parts.empty() ? cast_.weights : rates)[flow.flow_class];
     if (rate == entry.rate && entry.end != never) continue;  // its end stands
     entry.left -= entry.rate * to_seconds(now - entry.since);
     entry.left = std::max(entry.left, Bytes{0});

@@ -89,6 +89,20 @@ TEST_CASE("a volume of nothing ends at once, and so does one that no link carrie
   CHECK(none.next_end() == Instant{42});
 }
 
+TEST_CASE("flows on no link have their own rates, beside each other") {
+  Cast cast;  // as measured times of processors have them: 2 and 4 ps a byte
+  cast.flows.push_back({.kind = CollectiveKind::all_reduce, .flow_class = 0});
+  cast.flows.push_back({.kind = CollectiveKind::all_gather, .flow_class = 1});
+  cast.weights = {{0.5e12}, {0.25e12}};
+  ActiveFlows flows(cast);
+  flows.begin(0, 0, 100_B);
+  flows.begin(1, 1, 100_B);
+  flows.share(Instant{7});
+  CHECK(flows.end_at(Instant{207}) == std::vector<int>{0});
+  flows.share(Instant{207});
+  CHECK(flows.next_end() == Instant{407});
+}
+
 TEST_CASE("random arrivals: the integral of every flow's rate is its volume") {
   // 8 flows over 3 links with loads 1; arrivals at random instants. A fluid model beside it adds up
   // rate times time between events, with rates asked of FairShare anew.
