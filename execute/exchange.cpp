@@ -38,8 +38,8 @@ class Parts {
  public:
   /// `part` gives the region that a member sends or receives of a tensor.
   template <typename Part>
-  Parts(std::size_t tensors, int members, const Part& part) {
-    for (std::size_t tensor = 0; tensor < tensors; ++tensor) {
+  Parts(const std::vector<std::size_t>& tensors, int members, const Part& part) {
+    for (const std::size_t tensor : tensors) {
       std::int64_t largest = 0;
       for (int member = 0; member < members; ++member)
         largest = std::max(largest, part(tensor, member).size());
@@ -47,8 +47,9 @@ class Parts {
     }
   }
   [[nodiscard]] std::size_t length() const { return static_cast<std::size_t>(begins_.back()); }
-  [[nodiscard]] std::ptrdiff_t offset(int member, std::size_t tensor) const {
-    return static_cast<std::ptrdiff_t>(member) * begins_.back() + begins_[tensor];
+  /// Of the i-th of the tensors.
+  [[nodiscard]] std::ptrdiff_t offset(int member, std::size_t i) const {
+    return static_cast<std::ptrdiff_t>(member) * begins_.back() + begins_[i];
   }
 
  private:
@@ -62,42 +63,39 @@ std::span<T> room(std::vector<T>& list, std::size_t elements) {
   return std::span<T>(list).first(elements);
 }
 
-/// Writes the elements of a region that lie somewhere into a whole that contains it.
+/// Calls `copy(in_whole, in_part, length)` for stretches of a region that a whole contains.
+template <typename Copy>
+void for_each_piece(const Region& whole, const Region& region, const Copy& copy) {
+  if (region.size() == 0) return;
+  if (region.mask.ranges == whole.mask.ranges) {
+    copy(region.begin - whole.begin, std::int64_t{0}, region.size());
+  } else {
+    for_each_stretch(whole.mask, region.mask, copy);
+  }
+}
+
+/// Writes a region of a value to where it lies in a message.
+template <typename T>
+void pack(const Value<T>& whole, const Region& region, T* to) {
+  expects(whole.bytes.empty(), "only numbers are exchanged");
+  for_each_piece(whole.region, region,
+                 [&](std::int64_t there, std::int64_t here, std::int64_t length) {
+                   std::copy_n(whole.data.begin() + there, length, to + here);
+                 });
+}
+
+/// And back, into a whole that contains it.
 template <typename T>
 void unpack(const T* from, const Region& region, const Value<T>& whole, bool adds) {
-  if (region.size() == 0) return;
-  const auto copy = [&](std::int64_t there, std::int64_t here, std::int64_t length) {
-    T* to = whole.data.begin() + there;
-    if (adds) {
-      std::transform(to, to + length, from + here, to, std::plus<>());
-    } else {
-      std::copy_n(from + here, length, to);
-    }
-  };
-  if (region.mask.ranges == whole.region.mask.ranges) {
-    copy(region.begin - whole.region.begin, 0, region.size());
-  } else {
-    for_each_stretch(whole.region.mask, region.mask, copy);
-  }
-}
-
-template <typename T>
-void pack(const Value<T>& value, T* to) {
-  expects(value.bytes.empty(), "only numbers are exchanged");
-  std::ranges::copy(value.data, to);
-}
-
-/// Do the parts of members, each a run, make up the whole, one behind the other?
-bool lines_up(const std::function<Region(std::size_t, int)>& part, const Region& whole,
-              int members) {
-  const std::int64_t length = part(0, 0).size();
-  for (int member = 0; member < members; ++member) {
-    const Region region = part(0, member);
-    if (region.mask.ranges != whole.mask.ranges || region.size() != length ||
-        region.begin != whole.begin + member * length)
-      return false;
-  }
-  return whole.size() == members * length;
+  for_each_piece(whole.region, region,
+                 [&](std::int64_t there, std::int64_t here, std::int64_t length) {
+                   T* to = whole.data.begin() + there;
+                   if (adds) {
+                     std::transform(to, to + length, from + here, to, std::plus<>());
+                   } else {
+                     std::copy_n(from + here, length, to);
+                   }
+                 });
 }
 
 kernels::Reduction reduction_of(const strategies::Collective& work) {
@@ -106,113 +104,171 @@ kernels::Reduction reduction_of(const strategies::Collective& work) {
 }
 
 template <typename T>
-void all_reduce(const strategies::Collective& work, const Exchange<T>& exchange,
-                Packing<T>& packing, kernels::Communicator& group) {
-  const std::size_t tensors = exchange.inputs.size();
-  if (tensors == 1 && !exchange.adds) {  // where the result lies
-    const Value<T>& input = *exchange.inputs[0];
-    const Value<T>& output = *exchange.outputs[0];
-    if (input.data.data() != output.data.data()) pack(input, output.data.data());
-    return group.all_reduce(reduction_of(work), std::span<T>(output.data));
-  }
-  const int me = group.rank();
-  const Parts parts(tensors, 1, [&](std::size_t i, int) { return exchange.before(i, me); });
-  const std::span<T> message = room(packing.out, parts.length());
-  for (std::size_t i = 0; i < tensors; ++i)
-    pack(*exchange.inputs[i], message.data() + parts.offset(0, i));
-  group.all_reduce(reduction_of(work), message);
-  for (std::size_t i = 0; i < tensors; ++i)
-    unpack(message.data() + parts.offset(0, i), exchange.after(i, me), *exchange.outputs[i],
-           exchange.adds);
-}
-
-template <typename T>
-void reduce_scatter(const strategies::Collective& work, const Exchange<T>& exchange,
-                    Packing<T>& packing, kernels::Communicator& group) {
-  const std::size_t tensors = exchange.inputs.size();
-  const Parts parts(tensors, group.size(), exchange.after);
-  const std::span<T> mine = room(packing.in, parts.length());
-  const bool as_it_lies =
-      tensors == 1 && lines_up(exchange.after, exchange.inputs[0]->region, group.size());
-  if (as_it_lies) {
-    group.reduce_scatter(reduction_of(work), kernels::In<T>(exchange.inputs[0]->data), mine);
-  } else {
-    const std::span<T> message =
-        room(packing.out, parts.length() * static_cast<std::size_t>(group.size()));
-    for (int member = 0; member < group.size(); ++member) {
-      for (std::size_t i = 0; i < tensors; ++i) {
-        Region piece = exchange.after(i, member);
-        piece.mask.value = exchange.inputs[i]->region.mask.value;
-        pack(*view(exchange.inputs[i], piece), message.data() + parts.offset(member, i));
-      }
+class Exchanging {
+ public:
+  Exchanging(const strategies::Collective& work, const Exchange<T>& exchange, Packing<T>& packing,
+             kernels::Communicator& group)
+      : work_(work), exchange_(exchange), packing_(packing), group_(group), me_(group.rank()) {
+    for (std::size_t i = 0; i < exchange.inputs.size(); ++i) {
+      if (!goes_alone(i)) packed_.push_back(i);
     }
-    group.reduce_scatter(reduction_of(work), kernels::In<T>(message), mine);
   }
-  for (std::size_t i = 0; i < tensors; ++i)
-    unpack(mine.data() + parts.offset(0, i), exchange.after(i, group.rank()), *exchange.outputs[i],
-           exchange.adds);
-}
 
-template <typename T>
-void all_gather(const Exchange<T>& exchange, Packing<T>& packing, kernels::Communicator& group) {
-  const std::size_t tensors = exchange.inputs.size();
-  if (tensors == 1 && !exchange.adds &&
-      lines_up(exchange.before, exchange.outputs[0]->region, group.size()))
-    return group.all_gather(kernels::In<T>(exchange.inputs[0]->data),
-                            std::span<T>(exchange.outputs[0]->data));
-  const Parts parts(tensors, group.size(), exchange.before);
-  const std::span<T> mine = room(packing.out, parts.length());
-  for (std::size_t i = 0; i < tensors; ++i)
-    pack(*exchange.inputs[i], mine.data() + parts.offset(0, i));
-  const std::span<T> message =
-      room(packing.in, parts.length() * static_cast<std::size_t>(group.size()));
-  group.all_gather(kernels::In<T>(mine), message);
-  for (std::size_t i = 0; i < tensors; ++i) {
-    for (int member = 0; member < group.size(); ++member)
-      unpack(message.data() + parts.offset(member, i), exchange.before(i, member),
-             *exchange.outputs[i], exchange.adds);
+  void all_reduce() {
+    for_each_alone([&](const Value<T>& input, const Value<T>& output) {
+      if (input.data.data() != output.data.data())
+        std::ranges::copy(input.data, output.data.begin());
+      group_.all_reduce(reduction_of(work_), std::span<T>(output.data));
+    });
+    if (packed_.empty()) return;
+    const Parts parts(packed_, 1, [&](std::size_t i, int) { return exchange_.before(i, me_); });
+    const std::span<T> message = room(packing_.out, parts.length());
+    pack_inputs(parts, message);
+    group_.all_reduce(reduction_of(work_), message);
+    unpack_mine(parts, message);
   }
-}
 
-template <typename T>
-void all_to_all(const Exchange<T>& exchange, Packing<T>& packing, kernels::Communicator& group) {
-  const int me = group.rank();
-  const auto to = [&](std::size_t i, int member) {
-    return common(exchange.before(i, me), exchange.after(i, member));
-  };
-  const auto from = [&](std::size_t i, int member) {
-    return common(exchange.before(i, member), exchange.after(i, me));
-  };
-  const std::size_t tensors = exchange.inputs.size();
-  const Parts parts(tensors, group.size(), to);
-  const std::size_t all = parts.length() * static_cast<std::size_t>(group.size());
-  const std::span<T> out = room(packing.out, all), in = room(packing.in, all);
-  for (int member = 0; member < group.size(); ++member) {
-    for (std::size_t i = 0; i < tensors; ++i)
-      pack(*view(exchange.inputs[i], to(i, member)), out.data() + parts.offset(member, i));
+  void reduce_scatter() {
+    for_each_alone([&](const Value<T>& input, const Value<T>& output) {
+      const std::span<T> mine =
+          exchange_.adds ? room(packing_.in, output.data.size()) : std::span<T>(output.data);
+      group_.reduce_scatter(reduction_of(work_), kernels::In<T>(input.data), mine);
+      if (exchange_.adds) unpack(mine.data(), output.region, output, true);
+    });
+    if (packed_.empty()) return;
+    const Parts parts(packed_, group_.size(), exchange_.after);
+    const std::span<T> message = room(packing_.out, whole(parts));
+    for (int member = 0; member < group_.size(); ++member) {
+      for (std::size_t i = 0; i < packed_.size(); ++i)
+        pack(*exchange_.inputs[packed_[i]], exchange_.after(packed_[i], member),
+             message.data() + parts.offset(member, i));
+    }
+    const std::span<T> mine = room(packing_.in, parts.length());
+    group_.reduce_scatter(reduction_of(work_), kernels::In<T>(message), mine);
+    unpack_mine(parts, mine);
   }
-  group.all_to_all(kernels::In<T>(out), in);
-  for (std::size_t i = 0; i < tensors; ++i) {
-    for (int member = 0; member < group.size(); ++member)
-      unpack(in.data() + parts.offset(member, i), from(i, member), *exchange.outputs[i],
-             exchange.adds);
+
+  void all_gather() {
+    for_each_alone([&](const Value<T>& input, const Value<T>& output) {
+      group_.all_gather(kernels::In<T>(input.data), std::span<T>(output.data));
+    });
+    if (packed_.empty()) return;
+    const Parts parts(packed_, group_.size(), exchange_.before);
+    const std::span<T> mine = room(packing_.out, parts.length());
+    pack_inputs(parts, mine);
+    const std::span<T> message = room(packing_.in, whole(parts));
+    group_.all_gather(kernels::In<T>(mine), message);
+    for (std::size_t i = 0; i < packed_.size(); ++i) {
+      for (int member = 0; member < group_.size(); ++member)
+        unpack(message.data() + parts.offset(member, i), exchange_.before(packed_[i], member),
+               *exchange_.outputs[packed_[i]], exchange_.adds);
+    }
   }
-}
+
+  void all_to_all() {
+    const auto to = [&](std::size_t i, int member) {
+      return common(exchange_.before(i, me_), exchange_.after(i, member));
+    };
+    const auto from = [&](std::size_t i, int member) {
+      return common(exchange_.before(i, member), exchange_.after(i, me_));
+    };
+    const Parts parts(packed_, group_.size(), to);
+    const std::span<T> out = room(packing_.out, whole(parts));
+    const std::span<T> in = room(packing_.in, whole(parts));
+    for (int member = 0; member < group_.size(); ++member) {
+      for (std::size_t i = 0; i < packed_.size(); ++i)
+        pack(*exchange_.inputs[packed_[i]], to(packed_[i], member),
+             out.data() + parts.offset(member, i));
+    }
+    group_.all_to_all(kernels::In<T>(out), in);
+    for (std::size_t i = 0; i < packed_.size(); ++i) {
+      for (int member = 0; member < group_.size(); ++member)
+        unpack(in.data() + parts.offset(member, i), from(packed_[i], member),
+               *exchange_.outputs[packed_[i]], exchange_.adds);
+    }
+  }
+
+ private:
+  /// Does a tensor lie as a message of its own does, and is it large enough for one? The same on
+  /// all members.
+  [[nodiscard]] bool goes_alone(std::size_t i) const {
+    constexpr std::int64_t few = 1 << 13;  // elements: packing them costs less than a message
+    const Region& input = exchange_.inputs[i]->region;
+    if (exchange_.inputs.size() > 1 && input.size() < few) return false;
+    if (exchange_.adds && work_.kind != CollectiveKind::reduce_scatter) return false;
+    switch (work_.kind) {
+      case CollectiveKind::all_reduce:
+        return true;
+      case CollectiveKind::reduce_scatter:
+        return lines_up(i, exchange_.after, input);
+      case CollectiveKind::all_gather:
+        return lines_up(i, exchange_.before, exchange_.outputs[i]->region);
+      default:
+        return false;
+    }
+  }
+
+  /// Do the parts of members, runs of one length, make up the whole, one behind the other?
+  [[nodiscard]] bool lines_up(std::size_t i, const std::function<Region(std::size_t, int)>& part,
+                              const Region& whole) const {
+    const std::int64_t length = part(i, 0).size();
+    for (int member = 0; member < group_.size(); ++member) {
+      const Region region = part(i, member);
+      if (region.mask.ranges != whole.mask.ranges || region.size() != length ||
+          region.begin != whole.begin + member * length)
+        return false;
+    }
+    return whole.size() == group_.size() * length;
+  }
+
+  template <typename Do>
+  void for_each_alone(const Do& exchange_one) const {
+    for (std::size_t i = 0; i < exchange_.inputs.size(); ++i) {
+      if (!std::ranges::binary_search(packed_, i))
+        exchange_one(*exchange_.inputs[i], *exchange_.outputs[i]);
+    }
+  }
+
+  [[nodiscard]] std::size_t whole(const Parts& parts) const {
+    return parts.length() * static_cast<std::size_t>(group_.size());
+  }
+
+  void pack_inputs(const Parts& parts, std::span<T> message) const {
+    for (std::size_t i = 0; i < packed_.size(); ++i) {
+      const Value<T>& input = *exchange_.inputs[packed_[i]];
+      pack(input, input.region, message.data() + parts.offset(0, i));
+    }
+  }
+
+  void unpack_mine(const Parts& parts, std::span<const T> message) const {
+    for (std::size_t i = 0; i < packed_.size(); ++i)
+      unpack(message.data() + parts.offset(0, i), exchange_.after(packed_[i], me_),
+             *exchange_.outputs[packed_[i]], exchange_.adds);
+  }
+
+  const strategies::Collective& work_;
+  const Exchange<T>& exchange_;
+  Packing<T>& packing_;
+  kernels::Communicator& group_;
+  int me_;
+  std::vector<std::size_t> packed_;  ///< tensors that travel in one message, ascending
+};
 
 }  // namespace
 
 template <typename T>
 void run(const strategies::Collective& work, const Exchange<T>& exchange, Packing<T>& packing,
          kernels::Communicator& group) {
+  Exchanging<T> exchanging(work, exchange, packing, group);
   switch (work.kind) {
     case CollectiveKind::all_reduce:
-      return all_reduce(work, exchange, packing, group);
+      return exchanging.all_reduce();
     case CollectiveKind::reduce_scatter:
-      return reduce_scatter(work, exchange, packing, group);
+      return exchanging.reduce_scatter();
     case CollectiveKind::all_gather:
-      return all_gather(exchange, packing, group);
+      return exchanging.all_gather();
     case CollectiveKind::all_to_all:
-      return all_to_all(exchange, packing, group);
+      return exchanging.all_to_all();
     default:
       throw BrokenPromise("a conversion is one of four collectives");
   }

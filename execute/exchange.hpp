@@ -27,10 +27,10 @@ struct Packing {
   std::vector<T> out, in;
 };
 
-/// Writes what this member has afterwards. All tensors travel in one message, in which parts are
-/// padded to equal lengths; one alone is not packed where it lies as a message does. Throws
-/// BrokenPromise for a kind of collective that is none of the four conversions,
-/// kernels::CommunicationError where ranks cannot meet.
+/// Writes what this member has afterwards. Large tensors that lie as a message does travel alone,
+/// the others in one message, in which parts are padded to equal lengths. Throws BrokenPromise for a
+/// kind of collective that is none of the four conversions, kernels::CommunicationError where ranks
+/// cannot meet.
 template <typename T>
 void run(const strategies::Collective& work, const Exchange<T>& exchange, Packing<T>& packing,
          kernels::Communicator& group);
