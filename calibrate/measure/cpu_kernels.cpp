@@ -92,6 +92,13 @@ std::vector<MemoryKernel> other_kernels() {
              kernels::dropout<float>(kernels::whole_of({r.rows, r.columns}), 0.1, {.seed = 1}, x, y,
                                      bytes);
            }},
+          {"dropout", "dropout gradient", 2.25,
+           [](const Rows& r, Pool& pool) {
+             const auto dy = pool.read(r.size()), mask = pool.read((r.size() + 3) / 4);
+             const std::span bytes(reinterpret_cast<const std::int8_t*>(mask.data()),
+                                   static_cast<std::size_t>(r.size()));
+             kernels::dropout_gradient<float>(0.1, dy, bytes, pool.write(r.size()));
+           }},
           {"embedding", "embedding", 2,
            [](const Rows& r, Pool& pool) {
              const auto table = pool.read(r.size());
@@ -102,6 +109,13 @@ std::vector<MemoryKernel> other_kernels() {
            [](const Rows& r, Pool& pool) {
              const auto x = pool.read(r.size()), maximum = pool.read(r.rows);
              kernels::exponential<float>(r, x, maximum, pool.write(r.size()));
+           }},
+          {"cross_entropy", "cross-entropy gradient", 2,
+           [](const Rows& r, Pool& pool) {
+             const auto dloss = pool.read(r.rows), exponentials = pool.read(r.size());
+             const auto sum = pool.read(r.rows);
+             kernels::cross_entropy_gradient<float>(r, 0, dloss, exponentials, sum,
+                                                    pool.tokens(r.rows), pool.write(r.size()));
            }},
           // Reads gradient, parameter and two moments, writes three of them, in place: moments and
           // small steps keep what is read between 0.4 and 1.6.
