@@ -1,6 +1,7 @@
 // `stratagem compare`: two traces of one run, task by task.
 #include <fmt/format.h>
 
+#include "base/input_error.hpp"
 #include "commands/all.hpp"
 #include "commands/arguments.hpp"
 #include "commands/outputs.hpp"
@@ -22,6 +23,9 @@ int compare(const std::vector<std::string>& line) {
   if (asked.helped()) return done;
   const report::Trace predicted = report::read_trace(asked.required("predicted"));
   const report::Trace measured = report::read_trace(asked.required("measured"));
+  if (predicted.of.provenance != "predicted" && measured.of.provenance == "predicted")
+    throw InputError(predicted.file, "/otherData/provenance", "the predicted trace first",
+                     predicted.of.provenance);
   const report::Comparison comparison = report::compare(predicted, measured);
   std::vector<Output> outputs;
   if (asked.has("json"))

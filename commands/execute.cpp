@@ -102,9 +102,10 @@ void execute_as(const Lowered& lowered, int steps, kernels::Communicator& world,
     executed.agreement = std::move(agreement);
   });
   if (steps == 0) return;
-  place.during("those that are timed");
+  place.during("the warm-up");
   execute::Interpreter<T> rank(lowered.program, lowered.plan.graph(), settings, world);
-  rank.iterate();  // warm-up
+  rank.iterate();
+  place.during("those that are timed");
   execute::Trial trial = execute::trial(lowered.program, rank, world, steps, [&](Seconds time) {
     journal.change([&] { executed.iterations.push_back(time); });
   });
@@ -311,6 +312,8 @@ void check_arguments(const Arguments& asked, int ranks) {
   if (precision != "fp32" && precision != "fp64")
     throw UsageError("--precision is fp32 or fp64, not \"" + precision + "\"");
   if (asked.whole("steps") < 0) throw UsageError("--steps is 0 or more");
+  if (asked.whole("steps") == 0 && asked.has("trace"))
+    throw UsageError("--trace is of an iteration that is timed: --steps is 1 or more for it");
   if (!asked.has("in-process")) return;
   if (asked.has("trace")) throw UsageError("--trace is of timed iterations; --in-process has none");
   if (asked.has("steps"))

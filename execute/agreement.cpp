@@ -42,8 +42,7 @@ Gradients<T> train(const Runnable& runnable, const Settings& settings, kernels::
 }
 
 /// Sums of squares over all ranks, of differences from a gradient and of the gradient itself, and
-/// how
-/// much of it any rank has.
+/// how much of it any rank has.
 template <typename T>
 double distance(const std::vector<typename Gradients<T>::Part>& parts, std::span<const T> whole,
                 kernels::Communicator& world) {
@@ -96,7 +95,11 @@ Agreement compare(const Runnable& plan, const Runnable& one_device, const Settin
   if (world.rank() == 0) {
     if (settings.place != nullptr) settings.place->during("the check's one device");
     const std::unique_ptr<kernels::Communicator> alone = kernels::lone();
-    reference = train<T>(one_device, settings, *alone, iterations);
+    try {
+      reference = train<T>(one_device, settings, *alone, iterations);
+    } catch (const NotFinite& fault) {  // which only this rank has found
+      throw Fault(std::string("the one device: ") + fault.what());
+    }
   }
   reference.losses.resize(static_cast<std::size_t>(iterations));
   world.broadcast(0, std::span<double>(reference.losses));

@@ -17,8 +17,7 @@ struct Runnable {
 
 struct Agreement {
   /// |x - y| / |y|, of the losses of all iterations, and of the gradient of the parameter where it
-  /// is
-  /// largest, in the first one; infinite where a part of a gradient is missing.
+  /// is largest, in the first one; infinite where a part of a gradient is missing.
   double losses = std::numeric_limits<double>::infinity();
   double gradients = std::numeric_limits<double>::infinity();
   std::string worst;                   ///< that parameter
@@ -32,8 +31,7 @@ template <typename T>
 bool agrees(const Agreement& agreement);
 
 /// Trains for some iterations under a plan, on all ranks, and on rank 0 alone as one device, from
-/// the
-/// same seed. Called on all ranks; all get the answer.
+/// the same seed. Called on all ranks; all get the answer.
 template <typename T>
 Agreement compare(const Runnable& plan, const Runnable& one_device, const Settings& settings,
                   kernels::Communicator& world, int iterations);

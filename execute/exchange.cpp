@@ -13,8 +13,7 @@ namespace {
 using cost::CollectiveKind;
 
 /// The elements that two regions of one tensor share, whatever partial values they are; of runs of
-/// one
-/// mask or of all that two masks see.
+/// one mask or of all that two masks see.
 Region common(const Region& one, const Region& other) {
   Region result = one;
   if (one.mask.ranges == other.mask.ranges) {
@@ -130,10 +129,12 @@ class Exchanging {
 
   void reduce_scatter() {
     for_each_alone([&](const Value<T>& input, const Value<T>& output) {
+      // A shard may begin where what it is reduced from does: messages do not overlap.
+      const bool apart = exchange_.adds || input.data.data() == output.data.data();
       const std::span<T> mine =
-          exchange_.adds ? room(packing_.in, output.data.size()) : std::span<T>(output.data);
+          apart ? room(packing_.in, output.data.size()) : std::span<T>(output.data);
       group_.reduce_scatter(reduction_of(work_), kernels::In<T>(input.data), mine);
-      if (exchange_.adds) unpack(mine.data(), output.region, output, true);
+      if (apart) unpack(mine.data(), output.region, output, exchange_.adds);
     });
     if (packed_.empty()) return;
     const Parts parts(packed_, group_.size(), exchange_.after);

@@ -91,8 +91,6 @@ void Interpreter<T>::create_parameters() {
     const Shared<T> value = this->resident(resident.tensor, region);
     initialize(graph_, resident.tensor, settings_.seed, *value);
     parameters_[resident.tensor] = value;
-    if (const TensorId gradient = graph_.gradient_of[resident.tensor]; gradient >= 0)
-      parameter_of_[gradient] = resident.tensor;
   }
 }
 
@@ -187,7 +185,12 @@ void Interpreter<T>::apply(CallState& state, const Task& task, const Operation& 
     application.inputs.push_back(read(state, operand));
   for (std::size_t i = 0; i < operation.outputs.size(); ++i) {
     application.outputs.push_back(target(state, operation, i));
-    if (!operation.adds && !overwrites(application.op)) clear(*application.outputs.back());
+    if (operation.adds) continue;
+    const Value<T>& result = *application.outputs.back();
+    for (const Shared<T>& input : application.inputs)
+      expects(input->data.empty() || input->data.data() != result.data.data(),
+              "an operator writes where it does not read");
+    if (!overwrites(application.op)) clear(result);
   }
   execute::apply(application);
   if (settings_.finds_faults) finite_.look(application, place_);
@@ -243,7 +246,8 @@ void Interpreter<T>::select(CallState& state, const Operation& operation) {
     const Shared<T> result = target(state, operation, i);
     if (operation.adds) {
       std::ranges::transform(result->data, part->data, result->data.begin(), std::plus<>());
-    } else if (part->data.data() != result->data.data()) {
+    } else if (part->data.data() != result->data.data() ||
+               part->bytes.data() != result->bytes.data()) {
       std::ranges::copy(part->data, result->data.begin());
       std::ranges::copy(part->bytes, result->bytes.begin());
     }
@@ -460,6 +464,7 @@ void Interpreter<T>::arrive(const Value<T>* value) {
   if (found == arriving_.end()) return;
   found->second.pending->wait();
   recording_.end(found->second.task);
+  recording_.begin(task_);  // what waited has not begun before
   arriving_.erase(found);
 }
 

@@ -32,8 +32,7 @@ struct Settings {
 };
 
 /// Why a program cannot be run, naming what: plans of which lowering does not say what their tasks
-/// do
-/// to values, operators without a kernel. "" if it can.
+/// do to values, operators without a kernel. "" if it can.
 std::string refusal(const strategies::Program& program, const model::Graph& graph);
 
 /// T is the type in which everything is held and computed, whatever the model says: double to check
@@ -119,8 +118,7 @@ class Interpreter {
   };
   Moments& moments(model::TensorId parameter, std::size_t size);
   std::map<model::TensorId, Moments> moments_;
-  std::map<model::TensorId, model::TensorId> parameter_of_;  ///< by gradient
-  std::map<Owned, std::vector<Shared<T>>> store_;            ///< between calls, by tensor and owner
+  std::map<Owned, std::vector<Shared<T>>> store_;  ///< between calls, by tensor and owner
   struct Message {
     std::unique_ptr<kernels::Pending> pending;
     std::size_t task = 0;  ///< in the order of the program

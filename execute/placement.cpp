@@ -21,6 +21,7 @@ class Gaps {
  public:
   std::size_t take(std::size_t bytes) {
     const std::size_t wanted = rounded(bytes);
+    if (wanted == 0) return 0;
     auto best = by_offset_.end();
     for (auto gap = by_offset_.begin(); gap != by_offset_.end(); ++gap) {
       if (gap->second >= wanted && (best == by_offset_.end() || gap->second < best->second))
@@ -34,6 +35,7 @@ class Gaps {
   }
 
   void give_back(std::size_t offset, std::size_t bytes) {
+    if (bytes == 0) return;
     auto gap = by_offset_.emplace(offset, rounded(bytes)).first;
     const auto next = std::next(gap);
     if (next != by_offset_.end() && gap->first + gap->second == next->first) {
@@ -128,10 +130,14 @@ class Placing {
     std::unordered_map<int, int> buffer_of;
     const int slots = slots_born();
     for (const sim::MemoryChange& change : sim::memory_changes(program_, timeline_, 0)) {
+      expects(change.buffer >= 0, "what dies was born");
       if (const auto born = buffer_of.find(change.buffer); born != buffer_of.end()) {
         const Placement::Buffer& dead = result_.buffers[born->second];
         gaps_.give_back(dead.offset, dead.capacity);
         result_.deaths[change.task].push_back(born->second);
+        buffer_of.erase(born);
+      } else if (change.bytes < Bytes{}) {
+        continue;  // of a resident that has no place
       } else if (change.buffer < slots) {
         const int slot = next_birth(change.task);
         const int buffer = take(capacity(change.bytes, tensor(change.task, slot)));

@@ -97,8 +97,7 @@ template <typename T>
 Shared<T> view(const Shared<T>& whole, const Region& part);
 
 /// Calls `run(in_whole, in_part, length)` for all stretches of elements of `part` that lie side by
-/// side
-/// in `whole` as well; both see all of their masks, and that of `part` lies within.
+/// side in `whole` as well; both see all of their masks, and that of `part` lies within.
 void for_each_stretch(const strategies::Mask& whole, const strategies::Mask& part,
                       const std::function<void(std::int64_t, std::int64_t, std::int64_t)>& run);
 

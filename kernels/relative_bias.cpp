@@ -35,7 +35,8 @@ void for_each_pair(const Pairs& pairs, const DistanceBuckets& buckets, const Run
 }  // namespace
 
 std::int64_t bucket_of(const DistanceBuckets& buckets, std::int64_t query, std::int64_t key) {
-  expects(buckets.count > 0 && buckets.count % 4 == 0, "buckets of distances come in fours");
+  expects(buckets.count > 0 && buckets.count % 4 == 0 && buckets.count / 2 < farthest,
+          "buckets of distances come in fours, up to 252");
   const std::int64_t distance = key - query;
   if (!buckets.both_directions)
     return bucket_of_distance(buckets.count, std::max<std::int64_t>(0, -distance));

@@ -35,8 +35,7 @@ Dimensions dimensions(const std::vector<model::Term>& terms, std::vector<std::in
 }
 
 /// An operand as a matrix of each batch: its dimensions are those of the batch, then those of one
-/// side
-/// and of the other.
+/// side and of the other.
 struct Matrix {
   std::int64_t batch = 1, rows = 1, columns = 1;
   bool transposed = false;  ///< the side that was asked for first comes last

@@ -20,8 +20,7 @@ std::size_t place_of(const std::vector<model::Term>& terms, const std::string& n
 }
 
 /// How a tensor of heads lies, seen from the rows of tokens: groups of heads, in each of which a
-/// token
-/// has `inner` elements in a row, `run` of them side by side here, too.
+/// token has `inner` elements in a row, `run` of them side by side here, too.
 struct Layout {
   std::int64_t batch, tokens, groups, inner, run;
   std::int64_t by_batch, by_token, by_group, by_run;  ///< distances between elements

@@ -26,8 +26,7 @@ void row_sum(const Application<T>& a) {
 }
 
 /// {exponentials, sum, picked, labels, logits, maximum} -> loss, and {dloss, exponentials, sum,
-/// labels}
-/// -> dlogits.
+/// labels} -> dlogits.
 template <typename T>
 void loss_in_parts(const Application<T>& a) {
   if (a.op.pass == model::Pass::forward)

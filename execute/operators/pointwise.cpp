@@ -47,8 +47,7 @@ void dropout(const Application<T>& a) {
 }
 
 /// Gate and linear part of every row of a projection, each half of it. A plan divides both alike,
-/// so
-/// the halves are interleaved: element 2i is a gate, 2i + 1 its factor.
+/// so the halves are interleaved: element 2i is a gate, 2i + 1 its factor.
 template <typename T>
 void swiglu(const Application<T>& a) {
   const bool forward = a.op.pass == model::Pass::forward;

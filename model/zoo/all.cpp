@@ -145,8 +145,7 @@ Graph build_t5(const JsonReader& config, std::int64_t batch, DataType type) {
   read_choice(config, "activation", "gated-gelu", "relu", c.gated);
   read_flag(config, "tied", c.tied);
   read_flag(config, "dropout", c.dropout);
-  if (const auto buckets = config.find("bias_buckets"))
-    c.bias_buckets = buckets->between(0, 10'000);
+  if (const auto buckets = config.find("bias_buckets")) c.bias_buckets = buckets->between(0, 252);
   if (c.bias_buckets % 4 != 0)
     config.at("bias_buckets").fail("a multiple of 4 (0: no biases by distance)");
   return with_frozen(config, t5(c));

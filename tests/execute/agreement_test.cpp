@@ -31,8 +31,7 @@ const model::Graph& untied_gpt() {
 }
 
 /// Keys and values for every query, or for two of them each; MLPs of a projection for each of gate
-/// and
-/// factor, or of one for both; a loss in parts, or one that leaves its gradient.
+/// and factor, or of one for both; a loss in parts, or one that leaves its gradient.
 const model::Graph& tiny_llama(bool shared_keys) {
   const auto build = [](std::int64_t kv_heads) {
     model::LlamaConfig config;

@@ -17,8 +17,7 @@ namespace stratagem::execute {
 struct Trained {
   std::vector<double> losses;  ///< of every iteration
   /// By parameter of the model: its whole gradient in the first iteration; NaN where no rank
-  /// stepped
-  /// it.
+  /// stepped it.
   std::map<model::TensorId, std::vector<double>> gradients;
 };
 
@@ -37,8 +36,7 @@ void collect(const Value<T>& part, const model::Origin& origin, Trained& trained
 }
 
 /// A plan with what it is lowered to. The plan may have divided operators of the model: its graph
-/// is
-/// what runs.
+/// is what runs.
 struct Planned {
   strategies::Plan plan;
   strategies::Program program;
