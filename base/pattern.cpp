@@ -6,15 +6,22 @@
 namespace stratagem {
 
 bool matches(std::string_view name, std::string_view pattern) {
-  if (pattern.empty()) return name.empty();
-  if (pattern.front() != '*') {
-    return !name.empty() && name.front() == pattern.front() &&
-           matches(name.substr(1), pattern.substr(1));
+  std::size_t n = 0, p = 0, star = std::string_view::npos, from = 0;
+  while (n < name.size()) {
+    if (p < pattern.size() && pattern[p] == '*') {
+      star = p++;  // stands for nothing at first
+      from = n;
+    } else if (p < pattern.size() && pattern[p] == name[n]) {
+      ++p;
+      ++n;
+    } else if (star != std::string_view::npos) {  // the last star stands for one character more
+      p = star + 1;
+      n = ++from;
+    } else {
+      return false;
+    }
   }
-  for (std::size_t skipped = 0; skipped <= name.size(); ++skipped) {
-    if (matches(name.substr(skipped), pattern.substr(1))) return true;
-  }
-  return false;
+  return pattern.find_first_not_of('*', p) == std::string_view::npos;
 }
 
 }  // namespace stratagem

@@ -162,6 +162,9 @@ std::vector<calibrate::ScenarioKernels> asked_scenarios(const Arguments& asked) 
 int measure(const Arguments& asked) {
   if (asked.text("backend") == "cuda") return measure_gpu(asked);
   const auto on_rank = [&](kernels::Communicator& ranks) -> int {
+    if (asked.has("files"))
+      throw UsageError("calibrate measure reads no files, but scenarios after --for; not \"" +
+                       asked.texts("files").front() + "\"");
     calibrate::Assignment assignment{
         .file = asked.required("output"),
         .sweep = asked.has("quick") ? calibrate::Sweep::quick : calibrate::Sweep::full,

@@ -1,6 +1,8 @@
 // Finds a run by its name.
 #include "commands/chosen_run.hpp"
 
+#include <set>
+
 namespace stratagem::commands {
 
 const search::Run& chosen_run(const search::Scenario& scenario, const Arguments& asked) {
@@ -10,6 +12,12 @@ const search::Run& chosen_run(const search::Scenario& scenario, const Arguments&
     if (run.name == name) return run;
   }
   throw UsageError("no run named \"" + name + "\"");
+}
+
+std::vector<std::string> files_of(const search::Scenario& scenario) {
+  std::set<std::string> files{scenario.file};
+  for (const search::Run& run : scenario.runs) files.insert(run.files.begin(), run.files.end());
+  return {files.begin(), files.end()};
 }
 
 }  // namespace stratagem::commands

@@ -1,6 +1,9 @@
 // The run of a scenario that a command is about.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "commands/arguments.hpp"
 #include "search/scenario.hpp"
 
@@ -8,5 +11,8 @@ namespace stratagem::commands {
 
 /// `--run NAME`, or the first. Throws UsageError for a name that no run has.
 const search::Run& chosen_run(const search::Scenario& scenario, const Arguments& asked);
+
+/// All that the runs of a scenario were read from: no output may take the place of one.
+std::vector<std::string> files_of(const search::Scenario& scenario);
 
 }  // namespace stratagem::commands

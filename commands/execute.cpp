@@ -244,7 +244,7 @@ std::string trace(const Lowered& lowered, const execute::Trial& trial) {
       lowered.program, trial.timeline,
       {.run = lowered.run.name,
        .provenance = "measured on " + calibrate::this_machine().host + ", " + calibrate::today(),
-       .iteration = median(trial.iterations),
+       .iteration = trial.recorded,
        .peaks = trial.peaks});
 }
 
@@ -395,6 +395,7 @@ void check_ranks(const Lowered& lowered, int size) {
 
 /// A file's bytes; of one that cannot be read "", which reading it will complain of.
 std::string text_of(const std::string& file) {
+  if (std::filesystem::is_directory(file)) return "";
   std::ifstream stream(file, std::ios::binary);
   return {std::istreambuf_iterator<char>(stream), {}};
 }

@@ -30,7 +30,7 @@ int explain(const std::vector<std::string>& line) {
   const strategies::Plan plan = search::plan_of(run);
   std::vector<Output> outputs;
   if (asked.has("as-plan")) outputs.push_back({asked.text("as-plan"), strategies::file_text(plan)});
-  check_outputs(outputs, {scenario.file});
+  check_outputs(outputs, files_of(scenario));
   fmt::print("{}", report::explain(run, plan));
   write_below(outputs);
   return done;

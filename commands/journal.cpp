@@ -27,6 +27,9 @@ std::string text_of(const std::string& file) {
 }  // namespace
 
 Journal::Journal(Of of, const execute::Place& place) : of_(std::move(of)), place_(place) {
+  // A device or a pipe is no file that another one could take the place of.
+  if (std::filesystem::exists(of_.file) && !std::filesystem::is_regular_file(of_.file))
+    of_.file.clear();
   if (of_.rank == 0 && !of_.file.empty()) write(unfinished);
   written_ = Clock::now();
 }

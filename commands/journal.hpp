@@ -19,7 +19,7 @@ namespace stratagem::commands {
 /// Of one rank. A rank that stops writes the file, with `"status": "stopped"` and the `"reason"`,
 /// unless another one has done so; until it stops or ends the file says that it is not done. So
 /// whoever looks finds the iterations done, even where rank 0 is the one that was killed; ranks on
-/// other servers see no file there and write none.
+/// other servers see no file there and write none. What is there and no regular file is left alone.
 class Journal {
  public:
   struct Of {

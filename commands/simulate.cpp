@@ -76,7 +76,7 @@ int simulate(const std::vector<std::string>& line) {
     const std::string text = report::to_json(scenario, results).text(2) + "\n";
     outputs.insert(outputs.begin(), {asked.text("json"), text});
   }
-  check_outputs(outputs, {scenario.file});
+  check_outputs(outputs, files_of(scenario));
   fmt::print("{}", asked.has("accuracy") ? report::accuracy(results)
                    : asked.has("memory") ? report::memory_table(results)
                                          : report::table(scenario, results));

@@ -62,6 +62,7 @@ double distance(const std::vector<typename Gradients<T>::Part>& parts, std::span
   world.all_reduce(kernels::Reduction::sum, std::span<double>(squares));
   world.all_reduce(kernels::Reduction::maximum, std::span<float>(covered));
   const bool all = std::ranges::all_of(covered, [](float one) { return one == 1; });
+  if (all && squares[0] == 0) return 0;  // of a gradient that is zero, too
   if (!all || std::isnan(squares[0]) || squares[1] == 0)
     return std::numeric_limits<double>::infinity();  // nothing to hold it to
   return std::sqrt(squares[0] / squares[1]);
@@ -73,6 +74,7 @@ double distance(const std::vector<double>& x, const std::vector<double>& y) {
     difference += (x[i] - y[i]) * (x[i] - y[i]);
     size += y[i] * y[i];
   }
+  if (difference == 0) return 0;
   return std::isnan(difference) ? std::numeric_limits<double>::infinity()
                                 : std::sqrt(difference / size);
 }

@@ -52,7 +52,9 @@ Trial trial(const strategies::Program& program, Interpreter<T>& rank, kernels::C
     recordings.push_back(rank.recording());
     if (after) after(result.iterations.back());
   }
-  result.timeline = timeline(program, recordings[place_of_median(result.iterations)], world);
+  const std::size_t median = place_of_median(result.iterations);
+  result.recorded = result.iterations[median];
+  result.timeline = timeline(program, recordings[median], world);
   result.peaks = of_all(rank.arena().peak(), world);
   result.extents = of_all(rank.arena().placement().extent, world);
   return result;

@@ -14,6 +14,7 @@ namespace stratagem::execute {
 struct Trial {
   std::vector<Seconds> iterations;  ///< from a barrier to the end of the slowest rank
   sim::Timeline timeline;           ///< of the iteration of the median time, the shorter of two
+  Seconds recorded;                 ///< that iteration's time
   std::vector<Bytes> peaks;         ///< by rank: the most that its buffers held at once
   std::vector<Bytes> extents;       ///< by rank: of the memory in which they lie
 };

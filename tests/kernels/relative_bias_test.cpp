@@ -38,8 +38,11 @@ TEST_CASE(
   CHECK(bucket_of(buckets, 3, 400) == 0);
 }
 
-TEST_CASE("buckets that do not come in fours are refused") {
+TEST_CASE(
+    "buckets that do not come in fours, or are more than distances are told apart, are refused") {
   CHECK_THROWS_AS(bucket_of({.count = 6, .both_directions = true}, 0, 0), BrokenPromise);
+  CHECK(bucket_of({.count = 252, .both_directions = false}, 1 << 20, 0) == 251);
+  CHECK_THROWS_AS(bucket_of({.count = 256, .both_directions = false}, 1 << 20, 0), BrokenPromise);
 }
 
 TEST_CASE("a part of the queries has the biases that it has in the whole") {

@@ -126,6 +126,10 @@ TEST_CASE("outputs do not take the place of what is read") {
   folder.write("small.json", with(before, stack, "mine.json"));
   const Ran of_stack = run("execute small.json --run alone --json mine.json", folder);
   CHECK(of_stack.exit == 2);
+  for (const char* command :
+       {"simulate small.json --json mine.json", "simulate small.json --trace mine.json",
+        "explain small.json --run alone --as-plan mine.json"})
+    CHECK(run(command, folder).exit == 1);
   CHECK(folder.read("mine.json").find("\"plain\"") != std::string::npos);
 }
 

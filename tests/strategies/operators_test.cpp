@@ -38,6 +38,10 @@ TEST_CASE("a pattern's star stands for any text") {
   CHECK(matches("layers.12.mlp.fc1", "layers.1*2.*"));
   CHECK(matches("head.logits", "head.logits*"));
   CHECK_FALSE(matches("layers.0.mlp.fc1.bias_add", "layers.*.mlp.fc1"));
+  CHECK(matches("abab", "*ab"));
+  CHECK(matches("", "**"));
+  CHECK_FALSE(matches(std::string(200, 'a'), "*a*a*a*a*a*a*a*a*a*a*b"));  // and at once
+  CHECK_FALSE(matches(std::string(200, 'a'), std::string(200, '*') + "x"));
   CHECK_FALSE(matches("layers.0.mlp.fc1", "mlp.*"));
   CHECK_FALSE(matches("", "a"));
   CHECK(matches("", "*"));
