@@ -304,9 +304,7 @@ int import_measurements(const Arguments& asked) {
   return done;
 }
 
-}  // namespace
-
-int calibrate(const std::vector<std::string>& line) {
+Options calibrate_options() {
   Options options(
       "stratagem calibrate",
       "Measure, and fit what predictions rest on:\n"
@@ -356,7 +354,13 @@ int calibrate(const std::vector<std::string>& line) {
   options.text("json", "check: where the errors are written to");
   options.text("run", "stack: the run to fit to", "");
   options.positional({"verb", "files"});
-  const Arguments asked(options, line);
+  return options;
+}
+
+}  // namespace
+
+int calibrate(const std::vector<std::string>& line) {
+  const Arguments asked(calibrate_options(), line);
   if (asked.helped()) return done;
   const std::string verb = asked.required("verb");
   if (verb == "measure") return measure(asked);

@@ -8,9 +8,7 @@
 #include <chrono>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <functional>
-#include <iterator>
 #include <new>
 #include <optional>
 #include <span>
@@ -393,17 +391,10 @@ void check_ranks(const Lowered& lowered, int size) {
       std::to_string(size));
 }
 
-/// A file's bytes; of one that cannot be read "", which reading it will complain of.
-std::string text_of(const std::string& file) {
-  if (std::filesystem::is_directory(file)) return "";
-  std::ifstream stream(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(stream), {}};
-}
-
 int on_rank(const Arguments& asked, kernels::World& world) {
   kernels::Communicator& ranks = world.all();
   const std::string file = asked.required("scenario");
-  expect_alike(ranks, "the scenario", text_of(file));
+  expect_alike(ranks, "the scenario", bytes_of(file));
   std::optional<search::Scenario> scenario;
   std::optional<Lowered> lowered;
   all_or_none(ranks, [&] {

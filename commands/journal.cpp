@@ -7,10 +7,10 @@
 #include <condition_variable>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <utility>
 
 #include "commands/all.hpp"
+#include "commands/outputs.hpp"
 
 namespace stratagem::commands {
 namespace {
@@ -18,11 +18,6 @@ namespace {
 /// The reason while there is none: what remains where all ranks are killed at once.
 constexpr const char* unfinished =
     "not done: it still runs, or all of its ranks were killed at once";
-
-std::string text_of(const std::string& file) {
-  std::ifstream stream(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(stream), {}};
-}
 
 }  // namespace
 
@@ -74,7 +69,7 @@ void Journal::change(const std::function<void()>& change) {
 void Journal::stopped(const std::string& reason) {
   const std::lock_guard lock(mutex_);
   if (of_.file.empty()) return;
-  const std::string there = text_of(of_.file);
+  const std::string there = bytes_of(of_.file);
   if (there.find(unfinished) != std::string::npos) write(reason);
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 
 #include "base/input_error.hpp"
 
@@ -41,6 +42,12 @@ void write(const std::vector<Output>& outputs) {
     if (!stream) throw InputError(output.file, "", "a file that can be written", "");
     fmt::print("wrote {}{}\n", output.file, output.note);
   }
+}
+
+std::string bytes_of(const std::string& file) {
+  if (std::filesystem::is_directory(file)) return "";
+  std::ifstream stream(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(stream), {}};
 }
 
 }  // namespace stratagem::commands

@@ -22,4 +22,7 @@ void write(const std::vector<Output>& outputs);
 /// The same below what was printed already: behind an empty line.
 void write_below(const std::vector<Output>& outputs);
 
+/// A file's bytes; of one that cannot be read "", which reading it will complain of.
+std::string bytes_of(const std::string& file);
+
 }  // namespace stratagem::commands

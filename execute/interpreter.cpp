@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -103,9 +104,7 @@ double Interpreter<T>::iterate(const Watch& watch) {
   task_ = 0;
   arena_.begin_peak();
   for (const Call& call : sequence.calls) run(call);
-  for (auto& [pending, values] : leaving_) pending->wait();
-  leaving_.clear();
-  while (!arriving_.empty()) arrive(arriving_.begin()->first);
+  for (const std::size_t task : messages_.finish()) recording_.end(task);
   store_.clear();
   gradients_.clear();
   std::array<double, 1> sum{loss_};
@@ -258,19 +257,9 @@ template <typename T>
 void Interpreter<T>::transfer(CallState& state, const Collective& work,
                               const Operation& operation) {
   kernels::Communicator& pair = group(work.group);
-  for (const Operand& operand : operation.inputs) {
-    const Shared<T> value = read(state, operand);
-    expects(!value->data.empty(), "messages are numbers");
-    std::vector<T> values(value->data.begin(), value->data.end());
-    auto pending =
-        pair.start({{.to = 1, .values = kernels::source(std::span<const T>(values))}}, {});
-    leaving_.emplace_back(std::move(pending), std::move(values));
-  }
-  for (std::size_t i = 0; i < operation.outputs.size(); ++i) {
-    const Shared<T> value = target(state, operation, i);
-    arriving_[value.get()] = {
-        pair.start({}, {{.from = 0, .values = kernels::target(std::span<T>(value->data))}}), task_};
-  }
+  for (const Operand& operand : operation.inputs) messages_.send(pair, *read(state, operand));
+  for (std::size_t i = 0; i < operation.outputs.size(); ++i)
+    messages_.receive(pair, *target(state, operation, i), task_);
 }
 
 template <typename T>
@@ -337,7 +326,7 @@ Shared<T> Interpreter<T>::read(CallState& state, const Operand& operand) {
     return input<T>(graph_, tensor, wanted, settings_.seed, micro_batch, loss_weight());
   }
   const Shared<T> whole = held(state, operand, wanted);
-  arrive(whole.get());
+  if (arrive(whole.get())) recording_.begin(task_);  // what waited has not begun before
   return view(whole, wanted);
 }
 
@@ -457,15 +446,12 @@ Shared<T> Interpreter<T>::target(CallState& state, const Operation& operation, s
   return operation.adds ? sum(state, operand) : target(state, operand);
 }
 
-/// A message that a task needs is waited for.
+/// A message that is needed is waited for.
 template <typename T>
-void Interpreter<T>::arrive(const Value<T>* value) {
-  const auto found = arriving_.find(value);
-  if (found == arriving_.end()) return;
-  found->second.pending->wait();
-  recording_.end(found->second.task);
-  recording_.begin(task_);  // what waited has not begun before
-  arriving_.erase(found);
+bool Interpreter<T>::arrive(const Value<T>* value) {
+  const std::optional<std::size_t> task = messages_.arrive(value);
+  if (task) recording_.end(*task);
+  return task.has_value();
 }
 
 template <typename T>

@@ -11,6 +11,7 @@
 #include "execute/arena.hpp"
 #include "execute/exchange.hpp"
 #include "execute/finite.hpp"
+#include "execute/messages.hpp"
 #include "execute/place.hpp"
 #include "execute/recording.hpp"
 #include "execute/value.hpp"
@@ -93,7 +94,8 @@ class Interpreter {
   Shared<T> target(CallState& state, const strategies::Operation& operation, std::size_t output);
   Shared<T> resident(model::TensorId tensor, const Region& region);
   Shared<T> placed(int buffer, model::TensorId tensor, const Region& region);
-  void arrive(const Value<T>* value);
+  /// Waits for a value, if it is a message that has not arrived: was it one?
+  bool arrive(const Value<T>* value);
   void note_loss(const CallState& state, const strategies::Operand& operand,
                  const Value<T>& values);
   [[nodiscard]] double loss_weight() const;
@@ -119,13 +121,7 @@ class Interpreter {
   Moments& moments(model::TensorId parameter, std::size_t size);
   std::map<model::TensorId, Moments> moments_;
   std::map<Owned, std::vector<Shared<T>>> store_;  ///< between calls, by tensor and owner
-  struct Message {
-    std::unique_ptr<kernels::Pending> pending;
-    std::size_t task = 0;  ///< in the order of the program
-  };
-  std::map<const Value<T>*, Message> arriving_;
-  /// Messages that leave, with copies of what they carry: buffers may die before.
-  std::vector<std::pair<std::unique_ptr<kernels::Pending>, std::vector<T>>> leaving_;
+  Messages<T> messages_;
   std::size_t state_bytes_ = 0;  ///< of moments in the arena
   Packing<T> packing_;
   Watch watch_;

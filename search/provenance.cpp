@@ -18,7 +18,7 @@ class Needs {
   Needs(const strategies::Program& program, const cost::Profile& profile, const cost::Stack& stack,
         int gpus_per_node)
       : nccl_(!stack.nccl.empty()),
-        processor_(profile.collective.memory_efficiency.has_value()),
+        processor_(profile.of_processor()),
         times_(processor_ && !profile.collective.times.empty()) {
     for (const auto& [kind, shares] : profile.streaming_by_pass) passes_.insert(kind);
     for (const strategies::Block& block : program.blocks) {

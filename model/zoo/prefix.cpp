@@ -1,17 +1,14 @@
 // Adds the parameters and the operator that copies both.
 #include "model/zoo/prefix.hpp"
 
+#include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "model/freeze.hpp"
 
 namespace stratagem::model {
-namespace {
-
-constexpr const char* marker = ".attention.prefix_";
-
-}  // namespace
 
 TensorId with_prefix(Builder& build, const std::string& what, TensorId x, std::int64_t prefix,
                      const std::string& heads) {
@@ -31,9 +28,13 @@ TensorId with_prefix(Builder& build, const std::string& what, TensorId x, std::i
 }
 
 Graph train_prefixes_only(Graph graph) {
-  return freeze(std::move(graph), [](const Tensor& parameter) {
-    return parameter.name.find(marker) == std::string::npos;
-  });
+  std::set<std::string> trained;  // what is copied in front of other rows
+  for (const Operator& op : graph.operators) {
+    if (op.kind == OpKind::prepend && op.pass == Pass::forward)
+      trained.insert(graph.tensors[op.inputs[1]].name);
+  }
+  return freeze(std::move(graph),
+                [&](const Tensor& parameter) { return !trained.contains(parameter.name); });
 }
 
 }  // namespace stratagem::model

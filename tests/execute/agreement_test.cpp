@@ -12,21 +12,22 @@ namespace {
 
 constexpr int micro_batches = 4;
 
+model::GptConfig tiny() {
+  return {.layers = 4, .hidden = 16, .heads = 4, .sequence = 8, .vocabulary = 24, .batch = 4};
+}
+
 const model::Graph& tiny_gpt() {
-  static const model::Graph graph = model::gpt(
-      {.layers = 4, .hidden = 16, .heads = 4, .sequence = 8, .vocabulary = 24, .batch = 4});
+  static const model::Graph graph = model::gpt(tiny());
   return graph;
 }
 
 /// Without tied embeddings, whose ends then have nothing to do with each other.
 const model::Graph& untied_gpt() {
-  static const model::Graph graph = model::gpt({.layers = 4,
-                                                .hidden = 16,
-                                                .heads = 4,
-                                                .sequence = 8,
-                                                .vocabulary = 24,
-                                                .batch = 4,
-                                                .tied = false});
+  static const model::Graph graph = [] {
+    model::GptConfig config = tiny();
+    config.tied = false;
+    return model::gpt(config);
+  }();
   return graph;
 }
 
@@ -76,13 +77,11 @@ const model::Graph& tiny_t5(bool newer) {
 
 /// Three trained keys and values before the tokens' in each layer, all else frozen.
 const model::Graph& prefix_tuned_gpt() {
-  static const model::Graph graph = model::gpt({.layers = 4,
-                                                .hidden = 16,
-                                                .heads = 4,
-                                                .sequence = 8,
-                                                .vocabulary = 24,
-                                                .batch = 4,
-                                                .prefix = 3});
+  static const model::Graph graph = [] {
+    model::GptConfig config = tiny();
+    config.prefix = 3;
+    return model::gpt(config);
+  }();
   return graph;
 }
 

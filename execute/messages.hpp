@@ -1,0 +1,70 @@
+// Messages that leave and arrive beside what a rank computes.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "base/input_error.hpp"
+#include "execute/value.hpp"
+#include "kernels/communicator.hpp"
+
+namespace stratagem::execute {
+
+/// Of one iteration of one rank. What leaves is a copy, since its buffer may die before; copies are
+/// kept until `finish`.
+template <typename T>
+class Messages {
+ public:
+  /// To the second rank of a pair.
+  void send(kernels::Communicator& pair, const Value<T>& value) {
+    expects(!value.data.empty(), "messages are numbers");
+    Leaving& message = leaving_.emplace_back();
+    message.values.assign(value.data.begin(), value.data.end());
+    message.pending =
+        pair.start({{.to = 1, .values = kernels::source(std::span<const T>(message.values))}}, {});
+  }
+
+  /// From the first rank of a pair, into a value, by a task.
+  void receive(kernels::Communicator& pair, const Value<T>& value, std::size_t task) {
+    arriving_[&value] = {
+        pair.start({}, {{.from = 0, .values = kernels::target(std::span<T>(value.data))}}), task};
+  }
+
+  /// Waits for a value, if it is a message that has not arrived; by which task it was to come.
+  std::optional<std::size_t> arrive(const Value<T>* value) {
+    const auto found = arriving_.find(value);
+    if (found == arriving_.end()) return {};
+    const std::size_t task = found->second.task;
+    found->second.pending->wait();
+    arriving_.erase(found);
+    return task;
+  }
+
+  /// Waits for all of them; returns the tasks of those that nobody has asked for.
+  std::vector<std::size_t> finish() {
+    for (Leaving& message : leaving_) message.pending->wait();
+    leaving_.clear();
+    std::vector<std::size_t> tasks;
+    while (!arriving_.empty()) tasks.push_back(*arrive(arriving_.begin()->first));
+    return tasks;
+  }
+
+ private:
+  struct Leaving {
+    std::vector<T> values;
+    std::unique_ptr<kernels::Pending> pending;  ///< gone before what it carries
+  };
+  struct Arriving {
+    std::unique_ptr<kernels::Pending> pending;
+    std::size_t task = 0;
+  };
+  std::vector<Leaving> leaving_;
+  std::map<const Value<T>*, Arriving> arriving_;
+};
+
+}  // namespace stratagem::execute
