@@ -7,6 +7,7 @@
 #include "base/input_error.hpp"
 #include "model/builder.hpp"
 #include "model/zoo/cross_entropy.hpp"
+#include "model/zoo/dropout.hpp"
 #include "model/zoo/fused_attention.hpp"
 #include "model/zoo/prefix.hpp"
 
@@ -86,15 +87,7 @@ class Gpt {
 
   TensorId dropout(const std::string& name, TensorId x, const std::string& dims,
                    OpKind kind = OpKind::dropout) {
-    if (!c_.dropout) return x;
-    const std::vector<std::int64_t> shape = build_[x].shape;
-    const TensorId y = activation(name + ".out", shape);
-    const TensorId mask = build_.tensor(name + ".mask", shape, DataType::int8, Role::mask);
-    std::string annotation = dims;
-    annotation += " -> " + dims;
-    annotation += ", " + dims;
-    build_.add(kind, name, annotation, {x}, {y, mask});
-    return y;
+    return c_.dropout ? model::dropout(build_, name, x, dims, kind) : x;
   }
 
   TensorId residual(const std::string& name, TensorId branch, TensorId x) {

@@ -7,6 +7,7 @@
 
 #include "model/builder.hpp"
 #include "model/zoo/cross_entropy.hpp"
+#include "model/zoo/dropout.hpp"
 
 namespace stratagem::model {
 namespace {
@@ -108,15 +109,7 @@ class T5 {
 
   TensorId dropout(const std::string& name, TensorId x, const std::string& dims,
                    OpKind kind = OpKind::dropout) {
-    if (!c_.dropout) return x;
-    const std::vector<std::int64_t> shape = build_[x].shape;
-    const TensorId y = activation(name + ".out", shape);
-    const TensorId mask = build_.tensor(name + ".mask", shape, DataType::int8, Role::mask);
-    std::string annotation = dims;
-    annotation += " -> " + dims;
-    annotation += ", " + dims;
-    build_.add(kind, name, annotation, {x}, {y, mask});
-    return y;
+    return c_.dropout ? model::dropout(build_, name, x, dims, kind) : x;
   }
 
   TensorId residual(const std::string& name, TensorId branch, TensorId x) {
