@@ -26,11 +26,13 @@ function(stratagem_library folder)
   endif()
 endfunction()
 
-# Sanitized tests compile without optimisation and without checks of their own arithmetic: that takes a third of the
-# time, and they spend theirs in the libraries, which are checked.
+# Tests spend their time in the libraries, so they are hardly optimised themselves; sanitized ones not at all, and without
+# checks of their own arithmetic: that compiles in a third of the time.
 function(stratagem_quick_to_compile target)
   if(STRATAGEM_SANITIZE)
     target_compile_options(${target} PRIVATE -O0 -fno-sanitize=undefined)
+  else()
+    target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-O1>)
   endif()
 endfunction()
 

@@ -1,7 +1,10 @@
 // Finds a run by its name.
 #include "commands/chosen_run.hpp"
 
+#include <optional>
 #include <set>
+
+#include "base/json_reader.hpp"
 
 namespace stratagem::commands {
 
@@ -11,7 +14,11 @@ const search::Run& chosen_run(const search::Scenario& scenario, const Arguments&
   for (const search::Run& run : scenario.runs) {
     if (run.name == name) return run;
   }
-  throw UsageError("no run named \"" + name + "\"");
+  std::vector<std::string> names;
+  for (const search::Run& run : scenario.runs) names.push_back(run.name);
+  const std::optional<std::string> near = nearest(name, names);
+  throw UsageError("no run named \"" + name + "\" in " + scenario.file +
+                   (near ? "; did you mean \"" + *near + "\"?" : ""));
 }
 
 std::vector<std::string> files_of(const search::Scenario& scenario) {

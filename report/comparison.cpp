@@ -22,6 +22,8 @@ void check(const Trace& predicted, const Trace& measured) {
                            const std::string& found) {
     throw InputError(measured.file, where, expected + ", as in " + predicted.file, found);
   };
+  if (predicted.of.run != measured.of.run)
+    differs("/otherData/run", "the run \"" + predicted.of.run + "\"", '"' + measured.of.run + '"');
   if (predicted.devices.size() != measured.devices.size())
     differs("", fmt::format("{} devices", predicted.devices.size()),
             std::to_string(measured.devices.size()));

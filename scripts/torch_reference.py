@@ -130,8 +130,13 @@ def parameters_of(config):
 
 
 def read_scenario(file):
-    with open(file, encoding="utf-8") as stream:
-        scenario = json.load(stream)
+    try:
+        with open(file, encoding="utf-8") as stream:
+            scenario = json.load(stream)
+    except (OSError, ValueError) as error:
+        sys.exit(f"{file}: {error}")
+    if not isinstance(scenario, dict) or not isinstance(scenario.get("runs"), list):
+        sys.exit(f'{file}: expected an object with "runs"')
     runs = [layered(run, scenario.get("defaults", {})) for run in scenario["runs"]]
     return scenario, runs
 
@@ -421,6 +426,8 @@ def plan(runs, counted):
     for run in runs:
         try:
             config = config_of(run)
+        except KeyError as missing:
+            sys.exit(f'{run.get("name", "a run")}: expected the key {missing}')
         except Refused as why:
             print(f'{run["name"]}: not trained: {why}')
             continue

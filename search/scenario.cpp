@@ -375,6 +375,7 @@ void check_names(const std::vector<JsonReader>& runs, const JsonReader& scenario
     const std::string name = run.at("name").text();
     if (std::ranges::find(seen, name) != seen.end())
       run.at("name").fail("a name that no run before it has");
+    if (name.empty()) run.at("name").fail("a name");
     seen.push_back(name);
   }
   if (const auto baseline = scenario.find("baseline")) static_cast<void>(baseline->one_of(seen));

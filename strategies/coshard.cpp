@@ -23,7 +23,10 @@ bool is_attention(const model::Graph& graph, const model::Run& run) {
 /// the earlier one.
 std::vector<model::Division> divisions(const model::Graph& graph, const CoShard& parts) {
   const int layers = static_cast<int>(graph.segments.size()) - 2;
-  const int last = parts.layers > 0 ? std::min(parts.layers, layers) : layers;
+  if (parts.layers > layers)
+    throw InputError("", "", "coshard_layers of at most the model's " + std::to_string(layers),
+                     std::to_string(parts.layers));
+  const int last = parts.layers > 0 ? parts.layers : layers;
   std::vector<model::Division> result;
   std::set<model::OpId> taken;
   for (model::Run& run : model::runs(graph)) {

@@ -21,13 +21,13 @@ struct Silent : rc::detail::TestListener {
 };
 
 /// Checks a property on random cases, always the same ones; the smallest failing case is printed. With
-/// sanitizers, which take many times as long, on the first quarter of them.
+/// sanitizers, which take many times as long, on the first eighth of them.
 template <typename Property>
 void always(Property property, int cases) {
   rc::detail::TestParams parameters;
   parameters.seed = 20241029;
 #ifdef __SANITIZE_ADDRESS__
-  parameters.maxSuccess = (cases + 3) / 4;
+  parameters.maxSuccess = (cases + 7) / 8;
 #else
   parameters.maxSuccess = cases;
 #endif

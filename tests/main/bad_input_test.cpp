@@ -180,6 +180,10 @@ TEST_CASE("a run that is a second of its name is refused") {
           {"a name that no run before it has"});
 }
 
+TEST_CASE("a run without a name is refused") {
+  refuses(with(small_scenario(), "\"four\"", "\"\""), "/runs/1/name", {"a name"});
+}
+
 TEST_CASE("a scenario without runs is refused") {
   refuses(R"({"question": "What?", "runs": []})", "/runs", {"at least one run"});
 }

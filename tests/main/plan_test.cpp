@@ -1,6 +1,7 @@
 // A strategy explained is a plan file, and the plan file simulates as the strategy did.
 #include "base/json_reader.hpp"
 #include "tests/main/executable.hpp"
+#include "tests/sanitized.hpp"
 
 using namespace stratagem;
 
@@ -78,12 +79,13 @@ TEST_CASE("a strategy written as a plan gives the same report, trace and program
 }
 
 TEST_CASE("a pipeline written as a plan gives the same report, trace and program") {
-  for (const std::string schedule :
-       {"gpipe", "1f1b", "interleaved", "zb-h1", "zb-h2", "zb-v", "v-half", "v-min", "chimera",
-        "dualpipe", "dualpipe-v", "hanayo", "bpipe", "pipedream", "pipedream-vertical",
-        "pipedream-2bw"}) {
-    round_trip("4", "8", R"({"pipeline": 4, "schedule": ")" + schedule + "\"}");
-  }
+  const std::vector<std::string> schedules = {
+      "gpipe",        "1f1b",   "interleaved", "zb-h1",     "zb-h2",
+      "zb-v",         "v-half", "v-min",       "chimera",   "dualpipe",
+      "dualpipe-v",   "hanayo", "bpipe",       "pipedream", "pipedream-vertical",
+      "pipedream-2bw"};
+  for (std::size_t i = 0; i < schedules.size(); i += stride(4))
+    round_trip("4", "8", R"({"pipeline": 4, "schedule": ")" + schedules[i] + "\"}");
   round_trip("8", "16", R"({"pipeline": 4, "data": 2, "schedule": "dualpipe"})");
   round_trip("4", "8", R"({"pipeline": 2, "tensor": 2, "layers_per_stage": [5, 3]})");
 }

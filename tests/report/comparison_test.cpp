@@ -41,6 +41,9 @@ TEST_CASE("times are summed up by kind and by task, and errors are of what was m
       trace({task("a", "gemm", "compute", 0, 4), task("a", "gemm", "compute", 4, 4),
              task("b", "norm", "compute", 8, 1)},
             9, 101);
+  report::Trace stranger = measured;
+  stranger.of.run = "another";
+  CHECK_THROWS_AS(report::compare(predicted, stranger), InputError);
   const report::Comparison comparison = report::compare(predicted, measured);
   REQUIRE(comparison.kinds.size() == 2);
   CHECK(comparison.kinds[0].name == "gemm");

@@ -169,17 +169,3 @@ TEST_CASE("runs played on two threads come to what they come to alone, and only 
   const auto none = search::play({search::read_scenario(file)}, {.figure = "peak_used"}, 2);
   CHECK(!none[0].results[1].outcome.metrics);
 }
-
-TEST_CASE("all scenarios of published runs can be read") {
-  int runs = 0;
-  for (const auto& entry : std::filesystem::directory_iterator("scenarios/published")) {
-    if (entry.path().filename() == "validate.json") continue;
-    INFO(entry.path().string());
-    const search::Scenario scenario = search::read_scenario(entry.path().string());
-    for (const search::Run& run : scenario.runs) {
-      CHECK(!run.measured.empty());
-      ++runs;
-    }
-  }
-  CHECK(runs >= 150);
-}

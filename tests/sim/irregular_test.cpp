@@ -1,6 +1,7 @@
 // Plans with a block for every device run to their end: nobody waits for ever.
 #include "sim/engine.hpp"
 #include "tests/catch.hpp"
+#include "tests/sanitized.hpp"
 #include "tests/sim/lowered.hpp"
 #include "tests/strategies/irregular_plans.hpp"
 
@@ -43,7 +44,7 @@ TEST_CASE("an uneven vocabulary on eight devices runs to the end") {
 
 TEST_CASE("whatever the parts and devices, nobody waits for ever") {
   const model::Graph graph = model::gpt(strategies::tiny_gpt);
-  for (unsigned seed = 0; seed < 40; ++seed) {
+  for (unsigned seed = 0; seed < 40; seed += stride(5)) {
     INFO("seed " << seed);
     strategies::Plan plan = strategies::random_plan(graph, 5, seed);
     plan.gradients = {.overlap = seed % 2 == 0, .bucket = 1_KiB};

@@ -187,6 +187,8 @@ TEST_CASE("parts that do not come out even are refused where they stand") {
   };
   CHECK_THAT(refused(R"({"coshard": 3})"), StartsWith("test.json: /strategy/coshard: "));
   CHECK_THAT(refused(R"({"coshard": 3})"), ContainsSubstring("3 equal parts"));
+  CHECK_THAT(refused(R"({"coshard": 2, "coshard_layers": 5})"),
+             ContainsSubstring("coshard_layers of at most the model's 4"));
   // 8 heads in 4 parts leave 2 for the ranks.
   CHECK_THAT(refused(R"({"coshard": 4, "tensor": 4})"),
              StartsWith("test.json: /strategy/tensor: "));

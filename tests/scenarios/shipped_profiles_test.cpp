@@ -8,7 +8,6 @@
 #include "cost/gemm.hpp"
 #include "cost/ring.hpp"
 #include "tests/catch.hpp"
-#include "tests/sanitized.hpp"
 #include "topology/presets.hpp"
 
 namespace stratagem::calibrate {
@@ -59,13 +58,13 @@ void check_same(const std::map<std::string, cost::Evidence>& shipped,
 }
 
 TEST_CASE("every shipped profile is what the fit makes of its datasheet and measurements") {
-  std::size_t datasheets = 0;
+  int datasheets = 0;
   for (const auto& entry : std::filesystem::directory_iterator("scenarios/datasheets")) {
-    if (datasheets++ % stride(4) != 0) continue;
     const Datasheet datasheet = read_datasheet(entry.path().string());
     const cost::Profile fitted = fit_profile(datasheet).profile;
     const cost::Profile shipped = cost::read_profile(profile_file(datasheet.name));
     INFO(datasheet.name);
+    ++datasheets;
     CHECK(entry.path().stem() == datasheet.name);
     CHECK(shipped.name == fitted.name);
     CHECK(shipped.gpu == fitted.gpu);

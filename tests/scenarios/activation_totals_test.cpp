@@ -7,7 +7,6 @@
 
 #include "model/builder.hpp"
 #include "tests/catch.hpp"
-#include "tests/sanitized.hpp"
 #include "tests/sim/unit_chain.hpp"
 
 namespace stratagem::sim {
@@ -251,8 +250,7 @@ TEST_CASE("the first stage keeps the published activations of models of 22B to 1
       {"GPT-3 175B", 96, 12288, 96, 8, 3, 1, {66.84, 41.41, 12.35, 5.81}},
       {"530B", 128, 20480, 105, 35, 3, 1, {114.02, 66.51, 23.08, 10.86}},
       {"1T", 160, 25600, 128, 64, 1, 1, {131.25, 76.56, 26.56, 12.50}}};
-  for (std::size_t i = 0; i < models.size(); i += stride(models.size())) {
-    const Published& model = models[i];
+  for (const Published& model : models) {
     for (std::size_t variant = 0; variant < variants().size(); ++variant) {
       INFO(model.name << variants()[variant]);
       const double p = model.pipeline;

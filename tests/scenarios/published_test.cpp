@@ -1,0 +1,23 @@
+// The scenarios of published runs, which scripts/readme --slow holds to what was measured.
+#include <filesystem>
+
+#include "search/scenario.hpp"
+#include "tests/catch.hpp"
+
+namespace stratagem {
+
+TEST_CASE("all scenarios of published runs can be read") {
+  int runs = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("scenarios/published")) {
+    if (entry.path().filename() == "validate.json") continue;
+    INFO(entry.path().string());
+    const search::Scenario scenario = search::read_scenario(entry.path().string());
+    for (const search::Run& run : scenario.runs) {
+      CHECK(!run.measured.empty());
+      ++runs;
+    }
+  }
+  CHECK(runs >= 150);
+}
+
+}  // namespace stratagem
