@@ -145,6 +145,17 @@ TEST_CASE("constants come back from the times that they made, and say on what th
   CHECK(fit.profile.busy_ranks.empty());  // a GPU's memory is its own
 }
 
+TEST_CASE("two GPUs are fitted, though link and copy cannot be told apart on one number of GPUs") {
+  const Measurements two = read(file_of(measured_by_formula(2), 2, 1));
+  const NcclTable& table = two.nccl_all_reduces.front();
+  CHECK(table.points.size() == 21);
+  const NcclFit fit = fit_nccl(table);
+  CHECK(fit.estimate.median_error < 0.02);
+  const NcclErrors errors = judge_nccl(table, fit.constants).at(2);
+  CHECK(errors.points == 21);
+  CHECK(errors.worst < 0.1);
+}
+
 TEST_CASE("groups that reach beyond a server are recorded, and nothing is fitted to them") {
   const std::vector<Json> tables = measured_by_formula(8);
   const Measurements two = read(file_of(tables, 8, 2));  // four GPUs each
