@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <set>
 #include <utility>
 
 #include "base/input_error.hpp"
@@ -524,6 +525,18 @@ void take_times(const std::vector<Measurements>& measurements, Fit& result) {
   }
 }
 
+/// Numbers of ranks that were busy on a processor while its kernels were measured.
+std::vector<int> busy_ranks(const std::vector<Measurements>& measurements,
+                            const Datasheet& datasheet) {
+  std::set<int> numbers;
+  for (const Measurements& from : measurements) {
+    const bool kernels = !from.gemms.empty() || !from.streaming.empty();
+    if (kernels && from.device.architecture == datasheet.architecture)
+      numbers.insert(from.ranks_of_server());
+  }
+  return {numbers.begin(), numbers.end()};
+}
+
 void fit_collectives(const std::vector<Measurements>& measurements, const Datasheet& datasheet,
                      Fit& result) {
   if (datasheet.collective) {
@@ -564,6 +577,8 @@ Fit fit_profile(const std::vector<Measurements>& measurements, const Datasheet& 
   fit_streaming_kinds(measurements, datasheet, result);
   fit_collectives(measurements, datasheet, result);
   fit_nccl(measurements, datasheet, result);
+  if (result.profile.of_processor())
+    result.profile.busy_ranks = busy_ranks(measurements, datasheet);
   return result;
 }
 

@@ -49,6 +49,20 @@ std::vector<GroupErrors> errors_by_group(const FreshCheck& check) {
   return groups;
 }
 
+std::string other_ranks(const FreshCheck& check) {
+  const std::vector<int>& then = check.profile_busy_ranks;
+  if (then.empty() || (then.size() == 1 && then.front() == check.busy_ranks)) return "";
+  const auto busy = [](int ranks) {
+    return fmt::format("{} rank{} busy", ranks, ranks == 1 ? "" : "s");
+  };
+  std::string before;
+  for (const int ranks : then) before += (before.empty() ? "" : " and ") + busy(ranks);
+  return fmt::format(
+      "Checked with {}, measured with {}: they share memory and caches, so errors are also those "
+      "of another load.\n",
+      busy(check.busy_ranks), before);
+}
+
 bool met(const FreshCheck& check) {
   return std::ranges::all_of(errors_by_group(check), &GroupErrors::met);
 }
@@ -70,11 +84,12 @@ std::string describe(const FreshCheck& check) {
                         group.errors.points, 100 * group.errors.median, 100 * group.errors.p90,
                         100 * group.errors.worst, 100 * group.spread,
                         group.met ? "" : fmt::format("  median above {:g} %", 100 * check.limit));
-  return text;
+  return text + other_ranks(check);
 }
 
 std::string json_of(const FreshCheck& check) {
-  Json groups = Json::array(), shapes = Json::array();
+  Json groups = Json::array(), shapes = Json::array(), then = Json::array();
+  for (const int ranks : check.profile_busy_ranks) then.push(ranks);
   for (const GroupErrors& group : errors_by_group(check)) groups.push(json(group));
   for (const FreshShape& shape : check.shapes)
     shapes.push(Json::object()
@@ -88,6 +103,8 @@ std::string json_of(const FreshCheck& check) {
              .set("profile", check.profile)
              .set("gpu", check.gpu)
              .set("ranks", check.ranks)
+             .set("busy_ranks", check.busy_ranks)
+             .set("profile_busy_ranks", then)
              .set("seed", static_cast<std::int64_t>(check.seed))
              .set("limit", check.limit)
              .set("met", met(check))

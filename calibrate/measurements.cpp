@@ -261,19 +261,52 @@ AllReduceTable read_all_reduces(const JsonReader& json, const Device& device) {
   return table;
 }
 
-/// The points stand in a file of their own, beside `file`.
-NcclTable read_nccl(const JsonReader& json, const std::string& file, CollectiveKind kind) {
+/// Throws InputError for a group that so many ranks do not have.
+void check_group(const Rows& rows, std::size_t row, int all_ranks) {
+  const std::int64_t ranks = rows.cell(row, "ranks").at_least(2),
+                     stride = rows.count(row, "stride");
+  if (ranks * stride > all_ranks)
+    rows.cell(row, "ranks")
+        .fail("a group among " + std::to_string(all_ranks) + " ranks",
+              std::to_string(ranks) + " ranks " + std::to_string(stride) + " apart");
+}
+
+/// Rows of `calibrate measure --backend cuda`: those of the first GPUs of a server, which worked
+/// alone, as NCCL's model speaks of them. Other groups are recorded, and nothing is fitted to them.
+std::vector<NcclPoint> read_nccl_rows(const JsonReader& json, const Measurements& from) {
+  const Rows rows(json);
+  rows.allow({"ranks", "stride", "groups", "size", "time", "spread", "repeats"});
+  static_cast<void>(read_type(json.at("type")));
+  const bool even = from.ranks % from.servers == 0;  // or else nobody knows who stands where
+  std::vector<NcclPoint> points;
+  for (std::size_t row = 0; row < rows.size(); ++row) {
+    check_group(rows, row, from.ranks);
+    const NcclPoint point{.ranks = static_cast<int>(rows.cell(row, "ranks").at_least(2)),
+                          .size = rows.quantity<Bytes>(row, "size"),
+                          .time = rows.quantity<Seconds>(row, "time")};
+    const bool alone = rows.count(row, "stride") == 1 && rows.count(row, "groups") == 1;
+    if (alone && even && point.ranks <= from.ranks_of_server()) points.push_back(point);
+  }
+  return points;
+}
+
+/// Points stand in the table, or in a file of their own, beside that of the measurements.
+NcclTable read_nccl(const JsonReader& json, const Measurements& from, CollectiveKind kind) {
   static_cast<void>(read_timing(json.at("timing")));
   if (!cost::nccl::is_version(json.at("version").text()))
     json.at("version").fail("a version of NCCL as \"2.28.9\"", json.at("version").dump());
-  const std::filesystem::path folder = std::filesystem::path(file).parent_path();
-  NcclTable table{
-      .collective = kind,
-      .cluster = json.at("cluster").text(),
-      .version = json.at("version").text(),
-      .fitted_ranks = {},
-      .points = read_all_reduce_csv((folder / json.at("file").text()).lexically_normal().string(),
-                                    json.at("gpu").text())};
+  NcclTable table{.collective = kind,
+                  .cluster = json.at("cluster").text(),
+                  .version = json.at("version").text(),
+                  .fitted_ranks = {},
+                  .points = {}};
+  if (json.has("rows")) {
+    table.points = read_nccl_rows(json, from);
+  } else {
+    const std::filesystem::path folder = std::filesystem::path(from.file).parent_path();
+    table.points = read_all_reduce_csv(
+        (folder / json.at("file").text()).lexically_normal().string(), json.at("gpu").text());
+  }
   for (const JsonReader& ranks : json.at("fitted_ranks").elements())
     table.fitted_ranks.push_back(static_cast<int>(ranks.at_least(2)));
   return table;
@@ -286,14 +319,11 @@ MpiTable read_mpi(const JsonReader& json, CollectiveKind kind, int all_ranks) {
   static_cast<void>(read_timing(json.at("timing")));
   MpiTable table{.collective = kind, .points = {}};
   for (std::size_t row = 0; row < rows.size(); ++row) {
+    check_group(rows, row, all_ranks);
     const MpiPoint point{.ranks = static_cast<int>(rows.cell(row, "ranks").at_least(2)),
                          .stride = static_cast<int>(rows.count(row, "stride")),
                          .size = rows.quantity<Bytes>(row, "size"),
                          .time = rows.quantity<Seconds>(row, "time")};
-    if (point.ranks * point.stride > all_ranks)
-      rows.cell(row, "ranks")
-          .fail("a group among " + std::to_string(all_ranks) + " ranks",
-                std::to_string(point.ranks) + " ranks " + std::to_string(point.stride) + " apart");
     table.points.push_back(point);
   }
   return table;
@@ -364,8 +394,9 @@ Measurements read_measurements(const JsonReader& json, const std::string& file) 
       measurements.all_reduces.push_back(read_all_reduces(table, measurements.device));
     } else if (const auto found = collectives.find(kind); found != collectives.end()) {
       const bool all_reduce = found->second == CollectiveKind::all_reduce;
-      (all_reduce ? measurements.nccl_all_reduces : measurements.nccl_others)
-          .push_back(read_nccl(table, file, found->second));
+      const NcclTable read = read_nccl(table, measurements, found->second);
+      if (!read.points.empty())
+        (all_reduce ? measurements.nccl_all_reduces : measurements.nccl_others).push_back(read);
     } else if (const auto ranks = over_mpi.find(kind); ranks != over_mpi.end()) {
       measurements.mpi.push_back(read_mpi(table, ranks->second, measurements.ranks));
     } else if (kind == "kernel_gap") {

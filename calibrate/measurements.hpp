@@ -74,7 +74,8 @@ struct AllReduceTable {
   std::vector<AllReducePoint> points;
 };
 
-/// Collectives of one kind on the first GPUs of a server, as NCCL runs them. A size is that of
+/// Collectives of one kind on the first GPUs of a server, as NCCL runs them: imported logs, or what
+/// `calibrate measure --backend cuda` found of groups that worked alone. A size is that of
 /// NcclLog::Row, a `send` that of every rank to the next one at once.
 struct NcclTable {
   cost::CollectiveKind collective = cost::CollectiveKind::all_reduce;
@@ -115,6 +116,9 @@ struct Measurements {
       nccl_others;  ///< other collectives, for judging: nothing is fitted to them
   std::vector<MpiTable> mpi;
   std::vector<Seconds> kernel_gaps;  ///< from one tiny kernel on a stream to the next
+
+  /// Of the server that had the most.
+  [[nodiscard]] int ranks_of_server() const { return (ranks + servers - 1) / servers; }
 };
 
 /// Of an operation's name, "softmax gradient": those that end so are of the gradient, all others

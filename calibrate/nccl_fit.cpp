@@ -81,6 +81,11 @@ NcclPredictor::NcclPredictor(const NcclTable& table)
 const NcclPredictor::Ways& NcclPredictor::ways(int ranks) {
   const auto found = known_.find(ranks);
   if (found != known_.end()) return found->second;
+  if (ranks > cluster_.gpus())
+    throw InputError("", "/tables",
+                     "collectives of at most the " + std::to_string(cluster_.gpus()) +
+                         " GPUs of a " + cluster_.design().name,
+                     std::to_string(ranks) + " ranks");
   std::vector<int> gpus(ranks);
   std::iota(gpus.begin(), gpus.end(), 0);
   const cost::nccl::Communicator communicator = communicators_.of(gpus);

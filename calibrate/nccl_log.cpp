@@ -13,6 +13,7 @@
 #include "base/input_error.hpp"
 #include "base/json_reader.hpp"
 #include "calibrate/nccl_tests.hpp"
+#include "kernels/nccl_communicator.hpp"
 
 namespace stratagem::calibrate {
 namespace {
@@ -27,14 +28,6 @@ struct Line {
   double algorithm_rate = 0;  ///< GB/s
   double bus_rate = 0;
 };
-
-/// 22809 is 2.28.9; up to 2.8 there was a digit less: 2804 is 2.8.4.
-std::string version_of(int code) {
-  if (code <= 0) return "";
-  const int major = code < 10'000 ? code / 1000 : code / 10'000;
-  const int minor = (code < 10'000 ? code % 1000 : code % 10'000) / 100;
-  return std::to_string(major) + "." + std::to_string(minor) + "." + std::to_string(code % 100);
-}
 
 std::optional<double> number(const std::string& word) {
   double value = 0;
@@ -128,7 +121,7 @@ class TextReader {
                name != std::string::npos) {
       log_.collective = nccl_test(words.back(), log_.file, where).kind;
     } else if (const std::size_t at = line.find("nccl-library="); at != std::string::npos) {
-      log_.version = version_of(std::atoi(line.c_str() + at + 13));
+      log_.version = kernels::nccl_version_text(std::atoi(line.c_str() + at + 13));
     } else if (const std::size_t said = line.find("NCCL version "); said != std::string::npos) {
       const std::string version = line.substr(said + 13);
       log_.version = version.substr(0, version.find_first_not_of("0123456789."));
@@ -216,7 +209,8 @@ NcclLog read_json(const std::string& file, const std::string& program) {
   const JsonReader json = JsonReader::from_file(file);
   NcclLog log{.file = file, .gpu = "", .version = "", .ranks = 0, .rows = {}};
   log.collective = collective_of(json, program);
-  log.version = version_of(static_cast<int>(json.at("nccl_version").whole_number()));
+  log.version =
+      kernels::nccl_version_text(static_cast<int>(json.at("nccl_version").whole_number()));
   const JsonReader config = json.at("config");
   std::set<std::string> hosts;
   for (const JsonReader& device : config.at("devices").elements()) {

@@ -129,23 +129,45 @@ class Teller {
   std::chrono::steady_clock::time_point next_;
 };
 
-/// `calibrate measure --backend cuda`: measurements of this machine's first GPU.
-int measure_gpu(const Arguments& asked) {
+/// What `measure --backend cuda` is asked for, and which other file it writes.
+calibrate::CudaAssignment asked_of_gpus(const Arguments& asked, int ranks) {
   if (asked.has("for")) throw UsageError("--for goes with --backend cpu");
-  const std::string file = asked.required("output");
-  const std::string more = std::filesystem::path(file).replace_extension(".more.json").string();
-  const std::string datasheet = asked.text_or_nothing("datasheet");
-  std::vector<std::string> inputs;
-  if (!datasheet.empty()) inputs.push_back(datasheet);
-  check_outputs({{file, ""}, {more, ""}}, inputs);
-  if (kernels::devices().empty())
-    throw UsageError("--backend cuda needs a GPU: " + kernels::why_no_devices());
-  const auto sweep = asked.has("quick") ? calibrate::Sweep::quick : calibrate::Sweep::full;
-  Teller teller;
-  const std::size_t measured = calibrate::measure_cuda(file, datasheet, sweep, std::ref(teller));
-  teller.clear();
-  fmt::print("{}, {}: {} measured\n", file, more, measured);
-  return done;
+  if (ranks > 1 && !asked.has("cluster"))
+    throw UsageError("--backend cuda on several ranks wants --cluster, a preset of their servers");
+  if (asked.text_or_nothing("cluster").ends_with(".json"))
+    throw UsageError("--cluster is the name of a preset");
+  if (ranks == 1 && asked.has("cluster"))
+    throw UsageError("--cluster is for several ranks, whose collectives are measured (mpirun)");
+  return {.file = asked.required("output"),
+          .datasheet = asked.text_or_nothing("datasheet"),
+          .sweep = asked.has("quick") ? calibrate::Sweep::quick : calibrate::Sweep::full,
+          .only = asked.text_or_nothing("only"),
+          .cluster = asked.text_or_nothing("cluster")};
+}
+
+/// `calibrate measure --backend cuda`: measurements of a GPU for each rank.
+int measure_gpus(const Arguments& asked) {
+  const auto on_rank = [&](kernels::World& world) -> int {
+    kernels::Communicator& ranks = world.all();
+    const calibrate::CudaAssignment assignment = asked_of_gpus(asked, ranks.size());
+    const std::string more =
+        std::filesystem::path(assignment.file).replace_extension(".more.json").string();
+    calibrate::on_first(ranks, [&] {
+      std::vector<std::string> inputs;
+      if (!assignment.datasheet.empty()) inputs.push_back(assignment.datasheet);
+      check_outputs({{assignment.file, ""}, {more, ""}}, inputs);
+      if (!assignment.cluster.empty()) static_cast<void>(server_named(assignment.cluster));
+      if (kernels::devices().empty())
+        throw UsageError("--backend cuda needs a GPU: " + kernels::why_no_devices());
+    });
+    Teller teller;
+    const std::size_t measured = calibrate::measure_cuda(assignment, world, std::ref(teller));
+    if (ranks.rank() != 0) return done;
+    teller.clear();
+    fmt::print("{}, {}: {} measured\n", assignment.file, more, measured);
+    return done;
+  };
+  return on_ranks(kernels::patience, bad_input, on_rank);
 }
 
 /// What `measure --for` asks for, without the scenarios' folders.
@@ -160,7 +182,7 @@ std::vector<calibrate::ScenarioKernels> asked_scenarios(const Arguments& asked) 
 
 /// `calibrate measure`: measurements of this machine.
 int measure(const Arguments& asked) {
-  if (asked.text("backend") == "cuda") return measure_gpu(asked);
+  if (asked.text("backend") == "cuda") return measure_gpus(asked);
   const auto on_rank = [&](kernels::Communicator& ranks) -> int {
     if (asked.has("files"))
       throw UsageError("calibrate measure reads no files, but scenarios after --for; not \"" +
@@ -312,7 +334,9 @@ Options calibrate_options() {
       "    one core of this machine, or, under mpirun or srun, one for each rank and\n"
       "    what they take to communicate; goes on with the file if it exists\n"
       "  calibrate measure --backend cuda [--quick] [--datasheet FILE] -o FILE\n"
-      "    its first GPU; shares are of the datasheet's rates, or of measured ones\n"
+      "    its first GPU; shares are of the datasheet's rates, or of measured ones;\n"
+      "    under mpirun or srun, with --cluster PRESET, a GPU for each rank and their\n"
+      "    collectives over NCCL\n"
       "  calibrate fit [MEASUREMENTS...] --datasheet FILE -o PROFILE\n"
       "    measurements of a processor need no datasheet\n"
       "  calibrate check PROFILE [--seed N] [--shapes N] [--limit SHARE] [--json FILE]\n"
@@ -334,7 +358,7 @@ Options calibrate_options() {
   options.texts("files",
                 "measurements (those that the datasheet names if none is given), or a scenario");
   options.text("datasheet", "fit, import: what is not measured; measure: a GPU's rates");
-  options.text("cluster", "import: preset of the server");
+  options.text("cluster", "import, measure on several GPUs: preset of the server");
   options.text("rules", "import: how records become scenarios");
   options.text("program", "import: such as all_gather_perf, if the logs do not say it");
   options.text("nccl", "import: version of NCCL, if the logs do not say it");

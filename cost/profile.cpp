@@ -140,6 +140,17 @@ std::map<std::string, CollectiveTimes> read_times_by_kind(const std::optional<Js
       &read_times);
 }
 
+std::vector<int> read_busy_ranks(const JsonReader& json) {
+  std::vector<int> numbers;
+  for (const JsonReader& number : json.elements()) {
+    numbers.push_back(static_cast<int>(number.at_least(1)));
+    if (numbers.size() > 1 && numbers.back() <= numbers[numbers.size() - 2])
+      number.fail("numbers of ranks in ascending order", number.dump());
+  }
+  if (numbers.empty()) json.fail("at least one number of ranks", json.dump());
+  return numbers;
+}
+
 CollectiveConstants read_collective(const JsonReader& json) {
   std::optional<Constant<double>> memory;
   if (const auto share = json.find("memory_efficiency")) memory = read_share(*share);
@@ -377,6 +388,7 @@ Profile read_profile(const JsonReader& json) {
     profile.communicator = read_communicator(*communicator);
   if (const auto evidence = json.find("evidence"))
     profile.evidence = read_table<Evidence>(*evidence, fitted_kinds(), &read_evidence);
+  if (const auto busy = json.find("busy_ranks")) profile.busy_ranks = read_busy_ranks(*busy);
   profile.collective.host_step = profile.host_copy.latency;
   for (const std::string& kind : streaming_kinds())
     static_cast<void>(json.at("streaming").at(kind));
@@ -415,6 +427,11 @@ Json to_json(const Profile& profile) {
     json.set("communicator", Json::object()
                                  .set("fixed", to_json(profile.communicator->fixed))
                                  .set("peer", to_json(profile.communicator->peer)));
+  }
+  if (!profile.busy_ranks.empty()) {
+    Json numbers = Json::array();
+    for (const int number : profile.busy_ranks) numbers.push(number);
+    json.set("busy_ranks", numbers);
   }
   if (!profile.evidence.empty())
     json.set("evidence", table_to_json(profile.evidence, fitted_kinds()));

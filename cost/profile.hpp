@@ -143,6 +143,9 @@ struct Profile {
   /// What fitted constants rest on, by what was fitted: "gemm fp16", "softmax", "all_reduce", "nccl
   /// all_reduce". A kind without it has no measured range.
   std::map<std::string, Evidence> evidence;
+  /// Of a processor: how many ranks of a server were busy while its kernels were measured, and so
+  /// shared memory and caches; ascending, one for each number. Empty: not known.
+  std::vector<int> busy_ranks;
 
   /// Is a device a core of a processor? Only there messages go through memory.
   [[nodiscard]] bool of_processor() const { return collective.memory_efficiency.has_value(); }

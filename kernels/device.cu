@@ -11,10 +11,22 @@ double attribute(cudaDeviceAttr which, int device) {
   return value;
 }
 
+std::string hexadecimal(const cudaUUID_t& id) {
+  constexpr const char* digits = "0123456789abcdef";
+  std::string text;
+  for (const char byte : id.bytes) {
+    const auto value = static_cast<unsigned char>(byte);
+    text += digits[value >> 4];
+    text += digits[value & 15];
+  }
+  return text;
+}
+
 Device describe(int index) {
   cudaDeviceProp properties{};
   STRATAGEM_CHECK(cudaGetDeviceProperties(&properties, index));
   return {.index = index,
+          .id = hexadecimal(properties.uuid),
           .name = properties.name,
           .major = properties.major,
           .minor = properties.minor,

@@ -27,6 +27,7 @@ struct DeviceOutOfMemory : DeviceError {
 /// A GPU, as CUDA describes it.
 struct Device {
   int index = 0;
+  std::string id;  ///< its UUID in hexadecimal digits: the same in all processes
   std::string name;
   int major = 0, minor = 0;  ///< compute capability
   int multiprocessors = 0;

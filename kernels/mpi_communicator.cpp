@@ -14,6 +14,7 @@
 #include <optional>
 #include <utility>
 
+#include "kernels/inside/rank_names.hpp"
 #include "kernels/watchdog.hpp"
 #include "kernels/world.hpp"
 
@@ -45,17 +46,6 @@ void check(int code, const char* operation, const std::string& group) {
   int length = 0;
   MPI_Error_string(code, text.data(), &length);
   throw CommunicationError(std::string(operation) + " of " + group + ": " + text.data());
-}
-
-/// "ranks 0, 2, 4" or, of many, "16 ranks from 0 to 30".
-std::string name_of(const std::vector<int>& ranks) {
-  if (ranks.size() > 8)
-    return std::to_string(ranks.size()) + " ranks from " + std::to_string(ranks.front()) + " to " +
-           std::to_string(ranks.back());
-  std::string text = ranks.size() == 1 ? "rank" : "ranks";
-  for (std::size_t i = 0; i < ranks.size(); ++i)
-    text += (i == 0 ? " " : ", ") + std::to_string(ranks[i]);
-  return text;
 }
 
 /// Calls of MPI on behalf of one group: watched, and their codes made exceptions.

@@ -7,15 +7,13 @@
 #include <span>
 #include <utility>
 
-#include "cost/ring.hpp"
+#include "calibrate/measure/collective_call.hpp"
 
 namespace stratagem::calibrate {
 namespace {
 
 using cost::CollectiveKind;
 using kernels::Communicator;
-using kernels::In;
-using kernels::Reduction;
 
 constexpr std::int64_t element = sizeof(float);
 constexpr std::int64_t kibi = 1024;
@@ -37,33 +35,11 @@ class Buffers {
   std::size_t used_ = 0;
 };
 
-/// One collective of `elements` in all, of a group that this rank is in.
 void run(CollectiveKind kind, Communicator& group, std::size_t elements, Buffers& buffers) {
-  const auto n = static_cast<std::size_t>(group.size());
-  const std::size_t part = std::max<std::size_t>(1, elements / n);
-  switch (kind) {
-    case CollectiveKind::all_reduce:
-      return group.all_reduce(Reduction::sum, buffers.next(elements));
-    case CollectiveKind::all_gather: {
-      const In<float> mine = buffers.next(part);
-      return group.all_gather(mine, buffers.next(n * part));
-    }
-    case CollectiveKind::reduce_scatter: {
-      const In<float> whole = buffers.next(n * part);
-      return group.reduce_scatter(Reduction::sum, whole, buffers.next(part));
-    }
-    case CollectiveKind::all_to_all: {
-      const In<float> out = buffers.next(n * part);
-      return group.all_to_all(out, buffers.next(n * part));
-    }
-    case CollectiveKind::broadcast:
-      return group.broadcast(0, buffers.next(elements));
-    case CollectiveKind::reduce:
-      return group.reduce(Reduction::sum, 0, buffers.next(elements));
-    default:
-      if (group.rank() == 0) return group.send(1, buffers.next(elements));
-      if (group.rank() == 1) return group.receive(0, buffers.next(elements));
-  }
+  call_collective(kind, group, elements, buffers, [&](std::size_t all) {
+    if (group.rank() == 0) return group.send(1, buffers.next(all));
+    if (group.rank() == 1) return group.receive(0, buffers.next(all));
+  });
 }
 
 using SharedBuffers = std::shared_ptr<Buffers>;
@@ -121,10 +97,7 @@ std::vector<Experiment> collective_experiments(Sweep sweep, Bytes cache, Communi
       static_cast<std::size_t>((2 * cache.value + 3.0 * largest) / element));
   std::vector<Experiment> result;
   for (const Grouping& grouping : groupings(sweep, ranks.size())) {
-    for (const CollectiveKind kind :
-         {CollectiveKind::all_reduce, CollectiveKind::all_gather, CollectiveKind::reduce_scatter,
-          CollectiveKind::all_to_all, CollectiveKind::broadcast, CollectiveKind::reduce,
-          CollectiveKind::send}) {
+    for (const CollectiveKind kind : measured_collectives) {
       if (kind == CollectiveKind::send && grouping.size != 2) continue;
       for (std::int64_t size = kibi; size <= largest; size *= 2)
         result.push_back(experiment(kind, grouping, size, buffers, ranks));

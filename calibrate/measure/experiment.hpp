@@ -25,6 +25,12 @@ struct Experiment {
 
   /// "gemm NT 512 x 2048 x 512".
   [[nodiscard]] std::string name() const;
+  /// Without its shape: "elementwise add".
+  [[nodiscard]] std::string label() const;
 };
+
+/// Throws InputError, which names what there is, unless the name of one of `all` begins with
+/// `only`.
+void check_only(const std::string& only, const std::vector<Experiment>& all);
 
 }  // namespace stratagem::calibrate

@@ -16,6 +16,9 @@ struct Machine {
   int cores = 1;          ///< that are on line
   int ranks = 1;          ///< processes that measure together, of all servers
   int servers = 1;
+
+  /// Of the server that has the most.
+  [[nodiscard]] int ranks_of_server() const { return (ranks + servers - 1) / servers; }
 };
 
 /// From Linux: gethostname, sysconf, /proc/cpuinfo.

@@ -48,6 +48,7 @@ std::vector<Experiment> wanted(const CpuExperiments& kernels, const Assignment& 
   }
   for (Experiment& e : collective_experiments(assignment.sweep, cache, ranks))
     all.push_back(std::move(e));
+  on_first(ranks, [&] { check_only(assignment.only, all); });
   std::erase_if(all, [&](const Experiment& e) { return !e.name().starts_with(assignment.only); });
   return all;
 }
@@ -151,6 +152,8 @@ FreshCheck check_cpu(const CheckAssignment& assignment, Communicator& ranks,
   FreshCheck check{.profile = profile.name,
                    .gpu = profile.gpu,
                    .ranks = machine.ranks,
+                   .busy_ranks = machine.ranks_of_server(),
+                   .profile_busy_ranks = profile.busy_ranks,
                    .seed = assignment.seed,
                    .limit = assignment.limit,
                    .shapes = {}};

@@ -1,17 +1,27 @@
 // Runs experiments on a GPU one after another, and writes all that is known after each.
 #include "calibrate/measure/measure_cuda.hpp"
 
+#include <array>
 #include <chrono>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <optional>
+#include <span>
+#include <utility>
 
 #include "base/json_writer.hpp"
 #include "base/quantity_text.hpp"
 #include "calibrate/datasheet.hpp"
+#include "calibrate/measure/cuda_collectives.hpp"
 #include "calibrate/measure/cuda_experiments.hpp"
 #include "calibrate/measure/machine.hpp"
+#include "calibrate/measure/ranks.hpp"
+#include "calibrate/nccl_fit.hpp"
 #include "kernels/elementwise.hpp"
+#include "kernels/nccl_communicator.hpp"
+#include "kernels/own_gpu.hpp"
 
 namespace stratagem::calibrate {
 namespace {
@@ -26,11 +36,17 @@ std::string architecture_of(const kernels::Device& device) {
   return device.major >= 10 ? "blackwell" : "unknown";
 }
 
-/// One file of measurements while it grows.
+/// One file of measurements while it grows, on rank 0; other ranks write none.
 class CudaFile {
  public:
-  CudaFile(std::string name, Json device, std::string note)
-      : name_(std::move(name)), device_(std::move(device)), note_(std::move(note)) {}
+  /// `collectives` stand in it, too, where there are some.
+  CudaFile(std::string name, Json device, std::string note, Machine machine,
+           GpuCollectiveTables collectives)
+      : name_(std::move(name)),
+        device_(std::move(device)),
+        note_(std::move(note)),
+        machine_(std::move(machine)),
+        collectives_(std::move(collectives)) {}
 
   /// A row of the table of this kind, operation and type.
   void add(const Experiment& what, const std::string& type, const Timed& timed) {
@@ -49,8 +65,14 @@ class CudaFile {
   }
 
   /// A row that is a time alone.
-  void add_time(const std::string& kind, const Timed& timed) {
-    add(kind, "", "", Json::array().push("time us"), Json::array().push(timed.median.value * 1e6));
+  void add_time(const Experiment& what, const Timed& timed) {
+    add(what.kind, "", "", Json::array().push("time us"),
+        Json::array().push(timed.median.value * 1e6));
+  }
+
+  void add(const GpuCollective& collective, const Timed& timed) {
+    collectives_.add(collective, timed);
+    write();
   }
 
  private:
@@ -82,11 +104,14 @@ class CudaFile {
       tables.push(
           one.set("timing", "kernel").set("columns", table.columns).set("rows", table.rows));
     }
+    for (const Json& table : collectives_.json()) tables.push(table);
     return Json::object()
         .set("schema", 1)
         .set("device", device_)
-        .set("host", this_machine().host + ", CUDA " + kernels::runtime_version() +
-                         ", driver for " + kernels::driver_version())
+        .set("ranks", machine_.ranks)
+        .set("servers", machine_.servers)
+        .set("host", machine_.host + ", CUDA " + kernels::runtime_version() + ", driver for " +
+                         kernels::driver_version())
         .set("date", today())
         .set("source", "stratagem calibrate measure --backend cuda")
         .set("status", "measured")
@@ -108,6 +133,8 @@ class CudaFile {
   std::string name_;
   Json device_;
   std::string note_;
+  Machine machine_;
+  GpuCollectiveTables collectives_;
   std::vector<Table> tables_;
 };
 
@@ -160,90 +187,228 @@ std::string more_beside(const std::string& file) {
   return std::filesystem::path(file).replace_extension(".more.json").string();
 }
 
-/// Copies both ways through memory that is pinned, and within the GPU.
-void measure_copies(const Stream& stream, const CudaStopwatch& stopwatch, const Effort& effort,
-                    CudaFile& to) {
-  constexpr std::size_t largest = std::size_t{256} << 20;
-  const kernels::PinnedArray<std::byte> host(largest);
-  const kernels::DeviceArray<std::byte> device(largest), other(largest);
-  const auto measure = [&](const char* way, const std::byte* from, std::byte* into,
-                           std::size_t bytes) {
-    const Experiment what{.kind = "copy",
-                          .operation = way,
-                          .columns = {"size"},
-                          .sizes = {static_cast<std::int64_t>(bytes)},
-                          .transposes = "",
-                          .flops = {},
-                          .bytes = Bytes{static_cast<double>(bytes)},
-                          .prepare = {}};
-    to.add(what, "",
-           stopwatch.time_of([&] { kernels::copy_bytes(stream, from, into, bytes); }, effort));
-  };
-  for (std::size_t bytes = 4096; bytes <= largest; bytes *= 8) {
-    measure("host to device", host.data(), device.data(), bytes);
-    measure("device to host", device.data(), host.data(), bytes);
-    measure("within the device", device.data(), other.data(), bytes);
-  }
+/// An experiment whose time is all that is kept.
+Experiment time_alone(const char* kind) {
+  return {.kind = kind,
+          .operation = "",
+          .columns = {},
+          .sizes = {},
+          .transposes = "",
+          .flops = {},
+          .bytes = {},
+          .prepare = {}};
 }
 
-/// Tiny kernels: from one to the next on the GPU, and what the host takes to ask for one.
-void measure_launches(const Stream& stream, const CudaStopwatch& stopwatch, const Effort& effort,
-                      CudaFile& gaps, CudaFile& more) {
-  const kernels::DeviceArray<float> one(1);
-  kernels::fill_bytes(stream, one.data(), 0, sizeof(float));
-  constexpr int launches = 64;
-  const auto launch = [&] {
-    for (int i = 0; i < launches; ++i) kernels::add<float>(stream, one, one, one);
-  };
-  const auto each = [](Timed all) {
-    all.median = all.median / launches;
-    return all;
-  };
-  gaps.add_time("kernel_gap", each(stopwatch.time_of(launch, effort)));
-  stream.synchronise();
-  more.add_time("host_launch", each(time_of(launch, effort)));
-  stream.synchronise();
+/// This rank's GPU, one for each rank and all of one type.
+int own_gpu(kernels::Communicator& ranks) {
+  const std::vector<kernels::VisibleGpus> all = kernels::visible_gpus(ranks);
+  on_first(ranks, [&] { static_cast<void>(kernels::gpus_of_ranks(all)); });
+  const int gpu = kernels::gpus_of_ranks(all).at(static_cast<std::size_t>(ranks.rank()));
+  std::array<char, 256> mine{};
+  const std::string name = kernels::devices().at(static_cast<std::size_t>(gpu)).name;
+  std::memcpy(mine.data(), name.data(), std::min(name.size(), mine.size() - 1));
+  std::vector<std::array<char, 256>> names(static_cast<std::size_t>(ranks.size()));
+  ranks.all_gather(std::as_bytes(std::span(&mine, 1)), std::as_writable_bytes(std::span(names)));
+  on_first(ranks, [&] {
+    for (std::size_t rank = 1; rank < names.size(); ++rank)
+      if (names[rank] != names[0])
+        throw InputError("", "rank " + std::to_string(rank),
+                         "the GPU of rank 0, " + std::string(names[0].data()), names[rank].data());
+  });
+  return gpu;
 }
+
+/// What several ranks need beside GPUs: NCCL, and a preset that has as many GPUs in a server. The
+/// version of NCCL, "" for one rank.
+std::string check_collectives(const std::string& cluster, const Machine& machine,
+                              kernels::Communicator& ranks) {
+  if (ranks.size() == 1) return "";
+  on_first(ranks, [&] {
+    const int gpus = server_named(cluster).gpus();
+    if (machine.ranks_of_server() > gpus)
+      throw InputError("", "--cluster",
+                       "at most the " + std::to_string(gpus) + " GPUs of a " + cluster,
+                       std::to_string(machine.ranks_of_server()) + " ranks on a server");
+    static_cast<void>(kernels::nccl_version());
+  });
+  return kernels::nccl_version();
+}
+
+/// Measures on all ranks, and keeps on the first.
+class CudaMeasuring {
+ public:
+  CudaMeasuring(const CudaAssignment& assignment, kernels::World& world,
+                const std::function<void(const Progress&)>& tell)
+      : assignment_(assignment),
+        world_(world),
+        ranks_(world.all()),
+        machine_(machine_of(
+            ranks_, assignment.file + assignment.datasheet + assignment.only + assignment.cluster)),
+        stream_(own_gpu(ranks_)),
+        tell_(tell) {}
+
+  std::size_t all() {
+    open(check_collectives(assignment_.cluster, machine_, ranks_));
+    {
+      const CudaStopwatch stopwatch(stream_);
+      measure_launches(stopwatch);
+      measure_copies(stopwatch);
+      for (const std::string& type : types_of(stream_.device())) measure_kernels(type, stopwatch);
+    }
+    measure_collectives();
+    on_first(ranks_, [&] { check_only(assignment_.only, there_is_); });
+    return done_;
+  }
+
+ private:
+  [[nodiscard]] Effort effort() const {
+    return {.budget = assignment_.sweep == Sweep::quick ? Seconds{0.1} : Seconds{0.5}};
+  }
+
+  void open(const std::string& nccl) {
+    Json device;
+    {
+      const CudaStopwatch stopwatch(stream_);
+      CudaRates rates;
+      const auto find = [&] { rates = rates_of(assignment_.datasheet, stream_, stopwatch); };
+      if (!assignment_.datasheet.empty()) on_first(ranks_, find);
+      together(ranks_, find);
+      device = json_of(stream_.device(), rates);
+    }
+    const std::string note =
+        (assignment_.datasheet.empty()
+             ? "peak and memory_bandwidth are a large product's and a large sum's rates, measured. "
+             : "peak and memory_bandwidth are those of " + assignment_.datasheet + ". ") +
+        std::string(
+            "Times are medians, spread half of the 95 % confidence interval relative to "
+            "them. ") +
+        (ranks_.size() == 1 ? "" : "A GPU a rank, all at once; the slowest rank's counts.");
+    const GpuCollectiveTables tables(assignment_.cluster, nccl);
+    if (ranks_.rank() != 0) return;
+    fitted_.emplace(assignment_.file, device, note, machine_, tables);
+    more_.emplace(more_beside(assignment_.file), device, note, machine_, tables);
+  }
+
+  /// Is this to be measured? Says so where it is.
+  bool begins(const Experiment& what, const std::string& type, std::size_t all) {
+    there_is_.push_back(what);
+    there_is_.back().prepare = {};
+    if (!what.name().starts_with(assignment_.only)) return false;
+    const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin_;
+    const double each = done_ == 0 ? 0 : spent.count() / static_cast<double>(done_);
+    all = std::max(all, done_ + 1);
+    if (fitted_)
+      tell_({.done = done_,
+             .all = all,
+             .left = Seconds{each * static_cast<double>(all - done_)},
+             .name = (type.empty() ? "" : type + " ") + what.name()});
+    ++done_;
+    return true;
+  }
+
+  /// Keeps the slowest rank's time.
+  template <typename Keep>
+  void keep(const Timed& mine, const Keep& keep) {
+    const Timed timed = slowest(mine, ranks_);
+    on_first(ranks_, [&] { keep(timed); });
+  }
+
+  /// Copies both ways through memory that is pinned, and within the GPU.
+  void measure_copies(const CudaStopwatch& stopwatch) {
+    constexpr std::size_t largest = std::size_t{256} << 20;
+    const kernels::PinnedArray<std::byte> host(largest);
+    const kernels::DeviceArray<std::byte> device(largest), other(largest);
+    const auto measure = [&](const char* way, const std::byte* from, std::byte* into,
+                             std::size_t bytes) {
+      Experiment what = time_alone("copy");
+      what.operation = way;
+      what.columns = {"size"};
+      what.sizes = {static_cast<std::int64_t>(bytes)};
+      what.bytes = Bytes{static_cast<double>(bytes)};
+      if (!begins(what, "", 0)) return;
+      keep(stopwatch.time_of([&] { kernels::copy_bytes(stream_, from, into, bytes); }, effort()),
+           [&](const Timed& timed) { more_->add(what, "", timed); });
+    };
+    for (std::size_t bytes = 4096; bytes <= largest; bytes *= 8) {
+      measure("host to device", host.data(), device.data(), bytes);
+      measure("device to host", device.data(), host.data(), bytes);
+      measure("within the device", device.data(), other.data(), bytes);
+    }
+  }
+
+  /// Tiny kernels: from one to the next on the GPU, and what the host takes to ask for one.
+  void measure_launches(const CudaStopwatch& stopwatch) {
+    const kernels::DeviceArray<float> one(1);
+    kernels::fill_bytes(stream_, one.data(), 0, sizeof(float));
+    constexpr int launches = 64;
+    const auto launch = [&] {
+      for (int i = 0; i < launches; ++i) kernels::add<float>(stream_, one, one, one);
+    };
+    const auto each = [](Timed all) {
+      all.median = all.median / launches;
+      return all;
+    };
+    const Experiment gap = time_alone("kernel_gap"), asking = time_alone("host_launch");
+    if (begins(gap, "", 0))
+      keep(each(stopwatch.time_of(launch, effort())),
+           [&](const Timed& timed) { fitted_->add_time(gap, timed); });
+    stream_.synchronise();
+    if (begins(asking, "", 0))
+      keep(each(time_of(launch, effort())),
+           [&](const Timed& timed) { more_->add_time(asking, timed); });
+    stream_.synchronise();
+  }
+
+  /// How many there are in all is a guess from the first type's.
+  void measure_kernels(const std::string& type, const CudaStopwatch& stopwatch) {
+    const CudaExperiments of = cuda_experiments(stream_, type, assignment_.sweep);
+    const std::size_t before = done_, of_type = of.all.size() + of.attention.size();
+    for (std::size_t i = 0; i < of_type; ++i) {
+      const bool fused = i >= of.all.size();
+      const CudaExperiment& next = fused ? of.attention[i - of.all.size()] : of.all[i];
+      if (!begins(next.what, next.type, before + of_type)) continue;
+      keep(stopwatch.time_of(next.launch, effort()), [&](const Timed& timed) {
+        (fused ? *more_ : *fitted_).add(next.what, next.type, timed);
+      });
+    }
+  }
+
+  void measure_collectives() {
+    if (ranks_.size() == 1) return;
+    std::vector<GpuCollective> todo;
+    for (const GpuGroups& groups : gpu_groups(assignment_.sweep, ranks_.size()))
+      for (const GpuCollective& each : gpu_collectives(groups)) todo.push_back(each);
+    std::optional<CudaCollectives> collectives;
+    const std::size_t before = done_;
+    for (const GpuCollective& next : todo) {
+      if (!begins(experiment_of(next), "", before + todo.size())) continue;
+      if (!collectives)
+        collectives.emplace(ranks_, stream_,
+                            kernels::GivingUp{.gone = [this] { return world_.gone(); }});
+      const Timed timed = collectives->time_of(next, effort());
+      on_first(ranks_, [&] { fitted_->add(next, timed); });
+    }
+  }
+
+  const CudaAssignment& assignment_;
+  kernels::World& world_;
+  kernels::Communicator& ranks_;
+  Machine machine_;
+  Stream stream_;
+  const std::function<void(const Progress&)>& tell_;
+  std::optional<CudaFile> fitted_, more_;  ///< of rank 0
+  std::vector<Experiment> there_is_;
+  std::size_t done_ = 0;
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
 
 }  // namespace
 
-std::size_t measure_cuda(const std::string& file, const std::string& datasheet, Sweep sweep,
+std::size_t measure_cuda(const CudaAssignment& assignment, kernels::World& world,
                          const std::function<void(const Progress&)>& tell) {
-  if (kernels::devices().empty())
+  if (world.all().size() == 1 && kernels::devices().empty())
     throw kernels::DeviceError("no GPU: " + kernels::why_no_devices());
-  const Stream stream;
-  const CudaStopwatch stopwatch(stream);
-  const Effort effort{.budget = sweep == Sweep::quick ? Seconds{0.1} : Seconds{0.5}};
-  const Json device = json_of(stream.device(), rates_of(datasheet, stream, stopwatch));
-  const std::string rates = datasheet.empty()
-                                ? "peak and memory_bandwidth are a large product's and a large "
-                                  "sum's rates, measured. "
-                                : "peak and memory_bandwidth are those of " + datasheet + ". ";
-  const std::string note =
-      rates + "Times are medians, spread half of the 95 % confidence interval relative to them.";
-  CudaFile fitted(file, device, note), more(more_beside(file), device, note);
-  measure_launches(stream, stopwatch, effort, fitted, more);
-  measure_copies(stream, stopwatch, effort, more);
-  std::size_t done = 0;
-  const auto begin = std::chrono::steady_clock::now();
-  const std::vector<std::string> types = types_of(stream.device());
-  for (std::size_t t = 0; t < types.size(); ++t) {
-    const CudaExperiments of = cuda_experiments(stream, types[t], sweep);
-    const std::size_t of_type = of.all.size() + of.attention.size();
-    for (std::size_t i = 0; i < of_type; ++i, ++done) {
-      const bool fused = i >= of.all.size();
-      const CudaExperiment& next = fused ? of.attention[i - of.all.size()] : of.all[i];
-      const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
-      const auto left = static_cast<double>(of_type * (types.size() - t) - i);
-      tell({.done = done,
-            .all = of_type * types.size(),
-            .left =
-                done == 0 ? Seconds{} : Seconds{spent.count() / static_cast<double>(done) * left},
-            .name = next.type + " " + next.what.name()});
-      (fused ? more : fitted).add(next.what, next.type, stopwatch.time_of(next.launch, effort));
-    }
-  }
-  return done;
+  return CudaMeasuring(assignment, world, tell).all();
 }
 
 }  // namespace stratagem::calibrate

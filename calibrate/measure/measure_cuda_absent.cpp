@@ -4,8 +4,8 @@
 
 namespace stratagem::calibrate {
 
-std::size_t measure_cuda(const std::string& /*file*/, const std::string& /*datasheet*/,
-                         Sweep /*sweep*/, const std::function<void(const Progress&)>& /*tell*/) {
+std::size_t measure_cuda(const CudaAssignment& /*assignment*/, kernels::World& /*world*/,
+                         const std::function<void(const Progress&)>& /*tell*/) {
   throw kernels::DeviceError("no GPU: " + kernels::why_no_devices());
 }
 

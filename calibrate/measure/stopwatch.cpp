@@ -26,20 +26,6 @@ bool finished(std::array<double, 2> spread_and_seconds, const Effort& effort,
   return spread_and_seconds[0] <= effort.confidence || spread_and_seconds[1] > effort.budget.value;
 }
 
-/// That of the slowest rank.
-Timed slowest(const Timed& mine, kernels::Communicator& ranks) {
-  const std::array<double, 3> part = {mine.median.value, mine.spread,
-                                      static_cast<double>(mine.repeats)};
-  std::vector<double> all(part.size() * static_cast<std::size_t>(ranks.size()));
-  ranks.all_gather(kernels::In<double>(part), std::span(all));
-  Timed result = mine;
-  for (std::size_t i = 0; i < all.size(); i += part.size()) {
-    if (all[i] > result.median.value)
-      result = {Seconds{all[i]}, all[i + 1], static_cast<int>(all[i + 2])};
-  }
-  return result;
-}
-
 /// How long rounds took, from `begins` and `ends` after each rank's `origin`.
 std::vector<Seconds> slowest(std::vector<double> begins, std::vector<double> ends, Seconds origin,
                              kernels::Communicator& ranks, bool one_clock) {
@@ -60,6 +46,19 @@ std::vector<Seconds> slowest(std::vector<double> begins, std::vector<double> end
 }
 
 }  // namespace
+
+Timed slowest(const Timed& mine, kernels::Communicator& ranks) {
+  const std::array<double, 3> part = {mine.median.value, mine.spread,
+                                      static_cast<double>(mine.repeats)};
+  std::vector<double> all(part.size() * static_cast<std::size_t>(ranks.size()));
+  ranks.all_gather(kernels::In<double>(part), std::span(all));
+  Timed result = mine;
+  for (std::size_t i = 0; i < all.size(); i += part.size()) {
+    if (all[i] > result.median.value)
+      result = {Seconds{all[i]}, all[i + 1], static_cast<int>(all[i + 2])};
+  }
+  return result;
+}
 
 Timed median_of(std::vector<Seconds> samples) {
   expects(!samples.empty(), "a median is of at least one sample");
@@ -100,13 +99,23 @@ Timed time_of(const std::function<void()>& work, const Effort& effort,
   }
 }
 
+Timed time_of_rounds(const std::function<std::vector<Seconds>()>& round, const Effort& effort,
+                     kernels::Communicator& ranks) {
+  const Seconds begin = now();
+  std::vector<Seconds> samples;
+  while (true) {
+    for (const Seconds sample : round()) samples.push_back(sample);
+    const Timed timed = median_of(samples);
+    if (finished({timed.spread, (now() - begin).value}, effort, ranks)) return timed;
+  }
+}
+
 Timed time_of_collective(const std::function<void()>& work, const Effort& effort,
                          kernels::Communicator& ranks, bool one_clock) {
   const Seconds begin = now();
   for (int i = 0; i < effort.warm_up; ++i) work();
   const auto rounds = static_cast<std::size_t>(effort.least);
-  std::vector<Seconds> samples;
-  while (true) {
+  const auto round = [&] {
     std::vector<double> begins(rounds), ends(rounds);
     for (std::size_t i = 0; i < rounds; ++i) {
       ranks.barrier();
@@ -114,11 +123,11 @@ Timed time_of_collective(const std::function<void()>& work, const Effort& effort
       work();
       ends[i] = (now() - begin).value;
     }
-    for (const Seconds sample : slowest(begins, ends, begin, ranks, one_clock))
-      samples.push_back(sample);
-    const Timed timed = median_of(samples);
-    if (finished({timed.spread, (now() - begin).value}, effort, ranks)) return timed;
-  }
+    return slowest(begins, ends, begin, ranks, one_clock);
+  };
+  Effort rest = effort;
+  rest.budget = effort.budget - (now() - begin);
+  return time_of_rounds(round, rest, ranks);
 }
 
 }  // namespace stratagem::calibrate

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <vector>
 
 #include "base/quantity.hpp"
 #include "kernels/communicator.hpp"
@@ -38,6 +39,14 @@ Timed time_of(const std::function<void()>& work, const Effort& effort,
 /// nothing.
 Timed time_of_collective(const std::function<void()>& work, const Effort& effort,
                          kernels::Communicator& ranks, bool one_clock);
+
+/// The median of rounds of samples, each round the same on all ranks, until it is known well enough
+/// or the budget of any rank is spent: the same on all.
+Timed time_of_rounds(const std::function<std::vector<Seconds>()>& round, const Effort& effort,
+                     kernels::Communicator& ranks);
+
+/// The slowest rank's, on all ranks.
+Timed slowest(const Timed& mine, kernels::Communicator& ranks);
 
 /// The median of samples and its confidence interval by order statistics, which assumes nothing of
 /// how they are distributed: of n samples, those at n/2 -+ 0.98 sqrt(n). Needs at least one sample.

@@ -162,11 +162,27 @@ TEST_CASE("a check is met when no group's median is above the limit") {
   CHECK_THAT(describe(check), ContainsSubstring("mine of a processor on 2 ranks, seed 7"));
 }
 
+TEST_CASE("a check with another number of busy ranks than the profile was measured with says so") {
+  FreshCheck check = planted();
+  check.busy_ranks = 2;
+  CHECK(other_ranks(check).empty());  // not known
+  check.profile_busy_ranks = {2};
+  CHECK(other_ranks(check).empty());
+  check.profile_busy_ranks = {1};
+  CHECK_THAT(other_ranks(check),
+             StartsWith("Checked with 2 ranks busy, measured with 1 rank busy: "));
+  CHECK_THAT(describe(check), ContainsSubstring(other_ranks(check)));
+  check.profile_busy_ranks = {2, 4};  // of two files
+  CHECK_THAT(other_ranks(check), ContainsSubstring("measured with 2 ranks busy and 4 ranks busy"));
+}
+
 TEST_CASE("JSON of a check has what its text has") {
   const JsonReader json = JsonReader::from_text(json_of(planted()), "check.json");
   CHECK(json.at("schema").whole_number() == 1);
   CHECK(json.at("seed").whole_number() == 7);
   CHECK(json.at("ranks").whole_number() == 2);
+  CHECK(json.at("busy_ranks").whole_number() == 1);
+  CHECK(json.at("profile_busy_ranks").elements().empty());
   CHECK(json.at("limit").number() == 0.15);
   CHECK_FALSE(json.at("met").boolean());
   const auto groups = json.at("groups").elements();

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "base/input_error.hpp"
+#include "base/json_reader.hpp"
 #include "calibrate/fit.hpp"
 #include "calibrate/measure/collective_experiments.hpp"
 #include "calibrate/measure/cpu_experiments.hpp"
@@ -109,6 +110,17 @@ TEST_CASE("experiments count what they compute and move, and run") {
     if (e.operation == "Adam") CHECK(e.bytes.value == 28.0 * e.sizes[0] * e.sizes[1]);
     if (e.sizes[0] * e.sizes[1] < 200'000 && e.bytes < 10_MB) e.prepare()();
   }
+}
+
+TEST_CASE("asking for what there is not names what there is") {
+  const std::vector<Experiment> all = cpu_experiments(Sweep::quick, Bytes{}).all;
+  CHECK_NOTHROW(check_only("", all));
+  CHECK_NOTHROW(check_only("softmax softmax gradient", all));
+  CHECK_NOTHROW(check_only("gemm NT 127", all));
+  CHECK_THROWS_WITH(check_only("mpi_", all),
+                    StartsWith("--only: expected how the names of some experiments begin") &&
+                        ContainsSubstring("gemm, elementwise add, ") &&
+                        ContainsSubstring("found \"mpi_\""));
 }
 
 TEST_CASE("groups of a size and stride have each rank in one place, the widest reach to the end") {
@@ -261,6 +273,20 @@ TEST_CASE("a profile of a processor needs no datasheet, and gets back the shares
     CAPTURE(kind);
     if (kind != "softmax") CHECK(share.value == Approx(0.8).epsilon(0.02));
   }
+}
+
+TEST_CASE("a profile of a processor says how many ranks of a server were busy") {
+  const TemporaryFile file("busy.json");
+  record_by_formula(file.name());
+  Measurements measurements = read_measurements(file.name());
+  const Datasheet sheet = datasheet_of_processor(measurements, "mine");
+  CHECK(fit_profile({measurements}, sheet).profile.busy_ranks == std::vector{1});
+  measurements.ranks = 5;
+  measurements.servers = 2;  // three on one of them
+  const cost::Profile profile = fit_profile({measurements}, sheet).profile;
+  CHECK(profile.busy_ranks == std::vector{3});
+  const std::string text = cost::to_json(profile).text(2);
+  CHECK(cost::read_profile(JsonReader::from_text(text, "p")).busy_ranks == std::vector{3});
 }
 
 TEST_CASE("a kind whose passes were measured has a share of each, and is judged by them") {

@@ -53,6 +53,20 @@ TEST_CASE("shares of passes are read, written and checked, and need not be there
                     ContainsSubstring("/streaming_by_pass/softmax/gradient/value"));
 }
 
+TEST_CASE("numbers of busy ranks are read, written and checked, and need not be there") {
+  const std::string busy = "\"busy_ranks\": [2, 4], \"kernel_floor\"";
+  const Profile profile = with("\"kernel_floor\"", busy);
+  CHECK(profile.busy_ranks == std::vector{2, 4});
+  const std::string text = to_json(profile).text(2);
+  CHECK(read_profile(JsonReader::from_text(text, "again.json")).busy_ranks == std::vector{2, 4});
+  CHECK(read_profile("scenarios/profiles/v100-sxm2.json").busy_ranks.empty());
+  for (const char* wrong : {"[]", "[0]", "[4, 2]", "[2, 2]"}) {
+    std::string edited = busy;
+    edited.replace(edited.find("[2, 4]"), 6, wrong);
+    CHECK_THROWS_WITH(with("\"kernel_floor\"", edited), ContainsSubstring("/busy_ranks"));
+  }
+}
+
 TEST_CASE("quantities are written in the unit in which they are short") {
   CHECK(to_json(Constant<Bytes>{.value = 32_GiB, .source = "s"}).text() ==
         R"({"value":"32 GiB","provenance":"assumed","source":"s"})");

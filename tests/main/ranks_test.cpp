@@ -99,6 +99,34 @@ TEST_CASE("a file that was cut off, and a disk that is full, end all ranks with 
   CHECK(folder.read("mine.json") == measured);
 }
 
+TEST_CASE("asking for experiments that there are none of is said once, with those that there are") {
+  if (!two_cores()) return;
+  const TemporaryFolder folder;
+  const Ran ran = shell(mpirun + "-n 2 " + measure + "--quick --only nccl_ -o a.json", folder);
+  CHECK(ran.exit != 0);
+  CHECK(times(ran.err, "--only: expected how the names of some experiments begin") == 1);
+  CHECK_THAT(ran.err, ContainsSubstring("gemm, elementwise add") && ContainsSubstring("mpi_send") &&
+                          ContainsSubstring("found \"nccl_\""));
+  CHECK_FALSE(folder.has("a.json"));
+}
+
+TEST_CASE("ranks that are to measure GPUs want a cluster, and a GPU each") {
+  const TemporaryFolder folder;
+  const std::string gpus =
+      mpirun + "-n 2 " + STRATAGEM_EXECUTABLE + " calibrate measure --backend cuda -o a.json";
+  const Ran unnamed = shell(gpus, folder);
+  CHECK(unnamed.exit != 0);
+  CHECK(times(unnamed.err, "on several ranks wants --cluster") == 1);
+  const Ran unknown = shell(gpus + " --cluster dgx-9", folder);
+  CHECK(unknown.exit != 0);
+  CHECK(times(unknown.err, "stratagem: ") == 1);
+  const Ran none = shell("CUDA_VISIBLE_DEVICES= " + gpus + " --cluster dgx-a100", folder);
+  CHECK(none.exit != 0);
+  CHECK(times(none.err, "--backend cuda needs a GPU") == 1);
+  CHECK(times(none.err, "stratagem: ") == 1);
+  CHECK_FALSE(folder.has("a.json"));
+}
+
 TEST_CASE("usage that no rank understands is said once") {
   const TemporaryFolder folder;
   const Ran ran = shell(mpirun + "-n 2 " + measure + "--quick", folder);
