@@ -9,19 +9,13 @@
 #include <functional>
 
 #include "base/input_error.hpp"
+#include "base/median.hpp"
 #include "cost/measured_times.hpp"
 
 namespace stratagem::calibrate {
 namespace {
 
 using Points = std::vector<MpiPoint>;
-
-double median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  std::ranges::sort(values);
-  const std::size_t middle = values.size() / 2;
-  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
-}
 
 /// Four digits, as all constants of profiles have.
 double rounded(double value) {
@@ -73,7 +67,7 @@ double cross_validated(const Points& points, const std::vector<Family>& families
         errors_without(points, [&](const MpiPoint& point) { return belongs(point, family); });
     errors.insert(errors.end(), some.begin(), some.end());
   }
-  return median(errors);
+  return errors.empty() ? 0 : median(errors);
 }
 
 double sizes_error(const Points& points) {
