@@ -29,6 +29,7 @@
 #include "commands/arguments.hpp"
 #include "commands/chosen_run.hpp"
 #include "commands/journal.hpp"
+#include "commands/needed.hpp"
 #include "commands/on_ranks.hpp"
 #include "commands/outputs.hpp"
 #include "commands/room.hpp"
@@ -36,7 +37,6 @@
 #include "execute/agreement.hpp"
 #include "execute/gpu_engine.hpp"
 #include "execute/host_engine.hpp"
-#include "execute/memory_need.hpp"
 #include "execute/trial.hpp"
 #include "kernels/device.hpp"
 #include "kernels/half.hpp"
@@ -380,49 +380,9 @@ void check_output(const search::Run& run, const Arguments& asked) {
   check_outputs(outputs, {});
 }
 
-/// What a rank needs, on the host and on its GPU.
-struct Needed {
-  Bytes host, gpu;
-};
-
-/// By the births and deaths of its program, beside the gradients that the check keeps on the host;
-/// the first one also is the one device.
-Needed needed(const Lowered& lowered, const Unit& unit, int rank) {
-  const auto need = [&](const strategies::Program& program, const strategies::Plan& plan,
-                        int device, const execute::ElementSizes& sizes) {
-    return execute::memory_need(program, plan.graph(), device, sizes);
-  };
-  const execute::MemoryNeed own = need(lowered.program, lowered.plan, rank, sizes_of(unit));
-  Needed result{.host = unit.is_gpu() ? Bytes{} : own.iteration,
-                .gpu = unit.is_gpu() ? own.iteration : Bytes{}};
-  if (rank == 0) {
-    const Unit alone{.precision = unit.precision == "fp64" ? "fp64" : "fp32"};
-    const execute::MemoryNeed one = need(lowered.program_alone, lowered.alone, 0, sizes_of(alone));
-    result.host = std::max(result.host, one.iteration + one.gradients);
-  }
-  result.host += own.gradients;
-  return result;
-}
-
-/// `where` is what it has: "memory".
-void check_room(const Lowered& lowered, const Arguments& asked, const std::string& where,
-                Bytes available, Bytes of_rank, Bytes of_all) {
-  if (asked.has("beyond-memory") || of_all <= available) return;
-  throw InputError(lowered.run.file, lowered.run.path,
-                   "a run for the " + to_text(available) + " of " + where +
-                       " that are available here, or --beyond-memory",
-                   "one that needs " + to_text(of_all) + " here, " + to_text(of_rank) +
-                       " of them for this rank");
-}
-
-/// On the host and on the rank's GPU.
-void check_room(const Lowered& lowered, const Arguments& asked, const Unit& unit,
-                const Needed& of_rank, const Needed& of_all) {
-  if (const std::optional<Bytes> available = memory_available())
-    check_room(lowered, asked, "memory", *available, of_rank.host, of_all.host);
-  if (!unit.is_gpu()) return;
-  check_room(lowered, asked, "the GPU's memory", execute::gpu_memory_available(unit.device),
-             of_rank.gpu, of_all.gpu);
+Needed needed_by(const Lowered& lowered, const Unit& unit, int rank) {
+  return needed({lowered.program, lowered.plan.graph()},
+                {lowered.program_alone, lowered.alone.graph()}, unit, rank);
 }
 
 int in_process(const Arguments& asked) {
@@ -434,11 +394,11 @@ int in_process(const Arguments& asked) {
   Needed all;
   for (int rank = 0; rank < ranks; ++rank) {
     const Unit unit = unit_of(asked, rank);
-    const Needed one = needed(lowered, unit, rank);
+    const Needed one = needed_by(lowered, unit, rank);
     all.host += one.host;
     if (unit.device == first.device) all.gpu += one.gpu;
   }
-  check_room(lowered, asked, first, needed(lowered, first, 0), all);
+  check_room(lowered.run, asked, first, needed_by(lowered, first, 0), all);
   int code = done;
   kernels::run_ranks(ranks, [&](kernels::Communicator& world) {
     const Unit unit = unit_of(asked, world.rank());
@@ -483,11 +443,11 @@ int on_rank(const Arguments& asked, kernels::World& world) {
     check_ranks(*lowered, ranks.size());
   });
   expect_alike(ranks, "the program", strategies::to_text(lowered->program));
-  const Needed need = needed(*lowered, unit, ranks.rank());
+  const Needed need = needed_by(*lowered, unit, ranks.rank());
   const Needed all{.host = needed_on_server(ranks, need.host),
                    .gpu = needed_on_server(ranks, need.gpu, unit.device)};
   all_or_none(ranks, [&] {
-    check_room(*lowered, asked, unit, need, all);
+    check_room(lowered->run, asked, unit, need, all);
     if (ranks.rank() == 0) check_output(lowered->run, asked);
   });
   return execute_in(*lowered, asked, unit, asked.whole("steps"), ranks, &world);

@@ -1,10 +1,11 @@
 // Copies, messages and times of values in the memory of a GPU.
 #include "execute/gpu_engine.hpp"
 
+#include <algorithm>
 #include <deque>
 #include <memory>
-#include <optional>
 #include <utility>
+#include <vector>
 
 #include "base/input_error.hpp"
 #include "execute/gpu/operators.hpp"
@@ -109,39 +110,33 @@ class GpuEngine final : public Engine<T> {
   }
 
   Shared<T> from_host(const Shared<Host>& value, List list) override {
-    if (value->numbers.empty()) {
-      const auto size = static_cast<std::size_t>(value->region.size());
-      Shared<T> result = value_in<T>(pool_->take(bytes_of<T>(list, size)), list, value->region);
-      unpack(value->data.data(), value->region, *result, false);
-      return result;
-    }
+    const bool tokens = !value->numbers.empty();
     auto result = std::make_shared<Value<T>>();
-    const std::size_t bytes = value->numbers.size() * sizeof(std::int64_t);
-    result->region = value->region;
-    result->numbers = Elements<std::int64_t>(pool_->take(bytes), value->numbers.size());
-    kernels::copy_bytes(stream_, value->numbers.data(), result->numbers.data(), bytes);
-    stream_.synchronise();  // the host's numbers go when this returns
+    if (tokens) {
+      result->region = value->region;
+      result->numbers = uploaded(value->numbers);
+    } else {
+      const auto size = static_cast<std::size_t>(value->region.size());
+      result = value_in<T>(pool_->take(bytes_of<T>(list, size)), list, value->region);
+      if (size > 0) put(uploaded(value->data), value->region, *result, false);
+    }
     return result;
   }
 
   void note(const Value<T>& value, double weight) override {
     const auto size = static_cast<std::size_t>(value.region.size());
-    if (size == 0) return;
-    if (notes_used_ == notes_.size()) notes_.emplace_back();
-    Note& note = notes_[notes_used_++];
-    if (note.values.size() < size) note.values = kernels::PinnedArray<float>(size);
-    note.count = size;
-    note.weight = weight;
-    kernels::copy_bytes(stream_, place_of(value), note.values.data(), size * sizeof(float));
+    float* const seen = pinned<float>(size);
+    notes_.push_back({.values = {seen, size}, .weight = weight});
+    kernels::copy_bytes(stream_, place_of(value), seen, size * sizeof(float));
   }
 
   double noted() override {
     stream_.synchronise();
     double sum = 0;
-    for (std::size_t i = 0; i < std::exchange(notes_used_, 0); ++i) {
-      for (std::size_t k = 0; k < notes_[i].count; ++k)
-        sum += static_cast<double>(notes_[i].values.data()[k]) * notes_[i].weight;
+    for (const Note& note : notes_) {
+      for (const float number : note.values) sum += static_cast<double>(number) * note.weight;
     }
+    notes_.clear();
     return sum;
   }
 
@@ -180,13 +175,7 @@ class GpuEngine final : public Engine<T> {
     if (region.size() == 0) return;
     const Elements<float> staged = staging(region);
     kernels::copy_bytes(stream_, from, staged.data(), staged.size() * sizeof(float));
-    const auto [shape, first] = within(whole.region, region);
-    const kernels::Strided back{.sizes = shape.sizes, .from = shape.to, .to = shape.from};
-    if (!whole.wide.empty()) {
-      scatter(staged, back, whole.wide, first, adds);
-    } else {
-      scatter(staged, back, whole.data, first, adds);
-    }
+    put(staged, region, whole, adds);
     stream_.synchronise();  // where it came from may be written to again
   }
 
@@ -211,8 +200,9 @@ class GpuEngine final : public Engine<T> {
   void start(Recording& recording, std::size_t tasks) override {
     while (events_.size() < 2 * tasks) events_.emplace_back();
     tasks_ = tasks;
-    notes_used_ = 0;
     stream_.synchronise();
+    notes_.clear();
+    pinned_used_ = 0;
     recording.start(tasks);
     first_.record(stream_);
   }
@@ -231,10 +221,30 @@ class GpuEngine final : public Engine<T> {
 
  private:
   struct Note {
-    kernels::PinnedArray<float> values;
-    std::size_t count = 0;
+    std::span<const float> values;  ///< on the host once the stream has come so far
     double weight = 0;
   };
+
+  /// Memory of the host for this iteration, which a GPU reads and writes while the host goes on.
+  template <typename E>
+  E* pinned(std::size_t size) {
+    if (pinned_used_ == pinned_.size()) pinned_.emplace_back();
+    kernels::PinnedArray<std::byte>& place = pinned_[pinned_used_++];
+    const std::size_t bytes = size * sizeof(E);
+    if (place.size() < bytes) place = kernels::PinnedArray<std::byte>(bytes);
+    return reinterpret_cast<E*>(place.data());
+  }
+
+  /// What lies on the host, which may go once this returns.
+  template <typename E>
+  Elements<E> uploaded(const Elements<E>& values) {
+    E* const leaving = pinned<E>(values.size());
+    std::ranges::copy(values, leaving);
+    const std::size_t bytes = values.size() * sizeof(E);
+    Elements<E> result(pool_->take(bytes), values.size());
+    kernels::copy_bytes(stream_, leaving, result.data(), bytes);
+    return result;
+  }
 
   template <typename E>
   static DeviceOut<E> from(const Elements<E>& all, std::int64_t first) {
@@ -260,6 +270,17 @@ class GpuEngine final : public Engine<T> {
     kernels::copy_strided<float, E>(stream_, shape, adds, on_gpu(staged), from(all, first));
   }
 
+  /// What is a region of a whole, into the whole.
+  void put(const Elements<float>& staged, const Region& region, const Value<T>& whole, bool adds) {
+    const auto [shape, first] = within(whole.region, region);
+    const kernels::Strided back{.sizes = shape.sizes, .from = shape.to, .to = shape.from};
+    if (!whole.wide.empty()) {
+      scatter(staged, back, whole.wide, first, adds);
+    } else {
+      scatter(staged, back, whole.data, first, adds);
+    }
+  }
+
   /// A message on its way, in fp32.
   Elements<float> staging(const Region& region) {
     const auto size = static_cast<std::size_t>(region.size());
@@ -270,7 +291,8 @@ class GpuEngine final : public Engine<T> {
   std::shared_ptr<gpu::Pool> pool_ = std::make_shared<gpu::Pool>();
   kernels::DeviceArray<std::int8_t> found_;  ///< of `finite`
   std::vector<Note> notes_;
-  std::size_t notes_used_ = 0;
+  std::vector<kernels::PinnedArray<std::byte>> pinned_;
+  std::size_t pinned_used_ = 0;
   kernels::Event first_;
   std::deque<kernels::Event> events_;  ///< begin and end of every task
   std::size_t tasks_ = 0;

@@ -274,7 +274,7 @@ void Interpreter<T>::step(CallState& state, const Operation& operation) {
   const Shared<T> gradient = read(state, operation.inputs[0]);
   const TensorId id = state.tensor(program_, operation.outputs[0].tensor);
   const Region stepped = region(state, operation.outputs[0]);
-  if (watch_) watch_(id, *unscaled(gradient));
+  if (watch_) watch_(id, *unscaled(engine_->on_host(gradient), loss_scale_));
   Value<T>& parameter = *parameters_.at(id);
   expects(shows(parameter.region, stepped), "a rank steps what it has of a parameter");
   const auto size = static_cast<std::size_t>(stepped.size());
@@ -290,15 +290,6 @@ void Interpreter<T>::step(CallState& state, const Operation& operation) {
                  .variance = std::span<Host>(states->variance),
                  .main = std::span<Host>(states->main),
                  .first = fresh});
-}
-
-/// As it would be without a scale.
-template <typename T>
-Shared<OnHost<T>> Interpreter<T>::unscaled(const Shared<T>& gradient) {
-  const Shared<Host> seen = engine_->on_host(gradient);
-  if (loss_scale_ == 1) return seen;
-  for (Host& number : seen->data) number = static_cast<Host>(number / loss_scale_);
-  return seen;
 }
 
 // ---- where values are

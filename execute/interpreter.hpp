@@ -106,7 +106,6 @@ class Interpreter {
   void note_loss(const CallState& state, const strategies::Operand& operand,
                  const Value<T>& values);
   [[nodiscard]] double loss_weight() const;
-  [[nodiscard]] Shared<Host> unscaled(const Shared<T>& gradient);
   [[nodiscard]] kernels::Communicator& group(int number);
 
   const strategies::Program& program_;

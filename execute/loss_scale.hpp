@@ -4,6 +4,7 @@
 #include <cmath>
 #include <type_traits>
 
+#include "execute/value.hpp"
 #include "kernels/half.hpp"
 
 namespace stratagem::execute {
@@ -15,6 +16,15 @@ namespace stratagem::execute {
 template <typename T>
 double loss_scale(double weight) {
   return std::is_same_v<T, kernels::Half> ? std::exp2(std::floor(-std::log2(weight))) : 1;
+}
+
+/// A gradient as it would be without a scale: of one that is 1 itself, else changed where it lies,
+/// which is a copy wherever there is a scale.
+template <typename T>
+Shared<T> unscaled(Shared<T> gradient, double scale) {
+  if (scale == 1) return gradient;
+  for (T& number : gradient->data) number = static_cast<T>(number / scale);
+  return gradient;
 }
 
 }  // namespace stratagem::execute

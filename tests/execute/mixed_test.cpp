@@ -3,72 +3,17 @@
 #include <iostream>
 #include <string>
 
-#include "execute/agreement.hpp"
 #include "execute/gpu_engine.hpp"
 #include "execute/loss_scale.hpp"
-#include "model/zoo/llama.hpp"
 #include "tests/catch.hpp"
+#include "tests/execute/held_to_fp32.hpp"
 #include "tests/execute/rounded_engine.hpp"
-#include "tests/execute/trained.hpp"
 
 namespace stratagem::execute {
 namespace {
 
 using kernels::BFloat16;
 using kernels::Half;
-
-const model::Graph& small_gpt() {
-  static const model::Graph graph = model::gpt(
-      {.layers = 2, .hidden = 64, .heads = 4, .sequence = 16, .vocabulary = 48, .batch = 4});
-  return graph;
-}
-
-/// Two queries for each key; one projection for gate and factor; a loss that leaves its gradient.
-const model::Graph& small_llama() {
-  static const model::Graph graph = [] {
-    model::LlamaConfig config;
-    config.layers = 2;
-    config.hidden = 64;
-    config.heads = 4;
-    config.kv_heads = 2;
-    config.intermediate = 96;
-    config.sequence = 16;
-    config.vocabulary = 48;
-    config.batch = 4;
-    config.fused_attention = false;
-    config.fused_swiglu = config.fused_loss = true;
-    return model::llama(config);
-  }();
-  return graph;
-}
-
-/// Of ranks that compute with such engines, against one device in fp32.
-template <typename T>
-Agreement held_to_fp32(const model::Graph& graph, const std::string& strategy,
-                       const MakeEngine<T>& make_engine) {
-  const Planned plan = planned(graph, strategy, 2), alone = planned(graph, "{}", 2);
-  REQUIRE(refusal(plan.program, plan.plan.graph(), Backend::cuda).empty());
-  const Settings settings{.seed = 7, .micro_batches = 2};
-  Agreement result;
-  const auto ranks = static_cast<int>(plan.program.devices.size());
-  kernels::run_ranks(ranks, [&](kernels::Communicator& world) {
-    Agreement mine =
-        compare<T>({plan.program, plan.plan.graph()}, {alone.program, alone.plan.graph()}, settings,
-                   world, 3, make_engine);
-    if (world.rank() == 0) result = std::move(mine);
-  });
-  return result;
-}
-
-const std::vector<std::string> strategies_of_two_bytes = {
-    "{}",
-    R"({"data": 2})",
-    R"({"tensor": 2})",
-    R"({"tensor": 2, "sequence_parallel": true})",
-    R"({"pipeline": 2, "schedule": "1f1b"})",
-    R"({"zero": 1, "data": 2})",
-    R"({"zero": 3, "data": 2})",
-    R"({"recompute": "full"})"};
 
 /// Calls `run.operator()<T>()` for both.
 template <typename Run>
@@ -79,7 +24,7 @@ void for_types_of_two_bytes(const Run& run) {
 
 TEST_CASE("plans in fp16 and bf16 agree with one device in fp32, as far as rounding goes") {
   for (const model::Graph* graph : {&small_gpt(), &small_llama()}) {
-    for (const std::string& strategy : strategies_of_two_bytes) {
+    for (const std::string& strategy : small_strategies) {
       for_types_of_two_bytes([&]<typename T>() {
         const Agreement agreement =
             held_to_fp32<T>(*graph, strategy, [] { return std::make_unique<RoundedEngine<T>>(); });
@@ -123,7 +68,7 @@ TEST_CASE("a GPU agrees with one device of the host: fp32, fp16 and, if it has i
     CHECK(agrees<T>(agreement));
   };
   for (const model::Graph* graph : {&small_gpt(), &small_llama()}) {
-    for (const std::string& strategy : strategies_of_two_bytes) {
+    for (const std::string& strategy : small_strategies) {
       check.template operator()<float>(*graph, strategy);
       check.template operator()<Half>(*graph, strategy);
       if (devices[0].at_least(8)) check.template operator()<BFloat16>(*graph, strategy);
