@@ -7,8 +7,8 @@
 
 namespace stratagem::execute {
 
-/// All but computing: values lie in the memory of this process. In any type, so that tests can round
-/// what a GPU would.
+/// All but computing: values lie in the memory of this process. In any type, so that tests can
+/// round what a GPU would.
 template <typename T>
 class HostMemory : public Engine<T> {
  public:

@@ -10,8 +10,8 @@
 namespace stratagem::execute {
 
 /// What gradients are multiplied with before they are rounded to T: the largest power of two with
-/// which `weight`, the gradient of one row's loss, is not above 1. 1 for types with the exponents of
-/// fp32. It stays for the whole training: nobody looks for gradients that become infinite. As in
+/// which `weight`, the gradient of one row's loss, is not above 1. 1 for types with the exponents
+/// of fp32. It stays for the whole training: nobody looks for gradients that become infinite. As in
 /// Micikevicius et al., Mixed precision training, arXiv:1710.03740, section 3.2, a constant.
 template <typename T>
 double loss_scale(double weight) {

@@ -40,8 +40,9 @@ struct Product {
 };
 Product product_of(const Shapes& shapes);
 
-/// Heads and rows of tokens (batch, tokens, groups, width), in each of which a group's elements from
-/// `first` on are those of these heads: `inner` of them in a row, `run` side by side on both sides.
+/// Heads and rows of tokens (batch, tokens, groups, width), in each of which a group's elements
+/// from `first` on are those of these heads: `inner` of them in a row, `run` side by side on both
+/// sides.
 struct HeadsCopy {
   std::int64_t batch = 0, tokens = 0, groups = 0, inner = 0, run = 0;
   std::int64_t by_batch = 0, by_token = 0, by_group = 0, by_run = 0;  ///< between heads' elements
@@ -52,7 +53,7 @@ std::vector<HeadsCopy> heads_of(const Shapes& shapes);
 
 kernels::Rotary rotary_of(const Shapes& shapes);
 
-/// Trained rows of every head, then those of its tokens. Of an operator that puts rows before others.
+/// Of an operator that puts trained rows before those of tokens, in every head.
 struct Prepending {
   std::int64_t heads = 0, of_sample = 0;  ///< of all samples, of one
   std::int64_t width = 0;                 ///< elements of a head

@@ -1,5 +1,5 @@
-// Training in types of two bytes, of which all but the kernels is what runs on a GPU, and a GPU where
-// there is one, held to the one device in fp32.
+// Training in types of two bytes, of which all but the kernels is what runs on a GPU, and a GPU
+// where there is one, held to the one device in fp32.
 #include <iostream>
 #include <string>
 

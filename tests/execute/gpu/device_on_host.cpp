@@ -1,5 +1,5 @@
-// A GPU for tests of machines without one: its memory is the host's, its kernels those of fp32 on the
-// processor, with operands widened and results rounded.
+// A GPU for tests on machines without one: its memory is the host's, its kernels those of fp32 on
+// the processor, with operands widened and results rounded.
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>

@@ -1,5 +1,5 @@
-// All of a GPU's engine but CUDA: which kernel with which operands, where parts lie, what is copied.
-// Kernels and memory are those of device_on_host.cpp; memory begins as what is no number.
+// All of a GPU's engine but CUDA: which kernel with which operands, where parts lie, what is
+// copied. Kernels and memory are those of device_on_host.cpp; memory begins as what is no number.
 #include "execute/gpu_engine.hpp"
 
 #include "tests/catch.hpp"
