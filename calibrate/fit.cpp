@@ -11,6 +11,7 @@
 
 #include "base/input_error.hpp"
 #include "base/json_writer.hpp"
+#include "base/median.hpp"
 #include "base/quantity_text.hpp"
 #include "calibrate/least_squares.hpp"
 #include "calibrate/mpi_fit.hpp"
@@ -29,12 +30,6 @@ double rounded(double value, int digits = 4) {
 Seconds rounded(Seconds value) { return *parse_quantity<Seconds>(to_text(value)); }
 BytesPerSecond rounded(BytesPerSecond value) {
   return *parse_quantity<BytesPerSecond>(to_text(value));
-}
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const std::size_t middle = values.size() / 2;
-  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
 
 /// Tables of one kind with the measurements that they stand in.

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/input_error.hpp"
+#include "base/median.hpp"
 
 namespace stratagem::calibrate {
 namespace {
@@ -168,12 +169,6 @@ std::vector<int> folds_of(const std::vector<std::uint64_t>& groups) {
   result.reserve(groups.size());
   for (const std::uint64_t group : groups) result.push_back(fold_of_hash.at(hash(group)));
   return result;
-}
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const std::size_t middle = values.size() / 2;
-  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
 
 double median_relative_error(std::vector<double> log_ratios) {

@@ -1,4 +1,4 @@
-// `stratagem compare`: two traces of one run, task by task.
+// `stratagem compare`: two traces of one run, task by task, or the runs of a scenario, plan by plan.
 #include <fmt/format.h>
 
 #include "base/input_error.hpp"
@@ -6,23 +6,30 @@
 #include "commands/arguments.hpp"
 #include "commands/outputs.hpp"
 #include "report/comparison.hpp"
+#include "report/executed_plans.hpp"
 
 namespace stratagem::commands {
+namespace {
 
-int compare(const std::vector<std::string>& line) {
-  Options options(
-      "stratagem compare",
-      "Hold what simulate predicted of a run to what execute measured of it: two traces, "
-      "written with --trace.");
-  options.text("predicted", "trace of simulate");
-  options.text("measured", "trace of execute");
-  options.text("json", "write the comparison as JSON");
-  options.text("trace", "write both as one trace, device by device");
-  options.positional({"predicted", "measured"}, "PREDICTED MEASURED");
-  const Arguments asked(options, line);
-  if (asked.helped()) return done;
-  const report::Trace predicted = report::read_trace(asked.required("predicted"));
-  const report::Trace measured = report::read_trace(asked.required("measured"));
+void compare_plans(const Arguments& asked) {
+  if (asked.has("trace")) throw UsageError("--trace is for two traces, not for results of runs");
+  const std::vector<std::string> executed = asked.texts("measured");
+  const report::ExecutedPlans plans = report::executed_plans(asked.text("predicted"), executed);
+  std::vector<Output> outputs;
+  if (asked.has("json"))
+    outputs.push_back({asked.text("json"), report::to_json(plans).text(2) + "\n"});
+  std::vector<std::string> inputs = executed;
+  inputs.push_back(asked.text("predicted"));
+  check_outputs(outputs, inputs);
+  fmt::print("{}", report::to_markdown(plans));
+  write_below(outputs);
+}
+
+void compare_tasks(const Arguments& asked) {
+  const std::vector<std::string> files = asked.texts("measured");
+  if (files.size() > 1) throw UsageError("one trace of execute is held to one of simulate");
+  const report::Trace predicted = report::read_trace(asked.text("predicted"));
+  const report::Trace measured = report::read_trace(files.front());
   if (predicted.of.provenance != "predicted" && measured.of.provenance == "predicted")
     throw InputError(predicted.file, "/otherData/provenance", "the predicted trace first",
                      predicted.of.provenance);
@@ -36,6 +43,25 @@ int compare(const std::vector<std::string>& line) {
   check_outputs(outputs, {predicted.file, measured.file});
   fmt::print("{}", report::to_text(comparison));
   write_below(outputs);
+}
+
+}  // namespace
+
+int compare(const std::vector<std::string>& line) {
+  Options options("stratagem compare",
+                  "Hold what simulate predicted to what execute measured: two traces, written with "
+                  "--trace, task by task; or the runs of a scenario, written with --json, of which "
+                  "each may have been executed several times, plan by plan.");
+  options.text("predicted", "trace or JSON of simulate");
+  options.texts("measured", "trace of execute, or JSON of every execution");
+  options.text("json", "write the comparison as JSON");
+  options.text("trace", "write both traces as one, device by device");
+  options.positional({"predicted", "measured"}, "PREDICTED MEASURED...");
+  const Arguments asked(options, line);
+  if (asked.helped()) return done;
+  const std::string predicted = asked.required("predicted");
+  if (!asked.has("measured")) throw UsageError("compare with what? name what execute wrote");
+  report::is_simulated(predicted) ? compare_plans(asked) : compare_tasks(asked);
   return done;
 }
 

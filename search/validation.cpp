@@ -9,19 +9,13 @@
 #include <numeric>
 
 #include "base/input_error.hpp"
+#include "base/median.hpp"
 
 namespace stratagem::search {
 namespace {
 
 void add_new(std::vector<std::string>& names, const std::string& name) {
   if (std::ranges::find(names, name) == names.end()) names.push_back(name);
-}
-
-/// Of at least one value; of an even number the mean of the two in the middle.
-double median(std::vector<double> values) {
-  std::ranges::sort(values);
-  const std::size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
 ErrorStatistics summed_up(const std::string& group, const std::string& figure,

@@ -1,0 +1,146 @@
+// Runs are matched by name; the figures of several executions of one are put together.
+#include "report/executed_plans.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/input_error.hpp"
+#include "base/json_reader.hpp"
+#include "base/median.hpp"
+
+namespace stratagem::report {
+namespace {
+
+constexpr double noticeable = 0.1;  // plans that differ by less are not held to an order
+
+/// The largest of a list of bytes, one a rank.
+Bytes fullest(const JsonReader& bytes) {
+  Bytes most;
+  for (const JsonReader& each : bytes.elements()) most = std::max(most, Bytes{each.number()});
+  return most;
+}
+
+void add(const JsonReader& executed, ExecutedPlan& plan) {
+  for (const JsonReader& time : executed.at("iteration_times_s").elements()) {
+    if (time.number() <= 0) time.fail("a time above 0");
+    plan.times.push_back(Seconds{time.number()});
+  }
+  if (plan.times.empty()) executed.at("iteration_times_s").fail("times of iterations", "none");
+  std::ranges::sort(plan.times);
+  plan.peak = std::max(plan.peak, fullest(executed.at("peak_live_bytes")));
+  plan.arena = std::max(plan.arena, fullest(executed.at("arena_bytes")));
+  plan.predicted_peak =
+      std::max(plan.predicted_peak, fullest(executed.at("predicted_peak_live_bytes")));
+  plan.agrees = plan.agrees && executed.at("agrees").boolean();
+}
+
+std::vector<double> absolute_errors(const std::vector<ExecutedPlan>& plans) {
+  std::vector<double> errors;
+  for (const ExecutedPlan& plan : plans) errors.push_back(std::abs(plan.error()));
+  return errors;
+}
+
+std::string milliseconds(Seconds time) { return fmt::format("{:.0f}", 1e3 * time.value); }
+
+}  // namespace
+
+Seconds ExecutedPlan::measured() const {
+  std::vector<double> values;
+  for (const Seconds time : times) values.push_back(time.value);
+  return Seconds{median(values)};
+}
+
+double ExecutedPlan::error() const { return predicted / measured() - 1; }
+
+double ExecutedPlans::median_error() const { return median(absolute_errors(plans)); }
+
+double ExecutedPlans::worst_error() const { return std::ranges::max(absolute_errors(plans)); }
+
+std::vector<std::pair<std::string, std::string>> ExecutedPlans::in_wrong_order() const {
+  std::vector<std::pair<std::string, std::string>> pairs;
+  for (const ExecutedPlan& slow : plans) {
+    for (const ExecutedPlan& quick : plans) {
+      const bool differ = slow.measured() > (1 + noticeable) * quick.measured();
+      if (differ && slow.predicted <= quick.predicted) pairs.emplace_back(slow.run, quick.run);
+    }
+  }
+  return pairs;
+}
+
+bool is_simulated(const std::string& file) { return JsonReader::from_file(file).has("runs"); }
+
+ExecutedPlans executed_plans(const std::string& simulated,
+                             const std::vector<std::string>& executed) {
+  const JsonReader predictions = JsonReader::from_file(simulated);
+  ExecutedPlans result;
+  for (const JsonReader& run : predictions.at("runs").elements()) {
+    if (run.at("status").text() != "ok") continue;
+    result.plans.push_back(
+        {.run = run.at("name").text(), .predicted = Seconds{run.at("iteration_time_s").number()}});
+  }
+  for (const std::string& file : executed) {
+    const JsonReader execution = JsonReader::from_file(file);
+    const JsonReader run = execution.at("run");
+    const auto plan = std::ranges::find(result.plans, run.text(), &ExecutedPlan::run);
+    if (plan == result.plans.end())
+      run.fail("a run that " + simulated + " has a time of", run.text());
+    add(execution, *plan);
+  }
+  std::erase_if(result.plans, [](const ExecutedPlan& plan) { return plan.times.empty(); });
+  return result;
+}
+
+std::string to_markdown(const ExecutedPlans& plans) {
+  std::string text =
+      "| plan | measured | least to most | predicted | error | live bytes | predicted | arena |\n"
+      "|---|--:|--:|--:|--:|--:|--:|--:|\n";
+  for (const ExecutedPlan& plan : plans.plans) {
+    text += fmt::format(
+        "| {} | {} ms | {} to {} ms | {} ms | {:+.1f} % | {:.0f} | {:.0f} | {:.0f} |\n", plan.run,
+        milliseconds(plan.measured()), milliseconds(plan.times.front()),
+        milliseconds(plan.times.back()), milliseconds(plan.predicted), 100 * plan.error(),
+        plan.peak.value, plan.predicted_peak.value, plan.arena.value);
+  }
+  text += fmt::format("\nmedian error {:.1f} %, worst {:.1f} %\n", 100 * plans.median_error(),
+                      100 * plans.worst_error());
+  const auto wrong = plans.in_wrong_order();
+  if (wrong.empty()) text += "plans that differ by more than 10 % are in the right order\n";
+  for (const auto& [slow, quick] : wrong)
+    text += fmt::format("in the wrong order: {} takes longer than {}\n", slow, quick);
+  for (const ExecutedPlan& plan : plans.plans) {
+    if (plan.peak != plan.predicted_peak) text += "not the peak predicted: " + plan.run + "\n";
+    if (!plan.agrees) text += "computes something else than one device: " + plan.run + "\n";
+  }
+  return text;
+}
+
+Json to_json(const ExecutedPlans& plans) {
+  Json list = Json::array(), wrong = Json::array();
+  for (const ExecutedPlan& plan : plans.plans) {
+    Json row = Json::object();
+    row.set("run", plan.run)
+        .set("predicted_s", plan.predicted.value)
+        .set("measured_s", plan.measured().value)
+        .set("least_s", plan.times.front().value)
+        .set("most_s", plan.times.back().value)
+        .set("iterations", static_cast<std::int64_t>(plan.times.size()))
+        .set("error", plan.error())
+        .set("peak_live_bytes", plan.peak.value)
+        .set("predicted_peak_live_bytes", plan.predicted_peak.value)
+        .set("arena_bytes", plan.arena.value)
+        .set("agrees", plan.agrees);
+    list.push(row);
+  }
+  for (const auto& [slow, quick] : plans.in_wrong_order())
+    wrong.push(Json::array().push(slow).push(quick));
+  return Json::object()
+      .set("schema", 1)
+      .set("plans", list)
+      .set("median_error", plans.median_error())
+      .set("worst_error", plans.worst_error())
+      .set("in_wrong_order", wrong);
+}
+
+}  // namespace stratagem::report

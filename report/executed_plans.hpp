@@ -1,0 +1,51 @@
+// Plans as they were simulated, held to what executing each of them took.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/json_writer.hpp"
+#include "base/quantity.hpp"
+
+namespace stratagem::report {
+
+/// One run, executed once or several times.
+struct ExecutedPlan {
+  std::string run;
+  Seconds predicted;           ///< for an iteration
+  std::vector<Seconds> times;  ///< of all timed iterations, ascending
+  /// Of the fullest rank: live bytes at the peak, and the memory in which they lay.
+  Bytes predicted_peak, peak, arena;
+  bool agrees = true;  ///< did every execution compute what one device computes?
+
+  [[nodiscard]] Seconds measured() const;  ///< the median
+  [[nodiscard]] double error() const;      ///< of the prediction, relative to what was measured
+};
+
+struct ExecutedPlans {
+  std::vector<ExecutedPlan> plans;  ///< in the order in which they were simulated
+
+  [[nodiscard]] double median_error() const;  ///< of absolute errors
+  [[nodiscard]] double worst_error() const;
+  /// Pairs, the slower plan first, that differ by more than 10 % and were predicted the other way
+  /// round, or as equal.
+  [[nodiscard]] std::vector<std::pair<std::string, std::string>> in_wrong_order() const;
+};
+
+/// Is a file what `simulate --json` writes? Throws InputError if it is no JSON.
+bool is_simulated(const std::string& file);
+
+/// From what `simulate --json` and `execute --json` wrote. Runs that were not executed are left out.
+/// Throws InputError for a run that was not simulated or has no times.
+ExecutedPlans executed_plans(const std::string& simulated,
+                             const std::vector<std::string>& executed);
+
+/// A Markdown table, a line a plan, and below it the errors and what is in the wrong order.
+std::string to_markdown(const ExecutedPlans& plans);
+/// {schema, plans: [{run, predicted_s, measured_s, least_s, most_s, iterations, error,
+/// peak_live_bytes, predicted_peak_live_bytes, arena_bytes, agrees}], median_error, worst_error,
+/// in_wrong_order}
+Json to_json(const ExecutedPlans& plans);
+
+}  // namespace stratagem::report

@@ -1,0 +1,81 @@
+// Plans that were executed, held to what was simulated of them.
+#include "report/executed_plans.hpp"
+
+#include "base/input_error.hpp"
+#include "base/json_reader.hpp"
+#include "tests/catch.hpp"
+#include "tests/small_scenario.hpp"
+
+using namespace stratagem;
+
+namespace {
+
+std::string execution(const std::string& run, const std::string& times, const std::string& peaks) {
+  return R"({"run": ")" + run + R"(", "agrees": true, "iteration_times_s": [)" + times +
+         R"(], "peak_live_bytes": [)" + peaks + R"(], "arena_bytes": [8, 9],
+         "predicted_peak_live_bytes": [7, 7]})";
+}
+
+const std::string simulated = R"({"runs": [
+  {"name": "a", "status": "ok", "iteration_time_s": 1.0},
+  {"name": "b", "status": "ok", "iteration_time_s": 1.5},
+  {"name": "c", "status": "ok", "iteration_time_s": 3.0},
+  {"name": "never executed", "status": "ok", "iteration_time_s": 3.0},
+  {"name": "too large", "status": "does_not_fit"}]})";
+
+/// What `executed_plans` makes of these executions.
+report::ExecutedPlans plans_of(const std::vector<std::string>& executions) {
+  const TemporaryFolder folder;
+  const auto path = [&](const std::string& name) { return (folder.path() / name).string(); };
+  folder.write("simulated.json", simulated);
+  std::vector<std::string> files;
+  for (const std::string& text : executions) {
+    const std::string name = std::to_string(files.size()) + ".json";
+    folder.write(name, text);
+    files.push_back(path(name));
+  }
+  return report::executed_plans(path("simulated.json"), files);
+}
+
+}  // namespace
+
+TEST_CASE("medians are of all iterations of all executions of a run") {
+  const report::ExecutedPlans plans =
+      plans_of({execution("a", "2, 3", "7, 6"), execution("b", "1.2", "6, 6"),
+                execution("a", "9, 1", "7, 7")});
+  REQUIRE(plans.plans.size() == 2);
+  CHECK(plans.plans[0].run == "a");
+  CHECK(plans.plans[0].measured() == Seconds{2.5});
+  CHECK(plans.plans[0].error() == Approx(1 / 2.5 - 1));
+  CHECK(plans.plans[0].peak == 7_B);
+  CHECK(plans.plans[0].arena == 9_B);
+  CHECK(plans.plans[1].error() == Approx(0.25));
+  CHECK(plans.median_error() == Approx((0.6 + 0.25) / 2));
+  CHECK(plans.worst_error() == Approx(0.6));
+  const std::string text = report::to_markdown(plans);
+  CHECK(text.find("| a | 2500 ms | 1000 to 9000 ms | 1000 ms | -60.0 % | 7 | 7 | 9 |") !=
+        std::string::npos);
+  CHECK(text.find("not the peak predicted: b") != std::string::npos);
+  CHECK(text.find("not the peak predicted: a") == std::string::npos);
+}
+
+TEST_CASE("plans that differ by more than 10 % are to be in the order that was predicted") {
+  const report::ExecutedPlans plans = plans_of(
+      {execution("a", "1.8", "7"), execution("b", "1.5", "7"), execution("c", "1.6", "7")});
+  // a takes longer than both others; c and b differ by less than a tenth.
+  const auto wrong = plans.in_wrong_order();
+  REQUIRE(wrong.size() == 2);
+  CHECK(wrong[0] == std::pair<std::string, std::string>("a", "b"));
+  CHECK(wrong[1] == std::pair<std::string, std::string>("a", "c"));
+  const JsonReader json = JsonReader::from_text(report::to_json(plans).text(), "plans.json");
+  CHECK(json.at("in_wrong_order").elements().size() == 2);
+  CHECK(json.at("plans").elements()[2].at("error").number() == Approx(3 / 1.6 - 1));
+}
+
+TEST_CASE("runs that were not simulated, and executions without times, are refused") {
+  CHECK_THROWS_AS(plans_of({execution("too large", "1", "7")}), InputError);
+  CHECK_THROWS_AS(plans_of({execution("a", "", "7")}), InputError);
+  CHECK_THROWS_AS(plans_of({execution("a", "-1", "7")}), InputError);
+  CHECK_THROWS_WITH(plans_of({execution("d", "1", "7")}),
+                    ContainsSubstring("/run: expected a run that"));
+}
