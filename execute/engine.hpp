@@ -52,9 +52,10 @@ class Engine {
   virtual Shared<Host> on_host(const Shared<T>& value) = 0;
   /// What lies on the host, to be computed with: itself likewise. `wide` numbers stay so.
   virtual Shared<T> from_host(const Shared<Host>& value, List list) = 0;
-  /// Adds `weight` times the sum of a value, as it is now, to what `noted` returns and forgets.
-  virtual void note(const Value<T>& value, double weight) = 0;
-  virtual double noted() = 0;
+  /// Adds `weight` times the sum of a value, as it is now, to one of several sums.
+  virtual void note(const Value<T>& value, double weight, std::size_t sum) = 0;
+  /// So many of those sums, which begin anew, after all that was asked for is done.
+  virtual std::vector<double> noted(std::size_t sums) = 0;
 
   // Messages, which lie on the host for as long as it carries them: here a communicator of GPUs
   // would have places on them instead.

@@ -123,21 +123,23 @@ class GpuEngine final : public Engine<T> {
     return result;
   }
 
-  void note(const Value<T>& value, double weight) override {
+  void note(const Value<T>& value, double weight, std::size_t sum) override {
     const auto size = static_cast<std::size_t>(value.region.size());
     float* const seen = pinned<float>(size);
-    notes_.push_back({.values = {seen, size}, .weight = weight});
+    notes_.push_back({.values = {seen, size}, .weight = weight, .sum = sum});
     kernels::copy_bytes(stream_, place_of(value), seen, size * sizeof(float));
   }
 
-  double noted() override {
+  std::vector<double> noted(std::size_t sums) override {
     stream_.synchronise();
-    double sum = 0;
+    std::vector<double> result(sums);
     for (const Note& note : notes_) {
-      for (const float number : note.values) sum += static_cast<double>(number) * note.weight;
+      for (const float number : note.values)
+        result[note.sum] += static_cast<double>(number) * note.weight;
     }
     notes_.clear();
-    return sum;
+    pinned_used_ = 0;
+    return result;
   }
 
   std::span<Host> open(const Value<T>& value, std::vector<Host>& room) override {
@@ -201,8 +203,6 @@ class GpuEngine final : public Engine<T> {
     while (events_.size() < 2 * tasks) events_.emplace_back();
     tasks_ = tasks;
     stream_.synchronise();
-    notes_.clear();
-    pinned_used_ = 0;
     recording.start(tasks);
     first_.record(stream_);
   }
@@ -223,9 +223,10 @@ class GpuEngine final : public Engine<T> {
   struct Note {
     std::span<const float> values;  ///< on the host once the stream has come so far
     double weight = 0;
+    std::size_t sum = 0;
   };
 
-  /// Memory of the host for this iteration, which a GPU reads and writes while the host goes on.
+  /// Memory of the host until `noted`, which a GPU reads and writes while the host goes on.
   template <typename E>
   E* pinned(std::size_t size) {
     if (pinned_used_ == pinned_.size()) pinned_.emplace_back();

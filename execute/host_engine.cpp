@@ -136,15 +136,18 @@ Shared<T> HostMemory<T>::from_host(const Shared<Host>& value, List list) {
 }
 
 template <typename T>
-void HostMemory<T>::note(const Value<T>& value, double weight) {
+void HostMemory<T>::note(const Value<T>& value, double weight, std::size_t sum) {
+  if (noted_.size() <= sum) noted_.resize(sum + 1);
   with_numbers(value, [&](const auto& list) {
-    for (const auto number : list) noted_ += static_cast<double>(number) * weight;
+    for (const auto number : list) noted_[sum] += static_cast<double>(number) * weight;
   });
 }
 
 template <typename T>
-double HostMemory<T>::noted() {
-  return std::exchange(noted_, 0);
+std::vector<double> HostMemory<T>::noted(std::size_t sums) {
+  std::vector<double> result = std::exchange(noted_, {});
+  result.resize(sums);
+  return result;
 }
 
 template <typename T>

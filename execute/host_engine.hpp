@@ -22,8 +22,8 @@ class HostMemory : public Engine<T> {
   bool finite(const Value<T>& value) override;
   Shared<Host> on_host(const Shared<T>& value) override;
   Shared<T> from_host(const Shared<Host>& value, List list) override;
-  void note(const Value<T>& value, double weight) override;
-  double noted() override;
+  void note(const Value<T>& value, double weight, std::size_t sum) override;
+  std::vector<double> noted(std::size_t sums) override;
   std::span<Host> open(const Value<T>& value, std::vector<Host>& room) override;
   std::span<Host> place(const Value<T>& value, std::vector<Host>& room) override;
   void close(std::span<const Host> message, const Value<T>& value) override;
@@ -35,7 +35,7 @@ class HostMemory : public Engine<T> {
   void finish(Recording& /*recording*/) override {}
 
  private:
-  double noted_ = 0;
+  std::vector<double> noted_;
 };
 
 /// In fp32 or fp64, by the kernels of processors.

@@ -2,7 +2,6 @@
 #include "execute/interpreter.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <optional>
 #include <span>
@@ -117,7 +116,7 @@ double Interpreter<T>::iterate(const Watch& watch) {
   engine_->finish(recording_);
   store_.clear();
   gradients_.clear();
-  std::array<double, 1> sum{engine_->noted()};
+  std::vector<double> sum = engine_->noted(1);
   world_.all_reduce(kernels::Reduction::sum, std::span<double>(sum));
   place_.leave();
   if (!std::isfinite(sum[0])) throw NotFinite(finite_.told(world_, sum[0], iteration_));
@@ -216,7 +215,7 @@ void Interpreter<T>::note_loss(const CallState& state, const Operand& operand,
     if (operand.layout[axis].dim == strategies::AxisRole::replica)
       replicas *= program_.grids[state.call.grid].axes[axis].size;
   }
-  engine_->note(values, loss_weight() / replicas);
+  engine_->note(values, loss_weight() / replicas, 0);
 }
 
 template <typename T>
