@@ -1,4 +1,4 @@
-// `stratagem execute`: a run's program on this machine's processors, held to one device and to its
+// `stratagem execute`: a run's program on this machine's processors or GPUs, held to one device and to its
 // prediction.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -9,6 +9,7 @@
 #include <cmath>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <new>
 #include <optional>
 #include <span>
@@ -28,12 +29,17 @@
 #include "commands/arguments.hpp"
 #include "commands/chosen_run.hpp"
 #include "commands/journal.hpp"
+#include "commands/needed.hpp"
 #include "commands/on_ranks.hpp"
 #include "commands/outputs.hpp"
 #include "commands/room.hpp"
+#include "commands/unit.hpp"
 #include "execute/agreement.hpp"
-#include "execute/memory_need.hpp"
+#include "execute/gpu_engine.hpp"
+#include "execute/host_engine.hpp"
 #include "execute/trial.hpp"
+#include "kernels/device.hpp"
+#include "kernels/half.hpp"
 #include "kernels/thread_communicator.hpp"
 #include "kernels/world.hpp"
 #include "report/trace.hpp"
@@ -67,9 +73,10 @@ Lowered lower(const search::Run& run) {
 }
 
 /// Throws InputError for what the interpreter cannot run.
-void refuse(const Lowered& lowered) {
+void refuse(const Lowered& lowered, execute::Backend backend) {
   const search::Run& run = lowered.run;
-  if (const std::string why = execute::refusal(lowered.program, lowered.plan.graph()); !why.empty())
+  if (const std::string why = execute::refusal(lowered.program, lowered.plan.graph(), backend);
+      !why.empty())
     throw InputError(run.file, run.path, "a run whose every task can be executed", why);
   if (run.training.optimizer.name != "adam" && run.training.optimizer.name != "adamw")
     throw InputError(run.file, run.path + "/training/optimizer", "adam or adamw",
@@ -87,27 +94,51 @@ struct Executed {
 /// Checks, then times, and notes in `executed` what is done.
 template <typename T>
 void execute_as(const Lowered& lowered, int steps, kernels::Communicator& world,
-                execute::Place& place, Journal& journal, Executed& executed) {
+                execute::Place& place, Journal& journal, Executed& executed,
+                const execute::MakeEngine<T>& make_engine) {
   const execute::Settings settings{
       .micro_batches = lowered.plan.micro_batches,
       .optimizer = {.weight_decay = lowered.run.training.optimizer.name == "adamw" ? 0.01 : 0},
       .place = &place};
   const execute::Runnable plan{lowered.program, lowered.plan.graph()};
   const execute::Runnable alone{lowered.program_alone, lowered.alone.graph()};
-  execute::Agreement agreement = execute::compare<T>(plan, alone, settings, world, 3);
+  execute::Agreement agreement = execute::compare<T>(plan, alone, settings, world, 3, make_engine);
   journal.change([&] {
     executed.agrees = execute::agrees<T>(agreement);
     executed.agreement = std::move(agreement);
   });
   if (steps == 0) return;
   place.during("the warm-up");
-  execute::Interpreter<T> rank(lowered.program, lowered.plan.graph(), settings, world);
+  execute::Interpreter<T> rank(lowered.program, lowered.plan.graph(), settings, world,
+                               make_engine());
   rank.iterate();
   place.during("those that are timed");
   execute::Trial trial = execute::trial(lowered.program, rank, world, steps, [&](Seconds time) {
     journal.change([&] { executed.iterations.push_back(time); });
   });
   journal.change([&] { executed.trial = std::move(trial); });
+}
+
+/// The same in the type and on what was asked for.
+void execute_on(const Unit& unit, const Lowered& lowered, int steps, kernels::Communicator& world,
+                execute::Place& place, Journal& journal, Executed& executed) {
+  const auto as = [&]<typename T>(const execute::MakeEngine<T>& make_engine) {
+    execute_as<T>(lowered, steps, world, place, journal, executed, make_engine);
+  };
+  const auto on_processor = [&]<typename T>() {
+    as.template operator()<T>([] { return std::make_unique<execute::HostEngine<T>>(); });
+  };
+  const auto on_gpu = [&]<typename T>() {
+    as.template operator()<T>([&] { return execute::gpu_engine<T>(unit.device); });
+  };
+  if (!unit.is_gpu()) {
+    unit.precision == "fp64" ? on_processor.operator()<double>() : on_processor.operator()<float>();
+  } else if (unit.precision == "fp32") {
+    on_gpu.operator()<float>();
+  } else {
+    unit.precision == "fp16" ? on_gpu.operator()<kernels::Half>()
+                             : on_gpu.operator()<kernels::BFloat16>();
+  }
 }
 
 /// What is predicted of a run, or why nothing it says is to be held against what is measured.
@@ -117,8 +148,15 @@ struct Predicted {
   std::vector<Bytes> peaks;  ///< by device, of live buffers; none where those are of other types
 };
 
-std::string why_no_time(const Lowered& lowered) {
+std::string why_no_time(const Lowered& lowered, const Unit& unit) {
   const search::Run& run = lowered.run;
+  if (unit.is_gpu()) {
+    if (run.profile.gpu != unit.name)
+      return "profile " + run.profile.name + " is of " + run.profile.gpu + ", not " + unit.name;
+    if (lowered.program.devices.size() > 1)
+      return "ranks on GPUs send messages through memory of the host";
+    return "";
+  }
   if (run.profile.gpu != calibrate::this_machine().processor)
     return "profile " + run.profile.name + " is of " + run.profile.gpu + ", not this processor";
   if (lowered.program.devices.size() > std::thread::hardware_concurrency())
@@ -126,13 +164,13 @@ std::string why_no_time(const Lowered& lowered) {
   return "";
 }
 
-Predicted predicted(const Lowered& lowered, const std::string& precision) {
+Predicted predicted(const Lowered& lowered, const Unit& unit) {
   const search::Run& run = lowered.run;
-  if (precision != run.training.precision.name)
+  if (unit.precision != run.training.precision.name)
     return {{}, "it would be of " + run.training.precision.name, {}};
   const search::Simulated simulated = search::simulate(run, {});
   if (!simulated.outcome.metrics) return {{}, simulated.outcome.reason, {}};
-  Predicted result{.iteration = {}, .why_not = why_no_time(lowered), .peaks = {}};
+  Predicted result{.iteration = {}, .why_not = why_no_time(lowered, unit), .peaks = {}};
   if (result.why_not.empty()) result.iteration = simulated.outcome.metrics->iteration_time;
   for (const int actor : simulated.timeline.actor_of) {
     const auto of = static_cast<std::size_t>(actor);
@@ -157,11 +195,11 @@ void print_memory(const execute::Trial& trial, const Predicted& expected) {
   fmt::print("\n");
 }
 
-void print(const Lowered& lowered, const Executed& executed, const std::string& precision,
+void print(const Lowered& lowered, const Executed& executed, const Unit& unit,
            const Predicted& expected) {
   const execute::Agreement& agreement = *executed.agreement;
   fmt::print("{}: {} ranks, {}, {} micro-batches\n", lowered.run.name,
-             lowered.program.devices.size(), precision, lowered.plan.micro_batches);
+             lowered.program.devices.size(), unit.text(), lowered.plan.micro_batches);
   fmt::print(
       "  one device: {}; gradients of {} parameters differ by at most {:.1e} ({}), losses of "
       "{} iterations by {:.1e}\n",
@@ -187,7 +225,7 @@ Json list_of(const std::vector<Bytes>& by_rank) {
   return list;
 }
 
-Json to_json(const Lowered& lowered, const Executed& executed, const std::string& precision,
+Json to_json(const Lowered& lowered, const Executed& executed, const Unit& unit,
              const Predicted& expected) {
   const calibrate::Machine machine = calibrate::this_machine();
   Json losses = Json::array(), times = Json::array();
@@ -200,7 +238,8 @@ Json to_json(const Lowered& lowered, const Executed& executed, const std::string
   json.set("status", executed.iterations.empty() ? "checked" : "measured")
       .set("date", calibrate::today())
       .set("host", machine.host);
-  json.set("processor", machine.processor).set("precision", precision);
+  json.set("processor", machine.processor).set("precision", unit.precision);
+  if (unit.is_gpu()) json.set("gpu", unit.name);
   json.set("ranks", static_cast<int>(lowered.program.devices.size())).set("losses", losses);
   if (executed.agreement) {
     json.set("agrees", executed.agrees)
@@ -219,14 +258,18 @@ Json to_json(const Lowered& lowered, const Executed& executed, const std::string
 }
 
 Options execute_options() {
-  Options options("stratagem execute",
-                  "Run a plan on processors, a rank for every device: under mpirun or srun, "
-                  "alone if it has one device, or, to check what it computes, as threads that take "
-                  "turns.");
+  Options options(
+      "stratagem execute",
+      "Run a plan on processors or GPUs, a rank for every device: under mpirun or srun, "
+      "alone if it has one device, or, to check what it computes, as threads that take "
+      "turns.");
   options.text("scenario", "scenario file");
   options.text("run", "the run (default: the first)", "");
-  options.text("backend", "what runs the kernels", "cpu");
-  options.text("precision", "fp32 or fp64, in which everything is held and computed", "fp32");
+  options.text("backend", "what runs the kernels: cpu, or cuda (a GPU for every rank, in turns)",
+               "cpu");
+  options.text("precision",
+               "in which everything is held: fp32 or fp64 on cpu; fp32, fp16 or bf16 on cuda",
+               "fp32");
   options.whole("steps", "iterations that are timed, after three that are checked and a warm-up",
                 5);
   options.text("json", "write what was measured as JSON");
@@ -247,14 +290,14 @@ std::string trace(const Lowered& lowered, const execute::Trial& trial) {
 }
 
 /// Prints and writes; an exit code. Called by one rank.
-int conclude(const Lowered& lowered, const Executed& executed, const std::string& precision,
+int conclude(const Lowered& lowered, const Executed& executed, const Unit& unit,
              const Arguments& asked) {
-  const Predicted expected = executed.trial ? predicted(lowered, precision) : Predicted{};
-  print(lowered, executed, precision, expected);
+  const Predicted expected = executed.trial ? predicted(lowered, unit) : Predicted{};
+  print(lowered, executed, unit, expected);
   std::vector<Output> outputs;
   if (asked.has("json"))
     outputs.push_back(
-        {asked.text("json"), to_json(lowered, executed, precision, expected).text(2) + "\n"});
+        {asked.text("json"), to_json(lowered, executed, unit, expected).text(2) + "\n"});
   if (executed.trial && asked.has("trace"))
     outputs.push_back({asked.text("trace"), trace(lowered, *executed.trial),
                        " (open it in https://ui.perfetto.dev)"});
@@ -273,6 +316,8 @@ void guarded(Journal& journal, const std::function<void()>& work) {
     throw;
   } catch (const std::bad_alloc&) {
     what = "out of memory";
+  } catch (const kernels::DeviceOutOfMemory& error) {
+    what = std::string("out of memory on its GPU: ") + error.what();
   } catch (const std::logic_error& error) {
     what = std::string("internal error: ") + error.what();
   } catch (const std::runtime_error& error) {
@@ -284,31 +329,24 @@ void guarded(Journal& journal, const std::function<void()>& work) {
 }
 
 /// `world` is null where ranks are threads of this process.
-int execute_in(const Lowered& lowered, const Arguments& asked, int steps,
+int execute_in(const Lowered& lowered, const Arguments& asked, const Unit& unit, int steps,
                kernels::Communicator& ranks, kernels::World* world) {
-  const std::string precision = asked.text("precision"), file = asked.text_or_nothing("json");
+  const std::string file = asked.text_or_nothing("json");
   Executed executed;
   {
     execute::Place place;
-    const auto describe = [&] { return to_json(lowered, executed, precision, {}); };
+    const auto describe = [&] { return to_json(lowered, executed, unit, {}); };
     Journal journal({.rank = ranks.rank(), .file = file, .describe = describe}, place);
     ranks.barrier();  // the file is there, for whoever has to write it
     if (world != nullptr) journal.watch(*world);
-    guarded(journal, [&] {
-      precision == "fp64" ? execute_as<double>(lowered, steps, ranks, place, journal, executed)
-                          : execute_as<float>(lowered, steps, ranks, place, journal, executed);
-    });
+    guarded(journal, [&] { execute_on(unit, lowered, steps, ranks, place, journal, executed); });
   }
   if (ranks.rank() > 0) return done;  // the first one says how it went
-  return conclude(lowered, executed, precision, asked);
+  return conclude(lowered, executed, unit, asked);
 }
 
 void check_arguments(const Arguments& asked, int ranks) {
-  const std::string backend = asked.text("backend"), precision = asked.text("precision");
-  if (backend != "cpu")
-    throw UsageError("--backend knows cpu alone so far; not \"" + backend + "\"");
-  if (precision != "fp32" && precision != "fp64")
-    throw UsageError("--precision is fp32 or fp64, not \"" + precision + "\"");
+  check_unit(asked);
   if (asked.whole("steps") < 0) throw UsageError("--steps is 0 or more");
   if (asked.whole("steps") == 0 && asked.has("trace"))
     throw UsageError("--trace is of an iteration that is timed: --steps is 1 or more for it");
@@ -322,7 +360,7 @@ void check_arguments(const Arguments& asked, int ranks) {
 /// Reads, lowers and refuses.
 Lowered prepared(const search::Scenario& scenario, const Arguments& asked) {
   Lowered lowered = lower(chosen_run(scenario, asked));
-  refuse(lowered);
+  refuse(lowered, asked.text("backend") == "cuda" ? execute::Backend::cuda : execute::Backend::cpu);
   return lowered;
 }
 
@@ -342,40 +380,29 @@ void check_output(const search::Run& run, const Arguments& asked) {
   check_outputs(outputs, {});
 }
 
-/// What a rank needs by its program's births and deaths, beside the gradients that the check keeps;
-/// the first one also is the one device.
-Bytes needed(const Lowered& lowered, const Arguments& asked, int rank) {
-  const std::size_t element = asked.text("precision") == "fp64" ? sizeof(double) : sizeof(float);
-  const execute::MemoryNeed own =
-      execute::memory_need(lowered.program, lowered.plan.graph(), rank, element);
-  if (rank > 0) return own.iteration + own.gradients;
-  const execute::MemoryNeed alone =
-      execute::memory_need(lowered.program_alone, lowered.alone.graph(), 0, element);
-  return own.gradients + std::max(own.iteration, alone.iteration + alone.gradients);
-}
-
-void check_room(const Lowered& lowered, const Arguments& asked, Bytes of_rank, Bytes on_server) {
-  const std::optional<Bytes> available = memory_available();
-  if (asked.has("beyond-memory") || !available || on_server <= *available) return;
-  throw InputError(lowered.run.file, lowered.run.path,
-                   "a run for the " + to_text(*available) +
-                       " of memory that are available here, or --beyond-memory",
-                   "one that needs " + to_text(on_server) + " here, " + to_text(of_rank) +
-                       " of them for this rank");
+Needed needed_by(const Lowered& lowered, const Unit& unit, int rank) {
+  return needed({lowered.program, lowered.plan.graph()},
+                {lowered.program_alone, lowered.alone.graph()}, unit, rank);
 }
 
 int in_process(const Arguments& asked) {
+  const Unit first = unit_of(asked, 0);
   const search::Scenario scenario = search::read_scenario(asked.required("scenario"));
   const Lowered lowered = prepared(scenario, asked);
   check_output(lowered.run, asked);
   const auto ranks = static_cast<int>(lowered.program.devices.size());
-  const Bytes first = needed(lowered, asked, 0);
-  Bytes all = first;
-  for (int rank = 1; rank < ranks; ++rank) all += needed(lowered, asked, rank);
-  check_room(lowered, asked, first, all);
+  Needed all;
+  for (int rank = 0; rank < ranks; ++rank) {
+    const Unit unit = unit_of(asked, rank);
+    const Needed one = needed_by(lowered, unit, rank);
+    all.host += one.host;
+    if (unit.device == first.device) all.gpu += one.gpu;
+  }
+  check_room(lowered.run, asked, first, needed_by(lowered, first, 0), all);
   int code = done;
   kernels::run_ranks(ranks, [&](kernels::Communicator& world) {
-    const int one = execute_in(lowered, asked, 0, world, nullptr);
+    const Unit unit = unit_of(asked, world.rank());
+    const int one = execute_in(lowered, asked, unit, 0, world, nullptr);
     if (world.rank() == 0) code = one;
   });
   return code;
@@ -391,25 +418,39 @@ void check_ranks(const Lowered& lowered, int size) {
       std::to_string(size));
 }
 
+/// A UsageError is the first rank's to say: another one that has no GPU throws InputError.
+Unit own_unit(const Arguments& asked, int rank, int rank_on_server) {
+  try {
+    return unit_of(asked, rank_on_server);
+  } catch (const UsageError& error) {
+    if (rank == 0) throw;
+    throw InputError(asked.required("scenario"), "", "a GPU for every rank", error.what());
+  }
+}
+
 int on_rank(const Arguments& asked, kernels::World& world) {
   kernels::Communicator& ranks = world.all();
   const std::string file = asked.required("scenario");
   expect_alike(ranks, "the scenario", bytes_of(file));
+  const int here = rank_on_server(ranks);
   std::optional<search::Scenario> scenario;
   std::optional<Lowered> lowered;
+  Unit unit;
   all_or_none(ranks, [&] {
+    unit = own_unit(asked, ranks.rank(), here);
     scenario = search::read_scenario(file);
     lowered.emplace(prepared(*scenario, asked));
     check_ranks(*lowered, ranks.size());
   });
   expect_alike(ranks, "the program", strategies::to_text(lowered->program));
-  const Bytes need = needed(*lowered, asked, ranks.rank());
-  const Bytes on_server = needed_on_server(ranks, need);
+  const Needed need = needed_by(*lowered, unit, ranks.rank());
+  const Needed all{.host = needed_on_server(ranks, need.host),
+                   .gpu = needed_on_server(ranks, need.gpu, unit.device)};
   all_or_none(ranks, [&] {
-    check_room(*lowered, asked, need, on_server);
+    check_room(lowered->run, asked, unit, need, all);
     if (ranks.rank() == 0) check_output(lowered->run, asked);
   });
-  return execute_in(*lowered, asked, asked.whole("steps"), ranks, &world);
+  return execute_in(*lowered, asked, unit, asked.whole("steps"), ranks, &world);
 }
 
 }  // namespace

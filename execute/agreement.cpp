@@ -7,6 +7,9 @@
 #include <map>
 #include <span>
 #include <type_traits>
+#include <utility>
+
+#include "kernels/half.hpp"
 
 namespace stratagem::execute {
 namespace {
@@ -25,14 +28,16 @@ struct Gradients {
 };
 
 template <typename T>
-Gradients<T> train(const Runnable& runnable, const Settings& settings, kernels::Communicator& world,
-                   int iterations) {
-  Gradients<T> result;
+Gradients<OnHost<T>> train(const Runnable& runnable, const Settings& settings,
+                           kernels::Communicator& world, int iterations,
+                           std::unique_ptr<Engine<T>> engine) {
+  using Host = OnHost<T>;
+  Gradients<Host> result;
   Settings looking = settings;
   looking.finds_faults = true;
-  Interpreter<T> rank(runnable.program, runnable.graph, looking, world);
+  Interpreter<T> rank(runnable.program, runnable.graph, looking, world, std::move(engine));
   for (int i = 0; i < iterations; ++i) {
-    result.losses.push_back(rank.iterate([&](TensorId parameter, const Value<T>& gradient) {
+    result.losses.push_back(rank.iterate([&](TensorId parameter, const Value<Host>& gradient) {
       if (i > 0) return;
       model::Origin origin = model::origin_of(runnable.graph.tensors[parameter], parameter);
       result.parts[origin.tensor].push_back({std::move(origin), gradient});
@@ -85,20 +90,23 @@ template <typename T>
 bool agrees(const Agreement& agreement) {
   if constexpr (std::is_same_v<T, double>)
     return agreement.gradients <= 1e-9 && agreement.losses <= 1e-9;
+  if constexpr (sizeof(T) == 2) return agreement.gradients <= 2e-2 && agreement.losses <= 2e-2;
   return agreement.gradients <= 1e-5 && agreement.losses <= 1e-4;
 }
 
 template <typename T>
 Agreement compare(const Runnable& plan, const Runnable& one_device, const Settings& settings,
-                  kernels::Communicator& world, int iterations) {
+                  kernels::Communicator& world, int iterations, const MakeEngine<T>& make_engine) {
+  using Host = OnHost<T>;
   if (settings.place != nullptr) settings.place->during("the check");
-  const Gradients<T> trained = train<T>(plan, settings, world, iterations);
-  Gradients<T> reference;
+  const Gradients<Host> trained = train<T>(plan, settings, world, iterations, make_engine());
+  Gradients<Host> reference;
   if (world.rank() == 0) {
     if (settings.place != nullptr) settings.place->during("the check's one device");
     const std::unique_ptr<kernels::Communicator> alone = kernels::lone();
     try {
-      reference = train<T>(one_device, settings, *alone, iterations);
+      reference = train<Host>(one_device, settings, *alone, iterations,
+                              std::make_unique<HostEngine<Host>>());
     } catch (const NotFinite& fault) {  // which only this rank has found
       throw Fault(std::string("the one device: ") + fault.what());
     }
@@ -113,14 +121,14 @@ Agreement compare(const Runnable& plan, const Runnable& one_device, const Settin
     const model::Tensor& tensor = one_device.graph.tensors[i];
     const auto id = static_cast<TensorId>(i);
     if (tensor.role != model::Role::parameter || one_device.graph.gradient_of[id] < 0) continue;
-    std::vector<T> whole(static_cast<std::size_t>(model::element_count(tensor)));
+    std::vector<Host> whole(static_cast<std::size_t>(model::element_count(tensor)));
     if (world.rank() == 0)
       std::ranges::copy(reference.parts.at(id).front().value.data, whole.begin());
-    world.broadcast(0, std::span<T>(whole));
+    world.broadcast(0, std::span<Host>(whole));
     const auto parts = trained.parts.find(id);
-    using Parts = std::vector<typename Gradients<T>::Part>;
+    using Parts = std::vector<typename Gradients<Host>::Part>;
     const double here =
-        distance<T>(parts == trained.parts.end() ? Parts{} : parts->second, whole, world);
+        distance<Host>(parts == trained.parts.end() ? Parts{} : parts->second, whole, world);
     ++result.parameters;
     if (result.worst.empty() || here > result.gradients) {
       result.gradients = here;
@@ -133,9 +141,11 @@ Agreement compare(const Runnable& plan, const Runnable& one_device, const Settin
 #define INSTANTIATE(T)                                                             \
   template bool agrees<T>(const Agreement&);                                       \
   template Agreement compare<T>(const Runnable&, const Runnable&, const Settings&, \
-                                kernels::Communicator&, int);
+                                kernels::Communicator&, int, const MakeEngine<T>&);
 INSTANTIATE(float)
 INSTANTIATE(double)
+INSTANTIATE(kernels::Half)
+INSTANTIATE(kernels::BFloat16)
 #undef INSTANTIATE
 
 }  // namespace stratagem::execute

@@ -1,7 +1,9 @@
 // Holds what ranks compute under a plan to what one device computes.
 #pragma once
 
+#include <functional>
 #include <limits>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -26,14 +28,19 @@ struct Agreement {
 };
 
 /// What is expected: 1e-9 in fp64; in fp32 1e-5 of gradients, and 1e-4 of losses, since steps carry
-/// differences of rounding on.
+/// differences of rounding on; 2e-2 of both in types of two bytes.
 template <typename T>
 bool agrees(const Agreement& agreement);
 
-/// Trains for some iterations under a plan, on all ranks, and on rank 0 alone as one device, from
-/// the same seed. Called on all ranks; all get the answer.
+/// Makes this rank's engine.
+template <typename T>
+using MakeEngine = std::function<std::unique_ptr<Engine<T>>()>;
+
+/// Trains for some iterations under a plan, on all ranks, and on the processor of rank 0 alone as
+/// one device, from the same seed; what has two bytes under the plan is fp32 there. Called on all
+/// ranks; all get the answer.
 template <typename T>
 Agreement compare(const Runnable& plan, const Runnable& one_device, const Settings& settings,
-                  kernels::Communicator& world, int iterations);
+                  kernels::Communicator& world, int iterations, const MakeEngine<T>& make_engine);
 
 }  // namespace stratagem::execute

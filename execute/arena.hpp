@@ -2,18 +2,23 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdlib>
-#include <memory>
+#include <utility>
 #include <vector>
 
 #include "execute/placement.hpp"
+#include "execute/value.hpp"
 
 namespace stratagem::execute {
 
 /// Counts the bytes that buffers really hold: from when they are first written until they die.
 class Arena {
  public:
-  explicit Arena(Placement placement);
+  /// In memory of the engine.
+  template <typename Engine>
+  Arena(Placement placement, Engine& engine)
+      : placement_(std::move(placement)),
+        memory_(engine.allocate(placement_.extent)),
+        held_(placement_.buffers.size()) {}
 
   [[nodiscard]] const Placement& placement() const { return placement_; }
   /// The place of a buffer in which so many bytes lie from now on. Throws BrokenPromise where the
@@ -27,11 +32,8 @@ class Arena {
   void begin_peak() { peak_ = live_; }
 
  private:
-  struct Free {
-    void operator()(std::byte* memory) const { std::free(memory); }
-  };
   Placement placement_;
-  std::unique_ptr<std::byte, Free> memory_;
+  Memory memory_;
   std::vector<std::size_t> held_;  ///< by buffer
   std::size_t live_ = 0;
   std::size_t peak_ = 0;

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "base/input_error.hpp"
+#include "kernels/half.hpp"
 
 namespace stratagem::execute {
 namespace {
@@ -62,41 +63,6 @@ std::span<T> room(std::vector<T>& list, std::size_t elements) {
   return std::span<T>(list).first(elements);
 }
 
-/// Calls `copy(in_whole, in_part, length)` for stretches of a region that a whole contains.
-template <typename Copy>
-void for_each_piece(const Region& whole, const Region& region, const Copy& copy) {
-  if (region.size() == 0) return;
-  if (region.mask.ranges == whole.mask.ranges) {
-    copy(region.begin - whole.begin, std::int64_t{0}, region.size());
-  } else {
-    for_each_stretch(whole.mask, region.mask, copy);
-  }
-}
-
-/// Writes a region of a value to where it lies in a message.
-template <typename T>
-void pack(const Value<T>& whole, const Region& region, T* to) {
-  expects(whole.bytes.empty(), "only numbers are exchanged");
-  for_each_piece(whole.region, region,
-                 [&](std::int64_t there, std::int64_t here, std::int64_t length) {
-                   std::copy_n(whole.data.begin() + there, length, to + here);
-                 });
-}
-
-/// And back, into a whole that contains it.
-template <typename T>
-void unpack(const T* from, const Region& region, const Value<T>& whole, bool adds) {
-  for_each_piece(whole.region, region,
-                 [&](std::int64_t there, std::int64_t here, std::int64_t length) {
-                   T* to = whole.data.begin() + there;
-                   if (adds) {
-                     std::transform(to, to + length, from + here, to, std::plus<>());
-                   } else {
-                     std::copy_n(from + here, length, to);
-                   }
-                 });
-}
-
 kernels::Reduction reduction_of(const strategies::Collective& work) {
   return work.combine == model::Combine::maximum ? kernels::Reduction::maximum
                                                  : kernels::Reduction::sum;
@@ -105,9 +71,16 @@ kernels::Reduction reduction_of(const strategies::Collective& work) {
 template <typename T>
 class Exchanging {
  public:
-  Exchanging(const strategies::Collective& work, const Exchange<T>& exchange, Packing<T>& packing,
-             kernels::Communicator& group)
-      : work_(work), exchange_(exchange), packing_(packing), group_(group), me_(group.rank()) {
+  using Host = OnHost<T>;
+
+  Exchanging(Engine<T>& engine, const strategies::Collective& work, const Exchange<T>& exchange,
+             Packing<T>& packing, kernels::Communicator& group)
+      : engine_(engine),
+        work_(work),
+        exchange_(exchange),
+        packing_(packing),
+        group_(group),
+        me_(group.rank()) {
     for (std::size_t i = 0; i < exchange.inputs.size(); ++i) {
       if (!goes_alone(i)) packed_.push_back(i);
     }
@@ -115,13 +88,14 @@ class Exchanging {
 
   void all_reduce() {
     for_each_alone([&](const Value<T>& input, const Value<T>& output) {
-      if (input.data.data() != output.data.data())
-        std::ranges::copy(input.data, output.data.begin());
-      group_.all_reduce(reduction_of(work_), std::span<T>(output.data));
+      if (place_of(input) != place_of(output)) engine_.copy(input, output);
+      const std::span<Host> message = engine_.open(output, packing_.out);
+      group_.all_reduce(reduction_of(work_), message);
+      engine_.close(message, output);
     });
     if (packed_.empty()) return;
     const Parts parts(packed_, 1, [&](std::size_t i, int) { return exchange_.before(i, me_); });
-    const std::span<T> message = room(packing_.out, parts.length());
+    const std::span<Host> message = room(packing_.out, parts.length());
     pack_inputs(parts, message);
     group_.all_reduce(reduction_of(work_), message);
     unpack_mine(parts, message);
@@ -130,39 +104,48 @@ class Exchanging {
   void reduce_scatter() {
     for_each_alone([&](const Value<T>& input, const Value<T>& output) {
       // A shard may begin where what it is reduced from does: messages do not overlap.
-      const bool apart = exchange_.adds || input.data.data() == output.data.data();
-      const std::span<T> mine =
-          apart ? room(packing_.in, output.data.size()) : std::span<T>(output.data);
-      group_.reduce_scatter(reduction_of(work_), kernels::In<T>(input.data), mine);
-      if (apart) unpack(mine.data(), output.region, output, exchange_.adds);
+      const bool apart = exchange_.adds || place_of(input) == place_of(output);
+      const auto size = static_cast<std::size_t>(output.region.size());
+      const std::span<Host> mine =
+          apart ? room(packing_.in, size) : engine_.place(output, packing_.in);
+      group_.reduce_scatter(reduction_of(work_),
+                            kernels::In<Host>(engine_.open(input, packing_.out)), mine);
+      if (apart) {
+        engine_.unpack(mine.data(), output.region, output, exchange_.adds);
+      } else {
+        engine_.close(mine, output);
+      }
     });
     if (packed_.empty()) return;
     const Parts parts(packed_, group_.size(), exchange_.after);
-    const std::span<T> message = room(packing_.out, whole(parts));
+    const std::span<Host> message = room(packing_.out, whole(parts));
     for (int member = 0; member < group_.size(); ++member) {
       for (std::size_t i = 0; i < packed_.size(); ++i)
-        pack(*exchange_.inputs[packed_[i]], exchange_.after(packed_[i], member),
-             message.data() + parts.offset(member, i));
+        engine_.pack(*exchange_.inputs[packed_[i]], exchange_.after(packed_[i], member),
+                     message.data() + parts.offset(member, i));
     }
-    const std::span<T> mine = room(packing_.in, parts.length());
-    group_.reduce_scatter(reduction_of(work_), kernels::In<T>(message), mine);
+    const std::span<Host> mine = room(packing_.in, parts.length());
+    group_.reduce_scatter(reduction_of(work_), kernels::In<Host>(message), mine);
     unpack_mine(parts, mine);
   }
 
   void all_gather() {
     for_each_alone([&](const Value<T>& input, const Value<T>& output) {
-      group_.all_gather(kernels::In<T>(input.data), std::span<T>(output.data));
+      const std::span<Host> message = engine_.place(output, packing_.in);
+      group_.all_gather(kernels::In<Host>(engine_.open(input, packing_.out)), message);
+      engine_.close(message, output);
     });
     if (packed_.empty()) return;
     const Parts parts(packed_, group_.size(), exchange_.before);
-    const std::span<T> mine = room(packing_.out, parts.length());
+    const std::span<Host> mine = room(packing_.out, parts.length());
     pack_inputs(parts, mine);
-    const std::span<T> message = room(packing_.in, whole(parts));
-    group_.all_gather(kernels::In<T>(mine), message);
+    const std::span<Host> message = room(packing_.in, whole(parts));
+    group_.all_gather(kernels::In<Host>(mine), message);
     for (std::size_t i = 0; i < packed_.size(); ++i) {
       for (int member = 0; member < group_.size(); ++member)
-        unpack(message.data() + parts.offset(member, i), exchange_.before(packed_[i], member),
-               *exchange_.outputs[packed_[i]], exchange_.adds);
+        engine_.unpack(message.data() + parts.offset(member, i),
+                       exchange_.before(packed_[i], member), *exchange_.outputs[packed_[i]],
+                       exchange_.adds);
     }
   }
 
@@ -174,18 +157,18 @@ class Exchanging {
       return common(exchange_.before(i, member), exchange_.after(i, me_));
     };
     const Parts parts(packed_, group_.size(), to);
-    const std::span<T> out = room(packing_.out, whole(parts));
-    const std::span<T> in = room(packing_.in, whole(parts));
+    const std::span<Host> out = room(packing_.out, whole(parts));
+    const std::span<Host> in = room(packing_.in, whole(parts));
     for (int member = 0; member < group_.size(); ++member) {
       for (std::size_t i = 0; i < packed_.size(); ++i)
-        pack(*exchange_.inputs[packed_[i]], to(packed_[i], member),
-             out.data() + parts.offset(member, i));
+        engine_.pack(*exchange_.inputs[packed_[i]], to(packed_[i], member),
+                     out.data() + parts.offset(member, i));
     }
-    group_.all_to_all(kernels::In<T>(out), in);
+    group_.all_to_all(kernels::In<Host>(out), in);
     for (std::size_t i = 0; i < packed_.size(); ++i) {
       for (int member = 0; member < group_.size(); ++member)
-        unpack(in.data() + parts.offset(member, i), from(packed_[i], member),
-               *exchange_.outputs[packed_[i]], exchange_.adds);
+        engine_.unpack(in.data() + parts.offset(member, i), from(packed_[i], member),
+                       *exchange_.outputs[packed_[i]], exchange_.adds);
     }
   }
 
@@ -234,19 +217,20 @@ class Exchanging {
     return parts.length() * static_cast<std::size_t>(group_.size());
   }
 
-  void pack_inputs(const Parts& parts, std::span<T> message) const {
+  void pack_inputs(const Parts& parts, std::span<Host> message) const {
     for (std::size_t i = 0; i < packed_.size(); ++i) {
       const Value<T>& input = *exchange_.inputs[packed_[i]];
-      pack(input, input.region, message.data() + parts.offset(0, i));
+      engine_.pack(input, input.region, message.data() + parts.offset(0, i));
     }
   }
 
-  void unpack_mine(const Parts& parts, std::span<const T> message) const {
+  void unpack_mine(const Parts& parts, std::span<const Host> message) const {
     for (std::size_t i = 0; i < packed_.size(); ++i)
-      unpack(message.data() + parts.offset(0, i), exchange_.after(packed_[i], me_),
-             *exchange_.outputs[packed_[i]], exchange_.adds);
+      engine_.unpack(message.data() + parts.offset(0, i), exchange_.after(packed_[i], me_),
+                     *exchange_.outputs[packed_[i]], exchange_.adds);
   }
 
+  Engine<T>& engine_;
   const strategies::Collective& work_;
   const Exchange<T>& exchange_;
   Packing<T>& packing_;
@@ -258,9 +242,9 @@ class Exchanging {
 }  // namespace
 
 template <typename T>
-void run(const strategies::Collective& work, const Exchange<T>& exchange, Packing<T>& packing,
-         kernels::Communicator& group) {
-  Exchanging<T> exchanging(work, exchange, packing, group);
+void run(Engine<T>& engine, const strategies::Collective& work, const Exchange<T>& exchange,
+         Packing<T>& packing, kernels::Communicator& group) {
+  Exchanging<T> exchanging(engine, work, exchange, packing, group);
   switch (work.kind) {
     case CollectiveKind::all_reduce:
       return exchanging.all_reduce();
@@ -275,11 +259,13 @@ void run(const strategies::Collective& work, const Exchange<T>& exchange, Packin
   }
 }
 
-#define INSTANTIATE(T)                                                                 \
-  template void run<T>(const strategies::Collective&, const Exchange<T>&, Packing<T>&, \
+#define INSTANTIATE(T)                                                                             \
+  template void run<T>(Engine<T>&, const strategies::Collective&, const Exchange<T>&, Packing<T>&, \
                        kernels::Communicator&);
 INSTANTIATE(float)
 INSTANTIATE(double)
+INSTANTIATE(kernels::Half)
+INSTANTIATE(kernels::BFloat16)
 #undef INSTANTIATE
 
 }  // namespace stratagem::execute

@@ -4,7 +4,7 @@
 #include <functional>
 #include <vector>
 
-#include "execute/value.hpp"
+#include "execute/engine.hpp"
 #include "kernels/communicator.hpp"
 #include "strategies/program.hpp"
 
@@ -24,7 +24,7 @@ struct Exchange {
 /// Memory that exchanges pack their messages in, kept from one to the next.
 template <typename T>
 struct Packing {
-  std::vector<T> out, in;
+  std::vector<OnHost<T>> out, in;
 };
 
 /// Writes what this member has afterwards. Large tensors that lie as a message does travel alone,
@@ -32,7 +32,7 @@ struct Packing {
 /// kind of collective that is none of the four conversions, kernels::CommunicationError where ranks
 /// cannot meet.
 template <typename T>
-void run(const strategies::Collective& work, const Exchange<T>& exchange, Packing<T>& packing,
-         kernels::Communicator& group);
+void run(Engine<T>& engine, const strategies::Collective& work, const Exchange<T>& exchange,
+         Packing<T>& packing, kernels::Communicator& group);
 
 }  // namespace stratagem::execute

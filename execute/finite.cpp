@@ -1,28 +1,18 @@
-// Looks at exponents: those of NaN and infinity are all ones.
+// Remembers the first task that makes what is no number, and tells all ranks.
 #include "execute/finite.hpp"
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cstring>
-#include <limits>
-#include <type_traits>
 #include <vector>
+
+#include "kernels/half.hpp"
 
 namespace stratagem::execute {
 
 template <typename T>
-bool all_finite(std::span<const T> values) {
-  using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
-  constexpr auto exponent = std::bit_cast<Bits>(std::numeric_limits<T>::infinity());
-  bool finite = true;
-  for (const T value : values) finite &= (std::bit_cast<Bits>(value) & exponent) != exponent;
-  return finite;
-}
-
-template <typename T>
-void FiniteCheck::look(const Application<T>& application, const Place& place) {
-  const auto finite = [](const Shared<T>& value) { return all_finite<T>(value->data); };
+void FiniteCheck::look(Engine<T>& engine, const Application<T>& application, const Place& place) {
+  const auto finite = [&](const Shared<T>& value) { return engine.finite(*value); };
   if (!first_.empty() || std::ranges::all_of(application.outputs, finite)) return;
   first_ = place.text();
   arises_ = true;
@@ -58,11 +48,12 @@ std::string FiniteCheck::told(kernels::Communicator& world, double loss,
          found->text.data();
 }
 
-#define INSTANTIATE(T)                             \
-  template bool all_finite<T>(std::span<const T>); \
-  template void FiniteCheck::look<T>(const Application<T>&, const Place&);
+#define INSTANTIATE(T) \
+  template void FiniteCheck::look<T>(Engine<T>&, const Application<T>&, const Place&);
 INSTANTIATE(float)
 INSTANTIATE(double)
+INSTANTIATE(kernels::Half)
+INSTANTIATE(kernels::BFloat16)
 #undef INSTANTIATE
 
 }  // namespace stratagem::execute

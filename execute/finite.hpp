@@ -1,11 +1,10 @@
 // Losses that are no numbers: which task made the first value that is none.
 #pragma once
 
-#include <span>
 #include <string>
 
+#include "execute/engine.hpp"
 #include "execute/fault.hpp"
-#include "execute/operators/application.hpp"
 #include "execute/place.hpp"
 #include "kernels/communicator.hpp"
 
@@ -17,16 +16,12 @@ struct NotFinite : Fault {
   using Fault::Fault;
 };
 
-/// Is every value a number?
-template <typename T>
-bool all_finite(std::span<const T> values);
-
 /// Remembers the first task of a rank of which a result is not finite. It reads all results: for
 /// checks, not for iterations that are timed.
 class FiniteCheck {
  public:
   template <typename T>
-  void look(const Application<T>& application, const Place& place);
+  void look(Engine<T>& engine, const Application<T>& application, const Place& place);
 
   /// What NotFinite says. Called on all ranks, which get the same: of ranks that have seen a task
   /// make such a value out of numbers, or out of a parameter that is none, the first one; else the

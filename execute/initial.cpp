@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
+#include <vector>
 
 #include "base/input_error.hpp"
 #include "kernels/philox.hpp"
@@ -80,13 +82,15 @@ Shared<T> input(const model::Graph& graph, TensorId tensor, const Region& region
       .stream = micro_batch};
   auto value = std::make_shared<Value<T>>();
   value->region = region;
+  std::vector<std::int64_t> numbers;
   for (const std::int64_t place : places(model::origin_of(graph.tensors[tensor], tensor), region)) {
     const std::int64_t sample = place / shape.back(), token = place % shape.back();
     const std::int64_t at = sample * (shape.back() + 1) + token + (lookup != nullptr ? 0 : 1);
     const double number = kernels::uniform(random, static_cast<std::uint64_t>(at));
-    value->numbers.push_back(
+    numbers.push_back(
         std::min(count - 1, static_cast<std::int64_t>(number * static_cast<double>(count))));
   }
+  value->numbers = Elements<std::int64_t>(std::move(numbers));
   return value;
 }
 

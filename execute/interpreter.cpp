@@ -2,7 +2,6 @@
 #include "execute/interpreter.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <optional>
 #include <span>
@@ -11,7 +10,9 @@
 #include "base/input_error.hpp"
 #include "execute/exchange.hpp"
 #include "execute/initial.hpp"
+#include "execute/loss_scale.hpp"
 #include "execute/operators/application.hpp"
+#include "kernels/half.hpp"
 
 namespace stratagem::execute {
 
@@ -52,15 +53,20 @@ struct Interpreter<T>::CallState {
 
 template <typename T>
 Interpreter<T>::Interpreter(const strategies::Program& program, const model::Graph& graph,
-                            const Settings& settings, kernels::Communicator& world)
+                            const Settings& settings, kernels::Communicator& world,
+                            std::unique_ptr<Engine<T>> engine)
     : program_(program),
       graph_(graph),
       settings_(settings),
       world_(world),
       place_(settings.place == nullptr ? own_place_ : *settings.place),
+      engine_(std::move(engine)),
       device_(world.rank()),
       owners_(program),
-      arena_(placement(program, graph, device_, sizeof(T))) {
+      arena_(placement(program, graph, device_, sizes_of<T>()), *engine_),
+      states_(*engine_, arena_),
+      messages_(*engine_),
+      loss_scale_(loss_scale<T>(loss_weight())) {
   expects(world.size() == static_cast<int>(program.devices.size()),
           "every device of a program has a rank");
   create_groups();
@@ -90,7 +96,10 @@ void Interpreter<T>::create_parameters() {
     const Region region = region_of(operand, graph_.tensors[resident.tensor].shape, grid,
                                     grid.coordinates(grid.position(device_)));
     const Shared<T> value = this->resident(resident.tensor, region);
-    initialize(graph_, resident.tensor, settings_.seed, *value);
+    std::vector<Host> room;
+    Value<Host> seen{.region = region, .data = Elements<Host>(engine_->place(*value, room))};
+    initialize(graph_, resident.tensor, settings_.seed, seen);
+    engine_->close(seen.data, *value);
     parameters_[resident.tensor] = value;
   }
 }
@@ -98,16 +107,16 @@ void Interpreter<T>::create_parameters() {
 template <typename T>
 double Interpreter<T>::iterate(const Watch& watch) {
   watch_ = watch;
-  loss_ = 0;
   const strategies::Sequence& sequence = program_.sequences[program_.devices[device_].sequence];
-  recording_.start(strategies::task_count(program_, sequence));
+  engine_->start(recording_, strategies::task_count(program_, sequence));
   task_ = 0;
   arena_.begin_peak();
   for (const Call& call : sequence.calls) run(call);
-  for (const std::size_t task : messages_.finish()) recording_.end(task);
+  for (const std::size_t task : messages_.finish()) engine_->end(recording_, task);
+  engine_->finish(recording_);
   store_.clear();
   gradients_.clear();
-  std::array<double, 1> sum{loss_};
+  std::vector<double> sum = engine_->noted(1);
   world_.all_reduce(kernels::Reduction::sum, std::span<double>(sum));
   place_.leave();
   if (!std::isfinite(sum[0])) throw NotFinite(finite_.told(world_, sum[0], iteration_));
@@ -126,11 +135,11 @@ void Interpreter<T>::run(const Call& call) {
   state.from_outside.resize(block.slots.size());
   state.dead.resize(block.slots.size());
   for (const Task& task : block.tasks) {
-    recording_.begin(task_);
+    engine_->begin(recording_, task_);
     bear(state);
     run(state, task);
     for (const int buffer : arena_.placement().deaths[task_]) arena_.die(buffer);
-    recording_.end(task_++);
+    engine_->end(recording_, task_++);
   }
   keep(state);
 }
@@ -179,7 +188,7 @@ void Interpreter<T>::apply(CallState& state, const Task& task, const Operation& 
       .random = {.seed = settings_.seed,
                  .stream = iteration_ * settings_.micro_batches + micro_batch},
       .dropout = settings_.dropout,
-      .loss_weight = loss_weight()};
+      .loss_weight = loss_weight() * loss_scale_};
   for (const Operand& operand : operation.inputs)
     application.inputs.push_back(read(state, operand));
   for (std::size_t i = 0; i < operation.outputs.size(); ++i) {
@@ -187,12 +196,11 @@ void Interpreter<T>::apply(CallState& state, const Task& task, const Operation& 
     if (operation.adds) continue;
     const Value<T>& result = *application.outputs.back();
     for (const Shared<T>& input : application.inputs)
-      expects(input->data.empty() || input->data.data() != result.data.data(),
-              "an operator writes where it does not read");
-    if (!overwrites(application.op)) clear(result);
+      expects(!same_place(*input, result), "an operator writes where it does not read");
+    if (!overwrites(application.op)) clear(*engine_, result);
   }
-  execute::apply(application);
-  if (settings_.finds_faults) finite_.look(application, place_);
+  engine_->apply(application);
+  if (settings_.finds_faults) finite_.look(*engine_, application, place_);
   const bool loss = application.op.outputs[0] == graph_.loss;
   if (loss && application.op.pass == model::Pass::forward && !task.recomputed)
     note_loss(state, operation.outputs[0], *application.outputs[0]);
@@ -207,7 +215,7 @@ void Interpreter<T>::note_loss(const CallState& state, const Operand& operand,
     if (operand.layout[axis].dim == strategies::AxisRole::replica)
       replicas *= program_.grids[state.call.grid].axes[axis].size;
   }
-  for (const T loss : values.data) loss_ += static_cast<double>(loss) * loss_weight() / replicas;
+  engine_->note(values, loss_weight() / replicas, 0);
 }
 
 template <typename T>
@@ -232,7 +240,7 @@ void Interpreter<T>::convert(CallState& state, const Collective& work, const Ope
   for (std::size_t i = 0; i < operation.outputs.size(); ++i)
     exchange.outputs.push_back(target(state, operation, i));
   exchange.adds = operation.adds;
-  execute::run(work, exchange, packing_, members);
+  execute::run(*engine_, work, exchange, packing_, members);
 }
 
 template <typename T>
@@ -241,14 +249,12 @@ void Interpreter<T>::select(CallState& state, const Operation& operation) {
     const bool stays = operation.outputs[i].slot < 0 && operation.inputs[i].slot < 0;
     const Shared<T> whole = read(state, operation.inputs[i]);
     if (stays) continue;
-    const Shared<T> part = view(whole, region(state, operation.outputs[i]));
+    const Shared<T> part = view(*engine_, whole, region(state, operation.outputs[i]));
     const Shared<T> result = target(state, operation, i);
     if (operation.adds) {
-      std::ranges::transform(result->data, part->data, result->data.begin(), std::plus<>());
-    } else if (part->data.data() != result->data.data() ||
-               part->bytes.data() != result->bytes.data()) {
-      std::ranges::copy(part->data, result->data.begin());
-      std::ranges::copy(part->bytes, result->bytes.begin());
+      engine_->add(*part, *result);
+    } else if (!same_place(*part, *result)) {
+      engine_->copy(*part, *result);
     }
   }
 }
@@ -259,7 +265,7 @@ void Interpreter<T>::transfer(CallState& state, const Collective& work,
   kernels::Communicator& pair = group(work.group);
   for (const Operand& operand : operation.inputs) messages_.send(pair, *read(state, operand));
   for (std::size_t i = 0; i < operation.outputs.size(); ++i)
-    messages_.receive(pair, *target(state, operation, i), task_);
+    messages_.receive(pair, target(state, operation, i), task_);
 }
 
 template <typename T>
@@ -267,37 +273,22 @@ void Interpreter<T>::step(CallState& state, const Operation& operation) {
   const Shared<T> gradient = read(state, operation.inputs[0]);
   const TensorId id = state.tensor(program_, operation.outputs[0].tensor);
   const Region stepped = region(state, operation.outputs[0]);
-  if (watch_) watch_(id, *gradient);
+  if (watch_) watch_(id, *unscaled(engine_->on_host(gradient), loss_scale_));
   Value<T>& parameter = *parameters_.at(id);
   expects(shows(parameter.region, stepped), "a rank steps what it has of a parameter");
   const auto size = static_cast<std::size_t>(stepped.size());
-  const Moments& moments = this->moments(id, size);
-  const std::span<T> elements(parameter.data.data() + (stepped.begin - parameter.region.begin),
-                              size);
+  const auto [states, fresh] = states_.of(id, size);
   kernels::Adam adam = settings_.optimizer;
   adam.step = static_cast<std::int64_t>(iteration_) + 1;
-  kernels::adam<T>(adam, kernels::In<T>(gradient->data), elements,
-                   kernels::Out<T>(moments.momentum), kernels::Out<T>(moments.variance));
-}
-
-/// In the arena, unless the program has the optimizer's states elsewhere.
-template <typename T>
-typename Interpreter<T>::Moments& Interpreter<T>::moments(TensorId parameter, std::size_t size) {
-  const auto [found, fresh] = moments_.try_emplace(parameter);
-  Moments& moments = found->second;
-  if (!fresh) return moments;
-  const int buffer = arena_.placement().states;
-  for (Elements<T>* each : {&moments.momentum, &moments.variance}) {
-    if (buffer < 0) {
-      *each = Elements<T>(size);
-      continue;
-    }
-    const std::size_t offset = std::exchange(state_bytes_, state_bytes_ + size * sizeof(T));
-    std::byte* states = arena_.hold(buffer, state_bytes_);
-    *each = Elements<T>(std::span<T>(reinterpret_cast<T*>(states + offset), size));
-    std::ranges::fill(*each, T{});
-  }
-  return moments;
+  adam.gradient_scale = loss_scale_;
+  T* const begin = parameter.data.data() + (stepped.begin - parameter.region.begin);
+  engine_->step({.settings = adam,
+                 .gradient = std::span<T>(gradient->data),
+                 .parameter = std::span<T>(begin, size),
+                 .momentum = std::span<Host>(states->momentum),
+                 .variance = std::span<Host>(states->variance),
+                 .main = std::span<Host>(states->main),
+                 .first = fresh});
 }
 
 // ---- where values are
@@ -323,11 +314,13 @@ Shared<T> Interpreter<T>::read(CallState& state, const Operand& operand) {
   if (graph_.tensors[tensor].role == Role::input) {
     const std::uint64_t micro_batch =
         iteration_ * settings_.micro_batches + state.call.cell.micro_batch;
-    return input<T>(graph_, tensor, wanted, settings_.seed, micro_batch, loss_weight());
+    return engine_->from_host(input<Host>(graph_, tensor, wanted, settings_.seed, micro_batch,
+                                          loss_weight() * loss_scale_),
+                              list_of(graph_, tensor));
   }
   const Shared<T> whole = held(state, operand, wanted);
-  if (arrive(whole.get())) recording_.begin(task_);  // what waited has not begun before
-  return view(whole, wanted);
+  if (arrive(whole.get())) engine_->begin(recording_, task_);  // what waited has not begun before
+  return view(*engine_, whole, wanted);
 }
 
 template <typename T>
@@ -371,17 +364,11 @@ void Interpreter<T>::bear(CallState& state) {
 /// A value in a buffer of the arena, with whatever lies there.
 template <typename T>
 Shared<T> Interpreter<T>::placed(int buffer, TensorId tensor, const Region& region) {
+  const List list = list_of(graph_, tensor);
   const auto size = static_cast<std::size_t>(region.size());
-  auto value = std::make_shared<Value<T>>();
-  value->region = region;
+  std::byte* const at = arena_.hold(buffer, bytes_of<T>(list, size));
+  Shared<T> value = value_in<T>(Memory(Memory(), at), list, region);  // the arena owns it
   value->buffer = buffer;
-  if (graph_.tensors[tensor].role == Role::mask) {
-    auto* at = reinterpret_cast<std::int8_t*>(arena_.hold(buffer, size));
-    value->bytes = Elements<std::int8_t>(std::span<std::int8_t>(at, size));
-  } else {
-    auto* at = reinterpret_cast<T*>(arena_.hold(buffer, size * sizeof(T)));
-    value->data = Elements<T>(std::span<T>(at, size));
-  }
   return value;
 }
 
@@ -390,7 +377,7 @@ Shared<T> Interpreter<T>::placed(int buffer, TensorId tensor, const Region& regi
 template <typename T>
 Shared<T> Interpreter<T>::resident(TensorId tensor, const Region& region) {
   const auto buffer = resident_buffers_.find(tensor);
-  return buffer == resident_buffers_.end() ? zeros<T>(region)
+  return buffer == resident_buffers_.end() ? zeros(*engine_, list_of(graph_, tensor), region)
                                            : placed(buffer->second, tensor, region);
 }
 
@@ -436,7 +423,7 @@ Shared<T> Interpreter<T>::sum(CallState& state, const Operand& operand) {
     throw BrokenPromise("what is added to " + graph_.tensors[tensor].name + " is of one part");
   const bool first = !value;
   value = target(state, operand);
-  if (first) clear(*value);
+  if (first) clear(*engine_, *value);
   return value;
 }
 
@@ -450,7 +437,7 @@ Shared<T> Interpreter<T>::target(CallState& state, const Operation& operation, s
 template <typename T>
 bool Interpreter<T>::arrive(const Value<T>* value) {
   const std::optional<std::size_t> task = messages_.arrive(value);
-  if (task) recording_.end(*task);
+  if (task) engine_->end(recording_, *task);
   return task.has_value();
 }
 
@@ -497,5 +484,7 @@ kernels::Communicator& Interpreter<T>::group(int number) {
 
 template class Interpreter<float>;
 template class Interpreter<double>;
+template class Interpreter<kernels::Half>;
+template class Interpreter<kernels::BFloat16>;
 
 }  // namespace stratagem::execute

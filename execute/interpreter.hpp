@@ -9,9 +9,12 @@
 #include <vector>
 
 #include "execute/arena.hpp"
+#include "execute/engine.hpp"
 #include "execute/exchange.hpp"
 #include "execute/finite.hpp"
+#include "execute/host_engine.hpp"
 #include "execute/messages.hpp"
+#include "execute/optimizer_states.hpp"
 #include "execute/place.hpp"
 #include "execute/recording.hpp"
 #include "execute/value.hpp"
@@ -33,21 +36,25 @@ struct Settings {
 };
 
 /// Why a program cannot be run, naming what: plans of which lowering does not say what their tasks
-/// do to values, operators without a kernel. "" if it can.
-std::string refusal(const strategies::Program& program, const model::Graph& graph);
+/// do to values, operators without a kernel of the backend. "" if it can.
+std::string refusal(const strategies::Program& program, const model::Graph& graph,
+                    Backend backend = Backend::cpu);
 
-/// T is the type in which everything is held and computed, whatever the model says: double to check
-/// plans, float to run them.
+/// T is the type in which everything is held, whatever the model says: double to check plans, float
+/// to run them on a processor or a GPU; kernels::Half and kernels::BFloat16 on a GPU, which sums in
+/// fp32, with statistics, losses and the optimizer's states in fp32.
 template <typename T>
 class Interpreter {
  public:
   /// `world` has a rank for every device of the program, and outlives this. Called on all ranks.
-  /// Expects a program that is not refused.
+  /// Expects a program that is not refused for the engine.
   Interpreter(const strategies::Program& program, const model::Graph& graph,
-              const Settings& settings, kernels::Communicator& world);
+              const Settings& settings, kernels::Communicator& world,
+              std::unique_ptr<Engine<T>> engine = std::make_unique<HostEngine<T>>());
 
-  /// Sees a parameter's whole gradient, or this rank's shard, right before the step.
-  using Watch = std::function<void(model::TensorId parameter, const Value<T>& gradient)>;
+  /// Sees a parameter's whole gradient, or this rank's shard, right before the step, on the host.
+  using Host = OnHost<T>;
+  using Watch = std::function<void(model::TensorId parameter, const Value<Host>& gradient)>;
   /// Runs one iteration and returns the average loss of all its samples, the same on all ranks.
   /// Throws NotFinite on all of them where it is no number.
   double iterate(const Watch& watch = {});
@@ -107,6 +114,7 @@ class Interpreter {
   kernels::Communicator& world_;
   Place own_place_;
   Place& place_;
+  std::unique_ptr<Engine<T>> engine_;  ///< outlives all values
   FiniteCheck finite_;
   int device_;
   strategies::BufferOwners owners_;
@@ -115,20 +123,15 @@ class Interpreter {
   std::map<model::TensorId, int> resident_buffers_;  ///< of the arena
   std::map<model::TensorId, Shared<T>> parameters_;
   std::map<model::TensorId, Shared<T>> gradients_;  ///< resident ones, by gradient
-  struct Moments {
-    Elements<T> momentum, variance;
-  };
-  Moments& moments(model::TensorId parameter, std::size_t size);
-  std::map<model::TensorId, Moments> moments_;
+  OptimizerStates<T> states_;
   std::map<Owned, std::vector<Shared<T>>> store_;  ///< between calls, by tensor and owner
   Messages<T> messages_;
-  std::size_t state_bytes_ = 0;  ///< of moments in the arena
+  double loss_scale_;
   Packing<T> packing_;
   Watch watch_;
   Recording recording_;
   std::size_t task_ = 0;  ///< that runs, in the order of the program
   std::uint64_t iteration_ = 0;
-  double loss_ = 0;  ///< of this rank
 };
 
 }  // namespace stratagem::execute

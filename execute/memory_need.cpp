@@ -1,7 +1,8 @@
 // The arena of the interpreter, and what it keeps elsewhere.
 #include "execute/memory_need.hpp"
 
-#include "execute/placement.hpp"
+#include <algorithm>
+
 #include "execute/value.hpp"
 
 namespace stratagem::execute {
@@ -31,11 +32,16 @@ double stepped(const strategies::Program& program, const model::Graph& graph, in
 }  // namespace
 
 MemoryNeed memory_need(const strategies::Program& program, const model::Graph& graph, int device,
-                       std::size_t element) {
-  const Placement placed = placement(program, graph, device, element);
-  const Bytes one_each{static_cast<double>(element) * stepped(program, graph, device)};
-  const Bytes states = placed.states < 0 ? 2 * one_each : Bytes{};  // on the host
-  return {.iteration = Bytes{static_cast<double>(placed.extent)} + states, .gradients = one_each};
+                       const ElementSizes& sizes) {
+  const Placement placed = placement(program, graph, device, sizes);
+  const double elements = stepped(program, graph, device);
+  const double each = static_cast<double>(sizes.state) * elements;
+  const bool mixed = sizes.number < sizes.state;  // a main copy beside both moments
+  const double states = (mixed ? 3 : 2) * each;
+  const auto room =
+      placed.states < 0 ? 0.0 : static_cast<double>(placed.buffers[placed.states].capacity);
+  return {.iteration = Bytes{static_cast<double>(placed.extent) + std::max(0.0, states - room)},
+          .gradients = Bytes{each}};
 }
 
 }  // namespace stratagem::execute

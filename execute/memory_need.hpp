@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/quantity.hpp"
+#include "execute/placement.hpp"
 #include "model/graph.hpp"
 #include "strategies/program.hpp"
 
@@ -12,11 +13,12 @@ struct MemoryNeed {
   Bytes gradients;  ///< of what the device steps: what a check keeps of an iteration
 };
 
-/// Of one device, in elements of `element` bytes: the arena in which the interpreter has buffers, and
-/// the optimizer's states where the program has those on the host. Parts of values that are copied
-/// for one operator, messages on their way and what they are packed into, and buffers of libraries
-/// are left out, so it is a lower bound. Expects a program that is not refused.
+/// Of one device, in elements of such sizes: the arena in which the interpreter has buffers, and
+/// what of the optimizer's states does not fit there, all of them where the program has those on
+/// the host. Parts of values that are copied for one operator, messages on their way and what they
+/// are packed into, and buffers of libraries are left out, so it is a lower bound. Expects a program
+/// that is not refused.
 MemoryNeed memory_need(const strategies::Program& program, const model::Graph& graph, int device,
-                       std::size_t element);
+                       const ElementSizes& sizes);
 
 }  // namespace stratagem::execute

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/input_error.hpp"
-#include "execute/value.hpp"
+#include "execute/engine.hpp"
 #include "kernels/communicator.hpp"
 
 namespace stratagem::execute {
@@ -20,19 +20,26 @@ namespace stratagem::execute {
 template <typename T>
 class Messages {
  public:
+  using Host = OnHost<T>;
+  explicit Messages(Engine<T>& engine) : engine_(engine) {}
+
   /// To the second rank of a pair.
   void send(kernels::Communicator& pair, const Value<T>& value) {
-    expects(!value.data.empty(), "messages are numbers");
+    expects(value.bytes.empty() && value.region.size() > 0, "messages are numbers");
     Leaving& message = leaving_.emplace_back();
-    message.values.assign(value.data.begin(), value.data.end());
-    message.pending =
-        pair.start({{.to = 1, .values = kernels::source(std::span<const T>(message.values))}}, {});
+    message.values.resize(static_cast<std::size_t>(value.region.size()));
+    engine_.pack(value, value.region, message.values.data());
+    message.pending = pair.start(
+        {{.to = 1, .values = kernels::source(std::span<const Host>(message.values))}}, {});
   }
 
   /// From the first rank of a pair, into a value, by a task.
-  void receive(kernels::Communicator& pair, const Value<T>& value, std::size_t task) {
-    arriving_[&value] = {
-        pair.start({}, {{.from = 0, .values = kernels::target(std::span<T>(value.data))}}), task};
+  void receive(kernels::Communicator& pair, const Shared<T>& value, std::size_t task) {
+    Arriving& message = arriving_[value.get()];
+    message.value = value;
+    message.task = task;
+    message.place = engine_.place(*value, message.room);
+    message.pending = pair.start({}, {{.from = 0, .values = kernels::target(message.place)}});
   }
 
   /// Waits for a value, if it is a message that has not arrived; by which task it was to come.
@@ -41,6 +48,7 @@ class Messages {
     if (found == arriving_.end()) return {};
     const std::size_t task = found->second.task;
     found->second.pending->wait();
+    engine_.close(found->second.place, *value);
     arriving_.erase(found);
     return task;
   }
@@ -56,13 +64,17 @@ class Messages {
 
  private:
   struct Leaving {
-    std::vector<T> values;
+    std::vector<Host> values;
     std::unique_ptr<kernels::Pending> pending;  ///< gone before what it carries
   };
   struct Arriving {
+    Shared<T> value;
+    std::vector<Host> room;  ///< where an engine needs some
+    std::span<Host> place;
     std::unique_ptr<kernels::Pending> pending;
     std::size_t task = 0;
   };
+  Engine<T>& engine_;
   std::vector<Leaving> leaving_;
   std::map<const Value<T>*, Arriving> arriving_;
 };

@@ -94,11 +94,11 @@ sim::Timeline in_program_order(const strategies::Program& program, int device) {
 class Placing {
  public:
   Placing(const strategies::Program& program, const model::Graph& graph, int device,
-          std::size_t number_size)
+          const ElementSizes& sizes)
       : program_(program),
         graph_(graph),
         sequence_(program.sequences[program.devices[device].sequence]),
-        number_size_(number_size),
+        sizes_(sizes),
         timeline_(in_program_order(program, device)),
         tasks_(timeline_.tasks[program.devices[device].sequence]) {}
 
@@ -119,7 +119,7 @@ class Placing {
       const bool now = named && !resident.span;
       result_.residents.push_back(now ? take(capacity(resident.bytes, resident.tensor)) : -1);
       if (resident.category == Category::optimizer_states && here)
-        states += rounded_up(resident.bytes.value / 4) * number_size_;
+        states += rounded_up(resident.bytes.value / 4) * sizes_.state;
     }
     if (states > 0) result_.states = take(states);
   }
@@ -183,9 +183,10 @@ class Placing {
 
   [[nodiscard]] std::size_t capacity(Bytes bytes, int tensor) const {
     if (tensor < 0) return rounded_up(bytes.value);
-    const model::Tensor& t = graph_.tensors[tensor];
-    const bool mask = t.role == model::Role::mask;
-    return rounded_up(bytes / model::size_of(t.type)) * (mask ? 1 : number_size_);
+    const std::size_t elements = rounded_up(bytes / model::size_of(graph_.tensors[tensor].type));
+    const List list = list_of(graph_, tensor);
+    if (list == List::bytes) return elements;
+    return elements * (list == List::wide ? sizes_.wide : sizes_.number);
   }
 
   int take(std::size_t bytes) {
@@ -196,7 +197,7 @@ class Placing {
   const strategies::Program& program_;
   const model::Graph& graph_;
   const strategies::Sequence& sequence_;
-  std::size_t number_size_;
+  ElementSizes sizes_;
   sim::Timeline timeline_;
   const std::vector<sim::FlatTask>& tasks_;
   std::vector<int> spans_;  ///< residents of the device that live for a part of the iteration
@@ -207,8 +208,8 @@ class Placing {
 }  // namespace
 
 Placement placement(const strategies::Program& program, const model::Graph& graph, int device,
-                    std::size_t number_size) {
-  return Placing(program, graph, device, number_size).place();
+                    const ElementSizes& sizes) {
+  return Placing(program, graph, device, sizes).place();
 }
 
 }  // namespace stratagem::execute

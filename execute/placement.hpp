@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "execute/value.hpp"
 #include "model/graph.hpp"
 #include "strategies/program.hpp"
 
@@ -32,9 +33,19 @@ struct Placement {
   std::size_t extent = 0;                  ///< of all
 };
 
-/// Numbers take `number_size` bytes, whatever their type in the graph, elements of masks one.
+/// Bytes that elements take, whatever their type in the graph; those of masks take one.
+struct ElementSizes {
+  std::size_t number = 4;
+  std::size_t wide = 4;   ///< see `List`
+  std::size_t state = 4;  ///< of the optimizer's
+};
+template <typename T>
+constexpr ElementSizes sizes_of() {
+  return {.number = sizeof(T), .wide = sizeof(OnHost<T>), .state = sizeof(OnHost<T>)};
+}
+
 /// A newborn buffer takes the smallest gap that is large enough, the first of equals.
 Placement placement(const strategies::Program& program, const model::Graph& graph, int device,
-                    std::size_t number_size);
+                    const ElementSizes& sizes);
 
 }  // namespace stratagem::execute

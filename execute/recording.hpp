@@ -18,6 +18,11 @@ class Recording {
   void start(std::size_t tasks);
   void begin(std::size_t task) { begins_[task] = now(); }
   void end(std::size_t task) { ends_[task] = now(); }
+  /// By another clock, in seconds since `start`.
+  void set(std::size_t task, double begin, double end) {
+    begins_[task] = begin;
+    ends_[task] = end;
+  }
 
   [[nodiscard]] std::chrono::steady_clock::time_point started() const { return start_; }
   [[nodiscard]] const std::vector<double>& begins() const { return begins_; }

@@ -61,7 +61,7 @@ std::string refusal_of_task(const strategies::Program& program, const strategies
 }
 
 std::string refusal_of_tasks(const strategies::Program& program, const model::Graph& graph,
-                             const strategies::Call& call) {
+                             const strategies::Call& call, Backend backend) {
   const strategies::Block& block = program.blocks[call.block];
   for (const Task& task : block.tasks) {
     if (task.operations.empty() && needs_meaning(task))
@@ -72,7 +72,8 @@ std::string refusal_of_tasks(const strategies::Program& program, const model::Gr
       const auto forward = static_cast<int>(segment.forward.size());
       const model::OpId id = operation.op < forward ? segment.forward[operation.op]
                                                     : segment.backward[operation.op - forward];
-      if (std::string why = execute::refusal(graph, graph.operators[id]); !why.empty()) return why;
+      if (std::string why = execute::refusal(graph, graph.operators[id], backend); !why.empty())
+        return why;
     }
   }
   return "";
@@ -92,7 +93,8 @@ std::string refusal_of_inputs(const model::Graph& graph) {
 
 }  // namespace
 
-std::string refusal(const strategies::Program& program, const model::Graph& graph) {
+std::string refusal(const strategies::Program& program, const model::Graph& graph,
+                    Backend backend) {
   if (std::string why = refusal_of_inputs(graph); !why.empty()) return why;
   const auto fp8 = [](const cost::Kernel& kernel) { return kernel.type == model::DataType::fp8; };
   if (any_kernel(program, fp8)) return "linear layers in fp8";
@@ -103,7 +105,8 @@ std::string refusal(const strategies::Program& program, const model::Graph& grap
   }
   for (const strategies::Sequence& sequence : program.sequences) {
     for (const strategies::Call& call : sequence.calls) {
-      if (std::string why = refusal_of_tasks(program, graph, call); !why.empty()) return why;
+      if (std::string why = refusal_of_tasks(program, graph, call, backend); !why.empty())
+        return why;
     }
   }
   return "";

@@ -8,6 +8,7 @@
 #include <span>
 
 #include "base/input_error.hpp"
+#include "kernels/half.hpp"
 
 namespace stratagem::execute {
 namespace {
@@ -65,6 +66,8 @@ Trial trial(const strategies::Program& program, Interpreter<T>& rank, kernels::C
                           int, const std::function<void(Seconds)>&);
 INSTANTIATE(float)
 INSTANTIATE(double)
+INSTANTIATE(kernels::Half)
+INSTANTIATE(kernels::BFloat16)
 #undef INSTANTIATE
 
 }  // namespace stratagem::execute

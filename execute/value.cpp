@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "base/input_error.hpp"
+#include "kernels/half.hpp"
 #include "kernels/part.hpp"
 
 namespace stratagem::execute {
@@ -70,6 +70,29 @@ void for_each_stretch(const Mask& whole, const Mask& part,
   });
 }
 
+List list_of(const model::Graph& graph, model::TensorId tensor) {
+  const model::Role role = graph.tensors[tensor].role;
+  if (role == model::Role::mask) return List::bytes;
+  const bool wide = role == model::Role::statistic || tensor == graph.loss ||
+                    tensor == graph.gradient_of[graph.loss];
+  return wide ? List::wide : List::data;
+}
+
+template <typename T>
+Shared<T> value_in(Memory memory, List list, Region region) {
+  const auto size = static_cast<std::size_t>(region.size());
+  auto value = std::make_shared<Value<T>>();
+  value->region = std::move(region);
+  if (list == List::bytes) {
+    value->bytes = Elements<std::int8_t>(std::move(memory), size);
+  } else if (list == List::wide && has_wide<T>) {
+    value->wide = Elements<float>(std::move(memory), size);
+  } else {
+    value->data = Elements<T>(std::move(memory), size);
+  }
+  return value;
+}
+
 template <typename T>
 Shared<T> zeros(Region region) {
   auto value = std::make_shared<Value<T>>();
@@ -104,44 +127,13 @@ bool shows(const Region& whole, const Region& part) {
   return !whole.is_run() && !part.is_run() && within(whole.mask, part.mask);
 }
 
-template <typename T>
-Shared<T> view(const Shared<T>& whole, const Region& part) {
-  if (whole->region == part) return whole;
-  expects(shows(whole->region, part), "what a task reads is here");
-  const bool mask = !whole->bytes.empty();
-  const auto size = static_cast<std::size_t>(part.size());
-  auto result = std::make_shared<Value<T>>();
-  result->region = part;
-  if (mask) {
-    result->bytes = Elements<std::int8_t>(size);
-  } else {
-    result->data = Elements<T>(size);
-  }
-  const strategies::ValuePart& from = whole->region.mask.value;
-  const strategies::ValuePart& to = part.mask.value;
-  const bool first = to.index % (to.count / from.count) == 0;
-  const auto copy = [&](std::int64_t there, std::int64_t here, std::int64_t length) {
-    std::copy_n(whole->data.begin() + there, length, result->data.begin() + here);
-  };
-  if (mask) {
-    for_each_stretch(whole->region.mask, part.mask, [&](auto there, auto here, auto length) {
-      std::copy_n(whole->bytes.begin() + there, length, result->bytes.begin() + here);
-    });
-  } else if (!first) {
-    return result;
-  } else if (whole->region.mask.ranges == part.mask.ranges) {
-    copy(part.begin - whole->region.begin, 0, part.size());
-  } else {
-    for_each_stretch(whole->region.mask, part.mask, copy);
-  }
-  return result;
-}
-
-#define INSTANTIATE(T)                 \
-  template Shared<T> zeros<T>(Region); \
-  template Shared<T> view<T>(const Shared<T>&, const Region&);
+#define INSTANTIATE(T) template Shared<T> value_in<T>(Memory, List, Region);
 INSTANTIATE(float)
 INSTANTIATE(double)
+INSTANTIATE(kernels::Half)
+INSTANTIATE(kernels::BFloat16)
 #undef INSTANTIATE
+template Shared<float> zeros<float>(Region);
+template Shared<double> zeros<double>(Region);
 
 }  // namespace stratagem::execute

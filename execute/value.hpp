@@ -1,13 +1,16 @@
 // What a rank has of a tensor: which part, and its elements.
 #pragma once
 
-#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <span>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
+#include "model/graph.hpp"
 #include "model/tensor.hpp"
 #include "strategies/grid.hpp"
 #include "strategies/mask.hpp"
@@ -39,14 +42,22 @@ Region region_of(const strategies::Operand& operand, const std::vector<std::int6
 /// The places in the whole tensor of the elements of a region of it, or of a part of it, in order.
 std::vector<std::int64_t> places(const model::Origin& origin, const Region& region);
 
-/// A list of fixed length, in memory of its own, where it begins with zeros, or in somebody else's.
-/// Copies have memory of their own.
+/// Memory that goes back to where it came from with its last user.
+using Memory = std::shared_ptr<std::byte>;
+
+/// A list of fixed length, in memory of its own, where it begins with zeros, or in somebody else's,
+/// which may be a GPU's: then nothing here looks into it. Copies are of what lies on the host, and
+/// have memory of their own.
 template <typename E>
 class Elements {
  public:
   Elements() = default;
   explicit Elements(std::size_t size) : own_(size), elements_(own_) {}
+  explicit Elements(std::vector<E> values) : own_(std::move(values)), elements_(own_) {}
   explicit Elements(std::span<E> place) : elements_(place) {}
+  /// As many elements from the beginning of what is allocated.
+  Elements(Memory memory, std::size_t size)
+      : memory_(std::move(memory)), elements_(reinterpret_cast<E*>(memory_.get()), size) {}
   Elements(const Elements& other) : own_(other.begin(), other.end()), elements_(own_) {}
   Elements(Elements&& other) noexcept = default;
   Elements& operator=(const Elements& other) { return *this = Elements(other); }
@@ -62,39 +73,77 @@ class Elements {
 
  private:
   std::vector<E> own_;
+  Memory memory_;
   std::span<E> elements_;
 };
 
-/// Elements in the order of the region, in one of three lists. T is the type in which everything is
-/// computed, whatever the model says.
+/// In which of a value's lists its elements are.
+enum class List : std::uint8_t { data, wide, bytes };
+
+/// What a tensor's elements are held as. `wide`: statistics of rows, losses and the gradient of the
+/// loss, which are fp32 where T has two bytes; elsewhere they are data like all others.
+List list_of(const model::Graph& graph, model::TensorId tensor);
+
+/// Elements in the order of the region, in one of four lists. T is the type in which everything is
+/// held, whatever the model says.
 template <typename T>
 struct Value {
   Region region;
   Elements<T> data;
-  Elements<std::int8_t> bytes;        ///< of masks of dropout
-  std::vector<std::int64_t> numbers;  ///< of tokens and labels
-  int buffer = -1;                    ///< of the arena in which it lies
+  Elements<float> wide;            ///< see `List`
+  Elements<std::int8_t> bytes;     ///< of masks of dropout
+  Elements<std::int64_t> numbers;  ///< of tokens and labels
+  int buffer = -1;                 ///< of the arena in which it lies
 };
 template <typename T>
 using Shared = std::shared_ptr<Value<T>>;
 
-/// A value of zeros, in memory of its own.
+/// Calls `look` with the list that a value has; with that of `data` if it has no elements.
+template <typename T, typename Look>
+auto with_list(const Value<T>& value, const Look& look) {
+  if (!value.bytes.empty()) return look(value.bytes);
+  if (!value.wide.empty()) return look(value.wide);
+  return look(value.data);
+}
+
+/// Where a value begins; null if it has no elements.
+template <typename T>
+const void* place_of(const Value<T>& value) {
+  return with_list(value, [](const auto& list) -> const void* { return list.data(); });
+}
+
+/// Do two values begin at the same place? Not where they have no elements.
+template <typename T>
+bool same_place(const Value<T>& one, const Value<T>& other) {
+  return place_of(one) != nullptr && place_of(one) == place_of(other);
+}
+
+/// What has two bytes on a device has four where the host looks at it, and in messages.
+template <typename T>
+using OnHost = std::conditional_t<sizeof(T) == 2, float, T>;
+
+/// Where numbers lie is `wide` in a type of two bytes alone.
+template <typename T>
+constexpr bool has_wide = sizeof(T) == 2;
+
+/// Bytes that so many elements of a list take.
+template <typename T>
+std::size_t bytes_of(List list, std::size_t elements) {
+  if (list == List::bytes) return elements;
+  return elements * (list == List::wide && has_wide<T> ? sizeof(float) : sizeof(T));
+}
+
+/// A value in memory that has room for it, with whatever lies there.
+template <typename T>
+Shared<T> value_in(Memory memory, List list, Region region);
+
+/// A value of zeros, in memory of its own on the host.
 template <typename T>
 Shared<T> zeros(Region region);
-
-template <typename T>
-void clear(const Value<T>& value) {
-  std::ranges::fill(value.data, T{});
-  std::ranges::fill(value.bytes, std::int8_t{});
-}
 
 /// Can a value of region `whole` show `part`? Where that is one of several partial values and the
 /// whole is not, the first of them is the whole and the others are zero.
 bool shows(const Region& whole, const Region& part);
-
-/// The part of a value: itself, if it is all. Expects that it shows it.
-template <typename T>
-Shared<T> view(const Shared<T>& whole, const Region& part);
 
 /// Calls `run(in_whole, in_part, length)` for all stretches of elements of `part` that lie side by
 /// side in `whole` as well; both see all of their masks, and that of `part` lies within.

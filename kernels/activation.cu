@@ -55,6 +55,33 @@ struct SwigluGradient {
     dup = dy * gate * share;
   }
 };
+struct SiluOf {
+  __device__ void operator()(std::int64_t, float x, float& y) const { y = x * logistic(x); }
+};
+struct SiluGradient {
+  __device__ void operator()(std::int64_t, float dy, float x, float& dx) const {
+    const float share = logistic(x);
+    dx = dy * share * (1 + x * (1 - share));
+  }
+};
+template <typename T>
+struct SwigluOfPairs {
+  const T* pairs;
+  __device__ void operator()(std::int64_t i, float& y) const {
+    SwigluOf{}(i, widen(pairs[2 * i]), widen(pairs[2 * i + 1]), y);
+  }
+};
+template <typename T>
+struct SwigluGradientOfPairs {
+  const T* pairs;
+  T* gradient;
+  __device__ void operator()(std::int64_t i, float dy) const {
+    float gate = 0, up = 0;
+    SwigluGradient{}(i, dy, widen(pairs[2 * i]), widen(pairs[2 * i + 1]), gate, up);
+    gradient[2 * i] = narrow<T>(gate);
+    gradient[2 * i + 1] = narrow<T>(up);
+  }
+};
 
 template <typename T, typename Work, typename... In>
 void bend(const Stream& stream, const Work& work, DeviceOut<T> y, In... in) {
@@ -105,15 +132,42 @@ void swiglu_gradient(const Stream& stream, DeviceIn<T> dy, DeviceIn<T> gate, Dev
            writes<T>(dgate), writes<T>(dup));
 }
 
-#define INSTANTIATE(T)                                                                      \
-  template void gelu<T>(const Stream&, DeviceIn<T>, DeviceOut<T>);                          \
-  template void gelu_gradient<T>(const Stream&, DeviceIn<T>, DeviceIn<T>, DeviceOut<T>);    \
-  template void relu<T>(const Stream&, DeviceIn<T>, DeviceOut<T>);                          \
-  template void relu_gradient<T>(const Stream&, DeviceIn<T>, DeviceIn<T>, DeviceOut<T>);    \
-  template void sigmoid<T>(const Stream&, DeviceIn<T>, DeviceOut<T>);                       \
-  template void sigmoid_gradient<T>(const Stream&, DeviceIn<T>, DeviceIn<T>, DeviceOut<T>); \
-  template void swiglu<T>(const Stream&, DeviceIn<T>, DeviceIn<T>, DeviceOut<T>);           \
-  template void swiglu_gradient<T>(const Stream&, DeviceIn<T>, DeviceIn<T>, DeviceIn<T>,    \
+template <typename T>
+void silu(const Stream& stream, DeviceIn<T> x, DeviceOut<T> y) {
+  bend<T>(stream, SiluOf{}, y, x);
+}
+template <typename T>
+void silu_gradient(const Stream& stream, DeviceIn<T> dy, DeviceIn<T> x, DeviceOut<T> dx) {
+  bend<T>(stream, SiluGradient{}, dx, dy, x);
+}
+
+template <typename T>
+void swiglu_pairs(const Stream& stream, DeviceIn<T> pairs, DeviceOut<T> y) {
+  expect_type<T>(stream);
+  expect_size(2 * static_cast<std::int64_t>(y.size()), pairs);
+  for_each(stream, y.size(), SwigluOfPairs<T>{pairs.data()}, writes<T>(y));
+}
+template <typename T>
+void swiglu_pairs_gradient(const Stream& stream, DeviceIn<T> dy, DeviceIn<T> pairs,
+                           DeviceOut<T> dpairs) {
+  expect_type<T>(stream);
+  expect_size(2 * static_cast<std::int64_t>(dy.size()), pairs, dpairs);
+  for_each(stream, dy.size(), SwigluGradientOfPairs<T>{pairs.data(), dpairs.data()}, reads<T>(dy));
+}
+
+#define INSTANTIATE(T)                                                                           \
+  template void gelu<T>(const Stream&, DeviceIn<T>, DeviceOut<T>);                               \
+  template void gelu_gradient<T>(const Stream&, DeviceIn<T>, DeviceIn<T>, DeviceOut<T>);         \
+  template void relu<T>(const Stream&, DeviceIn<T>, DeviceOut<T>);                               \
+  template void relu_gradient<T>(const Stream&, DeviceIn<T>, DeviceIn<T>, DeviceOut<T>);         \
+  template void sigmoid<T>(const Stream&, DeviceIn<T>, DeviceOut<T>);                            \
+  template void sigmoid_gradient<T>(const Stream&, DeviceIn<T>, DeviceIn<T>, DeviceOut<T>);      \
+  template void swiglu<T>(const Stream&, DeviceIn<T>, DeviceIn<T>, DeviceOut<T>);                \
+  template void silu<T>(const Stream&, DeviceIn<T>, DeviceOut<T>);                               \
+  template void silu_gradient<T>(const Stream&, DeviceIn<T>, DeviceIn<T>, DeviceOut<T>);         \
+  template void swiglu_pairs<T>(const Stream&, DeviceIn<T>, DeviceOut<T>);                       \
+  template void swiglu_pairs_gradient<T>(const Stream&, DeviceIn<T>, DeviceIn<T>, DeviceOut<T>); \
+  template void swiglu_gradient<T>(const Stream&, DeviceIn<T>, DeviceIn<T>, DeviceIn<T>,         \
                                    DeviceOut<T>, DeviceOut<T>);
 STRATAGEM_FOR_DEVICE_ELEMENTS(INSTANTIATE)
 #undef INSTANTIATE

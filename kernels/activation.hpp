@@ -37,6 +37,12 @@ void sigmoid(const Stream& stream, DeviceIn<T> x, DeviceOut<T> y);
 template <typename T>
 void sigmoid_gradient(const Stream& stream, DeviceIn<T> dy, DeviceIn<T> y, DeviceOut<T> dx);
 
+/// y = x * sigmoid(x), a gated unit whose other factor is 1. On processors `swiglu` computes it.
+template <typename T>
+void silu(const Stream& stream, DeviceIn<T> x, DeviceOut<T> y);
+template <typename T>
+void silu_gradient(const Stream& stream, DeviceIn<T> dy, DeviceIn<T> x, DeviceOut<T> dx);
+
 /// y = gate * sigmoid(gate) * up. Shazeer, GLU variants improve transformer, arXiv:2002.05202.
 template <typename T>
 void swiglu(In<T> gate, In<T> up, Out<T> y);
@@ -47,5 +53,11 @@ void swiglu(const Stream& stream, DeviceIn<T> gate, DeviceIn<T> up, DeviceOut<T>
 template <typename T>
 void swiglu_gradient(const Stream& stream, DeviceIn<T> dy, DeviceIn<T> gate, DeviceIn<T> up,
                      DeviceOut<T> dgate, DeviceOut<T> dup);
+/// The same where gates and factors lie in turns: element 2i is a gate, 2i + 1 its factor.
+template <typename T>
+void swiglu_pairs(const Stream& stream, DeviceIn<T> pairs, DeviceOut<T> y);
+template <typename T>
+void swiglu_pairs_gradient(const Stream& stream, DeviceIn<T> dy, DeviceIn<T> pairs,
+                           DeviceOut<T> dpairs);
 
 }  // namespace stratagem::kernels

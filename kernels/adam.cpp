@@ -18,9 +18,10 @@ void adam(const Adam& a, In<T> gradient, Out<T> parameter, Out<T> momentum, Out<
   const T unbiased = static_cast<T>(1 / std::sqrt(1 - std::pow(a.beta_2, step)));
   const T epsilon = static_cast<T>(a.epsilon);
   const T kept = static_cast<T>(1 - a.learning_rate * a.weight_decay);
+  const T unscaled = static_cast<T>(1 / a.gradient_scale);
   const std::size_t size = gradient.size();
   for (std::size_t i = 0; i < size; ++i) {  // one pass: every state is read and written once
-    const T g = gradient[i];
+    const T g = gradient[i] * unscaled;
     momentum[i] = beta_1 * momentum[i] + rest_1 * g;
     variance[i] = beta_2 * variance[i] + rest_2 * g * g;
     parameter[i] =

@@ -10,10 +10,11 @@ namespace {
 
 struct AdamStep {
   float beta_1, rest_1, beta_2, rest_2;  // rest: 1 - beta before rounding
-  float rate, unbiased, epsilon, kept;
+  float rate, unbiased, epsilon, kept, unscaled;
 
-  __device__ void operator()(std::int64_t, float gradient, float& parameter, float& momentum,
+  __device__ void operator()(std::int64_t, float scaled, float& parameter, float& momentum,
                              float& variance) const {
+    const float gradient = scaled * unscaled;
     momentum = beta_1 * momentum + rest_1 * gradient;
     variance = beta_2 * variance + rest_2 * gradient * gradient;
     parameter = kept * parameter - rate * momentum / (sqrtf(variance) * unbiased + epsilon);
@@ -30,7 +31,8 @@ AdamStep step_of(const Adam& a) {
           .rate = narrowed(a.learning_rate / (1 - std::pow(a.beta_1, step))),
           .unbiased = narrowed(1 / std::sqrt(1 - std::pow(a.beta_2, step))),
           .epsilon = narrowed(a.epsilon),
-          .kept = narrowed(1 - a.learning_rate * a.weight_decay)};
+          .kept = narrowed(1 - a.learning_rate * a.weight_decay),
+          .unscaled = narrowed(1 / a.gradient_scale)};
 }
 
 }  // namespace

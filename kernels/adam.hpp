@@ -16,7 +16,8 @@ struct Adam {
   double beta_2 = 0.999;
   double epsilon = 1e-8;
   double weight_decay = 0;
-  std::int64_t step = 1;  ///< counted from 1
+  std::int64_t step = 1;      ///< counted from 1
+  double gradient_scale = 1;  ///< what the gradient is to be divided by first
 };
 
 /// Updates both moments, then the parameters.

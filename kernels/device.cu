@@ -72,6 +72,13 @@ std::string why_no_devices() {
   return result == cudaSuccess ? "" : cudaGetErrorString(result);
 }
 
+Bytes memory_available(int device) {
+  STRATAGEM_CHECK(cudaSetDevice(device));
+  std::size_t left = 0, all = 0;
+  STRATAGEM_CHECK(cudaMemGetInfo(&left, &all));
+  return Bytes{static_cast<double>(left)};
+}
+
 std::string runtime_version() { return version_text(CUDART_VERSION); }
 
 std::string driver_version() {

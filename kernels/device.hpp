@@ -47,6 +47,9 @@ std::vector<Device> devices();
 /// Why there are none, in CUDA's words; "" if there are some.
 std::string why_no_devices();
 
+/// What a GPU has left, of which CUDA itself takes some with the first stream.
+Bytes memory_available(int device);
+
 /// CUDA's versions: "13.0" of the runtime that this program was built with, and of what the driver
 /// can do.
 std::string runtime_version();

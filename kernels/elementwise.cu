@@ -17,6 +17,10 @@ struct ProductOf {
 struct Copy {
   __device__ void operator()(std::int64_t, float x, float& y) const { y = x; }
 };
+struct Constant {
+  float value;
+  __device__ void operator()(std::int64_t, float& y) const { y = value; }
+};
 
 template <typename T>
 __global__ void bias_add_kernel(Rows shape, bool in_packets, const T* x, const T* bias, T* y) {
@@ -75,6 +79,12 @@ void column_sums(const Stream& stream, const Rows& shape, DeviceIn<T> x, DeviceO
   sum_columns(stream, shape, Element<T>{x.data(), shape.columns}, sums.data());
 }
 
+template <typename T>
+void fill(const Stream& stream, double value, DeviceOut<T> y) {
+  expect_type<T>(stream);
+  for_each(stream, y.size(), Constant{static_cast<float>(value)}, writes<T>(y));
+}
+
 template <typename From, typename To>
 void cast(const Stream& stream, DeviceIn<From> x, DeviceOut<To> y) {
   expect_type<From>(stream);
@@ -88,6 +98,7 @@ void cast(const Stream& stream, DeviceIn<From> x, DeviceOut<To> y) {
   template void multiply<T>(const Stream&, DeviceIn<T>, DeviceIn<T>, DeviceOut<T>);              \
   template void bias_add<T>(const Stream&, const Rows&, DeviceIn<T>, DeviceIn<T>, DeviceOut<T>); \
   template void column_sums<T>(const Stream&, const Rows&, DeviceIn<T>, DeviceOut<T>);           \
+  template void fill<T>(const Stream&, double, DeviceOut<T>);                                    \
   template void cast<T, float>(const Stream&, DeviceIn<T>, DeviceOut<float>);                    \
   template void cast<T, Half>(const Stream&, DeviceIn<T>, DeviceOut<Half>);                      \
   template void cast<T, BFloat16>(const Stream&, DeviceIn<T>, DeviceOut<BFloat16>);

@@ -31,6 +31,10 @@ void column_sums(const Rows& shape, In<T> x, Out<T> sums);
 template <typename T>
 void column_sums(const Stream& stream, const Rows& shape, DeviceIn<T> x, DeviceOut<T> sums);
 
+/// Every element of y becomes `value`, rounded.
+template <typename T>
+void fill(const Stream& stream, double value, DeviceOut<T> y);
+
 /// y = x in another type.
 template <typename From, typename To>
 void cast(In<From> x, Out<To> y);

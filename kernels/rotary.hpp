@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "kernels/device.hpp"
 #include "kernels/operand.hpp"
 
 namespace stratagem::kernels {
@@ -21,9 +22,13 @@ struct Rotary {
 /// Llama models. Throws BrokenPromise for an odd size.
 template <typename T>
 void rotary(const Rotary& shape, In<T> x, Out<T> y);
+template <typename T>
+void rotary(const Stream& stream, const Rotary& shape, DeviceIn<T> x, DeviceOut<T> y);
 
 /// Gradient of x: that of y turned back.
 template <typename T>
 void rotary_gradient(const Rotary& shape, In<T> dy, Out<T> dx);
+template <typename T>
+void rotary_gradient(const Stream& stream, const Rotary& shape, DeviceIn<T> dy, DeviceOut<T> dx);
 
 }  // namespace stratagem::kernels

@@ -1,6 +1,7 @@
 // One operator on the parts that a rank has of its operands.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -38,8 +39,11 @@ kernels::Rows rows_of(const Value<T>& value) {
   return {.rows = columns == 0 ? 0 : value.region.size() / columns, .columns = columns};
 }
 
-/// Why this folder cannot compute an operator; "" if it can.
-std::string refusal(const model::Graph& graph, const model::Operator& op);
+/// What runs the kernels.
+enum class Backend : std::uint8_t { cpu, cuda };
+
+/// Why there is no kernel of a backend for an operator; "" if there is one.
+std::string refusal(const model::Graph& graph, const model::Operator& op, Backend backend);
 
 /// Are a contraction's operands and result, as they lie, matrices of each batch?
 bool is_matrix_product(const model::Operator& contraction);

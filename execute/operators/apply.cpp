@@ -46,13 +46,17 @@ constexpr std::array computed = {OpKind::embedding,
 
 }  // namespace
 
-std::string refusal(const model::Graph& graph, const model::Operator& op) {
+std::string refusal(const model::Graph& graph, const model::Operator& op, Backend backend) {
   const std::string named = " (operator " + op.name + ")";
   if (op.kind == OpKind::fused_attention) return "fused attention" + named;
   if (op.kind == OpKind::dispatch || op.kind == OpKind::combine)
     return "mixtures of experts" + named;
   if (std::ranges::find(computed, op.kind) == computed.end())
     return to_text(op.kind) + ", for which there is no kernel" + named;
+  const bool by_distance =
+      op.kind == OpKind::relative_bias || op.kind == OpKind::causal_relative_bias;
+  if (by_distance && backend == Backend::cuda)
+    return "biases by distance, as T5's, on a GPU" + named;
   const std::int64_t size = graph.tensors[op.inputs[0]].shape.back();
   if (op.kind == OpKind::rotary && size % 2 != 0)
     return "rotary positions on heads of an odd size, " + std::to_string(size) + named;

@@ -4,8 +4,7 @@
 #include <utility>
 
 #include "base/input_error.hpp"
-#include "execute/operators/application.hpp"
-#include "kernels/gemm.hpp"
+#include "execute/operators/shapes.hpp"
 
 namespace stratagem::execute {
 namespace {
@@ -59,13 +58,13 @@ std::optional<Matrix> matrix(const Dimensions& operand, std::size_t batch, const
 }
 
 /// rows times columns, of which the left operand is the first or, `swapped`, the second.
-struct Product {
+struct Matrices {
   Matrix rows, columns;
   bool swapped = false;
 };
 
-std::optional<Product> product_of(const Dimensions& left, const Dimensions& right,
-                                  const Dimensions& result) {
+std::optional<Matrices> matrices_of(const Dimensions& left, const Dimensions& right,
+                                    const Dimensions& result) {
   std::size_t batch = 0;
   while (batch < left.names.size() && right.has(left.names[batch]) && result.has(left.names[batch]))
     ++batch;
@@ -83,7 +82,7 @@ std::optional<Product> product_of(const Dimensions& left, const Dimensions& righ
   if (!rows || !columns || !product || product->transposed || rows->columns != columns->rows ||
       rows->batch != columns->batch)
     return std::nullopt;
-  return Product{.rows = *rows, .columns = *columns, .swapped = swapped};
+  return Matrices{.rows = *rows, .columns = *columns, .swapped = swapped};
 }
 
 }  // namespace
@@ -92,28 +91,32 @@ bool is_matrix_product(const model::Operator& op) {
   const auto named = [](const std::vector<model::Term>& terms) {
     return dimensions(terms, std::vector<std::int64_t>(terms.size(), 1));
   };
-  return product_of(named(op.annotation.inputs[0]), named(op.annotation.inputs[1]),
-                    named(op.annotation.outputs[0]))
+  return matrices_of(named(op.annotation.inputs[0]), named(op.annotation.inputs[1]),
+                     named(op.annotation.outputs[0]))
       .has_value();
 }
 
-template <typename T>
-bool apply_contraction(const Application<T>& a) {
-  if (a.op.kind != model::OpKind::contraction) return false;
-  const auto product =
-      product_of(dimensions(a.op.annotation.inputs[0], a.inputs[0]->region.shape()),
-                 dimensions(a.op.annotation.inputs[1], a.inputs[1]->region.shape()),
-                 dimensions(a.op.annotation.outputs[0], a.outputs[0]->region.shape()));
-  expects(product.has_value(), "operands of a product fit each other");
-  const auto& [rows, columns, swapped] = *product;
-  kernels::gemm<T>({.m = rows.rows,
+Product product_of(const Shapes& s) {
+  const auto matrices = matrices_of(dimensions(s.op.annotation.inputs[0], s.inputs[0]->shape()),
+                                    dimensions(s.op.annotation.inputs[1], s.inputs[1]->shape()),
+                                    dimensions(s.op.annotation.outputs[0], s.outputs[0]->shape()));
+  expects(matrices.has_value(), "operands of a product fit each other");
+  const auto& [rows, columns, swapped] = *matrices;
+  return {.shape = {.m = rows.rows,
                     .n = columns.columns,
                     .k = rows.columns,
                     .batch = rows.batch,
                     .transpose_a = rows.transposed,
                     .transpose_b = columns.transposed,
-                    .beta = a.op.pass == model::Pass::weight_gradient ? 1.0 : 0.0},
-                   a.in(swapped ? 1 : 0), a.in(swapped ? 0 : 1), a.out(0));
+                    .beta = s.op.pass == model::Pass::weight_gradient ? 1.0 : 0.0},
+          .swapped = swapped};
+}
+
+template <typename T>
+bool apply_contraction(const Application<T>& a) {
+  if (a.op.kind != model::OpKind::contraction) return false;
+  const auto [shape, swapped] = product_of(shapes_of(a));
+  kernels::gemm<T>(shape, a.in(swapped ? 1 : 0), a.in(swapped ? 0 : 1), a.out(0));
   return true;
 }
 

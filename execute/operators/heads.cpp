@@ -1,12 +1,10 @@
 // Between rows of tokens and matrices of attention heads, rotary positions, keys for several
 // queries or before all of them, biases by distance.
 #include <algorithm>
-#include <array>
 
 #include "base/input_error.hpp"
-#include "execute/operators/application.hpp"
+#include "execute/operators/shapes.hpp"
 #include "kernels/relative_bias.hpp"
-#include "kernels/rotary.hpp"
 
 namespace stratagem::execute {
 namespace {
@@ -19,29 +17,21 @@ std::size_t place_of(const std::vector<model::Term>& terms, const std::string& n
   return static_cast<std::size_t>(place);
 }
 
-/// How a tensor of heads lies, seen from the rows of tokens: groups of heads, in each of which a
-/// token has `inner` elements in a row, `run` of them side by side here, too.
-struct Layout {
-  std::int64_t batch, tokens, groups, inner, run;
-  std::int64_t by_batch, by_token, by_group, by_run;  ///< distances between elements
-};
-
-template <typename T>
-Layout layout_of(const std::vector<model::Term>& terms, const Value<T>& value,
-                 const std::string& token, const std::string& group) {
-  const std::vector<std::int64_t> shape = value.region.shape();
+/// `terms` are those of heads, which lie as `region` does. `width` and `first` are left open.
+HeadsCopy layout_of(const std::vector<model::Term>& terms, const Region& region,
+                    const std::string& token, const std::string& group) {
+  const std::vector<std::int64_t> shape = region.shape();
   std::vector<std::int64_t> strides(shape.size(), 1);
   for (std::size_t d = shape.size() - 1; d-- > 0;) strides[d] = strides[d + 1] * shape[d + 1];
   const std::size_t s = place_of(terms, token), g = place_of(terms, group);
-  Layout layout{.batch = shape[0],
-                .tokens = shape[s],
-                .groups = shape[g],
-                .inner = shape.back(),
-                .run = shape.back(),
-                .by_batch = strides[0],
-                .by_token = strides[s],
-                .by_group = strides[g],
-                .by_run = 0};
+  HeadsCopy layout{.batch = shape[0],
+                   .tokens = shape[s],
+                   .groups = shape[g],
+                   .inner = shape.back(),
+                   .run = shape.back(),
+                   .by_batch = strides[0],
+                   .by_token = strides[s],
+                   .by_group = strides[g]};
   for (std::size_t d = 1; d + 1 < shape.size(); ++d) {
     if (d == s || d == g) continue;
     layout.inner *= shape[d];
@@ -50,16 +40,13 @@ Layout layout_of(const std::vector<model::Term>& terms, const Value<T>& value,
   return layout;
 }
 
-/// Copies between rows (batch, tokens, groups, `width`), from element `first` of each group on, and
-/// heads.
 template <typename T>
-void copy(const Layout& l, std::int64_t width, std::int64_t first, bool to_heads, T* rows,
-          T* heads) {
+void copy(const HeadsCopy& l, bool to_heads, T* rows, T* heads) {
   for (std::int64_t b = 0; b < l.batch; ++b) {
     for (std::int64_t s = 0; s < l.tokens; ++s) {
       for (std::int64_t g = 0; g < l.groups; ++g) {
         for (std::int64_t i = 0; i < l.inner / l.run; ++i) {
-          T* row = rows + ((b * l.tokens + s) * l.groups + g) * width + first + i * l.run;
+          T* row = rows + ((b * l.tokens + s) * l.groups + g) * l.width + l.first + i * l.run;
           T* head = heads + b * l.by_batch + s * l.by_token + g * l.by_group + i * l.by_run;
           to_heads ? std::copy_n(row, l.run, head) : std::copy_n(head, l.run, row);
         }
@@ -72,45 +59,24 @@ void copy(const Layout& l, std::int64_t width, std::int64_t first, bool to_heads
 template <typename T>
 void split_heads(const Application<T>& a) {
   const bool forward = a.op.pass == model::Pass::forward;
-  const model::Operator& op = a.forward();
   const std::vector<Shared<T>>& heads = forward ? a.outputs : a.inputs;
   const Shared<T>& rows = forward ? a.inputs[0] : a.outputs[0];
-  const std::string& token = op.annotation.inputs[0][1].identifiers.front();
-  const std::string& group = op.annotation.inputs[0][2].identifiers.front();
-  std::vector<Layout> layouts;
-  std::int64_t width = 0;
-  for (std::size_t i = 0; i < heads.size(); ++i) {
-    layouts.push_back(layout_of(op.annotation.outputs[i], *heads[i], token, group));
-    width += layouts.back().inner;
-  }
-  std::int64_t first = 0;
-  for (std::size_t i = 0; i < heads.size(); ++i) {
-    copy(layouts[i], width, first, forward, rows->data.data(), heads[i]->data.data());
-    first += layouts[i].inner;
-  }
+  const std::vector<HeadsCopy> copies = heads_of(shapes_of(a));
+  for (std::size_t i = 0; i < heads.size(); ++i)
+    copy(copies[i], forward, rows->data.data(), heads[i]->data.data());
 }
 
 template <typename T>
 void merge_heads(const Application<T>& a) {
   const bool forward = a.op.pass == model::Pass::forward;
-  const model::Operator& op = a.forward();
   const Shared<T>& heads = forward ? a.inputs[0] : a.outputs[0];
   const Shared<T>& rows = forward ? a.outputs[0] : a.inputs[0];
-  const Layout layout =
-      layout_of(op.annotation.inputs[0], *heads, op.annotation.outputs[0][1].identifiers.front(),
-                op.annotation.outputs[0][2].identifiers.front());
-  copy(layout, layout.inner, 0, !forward, rows->data.data(), heads->data.data());
+  copy(heads_of(shapes_of(a))[0], !forward, rows->data.data(), heads->data.data());
 }
 
-/// Tokens are the last dimension but one.
 template <typename T>
 void rotary(const Application<T>& a) {
-  const std::vector<std::int64_t> shape = a.inputs[0]->region.shape();
-  const std::size_t token = shape.size() - 2;
-  const kernels::Rotary turn{.heads = a.inputs[0]->region.size() / (shape[token] * shape.back()),
-                             .sequence = shape[token],
-                             .size = shape.back(),
-                             .first = a.inputs[0]->region.mask.ranges[token].begin};
+  const kernels::Rotary turn = rotary_of(shapes_of(a));
   a.op.pass == model::Pass::forward ? kernels::rotary<T>(turn, a.in(0), a.out(0))
                                     : kernels::rotary_gradient<T>(turn, a.in(0), a.out(0));
 }
@@ -135,26 +101,22 @@ void repeat(const Application<T>& a) {
   }
 }
 
-/// Trained rows of every head, then those of its tokens; the gradient of the rows is the sum over
-/// all samples.
+/// The gradient of the trained rows is the sum over all samples.
 template <typename T>
 void prepend(const Application<T>& a) {
   const bool of_rows = a.op.pass == model::Pass::weight_gradient;
   const bool forward = a.op.pass == model::Pass::forward;
-  const Value<T>& whole = forward ? *a.outputs[0] : *a.inputs[0];
-  const std::vector<std::int64_t> shape = whole.region.shape();
-  const std::int64_t heads = shape[0] * shape[1], width = shape[2] * shape[3];
-  const Value<T>& part = forward ? *a.inputs[0] : *a.outputs[0];
-  const std::int64_t one = part.region.size() / (of_rows ? shape[1] : heads);
-  const std::int64_t first = of_rows ? 0 : width - one;  // of the part, in a head
+  const auto [heads, of_sample, width, rows] = prepending_of(shapes_of(a));
+  const std::int64_t rest = width - rows;
   for (std::int64_t head = 0; head < heads; ++head) {
     const std::int64_t at = head * width;
     if (forward) {
-      const auto rows = a.in(1).subspan((head % shape[1]) * first, first);
-      std::ranges::copy(rows, a.out(0).begin() + at);
-      std::ranges::copy(a.in(0).subspan(head * one, one), a.out(0).begin() + at + first);
+      const auto trained = a.in(1).subspan((head % of_sample) * rows, rows);
+      std::ranges::copy(trained, a.out(0).begin() + at);
+      std::ranges::copy(a.in(0).subspan(head * rest, rest), a.out(0).begin() + at + rows);
     } else {  // results are there with zeros, or with what is to be added to
-      const std::int64_t to = (of_rows ? head % shape[1] : head) * one;
+      const std::int64_t one = of_rows ? rows : rest, first = of_rows ? 0 : rows;
+      const std::int64_t to = (of_rows ? head % of_sample : head) * one;
       for (std::int64_t i = 0; i < one; ++i) a.out(0)[to + i] += a.in(0)[at + first + i];
     }
   }
@@ -179,6 +141,50 @@ void relative_bias(const Application<T>& a) {
 }
 
 }  // namespace
+
+std::vector<HeadsCopy> heads_of(const Shapes& s) {
+  const model::Annotation& terms = s.forward().annotation;
+  if (s.forward().kind == OpKind::merge_heads) {
+    HeadsCopy copy =
+        layout_of(terms.inputs[0], s.is_forward() ? *s.inputs[0] : *s.outputs[0],
+                  terms.outputs[0][1].identifiers.front(), terms.outputs[0][2].identifiers.front());
+    copy.width = copy.inner;
+    return {copy};
+  }
+  const std::string& token = terms.inputs[0][1].identifiers.front();
+  const std::string& group = terms.inputs[0][2].identifiers.front();
+  const std::vector<const Region*>& heads = s.is_forward() ? s.outputs : s.inputs;
+  std::vector<HeadsCopy> copies;
+  std::int64_t width = 0;
+  for (std::size_t i = 0; i < heads.size(); ++i) {
+    copies.push_back(layout_of(terms.outputs[i], *heads[i], token, group));
+    copies.back().first = width;
+    width += copies.back().inner;
+  }
+  for (HeadsCopy& copy : copies) copy.width = width;
+  return copies;
+}
+
+/// Tokens are the last dimension but one.
+kernels::Rotary rotary_of(const Shapes& s) {
+  const std::vector<std::int64_t> shape = s.inputs[0]->shape();
+  const std::size_t token = shape.size() - 2;
+  return {.heads = s.inputs[0]->size() / (shape[token] * shape.back()),
+          .sequence = shape[token],
+          .size = shape.back(),
+          .first = s.inputs[0]->mask.ranges[token].begin};
+}
+
+Prepending prepending_of(const Shapes& s) {
+  const std::vector<std::int64_t> shape = (s.is_forward() ? *s.outputs[0] : *s.inputs[0]).shape();
+  const std::int64_t heads = shape[0] * shape[1], width = shape[2] * shape[3];
+  const Region& part = s.is_forward() ? *s.inputs[0] : *s.outputs[0];
+  const bool of_rows = s.op.pass == model::Pass::weight_gradient;
+  return {.heads = heads,
+          .of_sample = shape[1],
+          .width = width,
+          .rows = of_rows ? part.size() / shape[1] : width - part.size() / heads};
+}
 
 template <typename T>
 bool apply_heads(const Application<T>& a) {

@@ -1,19 +1,13 @@
 // The steps of a cross-entropy whose classes may be divided.
 #include <algorithm>
 
-#include "execute/operators/application.hpp"
+#include "execute/operators/shapes.hpp"
 #include "kernels/cross_entropy.hpp"
 
 namespace stratagem::execute {
 namespace {
 
 using model::OpKind;
-
-/// The first of the classes that a part of the logits holds.
-template <typename T>
-std::int64_t first_class(const Value<T>& logits) {
-  return logits.region.mask.ranges.back().begin;
-}
 
 /// With the maximum at hand exponentials are added up without being kept.
 template <typename T>
@@ -31,8 +25,8 @@ template <typename T>
 void loss_in_parts(const Application<T>& a) {
   if (a.op.pass == model::Pass::forward)
     return kernels::cross_entropy<T>(a.in(5), a.in(1), a.in(2), a.out(0));
-  kernels::cross_entropy_gradient<T>(rows_of(*a.inputs[1]), first_class(*a.inputs[1]), a.in(0),
-                                     a.in(1), a.in(2), a.inputs[3]->numbers, a.out(0));
+  kernels::cross_entropy_gradient<T>(rows_of(*a.inputs[1]), first_class(a.inputs[1]->region),
+                                     a.in(0), a.in(1), a.in(2), a.inputs[3]->numbers, a.out(0));
 }
 
 /// {logits, maximum, sum, picked, labels} -> loss, dlogits.
@@ -43,9 +37,9 @@ void fused_loss(const Application<T>& a) {
   std::vector<T> exponentials(a.inputs[0]->data.size());
   kernels::exponential<T>(rows, a.in(0), a.in(1), kernels::Out<T>(exponentials));
   const std::vector<T> weights(static_cast<std::size_t>(rows.rows), static_cast<T>(a.loss_weight));
-  kernels::cross_entropy_gradient<T>(rows, first_class(*a.inputs[0]), kernels::In<T>(weights),
-                                     kernels::In<T>(exponentials), a.in(2), a.inputs[4]->numbers,
-                                     a.out(1));
+  kernels::cross_entropy_gradient<T>(rows, first_class(a.inputs[0]->region),
+                                     kernels::In<T>(weights), kernels::In<T>(exponentials), a.in(2),
+                                     a.inputs[4]->numbers, a.out(1));
 }
 
 }  // namespace
@@ -64,7 +58,8 @@ bool apply_loss(const Application<T>& a) {
       row_sum(a);
       return true;
     case OpKind::pick:
-      kernels::pick<T>(rows, first_class(*a.inputs[0]), a.in(0), a.inputs[1]->numbers, a.out(0));
+      kernels::pick<T>(rows, first_class(a.inputs[0]->region), a.in(0), a.inputs[1]->numbers,
+                       a.out(0));
       return true;
     case OpKind::cross_entropy:
       a.forward().outputs.size() > 1 ? fused_loss(a) : loss_in_parts(a);

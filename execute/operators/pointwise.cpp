@@ -1,7 +1,8 @@
 // What works element by element, or adds a vector to every row.
 #include <algorithm>
+#include <utility>
 
-#include "execute/operators/application.hpp"
+#include "execute/operators/shapes.hpp"
 #include "kernels/activation.hpp"
 #include "kernels/dropout.hpp"
 #include "kernels/elementwise.hpp"
@@ -35,14 +36,7 @@ template <typename T>
 void dropout(const Application<T>& a) {
   if (a.op.pass != model::Pass::forward)
     return kernels::dropout_gradient<T>(a.dropout, a.in(0), a.inputs[1]->bytes, a.out(0));
-  const model::TensorId tensor = a.op.outputs[0];
-  const model::Origin origin = model::origin_of(a.graph.tensors[tensor], tensor);
-  kernels::Part part{
-      .whole = origin.shape, .begin = origin.begin, .extent = a.outputs[0]->region.shape()};
-  for (std::size_t d = 0; d < part.begin.size(); ++d)
-    part.begin[d] += a.outputs[0]->region.mask.ranges[d].begin;
-  kernels::RandomStream random = a.random;
-  random.stream = random.stream * 0x9E3779B97F4A7C15U + static_cast<std::uint64_t>(origin.tensor);
+  const auto [part, random] = dropped_of(shapes_of(a), a.random);
   kernels::dropout<T>(part, a.dropout, random, a.in(0), a.out(0), a.outputs[1]->bytes);
 }
 
@@ -81,17 +75,28 @@ void silu(const Application<T>& a) {
 
 template <typename T>
 void embedding(const Application<T>& a) {
-  const bool forward = a.op.pass == model::Pass::forward;
-  const Value<T>& table = forward ? *a.inputs[1] : *a.outputs[0];
-  const std::int64_t first = table.region.mask.ranges[0].begin;
-  const std::int64_t width = table.region.shape().back();
-  if (forward) {
+  const auto [first, width] = lookup_of(shapes_of(a));
+  if (a.op.pass == model::Pass::forward)
     return kernels::embedding<T>(width, first, a.inputs[0]->numbers, a.in(1), a.out(0));
-  }
   kernels::embedding_gradient<T>(width, first, a.in(0), a.inputs[1]->numbers, a.out(0));
 }
 
 }  // namespace
+
+Dropped dropped_of(const Shapes& s, kernels::RandomStream random) {
+  const model::TensorId tensor = s.op.outputs[0];
+  const model::Origin origin = model::origin_of(s.graph.tensors[tensor], tensor);
+  kernels::Part part{.whole = origin.shape, .begin = origin.begin, .extent = s.outputs[0]->shape()};
+  for (std::size_t d = 0; d < part.begin.size(); ++d)
+    part.begin[d] += s.outputs[0]->mask.ranges[d].begin;
+  random.stream = random.stream * 0x9E3779B97F4A7C15U + static_cast<std::uint64_t>(origin.tensor);
+  return {.part = std::move(part), .random = random};
+}
+
+Lookup lookup_of(const Shapes& s) {
+  const Region& table = s.is_forward() ? *s.inputs[1] : *s.outputs[0];
+  return {.first = table.mask.ranges[0].begin, .width = table.shape().back()};
+}
 
 template <typename T>
 bool apply_pointwise(const Application<T>& a) {

@@ -2,23 +2,21 @@
 #include <cmath>
 
 #include "base/input_error.hpp"
-#include "execute/operators/application.hpp"
+#include "execute/operators/shapes.hpp"
 #include "kernels/elementwise.hpp"
 #include "kernels/norm.hpp"
-#include "kernels/softmax.hpp"
 
 namespace stratagem::execute {
 namespace {
 
 using model::OpKind;
 
-constexpr double epsilon = 1e-5;
-
 template <typename T>
 void layer_norm(const Application<T>& a) {
   const kernels::Rows rows = rows_of(*a.inputs[0]);
   if (a.op.pass == model::Pass::forward) {
-    return kernels::layer_norm<T>(rows, epsilon, a.in(0), a.in(1), a.in(2), a.out(0), a.out(1));
+    return kernels::layer_norm<T>(rows, norm_epsilon, a.in(0), a.in(1), a.in(2), a.out(0),
+                                  a.out(1));
   }
   kernels::layer_norm_gradient<T>(rows, a.in(0), a.in(1), a.in(2), a.in(3), a.out(0));
 }
@@ -27,7 +25,7 @@ template <typename T>
 void rms_norm(const Application<T>& a) {
   const kernels::Rows rows = rows_of(*a.inputs[0]);
   if (a.op.pass == model::Pass::forward)
-    return kernels::rms_norm<T>(rows, epsilon, a.in(0), a.in(1), a.out(0), a.out(1));
+    return kernels::rms_norm<T>(rows, norm_epsilon, a.in(0), a.in(1), a.out(0), a.out(1));
   kernels::rms_norm_gradient<T>(rows, a.in(0), a.in(1), a.in(2), a.in(3), a.out(0));
 }
 
@@ -43,30 +41,13 @@ void scale_gradient(const Application<T>& a) {
   kernels::add<T>(kernels::In<T>(a.outputs[0]->data), kernels::In<T>(gradient), a.out(0));
 }
 
-/// 1 / sqrt(size of a head): of the dimension that the product which made the scores sums over.
-template <typename T>
-double scale_of_scores(const Application<T>& a) {
-  const model::TensorId scores = a.forward().inputs[0];
-  for (const model::Operator& op : a.graph.operators) {
-    if (op.kind != OpKind::contraction || op.outputs[0] != scores) continue;
-    return 1 / std::sqrt(static_cast<double>(a.graph.tensors[op.inputs[0]].shape.back()));
-  }
-  throw BrokenPromise("scores are a product of queries and keys");
-}
-
-/// Queries are the last dimension but one. What keys there are besides those of the queries comes
-/// before them.
+/// What keys there are besides those of the queries comes before them.
 template <typename T>
 void masked_softmax(const Application<T>& a, double scale) {
   const kernels::Rows rows = rows_of(*a.inputs[0]);
   if (a.op.pass != model::Pass::forward)
     return kernels::softmax_gradient<T>(rows, scale, a.in(0), a.in(1), a.out(0));
-  const std::vector<strategies::Range>& ranges = a.inputs[0]->region.mask.ranges;
-  const strategies::Range& queries = ranges[ranges.size() - 2];
-  const std::vector<std::int64_t>& whole = a.graph.tensors[a.op.inputs[0]].shape;
-  const kernels::CausalMask mask{.queries = queries.end - queries.begin,
-                                 .first = queries.begin + whole.back() - whole[whole.size() - 2]};
-  kernels::softmax<T>(rows, scale, mask, a.in(0), a.out(0));
+  kernels::softmax<T>(rows, scale, causal_mask_of(shapes_of(a)), a.in(0), a.out(0));
 }
 
 template <typename T>
@@ -78,6 +59,23 @@ void softmax(const Application<T>& a) {
 }
 
 }  // namespace
+
+double scale_of_scores(const Shapes& s) {
+  const model::TensorId scores = s.forward().inputs[0];
+  for (const model::Operator& op : s.graph.operators) {
+    if (op.kind != OpKind::contraction || op.outputs[0] != scores) continue;
+    return 1 / std::sqrt(static_cast<double>(s.graph.tensors[op.inputs[0]].shape.back()));
+  }
+  throw BrokenPromise("scores are a product of queries and keys");
+}
+
+kernels::CausalMask causal_mask_of(const Shapes& s) {
+  const std::vector<strategies::Range>& ranges = s.inputs[0]->mask.ranges;
+  const strategies::Range& queries = ranges[ranges.size() - 2];
+  const std::vector<std::int64_t>& whole = s.graph.tensors[s.op.inputs[0]].shape;
+  return {.queries = queries.end - queries.begin,
+          .first = queries.begin + whole.back() - whole[whole.size() - 2]};
+}
 
 template <typename T>
 bool apply_rows(const Application<T>& a) {
@@ -92,7 +90,7 @@ bool apply_rows(const Application<T>& a) {
       scale_gradient(a);
       return true;
     case OpKind::masked_softmax:
-      masked_softmax(a, scale_of_scores(a));
+      masked_softmax(a, scale_of_scores(shapes_of(a)));
       return true;
     case OpKind::causal_softmax:
       masked_softmax(a, 1);

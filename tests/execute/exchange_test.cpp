@@ -1,6 +1,7 @@
 // Collectives on values, against sums and copies that are written out here.
 #include "execute/exchange.hpp"
 
+#include "execute/host_engine.hpp"
 #include "kernels/thread_communicator.hpp"
 #include "tests/catch.hpp"
 
@@ -74,8 +75,9 @@ void check(CollectiveKind kind, Of before, Of after, Where where, const Expected
                                                             : zeros<double>(result));
         if (exchange.adds) std::ranges::fill(exchange.outputs.back()->data, 5.0);
       }
+      HostEngine<double> engine;
       Packing<double> packing;
-      run({.kind = kind}, exchange, packing, group);
+      run<double>(engine, {.kind = kind}, exchange, packing, group);
       bool right = true;
       for (std::size_t i = 0; i < tensors.size(); ++i) {
         const Value<double>& result = *exchange.outputs[i];
@@ -109,8 +111,9 @@ TEST_CASE("what members have becomes the whole") {
 
 TEST_CASE("a kind that is no conversion is refused") {
   const std::unique_ptr<kernels::Communicator> alone = kernels::lone();
+  HostEngine<double> engine;
   Packing<double> packing;
-  CHECK_THROWS_AS(run<double>({.kind = CollectiveKind::broadcast}, {}, packing, *alone),
+  CHECK_THROWS_AS(run<double>(engine, {.kind = CollectiveKind::broadcast}, {}, packing, *alone),
                   BrokenPromise);
 }
 

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "execute/finite.hpp"
+#include "kernels/finite.hpp"
 #include "tests/catch.hpp"
 #include "tests/execute/trained.hpp"
 
@@ -90,13 +91,13 @@ TEST_CASE("finite is what is neither infinite nor no number, in both types") {
   const auto check = []<typename T>(T) {
     using Limits = std::numeric_limits<T>;
     std::vector<T> values = {0, -1, Limits::max(), Limits::lowest(), Limits::denorm_min()};
-    CHECK(all_finite<T>(values));
+    CHECK(kernels::all_finite<T>(values));
     for (const T bad : {Limits::infinity(), -Limits::infinity(), Limits::quiet_NaN()}) {
       values.push_back(bad);
-      CHECK_FALSE(all_finite<T>(values));
+      CHECK_FALSE(kernels::all_finite<T>(values));
       values.pop_back();
     }
-    CHECK(all_finite<T>(std::span<const T>{}));
+    CHECK(kernels::all_finite<T>(std::span<const T>{}));
   };
   check(float{});
   check(double{});

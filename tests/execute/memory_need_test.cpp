@@ -10,10 +10,11 @@ namespace {
 constexpr model::GptConfig small_gpt{
     .layers = 4, .hidden = 32, .heads = 4, .sequence = 8, .vocabulary = 64, .batch = 2};
 
-Bytes need(const std::string& strategy, int micro_batches, std::size_t element = 4) {
+Bytes need(const std::string& strategy, int micro_batches,
+           const ElementSizes& sizes = sizes_of<float>()) {
   const model::Graph given = model::gpt(small_gpt);
   const Planned plan = planned(given, strategy, micro_batches);
-  return memory_need(plan.program, plan.plan.graph(), 0, element).iteration;
+  return memory_need(plan.program, plan.plan.graph(), 0, sizes).iteration;
 }
 
 const double parameters = static_cast<double>(model::gpt_parameters(small_gpt));
@@ -22,7 +23,7 @@ TEST_CASE("what is stepped is all parameters once, on one device or shared out b
   const auto gradients = [](const std::string& strategy, int device) {
     const model::Graph given = model::gpt(small_gpt);
     const Planned plan = planned(given, strategy, 2);
-    return memory_need(plan.program, plan.plan.graph(), device, 8).gradients.value;
+    return memory_need(plan.program, plan.plan.graph(), device, sizes_of<double>()).gradients.value;
   };
   CHECK(gradients("{}", 0) == 8 * parameters);
   const std::string zero = R"({"data": 2, "zero": 1})";
@@ -35,7 +36,7 @@ TEST_CASE("one device holds parameters, gradients and two moments, and activatio
   CHECK(need("{}", 1).value > 4 * (3 * parameters + kept));
   // Values of a layer, forward and backward, are below 100 b s h; logits and scores below 40.
   CHECK(need("{}", 1).value < 4 * (4 * parameters + 16 * 32 * (4 * 100 + 40)));
-  CHECK(need("{}", 1, 8) > 1.8 * need("{}", 1));  // but bytes of masks
+  CHECK(need("{}", 1, sizes_of<double>()) > 1.8 * need("{}", 1));  // but bytes of masks
 }
 
 TEST_CASE("micro-batches on one device take turns, those of a pipeline's first stage do not") {

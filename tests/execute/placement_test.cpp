@@ -62,7 +62,7 @@ TEST_CASE("no two buffers that are alive at the same time overlap") {
     const Planned plan = planned(graph, strategy, 4);
     for (int device = 0; device < static_cast<int>(plan.program.devices.size()); ++device) {
       const Placement placement =
-          execute::placement(plan.program, plan.plan.graph(), device, sizeof(double));
+          execute::placement(plan.program, plan.plan.graph(), device, sizes_of<double>());
       const std::size_t most = follow(placement);
       CHECK(most > 0);
       const std::size_t slots = placement.extent - residents(placement);
@@ -73,11 +73,13 @@ TEST_CASE("no two buffers that are alive at the same time overlap") {
 }
 
 TEST_CASE("an arena counts what its buffers hold until they die") {
+  HostEngine<float> engine;
   Arena arena({.buffers = {{0, 128}, {128, 64}},
                .births = {},
                .deaths = {},
                .residents = {},
-               .extent = 192});
+               .extent = 192},
+              engine);
   std::byte* first = arena.hold(0, 100);
   CHECK(arena.hold(1, 64) == first + 128);
   CHECK(arena.hold(0, 80) == first);  // it held more before, and does not shrink

@@ -25,6 +25,15 @@ TEST_CASE("decay is taken off the parameter and leaves the moments alone") {
   CHECK(m[0] == 0);
 }
 
+TEST_CASE("a gradient that was scaled by a power of two steps as it would unscaled") {
+  std::vector<double> p = {2}, m = {0.5}, v = {0.25}, q = p, n = m, w = v;
+  adam<double>({.step = 3}, std::vector<double>{0.7}, p, m, v);
+  adam<double>({.step = 3, .gradient_scale = 1024}, std::vector<double>{0.7 * 1024}, q, n, w);
+  CHECK(p == q);
+  CHECK(m == n);
+  CHECK(v == w);
+}
+
 TEST_CASE("many steps in fp32 agree with the formula in fp64, term by term") {
   const std::int64_t size = 131;
   auto p32 = random_operand<float>(size, 1);

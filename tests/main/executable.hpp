@@ -16,11 +16,14 @@ struct Ran {
   std::string err;
 };
 
-/// `cd folder && stratagem arguments`; the arguments are words for the shell.
-inline Ran run(const std::string& arguments, const TemporaryFolder& folder) {
+/// `cd folder && environment stratagem arguments`; the arguments are words for the shell, and so are
+/// assignments of variables: "NAME=value ".
+inline Ran run(const std::string& arguments, const TemporaryFolder& folder,
+               const std::string& environment = "") {
   const TemporaryFolder said;
-  const std::string command = "cd '" + folder.path().string() + "' && " STRATAGEM_EXECUTABLE " " +
-                              arguments + " >'" + (said.path() / "out").string() + "' 2>'" +
+  const std::string command = "cd '" + folder.path().string() + "' && " + environment +
+                              STRATAGEM_EXECUTABLE " " + arguments + " >'" +
+                              (said.path() / "out").string() + "' 2>'" +
                               (said.path() / "err").string() + "'";
   const int status = std::system(command.c_str());
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, said.read("out"), said.read("err")};

@@ -35,10 +35,10 @@ TEST_CASE("ranks in one process are checked, not timed") {
 /// Checks that `execute small.json` with these options ends with that code and one line that says
 /// so.
 void refused(const std::string& text, const std::string& options, int code,
-             const std::string& because) {
+             const std::string& because, const std::string& environment = "") {
   const TemporaryFolder folder;
   folder.write("small.json", text);
-  const Ran finished = run("execute small.json " + options, folder);
+  const Ran finished = run("execute small.json " + options, folder, environment);
   CAPTURE(finished.err);
   CHECK(finished.exit == code);
   CHECK(finished.err.find(because) != std::string::npos);
@@ -48,8 +48,14 @@ void refused(const std::string& text, const std::string& options, int code,
 TEST_CASE("what cannot be executed is refused in one line before anything starts") {
   refused(small_scenario(), "--run four", 1, "expected 4 ranks");
   refused(small_scenario(), "--run nobody", 2, "no run named");
-  refused(small_scenario(), "--backend cuda", 2, "--backend");
-  refused(small_scenario(), "--precision fp16", 2, "--precision");
+  refused(small_scenario(), "--backend tpu", 2, "--backend is cpu or cuda");
+  refused(small_scenario(), "--precision fp8", 2, "--precision is fp32, fp64, fp16 or bf16");
+  refused(small_scenario(), "--precision fp16", 2, "--precision fp16 is for --backend cuda");
+  refused(small_scenario(), "--backend cuda --precision fp64", 2, "GPUs compute in fp32");
+  // Where CUDA sees no GPU, in CUDA's words or those of a build without it.
+  const std::string none = "--backend cuda needs a GPU: ";
+  for (const std::string ranks : {"", " --run four --in-process"})
+    refused(small_scenario(), "--backend cuda" + ranks, 2, none, "CUDA_VISIBLE_DEVICES= ");
   refused(small_scenario(), "--run four --in-process --steps 3", 2, "--steps");
   refused(with(small_scenario(), R"("optimizer": "adam")", R"("optimizer": "sgd")"), "", 1,
           "/training/optimizer");

@@ -110,6 +110,50 @@ TEST_CASE("SwiGLU's gradients agree with fp64") {
   });
 }
 
+TEST_CASE("SiLU, and gates in turns with their factors, agree with fp64") {
+  if (no_device()) return;
+  for_types([]<typename T>() {
+    for (const std::int64_t size : sizes) {
+      const auto dy = random_both<T>(size, 1), x = random_both<T>(size, 2);
+      const auto pairs = random_both<T>(2 * size, 3);
+      const auto y = room<T>(size), dx = room<T>(size), dpairs = room<T>(2 * size);
+      const std::vector<double> ones(size, 1);
+      std::vector<double> reference(size), unused(size), gate(size), up(size), both_ways(2 * size);
+      silu<T>(stream(), x, y);
+      swiglu<double>(x.values, ones, reference);
+      CHECK(error_of(y, reference) <= tolerance<T>);
+      silu_gradient<T>(stream(), dy, x, dx);
+      swiglu_gradient<double>(dy.values, x.values, ones, reference, unused);
+      CHECK(error_of(dx, reference) <= tolerance<T>);
+      for (std::int64_t i = 0; i < size; ++i) {
+        gate[i] = pairs.values[2 * i];
+        up[i] = pairs.values[2 * i + 1];
+      }
+      swiglu_pairs<T>(stream(), pairs, y);
+      swiglu<double>(gate, up, reference);
+      CHECK(error_of(y, reference) <= tolerance<T>);
+      swiglu_pairs_gradient<T>(stream(), dy, pairs, dpairs);
+      swiglu_gradient<double>(dy.values, gate, up, reference, unused);
+      for (std::int64_t i = 0; i < size; ++i) {
+        both_ways[2 * i] = reference[i];
+        both_ways[2 * i + 1] = unused[i];
+      }
+      CHECK(error_of(dpairs, both_ways) <= tolerance<T>);
+    }
+  });
+}
+
+TEST_CASE("a constant, rounded, everywhere") {
+  if (no_device()) return;
+  for_types([]<typename T>() {
+    for (const std::int64_t size : sizes) {
+      const auto y = room<T>(size);
+      fill<T>(stream(), 0.3, y);
+      CHECK(error_of(y, std::vector<double>(size, static_cast<T>(0.3F))) == 0);
+    }
+  });
+}
+
 TEST_CASE("a bias in every row, and the sums over rows that it receives") {
   if (no_device()) return;
   for_types([]<typename T>() {
@@ -171,7 +215,7 @@ TEST_CASE("steps of Adam agree with fp64, whatever the gradient's type") {
     auto m = both<float>(zeros<float>(size)), v = both<float>(zeros<float>(size));
     for (std::int64_t step = 1; step <= 5; ++step) {
       const auto gradient = random_both<T>(size, 10 + step);
-      const Adam settings{.weight_decay = 0.01, .step = step};
+      const Adam settings{.weight_decay = 0.01, .step = step, .gradient_scale = 8};
       adam<T>(stream(), settings, gradient, p.device, m.device, v.device);
       adam<double>(settings, gradient.values, p.values, m.values, v.values);
     }

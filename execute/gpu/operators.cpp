@@ -1,0 +1,380 @@
+// Every kind of operator by the kernels of GPUs; sizes and places come from operators/shapes.hpp.
+#include "execute/gpu/operators.hpp"
+
+#include <optional>
+
+#include "base/input_error.hpp"
+#include "execute/operators/shapes.hpp"
+#include "kernels/activation.hpp"
+#include "kernels/cross_entropy.hpp"
+#include "kernels/dropout.hpp"
+#include "kernels/elementwise.hpp"
+#include "kernels/embedding.hpp"
+#include "kernels/half.hpp"
+#include "kernels/norm.hpp"
+#include "kernels/strided.hpp"
+
+namespace stratagem::execute::gpu {
+namespace {
+
+using kernels::DeviceIn;
+using kernels::DeviceOut;
+using model::OpKind;
+
+template <typename T>
+bool is_forward(const Work<T>& w) {
+  return w.a.op.pass == model::Pass::forward;
+}
+
+template <typename T>
+kernels::Rows rows_of(const Work<T>& w, std::size_t input) {
+  return execute::rows_of(*w.a.inputs[input]);
+}
+
+template <typename T>
+void contraction(const Work<T>& w) {
+  const auto [shape, swapped] = product_of(shapes_of(w.a));
+  kernels::gemm<T>(w.stream, shape, w.in(swapped ? 1 : 0), w.in(swapped ? 0 : 1), w.out(0));
+}
+
+// ---- element by element
+
+template <typename T>
+void sum(const Work<T>& w) {
+  const std::int64_t columns = w.a.inputs[1]->region.size(), size = w.a.inputs[0]->region.size();
+  if (columns == size) return kernels::add<T>(w.stream, w.in(0), w.in(1), w.out(0));
+  kernels::bias_add<T>(w.stream, {.rows = size / columns, .columns = columns}, w.in(0), w.in(1),
+                       w.out(0));
+}
+
+/// Adds what is computed in `sums` to the result.
+template <typename T>
+void add_to_result(const Work<T>& w, const Elements<T>& sums) {
+  kernels::add<T>(w.stream, w.out(0), Work<T>::span(sums), w.out(0));
+}
+
+template <typename T>
+void bias_gradient(const Work<T>& w) {
+  const std::int64_t columns = w.a.outputs[0]->region.size();
+  const Elements<T> sums = w.temporary(static_cast<std::size_t>(columns));
+  kernels::column_sums<T>(w.stream,
+                          {.rows = w.a.inputs[0]->region.size() / columns, .columns = columns},
+                          w.in(0), Work<T>::span(sums));
+  add_to_result(w, sums);
+}
+
+template <typename T>
+void dropout(const Work<T>& w) {
+  if (!is_forward(w)) {
+    return kernels::dropout_gradient<T>(w.stream, w.a.dropout, w.in(0),
+                                        Work<T>::span(w.a.inputs[1]->bytes), w.out(0));
+  }
+  const auto [part, random] = dropped_of(shapes_of(w.a), w.a.random);
+  kernels::dropout<T>(w.stream, part, w.a.dropout, random, w.in(0), w.out(0),
+                      Work<T>::span(w.a.outputs[1]->bytes));
+}
+
+template <typename T>
+void embedding(const Work<T>& w) {
+  const auto [first, width] = lookup_of(shapes_of(w.a));
+  if (is_forward(w))
+    return kernels::embedding<T>(w.stream, width, first, w.numbers(0), w.in(1), w.out(0));
+  kernels::embedding_gradient<T>(w.stream, width, first, w.in(0), w.numbers(1), w.out(0));
+}
+
+template <typename T>
+bool activation(const Work<T>& w) {
+  const bool forward = is_forward(w);
+  const kernels::Stream& on = w.stream;
+  switch (w.a.op.kind) {
+    case OpKind::gelu:
+      forward ? kernels::gelu<T>(on, w.in(0), w.out(0))
+              : kernels::gelu_gradient<T>(on, w.in(0), w.in(1), w.out(0));
+      return true;
+    case OpKind::relu:
+      forward ? kernels::relu<T>(on, w.in(0), w.out(0))
+              : kernels::relu_gradient<T>(on, w.in(0), w.in(1), w.out(0));
+      return true;
+    case OpKind::sigmoid:
+      forward ? kernels::sigmoid<T>(on, w.in(0), w.out(0))
+              : kernels::sigmoid_gradient<T>(on, w.in(0), w.in(1), w.out(0));
+      return true;
+    case OpKind::silu:
+      forward ? kernels::silu<T>(on, w.in(0), w.out(0))
+              : kernels::silu_gradient<T>(on, w.in(0), w.in(1), w.out(0));
+      return true;
+    case OpKind::swiglu:
+      forward ? kernels::swiglu_pairs<T>(on, w.in(0), w.out(0))
+              : kernels::swiglu_pairs_gradient<T>(on, w.in(0), w.in(1), w.out(0));
+      return true;
+    default:
+      return false;
+  }
+}
+
+template <typename T>
+bool pointwise(const Work<T>& w) {
+  switch (w.a.op.kind) {
+    case OpKind::add:
+    case OpKind::bias_add:
+    case OpKind::gradient_sum:
+      sum(w);
+      return true;
+    case OpKind::bias_gradient:
+      bias_gradient(w);
+      return true;
+    case OpKind::multiply:
+      kernels::multiply<T>(w.stream, w.in(0), w.in(1), w.out(0));
+      return true;
+    case OpKind::identity:
+      w.engine.copy(*w.a.inputs[0], *w.a.outputs[0]);
+      return true;
+    case OpKind::dropout:
+    case OpKind::attention_dropout:
+      dropout(w);
+      return true;
+    case OpKind::embedding:
+      embedding(w);
+      return true;
+    default:
+      return activation(w);
+  }
+}
+
+// ---- along rows
+
+template <typename T>
+void norm(const Work<T>& w, bool layer) {
+  const kernels::Rows rows = rows_of(w, 0);
+  if (!is_forward(w)) {
+    layer ? kernels::layer_norm_gradient<T>(w.stream, rows, w.in(0), w.in(1), w.by_row(2), w.in(3),
+                                            w.out(0))
+          : kernels::rms_norm_gradient<T>(w.stream, rows, w.in(0), w.in(1), w.by_row(2), w.in(3),
+                                          w.out(0));
+  } else if (layer) {
+    kernels::layer_norm<T>(w.stream, rows, norm_epsilon, w.in(0), w.in(1), w.in(2), w.out(0),
+                           w.out_by_row(1));
+  } else {
+    kernels::rms_norm<T>(w.stream, rows, norm_epsilon, w.in(0), w.in(1), w.out(0), w.out_by_row(1));
+  }
+}
+
+template <typename T>
+void scale_gradient(const Work<T>& w) {
+  const kernels::Rows rows = rows_of(w, 0);
+  const Elements<T> gradient = w.temporary(static_cast<std::size_t>(rows.columns));
+  w.a.forward().kind == OpKind::rms_norm
+      ? kernels::rms_norm_scale_gradient<T>(w.stream, rows, w.in(0), w.in(1), w.by_row(2),
+                                            Work<T>::span(gradient))
+      : kernels::layer_norm_scale_gradient<T>(w.stream, rows, w.in(0), w.in(1), w.by_row(2),
+                                              Work<T>::span(gradient));
+  add_to_result(w, gradient);
+}
+
+template <typename T>
+void softmax(const Work<T>& w, double scale, bool masked) {
+  const kernels::Rows rows = rows_of(w, 0);
+  if (!is_forward(w))
+    return kernels::softmax_gradient<T>(w.stream, rows, scale, w.in(0), w.in(1), w.out(0));
+  std::optional<kernels::CausalMask> mask;
+  if (masked) mask = causal_mask_of(shapes_of(w.a));
+  kernels::softmax<T>(w.stream, rows, scale, mask, w.in(0), w.out(0));
+}
+
+template <typename T>
+bool along_rows(const Work<T>& w) {
+  switch (w.a.op.kind) {
+    case OpKind::layer_norm:
+    case OpKind::rms_norm:
+      norm(w, w.a.op.kind == OpKind::layer_norm);
+      return true;
+    case OpKind::layer_norm_scale_gradient:
+      scale_gradient(w);
+      return true;
+    case OpKind::masked_softmax:
+      softmax(w, scale_of_scores(shapes_of(w.a)), true);
+      return true;
+    case OpKind::causal_softmax:
+      softmax(w, 1, true);
+      return true;
+    case OpKind::softmax:
+      softmax(w, 1, false);
+      return true;
+    default:
+      return false;
+  }
+}
+
+// ---- heads
+
+/// What is from `first` on.
+template <typename E>
+kernels::DeviceSpan<E> from(const kernels::DeviceSpan<E>& all, std::int64_t first) {
+  const auto begin = static_cast<std::size_t>(first);
+  return all.subspan(begin, all.size() - begin);
+}
+
+template <typename T>
+void copy_heads(const Work<T>& w, const HeadsCopy& c, bool to_heads, std::size_t input,
+                std::size_t output) {
+  const kernels::Strided rows_to_heads{
+      .sizes = {c.batch, c.tokens, c.groups, c.inner / c.run, c.run},
+      .from = {c.tokens * c.groups * c.width, c.groups * c.width, c.width, c.run, 1},
+      .to = {c.by_batch, c.by_token, c.by_group, c.by_run, 1}};
+  if (to_heads) {
+    return kernels::copy_strided<T, T>(w.stream, rows_to_heads, false, from(w.in(input), c.first),
+                                       w.out(output));
+  }
+  const kernels::Strided back{
+      .sizes = rows_to_heads.sizes, .from = rows_to_heads.to, .to = rows_to_heads.from};
+  kernels::copy_strided<T, T>(w.stream, back, false, w.in(input), from(w.out(output), c.first));
+}
+
+template <typename T>
+void split_heads(const Work<T>& w) {
+  const std::vector<HeadsCopy> copies = heads_of(shapes_of(w.a));
+  const bool forward = is_forward(w);
+  for (std::size_t i = 0; i < copies.size(); ++i)
+    copy_heads(w, copies[i], forward, forward ? 0 : i, forward ? i : 0);
+}
+
+/// Rows of keys for several queries, and back, one after the other so that sums have one order.
+template <typename T>
+void repeat(const Work<T>& w) {
+  const bool forward = is_forward(w);
+  const kernels::Rows one = execute::rows_of(forward ? *w.a.inputs[0] : *w.a.outputs[0]);
+  const kernels::Rows all = execute::rows_of(forward ? *w.a.outputs[0] : *w.a.inputs[0]);
+  const std::int64_t times = all.columns / one.columns;
+  const std::vector<std::int64_t> by_one = {one.columns, 1}, by_all = {all.columns, 1};
+  for (std::int64_t copy = 0; copy < times; ++copy) {
+    const kernels::Strided shape{.sizes = {one.rows, one.columns},
+                                 .from = forward ? by_one : by_all,
+                                 .to = forward ? by_all : by_one};
+    const std::int64_t first = copy * one.columns;
+    forward ? kernels::copy_strided<T, T>(w.stream, shape, false, w.in(0), from(w.out(0), first))
+            : kernels::copy_strided<T, T>(w.stream, shape, true, from(w.in(0), first), w.out(0));
+  }
+}
+
+template <typename T>
+void prepend(const Work<T>& w) {
+  const auto [heads, of_sample, width, rows] = prepending_of(shapes_of(w.a));
+  const std::int64_t rest = width - rows;
+  const kernels::Strided tokens{.sizes = {heads, rest}, .from = {rest, 1}, .to = {width, 1}};
+  const kernels::Strided trained{.sizes = {of_sample, rows}, .from = {rows, 1}, .to = {width, 1}};
+  const auto reversed = [](const kernels::Strided& shape) {
+    return kernels::Strided{.sizes = shape.sizes, .from = shape.to, .to = shape.from};
+  };
+  if (is_forward(w)) {
+    kernels::copy_strided<T, T>(w.stream, tokens, false, w.in(0), from(w.out(0), rows));
+  } else if (w.a.op.pass != model::Pass::weight_gradient) {
+    return kernels::copy_strided<T, T>(w.stream, reversed(tokens), true, from(w.in(0), rows),
+                                       w.out(0));
+  }
+  for (std::int64_t sample = 0; sample < heads / of_sample; ++sample) {
+    const std::int64_t first = sample * of_sample * width;
+    is_forward(w)
+        ? kernels::copy_strided<T, T>(w.stream, trained, false, w.in(1), from(w.out(0), first))
+        : kernels::copy_strided<T, T>(w.stream, reversed(trained), true, from(w.in(0), first),
+                                      w.out(0));
+  }
+}
+
+template <typename T>
+bool on_heads(const Work<T>& w) {
+  switch (w.a.op.kind) {
+    case OpKind::split_heads:
+      split_heads(w);
+      return true;
+    case OpKind::merge_heads:
+      copy_heads(w, heads_of(shapes_of(w.a))[0], !is_forward(w), 0, 0);
+      return true;
+    case OpKind::rotary: {
+      const kernels::Rotary turn = rotary_of(shapes_of(w.a));
+      is_forward(w) ? kernels::rotary<T>(w.stream, turn, w.in(0), w.out(0))
+                    : kernels::rotary_gradient<T>(w.stream, turn, w.in(0), w.out(0));
+      return true;
+    }
+    case OpKind::repeat:
+      repeat(w);
+      return true;
+    case OpKind::prepend:
+      prepend(w);
+      return true;
+    default:
+      return false;
+  }
+}
+
+// ---- the loss
+
+/// With the maximum at hand exponentials are added up and forgotten.
+template <typename T>
+void row_sum(const Work<T>& w) {
+  const kernels::Rows rows = rows_of(w, 0);
+  if (w.a.inputs.size() == 1) return kernels::row_sums<T>(w.stream, rows, w.in(0), w.out_by_row(0));
+  const Elements<T> exponentials = w.temporary(w.in(0).size());
+  kernels::exponential<T>(w.stream, rows, w.in(0), w.by_row(1), Work<T>::span(exponentials));
+  kernels::row_sums<T>(w.stream, rows, Work<T>::span(exponentials), w.out_by_row(0));
+}
+
+/// Operands as in operators/loss.cpp.
+template <typename T>
+void loss_in_parts(const Work<T>& w) {
+  if (is_forward(w))
+    return kernels::cross_entropy(w.stream, w.by_row(5), w.by_row(1), w.by_row(2), w.out_by_row(0));
+  kernels::cross_entropy_gradient<T>(w.stream, rows_of(w, 1), first_class(w.a.inputs[1]->region),
+                                     w.by_row(0), w.in(1), w.by_row(2), w.numbers(3), w.out(0));
+}
+
+/// Exponentials are computed where their gradient is to be.
+template <typename T>
+void fused_loss(const Work<T>& w) {
+  kernels::cross_entropy(w.stream, w.by_row(1), w.by_row(2), w.by_row(3), w.out_by_row(0));
+  const kernels::Rows rows = rows_of(w, 0);
+  kernels::exponential<T>(w.stream, rows, w.in(0), w.by_row(1), w.out(1));
+  const auto weights = w.template temporary<float>(static_cast<std::size_t>(rows.rows));
+  kernels::fill<float>(w.stream, w.a.loss_weight, Work<T>::span(weights));
+  kernels::cross_entropy_gradient<T>(w.stream, rows, first_class(w.a.inputs[0]->region),
+                                     Work<T>::span(weights), w.out(1), w.by_row(2), w.numbers(4),
+                                     w.out(1));
+}
+
+template <typename T>
+bool of_loss(const Work<T>& w) {
+  switch (w.a.op.kind) {
+    case OpKind::row_max:
+      kernels::row_maximum<T>(w.stream, rows_of(w, 0), w.in(0), w.out_by_row(0));
+      return true;
+    case OpKind::exponential:
+      kernels::exponential<T>(w.stream, rows_of(w, 0), w.in(0), w.by_row(1), w.out(0));
+      return true;
+    case OpKind::row_sum:
+      row_sum(w);
+      return true;
+    case OpKind::pick:
+      kernels::pick<T>(w.stream, rows_of(w, 0), first_class(w.a.inputs[0]->region), w.in(0),
+                       w.numbers(1), w.out_by_row(0));
+      return true;
+    case OpKind::cross_entropy:
+      w.a.forward().outputs.size() > 1 ? fused_loss(w) : loss_in_parts(w);
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+template <typename T>
+void apply(const Work<T>& w) {
+  if (w.a.op.kind == OpKind::contraction) return contraction(w);
+  const bool done = pointwise(w) || along_rows(w) || on_heads(w) || of_loss(w);
+  expects(done, "an operator that is not refused is computed");
+}
+
+template void apply<float>(const Work<float>&);
+template void apply<kernels::Half>(const Work<kernels::Half>&);
+template void apply<kernels::BFloat16>(const Work<kernels::BFloat16>&);
+
+}  // namespace stratagem::execute::gpu

@@ -1,0 +1,25 @@
+// A GPU as a rank's engine.
+#pragma once
+
+#include <memory>
+
+#include "base/quantity.hpp"
+#include "execute/engine.hpp"
+#include "kernels/half.hpp"
+
+namespace stratagem::execute {
+
+/// Computes on the GPU of that index, kernel after kernel on one stream, in fp32, fp16 or bf16:
+/// sums, statistics, losses and the optimizer's states are fp32. Expects a GPU, so a build with
+/// CUDA. Bytes are allocated by CUDA once and kept for the next value of that size. Throws kernels::DeviceError
+/// for whatever CUDA or cublasLt refuses, kernels::DeviceOutOfMemory as one of them.
+///
+/// Messages go through memory of the host, in fp32: they are copied there, moved by the rank's
+/// communicator and copied back, and the host waits for the GPU each time.
+template <typename T>
+std::unique_ptr<Engine<T>> gpu_engine(int device);
+
+/// What a GPU could still allocate.
+Bytes gpu_memory_available(int device);
+
+}  // namespace stratagem::execute

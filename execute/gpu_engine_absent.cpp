@@ -1,0 +1,18 @@
+// A build without CUDA has no GPUs to compute on.
+#include "base/input_error.hpp"
+#include "execute/gpu_engine.hpp"
+
+namespace stratagem::execute {
+
+template <typename T>
+std::unique_ptr<Engine<T>> gpu_engine(int /*device*/) {
+  throw BrokenPromise("nobody asks for a GPU where there is none");
+}
+
+Bytes gpu_memory_available(int /*device*/) { return {}; }
+
+template std::unique_ptr<Engine<float>> gpu_engine<float>(int);
+template std::unique_ptr<Engine<kernels::Half>> gpu_engine<kernels::Half>(int);
+template std::unique_ptr<Engine<kernels::BFloat16>> gpu_engine<kernels::BFloat16>(int);
+
+}  // namespace stratagem::execute
