@@ -37,6 +37,7 @@
 #include "execute/agreement.hpp"
 #include "execute/gpu_engine.hpp"
 #include "execute/host_engine.hpp"
+#include "execute/stale_weights.hpp"
 #include "execute/trial.hpp"
 #include "kernels/device.hpp"
 #include "kernels/half.hpp"
@@ -66,6 +67,7 @@ Lowered lower(const search::Run& run) {
     strategies::Plan alone = strategies::compose(run.graph, run.micro_batches, {}, nothing);
     strategies::Program program = strategies::lower(plan, run.stack, run.training);
     strategies::Program program_alone = strategies::lower(alone, run.stack, run.training);
+    program_alone = execute::reading_as(program, std::move(program_alone), alone.graph());
     return {run, std::move(plan), std::move(alone), std::move(program), std::move(program_alone)};
   } catch (const InputError& error) {
     throw search::located(run, error);
@@ -102,7 +104,10 @@ void execute_as(const Lowered& lowered, int steps, kernels::Communicator& world,
       .place = &place};
   const execute::Runnable plan{lowered.program, lowered.plan.graph()};
   const execute::Runnable alone{lowered.program_alone, lowered.alone.graph()};
-  execute::Agreement agreement = execute::compare<T>(plan, alone, settings, world, 3, make_engine);
+  // Where iterations overlap, three whose weights are all as old as they will be.
+  const int checked = 3 + lowered.program.lag;
+  execute::Agreement agreement =
+      execute::compare<T>(plan, alone, settings, world, checked, make_engine);
   journal.change([&] {
     executed.agrees = execute::agrees<T>(agreement);
     executed.agreement = std::move(agreement);
@@ -361,6 +366,9 @@ void check_arguments(const Arguments& asked, int ranks) {
 Lowered prepared(const search::Scenario& scenario, const Arguments& asked) {
   Lowered lowered = lower(chosen_run(scenario, asked));
   refuse(lowered, asked.text("backend") == "cuda" ? execute::Backend::cuda : execute::Backend::cpu);
+  if (lowered.program.lag > 0 && asked.has("trace"))
+    throw UsageError(
+        "--trace is of an iteration by itself, which a schedule without a flush has not");
   return lowered;
 }
 

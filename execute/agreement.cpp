@@ -36,13 +36,11 @@ Gradients<OnHost<T>> train(const Runnable& runnable, const Settings& settings,
   Settings looking = settings;
   looking.finds_faults = true;
   Interpreter<T> rank(runnable.program, runnable.graph, looking, world, std::move(engine));
-  for (int i = 0; i < iterations; ++i) {
-    result.losses.push_back(rank.iterate([&](TensorId parameter, const Value<Host>& gradient) {
-      if (i > 0) return;
-      model::Origin origin = model::origin_of(runnable.graph.tensors[parameter], parameter);
-      result.parts[origin.tensor].push_back({std::move(origin), gradient});
-    }));
-  }
+  result.losses = rank.train(iterations, [&](TensorId parameter, const Value<Host>& gradient) {
+    if (rank.iteration() > 0) return;
+    model::Origin origin = model::origin_of(runnable.graph.tensors[parameter], parameter);
+    result.parts[origin.tensor].push_back({std::move(origin), gradient});
+  });
   return result;
 }
 

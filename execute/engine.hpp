@@ -45,6 +45,10 @@ class Engine {
   virtual void add(const Value<T>& from, const Value<T>& to) = 0;
   /// What the region of `part` shows of the whole, which has all of it.
   virtual void copy_part(const Value<T>& whole, const Value<T>& part) = 0;
+  /// Writes a part to where it lies in a whole that contains it, or adds it there, or keeps the
+  /// larger of both. Expects numbers.
+  virtual void put(const Value<T>& part, const Value<T>& whole, bool adds,
+                   model::Combine combine) = 0;
   /// Is every element a number?
   virtual bool finite(const Value<T>& value) = 0;
 

@@ -90,6 +90,10 @@ class GpuEngine final : public Engine<T> {
     }
   }
 
+  void put(const Value<T>&, const Value<T>&, bool, model::Combine) override {
+    throw BrokenPromise("plans that join parts of tensors are refused for GPUs");
+  }
+
   bool finite(const Value<T>& value) override {
     kernels::fill_bytes(stream_, found_.data(), 0, 1);
     if (!value.wide.empty()) {

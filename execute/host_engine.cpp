@@ -100,6 +100,24 @@ void HostMemory<T>::copy_part(const Value<T>& whole, const Value<T>& part) {
 }
 
 template <typename T>
+void HostMemory<T>::put(const Value<T>& part, const Value<T>& whole, bool adds,
+                        model::Combine combine) {
+  expects(part.bytes.empty() && whole.bytes.empty(), "only numbers are put together");
+  const auto both = [&](auto x, auto y) {
+    return combine == model::Combine::maximum ? std::max(x, y) : static_cast<decltype(x)>(x + y);
+  };
+  with_both(part, whole, [&](const auto& source, const auto& target) {
+    for_each_stretch(whole.region.mask, part.region.mask,
+                     [&](std::int64_t there, std::int64_t here, std::int64_t length) {
+                       const auto* from = source.data() + here;
+                       auto* to = target.data() + there;
+                       adds ? std::transform(from, from + length, to, to, both)
+                            : std::copy_n(from, length, to);
+                     });
+  });
+}
+
+template <typename T>
 bool HostMemory<T>::finite(const Value<T>& value) {
   if (!value.wide.empty()) return kernels::all_finite<float>(value.wide);
   return kernels::all_finite<T>(value.data);

@@ -19,6 +19,7 @@ class HostMemory : public Engine<T> {
   void copy(const Value<T>& from, const Value<T>& to) override;
   void add(const Value<T>& from, const Value<T>& to) override;
   void copy_part(const Value<T>& whole, const Value<T>& part) override;
+  void put(const Value<T>& part, const Value<T>& whole, bool adds, model::Combine combine) override;
   bool finite(const Value<T>& value) override;
   Shared<Host> on_host(const Shared<T>& value) override;
   Shared<T> from_host(const Shared<Host>& value, List list) override;

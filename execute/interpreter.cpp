@@ -40,7 +40,6 @@ struct Interpreter<T>::CallState {
   const Call& call;
   const strategies::Block& block;
   int owner = 0;
-  std::vector<int> coordinates = {};    ///< of this device on the call's grid
   std::vector<int> buffers = {};        ///< by slot: of the arena, -1 if it was not born here
   std::vector<Shared<T>> slots = {};    ///< what they hold; null: not read or written yet
   std::vector<bool> from_outside = {};  ///< is it what an earlier call left?
@@ -69,67 +68,19 @@ Interpreter<T>::Interpreter(const strategies::Program& program, const model::Gra
       loss_scale_(loss_scale<T>(loss_weight())) {
   expects(world.size() == static_cast<int>(program.devices.size()),
           "every device of a program has a rank");
+  for (const strategies::Grid& grid : program.grids) {
+    const std::vector<int> devices = grid.devices();
+    const bool here = std::ranges::binary_search(devices, device_);
+    coordinates_.push_back(here ? grid.coordinates(grid.position(device_)) : std::vector<int>{});
+  }
   create_groups();
   create_parameters();
-}
-
-/// In one order on all ranks.
-template <typename T>
-void Interpreter<T>::create_groups() {
-  for (const strategies::Communicator& communicator : program_.communicators) {
-    const bool member = std::ranges::count(communicator.ranks, device_) > 0;
-    communicators_.push_back(member ? world_.group(communicator.ranks) : nullptr);
-  }
-}
-
-template <typename T>
-void Interpreter<T>::create_parameters() {
-  const int sequence = program_.devices[device_].sequence;
-  const std::vector<strategies::Resident>& residents = program_.sequences[sequence].residents;
-  for (std::size_t i = 0; i < residents.size(); ++i) {
-    const strategies::Resident& resident = residents[i];
-    if (const int buffer = arena_.placement().residents[i]; buffer >= 0)
-      resident_buffers_[resident.tensor] = buffer;
-    if (resident.tensor < 0 || resident.category != strategies::Category::parameters) continue;
-    const strategies::Grid& grid = program_.grids[resident.grid];
-    const Operand operand{.layout = resident.layout, .shards = resident.shards};
-    const Region region = region_of(operand, graph_.tensors[resident.tensor].shape, grid,
-                                    grid.coordinates(grid.position(device_)));
-    const Shared<T> value = this->resident(resident.tensor, region);
-    std::vector<Host> room;
-    Value<Host> seen{.region = region, .data = Elements<Host>(engine_->place(*value, room))};
-    initialize(graph_, resident.tensor, settings_.seed, seen);
-    engine_->close(seen.data, *value);
-    parameters_[resident.tensor] = value;
-  }
-}
-
-template <typename T>
-double Interpreter<T>::iterate(const Watch& watch) {
-  watch_ = watch;
-  const strategies::Sequence& sequence = program_.sequences[program_.devices[device_].sequence];
-  engine_->start(recording_, strategies::task_count(program_, sequence));
-  task_ = 0;
-  arena_.begin_peak();
-  for (const Call& call : sequence.calls) run(call);
-  for (const std::size_t task : messages_.finish()) engine_->end(recording_, task);
-  engine_->finish(recording_);
-  store_.clear();
-  gradients_.clear();
-  std::vector<double> sum = engine_->noted(1);
-  world_.all_reduce(kernels::Reduction::sum, std::span<double>(sum));
-  place_.leave();
-  if (!std::isfinite(sum[0])) throw NotFinite(finite_.told(world_, sum[0], iteration_));
-  ++iteration_;
-  return sum[0];
 }
 
 template <typename T>
 void Interpreter<T>::run(const Call& call) {
   const strategies::Block& block = program_.blocks[call.block];
-  const strategies::Grid& grid = program_.grids[call.grid];
-  CallState state{.call = call, .block = block, .owner = owners_.of(call.cell)};
-  state.coordinates = grid.coordinates(grid.position(device_));
+  CallState state{.call = call, .block = block, .owner = owner_of(call.cell)};
   state.buffers.resize(block.slots.size(), -1);
   state.slots.resize(block.slots.size());
   state.from_outside.resize(block.slots.size());
@@ -138,7 +89,7 @@ void Interpreter<T>::run(const Call& call) {
     engine_->begin(recording_, task_);
     bear(state);
     run(state, task);
-    for (const int buffer : arena_.placement().deaths[task_]) arena_.die(buffer);
+    for (const int buffer : arena_.placement().deaths[moment()]) arena_.die(buffer);
     engine_->end(recording_, task_++);
   }
   keep(state);
@@ -161,6 +112,9 @@ void Interpreter<T>::run(CallState& state, const Task& task) {
         break;
       case Deed::select:
         select(state, operation);
+        break;
+      case Deed::join:
+        join(state, operation);
         break;
       case Deed::transfer:
         transfer(state, *work, operation);
@@ -203,19 +157,20 @@ void Interpreter<T>::apply(CallState& state, const Task& task, const Operation& 
   if (settings_.finds_faults) finite_.look(*engine_, application, place_);
   const bool loss = application.op.outputs[0] == graph_.loss;
   if (loss && application.op.pass == model::Pass::forward && !task.recomputed)
-    note_loss(state, operation.outputs[0], *application.outputs[0]);
+    note_loss(state, operation, *application.outputs[0]);
 }
 
 /// Ranks that have the same rows share out their weight.
 template <typename T>
-void Interpreter<T>::note_loss(const CallState& state, const Operand& operand,
+void Interpreter<T>::note_loss(const CallState& state, const Operation& operation,
                                const Value<T>& values) {
-  double replicas = 1;
+  const Operand& operand = operation.outputs[0];
+  double replicas = operation.replicas;
   for (std::size_t axis = 0; axis < operand.layout.size(); ++axis) {
     if (operand.layout[axis].dim == strategies::AxisRole::replica)
       replicas *= program_.grids[state.call.grid].axes[axis].size;
   }
-  engine_->note(values, loss_weight() / replicas, 0);
+  engine_->note(values, loss_weight() / replicas, static_cast<std::size_t>(iteration_ - first_));
 }
 
 template <typename T>
@@ -230,15 +185,21 @@ void Interpreter<T>::convert(CallState& state, const Collective& work, const Ope
   const std::vector<int>& ranks =
       program_.communicators[program_.devices[device_].groups[work.group]].ranks;
   Exchange<T> exchange;
-  for (const Operand& operand : operation.inputs) exchange.inputs.push_back(read(state, operand));
+  const auto mine = [&](Operand operand) {
+    if (!operand.masks.empty()) operand.masks = {operand.masks[members.rank()]};
+    return operand;
+  };
+  for (const Operand& operand : operation.inputs)
+    exchange.inputs.push_back(read(state, mine(operand)));
   exchange.before = [&](std::size_t i, int member) {
-    return region_on(state, operation.inputs[i], ranks[member]);
+    return region_on(state, operation.inputs[i], member, ranks[member]);
   };
   exchange.after = [&](std::size_t i, int member) {
-    return region_on(state, operation.outputs[i], ranks[member]);
+    return region_on(state, operation.outputs[i], member, ranks[member]);
   };
-  for (std::size_t i = 0; i < operation.outputs.size(); ++i)
-    exchange.outputs.push_back(target(state, operation, i));
+  for (const Operand& operand : operation.outputs)
+    exchange.outputs.push_back(operation.adds ? sum(state, mine(operand))
+                                              : target(state, mine(operand)));
   exchange.adds = operation.adds;
   execute::run(*engine_, work, exchange, packing_, members);
 }
@@ -259,6 +220,17 @@ void Interpreter<T>::select(CallState& state, const Operation& operation) {
   }
 }
 
+/// Inputs are of the same elements, or side by side.
+template <typename T>
+void Interpreter<T>::join(CallState& state, const Operation& operation) {
+  const Shared<T> result = target(state, operation.outputs[0]);
+  clear(*engine_, *result);
+  for (std::size_t i = 0; i < operation.inputs.size(); ++i) {
+    const bool adds = i > 0 && operation.adds;
+    engine_->put(*read(state, operation.inputs[i]), *result, adds, operation.combine);
+  }
+}
+
 template <typename T>
 void Interpreter<T>::transfer(CallState& state, const Collective& work,
                               const Operation& operation) {
@@ -274,6 +246,7 @@ void Interpreter<T>::step(CallState& state, const Operation& operation) {
   const TensorId id = state.tensor(program_, operation.outputs[0].tensor);
   const Region stepped = region(state, operation.outputs[0]);
   if (watch_) watch_(id, *unscaled(engine_->on_host(gradient), loss_scale_));
+  if (versions_.has(id)) parameters_[id] = versions_.begin_step(*engine_, id);
   Value<T>& parameter = *parameters_.at(id);
   expects(shows(parameter.region, stepped), "a rank steps what it has of a parameter");
   const auto size = static_cast<std::size_t>(stepped.size());
@@ -289,22 +262,32 @@ void Interpreter<T>::step(CallState& state, const Operation& operation) {
                  .variance = std::span<Host>(states->variance),
                  .main = std::span<Host>(states->main),
                  .first = fresh});
+  if (without_flush()) gradients_.erase(state.tensor(program_, operation.inputs[0].tensor));
 }
 
 // ---- where values are
 
 template <typename T>
 Region Interpreter<T>::region(const CallState& state, const Operand& operand) const {
-  return region_of(operand, graph_.tensors[state.tensor(program_, operand.tensor)].shape,
-                   program_.grids[state.call.grid], state.coordinates);
+  return region_on(state, operand, 0, device_);
 }
 
 template <typename T>
-Region Interpreter<T>::region_on(const CallState& state, const Operand& operand, int device) const {
-  if (device == device_) return region(state, operand);
-  const strategies::Grid& grid = program_.grids[state.call.grid];
-  return region_of(operand, graph_.tensors[state.tensor(program_, operand.tensor)].shape, grid,
-                   grid.coordinates(grid.position(device)));
+Region Interpreter<T>::region_on(const CallState& state, const Operand& operand, std::size_t member,
+                                 int device) const {
+  const TensorId tensor = state.tensor(program_, operand.tensor);
+  Region region;
+  if (!operand.masks.empty()) {
+    region = all_of(operand.masks[member]);
+  } else {
+    const int on = grid_of(tensor, state.call);
+    const strategies::Grid& grid = program_.grids[on];
+    region =
+        region_of(operand, graph_.tensors[tensor].shape, grid,
+                  device == device_ ? coordinates_[on] : grid.coordinates(grid.position(device)));
+  }
+  if (in_parts_.contains(tensor)) region.mask.value = {};  // terms of a sum, however many
+  return region;
 }
 
 template <typename T>
@@ -320,7 +303,7 @@ Shared<T> Interpreter<T>::read(CallState& state, const Operand& operand) {
   }
   const Shared<T> whole = held(state, operand, wanted);
   if (arrive(whole.get())) engine_->begin(recording_, task_);  // what waited has not begun before
-  return view(*engine_, whole, wanted);
+  return view(*engine_, whole, operand.masks.empty() ? wanted : named_as(wanted, whole->region));
 }
 
 template <typename T>
@@ -328,6 +311,9 @@ Shared<T> Interpreter<T>::held(CallState& state, const Operand& operand, const R
   const TensorId tensor = state.tensor(program_, operand.tensor);
   if (operand.slot < 0) {
     const bool parameter = graph_.tensors[tensor].role == Role::parameter;
+    const std::uint64_t behind = state.call.versions_behind;
+    if (parameter && versions_.has(tensor))
+      return versions_.at(tensor, std::max(iteration_, first_ + behind) - behind);
     const auto& residents = parameter ? parameters_ : gradients_;
     const auto found = residents.find(tensor);
     if (found == residents.end())
@@ -336,29 +322,31 @@ Shared<T> Interpreter<T>::held(CallState& state, const Operand& operand, const R
   }
   Shared<T>& slot = state.slots[operand.slot];
   if (slot) return slot;
-  Shared<T>* left = kept({tensor, state.owner}, wanted);
+  Shared<T>* left = kept({tensor, state.owner}, wanted, !operand.masks.empty());
   if (left == nullptr)
     throw BrokenPromise(graph_.tensors[tensor].name + " is there when it is read");
   state.from_outside[operand.slot] = true;
   return slot = *left;
 }
 
-/// What earlier calls left that shows a region: it alone if there is such a one.
+/// What earlier calls left that shows a region, of whatever name if it is but `named`: it alone if
+/// there is such a one.
 template <typename T>
-Shared<T>* Interpreter<T>::kept(const Owned& key, const Region& wanted) {
+Shared<T>* Interpreter<T>::kept(const Owned& key, const Region& wanted, bool named) {
   const auto found = store_.find(key);
   if (found == store_.end()) return nullptr;
   Shared<T>* result = nullptr;
   for (Shared<T>& value : found->second) {
     if (value->region == wanted) return &value;
-    if (shows(value->region, wanted)) result = &value;
+    if (shows(value->region, named ? named_as(wanted, value->region) : wanted)) result = &value;
   }
   return result;
 }
 
 template <typename T>
 void Interpreter<T>::bear(CallState& state) {
-  for (const auto& [slot, buffer] : arena_.placement().births[task_]) state.buffers[slot] = buffer;
+  for (const auto& [slot, buffer] : arena_.placement().births[moment()])
+    state.buffers[slot] = buffer;
 }
 
 /// A value in a buffer of the arena, with whatever lies there.
@@ -395,7 +383,7 @@ Shared<T> Interpreter<T>::target(CallState& state, const Operand& operand) {
   if (!slot && state.buffers[operand.slot] >= 0)
     return slot = placed(state.buffers[operand.slot], tensor, wanted);
   if (!slot) {
-    Shared<T>* left = kept({tensor, state.owner}, wanted);
+    Shared<T>* left = kept({tensor, state.owner}, wanted, !operand.masks.empty());
     if (left == nullptr)
       throw BrokenPromise(graph_.tensors[tensor].name + " has a buffer when it is written");
     state.from_outside[operand.slot] = true;
@@ -416,7 +404,7 @@ Shared<T> Interpreter<T>::sum(CallState& state, const Operand& operand) {
   if (operand.slot < 0) {
     value = gradients_[tensor];
   } else if (!(value = state.slots[operand.slot])) {
-    Shared<T>* left = kept({tensor, state.owner}, wanted);
+    Shared<T>* left = kept({tensor, state.owner}, wanted, false);
     if (left != nullptr) value = *left;
   }
   if (value && value->region != wanted)
@@ -454,9 +442,11 @@ void Interpreter<T>::free(CallState& state, int slot) {
     return;
   }
   if (!value) {
-    const Region wanted =
-        region(state, {.tensor = named.tensor, .layout = named.layout, .shards = named.shards});
-    if (Shared<T>* left = kept({tensor, state.owner}, wanted)) value = *left;
+    const Region wanted = region(state, {.tensor = named.tensor,
+                                         .layout = named.layout,
+                                         .shards = named.shards,
+                                         .masks = named.masks});
+    if (Shared<T>* left = kept({tensor, state.owner}, wanted, !named.masks.empty())) value = *left;
   }
   if (!value) return;
   arrive(value.get());

@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,6 +19,7 @@
 #include "execute/place.hpp"
 #include "execute/recording.hpp"
 #include "execute/value.hpp"
+#include "execute/weight_versions.hpp"
 #include "kernels/adam.hpp"
 #include "kernels/communicator.hpp"
 #include "model/graph.hpp"
@@ -58,9 +60,16 @@ class Interpreter {
   /// Runs one iteration and returns the average loss of all its samples, the same on all ranks.
   /// Throws NotFinite on all of them where it is no number.
   double iterate(const Watch& watch = {});
+  /// Runs some, which overlap where the program has no flush, and returns the losses of all. Ends
+  /// with a flush: the next iteration reads weights that have taken all steps.
+  std::vector<double> train(int iterations, const Watch& watch = {});
 
-  /// When the tasks of the last iteration ran.
+  /// Which iteration the task that runs is of, from 0; the next one between them.
+  [[nodiscard]] std::uint64_t iteration() const { return iteration_; }
+  /// When the tasks of the last iteration ran. Where iterations overlap, of no use.
   [[nodiscard]] const Recording& recording() const { return recording_; }
+  /// When this rank had done with each of the iterations that were asked for last, since it began.
+  [[nodiscard]] const std::vector<Seconds>& ends() const { return ends_; }
   /// What lies in the device's memory; its peak is that of the last iteration. What messages are
   /// packed in, and copies of parts that a task looks at, are not there.
   [[nodiscard]] const Arena& arena() const { return arena_; }
@@ -74,6 +83,9 @@ class Interpreter {
 
   void create_groups();
   void create_parameters();
+  void create_parameter(const strategies::Resident& resident);
+  std::vector<double> overlap(int iterations, const Watch& watch);
+  void run_round(const strategies::Sequence& sequence, int iterations);
   void run(const strategies::Call& call);
   void run(CallState& state, const strategies::Task& task);
   void apply(CallState& state, const strategies::Task& task,
@@ -83,17 +95,19 @@ class Interpreter {
   void transfer(CallState& state, const strategies::Collective& work,
                 const strategies::Operation& operation);
   void select(CallState& state, const strategies::Operation& operation);
+  void join(CallState& state, const strategies::Operation& operation);
   void step(CallState& state, const strategies::Operation& operation);
   void bear(CallState& state);
   void free(CallState& state, int slot);
   void keep(CallState& state);
 
+  [[nodiscard]] int grid_of(model::TensorId tensor, const strategies::Call& call) const;
   [[nodiscard]] Region region(const CallState& state, const strategies::Operand& operand) const;
   [[nodiscard]] Region region_on(const CallState& state, const strategies::Operand& operand,
-                                 int device) const;
+                                 std::size_t member, int device) const;
   Shared<T> read(CallState& state, const strategies::Operand& operand);
   Shared<T> held(CallState& state, const strategies::Operand& operand, const Region& wanted);
-  Shared<T>* kept(const Owned& key, const Region& wanted);
+  Shared<T>* kept(const Owned& key, const Region& wanted, bool named);
   /// What an operand is written to: its buffer, whatever that holds.
   Shared<T> target(CallState& state, const strategies::Operand& operand);
   /// What it is added to: its buffer, with zeros if nothing is there.
@@ -103,10 +117,14 @@ class Interpreter {
   Shared<T> placed(int buffer, model::TensorId tensor, const Region& region);
   /// Waits for a value, if it is a message that has not arrived: was it one?
   bool arrive(const Value<T>* value);
-  void note_loss(const CallState& state, const strategies::Operand& operand,
+  void note_loss(const CallState& state, const strategies::Operation& operation,
                  const Value<T>& values);
   [[nodiscard]] double loss_weight() const;
   [[nodiscard]] kernels::Communicator& group(int number);
+  /// Do iterations begin before the steps of those before them?
+  [[nodiscard]] bool without_flush() const { return program_.lag > 0 || versions_.any(); }
+  [[nodiscard]] int owner_of(const strategies::Cell& cell) const;
+  [[nodiscard]] std::size_t moment() const;
 
   const strategies::Program& program_;
   const model::Graph& graph_;
@@ -121,8 +139,12 @@ class Interpreter {
   std::vector<std::unique_ptr<kernels::Communicator>> communicators_;  ///< null: not in it
   Arena arena_;
   std::map<model::TensorId, int> resident_buffers_;  ///< of the arena
-  std::map<model::TensorId, Shared<T>> parameters_;
-  std::map<model::TensorId, Shared<T>> gradients_;  ///< resident ones, by gradient
+  std::map<model::TensorId, Shared<T>> parameters_;  ///< the newest version of each
+  WeightVersions<T> versions_;                       ///< of those that have more than one
+  std::map<model::TensorId, Shared<T>> gradients_;   ///< resident ones, by gradient
+  std::vector<std::vector<int>> coordinates_;  ///< by grid: of this device, if it stands there
+  std::map<model::TensorId, int> grid_of_resident_;  ///< of a parameter and its gradient
+  std::set<model::TensorId> in_parts_;  ///< of which every device has a part of its own
   OptimizerStates<T> states_;
   std::map<Owned, std::vector<Shared<T>>> store_;  ///< between calls, by tensor and owner
   Messages<T> messages_;
@@ -130,8 +152,11 @@ class Interpreter {
   Packing<T> packing_;
   Watch watch_;
   Recording recording_;
-  std::size_t task_ = 0;  ///< that runs, in the order of the program
+  std::size_t task_ = 0;     ///< that runs, in the order of the program
+  int round_ = 0;            ///< since `first_`
+  std::uint64_t first_ = 0;  ///< of the iterations that were asked for together
   std::uint64_t iteration_ = 0;
+  std::vector<Seconds> ends_;  ///< when this rank had done with iterations since `first_`
 };
 
 }  // namespace stratagem::execute

@@ -2,6 +2,7 @@
 #include "execute/memory_need.hpp"
 
 #include <algorithm>
+#include <map>
 
 #include "execute/value.hpp"
 
@@ -10,8 +11,14 @@ namespace {
 
 /// Elements of what a device steps.
 double stepped(const strategies::Program& program, const model::Graph& graph, int device) {
+  const strategies::Sequence& sequence = program.sequences[program.devices[device].sequence];
+  std::map<model::TensorId, int> grids;  // by parameter
+  for (const strategies::Resident& resident : sequence.residents) {
+    if (resident.category == strategies::Category::parameters)
+      grids[resident.tensor] = resident.grid;
+  }
   double elements = 0;
-  for (const strategies::Call& call : program.sequences[program.devices[device].sequence].calls) {
+  for (const strategies::Call& call : sequence.calls) {
     for (const strategies::Task& task : program.blocks[call.block].tasks) {
       for (const strategies::Operation& operation : task.operations) {
         if (operation.deed != strategies::Deed::step) continue;
@@ -19,9 +26,8 @@ double stepped(const strategies::Program& program, const model::Graph& graph, in
         const model::TensorId tensor = call.segment < 0
                                            ? stepped.tensor
                                            : program.segment_tensors[call.segment][stepped.tensor];
-        const strategies::Grid& grid = program.grids[call.grid];
-        const Region region = region_of(stepped, graph.tensors[tensor].shape, grid,
-                                        grid.coordinates(grid.position(device)));
+        const Region region = region_of(stepped, graph.tensors[tensor].shape, program.grids,
+                                        grids.at(tensor), device);
         elements += static_cast<double>(region.size());
       }
     }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -15,7 +16,7 @@
 
 namespace stratagem::execute {
 
-/// Of one iteration of one rank. What leaves is a copy, since its buffer may die before; copies are
+/// Of one rank. What leaves is a copy, since its buffer may die before; copies are
 /// kept until `finish`.
 template <typename T>
 class Messages {
@@ -23,23 +24,25 @@ class Messages {
   using Host = OnHost<T>;
   explicit Messages(Engine<T>& engine) : engine_(engine) {}
 
-  /// To the second rank of a pair.
-  void send(kernels::Communicator& pair, const Value<T>& value) {
+  /// To the second rank of a pair, or to all but the first of a larger group.
+  void send(kernels::Communicator& group, const Value<T>& value) {
     expects(value.bytes.empty() && value.region.size() > 0, "messages are numbers");
-    Leaving& message = leaving_.emplace_back();
+    Leaving& message = leaving_.back().emplace_back();
     message.values.resize(static_cast<std::size_t>(value.region.size()));
     engine_.pack(value, value.region, message.values.data());
-    message.pending = pair.start(
-        {{.to = 1, .values = kernels::source(std::span<const Host>(message.values))}}, {});
+    std::vector<kernels::Sent> sent;
+    for (int to = 1; to < group.size(); ++to)
+      sent.push_back({.to = to, .values = kernels::source(std::span<const Host>(message.values))});
+    message.pending = group.start(sent, {});
   }
 
-  /// From the first rank of a pair, into a value, by a task.
-  void receive(kernels::Communicator& pair, const Shared<T>& value, std::size_t task) {
+  /// From the first rank of a group, into a value, by a task.
+  void receive(kernels::Communicator& group, const Shared<T>& value, std::size_t task) {
     Arriving& message = arriving_[value.get()];
     message.value = value;
     message.task = task;
     message.place = engine_.place(*value, message.room);
-    message.pending = pair.start({}, {{.from = 0, .values = kernels::target(message.place)}});
+    message.pending = group.start({}, {{.from = 0, .values = kernels::target(message.place)}});
   }
 
   /// Waits for a value, if it is a message that has not arrived; by which task it was to come.
@@ -53,10 +56,17 @@ class Messages {
     return task;
   }
 
+  /// A round of the program is over: waits for what left more than so many rounds before it.
+  void settle(std::size_t rounds) {
+    for (; leaving_.size() > rounds; leaving_.pop_front()) {
+      for (Leaving& message : leaving_.front()) message.pending->wait();
+    }
+    leaving_.emplace_back();
+  }
+
   /// Waits for all of them; returns the tasks of those that nobody has asked for.
   std::vector<std::size_t> finish() {
-    for (Leaving& message : leaving_) message.pending->wait();
-    leaving_.clear();
+    settle(0);
     std::vector<std::size_t> tasks;
     while (!arriving_.empty()) tasks.push_back(*arrive(arriving_.begin()->first));
     return tasks;
@@ -75,7 +85,7 @@ class Messages {
     std::size_t task = 0;
   };
   Engine<T>& engine_;
-  std::vector<Leaving> leaving_;
+  std::deque<std::vector<Leaving>> leaving_{1};  ///< by round, the last one goes on
   std::map<const Value<T>*, Arriving> arriving_;
 };
 

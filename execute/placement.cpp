@@ -72,7 +72,8 @@ class Gaps {
   std::size_t end_ = 0;
 };
 
-/// Task i runs from 2i to 2i + 1.
+/// Task i of all rounds runs from 2i to 2i + 1. Where iterations overlap there are rounds before the
+/// one with number `lag`, in which every call runs, and as many behind it.
 sim::Timeline in_program_order(const strategies::Program& program, int device) {
   const int sequence = program.devices[device].sequence;
   const sim::Prices no_prices =
@@ -82,10 +83,17 @@ sim::Timeline in_program_order(const strategies::Program& program, int device) {
   result.tasks[sequence] =
       sim::flatten(program, program.sequences[sequence], no_prices, 0, true).tasks;
   result.actors = {{.device = device, .multiplicity = 1, .sequence = sequence, .meetings = {}}};
-  sim::ActorTimes times{.begins = {{}}, .ends = {{}}, .launches = {}};
-  for (std::size_t i = 0; i < result.tasks[sequence].size(); ++i) {
-    times.begins[0].push_back({static_cast<std::int64_t>(2 * i)});
-    times.ends[0].push_back({static_cast<std::int64_t>(2 * i + 1)});
+  result.lag = 2 * program.lag;
+  sim::ActorTimes times;
+  std::int64_t now = 0;
+  for (int round = 0; round <= result.lag; ++round) {
+    times.begins.emplace_back();
+    times.ends.emplace_back();
+    for (const sim::FlatTask& task : result.tasks[sequence]) {
+      const bool runs = round >= program.sequences[sequence].calls[task.call].lag;
+      times.begins.back().push_back(runs ? sim::Instant{now++} : sim::never_ran);
+      times.ends.back().push_back(runs ? sim::Instant{now++} : sim::never_ran);
+    }
   }
   result.times = {times};
   return result;
@@ -104,7 +112,7 @@ class Placing {
 
   Placement place() {
     place_residents();
-    place_slots();
+    program_.lag > 0 ? place_rounds() : place_slots();
     result_.extent = gaps_.end();
     return std::move(result_);
   }
@@ -151,6 +159,71 @@ class Placing {
         buffer_of[change.buffer] = result_.residents[resident];
       }
     }
+  }
+
+  /// A slot's buffer that is born in the round in which every call runs; tasks count through rounds.
+  struct Life {
+    int birth = 0;
+    int slot = 0;
+    int death = -1;
+    std::size_t capacity = 0;
+  };
+
+  /// In the order of their births.
+  [[nodiscard]] std::vector<Life> lives() {
+    const auto tasks = static_cast<int>(tasks_.size());
+    std::vector<Life> lives;
+    std::unordered_map<int, std::size_t> life_of;
+    result_.births.resize(tasks_.size());
+    for (const sim::MemoryChange& change : sim::memory_changes(program_, timeline_, 0)) {
+      expects(change.buffer >= 0, "what dies was born");
+      if (const auto born = life_of.find(change.buffer); born != life_of.end()) {
+        lives[born->second].death = change.task;
+      } else if (change.bytes >= Bytes{} && change.task / tasks == program_.lag) {
+        const int task = change.task % tasks, slot = next_birth(task);
+        life_of[change.buffer] = lives.size();
+        result_.births[task].push_back({slot, -1});
+        lives.push_back({change.task, slot, -1, capacity(change.bytes, tensor(task, slot))});
+      }
+    }
+    return lives;
+  }
+
+  /// What outlives its round takes places of its own first, then the others share what is left.
+  void place_rounds() {
+    const std::vector<Life> all = lives();
+    const std::size_t tasks = tasks_.size();
+    result_.rounds = program_.lag + 1;
+    result_.births.assign(tasks * result_.rounds, {});
+    result_.deaths.assign(tasks * result_.rounds, {});
+    std::vector<std::vector<const Life*>> births(tasks);
+    for (const Life& life : all) {
+      expects(life.death >= 0, "what is born in a round dies");
+      if (life.birth / tasks == life.death / tasks) {
+        births[life.birth % tasks].push_back(&life);
+        continue;
+      }
+      for (int round = 0; round < result_.rounds; ++round) note(life, take(life.capacity), round);
+    }
+    std::vector<std::vector<int>> deaths(tasks);
+    for (std::size_t task = 0; task < tasks; ++task) {
+      for (const Life* life : births[task]) {
+        const int buffer = take(life->capacity);
+        deaths[life->death % tasks].push_back(buffer);
+        for (int round = 0; round < result_.rounds; ++round) note(*life, buffer, round);
+      }
+      for (const int buffer : deaths[task])
+        gaps_.give_back(result_.buffers[buffer].offset, result_.buffers[buffer].capacity);
+    }
+  }
+
+  /// A buffer that is born in one of the rounds that differ.
+  void note(const Life& life, int buffer, int round) {
+    const auto tasks = static_cast<int>(tasks_.size());
+    const int later = life.death / tasks - life.birth / tasks;
+    const int dies = (round + later) % result_.rounds;
+    result_.births[round * tasks + life.birth % tasks].push_back({life.slot, buffer});
+    result_.deaths[dies * tasks + life.death % tasks].push_back(buffer);
   }
 
   /// Of slots, wherever they lie: residents with a span are numbered behind them.

@@ -16,6 +16,9 @@ namespace stratagem::execute {
 /// Parameters and gradients that are resident have buffers for good, or for the part of the
 /// iteration in which they live; so have optimizer states on the device, together. What else
 /// frameworks keep has none.
+///
+/// Where iterations overlap, what outlives its round has a buffer for good in each of as many rounds
+/// as may be on their way: more than are alive at once.
 struct Placement {
   struct Buffer {
     std::size_t offset = 0;
@@ -26,8 +29,9 @@ struct Placement {
     int buffer = 0;
   };
   std::vector<Buffer> buffers;
-  std::vector<std::vector<Birth>> births;  ///< by task
-  std::vector<std::vector<int>> deaths;    ///< by task: buffers
+  int rounds = 1;                          ///< that differ: round r is as round r mod this
+  std::vector<std::vector<Birth>> births;  ///< by round, then task
+  std::vector<std::vector<int>> deaths;    ///< likewise: buffers
   std::vector<int> residents;              ///< by resident: its buffer, -1 if it has none
   int states = -1;                         ///< the buffer of all optimizer states
   std::size_t extent = 0;                  ///< of all

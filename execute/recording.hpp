@@ -25,11 +25,11 @@ class Recording {
   }
 
   [[nodiscard]] std::chrono::steady_clock::time_point started() const { return start_; }
+  [[nodiscard]] double now() const;  ///< since `start`
   [[nodiscard]] const std::vector<double>& begins() const { return begins_; }
   [[nodiscard]] const std::vector<double>& ends() const { return ends_; }
 
  private:
-  [[nodiscard]] double now() const;
   std::chrono::steady_clock::time_point start_;
   std::vector<double> begins_, ends_;
 };

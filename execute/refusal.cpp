@@ -12,10 +12,12 @@ using strategies::Category;
 using strategies::Stream;
 using strategies::Task;
 
-/// Copies of a random generator's state, which the ranks here do not have, do nothing to values.
+/// Copies of a random generator's state, which the ranks here do not have, do nothing to values, nor
+/// does what only has its place in the order of a stream.
 bool needs_meaning(const Task& task) {
   const auto* kernel = std::get_if<cost::Kernel>(&task.work);
-  return kernel == nullptr || kernel->kind != cost::KernelKind::host_copy;
+  const bool idle = kernel != nullptr && kernel->launches == 0 && task.writes.empty();
+  return kernel == nullptr || (kernel->kind != cost::KernelKind::host_copy && !idle);
 }
 
 /// Does a kernel of the program answer to `is`?
@@ -30,10 +32,9 @@ bool any_kernel(const strategies::Program& program, const Is& is) {
 }
 
 /// Of a call as a whole.
-std::string refusal_of_call(const strategies::Call& call) {
-  if (call.grid < 0) return "stages whose operators do not share one grid in equal parts";
-  if (call.lag > 0 || call.versions_behind > 0)
-    return "a schedule without a flush, as PipeDream's are";
+std::string refusal_of_call(const strategies::Call& call, Backend backend) {
+  if (backend == Backend::cuda && (call.lag > 0 || call.versions_behind > 0))
+    return "a schedule without a flush, as PipeDream's are, on a GPU";
   if (call.cell.slice > 0) return "slices of tokens";
   if (call.cell.repeat > 0) return "forward passes that repeat";
   return "";
@@ -60,6 +61,13 @@ std::string refusal_of_task(const strategies::Program& program, const strategies
   return "a task of which the plan does not say what it computes" + named;
 }
 
+/// Is it of a stage of which every device has parts of its own?
+bool differs_by_device(const strategies::Operation& operation) {
+  const auto own = [](const strategies::Operand& operand) { return !operand.masks.empty(); };
+  return operation.deed == strategies::Deed::join || std::ranges::any_of(operation.inputs, own) ||
+         std::ranges::any_of(operation.outputs, own);
+}
+
 std::string refusal_of_tasks(const strategies::Program& program, const model::Graph& graph,
                              const strategies::Call& call, Backend backend) {
   const strategies::Block& block = program.blocks[call.block];
@@ -67,6 +75,9 @@ std::string refusal_of_tasks(const strategies::Program& program, const model::Gr
     if (task.operations.empty() && needs_meaning(task))
       return refusal_of_task(program, block, task);
     for (const strategies::Operation& operation : task.operations) {
+      if (backend == Backend::cuda && differs_by_device(operation))
+        return "stages whose operators do not share one grid in equal parts, on a GPU (task " +
+               task.name + ")";
       if (operation.deed != strategies::Deed::apply) continue;
       const model::Segment& segment = graph.segments[call.segment];
       const auto forward = static_cast<int>(segment.forward.size());
@@ -100,7 +111,7 @@ std::string refusal(const strategies::Program& program, const model::Graph& grap
   if (any_kernel(program, fp8)) return "linear layers in fp8";
   for (const strategies::Sequence& sequence : program.sequences) {
     for (const strategies::Call& call : sequence.calls) {
-      if (std::string why = refusal_of_call(call); !why.empty()) return why;
+      if (std::string why = refusal_of_call(call, backend); !why.empty()) return why;
     }
   }
   for (const strategies::Sequence& sequence : program.sequences) {

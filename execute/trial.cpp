@@ -24,6 +24,22 @@ Seconds timed_iteration(Interpreter<T>& rank, kernels::Communicator& world) {
   return Seconds{slowest[0]};
 }
 
+/// Iterations that overlap, as many more before and after those that are timed as are on their way.
+template <typename T>
+std::vector<Seconds> timed_together(Interpreter<T>& rank, kernels::Communicator& world, int lag,
+                                    int steps) {
+  world.barrier();
+  rank.train(steps + 2 * lag + 1);
+  std::vector<double> ends;
+  for (const Seconds end : rank.ends()) ends.push_back(end.value);
+  world.all_reduce(kernels::Reduction::maximum, std::span<double>(ends));
+  std::vector<Seconds> result;
+  for (auto i = static_cast<std::size_t>(lag) + 1; result.size() < static_cast<std::size_t>(steps);
+       ++i)
+    result.push_back(Seconds{ends[i] - ends[i - 1]});
+  return result;
+}
+
 std::size_t place_of_median(const std::vector<Seconds>& times) {
   std::vector<std::size_t> order(times.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -48,14 +64,18 @@ Trial trial(const strategies::Program& program, Interpreter<T>& rank, kernels::C
   expects(steps > 0, "a trial has steps");
   Trial result;
   std::vector<Recording> recordings;
-  for (int i = 0; i < steps; ++i) {
+  if (program.lag > 0) result.iterations = timed_together(rank, world, program.lag, steps);
+  for (const Seconds time : result.iterations) {
+    if (after) after(time);
+  }
+  for (int i = 0; program.lag == 0 && i < steps; ++i) {
     result.iterations.push_back(timed_iteration(rank, world));
     recordings.push_back(rank.recording());
     if (after) after(result.iterations.back());
   }
   const std::size_t median = place_of_median(result.iterations);
   result.recorded = result.iterations[median];
-  result.timeline = timeline(program, recordings[median], world);
+  if (program.lag == 0) result.timeline = timeline(program, recordings[median], world);
   result.peaks = of_all(rank.arena().peak(), world);
   result.extents = of_all(rank.arena().placement().extent, world);
   return result;

@@ -39,6 +39,18 @@ Region region_of(const strategies::Operand& operand, const std::vector<std::int6
   return region;
 }
 
+Region region_of(const strategies::Operand& operand, const std::vector<std::int64_t>& shape,
+                 const std::vector<strategies::Grid>& grids, int grid, int device) {
+  if (!operand.masks.empty()) return all_of(operand.masks.front());
+  const strategies::Grid& on = grids[grid];
+  return region_of(operand, shape, on, on.coordinates(on.position(device)));
+}
+
+Region named_as(Region region, const Region& other) {
+  region.mask.value = other.mask.value;
+  return region;
+}
+
 std::vector<std::int64_t> places(const model::Origin& origin, const Region& region) {
   const std::vector<std::int64_t> shape = region.shape();
   std::vector<std::int64_t> result;

@@ -31,6 +31,9 @@ struct Region {
   [[nodiscard]] bool is_run() const;  ///< not all of what the mask sees
 };
 
+/// A region under the number of another one's partial value, where numbers are but names.
+Region named_as(Region region, const Region& other);
+
 /// All that a mask sees.
 Region all_of(const strategies::Mask& mask);
 
@@ -38,6 +41,11 @@ Region all_of(const strategies::Mask& mask);
 /// Runs are of equal length, the last ones shorter or empty.
 Region region_of(const strategies::Operand& operand, const std::vector<std::int64_t>& shape,
                  const strategies::Grid& grid, const std::vector<int>& coordinates);
+
+/// The same for a device on one of several grids; none is looked at where the operand says what the
+/// device has itself.
+Region region_of(const strategies::Operand& operand, const std::vector<std::int64_t>& shape,
+                 const std::vector<strategies::Grid>& grids, int grid, int device);
 
 /// The places in the whole tensor of the elements of a region of it, or of a part of it, in order.
 std::vector<std::int64_t> places(const model::Origin& origin, const Region& region);

@@ -113,7 +113,8 @@ void attention(const Attention& a, In<T> q, In<T> k, In<T> v, Out<T> out, Out<T>
 template <typename T>
 void attention_gradient(const Attention& a, In<T> dout, In<T> q, In<T> k, In<T> v, In<T> out,
                         In<T> log_sums, Out<T> dq, Out<T> dk, Out<T> dv) {
-  expect_sizes(a, std::array{dout, q, out, In<T>(dq)}, std::array{k, v, In<T>(dk), In<T>(dv)},
+  expect_sizes(a, std::array{dout, q, out, dq.empty() ? q : In<T>(dq)},
+               std::array{k, v, dk.empty() ? k : In<T>(dk), dv.empty() ? v : In<T>(dv)},
                log_sums.size());
   std::ranges::fill(dk, T{0});
   std::ranges::fill(dv, T{0});
@@ -122,8 +123,11 @@ void attention_gradient(const Attention& a, In<T> dout, In<T> q, In<T> k, In<T> 
     const Head<T> head(a, h);
     head.for_each_tile([&](const Tile& t) {
       RowArray<T> p = head.probabilities(t, q, k, sums, true);
-      gemm<T>({.m = t.keys, .n = a.size, .k = t.queries, .transpose_a = true, .beta = 1},
-              head.cells(p), head.queries(t, dout), head.keys(t, dv));
+      if (!dv.empty()) {
+        gemm<T>({.m = t.keys, .n = a.size, .k = t.queries, .transpose_a = true, .beta = 1},
+                head.cells(p), head.queries(t, dout), head.keys(t, dv));
+      }
+      if (dq.empty() && dk.empty()) return;
       RowArray<T> ds(t.queries, t.keys);
       gemm<T>({.m = t.queries, .n = t.keys, .k = a.size, .transpose_b = true},
               head.queries(t, dout), head.keys(t, v), head.cells(ds));
@@ -133,8 +137,11 @@ void attention_gradient(const Attention& a, In<T> dout, In<T> q, In<T> k, In<T> 
               .rowwise()
               .sum();
       ds = p * (ds.colwise() - along);
-      gemm<T>({.m = t.queries, .n = a.size, .k = t.keys, .alpha = head.scale()}, head.cells(ds),
-              head.keys(t, k), head.queries(t, dq));
+      if (!dq.empty()) {
+        gemm<T>({.m = t.queries, .n = a.size, .k = t.keys, .alpha = head.scale()}, head.cells(ds),
+                head.keys(t, k), head.queries(t, dq));
+      }
+      if (dk.empty()) return;
       gemm<T>({.m = t.keys,
                .n = a.size,
                .k = t.queries,

@@ -29,6 +29,7 @@ struct Attention {
 template <typename T>
 void attention(const Attention& shape, In<T> q, In<T> k, In<T> v, Out<T> out, Out<T> log_sums);
 
+/// A gradient without room for it is not computed.
 template <typename T>
 void attention_gradient(const Attention& shape, In<T> dout, In<T> q, In<T> k, In<T> v, In<T> out,
                         In<T> log_sums, Out<T> dq, Out<T> dk, Out<T> dv);

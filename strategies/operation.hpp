@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "model/graph.hpp"
 #include "strategies/layout.hpp"
+#include "strategies/mask.hpp"
 
 namespace stratagem::strategies {
 
@@ -17,12 +19,17 @@ struct Operand {
   /// Axes among whose ranks the elements of that part are shared out, in runs of equal length in the
   /// order of their coordinates, the first axis the outermost; the last run may be short.
   std::vector<int> shards = {};
+  /// Instead of both where every device has a block of its own: what it has; of collectives what each
+  /// member of the group has, in its order. Numbers of partial values are names here, which a value
+  /// may change from one task to the next.
+  std::vector<Mask> masks = {};
 };
 
 enum class Deed : std::uint8_t {
   apply,     ///< an operator of the model
   convert,   ///< what a group holds of each input into what it holds of the output of its place
   select,    ///< a part of what is here
+  join,      ///< parts of what is here into one, which is zero where there are none
   transfer,  ///< an input leaves for the other device of the group, or an output comes from there
   step       ///< the optimizer: gradient, parameter -> parameter
 };
@@ -33,7 +40,11 @@ struct Operation {
   int op = -1;
   std::vector<Operand> inputs = {};  ///< of `select` and `convert` by output
   std::vector<Operand> outputs = {};
-  bool adds = false;  ///< to what the outputs hold already, rather than in its place
+  bool adds = false;  ///< to what the outputs hold already, rather than in its place; of `join` to
+                      ///< inputs that are of the same elements, as `combine` says
+  model::Combine combine = model::Combine::sum;
+  /// Of `apply` with masks: the devices that compute the first output alike.
+  int replicas = 1;
 };
 
 }  // namespace stratagem::strategies

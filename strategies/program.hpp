@@ -89,6 +89,7 @@ struct Slot {
   /// How the part that it holds lies, see Operand; of what operations name.
   Layout layout = {};
   std::vector<int> shards = {};
+  std::vector<Mask> masks = {};
 };
 
 /// One collective of a group of devices; `payload` as in cost/ring.hpp. `group` indexes
@@ -116,7 +117,7 @@ struct Task {
       0;  ///< times that the host waits for the device to finish it before going on
   bool recomputed = false;  ///< repeats a forward task: hardware FLOPs, not model FLOPs
   /// What it does to values, in this order; none where values stay as they are, or where lowering
-  /// does not say it: on irregular stages, of casts, of copies to the host and back.
+  /// does not say it: of casts, of copies to the host and back.
   std::vector<Operation> operations = {};
 };
 
@@ -138,7 +139,9 @@ struct Wait {
 struct Call {
   int block = 0;
   int segment = -1;
-  int grid = -1;  ///< of Program::grids: whose axes layouts speak of; -1 on irregular stages
+  /// Of Program::grids: whose axes layouts speak of, but for weights and their gradients, which say it
+  /// themselves (Resident). -1 on irregular stages.
+  int grid = -1;
   Cell cell;
   int lag = 0;              ///< round r runs it for iteration r - lag, where there is such a one
   int versions_behind = 0;  ///< iteration i reads the weights after max(0, i - this) updates
@@ -168,6 +171,7 @@ struct Resident {
   int grid = -1;
   Layout layout = {};
   std::vector<int> shards = {};
+  std::vector<Mask> masks = {};
 };
 
 /// What one class of devices does in one iteration.

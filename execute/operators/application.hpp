@@ -48,14 +48,25 @@ std::string refusal(const model::Graph& graph, const model::Operator& op, Backen
 /// Are a contraction's operands and result, as they lie, matrices of each batch?
 bool is_matrix_product(const model::Operator& contraction);
 
+/// The elements of a head that a forward operator turns; a fused attention's queries hold several
+/// heads in a row, as many as share the keys of one.
+std::int64_t head_size(const model::Graph& graph, const model::Operator& rotary);
+
+/// Is what a fused attention's backward operator computes the gradient of one of its operands, which
+/// nobody else adds to?
+bool is_gradient_of_one(const model::Graph& graph, const model::Operator& attention);
+
 /// Expects an operator that is not refused.
 template <typename T>
 void apply(const Application<T>& application);
 
-// One file each: products, what works element by element, along rows, on heads, and the loss. They
+// One file each: products, fused attention, what works element by element, along rows, on heads, and
+// the loss. They
 // return false for a kind that is not theirs.
 template <typename T>
 bool apply_contraction(const Application<T>& application);
+template <typename T>
+bool apply_attention(const Application<T>& application);
 template <typename T>
 bool apply_pointwise(const Application<T>& application);
 template <typename T>

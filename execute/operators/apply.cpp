@@ -16,6 +16,7 @@ constexpr std::array computed = {OpKind::embedding,
                                  OpKind::layer_norm,
                                  OpKind::rms_norm,
                                  OpKind::contraction,
+                                 OpKind::fused_attention,
                                  OpKind::split_heads,
                                  OpKind::merge_heads,
                                  OpKind::rotary,
@@ -48,7 +49,10 @@ constexpr std::array computed = {OpKind::embedding,
 
 std::string refusal(const model::Graph& graph, const model::Operator& op, Backend backend) {
   const std::string named = " (operator " + op.name + ")";
-  if (op.kind == OpKind::fused_attention) return "fused attention" + named;
+  if (op.kind == OpKind::fused_attention && backend == Backend::cuda)
+    return "fused attention on a GPU" + named;
+  if (op.kind == OpKind::fused_attention && !is_gradient_of_one(graph, op))
+    return "fused attention whose operands others read, too" + named;
   if (op.kind == OpKind::dispatch || op.kind == OpKind::combine)
     return "mixtures of experts" + named;
   if (std::ranges::find(computed, op.kind) == computed.end())
@@ -57,9 +61,12 @@ std::string refusal(const model::Graph& graph, const model::Operator& op, Backen
       op.kind == OpKind::relative_bias || op.kind == OpKind::causal_relative_bias;
   if (by_distance && backend == Backend::cuda)
     return "biases by distance, as T5's, on a GPU" + named;
-  const std::int64_t size = graph.tensors[op.inputs[0]].shape.back();
-  if (op.kind == OpKind::rotary && size % 2 != 0)
-    return "rotary positions on heads of an odd size, " + std::to_string(size) + named;
+  if (op.kind == OpKind::rotary) {
+    const model::Operator& forward = op.forward >= 0 ? graph.operators[op.forward] : op;
+    const std::int64_t size = head_size(graph, forward);
+    if (size % 2 != 0)
+      return "rotary positions on heads of an odd size, " + std::to_string(size) + named;
+  }
   if (op.kind == OpKind::contraction && !is_matrix_product(op))
     return "a product whose dimensions do not lie side by side" + named;
   return "";
@@ -67,8 +74,9 @@ std::string refusal(const model::Graph& graph, const model::Operator& op, Backen
 
 template <typename T>
 void apply(const Application<T>& application) {
-  const bool done = apply_contraction(application) || apply_pointwise(application) ||
-                    apply_rows(application) || apply_heads(application) || apply_loss(application);
+  const bool done = apply_contraction(application) || apply_attention(application) ||
+                    apply_pointwise(application) || apply_rows(application) ||
+                    apply_heads(application) || apply_loss(application);
   expects(done, "an operator that is not refused is computed");
 }
 

@@ -74,9 +74,33 @@ void merge_heads(const Application<T>& a) {
   copy(heads_of(shapes_of(a))[0], !forward, rows->data.data(), heads->data.data());
 }
 
+/// In rows of tokens all heads of a token are turned alike.
+template <typename T>
+void rotary_in_rows(const Application<T>& a, std::size_t token) {
+  const std::vector<std::int64_t> shape = a.inputs[0]->region.shape();
+  const std::int64_t size = head_size(a.graph, a.forward());
+  std::int64_t width = 1, rows = 1;  // elements of a token, and rows of tokens
+  for (std::size_t d = token + 1; d < shape.size(); ++d) width *= shape[d];
+  for (std::size_t d = 0; d < token; ++d) rows *= shape[d];
+  for (std::int64_t i = 0; i < rows * shape[token]; ++i) {
+    const kernels::Rotary turn{
+        .heads = width / size,
+        .sequence = 1,
+        .size = size,
+        .first = a.inputs[0]->region.mask.ranges[token].begin + i % shape[token]};
+    const auto x = a.in(0).subspan(i * width, width);
+    const auto y = a.out(0).subspan(i * width, width);
+    a.op.pass == model::Pass::forward ? kernels::rotary<T>(turn, x, y)
+                                      : kernels::rotary_gradient<T>(turn, x, y);
+  }
+}
+
 template <typename T>
 void rotary(const Application<T>& a) {
-  const kernels::Rotary turn = rotary_of(shapes_of(a));
+  const Shapes shapes = shapes_of(a);
+  const std::size_t token = place_of(a.forward().annotation.inputs[0], "s");
+  if (token + 2 != shapes.inputs[0]->shape().size()) return rotary_in_rows(a, token);
+  const kernels::Rotary turn = rotary_of(shapes);
   a.op.pass == model::Pass::forward ? kernels::rotary<T>(turn, a.in(0), a.out(0))
                                     : kernels::rotary_gradient<T>(turn, a.in(0), a.out(0));
 }
@@ -141,6 +165,17 @@ void relative_bias(const Application<T>& a) {
 }
 
 }  // namespace
+
+std::int64_t head_size(const model::Graph& graph, const model::Operator& rotary) {
+  const auto reads = [&](const model::Operator& op) {
+    return op.kind == OpKind::fused_attention && op.pass == model::Pass::forward &&
+           op.inputs[0] == rotary.outputs[0];
+  };
+  const auto core = std::ranges::find_if(graph.operators, reads);
+  const std::int64_t turned = graph.tensors[rotary.inputs[0]].shape.back();
+  if (core == graph.operators.end()) return turned;
+  return turned / graph.tensors[core->outputs[1]].shape.back();  // heads of a group
+}
 
 std::vector<HeadsCopy> heads_of(const Shapes& s) {
   const model::Annotation& terms = s.forward().annotation;

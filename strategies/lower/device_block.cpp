@@ -25,8 +25,11 @@ DeviceBlock::DeviceBlock(const model::Graph& graph, std::string name) : graph_(g
 }
 
 int DeviceBlock::new_slot(const SlotName& tensor, const Mask& mask, Category category) {
-  block_.slots.push_back(
-      {tensor.name, tensor.tensor, bytes_of(graph_.tensors[tensor.id], mask), category});
+  block_.slots.push_back({.name = tensor.name,
+                          .tensor = tensor.tensor,
+                          .bytes = bytes_of(graph_.tensors[tensor.id], mask),
+                          .category = category,
+                          .masks = {mask}});
   return slots_[tensor.id][mask] = static_cast<int>(block_.slots.size()) - 1;
 }
 
@@ -62,18 +65,21 @@ void DeviceBlock::wait_for(Task& task, int slot) const {
     task.waits.push_back(ready->second);
 }
 
-void DeviceBlock::read(Task& task, TensorId tensor, const Mask& mask) {
+Operand DeviceBlock::read(Task& task, TensorId tensor, const Mask& mask) {
   const int slot = slot_of(tensor, mask);
   task.reads.push_back(slot);
   wait_for(task, slot);
   if (external_.contains(slot))
     first_readers_[block_.slots[slot].tensor].emplace(task.stream, next());
+  return {.tensor = block_.slots[slot].tensor, .slot = slot, .masks = {mask}};
 }
 
-void DeviceBlock::write(Task& task, const SlotName& tensor, const Mask& mask, Category category) {
+Operand DeviceBlock::write(Task& task, const SlotName& tensor, const Mask& mask,
+                           Category category) {
   const int slot = new_slot(tensor, mask, category);
   task.writes.push_back(slot);
   ready_[slot] = last_writer_[tensor.tensor] = next();
+  return {.tensor = tensor.tensor, .slot = slot, .masks = {mask}};
 }
 
 void DeviceBlock::scratch(Task& task, const SlotName& tensor, Bytes bytes) {
@@ -81,12 +87,13 @@ void DeviceBlock::scratch(Task& task, const SlotName& tensor, Bytes bytes) {
   block_.slots.push_back({tensor.name, tensor.tensor, bytes, Category::temporaries});
 }
 
-void DeviceBlock::overwrite(Task& task, TensorId tensor, const Mask& from, const Mask& to) {
+Operand DeviceBlock::overwrite(Task& task, TensorId tensor, const Mask& from, const Mask& to) {
   const int slot = slot_of(tensor, from);
   std::erase_if(slots_[tensor], [&](const auto& part) { return part.second == slot; });
   slots_[tensor][to] = slot;
   task.writes.push_back(slot);
   ready_[slot] = last_writer_[block_.slots[slot].tensor] = next();
+  return {.tensor = block_.slots[slot].tensor, .slot = slot, .masks = {to}};
 }
 
 void DeviceBlock::push(Task task) {

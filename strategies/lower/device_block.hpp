@@ -33,12 +33,13 @@ class DeviceBlock {
   /// A part of what a buffer has is seen there, unless the device has it elsewhere.
   void view(model::TensorId tensor, const Mask& of, const Mask& part);
 
-  /// The task about to be added reads a part, after what made it.
-  void read(Task& task, model::TensorId tensor, const Mask& mask);
+  /// The task about to be added reads a part, after what made it. Like the next two it returns the
+  /// part as operations name it.
+  Operand read(Task& task, model::TensorId tensor, const Mask& mask);
   /// It writes a part into a buffer of its own.
-  void write(Task& task, const SlotName& tensor, const Mask& mask, Category category);
+  Operand write(Task& task, const SlotName& tensor, const Mask& mask, Category category);
   /// It writes a part over another one, which is gone then.
-  void overwrite(Task& task, model::TensorId tensor, const Mask& from, const Mask& to);
+  Operand overwrite(Task& task, model::TensorId tensor, const Mask& from, const Mask& to);
   /// It writes so many bytes of a tensor that nobody else reads.
   void scratch(Task& task, const SlotName& tensor, Bytes bytes);
   /// It adds to a buffer that is resident.

@@ -166,6 +166,7 @@ void sort_gradients(Bucket& bucket) {
     list = std::move(sorted);
   };
   reorder(bucket.gradients);
+  if (!bucket.masks.empty()) reorder(bucket.masks);
   reorder(bucket.layouts);
   reorder(bucket.sizes);
   reorder(bucket.shard_sizes);
@@ -298,6 +299,7 @@ class BucketFiller {
     Bucket& bucket = along ? open_[key] : across_[key];
     bucket.ranks = ranks;
     put(bucket, gradient, local);
+    bucket.masks.push_back(local.holding->masks.at(device));
     if (along) close(key);
   }
 

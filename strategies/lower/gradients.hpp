@@ -21,6 +21,7 @@ struct Bucket {
   std::vector<int> ranks;   ///< on irregular stages, instead of both: the devices that do
   std::vector<model::TensorId> gradients;
   std::vector<Layout> layouts;  ///< of each, before any sum
+  std::vector<Mask> masks;      ///< instead, where `ranks` are summed over: what each of them has
   std::vector<Bytes> sizes;
   std::vector<Bytes> shard_sizes;  ///< of their shards; the same without shards
   Bytes bytes;                     ///< all of them

@@ -50,7 +50,7 @@ class Appending {
     kernel.traffic = bytes_of(tensor_, share.holds);
     for (const Mask& mask : share.reads)
       kernel.traffic += std::min(bytes_of(tensor_, mask), bytes_of(tensor_, share.holds));
-    push(kind, kernel, Stream::compute, share);
+    push(kind, kernel, Stream::compute, share, {share});
   }
 
   void add_group(StepKind kind, const std::vector<Share>& group, int number, bool directed) {
@@ -64,12 +64,12 @@ class Appending {
     for (std::size_t i = 0; i < group.size(); ++i) {
       const Stream out = move_.backward ? Stream::send_backward : Stream::send_forward;
       const Stream in = move_.backward ? Stream::receive_backward : Stream::receive_forward;
-      push(kind, work, !directed ? Stream::communication : i == 0 ? out : in, group[i]);
+      push(kind, work, !directed ? Stream::communication : i == 0 ? out : in, group[i], group);
     }
   }
 
   void push(StepKind kind, std::variant<cost::Kernel, Collective> work, Stream stream,
-            const Share& share) {
+            const Share& share, const std::vector<Share>& group) {
     DeviceBlock& block = blocks_.at(share.device);
     Task task{};
     task.name = move_.tensor.name + " " + to_text(kind);
@@ -78,15 +78,41 @@ class Appending {
     task.recomputed = move_.recomputed;
     if (move_.held && transfers(stream) && !share.reads.empty())
       block.hold_transfers(move_.tensor.id, share.reads.front());
-    for (const Mask& mask : share.reads) block.read(task, move_.tensor.id, mask);
+    Operation operation = meaning(kind);
+    for (const Mask& mask : share.reads)
+      operation.inputs.push_back(block.read(task, move_.tensor.id, mask));
     if (move_.blocking) block.follow_computation(task);
     const bool keeps = share.reads.size() == 1 && share.reads.front() == share.holds;
     if (kind == StepKind::all_reduce) {
-      block.overwrite(task, move_.tensor.id, share.reads.front(), share.holds);
+      operation.outputs = {
+          block.overwrite(task, move_.tensor.id, share.reads.front(), share.holds)};
     } else if (!keeps) {
-      block.write(task, move_.tensor, share.holds, move_.category);
+      operation.outputs = {block.write(task, move_.tensor, share.holds, move_.category)};
     }
+    task.operations = {with_members(std::move(operation), share, group)};
     block.push(std::move(task));
+  }
+
+  /// What a step does to values, yet without its operands.
+  [[nodiscard]] Operation meaning(StepKind kind) const {
+    if (kind == StepKind::send || kind == StepKind::broadcast) return {.deed = Deed::transfer};
+    if (communicates(kind)) return {.deed = Deed::convert};
+    return {.deed = Deed::join, .adds = kind == StepKind::sum, .combine = move_.combine};
+  }
+
+  /// Of a selection only what is selected is read; of a collective it matters what all members have.
+  static Operation with_members(Operation operation, const Share& share,
+                                const std::vector<Share>& group) {
+    if (operation.deed == Deed::join && operation.inputs.size() == 1)
+      operation.inputs.front().masks = {share.holds};
+    if (operation.deed != Deed::convert) return operation;
+    operation.inputs.front().masks.clear();
+    operation.outputs.front().masks.clear();
+    for (const Share& member : group) {
+      operation.inputs.front().masks.push_back(member.reads.front());
+      operation.outputs.front().masks.push_back(member.holds);
+    }
+    return operation;
   }
 
   const Move& move_;

@@ -26,6 +26,10 @@ void add_step(StepBlock& step, const model::Tensor& tensor, const std::string& p
   for (const Operand& operand : values.outputs) {
     for (const AxisRole& role : operand.layout) step.key += "," + std::to_string(role.dim);
     for (const int axis : operand.shards) step.key += "/" + std::to_string(axis);
+    for (const Mask& mask : operand.masks) {
+      for (const Range& range : mask.ranges)
+        step.key += "[" + std::to_string(range.begin) + "," + std::to_string(range.end);
+    }
   }
   Task task{};
   task.name = name + ".step";
@@ -52,13 +56,18 @@ cost::Stepped stepped(const SequenceContext& context, const model::Tensor& tenso
       .shape = local.shape, .elements = kept / model::size_of(tensor.type), .type = tensor.type};
 }
 
-/// The gradient and the parameter, or their shards; nothing of a part of its own on an irregular
-/// stage.
-Operation step_values(const SequenceContext& context, int segment, TensorId parameter,
+/// What a device has of a parameter of which every device has a part of its own; else none.
+std::vector<Mask> own_part(const SequenceContext& context, int host, const LocalHolding& local) {
+  if (local.holding->masks.empty()) return {};
+  return {local.holding->masks.at(context.stages.hosts()[host].devices.front())};
+}
+
+/// The gradient and the parameter, or their shards.
+Operation step_values(const SequenceContext& context, int host, int segment, TensorId parameter,
                       const LocalHolding& local) {
   const Plan& plan = context.plan;
   const std::map<TensorId, int>& places = context.stages.facts(segment).place;
-  Operand operand{.layout = local.holding->layout};
+  Operand operand{.layout = local.holding->layout, .masks = own_part(context, host, local)};
   if (plan.shards.divides(WeightShards::Of::steps)) operand.shards = local.shards;
   Operation values{.deed = Deed::step, .inputs = {operand, operand}, .outputs = {operand}};
   values.inputs[0].tensor = places.at(plan.graph().gradient_of[parameter]);
@@ -86,7 +95,7 @@ std::vector<StepBlock> step_blocks(const SequenceContext& context, int host) {
       step.parameters.push_back(parameter);
       add_step(step, tensor, graph.segments[segment].name + ".", place,
                stepped(context, tensor, held.at(parameter)),
-               step_values(context, segment, parameter, held.at(parameter)), context);
+               step_values(context, host, segment, parameter, held.at(parameter)), context);
     }
     steps.push_back(std::move(step));
   }
@@ -120,7 +129,7 @@ void add_states(std::vector<Resident>& residents, const SequenceContext& context
 }
 
 /// Weights of a device, in shards and on the host where the plan says so.
-void add_parameter(std::vector<Resident>& residents, const SequenceContext& context,
+void add_parameter(std::vector<Resident>& residents, const SequenceContext& context, int host,
                    TensorId parameter, const LocalHolding& local, bool cast, int versions) {
   const Plan& plan = context.plan;
   const model::Tensor& tensor = plan.graph().tensors[parameter];
@@ -129,7 +138,8 @@ void add_parameter(std::vector<Resident>& residents, const SequenceContext& cont
                        .place = plan.parameters_on_host ? Residence::host : Residence::device,
                        .tensor = parameter,
                        .grid = context.stages.site_on(local.grid),
-                       .layout = local.holding->layout});
+                       .layout = local.holding->layout,
+                       .masks = own_part(context, host, local)});
   if (plan.shards.divides(WeightShards::Of::parameters)) residents.back().shards = local.shards;
   if (!cast) return;
   const Bytes copies = copies_of(local.bytes, tensor.type, context.training.precision);
@@ -172,8 +182,11 @@ std::vector<Resident> resident_buffers(const SequenceContext& context, const Seq
   double stepped_here = 0;
   for (const auto& [parameter, local] : context.parameters.on(draft.host())) {
     const model::Tensor& tensor = plan.graph().tensors[parameter];
-    add_parameter(residents, context, parameter, local, cast.contains(parameter), versions);
-    if (plan.graph().gradient_of[parameter] < 0) continue;
+    const bool steps_here = plan.graph().gradient_of[parameter] >= 0;
+    // What is not trained stays as it is.
+    add_parameter(residents, context, draft.host(), parameter, local, cast.contains(parameter),
+                  steps_here ? versions : 1);
+    if (!steps_here) continue;
     const cost::Stepped steps = stepped(context, tensor, local);
     if (plan.steps_on_host) {
       residents.push_back(gradients_on_host(plan, local));

@@ -208,20 +208,27 @@ class ScatteredLowering {
     Task task{};
     task.name = name_within(graph_, op) + (recomputed_ ? " again" : "");
     task.recomputed = recomputed_;
+    Operation operation{.op = c_.facts.place_of_operator.at(id),
+                        .replicas = replicas(id, parts, part)};
     Shapes inputs;
     Shapes outputs;
     for (std::size_t i = 0; i < op.inputs.size(); ++i) {
       const Mask mask = input_mask(c_.plan, id, i, parts, part);
       inputs.push_back(shape_of(mask));
-      if (role(op.inputs[i]) != model::Role::input && role(op.inputs[i]) != model::Role::parameter)
-        block.read(task, op.inputs[i], mask);
+      const bool bufferless =
+          role(op.inputs[i]) == model::Role::input || role(op.inputs[i]) == model::Role::parameter;
+      operation.inputs.push_back(bufferless
+                                     ? Operand{.tensor = place(op.inputs[i]), .masks = {mask}}
+                                     : block.read(task, op.inputs[i], mask));
     }
     for (std::size_t i = 0; i < op.outputs.size(); ++i) {
       const Mask mask = output_mask(c_.plan, id, i, parts, part);
       outputs.push_back(shape_of(mask));
-      write(task, op.outputs[i], mask, id, device);
+      operation.outputs.push_back(write(task, op.outputs[i], mask, id, device));
+      operation.adds = operation.adds || is_parameter_gradient(op.outputs[i]);
       written[i].push_back({device, mask});
     }
+    task.operations = {std::move(operation)};
     if (held_in_another_type(graph_, op)) {
       const TensorId gradient = op.outputs[0];
       const double scale = model::size_of(computed_type(graph_, op, gradient)) /
@@ -231,6 +238,15 @@ class ScatteredLowering {
     }
     task.work = kernel(op, inputs, outputs, written);
     block.push(std::move(task));
+  }
+
+  /// The parts that leave the same of an operator's first output as a part does.
+  [[nodiscard]] int replicas(model::OpId id, const OperatorParts& parts, std::size_t part) const {
+    const Mask own = output_mask(c_.plan, id, 0, parts, part);
+    int count = 0;
+    for (std::size_t other = 0; other < parts.devices.size(); ++other)
+      count += output_mask(c_.plan, id, 0, parts, other) == own ? 1 : 0;
+    return count;
   }
 
   /// Casts an operand of one product; the next one casts it again.
@@ -260,13 +276,13 @@ class ScatteredLowering {
     return kernel;
   }
 
-  void write(Task& task, TensorId tensor, const Mask& mask, model::OpId id, int device) {
+  Operand write(Task& task, TensorId tensor, const Mask& mask, model::OpId id, int device) {
     if (is_parameter_gradient(tensor)) {
       results_.at(device).gradient_masks[place(tensor)][id] = mask;
       blocks_.at(device).add_to_resident(place(tensor));
-      return;
+      return {.tensor = place(tensor), .masks = {mask}};
     }
-    blocks_.at(device).write(task, name_of(tensor), mask, category_when_written(tensor));
+    return blocks_.at(device).write(task, name_of(tensor), mask, category_when_written(tensor));
   }
 
   [[nodiscard]] Category category_when_written(TensorId tensor) const {

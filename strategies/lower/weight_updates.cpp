@@ -135,6 +135,7 @@ Block WeightUpdates::reduction_block(const Bucket& bucket,
     task.stream = Stream::gradient_communication;
     task.reads = scatters ? before : after;
     task.writes = after;
+    if (!bucket.ranks.empty()) task.operations = {sum_of_parts(bucket)};
     if (bucket.ranks.empty()) {
       task.operations = {sum(bucket, !first,
                              {scatters || to_host ? task.reads : std::vector<int>{},
@@ -179,6 +180,18 @@ Operation WeightUpdates::sum(const Bucket& bucket, bool second, const SlotsOfSum
     result.outputs.push_back(operand);
     if (!slots.to.empty()) result.outputs.back().slot = slots.to[i];
   }
+  return result;
+}
+
+/// The same of gradients of which all of some devices have equal parts: each has added up terms of
+/// its own.
+Operation WeightUpdates::sum_of_parts(const Bucket& bucket) {
+  Operation result{.deed = Deed::convert};
+  for (std::size_t i = 0; i < bucket.gradients.size(); ++i) {
+    const std::vector<Mask> of_all(bucket.ranks.size(), bucket.masks[i]);
+    result.inputs.push_back({.tensor = bucket.gradients[i], .masks = of_all});
+  }
+  result.outputs = result.inputs;
   return result;
 }
 

@@ -43,6 +43,7 @@ class WeightUpdates {
     std::vector<int> from, to;
   };
   [[nodiscard]] Operation sum(const Bucket& bucket, bool second, const SlotsOfSum& slots) const;
+  static Operation sum_of_parts(const Bucket& bucket);
   [[nodiscard]] Operation add_on_host(const Bucket& bucket, bool unreduced,
                                       const std::vector<int>& slots) const;
   [[nodiscard]] Task select_shards(Bytes bytes, const std::vector<int>& whole,

@@ -72,6 +72,34 @@ TEST_CASE("no two buffers that are alive at the same time overlap") {
   }
 }
 
+/// Rounds that repeat, from the first one on, in which what was not born yet does not die.
+TEST_CASE("buffers of iterations that overlap do not") {
+  const model::Graph graph = model::gpt(tiny_gpt);
+  for (const int micro_batches : {1, 4}) {
+    const Planned plan =
+        planned(graph, R"({"pipeline": 2, "schedule": "pipedream"})", micro_batches);
+    REQUIRE(plan.program.lag > 0);
+    const Placement once =
+        execute::placement(plan.program, plan.plan.graph(), 0, sizes_of<double>());
+    REQUIRE(once.rounds == plan.program.lag + 1);
+    std::map<int, Placement::Buffer> alive;
+    std::size_t longest = 0;
+    for (std::size_t task = 0; task < 3 * once.births.size(); ++task) {
+      const std::size_t at = task % once.births.size();
+      for (const auto& [slot, number] : once.births[at]) {
+        const Placement::Buffer& born = once.buffers[number];
+        CHECK(born.offset + born.capacity <= once.extent);
+        for (const auto& [other, buffer] : alive) CHECK(apart(born, buffer));
+        CHECK(alive.emplace(number, born).second);
+      }
+      for (const int number : once.deaths[at]) alive.erase(number);
+      const std::size_t tasks = once.births.size() / once.rounds;
+      if (task % tasks + 1 == tasks) longest = std::max(longest, alive.size());
+    }
+    CHECK(longest > 0);  // some outlive their round
+  }
+}
+
 TEST_CASE("an arena counts what its buffers hold until they die") {
   HostEngine<float> engine;
   Arena arena({.buffers = {{0, 128}, {128, 64}},

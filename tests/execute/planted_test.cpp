@@ -134,6 +134,15 @@ TEST_CASE("a Llama's gradients are those of its loss") {
   CHECK(error_of_gradients(model::llama(config)) < 1e-6);
 }
 
+TEST_CASE("the gradients of fused attention are those of the loss") {
+  model::GptConfig config = tiny_gpt;
+  config.fused_attention = true;
+  CHECK(error_of_gradients(model::gpt(config)) < 1e-6);
+  model::LlamaConfig llama_config{2, 16, 4, 2, 24, 8, 24, 4};
+  llama_config.fused_attention = true;
+  CHECK(error_of_gradients(model::llama(llama_config)) < 1e-6);
+}
+
 TEST_CASE("a T5's gradients are those of its loss") {
   model::T5Config config;
   config.layers = config.decoder_layers = 2;

@@ -44,6 +44,17 @@ TEST_CASE("frozen parameters are resident, but have neither gradients nor optimi
   }
 }
 
+TEST_CASE("without a flush older versions are kept of trained weights alone") {
+  const model::Graph graph =
+      gpt_training([](const std::string& name) { return starts(name, "layers.0."); });
+  const auto first_stage = [&](const std::string& schedule) {
+    const std::string strategy = R"({"pipeline": 2, "schedule": ")" + schedule + "\"}";
+    return resident(lowered(graph, strategy, 2).sequences[0], Category::parameters);
+  };
+  const double layer = 12.0 * 48 * 48 + 13 * 48;
+  CHECK(first_stage("pipedream") == first_stage("1f1b") + layer * 2_B);  // one version more
+}
+
 TEST_CASE("layers before the first trained one keep no activations") {
   const model::Graph graph =
       gpt_training([](const std::string& name) { return starts(name, "layers.3."); });

@@ -1,0 +1,97 @@
+// Rounds of a program, in which calls are of one iteration, or of several where iterations overlap.
+#include <cmath>
+#include <span>
+
+#include "execute/interpreter.hpp"
+#include "kernels/half.hpp"
+
+namespace stratagem::execute {
+
+using strategies::Call;
+using strategies::Sequence;
+
+template <typename T>
+double Interpreter<T>::iterate(const Watch& watch) {
+  return overlap(1, watch).front();
+}
+
+template <typename T>
+std::vector<double> Interpreter<T>::train(int iterations, const Watch& watch) {
+  if (without_flush()) return overlap(iterations, watch);
+  std::vector<double> losses;
+  for (int i = 0; i < iterations; ++i) losses.push_back(iterate(watch));
+  return losses;
+}
+
+/// Rounds until the last of the iterations has ended; the weights are those after all of them then.
+template <typename T>
+std::vector<double> Interpreter<T>::overlap(int iterations, const Watch& watch) {
+  watch_ = watch;
+  ends_.assign(static_cast<std::size_t>(iterations), Seconds{});
+  const Sequence& sequence = program_.sequences[program_.devices[device_].sequence];
+  engine_->start(recording_, strategies::task_count(program_, sequence));
+  arena_.begin_peak();
+  first_ = iteration_;
+  for (round_ = 0; round_ < iterations + program_.lag; ++round_) {
+    run_round(sequence, iterations);
+    // What was sent so many rounds ago has been received in this one.
+    if (program_.lag > 0) messages_.settle(static_cast<std::size_t>(program_.lag));
+  }
+  for (const std::size_t task : messages_.finish()) engine_->end(recording_, task);
+  engine_->finish(recording_);
+  store_.clear();
+  gradients_.clear();
+  std::vector<double> losses = engine_->noted(static_cast<std::size_t>(iterations));
+  world_.all_reduce(kernels::Reduction::sum, std::span<double>(losses));
+  place_.leave();
+  for (std::size_t i = 0; i < losses.size(); ++i) {
+    if (!std::isfinite(losses[i])) throw NotFinite(finite_.told(world_, losses[i], first_ + i));
+  }
+  iteration_ = first_ + static_cast<std::uint64_t>(iterations);
+  return losses;
+}
+
+/// Of the calls those whose iteration has begun and is one of `iterations`.
+template <typename T>
+void Interpreter<T>::run_round(const Sequence& sequence, int iterations) {
+  task_ = 0;
+  for (const Call& call : sequence.calls) {
+    const int of = round_ - call.lag;
+    if (of < 0 || of >= iterations) {
+      task_ += program_.blocks[call.block].tasks.size();
+      continue;
+    }
+    iteration_ = first_ + static_cast<std::uint64_t>(of);
+    run(call);
+    ends_[static_cast<std::size_t>(of)] = Seconds{recording_.now()};
+  }
+}
+
+/// What cells of different iterations leave is apart, as that of different micro-batches.
+template <typename T>
+int Interpreter<T>::owner_of(const strategies::Cell& cell) const {
+  return static_cast<int>(iteration_ - first_) * owners_.count() + owners_.of(cell);
+}
+
+/// Of the placement's: a task in one of its rounds.
+template <typename T>
+std::size_t Interpreter<T>::moment() const {
+  const Placement& placement = arena_.placement();
+  const auto rounds = static_cast<std::size_t>(placement.rounds);
+  return static_cast<std::size_t>(round_) % rounds * (placement.births.size() / rounds) + task_;
+}
+
+#define INSTANTIATE(T)                                                       \
+  template double Interpreter<T>::iterate(const Watch&);                     \
+  template std::vector<double> Interpreter<T>::train(int, const Watch&);     \
+  template std::vector<double> Interpreter<T>::overlap(int, const Watch&);   \
+  template void Interpreter<T>::run_round(const strategies::Sequence&, int); \
+  template int Interpreter<T>::owner_of(const strategies::Cell&) const;      \
+  template std::size_t Interpreter<T>::moment() const;
+INSTANTIATE(float)
+INSTANTIATE(double)
+INSTANTIATE(kernels::Half)
+INSTANTIATE(kernels::BFloat16)
+#undef INSTANTIATE
+
+}  // namespace stratagem::execute
