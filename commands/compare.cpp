@@ -1,6 +1,8 @@
 // `stratagem compare`: two traces of one run, task by task, or the runs of a scenario, plan by plan.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/input_error.hpp"
 #include "commands/all.hpp"
 #include "commands/arguments.hpp"
@@ -11,7 +13,8 @@
 namespace stratagem::commands {
 namespace {
 
-void compare_plans(const Arguments& asked) {
+/// Fails where a plan computes something else than one device, or takes other memory than predicted.
+int compare_plans(const Arguments& asked) {
   if (asked.has("trace")) throw UsageError("--trace is for two traces, not for results of runs");
   const std::vector<std::string> executed = asked.texts("measured");
   const report::ExecutedPlans plans = report::executed_plans(asked.text("predicted"), executed);
@@ -23,9 +26,15 @@ void compare_plans(const Arguments& asked) {
   check_outputs(outputs, inputs);
   fmt::print("{}", report::to_markdown(plans));
   write_below(outputs);
+  return std::ranges::all_of(plans.plans,
+                             [](const report::ExecutedPlan& plan) {
+                               return plan.agrees && plan.peak == plan.predicted_peak;
+                             })
+             ? done
+             : check_failed;
 }
 
-void compare_tasks(const Arguments& asked) {
+int compare_tasks(const Arguments& asked) {
   const std::vector<std::string> files = asked.texts("measured");
   if (files.size() > 1) throw UsageError("one trace of execute is held to one of simulate");
   const report::Trace predicted = report::read_trace(asked.text("predicted"));
@@ -43,6 +52,7 @@ void compare_tasks(const Arguments& asked) {
   check_outputs(outputs, {predicted.file, measured.file});
   fmt::print("{}", report::to_text(comparison));
   write_below(outputs);
+  return done;
 }
 
 }  // namespace
@@ -61,8 +71,7 @@ int compare(const std::vector<std::string>& line) {
   if (asked.helped()) return done;
   const std::string predicted = asked.required("predicted");
   if (!asked.has("measured")) throw UsageError("compare with what? name what execute wrote");
-  report::is_simulated(predicted) ? compare_plans(asked) : compare_tasks(asked);
-  return done;
+  return report::is_simulated(predicted) ? compare_plans(asked) : compare_tasks(asked);
 }
 
 }  // namespace stratagem::commands

@@ -275,7 +275,7 @@ Options execute_options() {
   options.text("precision",
                "in which everything is held: fp32 or fp64 on cpu; fp32, fp16 or bf16 on cuda",
                "fp32");
-  options.whole("steps", "iterations that are timed, after three that are checked and a warm-up",
+  options.whole("steps", "iterations that are timed, after those that are checked and a warm-up",
                 5);
   options.text("json", "write what was measured as JSON");
   options.text("trace", "write when the tasks of the median iteration ran, as simulate does");
@@ -399,14 +399,17 @@ int in_process(const Arguments& asked) {
   const Lowered lowered = prepared(scenario, asked);
   check_output(lowered.run, asked);
   const auto ranks = static_cast<int>(lowered.program.devices.size());
-  Needed all;
+  Bytes host;
+  std::vector<Bytes> gpus(static_cast<std::size_t>(std::max(first.devices, 1)));
   for (int rank = 0; rank < ranks; ++rank) {
     const Unit unit = unit_of(asked, rank);
     const Needed one = needed_by(lowered, unit, rank);
-    all.host += one.host;
-    if (unit.device == first.device) all.gpu += one.gpu;
+    host += one.host;
+    gpus[static_cast<std::size_t>(unit.device)] += one.gpu;
   }
-  check_room(lowered.run, asked, first, needed_by(lowered, first, 0), all);
+  for (int rank = 0; rank < std::min(ranks, static_cast<int>(gpus.size())); ++rank)
+    check_room(lowered.run, asked, unit_of(asked, rank), needed_by(lowered, first, rank),
+               {.host = host, .gpu = gpus[static_cast<std::size_t>(rank)]});
   int code = done;
   kernels::run_ranks(ranks, [&](kernels::Communicator& world) {
     const Unit unit = unit_of(asked, world.rank());
@@ -453,7 +456,7 @@ int on_rank(const Arguments& asked, kernels::World& world) {
   expect_alike(ranks, "the program", strategies::to_text(lowered->program));
   const Needed need = needed_by(*lowered, unit, ranks.rank());
   const Needed all{.host = needed_on_server(ranks, need.host),
-                   .gpu = needed_on_server(ranks, need.gpu, unit.device)};
+                   .gpu = needed_on_server(ranks, need.gpu, unit.id)};
   all_or_none(ranks, [&] {
     check_room(lowered->run, asked, unit, need, all);
     if (ranks.rank() == 0) check_output(lowered->run, asked);

@@ -25,12 +25,13 @@ namespace {
 struct Need {
   std::array<char, 256> host{};
   double bytes = 0;
-  int part = 0;
+  std::array<char, 40> part{};
 };
 
 /// Of all ranks.
-std::vector<Need> needs(kernels::Communicator& ranks, Bytes of_this_rank, int part) {
-  Need mine{.host = {}, .bytes = of_this_rank.value, .part = part};
+std::vector<Need> needs(kernels::Communicator& ranks, Bytes of_this_rank, const std::string& part) {
+  Need mine{.host = {}, .bytes = of_this_rank.value};
+  part.copy(mine.part.data(), mine.part.size() - 1);
   gethostname(mine.host.data(), mine.host.size() - 1);
   std::vector<Need> all(static_cast<std::size_t>(ranks.size()));
   ranks.all_gather(std::as_bytes(std::span(&mine, 1)), std::as_writable_bytes(std::span(all)));
@@ -39,18 +40,18 @@ std::vector<Need> needs(kernels::Communicator& ranks, Bytes of_this_rank, int pa
 
 }  // namespace
 
-Bytes needed_on_server(kernels::Communicator& ranks, Bytes of_this_rank, int part) {
+Bytes needed_on_server(kernels::Communicator& ranks, Bytes of_this_rank, const std::string& part) {
   const std::vector<Need> all = needs(ranks, of_this_rank, part);
   const Need& mine = all[static_cast<std::size_t>(ranks.rank())];
   Bytes sum;
   for (const Need& need : all) {
-    if (need.host == mine.host && need.part == part) sum += Bytes{need.bytes};
+    if (need.host == mine.host && need.part == mine.part) sum += Bytes{need.bytes};
   }
   return sum;
 }
 
 int rank_on_server(kernels::Communicator& ranks) {
-  const std::vector<Need> all = needs(ranks, {}, 0);
+  const std::vector<Need> all = needs(ranks, {}, "");
   const auto me = static_cast<std::size_t>(ranks.rank());
   int before = 0;
   for (std::size_t rank = 0; rank < me; ++rank) before += all[rank].host == all[me].host ? 1 : 0;

@@ -32,6 +32,7 @@ Unit unit_of(const Arguments& asked, int rank_on_server) {
   unit.device = rank_on_server % unit.devices;
   const kernels::Device& device = devices[static_cast<std::size_t>(unit.device)];
   unit.name = device.name;
+  unit.id = device.id;
   if (unit.precision == "bf16" && !device.at_least(8))
     throw UsageError("--precision bf16 needs compute capability 8.0, which " + device.name +
                      " has not");

@@ -15,6 +15,7 @@ struct Unit {
   int device = 0;    ///< its number among the GPUs here
   int devices = 0;   ///< GPUs here
   std::string name;  ///< of the GPU; "" for the processor
+  std::string id;    ///< of the GPU, the same in all processes
 
   [[nodiscard]] bool is_gpu() const { return backend == execute::Backend::cuda; }
   /// "fp16 on NVIDIA H100", or "fp64" of a processor.

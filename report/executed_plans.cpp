@@ -23,6 +23,12 @@ Bytes fullest(const JsonReader& bytes) {
 }
 
 void add(const JsonReader& executed, ExecutedPlan& plan) {
+  if (executed.at("status").text() != "measured")
+    executed.at("status").fail("an execution that was timed to its end, \"measured\"");
+  const std::string where = executed.at("precision").text() + " on " + executed.at("host").text();
+  if (!plan.where.empty() && plan.where != where)
+    executed.fail("another execution of \"" + plan.run + "\" in " + plan.where, where);
+  plan.where = where;
   for (const JsonReader& time : executed.at("iteration_times_s").elements()) {
     if (time.number() <= 0) time.fail("a time above 0");
     plan.times.push_back(Seconds{time.number()});
@@ -88,6 +94,9 @@ ExecutedPlans executed_plans(const std::string& simulated,
       run.fail("a run that " + simulated + " has a time of", run.text());
     add(execution, *plan);
   }
+  for (const ExecutedPlan& plan : result.plans) {
+    if (plan.times.empty()) result.not_executed.push_back(plan.run);
+  }
   std::erase_if(result.plans, [](const ExecutedPlan& plan) { return plan.times.empty(); });
   return result;
 }
@@ -113,6 +122,7 @@ std::string to_markdown(const ExecutedPlans& plans) {
     if (plan.peak != plan.predicted_peak) text += "not the peak predicted: " + plan.run + "\n";
     if (!plan.agrees) text += "computes something else than one device: " + plan.run + "\n";
   }
+  for (const std::string& run : plans.not_executed) text += "not executed: " + run + "\n";
   return text;
 }
 
@@ -135,8 +145,11 @@ Json to_json(const ExecutedPlans& plans) {
   }
   for (const auto& [slow, quick] : plans.in_wrong_order())
     wrong.push(Json::array().push(slow).push(quick));
+  Json unseen = Json::array();
+  for (const std::string& run : plans.not_executed) unseen.push(run);
   return Json::object()
       .set("schema", 1)
+      .set("not_executed", unseen)
       .set("plans", list)
       .set("median_error", plans.median_error())
       .set("worst_error", plans.worst_error())

@@ -18,13 +18,15 @@ struct ExecutedPlan {
   /// Of the fullest rank: live bytes at the peak, and the memory in which they lay.
   Bytes predicted_peak, peak, arena;
   bool agrees = true;  ///< did every execution compute what one device computes?
+  std::string where;   ///< the type, and the host
 
   [[nodiscard]] Seconds measured() const;  ///< the median
   [[nodiscard]] double error() const;      ///< of the prediction, relative to what was measured
 };
 
 struct ExecutedPlans {
-  std::vector<ExecutedPlan> plans;  ///< in the order in which they were simulated
+  std::vector<ExecutedPlan> plans;        ///< in the order in which they were simulated
+  std::vector<std::string> not_executed;  ///< runs that were simulated alone
 
   [[nodiscard]] double median_error() const;  ///< of absolute errors
   [[nodiscard]] double worst_error() const;
@@ -36,8 +38,9 @@ struct ExecutedPlans {
 /// Is a file what `simulate --json` writes? Throws InputError if it is no JSON.
 bool is_simulated(const std::string& file);
 
-/// From what `simulate --json` and `execute --json` wrote. Runs that were not executed are left out.
-/// Throws InputError for a run that was not simulated or has no times.
+/// From what `simulate --json` and `execute --json` wrote. Throws InputError for an execution of a run
+/// that was not simulated, one that was not timed to its end, and two of a run in different types or
+/// on different hosts.
 ExecutedPlans executed_plans(const std::string& simulated,
                              const std::vector<std::string>& executed);
 
@@ -45,7 +48,7 @@ ExecutedPlans executed_plans(const std::string& simulated,
 std::string to_markdown(const ExecutedPlans& plans);
 /// {schema, plans: [{run, predicted_s, measured_s, least_s, most_s, iterations, error,
 /// peak_live_bytes, predicted_peak_live_bytes, arena_bytes, agrees}], median_error, worst_error,
-/// in_wrong_order}
+/// in_wrong_order, not_executed}
 Json to_json(const ExecutedPlans& plans);
 
 }  // namespace stratagem::report

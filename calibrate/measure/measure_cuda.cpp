@@ -229,9 +229,10 @@ std::string check_collectives(const std::string& cluster, const Machine& machine
       throw InputError("", "--cluster",
                        "at most the " + std::to_string(gpus) + " GPUs of a " + cluster,
                        std::to_string(machine.ranks_of_server()) + " ranks on a server");
-    static_cast<void>(kernels::nccl_version());
   });
-  return kernels::nccl_version();
+  std::string version;
+  together(ranks, [&] { version = kernels::nccl_version(); });
+  return version;
 }
 
 /// Measures on all ranks, and keeps on the first.

@@ -11,8 +11,9 @@ using namespace stratagem;
 namespace {
 
 std::string execution(const std::string& run, const std::string& times, const std::string& peaks) {
-  return R"({"run": ")" + run + R"(", "agrees": true, "iteration_times_s": [)" + times +
-         R"(], "peak_live_bytes": [)" + peaks + R"(], "arena_bytes": [8, 9],
+  return R"({"status": "measured", "precision": "fp32", "host": "h", "run": ")" + run +
+         R"(", "agrees": true, "iteration_times_s": [)" + times + R"(], "peak_live_bytes": [)" +
+         peaks + R"(], "arena_bytes": [8, 9],
          "predicted_peak_live_bytes": [7, 7]})";
 }
 
@@ -44,6 +45,7 @@ TEST_CASE("medians are of all iterations of all executions of a run") {
       plans_of({execution("a", "2, 3", "7, 6"), execution("b", "1.2", "6, 6"),
                 execution("a", "9, 1", "7, 7")});
   REQUIRE(plans.plans.size() == 2);
+  CHECK(plans.not_executed == std::vector<std::string>{"c", "never executed"});
   CHECK(plans.plans[0].run == "a");
   CHECK(plans.plans[0].measured() == Seconds{2.5});
   CHECK(plans.plans[0].error() == Approx(1 / 2.5 - 1));
@@ -76,6 +78,11 @@ TEST_CASE("runs that were not simulated, and executions without times, are refus
   CHECK_THROWS_AS(plans_of({execution("too large", "1", "7")}), InputError);
   CHECK_THROWS_AS(plans_of({execution("a", "", "7")}), InputError);
   CHECK_THROWS_AS(plans_of({execution("a", "-1", "7")}), InputError);
+  std::string stopped = execution("a", "1", "7"), narrow = stopped;
+  stopped.replace(stopped.find("measured"), 8, "stopped");
+  CHECK_THROWS_WITH(plans_of({stopped}), ContainsSubstring("timed to its end"));
+  narrow.replace(narrow.find("fp32"), 4, "fp16");
+  CHECK_THROWS_WITH(plans_of({execution("a", "1", "7"), narrow}), ContainsSubstring("fp32 on h"));
   CHECK_THROWS_WITH(plans_of({execution("d", "1", "7")}),
                     ContainsSubstring("/run: expected a run that"));
 }
