@@ -18,12 +18,12 @@ Seconds now() {
   return Seconds{std::chrono::duration<double>(since).count()};
 }
 
-/// Is the worst spread of any rank good enough, or the budget of any of them spent? The same answer
-/// on all.
-bool finished(std::array<double, 2> spread_and_seconds, const Effort& effort,
-              kernels::Communicator& ranks) {
-  ranks.all_reduce(kernels::Reduction::maximum, std::span<double>(spread_and_seconds));
-  return spread_and_seconds[0] <= effort.confidence || spread_and_seconds[1] > effort.budget.value;
+/// Is the worst spread of any rank good enough, or the budget of any of them, which each has for
+/// itself, spent? The same answer on all.
+bool finished(double spread, Seconds spent, const Effort& effort, kernels::Communicator& ranks) {
+  std::array<double, 2> worst{spread, (spent - effort.budget).value};
+  ranks.all_reduce(kernels::Reduction::maximum, std::span<double>(worst));
+  return worst[0] <= effort.confidence || worst[1] > 0;
 }
 
 /// How long rounds took, from `begins` and `ends` after each rank's `origin`.
@@ -95,7 +95,7 @@ Timed time_of(const std::function<void()>& work, const Effort& effort,
     samples.push_back((1.0 / times) * (now() - start));
     if (static_cast<int>(samples.size()) < effort.least) continue;
     const Timed mine = median_of(samples);
-    if (finished({mine.spread, (now() - begin).value}, effort, ranks)) return slowest(mine, ranks);
+    if (finished(mine.spread, now() - begin, effort, ranks)) return slowest(mine, ranks);
   }
 }
 
@@ -106,7 +106,7 @@ Timed time_of_rounds(const std::function<std::vector<Seconds>()>& round, const E
   while (true) {
     for (const Seconds sample : round()) samples.push_back(sample);
     const Timed timed = median_of(samples);
-    if (finished({timed.spread, (now() - begin).value}, effort, ranks)) return timed;
+    if (finished(timed.spread, now() - begin, effort, ranks)) return timed;
   }
 }
 

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -18,6 +19,7 @@
 #include "calibrate/measurements.hpp"
 #include "calibrate/processor.hpp"
 #include "cost/kernel.hpp"
+#include "kernels/thread_communicator.hpp"
 #include "tests/catch.hpp"
 
 using namespace stratagem;
@@ -173,6 +175,25 @@ TEST_CASE("a collective is timed as often as work is, and no shorter than it tak
     CHECK(timed.repeats == 7);
     CHECK(timed.median >= Seconds{1e-3});
   }
+}
+
+/// One warms up for longer, so that it has less of its budget left: had each rank decided by its own,
+/// the other would wait for a round that never comes.
+TEST_CASE("ranks end their rounds together, however long each has warmed up") {
+  std::array<int, 2> repeats{};
+  kernels::run_ranks(2, [&](kernels::Communicator& world) {
+    const auto rank = static_cast<std::size_t>(world.rank());
+    bool warm = false;
+    const auto work = [&] {
+      if (rank == 0 && !warm) usleep(30000);
+      warm = true;
+      usleep(500);
+    };
+    const Effort effort{.budget = Seconds{0.04}, .confidence = -1, .warm_up = 1, .least = 3};
+    repeats[rank] = time_of_collective(work, effort, world, true).repeats;
+  });
+  CHECK(repeats[0] == repeats[1]);
+  CHECK(repeats[0] >= 3);
 }
 
 TEST_CASE("rows of collectives are kept and read, with ranks that must stay as many") {
