@@ -156,7 +156,16 @@ class Exchanging {
     const auto from = [&](std::size_t i, int member) {
       return common(exchange_.before(i, member), exchange_.after(i, me_));
     };
-    const Parts parts(packed_, group_.size(), to);
+    // As long as the longest that any member sends to another: the same on all.
+    const auto longest = [&](std::size_t i, int receiver) {
+      Region result;
+      for (int sender = 0; sender < group_.size(); ++sender) {
+        const Region sent = common(exchange_.before(i, sender), exchange_.after(i, receiver));
+        if (sent.size() > result.size()) result = sent;
+      }
+      return result;
+    };
+    const Parts parts(packed_, group_.size(), longest);
     const std::span<Host> out = room(packing_.out, whole(parts));
     const std::span<Host> in = room(packing_.in, whole(parts));
     for (int member = 0; member < group_.size(); ++member) {

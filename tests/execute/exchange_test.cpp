@@ -109,6 +109,36 @@ TEST_CASE("what members have becomes the whole") {
     check(CollectiveKind::all_gather, part, all, where, owner);
 }
 
+/// A matrix of which members have rows and are to have columns, as few or as many as they please:
+/// what one sends to another is as large as no other message.
+TEST_CASE("rows become columns, in parts of any size") {
+  const std::vector<std::int64_t> rows = {0, 5, 9, 10}, columns = {0, 1, 3, 7};
+  const auto before = [&](std::size_t, int member) {
+    return all_of({.ranges = {{rows[member], rows[member + 1]}, {0, columns.back()}}});
+  };
+  const auto after = [&](std::size_t, int member) {
+    return all_of({.ranges = {{0, rows.back()}, {columns[member], columns[member + 1]}}});
+  };
+  kernels::run_ranks(members, [&](kernels::Communicator& group) {
+    const int me = group.rank();
+    const Shared<double> here = zeros<double>(before(0, me)), there = zeros<double>(after(0, me));
+    for (std::size_t i = 0; i < here->data.size(); ++i)
+      here->data[i] = static_cast<double>(rows[me] * columns.back()) + static_cast<double>(i);
+    const Exchange<double> exchange{
+        .inputs = {here}, .outputs = {there}, .before = before, .after = after};
+    HostEngine<double> engine;
+    Packing<double> packing;
+    run<double>(engine, {.kind = CollectiveKind::all_to_all}, exchange, packing, group);
+    bool right = true;
+    std::size_t at = 0;
+    for (std::int64_t row = 0; row < rows.back(); ++row) {
+      for (std::int64_t column = columns[me]; column < columns[me + 1]; ++column)
+        right = right && there->data[at++] == static_cast<double>(row * columns.back() + column);
+    }
+    CHECK(right);
+  });
+}
+
 TEST_CASE("a kind that is no conversion is refused") {
   const std::unique_ptr<kernels::Communicator> alone = kernels::lone();
   HostEngine<double> engine;
