@@ -90,7 +90,7 @@ Seconds Collectives::alone(const Route& route, Bytes payload) const {
   Seconds slowest = payload / route.limit;
   for (const LinkLoad& load : route.loads) {
     const topology::Link& link = cluster_.links()[load.direction.link];
-    slowest = std::max(slowest, payload * load.load / usable(link));
+    slowest = std::max(slowest, payload * load.load / usable(link, load.direction.forward));
   }
   return route.latency + slowest;
 }
@@ -112,9 +112,9 @@ const std::vector<LinkLoad>& Collectives::loads(CollectiveKind kind, nccl::Algor
   return found->second;
 }
 
-BytesPerSecond Collectives::usable(const topology::Link& link) const {
+BytesPerSecond Collectives::usable(const topology::Link& link, bool forward) const {
   if (nccl_ == nullptr || link.kind != topology::LinkKind::nvlink)
-    return usable_bandwidth(link, constants_);
+    return usable_bandwidth(link, constants_, forward);
   const double factor = constants_.nccl ? constants_.nccl->bandwidth_factor.value : 1;
   return factor * link.count * nccl::nvlink_speed(cluster_.design().compute_capability);
 }

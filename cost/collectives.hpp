@@ -56,7 +56,7 @@ class Collectives {
 
   /// What one direction of a link carries at most. With NCCL an NVLink carries what its search counts
   /// on times the profile's bandwidth_factor; other links as in ring.hpp.
-  [[nodiscard]] BytesPerSecond usable(const topology::Link& link) const;
+  [[nodiscard]] BytesPerSecond usable(const topology::Link& link, bool forward = true) const;
 
   [[nodiscard]] const topology::Cluster& cluster() const { return cluster_; }
   [[nodiscard]] const CollectiveConstants& constants() const { return constants_; }

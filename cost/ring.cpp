@@ -137,6 +137,17 @@ Route host_route(CollectiveKind kind, const Cluster& cluster, int gpu,
   return {.loads = loads.list(), .latency = constants.host_step.value};
 }
 
+/// What a GPU's host reads or writes is spread over all drives of the server.
+Route drive_route(CollectiveKind kind, const Cluster& cluster, int gpu) {
+  const bool leaves = kind == CollectiveKind::to_drives;
+  const auto shares = leaves ? cluster.route_to_drives(gpu) : cluster.route_from_drives(gpu);
+  if (shares.empty())
+    throw InputError("", "/cluster", "servers with drives", cluster.design().name + " without");
+  LinkLoads loads;
+  loads.add(shares, 1);
+  return {.loads = loads.list(), .latency = {}};
+}
+
 Seconds fixed_time(CollectiveKind kind, int ranks, int nodes,
                    const CollectiveConstants& constants) {
   if (kind == CollectiveKind::send || kind == CollectiveKind::all_to_all) {
@@ -165,15 +176,16 @@ double ring_factor(CollectiveKind kind, double n) {
 }
 
 std::string to_text(CollectiveKind kind) {
-  constexpr std::array names = {"all_reduce", "all_gather", "reduce_scatter",
-                                "all_to_all", "broadcast",  "send",
-                                "reduce",     "to_host",    "from_host"};
+  constexpr std::array names = {"all_reduce", "all_gather", "reduce_scatter", "all_to_all",
+                                "broadcast",  "send",       "reduce",         "to_host",
+                                "from_host",  "to_drives",  "from_drives"};
   return names[static_cast<std::size_t>(kind)];
 }
 
 Route ring_route(CollectiveKind kind, const Cluster& cluster, const std::vector<int>& ranks,
                  const CollectiveConstants& constants) {
   expects(!ranks.empty(), "a collective has at least one rank");
+  if (concerns_drives(kind)) return drive_route(kind, cluster, ranks.front());
   if (concerns_host(kind)) return host_route(kind, cluster, ranks.front(), constants);
   if (ranks.size() == 1) return {};
   const std::vector<NodeMembers> nodes = by_node(cluster, ranks);
@@ -189,7 +201,8 @@ Route ring_route(CollectiveKind kind, const Cluster& cluster, const std::vector<
   return {loads.list(), fixed_time(kind, count(ranks), count(nodes), constants)};
 }
 
-BytesPerSecond usable_bandwidth(const topology::Link& link, const CollectiveConstants& constants) {
+BytesPerSecond usable_bandwidth(const topology::Link& link, const CollectiveConstants& constants,
+                                bool forward) {
   switch (link.kind) {
     case topology::LinkKind::nvlink:
       return link.bandwidth * constants.nvlink_efficiency.value;
@@ -198,6 +211,8 @@ BytesPerSecond usable_bandwidth(const topology::Link& link, const CollectiveCons
     case topology::LinkKind::memory:
       expects(constants.memory_efficiency.has_value(), "a profile for ranks on processors");
       return link.bandwidth * constants.memory_efficiency->value;
+    case topology::LinkKind::drive:
+      return link.toward(forward);
     default:
       return link.bandwidth * constants.pcie_efficiency.value;
   }
@@ -207,7 +222,8 @@ Seconds collective_time(const Route& route, Bytes payload, const Cluster& cluste
                         const CollectiveConstants& constants) {
   Seconds slowest = payload / route.limit;
   for (const LinkLoad& load : route.loads) {
-    const BytesPerSecond usable = usable_bandwidth(cluster.links()[load.direction.link], constants);
+    const BytesPerSecond usable =
+        usable_bandwidth(cluster.links()[load.direction.link], constants, load.direction.forward);
     slowest = std::max(slowest, payload * load.load / usable);
   }
   return route.latency + slowest;

@@ -21,14 +21,22 @@ enum class CollectiveKind : std::uint8_t {
   broadcast,
   send,
   reduce,
-  to_host,   ///< of one GPU: a copy to pinned memory of its host
-  from_host  ///< and back
+  to_host,    ///< of one GPU: a copy to pinned memory of its host
+  from_host,  ///< and back
+  to_drives,  ///< of one GPU's share: written from that memory to the server's drives
+  from_drives
 };
 std::string to_text(CollectiveKind);
 
-/// Copies between device and host: copy engines carry them, no kernels of the device.
+/// Between the host and its drives.
+constexpr bool concerns_drives(CollectiveKind kind) {
+  return kind == CollectiveKind::to_drives || kind == CollectiveKind::from_drives;
+}
+
+/// Copies between device and host, or beyond it: copy engines carry them, no kernels of the device.
 constexpr bool concerns_host(CollectiveKind kind) {
-  return kind == CollectiveKind::to_host || kind == CollectiveKind::from_host;
+  return kind == CollectiveKind::to_host || kind == CollectiveKind::from_host ||
+         concerns_drives(kind);
 }
 
 /// Bytes that one direction of a link carries per byte of payload.
@@ -64,6 +72,8 @@ double ring_factor(CollectiveKind kind, double n);
 ///   all-to-all: 1/n of the payload from each rank to each other over the shortest paths
 ///   send: the payload from rank 0 to rank 1
 ///   to_host, from_host: the payload over PCIe, to or from the nearest processor
+///   to_drives, from_drives: an equal part of the payload to or from each drive of the server, by way
+///     of that processor; no latency
 ///   latency = base + steps within nodes * node_step + steps between nodes * network_step
 ///     all-reduce 2(n-1) steps, of which 2(N-1) between nodes; all-to-all and send one; others half;
 ///     of a copy that of host_copy instead
@@ -73,8 +83,9 @@ Route ring_route(CollectiveKind kind, const topology::Cluster& cluster,
                  const std::vector<int>& ranks, const CollectiveConstants& constants);
 
 /// What one direction of a link carries at most: datasheet bandwidth times the profile's usable
-/// share, of links between sockets that of PCIe.
-BytesPerSecond usable_bandwidth(const topology::Link& link, const CollectiveConstants& constants);
+/// share, of links between sockets that of PCIe, of drives all of it.
+BytesPerSecond usable_bandwidth(const topology::Link& link, const CollectiveConstants& constants,
+                                bool forward = true);
 
 /// t = latency + max(payload / limit, max over links of payload * load / usable bandwidth); 0 for one
 /// rank.

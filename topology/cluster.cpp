@@ -245,6 +245,20 @@ std::vector<Share> Cluster::route_from_host(int gpu) const {
   return shares;
 }
 
+std::vector<Share> Cluster::route_to_drives(int gpu) const {
+  expects(gpu >= 0 && gpu < gpus(), "a GPU of the cluster");
+  std::vector<Share> shares;
+  graph_->translate(graph_->routes.to_drives(gpu % gpus_per_node()).shares, node_of(gpu), shares);
+  return shares;
+}
+
+std::vector<Share> Cluster::route_from_drives(int gpu) const {
+  expects(gpu >= 0 && gpu < gpus(), "a GPU of the cluster");
+  std::vector<Share> shares;
+  graph_->translate(graph_->routes.from_drives(gpu % gpus_per_node()).shares, node_of(gpu), shares);
+  return shares;
+}
+
 std::vector<int> Cluster::nearest_nics(int gpu) const {
   expects(gpu >= 0 && gpu < gpus(), "a GPU of the cluster");
   const auto inside = static_cast<LinkId>(graph_->design.links.size());

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/quantity_text.hpp"
+#include "topology/drives.hpp"
 #include "topology/presets.hpp"
 
 namespace stratagem::topology {
@@ -34,7 +35,8 @@ std::string table(const std::vector<std::vector<std::string>>& rows) {
 
 std::string contents(const NodeDesign& design) {
   constexpr std::array kinds{VertexKind::gpu,         VertexKind::cpu_rank, VertexKind::nv_switch,
-                             VertexKind::pcie_switch, VertexKind::cpu,      VertexKind::nic};
+                             VertexKind::pcie_switch, VertexKind::cpu,      VertexKind::nic,
+                             VertexKind::drive};
   std::string text;
   for (const VertexKind kind : kinds) {
     const auto number = std::count_if(design.vertices.begin(), design.vertices.end(),
@@ -72,11 +74,24 @@ std::string distinct_links(const Cluster& cluster) {
   std::vector<std::vector<std::string>> rows{
       {"between", "kind", "links", "cables each", "bandwidth", "latency"}};
   for (const auto& [link, number] : distinct) {
+    const bool two_rates = link.toward(true) != link.toward(false);
     rows.push_back({to_text(kind_of(link.a)) + " - " + to_text(kind_of(link.b)), to_text(link.kind),
-                    std::to_string(number), std::to_string(link.count), to_text(link.bandwidth),
+                    std::to_string(number), std::to_string(link.count),
+                    to_text(link.bandwidth) + (two_rates ? ", back " + to_text(*link.back) : ""),
                     to_text(link.latency)});
   }
   return table(rows);
+}
+
+/// What each reads and writes is of its link; empty without drives.
+std::string drives_text(const NodeDesign& design) {
+  if (!design.drives) return "";
+  const Drives& drives = *design.drives;
+  return fmt::format("drives: {} of {}, together {}; read {}, write {} each; {}{}\n",
+                     drive_count(design), to_text(drives.capacity),
+                     to_text(capacity_of_drives(design)), to_text(drives.read),
+                     to_text(drives.write), drives.provenance,
+                     drives.source.empty() ? "" : " (" + drives.source + ")");
 }
 
 /// One row for each run of neighbouring GPUs, or ranks on processors, that look alike.
@@ -167,13 +182,13 @@ std::string describe(const Cluster& cluster) {
       "{}: {} node{} of {} {}, {} {} (profile {})\n"
       "node: {}\n"
       "network per node: {}\n"
-      "memory of its processors: {}\n\n"
+      "memory of its processors: {}\n{}\n"
       "links of a node, bandwidth per direction:\n{}\n"
       "{} of a node:\n{}{}",
       design.name, cluster.nodes(), cluster.nodes() == 1 ? "" : "s", cluster.gpus_per_node(), ranks,
       cluster.gpus(), ranks, design.gpu, contents(design), network(cluster),
-      design.host_memory ? to_text(*design.host_memory) : "not known", distinct_links(cluster),
-      ranks, gpu_rows(cluster), fabric_text(cluster.fabric()));
+      design.host_memory ? to_text(*design.host_memory) : "not known", drives_text(design),
+      distinct_links(cluster), ranks, gpu_rows(cluster), fabric_text(cluster.fabric()));
 }
 
 }  // namespace stratagem::topology

@@ -33,6 +33,8 @@ std::string to_text(VertexKind kind) {
       return "fabric";
     case VertexKind::cpu_rank:
       return "CPU rank";
+    case VertexKind::drive:
+      return "drive";
   }
   expects(false, "every kind of vertex has a name");
   return {};
@@ -52,6 +54,8 @@ std::string to_text(LinkKind kind) {
       return "network";
     case LinkKind::memory:
       return "memory";
+    case LinkKind::drive:
+      return "drive";
   }
   expects(false, "every kind of link has a name");
   return {};
@@ -84,6 +88,33 @@ void NodeDesign::join(VertexId a, VertexId b, LinkKind kind, int count, BytesPer
                    .latency = latency});
 }
 
+namespace {
+
+/// Every drive has one link, from itself to a PCIe switch or a processor.
+void check_drives(const NodeDesign& design) {
+  const auto kind_of = [&](VertexId id) { return design.vertices[id].kind; };
+  std::vector<int> links(design.vertices.size());
+  for (const Link& link : design.links) {
+    const bool at_drive = kind_of(link.a) == VertexKind::drive;
+    const bool leads_on =
+        kind_of(link.b) == VertexKind::cpu || kind_of(link.b) == VertexKind::pcie_switch;
+    const bool joins_one = at_drive || kind_of(link.b) == VertexKind::drive;
+    if (joins_one != (link.kind == LinkKind::drive) || (joins_one && !(at_drive && leads_on)))
+      refuse("links of drives from a drive to a PCIe switch or a processor",
+             design.vertices[link.a].name + " - " + design.vertices[link.b].name);
+    if (at_drive) ++links[link.a];
+  }
+  bool any = false;
+  for (std::size_t id = 0; id < links.size(); ++id) {
+    if (design.vertices[id].kind != VertexKind::drive) continue;
+    any = true;
+    if (links[id] != 1) refuse("drives with one link each", design.vertices[id].name);
+  }
+  if (any != design.drives.has_value()) refuse("drives and what they are", design.name);
+}
+
+}  // namespace
+
 NodeDesign checked(NodeDesign design) {
   const auto positive = [](BytesPerSecond rate) {
     return std::isfinite(rate.value) && rate.value > 0;
@@ -103,12 +134,14 @@ NodeDesign checked(NodeDesign design) {
       refuse("links between two vertices of the node", text);
     }
     if (link.count < 1) refuse("links of at least 1 cable", text);
-    if (!positive(link.bandwidth)) refuse("links with a bandwidth above 0", text);
+    if (!positive(link.bandwidth) || !positive(link.toward(false)))
+      refuse("links with a bandwidth above 0", text);
     if (!duration(link.latency)) refuse("links with a latency of 0 or more", text);
     const std::set<VertexKind> ends{kind_of(link.a), kind_of(link.b)};
     if (link.kind == LinkKind::memory && ends != std::set{VertexKind::cpu, VertexKind::cpu_rank})
       refuse("memory links between a rank and its processor", text);
   }
+  check_drives(design);
   return design;
 }
 

@@ -13,10 +13,20 @@
 namespace stratagem::topology {
 
 /// cpu_rank: a share of a processor's cores, with a rank on it, in a server without GPUs.
-enum class VertexKind : std::uint8_t { gpu, nv_switch, pcie_switch, cpu, nic, fabric, cpu_rank };
+enum class VertexKind : std::uint8_t {
+  gpu,
+  nv_switch,
+  pcie_switch,
+  cpu,
+  nic,
+  fabric,
+  cpu_rank,
+  drive
+};
 /// c2c: a GPU's coherent link to the processor beside it (NVLink-C2C), which is no way to other GPUs.
 /// memory: a cpu_rank's share of its processor's memory bandwidth.
-enum class LinkKind : std::uint8_t { nvlink, c2c, pcie, inter_socket, network, memory };
+/// drive: from a drive to what it stands at, as fast as the drive itself reads and writes.
+enum class LinkKind : std::uint8_t { nvlink, c2c, pcie, inter_socket, network, memory, drive };
 std::string to_text(VertexKind);
 std::string to_text(LinkKind);
 
@@ -38,6 +48,11 @@ struct Link {
   int count = 1;
   BytesPerSecond bandwidth;
   Seconds latency;
+  std::optional<BytesPerSecond> back = {};  ///< from b to a, where that is another rate
+
+  [[nodiscard]] BytesPerSecond toward(bool forward) const {
+    return forward || !back ? bandwidth : *back;
+  }
 };
 
 /// One direction of a link: a to b where `forward`.
@@ -53,6 +68,17 @@ struct Share {
   double share = 1;
 };
 
+/// Drives of one kind. Each reads and writes at its rate at the same time, and no access takes a time
+/// of its own: what is read and written is many megabytes long.
+struct Drives {
+  Bytes capacity;          ///< of each
+  BytesPerSecond read;     ///< of each
+  BytesPerSecond write;    ///< of each
+  std::string provenance;  ///< of the figure that is known least
+  std::string source;
+  friend bool operator==(const Drives&, const Drives&) = default;
+};
+
 /// The design of one server, to be repeated: ids are local to it. No vertex of it is a fabric.
 struct NodeDesign {
   std::string name;  ///< "DGX-2H"
@@ -62,6 +88,8 @@ struct NodeDesign {
   int compute_capability = 0;  ///< of its GPUs, ten times CUDA's number: 70 for 7.0; 0: not known
   Processor processor = Processor::unknown;
   std::optional<Bytes> host_memory = {};  ///< of its processors, all together; none: not known
+  /// What its vertices of kind `drive` are; none: it has none that we know of (topology/drives.hpp).
+  std::optional<Drives> drives = {};
   /// Are its ranks shares of processors? Else they are GPUs.
   [[nodiscard]] bool on_processors() const;
   /// How many ranks it has: GPUs, or shares of processors.
@@ -74,7 +102,7 @@ struct NodeDesign {
 bool is_rank(VertexKind kind);
 
 /// The design itself. Throws InputError if a vertex is a fabric, if there are both GPUs and shares of
-/// processors, or if a link joins what is not there, is a memory's that does not join a share to a
+/// processors, if a drive has not one link, to a PCIe switch or a processor, or if a link joins what is not there, is a memory's that does not join a share to a
 /// processor, has no cable, no finite bandwidth above 0 or no finite latency of 0 or more.
 NodeDesign checked(NodeDesign design);
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/input_error.hpp"
+#include "topology/drives.hpp"
 #include "topology/node_words.hpp"
 
 namespace stratagem::topology {
@@ -146,6 +147,7 @@ NodeFile read_node(const JsonReader& reader) {
   const bool has_nics = std::ranges::find(node.design.vertices, VertexKind::nic, &Vertex::kind) !=
                         node.design.vertices.end();
   if (has_nics || reader.has("port")) node.port = read_speed(reader.at("port"));
+  if (const auto drives = reader.find("drives")) node.design = read_drives(*drives, node.design);
   reader.finish();
   check(node, reader);
   return node;

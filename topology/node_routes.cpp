@@ -26,6 +26,7 @@ std::int64_t weight(LinkKind kind) {
     case LinkKind::memory:  // the two never stand in one server
       return 1'000;
     case LinkKind::pcie:
+    case LinkKind::drive:
       return 1'000'000;
     case LinkKind::inter_socket:
       return 1'000'000'000;
@@ -104,7 +105,7 @@ class NodeRoutes::Search {
   [[nodiscard]] VertexKind kind(VertexId id) const { return vertex(id).kind; }
   /// Whether a path towards `target` may lead on through `vertex`.
   [[nodiscard]] bool leads_on(VertexId vertex, VertexId target) const {
-    if (is_rank(kind(vertex))) return false;
+    if (is_rank(kind(vertex)) || kind(vertex) == VertexKind::drive) return false;
     return kind(vertex) != VertexKind::fabric || kind(target) != VertexKind::nic;
   }
 
@@ -217,8 +218,11 @@ void NodeRoutes::find_host_routes(const Search& search) {
   const auto gpus = static_cast<std::size_t>(gpus_);
   to_host_.resize(gpus);
   from_host_.resize(gpus);
+  to_drives_.resize(gpus);
+  from_drives_.resize(gpus);
   if (search.design().on_processors()) return;  // such a rank has no other memory
   std::vector<std::int64_t> nearest(gpus, unreachable);
+  std::vector<VertexId> processors(gpus, -1);
   for (VertexId cpu = 0; cpu < static_cast<VertexId>(search.design().vertices.size()); ++cpu) {
     if (search.vertex(cpu).kind != VertexKind::cpu) continue;
     const std::vector<std::int64_t> distance = search.distances_to(cpu);
@@ -227,8 +231,32 @@ void NodeRoutes::find_host_routes(const Search& search) {
       const std::int64_t here = distance[static_cast<std::size_t>(at)];
       if (here >= nearest[gpu]) continue;
       nearest[gpu] = here;
+      processors[gpu] = cpu;
       to_host_[gpu] = search.find(at, cpu, distance);
       from_host_[gpu] = search.find(cpu, at, search.distances_to(at));
+    }
+  }
+  find_drive_routes(search, processors);
+}
+
+/// `processors`: by GPU, -1 where there is none. Drives are alike, so their shares are equal.
+void NodeRoutes::find_drive_routes(const Search& search, const std::vector<VertexId>& processors) {
+  const std::vector<Vertex>& vertices = search.design().vertices;
+  const auto drives =
+      static_cast<double>(std::ranges::count(vertices, VertexKind::drive, &Vertex::kind));
+  const auto add = [drives](Route& route, const Route& part) {
+    for (const Share& share : part.shares)
+      route.shares.push_back({share.direction, share.share / drives});
+    route.latency = std::max(route.latency, part.latency);
+  };
+  for (VertexId drive = 0; drive < static_cast<VertexId>(vertices.size()); ++drive) {
+    if (vertices[drive].kind != VertexKind::drive) continue;
+    const std::vector<std::int64_t> to_drive = search.distances_to(drive);
+    for (std::size_t gpu = 0; gpu < processors.size(); ++gpu) {
+      if (processors[gpu] < 0) continue;
+      add(to_drives_[gpu], search.find(processors[gpu], drive, to_drive));
+      add(from_drives_[gpu],
+          search.find(drive, processors[gpu], search.distances_to(processors[gpu])));
     }
   }
 }

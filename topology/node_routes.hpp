@@ -41,17 +41,24 @@ class NodeRoutes {
   /// ranks are processors themselves.
   [[nodiscard]] const Route& to_host(int gpu) const { return to_host_[gpu]; }
   [[nodiscard]] const Route& from_host(int gpu) const { return from_host_[gpu]; }
+  /// From that processor's memory to all drives at once, each with a share in proportion to its rate,
+  /// and back; empty without drives or without such a processor.
+  [[nodiscard]] const Route& to_drives(int gpu) const { return to_drives_[gpu]; }
+  [[nodiscard]] const Route& from_drives(int gpu) const { return from_drives_[gpu]; }
 
  private:
   class Search;
   void find_routes(const Search& search, bool leaves_node);
   void find_host_routes(const Search& search);
+  void find_drive_routes(const Search& search, const std::vector<VertexId>& processors);
 
   int gpus_ = 0;
   std::vector<Link> ports_;
   std::vector<Route> routes_;     ///< from end to end: ends x ends
   std::vector<Route> to_host_;    ///< by GPU
   std::vector<Route> from_host_;  ///< by GPU
+  std::vector<Route> to_drives_;
+  std::vector<Route> from_drives_;
 };
 
 }  // namespace stratagem::topology

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/json_writer.hpp"
+#include "topology/drives.hpp"
 #include "topology/node_file.hpp"
 #include "topology/node_words.hpp"
 
@@ -63,9 +64,28 @@ std::string links_text(const NodeDesign& design) {
   std::vector<std::string> groups;
   for (std::size_t first = 0, last = 0; first < design.links.size(); first = last) {
     while (last < design.links.size() && alike(design.links[first], design.links[last])) ++last;
+    if (design.links[first].kind == LinkKind::drive) continue;
     groups.push_back(group_text(design, first, last));
   }
   return fmt::format("  \"links\": [\n{}\n  ]", fmt::join(groups, ",\n"));
+}
+
+/// With a place for every drive.
+std::string drives_text(const NodeDesign& design) {
+  const Drives& drives = *design.drives;
+  Json at = Json::array();
+  for (const Link& link : design.links) {
+    if (link.kind == LinkKind::drive) at.push(design.vertices[link.b].name);
+  }
+  std::string text = fmt::format(
+      "  \"drives\": {{\"count\": {}, \"capacity\": \"{} GB\", \"read\": \"{}\", \"write\": "
+      "\"{}\",\n    \"at\": {}",
+      drive_count(design), drives.capacity / 1_GB, exact(drives.read), exact(drives.write),
+      at.text());
+  if (drives.provenance != "the user's")
+    text += ",\n    \"provenance\": " + Json(drives.provenance).text();
+  if (!drives.source.empty()) text += ",\n    \"source\": " + Json(drives.source).text();
+  return text + "}";
 }
 
 std::string port_text(const NetworkSpeed& port) {
@@ -93,6 +113,7 @@ std::string node_text(const NodeFile& node) {
   if (node.port) parts.push_back("  \"port\": " + port_text(*node.port));
   parts.push_back(vertices_text(node.design));
   if (!node.design.links.empty()) parts.push_back(links_text(node.design));
+  if (node.design.drives) parts.push_back(drives_text(node.design));
   return fmt::format("{{\n{}\n}}\n", fmt::join(parts, ",\n"));
 }
 

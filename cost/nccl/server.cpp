@@ -25,6 +25,7 @@ BytesPerSecond speed(const Link& link, const Server& server) {
     case LinkKind::c2c:
     case LinkKind::memory:  // refused before: ranks on processors have no NCCL
     case LinkKind::network:
+    case LinkKind::drive:  // left out with its drive
       return link.bandwidth;
   }
   throw BrokenPromise("every kind of link has a speed");
@@ -63,6 +64,7 @@ class Builder {
           !std::ranges::binary_search(server_.gpus, vertex.index)) {
         continue;
       }
+      if (vertex.kind == VertexKind::drive) continue;
       const int existing = vertex.kind == VertexKind::nv_switch ? server_.nv_switch() : -1;
       place_[v] = existing >= 0 ? existing : add(vertex.kind);
       if (vertex.kind == VertexKind::gpu) server_.gpu_vertices.push_back(place_[v]);

@@ -1,7 +1,7 @@
 // DGX-1V: eight V100 SXM2 in a hybrid cube mesh.
 #include <cstddef>
-#include <utility>
 
+#include "topology/drives.hpp"
 #include "topology/presets/parts.hpp"
 #include "topology/presets/servers.hpp"
 
@@ -14,6 +14,9 @@ namespace stratagem::topology {
 ///   (xryan.net/p/295); that both links of a processor join the two sockets is assumed. NCCL
 ///   counts on no more than 6 GB/s between these sockets. 512 GB of memory (Run:ai's guide to NVIDIA
 ///   DGX, which prints the datasheet), taken as GiB, since modules are binary.
+/// - Drives: four of 1.92 TB (encyclopedias' tables of the DGX family). That they are SATA is from
+///   memory; 0.5 GB/s each way and their place at the first processor are assumed (SATA carries
+///   0.6 GB/s).
 Cluster dgx_1v(int nodes) {
   constexpr BytesPerSecond qpi = 19.2_GBps;
 
@@ -39,7 +42,12 @@ Cluster dgx_1v(int nodes) {
     pcie(switches[i], cpus[i / 2]);
   }
   design.join(cpus[0], cpus[1], LinkKind::inter_socket, 2, qpi, parts::socket_latency);
-  return {std::move(design), nodes, parts::one_switch("EDR")};
+  const Drives drives{.capacity = 1.92_TB,
+                      .read = 0.5_GBps,
+                      .write = 0.5_GBps,
+                      .provenance = "assumed",
+                      .source = "4 of 1.92 TB published; SATA from memory, rates assumed"};
+  return {with_drives(design, 4, drives, {cpus[0]}), nodes, parts::one_switch("EDR")};
 }
 
 }  // namespace stratagem::topology

@@ -1,7 +1,7 @@
 // DGX A100: eight A100 SXM4 of 80 GB on six NVSwitches.
 #include <cstddef>
-#include <utility>
 
+#include "topology/drives.hpp"
 #include "topology/presets/parts.hpp"
 #include "topology/presets/servers.hpp"
 
@@ -16,6 +16,9 @@ namespace stratagem::topology {
 /// - Sockets: EPYC 7742 (mlperf07); four links of 16 lanes at 16 GT/s, 32 GB/s each, are assumed.
 ///   NCCL counts on no more than 16 GB/s between AMD sockets. 2 TB of memory (NVIDIA's user guide:
 ///   1 TB with GPUs of 40 GB, 2 TB with those of 80 GB), taken as GiB.
+/// - Drives: 30 TB (Microway's review: 15 TB with GPUs of 40 GB, which 30 TB replace), eight of 3.84
+///   TB. 6.25 GB/s of reading are a quarter of the 25 GB/s that NVIDIA announced for four, from
+///   memory; that writing is half as fast and their places at both processors are assumed.
 Cluster dgx_a100(int nodes) {
   constexpr BytesPerSecond infinity_fabric = 32_GBps;
 
@@ -46,7 +49,12 @@ Cluster dgx_a100(int nodes) {
   }
   for (std::size_t i = 0; i < 4; ++i) pcie(switches[i], cpus[i / 2]);
   design.join(cpus[0], cpus[1], LinkKind::inter_socket, 4, infinity_fabric, parts::socket_latency);
-  return {std::move(design), nodes, parts::one_switch("HDR")};
+  const Drives drives{.capacity = 3.84_TB,
+                      .read = 6.25_GBps,
+                      .write = 3.125_GBps,
+                      .provenance = "assumed",
+                      .source = "size and number published, reading from memory, writing assumed"};
+  return {with_drives(design, 8, drives, cpus), nodes, parts::one_switch("HDR")};
 }
 
 }  // namespace stratagem::topology

@@ -2,6 +2,7 @@
 #include <array>
 #include <cstddef>
 
+#include "topology/drives.hpp"
 #include "topology/presets/parts.hpp"
 #include "topology/presets/servers.hpp"
 
@@ -16,6 +17,8 @@ namespace stratagem::topology {
 /// - Sockets: Xeon 8480C from memory; four UPI 2.0 links of 24 lanes at 16 GT/s, 48 GB/s each, are
 ///   assumed. NCCL counts on no more than 22 GB/s between these sockets. 2 TB of memory, 32 modules of
 ///   64 GB (MLPerf inference v4.1, NVIDIA's system H200-SXM-141GBx8, of the same processors).
+/// - Drives: eight of 3.84 TB (user guide, from memory); that they are as fast as the DGX A100's and
+///   stand at both processors is assumed.
 NodeDesign dgx_h100_design(const std::string& name, const std::string& gpu) {
   constexpr std::array<int, 4> split{5, 5, 4, 4};
   constexpr BytesPerSecond upi = 48_GBps;
@@ -48,7 +51,12 @@ NodeDesign dgx_h100_design(const std::string& name, const std::string& gpu) {
     pcie(switches[i], cpus[i / 4]);
   }
   design.join(cpus[0], cpus[1], LinkKind::inter_socket, 4, upi, parts::socket_latency);
-  return design;
+  const Drives drives{.capacity = 3.84_TB,
+                      .read = 6.25_GBps,
+                      .write = 3.125_GBps,
+                      .provenance = "assumed",
+                      .source = "size and number from memory, rates assumed"};
+  return with_drives(design, 8, drives, cpus);
 }
 
 Cluster dgx_h100(int nodes) {
