@@ -49,6 +49,8 @@ std::string refusal_of_task(const strategies::Program& program, const strategies
            std::ranges::any_of(task.births, is);
   };
   const std::string named = " (task " + task.name + ")";
+  if (task.stream == Stream::read_drives || task.stream == Stream::write_drives)
+    return "optimizer states or parameters on drives" + named;
   const bool copies = task.stream == Stream::copy_in || task.stream == Stream::copy_out;
   if (copies && concerns(Category::gathered_parameters)) return "parameters on the host" + named;
   if (copies) return "swapped activations" + named;

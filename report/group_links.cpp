@@ -63,7 +63,7 @@ void find_slowest(GroupLinks& group, const std::map<topology::Direction, int>& u
                   const cost::Collectives& collectives) {
   for (const auto& [direction, bytes] : group.bytes) {
     const topology::Link& link = collectives.cluster().links()[direction.link];
-    const Seconds time = bytes / collectives.usable(link);
+    const Seconds time = bytes / collectives.usable(link, direction.forward);
     if (time <= group.slowest_time) continue;
     group.slowest = direction;
     group.slowest_time = time;

@@ -36,7 +36,11 @@ struct Scene {
 Scene scene_of(const std::vector<GroupLinks>& groups, const Cluster& cluster) {
   constexpr int shown = 2;  // servers: the others are the same
   Scene scene;
-  const auto in = [&](VertexId id) { return cluster.vertices()[id].node < shown; };
+  const auto in = [&](VertexId id) {
+    const topology::Vertex& vertex = cluster.vertices()[id];
+    return vertex.node < shown &&
+           vertex.kind != VertexKind::drive;  // whose row would be the longest
+  };
   for (VertexId id = 0; id < static_cast<VertexId>(cluster.vertices().size()); ++id) {
     if (in(id)) scene.vertices.push_back(id);
   }

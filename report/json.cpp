@@ -3,6 +3,7 @@
 #include <string>
 
 #include "report/report.hpp"
+#include "topology/drives.hpp"
 
 namespace stratagem::report {
 namespace {
@@ -34,10 +35,13 @@ Json provenance(const search::Weakest& weakest) {
   for (const std::string& path : weakest.profile) profile.push(path);
   Json stack = Json::array();
   for (const std::string& path : weakest.stack) stack.push(path);
+  Json cluster = Json::array();
+  for (const std::string& path : weakest.cluster) cluster.push(path);
   return Json::object()
       .set("weakest", cost::to_text(weakest.provenance))
       .set("profile", profile)
-      .set("stack", stack);
+      .set("stack", stack)
+      .set("cluster", cluster);
 }
 
 Json extrapolated(const search::Extrapolated& shares) {
@@ -125,11 +129,15 @@ void add_metrics(Json& json, const Result& result) {
       .set("devices", devices(result.outcome.devices))
       .set("servers", servers(result.outcome.hosts))
       .set("host_shortfall_bytes", result.outcome.host_shortfall.value)
+      .set("drives", servers(result.outcome.drives))
+      .set("drives_shortfall_bytes", result.outcome.drives_shortfall.value)
       .set("communication_bytes", communication)
       .set("provenance", provenance(result.outcome.weakest))
       .set("extrapolated", extrapolated(result.outcome.extrapolated));
   if (const auto& memory = run.cluster.design().host_memory)
     json.set("host_memory_bytes", memory->value);
+  if (run.cluster.design().drives)
+    json.set("drives_bytes", topology::capacity_of_drives(run.cluster.design()).value);
 }
 
 Json remedies(const std::vector<search::Remedy>& remedies) {

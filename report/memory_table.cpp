@@ -8,6 +8,7 @@
 
 #include "base/quantity_text.hpp"
 #include "report/wrapped.hpp"
+#include "topology/drives.hpp"
 
 namespace stratagem::report {
 namespace {
@@ -55,21 +56,36 @@ std::string free_text(Bytes used, Bytes memory) {
   return fmt::format("  {} of {} free\n", to_text(memory - used), to_text(memory));
 }
 
+/// What servers keep in one of two places, a line and a breakdown for each.
+std::string servers_text(const std::vector<sim::HostMemory>& servers, const std::string& where) {
+  std::string text = fmt::format("  {:<16} {:>9}\n", "server", where);
+  for (const sim::HostMemory& server : servers) {
+    const std::string name =
+        server.count == 1 ? std::to_string(server.server)
+                          : fmt::format("{} and {} like it", server.server, server.count - 1);
+    text += fmt::format("  {:<16} {:>9}\n", name, to_text(server.peak.total));
+    text += wrapped("    most of it: " + breakdown(server.peak), 6);
+  }
+  return text;
+}
+
 /// What servers keep in the memory of their processors; nothing if they keep nothing there.
 std::string hosts_text(const search::Result& result) {
   const std::vector<sim::HostMemory>& hosts = result.outcome.hosts;
   if (hosts.empty()) return "";
-  std::string text = fmt::format("  {:<16} {:>9}\n", "server", "on host");
-  for (const sim::HostMemory& host : hosts) {
-    const std::string name = host.count == 1
-                                 ? std::to_string(host.server)
-                                 : fmt::format("{} and {} like it", host.server, host.count - 1);
-    text += fmt::format("  {:<16} {:>9}\n", name, to_text(host.peak.total));
-    text += wrapped("    most of it: " + breakdown(host.peak), 6);
-  }
+  const std::string text = servers_text(hosts, "on host");
   const auto& memory = result.run->cluster.design().host_memory;
   if (!memory) return text + "  how much memory a server's processors have is not known\n";
   return text + free_text(sim::highest(hosts), *memory);
+}
+
+/// The same of their drives.
+std::string drives_text(const search::Result& result) {
+  const std::vector<sim::HostMemory>& drives = result.outcome.drives;
+  if (drives.empty()) return "";
+  return servers_text(drives, "on drives") +
+         free_text(sim::highest(drives),
+                   topology::capacity_of_drives(result.run->cluster.design()));
 }
 
 std::string run_text(const search::Result& result) {
@@ -86,7 +102,7 @@ std::string run_text(const search::Result& result) {
     text += peak_text(device);
   }
   text += free_text(outcome.memory.used, result.run->profile.memory.value);
-  return text + hosts_text(result);
+  return text + hosts_text(result) + drives_text(result);
 }
 
 }  // namespace

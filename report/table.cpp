@@ -143,6 +143,12 @@ std::string lines(const Result& result, const std::string& name, std::size_t nam
                                   breakdown(sim::fullest(outcome.hosts).peak)),
                       4);
     }
+    if (outcome.drives_shortfall > Bytes{}) {
+      text += wrapped(
+          fmt::format("  {} short on a server's drives: {}", to_text(outcome.drives_shortfall),
+                      breakdown(sim::fullest(outcome.drives).peak)),
+          4);
+    }
     text += remedies(result);
   }
   return text;
@@ -197,6 +203,7 @@ std::string provenance(const std::vector<Result>& results) {
     if (result.outcome.weakest.provenance != weakest) continue;
     add("profile " + result.run->profile.name, result.outcome.weakest.profile);
     add("stack " + result.run->stack.name, result.outcome.weakest.stack);
+    add("cluster " + result.run->cluster.design().name, result.outcome.weakest.cluster);
   }
   std::string text = "Weakest provenance used: " + cost::to_text(weakest) + "\n";
   for (const auto& [file, names] : by_file)

@@ -82,7 +82,7 @@ class Needs {
       return;
     }
     used_.insert(pcie);
-    used_.insert("/host_copy/latency");
+    if (!cost::concerns_drives(one.kind)) used_.insert("/host_copy/latency");
   }
 
   void add(const cost::Kernel& kernel) {
@@ -162,6 +162,23 @@ Weakest weakest_provenance(const cost::Profile& profile, const cost::Stack& stac
   weakest.profile = paths_of(hardware, weakest.provenance);
   weakest.stack = paths_of(software, weakest.provenance);
   return weakest;
+}
+
+void include_drives(Weakest& weakest, const topology::Drives& drives,
+                    const strategies::Program& program) {
+  const bool used = std::ranges::any_of(program.blocks, [](const strategies::Block& block) {
+    return std::ranges::any_of(block.tasks, [](const strategies::Task& task) {
+      const auto* one = std::get_if<strategies::Collective>(&task.work);
+      return one != nullptr && cost::concerns_drives(one->kind);
+    });
+  });
+  if (!used) return;
+  const auto known = std::ranges::find(cost::provenances, drives.provenance,
+                                       [](cost::Provenance one) { return cost::to_text(one); });
+  const cost::Provenance of = known == cost::provenances.end() ? cost::Provenance::assumed : *known;
+  if (of < weakest.provenance) return;
+  if (of > weakest.provenance) weakest = {.provenance = of, .profile = {}, .stack = {}};
+  weakest.cluster = {"/drives"};
 }
 
 }  // namespace stratagem::search

@@ -76,6 +76,19 @@ void add_for_host(std::vector<Change>& changes, const Run& run) {
   changes.push_back(offload);
 }
 
+/// What waits there already may go on to the drives.
+void add_for_drives(std::vector<Change>& changes, const Run& run) {
+  const strategies::OffloadOptions& now = run.options.offload;
+  if (!now.optimizer || !run.cluster.design().drives) return;
+  const auto places = [&](const char* parameters) {
+    Json object = Json::object().set("optimizer", "drives");
+    if (now.parameters) object.set("parameters", parameters);
+    changes.push_back({strategy("offload", object)});
+  };
+  if (!now.states_on_drives) places(now.parameters_on_drives ? "drives" : "memory");
+  if (now.parameters && !now.parameters_on_drives) places("drives");
+}
+
 void add_schedules(std::vector<Change>& changes, const Run& run) {
   const strategies::Options& options = run.options;
   // Without a flush other weights are read than with it.
@@ -93,6 +106,7 @@ std::vector<Change> single_changes(const Run& run) {
   add_for_data_ranks(changes, run.options);
   add_for_layers(changes, run.options);
   add_for_host(changes, run);
+  add_for_drives(changes, run);
   add_schedules(changes, run);
   return changes;
 }

@@ -12,6 +12,7 @@
 #include "search/plan_of.hpp"
 #include "strategies/language/plan_devices.hpp"
 #include "strategies/language/plan_file.hpp"
+#include "topology/drives.hpp"
 #include "topology/fabric_choice.hpp"
 #include "topology/node_file.hpp"
 #include "topology/presets.hpp"
@@ -121,6 +122,8 @@ void read_host_memory(const JsonReader& reader, topology::NodeDesign& design) {
 ClusterChoice read_cluster(const JsonReader& reader) {
   topology::NodeFile server = read_servers(reader);
   read_host_memory(reader, server.design);
+  if (const auto drives = reader.find("drives"))
+    server.design = topology::read_drives(*drives, server.design);
   divide_processors(reader, server.design);
   const bool on_processors = server.design.on_processors();
   const std::string in_use = on_processors ? "ranks" : "gpus";

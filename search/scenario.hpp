@@ -102,12 +102,14 @@ struct Outcome {
   sim::MemoryFigures memory;               ///< where there are metrics
   std::vector<sim::DeviceMemory> devices;  ///< distinct ones
   std::vector<sim::HostMemory> hosts;      ///< of servers that hold something; distinct ones
+  std::vector<sim::HostMemory> drives;     ///< of servers whose drives hold something
   Weakest weakest;                         ///< what the prediction rests on
   Extrapolated extrapolated;               ///< how much of it is beyond what was measured
 
   /// What a GPU and a server lack: 0 where it suffices, and of servers whose memory is not known.
   Bytes gpu_shortfall;
   Bytes host_shortfall;
+  Bytes drives_shortfall;
 
   /// Of one GPU, without and with what is computed again. Expect metrics.
   [[nodiscard]] FlopsPerSecond model_rate() const;

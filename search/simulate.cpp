@@ -8,6 +8,7 @@
 #include "search/scenario.hpp"
 #include "sim/engine.hpp"
 #include "strategies/lower.hpp"
+#include "topology/drives.hpp"
 
 namespace stratagem::search {
 namespace {
@@ -28,7 +29,24 @@ void judge_memory(Outcome& outcome, const Run& run) {
     if (!outcome.reason.empty()) outcome.reason += "; ";
     outcome.reason += needs(on_host, " of the memory of its processors", "server", *host);
   }
+  const Bytes on_drives = sim::highest(outcome.drives);
+  const Bytes capacity = topology::capacity_of_drives(run.cluster.design());
+  if (on_drives > capacity) {
+    outcome.drives_shortfall = on_drives - capacity;
+    if (!outcome.reason.empty()) outcome.reason += "; ";
+    outcome.reason += needs(on_drives, " on drives", "server", capacity);
+  }
   if (!outcome.reason.empty()) outcome.status = Outcome::Status::out_of_memory;
+}
+
+/// What is to lie on drives needs some.
+void check_drives(const Run& run, const strategies::Plan& plan) {
+  const bool wanted = plan.states_on_drives || plan.parameters_on_drives;
+  if (!wanted || run.cluster.design().drives) return;
+  throw InputError(
+      "", plan.states_on_drives ? "/strategy/offload/optimizer" : "/strategy/offload/parameters",
+      "a cluster whose servers have drives (its key \"drives\" describes them)",
+      run.cluster.design().name + " without");
 }
 
 /// Where anything is to lie in the memory of processors there must be some.
@@ -71,6 +89,7 @@ std::vector<int> groups_beside(const Run& run) {
 Simulated play(const Run& run, const SimulateOptions& options) {
   const strategies::Plan plan = plan_of(run);
   check_hosts(run, plan);
+  check_drives(run, plan);
   Simulated result{
       .program = strategies::lower(plan, run.stack, run.training), .timeline = {}, .outcome = {}};
   cost::Collectives collectives(run.cluster, run.profile.collective, run.stack.nccl);
@@ -86,6 +105,8 @@ Simulated play(const Run& run, const SimulateOptions& options) {
                                        segments, groups_beside(run));
   outcome.memory = sim::highest(outcome.devices);
   outcome.hosts = sim::host_memory(result.program, result.timeline, run.cluster.gpus_per_node());
+  outcome.drives = sim::host_memory(result.program, result.timeline, run.cluster.gpus_per_node(),
+                                    strategies::Residence::drives);
   std::vector<sim::MemoryPeak> peaks;
   for (const sim::DeviceMemory& device : outcome.devices) peaks.push_back(device.peak);
   outcome.metrics = sim::metrics(result.program, result.timeline, peaks);
@@ -93,6 +114,8 @@ Simulated play(const Run& run, const SimulateOptions& options) {
   outcome.metrics->model_flops = run.micro_batches * model::step_flops(run.graph);
   outcome.weakest =
       weakest_provenance(run.profile, run.stack, result.program, run.cluster.gpus_per_node());
+  if (const auto& drives = run.cluster.design().drives)
+    include_drives(outcome.weakest, *drives, result.program);
   outcome.extrapolated =
       extrapolated(run.profile, run.stack, result.program, run.cluster.gpus_per_node());
   judge_memory(outcome, run);

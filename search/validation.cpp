@@ -10,6 +10,7 @@
 
 #include "base/input_error.hpp"
 #include "base/median.hpp"
+#include "topology/drives.hpp"
 
 namespace stratagem::search {
 namespace {
@@ -52,7 +53,7 @@ std::vector<ErrorStatistics> statistics(const Validation& validation) {
 }
 
 /// The verdict on a run that is known to fit or not to fit: by its GPUs or, if they are fuller, by
-/// the processors of its servers.
+/// the processors of its servers or their drives.
 std::optional<Verdict> verdict(const Result& result) {
   const auto found = std::ranges::find(result.figures, "fits", &Figure::name);
   const bool known = found != result.figures.end() && found->measured && found->gates;
@@ -68,6 +69,12 @@ std::optional<Verdict> verdict(const Result& result) {
   if (host > Bytes{} && on_host / host > verdict.needed / verdict.capacity) {
     verdict.needed = on_host;
     verdict.capacity = host;
+  }
+  const Bytes on_drives = sim::highest(result.outcome.drives);
+  const Bytes drives = topology::capacity_of_drives(run.cluster.design());
+  if (drives > Bytes{} && on_drives / drives > verdict.needed / verdict.capacity) {
+    verdict.needed = on_drives;
+    verdict.capacity = drives;
   }
   return verdict;
 }

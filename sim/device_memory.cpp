@@ -27,9 +27,7 @@ std::map<std::vector<int>, int> peers_by_group(const Program& program, const Act
     seen[call.block] = true;
     for (const strategies::Task& task : program.blocks[call.block].tasks) {
       const auto* one = std::get_if<strategies::Collective>(&task.work);
-      if (one == nullptr || one->kind == CollectiveKind::to_host ||
-          one->kind == CollectiveKind::from_host)
-        continue;
+      if (one == nullptr || cost::concerns_host(one->kind)) continue;
       const int group = program.devices[actor.device].groups[one->group];
       if (group < 0) continue;
       std::vector<int> ranks = program.communicators[group].ranks;

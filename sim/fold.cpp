@@ -94,7 +94,7 @@ class RawBuilder {
         link_ids_.emplace(direction, static_cast<int>(result_.capacities.size()));
     if (fresh) {
       result_.capacities.push_back(
-          collectives_.usable(collectives_.cluster().links()[direction.link]));
+          collectives_.usable(collectives_.cluster().links()[direction.link], direction.forward));
       result_.users.emplace_back();
     }
     return found->second;

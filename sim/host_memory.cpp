@@ -31,10 +31,10 @@ std::map<Devices, HostMemory> distinct(const Timeline& timeline, int gpus_per_se
 
 /// Changes of all devices, each as many times as the server has such a device.
 std::vector<MemoryChange> changes_of(const Program& program, const Timeline& timeline,
-                                     const Devices& devices) {
+                                     const Devices& devices, Residence where) {
   std::vector<MemoryChange> all;
   for (const auto& [actor, count] : devices) {
-    for (MemoryChange change : memory_changes(program, timeline, actor, Residence::host)) {
+    for (MemoryChange change : memory_changes(program, timeline, actor, where)) {
       change.bytes = count * change.bytes;
       change.task = -1;
       all.push_back(change);
@@ -46,13 +46,13 @@ std::vector<MemoryChange> changes_of(const Program& program, const Timeline& tim
 }
 
 void fill(HostMemory& server, const Program& program, const Timeline& timeline,
-          const Devices& devices) {
+          const Devices& devices, Residence where) {
   ByCategory live{};
   for (const auto& [actor, count] : devices) {
-    const ByCategory of = residents(program, timeline.actors[actor].sequence, Residence::host);
+    const ByCategory of = residents(program, timeline.actors[actor].sequence, where);
     for (std::size_t c = 0; c < live.size(); ++c) live[c] += count * of[c];
   }
-  const std::vector<MemoryChange> changes = changes_of(program, timeline, devices);
+  const std::vector<MemoryChange> changes = changes_of(program, timeline, devices, where);
   server.peak = highest_of(live, changes);
   server.steps.push_back({Instant{0}, live});
   for (const MemoryChange& change : changes) {
@@ -64,11 +64,11 @@ void fill(HostMemory& server, const Program& program, const Timeline& timeline,
 }  // namespace
 
 std::vector<HostMemory> host_memory(const Program& program, const Timeline& timeline,
-                                    int gpus_per_server) {
+                                    int gpus_per_server, Residence where) {
   expects(timeline.actor_of.size() == program.devices.size(), "every device has an actor");
   std::vector<HostMemory> servers;
   for (auto& [devices, server] : distinct(timeline, gpus_per_server)) {
-    fill(server, program, timeline, devices);
+    fill(server, program, timeline, devices, where);
     if (server.peak.total == Bytes{}) continue;
     const auto alike = std::ranges::find(servers, server.peak, &HostMemory::peak);
     if (alike == servers.end()) {

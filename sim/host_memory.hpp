@@ -1,4 +1,4 @@
-// What servers hold in the memory of their processors.
+// What servers hold in the memory of their processors, and on their drives.
 #pragma once
 
 #include <vector>
@@ -19,9 +19,11 @@ struct HostMemory {
 
 /// Servers with anything of the program in their memory, distinct ones, in the order of the first of
 /// each; device d stands in server d / `gpus_per_server`. The operating system, the framework's process
-/// and its pinned buffers are not counted.
+/// and its pinned buffers are not counted, but those between the host and its drives are.
+/// With `where` for the drives what lies on those, of which a file system and checkpoints are not counted.
 std::vector<HostMemory> host_memory(const strategies::Program& program, const Timeline& timeline,
-                                    int gpus_per_server);
+                                    int gpus_per_server,
+                                    strategies::Residence where = strategies::Residence::host);
 
 /// The one that holds most, the first of equals; expects that there is one.
 const HostMemory& fullest(const std::vector<HostMemory>& hosts);

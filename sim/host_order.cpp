@@ -56,7 +56,7 @@ std::vector<Instant> host_clock(const strategies::Program& program, const Timeli
       const bool waits = (gathers && waits_to_gather) || begins_forward(sequence, tasks, i);
       if (waits) now = std::max(now, last);
       for (const std::size_t before : orders[i]) now = std::max(now, times.ends[round][before]);
-      if (tasks[i].stream != strategies::Stream::host) last = std::max(last, times.ends[round][i]);
+      if (strategies::runs_on_device(tasks[i].stream)) last = std::max(last, times.ends[round][i]);
       if (kernel != nullptr && times.ends[round][i] != never_ran) {
         pending.emplace_back(times.ends[round][i], kernel->launches);
         launches += kernel->launches;

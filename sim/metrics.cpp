@@ -47,7 +47,8 @@ struct Busy {
 enum class Doing : std::uint8_t { computing, communicating, nothing };
 
 Doing doing(const strategies::Task& task) {
-  if (std::holds_alternative<strategies::Collective>(task.work)) return Doing::communicating;
+  if (const auto* one = std::get_if<strategies::Collective>(&task.work))
+    return cost::concerns_drives(one->kind) ? Doing::nothing : Doing::communicating;
   return task.stream == strategies::Stream::host ? Doing::nothing : Doing::computing;
 }
 

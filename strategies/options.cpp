@@ -239,25 +239,51 @@ void read_swap_options(const JsonReader& reader, Options& options) {
     options.swap.prefetch = static_cast<int>(prefetch->between(0, 1'000));
 }
 
-/// What waits on the host, or an object with that.
+/// "memory" or "drives".
+bool read_on_drives(const JsonReader& place) {
+  return place.one_of({"memory", "drives"}) == "drives";
+}
+
+/// What waits on the host: a word, an object with that word, or one with a place for each part. Returns
+/// what tells it.
+JsonReader read_offloaded(const JsonReader& value, OffloadOptions& offload) {
+  if (value.is_object() && (value.has("optimizer") || value.has("parameters"))) {
+    for (const char* key : {"of", "to"}) {
+      if (value.has(key)) value.at(key).fail("no such key beside a place for each part");
+    }
+    const JsonReader optimizer = value.at("optimizer");  // its steps make the parameters
+    const auto parameters = value.find("parameters");
+    offload.optimizer = true;
+    offload.states_on_drives = read_on_drives(optimizer);
+    offload.parameters = parameters.has_value();
+    offload.parameters_on_drives = parameters && read_on_drives(*parameters);
+    return parameters ? *parameters : optimizer;
+  }
+  JsonReader of = value.is_object() ? value.at("of") : value;
+  const std::string what = of.one_of({"none", "optimizer", "parameters"});
+  offload.parameters = what == "parameters";
+  offload.optimizer = what == "optimizer" || offload.parameters;
+  if (!value.is_object()) return of;
+  if (const auto to = value.find("to"); to && to->text() != "host")
+    to->fail(
+        "\"host\"; a place for each part instead of \"of\" and \"to\", such as "
+        "{\"optimizer\": \"drives\"}, is \"memory\" or \"drives\"");
+  return of;
+}
+
 void read_offload(const JsonReader& reader, Options& options) {
   const auto value = reader.find("offload");
   if (!value) return;
   OffloadOptions& offload = options.offload;
-  const JsonReader of = value->is_object() ? value->at("of") : *value;
-  const std::string what = of.one_of({"none", "optimizer", "parameters"});
-  offload.parameters = what == "parameters";
-  offload.optimizer = what == "optimizer" || offload.parameters;
+  const JsonReader of = read_offloaded(*value, offload);
   if (offload.optimizer && options.data * options.context > 1 && options.zero.stage == 0)
     of.fail("zero beside it, so that ranks with the same weights share their steps");
   if (offload.parameters && options.zero.stage != 3)
     of.fail("zero 3 beside parameters on the host, of which every rank fetches its share");
   if (!value->is_object()) return;
-  if (const auto to = value->find("to"); to && to->text() != "host")
-    to->fail("\"host\": of servers, processors have memory, and drives are not modelled");
   if (const auto delayed = value->find("delayed_update")) {
     offload.delayed_update = delayed->boolean();
-    if (offload.delayed_update && what != "optimizer")
+    if (offload.delayed_update && (offload.parameters || !offload.optimizer))
       delayed->fail("the optimizer alone on the host, whose steps may run beside an iteration");
   }
 }

@@ -37,9 +37,11 @@ struct SwapOptions {
 
 /// What waits in the memory of the host, and is stepped there.
 struct OffloadOptions {
-  bool optimizer = false;       ///< its steps and states
-  bool parameters = false;      ///< beside them
-  bool delayed_update = false;  ///< steps run beside the iteration that follows
+  bool optimizer = false;             ///< its steps and states
+  bool parameters = false;            ///< beside them
+  bool delayed_update = false;        ///< steps run beside the iteration that follows
+  bool states_on_drives = false;      ///< read and written around the steps
+  bool parameters_on_drives = false;  ///< fetched from there by way of memory
 };
 
 /// Which layers or operators run again, beside "selective" and "full".

@@ -248,6 +248,12 @@ class Plan {
   /// `shards.prefetch` segments ahead, gathers them, and frees them after the pass. Source: Rajbhandari
   /// et al., ZeRO-Infinity, SC 2021, arXiv:2104.07857, sections 5 and 6.
   bool parameters_on_host = false;
+  /// op-assign of what these steps keep to the drives of the server: read into the host's memory, stepped
+  /// and written back segment by segment. Source: ZeRO-Infinity, section 5 (infinity offload engine).
+  bool states_on_drives = false;
+  /// op-assign of the parameters that are on the host to its drives: read from there before they are
+  /// fetched, and written back when they have stepped.
+  bool parameters_on_drives = false;
   /// op-order of the steps on the host after the iteration's first forward cell may begin rather than
   /// before: an iteration computes with weights that do not know the gradients of the one before. Those
   /// come to their steps while it runs, and to the device after it. Source: ZeRO-Offload, section 5.2.

@@ -29,18 +29,22 @@ enum class Stream : std::uint8_t {
   copy_out,                 ///< to the memory of the host
   copy_in,                  ///< and back
   host,                     ///< what the processors of the server compute
+  read_drives,              ///< from the drives of the server to the memory of the host
+  write_drives,             ///< and back
   send_forward,
   receive_forward,
   send_backward,
   receive_backward,
 };
-inline constexpr std::array<std::string_view, 11> stream_names = {"compute",
+inline constexpr std::array<std::string_view, 13> stream_names = {"compute",
                                                                   "communication",
                                                                   "gradient communication",
                                                                   "parameter communication",
                                                                   "copy to host",
                                                                   "copy from host",
                                                                   "host",
+                                                                  "read drives",
+                                                                  "write drives",
                                                                   "send forward",
                                                                   "receive forward",
                                                                   "send backward",
@@ -48,6 +52,11 @@ inline constexpr std::array<std::string_view, 11> stream_names = {"compute",
 
 /// Has a stream a queue for each group?
 constexpr bool transfers(Stream stream) { return stream >= Stream::send_forward; }
+
+/// Is it a queue of the device or of its copy engines, not of the host and its drives?
+constexpr bool runs_on_device(Stream stream) {
+  return stream != Stream::host && stream != Stream::read_drives && stream != Stream::write_drives;
+}
 
 /// What a buffer is counted as.
 enum class Category : std::uint8_t {
@@ -60,10 +69,11 @@ enum class Category : std::uint8_t {
   temporaries,          ///< everything that dies within its block
   gathered_parameters,  ///< weights that wait in shards, or on the host, while they are whole here
   whole_gradients,      ///< gradients that are reduced to shards, or leave for the host, until then
+  staged,               ///< on the host, what comes from its drives or goes there
 };
-inline constexpr std::array<std::string_view, 9> category_names = {
-    "parameters", "gradients",   "optimizer_states",    "activations",    "checkpoints",
-    "statistics", "temporaries", "gathered_parameters", "whole_gradients"};
+inline constexpr std::array<std::string_view, 10> category_names = {
+    "parameters", "gradients",   "optimizer_states",    "activations",     "checkpoints",
+    "statistics", "temporaries", "gathered_parameters", "whole_gradients", "staged"};
 
 /// Does a buffer of this category live from the first iteration to the last?
 constexpr bool is_resident(Category category) {
@@ -74,7 +84,8 @@ constexpr bool is_resident(Category category) {
 /// Whose memory a buffer lies in.
 enum class Residence : std::uint8_t {
   device,
-  host  ///< of the server that the device stands in
+  host,   ///< of the server that the device stands in
+  drives  ///< of that server
 };
 
 /// A buffer as a block names it. `tensor` is a place in the table of tensors of a segment; a call
@@ -154,8 +165,8 @@ struct TaskOfCall {
   int task = 0;
 };
 
-/// A buffer that belongs to the device, or to it in its server's memory, rather than to a micro-batch: it lives from the first iteration
-/// to the last, or in each of them from the start of one task to the end of another one.
+/// A buffer that belongs to the device, or to it in its server's memory or on its drives, rather than to
+/// a micro-batch: it lives from the first iteration to the last, or in each of them from the start of one task to the end of another one.
 struct Resident {
   struct Span {
     TaskOfCall first;

@@ -73,7 +73,13 @@ Block Gathers::gather_block(const SegmentRun& run, bool first) const {
               .tasks = {}};
   const SegmentFacts& facts = context().stages.facts(run.segment);
   const bool fetches = context().plan.parameters_on_host;
+  if (context().plan.parameters_on_drives) block.tasks.push_back(read_task(run, block));
   if (fetches) block.tasks.push_back(fetch_task(run));
+  const int fetch = static_cast<int>(block.tasks.size()) - 1;
+  if (context().plan.parameters_on_drives) {
+    block.tasks[fetch].waits = {0};
+    block.tasks[fetch].deaths = block.tasks[0].births;
+  }
   // Groups of their own: where stages share some devices, each looks ahead in its own order.
   GatherTasks gathers(context().groups, block.name,
                       first ? Stream::compute : Stream::parameter_communication, 1);
@@ -90,9 +96,9 @@ Block Gathers::gather_block(const SegmentRun& run, bool first) const {
     const bool divided = !local.shards.empty();
     if (fetches && divided) {
       shards.push_back(
-          bear(block.tasks.front(), {name, place, local.shard, Category::gathered_parameters}));
+          bear(block.tasks[fetch], {name, place, local.shard, Category::gathered_parameters}));
     }
-    Task& task = divided ? gathers.add(local) : block.tasks.front();
+    Task& task = divided ? gathers.add(local) : block.tasks[fetch];
     const int slot = bear(task, {.name = name,
                                  .tensor = place,
                                  .bytes = local.bytes,
@@ -106,7 +112,8 @@ Block Gathers::gather_block(const SegmentRun& run, bool first) const {
   const std::size_t fetched = block.tasks.size();
   gathers.append_to(block);
   for (std::size_t task = fetched; fetches && task < block.tasks.size(); ++task)
-    block.tasks[task].waits = {0}, block.tasks[task].operations.clear();  // shards are not resident
+    block.tasks[task].waits = {fetch},
+    block.tasks[task].operations.clear();  // shards are not resident
   if (!shards.empty()) {
     block.tasks.back().reads = shards;
     block.tasks.back().deaths = shards;
@@ -114,13 +121,37 @@ Block Gathers::gather_block(const SegmentRun& run, bool first) const {
   return block;
 }
 
-/// The copy from the host of what a device keeps of the weights of a run.
-Task Gathers::fetch_task(const SegmentRun& run) const {
+/// What a device keeps of the weights of a run.
+Bytes Gathers::kept_of(const SegmentRun& run) const {
   const SegmentFacts& facts = context().stages.facts(run.segment);
-  Collective copy{
-      .kind = cost::CollectiveKind::from_host, .group = context().groups.alone(), .payload = {}};
+  Bytes bytes;
   for (const int place : run.block->lowered.gathered)
-    copy.payload += context().parameters.on(draft().host()).at(facts.tensors[place]).shard;
+    bytes += context().parameters.on(draft().host()).at(facts.tensors[place]).shard;
+  return bytes;
+}
+
+/// Brings that from the drives to the host, into a buffer of the block that its copy from there frees.
+Task Gathers::read_task(const SegmentRun& run, Block& block) const {
+  Task task{};
+  task.name = "read " + context().plan.graph().segments[run.segment].name;
+  task.work = Collective{.kind = cost::CollectiveKind::from_drives,
+                         .group = context().groups.alone(),
+                         .payload = kept_of(run)};
+  task.stream = Stream::read_drives;
+  task.births = {static_cast<int>(block.slots.size())};
+  block.slots.push_back({.name = "staging",
+                         .tensor = *run.block->lowered.gathered.begin(),
+                         .bytes = kept_of(run),
+                         .category = Category::staged,
+                         .place = Residence::host});
+  return task;
+}
+
+/// The copy of it from the host.
+Task Gathers::fetch_task(const SegmentRun& run) const {
+  const Collective copy{.kind = cost::CollectiveKind::from_host,
+                        .group = context().groups.alone(),
+                        .payload = kept_of(run)};
   Task task{};
   task.name = "fetch " + context().plan.graph().segments[run.segment].name;
   task.work = copy;

@@ -8,7 +8,9 @@
 namespace stratagem::strategies {
 
 /// The gathers of the plan's `shards`; where parameters are on the host each is behind a copy of
-/// the shards from there, or is that copy, where nothing divides them. Fetches of an iteration
+/// the shards from there, or is that copy, where nothing divides them; where they are on its drives, that
+/// is behind a read into the host's memory, on a stream of its own, so that with `prefetch` above 0 the
+/// next segments' are read beside it: as many bytes as the copy has. Fetches of an iteration
 /// follow the steps of the one before, since the thread that launches them steps, too. Where one of
 /// the runs between issue and use is of the same weights for the same micro-batch, which are still
 /// there, they are gathered after it: no buffer stays from the last forward pass to the first
@@ -27,6 +29,8 @@ class Gathers : public AheadOfRuns {
   void connect(std::size_t index, int call) override;
   [[nodiscard]] bool same_buffers(std::size_t one, std::size_t other) const;
   [[nodiscard]] Block gather_block(const SegmentRun& run, bool first) const;
+  [[nodiscard]] Bytes kept_of(const SegmentRun& run) const;
+  [[nodiscard]] Task read_task(const SegmentRun& run, Block& block) const;
   [[nodiscard]] Task fetch_task(const SegmentRun& run) const;
 };
 

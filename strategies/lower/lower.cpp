@@ -63,6 +63,9 @@ void refuse_steps_on_host(const Plan& plan, const Parameters& parameters) {
     throw InputError("", "/strategy/offload",
                      "steps on the host, none of them delayed, where parameters live there", "");
   }
+  if (plan.states_on_drives && !plan.steps_on_host)
+    throw InputError("", "/strategy/offload", "steps on the host where their states are on drives",
+                     "");
   if (!plan.steps_on_host) return;
   for (std::size_t id = 0; id < plan.graph().tensors.size(); ++id) {
     if (plan.graph().gradient_of[id] < 0) continue;

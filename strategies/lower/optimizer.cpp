@@ -13,6 +13,14 @@ namespace {
 
 using model::TensorId;
 
+/// What an optimizer keeps of a parameter from step to step.
+Bytes kept_states(const cost::Training& training, const cost::Stepped& steps) {
+  Bytes bytes = cost::master_bytes(training.precision, steps);
+  for (const cost::OptimizerState& state : training.optimizer.states)
+    bytes += cost::state_bytes(state, steps);
+  return bytes;
+}
+
 /// A parameter's task in a step block; `place` is its place in the segment's table.
 void add_step(StepBlock& step, const model::Tensor& tensor, const std::string& prefix, int place,
               const cost::Stepped& stepped, Operation values, const SequenceContext& context) {
@@ -41,6 +49,8 @@ void add_step(StepBlock& step, const model::Tensor& tensor, const std::string& p
   // The thread that launches kernels steps, too.
   task.synchronizations = on_host ? 1 : context.stack.optimizer.synchronizations;
   step.bytes += bytes;
+  step.states += kept_states(context.training, stepped);
+  if (master_bytes(context.training.precision, stepped) <= Bytes{}) step.without_master += bytes;
   step.block.tasks.push_back(std::move(task));
   step.key += " " + std::to_string(place) + ":" + name + std::to_string(bytes.value);
   if (is_factored(context.training.optimizer)) {
@@ -114,18 +124,21 @@ void add_step_copies(std::vector<Resident>& residents, const SequenceContext& co
   }
 }
 
-/// Master weights and what the optimizer and the stack keep of a parameter that steps here.
+/// Master weights and what the optimizer and the stack keep of a parameter that steps here. What the
+/// stack keeps beside is where the steps are, though the states be on drives.
 void add_states(std::vector<Resident>& residents, const SequenceContext& context,
                 const cost::Stepped& steps) {
-  const Residence place = context.plan.steps_on_host ? Residence::host : Residence::device;
-  const auto keep = [&](Bytes bytes) {
+  const Residence here = context.plan.steps_on_host ? Residence::host : Residence::device;
+  const auto keep = [&](Bytes bytes, Residence place) {
     if (bytes > Bytes{})
       residents.push_back({.category = Category::optimizer_states, .bytes = bytes, .place = place});
   };
-  keep(cost::master_bytes(context.training.precision, steps));
+  const Residence of_states = context.plan.states_on_drives ? Residence::drives : here;
+  keep(cost::master_bytes(context.training.precision, steps), of_states);
   for (const cost::OptimizerState& state : context.training.optimizer.states)
-    keep(cost::state_bytes(state, steps));
-  for (const auto& [name, size] : context.stack.optimizer.extra_states) keep(steps.elements * size);
+    keep(cost::state_bytes(state, steps), of_states);
+  for (const auto& [name, size] : context.stack.optimizer.extra_states)
+    keep(steps.elements * size, here);
 }
 
 /// Weights of a device, in shards and on the host where the plan says so.
@@ -133,9 +146,12 @@ void add_parameter(std::vector<Resident>& residents, const SequenceContext& cont
                    TensorId parameter, const LocalHolding& local, bool cast, int versions) {
   const Plan& plan = context.plan;
   const model::Tensor& tensor = plan.graph().tensors[parameter];
+  const Residence place = plan.parameters_on_drives ? Residence::drives
+                          : plan.parameters_on_host ? Residence::host
+                                                    : Residence::device;
   residents.push_back({.category = Category::parameters,
                        .bytes = versions * local.kept(plan, WeightShards::Of::parameters),
-                       .place = plan.parameters_on_host ? Residence::host : Residence::device,
+                       .place = place,
                        .tensor = parameter,
                        .grid = context.stages.site_on(local.grid),
                        .layout = local.holding->layout,

@@ -12,7 +12,9 @@ namespace stratagem::strategies {
 /// performs it, on the host where the plan says so.
 struct StepBlock {
   int segment = 0;
-  Bytes bytes;  ///< of the parameters, or of their shards
+  Bytes bytes;                ///< of the parameters, or of their shards
+  Bytes states = {};          ///< of their master copies and what the optimizer keeps of them
+  Bytes without_master = {};  ///< of those parameters that have no master copy
   Block block;
   std::string key;                          ///< equal for equal blocks
   std::vector<model::TensorId> parameters;  ///< in the order of the tasks

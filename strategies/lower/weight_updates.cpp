@@ -15,7 +15,8 @@ WeightUpdates::WeightUpdates(const SequenceContext& context, int host, SequenceD
       draft_(draft),
       cells_(context.order.hosts[host]),
       buckets_(gradient_buckets(context.plan, context.stages, *context.slices.front(),
-                                context.parameters, host, cells_)) {
+                                context.parameters, host, cells_)),
+      staging_(context, draft) {
   for (std::size_t i = 0; i < buckets_.along_axes.size(); ++i)
     of_cell_.emplace(buckets_.along_axes[i].cell, i);
   for (const int site : c_.stages.hosts()[host].sites) {
@@ -44,6 +45,7 @@ void WeightUpdates::end_cell(int cell) {
 
 void WeightUpdates::begin() {
   if (c_.plan.delayed_update && last_cell_ >= 0) add_steps(cells_[last_cell_]);
+  if (c_.plan.delayed_update) staging_.finish();
 }
 
 void WeightUpdates::finish() {
@@ -53,6 +55,7 @@ void WeightUpdates::finish() {
   c_.plan.delayed_update ? copy_stepped(last) : add_steps(last);
   gather_parameters(last);
   cast_parameters(last);
+  staging_.finish();
 }
 
 /// What sums up a bucket: to shards where there are any along the axes of the sums, then what is
@@ -267,11 +270,13 @@ void WeightUpdates::add_steps(const ScheduledCell& last) {
     for (Task& task : step.block.tasks) {
       if (delayed) task.synchronizations = 0;  // a thread of its own
     }
+    staging_.before_step(steps, i, last, last_reduction_);
     const int block = draft_.shared(step.key, [&] { return std::move(step.block); });
     const int call = draft_.add_call(block, step.segment, last);
     for (std::size_t task = 0; task < step.parameters.size(); ++task)
       draft_.note_step(step.parameters[task], {call, static_cast<int>(task)});
     if (i == 0 && last_reduction_.call >= 0) draft_.wait(call, 0, last_reduction_);
+    staging_.after_step(steps, i, {call, static_cast<int>(step.parameters.size()) - 1}, last);
     last_step_ = {call, static_cast<int>(draft_.tasks_of(call).size()) - 1};
     if (returns && ends && before.call >= 0) draft_.wait(call, last_step_.task, before);
     before = last_step_;
@@ -286,6 +291,7 @@ void WeightUpdates::copy_stepped(const ScheduledCell& last) {
   block.tasks.front().synchronizations = 1;
   const int call = draft_.add_call(c_.table.add(std::move(block)), -1, last);
   draft_.wait(call, 0, last_step_);
+  if (staging_.last_write().call >= 0) draft_.wait(call, 0, staging_.last_write());
   if (last_reduction_.call >= 0) draft_.wait(call, 0, last_reduction_);
 }
 

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "strategies/lower/drive_staging.hpp"
 #include "strategies/lower/gradients.hpp"
 #include "strategies/lower/optimizer.hpp"
 #include "strategies/lower/sequence_draft.hpp"
@@ -61,6 +62,7 @@ class WeightUpdates {
   SequenceDraft& draft_;
   const std::vector<ScheduledCell>& cells_;
   GradientBuckets buckets_;
+  DriveStaging staging_;
   std::multimap<int, std::size_t> of_cell_;  ///< along axes, by the cell that completes them
   int last_cell_ = -1;
   Written last_reduction_;

@@ -171,13 +171,107 @@ TEST_CASE("ranks that would have to add up on the host are refused") {
   CHECK_THAT(refused(even_gpt(), R"({"offload": "parameters", "data": 2, "zero": 2})"),
              StartsWith("test.json: /strategy/offload: expected zero 3 beside parameters"));
   CHECK_THAT(refused(even_gpt(), R"({"offload": {"of": "optimizer", "to": "nvme"}})"),
-             ContainsSubstring("/strategy/offload/to: expected \"host\": of servers, processors"));
+             ContainsSubstring("/strategy/offload/to: expected \"host\"; a place for each part"));
   CHECK_THAT(refused(even_gpt(), R"({"offload": {"of": "nvme"}})"),
              ContainsSubstring("/strategy/offload/of: expected"));
   CHECK_THAT(
       refused(even_gpt(),
               R"({"zero": 3, "offload": {"of": "parameters", "delayed_update": true}})"),
       StartsWith("test.json: /strategy/offload/delayed_update: expected the optimizer alone"));
+  const auto places = [&](const std::string& object, const std::string& more = "") {
+    return refused(even_gpt(), R"({"offload": )" + object + more + "}");
+  };
+  CHECK(places(R"({"optimizer": "drives"})").empty());
+  CHECK_THAT(places(R"({"optimizer": "nvme"})"),
+             ContainsSubstring("/strategy/offload/optimizer: expected"));
+  CHECK_THAT(places(R"({"parameters": "drives"})"),
+             ContainsSubstring("/strategy/offload: expected the key \"optimizer\""));
+  CHECK_THAT(places(R"({"optimizer": "drives", "parameters": "drives"})"),
+             StartsWith("test.json: /strategy/offload/parameters: expected zero 3 beside"));
+  CHECK_THAT(places(R"({"optimizer": "drives", "to": "host"})"),
+             ContainsSubstring("/strategy/offload/to: expected no such key"));
+  CHECK_THAT(places(R"({"optimizer": "drives"})", R"(, "data": 2)"),
+             StartsWith("test.json: /strategy/offload/optimizer: expected zero beside it"));
+}
+
+// Adam in mixed precision keeps a master copy, a momentum and a variance in fp32: 12 bytes a parameter,
+// all of which a step changes. Weights of 2 bytes are fetched for each pass.
+TEST_CASE("12 bytes of states go to drives and back a step, 2 of weights come for each pass") {
+  using cost::CollectiveKind;
+  const model::Graph graph = even_gpt(false);
+  const auto parameters = static_cast<double>(model::parameter_count(graph));
+  const auto program = [&](int ranks, const std::string& places, int micro_batches) {
+    return lowered(
+        graph,
+        R"({"zero": 3, "data": )" + std::to_string(ranks) + R"(, "offload": )" + places + "}",
+        micro_batches);
+  };
+  for (const int ranks : {1, 4}) {
+    for (const int micro_batches : {1, 3}) {
+      INFO(ranks << " ranks, " << micro_batches << " micro-batches");
+      const double each = parameters / ranks;
+      const Program states = program(ranks, R"({"optimizer": "drives"})", micro_batches);
+      CHECK(copied(states, CollectiveKind::from_drives) == 12 * each);
+      CHECK(copied(states, CollectiveKind::to_drives) == 12 * each);
+      CHECK(resident(states.sequences[0], Category::optimizer_states, Residence::drives).value ==
+            12 * each);
+      CHECK(resident(states.sequences[0], Category::optimizer_states, Residence::host) == Bytes{});
+      const Program all =
+          program(ranks, R"({"optimizer": "drives", "parameters": "drives"})", micro_batches);
+      CHECK(copied(all, CollectiveKind::from_drives) == (12 + micro_batches * 2 * 2) * each);
+      CHECK(copied(all, CollectiveKind::to_drives) == (12 + 2) * each);
+      CHECK(copied(all, CollectiveKind::from_host) == micro_batches * 2 * 2 * each);
+      CHECK(resident(all.sequences[0], Category::parameters, Residence::drives).value == 2 * each);
+      const Program weights =
+          program(ranks, R"({"optimizer": "memory", "parameters": "drives"})", micro_batches);
+      CHECK(copied(weights, CollectiveKind::from_drives) == micro_batches * 2 * 2 * each);
+      CHECK(copied(weights, CollectiveKind::to_drives) == 2 * each);
+    }
+  }
+}
+
+// Without a master copy a step reads the weights themselves: 4 bytes beside 8 of states.
+TEST_CASE("weights in fp32 are read from drives for their step") {
+  using cost::CollectiveKind;
+  model::GptConfig config{.layers = 2,
+                          .hidden = 64,
+                          .heads = 8,
+                          .sequence = 16,
+                          .vocabulary = 128,
+                          .batch = 16,
+                          .tied = false};
+  config.type = model::DataType::fp32;
+  const model::Graph graph = model::gpt(config);
+  const auto parameters = static_cast<double>(model::parameter_count(graph));
+  const Program program =
+      lowered(graph, R"({"zero": 3, "offload": {"optimizer": "drives", "parameters": "drives"}})",
+              1, {.precision = cost::precision_named("fp32")});
+  CHECK(copied(program, CollectiveKind::from_drives) == (2 * 4 + 8 + 4) * parameters);
+  CHECK(copied(program, CollectiveKind::to_drives) == (8 + 4) * parameters);
+}
+
+TEST_CASE("a step begins when its states are there, and they are written when it has ended") {
+  const Program program = lowered(even_gpt(), R"({"offload": {"optimizer": "drives"}})");
+  const std::vector<Call>& calls = program.sequences[0].calls;
+  const auto named = [&](const Call& call) { return program.blocks[call.block].name; };
+  int steps = 0;
+  int synchronizations = 0;
+  for (std::size_t c = 0; c < calls.size(); ++c) {
+    const auto waits_for = [&](const std::string& name) {
+      return std::ranges::count_if(
+          calls[c].waits, [&](const Wait& wait) { return named(calls[wait.of_call]) == name; });
+    };
+    if (named(calls[c]) == "step") {
+      ++steps;
+      CHECK(waits_for("read from drives") == 1);
+    }
+    if (named(calls[c]) == "write to drives") {
+      CHECK(waits_for("step") == 1);
+      synchronizations += program.blocks[calls[c].block].tasks[0].synchronizations;
+    }
+  }
+  CHECK(steps == static_cast<int>(even_gpt().segments.size()));
+  CHECK(synchronizations == 1);  // the iteration ends with the last write
 }
 
 }  // namespace stratagem::strategies

@@ -50,8 +50,7 @@ TEST_CASE("the members of a group issue its collectives in one order") {
     for (const auto& [communicator, by_device] : issued) {
       const std::vector<int>& ranks = program.communicators[communicator].ranks;
       const cost::CollectiveKind kind = by_device.begin()->second.front().first;
-      const bool copies =
-          kind == cost::CollectiveKind::to_host || kind == cost::CollectiveKind::from_host;
+      const bool copies = cost::concerns_host(kind);
       CHECK((ranks.size() > 1) != copies);
       CHECK(std::set<int>(ranks.begin(), ranks.end()).size() == ranks.size());
       for (const int rank : ranks) {

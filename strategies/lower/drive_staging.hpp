@@ -1,0 +1,65 @@
+// What steps on the host need of the drives of the server: reads before them, writes after them.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+#include "strategies/lower/optimizer.hpp"
+#include "strategies/lower/sequence_draft.hpp"
+
+namespace stratagem::strategies {
+
+/// Adds to the sequence of a host the reads and writes around its steps, in three streams in order: what
+/// the next segment keeps is read while this one steps and the one before is written. Each has a
+/// buffer in the host's memory from its read to the end of its write, three of them at once: a read
+/// begins when the write three segments before it has ended.
+///   bytes read per device and iteration, of the parameters (or shards) that it steps
+///     states on drives: the master copy and the optimizer's states; 12 a parameter with Adam in fp16
+///     parameters on drives: the weights, where there is no master copy that a step could read instead
+///   bytes written
+///     states on drives: the same again; parameters on drives: the weights, 2 a parameter in fp16
+/// Gradients and what frameworks keep beside the states wait in memory, which is simplified: DeepSpeed
+/// may write gradients out, too. Source: Rajbhandari et al., ZeRO-Infinity, SC 2021,
+/// arXiv:2104.07857, section 5.2 (optimizer step in pieces, with reads and writes beside it).
+class DriveStaging {
+ public:
+  DriveStaging(const SequenceContext& context, SequenceDraft& draft) : c_(context), draft_(draft) {}
+
+  /// Before the call of step `i` of all: reads what is due, the first one after `ready`. The block of
+  /// the step may get a buffer.
+  void before_step(std::vector<StepBlock>& steps, std::size_t i, const ScheduledCell& of,
+                   const Written& ready);
+  /// After it: makes the step wait for its read, and writes once its task `last` has ended. The last
+  /// write of all waits for `finish`, so that a host that waits for it has launched all else.
+  void after_step(const std::vector<StepBlock>& steps, std::size_t i, const Written& last,
+                  const ScheduledCell& of);
+  /// The last write. Unless steps are delayed, the host goes on when it has ended: the next iteration
+  /// finds everything where it belongs.
+  void finish();
+  /// What was written last; of no call, if nothing was.
+  [[nodiscard]] const Written& last_write() const { return last_write_; }
+
+ private:
+  [[nodiscard]] Bytes read_of(const StepBlock& step) const;
+  [[nodiscard]] Bytes written_of(const StepBlock& step) const;
+  [[nodiscard]] Slot buffer(const StepBlock& step) const;
+  void read(const StepBlock& step, const ScheduledCell& of, const Written& ready);
+  void write(const StepBlock& step, const Written& after, const ScheduledCell& of, bool ends);
+  void wait_for_room(int call, std::size_t i);
+
+  const SequenceContext& c_;
+  SequenceDraft& draft_;
+  std::vector<Written> reads_;   ///< by step; of no call where nothing is read
+  std::vector<Written> writes_;  ///< by step
+  Written last_write_;
+
+  struct Pending {
+    StepBlock step;
+    Written after;
+    const ScheduledCell* of = nullptr;
+  };
+  std::optional<Pending> pending_;
+};
+
+}  // namespace stratagem::strategies
