@@ -36,11 +36,7 @@ struct Scene {
 Scene scene_of(const std::vector<GroupLinks>& groups, const Cluster& cluster) {
   constexpr int shown = 2;  // servers: the others are the same
   Scene scene;
-  const auto in = [&](VertexId id) {
-    const topology::Vertex& vertex = cluster.vertices()[id];
-    return vertex.node < shown &&
-           vertex.kind != VertexKind::drive;  // whose row would be the longest
-  };
+  const auto in = [&](VertexId id) { return cluster.vertices()[id].node < shown; };
   for (VertexId id = 0; id < static_cast<VertexId>(cluster.vertices().size()); ++id) {
     if (in(id)) scene.vertices.push_back(id);
   }
@@ -68,10 +64,12 @@ struct Point {
   double y = 0;
 };
 
-/// Rows from the network at the top to the NVSwitches at the bottom, servers side by side.
+constexpr std::array rows = {VertexKind::fabric,      VertexKind::nic, VertexKind::cpu,
+                             VertexKind::pcie_switch, VertexKind::gpu, VertexKind::nv_switch,
+                             VertexKind::drive};
+
+/// Rows from the network at the top to NVSwitches and drives at the bottom, servers side by side.
 std::map<VertexId, Point> layout(const Scene& scene, const Cluster& cluster, double server_width) {
-  constexpr std::array rows = {VertexKind::fabric,      VertexKind::nic, VertexKind::cpu,
-                               VertexKind::pcie_switch, VertexKind::gpu, VertexKind::nv_switch};
   std::map<std::pair<int, VertexKind>, std::vector<VertexId>> by_row;
   for (const VertexId id : scene.vertices) {
     const topology::Vertex& vertex = cluster.vertices()[id];
@@ -140,7 +138,8 @@ std::string groups_svg(const std::vector<GroupLinks>& groups, const Cluster& clu
   const double server_width = 120.0 * std::max(cluster.gpus_per_node(), 4);
   const std::map<VertexId, Point> places = layout(scene, cluster, server_width);
   const double width = server_width * std::min(cluster.nodes(), 2);
-  const double legend = 60.0 + 110 * 6;
+  const bool drives = cluster.design().drives.has_value();
+  const double legend = 60.0 + 110 * static_cast<double>(rows.size() - (drives ? 0 : 1));
   const double height = legend + 24 * static_cast<double>(groups.size()) + 20;
   std::string svg = fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {:.0f} {:.0f}\" "

@@ -249,7 +249,7 @@ bool read_on_drives(const JsonReader& place) {
 JsonReader read_offloaded(const JsonReader& value, OffloadOptions& offload) {
   if (value.is_object() && (value.has("optimizer") || value.has("parameters"))) {
     for (const char* key : {"of", "to"}) {
-      if (value.has(key)) value.at(key).fail("no such key beside a place for each part");
+      if (value.has(key)) value.at(key).fail("a place for each part without it, or it alone");
     }
     const JsonReader optimizer = value.at("optimizer");  // its steps make the parameters
     const auto parameters = value.find("parameters");
@@ -266,8 +266,8 @@ JsonReader read_offloaded(const JsonReader& value, OffloadOptions& offload) {
   if (!value.is_object()) return of;
   if (const auto to = value.find("to"); to && to->text() != "host")
     to->fail(
-        "\"host\"; a place for each part instead of \"of\" and \"to\", such as "
-        "{\"optimizer\": \"drives\"}, is \"memory\" or \"drives\"");
+        "\"host\", or in place of both keys \"optimizer\" and \"parameters\", each \"memory\" or "
+        "\"drives\"");
   return of;
 }
 
