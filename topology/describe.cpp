@@ -87,11 +87,12 @@ std::string distinct_links(const Cluster& cluster) {
 std::string drives_text(const NodeDesign& design) {
   if (!design.drives) return "";
   const Drives& drives = *design.drives;
-  return fmt::format("drives: {} of {}, together {}; read {}, write {} each; {}{}\n",
-                     drive_count(design), to_text(drives.capacity),
-                     to_text(capacity_of_drives(design)), to_text(drives.read),
-                     to_text(drives.write), drives.provenance,
-                     drives.source.empty() ? "" : " (" + drives.source + ")");
+  return fmt::format(
+      "drives: {} of {}, together {}; read {}, write {} each\n"
+      "  {}{}\n",
+      drive_count(design), to_text(drives.capacity), to_text(capacity_of_drives(design)),
+      to_text(drives.read), to_text(drives.write), drives.provenance,
+      drives.source.empty() ? "" : ": " + drives.source);
 }
 
 /// One row for each run of neighbouring GPUs, or ranks on processors, that look alike.

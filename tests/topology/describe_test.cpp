@@ -6,12 +6,14 @@ namespace stratagem::topology {
 
 TEST_CASE("the table tells what a DGX-2H cluster is made of") {
   const std::string text = describe(presets()[2].build(32));
-  CHECK_THAT(text, StartsWith("DGX-2H: 32 nodes of 16 GPUs, 512 GPUs (profile v100-sxm3-450w)\n"
-                              "node: 16 GPU, 12 NVSwitch, 12 PCIe switch, 2 CPU, 8 NIC, 8 drive\n"
-                              "network per node: 8 ports of 12.5 GB/s, together 100 GB/s\n"
-                              "memory of its processors: 1.649 TB\n"
-                              "drives: 8 of 3.84 TB, together 30.72 TB; read 3.2 GB/s, write 3.2 "
-                              "GB/s each; assumed ("));
+  CHECK_THAT(
+      text,
+      StartsWith("DGX-2H: 32 nodes of 16 GPUs, 512 GPUs (profile v100-sxm3-450w)\n"
+                 "node: 16 GPU, 12 NVSwitch, 12 PCIe switch, 2 CPU, 8 NIC, 8 drive\n"
+                 "network per node: 8 ports of 12.5 GB/s, together 100 GB/s\n"
+                 "memory of its processors: 1.649 TB\n"
+                 "drives: 8 of 3.84 TB, together 30.72 TB; read 3.2 GB/s, write 3.2 GB/s each\n"
+                 "  assumed: "));
   // 16 GPUs x 6 switches = 96 links of one cable; 6 trunks of 8 cables x 25 GB/s; 8 ports.
   CHECK_THAT(text,
              ContainsSubstring(
