@@ -57,6 +57,31 @@ model::Graph mixture_of_experts() {
 
 }  // namespace
 
+TEST_CASE("a plan file says what lives on drives, once, and beside steps on the host") {
+  const model::Graph graph = untied_gpt();
+  const std::string all =
+      R"({"zero": 3, "offload": {"optimizer": "drives", "parameters": "drives"}})";
+  const std::string text = file_text(plan_of(graph, all, 2));
+  const std::string steps = R"({"op-assign": "steps", "to": "host"})";
+  const std::string states = R"({"op-assign": "states", "to": "drives"})";
+  REQUIRE_THAT(text, ContainsSubstring(steps));
+  REQUIRE_THAT(text, ContainsSubstring(states));
+  CHECK_THAT(text, ContainsSubstring(R"({"op-assign": "parameters", "to": "drives")"));
+  const auto refused = [&](const std::string& from, const std::string& to) {
+    std::string changed = text;
+    changed.replace(changed.find(from), from.size(), to);
+    return refusal([&] {
+      lower(read_plan(JsonReader::from_text(changed, "plan.json"), graph, 2), plain_stack());
+    });
+  };
+  CHECK(refused(states, states).empty());
+  CHECK_THAT(refused(states, R"({"op-assign": "states", "to": "host"})"),
+             ContainsSubstring("/to: expected one of \"drives\", found \"host\""));
+  CHECK_THAT(refused(states, states + ", " + states),
+             ContainsSubstring("expected one primitive for all states"));
+  CHECK_THAT(refused(steps + ",", ""), ContainsSubstring("steps on the host"));
+}
+
 TEST_CASE("every schedule, written and read again, lowers to the same program") {
   model::GptConfig config = small_gpt;
   config.layers = 8;
