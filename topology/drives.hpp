@@ -10,9 +10,9 @@
 namespace stratagem::topology {
 
 /// The design with `count` drives of a kind in place of its own, if it has any; they are dealt to
-/// the vertices `at`, PCIe switches or processors, as evenly as goes, in their order. Throws
-/// InputError for a count below 1 without which there would be nothing to describe, for places that
-/// cannot be, and where ranks are processors, which have no other memory to read drives into.
+/// the vertices `at` of it, PCIe switches or processors, as evenly as goes, in their order. Throws
+/// InputError for a count below 1, for no places at all, and where ranks are processors, which have
+/// no other memory to read drives into.
 NodeDesign with_drives(const NodeDesign& design, int count, const Drives& drives,
                        const std::vector<VertexId>& at);
 
