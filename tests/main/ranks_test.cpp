@@ -2,6 +2,7 @@
 // refuses, and ends when a rank dies.
 #include "base/json_reader.hpp"
 #include "tests/main/launched.hpp"
+#include "tests/sanitized.hpp"
 
 using namespace stratagem;
 
