@@ -131,7 +131,9 @@ class Teller {
 
 /// What `measure --backend cuda` is asked for, and which other file it writes.
 calibrate::CudaAssignment asked_of_gpus(const Arguments& asked, int ranks) {
-  if (asked.has("for")) throw UsageError("--for goes with --backend cpu");
+  for (const char* option : {"for", "working-set"})
+    if (asked.has(option))
+      throw UsageError("--" + std::string(option) + " goes with --backend cpu");
   if (ranks > 1 && !asked.has("cluster"))
     throw UsageError("--backend cuda on several ranks wants --cluster, a preset of their servers");
   if (asked.text_or_nothing("cluster").ends_with(".json"))
@@ -180,6 +182,15 @@ std::vector<calibrate::ScenarioKernels> asked_scenarios(const Arguments& asked) 
   return scenarios;
 }
 
+/// What operands are dealt out of, if that is asked for.
+std::optional<Bytes> asked_working_set(const Arguments& asked) {
+  if (!asked.has("working-set")) return std::nullopt;
+  const std::optional<Bytes> size = parse_quantity<Bytes>(asked.required("working-set"));
+  if (!size || *size < 1_MiB)
+    throw UsageError("--working-set is a size of at least 1 MiB, such as \"16 MB\"");
+  return size;
+}
+
 /// `calibrate measure`: measurements of this machine.
 int measure(const Arguments& asked) {
   if (asked.text("backend") == "cuda") return measure_gpus(asked);
@@ -190,7 +201,8 @@ int measure(const Arguments& asked) {
     calibrate::Assignment assignment{
         .file = asked.required("output"),
         .sweep = asked.has("quick") ? calibrate::Sweep::quick : calibrate::Sweep::full,
-        .only = asked.text_or_nothing("only")};
+        .only = asked.text_or_nothing("only"),
+        .working_set = asked_working_set(asked)};
     const std::string backend = asked.text("backend");
     if (backend != "cpu") throw UsageError("--backend knows cpu and cuda; not \"" + backend + "\"");
     calibrate::on_first(ranks, [&] { check_outputs({{assignment.file, ""}}, {}); });
@@ -224,7 +236,8 @@ int check(const Arguments& asked) {
     calibrate::CheckAssignment assignment{
         .file = asked.texts("files").front(),
         .seed = static_cast<std::uint64_t>(at_least_one(asked, "seed")),
-        .shapes = at_least_one(asked, "shapes")};
+        .shapes = at_least_one(asked, "shapes"),
+        .working_set = asked_working_set(asked)};
     if (asked.has("limit")) assignment.limit = asked.real("limit");
     if (!(assignment.limit > 0))
       throw UsageError("--limit is a share of more than 0, such as 0.15");
@@ -330,7 +343,8 @@ Options calibrate_options() {
   Options options(
       "stratagem calibrate",
       "Measure, and fit what predictions rest on:\n"
-      "  calibrate measure --backend cpu [--quick] [--for SCENARIO] -o MEASUREMENTS\n"
+      "  calibrate measure --backend cpu [--quick] [--for SCENARIO] [--working-set SIZE]\n"
+      "      -o MEASUREMENTS\n"
       "    one core of this machine, or, under mpirun or srun, one for each rank and\n"
       "    what they take to communicate; goes on with the file if it exists\n"
       "  calibrate measure --backend cuda [--quick] [--datasheet FILE] -o FILE\n"
@@ -340,6 +354,7 @@ Options calibrate_options() {
       "  calibrate fit [MEASUREMENTS...] --datasheet FILE -o PROFILE\n"
       "    measurements of a processor need no datasheet\n"
       "  calibrate check PROFILE [--seed N] [--shapes N] [--limit SHARE] [--json FILE]\n"
+      "      [--working-set SIZE]\n"
       "    a profile of this machine's processor against shapes that it has not seen,\n"
       "    alone or under mpirun as it was measured; exit 3 above the limit\n"
       "  calibrate report [MEASUREMENTS...] --datasheet FILE [-o PAGE.html]\n"
@@ -368,6 +383,10 @@ Options calibrate_options() {
   options.texts("for",
                 "measure: scenarios whose runs' shapes are measured, too, with commas between");
   options.text("only", "measure: experiments whose names begin so, such as mpi_all_reduce");
+  options.text(
+      "working-set",
+      "measure, check on processors: bytes that operands are dealt out of, as where a small "
+      "model is trained; default: so many that none is in a cache");
   options.text(
       "o,output",
       "measure, import: the measurements to write, or a folder of scenarios; fit: the profile; "

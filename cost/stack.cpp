@@ -122,6 +122,15 @@ std::vector<std::vector<std::string>> read_fusions(const JsonReader& reader) {
   return fusions;
 }
 
+ShardCollectives read_shard_collectives(const JsonReader& reader) {
+  ShardCollectives facts;
+  facts.by_weight = reader.at("by").one_of({"segment", "weight"}) == "weight";
+  facts.gathers_wait = reader.at("gathers").one_of({"queued", "waited for"}) == "waited for";
+  facts.kernels_per_rank = static_cast<int>(reader.at("kernels_per_rank").between(0, 100));
+  if (const auto why = reader.find("because")) why->skip();
+  return facts;
+}
+
 Stack read_facts_and_scalars(const JsonReader& reader) {
   Stack stack;
   stack.name = reader.at("name").text();
@@ -146,8 +155,8 @@ Stack read_facts_and_scalars(const JsonReader& reader) {
     stack.frees_gradients = gradients->one_of({"kept", "freed"}) == "freed";
   if (const auto sent = reader.find("sent_activations"))
     stack.keeps_sent = sent->one_of({"kept", "freed"}) == "kept";
-  if (const auto gathers = reader.find("parameter_gathers"))
-    stack.waits_to_gather = gathers->one_of({"queued", "waited for"}) == "waited for";
+  if (const auto shards = reader.find("shard_collectives"))
+    stack.shard_collectives = read_shard_collectives(*shards);
   stack.optimizer = read_optimizer(reader.at("optimizer"));
   if (const auto state = reader.find("random_state"))
     stack.random_state = read_random_state(*state);

@@ -66,6 +66,16 @@ struct MemoryFacts {
   bool workspace_allocated = false;  ///< is it a block of the allocator, or the driver's?
 };
 
+/// How a framework gathers parameters that ranks divide, and scatters their gradients (ZeRO 3).
+struct ShardCollectives {
+  bool by_weight = false;  ///< one for each weight; else for all of a segment, or of a bucket
+  /// Before each gather the host has what is gathered zeroed, and waits for all of the device's work.
+  bool gathers_wait = false;
+  /// Kernels that copy the part of each rank, from a second whole buffer after a gather, and into
+  /// one before a reduce-scatter.
+  int kernels_per_rank = 0;
+};
+
 /// Groups of ranks that a framework has a communicator of its own for, beside those that a plan's
 /// collectives need: for barriers, flags, norms and losses.
 enum class RankGroup : std::uint8_t {
@@ -102,9 +112,7 @@ struct Stack {
   bool frees_gradients = false;
   /// What a pipeline stage has sent lives until the gradient of it comes back, not until it is sent.
   bool keeps_sent = false;
-  /// The host waits for all of the device's work before it gathers parameters (ZeRO 3). Tells what
-  /// the host frees and allocates when, not yet how long it takes.
-  bool waits_to_gather = false;
+  ShardCollectives shard_collectives;
   OptimizerFacts optimizer;
   RandomStateFacts random_state;
   MemoryFacts memory;

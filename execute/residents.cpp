@@ -1,6 +1,5 @@
 // What is there before an iteration begins: groups of ranks, and the weights.
 #include <algorithm>
-#include <cmath>
 #include <span>
 #include <utility>
 
@@ -34,7 +33,7 @@ void Interpreter<T>::create_parameters() {
   }
 }
 
-/// With a place for each of the versions that the program has room for.
+/// With a place for each of its versions.
 template <typename T>
 void Interpreter<T>::create_parameter(const strategies::Resident& resident) {
   const model::Tensor& tensor = graph_.tensors[resident.tensor];
@@ -54,12 +53,10 @@ void Interpreter<T>::create_parameter(const strategies::Resident& resident) {
   initialize(graph_, resident.tensor, settings_.seed, seen);
   engine_->close(seen.data, *value);
   parameters_[resident.tensor] = value;
-  const double one = static_cast<double>(region.size()) * model::size_of(tensor.type).value;
-  const bool divided = !resident.shards.empty() || graph_.gradient_of[resident.tensor] < 0;
-  if (divided || value->buffer < 0 || std::lround(resident.bytes.value / one) < 2) return;
+  if (resident.versions < 2 || value->buffer < 0) return;
   std::vector<Shared<T>> places = {value};
   const auto bytes = static_cast<std::size_t>(region.size()) * sizeof(T);
-  for (long i = 1; i < std::lround(resident.bytes.value / one); ++i) {
+  for (int i = 1; i < resident.versions; ++i) {
     const std::size_t offset = bytes * places.size();
     std::byte* at = arena_.hold(value->buffer, offset + bytes) + offset;
     places.push_back(std::make_shared<Value<T>>(*value));

@@ -27,8 +27,9 @@ strategies::Program reading_as(const strategies::Program& plan, strategies::Prog
     }
     for (strategies::Resident& resident : sequence.residents) {
       const bool weight = resident.category == strategies::Category::parameters;
-      if (weight && resident.tensor >= 0 && graph.gradient_of[resident.tensor] >= 0)
-        resident.bytes = (most + 1) * resident.bytes;
+      if (!weight || resident.tensor < 0 || graph.gradient_of[resident.tensor] < 0) continue;
+      resident.versions = most + 1;
+      resident.bytes = resident.versions * resident.bytes;
     }
   }
   return one_device;

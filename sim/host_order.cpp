@@ -37,7 +37,7 @@ std::vector<std::vector<std::size_t>> orders_of_gathers(const strategies::Sequen
 
 /// The host's clock by task of the first rounds, in the order of MemoryChange::task.
 std::vector<Instant> host_clock(const strategies::Program& program, const Timeline& timeline,
-                                std::size_t actor, bool waits_to_gather) {
+                                std::size_t actor) {
   const ActorTimes& times = timeline.times[actor];
   const std::vector<FlatTask>& tasks = timeline.tasks[timeline.actors[actor].sequence];
   const strategies::Sequence& sequence = program.sequences[timeline.actors[actor].sequence];
@@ -50,11 +50,9 @@ std::vector<Instant> host_clock(const strategies::Program& program, const Timeli
   for (std::size_t round = 0; round < times.launches.size(); ++round) {
     for (std::size_t i = 0; i < tasks.size(); ++i) {
       const auto& work = program.blocks[tasks[i].block].tasks[tasks[i].task].work;
-      const bool gathers = tasks[i].stream == strategies::Stream::parameter_communication;
       const auto* kernel = std::get_if<cost::Kernel>(&work);
       now = std::max(now, times.launches[round][i]);
-      const bool waits = (gathers && waits_to_gather) || begins_forward(sequence, tasks, i);
-      if (waits) now = std::max(now, last);
+      if (begins_forward(sequence, tasks, i)) now = std::max(now, last);
       for (const std::size_t before : orders[i]) now = std::max(now, times.ends[round][before]);
       if (strategies::runs_on_device(tasks[i].stream)) last = std::max(last, times.ends[round][i]);
       if (kernel != nullptr && times.ends[round][i] != never_ran) {
@@ -88,11 +86,10 @@ std::vector<HostChange> in_device_order(const std::vector<MemoryChange>& changes
 }  // namespace
 
 std::vector<HostChange> in_host_order(const strategies::Program& program, const Timeline& timeline,
-                                      std::size_t actor, const cost::Stack& stack,
-                                      const std::vector<MemoryChange>& changes) {
+                                      std::size_t actor, const std::vector<MemoryChange>& changes) {
   if (sends_or_receives(timeline.tasks[timeline.actors[actor].sequence]))
     return in_device_order(changes);
-  const std::vector<Instant> clock = host_clock(program, timeline, actor, stack.waits_to_gather);
+  const std::vector<Instant> clock = host_clock(program, timeline, actor);
   std::vector<const MemoryChange*> order;
   for (const MemoryChange& change : changes) order.push_back(&change);
   std::ranges::stable_sort(order, {}, [](const MemoryChange* change) {

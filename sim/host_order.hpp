@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "cost/stack.hpp"
 #include "sim/memory_changes.hpp"
 #include "sim/timeline.hpp"
 #include "strategies/program.hpp"
@@ -28,17 +27,16 @@ inline constexpr int most_pending_launches = 1000;
 /// before it has ended. To a forward cell it comes no sooner than everything that it has launched
 /// on the device has ended, since the sizes of a micro-batch are copied from the device before it
 /// begins (Megatron-LM, mpu/data.py, broadcast_data, on ranks that read data; on others of
-/// DeepSpeed's pipeline engine the description of what they send: as remembered); nor to a gather
-/// of parameters, if the stack waits. In any stack it comes to a gather when what the plan orders
-/// before it has ended: the order is there to bound memory, and frameworks keep it on the host
-/// (FSDP's limit_all_gathers; the fetch events of DeepSpeed's partitioned_param_coordinator.py).
+/// DeepSpeed's pipeline engine the description of what they send: as remembered). It comes to a
+/// gather of parameters when what the plan orders before it has ended: the order is there to bound
+/// memory, and frameworks keep it on the host (FSDP's limit_all_gathers; the fetch events of
+/// DeepSpeed's partitioned_param_coordinator.py).
 ///
 /// Stages of a pipeline are left as they are, in the order of time. Megatron-LM's hosts wait for
 /// the device after every exchange between stages (p2p_communication.py, _communicate: synchronize
 /// behind batch_isend_irecv), so that they are never more than a cell ahead; that DeepSpeed's do is
 /// not read but chosen with measured figures in view (docs/accuracy.md).
 std::vector<HostChange> in_host_order(const strategies::Program& program, const Timeline& timeline,
-                                      std::size_t actor, const cost::Stack& stack,
-                                      const std::vector<MemoryChange>& changes);
+                                      std::size_t actor, const std::vector<MemoryChange>& changes);
 
 }  // namespace stratagem::sim

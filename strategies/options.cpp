@@ -223,6 +223,10 @@ void read_zero(const JsonReader& reader, Options& options) {
     if (zero.stage != 3) prefetch->fail("stage 3 beside it, which gathers parameters");
     zero.prefetch = static_cast<int>(prefetch->between(0, 1'000));
   }
+  if (const auto below = value->find("whole_below")) {
+    if (zero.stage != 3) below->fail("stage 3 beside it, which divides parameters");
+    zero.whole_below = static_cast<int>(below->between(0, 1'000'000'000));
+  }
 }
 
 /// A number of layers, or an object with one.

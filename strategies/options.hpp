@@ -26,6 +26,8 @@ struct Zero {
   int stage = 0;     ///< 1: optimizer states; 2: gradients, too; 3: parameters, too
   int ranks = 0;     ///< consecutive data ranks that keep one copy together; 0: all
   int prefetch = 1;  ///< segments whose parameters are gathered ahead of the one that runs
+  /// Elements, on a device, of the smallest parameter that is divided in stage 3.
+  int whole_below = 0;
 };
 
 /// Layers whose activations wait in the memory of the host, or of other GPUs.

@@ -65,6 +65,8 @@ struct WeightShards {
   /// op-order: the parameters of a segment are gathered after the segment `prefetch` + 1 places before
   /// it has run, so that those of `prefetch` + 1 segments are there at once.
   int prefetch = 0;
+  /// Parameters of fewer elements on a device stay whole there, as where gradients alone are divided.
+  int whole_below = 0;
 
   [[nodiscard]] bool divides(Of what) const { return of >= what; }
 };

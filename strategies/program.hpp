@@ -183,6 +183,7 @@ struct Resident {
   Layout layout = {};
   std::vector<int> shards = {};
   std::vector<Mask> masks = {};
+  int versions = 1;  ///< of the parameter: `bytes` has room for so many
 };
 
 /// What one class of devices does in one iteration.

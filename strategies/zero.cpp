@@ -25,7 +25,8 @@ void zero(Plan& plan, const Options& options) {
   if (axes.empty()) return;
   plan.shards = {.of = static_cast<WeightShards::Of>(options.zero.stage),
                  .axes = std::move(axes),
-                 .prefetch = options.zero.stage == 3 ? options.zero.prefetch : 0};
+                 .prefetch = options.zero.stage == 3 ? options.zero.prefetch : 0,
+                 .whole_below = options.zero.whole_below};
 }
 
 }  // namespace stratagem::strategies

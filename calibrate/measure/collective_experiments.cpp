@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <set>
 #include <span>
 #include <utility>
@@ -19,19 +20,29 @@ constexpr std::int64_t element = sizeof(float);
 constexpr std::int64_t kibi = 1024;
 constexpr std::int64_t largest = 64 * kibi * kibi;
 
-/// Buffers of zeros: what is dealt was last used a whole pool ago.
+/// Buffers of zeros: what is dealt was last used a whole pool ago, or a working set.
 class Buffers {
  public:
-  explicit Buffers(std::size_t elements) : zeros_(elements, 0.0F) {}
+  Buffers(std::size_t elements, std::optional<std::size_t> working_set)
+      : zeros_(elements, 0.0F), working_set_(working_set) {}
+
+  /// The next buffers are of an experiment that needs so many elements at once.
+  void begin(std::size_t elements) {
+    end_ = zeros_.size();
+    if (working_set_) end_ = std::min(end_, std::max(*working_set_, elements));
+    used_ = 0;
+  }
 
   std::span<float> next(std::size_t elements) {
-    if (used_ + elements > zeros_.size()) used_ = 0;
+    if (used_ + elements > end_) used_ = 0;
     used_ += elements;
     return std::span(zeros_).subspan(used_ - elements, elements);
   }
 
  private:
   std::vector<float> zeros_;
+  std::optional<std::size_t> working_set_;
+  std::size_t end_ = 0;
   std::size_t used_ = 0;
 };
 
@@ -53,6 +64,7 @@ Experiment experiment(CollectiveKind kind, const Grouping& grouping, std::int64_
     expects(position != members.end(), "a rank is in its group");
     const std::shared_ptr<Communicator> group = all->group(members);
     const auto elements = static_cast<std::size_t>(size / element);
+    buffers->begin(3 * elements);
     return [=] { run(kind, *group, elements, *buffers); };
   };
   return {.kind = "mpi_" + cost::to_text(kind),
@@ -91,10 +103,13 @@ std::vector<int> group_of(const Grouping& grouping, int rank, int ranks) {
   return members;
 }
 
-std::vector<Experiment> collective_experiments(Sweep sweep, Bytes cache, Communicator& ranks) {
+std::vector<Experiment> collective_experiments(Sweep sweep, Bytes cache, Communicator& ranks,
+                                               std::optional<Bytes> working_set) {
   if (ranks.size() < 2) return {};
+  std::optional<std::size_t> turn;
+  if (working_set) turn = static_cast<std::size_t>(working_set->value / element);
   const auto buffers = std::make_shared<Buffers>(
-      static_cast<std::size_t>((2 * cache.value + 3.0 * largest) / element));
+      static_cast<std::size_t>((2 * cache.value + 3.0 * largest) / element), turn);
   std::vector<Experiment> result;
   for (const Grouping& grouping : groupings(sweep, ranks.size())) {
     for (const CollectiveKind kind : measured_collectives) {

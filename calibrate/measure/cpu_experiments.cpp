@@ -55,14 +55,14 @@ std::vector<Rows> stream_sizes(Sweep sweep) {
 
 }  // namespace
 
-CpuExperiments cpu_experiments(Sweep sweep, Bytes cache) {
-  const double cache_elements = cache.value / sizeof(float);
-  const auto pool = std::make_shared<Pool>(cache);
-  const auto rows_of_cache = static_cast<std::int64_t>(std::ceil(cache_elements / 4096));
+CpuExperiments cpu_experiments(Sweep sweep, Bytes cache, std::optional<Bytes> working_set) {
+  const double summed = (working_set ? 0.25 * *working_set : cache).value / sizeof(float);
+  const auto pool = std::make_shared<Pool>(cache, working_set);
+  const auto rows_summed = static_cast<std::int64_t>(std::ceil(summed / 4096));
   CpuExperiments result{
       .peak = product({1536, 1536, 1536, 1, "NN"}, pool),
-      .bandwidth = streaming(memory_kernels().front(),
-                             {std::max<std::int64_t>(rows_of_cache, 1), 4096}, pool),
+      .bandwidth =
+          streaming(memory_kernels().front(), {std::max<std::int64_t>(rows_summed, 1), 4096}, pool),
       .all = {},
       .pool = pool};
   for (const Product& shape : products(sweep)) result.all.push_back(product(shape, pool));

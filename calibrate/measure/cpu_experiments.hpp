@@ -1,6 +1,7 @@
 // What is measured of one core of a processor: the kernels of kernels/ in fp32.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "base/quantity.hpp"
@@ -12,8 +13,8 @@ namespace stratagem::calibrate {
 enum class Sweep { quick, full };
 
 struct CpuExperiments {
-  /// A large product, and a sum of operands as large as the cache: the rates that shares are taken
-  /// of.
+  /// A large product, and a sum of operands as large as the cache, or a fourth of the working set: the
+  /// rates that shares are taken of.
   Experiment peak, bandwidth;
   /// Matrix products of transformer layers, forward and backward, of widths and numbers of tokens
   /// that are and are not multiples of what vectors and tiles hold, and of attention heads; and
@@ -24,7 +25,8 @@ struct CpuExperiments {
 };
 
 /// Operands are random and dealt in turn out of more than twice `cache` bytes, so that none is
-/// still in a cache when its turn comes again.
-CpuExperiments cpu_experiments(Sweep sweep, Bytes cache);
+/// still in a cache when its turn comes again; or out of a working set of so many bytes.
+CpuExperiments cpu_experiments(Sweep sweep, Bytes cache,
+                               std::optional<Bytes> working_set = std::nullopt);
 
 }  // namespace stratagem::calibrate

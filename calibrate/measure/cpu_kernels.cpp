@@ -128,20 +128,26 @@ std::vector<MemoryKernel> other_kernels() {
 
 }  // namespace
 
-Pool::Pool(Bytes cache)
-    : cache_(static_cast<std::size_t>(cache.value / element)), elements_(5 * cache_) {}
+Pool::Pool(Bytes cache, std::optional<Bytes> working_set)
+    : cache_(static_cast<std::size_t>(cache.value / element)), elements_(5 * cache_) {
+  if (working_set) working_set_ = static_cast<std::size_t>(working_set->value / element / 2);
+}
 
 void Pool::make_room(std::int64_t elements) {
   elements_ = std::max(elements_, 2 * cache_ + static_cast<std::size_t>(elements));
 }
 
-std::span<float> Pool::read(std::int64_t elements) {
+void Pool::begin(std::int64_t elements) {
   fill();
-  return deal(random_, next_read_, elements);
+  end_ = elements_;
+  if (working_set_)
+    end_ = std::min(elements_, std::max(*working_set_, static_cast<std::size_t>(elements)));
+  next_read_ = next_write_ = 0;
 }
 
+std::span<float> Pool::read(std::int64_t elements) { return deal(random_, next_read_, elements); }
+
 std::span<float> Pool::write(std::int64_t elements) {
-  fill();
   return deal(results_, next_write_, elements);
 }
 
@@ -161,10 +167,11 @@ void Pool::fill() {
   for (std::size_t i = 0; i < elements_; ++i) random_[i] = kernels::uniform({.seed = 1}, i) + 0.5F;
 }
 
-std::span<float> Pool::deal(std::vector<float>& from, std::size_t& next, std::int64_t elements) {
+std::span<float> Pool::deal(std::vector<float>& from, std::size_t& next,
+                            std::int64_t elements) const {
   const auto size = static_cast<std::size_t>(elements);
-  expects(size <= from.size(), "a pool has room for the operands that are asked of it");
-  if (next + size > from.size()) next = 0;
+  expects(size <= end_, "a pool has room for the operands that are asked of it");
+  if (next + size > end_) next = 0;
   next += size;
   return std::span(from).subspan(next - size, size);
 }
@@ -179,7 +186,8 @@ Experiment product(const Product& p, const SharedPool& pool) {
                             .batch = p.batch,
                             .transpose_a = p.transposes[0] == 'T',
                             .transpose_b = p.transposes[1] == 'T'};
-  pool->make_room(p.batch * std::max({p.m * p.k + p.k * p.n, p.m * p.n}));
+  const std::int64_t room = p.batch * std::max({p.m * p.k + p.k * p.n, p.m * p.n});
+  pool->make_room(room);
   return {.kind = "gemm",
           .operation = "",
           .columns = {"m", "n", "k", "batch"},
@@ -188,6 +196,7 @@ Experiment product(const Product& p, const SharedPool& pool) {
           .flops = Flops{2 * c * real(p.k)},
           .bytes = Bytes{(a + b + c) * element},
           .prepare = [=] {
+            pool->begin(room);
             return [=] {
               const auto x = pool->read(p.batch * p.m * p.k), y = pool->read(p.batch * p.k * p.n);
               kernels::gemm<float>(shape, x, y, pool->write(p.batch * p.m * p.n));
@@ -207,7 +216,8 @@ const std::vector<MemoryKernel>& memory_kernels() {
 
 Experiment streaming(const MemoryKernel& stream, const Rows& rows, const SharedPool& pool) {
   const double elements = static_cast<double>(rows.size());
-  pool->make_room(4 * (rows.size() + rows.rows + rows.columns));
+  const std::int64_t room = 4 * (rows.size() + rows.rows + rows.columns);
+  pool->make_room(room);
   return {.kind = stream.kind,
           .operation = stream.operation,
           .columns = {"rows", "columns"},
@@ -215,7 +225,10 @@ Experiment streaming(const MemoryKernel& stream, const Rows& rows, const SharedP
           .transposes = "",
           .flops = {},
           .bytes = Bytes{stream.operands * elements * element},
-          .prepare = [=, run = stream.run] { return [=] { run(rows, *pool); }; }};
+          .prepare = [=, run = stream.run] {
+            pool->begin(room);
+            return [=] { run(rows, *pool); };
+          }};
 }
 
 }  // namespace stratagem::calibrate

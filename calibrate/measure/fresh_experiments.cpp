@@ -142,8 +142,9 @@ std::vector<Experiment> streamed(const MemoryKernel& stream, const cost::Profile
 }  // namespace
 
 std::vector<FreshExperiment> fresh_experiments(const cost::Profile& profile, std::uint64_t seed,
-                                               int shapes, Bytes cache) {
-  const auto pool = std::make_shared<Pool>(cache);
+                                               int shapes, Bytes cache,
+                                               std::optional<Bytes> working_set) {
+  const auto pool = std::make_shared<Pool>(cache, working_set);
   std::vector<FreshExperiment> result;
   const cost::Evidence& gemm = evidence_of(profile, "gemm fp32");
   // Twice as many, since there are more ways for them to differ.

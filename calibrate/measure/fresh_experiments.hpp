@@ -33,7 +33,8 @@ struct FreshExperiment {
 /// same seed and profile give the same shapes everywhere. Operands are as those of cpu_experiments.
 /// Throws InputError for a profile without evidence of one of these kinds in fp32.
 std::vector<FreshExperiment> fresh_experiments(const cost::Profile& profile, std::uint64_t seed,
-                                               int shapes, Bytes cache);
+                                               int shapes, Bytes cache,
+                                               std::optional<Bytes> working_set = std::nullopt);
 
 /// What the simulator would call it.
 cost::Kernel kernel_of(const Experiment& experiment);

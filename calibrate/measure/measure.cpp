@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/input_error.hpp"
+#include "base/quantity_text.hpp"
 #include "calibrate/measure/collective_experiments.hpp"
 #include "calibrate/measure/fresh_experiments.hpp"
 #include "calibrate/measure/machine.hpp"
@@ -46,7 +47,8 @@ std::vector<Experiment> wanted(const CpuExperiments& kernels, const Assignment& 
     for (Experiment& e : scenario_experiments(scenario, kernels.pool))
       if (names.insert(e.name()).second) all.push_back(std::move(e));
   }
-  for (Experiment& e : collective_experiments(assignment.sweep, cache, ranks))
+  for (Experiment& e :
+       collective_experiments(assignment.sweep, cache, ranks, assignment.working_set))
     all.push_back(std::move(e));
   on_first(ranks, [&] { check_only(assignment.only, all); });
   std::erase_if(all, [&](const Experiment& e) { return !e.name().starts_with(assignment.only); });
@@ -112,12 +114,13 @@ std::size_t measure_cpu(const Assignment& assignment, Communicator& ranks,
                         const std::function<void(const Progress&)>& tell) {
   const bool quick = assignment.sweep == Sweep::quick;
   std::string arguments = assignment.file + (quick ? " --quick " : " ") + assignment.only;
+  if (assignment.working_set) arguments += " " + to_text(*assignment.working_set);
   for (const ScenarioKernels& scenario : assignment.scenarios) arguments += " " + scenario.name;
   const Machine machine = machine_of(ranks, arguments);
   std::optional<Recorder> recorder;  // of rank 0
-  on_first(ranks, [&] { recorder.emplace(assignment.file, machine); });
+  on_first(ranks, [&] { recorder.emplace(assignment.file, machine, assignment.working_set); });
   const Bytes cache = cache_of_rank(machine);
-  const CpuExperiments kernels = cpu_experiments(assignment.sweep, cache);
+  const CpuExperiments kernels = cpu_experiments(assignment.sweep, cache, assignment.working_set);
   // Before any runs, which fills the pool: all ask it for room.
   std::vector<Experiment> all = wanted(kernels, assignment, cache, ranks);
   std::array<double, 1> has_rates = {recorder && recorder->has_rates() ? 1.0 : 0.0};
@@ -145,7 +148,8 @@ FreshCheck check_cpu(const CheckAssignment& assignment, Communicator& ranks,
   std::vector<FreshExperiment> todo;
   const auto draw = [&] {
     profile = own_profile(assignment.file, machine);
-    todo = fresh_experiments(profile, assignment.seed, assignment.shapes, cache_of_rank(machine));
+    todo = fresh_experiments(profile, assignment.seed, assignment.shapes, cache_of_rank(machine),
+                             assignment.working_set);
   };
   on_first(ranks, draw);  // which says what is wrong
   together(ranks, draw);

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "calibrate/fresh_check.hpp"
@@ -25,6 +26,9 @@ struct Assignment {
   Sweep sweep = Sweep::full;
   std::string only;                             ///< experiments whose names begin so; "" for all
   std::vector<ScenarioKernels> scenarios = {};  ///< whose shapes are measured, too
+  /// How many bytes operands are dealt out of, as where a small model is trained; else so many that
+  /// none is in a cache.
+  std::optional<Bytes> working_set = std::nullopt;
 };
 
 /// Measures one core of this machine for each rank, all ranks at once, and what they take to
@@ -45,6 +49,7 @@ struct CheckAssignment {
   std::uint64_t seed = 1;
   int shapes = 8;  ///< of every line of kernels: fresh_experiments.hpp
   double limit = 0.15;
+  std::optional<Bytes> working_set = std::nullopt;  ///< as the profile was measured with
 };
 
 /// Measures shapes that the profile was not fitted to, a core for each rank, all ranks at once, and

@@ -43,8 +43,12 @@ void check_number(const JsonReader& json, const char* key, int here) {
 
 }  // namespace
 
-Recorder::Recorder(std::string file, Machine machine)
-    : file_(std::move(file)), date_(today()), machine_(std::move(machine)) {
+Recorder::Recorder(std::string file, Machine machine, std::optional<Bytes> working_set)
+    : file_(std::move(file)),
+      date_(today()),
+      machine_(std::move(machine)),
+      source_("stratagem calibrate measure --backend cpu") {
+  if (working_set) source_ += " --working-set '" + to_text(*working_set) + "'";
   if (std::filesystem::exists(file_)) read();
 }
 
@@ -85,6 +89,8 @@ void Recorder::read() {
     host.fail("\"" + machine_.host + "\", this machine; or name another file", host.dump());
   check_number(json, "ranks", machine_.ranks);
   check_number(json, "servers", machine_.servers);
+  const JsonReader source = json.at("source");
+  if (source.text() != source_) source.fail("\"" + source_ + "\", as now; or name another file");
   date_ = json.at("date").text();
   rates_ = {.fp32 = device.at("peak").at("fp32").quantity<FlopsPerSecond>(),
             .memory = device.at("memory_bandwidth").quantity<BytesPerSecond>()};
@@ -162,7 +168,7 @@ Json Recorder::json() const {
   Json file = Json::object();
   file.set("schema", 1).set("device", device).set("host", machine_.host).set("date", date_);
   file.set("ranks", machine_.ranks).set("servers", machine_.servers).set("cores", machine_.cores);
-  file.set("source", "stratagem calibrate measure --backend cpu")
+  file.set("source", source_)
       .set("status", "measured")
       .set("note",
            "One core a rank, all ranks at once; peak and memory_bandwidth are a large product's "

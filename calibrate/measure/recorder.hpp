@@ -1,6 +1,7 @@
 // A measurements file that grows as it is measured, and is never lost or half written.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,8 +22,8 @@ struct Rates {
 class Recorder {
  public:
   /// Goes on with `file` if it exists. Throws InputError if that is no measurements file, or one of
-  /// another machine or number of ranks.
-  Recorder(std::string file, Machine machine);
+  /// another machine, number of ranks or working set.
+  Recorder(std::string file, Machine machine, std::optional<Bytes> working_set = std::nullopt);
 
   [[nodiscard]] bool has_rates() const { return rates_.memory > BytesPerSecond{}; }
   /// Notes the rates, and writes the file.
@@ -59,6 +60,7 @@ class Recorder {
   std::string file_;
   std::string date_;
   Machine machine_;
+  std::string source_;
   Rates rates_;
   std::vector<Table> tables_;
 };

@@ -480,7 +480,9 @@ class BlockLowering {
 
   /// The buffer in which a parameter is whole for this block, if it is not always.
   std::optional<int> gathered(TensorId tensor, const Layout& layout) {
-    const bool whole = shard_axes(c_.plan, c_.grid, layout, WeightShards::Of::parameters).empty();
+    const model::Tensor& parameter = graph_.tensors[tensor];
+    const bool whole = shard_axes(c_.plan, c_.grid, layout, WeightShards::Of::parameters).empty() ||
+                       stays_whole(c_.plan, parameter, local_bytes(parameter, layout, c_.grid));
     if (whole && !c_.plan.parameters_on_host) return std::nullopt;
     const auto [found, fresh] = gathered_.try_emplace(tensor, -1);
     if (fresh) {

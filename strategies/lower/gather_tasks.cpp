@@ -3,22 +3,26 @@
 
 #include <utility>
 
+#include "strategies/lower/shard_collectives.hpp"
 #include "strategies/lower/shards.hpp"
 
 namespace stratagem::strategies {
 
-GatherTasks::GatherTasks(Groups& groups, std::string name, Stream stream, int purpose)
-    : groups_(groups), name_(std::move(name)), stream_(stream), purpose_(purpose) {}
+GatherTasks::GatherTasks(Groups& groups, std::string name, Stream stream, int purpose,
+                         const cost::ShardCollectives& facts)
+    : groups_(groups), name_(std::move(name)), stream_(stream), purpose_(purpose), facts_(facts) {}
 
 Task& GatherTasks::add(const LocalHolding& local) {
   const int group = groups_.along(local.grid, local.shards, purpose_);
-  const auto [found, fresh] = tasks_.try_emplace(group);
-  Task& task = found->second;
+  const int weight = facts_.by_weight ? weights_++ : 0;
+  const auto [found, fresh] = gathers_.try_emplace({group, weight});
+  Task& task = found->second.task;
   if (fresh) {
     task.name = name_ + " over " + axis_names(local.grid, local.shards);
     task.stream = stream_;
     task.work = Collective{.kind = cost::CollectiveKind::all_gather, .group = group};
     task.operations = {{.deed = Deed::convert}};
+    found->second.ranks = ranks_along(local.grid, local.shards);
   }
   std::get<Collective>(task.work).payload += local.bytes;
   Operation& gather = task.operations.front();
@@ -28,7 +32,10 @@ Task& GatherTasks::add(const LocalHolding& local) {
 }
 
 void GatherTasks::append_to(Block& block) {
-  for (auto& [group, task] : tasks_) block.tasks.push_back(std::move(task));
+  for (auto& [key, gather] : gathers_) {
+    if (facts_.by_weight) gather.task.name += ": " + block.slots[gather.task.writes.front()].name;
+    append_gather(block, std::move(gather.task), gather.ranks, facts_);
+  }
 }
 
 }  // namespace stratagem::strategies

@@ -3,29 +3,39 @@
 
 #include <map>
 #include <string>
+#include <utility>
 
+#include "cost/stack.hpp"
 #include "strategies/lower/parameters.hpp"
 
 namespace stratagem::strategies {
 
-/// One task for all weights that are gathered by the same devices.
+/// One gather for all weights that are gathered by the same devices, or one for each weight.
 class GatherTasks {
  public:
   /// Groups of another `purpose` are others (Groups::along). Tasks are named after `name`.
-  GatherTasks(Groups& groups, std::string name, Stream stream, int purpose);
+  GatherTasks(Groups& groups, std::string name, Stream stream, int purpose,
+              const cost::ShardCollectives& facts = {});
 
   /// The task that gathers a weight: its payload has grown by that, and its operation by operands
   /// whose tensors and slots are to be filled in.
   Task& add(const LocalHolding& local);
-  /// Appends them to a block, by group: in one order on all hosts.
+  /// Appends them to a block, in one order on all hosts, with what the framework does beside them.
   void append_to(Block& block);
 
  private:
+  struct Gather {
+    Task task;
+    int ranks = 1;
+  };
+
   Groups& groups_;
   std::string name_;
   Stream stream_;
   int purpose_;
-  std::map<int, Task> tasks_;  ///< by group
+  cost::ShardCollectives facts_;
+  int weights_ = 0;
+  std::map<std::pair<int, int>, Gather> gathers_;  ///< by group, and weight if each has its own
 };
 
 }  // namespace stratagem::strategies

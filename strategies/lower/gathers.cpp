@@ -50,7 +50,15 @@ Written Gathers::issue(std::size_t index) {
   const int block = draft().shared(key, [&] { return gather_block(of, first); });
   const int call = draft().add_call(block, of.segment, *of.of);
   if (!wait_for_room(index, call) && !first) draft().wait(call, 0, brought(0));
+  if (context().stack.shard_collectives.gathers_wait) wait_for_device(call);
   return {call, static_cast<int>(draft().tasks_of(call).size()) - 1};
+}
+
+/// The host goes on when everything that it has launched has ended. Gathers that are under way are
+/// on the stream of this one.
+void Gathers::wait_for_device(int call) {
+  if (next() > 0) draft().wait(call, 0, draft().last_computation());
+  if (const std::optional<Written>& last = draft().last_reduction()) draft().wait(call, 0, *last);
 }
 
 void Gathers::connect(std::size_t index, int call) {
@@ -82,7 +90,8 @@ Block Gathers::gather_block(const SegmentRun& run, bool first) const {
   }
   // Groups of their own: where stages share some devices, each looks ahead in its own order.
   GatherTasks gathers(context().groups, block.name,
-                      first ? Stream::compute : Stream::parameter_communication, 1);
+                      first ? Stream::compute : Stream::parameter_communication, 1,
+                      context().stack.shard_collectives);
   const auto bear = [&block](Task& task, Slot slot) {
     task.births.push_back(static_cast<int>(block.slots.size()));
     task.writes.push_back(task.births.back());
@@ -93,7 +102,7 @@ Block Gathers::gather_block(const SegmentRun& run, bool first) const {
   for (const int place : run.block->lowered.gathered) {
     const LocalHolding& local = context().parameters.on(draft().host()).at(facts.tensors[place]);
     const std::string& name = name_in(*run.block, place);
-    const bool divided = !local.shards.empty();
+    const bool divided = local.divides(context().plan, WeightShards::Of::parameters);
     if (fetches && divided) {
       shards.push_back(
           bear(block.tasks[fetch], {name, place, local.shard, Category::gathered_parameters}));
@@ -114,9 +123,9 @@ Block Gathers::gather_block(const SegmentRun& run, bool first) const {
   for (std::size_t task = fetched; fetches && task < block.tasks.size(); ++task)
     block.tasks[task].waits = {fetch},
     block.tasks[task].operations.clear();  // shards are not resident
-  if (!shards.empty()) {
-    block.tasks.back().reads = shards;
-    block.tasks.back().deaths = shards;
+  for (const int shard : shards) {
+    block.tasks.back().reads.push_back(shard);
+    block.tasks.back().deaths.push_back(shard);
   }
   return block;
 }

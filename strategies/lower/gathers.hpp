@@ -27,6 +27,7 @@ class Gathers : public AheadOfRuns {
   [[nodiscard]] bool may_issue(std::size_t run) const override;
   Written issue(std::size_t index) override;
   void connect(std::size_t index, int call) override;
+  void wait_for_device(int call);
   [[nodiscard]] bool same_buffers(std::size_t one, std::size_t other) const;
   [[nodiscard]] Block gather_block(const SegmentRun& run, bool first) const;
   [[nodiscard]] Bytes kept_of(const SegmentRun& run) const;

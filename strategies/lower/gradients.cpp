@@ -332,6 +332,18 @@ bool weighs(const Plan& plan, const Cell& cell) {
 std::vector<int> Bucket::scattered() const { return in_both(axes, shards); }
 std::vector<int> Bucket::others() const { return in_first_alone(axes, shards); }
 
+Bucket Bucket::only(std::size_t gradient) const {
+  Bucket one = *this;
+  one.gradients = {gradients[gradient]};
+  one.layouts = {layouts[gradient]};
+  if (!masks.empty()) one.masks = {masks[gradient]};
+  one.sizes = {sizes[gradient]};
+  one.shard_sizes = {shard_sizes[gradient]};
+  one.bytes = sizes[gradient];
+  one.shard = shard_sizes[gradient];
+  return one;
+}
+
 bool reduces_each_cell(const Plan& plan) {
   return plan.steps_on_host || plan.shards.divides(WeightShards::Of::gradients);
 }

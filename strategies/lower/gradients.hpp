@@ -33,6 +33,8 @@ struct Bucket {
   /// Axes along which sums and shards are divided alike: reduce-scatters; then those of the sums alone.
   [[nodiscard]] std::vector<int> scattered() const;
   [[nodiscard]] std::vector<int> others() const;
+  /// With one of its gradients alone.
+  [[nodiscard]] Bucket only(std::size_t gradient) const;
 };
 
 /// What a host reduces, in the order in which its cells complete it.

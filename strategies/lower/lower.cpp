@@ -66,6 +66,10 @@ void refuse_steps_on_host(const Plan& plan, const Parameters& parameters) {
   if (plan.states_on_drives && !plan.steps_on_host)
     throw InputError("", "/strategy/offload", "steps on the host where their states are on drives",
                      "");
+  if (plan.parameters_on_host && plan.shards.whole_below > 0) {
+    throw InputError("", "/strategy/zero/whole_below", "0 where parameters live on the host",
+                     std::to_string(plan.shards.whole_below));
+  }
   if (!plan.steps_on_host) return;
   for (std::size_t id = 0; id < plan.graph().tensors.size(); ++id) {
     if (plan.graph().gradient_of[id] < 0) continue;

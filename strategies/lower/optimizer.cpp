@@ -155,8 +155,9 @@ void add_parameter(std::vector<Resident>& residents, const SequenceContext& cont
                        .tensor = parameter,
                        .grid = context.stages.site_on(local.grid),
                        .layout = local.holding->layout,
-                       .masks = own_part(context, host, local)});
-  if (plan.shards.divides(WeightShards::Of::parameters)) residents.back().shards = local.shards;
+                       .masks = own_part(context, host, local),
+                       .versions = versions});
+  if (local.divides(plan, WeightShards::Of::parameters)) residents.back().shards = local.shards;
   if (!cast) return;
   const Bytes copies = copies_of(local.bytes, tensor.type, context.training.precision);
   residents.push_back({.category = Category::parameters, .bytes = versions * copies});

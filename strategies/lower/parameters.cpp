@@ -61,6 +61,7 @@ void measure(const Plan& plan, const model::Tensor& tensor, const Grid& grid, in
   local.shape = local_shape(tensor, holding.layout, grid);
   local.shards = shard_axes(plan, grid, holding.layout, WeightShards::Of::steps);
   local.shard = shard_bytes(tensor, local.bytes, grid, local.shards);
+  local.stays_whole = stays_whole(plan, tensor, local.bytes);
 }
 
 /// The places of the parameters that a device reads in a segment.

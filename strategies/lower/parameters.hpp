@@ -31,10 +31,15 @@ struct LocalHolding {
   Bytes shard;              ///< of the largest shard; `bytes` without such axes
   std::vector<std::int64_t> shape;  ///< of what each device has where it is whole
   double gradient_scale = 1;        ///< bytes of its gradient over its own
+  bool stays_whole = false;         ///< too small for the plan to divide the parameter itself
 
+  [[nodiscard]] bool divides(const Plan& plan, WeightShards::Of what) const {
+    if (what == WeightShards::Of::parameters && stays_whole) return false;
+    return plan.shards.divides(what) && !shards.empty();
+  }
   /// What each device keeps of something that the plan may divide.
   [[nodiscard]] Bytes kept(const Plan& plan, WeightShards::Of what) const {
-    return plan.shards.divides(what) ? shard : bytes;
+    return divides(plan, what) ? shard : bytes;
   }
 };
 

@@ -73,6 +73,9 @@ class SequenceDraft {
   /// A task adds to the gradient of a parameter, or steps the parameter.
   void note_addition(model::TensorId gradient, TaskOfCall task) { added_.emplace(gradient, task); }
   void note_step(model::TensorId parameter, TaskOfCall task) { stepped_.emplace(parameter, task); }
+  /// The end of the gradient reductions so far.
+  void note_reduction(Written task) { last_reduction_ = task; }
+  [[nodiscard]] const std::optional<Written>& last_reduction() const { return last_reduction_; }
   /// From the first step to the last; none if nothing steps here.
   [[nodiscard]] std::optional<Resident::Span> steps_span() const;
   /// From the first task that adds to a parameter's gradient to its step; none if nothing steps it here.
@@ -89,6 +92,7 @@ class SequenceDraft {
   const SequenceContext& c_;
   int host_;
   Sequence sequence_;
+  std::optional<Written> last_reduction_;
   std::map<model::TensorId, TaskOfCall> added_;    ///< the first ones, by gradient
   std::map<model::TensorId, TaskOfCall> stepped_;  ///< by parameter
 };

@@ -19,12 +19,20 @@ std::vector<int> shard_axes(const Plan& plan, const Grid& grid, const Layout& la
   return axes;
 }
 
+bool stays_whole(const Plan& plan, const model::Tensor& tensor, Bytes whole) {
+  return std::round(whole / model::size_of(tensor.type)) < plan.shards.whole_below;
+}
+
 Bytes shard_bytes(const model::Tensor& tensor, Bytes whole, const Grid& grid,
                   const std::vector<int>& axes) {
-  int parts = 1;
-  for (const int axis : axes) parts *= grid.axes[axis].size;
   const Bytes element = model::size_of(tensor.type);
-  return std::ceil(std::round(whole / element) / parts) * element;
+  return std::ceil(std::round(whole / element) / ranks_along(grid, axes)) * element;
+}
+
+int ranks_along(const Grid& grid, const std::vector<int>& axes) {
+  int ranks = 1;
+  for (const int axis : axes) ranks *= grid.axes[axis].size;
+  return ranks;
 }
 
 std::string axis_names(const Grid& grid, const std::vector<int>& axes) {

@@ -14,10 +14,17 @@ namespace stratagem::strategies {
 std::vector<int> shard_axes(const Plan& plan, const Grid& grid, const Layout& layout,
                             WeightShards::Of what);
 
+/// Is a parameter one that the plan leaves whole for its size, where it would divide it otherwise? `whole`
+/// as every device holds it then.
+bool stays_whole(const Plan& plan, const model::Tensor& tensor, Bytes whole);
+
 /// Bytes of the largest of the shards into which `axes` divide what every device of a grid would hold
 /// of a tensor: whole elements, the last shard filled up to the size of the others.
 Bytes shard_bytes(const model::Tensor& tensor, Bytes whole, const Grid& grid,
                   const std::vector<int>& axes);
+
+/// How many devices of a grid differ along these axes alone.
+int ranks_along(const Grid& grid, const std::vector<int>& axes);
 
 /// "data, context".
 std::string axis_names(const Grid& grid, const std::vector<int>& axes);

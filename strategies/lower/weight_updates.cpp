@@ -6,6 +6,8 @@
 
 #include "strategies/lower/casts.hpp"
 #include "strategies/lower/gather_tasks.hpp"
+#include "strategies/lower/shard_collectives.hpp"
+#include "strategies/lower/shards.hpp"
 
 namespace stratagem::strategies {
 
@@ -88,13 +90,13 @@ void WeightUpdates::reduce(Bucket& bucket, const ScheduledCell& of) {
   for (const model::TensorId gradient : bucket.gradients) key += "," + std::to_string(gradient);
   const int block = draft_.shared(key, [&] { return reduction_block(bucket, works); });
   const int call = draft_.add_call(block, -1, of);
-  before_last_ = last_reduction_;
-  last_reduction_ = {call, static_cast<int>(draft_.tasks_of(call).size()) - 1};
+  before_last_ = draft_.last_reduction();
+  draft_.note_reduction({call, static_cast<int>(draft_.tasks_of(call).size()) - 1});
   draft_.wait(call, 0, after);
 }
 
 std::optional<Written> WeightUpdates::room_for_gradients() const {
-  if (!reduces_each_cell(c_.plan) || before_last_.call < 0) return std::nullopt;
+  if (!reduces_each_cell(c_.plan)) return std::nullopt;
   return before_last_;
 }
 
@@ -131,22 +133,17 @@ Block WeightUpdates::reduction_block(const Bucket& bucket,
   }
   for (const Collective& work : works) {
     const bool first = block.tasks.empty();
-    const bool scatters = to_shards && first;
+    if (to_shards && first) {
+      append_scatters(block, bucket, work, {before, after});
+      continue;
+    }
     Task task{};
     task.name = first ? block.name : "sum up shards";
     task.work = work;
     task.stream = Stream::gradient_communication;
-    task.reads = scatters ? before : after;
-    task.writes = after;
-    if (!bucket.ranks.empty()) task.operations = {sum_of_parts(bucket)};
-    if (bucket.ranks.empty()) {
-      task.operations = {sum(bucket, !first,
-                             {scatters || to_host ? task.reads : std::vector<int>{},
-                              to_host ? after : std::vector<int>{}})};
-      task.operations.front().adds = scatters && !to_host;
-    }
-    if (scatters) task.deaths = before;
-    if (scatters && to_host) task.births = after;
+    task.reads = task.writes = after;
+    const SlotsOfSum slots = to_host ? SlotsOfSum{after, after} : SlotsOfSum{};
+    task.operations = {bucket.ranks.empty() ? sum(bucket, !first, slots) : sum_of_parts(bucket)};
     block.tasks.push_back(std::move(task));
   }
   if (to_shards && works.empty()) {
@@ -161,6 +158,33 @@ Block WeightUpdates::reduction_block(const Bucket& bucket,
     block.tasks.back().operations = {add_on_host(bucket, works.empty() && !to_shards, after)};
   }
   return block;
+}
+
+/// The first collective of a bucket of which shards are kept: for all of it, or for each gradient
+/// where the framework has it so.
+void WeightUpdates::append_scatters(Block& block, const Bucket& bucket, const Collective& work,
+                                    const SlotsOfSum& slots) const {
+  const bool to_host = c_.plan.steps_on_host;
+  const bool parameters = c_.plan.shards.divides(WeightShards::Of::parameters);
+  const cost::ShardCollectives facts =
+      parameters ? c_.stack.shard_collectives : cost::ShardCollectives{};
+  const auto append = [&](const Bucket& scattered, const SlotsOfSum& its) {
+    Task task{};
+    task.name = block.name;
+    if (facts.by_weight) task.name += ": " + block.slots[its.from.front()].name;
+    task.work = work;
+    std::get<Collective>(task.work).payload = scattered.bytes;
+    task.stream = Stream::gradient_communication;
+    task.reads = task.deaths = its.from;
+    task.writes = its.to;
+    if (to_host) task.births = its.to;
+    task.operations = {sum(scattered, false, {its.from, to_host ? its.to : std::vector<int>{}})};
+    task.operations.front().adds = !to_host;
+    append_scatter(block, std::move(task), ranks_along(bucket.grid, bucket.scattered()), facts);
+  };
+  if (!facts.by_weight) return append(bucket, slots);
+  for (std::size_t i = 0; i < bucket.gradients.size(); ++i)
+    append(bucket.only(i), {{slots.from[i]}, {slots.to[i]}});
 }
 
 /// What the first or the second collective does to the gradients of a bucket: the first one of two
@@ -270,12 +294,12 @@ void WeightUpdates::add_steps(const ScheduledCell& last) {
     for (Task& task : step.block.tasks) {
       if (delayed) task.synchronizations = 0;  // a thread of its own
     }
-    staging_.before_step(steps, i, last, last_reduction_);
+    staging_.before_step(steps, i, last, draft_.last_reduction().value_or(Written{}));
     const int block = draft_.shared(step.key, [&] { return std::move(step.block); });
     const int call = draft_.add_call(block, step.segment, last);
     for (std::size_t task = 0; task < step.parameters.size(); ++task)
       draft_.note_step(step.parameters[task], {call, static_cast<int>(task)});
-    if (i == 0 && last_reduction_.call >= 0) draft_.wait(call, 0, last_reduction_);
+    if (i == 0 && draft_.last_reduction()) draft_.wait(call, 0, *draft_.last_reduction());
     staging_.after_step(steps, i, {call, static_cast<int>(step.parameters.size()) - 1}, last);
     last_step_ = {call, static_cast<int>(draft_.tasks_of(call).size()) - 1};
     if (returns && ends && before.call >= 0) draft_.wait(call, last_step_.task, before);
@@ -292,7 +316,7 @@ void WeightUpdates::copy_stepped(const ScheduledCell& last) {
   const int call = draft_.add_call(c_.table.add(std::move(block)), -1, last);
   draft_.wait(call, 0, last_step_);
   if (staging_.last_write().call >= 0) draft_.wait(call, 0, staging_.last_write());
-  if (last_reduction_.call >= 0) draft_.wait(call, 0, last_reduction_);
+  if (draft_.last_reduction()) draft_.wait(call, 0, *draft_.last_reduction());
 }
 
 /// The copy of new weights to the device, into the first slots of its block.
@@ -310,11 +334,11 @@ Task WeightUpdates::copy_in(Bytes bytes, std::size_t slots, bool ends) const {
 /// compute with them next, and wait.
 void WeightUpdates::gather_parameters(const ScheduledCell& last) {
   using Of = WeightShards::Of;
-  if (!c_.plan.shards.divides(Of::steps) || c_.plan.shards.divides(Of::parameters)) return;
   Block block{.name = "gather parameters", .slots = {}, .tasks = {}};
   GatherTasks gathers(c_.groups, block.name, Stream::compute, 0);
   for (const auto& [parameter, local] : c_.parameters.on(host_)) {
-    if (local.shards.empty() || c_.plan.graph().gradient_of[parameter] < 0) continue;
+    const bool tells = local.divides(c_.plan, Of::steps) && !local.divides(c_.plan, Of::parameters);
+    if (!tells || c_.plan.graph().gradient_of[parameter] < 0) continue;
     Task& task = gathers.add(local);
     task.reads.push_back(static_cast<int>(block.slots.size()));
     task.writes = task.reads;

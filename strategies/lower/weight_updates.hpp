@@ -44,6 +44,8 @@ class WeightUpdates {
     std::vector<int> from, to;
   };
   [[nodiscard]] Operation sum(const Bucket& bucket, bool second, const SlotsOfSum& slots) const;
+  void append_scatters(Block& block, const Bucket& bucket, const Collective& work,
+                       const SlotsOfSum& slots) const;
   static Operation sum_of_parts(const Bucket& bucket);
   [[nodiscard]] Operation add_on_host(const Bucket& bucket, bool unreduced,
                                       const std::vector<int>& slots) const;
@@ -65,8 +67,7 @@ class WeightUpdates {
   DriveStaging staging_;
   std::multimap<int, std::size_t> of_cell_;  ///< along axes, by the cell that completes them
   int last_cell_ = -1;
-  Written last_reduction_;
-  Written before_last_;
+  std::optional<Written> before_last_;  ///< reduction but one
   Written last_step_;
   Bytes stepped_;  ///< of the parameters that step here, or of their shards
 };

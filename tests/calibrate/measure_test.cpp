@@ -114,6 +114,31 @@ TEST_CASE("experiments count what they compute and move, and run") {
   }
 }
 
+TEST_CASE("an operand's turn comes after a working set, or after more than caches hold") {
+  constexpr std::int64_t size = 5'000;
+  const auto bytes_of_a_round = [&](Pool& pool, std::int64_t room) {
+    pool.make_room(room);
+    pool.begin(room);
+    const float* first = pool.read(size).data();
+    std::int64_t elements = size;
+    while (pool.read(size).data() != first) elements += size;
+    return 4 * elements;
+  };
+  Pool cold(1_MB);
+  CHECK(bytes_of_a_round(cold, 2 * size) > 2'000'000);
+  Pool warm(1_MB, 300_KB);  // half to be read, half to be written
+  const std::int64_t round = bytes_of_a_round(warm, 2 * size);
+  CHECK(round <= 150'000);
+  CHECK(round + 4 * size > 150'000);
+  // What takes more has all of it apart.
+  warm.begin(200'000);
+  const auto one = warm.read(100'000), other = warm.read(100'000);
+  CHECK(one.data() + one.size() <= other.data());
+  // No more than there is, which no cache holds.
+  Pool large(1_MB, 100_MB);
+  CHECK(bytes_of_a_round(large, 2 * size) == bytes_of_a_round(cold, 2 * size));
+}
+
 TEST_CASE("asking for what there is not names what there is") {
   const std::vector<Experiment> all = cpu_experiments(Sweep::quick, Bytes{}).all;
   CHECK_NOTHROW(check_only("", all));
@@ -257,6 +282,16 @@ TEST_CASE("a file is gone on with: what it has is not measured again") {
   const Measurements read = read_measurements(file.name());
   CHECK(read.gemms.front().points.front().time == Seconds{1e-3});
   CHECK(read.streaming.front().points.front().bytes == all.back().bytes);
+}
+
+TEST_CASE("measurements out of a working set say so, and are gone on with out of the same") {
+  const TemporaryFile file("warm.json");
+  Recorder(file.name(), machine, 16_MB).set(rates);
+  CHECK_THAT(read_measurements(file.name()).source, ContainsSubstring(" --working-set '16 MB'"));
+  CHECK_NOTHROW(Recorder(file.name(), machine, 16_MB));
+  for (const std::optional<Bytes> other : {std::optional<Bytes>(), std::optional(8_MB)})
+    CHECK_THROWS_WITH(Recorder(file.name(), machine, other),
+                      ContainsSubstring("/source: expected"));
 }
 
 TEST_CASE("a file of another machine, or one that was cut off, is refused and left alone") {

@@ -84,10 +84,13 @@ TEST_CASE("a stack names the groups that have communicators, and whether hosts w
   };
   using Group = cost::RankGroup;
   const cost::Stack stack = variant(R"("communicators": {"groups": ["world", "pipeline", "world"]},
-                                       "parameter_gathers": "waited for")");
+                                       "shard_collectives": {"by": "weight", "gathers": "waited for",
+                                                             "kernels_per_rank": 2})");
   CHECK(stack.communicators == std::vector{Group::world, Group::pipeline, Group::world});
-  CHECK(stack.waits_to_gather);
-  CHECK_FALSE(variant(R"("parameter_gathers": "queued")").waits_to_gather);
+  CHECK(stack.shard_collectives.by_weight);
+  CHECK(stack.shard_collectives.gathers_wait);
+  CHECK(stack.shard_collectives.kernels_per_rank == 2);
+  CHECK_FALSE(variant(R"("nccl": "none")").shard_collectives.gathers_wait);
   CHECK_THROWS_WITH(variant(R"("communicators": {"groups": ["expert"]})"),
                     ContainsSubstring("/communicators/groups/0"));
 }

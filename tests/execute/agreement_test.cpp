@@ -125,6 +125,7 @@ TEST_CASE("GPT with less memory trains as on one device") {
                R"({"zero": 3, "data": 2})", R"({"zero": 1, "data": 4})",
                R"({"zero": 2, "data": 4})", R"({"zero": 3, "data": 4})",
                R"({"zero": 3, "data": 2, "tensor": 2})",
+               R"({"zero": {"stage": 3, "whole_below": 1000}, "data": 4})",
                R"({"zero": 1, "data": 2, "tensor": 2, "sequence_parallel": true})",
                R"({"zero": 2, "data": 2, "tensor": 2, "sequence_parallel": true})",
                R"({"zero": 3, "data": 2, "tensor": 2, "sequence_parallel": true})",

@@ -8,6 +8,7 @@
 #include "tests/catch.hpp"
 #include "tests/execute/held_to_fp32.hpp"
 #include "tests/execute/rounded_engine.hpp"
+#include "tests/sanitized.hpp"
 
 namespace stratagem::execute {
 namespace {
@@ -23,9 +24,11 @@ void for_types_of_two_bytes(const Run& run) {
 }
 
 TEST_CASE("plans in fp16 and bf16 agree with one device in fp32, as far as rounding goes") {
+  std::size_t number = 0;
   for (const model::Graph* graph : {&small_gpt(), &small_llama()}) {
     for (const std::string& strategy : small_strategies) {
       for_types_of_two_bytes([&]<typename T>() {
+        if (number++ % stride(3) != 0) return;
         const Agreement agreement =
             held_to_fp32<T>(*graph, strategy, [] { return std::make_unique<RoundedEngine<T>>(); });
         CAPTURE(strategy, agreement.worst, agreement.gradients, agreement.losses);

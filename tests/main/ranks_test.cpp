@@ -2,6 +2,7 @@
 // refuses, and ends when a rank dies.
 #include "base/json_reader.hpp"
 #include "tests/main/launched.hpp"
+#include "tests/sanitized.hpp"
 
 using namespace stratagem;
 
@@ -32,7 +33,7 @@ std::vector<std::string> rows(const std::string& file) {
 }  // namespace
 
 TEST_CASE("two ranks measure collectives, and go on where they were") {
-  if (!two_cores()) return;
+  if (!two_cores() || sanitized) return;
   const TemporaryFolder folder;
   const std::string both = mpirun + "-n 2 " + measure + "--quick -o mine.json ";
   const std::string sums = "--only 'mpi_all_reduce 2 x 1 x 1'";  // KiB: 1, 16, 128, 1024, 16384
@@ -136,7 +137,7 @@ TEST_CASE("usage that no rank understands is said once") {
 
 TEST_CASE(
     "when a rank is killed the others end within half a minute, and what was measured stays") {
-  if (!two_cores()) return;
+  if (!two_cores() || sanitized) return;
   const TemporaryFolder folder;
   // With recovery mpirun leaves the other rank alone, as a launcher on another server might.
   for (const std::string recovery : {"", "--enable-recovery "}) {

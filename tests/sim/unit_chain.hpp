@@ -100,11 +100,11 @@ class UnitPipeline {
                      costs) {}
 
   static strategies::Program lowered(const std::string& strategy, const model::Graph& graph,
-                                     int micro_batches) {
+                                     int micro_batches, const cost::Stack& stack = {}) {
     const JsonReader file = JsonReader::from_text("{\"strategy\": " + strategy + "}", "test");
     const JsonReader reader = file.at("strategy");
     return strategies::lower(
-        strategies::compose(graph, micro_batches, strategies::read_options(reader), reader), {});
+        strategies::compose(graph, micro_batches, strategies::read_options(reader), reader), stack);
   }
 
   /// Units until the last task of the first iteration has ended.

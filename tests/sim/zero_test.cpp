@@ -14,14 +14,23 @@ using strategies::Category;
 /// A chain of layers whose forward pass takes `forward` units and whose weight takes `gather` units
 /// to gather on two ranks; backward passes take no time.
 struct Gathered {
-  Gathered(int layers, int prefetch, int forward, double gather)
+  Gathered(int layers, int prefetch, int forward, double gather, const cost::Stack& stack = {},
+           int launch = 0)
       : program(UnitPipeline::lowered(
             R"({"data": 2, "zero": {"stage": 3, "prefetch": )" + std::to_string(prefetch) + "}}",
-            chain(layers), 1)) {
+            chain(layers), 1, stack)) {
     // Each of two ranks sends the half of 8 x 8 numbers of two bytes.
     const BytesPerSecond link = 64_B / Seconds{gather * 1e-12 * static_cast<double>(unit)};
     const Cast actors = cast(program, instant_cluster(2, link), ideal_network(), false);
-    timeline = run(program, actors, unit_prices(program, {.forward = forward, .input = 0}), 2);
+    Prices prices = unit_prices(program, {.forward = forward, .input = 0});
+    for (std::size_t b = 0; b < prices.size(); ++b) {
+      for (std::size_t t = 0; t < prices[b].size(); ++t) {
+        const strategies::Task& task = program.blocks[b].tasks[t];
+        if (task.name.starts_with("parts of "))
+          prices[b][t].host = {launch * std::get<cost::Kernel>(task.work).launches * unit};
+      }
+    }
+    timeline = run(program, actors, prices, 2);
   }
 
   /// Units from the begin of an iteration until the last layer's forward pass has ended.
@@ -63,6 +72,32 @@ TEST_CASE("with prefetch the shorter of gathers and layers hides behind the long
   }
 }
 
+// The host launches a copy for each rank while a gather runs, and the layer behind them.
+TEST_CASE("a host that copies every rank's part holds up what it launches next") {
+  cost::Stack stack;
+  stack.shard_collectives = {.by_weight = true, .gathers_wait = true, .kernels_per_rank = 3};
+  const auto layer = [](double gather, double copies, int forward) {
+    return std::max(gather, copies) + forward;
+  };
+  for (const int launch : {0, 1, 2, 10}) {
+    INFO(launch);
+    const Gathered plan(5, 0, 3, 8, stack, launch);
+    const double copies = 2 * 3 * launch;
+    CHECK(close(plan.forward_pass(), layer(1, copies, 0) + 5 * layer(8, copies, 3), 1e-5));
+  }
+}
+
+TEST_CASE("a host that waits before each gather has none beside another") {
+  cost::Stack stack;
+  stack.shard_collectives = {.gathers_wait = true};
+  // A layer runs beside the gather of the next, which begins when the layer before has run.
+  for (const int forward : {1, 4})
+    CHECK(close(Gathered(5, 1, forward, 3, stack).forward_pass(),
+                Gathered(5, 1, forward, 3).forward_pass(), 1e-5));
+  // With more of them ahead they begin no sooner for it: what is ahead waits for what runs.
+  CHECK(Gathered(5, 3, 4, 3, stack).forward_pass() >= Gathered(5, 3, 4, 3).forward_pass());
+}
+
 TEST_CASE("an iteration's first gather waits for the steps of the one before") {
   for (const int prefetch : {0, 1, 7}) {
     const Gathered plan(5, prefetch, 3, 2);
@@ -82,7 +117,7 @@ TEST_CASE("prefetching k layers holds the weights of k + 1") {
 TEST_CASE("a host that runs ahead comes to a gather when the plan has made room for it") {
   for (const int prefetch : {0, 1, 2, 3}) {
     const Gathered plan(8, prefetch, 5, 1);
-    const auto changes = in_host_order(plan.program, plan.timeline, 0, {},
+    const auto changes = in_host_order(plan.program, plan.timeline, 0,
                                        memory_changes(plan.program, plan.timeline, 0));
     std::map<int, Bytes> held;  // by buffer of a gathered weight: taken, and not free again yet
     std::multimap<Instant, int> freed;

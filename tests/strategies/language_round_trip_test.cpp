@@ -146,6 +146,7 @@ TEST_CASE("strategies of all kinds, written and read again, lower to the same pr
       {&t5, R"~({"coshard": 2, "pipeline": 2, "schedule": "zb-v"})~"},
       {&prefix_tuned, R"~({"tensor": 2, "data": 3, "pipeline": 4})~"},
       {&prefix_tuned, R"~({"zero": 3, "data": 2, "recompute": {"every": 2}})~"},
+      {&untied, R"~({"zero": {"stage": 3, "prefetch": 2, "whole_below": 3000}, "data": 2})~"},
   };
   for (const auto& [graph, strategy] : table) round_trip(*graph, strategy, 4);
 }

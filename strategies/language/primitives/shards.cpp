@@ -56,6 +56,11 @@ void read_shards(PlanBuilder& builder, const JsonReader& reader) {
       prefetch->fail("parameters among what is divided");
     shards.prefetch = static_cast<int>(prefetch->between(0, 1'000));
   }
+  if (const auto below = reader.find("whole below")) {
+    if (!shards.divides(WeightShards::Of::parameters))
+      below->fail("parameters among what is divided");
+    shards.whole_below = static_cast<int>(below->between(0, 1'000'000'000));
+  }
 }
 
 std::vector<Primitive> write_shards(const Plan& plan) {
@@ -66,6 +71,8 @@ std::vector<Primitive> write_shards(const Plan& plan) {
   result.push_back(written(subjects[static_cast<int>(shards.of)], shards.axes));
   if (shards.divides(WeightShards::Of::parameters))
     result.back().fields.push_back(field("prefetch", shards.prefetch));
+  if (shards.whole_below > 0)
+    result.back().fields.push_back(field("whole below", shards.whole_below));
   return result;
 }
 

@@ -4,6 +4,7 @@
 
 #include "tests/catch.hpp"
 #include "tests/execute/held_to_fp32.hpp"
+#include "tests/sanitized.hpp"
 
 namespace stratagem::execute {
 namespace {
@@ -31,11 +32,13 @@ void check(const model::Graph& graph, const std::string& strategy) {
 }
 
 TEST_CASE("what a GPU would be told to do is what one device does, in three types") {
+  std::size_t number = 0;
+  const auto looked_at = [&] { return number++ % stride(4) == 0; };
   for (const model::Graph* graph : {&small_gpt(), &small_llama()}) {
     for (const std::string& strategy : small_strategies) {
-      check<float>(*graph, strategy);
-      check<Half>(*graph, strategy);
-      check<BFloat16>(*graph, strategy);
+      if (looked_at()) check<float>(*graph, strategy);
+      if (looked_at()) check<Half>(*graph, strategy);
+      if (looked_at()) check<BFloat16>(*graph, strategy);
     }
   }
 }

@@ -1,0 +1,168 @@
+// What a framework does beside the collectives of ZeRO 3, and parameters that are too small to be
+// divided.
+#include <map>
+#include <string>
+
+#include "tests/catch.hpp"
+#include "tests/strategies/lowered.hpp"
+
+namespace stratagem::strategies {
+namespace {
+
+using cost::CollectiveKind;
+
+Program with_facts(const model::Graph& graph, const std::string& strategy,
+                   const cost::ShardCollectives& facts) {
+  cost::Stack stack = plain_stack();
+  stack.shard_collectives = facts;
+  return lower(plan_of(graph, strategy, 2), stack);
+}
+
+/// What the first device runs in an iteration.
+struct Run {
+  explicit Run(const Program& program) {
+    for (const Call& call : program.sequences[0].calls) {
+      for (const Task& task : program.blocks[call.block].tasks) note(task);
+    }
+  }
+
+  void note(const Task& task) {
+    if (const Collective* work = collective_of(task)) {
+      ++collectives[work->kind];
+      payload[work->kind] += work->payload;
+      tensors[work->kind] += static_cast<int>(task.operations.front().inputs.size());
+      return;
+    }
+    const auto& kernel = std::get<cost::Kernel>(task.work);
+    if (task.name.starts_with("parts of ")) {
+      copied += kernel.traffic;
+      copies += kernel.launches;
+    } else if (task.name.starts_with("clear ")) {
+      cleared += kernel.traffic;
+      waits += task.synchronizations;
+    }
+  }
+
+  std::map<CollectiveKind, int> collectives;
+  std::map<CollectiveKind, int> tensors;
+  std::map<CollectiveKind, Bytes> payload;
+  Bytes copied, cleared;
+  int copies = 0;
+  int waits = 0;
+};
+
+model::Graph untied_gpt() {
+  model::GptConfig config = small_gpt;
+  config.tied = false;
+  return model::gpt(config);
+}
+
+/// Elements of parameters, of those alone that have fewer than `below` or of the others.
+double elements(const model::Graph& graph, int below, bool small) {
+  double sum = 0;
+  for (const model::Tensor& tensor : graph.tensors) {
+    if (tensor.role != model::Role::parameter) continue;
+    const auto count = static_cast<double>(model::element_count(tensor));
+    if ((count < below) == small) sum += count;
+  }
+  return sum;
+}
+
+constexpr auto gather = CollectiveKind::all_gather;
+constexpr auto scatter = CollectiveKind::reduce_scatter;
+
+}  // namespace
+
+TEST_CASE("weight by weight there are as many collectives as weights, and as many bytes") {
+  const model::Graph graph = untied_gpt();
+  for (const std::string more : {"", R"(, "recompute": "full")", R"(, "tensor": 2)"}) {
+    INFO(more);
+    const std::string strategy = R"({"data": 4, "zero": 3)" + more + "}";
+    const Run together(with_facts(graph, strategy, {}));
+    const Run single(with_facts(graph, strategy, {.by_weight = true}));
+    for (const CollectiveKind kind : {gather, scatter}) {
+      CHECK(together.collectives.at(kind) < together.tensors.at(kind));
+      CHECK(single.collectives.at(kind) == together.tensors.at(kind));
+      CHECK(close(single.payload.at(kind).value, together.payload.at(kind).value, 1e-12));
+    }
+    const auto weights =
+        std::ranges::count(graph.tensors, model::Role::parameter, &model::Tensor::role);
+    CHECK(single.collectives.at(scatter) == 2 * weights);  // of two micro-batches
+  }
+}
+
+TEST_CASE("each rank's part is copied through a second buffer, what is gathered cleared before") {
+  const model::Graph graph = untied_gpt();
+  for (const bool by_weight : {false, true}) {
+    const Run run(
+        with_facts(graph, R"({"data": 4, "zero": 3})",
+                   {.by_weight = by_weight, .gathers_wait = true, .kernels_per_rank = 3}));
+    const Bytes gathered = run.payload.at(gather);
+    CHECK(run.copies == 3 * 4 * (run.collectives.at(gather) + run.collectives.at(scatter)));
+    CHECK(close(run.copied.value, 2 * (gathered + run.payload.at(scatter)).value, 1e-12));
+    CHECK(close(run.cleared.value, gathered.value, 1e-12));
+    CHECK(run.waits == run.collectives.at(gather));
+  }
+}
+
+TEST_CASE("facts of ZeRO 3 leave other stages as they are") {
+  const model::Graph graph = untied_gpt();
+  const cost::ShardCollectives facts{
+      .by_weight = true, .gathers_wait = true, .kernels_per_rank = 1};
+  for (const std::string zero : {"0", "1", "2"}) {
+    const std::string strategy = R"({"data": 4, "zero": )" + zero + "}";
+    CHECK(to_text(with_facts(graph, strategy, facts)) == to_text(with_facts(graph, strategy, {})));
+  }
+}
+
+// A weight that stays whole is as in ZeRO 2: 2 + 14/N bytes an element instead of 16/N, and 2 (N-1)/N
+// of its elements communicated instead of 3 (N-1)/N.
+TEST_CASE("small weights stay whole, and are told after the step") {
+  const model::Graph graph = untied_gpt();
+  for (const int below : {0, 100, 3000, 1'000'000}) {
+    INFO(below);
+    const std::string strategy =
+        R"({"data": 4, "zero": {"stage": 3, "whole_below": )" + std::to_string(below) + "}}";
+    const Program program = lowered(graph, strategy);
+    const double whole = elements(graph, below, true);
+    const double divided = elements(graph, below, false);
+    const Sequence& sequence = program.sequences[0];
+    CHECK(
+        close(resident(sequence, Category::parameters).value, 2 * whole + 2 * divided / 4, 1e-12));
+    CHECK(close(resident(sequence, Category::gradients).value, 2 * (whole + divided) / 4, 1e-12));
+    CHECK(close(resident(sequence, Category::optimizer_states).value, 12 * (whole + divided) / 4,
+                1e-12));
+    const Run run(program);
+    CHECK(close(run.payload.at(scatter).value, 2 * (whole + divided), 1e-12));
+    CHECK(close(run.payload.at(gather).value, 2 * whole + 4 * divided, 1e-12));
+  }
+}
+
+TEST_CASE("tensor ranks count the elements of what they hold") {
+  const model::Graph graph = untied_gpt();
+  const auto parameters = [&](int below) {
+    const std::string strategy =
+        R"({"tensor": 2, "data": 2, "zero": {"stage": 3, "whole_below": )" + std::to_string(below) +
+        "}}";
+    return resident(lowered(graph, strategy).sequences[0], Category::parameters);
+  };
+  // An MLP's matrix has 4 * 48 * 48 elements, half of which are on a rank.
+  CHECK(parameters(2 * 48 * 48 + 1) > parameters(2 * 48 * 48));
+  CHECK(parameters(4 * 48 * 48) == parameters(2 * 48 * 48 + 1));
+}
+
+TEST_CASE("a smallest size wants parameters that are divided, on the device") {
+  const model::Graph graph = untied_gpt();
+  const auto refused = [&](const std::string& strategy) {
+    return refusal([&] { lowered(graph, strategy); });
+  };
+  CHECK_THAT(refused(R"({"data": 2, "zero": {"stage": 2, "whole_below": 5}})"),
+             StartsWith("test.json: /strategy/zero/whole_below: expected stage 3"));
+  CHECK_THAT(refused(R"({"data": 2, "zero": {"stage": 3, "whole_below": -1}})"),
+             ContainsSubstring("/strategy/zero/whole_below"));
+  CHECK_THAT(refused(R"({"data": 2, "offload": "parameters",
+                         "zero": {"stage": 3, "whole_below": 5}})"),
+             ContainsSubstring("/strategy/zero/whole_below"));
+}
+
+}  // namespace stratagem::strategies
