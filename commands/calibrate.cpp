@@ -186,8 +186,8 @@ std::vector<calibrate::ScenarioKernels> asked_scenarios(const Arguments& asked) 
 std::optional<Bytes> asked_working_set(const Arguments& asked) {
   if (!asked.has("working-set")) return std::nullopt;
   const std::optional<Bytes> size = parse_quantity<Bytes>(asked.required("working-set"));
-  if (!size || *size < 1_MiB)
-    throw UsageError("--working-set is a size of at least 1 MiB, such as \"16 MB\"");
+  if (!size || *size < 1_MB || *size > 1_GB)
+    throw UsageError("--working-set is a size from 1 MB to 1 GB, such as \"16 MB\"");
   return size;
 }
 

@@ -69,7 +69,8 @@ struct MemoryFacts {
 /// How a framework gathers parameters that ranks divide, and scatters their gradients (ZeRO 3).
 struct ShardCollectives {
   bool by_weight = false;  ///< one for each weight; else for all of a segment, or of a bucket
-  /// Before each gather the host has what is gathered zeroed, and waits for all of the device's work.
+  /// Before each gather the host has what is gathered zeroed, and waits for the device's computations
+  /// and reductions so far.
   bool gathers_wait = false;
   /// Kernels that copy the part of each rank, from a second whole buffer after a gather, and into
   /// one before a reduce-scatter.

@@ -251,7 +251,8 @@ bool read_on_drives(const JsonReader& place) {
 /// What waits on the host: a word, an object with that word, or one with a place for each part. Returns
 /// what tells it.
 JsonReader read_offloaded(const JsonReader& value, OffloadOptions& offload) {
-  if (value.is_object() && (value.has("optimizer") || value.has("parameters"))) {
+  if (value.is_object() &&
+      (!value.has("of") || value.has("optimizer") || value.has("parameters"))) {
     for (const char* key : {"of", "to"}) {
       if (value.has(key)) value.at(key).fail("a place for each part without it, or it alone");
     }
@@ -284,6 +285,8 @@ void read_offload(const JsonReader& reader, Options& options) {
     of.fail("zero beside it, so that ranks with the same weights share their steps");
   if (offload.parameters && options.zero.stage != 3)
     of.fail("zero 3 beside parameters on the host, of which every rank fetches its share");
+  if (offload.parameters && options.zero.whole_below > 0)
+    of.fail("all parameters divided, zero without whole_below, where they are on the host");
   if (!value->is_object()) return;
   if (const auto delayed = value->find("delayed_update")) {
     offload.delayed_update = delayed->boolean();

@@ -165,8 +165,9 @@ struct TaskOfCall {
   int task = 0;
 };
 
-/// A buffer that belongs to the device, or to it in its server's memory or on its drives, rather than to
-/// a micro-batch: it lives from the first iteration to the last, or in each of them from the start of one task to the end of another one.
+/// A buffer that belongs to the device, or to it in its server's memory or on its drives, rather
+/// than to a micro-batch: it lives from the first iteration to the last, or in each of them from the
+/// start of one task to the end of another one.
 struct Resident {
   struct Span {
     TaskOfCall first;

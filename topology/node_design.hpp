@@ -102,8 +102,9 @@ struct NodeDesign {
 bool is_rank(VertexKind kind);
 
 /// The design itself. Throws InputError if a vertex is a fabric, if there are both GPUs and shares of
-/// processors, if a drive has not one link, to a PCIe switch or a processor, or if a link joins what is not there, is a memory's that does not join a share to a
-/// processor, has no cable, no finite bandwidth above 0 or no finite latency of 0 or more.
+/// processors, if a drive has not one link, to a PCIe switch or a processor, or if a link joins what
+/// is not there, is a memory's that does not join a share to a processor, has no cable, no finite
+/// bandwidth above 0 or no finite latency of 0 or more.
 NodeDesign checked(NodeDesign design);
 
 /// A server whose ranks are processors, with `ranks` of them in place of its own: each of its shares is

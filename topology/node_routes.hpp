@@ -41,8 +41,8 @@ class NodeRoutes {
   /// ranks are processors themselves.
   [[nodiscard]] const Route& to_host(int gpu) const { return to_host_[gpu]; }
   [[nodiscard]] const Route& from_host(int gpu) const { return from_host_[gpu]; }
-  /// From that processor's memory to all drives at once, each with a share in proportion to its rate,
-  /// and back; empty without drives or without such a processor.
+  /// From that processor's memory to all drives at once, each with an equal share, and
+  /// back; empty without drives or without such a processor.
   [[nodiscard]] const Route& to_drives(int gpu) const { return to_drives_[gpu]; }
   [[nodiscard]] const Route& from_drives(int gpu) const { return from_drives_[gpu]; }
 

@@ -56,7 +56,7 @@ std::vector<Rows> stream_sizes(Sweep sweep) {
 }  // namespace
 
 CpuExperiments cpu_experiments(Sweep sweep, Bytes cache, std::optional<Bytes> working_set) {
-  const double summed = (working_set ? 0.25 * *working_set : cache).value / sizeof(float);
+  const double summed = (working_set ? 0.125 * *working_set : cache).value / sizeof(float);
   const auto pool = std::make_shared<Pool>(cache, working_set);
   const auto rows_summed = static_cast<std::int64_t>(std::ceil(summed / 4096));
   CpuExperiments result{

@@ -13,7 +13,7 @@ namespace stratagem::calibrate {
 enum class Sweep { quick, full };
 
 struct CpuExperiments {
-  /// A large product, and a sum of operands as large as the cache, or a fourth of the working set: the
+  /// A large product, and a sum of operands as large as the cache, or an eighth of the working set: the
   /// rates that shares are taken of.
   Experiment peak, bandwidth;
   /// Matrix products of transformer layers, forward and backward, of widths and numbers of tokens

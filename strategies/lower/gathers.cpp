@@ -50,15 +50,21 @@ Written Gathers::issue(std::size_t index) {
   const int block = draft().shared(key, [&] { return gather_block(of, first); });
   const int call = draft().add_call(block, of.segment, *of.of);
   if (!wait_for_room(index, call) && !first) draft().wait(call, 0, brought(0));
-  if (context().stack.shard_collectives.gathers_wait) wait_for_device(call);
+  wait_for_device(call);
   return {call, static_cast<int>(draft().tasks_of(call).size()) - 1};
 }
 
-/// The host goes on when everything that it has launched has ended. Gathers that are under way are
-/// on the stream of this one.
+/// Where a gather makes the host wait, it goes on when what it has launched has ended: computations
+/// and reductions. Gathers that are under way are on the stream of this one.
 void Gathers::wait_for_device(int call) {
-  if (next() > 0) draft().wait(call, 0, draft().last_computation());
-  if (const std::optional<Written>& last = draft().last_reduction()) draft().wait(call, 0, *last);
+  const std::vector<Task>& tasks = draft().tasks_of(call);
+  const auto waits = std::ranges::find_if(
+      tasks, [](int times) { return times > 0; }, &Task::synchronizations);
+  if (waits == tasks.end()) return;
+  const auto task = static_cast<int>(waits - tasks.begin());
+  if (next() > 0) draft().wait(call, task, draft().last_computation());
+  if (const std::optional<Written>& last = draft().last_reduction())
+    draft().wait(call, task, *last);
 }
 
 void Gathers::connect(std::size_t index, int call) {
@@ -120,9 +126,11 @@ Block Gathers::gather_block(const SegmentRun& run, bool first) const {
   }
   const std::size_t fetched = block.tasks.size();
   gathers.append_to(block);
-  for (std::size_t task = fetched; fetches && task < block.tasks.size(); ++task)
-    block.tasks[task].waits = {fetch},
+  for (std::size_t task = fetched; fetches && task < block.tasks.size(); ++task) {
+    if (!std::holds_alternative<Collective>(block.tasks[task].work)) continue;
+    block.tasks[task].waits = {fetch};
     block.tasks[task].operations.clear();  // shards are not resident
+  }
   for (const int shard : shards) {
     block.tasks.back().reads.push_back(shard);
     block.tasks.back().deaths.push_back(shard);

@@ -17,6 +17,7 @@ Task kernel_beside(const Task& collective, const std::string& does, Bytes traffi
   task.name = does + " " + collective.name;
   task.work = kernel;
   task.stream = collective.stream;
+  task.operations = {{.deed = Deed::select}};  // of nothing: values stay as they are
   return task;
 }
 

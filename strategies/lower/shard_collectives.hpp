@@ -8,8 +8,7 @@
 namespace stratagem::strategies {
 
 /// Appends a gather over so many ranks to a block that has its slots. What it bears is there from
-/// the clearing on, where the framework clears; that task, the first of the call, is then where the
-/// host waits.
+/// the clearing on, where the framework clears; that task is then where the host waits.
 void append_gather(Block& block, Task gather, int ranks, const cost::ShardCollectives& facts);
 
 /// Appends a reduce-scatter likewise.

@@ -137,6 +137,10 @@ TEST_CASE("an operand's turn comes after a working set, or after more than cache
   // No more than there is, which no cache holds.
   Pool large(1_MB, 100_MB);
   CHECK(bytes_of_a_round(large, 2 * size) == bytes_of_a_round(cold, 2 * size));
+  // What shares are taken of stays within, too.
+  const Bytes set = 300_KB;
+  const Experiment sum = cpu_experiments(Sweep::quick, 1_MB, set).bandwidth;
+  CHECK(3 * 4 * sum.sizes[0] * sum.sizes[1] <= set.value);
 }
 
 TEST_CASE("asking for what there is not names what there is") {

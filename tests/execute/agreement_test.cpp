@@ -298,6 +298,21 @@ TEST_CASE("prefixes of a frozen Llama train as on one device") {
                            R"({"pipeline": 2, "schedule": "1f1b"})", R"({"recompute": "full"})"));
 }
 
+TEST_CASE("what a framework does beside the collectives of shards changes no value") {
+  cost::Stack stack = strategies::plain_stack();
+  stack.shard_collectives = {.by_weight = true, .gathers_wait = true, .kernels_per_rank = 2};
+  const Trained reference = train<double>(planned(tiny_gpt(), "{}", micro_batches));
+  for (const char* strategy :
+       {R"({"zero": 3, "data": 2})",
+        R"({"zero": {"stage": 3, "prefetch": 2, "whole_below": 300}, "data": 2, "tensor": 2})"}) {
+    CAPTURE(strategy);
+    const strategies::Plan plan = strategies::plan_of(tiny_gpt(), strategy, micro_batches);
+    const Trained trained =
+        train<double>(plan.graph(), strategies::lower(plan, stack, {}), micro_batches);
+    CHECK(distance(trained, reference) <= 1e-9);
+  }
+}
+
 TEST_CASE("in fp32 gradients agree as far as its digits go") {
   const std::string strategy =
       GENERATE(as<std::string>{}, R"({"data": 2})", R"({"tensor": 2})",

@@ -87,17 +87,6 @@ TEST_CASE("a host that copies every rank's part holds up what it launches next")
   }
 }
 
-TEST_CASE("a host that waits before each gather has none beside another") {
-  cost::Stack stack;
-  stack.shard_collectives = {.gathers_wait = true};
-  // A layer runs beside the gather of the next, which begins when the layer before has run.
-  for (const int forward : {1, 4})
-    CHECK(close(Gathered(5, 1, forward, 3, stack).forward_pass(),
-                Gathered(5, 1, forward, 3).forward_pass(), 1e-5));
-  // With more of them ahead they begin no sooner for it: what is ahead waits for what runs.
-  CHECK(Gathered(5, 3, 4, 3, stack).forward_pass() >= Gathered(5, 3, 4, 3).forward_pass());
-}
-
 TEST_CASE("an iteration's first gather waits for the steps of the one before") {
   for (const int prefetch : {0, 1, 7}) {
     const Gathered plan(5, prefetch, 3, 2);
