@@ -2,6 +2,7 @@
 #pragma once
 
 #include <signal.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -10,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/input_error.hpp"
 #include "tests/main/executable.hpp"
 
 namespace stratagem {
@@ -38,10 +40,12 @@ inline int times(const std::string& text, const std::string& part) {
   return count;
 }
 
-/// Starts a line of the shell, of which mpirun is the last word but its arguments; its process.
+/// Starts a line of the shell, of which mpirun is the last word but its arguments; its process, which
+/// ends when the test does.
 inline pid_t started(const std::string& line) {
   const pid_t launcher = fork();
   if (launcher == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
     execl("/bin/sh", "sh", "-c", line.c_str(), nullptr);
     _exit(127);
   }
@@ -56,11 +60,19 @@ inline std::vector<pid_t> children_of(pid_t process) {
   return result;
 }
 
-/// Waits until `ready` or so much time has gone by.
+/// Waits until `ready` or so much time has gone by. A file that cannot be read is not ready: it is
+/// there for a moment before, when the program looks whether it can be written.
 template <typename Ready>
 bool eventually(std::chrono::seconds limit, const Ready& ready) {
+  const auto now_ready = [&] {
+    try {
+      return ready();
+    } catch (const InputError&) {
+      return false;
+    }
+  };
   const auto end = Clock::now() + limit;
-  while (!ready()) {
+  while (!now_ready()) {
     if (Clock::now() > end) return false;
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
