@@ -57,8 +57,8 @@ class Cluster {
   /// the node has none.
   [[nodiscard]] std::vector<Share> route_to_host(int gpu) const;
   [[nodiscard]] std::vector<Share> route_from_host(int gpu) const;
-  /// Between that processor's memory and all drives of the server at once, each of which carries a share
-  /// in proportion to its rate; empty if it has none.
+  /// Between that processor's memory and all drives of the server at once, each of which carries an
+  /// equal share; empty if it has none.
   [[nodiscard]] std::vector<Share> route_to_drives(int gpu) const;
   [[nodiscard]] std::vector<Share> route_from_drives(int gpu) const;
   /// The adapters (indices within the node) nearest to a GPU, in ascending order.

@@ -65,24 +65,34 @@ void DriveStaging::finish() {
   write(last.step, last.after, *last.of, true);
 }
 
+int DriveStaging::move(const StepBlock& step, bool reads, Bytes bytes, bool waits,
+                       const ScheduledCell& of) {
+  const std::string name = reads ? "read from drives" : "write to drives";
+  const Slot room = buffer(step);
+  const std::string key = name + " " + std::to_string(room.tensor) + " " +
+                          std::to_string(bytes.value) + " " + std::to_string(room.bytes.value) +
+                          (waits ? " end" : "");
+  const int block = draft_.shared(key, [&] {
+    using cost::CollectiveKind;
+    Task task{};
+    task.name = name;
+    task.work = Collective{.kind = reads ? CollectiveKind::from_drives : CollectiveKind::to_drives,
+                           .group = c_.groups.alone(),
+                           .payload = bytes};
+    task.stream = reads ? Stream::read_drives : Stream::write_drives;
+    (reads ? task.births : task.deaths) = {0};
+    task.synchronizations = waits ? 1 : 0;
+    return Block{.name = name, .slots = {room}, .tasks = {task}};
+  });
+  return draft_.add_call(block, step.segment, of);
+}
+
 void DriveStaging::read(const StepBlock& step, const ScheduledCell& of, const Written& ready) {
   const std::size_t index = reads_.size();
   reads_.emplace_back();
   const Bytes bytes = read_of(step);
   if (bytes <= Bytes{}) return;
-  const Slot room = buffer(step);
-  const std::string key = "read from drives " + std::to_string(room.tensor) + " " +
-                          std::to_string(bytes.value) + " " + std::to_string(room.bytes.value);
-  const int block = draft_.shared(key, [&] {
-    Task task{};
-    task.name = "read from drives";
-    task.work = Collective{
-        .kind = cost::CollectiveKind::from_drives, .group = c_.groups.alone(), .payload = bytes};
-    task.stream = Stream::read_drives;
-    task.births = {0};
-    return Block{.name = "read from drives", .slots = {room}, .tasks = {task}};
-  });
-  const int call = draft_.add_call(block, step.segment, of);
+  const int call = move(step, true, bytes, false, of);
   if (ready.call >= 0) draft_.wait(call, 0, ready);
   wait_for_room(call, index);
   reads_.back() = {call, 0};
@@ -92,22 +102,8 @@ void DriveStaging::write(const StepBlock& step, const Written& after, const Sche
                          bool ends) {
   writes_.emplace_back();
   const Bytes bytes = written_of(step);
-  const bool waits = ends && !c_.plan.delayed_update;
   if (bytes <= Bytes{}) return;
-  const Slot room = buffer(step);
-  const std::string key = "write to drives " + std::to_string(room.tensor) + " " +
-                          std::to_string(bytes.value) + (waits ? " end" : "");
-  const int block = draft_.shared(key, [&] {
-    Task task{};
-    task.name = "write to drives";
-    task.work = Collective{
-        .kind = cost::CollectiveKind::to_drives, .group = c_.groups.alone(), .payload = bytes};
-    task.stream = Stream::write_drives;
-    task.deaths = {0};
-    task.synchronizations = waits ? 1 : 0;
-    return Block{.name = "write to drives", .slots = {room}, .tasks = {task}};
-  });
-  const int call = draft_.add_call(block, step.segment, of);
+  const int call = move(step, false, bytes, ends && !c_.plan.delayed_update, of);
   draft_.wait(call, 0, after);
   writes_.back() = last_write_ = {call, 0};
 }

@@ -44,6 +44,9 @@ class DriveStaging {
   [[nodiscard]] Bytes read_of(const StepBlock& step) const;
   [[nodiscard]] Bytes written_of(const StepBlock& step) const;
   [[nodiscard]] Slot buffer(const StepBlock& step) const;
+  /// A call of one task that moves bytes between the drives and the buffer of a step, which a read
+  /// bears and a write frees; does the host wait for it?
+  int move(const StepBlock& step, bool reads, Bytes bytes, bool waits, const ScheduledCell& of);
   void read(const StepBlock& step, const ScheduledCell& of, const Written& ready);
   void write(const StepBlock& step, const Written& after, const ScheduledCell& of, bool ends);
   void wait_for_room(int call, std::size_t i);

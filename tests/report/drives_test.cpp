@@ -7,26 +7,16 @@
 #include "report/report.hpp"
 #include "search/remedies.hpp"
 #include "search/results.hpp"
-#include "tests/small_scenario.hpp"
+#include "tests/report/offloaded.hpp"
 
 using namespace stratagem;
 using search::Outcome;
 
 namespace {
 
-/// A GPT on four GPUs whose parameters fill up evenly.
+/// On four GPUs whose ranks divide everything.
 search::Scenario scenario(const std::string& cluster, const std::string& offload) {
-  const std::string shipped = std::filesystem::absolute("scenarios").string();
-  const TemporaryFolder folder;
-  folder.write("a.json", R"({"question": "?", "runs": [{"name": "it", "model":
-      {"family": "gpt", "layers": 2, "hidden": 64, "heads": 4, "sequence": 32, "vocabulary": 128},
-      "cluster": )" + cluster +
-                             R"(, "training": {"global_batch": 4, "micro_batch": 1,
-      "precision": "fp16", "optimizer": "adam"}, "strategy": {"data": 4, "zero": 3, "offload": )" +
-                             offload + R"(}, "profile": ")" + shipped +
-                             R"(/profiles/v100-sxm3.json", "stack": ")" + shipped +
-                             R"(/stacks/megatron-deepspeed-fp16.json"}]})");
-  return search::read_scenario((folder.path() / "a.json").string());
+  return offloaded(cluster, R"({"data": 4, "zero": 3, "offload": )" + offload + "}");
 }
 
 std::string dgx_2(const std::string& more) {

@@ -2,27 +2,12 @@
 #include "report/memory_table.hpp"
 #include "report/report.hpp"
 #include "search/results.hpp"
-#include "tests/small_scenario.hpp"
+#include "tests/report/offloaded.hpp"
 
 using namespace stratagem;
 using search::Outcome;
 
 namespace {
-
-/// A GPT whose optimizer is on the host of a cluster; its parameters fill up evenly.
-search::Scenario offloaded(const std::string& cluster, const std::string& strategy) {
-  const std::string shipped = std::filesystem::absolute("scenarios").string();
-  const TemporaryFolder folder;
-  folder.write("a.json", R"({"question": "?", "runs": [{"name": "it", "model":
-      {"family": "gpt", "layers": 2, "hidden": 64, "heads": 4, "sequence": 32, "vocabulary": 128},
-      "cluster": )" + cluster +
-                             R"(, "training": {"global_batch": 4, "micro_batch": 1,
-      "precision": "fp16", "optimizer": "adam"}, "strategy": )" +
-                             strategy + R"(, "profile": ")" + shipped +
-                             R"(/profiles/v100-sxm3.json", "stack": ")" + shipped +
-                             R"(/stacks/megatron-deepspeed-fp16.json"}]})");
-  return search::read_scenario((folder.path() / "a.json").string());
-}
 
 const std::string optimizer_there = R"({"data": 4, "zero": 2, "offload": "optimizer"})";
 
