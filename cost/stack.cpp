@@ -127,6 +127,7 @@ ShardCollectives read_shard_collectives(const JsonReader& reader) {
   facts.by_weight = reader.at("by").one_of({"segment", "weight"}) == "weight";
   facts.gathers_wait = reader.at("gathers").one_of({"queued", "waited for"}) == "waited for";
   facts.kernels_per_rank = static_cast<int>(reader.at("kernels_per_rank").between(0, 100));
+  if (const auto one = reader.find("of_one_rank")) facts.of_one_rank = one->boolean();
   if (const auto why = reader.find("because")) why->skip();
   return facts;
 }
@@ -151,6 +152,8 @@ Stack read_facts_and_scalars(const JsonReader& reader) {
   if (const auto groups = reader.find("communicators"))
     stack.communicators = read_communicators(*groups);
   stack.gradient_accumulation = read_facts(reader.at("gradient_accumulation"));
+  if (const auto waits = reader.find("host_waits"))
+    stack.waits_each_pass = waits->one_of({"each micro-batch", "each pass"}) == "each pass";
   if (const auto gradients = reader.find("gradients"))
     stack.frees_gradients = gradients->one_of({"kept", "freed"}) == "freed";
   if (const auto sent = reader.find("sent_activations"))

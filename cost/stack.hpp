@@ -75,6 +75,8 @@ struct ShardCollectives {
   /// Kernels that copy the part of each rank, from a second whole buffer after a gather, and into
   /// one before a reduce-scatter.
   int kernels_per_rank = 0;
+  /// One rank that has everything gathers, too: from what it keeps into a buffer of its own.
+  bool of_one_rank = false;
 };
 
 /// Groups of ranks that a framework has a communicator of its own for, beside those that a plan's
@@ -108,6 +110,10 @@ struct Stack {
   std::string nccl;
   std::vector<RankGroup> communicators;  ///< beside those of the plan, one each
   OperatorFacts gradient_accumulation;   ///< per parameter tensor and micro-batch, on the gradient
+  /// The host waits for the device where any pass begins, as timers of passes make it, not only where
+  /// a micro-batch does. For the replay of memory (sim/host_order.hpp); the gap that it leaves on the
+  /// device is not in times.
+  bool waits_each_pass = false;
   /// Gradients of weights are freed after the step and born anew in the backward pass; else they live
   /// all the time. Shards of gradients always do.
   bool frees_gradients = false;

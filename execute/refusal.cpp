@@ -104,6 +104,15 @@ std::string refusal_of_inputs(const model::Graph& graph) {
   return "";
 }
 
+/// Do gradients wait for their reduction in buffers that are no gradient's own?
+bool has_gradient_buffers(const strategies::Program& program) {
+  return std::ranges::any_of(program.sequences, [](const strategies::Sequence& sequence) {
+    return std::ranges::any_of(sequence.residents, [](const strategies::Resident& resident) {
+      return resident.category == strategies::Category::whole_gradients;
+    });
+  });
+}
+
 }  // namespace
 
 std::string refusal(const strategies::Program& program, const model::Graph& graph,
@@ -111,6 +120,7 @@ std::string refusal(const strategies::Program& program, const model::Graph& grap
   if (std::string why = refusal_of_inputs(graph); !why.empty()) return why;
   const auto fp8 = [](const cost::Kernel& kernel) { return kernel.type == model::DataType::fp8; };
   if (any_kernel(program, fp8)) return "linear layers in fp8";
+  if (has_gradient_buffers(program)) return "gradients in buffers of a constant size";
   for (const strategies::Sequence& sequence : program.sequences) {
     for (const strategies::Call& call : sequence.calls) {
       if (std::string why = refusal_of_call(call, backend); !why.empty()) return why;

@@ -131,8 +131,8 @@ DeviceMemory memory_of_actor(const Program& program, const Timeline& timeline, s
   if (stack.memory.workspace) device.workspace = stack.memory.workspace->value;
   device.workspace_allocated = stack.memory.workspace_allocated;
   device.allocated = device.peak.total + (device.workspace_allocated ? device.workspace : Bytes{});
-  reserve(device, program.sequences[actor.sequence], in_host_order(program, timeline, a, changes),
-          profile, stack);
+  reserve(device, program.sequences[actor.sequence],
+          in_host_order(program, timeline, a, changes, stack), profile, stack);
   return device;
 }
 

@@ -10,11 +10,11 @@
 namespace stratagem::sim {
 namespace {
 
-/// Is it the first task of a forward cell?
-bool begins_forward(const strategies::Sequence& sequence, const std::vector<FlatTask>& tasks,
-                    std::size_t i) {
+/// Does the host wait for the device before a task: the first of a forward cell, or of any pass?
+bool waits_before(const strategies::Sequence& sequence, const std::vector<FlatTask>& tasks,
+                  std::size_t i, const cost::Stack& stack) {
   const strategies::Cell& cell = sequence.calls[tasks[i].call].cell;
-  if (cell.pass != strategies::CellPass::forward) return false;
+  if (!stack.waits_each_pass && cell.pass != strategies::CellPass::forward) return false;
   return i == 0 || sequence.calls[tasks[i - 1].call].cell != cell;
 }
 
@@ -37,7 +37,7 @@ std::vector<std::vector<std::size_t>> orders_of_gathers(const strategies::Sequen
 
 /// The host's clock by task of the first rounds, in the order of MemoryChange::task.
 std::vector<Instant> host_clock(const strategies::Program& program, const Timeline& timeline,
-                                std::size_t actor) {
+                                std::size_t actor, const cost::Stack& stack) {
   const ActorTimes& times = timeline.times[actor];
   const std::vector<FlatTask>& tasks = timeline.tasks[timeline.actors[actor].sequence];
   const strategies::Sequence& sequence = program.sequences[timeline.actors[actor].sequence];
@@ -52,7 +52,7 @@ std::vector<Instant> host_clock(const strategies::Program& program, const Timeli
       const auto& work = program.blocks[tasks[i].block].tasks[tasks[i].task].work;
       const auto* kernel = std::get_if<cost::Kernel>(&work);
       now = std::max(now, times.launches[round][i]);
-      if (begins_forward(sequence, tasks, i)) now = std::max(now, last);
+      if (waits_before(sequence, tasks, i, stack)) now = std::max(now, last);
       for (const std::size_t before : orders[i]) now = std::max(now, times.ends[round][before]);
       if (strategies::runs_on_device(tasks[i].stream)) last = std::max(last, times.ends[round][i]);
       if (kernel != nullptr && times.ends[round][i] != never_ran) {
@@ -86,10 +86,11 @@ std::vector<HostChange> in_device_order(const std::vector<MemoryChange>& changes
 }  // namespace
 
 std::vector<HostChange> in_host_order(const strategies::Program& program, const Timeline& timeline,
-                                      std::size_t actor, const std::vector<MemoryChange>& changes) {
+                                      std::size_t actor, const std::vector<MemoryChange>& changes,
+                                      const cost::Stack& stack) {
   if (sends_or_receives(timeline.tasks[timeline.actors[actor].sequence]))
     return in_device_order(changes);
-  const std::vector<Instant> clock = host_clock(program, timeline, actor);
+  const std::vector<Instant> clock = host_clock(program, timeline, actor, stack);
   std::vector<const MemoryChange*> order;
   for (const MemoryChange& change : changes) order.push_back(&change);
   std::ranges::stable_sort(order, {}, [](const MemoryChange* change) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "cost/stack.hpp"
 #include "sim/memory_changes.hpp"
 #include "sim/timeline.hpp"
 #include "strategies/program.hpp"
@@ -27,7 +28,8 @@ inline constexpr int most_pending_launches = 1000;
 /// before it has ended. To a forward cell it comes no sooner than everything that it has launched
 /// on the device has ended, since the sizes of a micro-batch are copied from the device before it
 /// begins (Megatron-LM, mpu/data.py, broadcast_data, on ranks that read data; on others of
-/// DeepSpeed's pipeline engine the description of what they send: as remembered). It comes to a
+/// DeepSpeed's pipeline engine the description of what they send: as remembered), and where the stack
+/// says so to every other pass, too. It comes to a
 /// gather of parameters when what the plan orders before it has ended: the order is there to bound
 /// memory, and frameworks keep it on the host (FSDP's limit_all_gathers; the fetch events of
 /// DeepSpeed's partitioned_param_coordinator.py).
@@ -37,6 +39,7 @@ inline constexpr int most_pending_launches = 1000;
 /// behind batch_isend_irecv), so that they are never more than a cell ahead; that DeepSpeed's do is
 /// not read but chosen with measured figures in view (docs/accuracy.md).
 std::vector<HostChange> in_host_order(const strategies::Program& program, const Timeline& timeline,
-                                      std::size_t actor, const std::vector<MemoryChange>& changes);
+                                      std::size_t actor, const std::vector<MemoryChange>& changes,
+                                      const cost::Stack& stack);
 
 }  // namespace stratagem::sim

@@ -25,7 +25,9 @@ void divide_batch(Plan& plan, const Axis& ranks) {
 /// 2020, section 3.2 (buckets, overlap).
 /// With ZeRO in groups of ranks, these are an axis of their own.
 void data_parallel(Plan& plan, const Options& options) {
-  plan.gradients = {.overlap = options.overlap_gradients, .bucket = options.bucket};
+  plan.gradients = {.overlap = options.overlap_gradients,
+                    .bucket = options.bucket,
+                    .buffers = options.gradient_buffers};
   const int ranks = options.data / options.expert;
   const int stride = options.stride("dp") * options.expert;
   const int group = options.zero.ranks > 0 ? options.zero.ranks : ranks;

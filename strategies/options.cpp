@@ -308,6 +308,11 @@ void read_gradients(const JsonReader& reader, Options& options) {
     options.bucket = bucket->quantity<Bytes>();
     if (options.bucket->value <= 0) bucket->fail("a size above zero, such as \"25 MiB\"");
   }
+  if (const auto buffers = reader.find("gradient_buffers")) {
+    options.gradient_buffers = static_cast<int>(buffers->between(0, 16));
+    if (options.zero.stage < 2 && !options.offload.optimizer)
+      buffers->fail("zero 2 or 3, or the optimizer on the host, beside it: other gradients stay");
+  }
 }
 
 }  // namespace

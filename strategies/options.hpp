@@ -85,6 +85,7 @@ struct Options {
   OffloadOptions offload;
   bool overlap_gradients = false;
   std::optional<Bytes> bucket;  ///< of gradient reductions; nullopt: one for all
+  int gradient_buffers = 0;     ///< of a bucket's size, in which gradients wait for their reduction
 
   /// Stages on every pipeline rank under a schedule.
   [[nodiscard]] int chunks_of(const Schedule& schedule) const;

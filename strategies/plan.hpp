@@ -47,10 +47,14 @@ struct Parts {
 struct GradientReduction {
   bool overlap = false;
   std::optional<Bytes> bucket;  ///< nullopt: all gradients in one
+  /// Of `bucket` bytes each, all there as long as a backward cell runs: in them wait gradients that are
+  /// reduced to shards, or leave for the host. 0: each waits in a buffer of its own.
+  int buffers = 0;
 };
 
 /// op-trans of what belongs to every weight into equal runs of its elements, the last one filled up,
-/// one for each of the ranks along `axes` that would all hold the weight whole. Source: Rajbhandari et
+/// one for each of the ranks along `axes` that would all hold the weight whole. Without axes nothing is
+/// divided, and parameters are only gathered where a framework does that nonetheless. Source: Rajbhandari et
 /// al., ZeRO, SC 2020, arXiv:1910.02054, section 5.
 struct WeightShards {
   /// Each divides what those before it divide, too.
@@ -68,7 +72,7 @@ struct WeightShards {
   /// Parameters of fewer elements on a device stay whole there, as where gradients alone are divided.
   int whole_below = 0;
 
-  [[nodiscard]] bool divides(Of what) const { return of >= what; }
+  [[nodiscard]] bool divides(Of what) const { return of >= what && !axes.empty(); }
 };
 
 /// What a forward cell keeps for its backward cell is copied to the devices of another stage, each part

@@ -418,9 +418,11 @@ class BlockLowering {
   }
 
   int new_slot(TensorId tensor, const Layout& layout, Category category) {
+    const bool in_bucket = category == Category::whole_gradients && c_.plan.gradients.buffers > 0;
+    const Bytes own = local_bytes(graph_.tensors[tensor], layout, c_.grid);
     result_.block.slots.push_back({.name = short_name(tensor),
                                    .tensor = place(tensor),
-                                   .bytes = local_bytes(graph_.tensors[tensor], layout, c_.grid),
+                                   .bytes = in_bucket ? Bytes{} : own,
                                    .category = category,
                                    .layout = layout});
     return static_cast<int>(result_.block.slots.size()) - 1;
@@ -481,7 +483,9 @@ class BlockLowering {
   /// The buffer in which a parameter is whole for this block, if it is not always.
   std::optional<int> gathered(TensorId tensor, const Layout& layout) {
     const model::Tensor& parameter = graph_.tensors[tensor];
-    const bool whole = shard_axes(c_.plan, c_.grid, layout, WeightShards::Of::parameters).empty() ||
+    const std::vector<int> axes =
+        shard_axes(c_.plan, c_.grid, layout, WeightShards::Of::parameters);
+    const bool whole = !is_gathered(c_.plan, c_.stack, axes) ||
                        stays_whole(c_.plan, parameter, local_bytes(parameter, layout, c_.grid));
     if (whole && !c_.plan.parameters_on_host) return std::nullopt;
     const auto [found, fresh] = gathered_.try_emplace(tensor, -1);

@@ -13,12 +13,13 @@ GatherTasks::GatherTasks(Groups& groups, std::string name, Stream stream, int pu
     : groups_(groups), name_(std::move(name)), stream_(stream), purpose_(purpose), facts_(facts) {}
 
 Task& GatherTasks::add(const LocalHolding& local) {
-  const int group = groups_.along(local.grid, local.shards, purpose_);
+  const bool alone = local.shards.empty();
+  const int group = alone ? groups_.alone() : groups_.along(local.grid, local.shards, purpose_);
   const int weight = facts_.by_weight ? weights_++ : 0;
   const auto [found, fresh] = gathers_.try_emplace({group, weight});
   Task& task = found->second.task;
   if (fresh) {
-    task.name = name_ + " over " + axis_names(local.grid, local.shards);
+    task.name = name_ + (alone ? " alone" : " over " + axis_names(local.grid, local.shards));
     task.stream = stream_;
     task.work = Collective{.kind = cost::CollectiveKind::all_gather, .group = group};
     task.operations = {{.deed = Deed::convert}};

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "strategies/lower/gather_tasks.hpp"
+#include "strategies/lower/shards.hpp"
 
 namespace stratagem::strategies {
 namespace {
@@ -108,18 +109,19 @@ Block Gathers::gather_block(const SegmentRun& run, bool first) const {
   for (const int place : run.block->lowered.gathered) {
     const LocalHolding& local = context().parameters.on(draft().host()).at(facts.tensors[place]);
     const std::string& name = name_in(*run.block, place);
-    const bool divided = local.divides(context().plan, WeightShards::Of::parameters);
-    if (fetches && divided) {
+    const bool gathered =
+        is_gathered(context().plan, context().stack, local.shards) && !local.stays_whole;
+    if (fetches && gathered) {
       shards.push_back(
           bear(block.tasks[fetch], {name, place, local.shard, Category::gathered_parameters}));
     }
-    Task& task = divided ? gathers.add(local) : block.tasks[fetch];
+    Task& task = gathered ? gathers.add(local) : block.tasks[fetch];
     const int slot = bear(task, {.name = name,
                                  .tensor = place,
                                  .bytes = local.bytes,
                                  .category = Category::gathered_parameters,
                                  .layout = local.holding->layout});
-    if (!divided) continue;
+    if (!gathered) continue;
     Operation& gather = task.operations.front();
     gather.inputs.back().tensor = gather.outputs.back().tensor = place;
     gather.outputs.back().slot = slot;

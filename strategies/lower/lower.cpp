@@ -12,6 +12,7 @@
 #include "strategies/lower/casts.hpp"
 #include "strategies/lower/cells.hpp"
 #include "strategies/lower/sequence.hpp"
+#include "strategies/lower/shards.hpp"
 #include "strategies/lower/stages.hpp"
 
 namespace stratagem::strategies {
@@ -19,11 +20,12 @@ namespace stratagem::strategies {
 namespace {
 
 /// What divides weights needs grids to divide them over, and weights that have one version.
-void refuse_shards(const Plan& plan, const Stages& stages) {
+void refuse_shards(const Plan& plan, const Stages& stages, const cost::Stack& stack) {
   const std::string where =
       plan.steps_on_host ? " where steps run on the host" : " where weights are divided";
   const std::string path = plan.steps_on_host ? "/strategy/offload" : "/strategy/zero";
-  if (plan.shards.of == WeightShards::Of::nothing && !plan.steps_on_host) return;
+  const bool gathers = is_gathered(plan, stack, {});
+  if (!plan.shards.divides(WeightShards::Of::steps) && !gathers && !plan.steps_on_host) return;
   if (!plan.updates.flush)
     throw InputError("", path, "a schedule with a flush" + where, "one without");
   for (int stage = 0; stage < stages.count(); ++stage) {
@@ -132,7 +134,7 @@ Program lower(const Plan& plan, const cost::Stack& stack, const cost::Training& 
     if (stages.irregular(stage))
       throw InputError("", "/strategy/token_slices", "stages on one grid in equal parts", "");
   }
-  refuse_shards(plan, stages);
+  refuse_shards(plan, stages, stack);
   refuse_casts(plan, training.precision);
   refuse_swaps(plan, stages);
   refuse_recomputation(plan, stages);

@@ -124,6 +124,16 @@ void add_step_copies(std::vector<Resident>& residents, const SequenceContext& co
   }
 }
 
+/// Buffers of a constant size in which gradients wait for their reduction.
+void add_gradient_buffers(std::vector<Resident>& residents, const GradientReduction& gradients,
+                          const SequenceDraft& draft) {
+  if (gradients.buffers == 0) return;
+  for (const Resident::Span& span : draft.backward_spans()) {
+    for (int buffer = 0; buffer < gradients.buffers; ++buffer)
+      residents.push_back({Category::whole_gradients, gradients.bucket.value(), span});
+  }
+}
+
 /// Master weights and what the optimizer and the stack keep of a parameter that steps here. What the
 /// stack keeps beside is where the steps are, though the states be on drives.
 void add_states(std::vector<Resident>& residents, const SequenceContext& context,
@@ -214,6 +224,7 @@ std::vector<Resident> resident_buffers(const SequenceContext& context, const Seq
     add_states(residents, context, steps);
   }
   add_step_copies(residents, context, draft, stepped_here);
+  add_gradient_buffers(residents, plan.gradients, draft);
   return residents;
 }
 

@@ -99,6 +99,22 @@ std::optional<Resident::Span> SequenceDraft::steps_span() const {
   return Resident::Span{first->second, last->second};
 }
 
+std::vector<Resident::Span> SequenceDraft::backward_spans() const {
+  const std::optional<Resident::Span> steps = steps_span();
+  const int end = steps ? steps->first.call : static_cast<int>(sequence_.calls.size());
+  std::map<Cell, Resident::Span> spans;
+  for (int call = 0; call < end; ++call) {
+    const Cell& cell = sequence_.calls[call].cell;
+    if (cell.pass == CellPass::forward) continue;
+    const auto last = static_cast<int>(tasks_of(call).size()) - 1;
+    spans.try_emplace(cell, Resident::Span{{call, 0}, {call, last}}).first->second.last = {call,
+                                                                                           last};
+  }
+  std::vector<Resident::Span> result;
+  for (const auto& [cell, span] : spans) result.push_back(span);
+  return result;
+}
+
 Sequence SequenceDraft::finish(std::vector<Resident> residents) {
   sequence_.residents = std::move(residents);
   return std::move(sequence_);

@@ -19,6 +19,11 @@ std::vector<int> shard_axes(const Plan& plan, const Grid& grid, const Layout& la
   return axes;
 }
 
+bool is_gathered(const Plan& plan, const cost::Stack& stack, const std::vector<int>& axes) {
+  if (plan.shards.of != WeightShards::Of::parameters) return false;
+  return !axes.empty() || (stack.shard_collectives.of_one_rank && !plan.parameters_on_host);
+}
+
 bool stays_whole(const Plan& plan, const model::Tensor& tensor, Bytes whole) {
   return std::round(whole / model::size_of(tensor.type)) < plan.shards.whole_below;
 }

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "cost/stack.hpp"
 #include "strategies/lower/grid.hpp"
 
 namespace stratagem::strategies {
@@ -13,6 +14,10 @@ namespace stratagem::strategies {
 /// the plan divides `what`.
 std::vector<int> shard_axes(const Plan& plan, const Grid& grid, const Layout& layout,
                             WeightShards::Of what);
+
+/// Is a parameter which `axes` divide, or none, gathered for each pass of a segment that reads it? One
+/// that none divides is where the plan has gathers and the framework gathers by one rank, too.
+bool is_gathered(const Plan& plan, const cost::Stack& stack, const std::vector<int>& axes);
 
 /// Is a parameter one that the plan leaves whole for its size, where it would divide it otherwise? `whole`
 /// as every device holds it then.

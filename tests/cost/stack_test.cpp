@@ -85,11 +85,17 @@ TEST_CASE("a stack names the groups that have communicators, and whether hosts w
   using Group = cost::RankGroup;
   const cost::Stack stack = variant(R"("communicators": {"groups": ["world", "pipeline", "world"]},
                                        "shard_collectives": {"by": "weight", "gathers": "waited for",
-                                                             "kernels_per_rank": 2})");
+                                                             "kernels_per_rank": 2,
+                                                             "of_one_rank": true},
+                                       "host_waits": "each pass")");
   CHECK(stack.communicators == std::vector{Group::world, Group::pipeline, Group::world});
   CHECK(stack.shard_collectives.by_weight);
   CHECK(stack.shard_collectives.gathers_wait);
   CHECK(stack.shard_collectives.kernels_per_rank == 2);
+  CHECK(stack.shard_collectives.of_one_rank);
+  CHECK(stack.waits_each_pass);
+  CHECK_FALSE(variant(R"("nccl": "none")").waits_each_pass);
+  CHECK_FALSE(variant(R"("nccl": "none")").shard_collectives.of_one_rank);
   CHECK_FALSE(variant(R"("nccl": "none")").shard_collectives.gathers_wait);
   CHECK_THROWS_WITH(variant(R"("communicators": {"groups": ["expert"]})"),
                     ContainsSubstring("/communicators/groups/0"));

@@ -300,10 +300,11 @@ TEST_CASE("prefixes of a frozen Llama train as on one device") {
 
 TEST_CASE("what a framework does beside the collectives of shards changes no value") {
   cost::Stack stack = strategies::plain_stack();
-  stack.shard_collectives = {.by_weight = true, .gathers_wait = true, .kernels_per_rank = 2};
+  stack.shard_collectives = {
+      .by_weight = true, .gathers_wait = true, .kernels_per_rank = 2, .of_one_rank = true};
   const Trained reference = train<double>(planned(tiny_gpt(), "{}", micro_batches));
   for (const char* strategy :
-       {R"({"zero": 3, "data": 2})",
+       {R"({"zero": 3, "data": 2})", R"({"zero": 3, "tensor": 2})",
         R"({"zero": {"stage": 3, "prefetch": 2, "whole_below": 300}, "data": 2, "tensor": 2})"}) {
     CAPTURE(strategy);
     const strategies::Plan plan = strategies::plan_of(tiny_gpt(), strategy, micro_batches);
@@ -335,6 +336,8 @@ TEST_CASE("plans that cannot be run are refused by name") {
         "optimizer states or parameters on drives (task read from drives)");
   CHECK(why(R"({"zero": 3, "offload": {"optimizer": "memory", "parameters": "drives"}})") ==
         "optimizer states or parameters on drives (task read embedding)");
+  CHECK(why(R"({"data": 2, "zero": 2, "gradient_buffers": 2})") ==
+        "gradients in buffers of a constant size");
   CHECK(why("{}").empty());
 }
 

@@ -215,7 +215,7 @@ TEST_CASE("a rank keeps its schedule's micro-batches in flight times what its st
 TEST_CASE("gradients on their way to shards take room for two buckets, however long the model") {
   // ZeRO-R's constant-size buffers, Rajbhandari et al., section 6.2: one bucket fills up while another
   // is reduced. A bucket is full once it has `bucket` bytes, and a layer's gradients are there at once.
-  const auto highest = [](std::int64_t layers, const std::string& bucket) {
+  const auto highest = [](std::int64_t layers, const std::string& bucket, int buffers = 0) {
     const model::Graph graph = model::gpt({.layers = layers,
                                            .hidden = 64,
                                            .heads = 8,
@@ -224,7 +224,9 @@ TEST_CASE("gradients on their way to shards take room for two buckets, however l
                                            .batch = 2,
                                            .tied = false});
     const strategies::Program program =
-        UnitPipeline::lowered(R"({"data": 2, "zero": 2, "bucket": ")" + bucket + "\"}", graph, 2);
+        UnitPipeline::lowered(R"({"data": 2, "zero": 2, "gradient_buffers": )" +
+                                  std::to_string(buffers) + R"(, "bucket": ")" + bucket + "\"}",
+                              graph, 2);
     const Cast actors = cast(program, instant_cluster(2), ideal_network(), false);
     const Prices prices =
         price(program, [](const strategies::Task&) { return Price{.device = {unit}}; });
@@ -239,6 +241,8 @@ TEST_CASE("gradients on their way to shards take room for two buckets, however l
     CHECK(most <= 2 * (kib * 1024 + layer));
     CHECK(most >= layer);
     CHECK(highest(24, bucket) == most);
+    // Buffers of a bucket's size are there whole, whatever is in them.
+    for (const int buffers : {1, 2}) CHECK(highest(12, bucket, buffers) == buffers * kib * 1024);
   }
   // One bucket for all of them grows with the model.
   CHECK(highest(24, "1 GB") - highest(12, "1 GB") == 12 * layer);

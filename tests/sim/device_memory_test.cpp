@@ -49,6 +49,28 @@ HandBuilt three_tasks(Bytes x, Bytes y, Bytes z) {
   return built;
 }
 
+/// Of two devices: in every layer a computation bears a buffer of 12 MiB, a collective works on it, and
+/// the next computation frees it.
+HandBuilt layers_with_sums(int layers) {
+  HandBuilt built;
+  std::vector<Step> steps;
+  std::vector<strategies::Slot> slots;
+  for (int layer = 0; layer < layers; ++layer) {
+    const int before = 3 * layer;
+    steps.push_back(kernel(10));
+    steps.push_back(collective(8_B, {before}));
+    steps.push_back(kernel(10, 0, {before + 1}));
+    slots.push_back({"sum", -1, 12_MiB, Category::temporaries});
+    steps[before].task.births = {layer};
+    steps[before + 1].task.reads = steps[before + 1].task.writes = {layer};
+    steps[before + 2].task.deaths = {layer};
+  }
+  built.add_sequence(steps, slots);
+  built.add_device(0, {0});
+  built.add_device(0, {0});
+  return built;
+}
+
 DeviceMemory memory_of(const HandBuilt& built, const cost::Profile& profile,
                        const cost::Stack& stack) {
   const Timeline timeline = run(built.program, on_one_link(built.program), built.prices, 2);
@@ -123,24 +145,8 @@ TEST_CASE("residents come first: parameters, gradients, states, each rounded on 
 }
 
 TEST_CASE("a host that runs ahead allocates beside what collectives still work on") {
-  // Five layers: a computation bears a buffer of 12 MiB, a collective works on it, and the next
-  // computation frees it. The host launches all at once, so none is free when the next is born.
-  HandBuilt built;
-  std::vector<Step> steps;
-  std::vector<strategies::Slot> slots;
-  for (int layer = 0; layer < 5; ++layer) {
-    const int before = 3 * layer;
-    steps.push_back(kernel(10));
-    steps.push_back(collective(8_B, {before}));
-    steps.push_back(kernel(10, 0, {before + 1}));
-    slots.push_back({"sum", -1, 12_MiB, Category::temporaries});
-    steps[before].task.births = {layer};
-    steps[before + 1].task.reads = steps[before + 1].task.writes = {layer};
-    steps[before + 2].task.deaths = {layer};
-  }
-  built.add_sequence(steps, slots);
-  built.add_device(0, {0});
-  built.add_device(0, {0});
+  // The host launches all of five layers at once, so no buffer is free when the next is born.
+  HandBuilt built = layers_with_sums(5);
   const DeviceMemory ahead = memory_of(built, small_gpu(), stack_with(Allocator::caching));
   CHECK(ahead.allocated == 12_MiB);  // of live tensors, in the order of time
   CHECK(ahead.reserved == 60_MiB);
@@ -151,6 +157,17 @@ TEST_CASE("a host that runs ahead allocates beside what collectives still work o
   for (strategies::Task& task : built.program.blocks[0].tasks) task.reads = task.writes = {};
   for (Price& price : built.prices[0]) price.host = price.first_launch = {0};
   CHECK(memory_of(built, small_gpu(), stack_with(Allocator::caching)).reserved == 12_MiB);
+}
+
+TEST_CASE("a host that waits between passes holds the buffers of one of them") {
+  HandBuilt built = layers_with_sums(3);
+  std::vector<strategies::Call>& calls = built.program.sequences[0].calls;
+  calls.push_back(calls.front());
+  calls.back().cell.pass = strategies::CellPass::backward;
+  cost::Stack stack = stack_with(Allocator::caching);
+  CHECK(memory_of(built, small_gpu(), stack).reserved == 72_MiB);
+  stack.waits_each_pass = true;
+  CHECK(memory_of(built, small_gpu(), stack).reserved == 36_MiB);
 }
 
 TEST_CASE("groups beside the plan's have communicators of their own, those of one rank none") {

@@ -107,7 +107,7 @@ TEST_CASE("a host that runs ahead comes to a gather when the plan has made room 
   for (const int prefetch : {0, 1, 2, 3}) {
     const Gathered plan(8, prefetch, 5, 1);
     const auto changes = in_host_order(plan.program, plan.timeline, 0,
-                                       memory_changes(plan.program, plan.timeline, 0));
+                                       memory_changes(plan.program, plan.timeline, 0), {});
     std::map<int, Bytes> held;  // by buffer of a gathered weight: taken, and not free again yet
     std::multimap<Instant, int> freed;
     Bytes now, highest;

@@ -33,11 +33,13 @@ TEST_CASE("the devices of a strategy are the product of its degrees") {
 
 TEST_CASE("every option is read from its key") {
   const Options options = read(
-      R"({"schedule": "gpipe", "recompute": "full", "overlap_gradients": true, "bucket": "25 MiB"})");
+      R"({"schedule": "gpipe", "recompute": "full", "overlap_gradients": true, "bucket": "25 MiB",
+          "zero": 2, "gradient_buffers": 2})");
   CHECK(options.schedule == "gpipe");
   CHECK(options.recompute == "full");
   CHECK(options.overlap_gradients);
   CHECK(options.bucket == 25_MiB);
+  CHECK(options.gradient_buffers == 2);
 }
 
 TEST_CASE("every degree and every division is read from its key") {
@@ -86,6 +88,10 @@ TEST_CASE("a wrong option is refused where it stands") {
   CHECK_THAT(refused(R"({"bucket": "25 GB/s"})"), StartsWith("test.json: /bucket: "));
   CHECK_THAT(refused(R"({"bucket": "0 B"})"), StartsWith("test.json: /bucket: "));
   CHECK_THAT(refused(R"({"bucket": 25})"), StartsWith("test.json: /bucket: "));
+  CHECK_THAT(refused(R"({"zero": 1, "gradient_buffers": 2})"),
+             StartsWith("test.json: /gradient_buffers: "));
+  CHECK_THAT(refused(R"({"zero": 2, "gradient_buffers": -1})"),
+             StartsWith("test.json: /gradient_buffers: "));
 }
 
 TEST_CASE("a degree that no machine has is refused, not wrapped around") {

@@ -147,6 +147,25 @@ TEST_CASE("where nothing divides weights nothing is gathered, and nobody waits")
   CHECK(to_text(with_facts(graph, strategy, facts)) == to_text(with_facts(graph, strategy, {})));
 }
 
+TEST_CASE("a framework that gathers by one rank does as often, and as many bytes, as by four") {
+  const model::Graph graph = untied_gpt();
+  const cost::ShardCollectives facts{
+      .by_weight = true, .gathers_wait = true, .kernels_per_rank = 1, .of_one_rank = true};
+  const Program program = with_facts(graph, R"({"zero": 3})", facts);
+  const Run alone(program), four(with_facts(graph, R"({"data": 4, "zero": 3})", facts));
+  CHECK(alone.collectives.at(gather) == four.collectives.at(gather));
+  CHECK(alone.payload.at(gather) == four.payload.at(gather));
+  CHECK(alone.waits == four.waits);
+  CHECK(close(alone.cleared.value, four.cleared.value, 1e-12));
+  // What it keeps is whole, nothing is reduced to shards.
+  CHECK(close(resident(program.sequences[0], Category::parameters).value,
+              2 * elements(graph, 0, false), 1e-12));
+  CHECK_FALSE(alone.collectives.contains(scatter));
+  const cost::ShardCollectives none{.by_weight = true, .gathers_wait = true, .kernels_per_rank = 1};
+  CHECK(to_text(with_facts(graph, R"({"zero": 3})", none)) ==
+        to_text(with_facts(graph, "{}", none)));
+}
+
 TEST_CASE("facts of ZeRO 3 leave other stages as they are") {
   const model::Graph graph = untied_gpt();
   const cost::ShardCollectives facts{

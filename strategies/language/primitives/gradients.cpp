@@ -31,6 +31,10 @@ void read_gradients(PlanBuilder& builder, const JsonReader& reader) {
     gradients.bucket = bucket->quantity<Bytes>();
     if (gradients.bucket->value <= 0) bucket->fail("a size above zero, such as \"25 MiB\"");
   }
+  if (const auto buffers = reader.find("buffers")) {
+    if (!gradients.bucket) buffers->fail("a bucket beside it, of whose size they are");
+    gradients.buffers = static_cast<int>(buffers->between(0, 16));
+  }
 }
 
 std::vector<Primitive> write_gradients(const Plan& plan) {
@@ -41,6 +45,7 @@ std::vector<Primitive> write_gradients(const Plan& plan) {
                 {{"overlap", Json(gradients.overlap),
                   gradients.overlap ? "overlap the backward pass" : "after the backward pass"}});
   if (gradients.bucket) result.fields.push_back(field("bucket", exact(*gradients.bucket)));
+  if (gradients.buffers > 0) result.fields.push_back(field("buffers", gradients.buffers));
   return {result};
 }
 

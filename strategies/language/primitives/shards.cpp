@@ -20,7 +20,6 @@ std::vector<std::string> read_axes(const PlanBuilder& builder, const JsonReader&
     if (std::ranges::count(axes, name) > 0) axis.fail("each axis once", name);
     axes.push_back(name);
   }
-  if (axes.empty()) reader.fail("an axis at least");
   return axes;
 }
 
@@ -44,21 +43,22 @@ void read_shards(PlanBuilder& builder, const JsonReader& reader) {
     std::vector<std::string>& axes = builder.plan().checkpoint_axes;
     if (!axes.empty()) reader.fail("one primitive for all checkpoints");
     axes = read_axes(builder, reader.at("over"));
+    if (axes.empty()) reader.at("over").fail("an axis at least");
     return;
   }
   WeightShards& shards = builder.plan().shards;
-  if (!shards.axes.empty()) reader.fail("one primitive for all shards");
+  if (shards.of != WeightShards::Of::nothing) reader.fail("one primitive for all shards");
   shards.of = static_cast<WeightShards::Of>(
       std::distance(subjects.begin(), std::ranges::find(subjects, subject)));
   shards.axes = read_axes(builder, reader.at("over"));
+  const bool gathers = shards.of == WeightShards::Of::parameters;
+  if (shards.axes.empty() && !gathers) reader.at("over").fail("an axis at least");
   if (const auto prefetch = reader.find("prefetch")) {
-    if (!shards.divides(WeightShards::Of::parameters))
-      prefetch->fail("parameters among what is divided");
+    if (!gathers) prefetch->fail("parameters among what is divided");
     shards.prefetch = static_cast<int>(prefetch->between(0, 1'000));
   }
   if (const auto below = reader.find("whole below")) {
-    if (!shards.divides(WeightShards::Of::parameters))
-      below->fail("parameters among what is divided");
+    if (!gathers) below->fail("parameters among what is divided");
     shards.whole_below = static_cast<int>(below->between(0, 1'000'000'000));
   }
 }
@@ -69,7 +69,7 @@ std::vector<Primitive> write_shards(const Plan& plan) {
   const WeightShards& shards = plan.shards;
   if (shards.of == WeightShards::Of::nothing) return result;
   result.push_back(written(subjects[static_cast<int>(shards.of)], shards.axes));
-  if (shards.divides(WeightShards::Of::parameters))
+  if (shards.of == WeightShards::Of::parameters)
     result.back().fields.push_back(field("prefetch", shards.prefetch));
   if (shards.whole_below > 0)
     result.back().fields.push_back(field("whole below", shards.whole_below));
