@@ -21,9 +21,9 @@ namespace {
 using cost::CollectiveKind;
 
 /// The rows of one table, with cells found by the name of their column: "time" finds "time us".
-class Rows {
+class TableRows {
  public:
-  explicit Rows(const JsonReader& table) : rows_(table.at("rows").elements()) {
+  explicit TableRows(const JsonReader& table) : rows_(table.at("rows").elements()) {
     for (const JsonReader& column : table.at("columns").elements()) {
       const std::string text = column.text();
       const std::size_t blank = text.find(' ');
@@ -97,7 +97,7 @@ class Rows {
 /// All rows of a table that was measured for a scenario are one family.
 class Families {
  public:
-  Families(const JsonReader& table, const Rows& rows, std::vector<std::string> otherwise)
+  Families(const JsonReader& table, const TableRows& rows, std::vector<std::string> otherwise)
       : rows_(rows), words_(std::move(otherwise)) {
     if (const auto scenario = table.find("scenario")) scenario_ = scenario->text();
     const auto stated = table.find("family");
@@ -151,7 +151,7 @@ class Families {
     return std::to_string(sizes[word == "smallest" ? 0 : word == "middle" ? 1 : 2]);
   }
 
-  const Rows& rows_;
+  const TableRows& rows_;
   std::vector<std::string> words_;
   std::string scenario_;
 };
@@ -193,7 +193,7 @@ std::string read_transposes(const JsonReader& json) {
 }
 
 GemmTable read_gemms(const JsonReader& json, const Device& device) {
-  const Rows rows(json);
+  const TableRows rows(json);
   rows.allow({"m", "n", "k", "batch", "transposes", "bytes", "time", "rate", "spread", "repeats"});
   GemmTable table{.type = read_type(json.at("type")), .points = {}};
   if (!device.peak.contains(model::to_text(table.type))) {
@@ -223,7 +223,7 @@ GemmTable read_gemms(const JsonReader& json, const Device& device) {
 }
 
 StreamingTable read_streaming(const JsonReader& json, const std::string& kind) {
-  const Rows rows(json);
+  const TableRows rows(json);
   rows.allow({"rows", "columns", "bytes", "time", "rate", "spread", "repeats"});
   StreamingTable table{.kind = kind,
                        .operation = json.at("operation").text(),
@@ -245,7 +245,7 @@ StreamingTable read_streaming(const JsonReader& json, const std::string& kind) {
 
 AllReduceTable read_all_reduces(const JsonReader& json, const Device& device) {
   if (device.nvlink == BytesPerSecond{}) json.fail("/device/nvlink, the bandwidth of one link", "");
-  const Rows rows(json);
+  const TableRows rows(json);
   rows.allow({"ranks", "links", "size", "time"});
   static_cast<void>(read_type(json.at("type")));
   static_cast<void>(read_timing(json.at("timing")));
@@ -262,7 +262,7 @@ AllReduceTable read_all_reduces(const JsonReader& json, const Device& device) {
 }
 
 /// Throws InputError for a group that so many ranks do not have.
-void check_group(const Rows& rows, std::size_t row, int all_ranks) {
+void check_group(const TableRows& rows, std::size_t row, int all_ranks) {
   const std::int64_t ranks = rows.cell(row, "ranks").at_least(2),
                      stride = rows.count(row, "stride");
   if (ranks * stride > all_ranks)
@@ -274,7 +274,7 @@ void check_group(const Rows& rows, std::size_t row, int all_ranks) {
 /// Rows of `calibrate measure --backend cuda`: those of the first GPUs of a server, which worked
 /// alone, as NCCL's model speaks of them. Other groups are recorded, and nothing is fitted to them.
 std::vector<NcclPoint> read_nccl_rows(const JsonReader& json, const Measurements& from) {
-  const Rows rows(json);
+  const TableRows rows(json);
   rows.allow({"ranks", "stride", "groups", "size", "time", "spread", "repeats"});
   static_cast<void>(read_type(json.at("type")));
   const bool even = from.ranks % from.servers == 0;  // or else nobody knows who stands where
@@ -313,7 +313,7 @@ NcclTable read_nccl(const JsonReader& json, const Measurements& from, Collective
 }
 
 MpiTable read_mpi(const JsonReader& json, CollectiveKind kind, int all_ranks) {
-  const Rows rows(json);
+  const TableRows rows(json);
   rows.allow({"ranks", "stride", "size", "time", "spread", "repeats"});
   static_cast<void>(read_type(json.at("type")));
   static_cast<void>(read_timing(json.at("timing")));
@@ -400,7 +400,7 @@ Measurements read_measurements(const JsonReader& json, const std::string& file) 
     } else if (const auto ranks = over_mpi.find(kind); ranks != over_mpi.end()) {
       measurements.mpi.push_back(read_mpi(table, ranks->second, measurements.ranks));
     } else if (kind == "kernel_gap") {
-      const Rows rows(table);
+      const TableRows rows(table);
       rows.allow({"time"});
       static_cast<void>(read_timing(table.at("timing")));
       for (std::size_t row = 0; row < rows.size(); ++row) {

@@ -18,7 +18,7 @@ namespace {
 using Points = std::vector<MpiPoint>;
 
 /// Four digits, as all constants of profiles have.
-double rounded(double value) {
+double to_four_digits(double value) {
   std::array<char, 32> text{};
   std::snprintf(text.data(), text.size(), "%.3e", value);
   return std::strtod(text.data(), nullptr);
@@ -34,7 +34,8 @@ cost::CollectiveTimes averaged(const Points& points) {
       double sum = 0;
       for (const double log : logs) sum += log;
       const double mean = std::exp(sum / static_cast<double>(logs.size()));
-      times.by_ranks[ranks].push_back({.payload = Bytes{size}, .time = Seconds{rounded(mean)}});
+      times.by_ranks[ranks].push_back(
+          {.payload = Bytes{size}, .time = Seconds{to_four_digits(mean)}});
     }
   }
   return times;
@@ -106,7 +107,7 @@ MpiFit fit_kind(const Points& points, const std::string& source) {
   fit.median_error = median(errors);
   fit.times.provenance = cost::Provenance::measured;
   fit.times.source = std::to_string(points.size()) + " medians, strides averaged, of " + source;
-  fit.times.error = rounded(std::max(fit.sizes_error, fit.ranks_error));
+  fit.times.error = to_four_digits(std::max(fit.sizes_error, fit.ranks_error));
   return fit;
 }
 

@@ -17,12 +17,6 @@ namespace {
 
 constexpr auto kind = cost::CollectiveKind::all_reduce;
 
-/// Each size counts once per octave, however many were measured.
-bool power_of_two(Bytes size) {
-  const double power = std::log2(size.value);
-  return power == std::floor(power);
-}
-
 bool fitted(const NcclTable& table, int ranks) {
   return std::ranges::find(table.fitted_ranks, ranks) != table.fitted_ranks.end();
 }
@@ -62,6 +56,11 @@ std::string line(const char* format, Values... values) {
 }
 
 }  // namespace
+
+bool power_of_two(Bytes size) {
+  const double power = std::log2(size.value);
+  return power == std::floor(power);
+}
 
 topology::Cluster server_named(const std::string& name) {
   const auto found = std::ranges::find(topology::presets(), name, &topology::Preset::name);

@@ -39,6 +39,9 @@ class NcclPredictor {
   std::map<int, Ways> known_;
 };
 
+/// Sizes that count, once per octave, however many were measured.
+bool power_of_two(Bytes size);
+
 /// The four constants of one type of GPU, with plain values: cost/nccl/correction.hpp. Fitted to the
 /// points of `table.fitted_ranks` GPUs whose size is a power of two.
 struct NcclFit {

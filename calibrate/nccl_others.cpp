@@ -30,8 +30,6 @@ cost::Route ring_of_sends(cost::Collectives& collectives, const std::vector<int>
   return all;
 }
 
-bool power_of_two(Bytes size) { return std::log2(size.value) == std::floor(std::log2(size.value)); }
-
 }  // namespace
 
 Seconds predict_alone(cost::Collectives& collectives, cost::CollectiveKind kind, int ranks,

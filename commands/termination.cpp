@@ -21,7 +21,7 @@ std::array<struct sigaction, signals.size()> before;
 void note(int signal) {
   const int error = errno;  // of whatever is interrupted
   const auto byte = static_cast<char>(signal);
-  static_cast<void>(!write(ends[1], &byte, 1));
+  static_cast<void>(!::write(ends[1], &byte, 1));
   errno = error;
 }
 

@@ -39,6 +39,10 @@ constexpr Element element_of = std::is_same_v<std::remove_const_t<T>, float>    
                                : std::is_same_v<std::remove_const_t<T>, double> ? Element::fp64
                                                                                 : Element::byte;
 
+constexpr std::size_t size_of(Element element) {
+  return element == Element::byte ? 1 : element == Element::fp32 ? sizeof(float) : sizeof(double);
+}
+
 /// Memory without its type, as implementations see it.
 struct Source {
   const void* data = nullptr;

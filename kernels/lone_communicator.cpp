@@ -8,17 +8,6 @@
 namespace stratagem::kernels {
 namespace {
 
-std::size_t size_of(Element element) {
-  switch (element) {
-    case Element::byte:
-      return 1;
-    case Element::fp32:
-      return sizeof(float);
-    default:
-      return sizeof(double);
-  }
-}
-
 void copy(Source from, Target to) {
   expects(from.count == to.count && from.element == to.element,
           "a message is received as it was sent");

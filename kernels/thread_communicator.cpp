@@ -13,10 +13,6 @@
 namespace stratagem::kernels {
 namespace {
 
-std::size_t size_of(Element element) {
-  return element == Element::byte ? 1 : element == Element::fp32 ? sizeof(float) : sizeof(double);
-}
-
 std::span<std::byte> bytes_of(const Target& target) {
   return {static_cast<std::byte*>(target.data), target.count * size_of(target.element)};
 }

@@ -95,7 +95,7 @@ double error(double predicted, double measured) {
   return measured == 0 ? (predicted == 0 ? 0 : INFINITY) : predicted / measured - 1;
 }
 
-std::string error_text(double predicted, double measured) {
+std::string relative_error_text(double predicted, double measured) {
   return measured == 0 ? "" : fmt::format("{:+.1f} %", 100 * error(predicted, measured));
 }
 
@@ -106,7 +106,7 @@ std::string rows(const std::string& title, const std::vector<ComparedTime>& time
   for (const ComparedTime& time : times)
     text +=
         fmt::format(line, time.name, time.tasks, to_text(time.predicted), to_text(time.measured),
-                    error_text(time.predicted.value, time.measured.value));
+                    relative_error_text(time.predicted.value, time.measured.value));
   return text;
 }
 
@@ -180,7 +180,7 @@ std::string to_text(const Comparison& c) {
                                  c.measured.provenance);
   text +=
       fmt::format("  iteration: predicted {}, measured {} ({})\n", to_text(c.predicted.iteration),
-                  to_text(c.measured.iteration), error_text(predicted, measured));
+                  to_text(c.measured.iteration), relative_error_text(predicted, measured));
   if (c.measured_peak > Bytes{}) {
     const double bytes = c.predicted_peak.value - c.measured_peak.value;
     text += fmt::format("  live bytes at the peak: predicted {:.0f}, measured {:.0f} ({})\n",

@@ -64,9 +64,9 @@ struct Point {
   double y = 0;
 };
 
-constexpr std::array rows = {VertexKind::fabric,      VertexKind::nic, VertexKind::cpu,
-                             VertexKind::pcie_switch, VertexKind::gpu, VertexKind::nv_switch,
-                             VertexKind::drive};
+constexpr std::array kinds_from_top = {
+    VertexKind::fabric, VertexKind::nic,       VertexKind::cpu,  VertexKind::pcie_switch,
+    VertexKind::gpu,    VertexKind::nv_switch, VertexKind::drive};
 
 /// Rows from the network at the top to NVSwitches and drives at the bottom, servers side by side.
 std::map<VertexId, Point> layout(const Scene& scene, const Cluster& cluster, double server_width) {
@@ -79,7 +79,7 @@ std::map<VertexId, Point> layout(const Scene& scene, const Cluster& cluster, dou
   std::map<VertexId, Point> places;
   const int servers = std::min(cluster.nodes(), 2);
   for (const auto& [key, row] : by_row) {
-    const auto y = std::ranges::find(rows, key.second) - rows.begin();
+    const auto y = std::ranges::find(kinds_from_top, key.second) - kinds_from_top.begin();
     const double left = key.first < 0 ? 0 : key.first * server_width;
     const double width = key.first < 0 ? servers * server_width : server_width;
     for (std::size_t i = 0; i < row.size(); ++i) {
@@ -139,7 +139,7 @@ std::string groups_svg(const std::vector<GroupLinks>& groups, const Cluster& clu
   const std::map<VertexId, Point> places = layout(scene, cluster, server_width);
   const double width = server_width * std::min(cluster.nodes(), 2);
   const bool drives = cluster.design().drives.has_value();
-  const double legend = 60.0 + 110 * static_cast<double>(rows.size() - (drives ? 0 : 1));
+  const double legend = 60.0 + 110 * static_cast<double>(kinds_from_top.size() - (drives ? 0 : 1));
   const double height = legend + 24 * static_cast<double>(groups.size()) + 20;
   std::string svg = fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {:.0f} {:.0f}\" "

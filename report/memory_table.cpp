@@ -13,7 +13,7 @@
 namespace stratagem::report {
 namespace {
 
-constexpr const char* columns = "  {:<16} {:>9} {:>9} {:>9} {:>9} {:>18} {:>10}\n";
+constexpr const char* memory_columns = "  {:<16} {:>9} {:>9} {:>9} {:>9} {:>18} {:>10}\n";
 
 /// What is there at a peak, largest first.
 std::string breakdown_with(const sim::MemoryPeak& peak, Bytes workspace) {
@@ -92,13 +92,13 @@ std::string run_text(const search::Result& result) {
   const search::Outcome& outcome = result.outcome;
   std::string text = result.run->name + "\n";
   if (!outcome.metrics) return text + "  does not run: " + outcome.reason + "\n";
-  text += fmt::format(columns, "device", "used", "reserved", "allocated", "context",
+  text += fmt::format(memory_columns, "device", "used", "reserved", "allocated", "context",
                       "communicators", "workspace");
   for (const sim::DeviceMemory& device : outcome.devices) {
     text +=
-        fmt::format(columns, devices_text(device), to_text(device.used()), to_text(device.reserved),
-                    to_text(device.allocated), to_text(device.context), communicators_text(device),
-                    to_text(device.workspace));
+        fmt::format(memory_columns, devices_text(device), to_text(device.used()),
+                    to_text(device.reserved), to_text(device.allocated), to_text(device.context),
+                    communicators_text(device), to_text(device.workspace));
     text += peak_text(device);
   }
   text += free_text(outcome.memory.used, result.run->profile.memory.value);

@@ -35,13 +35,13 @@ std::string marked_name(const search::Run& run, const std::vector<std::string>& 
   return run.name + fmt::format(" [{}]", place + 1);
 }
 
-constexpr const char* columns = "{:<{}} {:>5} {:>10} {:>6} {:>9} {:>11} {:>12}";
+constexpr const char* run_columns = "{:<{}} {:>5} {:>10} {:>6} {:>9} {:>11} {:>12}";
 
 std::string heading(std::size_t name_width) {
   const std::string above =
       fmt::format("{:<{}} {:>5} {:>10} {:>16} {:>11} {:>12}", "", name_width, "", "iteration",
                   "TFLOP/s per GPU", "scaling", "peak memory");
-  const std::string below = fmt::format(columns, "run", name_width, "GPUs", "time", "model",
+  const std::string below = fmt::format(run_columns, "run", name_width, "GPUs", "time", "model",
                                         "hardware", "efficiency", "per GPU");
   return fmt::format("{}\n{} {:>13} {:>13} {:>9}\n", above, below, "measured", "predicted",
                      "error");
@@ -49,7 +49,7 @@ std::string heading(std::size_t name_width) {
 
 /// Of a run's line, up to its memory.
 std::size_t heading_width(std::size_t name_width) {
-  return fmt::format(columns, "", name_width, "", "", "", "", "", "").size();
+  return fmt::format(run_columns, "", name_width, "", "", "", "", "", "").size();
 }
 
 /// Marked where successive iterations still differ.
@@ -71,11 +71,11 @@ std::string prediction(const Result& result, const std::string& name, std::size_
   const sim::Metrics& m = *result.outcome.metrics;
   const std::string peak = to_text(result.outcome.memory.used);
   if (result.outcome.status != Outcome::Status::ok) {
-    return fmt::format(columns, name, name_width, gpus, "", "", "", "", peak);
+    return fmt::format(run_columns, name, name_width, gpus, "", "", "", "", peak);
   }
   const auto efficiency = std::ranges::find(result.figures, "scaling_efficiency", &Figure::name);
   const bool relative = efficiency != result.figures.end() && efficiency->predicted;
-  return fmt::format(columns, name, name_width, gpus, iteration_time(m),
+  return fmt::format(run_columns, name, name_width, gpus, iteration_time(m),
                      fmt::format("{:.1f}", result.outcome.model_rate() / 1_TFLOPps),
                      fmt::format("{:.1f}", result.outcome.hardware_rate() / 1_TFLOPps),
                      relative ? value_text(efficiency->name, *efficiency->predicted) : "", peak);

@@ -14,9 +14,10 @@ using model::OpKind;
 using model::TensorId;
 
 /// Walks the operators in order and says what each divides over the tensor ranks.
-class Division {
+class TensorDivision {
  public:
-  Division(const model::Graph& graph, const Options& options) : graph_(graph), options_(options) {
+  TensorDivision(const model::Graph& graph, const Options& options)
+      : graph_(graph), options_(options) {
     for (const Operator& op : graph.operators) {
       const bool cuts = op.kind == OpKind::split_heads && op.pass == model::Pass::forward;
       if (cuts) cut_into_heads_.insert(op.inputs[0]);
@@ -121,7 +122,7 @@ void tensor_parallel(Plan& plan, const Options& options) {
 
 void divide_as_tensor_ranks(Plan& plan, const std::vector<model::OpId>& ops, const Axis& ranks,
                             const Options& options) {
-  Division division(plan.graph(), options);
+  TensorDivision division(plan.graph(), options);
   for (const model::OpId id : ops) {
     const std::string dim = division.next(plan.graph().operators[id]);
     plan.assign(plan.trans(id, {.dim = dim, .parts = ranks.size}), ranks);

@@ -6,14 +6,11 @@
 #include <map>
 
 #include "base/input_error.hpp"
+#include "topology/refuse.hpp"
 
 namespace stratagem::topology {
 
 namespace {
-
-[[noreturn]] void refuse(const std::string& expected, const std::string& found) {
-  throw InputError("", "", expected, found);
-}
 
 /// Rounds that are meant to be whole do not become one more by the last bit.
 int ceiling(double value) { return static_cast<int>(std::ceil(value - 1e-9)); }

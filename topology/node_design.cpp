@@ -6,16 +6,9 @@
 #include <set>
 
 #include "base/input_error.hpp"
+#include "topology/refuse.hpp"
 
 namespace stratagem::topology {
-
-namespace {
-
-[[noreturn]] void refuse(const std::string& expected, const std::string& found) {
-  throw InputError("", "", expected, found);
-}
-
-}  // namespace
 
 std::string to_text(VertexKind kind) {
   switch (kind) {

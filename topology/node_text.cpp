@@ -71,7 +71,7 @@ std::string links_text(const NodeDesign& design) {
 }
 
 /// With a place for every drive.
-std::string drives_text(const NodeDesign& design) {
+std::string drives_json(const NodeDesign& design) {
   const Drives& drives = *design.drives;
   Json at = Json::array();
   for (const Link& link : design.links) {
@@ -113,7 +113,7 @@ std::string node_text(const NodeFile& node) {
   if (node.port) parts.push_back("  \"port\": " + port_text(*node.port));
   parts.push_back(vertices_text(node.design));
   if (!node.design.links.empty()) parts.push_back(links_text(node.design));
-  if (node.design.drives) parts.push_back(drives_text(node.design));
+  if (node.design.drives) parts.push_back(drives_json(node.design));
   return fmt::format("{{\n{}\n}}\n", fmt::join(parts, ",\n"));
 }
 

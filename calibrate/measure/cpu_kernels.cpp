@@ -20,7 +20,6 @@ namespace stratagem::calibrate {
 namespace {
 
 using kernels::Rows;
-constexpr double element = sizeof(float);
 
 /// A kernel that reads one or two operands of a shape and writes one.
 template <typename Kernel>
@@ -129,8 +128,8 @@ std::vector<MemoryKernel> other_kernels() {
 }  // namespace
 
 Pool::Pool(Bytes cache, std::optional<Bytes> working_set)
-    : cache_(static_cast<std::size_t>(cache.value / element)), elements_(5 * cache_) {
-  if (working_set) working_set_ = static_cast<std::size_t>(working_set->value / element / 2);
+    : cache_(static_cast<std::size_t>(cache.value / element_bytes)), elements_(5 * cache_) {
+  if (working_set) working_set_ = static_cast<std::size_t>(working_set->value / element_bytes / 2);
 }
 
 void Pool::make_room(std::int64_t elements) {
@@ -194,7 +193,7 @@ Experiment product(const Product& p, const SharedPool& pool) {
           .sizes = {p.m, p.n, p.k, p.batch},
           .transposes = p.transposes,
           .flops = Flops{2 * c * real(p.k)},
-          .bytes = Bytes{(a + b + c) * element},
+          .bytes = Bytes{(a + b + c) * element_bytes},
           .prepare = [=] {
             pool->begin(room);
             return [=] {
@@ -224,7 +223,7 @@ Experiment streaming(const MemoryKernel& stream, const Rows& rows, const SharedP
           .sizes = {rows.rows, rows.columns},
           .transposes = "",
           .flops = {},
-          .bytes = Bytes{stream.operands * elements * element},
+          .bytes = Bytes{stream.operands * elements * element_bytes},
           .prepare = [=, run = stream.run] {
             pool->begin(room);
             return [=] { run(rows, *pool); };

@@ -15,6 +15,9 @@
 
 namespace stratagem::calibrate {
 
+/// Kernels are measured in fp32.
+constexpr double element_bytes = sizeof(float);
+
 /// Operands, dealt out in turn: what is dealt was last used a whole working set ago.
 class Pool {
  public:

@@ -12,7 +12,6 @@ namespace stratagem::calibrate {
 namespace {
 
 using kernels::Rows;
-constexpr double element = 4;  // bytes
 constexpr std::int64_t width = 1024;
 
 /// Rows of `width` columns, or one row that is shorter.
@@ -54,7 +53,7 @@ void note_size(const cost::Kernel& kernel, Sizes& sizes) {
   for (const MemoryKernel& stream : memory_kernels()) {
     const bool other_pass =
         kernel.pass != cost::KernelPass::either && kernel.pass != pass_of(stream.operation);
-    if (stream.kind == kind && !other_pass && bytes >= stream.operands * element)
+    if (stream.kind == kind && !other_pass && bytes >= stream.operands * element_bytes)
       sizes[&stream].insert(bytes);
   }
 }
@@ -67,7 +66,7 @@ void add_streams(const Sizes& sizes, const SharedPool& pool, Collected& collecte
     for (const double bytes : of_stream->second) {
       if (bytes < 1.1 * last) continue;
       last = bytes;
-      collected.add(streaming(stream, rows_of(bytes / stream.operands / element), pool));
+      collected.add(streaming(stream, rows_of(bytes / stream.operands / element_bytes), pool));
     }
   }
 }

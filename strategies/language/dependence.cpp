@@ -9,15 +9,15 @@ namespace {
 
 using Number = std::optional<std::int64_t>;
 
-Number combine(Operation operation, Number a, Number b) {
+Number combine(Calculation operation, Number a, Number b) {
   return a && b ? apply(operation, *a, *b) : std::nullopt;
 }
 
-Number slope_of(Operation operation, const Dependence& a, const Dependence& b) {
+Number slope_of(Calculation operation, const Dependence& a, const Dependence& b) {
   if (a.slope == 0 && b.slope == 0) return 0;
-  if (operation == Operation::add || operation == Operation::subtract)
+  if (operation == Calculation::add || operation == Calculation::subtract)
     return combine(operation, a.slope, b.slope);
-  if (operation == Operation::multiply)
+  if (operation == Calculation::multiply)
     return combine(operation, a.value ? a.value : b.value, a.value ? b.slope : a.slope);
   return std::nullopt;
 }
@@ -34,11 +34,11 @@ Dependence of_condition(const Expression& expression, std::span<const Dependence
 Dependence dependence(const Expression& expression, std::span<const Dependence> places) {
   std::vector<Dependence> stack;
   for (const Instruction& step : expression.code()) {
-    if (step.operation == Operation::both || step.operation == Operation::either)
+    if (step.operation == Calculation::both || step.operation == Calculation::either)
       return of_condition(expression, places);
-    if (step.operation == Operation::constant) {
+    if (step.operation == Calculation::constant) {
       stack.push_back({.slope = 0, .value = step.operand});
-    } else if (step.operation == Operation::name) {
+    } else if (step.operation == Calculation::name) {
       stack.push_back(places[expression.places()[step.operand]]);
     } else {
       const Dependence right = stack.back();

@@ -38,39 +38,39 @@ std::string list(const std::vector<std::string>& words) {
 
 }  // namespace
 
-std::optional<std::int64_t> apply(Operation operation, std::int64_t a, std::int64_t b) {
+std::optional<std::int64_t> apply(Calculation operation, std::int64_t a, std::int64_t b) {
   std::int64_t result = 0;
   switch (operation) {
-    case Operation::add:
+    case Calculation::add:
       return __builtin_add_overflow(a, b, &result) ? std::nullopt : std::optional(result);
-    case Operation::subtract:
+    case Calculation::subtract:
       return __builtin_sub_overflow(a, b, &result) ? std::nullopt : std::optional(result);
-    case Operation::multiply:
+    case Calculation::multiply:
       return __builtin_mul_overflow(a, b, &result) ? std::nullopt : std::optional(result);
-    case Operation::divide:
+    case Calculation::divide:
       return floor_divide(a, b);
-    case Operation::remainder:
+    case Calculation::remainder:
       return floor_remainder(a, b);
-    case Operation::equal:
+    case Calculation::equal:
       return a == b ? 1 : 0;
-    case Operation::not_equal:
+    case Calculation::not_equal:
       return a != b ? 1 : 0;
-    case Operation::less:
+    case Calculation::less:
       return a < b ? 1 : 0;
-    case Operation::at_most:
+    case Calculation::at_most:
       return a <= b ? 1 : 0;
-    case Operation::greater:
+    case Calculation::greater:
       return a > b ? 1 : 0;
-    case Operation::at_least:
+    case Calculation::at_least:
       return a >= b ? 1 : 0;
-    case Operation::minimum:
+    case Calculation::minimum:
       return std::min(a, b);
-    case Operation::maximum:
+    case Calculation::maximum:
       return std::max(a, b);
-    case Operation::constant:
-    case Operation::name:
-    case Operation::both:
-    case Operation::either:
+    case Calculation::constant:
+    case Calculation::name:
+    case Calculation::both:
+    case Calculation::either:
       break;
   }
   throw BrokenPromise("apply is asked for operations that take two values");
@@ -86,7 +86,7 @@ Expression::Expression(std::string text, std::string path)
 }
 
 bool Expression::is_bare_name() const {
-  return code_.size() == 1 && code_.front().operation == Operation::name;
+  return code_.size() == 1 && code_.front().operation == Calculation::name;
 }
 
 void Expression::bind(const std::vector<std::string>& known) {
@@ -94,7 +94,7 @@ void Expression::bind(const std::vector<std::string>& known) {
     const auto place = std::ranges::find(known, names_[i]);
     if (place == known.end()) {
       const auto step = std::ranges::find_if(code_, [&](const Instruction& instruction) {
-        return instruction.operation == Operation::name &&
+        return instruction.operation == Calculation::name &&
                instruction.operand == static_cast<std::int64_t>(i);
       });
       std::string expected = "one of the names " + list(known) + at_column(step->column, text_);
@@ -112,13 +112,13 @@ std::int64_t Expression::evaluate(std::span<const std::int64_t> values) const {
   std::size_t size = 0;
   for (std::size_t at = 0; at < code_.size(); ++at) {
     const Instruction& step = code_[at];
-    if (step.operation == Operation::constant) {
+    if (step.operation == Calculation::constant) {
       stack[size++] = step.operand;
-    } else if (step.operation == Operation::name) {
+    } else if (step.operation == Calculation::name) {
       stack[size++] = values[places_[step.operand]];
-    } else if (step.operation == Operation::both || step.operation == Operation::either) {
+    } else if (step.operation == Calculation::both || step.operation == Calculation::either) {
       const bool holds = stack[size - 1] != 0;
-      if (holds == (step.operation == Operation::either)) {
+      if (holds == (step.operation == Calculation::either)) {
         stack[size - 1] = holds ? 1 : 0;
         at = static_cast<std::size_t>(step.operand) - 1;  // the loop adds 1
       } else {
@@ -136,8 +136,8 @@ std::int64_t Expression::evaluate(std::span<const std::int64_t> values) const {
 
 void Expression::refuse(const Instruction& step, std::int64_t divisor,
                         std::span<const std::int64_t> values) const {
-  const bool by_zero = divisor == 0 && (step.operation == Operation::divide ||
-                                        step.operation == Operation::remainder);
+  const bool by_zero = divisor == 0 && (step.operation == Calculation::divide ||
+                                        step.operation == Calculation::remainder);
   std::string found = by_zero ? "0" : "more";
   for (std::size_t i = 0; i < names_.size(); ++i) {
     found += (i == 0 ? " where " : ", ") + names_[i] + " = " + std::to_string(values[places_[i]]);

@@ -11,7 +11,7 @@ namespace stratagem::strategies {
 
 /// What an expression is compiled to: steps of a machine with a stack. Negation is a subtraction
 /// from 0, a logical not a comparison with 0.
-enum class Operation : std::uint8_t {
+enum class Calculation : std::uint8_t {
   constant,  ///< pushes the operand
   name,      ///< pushes the value of names()[operand]
   both,      ///< of &&: goes on to the right side if the left one holds, else to step `operand`
@@ -33,10 +33,10 @@ enum class Operation : std::uint8_t {
 
 /// a operation b for operations that take two values; nullopt if b is a divisor of 0 or the result
 /// needs more than 64 bits.
-std::optional<std::int64_t> apply(Operation operation, std::int64_t a, std::int64_t b);
+std::optional<std::int64_t> apply(Calculation operation, std::int64_t a, std::int64_t b);
 
 struct Instruction {
-  Operation operation = Operation::constant;
+  Calculation operation = Calculation::constant;
   std::int64_t operand = 0;
   int column = 0;  ///< in the text, from 1: for messages
 };

@@ -7,13 +7,12 @@
 #include <system_error>
 
 #include "base/input_error.hpp"
+#include "strategies/language/characters.hpp"
 
 namespace stratagem::strategies {
 namespace {
 
 constexpr std::size_t most_patterns = 10'000;
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 std::size_t closing_brace(const std::string& text, std::size_t open) {
   int depth = 0;

@@ -51,7 +51,7 @@ class Expansion {
     values_[range.place] = 0;
     evaluate_let(range.let);
     const std::int64_t least =
-        checked(apply(Operation::subtract, 0, range.coordinate->evaluate(values_)));
+        checked(apply(Calculation::subtract, 0, range.coordinate->evaluate(values_)));
     const std::int64_t most = add(sizes_[range.axis] - 1, least);
     const bool rises = range.slope > 0;
     const std::int64_t first = rises ? least : most;
@@ -124,10 +124,10 @@ class Expansion {
     return *result;
   }
   [[nodiscard]] std::int64_t add(std::int64_t a, std::int64_t b) const {
-    return checked(apply(Operation::add, a, b));
+    return checked(apply(Calculation::add, a, b));
   }
   [[nodiscard]] std::int64_t divide(std::int64_t a, std::int64_t b) const {
-    return checked(apply(Operation::divide, a, b));
+    return checked(apply(Calculation::divide, a, b));
   }
 
   const ParsedRule& rule_;

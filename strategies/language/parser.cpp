@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/input_error.hpp"
+#include "strategies/language/characters.hpp"
 
 namespace stratagem::strategies {
 namespace {
@@ -17,30 +18,27 @@ namespace {
 struct BinaryOperator {
   std::string_view text;
   int precedence;
-  Operation operation;
+  Calculation operation;
 };
 
 constexpr int comparison = 3;
 
 /// Where one text begins with another, the longer stands first.
 constexpr std::array<BinaryOperator, 13> binary_operators = {{
-    {"||", 1, Operation::either},
-    {"&&", 2, Operation::both},
-    {"==", comparison, Operation::equal},
-    {"!=", comparison, Operation::not_equal},
-    {"<=", comparison, Operation::at_most},
-    {">=", comparison, Operation::at_least},
-    {"<", comparison, Operation::less},
-    {">", comparison, Operation::greater},
-    {"+", 4, Operation::add},
-    {"-", 4, Operation::subtract},
-    {"*", 5, Operation::multiply},
-    {"/", 5, Operation::divide},
-    {"%", 5, Operation::remainder},
+    {"||", 1, Calculation::either},
+    {"&&", 2, Calculation::both},
+    {"==", comparison, Calculation::equal},
+    {"!=", comparison, Calculation::not_equal},
+    {"<=", comparison, Calculation::at_most},
+    {">=", comparison, Calculation::at_least},
+    {"<", comparison, Calculation::less},
+    {">", comparison, Calculation::greater},
+    {"+", 4, Calculation::add},
+    {"-", 4, Calculation::subtract},
+    {"*", 5, Calculation::multiply},
+    {"/", 5, Calculation::divide},
+    {"%", 5, Calculation::remainder},
 }};
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 
 class Parser {
  public:
@@ -64,7 +62,7 @@ class Parser {
       compared = word->precedence == comparison;
       const int column = here();
       position_ += word->text.size();
-      if (word->operation == Operation::both || word->operation == Operation::either) {
+      if (word->operation == Calculation::both || word->operation == Calculation::either) {
         lazy(*word, column);
       } else {
         binary(word->precedence + 1);
@@ -78,8 +76,8 @@ class Parser {
     const std::size_t jump = parsed_.code.size();
     emit(word.operation, 0, column);
     binary(word.precedence + 1);
-    emit(Operation::constant, 0, column);
-    emit(Operation::not_equal, 0, column);
+    emit(Calculation::constant, 0, column);
+    emit(Calculation::not_equal, 0, column);
     parsed_.code[jump].operand = static_cast<std::int64_t>(parsed_.code.size());
   }
 
@@ -88,13 +86,13 @@ class Parser {
     if (++nesting_ > deepest) fail("at most " + std::to_string(deepest) + " levels of nesting");
     const int column = here();
     if (accept('-')) {
-      emit(Operation::constant, 0, column);
+      emit(Calculation::constant, 0, column);
       unary();
-      emit(Operation::subtract, 0, column);
+      emit(Calculation::subtract, 0, column);
     } else if (accept('!')) {
       unary();
-      emit(Operation::constant, 0, column);
-      emit(Operation::equal, 0, column);
+      emit(Calculation::constant, 0, column);
+      emit(Calculation::equal, 0, column);
     } else {
       primary();
     }
@@ -107,7 +105,7 @@ class Parser {
       binary(1);
       require(')');
     } else if (!at_end() && is_digit(text_[position_])) {
-      emit(Operation::constant, number(), column);
+      emit(Calculation::constant, number(), column);
     } else if (!at_end() && is_letter(text_[position_])) {
       name_or_call(column);
     } else {
@@ -129,7 +127,7 @@ class Parser {
     position_ += name.size();
     if (name != "min" && name != "max") {
       const auto known = std::ranges::find(parsed_.names, name);
-      emit(Operation::name, known - parsed_.names.begin(), column);
+      emit(Calculation::name, known - parsed_.names.begin(), column);
       if (known == parsed_.names.end()) parsed_.names.push_back(name);
       return;
     }
@@ -138,11 +136,11 @@ class Parser {
     require(',');
     binary(1);
     require(')');
-    emit(name == "min" ? Operation::minimum : Operation::maximum, 0, column);
+    emit(name == "min" ? Calculation::minimum : Calculation::maximum, 0, column);
   }
 
-  void emit(Operation operation, std::int64_t operand, int column) {
-    const bool pushes = operation == Operation::constant || operation == Operation::name;
+  void emit(Calculation operation, std::int64_t operand, int column) {
+    const bool pushes = operation == Calculation::constant || operation == Calculation::name;
     waiting_ += pushes ? 1 : -1;  // && and || drop their left side, other operators make one of two
     if (waiting_ > static_cast<int>(deepest_stack))
       fail("at most " + std::to_string(deepest_stack) + " values at a time");

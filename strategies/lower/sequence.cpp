@@ -25,15 +25,15 @@ namespace {
 using model::TensorId;
 
 /// A tensor as one cell makes it.
-struct Piece {
+struct CellTensor {
   TensorId tensor;
   int micro_batch;
   int slice;
   int repeat;
-  friend auto operator<=>(const Piece&, const Piece&) = default;
+  friend auto operator<=>(const CellTensor&, const CellTensor&) = default;
 };
 
-Piece piece(TensorId tensor, const Cell& cell) {
+CellTensor cell_tensor(TensorId tensor, const Cell& cell) {
   return {tensor, cell.micro_batch, cell.slice, cell.repeat};
 }
 
@@ -157,7 +157,7 @@ class SequenceBuilder {
   /// Makes the first readers of a border tensor wait for the task that wrote it on another stream.
   void connect(int call, const SegmentFacts& facts, const LoweredBlock& lowered, TensorId tensor,
                const Cell& cell) {
-    const auto written = written_.find(piece(tensor, cell));
+    const auto written = written_.find(cell_tensor(tensor, cell));
     const auto readers = lowered.first_readers.find(facts.place.at(tensor));
     if (written == written_.end() || readers == lowered.first_readers.end()) return;
     const Stream from = draft_.stream_of(written->second);
@@ -173,11 +173,11 @@ class SequenceBuilder {
     const SegmentFacts& facts = c_.stages.facts(run.segment);
     if (run.of->cell.pass == CellPass::forward) {
       for (const auto& [place, task] : lowered.parts)
-        parts_[piece(facts.tensors[place], run.of->cell)] = {call, task};
+        parts_[cell_tensor(facts.tensors[place], run.of->cell)] = {call, task};
       return;
     }
     for (const auto& [place, readers] : lowered.first_readers) {
-      const auto part = parts_.find(piece(facts.tensors[place], run.of->cell));
+      const auto part = parts_.find(cell_tensor(facts.tensors[place], run.of->cell));
       if (part == parts_.end()) continue;
       for (const auto& [stream, task] : readers) {
         if (stream != Stream::compute) draft_.wait(call, task, part->second);
@@ -206,7 +206,7 @@ class SequenceBuilder {
       const auto writer = lowered.last_writer.find(facts.place.at(tensor));
       const bool left = !run.again || lowered.out.contains(facts.place.at(tensor));
       if (left && writer != lowered.last_writer.end())
-        written_[piece(tensor, of.cell)] = {call, writer->second};
+        written_[cell_tensor(tensor, of.cell)] = {call, writer->second};
     }
   }
 
@@ -236,7 +236,7 @@ class SequenceBuilder {
       if (one.reader != segment) continue;
       Cell before = cell;
       --before.repeat;
-      const auto written = written_.find(piece(one.tensor, before));
+      const auto written = written_.find(cell_tensor(one.tensor, before));
       if (written != written_.end() && draft_.stream_of(written->second) != Stream::compute)
         draft_.wait(call, 0, written->second);
     }
@@ -269,7 +269,7 @@ class SequenceBuilder {
   void receive_until(const Message& message, const ScheduledCell& of, Stream stream) {
     Cell made_by = of.cell;
     if (message.recycled) --made_by.repeat;
-    const auto wanted = std::tuple(message.from, message.to, piece(message.tensor, made_by));
+    const auto wanted = std::tuple(message.from, message.to, cell_tensor(message.tensor, made_by));
     if (received_.erase(wanted) > 0) return;
     const std::array way{draft_.site_of(message.from, of.cell), draft_.site_of(message.to, of.cell),
                          static_cast<int>(of.cell.pass), message.recycled ? 1 : 0};
@@ -295,7 +295,7 @@ class SequenceBuilder {
     for (const Message& message : incoming(c_.plan, c_.stages, reader.cell)) {
       if (message.from != like.from || message.recycled != like.recycled) continue;
       redistributes(message) ? redistribute(message, here, false) : transfer(message, here, stream);
-      received_.emplace(message.from, message.to, piece(message.tensor, sent.cell));
+      received_.emplace(message.from, message.to, cell_tensor(message.tensor, sent.cell));
     }
   }
 
@@ -325,7 +325,7 @@ class SequenceBuilder {
     for (const Message& message : outgoing(c_.plan, c_.stages, of.cell)) {
       if (idle(message, false, of.cell)) continue;
       const Written last = draft_.last_computation();
-      const auto written = written_.find(piece(message.tensor, of.cell));
+      const auto written = written_.find(cell_tensor(message.tensor, of.cell));
       const Written made = written == written_.end() ? last : written->second;
       const int call =
           redistributes(message) ? redistribute(message, of, true) : transfer(message, of, stream);
@@ -380,7 +380,7 @@ class SequenceBuilder {
     const NumberedBlock& block = c_.table.shared(name, [&] { return found->second; });
     const int call = draft_.add_call(block.id, -1, of);
     if (block.lowered.last_writer.contains(0))
-      written_[piece(message.tensor, of.cell)] = {call, block.lowered.last_writer.at(0)};
+      written_[cell_tensor(message.tensor, of.cell)] = {call, block.lowered.last_writer.at(0)};
     return call;
   }
 
@@ -396,7 +396,7 @@ class SequenceBuilder {
       return message_block(message, blocks(of.cell), sender, group, stream, c_.stack.keeps_sent);
     });
     const int call = draft_.add_call(block, -1, of);
-    if (!sends) written_[piece(message.tensor, of.cell)] = {call, 0};
+    if (!sends) written_[cell_tensor(message.tensor, of.cell)] = {call, 0};
     return call;
   }
 
@@ -408,9 +408,10 @@ class SequenceBuilder {
   WeightUpdates updates_;
   Gathers gathers_;
   Swaps swaps_;
-  std::map<Piece, Written> written_;
-  std::map<Piece, Written> parts_;  ///< of checkpoints, copied by their forward runs
-  std::set<std::tuple<int, int, Piece>> received_;  ///< ahead of the cell that reads it; by stages
+  std::map<CellTensor, Written> written_;
+  std::map<CellTensor, Written> parts_;  ///< of checkpoints, copied by their forward runs
+  std::set<std::tuple<int, int, CellTensor>>
+      received_;  ///< ahead of the cell that reads it; by stages
   /// By way (sites from and to, pass, recycled): the cells that send on it, and which of them comes next.
   std::map<std::array<int, 4>, std::pair<std::size_t, std::vector<ScheduledCell>>> senders_;
   Written fetched_;  ///< what the next backward block waits for
