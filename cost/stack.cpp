@@ -122,6 +122,19 @@ std::vector<std::vector<std::string>> read_fusions(const JsonReader& reader) {
   return fusions;
 }
 
+std::vector<HeldInputs> read_held_inputs(const JsonReader& reader) {
+  std::vector<HeldInputs> result;
+  for (const JsonReader& held : reader.elements()) {
+    const auto kind = [&](const char* key) {
+      check_operator(held.at(key), held.at(key).text());
+      return held.at(key).text();
+    };
+    result.push_back({.of = kind("of"), .until = kind("until")});
+    if (const auto why = held.find("because")) why->skip();
+  }
+  return result;
+}
+
 ShardCollectives read_shard_collectives(const JsonReader& reader) {
   ShardCollectives facts;
   facts.by_weight = reader.at("by").one_of({"segment", "weight"}) == "weight";
@@ -158,6 +171,7 @@ Stack read_facts_and_scalars(const JsonReader& reader) {
     stack.frees_gradients = gradients->one_of({"kept", "freed"}) == "freed";
   if (const auto sent = reader.find("sent_activations"))
     stack.keeps_sent = sent->one_of({"kept", "freed"}) == "kept";
+  if (const auto held = reader.find("held_inputs")) stack.held_inputs = read_held_inputs(*held);
   if (const auto shards = reader.find("shard_collectives"))
     stack.shard_collectives = read_shard_collectives(*shards);
   stack.optimizer = read_optimizer(reader.at("optimizer"));
@@ -169,23 +183,26 @@ Stack read_facts_and_scalars(const JsonReader& reader) {
   return stack;
 }
 
-}  // namespace
-
-Stack read_stack(const std::string& file) {
-  const JsonReader reader = JsonReader::from_file(file);
+/// A stack file over those that it is based on, all of which are added to `files`.
+JsonReader over_bases(const std::string& file, std::vector<JsonReader>& files) {
+  constexpr std::size_t most = 8;
+  const JsonReader reader = files.emplace_back(JsonReader::from_file(file));
   const auto base = reader.find("base");
-  if (!base) {
-    Stack stack = read_facts_and_scalars(reader);
-    reader.finish();
-    return stack;
-  }
+  if (!base) return reader;
   const auto folder = std::filesystem::path(file).parent_path();
   const std::string named = (folder / (base->text() + ".json")).string();
   if (!std::filesystem::exists(named)) base->fail("the name of a stack beside this one", named);
-  const JsonReader defaults = JsonReader::from_file(named);
-  Stack stack = read_facts_and_scalars(reader.over(defaults));
-  reader.finish();
-  defaults.finish();
+  if (files.size() == most) base->fail("at most 8 stacks that are based on each other", named);
+  return reader.over(over_bases(named, files));
+}
+
+}  // namespace
+
+Stack read_stack(const std::string& file) {
+  std::vector<JsonReader> files;
+  const JsonReader reader = over_bases(file, files);
+  Stack stack = read_facts_and_scalars(reader);
+  for (const JsonReader& one : files) one.finish();
   return stack;
 }
 

@@ -66,6 +66,13 @@ struct MemoryFacts {
   bool workspace_allocated = false;  ///< is it a block of the allocator, or the driver's?
 };
 
+/// What an operator of a forward pass reads lives until one behind it has run, since variables of the
+/// framework's code name it until they return. By kinds; on stages on one grid in equal parts.
+struct HeldInputs {
+  std::string of;     ///< "masked_softmax"
+  std::string until;  ///< "merge_heads": the next of this kind
+};
+
 /// How a framework gathers parameters that ranks divide, and scatters their gradients (ZeRO 3).
 struct ShardCollectives {
   bool by_weight = false;  ///< one for each weight; else for all of a segment, or of a bucket
@@ -119,6 +126,7 @@ struct Stack {
   bool frees_gradients = false;
   /// What a pipeline stage has sent lives until the gradient of it comes back, not until it is sent.
   bool keeps_sent = false;
+  std::vector<HeldInputs> held_inputs;
   ShardCollectives shard_collectives;
   OptimizerFacts optimizer;
   RandomStateFacts random_state;
@@ -133,7 +141,7 @@ struct Stack {
 Seconds kernel_time(const Kernel& kernel, const Profile& profile, const Stack& stack);
 
 /// Reads a stack file; throws InputError for missing or unknown keys. A file with the key "base"
-/// names another stack of its folder and states only what differs from it.
+/// names another stack of its folder, which may have one itself, and states only what differs from it.
 Stack read_stack(const std::string& file);
 
 /// The facts for a kind of operator, one kernel and no extra passes where the stack says nothing.

@@ -274,6 +274,7 @@ class BlockLowering {
     for (std::size_t i = 0; i < group.size(); ++i) read_operands(task, group[i], i > 0);
     const auto index = static_cast<int>(result_.block.tasks.size());
     for (const model::OpId id : group) write_results(task, id, index);
+    for (const model::OpId id : group) hold_inputs(task, graph_.operators[id]);
     task.name = name_within(graph_, graph_.operators[group.front()]);
     for (const model::OpId id : group.subspan(1))
       task.name += " + " + name_within(graph_, graph_.operators[id]);
@@ -283,6 +284,19 @@ class BlockLowering {
     task.recomputed = recomputed_;
     push(std::move(task));
     copy_random_state(facts.state_copies_after);
+  }
+
+  /// A task that reads, or lets go, what the framework's variables hold.
+  void hold_inputs(Task& task, const model::Operator& op) {
+    if (op.pass != model::Pass::forward) return;
+    const std::string kind = model::to_text(op.kind);
+    for (const cost::HeldInputs& rule : c_.stack.held_inputs) {
+      std::vector<int>& held = held_[rule.until];
+      if (kind == rule.of) held.insert(held.end(), task.reads.begin(), task.reads.end());
+      if (kind != rule.until) continue;
+      task.reads.insert(task.reads.end(), held.begin(), held.end());
+      held.clear();
+    }
   }
 
   /// `inner`: the first operand comes from the operator before it in the same kernel.
@@ -619,6 +633,7 @@ class BlockLowering {
   std::map<TensorId, int> whole_gradients_;          ///< slots
   std::set<int> external_;                           ///< slots that existed when the block began
   std::set<int> survivors_;                          ///< slots that outlive it
+  std::map<std::string, std::vector<int>> held_;     ///< slots, by the kind that lets them go
   bool recomputed_ = false;
 };
 

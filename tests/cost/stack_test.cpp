@@ -61,6 +61,23 @@ TEST_CASE("a stack on a base states only what differs") {
   CHECK(cost::facts_for(stack, "gelu").kernels == 2);
 }
 
+TEST_CASE("a base may have a base; what stands nearer counts, and no circle is followed") {
+  const Folder folder;
+  static_cast<void>(folder.write("whole.json", whole));
+  static_cast<void>(folder.write("middle.json", R"({ "name": "middle", "base": "whole",
+    "source": "x", "fusions": [], "gradients": "freed" })"));
+  const std::string outer = folder.write("outer.json", R"({ "name": "outer", "base": "middle",
+    "source": "x", "gradients": "kept" })");
+  const cost::Stack stack = cost::read_stack(outer);
+  CHECK(stack.name == "outer");
+  CHECK(stack.fusions.empty());
+  CHECK_FALSE(stack.frees_gradients);
+  CHECK(cost::facts_for(stack, "gelu").kernels == 2);
+  static_cast<void>(folder.write("middle.json", R"({ "name": "middle", "base": "outer",
+    "source": "x" })"));
+  CHECK_THROWS_WITH(cost::read_stack(outer), ContainsSubstring("/base: expected at most 8"));
+}
+
 TEST_CASE("a stack on a base that names an NCCL may have none") {
   const Folder folder;
   const std::string with_nccl = std::string(whole).replace(std::string(whole).find("\"operators\""),
@@ -87,13 +104,19 @@ TEST_CASE("a stack names the groups that have communicators, and whether hosts w
                                        "shard_collectives": {"by": "weight", "gathers": "waited for",
                                                              "kernels_per_rank": 2,
                                                              "of_one_rank": true},
-                                       "host_waits": "each pass")");
+                                       "host_waits": "each pass",
+                                       "held_inputs": [{"of": "gelu", "until": "dropout"}])");
   CHECK(stack.communicators == std::vector{Group::world, Group::pipeline, Group::world});
   CHECK(stack.shard_collectives.by_weight);
   CHECK(stack.shard_collectives.gathers_wait);
   CHECK(stack.shard_collectives.kernels_per_rank == 2);
   CHECK(stack.shard_collectives.of_one_rank);
   CHECK(stack.waits_each_pass);
+  REQUIRE(stack.held_inputs.size() == 1);
+  CHECK(stack.held_inputs.front().of == "gelu");
+  CHECK(stack.held_inputs.front().until == "dropout");
+  CHECK_THROWS_WITH(variant(R"("held_inputs": [{"of": "gelu", "until": "drop"}])"),
+                    ContainsSubstring("/held_inputs/0/until"));
   CHECK_FALSE(variant(R"("nccl": "none")").waits_each_pass);
   CHECK_FALSE(variant(R"("nccl": "none")").shard_collectives.of_one_rank);
   CHECK_FALSE(variant(R"("nccl": "none")").shard_collectives.gathers_wait);

@@ -23,6 +23,18 @@ Bytes left_by_layer(const model::GptConfig& config, const std::string& strategy,
   return left_by(block_of(lowered(graph, strategy), 1, CellPass::forward), category);
 }
 
+/// The tasks of a block with which buffers of its attention scores die.
+std::vector<std::string> ends_of_scores(const Block& block) {
+  std::vector<std::string> ends;
+  for (const Task& task : block.tasks) {
+    for (const int slot : task.deaths) {
+      if (block.slots[slot].name.find("attention.scores") != std::string::npos)
+        ends.push_back(task.name);
+    }
+  }
+  return ends;
+}
+
 constexpr model::GptConfig gpt3{
     .layers = 2, .hidden = 12288, .heads = 96, .sequence = 2048, .vocabulary = 51200, .batch = 1};
 
@@ -157,6 +169,25 @@ TEST_CASE("without dropout a layer keeps sbh(32 + 2as/h): no masks, probabilitie
     CHECK(kept() == Bytes{sb * (28 * h + probabilities)});
     c.fused_attention = true;
     CHECK(kept() == Bytes{sb * 28 * h});
+  }
+}
+
+TEST_CASE("scores that variables of a framework name live until the heads are merged") {
+  const model::Graph graph = model::gpt(small_gpt);
+  cost::Stack holds = plain_stack();
+  holds.held_inputs = {{.of = "masked_softmax", .until = "merge_heads"}};
+  for (const auto& [strategy, parts] : std::vector<std::pair<std::string, std::size_t>>{
+           {"{}", 1}, {R"({"tensor": 2, "recompute": "full"})", 1}, {R"({"coshard": 2})", 2}}) {
+    INFO(strategy);
+    const Plan plan = plan_of(graph, strategy);
+    const auto ends = [&](const cost::Stack& stack) {
+      return ends_of_scores(block_of(lower(plan, stack), 1, CellPass::forward));
+    };
+    const std::vector<std::string> before = ends(plain_stack()), after = ends(holds);
+    CHECK(before.size() == parts);
+    CHECK(after.size() == parts);
+    for (const std::string& task : before) CHECK(task.find("attention.softmax") == 0);
+    for (const std::string& task : after) CHECK(task.find("attention.merge_heads") == 0);
   }
 }
 
