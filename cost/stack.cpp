@@ -130,6 +130,8 @@ std::vector<HeldInputs> read_held_inputs(const JsonReader& reader) {
       return held.at(key).text();
     };
     result.push_back({.of = kind("of"), .until = kind("until")});
+    if (result.back().of == result.back().until)
+      held.at("until").fail("another kind than the one whose inputs are held");
     if (const auto why = held.find("because")) why->skip();
   }
   return result;
@@ -192,7 +194,8 @@ JsonReader over_bases(const std::string& file, std::vector<JsonReader>& files) {
   const auto folder = std::filesystem::path(file).parent_path();
   const std::string named = (folder / (base->text() + ".json")).string();
   if (!std::filesystem::exists(named)) base->fail("the name of a stack beside this one", named);
-  if (files.size() == most) base->fail("at most 8 stacks that are based on each other", named);
+  if (files.size() == most)
+    base->fail("at most 8 stacks that are based on each other, in no circle", named);
   return reader.over(over_bases(named, files));
 }
 

@@ -66,10 +66,10 @@ struct MemoryFacts {
   bool workspace_allocated = false;  ///< is it a block of the allocator, or the driver's?
 };
 
-/// What an operator of a forward pass reads lives until one behind it has run, since variables of the
-/// framework's code name it until they return. By kinds; on stages on one grid in equal parts.
+/// What an operator reads lives until one behind it in its segment has run, since variables of the
+/// framework's code name it until they return. On stages on one grid in equal parts.
 struct HeldInputs {
-  std::string of;     ///< "masked_softmax"
+  std::string of;     ///< its kind as in Stack::operators, "masked_softmax"
   std::string until;  ///< "merge_heads": the next of this kind
 };
 

@@ -10,12 +10,23 @@
 namespace stratagem::sim {
 namespace {
 
+/// By task: the cell that the host is at when it comes to it. A gather for a later cell belongs to
+/// the cell amid which it is issued.
+std::vector<strategies::Cell> cells_of(const strategies::Sequence& sequence,
+                                       const std::vector<FlatTask>& tasks) {
+  std::vector<strategies::Cell> cells(tasks.size());
+  for (std::size_t i = tasks.size(); i-- > 0;) {
+    const bool ahead = tasks[i].stream == strategies::Stream::parameter_communication;
+    cells[i] = ahead && i + 1 < tasks.size() ? cells[i + 1] : sequence.calls[tasks[i].call].cell;
+  }
+  return cells;
+}
+
 /// Does the host wait for the device before a task: the first of a forward cell, or of any pass?
-bool waits_before(const strategies::Sequence& sequence, const std::vector<FlatTask>& tasks,
-                  std::size_t i, const cost::Stack& stack) {
-  const strategies::Cell& cell = sequence.calls[tasks[i].call].cell;
-  if (!stack.waits_each_pass && cell.pass != strategies::CellPass::forward) return false;
-  return i == 0 || sequence.calls[tasks[i - 1].call].cell != cell;
+bool waits_before(const std::vector<strategies::Cell>& cells, std::size_t i,
+                  const cost::Stack& stack) {
+  if (!stack.waits_each_pass && cells[i].pass != strategies::CellPass::forward) return false;
+  return i == 0 || cells[i - 1] != cells[i];
 }
 
 /// By task: what a gather of parameters is ordered behind, such as the end of the layer whose room
@@ -42,6 +53,7 @@ std::vector<Instant> host_clock(const strategies::Program& program, const Timeli
   const std::vector<FlatTask>& tasks = timeline.tasks[timeline.actors[actor].sequence];
   const strategies::Sequence& sequence = program.sequences[timeline.actors[actor].sequence];
   const std::vector<std::vector<std::size_t>> orders = orders_of_gathers(sequence, tasks);
+  const std::vector<strategies::Cell> cells = cells_of(sequence, tasks);
   std::vector<Instant> clock;
   std::deque<std::pair<Instant, int>> pending;  // ends of computations, and their launches
   int launches = 0;
@@ -52,7 +64,7 @@ std::vector<Instant> host_clock(const strategies::Program& program, const Timeli
       const auto& work = program.blocks[tasks[i].block].tasks[tasks[i].task].work;
       const auto* kernel = std::get_if<cost::Kernel>(&work);
       now = std::max(now, times.launches[round][i]);
-      if (waits_before(sequence, tasks, i, stack)) now = std::max(now, last);
+      if (waits_before(cells, i, stack)) now = std::max(now, last);
       for (const std::size_t before : orders[i]) now = std::max(now, times.ends[round][before]);
       if (strategies::runs_on_device(tasks[i].stream)) last = std::max(last, times.ends[round][i]);
       if (kernel != nullptr && times.ends[round][i] != never_ran) {

@@ -274,7 +274,7 @@ class BlockLowering {
     for (std::size_t i = 0; i < group.size(); ++i) read_operands(task, group[i], i > 0);
     const auto index = static_cast<int>(result_.block.tasks.size());
     for (const model::OpId id : group) write_results(task, id, index);
-    for (const model::OpId id : group) hold_inputs(task, graph_.operators[id]);
+    for (const model::OpId id : group) hold_inputs(task, id);
     task.name = name_within(graph_, graph_.operators[group.front()]);
     for (const model::OpId id : group.subspan(1))
       task.name += " + " + name_within(graph_, graph_.operators[id]);
@@ -286,17 +286,29 @@ class BlockLowering {
     copy_random_state(facts.state_copies_after);
   }
 
-  /// A task that reads, or lets go, what the framework's variables hold.
-  void hold_inputs(Task& task, const model::Operator& op) {
-    if (op.pass != model::Pass::forward) return;
-    const std::string kind = model::to_text(op.kind);
+  /// Notes what the framework's variables hold from an operator on, and has the task of the one that
+  /// lets it go read it.
+  void hold_inputs(Task& task, model::OpId id) {
+    const model::Operator& op = graph_.operators[id];
+    const std::string kind = stack_name(op);
     for (const cost::HeldInputs& rule : c_.stack.held_inputs) {
       std::vector<int>& held = held_[rule.until];
-      if (kind == rule.of) held.insert(held.end(), task.reads.begin(), task.reads.end());
+      if (kind == rule.of) std::ranges::copy(slots_read(op, id), std::back_inserter(held));
       if (kind != rule.until) continue;
       task.reads.insert(task.reads.end(), held.begin(), held.end());
       held.clear();
     }
+  }
+
+  /// Those of its operands that are neither inputs nor resident.
+  [[nodiscard]] std::vector<int> slots_read(const model::Operator& op, model::OpId id) const {
+    const std::vector<std::string> split = split_along(c_.plan, c_.grid, id);
+    std::vector<int> slots;
+    for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+      const int slot = slot_of(op.inputs[i], left_partial(op, input_layout(op, i, split)), false);
+      if (slot >= 0) slots.push_back(slot);
+    }
+    return slots;
   }
 
   /// `inner`: the first operand comes from the operator before it in the same kernel.

@@ -21,8 +21,8 @@ namespace {
 
 /// What divides weights needs grids to divide them over, and weights that have one version.
 void refuse_shards(const Plan& plan, const Stages& stages, const cost::Stack& stack) {
-  const std::string where =
-      plan.steps_on_host ? " where steps run on the host" : " where weights are divided";
+  const std::string where = plan.steps_on_host ? " where steps run on the host"
+                                               : " where weights are divided or gathered";
   const std::string path = plan.steps_on_host ? "/strategy/offload" : "/strategy/zero";
   const bool gathers = is_gathered(plan, stack, {});
   if (!plan.shards.divides(WeightShards::Of::steps) && !gathers && !plan.steps_on_host) return;
@@ -31,6 +31,38 @@ void refuse_shards(const Plan& plan, const Stages& stages, const cost::Stack& st
   for (int stage = 0; stage < stages.count(); ++stage) {
     if (stages.irregular(stage))
       throw InputError("", path, "stages on one grid in equal parts" + where, "");
+  }
+}
+
+/// Buffers that are there for as long as backward cells run hold what is reduced to shards, or leaves
+/// for the host, before the steps of the same iteration.
+void refuse_gradient_buffers(const Plan& plan) {
+  if (plan.gradients.buffers == 0) return;
+  if (!plan.shards.divides(WeightShards::Of::gradients) && !plan.steps_on_host) {
+    throw InputError("", "/strategy/gradient_buffers",
+                     "gradients that ranks divide, or that leave for the host, to wait in them",
+                     "none");
+  }
+  if (!plan.updates.flush || plan.delayed_update) {
+    throw InputError("", "/strategy/gradient_buffers",
+                     "a schedule with a flush, and steps that are not delayed, beside them", "");
+  }
+}
+
+/// Hosts that wait for their device before they gather wait for each other where stages on different
+/// grids share devices. Some schedules would run nevertheless.
+void refuse_waiting_gathers(const Plan& plan, const Stages& stages, const cost::Stack& stack) {
+  const bool gathers =
+      plan.shards.divides(WeightShards::Of::parameters) || is_gathered(plan, stack, {});
+  if (!gathers || !stack.shard_collectives.gathers_wait) return;
+  for (const Host& host : stages.hosts()) {
+    for (const int site : host.sites) {
+      if (stages.sites()[site].grid == stages.sites()[host.sites.front()].grid) continue;
+      throw InputError("", "/strategy/zero",
+                       "stages that share all devices or none where hosts wait for the device "
+                       "before each gather (shard_collectives of the stack)",
+                       "");
+    }
   }
 }
 
@@ -50,13 +82,15 @@ void refuse_factored_states(const Stages& stages, const Parameters& parameters,
 }
 
 /// Copies of weights in another type are cast from whole weights once an iteration.
-void refuse_casts(const Plan& plan, const cost::Precision& precision) {
+void refuse_casts(const Plan& plan, const cost::Stack& stack, const cost::Precision& precision) {
   if (!needs_casts(precision)) return;
-  if (!plan.shards.divides(WeightShards::Of::parameters) && !plan.parameters_on_host) return;
+  const bool gathers =
+      plan.shards.divides(WeightShards::Of::parameters) || is_gathered(plan, stack, {});
+  if (!gathers && !plan.parameters_on_host) return;
   throw InputError("", plan.parameters_on_host ? "/strategy/offload" : "/strategy/zero",
                    "weights that stay whole where linear layers multiply in " +
                        model::to_text(precision.products),
-                   plan.parameters_on_host ? "weights on the host" : "weights that are divided");
+                   plan.parameters_on_host ? "weights on the host" : "weights that are gathered");
 }
 
 /// Every cell sends its gradients to the host: what other ranks have to add must be there by then.
@@ -135,7 +169,9 @@ Program lower(const Plan& plan, const cost::Stack& stack, const cost::Training& 
       throw InputError("", "/strategy/token_slices", "stages on one grid in equal parts", "");
   }
   refuse_shards(plan, stages, stack);
-  refuse_casts(plan, training.precision);
+  refuse_gradient_buffers(plan);
+  refuse_waiting_gathers(plan, stages, stack);
+  refuse_casts(plan, stack, training.precision);
   refuse_swaps(plan, stages);
   refuse_recomputation(plan, stages);
   Program program;

@@ -127,11 +127,9 @@ void add_step_copies(std::vector<Resident>& residents, const SequenceContext& co
 /// Buffers of a constant size in which gradients wait for their reduction.
 void add_gradient_buffers(std::vector<Resident>& residents, const GradientReduction& gradients,
                           const SequenceDraft& draft) {
-  if (gradients.buffers == 0) return;
-  for (const Resident::Span& span : draft.backward_spans()) {
-    for (int buffer = 0; buffer < gradients.buffers; ++buffer)
-      residents.push_back({Category::whole_gradients, gradients.bucket.value(), span});
-  }
+  const std::optional<Resident::Span> span = draft.backward_span();
+  for (int buffer = 0; span && buffer < gradients.buffers; ++buffer)
+    residents.push_back({Category::whole_gradients, gradients.bucket.value(), span});
 }
 
 /// Master weights and what the optimizer and the stack keep of a parameter that steps here. What the

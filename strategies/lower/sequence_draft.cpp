@@ -99,20 +99,16 @@ std::optional<Resident::Span> SequenceDraft::steps_span() const {
   return Resident::Span{first->second, last->second};
 }
 
-std::vector<Resident::Span> SequenceDraft::backward_spans() const {
+std::optional<Resident::Span> SequenceDraft::backward_span() const {
   const std::optional<Resident::Span> steps = steps_span();
   const int end = steps ? steps->first.call : static_cast<int>(sequence_.calls.size());
-  std::map<Cell, Resident::Span> spans;
+  std::optional<Resident::Span> span;
   for (int call = 0; call < end; ++call) {
-    const Cell& cell = sequence_.calls[call].cell;
-    if (cell.pass == CellPass::forward) continue;
-    const auto last = static_cast<int>(tasks_of(call).size()) - 1;
-    spans.try_emplace(cell, Resident::Span{{call, 0}, {call, last}}).first->second.last = {call,
-                                                                                           last};
+    if (sequence_.calls[call].cell.pass == CellPass::forward) continue;
+    if (!span) span = {.first = {call, 0}, .last = {}};
+    span->last = {call, static_cast<int>(tasks_of(call).size()) - 1};
   }
-  std::vector<Resident::Span> result;
-  for (const auto& [cell, span] : spans) result.push_back(span);
-  return result;
+  return span;
 }
 
 Sequence SequenceDraft::finish(std::vector<Resident> residents) {

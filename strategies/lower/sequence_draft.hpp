@@ -80,9 +80,9 @@ class SequenceDraft {
   [[nodiscard]] std::optional<Resident::Span> steps_span() const;
   /// From the first task that adds to a parameter's gradient to its step; none if nothing steps it here.
   [[nodiscard]] std::optional<Resident::Span> gradient_span(model::TensorId parameter) const;
-  /// By backward cell: from its first task to its last before the steps, reductions of what it added
-  /// included.
-  [[nodiscard]] std::vector<Resident::Span> backward_spans() const;
+  /// From the first task of the first backward cell to the last before the steps, reductions of what
+  /// these cells added included; none without backward cells.
+  [[nodiscard]] std::optional<Resident::Span> backward_span() const;
   /// Does the host of the sequence stand in a site?
   [[nodiscard]] bool hosts_site(int site) const;
 

@@ -117,6 +117,8 @@ TEST_CASE("a stack names the groups that have communicators, and whether hosts w
   CHECK(stack.held_inputs.front().until == "dropout");
   CHECK_THROWS_WITH(variant(R"("held_inputs": [{"of": "gelu", "until": "drop"}])"),
                     ContainsSubstring("/held_inputs/0/until"));
+  CHECK_THROWS_WITH(variant(R"("held_inputs": [{"of": "gelu", "until": "gelu"}])"),
+                    ContainsSubstring("/held_inputs/0/until"));
   CHECK_FALSE(variant(R"("nccl": "none")").waits_each_pass);
   CHECK_FALSE(variant(R"("nccl": "none")").shard_collectives.of_one_rank);
   CHECK_FALSE(variant(R"("nccl": "none")").shard_collectives.gathers_wait);

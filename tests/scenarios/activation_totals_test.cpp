@@ -244,6 +244,27 @@ TEST_CASE("gradients on their way to shards take room for two buckets, however l
     // Buffers of a bucket's size are there whole, whatever is in them.
     for (const int buffers : {1, 2}) CHECK(highest(12, bucket, buffers) == buffers * kib * 1024);
   }
+  // Not one for each cell of a schedule that has several under way.
+  for (const std::string schedule : {"1f1b", "zb-h1", "interleaved"}) {
+    INFO(schedule);
+    const model::Graph graph = model::gpt({.layers = 4,
+                                           .hidden = 64,
+                                           .heads = 8,
+                                           .sequence = 16,
+                                           .vocabulary = 128,
+                                           .batch = 2,
+                                           .tied = false});
+    const strategies::Program program = UnitPipeline::lowered(
+        R"({"data": 2, "pipeline": 2, "zero": 2, "gradient_buffers": 2, "bucket": "1 MiB",
+            "schedule": ")" +
+            schedule + "\"}",
+        graph, 4);
+    for (const strategies::Sequence& sequence : program.sequences) {
+      const auto buffers = std::ranges::count(sequence.residents, Category::whole_gradients,
+                                              &strategies::Resident::category);
+      CHECK(buffers == 2);
+    }
+  }
   // One bucket for all of them grows with the model.
   CHECK(highest(24, "1 GB") - highest(12, "1 GB") == 12 * layer);
 }

@@ -191,4 +191,20 @@ TEST_CASE("scores that variables of a framework name live until the heads are me
   }
 }
 
+TEST_CASE("of a fused kernel's operands those of the operator that is named are held") {
+  const model::Graph graph = model::gpt(small_gpt);
+  const auto deaths_at_gelu = [&](const std::vector<cost::HeldInputs>& held) {
+    cost::Stack stack = plain_stack();
+    stack.fusions = {{"bias_add", "dropout", "add"}};
+    stack.held_inputs = held;
+    const Program program = lower(plan_of(graph, R"({"recompute": "full"})"), stack);
+    const Block& block = block_of(program, 1, CellPass::forward);
+    const auto gelu = std::ranges::find(block.tasks, "mlp.gelu", &Task::name);
+    REQUIRE(gelu != block.tasks.end());
+    return gelu->deaths.size();
+  };
+  // The dropout reads what the bias was added to; bias and residual are read by its neighbours.
+  CHECK(deaths_at_gelu({{.of = "dropout", .until = "gelu"}}) == deaths_at_gelu({}) + 1);
+}
+
 }  // namespace stratagem::strategies

@@ -247,6 +247,10 @@ TEST_CASE("a tied table on stages that share some devices is gathered on the gri
     plan.shards = {.of = of, .axes = {"data"}};
     CHECK_NOTHROW(lower(plan, plain_stack()));
   }
+  cost::Stack waits = plain_stack();
+  waits.shard_collectives.gathers_wait = true;
+  CHECK_THAT(refusal([&] { lower(plan, waits); }),
+             ContainsSubstring("stages that share all devices or none"));
 }
 
 TEST_CASE("weights that are divided want a flush, and stages in equal parts") {
@@ -260,6 +264,10 @@ TEST_CASE("weights that are divided want a flush, and stages in equal parts") {
              StartsWith("test.json: /strategy/zero/ranks: expected a divisor of data, 4"));
   CHECK_THAT(refused(R"({"data": 4, "expert": 2, "zero": {"stage": 1, "ranks": 2}})"),
              StartsWith("test.json: /strategy/zero/ranks: expected experts on one rank"));
+  const std::string buffers = R"(, "gradient_buffers": 2})";
+  CHECK_THAT(refused(R"({"zero": 2)" + buffers), ContainsSubstring("gradients that ranks divide"));
+  CHECK_THAT(refused(R"({"offload": {"optimizer": "memory", "delayed_update": true})" + buffers),
+             ContainsSubstring("steps that are not delayed"));
   Plan plan(graph);
   plan.shards = {.of = WeightShards::Of::steps, .axes = {"data"}};
   for (const model::OpId op : plan.operators()) {
