@@ -10,7 +10,12 @@
 namespace stratagem::strategies {
 namespace {
 
-std::string program_of(const Plan& plan) { return to_text(lower(plan, plain_stack())); }
+/// By a framework that also gathers what nothing divides, so that such plans show in the program.
+std::string program_of(const Plan& plan) {
+  cost::Stack stack = plain_stack();
+  stack.shard_collectives.of_one_rank = true;
+  return to_text(lower(plan, stack));
+}
 
 model::Graph small_t5() {
   model::T5Config config;
