@@ -104,6 +104,5 @@ void swiglu_gradient(In<T> dy, In<T> gate, In<T> up, Out<T> dgate, Out<T> dup) {
   template void swiglu<T>(In<T>, In<T>, Out<T>);           \
   template void swiglu_gradient<T>(In<T>, In<T>, In<T>, Out<T>, Out<T>);
 STRATAGEM_FOR_ELEMENTS(INSTANTIATE)
-#undef INSTANTIATE
 
 }  // namespace stratagem::kernels

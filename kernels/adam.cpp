@@ -31,6 +31,5 @@ void adam(const Adam& a, In<T> gradient, Out<T> parameter, Out<T> momentum, Out<
 
 #define INSTANTIATE(T) template void adam<T>(const Adam&, In<T>, Out<T>, Out<T>, Out<T>);
 STRATAGEM_FOR_ELEMENTS(INSTANTIATE)
-#undef INSTANTIATE
 
 }  // namespace stratagem::kernels

@@ -158,6 +158,5 @@ void attention_gradient(const Attention& a, In<T> dout, In<T> q, In<T> k, In<T> 
   template void attention_gradient<T>(const Attention&, In<T>, In<T>, In<T>, In<T>, In<T>, In<T>, \
                                       Out<T>, Out<T>, Out<T>);
 STRATAGEM_FOR_ELEMENTS(INSTANTIATE)
-#undef INSTANTIATE
 
 }  // namespace stratagem::kernels

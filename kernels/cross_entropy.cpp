@@ -65,6 +65,5 @@ void cross_entropy_gradient(const Rows& shape, std::int64_t first, In<T> dloss, 
   template void cross_entropy_gradient<T>(const Rows&, std::int64_t, In<T>, In<T>, In<T>, \
                                           In<std::int64_t>, Out<T>);
 STRATAGEM_FOR_ELEMENTS(INSTANTIATE)
-#undef INSTANTIATE
 
 }  // namespace stratagem::kernels

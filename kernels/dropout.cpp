@@ -36,6 +36,5 @@ void dropout_gradient(double probability, In<T> dy, In<std::int8_t> mask, Out<T>
                            Out<std::int8_t>);                                       \
   template void dropout_gradient<T>(double, In<T>, In<std::int8_t>, Out<T>);
 STRATAGEM_FOR_ELEMENTS(INSTANTIATE)
-#undef INSTANTIATE
 
 }  // namespace stratagem::kernels

@@ -48,6 +48,5 @@ void cast(In<From> x, Out<To> y) {
   template void cast<float, T>(In<float>, Out<T>);              \
   template void cast<double, T>(In<double>, Out<T>);
 STRATAGEM_FOR_ELEMENTS(INSTANTIATE)
-#undef INSTANTIATE
 
 }  // namespace stratagem::kernels

@@ -42,6 +42,5 @@ void embedding_gradient(std::int64_t width, std::int64_t first, In<T> dy, In<std
   template void embedding<T>(std::int64_t, std::int64_t, In<std::int64_t>, In<T>, Out<T>); \
   template void embedding_gradient<T>(std::int64_t, std::int64_t, In<T>, In<std::int64_t>, Out<T>);
 STRATAGEM_FOR_ELEMENTS(INSTANTIATE)
-#undef INSTANTIATE
 
 }  // namespace stratagem::kernels

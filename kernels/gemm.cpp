@@ -72,6 +72,5 @@ void gemm(const Gemm& g, In<T> a, In<T> b, Out<T> c) {
   template void gemm_reference<T>(const Gemm&, In<T>, In<T>, Out<T>); \
   template void gemm<T>(const Gemm&, In<T>, In<T>, Out<T>);
 STRATAGEM_FOR_ELEMENTS(INSTANTIATE)
-#undef INSTANTIATE
 
 }  // namespace stratagem::kernels

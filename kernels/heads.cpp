@@ -69,6 +69,5 @@ void merge_heads_gradient(const Heads& h, In<T> dy, Out<T> dx) {
   template void merge_heads<T>(const Heads&, In<T>, Out<T>);                        \
   template void merge_heads_gradient<T>(const Heads&, In<T>, Out<T>);
 STRATAGEM_FOR_ELEMENTS(INSTANTIATE)
-#undef INSTANTIATE
 
 }  // namespace stratagem::kernels

@@ -131,6 +131,5 @@ void rms_norm_scale_gradient(const Rows& shape, In<T> dy, In<T> x, In<T> statist
   template void rms_norm_gradient<T>(const Rows&, In<T>, In<T>, In<T>, In<T>, Out<T>);   \
   template void rms_norm_scale_gradient<T>(const Rows&, In<T>, In<T>, In<T>, Out<T>);
 STRATAGEM_FOR_ELEMENTS(INSTANTIATE)
-#undef INSTANTIATE
 
 }  // namespace stratagem::kernels

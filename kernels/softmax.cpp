@@ -45,6 +45,5 @@ void softmax_gradient(const Rows& shape, double scale, In<T> dy, In<T> y, Out<T>
   template void softmax<T>(const Rows&, double, const std::optional<CausalMask>&, In<T>, Out<T>); \
   template void softmax_gradient<T>(const Rows&, double, In<T>, In<T>, Out<T>);
 STRATAGEM_FOR_ELEMENTS(INSTANTIATE)
-#undef INSTANTIATE
 
 }  // namespace stratagem::kernels

@@ -29,10 +29,9 @@ inline constexpr int most_pending_launches = 1000;
 /// on the device has ended, since the sizes of a micro-batch are copied from the device before it
 /// begins (Megatron-LM, mpu/data.py, broadcast_data, on ranks that read data; on others of
 /// DeepSpeed's pipeline engine the description of what they send: as remembered), and where the stack
-/// says so to every other pass, too. It comes to a
-/// gather of parameters when what the plan orders before it has ended: the order is there to bound
-/// memory, and frameworks keep it on the host (FSDP's limit_all_gathers; the fetch events of
-/// DeepSpeed's partitioned_param_coordinator.py).
+/// says so to every other pass, too. It comes to a gather of parameters when what the plan orders
+/// before it has ended: the order is there to bound memory, and frameworks keep it on the host (FSDP's
+/// limit_all_gathers; the fetch events of DeepSpeed's partitioned_param_coordinator.py).
 ///
 /// Stages of a pipeline are left as they are, in the order of time. Megatron-LM's hosts wait for
 /// the device after every exchange between stages (p2p_communication.py, _communicate: synchronize

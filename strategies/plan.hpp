@@ -47,15 +47,15 @@ struct Parts {
 struct GradientReduction {
   bool overlap = false;
   std::optional<Bytes> bucket;  ///< nullopt: all gradients in one
-  /// Of `bucket` bytes each, all there as long as a backward cell runs: in them wait gradients that are
-  /// reduced to shards, or leave for the host. 0: each waits in a buffer of its own.
+  /// Of `bucket` bytes each, there from the first backward cell to the last: in them wait gradients that
+  /// are reduced to shards, or leave for the host. 0: each waits in a buffer of its own.
   int buffers = 0;
 };
 
 /// op-trans of what belongs to every weight into equal runs of its elements, the last one filled up,
-/// one for each of the ranks along `axes` that would all hold the weight whole. Without axes nothing is
-/// divided, and parameters are only gathered where a framework does that nonetheless. Source: Rajbhandari et
-/// al., ZeRO, SC 2020, arXiv:1910.02054, section 5.
+/// one for each of the ranks along `axes` that would all hold the weight whole; without axes nothing is
+/// divided, and parameters are gathered if the framework does so nonetheless. Source: Rajbhandari
+/// et al., ZeRO, SC 2020, arXiv:1910.02054, section 5.
 struct WeightShards {
   /// Each divides what those before it divide, too.
   enum class Of : std::uint8_t {

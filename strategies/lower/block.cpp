@@ -9,6 +9,8 @@
 
 #include "base/input_error.hpp"
 #include "strategies/lower/casts.hpp"
+#include "strategies/lower/gradients.hpp"
+#include "strategies/lower/held_slots.hpp"
 #include "strategies/lower/kernels.hpp"
 #include "strategies/lower/lifetimes.hpp"
 #include "strategies/lower/passes.hpp"
@@ -29,7 +31,7 @@ struct Version {
 class BlockLowering {
  public:
   explicit BlockLowering(const BlockContext& context, std::string name)
-      : c_(context), graph_(context.graph) {
+      : c_(context), graph_(context.graph), held_(context.stack.held_inputs) {
     result_.block.name = std::move(name);
   }
 
@@ -274,7 +276,7 @@ class BlockLowering {
     for (std::size_t i = 0; i < group.size(); ++i) read_operands(task, group[i], i > 0);
     const auto index = static_cast<int>(result_.block.tasks.size());
     for (const model::OpId id : group) write_results(task, id, index);
-    for (const model::OpId id : group) hold_inputs(task, id);
+    for (const model::OpId id : group) hold_operands(task, id);
     task.name = name_within(graph_, graph_.operators[group.front()]);
     for (const model::OpId id : group.subspan(1))
       task.name += " + " + name_within(graph_, graph_.operators[id]);
@@ -286,22 +288,17 @@ class BlockLowering {
     copy_random_state(facts.state_copies_after);
   }
 
-  /// Notes what the framework's variables hold from an operator on, and has the task of the one that
-  /// lets it go read it.
-  void hold_inputs(Task& task, model::OpId id) {
-    const model::Operator& op = graph_.operators[id];
-    const std::string kind = stack_name(op);
-    for (const cost::HeldInputs& rule : c_.stack.held_inputs) {
-      std::vector<int>& held = held_[rule.until];
-      if (kind == rule.of) std::ranges::copy(slots_read(op, id), std::back_inserter(held));
-      if (kind != rule.until) continue;
-      task.reads.insert(task.reads.end(), held.begin(), held.end());
-      held.clear();
-    }
+  /// Notes what variables of the framework name from an operator on; its task is then the last to use
+  /// what they name no longer.
+  void hold_operands(Task& task, model::OpId id) {
+    if (c_.stack.held_inputs.empty()) return;
+    const std::vector<int> gone = held_.pass(stack_name(graph_.operators[id]), slots_read(id));
+    task.reads.insert(task.reads.end(), gone.begin(), gone.end());
   }
 
-  /// Those of its operands that are neither inputs nor resident.
-  [[nodiscard]] std::vector<int> slots_read(const model::Operator& op, model::OpId id) const {
+  /// Slots of an operator's operands that are neither inputs nor resident.
+  [[nodiscard]] std::vector<int> slots_read(model::OpId id) const {
+    const model::Operator& op = graph_.operators[id];
     const std::vector<std::string> split = split_along(c_.plan, c_.grid, id);
     std::vector<int> slots;
     for (std::size_t i = 0; i < op.inputs.size(); ++i) {
@@ -444,11 +441,10 @@ class BlockLowering {
   }
 
   int new_slot(TensorId tensor, const Layout& layout, Category category) {
-    const bool in_bucket = category == Category::whole_gradients && c_.plan.gradients.buffers > 0;
-    const Bytes own = local_bytes(graph_.tensors[tensor], layout, c_.grid);
+    const Bytes bytes = local_bytes(graph_.tensors[tensor], layout, c_.grid);
     result_.block.slots.push_back({.name = short_name(tensor),
                                    .tensor = place(tensor),
-                                   .bytes = in_bucket ? Bytes{} : own,
+                                   .bytes = own_bytes(c_.plan, category, bytes),
                                    .category = category,
                                    .layout = layout});
     return static_cast<int>(result_.block.slots.size()) - 1;
@@ -637,6 +633,7 @@ class BlockLowering {
 
   const BlockContext& c_;
   const model::Graph& graph_;
+  HeldSlots held_;
   LoweredBlock result_;
   std::map<TensorId, std::vector<Version>> versions_;
   std::map<TensorId, model::Combine> combine_;       ///< how partial values become the full one
@@ -645,7 +642,6 @@ class BlockLowering {
   std::map<TensorId, int> whole_gradients_;          ///< slots
   std::set<int> external_;                           ///< slots that existed when the block began
   std::set<int> survivors_;                          ///< slots that outlive it
-  std::map<std::string, std::vector<int>> held_;     ///< slots, by the kind that lets them go
   bool recomputed_ = false;
 };
 

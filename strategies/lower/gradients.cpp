@@ -344,6 +344,10 @@ Bucket Bucket::only(std::size_t gradient) const {
   return one;
 }
 
+Bytes own_bytes(const Plan& plan, Category category, Bytes bytes) {
+  return category == Category::whole_gradients && plan.gradients.buffers > 0 ? Bytes{} : bytes;
+}
+
 bool reduces_each_cell(const Plan& plan) {
   return plan.steps_on_host || plan.shards.divides(WeightShards::Of::gradients);
 }

@@ -56,6 +56,10 @@ GradientBuckets gradient_buckets(const Plan& plan, const Stages& stages, const B
 /// shards are kept, or nothing because they leave for the host.
 bool reduces_each_cell(const Plan& plan);
 
+/// What a buffer of so many bytes takes of its own: nothing where gradients wait for their reduction in
+/// buffers of a constant size.
+Bytes own_bytes(const Plan& plan, Category category, Bytes bytes);
+
 /// By site of the host: the place in `cells` of the cell that computes its last weight gradients of
 /// an iteration; -1 if none does.
 int last_weight_cell(const Plan& plan, int stage, int copy,

@@ -19,13 +19,18 @@ namespace stratagem::strategies {
 
 namespace {
 
+/// Are there parameters that devices gather, whether ranks divide them or one rank has all?
+bool gathers_parameters(const Plan& plan, const cost::Stack& stack) {
+  return plan.shards.divides(WeightShards::Of::parameters) || is_gathered(plan, stack, {});
+}
+
 /// What divides weights needs grids to divide them over, and weights that have one version.
 void refuse_shards(const Plan& plan, const Stages& stages, const cost::Stack& stack) {
   const std::string where = plan.steps_on_host ? " where steps run on the host"
                                                : " where weights are divided or gathered";
   const std::string path = plan.steps_on_host ? "/strategy/offload" : "/strategy/zero";
-  const bool gathers = is_gathered(plan, stack, {});
-  if (!plan.shards.divides(WeightShards::Of::steps) && !gathers && !plan.steps_on_host) return;
+  const bool divides = plan.shards.divides(WeightShards::Of::steps);
+  if (!divides && !gathers_parameters(plan, stack) && !plan.steps_on_host) return;
   if (!plan.updates.flush)
     throw InputError("", path, "a schedule with a flush" + where, "one without");
   for (int stage = 0; stage < stages.count(); ++stage) {
@@ -52,9 +57,7 @@ void refuse_gradient_buffers(const Plan& plan) {
 /// Hosts that wait for their device before they gather wait for each other where stages on different
 /// grids share devices. Some schedules would run nevertheless.
 void refuse_waiting_gathers(const Plan& plan, const Stages& stages, const cost::Stack& stack) {
-  const bool gathers =
-      plan.shards.divides(WeightShards::Of::parameters) || is_gathered(plan, stack, {});
-  if (!gathers || !stack.shard_collectives.gathers_wait) return;
+  if (!gathers_parameters(plan, stack) || !stack.shard_collectives.gathers_wait) return;
   for (const Host& host : stages.hosts()) {
     for (const int site : host.sites) {
       if (stages.sites()[site].grid == stages.sites()[host.sites.front()].grid) continue;
@@ -84,9 +87,7 @@ void refuse_factored_states(const Stages& stages, const Parameters& parameters,
 /// Copies of weights in another type are cast from whole weights once an iteration.
 void refuse_casts(const Plan& plan, const cost::Stack& stack, const cost::Precision& precision) {
   if (!needs_casts(precision)) return;
-  const bool gathers =
-      plan.shards.divides(WeightShards::Of::parameters) || is_gathered(plan, stack, {});
-  if (!gathers && !plan.parameters_on_host) return;
+  if (!gathers_parameters(plan, stack) && !plan.parameters_on_host) return;
   throw InputError("", plan.parameters_on_host ? "/strategy/offload" : "/strategy/zero",
                    "weights that stay whole where linear layers multiply in " +
                        model::to_text(precision.products),

@@ -103,13 +103,12 @@ std::optional<Written> WeightUpdates::room_for_gradients() const {
 std::vector<int> WeightUpdates::add_slots(Block& block, const Bucket& bucket,
                                           const std::vector<Bytes>& sizes,
                                           Category category) const {
-  const bool in_bucket = category == Category::whole_gradients && c_.plan.gradients.buffers > 0;
   std::vector<int> slots;
   for (std::size_t i = 0; i < bucket.gradients.size(); ++i) {
     const model::TensorId gradient = bucket.gradients[i];
     slots.push_back(static_cast<int>(block.slots.size()));
     block.slots.push_back({c_.plan.graph().tensors[gradient].name, gradient,
-                           in_bucket ? Bytes{} : sizes[i], category});
+                           own_bytes(c_.plan, category, sizes[i]), category});
   }
   return slots;
 }

@@ -215,18 +215,20 @@ TEST_CASE("a rank keeps its schedule's micro-batches in flight times what its st
 TEST_CASE("gradients on their way to shards take room for two buckets, however long the model") {
   // ZeRO-R's constant-size buffers, Rajbhandari et al., section 6.2: one bucket fills up while another
   // is reduced. A bucket is full once it has `bucket` bytes, and a layer's gradients are there at once.
-  const auto highest = [](std::int64_t layers, const std::string& bucket, int buffers = 0) {
-    const model::Graph graph = model::gpt({.layers = layers,
-                                           .hidden = 64,
-                                           .heads = 8,
-                                           .sequence = 16,
-                                           .vocabulary = 128,
-                                           .batch = 2,
-                                           .tied = false});
+  const auto gpt_of = [](std::int64_t layers) {
+    return model::gpt({.layers = layers,
+                       .hidden = 64,
+                       .heads = 8,
+                       .sequence = 16,
+                       .vocabulary = 128,
+                       .batch = 2,
+                       .tied = false});
+  };
+  const auto highest = [&](std::int64_t layers, const std::string& bucket, int buffers = 0) {
     const strategies::Program program =
         UnitPipeline::lowered(R"({"data": 2, "zero": 2, "gradient_buffers": )" +
                                   std::to_string(buffers) + R"(, "bucket": ")" + bucket + "\"}",
-                              graph, 2);
+                              gpt_of(layers), 2);
     const Cast actors = cast(program, instant_cluster(2), ideal_network(), false);
     const Prices prices =
         price(program, [](const strategies::Task&) { return Price{.device = {unit}}; });
@@ -247,18 +249,11 @@ TEST_CASE("gradients on their way to shards take room for two buckets, however l
   // Not one for each cell of a schedule that has several under way.
   for (const std::string schedule : {"1f1b", "zb-h1", "interleaved"}) {
     INFO(schedule);
-    const model::Graph graph = model::gpt({.layers = 4,
-                                           .hidden = 64,
-                                           .heads = 8,
-                                           .sequence = 16,
-                                           .vocabulary = 128,
-                                           .batch = 2,
-                                           .tied = false});
     const strategies::Program program = UnitPipeline::lowered(
         R"({"data": 2, "pipeline": 2, "zero": 2, "gradient_buffers": 2, "bucket": "1 MiB",
             "schedule": ")" +
             schedule + "\"}",
-        graph, 4);
+        gpt_of(4), 4);
     for (const strategies::Sequence& sequence : program.sequences) {
       const auto buffers = std::ranges::count(sequence.residents, Category::whole_gradients,
                                               &strategies::Resident::category);
