@@ -171,6 +171,11 @@ Timing read_timing(const JsonReader& json) {
   return json.one_of({"kernel", "eager"}) == "kernel" ? Timing::kernel : Timing::eager;
 }
 
+std::optional<Seconds> pace_of(const TableRows& rows, std::size_t row) {
+  if (!rows.has("pace")) return std::nullopt;
+  return rows.quantity<Seconds>(row, "pace");
+}
+
 Device read_device(const JsonReader& json) {
   Device device{.gpu = json.at("gpu").text(),
                 .architecture = json.at("architecture").text(),
@@ -178,11 +183,16 @@ Device read_device(const JsonReader& json) {
                 .peak = {},
                 .memory_bandwidth = json.at("memory_bandwidth").quantity<BytesPerSecond>(),
                 .nvlink = {},
-                .memory = {}};
+                .memory = {},
+                .pace = {}};
   for (const std::string& type : json.at("peak").keys()) {
     device.peak[type] = json.at("peak").at(type).quantity<FlopsPerSecond>();
   }
   if (const auto memory = json.find("memory")) device.memory = memory->quantity<Bytes>();
+  if (const auto pace = json.find("pace")) {
+    device.pace = pace->quantity<Seconds>();
+    if (*device.pace <= Seconds{}) pace->fail("a time above 0", pace->dump());
+  }
   if (const auto nvlink = json.find("nvlink")) device.nvlink = nvlink->quantity<BytesPerSecond>();
   return device;
 }
@@ -194,7 +204,8 @@ std::string read_transposes(const JsonReader& json) {
 
 GemmTable read_gemms(const JsonReader& json, const Device& device) {
   const TableRows rows(json);
-  rows.allow({"m", "n", "k", "batch", "transposes", "bytes", "time", "rate", "spread", "repeats"});
+  rows.allow(
+      {"m", "n", "k", "batch", "transposes", "bytes", "time", "rate", "spread", "repeats", "pace"});
   GemmTable table{.type = read_type(json.at("type")), .points = {}};
   if (!device.peak.contains(model::to_text(table.type))) {
     json.at("type").fail("a data type that /device/peak has", json.at("type").dump());
@@ -212,7 +223,8 @@ GemmTable read_gemms(const JsonReader& json, const Device& device) {
         .batch = rows.has("batch") ? rows.count(row, "batch") : 1,
         .transposes = rows.has("transposes") ? read_transposes(rows.cell(row, "transposes")) : "",
         .time = {},
-        .family = families.of(row)};
+        .family = families.of(row),
+        .pace = pace_of(rows, row)};
     const Flops flops{2.0 * static_cast<double>(point.m) * static_cast<double>(point.n) *
                       static_cast<double>(point.k) * static_cast<double>(point.batch)};
     point.time = rows.has("rate") ? flops / rows.quantity<FlopsPerSecond>(row, "rate")
@@ -224,7 +236,7 @@ GemmTable read_gemms(const JsonReader& json, const Device& device) {
 
 StreamingTable read_streaming(const JsonReader& json, const std::string& kind) {
   const TableRows rows(json);
-  rows.allow({"rows", "columns", "bytes", "time", "rate", "spread", "repeats"});
+  rows.allow({"rows", "columns", "bytes", "time", "rate", "spread", "repeats", "pace"});
   StreamingTable table{.kind = kind,
                        .operation = json.at("operation").text(),
                        .timing = read_timing(json.at("timing")),
@@ -234,7 +246,8 @@ StreamingTable read_streaming(const JsonReader& json, const std::string& kind) {
       json, rows,
       rows.has("bytes") ? std::vector<std::string>{"decade of bytes"} : std::vector<std::string>{});
   for (std::size_t row = 0; row < rows.size(); ++row) {
-    StreamingPoint point{.bytes = very_large, .time = {}, .family = families.of(row)};
+    StreamingPoint point{
+        .bytes = very_large, .time = {}, .family = families.of(row), .pace = pace_of(rows, row)};
     if (rows.has("bytes")) point.bytes = static_cast<double>(rows.count(row, "bytes")) * 1_B;
     point.time = rows.has("rate") ? point.bytes / rows.quantity<BytesPerSecond>(row, "rate")
                                   : rows.quantity<Seconds>(row, "time");

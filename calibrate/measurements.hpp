@@ -25,6 +25,7 @@ struct Device {
   BytesPerSecond memory_bandwidth;
   BytesPerSecond nvlink;  ///< of one link and direction; 0 where nothing was measured over NVLink
   std::optional<Bytes> memory;  ///< of a processor
+  std::optional<Seconds> pace;  ///< of a processor: that at which its rates hold (pace.hpp)
 };
 
 /// kernel: the GPU's own time (profiler, or many launches in a row).
@@ -39,6 +40,7 @@ struct GemmPoint {
   std::string transposes;
   Seconds time;
   std::string family = {};
+  std::optional<Seconds> pace = {};  ///< of a processor's core meanwhile (pace.hpp)
 };
 struct GemmTable {
   model::DataType type = model::DataType::fp16;
@@ -54,6 +56,7 @@ struct StreamingPoint {
   Bytes bytes;
   Seconds time;
   std::string family = {};
+  std::optional<Seconds> pace = {};  ///< as of products
 };
 struct StreamingTable {
   std::string kind;       ///< one of cost::kernel_kind_names

@@ -1,7 +1,11 @@
 // Makes a datasheet of what was measured of a processor.
 #include "calibrate/processor.hpp"
 
+#include <optional>
+#include <utility>
+
 #include "base/input_error.hpp"
+#include "calibrate/pace.hpp"
 
 namespace stratagem::calibrate {
 namespace {
@@ -55,6 +59,19 @@ Datasheet datasheet_of_processor(const Measurements& m, const std::string& name)
   sheet.launch = assumed(Seconds{}, no_gpu);
   sheet.collective = unmeasured_collectives();
   return sheet;
+}
+
+Fit fit_processor(std::vector<Measurements> measurements, const std::string& name) {
+  expects(!measurements.empty(), "a profile is of measurements");
+  const std::optional<Seconds> pace = common_pace(measurements);
+  if (pace) measurements = at_pace(std::move(measurements), *pace);
+  Fit fit = fit_profile(measurements, datasheet_of_processor(measurements.front(), name));
+  if (pace) {
+    fit.profile.pace = {.value = *pace,
+                        .provenance = Provenance::measured,
+                        .source = "median of what the yardstick took while kernels were timed"};
+  }
+  return fit;
 }
 
 }  // namespace stratagem::calibrate

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "calibrate/datasheet.hpp"
+#include "calibrate/fit.hpp"
 #include "calibrate/measurements.hpp"
 
 namespace stratagem::calibrate {
@@ -13,5 +15,11 @@ namespace stratagem::calibrate {
 /// so: within a server measured times stand in its place (mpi_fit.hpp). Throws InputError for
 /// measurements that it did not make: those of GPUs want a datasheet.
 Datasheet datasheet_of_processor(const Measurements& measurements, const std::string& name);
+
+/// A profile of one file or several that `calibrate measure --backend cpu` made, the datasheet being
+/// the first one's. Where they say at which pace each kernel was timed, all are taken to the common one
+/// (pace.hpp), which the profile then names. Throws as datasheet_of_processor and fit_profile do;
+/// expects at least one file.
+Fit fit_processor(std::vector<Measurements> measurements, const std::string& name);
 
 }  // namespace stratagem::calibrate

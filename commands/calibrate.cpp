@@ -53,11 +53,9 @@ calibrate::Fit asked_fit(const Arguments& asked, const std::string& output) {
   if (!output.empty()) check_outputs({{output, ""}}, inputs);
   const std::string named =
       output.empty() && !measurements.empty() ? measurements.front().file : output;
-  const calibrate::Datasheet sheet =
-      asked.has("datasheet")
-          ? calibrate::read_datasheet(asked.text("datasheet"))
-          : calibrate::datasheet_of_processor(measurements.front(),
-                                              std::filesystem::path(named).stem().string());
+  if (!asked.has("datasheet"))
+    return calibrate::fit_processor(measurements, std::filesystem::path(named).stem().string());
+  const calibrate::Datasheet sheet = calibrate::read_datasheet(asked.text("datasheet"));
   return measurements.empty() ? calibrate::fit_profile(sheet)
                               : calibrate::fit_profile(measurements, sheet);
 }

@@ -24,6 +24,7 @@
 #include "calibrate/measure/machine.hpp"
 #include "calibrate/measure/ranks.hpp"
 #include "calibrate/measure/stopwatch.hpp"
+#include "calibrate/pace.hpp"
 #include "commands/alike.hpp"
 #include "commands/all.hpp"
 #include "commands/arguments.hpp"
@@ -43,6 +44,7 @@
 #include "kernels/half.hpp"
 #include "kernels/thread_communicator.hpp"
 #include "kernels/world.hpp"
+#include "kernels/yardstick.hpp"
 #include "report/trace.hpp"
 #include "search/plan_of.hpp"
 #include "search/scenario.hpp"
@@ -89,15 +91,21 @@ void refuse(const Lowered& lowered, execute::Backend backend) {
 struct Executed {
   std::optional<execute::Agreement> agreement;  ///< none before the check is over
   bool agrees = false;
-  std::vector<Seconds> iterations;      ///< of the slowest rank, those so far
+  std::vector<execute::TimedIteration> iterations;  ///< those so far
   std::optional<execute::Trial> trial;  ///< none before all are over, or if none is to be timed
+
+  [[nodiscard]] std::vector<Seconds> times() const {
+    std::vector<Seconds> result;
+    for (const execute::TimedIteration& iteration : iterations) result.push_back(iteration.time);
+    return result;
+  }
 };
 
 /// Checks, then times, and notes in `executed` what is done.
 template <typename T>
 void execute_as(const Lowered& lowered, int steps, kernels::Communicator& world,
                 execute::Place& place, Journal& journal, Executed& executed,
-                const execute::MakeEngine<T>& make_engine) {
+                const execute::MakeEngine<T>& make_engine, kernels::Yardstick* yardstick) {
   const execute::Settings settings{
       .micro_batches = lowered.plan.micro_batches,
       .optimizer = {.weight_decay = lowered.run.training.optimizer.name == "adamw" ? 0.01 : 0},
@@ -118,17 +126,20 @@ void execute_as(const Lowered& lowered, int steps, kernels::Communicator& world,
                                make_engine());
   rank.iterate();
   place.during("those that are timed");
-  execute::Trial trial = execute::trial(lowered.program, rank, world, steps, [&](Seconds time) {
-    journal.change([&] { executed.iterations.push_back(time); });
-  });
+  const auto note = [&](const execute::TimedIteration& iteration) {
+    journal.change([&] { executed.iterations.push_back(iteration); });
+  };
+  execute::Trial trial = execute::trial(lowered.program, rank, world, steps, note, yardstick);
   journal.change([&] { executed.trial = std::move(trial); });
 }
 
 /// The same in the type and on what was asked for.
 void execute_on(const Unit& unit, const Lowered& lowered, int steps, kernels::Communicator& world,
                 execute::Place& place, Journal& journal, Executed& executed) {
+  kernels::Yardstick yardstick;
   const auto as = [&]<typename T>(const execute::MakeEngine<T>& make_engine) {
-    execute_as<T>(lowered, steps, world, place, journal, executed, make_engine);
+    execute_as<T>(lowered, steps, world, place, journal, executed, make_engine,
+                  unit.is_gpu() ? nullptr : &yardstick);
   };
   const auto on_processor = [&]<typename T>() {
     as.template operator()<T>([] { return std::make_unique<execute::HostEngine<T>>(); });
@@ -186,6 +197,18 @@ Predicted predicted(const Lowered& lowered, const Unit& unit) {
 
 Seconds median(const std::vector<Seconds>& times) { return calibrate::median_of(times).median; }
 
+/// What iterations would have taken at the pace of the profile; nullopt where one of the two is not
+/// known.
+std::optional<Seconds> median_at_pace(const std::vector<execute::TimedIteration>& iterations,
+                                      const cost::Profile& profile) {
+  std::vector<Seconds> times;
+  for (const execute::TimedIteration& one : iterations) {
+    if (!profile.pace || one.pace == Seconds{}) return std::nullopt;
+    times.push_back(calibrate::at_pace(one.time, one.pace, profile.pace->value));
+  }
+  return median(times);
+}
+
 /// Of the rank whose buffers hold most.
 void print_memory(const execute::Trial& trial, const Predicted& expected) {
   const auto fullest =
@@ -211,11 +234,16 @@ void print(const Lowered& lowered, const Executed& executed, const Unit& unit,
       executed.agrees ? "agrees" : "DISAGREES", agreement.parameters, agreement.gradients,
       agreement.worst, agreement.trained_losses.size(), agreement.losses);
   if (executed.iterations.empty()) return;
-  const auto [least, most] = std::ranges::minmax(executed.iterations);
-  const Seconds middle = median(executed.iterations);
-  fmt::print("  iteration: measured {} (median of {}, {} to {})", to_text(middle),
-             executed.iterations.size(), to_text(least), to_text(most));
+  const std::vector<Seconds> times = executed.times();
+  const auto [least, most] = std::ranges::minmax(times);
+  Seconds middle = median(times);
+  fmt::print("  iteration: measured {} (median of {}, {} to {})", to_text(middle), times.size(),
+             to_text(least), to_text(most));
   if (expected.iteration) {
+    if (const auto at_pace = median_at_pace(executed.iterations, lowered.run.profile)) {
+      middle = *at_pace;
+      fmt::print(", {} at the profile's pace", to_text(middle));
+    }
     fmt::print(", predicted {} ({:+.1f} %)\n", to_text(*expected.iteration),
                100 * (*expected.iteration / middle - 1));
   } else {
@@ -233,11 +261,14 @@ Json list_of(const std::vector<Bytes>& by_rank) {
 Json to_json(const Lowered& lowered, const Executed& executed, const Unit& unit,
              const Predicted& expected) {
   const calibrate::Machine machine = calibrate::this_machine();
-  Json losses = Json::array(), times = Json::array();
+  Json losses = Json::array(), times = Json::array(), paces = Json::array();
   if (executed.agreement) {
     for (const double loss : executed.agreement->trained_losses) losses.push(loss);
   }
-  for (const Seconds time : executed.iterations) times.push(time.value);
+  for (const execute::TimedIteration& iteration : executed.iterations) {
+    times.push(iteration.time.value);
+    if (iteration.pace > Seconds{}) paces.push(iteration.pace.value);
+  }
   Json json = Json::object();
   json.set("schema", 1).set("scenario", lowered.run.file).set("run", lowered.run.name);
   json.set("status", executed.iterations.empty() ? "checked" : "measured")
@@ -251,8 +282,8 @@ Json to_json(const Lowered& lowered, const Executed& executed, const Unit& unit,
         .set("gradient_difference", executed.agreement->gradients)
         .set("loss_difference", executed.agreement->losses);
   }
-  json.set("iteration_times_s", times);
-  if (!executed.iterations.empty()) json.set("iteration_time_s", median(executed.iterations).value);
+  json.set("iteration_times_s", times).set("iteration_paces_s", paces);
+  if (!executed.iterations.empty()) json.set("iteration_time_s", median(executed.times()).value);
   if (executed.trial) {
     json.set("peak_live_bytes", list_of(executed.trial->peaks));
     json.set("arena_bytes", list_of(executed.trial->extents));

@@ -389,6 +389,7 @@ Profile read_profile(const JsonReader& json) {
   if (const auto evidence = json.find("evidence"))
     profile.evidence = read_table<Evidence>(*evidence, fitted_kinds(), &read_evidence);
   if (const auto busy = json.find("busy_ranks")) profile.busy_ranks = read_busy_ranks(*busy);
+  if (const auto pace = json.find("pace")) profile.pace = read_positive<Seconds>(*pace);
   profile.collective.host_step = profile.host_copy.latency;
   for (const std::string& kind : streaming_kinds())
     static_cast<void>(json.at("streaming").at(kind));
@@ -433,6 +434,7 @@ Json to_json(const Profile& profile) {
     for (const int number : profile.busy_ranks) numbers.push(number);
     json.set("busy_ranks", numbers);
   }
+  if (profile.pace) json.set("pace", to_json(*profile.pace));
   if (!profile.evidence.empty())
     json.set("evidence", table_to_json(profile.evidence, fitted_kinds()));
   return json;

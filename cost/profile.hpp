@@ -146,6 +146,9 @@ struct Profile {
   /// Of a processor: how many ranks of a server were busy while its kernels were measured, and so
   /// shared memory and caches; ascending, one for each number. Empty: not known.
   std::vector<int> busy_ranks;
+  /// Of a processor: what the yardstick (kernels/yardstick.hpp) takes where times of kernels are those
+  /// that are predicted; at another pace they are longer or shorter by as much. None: not known.
+  std::optional<Constant<Seconds>> pace;
 
   /// Is a device a core of a processor? Only there messages go through memory.
   [[nodiscard]] bool of_processor() const { return collective.memory_efficiency.has_value(); }

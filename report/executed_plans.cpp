@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "base/input_error.hpp"
 #include "base/json_reader.hpp"
 #include "base/median.hpp"
+#include "base/quantity_text.hpp"
 
 namespace stratagem::report {
 namespace {
@@ -22,7 +24,45 @@ Bytes fullest(const JsonReader& bytes) {
   return most;
 }
 
-void add(const JsonReader& executed, ExecutedPlan& plan) {
+/// What the files say of the pace of cores, by plan as in the others.
+struct Paces {
+  std::optional<Seconds> of_profile;
+  std::vector<Seconds> of_iterations;  ///< as many as there are times, or it is not known
+};
+
+Seconds median_of(const std::vector<Seconds>& times) {
+  std::vector<double> values;
+  for (const Seconds time : times) values.push_back(time.value);
+  return Seconds{median(values)};
+}
+
+/// Takes all plans to one pace, if it is known of all of them.
+void take_to_one_pace(ExecutedPlans& plans, const std::vector<Paces>& paces) {
+  std::vector<Seconds> all;
+  for (std::size_t p = 0; p < plans.plans.size(); ++p) {
+    const Paces& of = paces[p];
+    if (plans.plans[p].times.empty()) continue;
+    if (!of.of_profile || of.of_iterations.size() != plans.plans[p].times.size()) return;
+    all.insert(all.end(), of.of_iterations.begin(), of.of_iterations.end());
+  }
+  if (all.empty()) return;
+  const Seconds pace = median_of(all);
+  plans.pace = pace;
+  for (std::size_t p = 0; p < plans.plans.size(); ++p) {
+    ExecutedPlan& plan = plans.plans[p];
+    if (plan.times.empty()) continue;
+    plan.predicted = pace / *paces[p].of_profile * plan.predicted;
+    for (std::size_t i = 0; i < plan.held.size(); ++i)
+      plan.held[i] = pace / paces[p].of_iterations[i] * plan.held[i];
+  }
+}
+
+Seconds positive(const JsonReader& time) {
+  if (time.number() <= 0) time.fail("a time above 0");
+  return Seconds{time.number()};
+}
+
+void add(const JsonReader& executed, ExecutedPlan& plan, Paces& paces) {
   if (executed.at("status").text() != "measured")
     executed.at("status").fail("an execution that was timed to its end, \"measured\"");
   const std::string where = executed.at("precision").text() + " on " + executed.at("host").text();
@@ -30,11 +70,12 @@ void add(const JsonReader& executed, ExecutedPlan& plan) {
     executed.fail("another execution of \"" + plan.run + "\" in " + plan.where, where);
   plan.where = where;
   for (const JsonReader& time : executed.at("iteration_times_s").elements()) {
-    if (time.number() <= 0) time.fail("a time above 0");
-    plan.times.push_back(Seconds{time.number()});
+    plan.times.push_back(positive(time));
+  }
+  if (const auto list = executed.find("iteration_paces_s")) {
+    for (const JsonReader& pace : list->elements()) paces.of_iterations.push_back(positive(pace));
   }
   if (plan.times.empty()) executed.at("iteration_times_s").fail("times of iterations", "none");
-  std::ranges::sort(plan.times);
   plan.peak = std::max(plan.peak, fullest(executed.at("peak_live_bytes")));
   plan.arena = std::max(plan.arena, fullest(executed.at("arena_bytes")));
   plan.predicted_peak =
@@ -52,13 +93,11 @@ std::string milliseconds(Seconds time) { return fmt::format("{:.0f}", 1e3 * time
 
 }  // namespace
 
-Seconds ExecutedPlan::measured() const {
-  std::vector<double> values;
-  for (const Seconds time : times) values.push_back(time.value);
-  return Seconds{median(values)};
-}
+Seconds ExecutedPlan::measured() const { return median_of(times); }
 
-double ExecutedPlan::error() const { return predicted / measured() - 1; }
+Seconds ExecutedPlan::at_pace() const { return median_of(held); }
+
+double ExecutedPlan::error() const { return predicted / at_pace() - 1; }
 
 double ExecutedPlans::median_error() const { return median(absolute_errors(plans)); }
 
@@ -68,7 +107,7 @@ std::vector<std::pair<std::string, std::string>> ExecutedPlans::in_wrong_order()
   std::vector<std::pair<std::string, std::string>> pairs;
   for (const ExecutedPlan& slow : plans) {
     for (const ExecutedPlan& quick : plans) {
-      const bool differ = slow.measured() > (1 + noticeable) * quick.measured();
+      const bool differ = slow.at_pace() > (1 + noticeable) * quick.at_pace();
       if (differ && slow.predicted <= quick.predicted) pairs.emplace_back(slow.run, quick.run);
     }
   }
@@ -81,8 +120,11 @@ ExecutedPlans executed_plans(const std::string& simulated,
                              const std::vector<std::string>& executed) {
   const JsonReader predictions = JsonReader::from_file(simulated);
   ExecutedPlans result;
+  std::vector<Paces> paces;
   for (const JsonReader& run : predictions.at("runs").elements()) {
     if (run.at("status").text() != "ok") continue;
+    paces.emplace_back();
+    if (const auto pace = run.find("pace_s")) paces.back().of_profile = positive(*pace);
     result.plans.push_back(
         {.run = run.at("name").text(), .predicted = Seconds{run.at("iteration_time_s").number()}});
   }
@@ -92,8 +134,11 @@ ExecutedPlans executed_plans(const std::string& simulated,
     const auto plan = std::ranges::find(result.plans, run.text(), &ExecutedPlan::run);
     if (plan == result.plans.end())
       run.fail("a run that " + simulated + " has a time of", run.text());
-    add(execution, *plan);
+    add(execution, *plan, paces[static_cast<std::size_t>(plan - result.plans.begin())]);
   }
+  for (ExecutedPlan& plan : result.plans) plan.held = plan.times;
+  take_to_one_pace(result, paces);
+  for (ExecutedPlan& plan : result.plans) std::ranges::sort(plan.times);
   for (const ExecutedPlan& plan : result.plans) {
     if (plan.times.empty()) result.not_executed.push_back(plan.run);
   }
@@ -102,16 +147,21 @@ ExecutedPlans executed_plans(const std::string& simulated,
 }
 
 std::string to_markdown(const ExecutedPlans& plans) {
-  std::string text =
-      "| plan | measured | least to most | predicted | error | live bytes | predicted | arena |\n"
-      "|---|--:|--:|--:|--:|--:|--:|--:|\n";
+  const bool paced = plans.pace.has_value();
+  std::string text = fmt::format(
+      "| plan | measured | least to most |{} predicted | error | live bytes | predicted | arena |\n"
+      "|---|--:|--:|{}--:|--:|--:|--:|--:|\n",
+      paced ? " at one pace |" : "", paced ? "--:|" : "");
   for (const ExecutedPlan& plan : plans.plans) {
     text += fmt::format(
-        "| {} | {} ms | {} to {} ms | {} ms | {:+.1f} % | {:.0f} | {:.0f} | {:.0f} |\n", plan.run,
+        "| {} | {} ms | {} to {} ms |{} {} ms | {:+.1f} % | {:.0f} | {:.0f} | {:.0f} |\n", plan.run,
         milliseconds(plan.measured()), milliseconds(plan.times.front()),
-        milliseconds(plan.times.back()), milliseconds(plan.predicted), 100 * plan.error(),
-        plan.peak.value, plan.predicted_peak.value, plan.arena.value);
+        milliseconds(plan.times.back()), paced ? " " + milliseconds(plan.at_pace()) + " ms |" : "",
+        milliseconds(plan.predicted), 100 * plan.error(), plan.peak.value,
+        plan.predicted_peak.value, plan.arena.value);
   }
+  if (paced)
+    text += fmt::format("\none pace: {}, the median of all iterations\n", to_text(*plans.pace));
   text += fmt::format("\nmedian error {:.1f} %, worst {:.1f} %\n", 100 * plans.median_error(),
                       100 * plans.worst_error());
   const auto wrong = plans.in_wrong_order();
@@ -133,6 +183,7 @@ Json to_json(const ExecutedPlans& plans) {
     row.set("run", plan.run)
         .set("predicted_s", plan.predicted.value)
         .set("measured_s", plan.measured().value)
+        .set("at_pace_s", plan.at_pace().value)
         .set("least_s", plan.times.front().value)
         .set("most_s", plan.times.back().value)
         .set("iterations", static_cast<std::int64_t>(plan.times.size()))
@@ -147,9 +198,10 @@ Json to_json(const ExecutedPlans& plans) {
     wrong.push(Json::array().push(slow).push(quick));
   Json unseen = Json::array();
   for (const std::string& run : plans.not_executed) unseen.push(run);
-  return Json::object()
-      .set("schema", 1)
-      .set("not_executed", unseen)
+  Json json = Json::object();
+  json.set("schema", 1);
+  if (plans.pace) json.set("pace_s", plans.pace->value);
+  return json.set("not_executed", unseen)
       .set("plans", list)
       .set("median_error", plans.median_error())
       .set("worst_error", plans.worst_error())

@@ -1,6 +1,7 @@
 // Plans as they were simulated, held to what executing each of them took.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,18 +16,24 @@ struct ExecutedPlan {
   std::string run;
   Seconds predicted;           ///< for an iteration
   std::vector<Seconds> times;  ///< of all timed iterations, ascending
+  std::vector<Seconds> held;  ///< those that the prediction is held to: at one pace, if it is known
   /// Of the fullest rank: live bytes at the peak, and the memory in which they lay.
   Bytes predicted_peak, peak, arena;
   bool agrees = true;  ///< did every execution compute what one device computes?
   std::string where;   ///< the type, and the host
 
-  [[nodiscard]] Seconds measured() const;  ///< the median
-  [[nodiscard]] double error() const;      ///< of the prediction, relative to what was measured
+  [[nodiscard]] Seconds measured() const;  ///< the median of times
+  [[nodiscard]] Seconds at_pace() const;   ///< that of those at one pace
+  [[nodiscard]] double error() const;      ///< of the prediction, relative to the latter
 };
 
 struct ExecutedPlans {
   std::vector<ExecutedPlan> plans;        ///< in the order in which they were simulated
   std::vector<std::string> not_executed;  ///< runs that were simulated alone
+  /// What kernels/yardstick.hpp takes where cores are as fast as they were in the median iteration: the
+  /// pace that predictions and what they are held to are taken to. None where a profile or an iteration
+  /// says nothing of it, as on GPUs: then they are as they came.
+  std::optional<Seconds> pace;
 
   [[nodiscard]] double median_error() const;  ///< of absolute errors
   [[nodiscard]] double worst_error() const;
@@ -46,9 +53,9 @@ ExecutedPlans executed_plans(const std::string& simulated,
 
 /// A Markdown table, a line a plan, and below it the errors and what is in the wrong order.
 std::string to_markdown(const ExecutedPlans& plans);
-/// {schema, plans: [{run, predicted_s, measured_s, least_s, most_s, iterations, error,
-/// peak_live_bytes, predicted_peak_live_bytes, arena_bytes, agrees}], median_error, worst_error,
-/// in_wrong_order, not_executed}
+/// {schema, pace_s if it is known, plans: [{run, predicted_s, measured_s, at_pace_s, least_s, most_s,
+/// iterations, error, peak_live_bytes, predicted_peak_live_bytes, arena_bytes, agrees}],
+/// median_error, worst_error, in_wrong_order, not_executed}
 Json to_json(const ExecutedPlans& plans);
 
 }  // namespace stratagem::report

@@ -100,8 +100,9 @@ void add_metrics(Json& json, const Result& result) {
   const FlopsPerSecond hardware_rate = result.outcome.hardware_rate();
   const FlopsPerSecond peak =
       run.profile.peak.at(model::to_text(run.training.precision.products)).value;
-  json.set("iteration_time_s", period)
-      .set("makespan_s", m.makespan.value)
+  json.set("iteration_time_s", period);
+  if (run.profile.pace) json.set("pace_s", run.profile.pace->value.value);
+  json.set("makespan_s", m.makespan.value)
       .set("steady", m.steady)
       .set("samples_per_s", run.global_batch / period)
       .set("tokens_per_s", run.global_batch * static_cast<double>(run.sequence) / period)

@@ -16,6 +16,7 @@
 #include "calibrate/measure/ranks.hpp"
 #include "calibrate/measure/recorder.hpp"
 #include "calibrate/measure/stopwatch.hpp"
+#include "calibrate/pace.hpp"
 #include "cost/kernel.hpp"
 #include "cost/profile.hpp"
 
@@ -32,8 +33,11 @@ Rates measured_rates(const CpuExperiments& experiments, Communicator& ranks) {
   const Effort effort{.budget = Seconds{2}};
   const Experiment& product = experiments.peak;
   const Experiment& sum = experiments.bandwidth;
-  return {.fp32 = product.flops / time_of(product.prepare(), effort, ranks).median,
-          .memory = sum.bytes / time_of(sum.prepare(), effort, ranks).median};
+  const Timed multiplied = time_of(product.prepare(), effort, ranks);
+  const Timed summed = time_of(sum.prepare(), effort, ranks);
+  return {.fp32 = product.flops / multiplied.median,
+          .memory = summed.pace / multiplied.pace * (sum.bytes / summed.median),
+          .pace = multiplied.pace};
 }
 
 /// All experiments that are asked for, those of kernels first; what a scenario shares with the
@@ -169,7 +173,9 @@ FreshCheck check_cpu(const CheckAssignment& assignment, Communicator& ranks,
     check.shapes.push_back({.group = todo[i].group,
                             .name = experiment.name(),
                             .predicted = cost::kernel_time(kernel_of(experiment), profile),
-                            .measured = time.median,
+                            .measured = profile.pace
+                                            ? at_pace(time.median, time.pace, profile.pace->value)
+                                            : time.median,
                             .spread = time.spread});
   }
   return check;

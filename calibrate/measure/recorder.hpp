@@ -17,6 +17,7 @@ namespace stratagem::calibrate {
 struct Rates {
   FlopsPerSecond fp32;
   BytesPerSecond memory;
+  Seconds pace;  ///< at which they hold
 };
 
 class Recorder {

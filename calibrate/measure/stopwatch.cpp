@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/input_error.hpp"
+#include "kernels/yardstick.hpp"
 
 namespace stratagem::calibrate {
 namespace {
@@ -45,17 +46,34 @@ std::vector<Seconds> slowest(std::vector<double> begins, std::vector<double> end
   return result;
 }
 
+/// The core's pace while something else is timed on it.
+class Pace {
+ public:
+  /// Looks at it, but not more often than every 20 ms: a look takes a tenth of that at most.
+  void look() {
+    if (!paces_.empty() && now() - last_ < Seconds{0.02}) return;
+    paces_.push_back(yardstick_.pace());
+    last_ = now();
+  }
+  [[nodiscard]] Seconds median() const { return median_of(paces_).median; }
+
+ private:
+  kernels::Yardstick yardstick_;
+  std::vector<Seconds> paces_;
+  Seconds last_;
+};
+
 }  // namespace
 
 Timed slowest(const Timed& mine, kernels::Communicator& ranks) {
-  const std::array<double, 3> part = {mine.median.value, mine.spread,
-                                      static_cast<double>(mine.repeats)};
+  const std::array<double, 4> part = {mine.median.value, mine.spread,
+                                      static_cast<double>(mine.repeats), mine.pace.value};
   std::vector<double> all(part.size() * static_cast<std::size_t>(ranks.size()));
   ranks.all_gather(kernels::In<double>(part), std::span(all));
   Timed result = mine;
   for (std::size_t i = 0; i < all.size(); i += part.size()) {
     if (all[i] > result.median.value)
-      result = {Seconds{all[i]}, all[i + 1], static_cast<int>(all[i + 2])};
+      result = {Seconds{all[i]}, all[i + 1], static_cast<int>(all[i + 2]), Seconds{all[i + 3]}};
   }
   return result;
 }
@@ -88,13 +106,16 @@ Timed time_of(const std::function<void()>& work, const Effort& effort,
                         ? static_cast<int>(std::ceil(effort.shortest / once))
                         : 1;
   std::vector<Seconds> samples;
+  Pace pace;
   while (true) {
+    pace.look();
     ranks.barrier();
     const Seconds start = now();
     for (int i = 0; i < times; ++i) work();
     samples.push_back((1.0 / times) * (now() - start));
     if (static_cast<int>(samples.size()) < effort.least) continue;
-    const Timed mine = median_of(samples);
+    Timed mine = median_of(samples);
+    mine.pace = pace.median();
     if (finished(mine.spread, now() - begin, effort, ranks)) return slowest(mine, ranks);
   }
 }

@@ -22,13 +22,15 @@ struct Timed {
   Seconds median;
   double spread = 0;  ///< half the 95 % confidence interval of the median, relative to it
   int repeats = 0;
+  Seconds pace;  ///< of the core meanwhile, the median (kernels/yardstick.hpp); 0: not asked for
 };
 
-/// Times `work` by the steady clock.
+/// Times `work` by the steady clock, and the core's pace every few samples.
 Timed time_of(const std::function<void()>& work, const Effort& effort);
 
 /// The same on several ranks at once, each of which does its own work: all begin every sample
-/// together and go on until all know their medians. The slowest rank's median counts, on all ranks.
+/// together and go on until all know their medians. The slowest rank's median counts, and its pace, on
+/// all ranks.
 Timed time_of(const std::function<void()>& work, const Effort& effort,
               kernels::Communicator& ranks);
 

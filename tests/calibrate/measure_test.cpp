@@ -17,6 +17,7 @@
 #include "calibrate/measure/recorder.hpp"
 #include "calibrate/measure/stopwatch.hpp"
 #include "calibrate/measurements.hpp"
+#include "calibrate/pace.hpp"
 #include "calibrate/processor.hpp"
 #include "cost/kernel.hpp"
 #include "kernels/thread_communicator.hpp"
@@ -44,20 +45,24 @@ class TemporaryFile {
 };
 
 const Machine machine{.host = "here", .processor = "a processor", .cache = 1_MB, .memory = 8_GB};
-const Rates rates{.fp32 = FlopsPerSecond{50e9}, .memory = BytesPerSecond{10e9}};
+const Seconds pace{0.5e-3};
+const Rates rates{.fp32 = FlopsPerSecond{50e9}, .memory = BytesPerSecond{10e9}, .pace = pace};
 
 /// A file with all quick experiments, timed by the formulas of the cost models: softmaxes at 0.2 of
-/// the bandwidth and their gradients at 0.7, everything else at 0.8.
-void record_by_formula(const std::string& file) {
+/// the bandwidth and their gradients at 0.7, everything else at 0.8. The core's pace is `slower` times
+/// as slow in two experiments out of five, and so is all that they time.
+void record_by_formula(const std::string& file, double slower = 1) {
   Recorder recorder(file, machine);
   recorder.set(rates);
+  int done = 0;
   for (const Experiment& e : cpu_experiments(Sweep::quick, Bytes{}).all) {
     const double share = e.operation == "softmax"            ? 0.2
                          : e.operation == "softmax gradient" ? 0.7
                                                              : 0.8;
     const Seconds moving = e.bytes / (share * rates.memory);
     const Seconds time = e.kind == "gemm" ? e.flops / (0.9 * rates.fp32) : moving;
-    recorder.add(e, {.median = time, .spread = 0.01, .repeats = 7});
+    const double factor = done++ % 5 < 2 ? slower : 1;
+    recorder.add(e, {.median = factor * time, .spread = 0.01, .repeats = 7, .pace = factor * pace});
   }
 }
 
@@ -79,6 +84,7 @@ TEST_CASE("work is repeated until its budget is spent, and at least so often") {
       {.budget = Seconds{}, .confidence = -1, .warm_up = 2, .least = 11, .shortest = Seconds{}});
   CHECK(timed.repeats == 11);
   CHECK(runs == 13);
+  CHECK(timed.pace > Seconds{});
 }
 
 TEST_CASE("work that is shorter than a sample is done several times over") {
@@ -270,7 +276,7 @@ TEST_CASE("a step that fails on a lone rank fails with its own words") {
 TEST_CASE("a file is gone on with: what it has is not measured again") {
   const TemporaryFile file("resume.json");
   const auto all = cpu_experiments(Sweep::quick, Bytes{}).all;
-  const Timed timed{.median = Seconds{1e-3}, .spread = 0.01, .repeats = 7};
+  const Timed timed{.median = Seconds{1e-3}, .spread = 0.01, .repeats = 7, .pace = pace};
   {
     Recorder recorder(file.name(), machine);
     CHECK_FALSE(recorder.has_rates());
@@ -285,6 +291,8 @@ TEST_CASE("a file is gone on with: what it has is not measured again") {
   CHECK_FALSE(again.has(all[1]));
   const Measurements read = read_measurements(file.name());
   CHECK(read.gemms.front().points.front().time == Seconds{1e-3});
+  CHECK(close(*read.gemms.front().points.front().pace, pace, 1e-12));
+  CHECK(*read.device.pace == pace);
   CHECK(read.streaming.front().points.front().bytes == all.back().bytes);
 }
 
@@ -333,6 +341,31 @@ TEST_CASE("a profile of a processor needs no datasheet, and gets back the shares
     CAPTURE(kind);
     if (kind != "softmax") CHECK(share.value == Approx(0.8).epsilon(0.02));
   }
+}
+
+TEST_CASE("a core that slows down while it is measured has the profile that it has else") {
+  const TemporaryFile even("even.json"), uneven("uneven.json");
+  record_by_formula(even.name());
+  record_by_formula(uneven.name(), 1.4);
+  const cost::Profile one = fit_processor({read_measurements(even.name())}, "one").profile;
+  const cost::Profile other = fit_processor({read_measurements(uneven.name())}, "one").profile;
+  REQUIRE(one.pace);
+  CHECK(close(one.pace->value, pace, 1e-12));
+  CHECK(close(other.pace->value, pace, 1e-12));  // three experiments out of five had it
+  CHECK(other.gemm.at("fp32").efficiency.value ==
+        Approx(one.gemm.at("fp32").efficiency.value).epsilon(1e-3));
+  for (const auto& [kind, share] : one.streaming) {
+    CAPTURE(kind);
+    CHECK(other.streaming.at(kind).value == Approx(share.value).epsilon(1e-3));
+  }
+  // At the pace of the others everything, rates included, is slower by as much: shares are the same.
+  const auto slow = at_pace({read_measurements(even.name())}, 1.4 * pace);
+  CHECK(close(slow.front().gemms.front().points.front().time,
+              1.4 * read_measurements(even.name()).gemms.front().points.front().time, 1e-12));
+  const cost::Profile third = fit_processor(slow, "one").profile;
+  CHECK(third.streaming.at("elementwise").value ==
+        Approx(one.streaming.at("elementwise").value).epsilon(0.01));
+  CHECK(close(1.4 * third.memory_bandwidth.value, one.memory_bandwidth.value, 1e-6));
 }
 
 TEST_CASE("a profile of a processor says how many ranks of a server were busy") {

@@ -80,10 +80,10 @@ TEST_CASE(
   of_sweep.sizes = {100, 100, 100, 1};
   {
     Recorder recorder(file, machine);
-    recorder.set({.fp32 = FlopsPerSecond{50e9}, .memory = BytesPerSecond{10e9}});
-    recorder.add(of_sweep, {.median = 1_ms, .spread = 0.01, .repeats = 7});
-    for (const Experiment& e : shapes)
-      recorder.add(e, {.median = 1_ms, .spread = 0.01, .repeats = 7});
+    recorder.set({.fp32 = FlopsPerSecond{50e9}, .memory = BytesPerSecond{10e9}, .pace = 1_ms});
+    const Timed timed{.median = 1_ms, .spread = 0.01, .repeats = 7, .pace = 1_ms};
+    recorder.add(of_sweep, timed);
+    for (const Experiment& e : shapes) recorder.add(e, timed);
   }
   const Recorder again(file, machine);
   for (const Experiment& e : shapes) CHECK(again.has(e));

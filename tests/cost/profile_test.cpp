@@ -67,6 +67,21 @@ TEST_CASE("numbers of busy ranks are read, written and checked, and need not be 
   }
 }
 
+TEST_CASE("the pace of a processor is read, written and checked, and need not be there") {
+  const auto of = [](const std::string& value) {
+    return with("\"kernel_floor\"", R"("pace": {"value": ")" + value +
+                                        R"(", "provenance": "measured", "source": "s"}, )" +
+                                        "\"kernel_floor\"");
+  };
+  const Profile profile = of("0.5 ms");
+  REQUIRE(profile.pace);
+  CHECK(profile.pace->value == 0.5_ms);
+  const Profile again = read_profile(JsonReader::from_text(to_json(profile).text(2), "again.json"));
+  CHECK(again.pace->value == 0.5_ms);
+  CHECK_FALSE(read_profile("scenarios/profiles/v100-sxm2.json").pace);
+  CHECK_THROWS_WITH(of("0 ms"), ContainsSubstring("/pace/value"));
+}
+
 TEST_CASE("quantities are written in the unit in which they are short") {
   CHECK(to_json(Constant<Bytes>{.value = 32_GiB, .source = "s"}).text() ==
         R"({"value":"32 GiB","provenance":"assumed","source":"s"})");

@@ -20,7 +20,8 @@ Trial tried(const Planned& plan, int steps) {
     Interpreter<float> rank(plan.program, plan.plan.graph(),
                             {.micro_batches = plan.plan.micro_batches}, world);
     int heard = 0;
-    const Trial trial = execute::trial(plan.program, rank, world, steps, [&](Seconds) { ++heard; });
+    const Trial trial =
+        execute::trial(plan.program, rank, world, steps, [&](const TimedIteration&) { ++heard; });
     CHECK(heard == steps);
     if (world.rank() == 0) result = trial;
   });
@@ -48,6 +49,26 @@ TEST_CASE("a recorded iteration has every task of every rank, one after another"
     }
     CHECK(last <= trial.timeline.iteration_ends[0]);
   }
+}
+
+TEST_CASE("the pace of the slowest core stands beside every iteration, if it is asked for") {
+  const model::Graph graph = model::gpt(tiny_gpt);
+  const Planned plan = planned(graph, R"({"data": 2})", 1);
+  for (const TimedIteration& iteration : tried(plan, 2).iterations)
+    CHECK(iteration.pace == Seconds{});
+  kernels::run_ranks(2, [&](kernels::Communicator& world) {
+    Interpreter<float> rank(plan.program, plan.plan.graph(), {.micro_batches = 1}, world);
+    kernels::Yardstick yardstick;
+    const Trial trial = execute::trial(plan.program, rank, world, 3, {}, &yardstick);
+    std::vector<double> paces;
+    for (const TimedIteration& iteration : trial.iterations) {
+      CHECK(iteration.pace > Seconds{});
+      paces.push_back(iteration.pace.value);
+    }
+    std::vector<double> first = paces;
+    world.broadcast(0, std::span(first));
+    CHECK(paces == first);  // the slowest core's, on all ranks
+  });
 }
 
 TEST_CASE("a message begins and ends for both ranks at the same time") {

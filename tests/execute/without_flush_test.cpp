@@ -274,10 +274,11 @@ TEST_CASE("iterations that overlap are timed one by one, in buffers that are all
     rank.iterate();
     const std::size_t residents = rank.arena().live();
     int heard = 0;
-    const Trial trial = execute::trial(plan.program, rank, world, 3, [&](Seconds) { ++heard; });
+    const Trial trial =
+        execute::trial(plan.program, rank, world, 3, [&](const TimedIteration&) { ++heard; });
     CHECK(heard == 3);
     CHECK(trial.iterations.size() == 3);
-    for (const Seconds time : trial.iterations) CHECK(time > Seconds{});
+    for (const TimedIteration& iteration : trial.iterations) CHECK(iteration.time > Seconds{});
     CHECK(rank.arena().live() == residents);
     CHECK(rank.arena().peak() > residents);
     CHECK(rank.arena().peak() <= rank.arena().placement().extent);

@@ -17,6 +17,11 @@ std::string execution(const std::string& run, const std::string& times, const st
          "predicted_peak_live_bytes": [7, 7]})";
 }
 
+/// The same with the pace of every iteration.
+std::string paced(std::string execution, const std::string& paces) {
+  return execution.insert(execution.size() - 1, R"(, "iteration_paces_s": [)" + paces + "]");
+}
+
 const std::string simulated = R"({"runs": [
   {"name": "a", "status": "ok", "iteration_time_s": 1.0},
   {"name": "b", "status": "ok", "iteration_time_s": 1.5},
@@ -25,10 +30,11 @@ const std::string simulated = R"({"runs": [
   {"name": "too large", "status": "does_not_fit"}]})";
 
 /// What `executed_plans` makes of these executions.
-report::ExecutedPlans plans_of(const std::vector<std::string>& executions) {
+report::ExecutedPlans plans_of(const std::vector<std::string>& executions,
+                               const std::string& predictions = simulated) {
   const TemporaryFolder folder;
   const auto path = [&](const std::string& name) { return (folder.path() / name).string(); };
-  folder.write("simulated.json", simulated);
+  folder.write("simulated.json", predictions);
   std::vector<std::string> files;
   for (const std::string& text : executions) {
     const std::string name = std::to_string(files.size()) + ".json";
@@ -72,6 +78,30 @@ TEST_CASE("plans that differ by more than 10 % are to be in the order that was p
   const JsonReader json = JsonReader::from_text(report::to_json(plans).text(), "plans.json");
   CHECK(json.at("in_wrong_order").elements().size() == 2);
   CHECK(json.at("plans").elements()[2].at("error").number() == Approx(3 / 1.6 - 1));
+}
+
+TEST_CASE("what a core did at several paces is held to the prediction at one") {
+  // Profiles of paces 1 and 2; the machine was at 1, 2 and 4, and every time was as predicted for it.
+  const std::string predictions = R"({"runs": [
+    {"name": "a", "status": "ok", "iteration_time_s": 1.0, "pace_s": 1},
+    {"name": "b", "status": "ok", "iteration_time_s": 4.0, "pace_s": 2}]})";
+  const std::string a = execution("a", "1, 4, 2", "7"), b = execution("b", "2, 4", "7");
+  const auto plans = plans_of({paced(a, "1, 4, 2"), paced(b, "1, 2")}, predictions);
+  REQUIRE(plans.pace);
+  CHECK(plans.pace->value == Approx(2));
+  CHECK(plans.plans[0].measured() == Seconds{2});
+  CHECK(plans.plans[0].times.front() == Seconds{1});
+  CHECK(plans.plans[0].at_pace().value == Approx(2));
+  CHECK(plans.plans[1].at_pace().value == Approx(4));
+  CHECK(plans.worst_error() == Approx(0).margin(1e-12));
+  CHECK(plans.in_wrong_order().empty());
+  CHECK_THAT(report::to_markdown(plans), ContainsSubstring("one pace: 2"));
+
+  // One execution that says nothing of it leaves all as they are.
+  const auto unknown = plans_of({paced(a, "1, 4, 2"), b}, predictions);
+  CHECK_FALSE(unknown.pace);
+  CHECK(unknown.plans[1].error() == Approx(4.0 / 3 - 1));
+  CHECK_THROWS_AS(plans_of({paced(a, "1, 0, 2")}, predictions), InputError);
 }
 
 TEST_CASE("runs that were not simulated, and executions without times, are refused") {

@@ -1,0 +1,24 @@
+// Times of a core as they would have been had it kept one pace.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "base/quantity.hpp"
+#include "calibrate/measurements.hpp"
+
+namespace stratagem::calibrate {
+
+/// A time that was measured while the yardstick (kernels/yardstick.hpp) took `then`, where it takes
+/// `pace`: all that a core does speeds up and slows down alike.
+Seconds at_pace(Seconds time, Seconds then, Seconds pace);
+
+/// The median over all kernels; nullopt where no measurement says at which pace it was made, as of
+/// GPUs, whose clocks are their own.
+std::optional<Seconds> common_pace(const std::vector<Measurements>& measurements);
+
+/// Kernels' times and the rates of devices at that pace; what has none is as it was, times of
+/// collectives among it: two cores and the memory between them take part in those.
+std::vector<Measurements> at_pace(std::vector<Measurements> measurements, Seconds pace);
+
+}  // namespace stratagem::calibrate

@@ -1,0 +1,28 @@
+// How fast this core is just now.
+#pragma once
+
+#include <vector>
+
+#include "base/quantity.hpp"
+
+namespace stratagem::kernels {
+
+/// A product that is always the same, 256 x 256 x 256 in fp32, by which times of one core at several
+/// moments can be held against each other: on machines that others use too, cores slow down and
+/// speed up again within seconds, and all that they do with them, whether it computes or moves
+/// memory (docs/calibration.md has figures). Its operands, 768 KiB, stay in a core's own cache where
+/// that has a megabyte.
+class Yardstick {
+ public:
+  Yardstick();
+
+  /// What the product takes: the median of three.
+  Seconds pace();
+
+ private:
+  void multiply();
+
+  std::vector<float> a_, b_, c_;
+};
+
+}  // namespace stratagem::kernels
