@@ -14,7 +14,7 @@ struct FreshShape {
   std::string group;  ///< its error is counted among: "gemm", "attention", "softmax", ...
   std::string name;   ///< "gemm NT 512 x 2048 x 512 x 1"
   Seconds predicted;
-  Seconds measured;   ///< median; under a launcher that of the slowest rank
+  Seconds measured;   ///< median, at the profile's pace if it has one; of the slowest rank
   double spread = 0;  ///< half of its 95 % confidence interval, relative
 };
 

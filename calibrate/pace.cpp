@@ -1,24 +1,29 @@
-// Every table's points carry the pace that they were measured at.
+// Points of kernels carry the pace that they were measured at.
 #include "calibrate/pace.hpp"
 
+#include "base/input_error.hpp"
 #include "base/median.hpp"
 
 namespace stratagem::calibrate {
 namespace {
 
+/// False where a point has none.
 template <typename Table>
-void collect(const std::vector<Table>& tables, std::vector<double>& paces) {
+bool collect(const std::vector<Table>& tables, std::vector<double>& paces) {
   for (const Table& table : tables) {
-    for (const auto& point : table.points)
-      if (point.pace) paces.push_back(point.pace->value);
+    for (const auto& point : table.points) {
+      if (!point.pace) return false;
+      paces.push_back(point.pace->value);
+    }
   }
+  return true;
 }
 
 template <typename Table>
 void scale(std::vector<Table>& tables, Seconds pace) {
   for (Table& table : tables) {
     for (auto& point : table.points) {
-      if (!point.pace) continue;
+      expects(point.pace.has_value(), "every kernel has a pace");
       point.time = at_pace(point.time, *point.pace, pace);
       point.pace = pace;
     }
@@ -26,7 +31,7 @@ void scale(std::vector<Table>& tables, Seconds pace) {
 }
 
 void scale(Device& device, Seconds pace) {
-  if (!device.pace) return;
+  expects(device.pace.has_value(), "rates have a pace");
   const double faster = *device.pace / pace;
   for (auto& [type, peak] : device.peak) peak = faster * peak;
   device.memory_bandwidth = faster * device.memory_bandwidth;
@@ -40,8 +45,8 @@ Seconds at_pace(Seconds time, Seconds then, Seconds pace) { return pace / then *
 std::optional<Seconds> common_pace(const std::vector<Measurements>& measurements) {
   std::vector<double> paces;
   for (const Measurements& from : measurements) {
-    collect(from.gemms, paces);
-    collect(from.streaming, paces);
+    if (!from.device.pace || !collect(from.gemms, paces) || !collect(from.streaming, paces))
+      return std::nullopt;
   }
   if (paces.empty()) return std::nullopt;
   return Seconds{median(paces)};

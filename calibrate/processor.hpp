@@ -17,8 +17,8 @@ namespace stratagem::calibrate {
 Datasheet datasheet_of_processor(const Measurements& measurements, const std::string& name);
 
 /// A profile of one file or several that `calibrate measure --backend cpu` made, the datasheet being
-/// the first one's. Where they say at which pace each kernel was timed, all are taken to the common one
-/// (pace.hpp), which the profile then names. Throws as datasheet_of_processor and fit_profile do;
+/// the first one's. Where all of them say at which pace each kernel was timed, they are taken to the common one
+/// (pace.hpp), which the profile then names; else they are fitted as they are. Throws as datasheet_of_processor and fit_profile do;
 /// expects at least one file.
 Fit fit_processor(std::vector<Measurements> measurements, const std::string& name);
 

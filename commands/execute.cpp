@@ -136,10 +136,11 @@ void execute_as(const Lowered& lowered, int steps, kernels::Communicator& world,
 /// The same in the type and on what was asked for.
 void execute_on(const Unit& unit, const Lowered& lowered, int steps, kernels::Communicator& world,
                 execute::Place& place, Journal& journal, Executed& executed) {
-  kernels::Yardstick yardstick;
+  std::optional<kernels::Yardstick> yardstick;
+  if (!unit.is_gpu() && steps > 0) yardstick.emplace();
   const auto as = [&]<typename T>(const execute::MakeEngine<T>& make_engine) {
     execute_as<T>(lowered, steps, world, place, journal, executed, make_engine,
-                  unit.is_gpu() ? nullptr : &yardstick);
+                  yardstick ? &*yardstick : nullptr);
   };
   const auto on_processor = [&]<typename T>() {
     as.template operator()<T>([] { return std::make_unique<execute::HostEngine<T>>(); });

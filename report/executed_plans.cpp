@@ -73,7 +73,10 @@ void add(const JsonReader& executed, ExecutedPlan& plan, Paces& paces) {
     plan.times.push_back(positive(time));
   }
   if (const auto list = executed.find("iteration_paces_s")) {
-    for (const JsonReader& pace : list->elements()) paces.of_iterations.push_back(positive(pace));
+    const auto elements = list->elements();
+    if (!elements.empty() && elements.size() != executed.at("iteration_times_s").elements().size())
+      list->fail("none, or a pace for each iteration", std::to_string(elements.size()));
+    for (const JsonReader& pace : elements) paces.of_iterations.push_back(positive(pace));
   }
   if (plan.times.empty()) executed.at("iteration_times_s").fail("times of iterations", "none");
   plan.peak = std::max(plan.peak, fullest(executed.at("peak_live_bytes")));
@@ -165,7 +168,9 @@ std::string to_markdown(const ExecutedPlans& plans) {
   text += fmt::format("\nmedian error {:.1f} %, worst {:.1f} %\n", 100 * plans.median_error(),
                       100 * plans.worst_error());
   const auto wrong = plans.in_wrong_order();
-  if (wrong.empty()) text += "plans that differ by more than 10 % are in the right order\n";
+  if (wrong.empty())
+    text += fmt::format("plans that differ by more than 10 %{} are in the right order\n",
+                        paced ? " at one pace" : "");
   for (const auto& [slow, quick] : wrong)
     text += fmt::format("in the wrong order: {} takes longer than {}\n", slow, quick);
   for (const ExecutedPlan& plan : plans.plans) {

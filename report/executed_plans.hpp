@@ -31,14 +31,15 @@ struct ExecutedPlans {
   std::vector<ExecutedPlan> plans;        ///< in the order in which they were simulated
   std::vector<std::string> not_executed;  ///< runs that were simulated alone
   /// What kernels/yardstick.hpp takes where cores are as fast as they were in the median iteration: the
-  /// pace that predictions and what they are held to are taken to. None where a profile or an iteration
+  /// pace that predictions and what they are held to are taken to, whole iterations with their
+  /// collectives. None where a profile or an iteration
   /// says nothing of it, as on GPUs: then they are as they came.
   std::optional<Seconds> pace;
 
   [[nodiscard]] double median_error() const;  ///< of absolute errors
   [[nodiscard]] double worst_error() const;
-  /// Pairs, the slower plan first, that differ by more than 10 % and were predicted the other way
-  /// round, or as equal.
+  /// Pairs, the slower plan first, that differ by more than 10 % at one pace and were predicted the other
+  /// way round, or as equal.
   [[nodiscard]] std::vector<std::pair<std::string, std::string>> in_wrong_order() const;
 };
 
@@ -55,7 +56,7 @@ ExecutedPlans executed_plans(const std::string& simulated,
 std::string to_markdown(const ExecutedPlans& plans);
 /// {schema, pace_s if it is known, plans: [{run, predicted_s, measured_s, at_pace_s, least_s, most_s,
 /// iterations, error, peak_live_bytes, predicted_peak_live_bytes, arena_bytes, agrees}],
-/// median_error, worst_error, in_wrong_order, not_executed}
+/// median_error, worst_error, in_wrong_order, not_executed}; predicted_s is at pace_s, too
 Json to_json(const ExecutedPlans& plans);
 
 }  // namespace stratagem::report

@@ -94,6 +94,8 @@ void Recorder::read() {
   const JsonReader source = json.at("source");
   if (source.text() != source_) source.fail("\"" + source_ + "\", as now; or name another file");
   date_ = json.at("date").text();
+  if (!device.has("pace"))
+    device.fail("the pace of this core, which older files do not have; name another file");
   rates_ = {.fp32 = device.at("peak").at("fp32").quantity<FlopsPerSecond>(),
             .memory = device.at("memory_bandwidth").quantity<BytesPerSecond>(),
             .pace = device.at("pace").quantity<Seconds>()};

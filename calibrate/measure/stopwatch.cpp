@@ -46,22 +46,45 @@ std::vector<Seconds> slowest(std::vector<double> begins, std::vector<double> end
   return result;
 }
 
-/// The core's pace while something else is timed on it.
+/// Paces of the slowest core, and what samples between them would be in yardsticks; the same on all
+/// ranks, which look at the same time.
 class Pace {
  public:
-  /// Looks at it, but not more often than every 20 ms: a look takes a tenth of that at most.
+  explicit Pace(kernels::Communicator& ranks) : ranks_(ranks) {}
+
   void look() {
-    if (!paces_.empty() && now() - last_ < Seconds{0.02}) return;
-    paces_.push_back(yardstick_.pace());
-    last_ = now();
+    ranks_.barrier();
+    std::array<double, 1> slowest{yardstick_.pace().value};
+    ranks_.all_reduce(kernels::Reduction::maximum, std::span<double>(slowest));
+    looks_.push_back(Seconds{slowest[0]});
   }
-  [[nodiscard]] Seconds median() const { return median_of(paces_).median; }
+
+  /// Of a median, each of whose samples was taken between two looks, `apart` of them at most: as much
+  /// slower than the samples' median in yardsticks, so that by it the one is the other.
+  [[nodiscard]] Seconds of(Seconds median, const std::vector<Seconds>& samples, int apart) const {
+    std::vector<Seconds> in_yardsticks;
+    for (std::size_t i = 0; i < samples.size(); ++i) {
+      const std::size_t before = i / static_cast<std::size_t>(apart);
+      const std::size_t after = std::min(before + 1, looks_.size() - 1);
+      in_yardsticks.push_back(Seconds{samples[i] / (0.5 * (looks_[before] + looks_[after]))});
+    }
+    return Seconds{median / median_of(std::move(in_yardsticks)).median};
+  }
 
  private:
+  kernels::Communicator& ranks_;
   kernels::Yardstick yardstick_;
-  std::vector<Seconds> paces_;
-  Seconds last_;
+  std::vector<Seconds> looks_;
 };
+
+/// How many samples there are between two looks at the pace, 20 ms or one sample: the same on all.
+int samples_apart(Seconds sample, kernels::Communicator& ranks) {
+  std::array<double, 1> longest{sample.value};
+  ranks.all_reduce(kernels::Reduction::maximum, std::span<double>(longest));
+  constexpr double apart = 0.02;
+  constexpr double most = 1000;
+  return static_cast<int>(std::clamp(apart / longest[0], 1.0, most));
+}
 
 }  // namespace
 
@@ -72,7 +95,7 @@ Timed slowest(const Timed& mine, kernels::Communicator& ranks) {
   ranks.all_gather(kernels::In<double>(part), std::span(all));
   Timed result = mine;
   for (std::size_t i = 0; i < all.size(); i += part.size()) {
-    if (all[i] > result.median.value)
+    if (i == 0 || all[i] > result.median.value)
       result = {Seconds{all[i]}, all[i + 1], static_cast<int>(all[i + 2]), Seconds{all[i + 3]}};
   }
   return result;
@@ -105,18 +128,23 @@ Timed time_of(const std::function<void()>& work, const Effort& effort,
   const int times = once < effort.shortest && once.value > 0
                         ? static_cast<int>(std::ceil(effort.shortest / once))
                         : 1;
+  const int apart = samples_apart(static_cast<double>(times) * once, ranks);
   std::vector<Seconds> samples;
-  Pace pace;
+  Pace pace(ranks);
+  pace.look();
   while (true) {
-    pace.look();
     ranks.barrier();
     const Seconds start = now();
     for (int i = 0; i < times; ++i) work();
     samples.push_back((1.0 / times) * (now() - start));
-    if (static_cast<int>(samples.size()) < effort.least) continue;
+    const auto taken = static_cast<int>(samples.size());
+    if (taken % apart == 0) pace.look();
+    if (taken < effort.least) continue;
     Timed mine = median_of(samples);
-    mine.pace = pace.median();
-    if (finished(mine.spread, now() - begin, effort, ranks)) return slowest(mine, ranks);
+    if (!finished(mine.spread, now() - begin, effort, ranks)) continue;
+    if (taken % apart != 0) pace.look();
+    mine.pace = pace.of(mine.median, samples, apart);
+    return slowest(mine, ranks);
   }
 }
 

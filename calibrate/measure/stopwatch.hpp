@@ -22,15 +22,18 @@ struct Timed {
   Seconds median;
   double spread = 0;  ///< half the 95 % confidence interval of the median, relative to it
   int repeats = 0;
-  Seconds pace;  ///< of the core meanwhile, the median (kernels/yardstick.hpp); 0: not asked for
+  /// Of the slowest core meanwhile (kernels/yardstick.hpp): the median over it is the median of the
+  /// samples, each over the pace before and after it. 0: not asked for.
+  Seconds pace;
 };
 
-/// Times `work` by the steady clock, and the core's pace every few samples.
+/// Times `work` by the steady clock, and looks at the core's pace every 20 ms, or around each sample
+/// that is longer.
 Timed time_of(const std::function<void()>& work, const Effort& effort);
 
 /// The same on several ranks at once, each of which does its own work: all begin every sample
-/// together and go on until all know their medians. The slowest rank's median counts, and its pace, on
-/// all ranks.
+/// together, as they look at their paces, and go on until all know their medians. The slowest rank's
+/// median counts, on all ranks.
 Timed time_of(const std::function<void()>& work, const Effort& effort,
               kernels::Communicator& ranks);
 

@@ -358,6 +358,11 @@ TEST_CASE("a core that slows down while it is measured has the profile that it h
     CAPTURE(kind);
     CHECK(other.streaming.at(kind).value == Approx(share.value).epsilon(1e-3));
   }
+  // Where one file does not say its paces, nothing is taken to another.
+  Measurements older = read_measurements(even.name());
+  older.streaming.front().points.front().pace.reset();
+  CHECK_FALSE(common_pace({read_measurements(even.name()), older}));
+  CHECK_FALSE(fit_processor({older}, "one").profile.pace);
   // At the pace of the others everything, rates included, is slower by as much: shares are the same.
   const auto slow = at_pace({read_measurements(even.name())}, 1.4 * pace);
   CHECK(close(slow.front().gemms.front().points.front().time,

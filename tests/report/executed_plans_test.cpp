@@ -102,6 +102,8 @@ TEST_CASE("what a core did at several paces is held to the prediction at one") {
   CHECK_FALSE(unknown.pace);
   CHECK(unknown.plans[1].error() == Approx(4.0 / 3 - 1));
   CHECK_THROWS_AS(plans_of({paced(a, "1, 0, 2")}, predictions), InputError);
+  CHECK_THROWS_WITH(plans_of({paced(a, "1, 2")}, predictions),
+                    ContainsSubstring("/iteration_paces_s: expected none, or a pace for each"));
 }
 
 TEST_CASE("runs that were not simulated, and executions without times, are refused") {
