@@ -4,42 +4,33 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
-#include <chrono>
-#include <cmath>
 #include <filesystem>
 #include <functional>
 #include <memory>
 #include <new>
 #include <optional>
-#include <span>
 #include <stdexcept>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "base/input_error.hpp"
 #include "base/json_writer.hpp"
-#include "base/quantity_text.hpp"
 #include "calibrate/measure/machine.hpp"
 #include "calibrate/measure/ranks.hpp"
-#include "calibrate/measure/stopwatch.hpp"
-#include "calibrate/pace.hpp"
 #include "commands/alike.hpp"
 #include "commands/all.hpp"
 #include "commands/arguments.hpp"
 #include "commands/chosen_run.hpp"
+#include "commands/executed.hpp"
 #include "commands/journal.hpp"
 #include "commands/needed.hpp"
 #include "commands/on_ranks.hpp"
 #include "commands/outputs.hpp"
 #include "commands/room.hpp"
 #include "commands/unit.hpp"
-#include "execute/agreement.hpp"
 #include "execute/gpu_engine.hpp"
 #include "execute/host_engine.hpp"
 #include "execute/stale_weights.hpp"
-#include "execute/trial.hpp"
 #include "kernels/device.hpp"
 #include "kernels/half.hpp"
 #include "kernels/thread_communicator.hpp"
@@ -48,19 +39,11 @@
 #include "report/trace.hpp"
 #include "search/plan_of.hpp"
 #include "search/scenario.hpp"
-#include "sim/metrics.hpp"
 #include "strategies/all.hpp"
 #include "strategies/lower.hpp"
 
 namespace stratagem::commands {
 namespace {
-
-/// A run, lowered as its plan says and for one device.
-struct Lowered {
-  const search::Run& run;
-  strategies::Plan plan, alone;
-  strategies::Program program, program_alone;
-};
 
 Lowered lower(const search::Run& run) {
   try {
@@ -86,20 +69,6 @@ void refuse(const Lowered& lowered, execute::Backend backend) {
     throw InputError(run.file, run.path + "/training/optimizer", "adam or adamw",
                      run.training.optimizer.name);
 }
-
-/// What came of a run; the same on all ranks.
-struct Executed {
-  std::optional<execute::Agreement> agreement;  ///< none before the check is over
-  bool agrees = false;
-  std::vector<execute::TimedIteration> iterations;  ///< those so far
-  std::optional<execute::Trial> trial;  ///< none before all are over, or if none is to be timed
-
-  [[nodiscard]] std::vector<Seconds> times() const {
-    std::vector<Seconds> result;
-    for (const execute::TimedIteration& iteration : iterations) result.push_back(iteration.time);
-    return result;
-  }
-};
 
 /// Checks, then times, and notes in `executed` what is done.
 template <typename T>
@@ -156,142 +125,6 @@ void execute_on(const Unit& unit, const Lowered& lowered, int steps, kernels::Co
     unit.precision == "fp16" ? on_gpu.operator()<kernels::Half>()
                              : on_gpu.operator()<kernels::BFloat16>();
   }
-}
-
-/// What is predicted of a run, or why nothing it says is to be held against what is measured.
-struct Predicted {
-  std::optional<Seconds> iteration;
-  std::string why_not;
-  std::vector<Bytes> peaks;  ///< by device, of live buffers; none where those are of other types
-};
-
-std::string why_no_time(const Lowered& lowered, const Unit& unit) {
-  const search::Run& run = lowered.run;
-  if (unit.is_gpu()) {
-    if (run.profile.gpu != unit.name)
-      return "profile " + run.profile.name + " is of " + run.profile.gpu + ", not " + unit.name;
-    if (lowered.program.devices.size() > 1)
-      return "ranks on GPUs send messages through memory of the host";
-    return "";
-  }
-  if (run.profile.gpu != calibrate::this_machine().processor)
-    return "profile " + run.profile.name + " is of " + run.profile.gpu + ", not this processor";
-  if (lowered.program.devices.size() > std::thread::hardware_concurrency())
-    return "ranks take turns on too few cores";
-  return "";
-}
-
-Predicted predicted(const Lowered& lowered, const Unit& unit) {
-  const search::Run& run = lowered.run;
-  if (unit.precision != run.training.precision.name)
-    return {{}, "it would be of " + run.training.precision.name, {}};
-  const search::Simulated simulated = search::simulate(run, {});
-  if (!simulated.outcome.metrics) return {{}, simulated.outcome.reason, {}};
-  Predicted result{.iteration = {}, .why_not = why_no_time(lowered, unit), .peaks = {}};
-  if (result.why_not.empty()) result.iteration = simulated.outcome.metrics->iteration_time;
-  for (const int actor : simulated.timeline.actor_of) {
-    const auto of = static_cast<std::size_t>(actor);
-    result.peaks.push_back(sim::memory_peak(simulated.program, simulated.timeline, of).total);
-  }
-  return result;
-}
-
-Seconds median(const std::vector<Seconds>& times) { return calibrate::median_of(times).median; }
-
-/// What iterations would have taken at the pace of the profile; nullopt where one of the two is not
-/// known.
-std::optional<Seconds> median_at_pace(const std::vector<execute::TimedIteration>& iterations,
-                                      const cost::Profile& profile) {
-  std::vector<Seconds> times;
-  for (const execute::TimedIteration& one : iterations) {
-    if (!profile.pace || one.pace == Seconds{}) return std::nullopt;
-    times.push_back(calibrate::at_pace(one.time, one.pace, profile.pace->value));
-  }
-  return median(times);
-}
-
-/// Of the rank whose buffers hold most.
-void print_memory(const execute::Trial& trial, const Predicted& expected) {
-  const auto fullest =
-      static_cast<std::size_t>(std::ranges::max_element(trial.peaks) - trial.peaks.begin());
-  fmt::print("  live bytes at the peak: measured {:.0f} on rank {}, in {:.0f}",
-             trial.peaks[fullest].value, fullest, trial.extents[fullest].value);
-  if (!expected.peaks.empty()) {
-    const double more = expected.peaks[fullest].value - trial.peaks[fullest].value;
-    fmt::print(", predicted {:.0f} ({})", expected.peaks[fullest].value,
-               more == 0 ? "the same" : fmt::format("{:+.0f}", more));
-  }
-  fmt::print("\n");
-}
-
-void print(const Lowered& lowered, const Executed& executed, const Unit& unit,
-           const Predicted& expected) {
-  const execute::Agreement& agreement = *executed.agreement;
-  fmt::print("{}: {} ranks, {}, {} micro-batches\n", lowered.run.name,
-             lowered.program.devices.size(), unit.text(), lowered.plan.micro_batches);
-  fmt::print(
-      "  one device: {}; gradients of {} parameters differ by at most {:.1e} ({}), losses of "
-      "{} iterations by {:.1e}\n",
-      executed.agrees ? "agrees" : "DISAGREES", agreement.parameters, agreement.gradients,
-      agreement.worst, agreement.trained_losses.size(), agreement.losses);
-  if (executed.iterations.empty()) return;
-  const std::vector<Seconds> times = executed.times();
-  const auto [least, most] = std::ranges::minmax(times);
-  Seconds middle = median(times);
-  fmt::print("  iteration: measured {} (median of {}, {} to {})", to_text(middle), times.size(),
-             to_text(least), to_text(most));
-  if (expected.iteration) {
-    if (const auto at_pace = median_at_pace(executed.iterations, lowered.run.profile)) {
-      middle = *at_pace;
-      fmt::print(", {} at the profile's pace", to_text(middle));
-    }
-    fmt::print(", predicted {} ({:+.1f} %)\n", to_text(*expected.iteration),
-               100 * (*expected.iteration / middle - 1));
-  } else {
-    fmt::print("; no prediction: {}\n", expected.why_not);
-  }
-  if (executed.trial) print_memory(*executed.trial, expected);
-}
-
-Json list_of(const std::vector<Bytes>& by_rank) {
-  Json list = Json::array();
-  for (const Bytes bytes : by_rank) list.push(bytes.value);
-  return list;
-}
-
-Json to_json(const Lowered& lowered, const Executed& executed, const Unit& unit,
-             const Predicted& expected) {
-  const calibrate::Machine machine = calibrate::this_machine();
-  Json losses = Json::array(), times = Json::array(), paces = Json::array();
-  if (executed.agreement) {
-    for (const double loss : executed.agreement->trained_losses) losses.push(loss);
-  }
-  for (const execute::TimedIteration& iteration : executed.iterations) {
-    times.push(iteration.time.value);
-    if (iteration.pace > Seconds{}) paces.push(iteration.pace.value);
-  }
-  Json json = Json::object();
-  json.set("schema", 1).set("scenario", lowered.run.file).set("run", lowered.run.name);
-  json.set("status", executed.iterations.empty() ? "checked" : "measured")
-      .set("date", calibrate::today())
-      .set("host", machine.host);
-  json.set("processor", machine.processor).set("precision", unit.precision);
-  if (unit.is_gpu()) json.set("gpu", unit.name);
-  json.set("ranks", static_cast<int>(lowered.program.devices.size())).set("losses", losses);
-  if (executed.agreement) {
-    json.set("agrees", executed.agrees)
-        .set("gradient_difference", executed.agreement->gradients)
-        .set("loss_difference", executed.agreement->losses);
-  }
-  json.set("iteration_times_s", times).set("iteration_paces_s", paces);
-  if (!executed.iterations.empty()) json.set("iteration_time_s", median(executed.times()).value);
-  if (executed.trial) {
-    json.set("peak_live_bytes", list_of(executed.trial->peaks));
-    json.set("arena_bytes", list_of(executed.trial->extents));
-  }
-  if (!expected.peaks.empty()) json.set("predicted_peak_live_bytes", list_of(expected.peaks));
-  if (expected.iteration) json.set("predicted_iteration_time_s", expected.iteration->value);
-  return json;
 }
 
 Options execute_options() {

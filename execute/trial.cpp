@@ -28,10 +28,7 @@ class Pace {
 
  private:
   [[nodiscard]] Seconds now() const {
-    if (yardstick_ == nullptr) return {};
-    std::array<double, 1> slowest{yardstick_->pace().value};
-    world_.all_reduce(kernels::Reduction::maximum, std::span<double>(slowest));
-    return Seconds{slowest[0]};
+    return yardstick_ == nullptr ? Seconds{} : kernels::slowest_pace(*yardstick_, world_);
   }
 
   kernels::Yardstick* yardstick_;

@@ -5,6 +5,7 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
+#include <span>
 
 #include "kernels/gemm.hpp"
 
@@ -32,6 +33,13 @@ Seconds Yardstick::pace() {
   }
   std::ranges::sort(times);
   return times[1];
+}
+
+Seconds slowest_pace(Yardstick& mine, Communicator& ranks) {
+  ranks.barrier();
+  std::array<double, 1> slowest{mine.pace().value};
+  ranks.all_reduce(Reduction::maximum, std::span<double>(slowest));
+  return Seconds{slowest[0]};
 }
 
 }  // namespace stratagem::kernels

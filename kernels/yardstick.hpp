@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/quantity.hpp"
+#include "kernels/communicator.hpp"
 
 namespace stratagem::kernels {
 
@@ -24,5 +25,8 @@ class Yardstick {
 
   std::vector<float> a_, b_, c_;
 };
+
+/// The pace of the slowest core, on all ranks, which look at theirs at the same time.
+Seconds slowest_pace(Yardstick& mine, Communicator& ranks);
 
 }  // namespace stratagem::kernels

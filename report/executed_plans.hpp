@@ -30,10 +30,9 @@ struct ExecutedPlan {
 struct ExecutedPlans {
   std::vector<ExecutedPlan> plans;        ///< in the order in which they were simulated
   std::vector<std::string> not_executed;  ///< runs that were simulated alone
-  /// What kernels/yardstick.hpp takes where cores are as fast as they were in the median iteration: the
-  /// pace that predictions and what they are held to are taken to, whole iterations with their
-  /// collectives. None where a profile or an iteration
-  /// says nothing of it, as on GPUs: then they are as they came.
+  /// What the yardstick of kernels/yardstick.hpp took in the median iteration: the pace to which
+  /// predictions, and what they are held to, are taken, whole iterations with their collectives. None
+  /// where a profile or an iteration says nothing of it, as on GPUs: then they are as they came.
   std::optional<Seconds> pace;
 
   [[nodiscard]] double median_error() const;  ///< of absolute errors

@@ -46,21 +46,17 @@ std::vector<Seconds> slowest(std::vector<double> begins, std::vector<double> end
   return result;
 }
 
-/// Paces of the slowest core, and what samples between them would be in yardsticks; the same on all
-/// ranks, which look at the same time.
+/// Looks at the slowest core's pace between samples, and the pace that a median of them stands for; the
+/// same on all ranks.
 class Pace {
  public:
   explicit Pace(kernels::Communicator& ranks) : ranks_(ranks) {}
 
-  void look() {
-    ranks_.barrier();
-    std::array<double, 1> slowest{yardstick_.pace().value};
-    ranks_.all_reduce(kernels::Reduction::maximum, std::span<double>(slowest));
-    looks_.push_back(Seconds{slowest[0]});
-  }
+  void look() { looks_.push_back(kernels::slowest_pace(yardstick_, ranks_)); }
 
-  /// Of a median, each of whose samples was taken between two looks, `apart` of them at most: as much
-  /// slower than the samples' median in yardsticks, so that by it the one is the other.
+  /// Of the median of samples, `apart` of which were taken between two looks, or fewer before the last.
+  /// Each sample over its own pace, the mean of the looks around it, gives another median: the first
+  /// over the second is the pace.
   [[nodiscard]] Seconds of(Seconds median, const std::vector<Seconds>& samples, int apart) const {
     std::vector<Seconds> in_yardsticks;
     for (std::size_t i = 0; i < samples.size(); ++i) {

@@ -1,0 +1,149 @@
+// Prints and writes an execution.
+#include "commands/executed.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "base/quantity_text.hpp"
+#include "calibrate/measure/machine.hpp"
+#include "calibrate/measure/stopwatch.hpp"
+#include "calibrate/pace.hpp"
+#include "sim/metrics.hpp"
+
+namespace stratagem::commands {
+namespace {
+
+std::string why_no_time(const Lowered& lowered, const Unit& unit) {
+  const search::Run& run = lowered.run;
+  if (unit.is_gpu()) {
+    if (run.profile.gpu != unit.name)
+      return "profile " + run.profile.name + " is of " + run.profile.gpu + ", not " + unit.name;
+    if (lowered.program.devices.size() > 1)
+      return "ranks on GPUs send messages through memory of the host";
+    return "";
+  }
+  if (run.profile.gpu != calibrate::this_machine().processor)
+    return "profile " + run.profile.name + " is of " + run.profile.gpu + ", not this processor";
+  if (lowered.program.devices.size() > std::thread::hardware_concurrency())
+    return "ranks take turns on too few cores";
+  return "";
+}
+
+Seconds median(const std::vector<Seconds>& times) { return calibrate::median_of(times).median; }
+
+/// What iterations would have taken at the pace of the profile; nullopt where one of the two is not
+/// known.
+std::optional<Seconds> median_at_pace(const std::vector<execute::TimedIteration>& iterations,
+                                      const cost::Profile& profile) {
+  std::vector<Seconds> times;
+  for (const execute::TimedIteration& one : iterations) {
+    if (!profile.pace || one.pace == Seconds{}) return std::nullopt;
+    times.push_back(calibrate::at_pace(one.time, one.pace, profile.pace->value));
+  }
+  return median(times);
+}
+
+/// Of the rank whose buffers hold most.
+void print_memory(const execute::Trial& trial, const Predicted& expected) {
+  const auto fullest =
+      static_cast<std::size_t>(std::ranges::max_element(trial.peaks) - trial.peaks.begin());
+  fmt::print("  live bytes at the peak: measured {:.0f} on rank {}, in {:.0f}",
+             trial.peaks[fullest].value, fullest, trial.extents[fullest].value);
+  if (!expected.peaks.empty()) {
+    const double more = expected.peaks[fullest].value - trial.peaks[fullest].value;
+    fmt::print(", predicted {:.0f} ({})", expected.peaks[fullest].value,
+               more == 0 ? "the same" : fmt::format("{:+.0f}", more));
+  }
+  fmt::print("\n");
+}
+
+Json list_of(const std::vector<Bytes>& by_rank) {
+  Json list = Json::array();
+  for (const Bytes bytes : by_rank) list.push(bytes.value);
+  return list;
+}
+
+}  // namespace
+
+Predicted predicted(const Lowered& lowered, const Unit& unit) {
+  const search::Run& run = lowered.run;
+  if (unit.precision != run.training.precision.name)
+    return {{}, "it would be of " + run.training.precision.name, {}};
+  const search::Simulated simulated = search::simulate(run, {});
+  if (!simulated.outcome.metrics) return {{}, simulated.outcome.reason, {}};
+  Predicted result{.iteration = {}, .why_not = why_no_time(lowered, unit), .peaks = {}};
+  if (result.why_not.empty()) result.iteration = simulated.outcome.metrics->iteration_time;
+  for (const int actor : simulated.timeline.actor_of) {
+    const auto of = static_cast<std::size_t>(actor);
+    result.peaks.push_back(sim::memory_peak(simulated.program, simulated.timeline, of).total);
+  }
+  return result;
+}
+
+void print(const Lowered& lowered, const Executed& executed, const Unit& unit,
+           const Predicted& expected) {
+  const execute::Agreement& agreement = *executed.agreement;
+  fmt::print("{}: {} ranks, {}, {} micro-batches\n", lowered.run.name,
+             lowered.program.devices.size(), unit.text(), lowered.plan.micro_batches);
+  fmt::print(
+      "  one device: {}; gradients of {} parameters differ by at most {:.1e} ({}), losses of "
+      "{} iterations by {:.1e}\n",
+      executed.agrees ? "agrees" : "DISAGREES", agreement.parameters, agreement.gradients,
+      agreement.worst, agreement.trained_losses.size(), agreement.losses);
+  if (executed.iterations.empty()) return;
+  const std::vector<Seconds> times = executed.times();
+  const auto [least, most] = std::ranges::minmax(times);
+  Seconds middle = median(times);
+  fmt::print("  iteration: measured {} (median of {}, {} to {})", to_text(middle), times.size(),
+             to_text(least), to_text(most));
+  if (expected.iteration) {
+    if (const auto at_pace = median_at_pace(executed.iterations, lowered.run.profile)) {
+      middle = *at_pace;
+      fmt::print(", {} at the profile's pace", to_text(middle));
+    }
+    fmt::print(", predicted {} ({:+.1f} %)\n", to_text(*expected.iteration),
+               100 * (*expected.iteration / middle - 1));
+  } else {
+    fmt::print("; no prediction: {}\n", expected.why_not);
+  }
+  if (executed.trial) print_memory(*executed.trial, expected);
+}
+
+Json to_json(const Lowered& lowered, const Executed& executed, const Unit& unit,
+             const Predicted& expected) {
+  const calibrate::Machine machine = calibrate::this_machine();
+  Json losses = Json::array(), times = Json::array(), paces = Json::array();
+  if (executed.agreement) {
+    for (const double loss : executed.agreement->trained_losses) losses.push(loss);
+  }
+  for (const execute::TimedIteration& iteration : executed.iterations) {
+    times.push(iteration.time.value);
+    if (iteration.pace > Seconds{}) paces.push(iteration.pace.value);
+  }
+  Json json = Json::object();
+  json.set("schema", 1).set("scenario", lowered.run.file).set("run", lowered.run.name);
+  json.set("status", executed.iterations.empty() ? "checked" : "measured")
+      .set("date", calibrate::today())
+      .set("host", machine.host);
+  json.set("processor", machine.processor).set("precision", unit.precision);
+  if (unit.is_gpu()) json.set("gpu", unit.name);
+  json.set("ranks", static_cast<int>(lowered.program.devices.size())).set("losses", losses);
+  if (executed.agreement) {
+    json.set("agrees", executed.agrees)
+        .set("gradient_difference", executed.agreement->gradients)
+        .set("loss_difference", executed.agreement->losses);
+  }
+  json.set("iteration_times_s", times).set("iteration_paces_s", paces);
+  if (!executed.iterations.empty()) json.set("iteration_time_s", median(executed.times()).value);
+  if (executed.trial) {
+    json.set("peak_live_bytes", list_of(executed.trial->peaks));
+    json.set("arena_bytes", list_of(executed.trial->extents));
+  }
+  if (!expected.peaks.empty()) json.set("predicted_peak_live_bytes", list_of(expected.peaks));
+  if (expected.iteration) json.set("predicted_iteration_time_s", expected.iteration->value);
+  return json;
+}
+
+}  // namespace stratagem::commands
