@@ -49,6 +49,8 @@ void apply(Ruling& ruling, const JsonReader& rule) {
     ruling.memory = MemoryFigure{.name = memory->at("figure").text(),
                                  .unit = memory->at("unit").one_of({"GB", "GiB"})};
     if (const auto fitted = memory->find("fitted")) ruling.memory->fitted = fitted->boolean();
+    if (const auto device = memory->find("device"))
+      ruling.memory->device = static_cast<int>(device->at_least(0));
     ruling.assumed.push_back(memory->at("because").text());
   }
   if (const auto multiple = rule.find("vocabulary_multiple"))

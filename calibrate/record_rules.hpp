@@ -14,6 +14,7 @@ struct MemoryFigure {
   std::string name;     ///< "peak_used"
   std::string unit;     ///< "GB" or "GiB": what the source means by its unit
   bool fitted = false;  ///< facts of the run were chosen with it in view: shown, not counted
+  std::optional<int> device = {};  ///< on which it was measured; none: on the fullest
 };
 
 /// All that the rules say about one record; later rules go before earlier ones.

@@ -188,6 +188,7 @@ Json measured_of(const JsonReader& record, const Ruling& ruling) {
     if (!ruling.memory) memory->fail("a rule that says which figure of memory it is");
     Json value = figure(fmt::format("{} {}", memory->number(), ruling.memory->unit), record);
     if (ruling.memory->fitted) value.set("fitted", true);
+    if (ruling.memory->device) value.set("device", *ruling.memory->device);
     json.set(ruling.memory->name, value);
   }
   if (const auto fits = measured.find("fits")) json.set("fits", figure(fits->boolean(), record));

@@ -53,14 +53,18 @@ std::string read_version(const JsonReader& reader) {
   return reader.text();
 }
 
+/// The member of an enumeration whose names are `names`, in its order.
+template <typename Enum, std::size_t count>
+Enum named(const JsonReader& reader, const std::array<std::string_view, count>& names) {
+  const std::string word = reader.one_of(std::vector<std::string>(names.begin(), names.end()));
+  return static_cast<Enum>(std::ranges::find(names, word) - names.begin());
+}
+
 /// {"groups": ["world", ...], "because": "..."}
 std::vector<RankGroup> read_communicators(const JsonReader& reader) {
-  const std::vector<std::string> words(rank_group_names.begin(), rank_group_names.end());
   std::vector<RankGroup> groups;
-  for (const JsonReader& group : reader.at("groups").elements()) {
-    const std::string word = group.one_of(words);
-    groups.push_back(static_cast<RankGroup>(std::ranges::find(words, word) - words.begin()));
-  }
+  for (const JsonReader& group : reader.at("groups").elements())
+    groups.push_back(named<RankGroup>(group, rank_group_names));
   if (const auto why = reader.find("because")) why->skip();
   return groups;
 }
@@ -96,10 +100,8 @@ RandomStateFacts read_random_state(const JsonReader& reader) {
 
 MemoryFacts read_memory(const JsonReader& reader) {
   MemoryFacts facts;
-  const std::vector<std::string> words = {"none", "caching", "expandable"};
-  const std::string word = reader.at("allocator").one_of(words);
   facts.allocator =
-      static_cast<MemoryFacts::Allocator>(std::ranges::find(words, word) - words.begin());
+      named<MemoryFacts::Allocator>(reader.at("allocator"), MemoryFacts::allocator_names);
   if (const auto workspace = reader.find("workspace")) {
     facts.workspace = read_constant<Bytes>(*workspace);
     facts.workspace_allocated =
@@ -137,12 +139,29 @@ std::vector<HeldInputs> read_held_inputs(const JsonReader& reader) {
   return result;
 }
 
+KeptOutputs read_kept_outputs(const JsonReader& reader) {
+  KeptOutputs facts;
+  facts.of = reader.at("of").text();
+  check_operator(reader.at("of"), facts.of);
+  facts.passes = static_cast<int>(reader.at("passes").between(1, 100));
+  if (const auto why = reader.find("because")) why->skip();
+  return facts;
+}
+
 ShardCollectives read_shard_collectives(const JsonReader& reader) {
   ShardCollectives facts;
   facts.by_weight = reader.at("by").one_of({"segment", "weight"}) == "weight";
   facts.gathers_wait = reader.at("gathers").one_of({"queued", "waited for"}) == "waited for";
   facts.kernels_per_rank = static_cast<int>(reader.at("kernels_per_rank").between(0, 100));
   if (const auto one = reader.find("of_one_rank")) facts.of_one_rank = one->boolean();
+  if (const auto why = reader.find("because")) why->skip();
+  return facts;
+}
+
+StepGathers read_step_gathers(const JsonReader& reader) {
+  StepGathers facts;
+  if (const auto most = reader.find("at_once")) facts.at_once = most->quantity<Bytes>();
+  facts.kernels_per_rank = static_cast<int>(reader.at("kernels_per_rank").between(0, 100));
   if (const auto why = reader.find("because")) why->skip();
   return facts;
 }
@@ -168,14 +187,19 @@ Stack read_facts_and_scalars(const JsonReader& reader) {
     stack.communicators = read_communicators(*groups);
   stack.gradient_accumulation = read_facts(reader.at("gradient_accumulation"));
   if (const auto waits = reader.find("host_waits"))
-    stack.waits_each_pass = waits->one_of({"each micro-batch", "each pass"}) == "each pass";
+    stack.host_waits = named<HostWaits>(*waits, host_wait_names);
+  if (const auto exchanges = reader.find("stage_exchanges"))
+    stack.stage_exchanges = named<StageExchanges>(*exchanges, stage_exchange_names);
   if (const auto gradients = reader.find("gradients"))
     stack.frees_gradients = gradients->one_of({"kept", "freed"}) == "freed";
   if (const auto sent = reader.find("sent_activations"))
     stack.keeps_sent = sent->one_of({"kept", "freed"}) == "kept";
   if (const auto held = reader.find("held_inputs")) stack.held_inputs = read_held_inputs(*held);
+  if (const auto kept = reader.find("kept_outputs")) stack.kept_outputs = read_kept_outputs(*kept);
   if (const auto shards = reader.find("shard_collectives"))
     stack.shard_collectives = read_shard_collectives(*shards);
+  if (const auto gathers = reader.find("step_gathers"))
+    stack.step_gathers = read_step_gathers(*gathers);
   stack.optimizer = read_optimizer(reader.at("optimizer"));
   if (const auto state = reader.find("random_state"))
     stack.random_state = read_random_state(*state);

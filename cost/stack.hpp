@@ -60,6 +60,8 @@ struct MemoryFacts {
     caching,     ///< PyTorch's, see sim/caching_allocator.hpp
     expandable,  ///< the same with expandable segments
   };
+  static constexpr std::array<std::string_view, 3> allocator_names = {"none", "caching",
+                                                                      "expandable"};
   Allocator allocator = Allocator::none;
   std::optional<Constant<Bytes>>
       workspace;                     ///< of the library of matrix products, one for a stream
@@ -71,6 +73,13 @@ struct MemoryFacts {
 struct HeldInputs {
   std::string of;     ///< its kind as in Stack::operators, "masked_softmax"
   std::string until;  ///< "merge_heads": the next of this kind
+};
+
+/// What the forward passes of a pipeline stage have written lives on, whatever their backward passes
+/// have freed, until as many passes later another micro-batch's takes its place.
+struct KeptOutputs {
+  std::string of;  ///< the operator's kind as in Stack::operators, "exponential"
+  int passes = 0;  ///< 0: nothing is kept
 };
 
 /// How a framework gathers parameters that ranks divide, and scatters their gradients (ZeRO 3).
@@ -85,6 +94,32 @@ struct ShardCollectives {
   /// One rank that has everything gathers, too: from what it keeps into a buffer of its own.
   bool of_one_rank = false;
 };
+
+/// How a framework tells all ranks what each of them has stepped of weights that they keep whole
+/// (ZeRO 1 and 2).
+struct StepGathers {
+  Bytes at_once;  ///< a gather takes no more weights when it has as much; 0: all in one
+  int kernels_per_rank = 0;  ///< that copy its part, from a second whole buffer
+};
+
+/// Where a host waits for the device before it launches more. For the replay of memory
+/// (sim/host_order.hpp); the gaps that it leaves on the device are not in times.
+enum class HostWaits : std::uint8_t {
+  each_micro_batch,
+  each_pass,   ///< as timers of passes make it
+  each_launch  ///< as debuggers want it (CUDA_LAUNCH_BLOCKING=1)
+};
+inline constexpr std::array<std::string_view, 3> host_wait_names = {"each micro-batch", "each pass",
+                                                                    "each launch"};
+
+/// What a host waits for where its pipeline stage exchanges tensors with others, as HostWaits.
+enum class StageExchanges : std::uint8_t {
+  queued,     ///< nothing
+  read,       ///< the device, at each pass, which begins with reading what describes a tensor
+  waited_for  ///< each exchange
+};
+inline constexpr std::array<std::string_view, 3> stage_exchange_names = {"queued", "read",
+                                                                         "waited for"};
 
 /// Groups of ranks that a framework has a communicator of its own for, beside those that a plan's
 /// collectives need: for barriers, flags, norms and losses.
@@ -117,17 +152,17 @@ struct Stack {
   std::string nccl;
   std::vector<RankGroup> communicators;  ///< beside those of the plan, one each
   OperatorFacts gradient_accumulation;   ///< per parameter tensor and micro-batch, on the gradient
-  /// The host waits for the device where any pass begins, as timers of passes make it, not only where
-  /// a micro-batch does. For the replay of memory (sim/host_order.hpp); the gap that it leaves on the
-  /// device is not in times.
-  bool waits_each_pass = false;
+  HostWaits host_waits = HostWaits::each_micro_batch;
+  StageExchanges stage_exchanges = StageExchanges::queued;
   /// Gradients of weights are freed after the step and born anew in the backward pass; else they live
   /// all the time. Shards of gradients always do.
   bool frees_gradients = false;
   /// What a pipeline stage has sent lives until the gradient of it comes back, not until it is sent.
   bool keeps_sent = false;
   std::vector<HeldInputs> held_inputs;
+  KeptOutputs kept_outputs;
   ShardCollectives shard_collectives;
+  StepGathers step_gathers;
   OptimizerFacts optimizer;
   RandomStateFacts random_state;
   MemoryFacts memory;

@@ -10,11 +10,25 @@
 namespace stratagem::search {
 namespace {
 
+/// Of one device, which must be the first of those that are alike: which the others are, nobody keeps.
+sim::MemoryFigures memory_of(const Outcome& outcome, const Run& run, const std::string& name,
+                             int device) {
+  const auto found = std::ranges::find(outcome.devices, device, &sim::DeviceMemory::device);
+  if (found == outcome.devices.end())
+    throw InputError(run.file, run.path + "/measured/" + name + "/device",
+                     "the first of devices that are alike, as the report lists them",
+                     std::to_string(device));
+  return {found->allocated, found->reserved, found->used()};
+}
+
 /// The three figures of memory, in bytes, and whether they fit.
-double predict_memory(const std::string& name, const Outcome& outcome) {
-  if (name == "peak_allocated") return outcome.memory.allocated.value;
-  if (name == "peak_reserved") return outcome.memory.reserved.value;
-  if (name == "peak_used") return outcome.memory.used.value;
+double predict_memory(const std::string& name, const Result& result, std::optional<int> device) {
+  const Outcome& outcome = result.outcome;
+  const sim::MemoryFigures memory =
+      device ? memory_of(outcome, *result.run, name, *device) : outcome.memory;
+  if (name == "peak_allocated") return memory.allocated.value;
+  if (name == "peak_reserved") return memory.reserved.value;
+  if (name == "peak_used") return memory.used.value;
   return outcome.status == Outcome::Status::ok ? 1 : 0;
 }
 
@@ -22,13 +36,13 @@ double samples_per_second(const Result& result) {
   return result.run->global_batch / result.outcome.metrics->iteration_time.value;
 }
 
-std::optional<double> predict(const std::string& name, const Result& result,
-                              const Result* baseline) {
+std::optional<double> predict(const std::string& name, const Result& result, const Result* baseline,
+                              std::optional<int> device) {
   if (!result.outcome.metrics) return std::nullopt;
   const sim::Metrics& metrics = *result.outcome.metrics;
   if (name == "iteration_time") return metrics.iteration_time.value;
   if (name == "tflops_per_gpu") return result.outcome.hardware_rate() / 1_TFLOPps;
-  if (concerns_memory(name)) return predict_memory(name, result.outcome);
+  if (concerns_memory(name)) return predict_memory(name, result, device);
   const bool comparable = baseline != nullptr && baseline->outcome.status == Outcome::Status::ok;
   if (!comparable) return std::nullopt;
   if (name == "scaling_efficiency")
@@ -83,9 +97,12 @@ std::vector<Result> compare(const Scenario& scenario, std::vector<Outcome> outco
                                             [](const Result& r) { return r.run->name; });
     const Result* relative_to = baseline == results.end() ? nullptr : &*baseline;
     for (const std::string& name : figure_names) {
-      Figure figure{.name = name, .predicted = predict(name, result, relative_to)};
       const auto measured = std::ranges::find(result.run->measured, name, &Measured::name);
-      if (measured != result.run->measured.end()) {
+      const bool known = measured != result.run->measured.end();
+      Figure figure{
+          .name = name,
+          .predicted = predict(name, result, relative_to, known ? measured->device : std::nullopt)};
+      if (known) {
         figure.measured = measured->value;
         figure.gates = measured->gates;
         figure.source = measured->source;

@@ -36,9 +36,11 @@ struct Result {
 ///   tflops_per_gpu      hardware FLOP/s of one GPU: published figures of that kind count recomputation
 ///   scaling_efficiency  model FLOP/s of one GPU, relative to the baseline's
 ///   speedup             samples per second, relative to the baseline's
-///   peak_allocated, peak_reserved, peak_used  bytes on the fullest device, see sim/device_memory.hpp
+///   peak_allocated, peak_reserved, peak_used  bytes on the fullest device, or that which was measured, see
+///                       sim/device_memory.hpp
 ///   fits                1 where peak_used is at most the GPU's memory, else 0
 /// Nothing is relative to a baseline that does not fit.
+/// Throws InputError for a measured device that is not the first of those that are alike.
 std::vector<Result> compare(const Scenario& scenario, std::vector<Outcome> outcomes);
 
 /// One line for every expectation that a result does not meet.

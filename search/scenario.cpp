@@ -176,11 +176,16 @@ std::vector<Measured> read_measured(const JsonReader& reader) {
     if (key == "scaling_efficiency" && value > 2)
       figure.at("value").fail("a fraction, such as 0.8");
     const auto fitted = figure.find("fitted");
-    result.push_back({.name = key,
-                      .value = value,
-                      .gates = provenance != "from memory",
-                      .source = figure.at("source").text(),
-                      .fitted = fitted && fitted->boolean()});
+    const auto device = figure.find("device");
+    if (device && !key.starts_with("peak_"))
+      device->fail("no device: only peaks of memory are one device's", device->dump());
+    result.push_back(
+        {.name = key,
+         .value = value,
+         .gates = provenance != "from memory",
+         .source = figure.at("source").text(),
+         .fitted = fitted && fitted->boolean(),
+         .device = device ? std::optional(static_cast<int>(device->at_least(0))) : std::nullopt});
   }
   return result;
 }

@@ -36,7 +36,8 @@ struct Measured {
   double value = 0;   ///< s, TFLOP/s, a fraction, a ratio, bytes; 1 or 0 where it fits or not
   bool gates = true;  ///< false where it is from memory: shown, never judged
   std::string source;
-  bool fitted = false;  ///< a scalar of the stack was fitted to it: no prediction
+  bool fitted = false;             ///< a scalar of the stack was fitted to it: no prediction
+  std::optional<int> device = {};  ///< of memory, on which it was measured; none: on the fullest
 };
 
 /// A bound that the prediction must keep, else the command fails.

@@ -23,10 +23,15 @@ std::vector<strategies::Cell> cells_of(const strategies::Sequence& sequence,
 }
 
 /// Does the host wait for the device before a task: the first of a forward cell, or of any pass?
-bool waits_before(const std::vector<strategies::Cell>& cells, std::size_t i,
-                  const cost::Stack& stack) {
-  if (!stack.waits_each_pass && cells[i].pass != strategies::CellPass::forward) return false;
+bool waits_before(const std::vector<strategies::Cell>& cells, std::size_t i, bool each_pass) {
+  if (!each_pass && cells[i].pass != strategies::CellPass::forward) return false;
   return i == 0 || cells[i - 1] != cells[i];
+}
+
+/// Does the actor exchange messages with other stages?
+bool exchanges(const std::vector<FlatTask>& tasks) {
+  return std::ranges::any_of(tasks,
+                             [](const FlatTask& t) { return strategies::transfers(t.stream); });
 }
 
 /// By task: what a gather of parameters is ordered behind, such as the end of the layer whose room
@@ -54,6 +59,9 @@ std::vector<Instant> host_clock(const strategies::Program& program, const Timeli
   const strategies::Sequence& sequence = program.sequences[timeline.actors[actor].sequence];
   const std::vector<std::vector<std::size_t>> orders = orders_of_gathers(sequence, tasks);
   const std::vector<strategies::Cell> cells = cells_of(sequence, tasks);
+  const bool each_pass =
+      stack.host_waits == cost::HostWaits::each_pass ||
+      (stack.stage_exchanges == cost::StageExchanges::read && exchanges(tasks));
   std::vector<Instant> clock;
   std::deque<std::pair<Instant, int>> pending;  // ends of computations, and their launches
   int launches = 0;
@@ -64,7 +72,7 @@ std::vector<Instant> host_clock(const strategies::Program& program, const Timeli
       const auto& work = program.blocks[tasks[i].block].tasks[tasks[i].task].work;
       const auto* kernel = std::get_if<cost::Kernel>(&work);
       now = std::max(now, times.launches[round][i]);
-      if (waits_before(cells, i, stack)) now = std::max(now, last);
+      if (waits_before(cells, i, each_pass)) now = std::max(now, last);
       for (const std::size_t before : orders[i]) now = std::max(now, times.ends[round][before]);
       if (strategies::runs_on_device(tasks[i].stream)) last = std::max(last, times.ends[round][i]);
       if (kernel != nullptr && times.ends[round][i] != never_ran) {
@@ -81,12 +89,6 @@ std::vector<Instant> host_clock(const strategies::Program& program, const Timeli
   return clock;
 }
 
-/// Does the actor exchange messages with other stages?
-bool sends_or_receives(const std::vector<FlatTask>& tasks) {
-  return std::ranges::any_of(tasks,
-                             [](const FlatTask& t) { return strategies::transfers(t.stream); });
-}
-
 /// As if the host did everything when the device does it.
 std::vector<HostChange> in_device_order(const std::vector<MemoryChange>& changes) {
   std::vector<HostChange> result;
@@ -100,8 +102,11 @@ std::vector<HostChange> in_device_order(const std::vector<MemoryChange>& changes
 std::vector<HostChange> in_host_order(const strategies::Program& program, const Timeline& timeline,
                                       std::size_t actor, const std::vector<MemoryChange>& changes,
                                       const cost::Stack& stack) {
-  if (sends_or_receives(timeline.tasks[timeline.actors[actor].sequence]))
-    return in_device_order(changes);
+  const bool waits_always =
+      stack.host_waits == cost::HostWaits::each_launch ||
+      (stack.stage_exchanges == cost::StageExchanges::waited_for &&
+       exchanges(timeline.tasks[timeline.actors[actor].sequence]));
+  if (waits_always) return in_device_order(changes);
   const std::vector<Instant> clock = host_clock(program, timeline, actor, stack);
   std::vector<const MemoryChange*> order;
   for (const MemoryChange& change : changes) order.push_back(&change);

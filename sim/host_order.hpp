@@ -27,16 +27,14 @@ inline constexpr int most_pending_launches = 1000;
 /// task as the timeline says, and no sooner than the computation that is most_pending_launches
 /// before it has ended. To a forward cell it comes no sooner than everything that it has launched
 /// on the device has ended, since the sizes of a micro-batch are copied from the device before it
-/// begins (Megatron-LM, mpu/data.py, broadcast_data, on ranks that read data; on others of
-/// DeepSpeed's pipeline engine the description of what they send: as remembered), and where the stack
-/// says so to every other pass, too. It comes to a gather of parameters when what the plan orders
+/// begins (Megatron-LM, mpu/data.py, broadcast_data, on ranks that read data), and where the stack
+/// says so (cost::HostWaits, cost::StageExchanges) to every other pass, too. It comes to a gather of parameters when what the plan orders
 /// before it has ended: the order is there to bound memory, and frameworks keep it on the host (FSDP's
 /// limit_all_gathers; the fetch events of DeepSpeed's partitioned_param_coordinator.py).
 ///
-/// Stages of a pipeline are left as they are, in the order of time. Megatron-LM's hosts wait for
-/// the device after every exchange between stages (p2p_communication.py, _communicate: synchronize
-/// behind batch_isend_irecv), so that they are never more than a cell ahead; that DeepSpeed's do is
-/// not read but chosen with measured figures in view (docs/accuracy.md).
+/// Where the host waits for each launch, or for each exchange of a stage, the order of time is left
+/// as it is: it is never ahead, or by less than a cell. A stage that reads descriptions waits before
+/// each pass, on one tensor rank, too, where nothing needs describing.
 std::vector<HostChange> in_host_order(const strategies::Program& program, const Timeline& timeline,
                                       std::size_t actor, const std::vector<MemoryChange>& changes,
                                       const cost::Stack& stack);

@@ -10,12 +10,15 @@
 
 namespace stratagem::strategies {
 
-/// One gather for all weights that are gathered by the same devices, or one for each weight.
+/// One gather for all weights that are gathered by the same devices, one for as many as a framework
+/// gathers at once, or one for each weight.
 class GatherTasks {
  public:
   /// Groups of another `purpose` are others (Groups::along). Tasks are named after `name`.
   GatherTasks(Groups& groups, std::string name, Stream stream, int purpose,
-              const cost::ShardCollectives& facts = {});
+              const cost::ShardCollectives& facts);
+  /// Of what ranks have stepped.
+  GatherTasks(Groups& groups, std::string name, Stream stream, const cost::StepGathers& facts);
 
   /// The task that gathers a weight: its payload has grown by that, and its operation by operands
   /// whose tensors and slots are to be filled in.
@@ -29,13 +32,17 @@ class GatherTasks {
     int ranks = 1;
   };
 
+  /// Which gather of a group takes the next weight.
+  int next_of(int group);
+
   Groups& groups_;
   std::string name_;
   Stream stream_;
   int purpose_;
   cost::ShardCollectives facts_;
-  int weights_ = 0;
-  std::map<std::pair<int, int>, Gather> gathers_;  ///< by group, and weight if each has its own
+  Bytes at_once_;
+  std::map<int, int> last_;  ///< gather of a group
+  std::map<std::pair<int, int>, Gather> gathers_;  ///< by group, and which one of it
 };
 
 }  // namespace stratagem::strategies

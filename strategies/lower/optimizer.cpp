@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "strategies/lower/casts.hpp"
+#include "strategies/lower/kept_outputs.hpp"
 #include "strategies/lower/kernels.hpp"
 
 namespace stratagem::strategies {
@@ -223,6 +224,8 @@ std::vector<Resident> resident_buffers(const SequenceContext& context, const Seq
   }
   add_step_copies(residents, context, draft, stepped_here);
   add_gradient_buffers(residents, plan.gradients, draft);
+  const std::vector<Resident> kept = kept_outputs(context, draft);
+  residents.insert(residents.end(), kept.begin(), kept.end());
   return residents;
 }
 

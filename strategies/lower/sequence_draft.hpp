@@ -51,6 +51,7 @@ class SequenceDraft {
   /// The number of the block under `key` that nobody needs to know more of.
   int shared(const std::string& key, const std::function<Block()>& make);
 
+  [[nodiscard]] const std::vector<Call>& calls() const { return sequence_.calls; }
   [[nodiscard]] const std::vector<Task>& tasks_of(int call) const;
   [[nodiscard]] Stream stream_of(const Written& task) const;
   /// The last task on the compute stream so far; expects that there is one.

@@ -336,7 +336,7 @@ Task WeightUpdates::copy_in(Bytes bytes, std::size_t slots, bool ends) const {
 void WeightUpdates::gather_parameters(const ScheduledCell& last) {
   using Of = WeightShards::Of;
   Block block{.name = "gather parameters", .slots = {}, .tasks = {}};
-  GatherTasks gathers(c_.groups, block.name, Stream::compute, 0);
+  GatherTasks gathers(c_.groups, block.name, Stream::compute, c_.stack.step_gathers);
   for (const auto& [parameter, local] : c_.parameters.on(host_)) {
     const bool tells = local.divides(c_.plan, Of::steps) && !local.divides(c_.plan, Of::parameters);
     if (!tells || c_.plan.graph().gradient_of[parameter] < 0) continue;

@@ -115,7 +115,15 @@ TEST_CASE("a record's plan, batch and figures are said in a scenario's words") {
   const JsonReader measured = run.at("measured");
   CHECK(measured.at("peak_used").at("value").text() == "12.5 GiB");
   CHECK(measured.at("iteration_time").at("value").text() == "3 s");
-  CHECK_FALSE(measured.has("fits"));  // a verdict is what a source states
+  CHECK_FALSE(measured.has("fits"));                    // a verdict is what a source states
+  CHECK_FALSE(measured.at("peak_used").has("device"));  // it is the fullest one's
+}
+
+TEST_CASE("a rule says on which device memory was measured") {
+  const JsonReader run = run_of(imported(
+      record(model, plan, R"("peak_mem_gb": 12.5)"),
+      R"(, {"memory": {"figure": "peak_used", "unit": "GB", "device": 3, "because": "so"}})"));
+  CHECK(run.at("measured").at("peak_used").at("device").whole_number() == 3);
 }
 
 TEST_CASE("a record with heads of keys of their own is a Llama, and a width of the MLP is said") {

@@ -100,6 +100,25 @@ TEST_CASE("figures of memory are those of the outcome, also where it does not fi
                                  "predicted 4.8e+10 (large: broken)"});
 }
 
+TEST_CASE("a peak that was read off one device is held to that device's") {
+  search::Scenario scenario{.file = "a.json", .question = "?", .runs = {run_named("one", 8)}};
+  Outcome uneven = outcome(4, 1_s);
+  uneven.memory = {.allocated = 5_GB, .reserved = 7_GB, .used = 9_GB};
+  uneven.devices = {
+      {.device = 0, .count = 2, .allocated = 3_GB, .reserved = 4_GB, .context = 1_GB},
+      {.device = 2, .count = 2, .allocated = 5_GB, .reserved = 7_GB, .context = 2_GB}};
+  const auto peak_on = [&](std::optional<int> device) {
+    scenario.runs[0].measured = {
+        {.name = "peak_used", .value = 5e9, .source = "somebody", .device = device}};
+    return predicted(search::compare(scenario, {uneven})[0], "peak_used");
+  };
+  CHECK(peak_on(std::nullopt) == 9e9);
+  CHECK(peak_on(0) == 5e9);
+  CHECK(peak_on(2) == 9e9);
+  CHECK_THROWS_WITH(peak_on(1), ContainsSubstring("/runs/1/measured/peak_used/device: expected the "
+                                                  "first of devices that are alike"));
+}
+
 TEST_CASE("an expectation that is not met is one line with file, path, bounds and reason") {
   search::Scenario scenario{.file = "a.json", .question = "?", .runs = {run_named("one", 8)}};
   scenario.runs[0].expect = {

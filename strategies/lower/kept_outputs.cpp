@@ -1,0 +1,53 @@
+// Looks for the slot that an operator writes in the forward calls of its segment.
+#include "strategies/lower/kept_outputs.hpp"
+
+#include <algorithm>
+
+#include "strategies/lower/kernels.hpp"
+
+namespace stratagem::strategies {
+namespace {
+
+/// What is at a place of a block's segment.
+Bytes at_place(const Block& block, int place) {
+  Bytes most;
+  for (const Slot& slot : block.slots) {
+    if (slot.tensor == place) most = std::max(most, slot.bytes);
+  }
+  return most;
+}
+
+/// What the forward passes of a sequence write of a tensor of a segment, pass by pass.
+std::vector<Bytes> written(const SequenceContext& context, const SequenceDraft& draft, int segment,
+                           model::TensorId tensor) {
+  const int place = context.stages.facts(segment).place.at(tensor);
+  std::vector<Bytes> passes;
+  for (const Call& call : draft.calls()) {
+    if (call.segment != segment || call.cell.pass != CellPass::forward) continue;
+    const Bytes bytes = at_place(context.table[call.block], place);
+    if (bytes > Bytes{}) passes.push_back(bytes);
+  }
+  return passes;
+}
+
+}  // namespace
+
+std::vector<Resident> kept_outputs(const SequenceContext& context, const SequenceDraft& draft) {
+  const cost::KeptOutputs& rule = context.stack.kept_outputs;
+  std::vector<Resident> residents;
+  if (rule.passes == 0) return residents;
+  const model::Graph& graph = context.plan.graph();
+  for (std::size_t segment = 0; segment < graph.segments.size(); ++segment) {
+    for (const model::OpId id : graph.segments[segment].forward) {
+      const model::Operator& op = graph.operators[id];
+      if (stack_name(op) != rule.of) continue;
+      std::vector<Bytes> passes =
+          written(context, draft, static_cast<int>(segment), op.outputs.front());
+      if (static_cast<int>(passes.size()) > rule.passes) passes.resize(rule.passes);
+      for (const Bytes bytes : passes) residents.push_back({Category::activations, bytes});
+    }
+  }
+  return residents;
+}
+
+}  // namespace stratagem::strategies
