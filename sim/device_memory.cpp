@@ -97,7 +97,9 @@ void reserve(DeviceMemory& device, const strategies::Sequence& sequence,
   if (device.workspace_allocated && device.workspace > Bytes{})
     allocator.allocate(whole(device.workspace));
   replay(allocator, changes);
-  device.reserved = Bytes{static_cast<double>(allocator.peak_reserved())};
+  // No less than what is live: streams that run at once in time may be in turn for the host.
+  device.reserved =
+      std::max(device.allocated, Bytes{static_cast<double>(allocator.peak_reserved())});
   device.releases = allocator.releases();
 }
 

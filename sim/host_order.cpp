@@ -59,9 +59,8 @@ std::vector<Instant> host_clock(const strategies::Program& program, const Timeli
   const strategies::Sequence& sequence = program.sequences[timeline.actors[actor].sequence];
   const std::vector<std::vector<std::size_t>> orders = orders_of_gathers(sequence, tasks);
   const std::vector<strategies::Cell> cells = cells_of(sequence, tasks);
-  const bool each_pass =
-      stack.host_waits == cost::HostWaits::each_pass ||
-      (stack.stage_exchanges == cost::StageExchanges::read && exchanges(tasks));
+  const bool each_pass = stack.host_waits == cost::HostWaits::each_pass ||
+                         (stack.stage_exchanges == cost::StageExchanges::read && exchanges(tasks));
   std::vector<Instant> clock;
   std::deque<std::pair<Instant, int>> pending;  // ends of computations, and their launches
   int launches = 0;
@@ -102,10 +101,9 @@ std::vector<HostChange> in_device_order(const std::vector<MemoryChange>& changes
 std::vector<HostChange> in_host_order(const strategies::Program& program, const Timeline& timeline,
                                       std::size_t actor, const std::vector<MemoryChange>& changes,
                                       const cost::Stack& stack) {
-  const bool waits_always =
-      stack.host_waits == cost::HostWaits::each_launch ||
-      (stack.stage_exchanges == cost::StageExchanges::waited_for &&
-       exchanges(timeline.tasks[timeline.actors[actor].sequence]));
+  const bool waits_always = stack.host_waits == cost::HostWaits::each_launch ||
+                            (stack.stage_exchanges == cost::StageExchanges::waited_for &&
+                             exchanges(timeline.tasks[timeline.actors[actor].sequence]));
   if (waits_always) return in_device_order(changes);
   const std::vector<Instant> clock = host_clock(program, timeline, actor, stack);
   std::vector<const MemoryChange*> order;

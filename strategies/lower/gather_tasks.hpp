@@ -41,7 +41,7 @@ class GatherTasks {
   int purpose_;
   cost::ShardCollectives facts_;
   Bytes at_once_;
-  std::map<int, int> last_;  ///< gather of a group
+  std::map<int, int> last_;                        ///< gather of a group
   std::map<std::pair<int, int>, Gather> gathers_;  ///< by group, and which one of it
 };
 

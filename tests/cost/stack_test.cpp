@@ -104,6 +104,9 @@ TEST_CASE("a stack names the groups that have communicators, and whether hosts w
                                        "shard_collectives": {"by": "weight", "gathers": "waited for",
                                                              "kernels_per_rank": 2,
                                                              "of_one_rank": true},
+                                       "step_gathers": {"at_once": "1 GB", "kernels_per_rank": 1},
+                                       "kept_outputs": {"of": "exponential", "passes": 2},
+                                       "stage_exchanges": "waited for",
                                        "host_waits": "each pass",
                                        "held_inputs": [{"of": "gelu", "until": "dropout"}])");
   CHECK(stack.communicators == std::vector{Group::world, Group::pipeline, Group::world});
@@ -111,7 +114,12 @@ TEST_CASE("a stack names the groups that have communicators, and whether hosts w
   CHECK(stack.shard_collectives.gathers_wait);
   CHECK(stack.shard_collectives.kernels_per_rank == 2);
   CHECK(stack.shard_collectives.of_one_rank);
-  CHECK(stack.waits_each_pass);
+  CHECK(stack.step_gathers.at_once == 1_GB);
+  CHECK(stack.step_gathers.kernels_per_rank == 1);
+  CHECK(stack.kept_outputs.of == "exponential");
+  CHECK(stack.kept_outputs.passes == 2);
+  CHECK(stack.stage_exchanges == cost::StageExchanges::waited_for);
+  CHECK(stack.host_waits == cost::HostWaits::each_pass);
   REQUIRE(stack.held_inputs.size() == 1);
   CHECK(stack.held_inputs.front().of == "gelu");
   CHECK(stack.held_inputs.front().until == "dropout");
@@ -119,7 +127,21 @@ TEST_CASE("a stack names the groups that have communicators, and whether hosts w
                     ContainsSubstring("/held_inputs/0/until"));
   CHECK_THROWS_WITH(variant(R"("held_inputs": [{"of": "gelu", "until": "gelu"}])"),
                     ContainsSubstring("/held_inputs/0/until"));
-  CHECK_FALSE(variant(R"("nccl": "none")").waits_each_pass);
+  const cost::Stack silent = variant(R"("nccl": "none")");
+  CHECK(silent.host_waits == cost::HostWaits::each_micro_batch);
+  CHECK(silent.stage_exchanges == cost::StageExchanges::queued);
+  CHECK(silent.kept_outputs.passes == 0);
+  CHECK(silent.step_gathers.at_once == 0_B);
+  CHECK(variant(R"("host_waits": "each launch")").host_waits == cost::HostWaits::each_launch);
+  CHECK(variant(R"("stage_exchanges": "read")").stage_exchanges == cost::StageExchanges::read);
+  CHECK_THROWS_WITH(variant(R"("stage_exchanges": "described")"),
+                    ContainsSubstring("/stage_exchanges"));
+  CHECK_THROWS_WITH(variant(R"("kept_outputs": {"of": "drop", "passes": 2})"),
+                    ContainsSubstring("/kept_outputs/of"));
+  CHECK_THROWS_WITH(variant(R"("kept_outputs": {"of": "exponential", "passes": 0})"),
+                    ContainsSubstring("/kept_outputs/passes"));
+  CHECK_THROWS_WITH(variant(R"("step_gathers": {"at_once": "-1 GB", "kernels_per_rank": 1})"),
+                    ContainsSubstring("/step_gathers/at_once"));
   CHECK_FALSE(variant(R"("nccl": "none")").shard_collectives.of_one_rank);
   CHECK_FALSE(variant(R"("nccl": "none")").shard_collectives.gathers_wait);
   CHECK_THROWS_WITH(variant(R"("communicators": {"groups": ["expert"]})"),

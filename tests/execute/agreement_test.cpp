@@ -314,6 +314,20 @@ TEST_CASE("what a framework does beside the collectives of shards changes no val
   }
 }
 
+TEST_CASE("gathers in parts after a step leave all weights as they are on one device") {
+  cost::Stack stack = strategies::plain_stack();
+  stack.step_gathers = {.at_once = 1000_B, .kernels_per_rank = 1};
+  const Trained reference = train<double>(planned(tiny_gpt(), "{}", micro_batches));
+  for (const char* strategy :
+       {R"({"zero": 1, "data": 2})", R"({"zero": 2, "data": 2, "tensor": 2})"}) {
+    CAPTURE(strategy);
+    const strategies::Plan plan = strategies::plan_of(tiny_gpt(), strategy, micro_batches);
+    const Trained trained =
+        train<double>(plan.graph(), strategies::lower(plan, stack, {}), micro_batches);
+    CHECK(distance(trained, reference) <= 1e-9);
+  }
+}
+
 TEST_CASE("in fp32 gradients agree as far as its digits go") {
   const std::string strategy =
       GENERATE(as<std::string>{}, R"({"data": 2})", R"({"tensor": 2})",

@@ -166,8 +166,33 @@ TEST_CASE("a host that waits between passes holds the buffers of one of them") {
   calls.back().cell.pass = strategies::CellPass::backward;
   cost::Stack stack = stack_with(Allocator::caching);
   CHECK(memory_of(built, small_gpu(), stack).reserved == 72_MiB);
-  stack.waits_each_pass = true;
+  stack.host_waits = cost::HostWaits::each_pass;
   CHECK(memory_of(built, small_gpu(), stack).reserved == 36_MiB);
+  stack.host_waits = cost::HostWaits::each_launch;
+  CHECK(memory_of(built, small_gpu(), stack).reserved == 12_MiB);
+}
+
+TEST_CASE("a stage's host waits for exchanges, for what describes them, or for neither") {
+  using cost::StageExchanges;
+  const auto reserved = [](bool sends, StageExchanges exchanges) {
+    HandBuilt built = layers_with_sums(3);
+    const Step step = collective(8_B, {}, Stream::send_forward);
+    if (sends) {
+      built.program.blocks[0].tasks.push_back(step.task);
+      built.prices[0].push_back({{step.device}, {step.host}, {step.host}});
+    }
+    std::vector<strategies::Call>& calls = built.program.sequences[0].calls;
+    calls.push_back(calls.front());
+    calls.back().cell.pass = strategies::CellPass::backward;
+    cost::Stack stack = stack_with(Allocator::caching);
+    stack.stage_exchanges = exchanges;
+    return memory_of(built, small_gpu(), stack).reserved;
+  };
+  CHECK(reserved(true, StageExchanges::queued) == 72_MiB);
+  CHECK(reserved(true, StageExchanges::read) == 36_MiB);
+  CHECK(reserved(true, StageExchanges::waited_for) == 12_MiB);
+  for (const auto any : {StageExchanges::read, StageExchanges::waited_for})
+    CHECK(reserved(false, any) == 72_MiB);
 }
 
 TEST_CASE("groups beside the plan's have communicators of their own, those of one rank none") {

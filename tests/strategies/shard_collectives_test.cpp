@@ -1,5 +1,6 @@
 // What a framework does beside the collectives of ZeRO 3, and parameters that are too small to be
 // divided.
+#include <cmath>
 #include <map>
 #include <optional>
 #include <string>
@@ -164,6 +165,38 @@ TEST_CASE("a framework that gathers by one rank does as often, and as many bytes
   const cost::ShardCollectives none{.by_weight = true, .gathers_wait = true, .kernels_per_rank = 1};
   CHECK(to_text(with_facts(graph, R"({"zero": 3})", none)) ==
         to_text(with_facts(graph, "{}", none)));
+}
+
+TEST_CASE("what ranks have stepped is gathered as many bytes at once as a framework takes") {
+  const model::Graph graph = untied_gpt();
+  double largest = 0;
+  for (const model::Tensor& tensor : graph.tensors) {
+    if (tensor.role == model::Role::parameter)
+      largest = std::max(largest, 2.0 * static_cast<double>(model::element_count(tensor)));
+  }
+  for (const char* zero : {"1", "2"}) {
+    const Plan plan = plan_of(graph, R"({"data": 4, "zero": )" + std::string(zero) + "}", 2);
+    cost::Stack stack = plain_stack();
+    const Run together(lower(plan, stack));
+    CHECK(together.collectives.at(gather) == 1);
+    CHECK(together.copies == 0);
+    stack.step_gathers = {.at_once = 20000_B, .kernels_per_rank = 1};
+    const Program program = lower(plan, stack);
+    const Run parts(program);
+    const double all = 2 * elements(graph, 0, false);
+    CHECK(close(parts.payload.at(gather).value, all, 1e-12));
+    CHECK(close(parts.copied.value, 2 * all, 1e-12));
+    CHECK(parts.copies == 4 * parts.collectives.at(gather));
+    CHECK(parts.tensors.at(gather) == together.tensors.at(gather));
+    CHECK(parts.collectives.at(gather) <= std::ceil(all / 20000));
+    CHECK(parts.collectives.at(gather) >= std::floor(all / (20000 + largest)));
+    for (const Block& block : program.blocks) {
+      for (const Task& task : block.tasks) {
+        const Collective* work = collective_of(task);
+        if (work != nullptr && work->kind == gather) CHECK(work->payload.value < 20000 + largest);
+      }
+    }
+  }
 }
 
 TEST_CASE("facts of ZeRO 3 leave other stages as they are") {
