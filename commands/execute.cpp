@@ -104,7 +104,8 @@ void execute_as(const Lowered& lowered, int steps, kernels::Communicator& world,
 
 /// The same in the type and on what was asked for.
 void execute_on(const Unit& unit, const Lowered& lowered, int steps, kernels::Communicator& world,
-                execute::Place& place, Journal& journal, Executed& executed) {
+                const std::optional<kernels::GivingUp>& nccl, execute::Place& place,
+                Journal& journal, Executed& executed) {
   std::optional<kernels::Yardstick> yardstick;
   if (!unit.is_gpu() && steps > 0) yardstick.emplace();
   const auto as = [&]<typename T>(const execute::MakeEngine<T>& make_engine) {
@@ -115,7 +116,7 @@ void execute_on(const Unit& unit, const Lowered& lowered, int steps, kernels::Co
     as.template operator()<T>([] { return std::make_unique<execute::HostEngine<T>>(); });
   };
   const auto on_gpu = [&]<typename T>() {
-    as.template operator()<T>([&] { return execute::gpu_engine<T>(unit.device); });
+    as.template operator()<T>([&] { return execute::gpu_engine<T>(unit.device, nccl); });
   };
   if (!unit.is_gpu()) {
     unit.precision == "fp64" ? on_processor.operator()<double>() : on_processor.operator()<float>();
@@ -140,6 +141,11 @@ Options execute_options() {
   options.text("precision",
                "in which everything is held: fp32 or fp64 on cpu; fp32, fp16 or bf16 on cuda",
                "fp32");
+  options.text(
+      "collectives",
+      "what moves messages of GPUs' collectives: nccl, host, or auto (nccl where every rank has "
+      "a GPU to itself and finds it)",
+      "auto");
   options.whole("steps", "iterations that are timed, after those that are checked and a warm-up",
                 5);
   options.text("json", "write what was measured as JSON");
@@ -209,7 +215,11 @@ int execute_in(const Lowered& lowered, const Arguments& asked, const Unit& unit,
     Journal journal({.rank = ranks.rank(), .file = file, .describe = describe}, place);
     ranks.barrier();  // the file is there, for whoever has to write it
     if (world != nullptr) journal.watch(*world);
-    guarded(journal, [&] { execute_on(unit, lowered, steps, ranks, place, journal, executed); });
+    std::optional<kernels::GivingUp> nccl;
+    if (world != nullptr && !unit.nccl.empty())
+      nccl.emplace().gone = [world] { return world->gone(); };
+    guarded(journal,
+            [&] { execute_on(unit, lowered, steps, ranks, nccl, place, journal, executed); });
   }
   if (ranks.rank() > 0) return done;  // the first one says how it went
   return conclude(lowered, executed, unit, asked);
@@ -318,6 +328,7 @@ int on_rank(const Arguments& asked, kernels::World& world) {
     lowered.emplace(prepared(*scenario, asked));
     check_ranks(*lowered, ranks.size());
   });
+  unit.nccl = collectives_of(asked, unit, ranks);
   expect_alike(ranks, "the program", strategies::to_text(lowered->program));
   const Needed need = needed_by(*lowered, unit, ranks.rank());
   const Needed all{.host = needed_on_server(ranks, need.host),

@@ -21,7 +21,9 @@ std::string why_no_time(const Lowered& lowered, const Unit& unit) {
     if (run.profile.gpu != unit.name)
       return "profile " + run.profile.name + " is of " + run.profile.gpu + ", not " + unit.name;
     if (lowered.program.devices.size() > 1)
-      return "ranks on GPUs send messages through memory of the host";
+      return unit.nccl.empty() ? "ranks on GPUs send messages through memory of the host"
+                               : "ranks on GPUs wait for each message, and those between stages go "
+                                 "through memory of the host";
     return "";
   }
   if (run.profile.gpu != calibrate::this_machine().processor)
@@ -129,6 +131,7 @@ Json to_json(const Lowered& lowered, const Executed& executed, const Unit& unit,
       .set("host", machine.host);
   json.set("processor", machine.processor).set("precision", unit.precision);
   if (unit.is_gpu()) json.set("gpu", unit.name);
+  if (!unit.nccl.empty()) json.set("collectives", unit.nccl);
   json.set("ranks", static_cast<int>(lowered.program.devices.size())).set("losses", losses);
   if (executed.agreement) {
     json.set("agrees", executed.agrees)

@@ -1,8 +1,13 @@
 // Types go with backends; GPUs are asked of CUDA.
 #include "commands/unit.hpp"
 
+#include <array>
+#include <span>
 #include <vector>
 
+#include "base/input_error.hpp"
+#include "commands/room.hpp"
+#include "execute/gpu_engine.hpp"
 #include "kernels/device.hpp"
 #include "kernels/half.hpp"
 
@@ -20,6 +25,11 @@ void check_unit(const Arguments& asked) {
                      " is for --backend cuda: processors compute in fp32 or fp64");
   if (backend == "cuda" && precision == "fp64")
     throw UsageError("--precision fp64 is for --backend cpu: GPUs compute in fp32, fp16 or bf16");
+  const std::string collectives = asked.text("collectives");
+  if (collectives != "auto" && collectives != "nccl" && collectives != "host")
+    throw UsageError("--collectives is auto, nccl or host, not \"" + collectives + "\"");
+  if (collectives == "nccl" && (backend == "cpu" || asked.has("in-process")))
+    throw UsageError("--collectives nccl is for --backend cuda, with a process for every rank");
 }
 
 Unit unit_of(const Arguments& asked, int rank_on_server) {
@@ -37,6 +47,21 @@ Unit unit_of(const Arguments& asked, int rank_on_server) {
     throw UsageError("--precision bf16 needs compute capability 8.0, which " + device.name +
                      " has not");
   return unit;
+}
+
+std::string collectives_of(const Arguments& asked, const Unit& unit, kernels::Communicator& ranks) {
+  const std::string how = asked.text("collectives");
+  if (!unit.is_gpu() || ranks.size() == 1 || how == "host") return "";
+  const std::string found = execute::nccl_found();
+  const bool shared = needed_on_server(ranks, Bytes{1}, unit.id) > Bytes{1};
+  std::array<double, 2> hindered = {found.empty() ? 1.0 : 0.0, shared ? 1.0 : 0.0};
+  ranks.all_reduce(kernels::Reduction::maximum, std::span<double>(hindered));
+  if (hindered[0] == 0 && hindered[1] == 0) return found;
+  if (how == "nccl")
+    throw InputError(
+        asked.required("scenario"), "", "a GPU and NCCL's library for every rank",
+        hindered[1] > 0 ? "ranks that share a GPU" : "a rank that finds no libnccl.so.2");
+  return "";
 }
 
 execute::ElementSizes sizes_of(const Unit& unit) {

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <span>
 #include <vector>
 
 #include "execute/operators/application.hpp"
+#include "execute/post.hpp"
 #include "execute/recording.hpp"
 #include "execute/value.hpp"
 #include "kernels/adam.hpp"
@@ -61,8 +63,13 @@ class Engine {
   /// So many of those sums, which begin anew, after all that was asked for is done.
   virtual std::vector<double> noted(std::size_t sums) = 0;
 
-  // Messages, which lie on the host for as long as it carries them: here a communicator of GPUs
-  // would have places on them instead.
+  /// What moves the messages of a group's collectives, here or on the host. All ranks of the group
+  /// ask for it alike; `group` and `packing` outlive it, and so does the engine.
+  virtual std::unique_ptr<Post<T>> post(kernels::Communicator& group, Packing<T>& packing) {
+    return std::make_unique<HostPost<T>>(*this, group, packing);
+  }
+
+  // Messages that lie on the host while they are moved.
   /// A value's numbers as a message that may be written to: where they lie, if that is on the host
   /// and in its type, else copied to `room`, which grows if it must.
   virtual std::span<Host> open(const Value<T>& value, std::vector<Host>& room) = 0;

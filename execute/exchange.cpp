@@ -1,4 +1,4 @@
-// Packs parts member by member, lets the communicator move them, and unpacks.
+// Packs parts member by member, lets the post move them, and unpacks.
 #include "execute/exchange.hpp"
 
 #include <algorithm>
@@ -56,13 +56,6 @@ class Parts {
   std::vector<std::int64_t> begins_ = {0};  ///< of tensors within one member's part
 };
 
-/// As many elements of a list, which grows if it must.
-template <typename T>
-std::span<T> room(std::vector<T>& list, std::size_t elements) {
-  if (list.size() < elements) list.resize(elements);
-  return std::span<T>(list).first(elements);
-}
-
 kernels::Reduction reduction_of(const strategies::Collective& work) {
   return work.combine == model::Combine::maximum ? kernels::Reduction::maximum
                                                  : kernels::Reduction::sum;
@@ -74,13 +67,8 @@ class Exchanging {
   using Host = OnHost<T>;
 
   Exchanging(Engine<T>& engine, const strategies::Collective& work, const Exchange<T>& exchange,
-             Packing<T>& packing, kernels::Communicator& group)
-      : engine_(engine),
-        work_(work),
-        exchange_(exchange),
-        packing_(packing),
-        group_(group),
-        me_(group.rank()) {
+             Post<T>& post)
+      : engine_(engine), work_(work), exchange_(exchange), post_(post), me_(post.rank()) {
     for (std::size_t i = 0; i < exchange.inputs.size(); ++i) {
       if (!goes_alone(i)) packed_.push_back(i);
     }
@@ -89,15 +77,15 @@ class Exchanging {
   void all_reduce() {
     for_each_alone([&](const Value<T>& input, const Value<T>& output) {
       if (place_of(input) != place_of(output)) engine_.copy(input, output);
-      const std::span<Host> message = engine_.open(output, packing_.out);
-      group_.all_reduce(reduction_of(work_), message);
-      engine_.close(message, output);
+      const std::span<Host> message = post_.open(output);
+      post_.all_reduce(reduction_of(work_), message);
+      post_.close(message, output);
     });
     if (packed_.empty()) return;
     const Parts parts(packed_, 1, [&](std::size_t i, int) { return exchange_.before(i, me_); });
-    const std::span<Host> message = room(packing_.out, parts.length());
+    const std::span<Host> message = post_.room_out(parts.length());
     pack_inputs(parts, message);
-    group_.all_reduce(reduction_of(work_), message);
+    post_.all_reduce(reduction_of(work_), message);
     unpack_mine(parts, message);
   }
 
@@ -106,46 +94,43 @@ class Exchanging {
       // A shard may begin where what it is reduced from does: messages do not overlap.
       const bool apart = exchange_.adds || place_of(input) == place_of(output);
       const auto size = static_cast<std::size_t>(output.region.size());
-      const std::span<Host> mine =
-          apart ? room(packing_.in, size) : engine_.place(output, packing_.in);
-      group_.reduce_scatter(reduction_of(work_),
-                            kernels::In<Host>(engine_.open(input, packing_.out)), mine);
+      const std::span<Host> mine = apart ? post_.room_in(size) : post_.place(output);
+      post_.reduce_scatter(reduction_of(work_), post_.open(input), mine);
       if (apart) {
-        engine_.unpack(mine.data(), output.region, output, exchange_.adds);
+        post_.unpack(mine.data(), output.region, output, exchange_.adds);
       } else {
-        engine_.close(mine, output);
+        post_.close(mine, output);
       }
     });
     if (packed_.empty()) return;
-    const Parts parts(packed_, group_.size(), exchange_.after);
-    const std::span<Host> message = room(packing_.out, whole(parts));
-    for (int member = 0; member < group_.size(); ++member) {
+    const Parts parts(packed_, post_.size(), exchange_.after);
+    const std::span<Host> message = post_.room_out(whole(parts));
+    for (int member = 0; member < post_.size(); ++member) {
       for (std::size_t i = 0; i < packed_.size(); ++i)
-        engine_.pack(*exchange_.inputs[packed_[i]], exchange_.after(packed_[i], member),
-                     message.data() + parts.offset(member, i));
+        post_.pack(*exchange_.inputs[packed_[i]], exchange_.after(packed_[i], member),
+                   message.data() + parts.offset(member, i));
     }
-    const std::span<Host> mine = room(packing_.in, parts.length());
-    group_.reduce_scatter(reduction_of(work_), kernels::In<Host>(message), mine);
+    const std::span<Host> mine = post_.room_in(parts.length());
+    post_.reduce_scatter(reduction_of(work_), message, mine);
     unpack_mine(parts, mine);
   }
 
   void all_gather() {
     for_each_alone([&](const Value<T>& input, const Value<T>& output) {
-      const std::span<Host> message = engine_.place(output, packing_.in);
-      group_.all_gather(kernels::In<Host>(engine_.open(input, packing_.out)), message);
-      engine_.close(message, output);
+      const std::span<Host> message = post_.place(output);
+      post_.all_gather(post_.open(input), message);
+      post_.close(message, output);
     });
     if (packed_.empty()) return;
-    const Parts parts(packed_, group_.size(), exchange_.before);
-    const std::span<Host> mine = room(packing_.out, parts.length());
+    const Parts parts(packed_, post_.size(), exchange_.before);
+    const std::span<Host> mine = post_.room_out(parts.length());
     pack_inputs(parts, mine);
-    const std::span<Host> message = room(packing_.in, whole(parts));
-    group_.all_gather(kernels::In<Host>(mine), message);
+    const std::span<Host> message = post_.room_in(whole(parts));
+    post_.all_gather(mine, message);
     for (std::size_t i = 0; i < packed_.size(); ++i) {
-      for (int member = 0; member < group_.size(); ++member)
-        engine_.unpack(message.data() + parts.offset(member, i),
-                       exchange_.before(packed_[i], member), *exchange_.outputs[packed_[i]],
-                       exchange_.adds);
+      for (int member = 0; member < post_.size(); ++member)
+        post_.unpack(message.data() + parts.offset(member, i), exchange_.before(packed_[i], member),
+                     *exchange_.outputs[packed_[i]], exchange_.adds);
     }
   }
 
@@ -159,25 +144,25 @@ class Exchanging {
     // As long as the longest that any member sends to another: the same on all.
     const auto longest = [&](std::size_t i, int receiver) {
       Region result;
-      for (int sender = 0; sender < group_.size(); ++sender) {
+      for (int sender = 0; sender < post_.size(); ++sender) {
         const Region sent = common(exchange_.before(i, sender), exchange_.after(i, receiver));
         if (sent.size() > result.size()) result = sent;
       }
       return result;
     };
-    const Parts parts(packed_, group_.size(), longest);
-    const std::span<Host> out = room(packing_.out, whole(parts));
-    const std::span<Host> in = room(packing_.in, whole(parts));
-    for (int member = 0; member < group_.size(); ++member) {
+    const Parts parts(packed_, post_.size(), longest);
+    const std::span<Host> out = post_.room_out(whole(parts));
+    const std::span<Host> in = post_.room_in(whole(parts));
+    for (int member = 0; member < post_.size(); ++member) {
       for (std::size_t i = 0; i < packed_.size(); ++i)
-        engine_.pack(*exchange_.inputs[packed_[i]], to(packed_[i], member),
-                     out.data() + parts.offset(member, i));
+        post_.pack(*exchange_.inputs[packed_[i]], to(packed_[i], member),
+                   out.data() + parts.offset(member, i));
     }
-    group_.all_to_all(kernels::In<Host>(out), in);
+    post_.all_to_all(out, in);
     for (std::size_t i = 0; i < packed_.size(); ++i) {
-      for (int member = 0; member < group_.size(); ++member)
-        engine_.unpack(in.data() + parts.offset(member, i), from(packed_[i], member),
-                       *exchange_.outputs[packed_[i]], exchange_.adds);
+      for (int member = 0; member < post_.size(); ++member)
+        post_.unpack(in.data() + parts.offset(member, i), from(packed_[i], member),
+                     *exchange_.outputs[packed_[i]], exchange_.adds);
     }
   }
 
@@ -205,13 +190,13 @@ class Exchanging {
   [[nodiscard]] bool lines_up(std::size_t i, const std::function<Region(std::size_t, int)>& part,
                               const Region& whole) const {
     const std::int64_t length = part(i, 0).size();
-    for (int member = 0; member < group_.size(); ++member) {
+    for (int member = 0; member < post_.size(); ++member) {
       const Region region = part(i, member);
       if (region.mask.ranges != whole.mask.ranges || region.size() != length ||
           region.begin != whole.begin + member * length)
         return false;
     }
-    return whole.size() == group_.size() * length;
+    return whole.size() == post_.size() * length;
   }
 
   template <typename Do>
@@ -223,27 +208,26 @@ class Exchanging {
   }
 
   [[nodiscard]] std::size_t whole(const Parts& parts) const {
-    return parts.length() * static_cast<std::size_t>(group_.size());
+    return parts.length() * static_cast<std::size_t>(post_.size());
   }
 
   void pack_inputs(const Parts& parts, std::span<Host> message) const {
     for (std::size_t i = 0; i < packed_.size(); ++i) {
       const Value<T>& input = *exchange_.inputs[packed_[i]];
-      engine_.pack(input, input.region, message.data() + parts.offset(0, i));
+      post_.pack(input, input.region, message.data() + parts.offset(0, i));
     }
   }
 
   void unpack_mine(const Parts& parts, std::span<const Host> message) const {
     for (std::size_t i = 0; i < packed_.size(); ++i)
-      engine_.unpack(message.data() + parts.offset(0, i), exchange_.after(packed_[i], me_),
-                     *exchange_.outputs[packed_[i]], exchange_.adds);
+      post_.unpack(message.data() + parts.offset(0, i), exchange_.after(packed_[i], me_),
+                   *exchange_.outputs[packed_[i]], exchange_.adds);
   }
 
   Engine<T>& engine_;
   const strategies::Collective& work_;
   const Exchange<T>& exchange_;
-  Packing<T>& packing_;
-  kernels::Communicator& group_;
+  Post<T>& post_;
   int me_;
   std::vector<std::size_t> packed_;  ///< tensors that travel in one message, ascending
 };
@@ -252,8 +236,8 @@ class Exchanging {
 
 template <typename T>
 void run(Engine<T>& engine, const strategies::Collective& work, const Exchange<T>& exchange,
-         Packing<T>& packing, kernels::Communicator& group) {
-  Exchanging<T> exchanging(engine, work, exchange, packing, group);
+         Post<T>& post) {
+  Exchanging<T> exchanging(engine, work, exchange, post);
   switch (work.kind) {
     case CollectiveKind::all_reduce:
       return exchanging.all_reduce();
@@ -268,9 +252,8 @@ void run(Engine<T>& engine, const strategies::Collective& work, const Exchange<T
   }
 }
 
-#define INSTANTIATE(T)                                                                             \
-  template void run<T>(Engine<T>&, const strategies::Collective&, const Exchange<T>&, Packing<T>&, \
-                       kernels::Communicator&);
+#define INSTANTIATE(T) \
+  template void run<T>(Engine<T>&, const strategies::Collective&, const Exchange<T>&, Post<T>&);
 INSTANTIATE(float)
 INSTANTIATE(double)
 INSTANTIATE(kernels::Half)

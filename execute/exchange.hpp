@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "execute/engine.hpp"
-#include "kernels/communicator.hpp"
+#include "execute/post.hpp"
 #include "strategies/program.hpp"
 
 namespace stratagem::execute {
@@ -21,18 +21,12 @@ struct Exchange {
   std::function<Region(std::size_t tensor, int member)> before, after;
 };
 
-/// Memory that exchanges pack their messages in, kept from one to the next.
-template <typename T>
-struct Packing {
-  std::vector<OnHost<T>> out, in;
-};
-
 /// Writes what this member has afterwards. Large tensors that lie as a message does travel alone,
 /// the others in one message, in which parts are padded to equal lengths. Throws BrokenPromise for a
 /// kind of collective that is none of the four conversions, kernels::CommunicationError where ranks
 /// cannot meet.
 template <typename T>
 void run(Engine<T>& engine, const strategies::Collective& work, const Exchange<T>& exchange,
-         Packing<T>& packing, kernels::Communicator& group);
+         Post<T>& post);
 
 }  // namespace stratagem::execute

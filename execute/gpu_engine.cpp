@@ -58,7 +58,8 @@ template <typename T>
 class GpuEngine final : public Engine<T> {
  public:
   using Host = OnHost<T>;
-  explicit GpuEngine(int device) : stream_(device), found_(1) {}
+  GpuEngine(int device, std::optional<kernels::GivingUp> nccl)
+      : stream_(device), nccl_(std::move(nccl)), found_(1) {}
 
   Memory allocate(std::size_t bytes) override { return pool_->take(bytes); }
   void clear(void* memory, std::size_t bytes) override {
@@ -122,7 +123,7 @@ class GpuEngine final : public Engine<T> {
     } else {
       const auto size = static_cast<std::size_t>(value->region.size());
       result = value_in<T>(pool_->take(bytes_of<T>(list, size)), list, value->region);
-      if (size > 0) put(uploaded(value->data), value->region, *result, false);
+      if (size > 0) give(on_gpu(uploaded(value->data)), value->region, *result, false);
     }
     return result;
   }
@@ -166,12 +167,7 @@ class GpuEngine final : public Engine<T> {
     expects(whole.bytes.empty(), "only numbers are exchanged");
     if (region.size() == 0) return;
     const Elements<float> staged = staging(region);
-    const auto [shape, first] = within(whole.region, region);
-    if (!whole.wide.empty()) {
-      gather(whole.wide, first, shape, staged);
-    } else {
-      gather(whole.data, first, shape, staged);
-    }
+    take(whole, region, on_gpu(staged));
     kernels::copy_bytes(stream_, staged.data(), to, staged.size() * sizeof(float));
     stream_.synchronise();
   }
@@ -181,8 +177,13 @@ class GpuEngine final : public Engine<T> {
     if (region.size() == 0) return;
     const Elements<float> staged = staging(region);
     kernels::copy_bytes(stream_, from, staged.data(), staged.size() * sizeof(float));
-    put(staged, region, whole, adds);
+    give(on_gpu(staged), region, whole, adds);
     stream_.synchronise();  // where it came from may be written to again
+  }
+
+  std::unique_ptr<Post<T>> post(kernels::Communicator& group, Packing<T>& packing) override {
+    if (!nccl_ || group.size() == 1) return Engine<T>::post(group, packing);
+    return std::make_unique<DevicePost>(*this, kernels::nccl_communicator(group, stream_, *nccl_));
   }
 
   void apply(const Application<T>& application) override {
@@ -264,25 +265,24 @@ class GpuEngine final : public Engine<T> {
     kernels::copy_strided<E, E>(stream_, shape, false, from(all, first), on_gpu(part));
   }
 
-  template <typename E>
-  void gather(const Elements<E>& all, std::int64_t first, const kernels::Strided& shape,
-              const Elements<float>& to) {
-    kernels::copy_strided<E, float>(stream_, shape, false, from(all, first), on_gpu(to));
-  }
-  template <typename E>
-  void scatter(const Elements<float>& staged, const kernels::Strided& shape, const Elements<E>& all,
-               std::int64_t first, bool adds) {
-    kernels::copy_strided<float, E>(stream_, shape, adds, on_gpu(staged), from(all, first));
+  /// A region of a whole, one element behind the other.
+  void take(const Value<T>& whole, const Region& region, DeviceOut<float> to) {
+    const auto [shape, first] = within(whole.region, region);
+    if (!whole.wide.empty()) {
+      kernels::copy_strided<float, float>(stream_, shape, false, from(whole.wide, first), to);
+    } else {
+      kernels::copy_strided<T, float>(stream_, shape, false, from(whole.data, first), to);
+    }
   }
 
-  /// What is a region of a whole, into the whole.
-  void put(const Elements<float>& staged, const Region& region, const Value<T>& whole, bool adds) {
+  /// And back into the whole.
+  void give(DeviceIn<float> taken, const Region& region, const Value<T>& whole, bool adds) {
     const auto [shape, first] = within(whole.region, region);
     const kernels::Strided back{.sizes = shape.sizes, .from = shape.to, .to = shape.from};
     if (!whole.wide.empty()) {
-      scatter(staged, back, whole.wide, first, adds);
+      kernels::copy_strided<float, float>(stream_, back, adds, taken, from(whole.wide, first));
     } else {
-      scatter(staged, back, whole.data, first, adds);
+      kernels::copy_strided<float, T>(stream_, back, adds, taken, from(whole.data, first));
     }
   }
 
@@ -292,8 +292,100 @@ class GpuEngine final : public Engine<T> {
     return Elements<float>(pool_->take(size * sizeof(float)), size);
   }
 
+  /// Collectives whose messages stay on GPUs.
+  class DevicePost final : public Post<T> {
+   public:
+    using Message = std::span<float>;
+    using Sent = std::span<const float>;
+
+    DevicePost(GpuEngine& engine, std::unique_ptr<kernels::DeviceCommunicator> group)
+        : engine_(engine), group_(std::move(group)) {}
+
+    [[nodiscard]] int rank() const override { return group_->rank(); }
+    [[nodiscard]] int size() const override { return group_->size(); }
+    Message room_out(std::size_t elements) override {
+      return engine_.room_out_.of(engine_, elements);
+    }
+    Message room_in(std::size_t elements) override {
+      return engine_.room_in_.of(engine_, elements);
+    }
+
+    Message open(const Value<T>& value) override {
+      const Message own = own_place(value);
+      if (!own.empty() || value.region.size() == 0) return own;
+      const Message message = room_out(static_cast<std::size_t>(value.region.size()));
+      pack(value, value.region, message.data());
+      return message;
+    }
+    Message place(const Value<T>& value) override {
+      const Message own = own_place(value);
+      return own.empty() ? room_in(static_cast<std::size_t>(value.region.size())) : own;
+    }
+    void close(Sent message, const Value<T>& value) override {
+      if (message.data() != place_of(value)) unpack(message.data(), value.region, value, false);
+    }
+    void pack(const Value<T>& whole, const Region& region, float* to) override {
+      expects(whole.bytes.empty(), "only numbers are exchanged");
+      if (region.size() > 0) engine_.take(whole, region, {to, elements(region)});
+    }
+    void unpack(const float* from, const Region& region, const Value<T>& whole,
+                bool adds) override {
+      expects(whole.bytes.empty(), "only numbers are exchanged");
+      if (region.size() > 0) engine_.give({from, elements(region)}, region, whole, adds);
+    }
+
+    void all_reduce(kernels::Reduction reduction, Message values) override {
+      group_->all_reduce(engine_.stream_, reduction, on_gpu(values));
+      group_->wait(engine_.stream_);
+    }
+    void reduce_scatter(kernels::Reduction reduction, Sent whole, Message part) override {
+      group_->reduce_scatter(engine_.stream_, reduction, sent(whole), on_gpu(part));
+      group_->wait(engine_.stream_);
+    }
+    void all_gather(Sent part, Message whole) override {
+      group_->all_gather(engine_.stream_, sent(part), on_gpu(whole));
+      group_->wait(engine_.stream_);
+    }
+    void all_to_all(Sent out, Message in) override {
+      group_->all_to_all(engine_.stream_, sent(out), on_gpu(in));
+      group_->wait(engine_.stream_);
+    }
+
+   private:
+    static std::size_t elements(const Region& region) {
+      return static_cast<std::size_t>(region.size());
+    }
+    static DeviceIn<float> sent(Sent values) { return {values.data(), values.size()}; }
+    /// Where numbers in fp32 lie; empty for others.
+    static Message own_place(const Value<T>& value) {
+      expects(value.bytes.empty(), "only numbers are exchanged");
+      if (!value.wide.empty()) return {value.wide.data(), value.wide.size()};
+      if constexpr (std::is_same_v<T, float>) return {value.data.data(), value.data.size()};
+      return {};
+    }
+
+    GpuEngine& engine_;
+    std::unique_ptr<kernels::DeviceCommunicator> group_;
+  };
+
+  /// For messages of all groups, since one is moved at a time.
+  struct Room {
+    Memory memory;
+    std::size_t size = 0;
+    std::span<float> of(GpuEngine& engine, std::size_t elements) {
+      if (size < elements) {
+        memory.reset();
+        memory = engine.allocate(elements * sizeof(float));
+        size = elements;
+      }
+      return {reinterpret_cast<float*>(memory.get()), elements};
+    }
+  };
+
   kernels::Stream stream_;
+  std::optional<kernels::GivingUp> nccl_;  ///< none: messages go through the host
   std::shared_ptr<gpu::Pool> pool_ = std::make_shared<gpu::Pool>();
+  Room room_out_, room_in_;
   kernels::DeviceArray<std::int8_t> found_;  ///< of `finite`
   std::vector<Note> notes_;
   std::vector<kernels::PinnedArray<std::byte>> pinned_;
@@ -306,14 +398,25 @@ class GpuEngine final : public Engine<T> {
 }  // namespace
 
 template <typename T>
-std::unique_ptr<Engine<T>> gpu_engine(int device) {
-  return std::make_unique<GpuEngine<T>>(device);
+std::unique_ptr<Engine<T>> gpu_engine(int device, const std::optional<kernels::GivingUp>& nccl) {
+  return std::make_unique<GpuEngine<T>>(device, nccl);
+}
+
+std::string nccl_found() {
+  try {
+    return "NCCL " + kernels::nccl_version();
+  } catch (const kernels::DeviceError&) {
+    return "";
+  }
 }
 
 Bytes gpu_memory_available(int device) { return kernels::memory_available(device); }
 
-template std::unique_ptr<Engine<float>> gpu_engine<float>(int);
-template std::unique_ptr<Engine<kernels::Half>> gpu_engine<kernels::Half>(int);
-template std::unique_ptr<Engine<kernels::BFloat16>> gpu_engine<kernels::BFloat16>(int);
+template std::unique_ptr<Engine<float>> gpu_engine<float>(int,
+                                                          const std::optional<kernels::GivingUp>&);
+template std::unique_ptr<Engine<kernels::Half>> gpu_engine<kernels::Half>(
+    int, const std::optional<kernels::GivingUp>&);
+template std::unique_ptr<Engine<kernels::BFloat16>> gpu_engine<kernels::BFloat16>(
+    int, const std::optional<kernels::GivingUp>&);
 
 }  // namespace stratagem::execute

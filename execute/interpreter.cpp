@@ -181,7 +181,7 @@ double Interpreter<T>::loss_weight() const {
 
 template <typename T>
 void Interpreter<T>::convert(CallState& state, const Collective& work, const Operation& operation) {
-  kernels::Communicator& members = group(work.group);
+  Post<T>& members = post(work.group);
   const std::vector<int>& ranks =
       program_.communicators[program_.devices[device_].groups[work.group]].ranks;
   Exchange<T> exchange;
@@ -201,7 +201,7 @@ void Interpreter<T>::convert(CallState& state, const Collective& work, const Ope
     exchange.outputs.push_back(operation.adds ? sum(state, mine(operand))
                                               : target(state, mine(operand)));
   exchange.adds = operation.adds;
-  execute::run(*engine_, work, exchange, packing_, members);
+  execute::run(*engine_, work, exchange, members);
 }
 
 template <typename T>
@@ -465,11 +465,24 @@ void Interpreter<T>::keep(CallState& state) {
 }
 
 template <typename T>
-kernels::Communicator& Interpreter<T>::group(int number) {
+int Interpreter<T>::communicator(int number) const {
   const int communicator = program_.devices[device_].groups[number];
   expects(communicator >= 0 && communicators_[communicator] != nullptr,
           "a rank talks to groups that it is in");
-  return *communicators_[communicator];
+  return communicator;
+}
+
+template <typename T>
+kernels::Communicator& Interpreter<T>::group(int number) {
+  return *communicators_[communicator(number)];
+}
+
+template <typename T>
+Post<T>& Interpreter<T>::post(int number) {
+  const int found = communicator(number);
+  std::unique_ptr<Post<T>>& post = posts_[found];
+  if (post == nullptr) post = engine_->post(*communicators_[found], packing_);
+  return *post;
 }
 
 template class Interpreter<float>;

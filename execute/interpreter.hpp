@@ -120,7 +120,11 @@ class Interpreter {
   void note_loss(const CallState& state, const strategies::Operation& operation,
                  const Value<T>& values);
   [[nodiscard]] double loss_weight() const;
+  /// Of the program: that of a group of this device.
+  [[nodiscard]] int communicator(int number) const;
   [[nodiscard]] kernels::Communicator& group(int number);
+  /// Made when the group has its first collective, which all of its ranks come to.
+  [[nodiscard]] Post<T>& post(int number);
   /// Do iterations begin before the steps of those before them?
   [[nodiscard]] bool without_flush() const { return program_.lag > 0 || versions_.any(); }
   [[nodiscard]] int owner_of(const strategies::Cell& cell) const;
@@ -150,6 +154,7 @@ class Interpreter {
   Messages<T> messages_;
   double loss_scale_;
   Packing<T> packing_;
+  std::vector<std::unique_ptr<Post<T>>> posts_;  ///< as communicators_; null: not asked for yet
   Watch watch_;
   Recording recording_;
   std::size_t task_ = 0;     ///< that runs, in the order of the program

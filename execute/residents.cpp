@@ -18,6 +18,7 @@ void Interpreter<T>::create_groups() {
     const bool member = std::ranges::count(communicator.ranks, device_) > 0;
     communicators_.push_back(member ? world_.group(communicator.ranks) : nullptr);
   }
+  posts_.resize(communicators_.size());
 }
 
 template <typename T>

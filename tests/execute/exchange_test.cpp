@@ -77,7 +77,8 @@ void check(CollectiveKind kind, Of before, Of after, Where where, const Expected
       }
       HostEngine<double> engine;
       Packing<double> packing;
-      run<double>(engine, {.kind = kind}, exchange, packing, group);
+      HostPost<double> post(engine, group, packing);
+      run<double>(engine, {.kind = kind}, exchange, post);
       bool right = true;
       for (std::size_t i = 0; i < tensors.size(); ++i) {
         const Value<double>& result = *exchange.outputs[i];
@@ -128,7 +129,8 @@ TEST_CASE("rows become columns, in parts of any size") {
         .inputs = {here}, .outputs = {there}, .before = before, .after = after};
     HostEngine<double> engine;
     Packing<double> packing;
-    run<double>(engine, {.kind = CollectiveKind::all_to_all}, exchange, packing, group);
+    HostPost<double> post(engine, group, packing);
+    run<double>(engine, {.kind = CollectiveKind::all_to_all}, exchange, post);
     bool right = true;
     std::size_t at = 0;
     for (std::int64_t row = 0; row < rows.back(); ++row) {
@@ -143,7 +145,8 @@ TEST_CASE("a kind that is no conversion is refused") {
   const std::unique_ptr<kernels::Communicator> alone = kernels::lone();
   HostEngine<double> engine;
   Packing<double> packing;
-  CHECK_THROWS_AS(run<double>(engine, {.kind = CollectiveKind::broadcast}, {}, packing, *alone),
+  HostPost<double> post(engine, *alone, packing);
+  CHECK_THROWS_AS(run<double>(engine, {.kind = CollectiveKind::broadcast}, {}, post),
                   BrokenPromise);
 }
 

@@ -3,6 +3,7 @@
 #include "execute/gpu_engine.hpp"
 
 #include "tests/catch.hpp"
+#include "tests/execute/gpu/nccl_on_host.hpp"
 #include "tests/execute/held_to_fp32.hpp"
 #include "tests/sanitized.hpp"
 
@@ -55,6 +56,42 @@ TEST_CASE("parts of parts: sequences, weights cut by co-shard, gathered and redu
        {R"({"context": 2})", R"({"coshard": 2})", R"({"zero": 2, "data": 2})",
         R"({"pipeline": 2, "schedule": "zb-h1"})", R"({"tensor": 2, "data": 2})"})
     check<float>(small_gpt(), strategy);
+}
+
+template <typename T>
+void check_with_nccl(const model::Graph& graph, const std::string& strategy, bool moves) {
+  kernels::NcclOnHost& nccl = kernels::nccl_on_host();
+  nccl.moved = 0;
+  const Agreement agreement =
+      held_to_fp32<T>(graph, strategy, [] { return gpu_engine<T>(0, kernels::GivingUp{}); });
+  CAPTURE(strategy, sizeof(T), agreement.worst, agreement.gradients, agreement.losses);
+  CHECK(agrees<T>(agreement));
+  CHECK((nccl.moved > 0) == moves);
+}
+
+TEST_CASE("collectives whose messages stay on GPUs leave the same") {
+  for (const char* strategy :
+       {R"({"data": 2})", R"({"tensor": 2})", R"({"tensor": 2, "sequence_parallel": true})",
+        R"({"zero": 1, "data": 2})", R"({"zero": 3, "data": 2})", R"({"context": 2})",
+        R"({"pipeline": 2, "schedule": "1f1b", "data": 2})"}) {
+    check_with_nccl<float>(small_gpt(), strategy, true);
+    check_with_nccl<Half>(small_gpt(), strategy, true);
+  }
+  check_with_nccl<BFloat16>(small_llama(), R"({"tensor": 2, "data": 2})", true);
+  // One rank alone has nobody to ask.
+  check_with_nccl<float>(small_gpt(), "{}", false);
+}
+
+TEST_CASE("what NCCL cannot do ends the ranks with its words") {
+  kernels::NcclOnHost& nccl = kernels::nccl_on_host();
+  for (const int number : {0, 7}) {
+    nccl.moved = 0;
+    nccl.fails_at = number;
+    CHECK_THROWS_WITH(held_to_fp32<float>(small_gpt(), R"({"data": 2})",
+                                          [] { return gpu_engine<float>(0, kernels::GivingUp{}); }),
+                      ContainsSubstring("unhandled system error"));
+  }
+  nccl.fails_at = -1;
 }
 
 TEST_CASE("tasks have the times of the GPU, one after another") {
