@@ -160,7 +160,7 @@ ShardCollectives read_shard_collectives(const JsonReader& reader) {
 
 StepGathers read_step_gathers(const JsonReader& reader) {
   StepGathers facts;
-  if (const auto most = reader.find("at_once")) facts.at_once = most->quantity<Bytes>();
+  if (const auto most = reader.find("bucket")) facts.bucket = most->quantity<Bytes>();
   facts.kernels_per_rank = static_cast<int>(reader.at("kernels_per_rank").between(0, 100));
   if (const auto why = reader.find("because")) why->skip();
   return facts;

@@ -98,7 +98,8 @@ struct ShardCollectives {
 /// How a framework tells all ranks what each of them has stepped of weights that they keep whole
 /// (ZeRO 1 and 2).
 struct StepGathers {
-  Bytes at_once;             ///< a gather takes no more weights when it has as much; 0: all in one
+  /// As many gathers, alike in size, as it goes into all weights, at least one; 0: one.
+  Bytes bucket;
   int kernels_per_rank = 0;  ///< that copy its part, from a second whole buffer
 };
 

@@ -28,6 +28,18 @@ bool waits_before(const std::vector<strategies::Cell>& cells, std::size_t i, boo
   return i == 0 || cells[i - 1] != cells[i];
 }
 
+/// Does an actor have passes that begin with an exchange and are no forward ones? The last stage's
+/// backward passes begin with its own loss.
+bool reads_backward(const strategies::Program& program,
+                    const std::vector<strategies::Cell>& cells) {
+  int last = 0, mine = 0;
+  for (const strategies::Sequence& sequence : program.sequences) {
+    for (const strategies::Call& call : sequence.calls) last = std::max(last, call.cell.stage);
+  }
+  for (const strategies::Cell& cell : cells) mine = std::max(mine, cell.stage);
+  return mine < last;
+}
+
 /// Does the actor exchange messages with other stages?
 bool exchanges(const std::vector<FlatTask>& tasks) {
   return std::ranges::any_of(tasks,
@@ -60,7 +72,8 @@ std::vector<Instant> host_clock(const strategies::Program& program, const Timeli
   const std::vector<std::vector<std::size_t>> orders = orders_of_gathers(sequence, tasks);
   const std::vector<strategies::Cell> cells = cells_of(sequence, tasks);
   const bool each_pass = stack.host_waits == cost::HostWaits::each_pass ||
-                         (stack.stage_exchanges == cost::StageExchanges::read && exchanges(tasks));
+                         (stack.stage_exchanges == cost::StageExchanges::read && exchanges(tasks) &&
+                          reads_backward(program, cells));
   std::vector<Instant> clock;
   std::deque<std::pair<Instant, int>> pending;  // ends of computations, and their launches
   int launches = 0;

@@ -10,8 +10,8 @@
 
 namespace stratagem::strategies {
 
-/// One gather for all weights that are gathered by the same devices, one for as many as a framework
-/// gathers at once, or one for each weight.
+/// One gather for all weights that are gathered by the same devices, one for each, or one for as many as
+/// fill a bucket.
 class GatherTasks {
  public:
   /// Groups of another `purpose` are others (Groups::along). Tasks are named after `name`.
@@ -32,17 +32,18 @@ class GatherTasks {
     int ranks = 1;
   };
 
-  /// Which gather of a group takes the next weight.
-  int next_of(int group);
+  /// Those of a group become as many as a bucket goes into all of its weights, of like sizes and of
+  /// whole weights.
+  void join();
 
   Groups& groups_;
   std::string name_;
   Stream stream_;
   int purpose_;
   cost::ShardCollectives facts_;
-  Bytes at_once_;
-  std::map<int, int> last_;                        ///< gather of a group
-  std::map<std::pair<int, int>, Gather> gathers_;  ///< by group, and which one of it
+  Bytes bucket_;  ///< 0: what there is by group and weight stays as it is
+  int weights_ = 0;
+  std::map<std::pair<int, int>, Gather> gathers_;  ///< by group, and weight if each has its own
 };
 
 }  // namespace stratagem::strategies

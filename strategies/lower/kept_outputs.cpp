@@ -2,6 +2,7 @@
 #include "strategies/lower/kept_outputs.hpp"
 
 #include <algorithm>
+#include <map>
 
 #include "strategies/lower/kernels.hpp"
 
@@ -17,15 +18,16 @@ Bytes at_place(const Block& block, int place) {
   return most;
 }
 
-/// What the forward passes of a sequence write of a tensor of a segment, pass by pass.
-std::vector<Bytes> written(const SequenceContext& context, const SequenceDraft& draft, int segment,
-                           model::TensorId tensor) {
+/// What the forward passes of a sequence write of a tensor of a segment, by micro-batch, of all of its
+/// slices.
+std::map<int, Bytes> written(const SequenceContext& context, const SequenceDraft& draft,
+                             int segment, model::TensorId tensor) {
   const int place = context.stages.facts(segment).place.at(tensor);
-  std::vector<Bytes> passes;
+  std::map<int, Bytes> passes;
   for (const Call& call : draft.calls()) {
     if (call.segment != segment || call.cell.pass != CellPass::forward) continue;
     const Bytes bytes = at_place(context.table[call.block], place);
-    if (bytes > Bytes{}) passes.push_back(bytes);
+    if (bytes > Bytes{}) passes[call.cell.micro_batch] += bytes;
   }
   return passes;
 }
@@ -41,10 +43,11 @@ std::vector<Resident> kept_outputs(const SequenceContext& context, const Sequenc
     for (const model::OpId id : graph.segments[segment].forward) {
       const model::Operator& op = graph.operators[id];
       if (stack_name(op) != rule.of) continue;
-      std::vector<Bytes> passes =
-          written(context, draft, static_cast<int>(segment), op.outputs.front());
-      if (static_cast<int>(passes.size()) > rule.passes) passes.resize(rule.passes);
-      for (const Bytes bytes : passes) residents.push_back({Category::activations, bytes});
+      int passes = 0;
+      for (const auto& [micro_batch, bytes] :
+           written(context, draft, static_cast<int>(segment), op.outputs.front())) {
+        if (passes++ < rule.passes) residents.push_back({Category::activations, bytes});
+      }
     }
   }
   return residents;

@@ -104,7 +104,7 @@ TEST_CASE("a stack names the groups that have communicators, and whether hosts w
                                        "shard_collectives": {"by": "weight", "gathers": "waited for",
                                                              "kernels_per_rank": 2,
                                                              "of_one_rank": true},
-                                       "step_gathers": {"at_once": "1 GB", "kernels_per_rank": 1},
+                                       "step_gathers": {"bucket": "1 GB", "kernels_per_rank": 1},
                                        "kept_outputs": {"of": "exponential", "passes": 2},
                                        "stage_exchanges": "waited for",
                                        "host_waits": "each pass",
@@ -114,7 +114,7 @@ TEST_CASE("a stack names the groups that have communicators, and whether hosts w
   CHECK(stack.shard_collectives.gathers_wait);
   CHECK(stack.shard_collectives.kernels_per_rank == 2);
   CHECK(stack.shard_collectives.of_one_rank);
-  CHECK(stack.step_gathers.at_once == 1_GB);
+  CHECK(stack.step_gathers.bucket == 1_GB);
   CHECK(stack.step_gathers.kernels_per_rank == 1);
   CHECK(stack.kept_outputs.of == "exponential");
   CHECK(stack.kept_outputs.passes == 2);
@@ -131,7 +131,7 @@ TEST_CASE("a stack names the groups that have communicators, and whether hosts w
   CHECK(silent.host_waits == cost::HostWaits::each_micro_batch);
   CHECK(silent.stage_exchanges == cost::StageExchanges::queued);
   CHECK(silent.kept_outputs.passes == 0);
-  CHECK(silent.step_gathers.at_once == 0_B);
+  CHECK(silent.step_gathers.bucket == 0_B);
   CHECK(variant(R"("host_waits": "each launch")").host_waits == cost::HostWaits::each_launch);
   CHECK(variant(R"("stage_exchanges": "read")").stage_exchanges == cost::StageExchanges::read);
   CHECK_THROWS_WITH(variant(R"("stage_exchanges": "described")"),
@@ -140,8 +140,8 @@ TEST_CASE("a stack names the groups that have communicators, and whether hosts w
                     ContainsSubstring("/kept_outputs/of"));
   CHECK_THROWS_WITH(variant(R"("kept_outputs": {"of": "exponential", "passes": 0})"),
                     ContainsSubstring("/kept_outputs/passes"));
-  CHECK_THROWS_WITH(variant(R"("step_gathers": {"at_once": "-1 GB", "kernels_per_rank": 1})"),
-                    ContainsSubstring("/step_gathers/at_once"));
+  CHECK_THROWS_WITH(variant(R"("step_gathers": {"bucket": "-1 GB", "kernels_per_rank": 1})"),
+                    ContainsSubstring("/step_gathers/bucket"));
   CHECK_FALSE(variant(R"("nccl": "none")").shard_collectives.of_one_rank);
   CHECK_FALSE(variant(R"("nccl": "none")").shard_collectives.gathers_wait);
   CHECK_THROWS_WITH(variant(R"("communicators": {"groups": ["expert"]})"),

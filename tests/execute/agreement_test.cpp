@@ -316,7 +316,7 @@ TEST_CASE("what a framework does beside the collectives of shards changes no val
 
 TEST_CASE("gathers in parts after a step leave all weights as they are on one device") {
   cost::Stack stack = strategies::plain_stack();
-  stack.step_gathers = {.at_once = 1000_B, .kernels_per_rank = 1};
+  stack.step_gathers = {.bucket = 1000_B, .kernels_per_rank = 1};
   const Trained reference = train<double>(planned(tiny_gpt(), "{}", micro_batches));
   for (const char* strategy :
        {R"({"zero": 1, "data": 2})", R"({"zero": 2, "data": 2, "tensor": 2})"}) {

@@ -172,9 +172,27 @@ TEST_CASE("a host that waits between passes holds the buffers of one of them") {
   CHECK(memory_of(built, small_gpu(), stack).reserved == 12_MiB);
 }
 
+TEST_CASE("reserved is no less than what streams that run at once hold at a time") {
+  // A copy on a stream of its own bears its buffer while a computation still needs another one, which
+  // the host has freed behind it by then.
+  HandBuilt built;
+  built.add_sequence(
+      {kernel(10), kernel(3, 0, {}, Stream::copy_in)},
+      {{"x", -1, 12_MiB, Category::temporaries}, {"y", -1, 12_MiB, Category::temporaries}});
+  for (int task = 0; task < 2; ++task) {
+    built.program.blocks[0].tasks[task].births =
+        built.program.blocks[0].tasks[task].deaths = {task};
+  }
+  built.add_device(0);
+  const DeviceMemory device = memory_of(built, small_gpu(), stack_with(Allocator::caching));
+  CHECK(device.allocated == 24_MiB);
+  CHECK(device.reserved == 24_MiB);
+}
+
 TEST_CASE("a stage's host waits for exchanges, for what describes them, or for neither") {
   using cost::StageExchanges;
-  const auto reserved = [](bool sends, StageExchanges exchanges) {
+  // Of stages 0 and 1, the last one.
+  const auto reserved = [](bool sends, StageExchanges exchanges, int stage = 0) {
     HandBuilt built = layers_with_sums(3);
     const Step step = collective(8_B, {}, Stream::send_forward);
     if (sends) {
@@ -184,13 +202,22 @@ TEST_CASE("a stage's host waits for exchanges, for what describes them, or for n
     std::vector<strategies::Call>& calls = built.program.sequences[0].calls;
     calls.push_back(calls.front());
     calls.back().cell.pass = strategies::CellPass::backward;
+    built.program.sequences.push_back(built.program.sequences[0]);
+    built.program.devices[1].sequence = 1;
+    for (strategies::Call& call : built.program.sequences[1].calls) call.cell.stage = 1;
     cost::Stack stack = stack_with(Allocator::caching);
     stack.stage_exchanges = exchanges;
-    return memory_of(built, small_gpu(), stack).reserved;
+    const Timeline timeline = run(built.program, on_one_link(built.program), built.prices, 2);
+    for (const DeviceMemory& device : device_memory(built.program, timeline, small_gpu(), stack)) {
+      if (device.device == stage || device.count == 2) return device.reserved;
+    }
+    throw std::logic_error("no device of that stage");
   };
   CHECK(reserved(true, StageExchanges::queued) == 72_MiB);
   CHECK(reserved(true, StageExchanges::read) == 36_MiB);
   CHECK(reserved(true, StageExchanges::waited_for) == 12_MiB);
+  // The last stage's backward passes begin with its own loss: nothing is read.
+  CHECK(reserved(true, StageExchanges::read, 1) == 72_MiB);
   for (const auto any : {StageExchanges::read, StageExchanges::waited_for})
     CHECK(reserved(false, any) == 72_MiB);
 }

@@ -39,6 +39,12 @@ TEST_CASE(
   CHECK(kept(pipeline, 4, 1, 0).empty());
 }
 
+TEST_CASE("of a micro-batch whose tokens come in slices all are kept") {
+  const std::vector<Bytes> slices =
+      kept(R"({"pipeline": 2, "schedule": "1f1b", "token_slices": [10, 6, 4]})", 3, 1, 2);
+  CHECK(slices == std::vector{exponentials(1), exponentials(1)});
+}
+
 TEST_CASE("ranks keep their own part of it, also without a pipeline") {
   CHECK(kept(R"({"tensor": 4})", 3, 0, 2) == std::vector{exponentials(4), exponentials(4)});
   CHECK(kept(R"({"data": 3})", 3, 0, 2) == std::vector{exponentials(3), exponentials(3)});

@@ -167,7 +167,7 @@ TEST_CASE("a framework that gathers by one rank does as often, and as many bytes
         to_text(with_facts(graph, "{}", none)));
 }
 
-TEST_CASE("what ranks have stepped is gathered as many bytes at once as a framework takes") {
+TEST_CASE("what ranks have stepped is gathered in as many shares as buckets go into it") {
   const model::Graph graph = untied_gpt();
   double largest = 0;
   for (const model::Tensor& tensor : graph.tensors) {
@@ -180,7 +180,7 @@ TEST_CASE("what ranks have stepped is gathered as many bytes at once as a framew
     const Run together(lower(plan, stack));
     CHECK(together.collectives.at(gather) == 1);
     CHECK(together.copies == 0);
-    stack.step_gathers = {.at_once = 20000_B, .kernels_per_rank = 1};
+    stack.step_gathers = {.bucket = 20000_B, .kernels_per_rank = 1};
     const Program program = lower(plan, stack);
     const Run parts(program);
     const double all = 2 * elements(graph, 0, false);
@@ -188,14 +188,18 @@ TEST_CASE("what ranks have stepped is gathered as many bytes at once as a framew
     CHECK(close(parts.copied.value, 2 * all, 1e-12));
     CHECK(parts.copies == 4 * parts.collectives.at(gather));
     CHECK(parts.tensors.at(gather) == together.tensors.at(gather));
-    CHECK(parts.collectives.at(gather) <= std::ceil(all / 20000));
-    CHECK(parts.collectives.at(gather) >= std::floor(all / (20000 + largest)));
+    // num_shards of DeepSpeed's all_gather_dp_groups, as many equal shares of the flat buffer.
+    const double shares = std::floor(all / 20000);
+    CHECK(parts.collectives.at(gather) == shares);
     for (const Block& block : program.blocks) {
       for (const Task& task : block.tasks) {
         const Collective* work = collective_of(task);
-        if (work != nullptr && work->kind == gather) CHECK(work->payload.value < 20000 + largest);
+        if (work == nullptr || work->kind != gather) continue;
+        CHECK(std::abs(work->payload.value - all / shares) < largest);
       }
     }
+    stack.step_gathers.bucket = {2 * all};
+    CHECK(Run(lower(plan, stack)).collectives.at(gather) == 1);
   }
 }
 
