@@ -69,9 +69,18 @@ std::vector<RankGroup> read_communicators(const JsonReader& reader) {
   return groups;
 }
 
+/// A size that is not larger than `most`, which is called `largest`.
+Bytes read_at_most(const JsonReader& reader, Bytes most, const std::string& largest) {
+  const Bytes size = reader.quantity<Bytes>();
+  if (size > most) reader.fail("at most " + largest, reader.dump());
+  return size;
+}
+
+/// Bytes per parameter.
 std::map<std::string, Bytes> read_sizes(const JsonReader& reader) {
   std::map<std::string, Bytes> sizes;
-  for (const std::string& name : reader.keys()) sizes[name] = reader.at(name).quantity<Bytes>();
+  for (const std::string& name : reader.keys())
+    sizes[name] = read_at_most(reader.at(name), 1000_B, "1000 B a parameter");
   return sizes;
 }
 
@@ -104,6 +113,7 @@ MemoryFacts read_memory(const JsonReader& reader) {
       named<MemoryFacts::Allocator>(reader.at("allocator"), MemoryFacts::allocator_names);
   if (const auto workspace = reader.find("workspace")) {
     facts.workspace = read_constant<Bytes>(*workspace);
+    read_at_most(workspace->at("value"), 1e15_B, "1 PB");
     facts.workspace_allocated =
         reader.at("workspace_from").one_of({"allocator", "driver"}) == "allocator";
   }
@@ -160,7 +170,10 @@ ShardCollectives read_shard_collectives(const JsonReader& reader) {
 
 StepGathers read_step_gathers(const JsonReader& reader) {
   StepGathers facts;
-  if (const auto most = reader.find("bucket")) facts.bucket = most->quantity<Bytes>();
+  if (const auto bucket = reader.find("bucket")) {
+    facts.bucket = bucket->quantity<Bytes>();
+    if (facts.bucket == Bytes{}) bucket->fail("a size above 0 B", bucket->dump());
+  }
   facts.kernels_per_rank = static_cast<int>(reader.at("kernels_per_rank").between(0, 100));
   if (const auto why = reader.find("because")) why->skip();
   return facts;

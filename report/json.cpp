@@ -161,6 +161,7 @@ void add_measured(Json& json, const Result& result) {
     value.set("value", figure.name == "fits" ? Json(*figure.measured == 1) : Json(*figure.measured))
         .set("from_memory", !figure.gates)
         .set("source", figure.source);
+    if (figure.device) value.set("device", *figure.device);
     measured.set(figure.name, value);
     if (figure.predicted) error.set(figure.name, figure.error());
   }

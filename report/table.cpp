@@ -91,10 +91,12 @@ std::string comparison(const Result& result, const Figure& figure) {
                      error_text(figure));
 }
 
-/// What a figure of memory is called, below the column of peak memory.
-std::string label(const std::string& figure) {
+/// What a figure of memory is called, below the column of peak memory: "used on device 0".
+std::string label(const Figure& figure) {
   constexpr std::string_view peak = "peak_";
-  return figure.starts_with(peak) ? figure.substr(peak.size()) : figure;
+  const std::string name =
+      figure.name.starts_with(peak) ? figure.name.substr(peak.size()) : figure.name;
+  return figure.device ? fmt::format("{} on device {}", name, *figure.device) : name;
 }
 
 /// With what a run would fit that does not, where that was asked.
@@ -123,7 +125,7 @@ std::string lines(const Result& result, const std::string& name, std::size_t nam
     if (!figure.measured) continue;
     if (search::concerns_memory(figure.name)) {
       if (text.empty()) text = lead + "\n";
-      lead = fmt::format("{:>{}}", label(figure.name), width);
+      lead = fmt::format("{:>{}}", label(figure), width);
     }
     text += lead + comparison(result, figure) + "\n";
     lead.assign(width, ' ');

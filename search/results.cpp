@@ -14,10 +14,13 @@ namespace {
 sim::MemoryFigures memory_of(const Outcome& outcome, const Run& run, const std::string& name,
                              int device) {
   const auto found = std::ranges::find(outcome.devices, device, &sim::DeviceMemory::device);
-  if (found == outcome.devices.end())
+  if (found == outcome.devices.end()) {
+    std::string firsts;
+    for (const sim::DeviceMemory& one : outcome.devices)
+      firsts += (firsts.empty() ? "" : ", ") + std::to_string(one.device);
     throw InputError(run.file, run.path + "/measured/" + name + "/device",
-                     "the first of devices that are alike, as the report lists them",
-                     std::to_string(device));
+                     "the first of devices that are alike: " + firsts, std::to_string(device));
+  }
   return {found->allocated, found->reserved, found->used()};
 }
 
@@ -106,6 +109,7 @@ std::vector<Result> compare(const Scenario& scenario, std::vector<Outcome> outco
         figure.measured = measured->value;
         figure.gates = measured->gates;
         figure.source = measured->source;
+        figure.device = measured->device;
         figure.fitted = measured->fitted;
       }
       result.figures.push_back(figure);

@@ -18,6 +18,7 @@ struct Figure {
   bool gates = true;
   std::string source;
   bool fitted = false;
+  std::optional<int> device = {};  ///< of memory: as Measured::device
 
   /// A difference of fractions for efficiencies, and of 0 and 1 for "fits"; else relative to the
   /// measured value. Expects both values.

@@ -54,15 +54,13 @@ CachingAllocator::Block CachingAllocator::allocate(std::int64_t bytes) {
 }
 
 void CachingAllocator::free(Block block) {
-  expects(piece(block).state == State::live && piece(block).bytes > 0,
-          "only live blocks are freed");
+  expects(is_live(block), "only live blocks are freed");
   allocated_ -= piece(block).bytes;
   give_back(block);
 }
 
 void CachingAllocator::free_when(Block block, std::int64_t ready) {
-  expects(piece(block).state == State::live && piece(block).bytes > 0,
-          "only live blocks are freed");
+  expects(is_live(block), "only live blocks are freed");
   allocated_ -= piece(block).bytes;
   busy_.emplace(ready, block);
 }

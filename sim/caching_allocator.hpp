@@ -85,6 +85,10 @@ class CachingAllocator {
 
   [[nodiscard]] Pool& pool(bool small) { return pools_[small ? 0 : 1]; }
   Piece& piece(Block block) { return nodes_[block].piece; }
+  [[nodiscard]] bool is_live(Block block) const {
+    return block >= 0 && block < static_cast<Block>(nodes_.size()) &&
+           nodes_[block].piece.state == State::live && nodes_[block].piece.bytes > 0;
+  }
   Block add(Piece piece, bool small, Block before, Block after);
   void give_back(Block block);
   void join_next(Block block);

@@ -105,8 +105,13 @@ std::optional<Resident::Span> SequenceDraft::backward_span() const {
   std::optional<Resident::Span> span;
   for (int call = 0; call < end; ++call) {
     if (sequence_.calls[call].cell.pass == CellPass::forward) continue;
-    if (!span) span = {.first = {call, 0}, .last = {}};
-    span->last = {call, static_cast<int>(tasks_of(call).size()) - 1};
+    const std::vector<Task>& tasks = tasks_of(call);
+    for (int task = 0; task < static_cast<int>(tasks.size()); ++task) {
+      const Stream stream = tasks[task].stream;  // others run ahead, or behind
+      if (stream != Stream::compute && stream != Stream::gradient_communication) continue;
+      if (!span) span = {.first = {call, task}, .last = {}};
+      span->last = {call, task};
+    }
   }
   return span;
 }

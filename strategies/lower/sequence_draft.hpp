@@ -81,8 +81,8 @@ class SequenceDraft {
   [[nodiscard]] std::optional<Resident::Span> steps_span() const;
   /// From the first task that adds to a parameter's gradient to its step; none if nothing steps it here.
   [[nodiscard]] std::optional<Resident::Span> gradient_span(model::TensorId parameter) const;
-  /// From the first task of the first backward cell to the last before the steps, reductions of what
-  /// these cells added included; none without backward cells.
+  /// From the first computation of the first backward cell to the last before the steps, reductions of
+  /// what these cells added included; none without backward cells.
   [[nodiscard]] std::optional<Resident::Span> backward_span() const;
   /// Does the host of the sequence stand in a site?
   [[nodiscard]] bool hosts_site(int site) const;

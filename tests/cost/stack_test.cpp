@@ -140,8 +140,13 @@ TEST_CASE("a stack names the groups that have communicators, and whether hosts w
                     ContainsSubstring("/kept_outputs/of"));
   CHECK_THROWS_WITH(variant(R"("kept_outputs": {"of": "exponential", "passes": 0})"),
                     ContainsSubstring("/kept_outputs/passes"));
-  CHECK_THROWS_WITH(variant(R"("step_gathers": {"bucket": "-1 GB", "kernels_per_rank": 1})"),
-                    ContainsSubstring("/step_gathers/bucket"));
+  for (const char* size : {"-1 GB", "0 B"}) {
+    CHECK_THROWS_WITH(variant(R"("step_gathers": {"kernels_per_rank": 1, "bucket": ")" +
+                              std::string(size) + "\"}"),
+                      ContainsSubstring("/step_gathers/bucket"));
+  }
+  CHECK_THROWS_WITH(variant(R"("optimizer": {"step_copies": {"gradients": "1 TB"}})"),
+                    ContainsSubstring("/optimizer/step_copies/gradients"));
   CHECK_FALSE(variant(R"("nccl": "none")").shard_collectives.of_one_rank);
   CHECK_FALSE(variant(R"("nccl": "none")").shard_collectives.gathers_wait);
   CHECK_THROWS_WITH(variant(R"("communicators": {"groups": ["expert"]})"),

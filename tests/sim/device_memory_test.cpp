@@ -222,6 +222,35 @@ TEST_CASE("a stage's host waits for exchanges, for what describes them, or for n
     CHECK(reserved(false, any) == 72_MiB);
 }
 
+TEST_CASE("buffers of gradients live until both what bears and what frees them has run") {
+  // Lent activations come back, and weights are gathered, on streams that do not wait for each other.
+  model::GptConfig config = strategies::small_gpt;
+  config.tied = false;
+  cost::Stack stack = stack_with(Allocator::caching);
+  stack.shard_collectives = {.by_weight = true, .gathers_wait = true, .kernels_per_rank = 1};
+  stack.stage_exchanges = cost::StageExchanges::waited_for;
+  const strategies::Program program = strategies::lower(
+      strategies::plan_of(model::gpt(config),
+                          R"({"pipeline": 2, "data": 4, "zero": 3, "gradient_buffers": 2,
+                              "swap": {"layers": 1, "to": "peer"}})"),
+      stack);
+  const cost::Profile profile = cost::read_profile("scenarios/profiles/v100-sxm3.json");
+  const auto& presets = topology::presets();
+  const topology::Cluster cluster =
+      std::ranges::find(presets, "dgx-2", &topology::Preset::name)->build(1);
+  const Timeline timeline = run(program, cast(program, cluster, profile.collective, true),
+                                price(program, profile, stack), 2);
+  for (std::size_t a = 0; a < timeline.actors.size(); ++a) {
+    Bytes live;
+    for (const MemoryChange& change : memory_changes(program, timeline, a)) {
+      live += change.bytes;
+      CHECK(live >= 0_B);
+    }
+    CHECK(live == 0_B);
+  }
+  CHECK_NOTHROW(device_memory(program, timeline, profile, stack));
+}
+
 TEST_CASE("groups beside the plan's have communicators of their own, those of one rank none") {
   const HandBuilt built = three_tasks(512_B, 512_B, 512_B);
   cost::Profile profile = small_gpu();
