@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <limits>
 #include <map>
 #include <tuple>
 #include <utility>
@@ -22,28 +23,30 @@ std::vector<strategies::Cell> cells_of(const strategies::Sequence& sequence,
   return cells;
 }
 
-/// Does the host wait for the device before a task: the first of a forward cell, or of any pass?
-bool waits_before(const std::vector<strategies::Cell>& cells, std::size_t i, bool each_pass) {
-  if (!each_pass && cells[i].pass != strategies::CellPass::forward) return false;
-  return i == 0 || cells[i - 1] != cells[i];
-}
-
-/// Does an actor have passes that begin with an exchange and are no forward ones? The last stage's
-/// backward passes begin with its own loss.
-bool reads_backward(const strategies::Program& program,
-                    const std::vector<strategies::Cell>& cells) {
-  int last = 0, mine = 0;
-  for (const strategies::Sequence& sequence : program.sequences) {
-    for (const strategies::Call& call : sequence.calls) last = std::max(last, call.cell.stage);
-  }
-  for (const strategies::Cell& cell : cells) mine = std::max(mine, cell.stage);
-  return mine < last;
-}
-
 /// Does the actor exchange messages with other stages?
 bool exchanges(const std::vector<FlatTask>& tasks) {
   return std::ranges::any_of(tasks,
                              [](const FlatTask& t) { return strategies::transfers(t.stream); });
+}
+
+/// The host waits before backward passes of stages below this one: of all where it waits for each
+/// pass; where it reads what stages receive, of all but the last, whose passes begin with its own loss.
+int waits_backward_below(const strategies::Program& program, const std::vector<FlatTask>& tasks,
+                         const cost::Stack& stack) {
+  if (stack.host_waits == cost::HostWaits::each_pass) return std::numeric_limits<int>::max();
+  if (stack.stage_exchanges != cost::StageExchanges::read || !exchanges(tasks)) return 0;
+  int last = 0;
+  for (const strategies::Sequence& sequence : program.sequences) {
+    for (const strategies::Call& call : sequence.calls) last = std::max(last, call.cell.stage);
+  }
+  return last;
+}
+
+/// Does the host wait for the device before a task: the first of a forward cell, or of a backward one
+/// of a stage below that?
+bool waits_before(const std::vector<strategies::Cell>& cells, std::size_t i, int below) {
+  if (cells[i].pass != strategies::CellPass::forward && cells[i].stage >= below) return false;
+  return i == 0 || cells[i - 1] != cells[i];
 }
 
 /// By task: what a gather of parameters is ordered behind, such as the end of the layer whose room
@@ -71,9 +74,7 @@ std::vector<Instant> host_clock(const strategies::Program& program, const Timeli
   const strategies::Sequence& sequence = program.sequences[timeline.actors[actor].sequence];
   const std::vector<std::vector<std::size_t>> orders = orders_of_gathers(sequence, tasks);
   const std::vector<strategies::Cell> cells = cells_of(sequence, tasks);
-  const bool each_pass = stack.host_waits == cost::HostWaits::each_pass ||
-                         (stack.stage_exchanges == cost::StageExchanges::read && exchanges(tasks) &&
-                          reads_backward(program, cells));
+  const int below = waits_backward_below(program, tasks, stack);
   std::vector<Instant> clock;
   std::deque<std::pair<Instant, int>> pending;  // ends of computations, and their launches
   int launches = 0;
@@ -84,7 +85,7 @@ std::vector<Instant> host_clock(const strategies::Program& program, const Timeli
       const auto& work = program.blocks[tasks[i].block].tasks[tasks[i].task].work;
       const auto* kernel = std::get_if<cost::Kernel>(&work);
       now = std::max(now, times.launches[round][i]);
-      if (waits_before(cells, i, each_pass)) now = std::max(now, last);
+      if (waits_before(cells, i, below)) now = std::max(now, last);
       for (const std::size_t before : orders[i]) now = std::max(now, times.ends[round][before]);
       if (strategies::runs_on_device(tasks[i].stream)) last = std::max(last, times.ends[round][i]);
       if (kernel != nullptr && times.ends[round][i] != never_ran) {

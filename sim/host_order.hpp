@@ -28,13 +28,15 @@ inline constexpr int most_pending_launches = 1000;
 /// before it has ended. To a forward cell it comes no sooner than everything that it has launched
 /// on the device has ended, since the sizes of a micro-batch are copied from the device before it
 /// begins (Megatron-LM, mpu/data.py, broadcast_data, on ranks that read data), and where the stack
-/// says so (cost::HostWaits, cost::StageExchanges) to every other pass, too. It comes to a gather of parameters when what the plan orders
-/// before it has ended: the order is there to bound memory, and frameworks keep it on the host (FSDP's
-/// limit_all_gathers; the fetch events of DeepSpeed's partitioned_param_coordinator.py).
+/// says so (cost::HostWaits, cost::StageExchanges) to every other pass, too. It comes to a gather of
+/// parameters when what the plan orders before it has ended: the order is there to bound memory, and
+/// frameworks keep it on the host (FSDP's limit_all_gathers; the fetch events of DeepSpeed's
+/// partitioned_param_coordinator.py).
 ///
 /// Where the host waits for each launch, or for each exchange of a stage, the order of time is left
-/// as it is: it is never ahead, or by less than a cell. A stage that reads descriptions waits before
-/// each pass, on one tensor rank, too, where nothing needs describing.
+/// as it is: it is never ahead, or by less than a cell. A stage that reads what describes
+/// tensors waits before each pass but the last stage's backward ones, which receive none; on one
+/// tensor rank, too, where nothing needs describing.
 std::vector<HostChange> in_host_order(const strategies::Program& program, const Timeline& timeline,
                                       std::size_t actor, const std::vector<MemoryChange>& changes,
                                       const cost::Stack& stack);
