@@ -33,6 +33,7 @@
 #include "execute/stale_weights.hpp"
 #include "kernels/device.hpp"
 #include "kernels/half.hpp"
+#include "kernels/stolen_time.hpp"
 #include "kernels/thread_communicator.hpp"
 #include "kernels/world.hpp"
 #include "kernels/yardstick.hpp"
@@ -74,7 +75,7 @@ void refuse(const Lowered& lowered, execute::Backend backend) {
 template <typename T>
 void execute_as(const Lowered& lowered, int steps, kernels::Communicator& world,
                 execute::Place& place, Journal& journal, Executed& executed,
-                const execute::MakeEngine<T>& make_engine, kernels::Yardstick* yardstick) {
+                const execute::MakeEngine<T>& make_engine, const execute::Watch& watch) {
   const execute::Settings settings{
       .micro_batches = lowered.plan.micro_batches,
       .optimizer = {.weight_decay = lowered.run.training.optimizer.name == "adamw" ? 0.01 : 0},
@@ -98,7 +99,7 @@ void execute_as(const Lowered& lowered, int steps, kernels::Communicator& world,
   const auto note = [&](const execute::TimedIteration& iteration) {
     journal.change([&] { executed.iterations.push_back(iteration); });
   };
-  execute::Trial trial = execute::trial(lowered.program, rank, world, steps, note, yardstick);
+  execute::Trial trial = execute::trial(lowered.program, rank, world, steps, note, watch);
   journal.change([&] { executed.trial = std::move(trial); });
 }
 
@@ -108,9 +109,10 @@ void execute_on(const Unit& unit, const Lowered& lowered, int steps, kernels::Co
                 Journal& journal, Executed& executed) {
   std::optional<kernels::Yardstick> yardstick;
   if (!unit.is_gpu() && steps > 0) yardstick.emplace();
+  const execute::Watch watch{.yardstick = yardstick ? &*yardstick : nullptr,
+                             .stolen = [] { return kernels::stolen_time(); }};
   const auto as = [&]<typename T>(const execute::MakeEngine<T>& make_engine) {
-    execute_as<T>(lowered, steps, world, place, journal, executed, make_engine,
-                  yardstick ? &*yardstick : nullptr);
+    execute_as<T>(lowered, steps, world, place, journal, executed, make_engine, watch);
   };
   const auto on_processor = [&]<typename T>() {
     as.template operator()<T>([] { return std::make_unique<execute::HostEngine<T>>(); });
@@ -146,7 +148,9 @@ Options execute_options() {
       "what moves messages of GPUs' collectives: nccl, host, or auto (nccl where every rank has "
       "a GPU to itself and finds it)",
       "auto");
-  options.whole("steps", "iterations that are timed, after those that are checked and a warm-up",
+  options.whole("steps",
+                "iterations that are timed, after those that are checked and a warm-up; more if "
+                "some are disturbed",
                 5);
   options.text("json", "write what was measured as JSON");
   options.text("trace", "write when the tasks of the median iteration ran, as simulate does");

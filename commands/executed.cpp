@@ -33,6 +33,12 @@ std::string why_no_time(const Lowered& lowered, const Unit& unit) {
   return "";
 }
 
+std::vector<Seconds> times_of(const std::vector<execute::TimedIteration>& iterations) {
+  std::vector<Seconds> result;
+  for (const execute::TimedIteration& iteration : iterations) result.push_back(iteration.time);
+  return result;
+}
+
 Seconds median(const std::vector<Seconds>& times) { return calibrate::median_of(times).median; }
 
 /// What iterations would have taken at the pace of the profile; nullopt where one of the two is not
@@ -45,6 +51,33 @@ std::optional<Seconds> median_at_pace(const std::vector<execute::TimedIteration>
     times.push_back(calibrate::at_pace(one.time, one.pace, profile.pace->value));
   }
   return median(times);
+}
+
+/// Of how many a part was taken, and how much, in parentheses of their own.
+std::string disturbances(const std::vector<execute::TimedIteration>& iterations) {
+  std::vector<double> shares;
+  for (const execute::TimedIteration& one : iterations) {
+    if (execute::disturbed(one)) shares.push_back(100 * (one.stolen / one.time));
+  }
+  if (shares.empty()) return "";
+  const auto [least, most] = std::ranges::minmax(shares);
+  return fmt::format(
+      "; {} {}, whose cores a hypervisor gave to others for {:.0f} to {:.0f} % of it",
+      shares.size(), shares.size() == iterations.size() ? "of them disturbed" : "more set aside",
+      least, most);
+}
+
+/// What was measured of the iterations that count; their median at the profile's pace, if it is known.
+Seconds print_times(const std::vector<execute::TimedIteration>& iterations,
+                    const cost::Profile& profile, bool at_pace) {
+  const std::vector<execute::TimedIteration> counted = execute::counted(iterations);
+  const std::vector<Seconds> times = times_of(counted);
+  const auto [least, most] = std::ranges::minmax(times);
+  fmt::print("  iteration: measured {} (median of {}, {} to {}{})", to_text(median(times)),
+             times.size(), to_text(least), to_text(most), disturbances(iterations));
+  const auto paced = at_pace ? median_at_pace(counted, profile) : std::nullopt;
+  if (paced) fmt::print(", {} at the profile's pace", to_text(*paced));
+  return paced.value_or(median(times));
 }
 
 /// Of the rank whose buffers hold most.
@@ -95,16 +128,9 @@ void print(const Lowered& lowered, const Executed& executed, const Unit& unit,
       executed.agrees ? "agrees" : "DISAGREES", agreement.parameters, agreement.gradients,
       agreement.worst, agreement.trained_losses.size(), agreement.losses);
   if (executed.iterations.empty()) return;
-  const std::vector<Seconds> times = executed.times();
-  const auto [least, most] = std::ranges::minmax(times);
-  Seconds middle = median(times);
-  fmt::print("  iteration: measured {} (median of {}, {} to {})", to_text(middle), times.size(),
-             to_text(least), to_text(most));
+  const Seconds middle =
+      print_times(executed.iterations, lowered.run.profile, expected.iteration.has_value());
   if (expected.iteration) {
-    if (const auto at_pace = median_at_pace(executed.iterations, lowered.run.profile)) {
-      middle = *at_pace;
-      fmt::print(", {} at the profile's pace", to_text(middle));
-    }
     fmt::print(", predicted {} ({:+.1f} %)\n", to_text(*expected.iteration),
                100 * (*expected.iteration / middle - 1));
   } else {
@@ -117,12 +143,20 @@ Json to_json(const Lowered& lowered, const Executed& executed, const Unit& unit,
              const Predicted& expected) {
   const calibrate::Machine machine = calibrate::this_machine();
   Json losses = Json::array(), times = Json::array(), paces = Json::array();
+  Json aside = Json::array();
   if (executed.agreement) {
     for (const double loss : executed.agreement->trained_losses) losses.push(loss);
   }
-  for (const execute::TimedIteration& iteration : executed.iterations) {
+  const auto counted = execute::counted(executed.iterations);
+  for (const execute::TimedIteration& iteration : counted) {
     times.push(iteration.time.value);
     if (iteration.pace > Seconds{}) paces.push(iteration.pace.value);
+  }
+  for (const execute::TimedIteration& iteration : executed.iterations) {
+    if (execute::disturbed(iteration))
+      aside.push(Json::object()
+                     .set("time_s", iteration.time.value)
+                     .set("stolen_s", iteration.stolen.value));
   }
   Json json = Json::object();
   json.set("schema", 1).set("scenario", lowered.run.file).set("run", lowered.run.name);
@@ -139,7 +173,8 @@ Json to_json(const Lowered& lowered, const Executed& executed, const Unit& unit,
         .set("loss_difference", executed.agreement->losses);
   }
   json.set("iteration_times_s", times).set("iteration_paces_s", paces);
-  if (!executed.iterations.empty()) json.set("iteration_time_s", median(executed.times()).value);
+  json.set("disturbed_iterations", aside);
+  if (!executed.iterations.empty()) json.set("iteration_time_s", median(times_of(counted)).value);
   if (executed.trial) {
     json.set("peak_live_bytes", list_of(executed.trial->peaks));
     json.set("arena_bytes", list_of(executed.trial->extents));

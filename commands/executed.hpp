@@ -29,12 +29,6 @@ struct Executed {
   bool agrees = false;
   std::vector<execute::TimedIteration> iterations;  ///< those so far
   std::optional<execute::Trial> trial;  ///< none before all are over, or if none is to be timed
-
-  [[nodiscard]] std::vector<Seconds> times() const {
-    std::vector<Seconds> result;
-    for (const execute::TimedIteration& iteration : iterations) result.push_back(iteration.time);
-    return result;
-  }
 };
 
 /// What is predicted of a run, or why nothing it says is to be held against what is measured.

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <numeric>
 #include <span>
 
 #include "base/input_error.hpp"
@@ -13,60 +12,90 @@
 namespace stratagem::execute {
 namespace {
 
-/// The pace of the slowest core, as often as it is asked for; with no yardstick 0.
-class Pace {
- public:
-  Pace(kernels::Yardstick* yardstick, kernels::Communicator& world)
-      : yardstick_(yardstick), world_(world), last_(now()) {}
+constexpr double most_stolen = 0.02;  // of an iteration; a clock tick in half a second
+constexpr int most_tries = 3;         // iterations for each that is to count
 
-  /// The mean of what it is now and what it was when this was asked the last time.
-  Seconds since() {
-    const Seconds before = last_;
-    last_ = now();
-    return 0.5 * (before + last_);
+/// The largest that any rank has.
+Seconds largest(Seconds mine, kernels::Communicator& world) {
+  std::array<double, 1> most{mine.value};
+  world.all_reduce(kernels::Reduction::maximum, std::span<double>(most));
+  return Seconds{most[0]};
+}
+
+/// What is watched, from one look to the next.
+class Looks {
+ public:
+  Looks(const Watch& watch, kernels::Communicator& world)
+      : watch_(watch), world_(world), pace_(pace()), stolen_(stolen()) {}
+
+  /// Puts what is seen now, and was when this was asked the last time, beside an iteration between them:
+  /// the mean of two paces, and what was stolen from the rank that lost most.
+  void around(TimedIteration& iteration) {
+    const Seconds stolen_before = stolen_;
+    stolen_ = stolen();
+    iteration.stolen = largest(stolen_ - stolen_before, world_);
+    const Seconds pace_before = pace_;
+    pace_ = pace();
+    iteration.pace = 0.5 * (pace_before + pace_);
   }
 
  private:
-  [[nodiscard]] Seconds now() const {
-    return yardstick_ == nullptr ? Seconds{} : kernels::slowest_pace(*yardstick_, world_);
+  [[nodiscard]] Seconds pace() const {
+    return watch_.yardstick == nullptr ? Seconds{}
+                                       : kernels::slowest_pace(*watch_.yardstick, world_);
   }
+  [[nodiscard]] Seconds stolen() const { return watch_.stolen ? watch_.stolen() : Seconds{}; }
 
-  kernels::Yardstick* yardstick_;
+  const Watch& watch_;
   kernels::Communicator& world_;
-  Seconds last_;
+  Seconds pace_;
+  Seconds stolen_;
 };
 
 template <typename T>
-TimedIteration timed_iteration(Interpreter<T>& rank, kernels::Communicator& world, Pace& pace) {
+TimedIteration timed_iteration(Interpreter<T>& rank, kernels::Communicator& world, Looks& looks) {
   world.barrier();
   const auto begin = std::chrono::steady_clock::now();
   rank.iterate();
   const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
-  std::array<double, 1> slowest{taken.count()};
-  world.all_reduce(kernels::Reduction::maximum, std::span<double>(slowest));
-  return {.time = Seconds{slowest[0]}, .pace = pace.since()};
+  TimedIteration result{.time = largest(Seconds{taken.count()}, world)};
+  looks.around(result);
+  return result;
 }
 
 /// Iterations that overlap, as many more before and after those that are timed as are on their way.
 template <typename T>
 std::vector<TimedIteration> timed_together(Interpreter<T>& rank, kernels::Communicator& world,
-                                           int lag, int steps, Pace& pace) {
+                                           int lag, int steps, Looks& looks) {
   world.barrier();
   rank.train(steps + 2 * lag + 1);
-  const Seconds meanwhile = pace.since();
+  TimedIteration all;
+  looks.around(all);
   std::vector<double> ends;
   for (const Seconds end : rank.ends()) ends.push_back(end.value);
   world.all_reduce(kernels::Reduction::maximum, std::span<double>(ends));
   std::vector<TimedIteration> result;
   for (auto i = static_cast<std::size_t>(lag) + 1; result.size() < static_cast<std::size_t>(steps);
-       ++i)
-    result.push_back({.time = Seconds{ends[i] - ends[i - 1]}, .pace = meanwhile});
+       ++i) {
+    const Seconds time{ends[i] - ends[i - 1]};
+    result.push_back(
+        {.time = time, .pace = all.pace, .stolen = time.value / ends.back() * all.stolen});
+  }
   return result;
 }
 
+/// Places of those that count.
+std::vector<std::size_t> counting(const std::vector<TimedIteration>& iterations) {
+  const bool all = std::ranges::all_of(iterations, &disturbed);
+  std::vector<std::size_t> places;
+  for (std::size_t i = 0; i < iterations.size(); ++i) {
+    if (all || !disturbed(iterations[i])) places.push_back(i);
+  }
+  return places;
+}
+
 std::size_t place_of_median(const std::vector<TimedIteration>& iterations) {
-  std::vector<std::size_t> order(iterations.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::vector<std::size_t> order = counting(iterations);
   std::ranges::stable_sort(order, {}, [&](std::size_t i) { return iterations[i].time; });
   return order[(order.size() - 1) / 2];
 }
@@ -82,21 +111,33 @@ std::vector<Bytes> of_all(std::size_t bytes, kernels::Communicator& world) {
 
 }  // namespace
 
+bool disturbed(const TimedIteration& iteration) {
+  return iteration.stolen > most_stolen * iteration.time;
+}
+
+std::vector<TimedIteration> counted(const std::vector<TimedIteration>& iterations) {
+  std::vector<TimedIteration> result;
+  for (const std::size_t i : counting(iterations)) result.push_back(iterations[i]);
+  return result;
+}
+
 template <typename T>
 Trial trial(const strategies::Program& program, Interpreter<T>& rank, kernels::Communicator& world,
             int steps, const std::function<void(const TimedIteration&)>& after,
-            kernels::Yardstick* yardstick) {
+            const Watch& watch) {
   expects(steps > 0, "a trial has steps");
-  Pace pace(yardstick, world);
+  Looks looks(watch, world);
   Trial result;
   std::vector<Recording> recordings;
-  if (program.lag > 0) result.iterations = timed_together(rank, world, program.lag, steps, pace);
+  if (program.lag > 0) result.iterations = timed_together(rank, world, program.lag, steps, looks);
   for (const TimedIteration& iteration : result.iterations) {
     if (after) after(iteration);
   }
-  for (int i = 0; program.lag == 0 && i < steps; ++i) {
-    result.iterations.push_back(timed_iteration(rank, world, pace));
+  int counting = 0;
+  for (int i = 0; program.lag == 0 && counting < steps && i < most_tries * steps; ++i) {
+    result.iterations.push_back(timed_iteration(rank, world, looks));
     recordings.push_back(rank.recording());
+    if (!disturbed(result.iterations.back())) ++counting;
     if (after) after(result.iterations.back());
   }
   const std::size_t median = place_of_median(result.iterations);
@@ -109,8 +150,7 @@ Trial trial(const strategies::Program& program, Interpreter<T>& rank, kernels::C
 
 #define INSTANTIATE(T)                                                                         \
   template Trial trial<T>(const strategies::Program&, Interpreter<T>&, kernels::Communicator&, \
-                          int, const std::function<void(const TimedIteration&)>&,              \
-                          kernels::Yardstick*);
+                          int, const std::function<void(const TimedIteration&)>&, const Watch&);
 INSTANTIATE(float)
 INSTANTIATE(double)
 INSTANTIATE(kernels::Half)

@@ -18,23 +18,39 @@ struct TimedIteration {
   /// Of the slowest core, the mean of before and after; where iterations overlap before the first and
   /// after the last. 0: not asked for.
   Seconds pace;
+  /// What was taken from the processors of the rank that lost most (kernels/stolen_time.hpp); where
+  /// iterations overlap its share of what was taken from all. 0: nothing, or not asked for.
+  Seconds stolen;
+};
+
+/// Was more taken from a processor than 2 % of the iteration?
+bool disturbed(const TimedIteration&);
+
+/// Those that count: all that were not disturbed, or if there is none all.
+std::vector<TimedIteration> counted(const std::vector<TimedIteration>& iterations);
+
+/// What is looked at before and after iterations: on all ranks alike.
+struct Watch {
+  kernels::Yardstick* yardstick = nullptr;
+  std::function<Seconds()> stolen;  ///< as kernels::stolen_time
 };
 
 /// The same on all ranks.
 struct Trial {
-  std::vector<TimedIteration> iterations;
-  sim::Timeline timeline;      ///< of the iteration of the median time, the shorter of two;
-                               ///< none where iterations overlap
-  Seconds recorded;            ///< that iteration's time
+  std::vector<TimedIteration> iterations;  ///< also those that were disturbed
+  sim::Timeline timeline;  ///< of the iteration of the median time of those that count, the shorter
+                           ///< of two; none where iterations overlap
+  Seconds recorded;        ///< that iteration's time
   std::vector<Bytes> peaks;    ///< by rank: the most that its buffers held at once
   std::vector<Bytes> extents;  ///< by rank: of the memory in which they lie
 };
 
-/// Called on all ranks, for at least one step; `after` hears of every iteration, of those that
-/// overlap when all are over. With a yardstick, or without one on all ranks alike.
+/// Called on all ranks, for at least one step. Goes on until so many iterations were not disturbed, or
+/// three times as many were timed; where they overlap it does not. `after` hears of every iteration,
+/// of those that overlap when all are over.
 template <typename T>
 Trial trial(const strategies::Program& program, Interpreter<T>& rank, kernels::Communicator& world,
             int steps, const std::function<void(const TimedIteration&)>& after = {},
-            kernels::Yardstick* yardstick = nullptr);
+            const Watch& watch = {});
 
 }  // namespace stratagem::execute

@@ -54,7 +54,7 @@ set(headers_fmt "fmt/")
 set(folders_fmt ${folders})
 
 # The system's own headers; those of the language have neither a dot nor a slash in their names.
-set(system_headers "^(sys/.+|unistd\\.h|fcntl\\.h|signal\\.h|dlfcn\\.h|malloc\\.h|poll\\.h|pthread\\.h|immintrin\\.h)$")
+set(system_headers "^(sys/.+|unistd\\.h|fcntl\\.h|signal\\.h|dlfcn\\.h|malloc\\.h|poll\\.h|pthread\\.h|sched\\.h|immintrin\\.h)$")
 
 # Every folder may include itself and what its arrows reach; `folders` goes from low to high.
 foreach(folder IN LISTS folders)
