@@ -1,10 +1,12 @@
 // Makes a datasheet of what was measured of a processor.
 #include "calibrate/processor.hpp"
 
+#include <map>
 #include <optional>
 #include <utility>
 
 #include "base/input_error.hpp"
+#include "base/median.hpp"
 #include "calibrate/pace.hpp"
 
 namespace stratagem::calibrate {
@@ -26,6 +28,26 @@ cost::CollectiveConstants unmeasured_collectives() {
   result.memory_efficiency = assumed(0.25, why + "; a message is written and read twice");
   result.base = result.node_step = result.network_step = assumed(Seconds{10e-6}, why);
   return result;
+}
+
+/// The same rates for all, the medians: shares are of the rates of their own file, and the profile
+/// has one rate. Where others use the memory, too, one machine's bandwidth differs by a quarter from
+/// file to file, while most of its kernels take what they took before.
+void give_common_rates(std::vector<Measurements>& measurements) {
+  std::map<std::string, std::vector<double>> peaks;
+  std::vector<double> bandwidths;
+  const std::string& processor = measurements.front().device.gpu;
+  for (const Measurements& from : measurements) {
+    if (from.device.gpu != processor)
+      throw InputError(from.file, "/device/gpu", "\"" + processor + "\", as in the file before",
+                       "\"" + from.device.gpu + "\"");
+    for (const auto& [type, peak] : from.device.peak) peaks[type].push_back(peak.value);
+    bandwidths.push_back(from.device.memory_bandwidth.value);
+  }
+  for (Measurements& from : measurements) {
+    for (auto& [type, peak] : from.device.peak) peak = FlopsPerSecond{median(peaks.at(type))};
+    from.device.memory_bandwidth = BytesPerSecond{median(bandwidths)};
+  }
 }
 
 }  // namespace
@@ -65,6 +87,7 @@ Fit fit_processor(std::vector<Measurements> measurements, const std::string& nam
   expects(!measurements.empty(), "a profile is of measurements");
   const std::optional<Seconds> pace = common_pace(measurements);
   if (pace) measurements = at_pace(std::move(measurements), *pace);
+  give_common_rates(measurements);
   Fit fit = fit_profile(measurements, datasheet_of_processor(measurements.front(), name));
   if (pace) {
     fit.profile.pace = {.value = *pace,

@@ -373,6 +373,28 @@ TEST_CASE("a core that slows down while it is measured has the profile that it h
   CHECK(close(1.4 * third.memory_bandwidth.value, one.memory_bandwidth.value, 1e-6));
 }
 
+TEST_CASE(
+    "kernels of several files take in a profile what they took, whatever rates stand beside them") {
+  const TemporaryFile file("noisy.json");
+  record_by_formula(file.name());
+  const Measurements usual = read_measurements(file.name());
+  const cost::Profile alone = fit_processor({usual}, "one").profile;
+  Measurements first = usual, last = usual;
+  first.device.memory_bandwidth = 1.3 * usual.device.memory_bandwidth;
+  last.device.memory_bandwidth = 0.9 * usual.device.memory_bandwidth;
+  first.device.peak.at("fp32") = 1.1 * usual.device.peak.at("fp32");
+  const cost::Profile all = fit_processor({first, usual, last}, "one").profile;
+  CHECK(close(all.memory_bandwidth.value, usual.device.memory_bandwidth, 1e-9));
+  CHECK(close(all.peak.at("fp32").value, usual.device.peak.at("fp32"), 1e-9));
+  for (const auto& [kind, share] : alone.streaming) {
+    CAPTURE(kind);
+    CHECK(all.streaming.at(kind).value == Approx(share.value).epsilon(5e-3));
+  }
+  last.device.gpu = "another one";
+  CHECK_THROWS_WITH(fit_processor({usual, last}, "one"),
+                    ContainsSubstring("/device/gpu: expected \"" + usual.device.gpu));
+}
+
 TEST_CASE("a profile of a processor says how many ranks of a server were busy") {
   const TemporaryFile file("busy.json");
   record_by_formula(file.name());
