@@ -8,6 +8,20 @@
 namespace stratagem::kernels {
 namespace {
 
+/// Of one row: x as its statistics normalise it. An expression, which makes no array of its own: a
+/// row of a few thousand elements then stays in the first-level cache.
+template <typename T>
+auto layer_normalised(const Rows& shape, In<T> x, In<T> statistics) {
+  return [in = rows_of<T>(shape, x), statistics](std::int64_t i) {
+    return (in.row(i) - statistics[2 * i]) * statistics[2 * i + 1];
+  };
+}
+template <typename T>
+auto rms_normalised(const Rows& shape, In<T> x, In<T> statistics) {
+  return
+      [in = rows_of<T>(shape, x), statistics](std::int64_t i) { return in.row(i) * statistics[i]; };
+}
+
 /// What every row receives of its gradient `g` (times scale): r * (g - m1 - z * m2), where m2 is
 /// the mean of g * z, and m1 that of g, or 0 where no mean was taken off. `normalised(i)` is row i
 /// as z, and `r(i)` its factor.
@@ -16,10 +30,9 @@ void input_gradient(const Rows& shape, In<T> dy, In<T> scale, bool centred,
                     const Normalised& normalised, const Factor& r, Out<T> dx) {
   const auto gradient = rows_of<T>(shape, dy);
   auto out = rows_of<T>(shape, dx);
-  Eigen::Array<T, 1, Eigen::Dynamic> z(shape.columns), g(shape.columns);
   for (std::int64_t i = 0; i < shape.rows; ++i) {
-    z = normalised(i);
-    g = gradient.row(i) * all_of<T>(scale).transpose();
+    const auto z = normalised(i);
+    const auto g = gradient.row(i) * all_of<T>(scale).transpose();
     const T along = (g * z).mean();
     const T shifted = centred ? g.mean() : T{0};
     out.row(i) = r(i) * (g - shifted - z * along);
@@ -33,20 +46,6 @@ void scale_gradient(const Rows& shape, In<T> dy, const Normalised& normalised, O
   out.setZero();
   for (std::int64_t i = 0; i < shape.rows; ++i)
     out += (gradient.row(i) * normalised(i)).transpose();
-}
-
-/// Rows of x as their statistics normalise them.
-template <typename T>
-auto layer_normalised(const Rows& shape, In<T> x, In<T> statistics) {
-  return [in = rows_of<T>(shape, x), statistics](std::int64_t i) {
-    return ((in.row(i) - statistics[2 * i]) * statistics[2 * i + 1]).eval();
-  };
-}
-template <typename T>
-auto rms_normalised(const Rows& shape, In<T> x, In<T> statistics) {
-  return [in = rows_of<T>(shape, x), statistics](std::int64_t i) {
-    return (in.row(i) * statistics[i]).eval();
-  };
 }
 
 }  // namespace
