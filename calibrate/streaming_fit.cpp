@@ -15,7 +15,8 @@ namespace stratagem::calibrate {
 namespace {
 
 /// t = start + bytes / (share * bandwidth), or of eager tables no less than their floor: one share,
-/// or one for each pass, and a start for each table.
+/// or one for each pass, and a start for each table. A kernel of a processor is a call and has no
+/// start: what small ones take more would be in it, and in no prediction.
 class StreamingModel {
  public:
   StreamingModel(const Chosen<StreamingTable>& chosen, bool by_pass) {
@@ -29,7 +30,8 @@ class StreamingModel {
   [[nodiscard]] LogRatio log_ratio() const {
     return [this](std::size_t i, const std::vector<double>& values) {
       const auto& [bandwidth, point, share, start, floor] = observations_[i];
-      const Seconds busy = Seconds{values[start]} + point.bytes / (bandwidth * values[share]);
+      const Seconds moving = point.bytes / (bandwidth * values[share]);
+      const Seconds busy = start == 0 ? moving : Seconds{values[start]} + moving;
       return std::log((floor == 0 ? busy : std::max(busy, Seconds{values[floor]})) / point.time);
     };
   }
@@ -51,15 +53,17 @@ class StreamingModel {
   struct Observation {
     BytesPerSecond bandwidth;
     StreamingPoint point;
-    std::size_t share, start;
+    std::size_t share;
+    std::size_t start;  ///< 0 on a processor
     std::size_t floor;  ///< 0 where the table is not eager
   };
 
   void add(const Measurements& from, const StreamingTable& table, bool by_pass) {
     const bool eager = table.timing == Timing::eager;
     const bool gradient = by_pass && pass_of(table.operation) == cost::KernelPass::gradient;
-    const std::size_t start = parameters_.size();
-    parameters_.push_back({"start", Range::positive, eager ? 15e-6 : 3e-6, 1});
+    const bool processor = from.device.memory.has_value();
+    const std::size_t start = processor ? 0 : parameters_.size();
+    if (!processor) parameters_.push_back({"start", Range::positive, eager ? 15e-6 : 3e-6, 1});
     if (eager) {
       floors_.push_back(parameters_.size());
       parameters_.push_back({"floor", Range::positive, 30e-6, 1});

@@ -21,7 +21,8 @@ enum class KernelKind : std::uint8_t {
   activation_function,
   dropout,
   softmax,
-  norm,
+  norm,  ///< layer norm
+  rms_norm,
   reduction,
   embedding,
   cross_entropy,
@@ -31,10 +32,10 @@ enum class KernelKind : std::uint8_t {
   host_copy,           ///< between device and host memory, one launch a copy
   host_optimizer,      ///< on the processors of the server; `traffic` is of their memory
 };
-inline constexpr std::array<std::string_view, 14> kernel_kind_names = {
-    "gemm",      "elementwise",        "activation_function", "dropout",       "softmax",
-    "norm",      "reduction",          "embedding",           "cross_entropy", "optimizer",
-    "attention", "attention_backward", "host_copy",           "host_optimizer"};
+inline constexpr std::array<std::string_view, 15> kernel_kind_names = {
+    "gemm",      "elementwise", "activation_function", "dropout",   "softmax",
+    "norm",      "rms_norm",    "reduction",           "embedding", "cross_entropy",
+    "optimizer", "attention",   "attention_backward",  "host_copy", "host_optimizer"};
 
 /// Copies between device and host, and what the host computes: no work of the device.
 constexpr bool concerns_host(KernelKind kind) {

@@ -48,9 +48,10 @@ std::vector<Product> products(Sweep sweep) {
 
 /// From what caches hold to what they do not.
 std::vector<Rows> stream_sizes(Sweep sweep) {
-  if (sweep == Sweep::quick) return {{64, 256}, {512, 768}, {2048, 1000}, {4096, 2048}};
-  return {{16, 128},    {64, 256},    {127, 768},   {512, 768},
-          {1000, 1000}, {2048, 1024}, {4096, 2048}, {4096, 8192}};
+  if (sweep == Sweep::quick)
+    return {{64, 256}, {300, 101}, {512, 768}, {100, 2755}, {2048, 1000}, {4096, 2048}};
+  return {{16, 128},    {64, 256},    {127, 768}, {512, 768}, {1000, 1000}, {2048, 1024},
+          {4096, 2048}, {4096, 8192}, {300, 101}, {700, 333}, {100, 2755}};
 }
 
 }  // namespace

@@ -63,13 +63,13 @@ std::vector<MemoryKernel> row_kernels() {
              const auto statistics = pool.read(2 * r.rows), scale = pool.read(r.columns);
              kernels::layer_norm_gradient<float>(r, dy, x, statistics, scale, pool.write(r.size()));
            }},
-          {"norm", "RMS norm", 2,
+          {"rms_norm", "RMS norm", 2,
            [](const Rows& r, Pool& pool) {
              const auto x = pool.read(r.size()), scale = pool.read(r.columns);
              const auto y = pool.write(r.size());
              kernels::rms_norm<float>(r, 1e-5, x, scale, y, pool.write(r.rows));
            }},
-          {"norm", "RMS norm gradient", 3, [](const Rows& r, Pool& pool) {
+          {"rms_norm", "RMS norm gradient", 3, [](const Rows& r, Pool& pool) {
              const auto dy = pool.read(r.size()), x = pool.read(r.size());
              const auto statistics = pool.read(r.rows), scale = pool.read(r.columns);
              kernels::rms_norm_gradient<float>(r, dy, x, statistics, scale, pool.write(r.size()));

@@ -250,7 +250,7 @@ std::vector<StreamOf<T>> row_streams() {
              kernels::layer_norm_scale_gradient<T>(p.stream, r, dy, x, p.numbers(2 * r.rows),
                                                    p.write(r.columns));
            }},
-          {"norm", "RMS norm", 2, 0, [](const Rows& r, Pool& p) {
+          {"rms_norm", "RMS norm", 2, 0, [](const Rows& r, Pool& p) {
              const auto x = p.read(r.size()), scale = p.read(r.columns);
              kernels::rms_norm<T>(p.stream, r, 1e-5, x, scale, p.write(r.size()),
                                   p.numbers(r.rows));

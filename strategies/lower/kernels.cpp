@@ -22,8 +22,9 @@ cost::KernelKind kernel_kind(const model::Operator& op) {
     case OpKind::embedding:
       return cost::KernelKind::embedding;
     case OpKind::layer_norm:
-    case OpKind::rms_norm:
       return cost::KernelKind::norm;
+    case OpKind::rms_norm:
+      return cost::KernelKind::rms_norm;
     case OpKind::masked_softmax:
     case OpKind::causal_softmax:
     case OpKind::softmax:

@@ -95,8 +95,8 @@ Datasheet datasheet() {
   datasheet.multiprocessors.value = 80;
   datasheet.peak["fp16"].value = 250_TFLOPps;  // twice the GPU that was measured
   datasheet.memory_bandwidth.value = 1800_GBps;
-  for (const char* kind : {"activation_function", "dropout", "softmax", "norm", "reduction",
-                           "embedding", "cross_entropy", "optimizer"}) {
+  for (const char* kind : {"activation_function", "dropout", "softmax", "norm", "rms_norm",
+                           "reduction", "embedding", "cross_entropy", "optimizer"}) {
     datasheet.streaming[kind] = {.as = "elementwise", .because = "not measured"};
   }
   return datasheet;

@@ -19,7 +19,7 @@ cost::Profile measured_profile() {
   cost::Profile profile;
   profile.name = "mine";
   profile.evidence["gemm fp32"] = {.size = {1e5, 1e8}, .smallest = cost::Range{5, 512}};
-  for (const char* kind : {"softmax", "norm", "elementwise", "activation_function"})
+  for (const char* kind : {"softmax", "norm", "rms_norm", "elementwise", "activation_function"})
     profile.evidence[kind] = {.size = {1e4, 1e7}};
   return profile;
 }
@@ -110,7 +110,7 @@ TEST_CASE("an experiment is the kernel that the simulator knows") {
       CHECK(2.0 * kernel.m * kernel.n * kernel.k * kernel.batch == e.flops.value);
     }
     if (e.operation == "RMS norm gradient") {
-      CHECK(kernel.kind == cost::KernelKind::norm);
+      CHECK(kernel.kind == cost::KernelKind::rms_norm);
       CHECK(kernel.pass == cost::KernelPass::gradient);
     }
     if (e.operation == "softmax") CHECK(kernel.pass == cost::KernelPass::forward);
