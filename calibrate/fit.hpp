@@ -29,7 +29,7 @@ struct Fit {
 /// constants are then `assumed`):
 ///
 ///     gemm          cost::gemm_time, per data type
-///     streaming     kernel: t = start + bytes / (share * bandwidth)
+///     streaming     kernel: t = start + bytes / (share * bandwidth); no start on a processor
 ///                   eager:  t = max(floor, start + bytes / (share * bandwidth))
 ///                   where tables of both passes are there, one share for each; that of the kind is
 ///                   then the one at which as many bytes of both take as long

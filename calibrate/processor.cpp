@@ -1,6 +1,7 @@
 // Makes a datasheet of what was measured of a processor.
 #include "calibrate/processor.hpp"
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <utility>
@@ -30,23 +31,34 @@ cost::CollectiveConstants unmeasured_collectives() {
   return result;
 }
 
-/// The same rates for all, the medians: shares are of the rates of their own file, and the profile
-/// has one rate. Where others use the memory, too, one machine's bandwidth differs by a quarter from
-/// file to file, while most of its kernels take what they took before.
+/// The most that any kernel moved in a second.
+BytesPerSecond fastest(const std::vector<StreamingTable>& tables) {
+  BytesPerSecond most;
+  for (const StreamingTable& table : tables) {
+    for (const StreamingPoint& point : table.points)
+      most = std::max(most, point.bytes / point.time);
+  }
+  return most;
+}
+
+/// The same rates for all: shares are of the rates of their own file, and the profile has one rate.
+/// Of products the median. Of memory the most that a sum or a kernel reached, since no share is above
+/// 1: where others use the memory, too, a sum that was timed once may have been a third slower than most
+/// kernels.
 void give_common_rates(std::vector<Measurements>& measurements) {
   std::map<std::string, std::vector<double>> peaks;
-  std::vector<double> bandwidths;
+  BytesPerSecond bandwidth;
   const std::string& processor = measurements.front().device.gpu;
   for (const Measurements& from : measurements) {
     if (from.device.gpu != processor)
       throw InputError(from.file, "/device/gpu", "\"" + processor + "\", as in the file before",
                        "\"" + from.device.gpu + "\"");
     for (const auto& [type, peak] : from.device.peak) peaks[type].push_back(peak.value);
-    bandwidths.push_back(from.device.memory_bandwidth.value);
+    bandwidth = std::max({bandwidth, from.device.memory_bandwidth, fastest(from.streaming)});
   }
   for (Measurements& from : measurements) {
     for (auto& [type, peak] : from.device.peak) peak = FlopsPerSecond{median(peaks.at(type))};
-    from.device.memory_bandwidth = BytesPerSecond{median(bandwidths)};
+    from.device.memory_bandwidth = bandwidth;
   }
 }
 
@@ -73,7 +85,8 @@ Datasheet datasheet_of_processor(const Measurements& m, const std::string& name)
   for (const auto& [type, peak] : m.device.peak)
     sheet.peak[type] = measured(peak, "rate of a product of 1536 x 1536 x 1536");
   sheet.memory = measured(*m.device.memory, "what the system has, for all ranks together");
-  sheet.memory_bandwidth = measured(m.device.memory_bandwidth, "rate of a sum beyond the caches");
+  sheet.memory_bandwidth = measured(
+      m.device.memory_bandwidth, "the fastest of a sum beyond the caches and what kernels moved");
   sheet.host_copy = {.latency = assumed(Seconds{}, no_gpu),
                      .bandwidth = assumed(m.device.memory_bandwidth, no_gpu)};
   sheet.context = assumed(Bytes{}, no_gpu);

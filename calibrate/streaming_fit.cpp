@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <set>
 #include <string>
 
 #include "base/input_error.hpp"
@@ -19,11 +20,11 @@ namespace {
 /// start: what small ones take more would be in it, and in no prediction.
 class StreamingModel {
  public:
-  StreamingModel(const Chosen<StreamingTable>& chosen, bool by_pass) {
+  StreamingModel(const Chosen<StreamingTable>& chosen, bool by_pass, bool processor) {
     const auto share = [](const char* name) { return Parameter{name, Range::share, 0.8, 0.7}; };
     parameters_ =
         by_pass ? std::vector{share("forward"), share("gradient")} : std::vector{share("share")};
-    for (const auto& item : chosen.items) add(*item.from, *item.table, by_pass);
+    for (const auto& item : chosen.items) add(*item.from, *item.table, by_pass, processor);
   }
 
   [[nodiscard]] const std::vector<Parameter>& parameters() const { return parameters_; }
@@ -58,10 +59,9 @@ class StreamingModel {
     std::size_t floor;  ///< 0 where the table is not eager
   };
 
-  void add(const Measurements& from, const StreamingTable& table, bool by_pass) {
+  void add(const Measurements& from, const StreamingTable& table, bool by_pass, bool processor) {
     const bool eager = table.timing == Timing::eager;
     const bool gradient = by_pass && pass_of(table.operation) == cost::KernelPass::gradient;
-    const bool processor = from.device.memory.has_value();
     const std::size_t start = processor ? 0 : parameters_.size();
     if (!processor) parameters_.push_back({"start", Range::positive, eager ? 15e-6 : 3e-6, 1});
     if (eager) {
@@ -73,7 +73,7 @@ class StreamingModel {
                                .point = point,
                                .share = gradient ? std::size_t{1} : std::size_t{0},
                                .start = start,
-                               .floor = eager ? start + 1 : 0});
+                               .floor = eager ? floors_.back() : 0});
     }
   }
 
@@ -93,9 +93,10 @@ bool both_passes(const Chosen<StreamingTable>& chosen) {
 /// The kind's share; where both passes were measured a share of each, and as the kind's the one at
 /// which as many bytes of both take as long. Returns the host's time of an eager operator, 0 where
 /// there are none.
-Seconds fit_streaming(const Chosen<StreamingTable>& chosen, const std::string& kind, Fit& result) {
+Seconds fit_streaming(const Chosen<StreamingTable>& chosen, const std::string& kind, bool processor,
+                      Fit& result) {
   const bool by_pass = both_passes(chosen);
-  const StreamingModel model(chosen, by_pass);
+  const StreamingModel model(chosen, by_pass, processor);
   const Estimate estimate = model.estimate();
   const Source source(chosen, kind + " times", estimate);
   double share = estimate.values[0];
@@ -110,16 +111,21 @@ Seconds fit_streaming(const Chosen<StreamingTable>& chosen, const std::string& k
   return model.host_time(estimate);
 }
 
+/// Tables of a kind, of this architecture or else of another.
+Chosen<StreamingTable> choose_kind(const std::vector<Measurements>& measurements,
+                                   const Datasheet& datasheet, const std::string& kind) {
+  return choose(measurements, datasheet, &Measurements::streaming,
+                [&kind](const StreamingTable& table) { return table.kind == kind; });
+}
+
 /// One kind of kernel that moves memory; eager elementwise operators also tell the launch cost.
-void fit_streaming_kind(const std::vector<Measurements>& measurements, const Datasheet& datasheet,
+void fit_streaming_kind(const Chosen<StreamingTable>& chosen, const Datasheet& datasheet,
                         const std::string& kind, Fit& result) {
-  const auto chosen = choose(measurements, datasheet, &Measurements::streaming,
-                             [&kind](const StreamingTable& table) { return table.kind == kind; });
   if (chosen.items.empty()) {
     throw InputError(datasheet.file, "/streaming",
                      "measured times of " + kind + ", or what it is alike", "");
   }
-  const Seconds host_time = fit_streaming(chosen, kind, result);
+  const Seconds host_time = fit_streaming(chosen, kind, datasheet.collective.has_value(), result);
   if (kind != "elementwise" || host_time == Seconds{}) return;
   result.profile.launch = {
       .value = rounded(host_time),
@@ -133,9 +139,13 @@ void fit_streaming_kind(const std::vector<Measurements>& measurements, const Dat
 
 void fit_streaming_kinds(const std::vector<Measurements>& measurements, const Datasheet& datasheet,
                          Fit& result) {
+  std::set<std::string> measured;  // what is measured of this architecture is like itself
   for (const std::string& kind : cost::streaming_kinds()) {
-    if (!datasheet.streaming.contains(kind))
-      fit_streaming_kind(measurements, datasheet, kind, result);
+    const auto chosen = choose_kind(measurements, datasheet, kind);
+    const bool alike = datasheet.streaming.contains(kind);
+    if (alike && (chosen.items.empty() || !chosen.same_architecture)) continue;
+    fit_streaming_kind(chosen, datasheet, kind, result);
+    measured.insert(kind);
   }
   if (datasheet.launch) result.profile.launch = *datasheet.launch;
   if (result.profile.launch.source.empty()) {
@@ -144,6 +154,7 @@ void fit_streaming_kinds(const std::vector<Measurements>& measurements, const Da
   }
   auto& streaming = result.profile.streaming;
   for (const auto& [kind, likeness] : datasheet.streaming) {
+    if (measured.contains(kind)) continue;
     const auto original = streaming.find(likeness.as);
     if (original == streaming.end()) {
       throw InputError(datasheet.file, "/streaming/" + kind + "/as", "a kind that was fitted",

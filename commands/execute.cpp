@@ -109,8 +109,9 @@ void execute_on(const Unit& unit, const Lowered& lowered, int steps, kernels::Co
                 Journal& journal, Executed& executed) {
   std::optional<kernels::Yardstick> yardstick;
   if (!unit.is_gpu() && steps > 0) yardstick.emplace();
-  const execute::Watch watch{.yardstick = yardstick ? &*yardstick : nullptr,
-                             .stolen = [] { return kernels::stolen_time(); }};
+  execute::Watch watch;  // of processors: what a GPU does it does while the host's are away, too
+  if (yardstick)
+    watch = {.yardstick = &*yardstick, .stolen = [] { return kernels::stolen_times(); }};
   const auto as = [&]<typename T>(const execute::MakeEngine<T>& make_engine) {
     execute_as<T>(lowered, steps, world, place, journal, executed, make_engine, watch);
   };
@@ -213,6 +214,7 @@ int execute_in(const Lowered& lowered, const Arguments& asked, const Unit& unit,
                kernels::Communicator& ranks, kernels::World* world) {
   const std::string file = asked.text_or_nothing("json");
   Executed executed;
+  executed.steps = steps;
   {
     execute::Place place;
     const auto describe = [&] { return to_json(lowered, executed, unit, {}); };

@@ -53,29 +53,39 @@ std::optional<Seconds> median_at_pace(const std::vector<execute::TimedIteration>
   return median(times);
 }
 
-/// Of how many a part was taken, and how much, in parentheses of their own.
-std::string disturbances(const std::vector<execute::TimedIteration>& iterations) {
-  std::vector<double> shares;
-  for (const execute::TimedIteration& one : iterations) {
-    if (execute::disturbed(one)) shares.push_back(100 * (one.stolen / one.time));
+/// Those that count, and those that were set aside.
+struct Sorted {
+  std::vector<execute::TimedIteration> counted, aside;
+};
+Sorted sorted(const Executed& executed) {
+  const auto places = execute::counting(executed.iterations, executed.steps);
+  Sorted result;
+  for (std::size_t i = 0; i < executed.iterations.size(); ++i) {
+    const bool counts = std::ranges::binary_search(places, i);
+    (counts ? result.counted : result.aside).push_back(executed.iterations[i]);
   }
-  if (shares.empty()) return "";
-  const auto [least, most] = std::ranges::minmax(shares);
-  return fmt::format(
-      "; {} {}, whose cores a hypervisor gave to others for {:.0f} to {:.0f} % of it",
-      shares.size(), shares.size() == iterations.size() ? "of them disturbed" : "more set aside",
-      least, most);
+  return result;
+}
+
+/// How many were disturbed, those that were set aside and those that count all the same.
+std::string disturbances(const Sorted& iterations) {
+  const auto still = std::ranges::count_if(iterations.counted, &execute::disturbed);
+  std::string text;
+  if (still > 0) text += fmt::format("; {} of them disturbed by others on the cores", still);
+  if (!iterations.aside.empty())
+    text += fmt::format("; {} more set aside that were{} disturbed", iterations.aside.size(),
+                        still > 0 ? " more" : "");
+  return text;
 }
 
 /// What was measured of the iterations that count; their median at the profile's pace, if it is known.
-Seconds print_times(const std::vector<execute::TimedIteration>& iterations,
-                    const cost::Profile& profile, bool at_pace) {
-  const std::vector<execute::TimedIteration> counted = execute::counted(iterations);
-  const std::vector<Seconds> times = times_of(counted);
+Seconds print_times(const Executed& executed, const cost::Profile& profile, bool at_pace) {
+  const Sorted iterations = sorted(executed);
+  const std::vector<Seconds> times = times_of(iterations.counted);
   const auto [least, most] = std::ranges::minmax(times);
   fmt::print("  iteration: measured {} (median of {}, {} to {}{})", to_text(median(times)),
              times.size(), to_text(least), to_text(most), disturbances(iterations));
-  const auto paced = at_pace ? median_at_pace(counted, profile) : std::nullopt;
+  const auto paced = at_pace ? median_at_pace(iterations.counted, profile) : std::nullopt;
   if (paced) fmt::print(", {} at the profile's pace", to_text(*paced));
   return paced.value_or(median(times));
 }
@@ -128,8 +138,7 @@ void print(const Lowered& lowered, const Executed& executed, const Unit& unit,
       executed.agrees ? "agrees" : "DISAGREES", agreement.parameters, agreement.gradients,
       agreement.worst, agreement.trained_losses.size(), agreement.losses);
   if (executed.iterations.empty()) return;
-  const Seconds middle =
-      print_times(executed.iterations, lowered.run.profile, expected.iteration.has_value());
+  const Seconds middle = print_times(executed, lowered.run.profile, expected.iteration.has_value());
   if (expected.iteration) {
     fmt::print(", predicted {} ({:+.1f} %)\n", to_text(*expected.iteration),
                100 * (*expected.iteration / middle - 1));
@@ -143,21 +152,19 @@ Json to_json(const Lowered& lowered, const Executed& executed, const Unit& unit,
              const Predicted& expected) {
   const calibrate::Machine machine = calibrate::this_machine();
   Json losses = Json::array(), times = Json::array(), paces = Json::array();
-  Json aside = Json::array();
+  Json stolen = Json::array(), aside = Json::array();
   if (executed.agreement) {
     for (const double loss : executed.agreement->trained_losses) losses.push(loss);
   }
-  const auto counted = execute::counted(executed.iterations);
-  for (const execute::TimedIteration& iteration : counted) {
+  const Sorted iterations = sorted(executed);
+  for (const execute::TimedIteration& iteration : iterations.counted) {
     times.push(iteration.time.value);
     if (iteration.pace > Seconds{}) paces.push(iteration.pace.value);
+    stolen.push(iteration.stolen.value);
   }
-  for (const execute::TimedIteration& iteration : executed.iterations) {
-    if (execute::disturbed(iteration))
-      aside.push(Json::object()
-                     .set("time_s", iteration.time.value)
-                     .set("stolen_s", iteration.stolen.value));
-  }
+  for (const execute::TimedIteration& iteration : iterations.aside)
+    aside.push(
+        Json::object().set("time_s", iteration.time.value).set("stolen_s", iteration.stolen.value));
   Json json = Json::object();
   json.set("schema", 1).set("scenario", lowered.run.file).set("run", lowered.run.name);
   json.set("status", executed.iterations.empty() ? "checked" : "measured")
@@ -173,8 +180,9 @@ Json to_json(const Lowered& lowered, const Executed& executed, const Unit& unit,
         .set("loss_difference", executed.agreement->losses);
   }
   json.set("iteration_times_s", times).set("iteration_paces_s", paces);
-  json.set("disturbed_iterations", aside);
-  if (!executed.iterations.empty()) json.set("iteration_time_s", median(times_of(counted)).value);
+  json.set("iteration_stolen_s", stolen).set("disturbed_iterations", aside);
+  if (!executed.iterations.empty())
+    json.set("iteration_time_s", median(times_of(iterations.counted)).value);
   if (executed.trial) {
     json.set("peak_live_bytes", list_of(executed.trial->peaks));
     json.set("arena_bytes", list_of(executed.trial->extents));

@@ -27,6 +27,7 @@ struct Lowered {
 struct Executed {
   std::optional<execute::Agreement> agreement;  ///< none before the check is over
   bool agrees = false;
+  int steps = 0;                                    ///< iterations that are to count
   std::vector<execute::TimedIteration> iterations;  ///< those so far
   std::optional<execute::Trial> trial;  ///< none before all are over, or if none is to be timed
 };
@@ -45,7 +46,8 @@ Predicted predicted(const Lowered& lowered, const Unit& unit);
 void print(const Lowered& lowered, const Executed& executed, const Unit& unit,
            const Predicted& expected);
 
-/// As far as it has come; `expected` is empty before the end.
+/// As far as it has come; `expected` is empty before the end. `iteration_times_s`, `iteration_paces_s` and
+/// `iteration_stolen_s` are of iterations that count, `disturbed_iterations` the others.
 Json to_json(const Lowered& lowered, const Executed& executed, const Unit& unit,
              const Predicted& expected);
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <numeric>
 #include <span>
 
 #include "base/input_error.hpp"
@@ -12,8 +13,9 @@
 namespace stratagem::execute {
 namespace {
 
-constexpr double most_stolen = 0.02;  // of an iteration; a clock tick in half a second
-constexpr int most_tries = 3;         // iterations for each that is to count
+// Of an iteration. Ticks are 10 ms, so one is too much below half a second, and none may be 9 ms.
+constexpr double most_stolen = 0.02;
+constexpr int most_tries = 3;  // iterations for each that is to count
 
 /// The largest that any rank has.
 Seconds largest(Seconds mine, kernels::Communicator& world) {
@@ -22,18 +24,23 @@ Seconds largest(Seconds mine, kernels::Communicator& world) {
   return Seconds{most[0]};
 }
 
-/// What is watched, from one look to the next.
+/// What is watched around an iteration, or several that overlap.
 class Looks {
  public:
   Looks(const Watch& watch, kernels::Communicator& world)
-      : watch_(watch), world_(world), pace_(pace()), stolen_(stolen()) {}
+      : watch_(watch), world_(world), pace_(pace()) {}
 
-  /// Puts what is seen now, and was when this was asked the last time, beside an iteration between them:
-  /// the mean of two paces, and what was stolen from the rank that lost most.
-  void around(TimedIteration& iteration) {
-    const Seconds stolen_before = stolen_;
-    stolen_ = stolen();
-    iteration.stolen = largest(stolen_ - stolen_before, world_);
+  /// Right before it, behind the barrier.
+  void before() { stolen_ = stolen(); }
+
+  /// Right after it: what was stolen meanwhile from the processor that lost most, and the mean of the pace
+  /// now and when this was asked the last time.
+  void after(TimedIteration& iteration) {
+    const std::vector<Seconds> now = stolen();
+    Seconds most;
+    for (std::size_t i = 0; i < std::min(now.size(), stolen_.size()); ++i)
+      most = std::max(most, now[i] - stolen_[i]);
+    iteration.stolen = largest(most, world_);
     const Seconds pace_before = pace_;
     pace_ = pace();
     iteration.pace = 0.5 * (pace_before + pace_);
@@ -44,22 +51,25 @@ class Looks {
     return watch_.yardstick == nullptr ? Seconds{}
                                        : kernels::slowest_pace(*watch_.yardstick, world_);
   }
-  [[nodiscard]] Seconds stolen() const { return watch_.stolen ? watch_.stolen() : Seconds{}; }
+  [[nodiscard]] std::vector<Seconds> stolen() const {
+    return watch_.stolen ? watch_.stolen() : std::vector<Seconds>{};
+  }
 
   const Watch& watch_;
   kernels::Communicator& world_;
   Seconds pace_;
-  Seconds stolen_;
+  std::vector<Seconds> stolen_;
 };
 
 template <typename T>
 TimedIteration timed_iteration(Interpreter<T>& rank, kernels::Communicator& world, Looks& looks) {
   world.barrier();
+  looks.before();
   const auto begin = std::chrono::steady_clock::now();
   rank.iterate();
   const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
   TimedIteration result{.time = largest(Seconds{taken.count()}, world)};
-  looks.around(result);
+  looks.after(result);
   return result;
 }
 
@@ -68,9 +78,10 @@ template <typename T>
 std::vector<TimedIteration> timed_together(Interpreter<T>& rank, kernels::Communicator& world,
                                            int lag, int steps, Looks& looks) {
   world.barrier();
+  looks.before();
   rank.train(steps + 2 * lag + 1);
   TimedIteration all;
-  looks.around(all);
+  looks.after(all);
   std::vector<double> ends;
   for (const Seconds end : rank.ends()) ends.push_back(end.value);
   world.all_reduce(kernels::Reduction::maximum, std::span<double>(ends));
@@ -84,18 +95,8 @@ std::vector<TimedIteration> timed_together(Interpreter<T>& rank, kernels::Commun
   return result;
 }
 
-/// Places of those that count.
-std::vector<std::size_t> counting(const std::vector<TimedIteration>& iterations) {
-  const bool all = std::ranges::all_of(iterations, &disturbed);
-  std::vector<std::size_t> places;
-  for (std::size_t i = 0; i < iterations.size(); ++i) {
-    if (all || !disturbed(iterations[i])) places.push_back(i);
-  }
-  return places;
-}
-
-std::size_t place_of_median(const std::vector<TimedIteration>& iterations) {
-  std::vector<std::size_t> order = counting(iterations);
+std::size_t place_of_median(const std::vector<TimedIteration>& iterations, int steps) {
+  std::vector<std::size_t> order = counting(iterations, steps);
   std::ranges::stable_sort(order, {}, [&](std::size_t i) { return iterations[i].time; });
   return order[(order.size() - 1) / 2];
 }
@@ -115,10 +116,14 @@ bool disturbed(const TimedIteration& iteration) {
   return iteration.stolen > most_stolen * iteration.time;
 }
 
-std::vector<TimedIteration> counted(const std::vector<TimedIteration>& iterations) {
-  std::vector<TimedIteration> result;
-  for (const std::size_t i : counting(iterations)) result.push_back(iterations[i]);
-  return result;
+std::vector<std::size_t> counting(const std::vector<TimedIteration>& iterations, int steps) {
+  std::vector<std::size_t> places(iterations.size());
+  std::iota(places.begin(), places.end(), std::size_t{0});
+  std::ranges::stable_sort(
+      places, {}, [&](std::size_t i) { return iterations[i].stolen / iterations[i].time; });
+  places.resize(std::min(places.size(), static_cast<std::size_t>(steps)));
+  std::ranges::sort(places);
+  return places;
 }
 
 template <typename T>
@@ -133,14 +138,14 @@ Trial trial(const strategies::Program& program, Interpreter<T>& rank, kernels::C
   for (const TimedIteration& iteration : result.iterations) {
     if (after) after(iteration);
   }
-  int counting = 0;
-  for (int i = 0; program.lag == 0 && counting < steps && i < most_tries * steps; ++i) {
+  int left_alone = 0;
+  for (int i = 0; program.lag == 0 && left_alone < steps && i < most_tries * steps; ++i) {
     result.iterations.push_back(timed_iteration(rank, world, looks));
     recordings.push_back(rank.recording());
-    if (!disturbed(result.iterations.back())) ++counting;
+    if (!disturbed(result.iterations.back())) ++left_alone;
     if (after) after(result.iterations.back());
   }
-  const std::size_t median = place_of_median(result.iterations);
+  const std::size_t median = place_of_median(result.iterations, steps);
   result.recorded = result.iterations[median].time;
   if (program.lag == 0) result.timeline = timeline(program, recordings[median], world);
   result.peaks = of_all(rank.arena().peak(), world);

@@ -18,26 +18,27 @@ struct TimedIteration {
   /// Of the slowest core, the mean of before and after; where iterations overlap before the first and
   /// after the last. 0: not asked for.
   Seconds pace;
-  /// What was taken from the processors of the rank that lost most (kernels/stolen_time.hpp); where
-  /// iterations overlap its share of what was taken from all. 0: nothing, or not asked for.
+  /// What was taken from the processor, of all ranks', that lost most (kernels/stolen_time.hpp); where
+  /// iterations overlap its share of what was taken during all. 0: nothing, or not asked for.
   Seconds stolen;
 };
 
 /// Was more taken from a processor than 2 % of the iteration?
 bool disturbed(const TimedIteration&);
 
-/// Those that count: all that were not disturbed, or if there is none all.
-std::vector<TimedIteration> counted(const std::vector<TimedIteration>& iterations);
+/// Places of those that count: of the `steps` iterations from which the smallest share was taken, or of
+/// all if there are fewer, in the order in which they were timed.
+std::vector<std::size_t> counting(const std::vector<TimedIteration>&, int steps);
 
 /// What is looked at before and after iterations: on all ranks alike.
 struct Watch {
   kernels::Yardstick* yardstick = nullptr;
-  std::function<Seconds()> stolen;  ///< as kernels::stolen_time
+  std::function<std::vector<Seconds>()> stolen;  ///< as kernels::stolen_times
 };
 
 /// The same on all ranks.
 struct Trial {
-  std::vector<TimedIteration> iterations;  ///< also those that were disturbed
+  std::vector<TimedIteration> iterations;  ///< also those that do not count
   sim::Timeline timeline;  ///< of the iteration of the median time of those that count, the shorter
                            ///< of two; none where iterations overlap
   Seconds recorded;        ///< that iteration's time

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <string_view>
 
 namespace stratagem::kernels {
 namespace {
@@ -25,8 +26,9 @@ int processor_of(const std::string& name) {
 
 }  // namespace
 
-Seconds stolen_time(std::istream& stat, const std::function<bool(int)>& mine, double ticks) {
-  double stolen = 0;
+std::vector<Seconds> stolen_times(std::istream& stat, const std::function<bool(int)>& mine,
+                                  double ticks) {
+  std::vector<Seconds> stolen;
   for (std::string line; std::getline(stat, line);) {
     std::istringstream columns(line);
     std::string name;
@@ -35,12 +37,12 @@ Seconds stolen_time(std::istream& stat, const std::function<bool(int)>& mine, do
     if (processor < 0 || !mine(processor)) continue;
     double column = 0;
     for (int i = 0; i < before_steal; ++i) columns >> column;
-    if (columns >> column) stolen += column;
+    stolen.push_back(columns >> column ? Seconds{column / ticks} : Seconds{});
   }
-  return Seconds{stolen / ticks};
+  return stolen;
 }
 
-Seconds stolen_time() {
+std::vector<Seconds> stolen_times() {
   cpu_set_t allowed;
   CPU_ZERO(&allowed);
   if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return {};
@@ -48,7 +50,7 @@ Seconds stolen_time() {
     return processor < CPU_SETSIZE && CPU_ISSET(processor, &allowed) != 0;
   };
   std::ifstream stat("/proc/stat");
-  return stolen_time(stat, mine, static_cast<double>(sysconf(_SC_CLK_TCK)));
+  return stolen_times(stat, mine, static_cast<double>(sysconf(_SC_CLK_TCK)));
 }
 
 }  // namespace stratagem::kernels

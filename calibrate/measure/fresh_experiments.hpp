@@ -25,7 +25,7 @@ struct FreshExperiment {
 ///                  two operands transposed or not in turn; every third one as narrow as the range
 ///                  allows, up to four times that, in one dimension
 ///     attention    the products of several heads: scores, context and its gradient
-///     softmax, norm, elementwise, activation_function
+///     softmax, norm, rms_norm, elementwise, activation_function
 ///                  softmax, layer norm and RMS norm, each with its gradient, a sum, and GeLU with
 ///                  its gradient
 ///

@@ -172,6 +172,26 @@ TEST_CASE("what nobody measured is as strong as what it is alike, at most") {
   CHECK(profile.gemm.at("bf16").ramp.provenance == cost::Provenance::fitted);
 }
 
+TEST_CASE("what was measured of the architecture is fitted, whatever it is said to be like") {
+  Measurements measured = planted();
+  measured.device.memory = 16_GB;  // as `calibrate measure --backend cuda` notes it: still a GPU
+  StreamingTable dropout{
+      .kind = "dropout", .operation = "dropout", .timing = Timing::kernel, .points = {}};
+  for (double bytes = 1e5; bytes < 1e9; bytes *= 2)
+    dropout.points.push_back({Bytes{bytes}, 5_us + Bytes{bytes} / 450_GBps});  // half of 900 GB/s
+  measured.streaming.push_back(dropout);
+  const Fit fit = fit_profile({measured}, datasheet());
+  CHECK(close(fit.profile.streaming.at("dropout").value, 0.5, 0.01));
+  CHECK(fit.profile.streaming.at("dropout").provenance == cost::Provenance::fitted);
+  CHECK(fit.profile.evidence.at("dropout").parameters == 2);  // a share, and when it starts
+  CHECK(close(fit.profile.streaming.at("elementwise").value, 0.9, 0.01));
+  CHECK(fit.profile.streaming.at("softmax").provenance == cost::Provenance::assumed);
+
+  measured.device.architecture = "foreign";
+  const cost::Profile other = fit_profile({planted(), measured}, datasheet()).profile;
+  CHECK(other.streaming.at("dropout").value == other.streaming.at("elementwise").value);
+}
+
 TEST_CASE("a constant that nothing gives is named") {
   Measurements without = planted();
   without.all_reduces.clear();

@@ -340,6 +340,9 @@ TEST_CASE("a profile of a processor needs no datasheet, and gets back the shares
   for (const auto& [kind, share] : fit.profile.streaming) {
     CAPTURE(kind);
     if (kind != "softmax") CHECK(share.value == Approx(0.8).epsilon(0.02));
+    // A share, or one for each pass, and no start, which no prediction would have.
+    CHECK(fit.profile.evidence.at(kind).parameters ==
+          (fit.profile.streaming_by_pass.contains(kind) ? 2 : 1));
   }
 }
 
@@ -384,11 +387,20 @@ TEST_CASE(
   last.device.memory_bandwidth = 0.9 * usual.device.memory_bandwidth;
   first.device.peak.at("fp32") = 1.1 * usual.device.peak.at("fp32");
   const cost::Profile all = fit_processor({first, usual, last}, "one").profile;
-  CHECK(close(all.memory_bandwidth.value, usual.device.memory_bandwidth, 1e-9));
+  CHECK(close(all.memory_bandwidth.value, first.device.memory_bandwidth, 1e-9));
   CHECK(close(all.peak.at("fp32").value, usual.device.peak.at("fp32"), 1e-9));
   for (const auto& [kind, share] : alone.streaming) {
     CAPTURE(kind);
-    CHECK(all.streaming.at(kind).value == Approx(share.value).epsilon(5e-3));
+    CHECK(1.3 * all.streaming.at(kind).value == Approx(share.value).epsilon(1e-2));
+  }
+  // A sum that was timed in a bad moment is not what kernels are shares of: all are above it.
+  Measurements bad = usual;
+  bad.device.memory_bandwidth = 0.5 * usual.device.memory_bandwidth;
+  const cost::Profile despite = fit_processor({bad}, "one").profile;
+  CHECK(close(despite.memory_bandwidth.value, 0.8 * usual.device.memory_bandwidth, 1e-6));
+  for (const auto& [kind, share] : alone.streaming) {
+    CAPTURE(kind);
+    CHECK(0.8 * despite.streaming.at(kind).value == Approx(share.value).epsilon(0.05));
   }
   last.device.gpu = "another one";
   CHECK_THROWS_WITH(fit_processor({usual, last}, "one"),

@@ -273,12 +273,20 @@ TEST_CASE("iterations that overlap are timed one by one, in buffers that are all
     Interpreter<float> rank(plan.program, plan.plan.graph(), {.micro_batches = 2}, world);
     rank.iterate();
     const std::size_t residents = rank.arena().live();
-    int heard = 0;
+    int heard = 0, looks = 0;
+    const auto clock = [&] { return std::vector{looks++ * 5_s}; };
     const Trial trial =
-        execute::trial(plan.program, rank, world, 3, [&](const TimedIteration&) { ++heard; });
+        execute::trial(plan.program, rank, world, 3, [&](const TimedIteration&) { ++heard; },
+                       {.yardstick = nullptr, .stolen = clock});
     CHECK(heard == 3);
-    CHECK(trial.iterations.size() == 3);
-    for (const TimedIteration& iteration : trial.iterations) CHECK(iteration.time > Seconds{});
+    CHECK(trial.iterations.size() == 3);  // not repeated, though disturbed
+    Seconds stolen;
+    for (const TimedIteration& iteration : trial.iterations) {
+      CHECK(iteration.time > Seconds{});
+      CHECK(iteration.stolen > Seconds{});
+      stolen += iteration.stolen;
+    }
+    CHECK(stolen < 5_s);  // the rest is of those before and after
     CHECK(rank.arena().live() == residents);
     CHECK(rank.arena().peak() > residents);
     CHECK(rank.arena().peak() <= rank.arena().placement().extent);

@@ -2,6 +2,8 @@
 // hand.
 #include "model/zoo/llama.hpp"
 
+#include <map>
+
 #include "tests/catch.hpp"
 #include "tests/strategies/lowered.hpp"
 
@@ -110,6 +112,18 @@ TEST_CASE("tensor ranks of a layer sum its two results forward and two gradients
         CHECK(one.payload == Bytes{2 * tokens * h});
       }
     }
+  }
+}
+
+TEST_CASE("a layer's two norms are RMS norms, forward and backward") {
+  const Program program = lowered(model::llama(small_llama), "{}");
+  for (const CellPass pass : {CellPass::forward, CellPass::backward}) {
+    std::map<cost::KernelKind, int> found;
+    for (const Task& task : block_of(program, 1, pass).tasks) {
+      if (const auto* kernel = std::get_if<cost::Kernel>(&task.work)) ++found[kernel->kind];
+    }
+    CHECK(found[cost::KernelKind::rms_norm] == 2);
+    CHECK(found[cost::KernelKind::norm] == 0);
   }
 }
 
