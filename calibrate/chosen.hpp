@@ -35,6 +35,7 @@ struct Chosen {
     return (same_architecture ? "fitted to " : "another architecture's, fitted to ") +
            std::to_string(points()) + " " + what + " on " + measured_on();
   }
+  /// "V100-SXM2-16GB (DeepBench ...)", "AMD EPYC on 2 ranks (...)".
   [[nodiscard]] std::string measured_on() const {
     std::vector<const Measurements*> files;
     for (const Item& item : items) {
@@ -42,8 +43,11 @@ struct Chosen {
         files.push_back(item.from);
     }
     std::string text;
-    for (const Measurements* file : files)
-      text += (text.empty() ? "" : "; ") + file->device.gpu + " (" + file->source + ")";
+    for (const Measurements* file : files) {
+      const std::string ranks =
+          file->ranks > 1 ? " on " + std::to_string(file->ranks) + " ranks" : "";
+      text += (text.empty() ? "" : "; ") + file->device.gpu + ranks + " (" + file->source + ")";
+    }
     return text;
   }
 };

@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "calibrate/fit.hpp"
+#include "calibrate/processor.hpp"
 #include "cost/gemm.hpp"
 #include "cost/ring.hpp"
 #include "tests/catch.hpp"
@@ -57,7 +58,60 @@ void check_same(const std::map<std::string, cost::Evidence>& shipped,
   }
 }
 
-TEST_CASE("every shipped profile is what the fit makes of its datasheet and measurements") {
+void check_same(const cost::CollectiveConstants& shipped, const cost::CollectiveConstants& fitted) {
+  check_same(shipped.nvlink_efficiency, fitted.nvlink_efficiency, "nvlink_efficiency");
+  check_same(shipped.network_efficiency, fitted.network_efficiency, "network_efficiency");
+  check_same(shipped.pcie_efficiency, fitted.pcie_efficiency, "pcie_efficiency");
+  check_same(shipped.base, fitted.base, "base");
+  check_same(shipped.node_step, fitted.node_step, "node_step");
+  check_same(shipped.network_step, fitted.network_step, "network_step");
+  REQUIRE(shipped.compute_slowdown.has_value() == fitted.compute_slowdown.has_value());
+  if (fitted.compute_slowdown)
+    check_same(*shipped.compute_slowdown, *fitted.compute_slowdown, "compute_slowdown");
+  REQUIRE(shipped.nccl.has_value() == fitted.nccl.has_value());
+  if (!fitted.nccl) return;  // nothing of its architecture was measured
+  check_same(shipped.nccl->added, fitted.nccl->added, "added");
+  check_same(shipped.nccl->latency_factor, fitted.nccl->latency_factor, "latency_factor");
+  check_same(shipped.nccl->bandwidth_factor, fitted.nccl->bandwidth_factor, "bandwidth_factor");
+  check_same(shipped.nccl->copy, fitted.nccl->copy, "copy");
+}
+
+/// What profiles of GPUs and of processors have in common.
+void check_same(const cost::Profile& shipped, const cost::Profile& fitted) {
+  INFO(fitted.name);
+  CHECK(shipped.name == fitted.name);
+  CHECK(shipped.gpu == fitted.gpu);
+  check_same(shipped.multiprocessors, fitted.multiprocessors, "multiprocessors");
+  check_same(shipped.memory, fitted.memory, "memory");
+  check_same(shipped.memory_bandwidth, fitted.memory_bandwidth, "memory_bandwidth");
+  check_same(shipped.kernel_floor, fitted.kernel_floor, "kernel_floor");
+  check_same(shipped.launch, fitted.launch, "launch");
+  check_same(shipped.context, fitted.context, "context");
+  REQUIRE(shipped.peak.size() == fitted.peak.size());
+  for (const auto& [type, peak] : fitted.peak)
+    check_same(shipped.peak.at(type), peak, "peak " + type);
+  REQUIRE(shipped.gemm.size() == fitted.gemm.size());
+  for (const auto& [type, gemm] : fitted.gemm) {
+    check_same(shipped.gemm.at(type).efficiency, gemm.efficiency, type + " efficiency");
+    check_same(shipped.gemm.at(type).half_intensity, gemm.half_intensity, type + " half_intensity");
+    check_same(shipped.gemm.at(type).ramp, gemm.ramp, type + " ramp");
+    check_same(shipped.gemm.at(type).streaming, gemm.streaming, type + " streaming");
+    check_same(shipped.gemm.at(type).fixed, gemm.fixed, type + " fixed");
+  }
+  check_same(shipped.evidence, fitted.evidence);
+  REQUIRE(shipped.attention.has_value() == fitted.attention.has_value());
+  if (fitted.attention) {
+    check_same(shipped.attention->forward, fitted.attention->forward, "attention forward");
+    check_same(shipped.attention->backward, fitted.attention->backward, "attention backward");
+  }
+  REQUIRE(shipped.streaming.size() == fitted.streaming.size());
+  for (const auto& [kind, share] : fitted.streaming)
+    check_same(shipped.streaming.at(kind), share, kind);
+  check_same(shipped.collective, fitted.collective);
+}
+
+TEST_CASE(
+    "every shipped profile of a GPU is what the fit makes of its datasheet and measurements") {
   int datasheets = 0;
   for (const auto& entry : std::filesystem::directory_iterator("scenarios/datasheets")) {
     const Datasheet datasheet = read_datasheet(entry.path().string());
@@ -66,14 +120,7 @@ TEST_CASE("every shipped profile is what the fit makes of its datasheet and meas
     INFO(datasheet.name);
     ++datasheets;
     CHECK(entry.path().stem() == datasheet.name);
-    CHECK(shipped.name == fitted.name);
-    CHECK(shipped.gpu == fitted.gpu);
-    check_same(shipped.multiprocessors, fitted.multiprocessors, "multiprocessors");
-    check_same(shipped.memory, fitted.memory, "memory");
-    check_same(shipped.memory_bandwidth, fitted.memory_bandwidth, "memory_bandwidth");
-    check_same(shipped.kernel_floor, fitted.kernel_floor, "kernel_floor");
-    check_same(shipped.launch, fitted.launch, "launch");
-    check_same(shipped.context, fitted.context, "context");
+    check_same(shipped, fitted);
     REQUIRE((shipped.communicator && fitted.communicator));
     check_same(shipped.communicator->fixed, fitted.communicator->fixed, "communicator fixed");
     check_same(shipped.communicator->peer, fitted.communicator->peer, "communicator peer");
@@ -85,51 +132,29 @@ TEST_CASE("every shipped profile is what the fit makes of its datasheet and meas
     };
     CHECK(taken(1) == (a100 ? 544_MiB : 272_MiB));
     CHECK(taken(2) == (a100 ? 688_MiB : 344_MiB));
-    REQUIRE(shipped.peak.size() == fitted.peak.size());
-    for (const auto& [type, peak] : fitted.peak)
-      check_same(shipped.peak.at(type), peak, "peak " + type);
-    REQUIRE(shipped.gemm.size() == fitted.gemm.size());
-    for (const auto& [type, gemm] : fitted.gemm) {
-      check_same(shipped.gemm.at(type).efficiency, gemm.efficiency, type + " efficiency");
-      check_same(shipped.gemm.at(type).half_intensity, gemm.half_intensity,
-                 type + " half_intensity");
-      check_same(shipped.gemm.at(type).ramp, gemm.ramp, type + " ramp");
-      check_same(shipped.gemm.at(type).streaming, gemm.streaming, type + " streaming");
-      check_same(shipped.gemm.at(type).fixed, gemm.fixed, type + " fixed");
-    }
-    check_same(shipped.evidence, fitted.evidence);
-    REQUIRE(shipped.attention.has_value() == fitted.attention.has_value());
-    if (fitted.attention) {
-      check_same(shipped.attention->forward, fitted.attention->forward, "attention forward");
-      check_same(shipped.attention->backward, fitted.attention->backward, "attention backward");
-    }
-    REQUIRE(shipped.streaming.size() == fitted.streaming.size());
-    for (const auto& [kind, share] : fitted.streaming)
-      check_same(shipped.streaming.at(kind), share, kind);
-    check_same(shipped.collective.nvlink_efficiency, fitted.collective.nvlink_efficiency,
-               "nvlink_efficiency");
-    check_same(shipped.collective.network_efficiency, fitted.collective.network_efficiency,
-               "network_efficiency");
-    check_same(shipped.collective.pcie_efficiency, fitted.collective.pcie_efficiency,
-               "pcie_efficiency");
-    check_same(shipped.collective.base, fitted.collective.base, "base");
-    check_same(shipped.collective.node_step, fitted.collective.node_step, "node_step");
-    check_same(shipped.collective.network_step, fitted.collective.network_step, "network_step");
-    REQUIRE(shipped.collective.compute_slowdown.has_value() ==
-            fitted.collective.compute_slowdown.has_value());
-    if (fitted.collective.compute_slowdown)
-      check_same(*shipped.collective.compute_slowdown, *fitted.collective.compute_slowdown,
-                 "compute_slowdown");
-    REQUIRE(shipped.collective.nccl.has_value() == fitted.collective.nccl.has_value());
-    if (!fitted.collective.nccl) continue;  // nothing of its architecture was measured
-    check_same(shipped.collective.nccl->added, fitted.collective.nccl->added, "added");
-    check_same(shipped.collective.nccl->latency_factor, fitted.collective.nccl->latency_factor,
-               "latency_factor");
-    check_same(shipped.collective.nccl->bandwidth_factor, fitted.collective.nccl->bandwidth_factor,
-               "bandwidth_factor");
-    check_same(shipped.collective.nccl->copy, fitted.collective.nccl->copy, "copy");
   }
   CHECK(datasheets == 13);
+}
+
+TEST_CASE("every shipped profile of a processor is what the fit makes of its measurements") {
+  for (const auto& [file, name, ranks] : {std::tuple{"amd_epyc_1_rank", "amd-epyc-1-rank", 1},
+                                          std::tuple{"amd_epyc_2_ranks", "amd-epyc-2-ranks", 2}}) {
+    const Measurements measured =
+        read_measurements("scenarios/measurements/" + std::string(file) + ".json");
+    const cost::Profile fitted = fit_processor({measured}, name).profile;
+    const cost::Profile shipped = cost::read_profile(profile_file(name));
+    check_same(shipped, fitted);
+    CHECK(shipped.busy_ranks == std::vector{ranks});
+    REQUIRE(shipped.pace.has_value());
+    check_same(*shipped.pace, *fitted.pace, "pace");
+    REQUIRE(shipped.streaming_by_pass.size() == fitted.streaming_by_pass.size());
+    for (const auto& [kind, passes] : fitted.streaming_by_pass) {
+      check_same(shipped.streaming_by_pass.at(kind).forward, passes.forward, kind + " forward");
+      check_same(shipped.streaming_by_pass.at(kind).gradient, passes.gradient, kind + " gradient");
+    }
+    CHECK(shipped.collective.times.size() == fitted.collective.times.size());
+    CHECK(shipped.collective.times.empty() == (ranks == 1));
+  }
 }
 
 /// Median of |predicted / measured - 1| of the GEMMs of `file` that `wanted` takes, at the rates of
