@@ -3,12 +3,12 @@
 
 #include <array>
 #include <cstdio>
-#include <fstream>
 #include <set>
 
 #include "base/input_error.hpp"
 #include "base/json_writer.hpp"
 #include "base/median.hpp"
+#include "base/write_file.hpp"
 #include "calibrate/chosen.hpp"
 #include "calibrate/collective_fit.hpp"
 #include "calibrate/gemm_fit.hpp"
@@ -116,10 +116,7 @@ std::string describe(const Fit& fit) {
 }
 
 void write_profile(const cost::Profile& profile, const std::string& file) {
-  std::ofstream out(file);
-  out << cost::to_json(profile).text(2) << '\n';
-  out.close();
-  if (!out) throw InputError(file, "", "a file that can be written", "");
+  write_file(file, cost::to_json(profile).text(2) + "\n");
 }
 
 }  // namespace stratagem::calibrate

@@ -186,8 +186,12 @@ Device read_device(const JsonReader& json) {
                 .memory = {},
                 .pace = {}};
   for (const std::string& type : json.at("peak").keys()) {
-    device.peak[type] = json.at("peak").at(type).quantity<FlopsPerSecond>();
+    const JsonReader peak = json.at("peak").at(type);
+    device.peak[type] = peak.quantity<FlopsPerSecond>();
+    if (device.peak[type] <= FlopsPerSecond{}) peak.fail("a rate above 0", peak.dump());
   }
+  if (device.memory_bandwidth <= BytesPerSecond{})
+    json.at("memory_bandwidth").fail("a rate above 0", json.at("memory_bandwidth").dump());
   if (const auto memory = json.find("memory")) device.memory = memory->quantity<Bytes>();
   if (const auto pace = json.find("pace")) {
     device.pace = pace->quantity<Seconds>();
@@ -241,6 +245,8 @@ StreamingTable read_streaming(const JsonReader& json, const std::string& kind) {
                        .operation = json.at("operation").text(),
                        .timing = read_timing(json.at("timing")),
                        .points = {}};
+  if (kind == "norm" && table.operation.starts_with("RMS norm"))
+    json.at("kind").fail("\"rms_norm\", a kind of its own since 2026-11-23", "\"norm\"");
   static_cast<void>(read_type(json.at("type")));
   const Families families(
       json, rows,

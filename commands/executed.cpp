@@ -181,6 +181,8 @@ Json to_json(const Lowered& lowered, const Executed& executed, const Unit& unit,
   }
   json.set("iteration_times_s", times).set("iteration_paces_s", paces);
   json.set("iteration_stolen_s", stolen).set("disturbed_iterations", aside);
+  json.set("counted_though_disturbed", static_cast<std::int64_t>(std::ranges::count_if(
+                                           iterations.counted, &execute::disturbed)));
   if (!executed.iterations.empty())
     json.set("iteration_time_s", median(times_of(iterations.counted)).value);
   if (executed.trial) {
@@ -188,7 +190,11 @@ Json to_json(const Lowered& lowered, const Executed& executed, const Unit& unit,
     json.set("arena_bytes", list_of(executed.trial->extents));
   }
   if (!expected.peaks.empty()) json.set("predicted_peak_live_bytes", list_of(expected.peaks));
-  if (expected.iteration) json.set("predicted_iteration_time_s", expected.iteration->value);
+  if (!expected.iteration) return json;
+  json.set("predicted_iteration_time_s", expected.iteration->value);
+  if (const auto paced = median_at_pace(iterations.counted, lowered.run.profile))
+    json.set("profile_pace_s", lowered.run.profile.pace->value.value)
+        .set("iteration_time_at_profile_pace_s", paced->value);
   return json;
 }
 

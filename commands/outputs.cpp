@@ -9,6 +9,7 @@
 #include <iterator>
 
 #include "base/input_error.hpp"
+#include "base/write_file.hpp"
 
 namespace stratagem::commands {
 
@@ -36,10 +37,7 @@ void write_below(const std::vector<Output>& outputs) {
 
 void write(const std::vector<Output>& outputs) {
   for (const Output& output : outputs) {
-    std::ofstream stream(output.file, std::ios::binary);
-    stream << output.text;
-    stream.close();
-    if (!stream) throw InputError(output.file, "", "a file that can be written", "");
+    write_file(output.file, output.text);
     fmt::print("wrote {}{}\n", output.file, output.note);
   }
 }

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <numeric>
 #include <span>
+#include <utility>
 
 #include "base/input_error.hpp"
 #include "kernels/half.hpp"
@@ -119,8 +120,9 @@ bool disturbed(const TimedIteration& iteration) {
 std::vector<std::size_t> counting(const std::vector<TimedIteration>& iterations, int steps) {
   std::vector<std::size_t> places(iterations.size());
   std::iota(places.begin(), places.end(), std::size_t{0});
-  std::ranges::stable_sort(
-      places, {}, [&](std::size_t i) { return iterations[i].stolen / iterations[i].time; });
+  std::ranges::stable_sort(places, {}, [&](std::size_t i) {
+    return std::pair(disturbed(iterations[i]), iterations[i].stolen);
+  });
   places.resize(std::min(places.size(), static_cast<std::size_t>(steps)));
   std::ranges::sort(places);
   return places;

@@ -26,8 +26,8 @@ struct TimedIteration {
 /// Was more taken from a processor than 2 % of the iteration?
 bool disturbed(const TimedIteration&);
 
-/// Places of those that count: of the `steps` iterations from which the smallest share was taken, or of
-/// all if there are fewer, in the order in which they were timed.
+/// Places of those that count, in the order in which they were timed: `steps` that were left alone, or if
+/// there are fewer the others, too, from which least was taken, as far as there are any.
 std::vector<std::size_t> counting(const std::vector<TimedIteration>&, int steps);
 
 /// What is looked at before and after iterations: on all ranks alike.

@@ -79,7 +79,9 @@ void add(const JsonReader& executed, ExecutedPlan& plan, Paces& paces) {
     for (const JsonReader& pace : elements) paces.of_iterations.push_back(positive(pace));
   }
   if (const auto aside = executed.find("disturbed_iterations"))
-    plan.disturbed += static_cast<int>(aside->elements().size());
+    plan.set_aside += static_cast<int>(aside->elements().size());
+  if (const auto counted = executed.find("counted_though_disturbed"))
+    plan.disturbed += static_cast<int>(counted->whole_number());
   if (plan.times.empty()) executed.at("iteration_times_s").fail("times of iterations", "none");
   plan.peak = std::max(plan.peak, fullest(executed.at("peak_live_bytes")));
   plan.arena = std::max(plan.arena, fullest(executed.at("arena_bytes")));
@@ -177,9 +179,9 @@ std::string to_markdown(const ExecutedPlans& plans) {
     text += fmt::format("in the wrong order: {} takes longer than {}\n", slow, quick);
   for (const ExecutedPlan& plan : plans.plans) {
     if (plan.peak != plan.predicted_peak) text += "not the peak predicted: " + plan.run + "\n";
-    if (plan.disturbed > 0)
-      text += fmt::format("disturbed by others on its cores: {} iterations of {}\n", plan.disturbed,
-                          plan.run);
+    if (plan.set_aside + plan.disturbed > 0)
+      text += fmt::format("disturbed by others on the cores: of {} {} set aside, {} counted\n",
+                          plan.run, plan.set_aside, plan.disturbed);
     if (!plan.agrees) text += "computes something else than one device: " + plan.run + "\n";
   }
   for (const std::string& run : plans.not_executed) text += "not executed: " + run + "\n";
@@ -197,6 +199,7 @@ Json to_json(const ExecutedPlans& plans) {
         .set("least_s", plan.times.front().value)
         .set("most_s", plan.times.back().value)
         .set("iterations", static_cast<std::int64_t>(plan.times.size()))
+        .set("set_aside", plan.set_aside)
         .set("disturbed", plan.disturbed)
         .set("error", plan.error())
         .set("peak_live_bytes", plan.peak.value)

@@ -19,7 +19,9 @@ struct ExecutedPlan {
   std::vector<Seconds> held;  ///< those that the prediction is held to: at one pace, if it is known
   /// Of the fullest rank: live bytes at the peak, and the memory in which they lay.
   Bytes predicted_peak, peak, arena;
-  int disturbed = 0;   ///< further iterations, whose cores a hypervisor gave to others
+  /// Iterations whose cores a hypervisor gave to others: further ones, that were set aside, and some of
+  /// `times`, where too few were left alone.
+  int set_aside = 0, disturbed = 0;
   bool agrees = true;  ///< did every execution compute what one device computes?
   std::string where;   ///< the type, and the host
 
@@ -55,7 +57,7 @@ ExecutedPlans executed_plans(const std::string& simulated,
 /// A Markdown table, a line a plan, and below it the errors and what is in the wrong order.
 std::string to_markdown(const ExecutedPlans& plans);
 /// {schema, pace_s if it is known, plans: [{run, predicted_s, measured_s, at_pace_s, least_s, most_s,
-/// iterations, disturbed, error, peak_live_bytes, predicted_peak_live_bytes, arena_bytes, agrees}],
+/// iterations, set_aside, disturbed, error, peak_live_bytes, predicted_peak_live_bytes, arena_bytes, agrees}],
 /// median_error, worst_error, in_wrong_order, not_executed}; predicted_s is at pace_s, too
 Json to_json(const ExecutedPlans& plans);
 

@@ -5,7 +5,6 @@
 #include <chrono>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <optional>
 #include <span>
@@ -13,6 +12,7 @@
 
 #include "base/json_writer.hpp"
 #include "base/quantity_text.hpp"
+#include "base/write_file.hpp"
 #include "calibrate/datasheet.hpp"
 #include "calibrate/measure/cuda_collectives.hpp"
 #include "calibrate/measure/cuda_experiments.hpp"
@@ -119,16 +119,7 @@ class CudaFile {
         .set("tables", tables);
   }
 
-  void write() const {
-    const std::string draft = name_ + ".part";
-    std::ofstream out(draft, std::ios::binary);
-    out << json().text(1) << '\n';
-    out.close();
-    std::error_code error;
-    if (out) std::filesystem::rename(draft, name_, error);
-    if (!out || error)
-      throw InputError(name_, "", "a file that can be written", error ? error.message() : draft);
-  }
+  void write() const { write_file(name_, json().text(1) + "\n"); }
 
   std::string name_;
   Json device_;

@@ -4,13 +4,14 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
-#include <fstream>
 #include <system_error>
 #include <utility>
 
 #include "base/input_error.hpp"
 #include "base/json_reader.hpp"
 #include "base/quantity_text.hpp"
+#include "base/write_file.hpp"
+#include "calibrate/measurements.hpp"
 
 namespace stratagem::calibrate {
 namespace {
@@ -50,7 +51,11 @@ Recorder::Recorder(std::string file, Machine machine, std::optional<Bytes> worki
       machine_(std::move(machine)),
       source_("stratagem calibrate measure --backend cpu") {
   if (working_set) source_ += " --working-set '" + to_text(*working_set) + "'";
-  if (std::filesystem::exists(file_)) read();
+  if (!std::filesystem::exists(file_)) return;
+  if (!std::filesystem::is_regular_file(file_))
+    throw InputError(file_, "", "a plain file, or none yet", "");
+  static_cast<void>(read_measurements(file_));  // what a fit would refuse is not gone on with
+  read();
 }
 
 Recorder::Table Recorder::read_table(const JsonReader& json) {
@@ -187,15 +192,6 @@ Json Recorder::json() const {
   return file;
 }
 
-void Recorder::write() const {
-  const std::string draft = file_ + ".part";
-  errno = 0;
-  std::ofstream out(draft, std::ios::binary);
-  out << json().text(1) << '\n';
-  out.close();
-  std::error_code error(out ? 0 : errno, std::generic_category());
-  if (out) std::filesystem::rename(draft, file_, error);
-  if (!out || error) throw InputError(file_, "", "a file that can be written", error.message());
-}
+void Recorder::write() const { write_file(file_, json().text(1) + "\n"); }
 
 }  // namespace stratagem::calibrate

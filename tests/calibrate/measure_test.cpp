@@ -319,6 +319,13 @@ TEST_CASE("a file of another machine, or one that was cut off, is refused and le
   std::ofstream(file.name()) << R"({"schema": 1, "device": {"gpu": "a pro)";
   CHECK_THROWS_AS(Recorder(file.name(), machine), InputError);
   CHECK(std::filesystem::file_size(file.name()) > 0);
+  CHECK_THROWS_WITH(Recorder("/dev/null", machine), ContainsSubstring("a plain file, or none yet"));
+
+  // What a fit would refuse is not gone on with either.
+  const TemporaryFile nothing("nothing.json");
+  Recorder(nothing.name(), machine).set({.fp32 = {}, .memory = 10_GBps, .pace = pace});
+  CHECK_THROWS_WITH(Recorder(nothing.name(), machine),
+                    ContainsSubstring("/device/peak/fp32: expected a rate above 0"));
 }
 
 TEST_CASE("a file that cannot be written is an error that names it") {

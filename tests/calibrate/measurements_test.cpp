@@ -89,6 +89,11 @@ TEST_CASE("mistakes in a table are named with their row and column") {
   CHECK(error("[[1, 2, 3, 4]]", "tme us") == "/tables/0/columns/3");
   CHECK_THROWS_WITH(OneTable(R"({"kind": "gem", "columns": [], "rows": []})").read(),
                     ContainsSubstring("/tables/0/kind"));
+  // Of before RMS norms were a kind: among layer norms they would change those.
+  CHECK_THROWS_WITH(OneTable(R"({"kind": "norm", "operation": "RMS norm gradient", "type": "fp32",
+      "timing": "kernel", "columns": ["rate GB/s"], "rows": [[900]]})")
+                        .read(),
+                    ContainsSubstring("/tables/0/kind: expected \"rms_norm\""));
 }
 
 TEST_CASE("every shipped file of measurements can be read and says where it is from") {

@@ -129,6 +129,13 @@ TEST_CASE("where others always have the cores, those count from which they took 
     even.push_back({.time = 1_s, .pace = {}, .stolen = one.stolen});
   CHECK(counting(even, 2) == std::vector<std::size_t>{1, 5});
   CHECK(counting(even, 9).size() == 6);
+  // Ticks are coarse: of as many, the longer iteration has lost no less. And what was left alone comes first.
+  const auto lost = [](Seconds time, Seconds stolen) {
+    return TimedIteration{.time = time, .pace = {}, .stolen = stolen};
+  };
+  CHECK(counting({lost(30_ms, 10_ms), lost(31_ms, 10_ms), lost(29_ms, 20_ms)}, 1) ==
+        std::vector<std::size_t>{0});
+  CHECK(counting({lost(30_ms, 10_ms), lost(1_s, 10_ms)}, 1) == std::vector<std::size_t>{1});
 }
 
 TEST_CASE("of processors and ranks the one that lost most counts, a fiftieth of the time at most") {

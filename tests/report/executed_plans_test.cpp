@@ -121,15 +121,17 @@ TEST_CASE("runs that were not simulated, and executions without times, are refus
 
 TEST_CASE("iterations that were set aside are counted, and are in no median") {
   std::string disturbed = execution("a", "2, 3, 4", "7, 6");
-  disturbed.insert(disturbed.size() - 1,
-                   R"(, "disturbed_iterations": [{"time_s": 9, "stolen_s": 4},
+  disturbed.insert(
+      disturbed.size() - 1,
+      R"(, "counted_though_disturbed": 1, "disturbed_iterations": [{"time_s": 9, "stolen_s": 4},
                                                  {"time_s": 8, "stolen_s": 3}])");
   const report::ExecutedPlans plans = plans_of({disturbed, execution("b", "1.2", "6, 6")});
-  CHECK(plans.plans[0].disturbed == 2);
+  CHECK(plans.plans[0].set_aside == 2);
+  CHECK(plans.plans[0].disturbed == 1);
   CHECK(plans.plans[0].measured() == Seconds{3});
   CHECK_THAT(report::to_markdown(plans),
-             ContainsSubstring("disturbed by others on its cores: 2 iterations of a"));
+             ContainsSubstring("disturbed by others on the cores: of a 2 set aside, 1 counted"));
   const JsonReader json = JsonReader::from_text(report::to_json(plans).text(0), "t");
-  CHECK(json.at("plans").elements()[0].at("disturbed").number() == 2);
+  CHECK(json.at("plans").elements()[0].at("set_aside").number() == 2);
   CHECK(json.at("plans").elements()[1].at("disturbed").number() == 0);
 }
