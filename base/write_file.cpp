@@ -25,9 +25,11 @@ void write_file(const std::string& file, const std::string& text) {
   std::error_code ignored;
   const bool plain =
       !std::filesystem::exists(file, ignored) || std::filesystem::is_regular_file(file, ignored);
-  const std::string draft = plain ? file + ".part" : file;
+  const std::string target =
+      plain ? std::filesystem::weakly_canonical(file, ignored).string() : file;
+  const std::string draft = plain ? target + ".part" : file;
   std::error_code error = written(draft, text);
-  if (plain && !error) std::filesystem::rename(draft, file, error);
+  if (plain && !error) std::filesystem::rename(draft, target, error);
   if (!error) return;
   if (plain && std::filesystem::is_regular_file(draft, ignored))
     std::filesystem::remove(draft, ignored);

@@ -359,14 +359,66 @@ std::string text_or_nothing(const JsonReader& json, const char* key) {
   return found ? found->text() : "";
 }
 
+/// The kinds that a table may be of.
+struct TableKinds {
+  std::vector<std::string> all;
+  std::map<std::string, CollectiveKind> over_nccl, over_mpi;
+};
+
+TableKinds table_kinds() {
+  TableKinds kinds;
+  kinds.all.assign(cost::kernel_kind_names.begin(), cost::kernel_kind_names.end());
+  kinds.all.insert(kinds.all.end(), {"all_reduce", "kernel_gap"});
+  for (const NcclTest& test : nccl_tests()) {
+    kinds.all.push_back("nccl_" + cost::to_text(test.kind));
+    kinds.over_nccl[kinds.all.back()] = test.kind;
+  }
+  for (const CollectiveKind kind :
+       {CollectiveKind::all_reduce, CollectiveKind::all_gather, CollectiveKind::reduce_scatter,
+        CollectiveKind::all_to_all, CollectiveKind::broadcast, CollectiveKind::reduce,
+        CollectiveKind::send}) {
+    kinds.all.push_back("mpi_" + cost::to_text(kind));
+    kinds.over_mpi[kinds.all.back()] = kind;
+  }
+  return kinds;
+}
+
+std::vector<Seconds> read_kernel_gaps(const JsonReader& table) {
+  const TableRows rows(table);
+  rows.allow({"time"});
+  static_cast<void>(read_timing(table.at("timing")));
+  std::vector<Seconds> gaps;
+  for (std::size_t row = 0; row < rows.size(); ++row)
+    gaps.push_back(rows.quantity<Seconds>(row, "time"));
+  return gaps;
+}
+
+/// Adds a table to those of its kind.
+void read_table(const JsonReader& table, const TableKinds& kinds, Measurements& measurements) {
+  const std::string kind = table.at("kind").one_of(kinds.all);
+  if (kind == "gemm") {
+    measurements.gemms.push_back(read_gemms(table, measurements.device));
+  } else if (kind == "all_reduce") {
+    measurements.all_reduces.push_back(read_all_reduces(table, measurements.device));
+  } else if (const auto found = kinds.over_nccl.find(kind); found != kinds.over_nccl.end()) {
+    const bool all_reduce = found->second == CollectiveKind::all_reduce;
+    const NcclTable read = read_nccl(table, measurements, found->second);
+    if (!read.points.empty())
+      (all_reduce ? measurements.nccl_all_reduces : measurements.nccl_others).push_back(read);
+  } else if (const auto ranks = kinds.over_mpi.find(kind); ranks != kinds.over_mpi.end()) {
+    measurements.mpi.push_back(read_mpi(table, ranks->second, measurements.ranks));
+  } else if (kind == "kernel_gap") {
+    const std::vector<Seconds> gaps = read_kernel_gaps(table);
+    measurements.kernel_gaps.insert(measurements.kernel_gaps.end(), gaps.begin(), gaps.end());
+  } else {
+    measurements.streaming.push_back(read_streaming(table, kind));
+  }
+}
+
 }  // namespace
 
 cost::KernelPass pass_of(const std::string& operation) {
   return operation.ends_with("gradient") ? cost::KernelPass::gradient : cost::KernelPass::forward;
-}
-
-Measurements read_measurements(const std::string& file) {
-  return read_measurements(JsonReader::from_file(file), file);
 }
 
 Measurements read_measurements(const JsonReader& json, const std::string& file) {
@@ -387,50 +439,18 @@ Measurements read_measurements(const JsonReader& json, const std::string& file) 
                             .nccl_others = {},
                             .mpi = {},
                             .kernel_gaps = {}};
-  std::vector<std::string> kinds(cost::kernel_kind_names.begin(), cost::kernel_kind_names.end());
-  kinds.insert(kinds.end(), {"all_reduce", "kernel_gap"});
-  std::map<std::string, CollectiveKind> collectives;
-  for (const NcclTest& test : nccl_tests()) {
-    kinds.push_back("nccl_" + cost::to_text(test.kind));
-    collectives[kinds.back()] = test.kind;
-  }
-  std::map<std::string, CollectiveKind> over_mpi;
-  for (const CollectiveKind kind :
-       {CollectiveKind::all_reduce, CollectiveKind::all_gather, CollectiveKind::reduce_scatter,
-        CollectiveKind::all_to_all, CollectiveKind::broadcast, CollectiveKind::reduce,
-        CollectiveKind::send}) {
-    kinds.push_back("mpi_" + cost::to_text(kind));
-    over_mpi[kinds.back()] = kind;
-  }
   static_cast<void>(count_or_one(json, "cores"));
   if (measurements.servers > measurements.ranks)
     json.at("servers").fail("no more servers than ranks", json.at("servers").dump());
-  for (const JsonReader& table : json.at("tables").elements()) {
-    const std::string kind = table.at("kind").one_of(kinds);
-    if (kind == "gemm") {
-      measurements.gemms.push_back(read_gemms(table, measurements.device));
-    } else if (kind == "all_reduce") {
-      measurements.all_reduces.push_back(read_all_reduces(table, measurements.device));
-    } else if (const auto found = collectives.find(kind); found != collectives.end()) {
-      const bool all_reduce = found->second == CollectiveKind::all_reduce;
-      const NcclTable read = read_nccl(table, measurements, found->second);
-      if (!read.points.empty())
-        (all_reduce ? measurements.nccl_all_reduces : measurements.nccl_others).push_back(read);
-    } else if (const auto ranks = over_mpi.find(kind); ranks != over_mpi.end()) {
-      measurements.mpi.push_back(read_mpi(table, ranks->second, measurements.ranks));
-    } else if (kind == "kernel_gap") {
-      const TableRows rows(table);
-      rows.allow({"time"});
-      static_cast<void>(read_timing(table.at("timing")));
-      for (std::size_t row = 0; row < rows.size(); ++row) {
-        measurements.kernel_gaps.push_back(rows.quantity<Seconds>(row, "time"));
-      }
-    } else {
-      measurements.streaming.push_back(read_streaming(table, kind));
-    }
-  }
+  const TableKinds kinds = table_kinds();
+  for (const JsonReader& table : json.at("tables").elements())
+    read_table(table, kinds, measurements);
   json.finish();
   return measurements;
+}
+
+Measurements read_measurements(const std::string& file) {
+  return read_measurements(JsonReader::from_file(file), file);
 }
 
 }  // namespace stratagem::calibrate

@@ -101,7 +101,13 @@ Fit fit_processor(std::vector<Measurements> measurements, const std::string& nam
   const std::optional<Seconds> pace = common_pace(measurements);
   if (pace) measurements = at_pace(std::move(measurements), *pace);
   give_common_rates(measurements);
-  Fit fit = fit_profile(measurements, datasheet_of_processor(measurements.front(), name));
+  Datasheet sheet = datasheet_of_processor(measurements.front(), name);
+  if (measurements.size() > 1) {
+    const std::string of_all = " (the first of " + std::to_string(measurements.size()) + " files)";
+    for (auto& [type, peak] : sheet.peak) peak.source += of_all + ", the median of all";
+    sheet.memory_bandwidth.source += of_all + ", the most of all";
+  }
+  Fit fit = fit_profile(measurements, sheet);
   if (pace) {
     fit.profile.pace = {.value = *pace,
                         .provenance = Provenance::measured,

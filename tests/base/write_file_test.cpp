@@ -27,6 +27,16 @@ TEST_CASE("a file is written, and written again, and no draft stays") {
   CHECK(std::distance(std::filesystem::directory_iterator(folder.path()), {}) == 1);
 }
 
+TEST_CASE("a link stays, and what it leads to is written") {
+  const TemporaryFolder folder;
+  const std::filesystem::path file = folder.path() / "a.json", link = folder.path() / "link.json";
+  write_file(file.string(), "first");
+  std::filesystem::create_symlink(file, link);
+  write_file(link.string(), "second");
+  CHECK(std::filesystem::is_symlink(link));
+  CHECK(read(file) == "second");
+}
+
 TEST_CASE("what cannot be written is named with the reason, and what was there stays") {
   const TemporaryFolder folder;
   const std::filesystem::path file = folder.path() / "a.json";
