@@ -21,9 +21,8 @@ std::vector<std::string> streaming_kinds() {
 
 namespace {
 
-/// A fused kernel reads and writes its operands once; tiles that a causal mask hides are left out.
+/// A fused kernel reads and writes its operands once.
 Seconds attention_time(const Kernel& kernel, const Profile& profile) {
-  constexpr double unmasked = 0.5;
   const bool forward = kernel.kind == KernelKind::attention;
   if (!profile.attention) {
     throw InputError("profile " + profile.name, "/attention",
@@ -35,7 +34,7 @@ Seconds attention_time(const Kernel& kernel, const Profile& profile) {
                      "a data type that this GPU has constants for", "");
   }
   const double share = (forward ? profile.attention->forward : profile.attention->backward).value;
-  const Seconds compute = unmasked * kernel.flops / (peak->second.value * share);
+  const Seconds compute = kernel.flops / (peak->second.value * share);
   const Seconds memory =
       kernel.traffic / (profile.memory_bandwidth.value * profile.streaming.at("elementwise").value);
   return kernel.launches * profile.kernel_floor.value + std::max(compute, memory);

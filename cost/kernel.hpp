@@ -58,8 +58,9 @@ enum class KernelPass : std::uint8_t {
 std::vector<std::string> streaming_kinds();
 
 /// One logical operation on one device, as `launches` kernels in a row.
-/// A GEMM is `batch` products (m, k) x (k, n); `flops` counts 2*m*n*k*batch. Of a fused attention `flops` counts
-/// its products for all pairs of tokens, though a causal mask saves half of them; 0 for the others.
+/// `flops` is what it computes, as hardware FLOPs count it. A GEMM is `batch` products (m, k) x (k, n):
+/// 2*m*n*k*batch. Of a fused attention those of its products, without the half of all pairs of tokens that
+/// its causal mask hides; 0 for the others.
 /// `traffic` is what the kernels read from and write to device memory altogether.
 struct Kernel {
   KernelKind kind = KernelKind::elementwise;
@@ -76,7 +77,7 @@ struct Kernel {
 /// Device time of a kernel on an otherwise idle GPU, launches not waited for.
 ///   gemm:    gemm_time, see gemm.hpp, and (launches - 1) * kernel_floor
 ///   attention: launches * kernel_floor
-///            + max(flops / 2 / (peak * share), traffic / (memory_bandwidth * streaming[elementwise]))
+///            + max(flops / (peak * share), traffic / (memory_bandwidth * streaming[elementwise]))
 ///   host_copy: launches * host_copy.latency + traffic / host_copy.bandwidth
 ///   host_optimizer: traffic / host_memory_bandwidth, if no other rank of the server uses it
 ///   others:  launches * kernel_floor + traffic / (memory_bandwidth * share)

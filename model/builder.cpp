@@ -16,7 +16,7 @@ void Builder::begin_segment(const std::string& name) {
 }
 
 TensorId Builder::tensor(const std::string& name, std::vector<std::int64_t> shape, DataType type,
-                         Role role) {
+                         Role role, double filled) {
   double elements = 1;
   for (const std::int64_t size : shape) elements *= static_cast<double>(size);
   if (elements > 1e15) {  // sizes in bytes are whole numbers of a double, too
@@ -27,7 +27,8 @@ TensorId Builder::tensor(const std::string& name, std::vector<std::int64_t> shap
                             .shape = std::move(shape),
                             .type = type,
                             .role = role,
-                            .requires_grad = trainable});
+                            .requires_grad = trainable,
+                            .filled = filled});
   return static_cast<TensorId>(graph_.tensors.size()) - 1;
 }
 

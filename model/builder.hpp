@@ -17,7 +17,7 @@ class Builder {
   void begin_segment(const std::string& name);
 
   TensorId tensor(const std::string& name, std::vector<std::int64_t> shape, DataType type,
-                  Role role);
+                  Role role, double filled = 1);
   TensorId parameter(const std::string& name, std::vector<std::int64_t> shape, DataType type);
   /// Adds an operator with outputs that exist already.
   OpId add(OpKind kind, const std::string& name, const std::string& annotation,

@@ -1,6 +1,7 @@
 // Facts about graphs that follow from annotations and shapes.
 #include "model/graph.hpp"
 
+#include <algorithm>
 #include <iterator>
 #include <map>
 
@@ -74,9 +75,11 @@ Flops flops(const Graph& graph, const Operator& op) {
   if (op.kind != OpKind::contraction) return {};
   std::map<std::string, double>
       sizes;  // a fused dimension counts once, under its leading identifier
+  double filled = 1;
   const auto collect = [&](const std::vector<TensorId>& tensors,
                            const std::vector<std::vector<Term>>& terms) {
     for (std::size_t t = 0; t < tensors.size(); ++t) {
+      filled = std::min(filled, graph.tensors[tensors[t]].filled);
       for (std::size_t d = 0; d < terms[t].size(); ++d) {
         sizes[terms[t][d].identifiers.front()] =
             static_cast<double>(graph.tensors[tensors[t]].shape[d]);
@@ -85,7 +88,7 @@ Flops flops(const Graph& graph, const Operator& op) {
   };
   collect(op.inputs, op.annotation.inputs);
   collect(op.outputs, op.annotation.outputs);
-  double product = 2;
+  double product = 2 * filled;
   for (const auto& [identifier, size] : sizes) product *= size;
   return Flops{product};
 }
@@ -95,6 +98,14 @@ Flops step_flops(const Graph& graph) {
   for (const Operator& op : graph.operators)
     sum += (op.pass == Pass::forward ? graph.forward_repeats : 1) * flops(graph, op);
   return sum;
+}
+
+OpId product_without(const Graph& graph, const std::string& dimension) {
+  const auto found = std::ranges::find_if(graph.operators, [&](const Operator& op) {
+    return op.kind == OpKind::contraction && op.pass == Pass::forward &&
+           !may_split(op.annotation, dimension);
+  });
+  return found == graph.operators.end() ? -1 : static_cast<OpId>(found - graph.operators.begin());
 }
 
 void hold_gradients_in(Graph& graph, DataType type) {

@@ -113,13 +113,19 @@ struct Graph {
   std::vector<std::pair<TensorId, TensorId>> recycled;
 };
 
-/// 2 * the product of all identifiers' sizes for contractions, as many for each product within a fused
-/// attention (of all pairs of tokens, masked or not; its backward pass has four, scores that are
-/// computed again not counted), 0 for other kinds; shapes of the whole tensors.
+/// Model FLOPs, whatever a kernel computes: 2 * the product of all identifiers' sizes for contractions, as
+/// many for each product within a fused attention (its backward pass has four, scores that are computed
+/// again not counted), 0 for other kinds; shapes of the whole tensors. All pairs of tokens count, those
+/// that a causal mask hides, too, as in Megatron-LM's formula, 72BLsh^2(1 + s/6h + V/12hL) without
+/// recomputation (Narayanan et al., arXiv:2104.04473, equation 3). Empty slots of experts do not count.
 Flops flops(const Graph&, const Operator& op);
 
 /// Of all forward passes and the backward pass of one micro-batch.
 Flops step_flops(const Graph&);
+
+/// The first matrix product of the forward pass that has no dimension of this name to divide; -1 if all
+/// have.
+OpId product_without(const Graph&, const std::string& dimension);
 
 /// Has the gradients of parameters held in a type of their own, between micro-batches and in sums over
 /// devices; what computes them computes in the type of what it reads.

@@ -35,6 +35,8 @@ struct Tensor {
   DataType type = DataType::fp16;
   Role role = Role::activation;
   bool requires_grad = true;
+  /// Share of its elements that the model means: of the slots of experts those that a token takes.
+  double filled = 1;
   /// Of what divide() made of a model's tensor; a gradient has none.
   std::optional<Origin> origin = {};
 };

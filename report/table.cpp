@@ -168,9 +168,12 @@ std::string baselines(const std::vector<Result>& results) {
 
 std::string legend(const std::vector<Result>& results) {
   std::string text =
-      "\n" + wrapped("TFLOP/s: model without recomputation, hardware (and measured) with it." +
-                         baselines(results),
-                     2);
+      "\n" + wrapped(
+                 "TFLOP/s: model by Megatron-LM's formula, without recomputation; hardware (and "
+                 "measured) with it, as kernels compute: without pairs of tokens that fused "
+                 "attention skips." +
+                     baselines(results),
+                 2);
   text +=
       "Peak memory: used, as nvidia-smi shows it (docs/memory.md); GB = 1e9 bytes. Error: % of "
       "measured, or points (pt).\n";

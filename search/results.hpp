@@ -34,7 +34,8 @@ struct Result {
 };
 
 /// Results in the order of the scenario. `outcomes` are its runs'.
-///   tflops_per_gpu      hardware FLOP/s of one GPU: published figures of that kind count recomputation
+///   tflops_per_gpu      hardware FLOP/s of one GPU: published figures of that kind count recomputation (of
+///                       fused attention they may count pairs of tokens that no kernel computes)
 ///   scaling_efficiency  model FLOP/s of one GPU, relative to the baseline's
 ///   speedup             samples per second, relative to the baseline's
 ///   peak_allocated, peak_reserved, peak_used  bytes on the fullest device, or that which was measured, see

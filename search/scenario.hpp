@@ -100,6 +100,7 @@ struct Outcome {
   std::string reason;
   int gpus = 0;
   std::optional<sim::Metrics> metrics;
+  Flops model_flops;                       ///< of one iteration, as model/graph.hpp counts them
   sim::MemoryFigures memory;               ///< where there are metrics
   std::vector<sim::DeviceMemory> devices;  ///< distinct ones
   std::vector<sim::HostMemory> hosts;      ///< of servers that hold something; distinct ones
@@ -112,7 +113,7 @@ struct Outcome {
   Bytes host_shortfall;
   Bytes drives_shortfall;
 
-  /// Of one GPU, without and with what is computed again. Expect metrics.
+  /// Of one GPU: model FLOPs, and those that its kernels compute. Expect metrics.
   [[nodiscard]] FlopsPerSecond model_rate() const;
   [[nodiscard]] FlopsPerSecond hardware_rate() const;
 };

@@ -110,8 +110,7 @@ Simulated play(const Run& run, const SimulateOptions& options) {
   std::vector<sim::MemoryPeak> peaks;
   for (const sim::DeviceMemory& device : outcome.devices) peaks.push_back(device.peak);
   outcome.metrics = sim::metrics(result.program, result.timeline, peaks);
-  // What ranks compute redundantly is no work of the model.
-  outcome.metrics->model_flops = run.micro_batches * model::step_flops(run.graph);
+  outcome.model_flops = run.micro_batches * model::step_flops(run.graph);
   outcome.weakest =
       weakest_provenance(run.profile, run.stack, result.program, run.cluster.gpus_per_node());
   if (const auto& drives = run.cluster.design().drives)
@@ -124,9 +123,7 @@ Simulated play(const Run& run, const SimulateOptions& options) {
 
 }  // namespace
 
-FlopsPerSecond Outcome::model_rate() const {
-  return metrics->model_flops / metrics->iteration_time / gpus;
-}
+FlopsPerSecond Outcome::model_rate() const { return model_flops / metrics->iteration_time / gpus; }
 
 FlopsPerSecond Outcome::hardware_rate() const {
   return metrics->hardware_flops / metrics->iteration_time / gpus;

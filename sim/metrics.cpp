@@ -100,6 +100,7 @@ void count_communication(Metrics& result, const Program& program, const Timeline
       const bool received = flat.stream == strategies::Stream::receive_forward ||
                             flat.stream == strategies::Stream::receive_backward;
       if (collective == nullptr || received) continue;  // what is received was counted when sent
+      if (!strategies::crosses_links(program, program.devices[actor.device], *collective)) continue;
       result.communication[cost::to_text(collective->kind)] +=
           static_cast<double>(actor.multiplicity) * collective->payload;
     }
@@ -173,9 +174,7 @@ Metrics metrics(const Program& program, const Timeline& timeline,
   const std::vector<Instant>& ends = timeline.iteration_ends;
   result.iteration_time = to_seconds(ends[ends.size() - 1] - ends[ends.size() - 2]);
   result.makespan = to_seconds(ends.front() - Instant{0});
-  const strategies::FlopCount flops = strategies::count_flops(program);
-  result.model_flops = flops.model;
-  result.hardware_flops = flops.hardware;
+  result.hardware_flops = strategies::hardware_flops(program);
   result.steady = timeline.steady;
   measure_overlap(result, program, timeline);
   count_communication(result, program, timeline);

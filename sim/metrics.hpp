@@ -49,15 +49,13 @@ MemoryPeak memory_peak(const strategies::Program& program, const Timeline& timel
 struct Metrics {
   Seconds iteration_time;  ///< the last period: from the end of an iteration to the end of the next
   Seconds makespan;        ///< of the first iteration, from a cold start
-  Flops model_flops;       ///< of one iteration on all devices, without recomputation; what
-                           ///< several devices compute alike counts on each
-  Flops hardware_flops;    ///< with it
+  Flops hardware_flops;    ///< that kernels compute in one iteration on all devices
   /// Over a steady period that another one follows, mean over devices, as shares of it:
   double bubble_fraction = 0;     ///< neither computing nor communicating
   Seconds exposed_communication;  ///< communicating without computing
   MemoryPeak peak;                ///< of the device with the highest peak
   std::map<std::string, Bytes>
-      communication;  ///< payload per device and iteration, mean over devices, by kind
+      communication;  ///< payload over links per device and iteration, mean over devices, by kind
   bool steady = false;
 };
 

@@ -45,29 +45,28 @@ std::size_t task_count(const Program& program, const Sequence& sequence) {
   return count;
 }
 
-FlopCount count_flops(const Program& program) {
-  std::vector<FlopCount> blocks(program.blocks.size());
+Flops hardware_flops(const Program& program) {
+  std::vector<Flops> blocks(program.blocks.size());
   for (std::size_t b = 0; b < blocks.size(); ++b) {
     for (const Task& task : program.blocks[b].tasks) {
       const auto* kernel = std::get_if<cost::Kernel>(&task.work);
-      if (kernel == nullptr) continue;
-      blocks[b].hardware += kernel->flops;
-      if (!task.recomputed) blocks[b].model += kernel->flops;
+      if (kernel != nullptr) blocks[b] += kernel->flops;
     }
   }
-  std::vector<FlopCount> sequences(program.sequences.size());
+  std::vector<Flops> sequences(program.sequences.size());
   for (std::size_t s = 0; s < sequences.size(); ++s) {
-    for (const Call& call : program.sequences[s].calls) {
-      sequences[s].model += blocks[call.block].model;
-      sequences[s].hardware += blocks[call.block].hardware;
-    }
+    for (const Call& call : program.sequences[s].calls) sequences[s] += blocks[call.block];
   }
-  FlopCount total;
-  for (const Device& device : program.devices) {
-    total.model += sequences[device.sequence].model;
-    total.hardware += sequences[device.sequence].hardware;
-  }
+  Flops total;
+  for (const Device& device : program.devices) total += sequences[device.sequence];
   return total;
+}
+
+bool crosses_links(const Program& program, const Device& device, const Collective& collective) {
+  if (cost::concerns_host(collective.kind)) return true;
+  const bool known = collective.group < static_cast<int>(device.groups.size());
+  const int group = known ? device.groups[collective.group] : -1;
+  return group >= 0 && program.communicators[group].ranks.size() > 1;
 }
 
 std::string to_text(const Program& program) {

@@ -126,7 +126,7 @@ struct Task {
   std::vector<int> deaths;  ///< slots freed when it ends
   int synchronizations =
       0;  ///< times that the host waits for the device to finish it before going on
-  bool recomputed = false;  ///< repeats a forward task: hardware FLOPs, not model FLOPs
+  bool recomputed = false;  ///< repeats a forward task
   /// What it does to values, in this order; none where values stay as they are, or where lowering
   /// does not say it: of casts, of copies to the host and back.
   std::vector<Operation> operations = {};
@@ -222,12 +222,13 @@ struct Program {
 /// Tasks of one sequence / of one device's iteration.
 std::size_t task_count(const Program&, const Sequence&);
 
-/// Floating point operations of one iteration over all devices, without and with recomputation.
-struct FlopCount {
-  Flops model;
-  Flops hardware;
-};
-FlopCount count_flops(const Program&);
+/// Floating point operations that the kernels of one iteration compute on all devices. What is the
+/// model's work of that, the model's graph says: model::step_flops.
+Flops hardware_flops(const Program&);
+
+/// Does a device's collective move bytes over links? A copy to or from its host does; in a group of one
+/// rank nobody is there to send to: that is at most a copy on the device.
+bool crosses_links(const Program&, const Device&, const Collective&);
 
 /// One line per task of every block, then the calls of every sequence: for people and for comparing
 /// programs.

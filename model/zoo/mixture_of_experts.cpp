@@ -1,6 +1,7 @@
 // Builds router, dispatch, experts and combination.
 #include "model/zoo/mixture_of_experts.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <utility>
@@ -45,7 +46,8 @@ class Mixture {
     return build_.tensor(name, std::move(shape), type_, Role::activation);
   }
   TensorId slotted(const std::string& name, std::int64_t width) {
-    return activation(name, {experts_.count, batch_ * experts_.capacity(sequence_), width});
+    return build_.tensor(name, {experts_.count, batch_ * experts_.capacity(sequence_), width},
+                         type_, Role::activation, experts_.filled(sequence_));
   }
 
   TensorId router() {
@@ -86,6 +88,11 @@ class Mixture {
 std::int64_t Experts::capacity(std::int64_t sequence) const {
   const auto share = static_cast<double>(per_token * sequence) / static_cast<double>(count);
   return static_cast<std::int64_t>(std::ceil(share * capacity_factor));
+}
+
+double Experts::filled(std::int64_t sequence) const {
+  return std::min(1.0, static_cast<double>(per_token * sequence) /
+                           static_cast<double>(count * capacity(sequence)));
 }
 
 TensorId mixture_of_experts(Builder& build, TensorId x, const Experts& experts) {

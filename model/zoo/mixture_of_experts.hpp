@@ -18,6 +18,11 @@ struct Experts {
   /// Slots of one expert for the `sequence` tokens of one sample: ceil(k * s * capacity_factor /
   /// count).
   [[nodiscard]] std::int64_t capacity(std::int64_t sequence) const;
+
+  /// Share of the slots of all experts that tokens take, k of each, when the router spreads them
+  /// evenly: at most all. Where there are fewer slots than that, the tokens that find none are
+  /// dropped, and no work of the model.
+  [[nodiscard]] double filled(std::int64_t sequence) const;
 };
 
 /// Adds
@@ -25,7 +30,7 @@ struct Experts {
 ///   E_e(x) = W_2e gelu(W_1e x + b_1e) + b_2e
 /// for x of shape (batch, sequence, hidden). Every sample is a group of its own: it has `capacity`
 /// slots at every expert, so that shapes are fixed and k * tokens * capacity_factor slots are
-/// computed whatever the router says. Which tokens find no slot, which slots stay empty, and the
+/// computed whatever the router says; model FLOPs are those of the slots that tokens take. Which tokens find no slot, which slots stay empty, and the
 /// loss that balances the experts are not modelled. Experts work on (expert, sample and slot,
 /// hidden), samples outermost: split along samples before and after, along experts between, the
 /// layout search finds one all-to-all on either side. Source: Lepikhin et al., GShard,

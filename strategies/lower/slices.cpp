@@ -36,6 +36,10 @@ std::vector<TokenSlice> token_slices(const Plan& plan) {
     throw InputError("", "/strategy/token_slices", "as many keys as queries, no prefix of keys",
                      graph.name);
   }
+  if (model::product_without(graph, terms[terms.size() - 2].identifiers.front()) >= 0) {
+    throw InputError("", "/strategy/token_slices",
+                     "a model whose matrix products have tokens to divide, no experts", graph.name);
+  }
   const std::int64_t sum =
       std::accumulate(plan.token_slices.begin(), plan.token_slices.end(), std::int64_t{0});
   if (sum != total) {

@@ -35,9 +35,8 @@ search::Run run_named(const std::string& name, int global_batch) {
 Outcome outcome(int gpus, Seconds seconds) {
   sim::Metrics metrics;
   metrics.iteration_time = seconds;
-  metrics.model_flops = gpus * 10_TFLOP;
   metrics.hardware_flops = gpus * 13_TFLOP;
-  return {.gpus = gpus, .metrics = metrics};
+  return {.gpus = gpus, .metrics = metrics, .model_flops = gpus * 10_TFLOP};
 }
 
 double predicted(const search::Result& result, const std::string& name) {

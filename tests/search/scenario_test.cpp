@@ -45,13 +45,27 @@ TEST_CASE("what ranks compute redundantly does not count as the model's work") {
   const auto flops = [](const std::string& operators) {
     const search::Scenario scenario =
         read(with(small_scenario(), "\"tensor\": 2", operators + "\"tensor\": 2"));
-    return search::simulate(scenario.runs[1], {}).outcome.metrics.value();
+    return search::simulate(scenario.runs[1], {}).outcome;
   };
   const auto divided = flops("");
   const auto replicated = flops(R"("operators": {"layers.*": ""}, )");
   CHECK(replicated.model_flops == divided.model_flops);
-  CHECK(replicated.hardware_flops > 1.2 * divided.hardware_flops);
-  CHECK(close(divided.model_flops, divided.hardware_flops, 1e-12));
+  CHECK(replicated.metrics->hardware_flops > 1.2 * divided.metrics->hardware_flops);
+  CHECK(close(divided.model_flops, divided.metrics->hardware_flops, 1e-12));
+}
+
+TEST_CASE(
+    "empty slots of experts are no work of the model: they make it slower, not more efficient") {
+  const auto outcome = [](int factor) {
+    const std::string experts = R"("vocabulary": 128, "experts": 4, "experts_per_token": 2,
+        "capacity_factor": )" + std::to_string(factor);
+    const search::Scenario scenario = read(with(small_scenario(), R"("vocabulary": 128)", experts));
+    return search::simulate(scenario.runs[0], {}).outcome;
+  };
+  const auto one = outcome(1), four = outcome(4);
+  CHECK(close(four.model_flops, one.model_flops, 1e-12));
+  CHECK(four.metrics->hardware_flops > 1.5 * one.metrics->hardware_flops);
+  CHECK(four.model_rate() < one.model_rate());
 }
 
 TEST_CASE("a model that repeats its forward pass wants a schedule that does") {

@@ -44,6 +44,21 @@ TEST_CASE("what a task does tells computing from communicating, not its stream")
   CHECK(close(result.bubble_fraction, 30.0 / 65, 1e-9));
 }
 
+TEST_CASE("what one rank does in a group of its own crosses no link, its copies to the host do") {
+  HandBuilt built;
+  built.add_sequence({collective(20_B), collective(1000_B, {}, Stream::communication, 1),
+                      collective(7_B, {}, Stream::copy_out, 1, CollectiveKind::to_host)});
+  built.add_device(0, {0, 1});
+  built.add_device(0, {0, 2});
+  const Timeline timeline =
+      run(built.program,
+          on_one_link(built.program, {CollectiveKind::all_reduce, CollectiveKind::to_host}),
+          built.prices, 4);
+  CHECK(metrics(built.program, timeline).communication ==
+        std::map<std::string, Bytes>{{cost::to_text(CollectiveKind::all_reduce), 20_B},
+                                     {cost::to_text(CollectiveKind::to_host), 7_B}});
+}
+
 TEST_CASE("the peak is the largest sum of buffers alive at one time, residents included") {
   //          0..10   10..20   20..30
   // x (40)   ######################          activations

@@ -99,6 +99,39 @@ TEST_CASE("expert parallelism adds to tensor parallelism what it adds to one ran
   CHECK(exchanged == 2);
 }
 
+TEST_CASE("hardware FLOPs are of all slots of all experts, wherever they are") {
+  // Two products of h x 4h for every slot, forward, and twice that backward, in two of four layers: more
+  // slots are more of these and nothing else.
+  const auto flops = [](double factor, const std::string& ranks) {
+    model::GptConfig config = mixture;
+    config.capacity_factor = factor;
+    return hardware_flops(lowered(model::gpt(config), ranks));
+  };
+  const auto of_slots = [](double slots) {
+    return Flops{2 * 3 * 2 * 2.0 * 24 * slots * 4 * hidden * hidden};
+  };
+  for (const std::string& ranks : {strategy(1, 1), strategy(8, 4), strategy(4, 4)}) {
+    // 16 experts with ceil(2 * 20 / 16 * factor) slots a sample: 3, 5 and 10.
+    CHECK(close(flops(4, ranks) - flops(2, ranks), of_slots(16 * (10 - 5)), 1e-12));
+    CHECK(close(flops(2, ranks) - flops(1, ranks), of_slots(16 * (5 - 3)), 1e-12));
+  }
+}
+
+TEST_CASE(
+    "experts are not computed twice without a word: tokens that they cannot divide are refused") {
+  const model::Graph graph = model::gpt(mixture);
+  CHECK_THAT(
+      refusal([&] { lowered(graph, strategy(4, 4, R"(, "context": 2)")); }),
+      StartsWith(
+          "test.json: /strategy/context: expected 1 where matrix products work on whole samples, "
+          "as those of experts do") &&
+          ContainsSubstring("found 2, of which every rank would compute all of layers.1.mlp.fc1"));
+  CHECK_THAT(
+      refusal([&] { lowered(graph, R"({"token_slices": [12, 8]})"); }),
+      ContainsSubstring("/strategy/token_slices: expected a model whose matrix products have "
+                        "tokens to divide, no experts"));
+}
+
 TEST_CASE("expert degrees that fit neither the data ranks nor the model are refused") {
   const model::Graph graph = model::gpt(mixture);
   const auto refused = [&](const model::Graph& of, const std::string& text) {

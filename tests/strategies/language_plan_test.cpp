@@ -115,7 +115,7 @@ TEST_CASE("uneven parts are kept in the plan and lowered") {
   // 12 samples on 5 devices: 3, 3, 2, 2, 2.
   const Program program = lower(plan, plain_stack());
   REQUIRE(program.devices.size() == 5);
-  CHECK(close(count_flops(program).model, count_flops(lowered(graph, "{}")).model, 1e-12));
+  CHECK(close(hardware_flops(program), hardware_flops(lowered(graph, "{}")), 1e-12));
   CHECK_THAT(refusal([&] { plan_from(graph, split("false")); }),
              ContainsSubstring("5 equal parts"));
 }
@@ -132,7 +132,7 @@ TEST_CASE("every part may have a device of its own, and is written as it is read
   CHECK(plan.placement(0).listed == std::vector<std::vector<int>>{{1, 2, 0}});
   const Program program = lower(plan, plain_stack());
   REQUIRE(program.devices.size() == 3);
-  CHECK(close(count_flops(program).model, count_flops(lowered(graph, "{}")).model, 1e-12));
+  CHECK(close(hardware_flops(program), hardware_flops(lowered(graph, "{}")), 1e-12));
   const std::string written = file_text(plan);
   CHECK(file_text(plan_from(graph, written)) == written);
   CHECK(program_of(plan_from(graph, written)) == program_of(plan));

@@ -39,6 +39,17 @@ inline Program lowered(const model::Graph& graph, const std::string& strategy,
   return lower(plan_of(graph, strategy, micro_batches), plain_stack(), training);
 }
 
+/// What kernels compute in one iteration but for what they compute again.
+inline Flops flops_once(Program program) {
+  for (Block& block : program.blocks) {
+    for (Task& task : block.tasks) {
+      auto* kernel = std::get_if<cost::Kernel>(&task.work);
+      if (kernel != nullptr && task.recomputed) kernel->flops = {};
+    }
+  }
+  return hardware_flops(program);
+}
+
 inline const Collective* collective_of(const Task& task) {
   return std::get_if<Collective>(&task.work);
 }

@@ -34,21 +34,25 @@ TEST_CASE("layers are recomputed, embeddings and head are not") {
 }
 
 TEST_CASE(
-    "recomputation adds the FLOPs of the layers' forward pass to the hardware's, none to the "
-    "model's") {
-  // 24bsh^2(1 + s/6h) per layer.
+    "recomputation adds the FLOPs of the layers' forward pass to the hardware's: 96BLsh^2(1 + s/6h "
+    "+ "
+    "V/16Lh) in all") {
+  // 24bsh^2(1 + s/6h) per layer to 72BLsh^2(1 + s/6h + V/12Lh); logits are not computed again.
+  // Source: Narayanan et al., arXiv:2104.04473, equation 3.
   const model::Graph graph = model::gpt(small_gpt);
-  const FlopCount plain = count_flops(lowered(graph, "{}", 3));
-  const FlopCount again = count_flops(lowered(graph, R"({"recompute": "full"})", 3));
-  const double b = 12, s = 20, h = 48;
-  CHECK(plain.hardware == plain.model);
-  CHECK(again.model == plain.model);
-  CHECK(close(again.hardware - plain.hardware,
-              Flops{3 * 4 * (24 * b * s * h * h + 4 * b * s * s * h)}, 1e-12));
+  const Program plain = lowered(graph, "{}", 3);
+  const Program again = lowered(graph, R"({"recompute": "full"})", 3);
+  const double b = 3 * 12, s = 20, h = 48, l = 4, v = 112;
+  CHECK(close(hardware_flops(plain),
+              Flops{72 * b * l * s * h * h * (1 + s / (6 * h) + v / (12 * l * h))}, 1e-12));
+  CHECK(close(hardware_flops(again),
+              Flops{96 * b * l * s * h * h * (1 + s / (6 * h) + v / (16 * l * h))}, 1e-12));
+  CHECK(flops_once(again) == hardware_flops(plain));
 }
 
 TEST_CASE("selective recomputation repeats scores, softmax, dropout and context, and their FLOPs") {
-  // Two products of 2bs^2h each per layer.
+  // Two products of 2bs^2h each per layer: s/18h of 72BLsh^2. (Korthikanti et al., arXiv:2205.05198, add
+  // s/6h, three times as much.)
   const model::Graph graph = model::gpt(small_gpt);
   const Program program = lowered(graph, R"({"recompute": "selective"})", 3);
   for (int segment = 0; segment <= 5; ++segment) {
@@ -60,10 +64,11 @@ TEST_CASE("selective recomputation repeats scores, softmax, dropout and context,
     CHECK(forward_names(block_of(program, segment, CellPass::backward), true) ==
           (layer ? expected : std::vector<std::string>{}));
   }
-  const FlopCount flops = count_flops(program);
-  const double b = 12, s = 20, h = 48;
-  CHECK(flops.model == count_flops(lowered(graph, "{}", 3)).model);
-  CHECK(close(flops.hardware - flops.model, Flops{3 * 4 * 4 * b * s * s * h}, 1e-12));
+  const double b = 3 * 12, s = 20, h = 48, l = 4, v = 112;
+  CHECK(flops_once(program) == hardware_flops(lowered(graph, "{}", 3)));
+  CHECK(close(hardware_flops(program),
+              Flops{72 * b * l * s * h * h * (1 + s / (6 * h) + s / (18 * h) + v / (12 * l * h))},
+              1e-12));
 }
 
 TEST_CASE("selective recomputation communicates nothing more, with tensor parallelism, too") {

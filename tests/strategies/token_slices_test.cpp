@@ -46,13 +46,13 @@ TEST_CASE("queries of a slice see the keys of all slices up to it") {
 TEST_CASE("all slices together take the products of the whole, and causal ones in part") {
   // Scores and context of slice k: 2 * 2 b h t_k e_k FLOPs, e_k the tokens up to its end.
   const model::Graph graph = model::gpt(small_gpt);
-  const FlopCount whole = count_flops(lowered(graph, "{}"));
-  const FlopCount sliced = count_flops(lowered(graph, R"({"token_slices": [8, 7, 5]})"));
+  const Flops whole = hardware_flops(lowered(graph, "{}"));
+  const Flops sliced = hardware_flops(lowered(graph, R"({"token_slices": [8, 7, 5]})"));
   const double square = 20 * 20;
   const double steps = 8 * 8 + 7 * 15 + 5 * 20;
   const double layers = 4;
   const double saved = layers * 3 * 2 * 2.0 * 12 * 48 * (square - steps);  // forward, B twice
-  CHECK(whole.model.value - sliced.model.value == saved);
+  CHECK(whole.value - sliced.value == saved);
 }
 
 TEST_CASE("slices run forward in order and backward in reverse") {

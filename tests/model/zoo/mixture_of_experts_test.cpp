@@ -68,15 +68,33 @@ TEST_CASE("an expert has k * tokens * capacity factor / E slots for every sample
   CHECK(Experts{.count = 3, .per_token = 1, .capacity_factor = 1}.capacity(20) == 7);
 }
 
-TEST_CASE("experts compute k * capacity factor times what one MLP would, whatever their number") {
+TEST_CASE("the model's work is that of k experts for every token, whatever the slots") {
+  // In place of one MLP of 16bsh^2 FLOPs k of them, and a router of 2bshE; backward twice that.
   GptConfig dense = mixture;
   dense.experts = 0;
-  const Graph with = gpt(mixture);
-  const Graph without = gpt(dense);
-  for (const std::string part : {"layers.1.mlp.fc1", "layers.1.mlp.fc2"})
-    CHECK(close(forward_flops(with, part), 2 * 1.25 * forward_flops(without, part), 1e-15));
+  const Flops without = step_flops(gpt(dense));
+  const double b = 3, s = 20, h = 48, mixtures = 3;
+  const Flops router{3 * mixtures * 2 * b * s * h * 5};
+  const auto more_mlps = [&](double per_token) {
+    return Flops{3 * mixtures * (per_token - 1) * 16 * b * s * h * h};
+  };
+  GptConfig config = mixture;
+  for (const double factor : {1.0, 1.01, 1.25, 2.0, 4.0}) {
+    INFO(factor);
+    config.capacity_factor = factor;
+    CHECK(close(step_flops(gpt(config)), without + router + more_mlps(2), 1e-12));
+  }
+  // Half of the slots that tokens want: the others are dropped.
+  config.capacity_factor = 0.5;
+  CHECK(close(step_flops(gpt(config)), without + router + more_mlps(1), 1e-12));
   // 2bshE
-  CHECK(forward_flops(with, "layers.1.mlp.router") == Flops{2.0 * 3 * 20 * 48 * 5});
+  CHECK(forward_flops(gpt(mixture), "layers.1.mlp.router") == Flops{2.0 * 3 * 20 * 48 * 5});
+}
+
+TEST_CASE("a slot that is there because slots are whole is no work of the model") {
+  // 20 tokens, one expert each, 3 experts with ceil(20 / 3) = 7 slots: 21.
+  const Experts experts{.count = 3, .per_token = 1, .capacity_factor = 1};
+  CHECK(close(experts.filled(20), 20.0 / 21, 1e-15));
 }
 
 TEST_CASE("gradients reach router and experts") {
