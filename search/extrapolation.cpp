@@ -59,7 +59,7 @@ class Sums {
   }
 
   void add(const strategies::Collective& one, const std::vector<int>& ranks, double times) {
-    if (cost::concerns_host(one.kind) || ranks.size() < 2) return;
+    if (cost::concerns_host(one.kind)) return;
     const double bytes = times * one.payload.value;
     bytes_ += bytes;
     if (!measured(one, ranks, profile_, stack_, gpus_per_node_)) bytes_beyond_ += bytes;
@@ -104,9 +104,8 @@ Extrapolated extrapolated(const cost::Profile& profile, const cost::Stack& stack
       if (count == 0) continue;
       for (const strategies::Task& task : program.blocks[b].tasks) {
         const auto* one = std::get_if<strategies::Collective>(&task.work);
-        if (one == nullptr || one->group >= static_cast<int>(device.groups.size())) continue;
-        const int group = device.groups[one->group];
-        if (group >= 0) sums.add(*one, program.communicators[group].ranks, count);
+        if (one == nullptr || !strategies::crosses_links(program, device, *one)) continue;
+        sums.add(*one, program.communicators[device.groups[one->group]].ranks, count);
       }
     }
   }

@@ -24,8 +24,11 @@ class Needs {
     for (const strategies::Block& block : program.blocks) {
       for (const strategies::Task& task : block.tasks) {
         if (const auto* kernel = std::get_if<cost::Kernel>(&task.work)) add(*kernel);
-        if (const auto* one = std::get_if<strategies::Collective>(&task.work))
-          add(*one, task.stream);
+        const auto* one = std::get_if<strategies::Collective>(&task.work);
+        const auto crosses = [&](const strategies::Device& device) {
+          return strategies::crosses_links(program, device, *one);
+        };
+        if (one != nullptr && std::ranges::any_of(program.devices, crosses)) add(*one, task.stream);
       }
     }
     for (const strategies::Communicator& group : program.communicators) {

@@ -45,7 +45,7 @@ std::vector<std::string> split_along(const Plan& plan, const Grid& grid, model::
   for (const Axis& axis : grid.axes) {
     const auto found = std::ranges::find(placement.axes, axis);
     expects(found != placement.axes.end(), "an operator stands on every axis of its grid");
-    split.push_back(placement.dims[found - placement.axes.begin()]);
+    split.push_back(axis.size > 1 ? placement.dims[found - placement.axes.begin()] : "");
   }
   return split;
 }

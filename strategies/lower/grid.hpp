@@ -18,7 +18,7 @@ namespace stratagem::strategies {
 std::optional<Grid> grid_of(const Plan& plan, const std::vector<int>& segments, int copy);
 
 /// What an operator splits along every axis of its grid: an identifier of its annotation, or ""
-/// where replicated. A backward operator or optimizer step splits what its forward operator splits.
+/// where replicated, as along an axis of one rank, which has nobody to communicate with. A backward operator or optimizer step splits what its forward operator splits.
 std::vector<std::string> split_along(const Plan& plan, const Grid& grid, model::OpId op);
 
 /// The layout in which an operator reads its i-th input or leaves its i-th output. An output is

@@ -96,6 +96,7 @@ TEST_CASE("all-reduces of measured sizes and ranks in one server are within, all
   CHECK(share(CollectiveKind::all_reduce, 2000_MB, {0, 1, 2}) == 1);
   CHECK(share(CollectiveKind::all_reduce, 100_MB, {7, 8}) == 1);  // of two servers
   CHECK(share(CollectiveKind::all_gather, 100_MB, {0, 1}) == 1);
+  CHECK(share(CollectiveKind::all_gather, 100_MB, {0}) == 0);  // by one rank: to nobody
   CHECK(share(CollectiveKind::to_host, 100_MB, {0, 1}) == 0);  // no communication between devices
 }
 

@@ -47,6 +47,7 @@ cost::Stack measured_stack() {
 strategies::Program program_of(cost::KernelKind kind, const std::vector<int>& group) {
   strategies::Program program;
   program.communicators = {{group}};
+  program.devices = {{.groups = {0}}};
   program.blocks = {
       {.name = "b", .slots = {}, .tasks = {{.name = "t", .work = cost::Kernel{.kind = kind}}}}};
   return program;
@@ -99,8 +100,9 @@ TEST_CASE(
 TEST_CASE("the slow-down of kernels counts where communication can run beside them") {
   cost::Profile profile = measured_profile();
   profile.collective.compute_slowdown = cost::Constant<double>{};  // assumed
-  const auto weakest = [&](cost::CollectiveKind kind, strategies::Stream stream) {
-    strategies::Program program = program_of(cost::KernelKind::gemm, {0, 1});
+  const auto weakest = [&](cost::CollectiveKind kind, strategies::Stream stream,
+                           const std::vector<int>& ranks = {0, 1}) {
+    strategies::Program program = program_of(cost::KernelKind::gemm, ranks);
     program.blocks[0].tasks.push_back(
         {.name = "c", .work = strategies::Collective{.kind = kind}, .stream = stream});
     return weakest_provenance(profile, measured_stack(), program, gpus_per_node).profile;
@@ -112,6 +114,7 @@ TEST_CASE("the slow-down of kernels counts where communication can run beside th
   CHECK(weakest(CollectiveKind::send, Stream::send_forward) == slowdown);
   CHECK(weakest(CollectiveKind::all_reduce, Stream::compute) != slowdown);
   CHECK(weakest(CollectiveKind::to_host, Stream::copy_out) != slowdown);
+  CHECK(weakest(CollectiveKind::all_gather, Stream::gradient_communication, {0}) != slowdown);
 }
 
 TEST_CASE("a scalar of the stack counts always") {
