@@ -50,11 +50,8 @@ search::Limits limits_for(const Arguments& asked) {
     limits = search::read_limits(file.string());
     break;
   }
-  if (asked.has("median")) {
-    limits.medians.clear();
-    for (const std::string& figure : search::figure_names)
-      limits.medians.push_back({figure, asked.real("median") / 100});
-  }
+  if (asked.has("median"))
+    limits.medians = {{.group = "", .figure = "", .at_most = asked.real("median") / 100}};
   if (asked.has("wrong")) limits.wrong_verdicts = asked.whole("wrong");
   return limits;
 }
@@ -67,7 +64,7 @@ Options validate_options() {
   options.text("figure", "this figure only, such as iteration_time, or fits", "");
   options.text("group", "groups only whose names contain this", "");
   options.flag("summary", "print no single figures");
-  options.real("median", "highest median of the absolute errors in any group, in %");
+  options.real("median", "highest median of the absolute errors of any figure in any group, in %");
   options.whole("wrong", "highest number of wrong verdicts on what fits");
   options.text("json", "write all of it as JSON");
   options.positional({"scenarios"}, "SCENARIOS...");
@@ -92,7 +89,7 @@ int validate(const std::vector<std::string>& line) {
   if (asked.helped()) return done;
   if (!asked.has("scenarios")) throw UsageError("missing scenarios");
   const search::Selection selection = selection_of(asked);
-  const search::Limits limits = limits_for(asked);
+  const search::Limits limits = search::selected(limits_for(asked), selection);
   const std::vector<std::string> files = scenario_files(asked.texts("scenarios"));
   std::vector<search::Scenario> scenarios;
   for (const std::string& file : files) scenarios.push_back(search::read_scenario(file));

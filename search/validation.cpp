@@ -83,6 +83,11 @@ bool wanted(const Selection& selection, const std::string& figure) {
   return selection.figure.empty() || selection.figure == figure;
 }
 
+bool concerns(const Limits::Median& limit, const ErrorStatistics& statistics) {
+  return (limit.group.empty() || limit.group == statistics.group) &&
+         (limit.figure.empty() || limit.figure == statistics.figure);
+}
+
 }  // namespace
 
 std::string group_of(const Run& run) {
@@ -125,10 +130,13 @@ Limits read_limits(const std::string& file) {
   const JsonReader reader = JsonReader::from_file(file);
   Limits limits;
   if (const auto medians = reader.find("median_error")) {
-    for (const std::string& figure : medians->keys()) {
-      const JsonReader limit = medians->at(figure);
-      check_word(limit, figure, figure_names, "a figure");
-      limits.medians.push_back({figure, limit.number()});
+    for (const std::string& group : medians->keys()) {
+      const JsonReader figures = medians->at(group);
+      for (const std::string& figure : figures.keys()) {
+        const JsonReader limit = figures.at(figure);
+        check_word(limit, figure, figure_names, "a figure");
+        limits.medians.push_back({group, figure, limit.number()});
+      }
     }
   }
   if (const auto wrong = reader.find("wrong_verdicts"))
@@ -137,22 +145,42 @@ Limits read_limits(const std::string& file) {
   return limits;
 }
 
+Limits selected(const Limits& limits, const Selection& selection) {
+  Limits result;
+  for (const Limits::Median& limit : limits.medians) {
+    const bool counted =
+        limit.group.empty() || limit.group.find(selection.group) != std::string::npos;
+    if (counted && (limit.figure.empty() || wanted(selection, limit.figure)))
+      result.medians.push_back(limit);
+  }
+  if (selection.group.empty() && wanted(selection, "fits"))
+    result.wrong_verdicts = limits.wrong_verdicts;
+  return result;
+}
+
 std::vector<std::string> broken(const Validation& validation, const Limits& limits) {
   std::vector<std::string> lines;
   for (const ErrorStatistics& each : validation.statistics) {
-    for (const Limits::Median& limit : limits.medians) {
-      if (limit.figure != each.figure || each.median <= limit.at_most) continue;
+    const auto limit = std::ranges::find_if(
+        limits.medians, [&](const Limits::Median& l) { return concerns(l, each); });
+    if (limits.medians.empty()) continue;
+    if (limit == limits.medians.end()) {
+      lines.push_back(fmt::format("{}: {}: expected a limit of the median error, found none",
+                                  each.group, each.figure));
+    } else if (each.median > limit->at_most) {
       lines.push_back(
           fmt::format("{}: {}: expected a median error of at most {:.1f} %, found {:.1f} %",
-                      each.group, each.figure, 100 * limit.at_most, 100 * each.median));
+                      each.group, each.figure, 100 * limit->at_most, 100 * each.median));
     }
   }
-  const bool any_held = std::ranges::any_of(limits.medians, [&](const Limits::Median& limit) {
-    return std::ranges::find(validation.statistics, limit.figure, &ErrorStatistics::figure) !=
-           validation.statistics.end();
-  });
-  if (!limits.medians.empty() && !any_held)
-    lines.emplace_back("limits of median errors, but no figure that has one was counted");
+  for (const Limits::Median& limit : limits.medians) {
+    const bool counted = std::ranges::any_of(
+        validation.statistics, [&](const ErrorStatistics& each) { return concerns(limit, each); });
+    if (counted) continue;
+    lines.push_back(fmt::format("{}: {}: expected figures that this limit holds for, found none",
+                                limit.group.empty() ? "any group" : limit.group,
+                                limit.figure.empty() ? "any figure" : limit.figure));
+  }
   const auto wrong = std::ranges::count_if(
       validation.verdicts, [](const Verdict& each) { return each.kind() == Verdict::Kind::wrong; });
   if (limits.wrong_verdicts && wrong > *limits.wrong_verdicts) {

@@ -72,21 +72,27 @@ struct Validation {
 /// `played` must outlive the result. Expects the selection that it was played for.
 Validation validate(const std::vector<Played>& played, const Selection& selection);
 
-/// What a validation must keep. Nothing is required of a figure that has no limit.
+/// What a validation must keep.
 struct Limits {
+  /// The highest median of the absolute errors of a figure.
   struct Median {
-    std::string figure;
+    std::string group;   ///< empty: of every group
+    std::string figure;  ///< empty: every figure
     double at_most;
   };
-  std::vector<Median> medians;        ///< of the absolute errors, in every group
+  std::vector<Median> medians;
   std::optional<int> wrong_verdicts;  ///< at most so many in all
 };
 
-/// Reads a file of limits: {"median_error": {"peak_used": 0.08}, "wrong_verdicts": 0}.
+/// Reads a file of limits, a median for every figure of every group:
+///   {"median_error": {"GROUP": {"peak_used": 0.08}}, "wrong_verdicts": 0}
 Limits read_limits(const std::string& file);
 
-/// One line for every limit that does not hold, and one where there are limits of medians but none
-/// of their figures was counted.
+/// Those of the limits that concern what is selected: verdicts only if nothing is left out.
+Limits selected(const Limits& limits, const Selection& selection);
+
+/// One line for every limit that does not hold, for every limit of which nothing was counted, and, if
+/// there are limits of medians, for every figure of a group that has none.
 std::vector<std::string> broken(const Validation& validation, const Limits& limits);
 
 }  // namespace stratagem::search
