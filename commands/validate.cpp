@@ -92,6 +92,7 @@ int validate(const std::vector<std::string>& line) {
   const search::Limits limits = search::selected(limits_for(asked), selection);
   const std::vector<std::string> files = scenario_files(asked.texts("scenarios"));
   std::vector<search::Scenario> scenarios;
+  scenarios.reserve(files.size());
   for (const std::string& file : files) scenarios.push_back(search::read_scenario(file));
   const int threads = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
   const std::vector<search::Played> played = search::play(std::move(scenarios), selection, threads);
