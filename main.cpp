@@ -1,10 +1,13 @@
 // Finds the command, and maps errors to exit codes.
 #include <fmt/format.h>
 
+#include <cstdio>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "base/input_error.hpp"
+#include "base/write_file.hpp"
 #include "commands/all.hpp"
 #include "commands/arguments.hpp"
 #include "cost/optimizer.hpp"
@@ -53,12 +56,20 @@ int run(const std::vector<std::string>& line) {
 
 int main(int argc, char** argv) {
   try {
-    return run({argv + 1, argv + argc});
+    const int code = run({argv + 1, argv + argc});
+    finish_standard_output();
+    return code;
   } catch (const commands::UsageError& error) {
     fmt::print(stderr, "stratagem: {}\n", error.what());
     return commands::usage;
   } catch (const InputError& error) {
     fmt::print(stderr, "{}\n", error.what());
+    return commands::bad_input;
+  } catch (const std::system_error& error) {
+    std::ferror(stdout) != 0
+        ? fmt::print(stderr, "standard output: expected a file that can be written, found {}\n",
+                     error.code().message())
+        : fmt::print(stderr, "stratagem: internal error: {}\n", error.what());
     return commands::bad_input;
   } catch (const std::exception& error) {
     fmt::print(stderr, "stratagem: internal error: {}\n", error.what());

@@ -1,7 +1,10 @@
 // A draft and its renaming.
 #include "base/write_file.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <system_error>
@@ -19,9 +22,31 @@ std::error_code written(const std::string& file, const std::string& text) {
   return {out ? 0 : errno, std::generic_category()};
 }
 
+constexpr const char* expected = "a file that can be written";
+
+[[noreturn]] void lost_output(int reason) {
+  throw InputError("standard output", "", expected, std::generic_category().message(reason));
+}
+
 }  // namespace
 
+bool is_standard_output(const std::string& file) {
+  constexpr std::array names{"-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"};
+  return std::ranges::find(names, file) != names.end();
+}
+
+void finish_standard_output() {
+  errno = 0;
+  if (std::fflush(stdout) != 0) lost_output(errno);
+  if (std::ferror(stdout) != 0) lost_output(EIO);  // before: what it was is gone
+}
+
 void write_file(const std::string& file, const std::string& text) {
+  if (is_standard_output(file)) {
+    errno = 0;
+    if (std::fwrite(text.data(), 1, text.size(), stdout) < text.size()) lost_output(errno);
+    return finish_standard_output();
+  }
   std::error_code ignored;
   const bool plain =
       !std::filesystem::exists(file, ignored) || std::filesystem::is_regular_file(file, ignored);
@@ -33,7 +58,7 @@ void write_file(const std::string& file, const std::string& text) {
   if (!error) return;
   if (plain && std::filesystem::is_regular_file(draft, ignored))
     std::filesystem::remove(draft, ignored);
-  throw InputError(file, "", "a file that can be written", error.message());
+  throw InputError(file, "", expected, error.message());
 }
 
 }  // namespace stratagem

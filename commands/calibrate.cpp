@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/quantity_text.hpp"
+#include "base/write_file.hpp"
 #include "calibrate/fit.hpp"
 #include "calibrate/fit_report.hpp"
 #include "calibrate/fit_table.hpp"
@@ -64,7 +65,7 @@ calibrate::Fit asked_fit(const Arguments& asked, const std::string& output) {
 int fit_profile(const Arguments& asked) {
   const std::string output = asked.text_or_nothing("output");
   const calibrate::Fit fit = asked_fit(asked, output);
-  fmt::print("{}", calibrate::describe(fit));
+  fmt::print(for_people({{output, ""}}), "{}", calibrate::describe(fit));
   if (!output.empty()) calibrate::write_profile(fit.profile, output);
   return done;
 }
@@ -99,7 +100,7 @@ int report(const Arguments& asked) {
   }
   const std::string output = asked.text_or_nothing("output");
   const calibrate::Fit fit = asked_fit(asked, output);
-  fmt::print("{}", calibrate::text_report(fit));
+  fmt::print(for_people({{output, ""}}), "{}", calibrate::text_report(fit));
   if (!output.empty()) write_below({{output, calibrate::html_report(fit), ""}});
   return done;
 }
@@ -127,6 +128,13 @@ class Teller {
   std::chrono::steady_clock::time_point next_;
 };
 
+/// What `measure` goes on with if it is there, and what `import` writes others beside.
+std::string asked_file(const Arguments& asked) {
+  std::string file = asked.required("output");
+  if (is_standard_output(file)) throw UsageError("--output is a file here, not standard output");
+  return file;
+}
+
 /// What `measure --backend cuda` is asked for, and which other file it writes.
 calibrate::CudaAssignment asked_of_gpus(const Arguments& asked, int ranks) {
   for (const char* option : {"for", "working-set"})
@@ -138,7 +146,7 @@ calibrate::CudaAssignment asked_of_gpus(const Arguments& asked, int ranks) {
     throw UsageError("--cluster is the name of a preset");
   if (ranks == 1 && asked.has("cluster"))
     throw UsageError("--cluster is for several ranks, whose collectives are measured (mpirun)");
-  return {.file = asked.required("output"),
+  return {.file = asked_file(asked),
           .datasheet = asked.text_or_nothing("datasheet"),
           .sweep = asked.has("quick") ? calibrate::Sweep::quick : calibrate::Sweep::full,
           .only = asked.text_or_nothing("only"),
@@ -197,7 +205,7 @@ int measure(const Arguments& asked) {
       throw UsageError("calibrate measure reads no files, but scenarios after --for; not \"" +
                        asked.texts("files").front() + "\"");
     calibrate::Assignment assignment{
-        .file = asked.required("output"),
+        .file = asked_file(asked),
         .sweep = asked.has("quick") ? calibrate::Sweep::quick : calibrate::Sweep::full,
         .only = asked.text_or_nothing("only"),
         .working_set = asked_working_set(asked)};
@@ -248,7 +256,7 @@ int check(const Arguments& asked) {
     const int code = calibrate::met(result) ? done : check_failed;
     if (ranks.rank() != 0) return done;
     teller.clear();
-    fmt::print("{}", calibrate::describe(result));
+    fmt::print(for_people({{json, ""}}), "{}", calibrate::describe(result));
     if (!json.empty()) write_below({{json, calibrate::json_of(result), ""}});
     return code;
   };
@@ -293,7 +301,7 @@ int import_published(const Arguments& asked) {
       outputs.push_back({(folder / scenario.file).string(), scenario.text, ""});
   }
   check_outputs(outputs, {records, asked.text("rules")});
-  fmt::print("{}", calibrate::describe(imported));
+  fmt::print(for_people(outputs), "{}", calibrate::describe(imported));
   write_below(outputs);
   return done;
 }
@@ -315,7 +323,7 @@ int import_measurements(const Arguments& asked) {
   if (asked.has("rules")) return import_published(asked);
   if (!asked.has("files")) throw UsageError("missing logs of nccl-tests, or tables");
   if (asked.texts("files").front().ends_with(".csv")) return import_tables(asked);
-  const std::filesystem::path file = asked.required("output");
+  const std::filesystem::path file = asked_file(asked);
   const std::string cluster = asked.required("cluster");
   if (cluster.ends_with(".json")) throw UsageError("--cluster is the name of a preset");
   static_cast<void>(server_named(cluster));

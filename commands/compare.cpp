@@ -24,7 +24,7 @@ int compare_plans(const Arguments& asked) {
   std::vector<std::string> inputs = executed;
   inputs.push_back(asked.text("predicted"));
   check_outputs(outputs, inputs);
-  fmt::print("{}", report::to_markdown(plans));
+  fmt::print(for_people(outputs), "{}", report::to_markdown(plans));
   write_below(outputs);
   return std::ranges::all_of(plans.plans,
                              [](const report::ExecutedPlan& plan) {
@@ -50,7 +50,7 @@ int compare_tasks(const Arguments& asked) {
     outputs.push_back({asked.text("trace"), report::overlay(predicted, measured),
                        " (open it in https://ui.perfetto.dev)"});
   check_outputs(outputs, {predicted.file, measured.file});
-  fmt::print("{}", report::to_text(comparison));
+  fmt::print(for_people(outputs), "{}", report::to_text(comparison));
   write_below(outputs);
   return done;
 }

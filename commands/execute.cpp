@@ -174,7 +174,6 @@ std::string trace(const Lowered& lowered, const execute::Trial& trial) {
 int conclude(const Lowered& lowered, const Executed& executed, const Unit& unit,
              const Arguments& asked) {
   const Predicted expected = executed.trial ? predicted(lowered, unit) : Predicted{};
-  print(lowered, executed, unit, expected);
   std::vector<Output> outputs;
   if (asked.has("json"))
     outputs.push_back(
@@ -182,6 +181,7 @@ int conclude(const Lowered& lowered, const Executed& executed, const Unit& unit,
   if (executed.trial && asked.has("trace"))
     outputs.push_back({asked.text("trace"), trace(lowered, *executed.trial),
                        " (open it in https://ui.perfetto.dev)"});
+  print(for_people(outputs), lowered, executed, unit, expected);
   write_below(outputs);
   return executed.agrees ? done : check_failed;
 }
@@ -261,7 +261,8 @@ void check_output(const search::Run& run, const Arguments& asked) {
     if (!asked.has(option)) continue;
     const std::string file = asked.text(option);
     for (const std::string& input : run.files) {
-      if (std::filesystem::weakly_canonical(input) == std::filesystem::weakly_canonical(file))
+      std::error_code apart;  // one of them is nowhere
+      if (std::filesystem::equivalent(input, file, apart))
         throw UsageError(fmt::format("--{} would write over {}, which is read", option, input));
     }
     outputs.push_back({file, ""});

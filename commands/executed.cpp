@@ -79,29 +79,30 @@ std::string disturbances(const Sorted& iterations) {
 }
 
 /// What was measured of the iterations that count; their median at the profile's pace, if it is known.
-Seconds print_times(const Executed& executed, const cost::Profile& profile, bool at_pace) {
+Seconds print_times(std::FILE* to, const Executed& executed, const cost::Profile& profile,
+                    bool at_pace) {
   const Sorted iterations = sorted(executed);
   const std::vector<Seconds> times = times_of(iterations.counted);
   const auto [least, most] = std::ranges::minmax(times);
-  fmt::print("  iteration: measured {} (median of {}, {} to {}{})", to_text(median(times)),
+  fmt::print(to, "  iteration: measured {} (median of {}, {} to {}{})", to_text(median(times)),
              times.size(), to_text(least), to_text(most), disturbances(iterations));
   const auto paced = at_pace ? median_at_pace(iterations.counted, profile) : std::nullopt;
-  if (paced) fmt::print(", {} at the profile's pace", to_text(*paced));
+  if (paced) fmt::print(to, ", {} at the profile's pace", to_text(*paced));
   return paced.value_or(median(times));
 }
 
 /// Of the rank whose buffers hold most.
-void print_memory(const execute::Trial& trial, const Predicted& expected) {
+void print_memory(std::FILE* to, const execute::Trial& trial, const Predicted& expected) {
   const auto fullest =
       static_cast<std::size_t>(std::ranges::max_element(trial.peaks) - trial.peaks.begin());
-  fmt::print("  live bytes at the peak: measured {:.0f} on rank {}, in {:.0f}",
+  fmt::print(to, "  live bytes at the peak: measured {:.0f} on rank {}, in {:.0f}",
              trial.peaks[fullest].value, fullest, trial.extents[fullest].value);
   if (!expected.peaks.empty()) {
     const double more = expected.peaks[fullest].value - trial.peaks[fullest].value;
-    fmt::print(", predicted {:.0f} ({})", expected.peaks[fullest].value,
+    fmt::print(to, ", predicted {:.0f} ({})", expected.peaks[fullest].value,
                more == 0 ? "the same" : fmt::format("{:+.0f}", more));
   }
-  fmt::print("\n");
+  fmt::print(to, "\n");
 }
 
 Json list_of(const std::vector<Bytes>& by_rank) {
@@ -127,25 +128,27 @@ Predicted predicted(const Lowered& lowered, const Unit& unit) {
   return result;
 }
 
-void print(const Lowered& lowered, const Executed& executed, const Unit& unit,
+void print(std::FILE* to, const Lowered& lowered, const Executed& executed, const Unit& unit,
            const Predicted& expected) {
   const execute::Agreement& agreement = *executed.agreement;
-  fmt::print("{}: {} ranks, {}, {} micro-batches\n", lowered.run.name,
+  fmt::print(to, "{}: {} ranks, {}, {} micro-batches\n", lowered.run.name,
              lowered.program.devices.size(), unit.text(), lowered.plan.micro_batches);
   fmt::print(
+      to,
       "  one device: {}; gradients of {} parameters differ by at most {:.1e} ({}), losses of "
       "{} iterations by {:.1e}\n",
       executed.agrees ? "agrees" : "DISAGREES", agreement.parameters, agreement.gradients,
       agreement.worst, agreement.trained_losses.size(), agreement.losses);
   if (executed.iterations.empty()) return;
-  const Seconds middle = print_times(executed, lowered.run.profile, expected.iteration.has_value());
+  const Seconds middle =
+      print_times(to, executed, lowered.run.profile, expected.iteration.has_value());
   if (expected.iteration) {
-    fmt::print(", predicted {} ({:+.1f} %)\n", to_text(*expected.iteration),
+    fmt::print(to, ", predicted {} ({:+.1f} %)\n", to_text(*expected.iteration),
                100 * (*expected.iteration / middle - 1));
   } else {
-    fmt::print("; no prediction: {}\n", expected.why_not);
+    fmt::print(to, "; no prediction: {}\n", expected.why_not);
   }
-  if (executed.trial) print_memory(*executed.trial, expected);
+  if (executed.trial) print_memory(to, *executed.trial, expected);
 }
 
 Json to_json(const Lowered& lowered, const Executed& executed, const Unit& unit,

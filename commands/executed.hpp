@@ -43,7 +43,7 @@ struct Predicted {
 Predicted predicted(const Lowered& lowered, const Unit& unit);
 
 /// Some lines on stdout. Expects that the check is over.
-void print(const Lowered& lowered, const Executed& executed, const Unit& unit,
+void print(std::FILE* to, const Lowered& lowered, const Executed& executed, const Unit& unit,
            const Predicted& expected);
 
 /// As far as it has come; `expected` is empty before the end. `iteration_times_s`, `iteration_paces_s` and

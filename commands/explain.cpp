@@ -31,7 +31,7 @@ int explain(const std::vector<std::string>& line) {
   std::vector<Output> outputs;
   if (asked.has("as-plan")) outputs.push_back({asked.text("as-plan"), strategies::file_text(plan)});
   check_outputs(outputs, files_of(scenario));
-  fmt::print("{}", report::explain(run, plan));
+  fmt::print(for_people(outputs), "{}", report::explain(run, plan));
   write_below(outputs);
   return done;
 }

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <utility>
 
+#include "base/write_file.hpp"
 #include "commands/all.hpp"
 #include "commands/outputs.hpp"
 
@@ -23,8 +24,9 @@ constexpr const char* unfinished =
 
 Journal::Journal(Of of, const execute::Place& place) : of_(std::move(of)), place_(place) {
   // A device or a pipe is no file that another one could take the place of.
-  if (std::filesystem::exists(of_.file) && !std::filesystem::is_regular_file(of_.file))
-    of_.file.clear();
+  const bool stays =
+      std::filesystem::exists(of_.file) && !std::filesystem::is_regular_file(of_.file);
+  if (stays || is_standard_output(of_.file)) of_.file.clear();
   if (of_.rank == 0 && !of_.file.empty()) write(unfinished);
   written_ = Clock::now();
 }

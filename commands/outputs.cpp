@@ -13,14 +13,33 @@
 
 namespace stratagem::commands {
 
+namespace {
+
+/// The file itself, whatever it is called; of a pipe, which lies in no folder, its name.
+std::filesystem::path place_of(const std::string& file) {
+  if (is_standard_output(file)) return "-";
+  std::error_code nowhere;
+  std::filesystem::path path = std::filesystem::weakly_canonical(file, nowhere);
+  return nowhere ? std::filesystem::path(file) : path;
+}
+
+/// A pipe or a device: opening it to see whether it can be written would already be felt.
+bool is_stream(const std::string& file) {
+  std::error_code ignored;
+  return is_standard_output(file) || std::filesystem::is_other(file, ignored);
+}
+
+}  // namespace
+
 void check_outputs(const std::vector<Output>& outputs, const std::vector<std::string>& inputs) {
   std::vector<std::filesystem::path> taken;
-  for (const std::string& input : inputs) taken.push_back(std::filesystem::weakly_canonical(input));
+  for (const std::string& input : inputs) taken.push_back(place_of(input));
   for (const Output& output : outputs) {
-    const std::filesystem::path path = std::filesystem::weakly_canonical(output.file);
+    const std::filesystem::path path = place_of(output.file);
     if (std::ranges::find(taken, path) != taken.end())
       throw InputError(output.file, "", "a file of its own for every output", "one in use");
     taken.push_back(path);
+    if (is_stream(output.file)) continue;
     std::error_code ignored;  // what is still missing cannot be opened
     std::filesystem::create_directories(path.parent_path(), ignored);
     const bool existed = std::filesystem::exists(path);
@@ -30,15 +49,21 @@ void check_outputs(const std::vector<Output>& outputs, const std::vector<std::st
   }
 }
 
+std::FILE* for_people(const std::vector<Output>& outputs) {
+  return std::ranges::any_of(outputs, &is_standard_output, &Output::file) ? stderr : stdout;
+}
+
 void write_below(const std::vector<Output>& outputs) {
-  if (!outputs.empty()) fmt::print("\n");
+  if (!std::ranges::all_of(outputs, &is_standard_output, &Output::file))
+    fmt::print(for_people(outputs), "\n");
   write(outputs);
 }
 
 void write(const std::vector<Output>& outputs) {
   for (const Output& output : outputs) {
     write_file(output.file, output.text);
-    fmt::print("wrote {}{}\n", output.file, output.note);
+    if (!is_standard_output(output.file))
+      fmt::print(for_people(outputs), "wrote {}{}\n", output.file, output.note);
   }
 }
 

@@ -1,12 +1,13 @@
 // Files that a command writes: all is computed, and every file looked at, before any is written.
 #pragma once
 
+#include <cstdio>
 #include <string>
 #include <vector>
 
 namespace stratagem::commands {
 
-/// A file still to be written.
+/// A file still to be written; "-" is standard output.
 struct Output {
   std::string file;
   std::string text;
@@ -16,6 +17,10 @@ struct Output {
 /// Refuses outputs that cannot be written, or would overwrite each other or an input, before any is
 /// written. Makes the folders that they need. Throws InputError.
 void check_outputs(const std::vector<Output>& outputs, const std::vector<std::string>& inputs);
+
+/// Where the command says what it has to say to people: on standard output or, if one of the outputs goes
+/// there, on standard error, so that another program can read the output.
+std::FILE* for_people(const std::vector<Output>& outputs);
 
 /// Writes them, and says so. Throws InputError for a file that cannot be written.
 void write(const std::vector<Output>& outputs);

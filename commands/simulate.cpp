@@ -77,9 +77,10 @@ int simulate(const std::vector<std::string>& line) {
     outputs.insert(outputs.begin(), {asked.text("json"), text});
   }
   check_outputs(outputs, files_of(scenario));
-  fmt::print("{}", asked.has("accuracy") ? report::accuracy(results)
-                   : asked.has("memory") ? report::memory_table(results)
-                                         : report::table(scenario, results));
+  fmt::print(for_people(outputs), "{}",
+             asked.has("accuracy") ? report::accuracy(results)
+             : asked.has("memory") ? report::memory_table(results)
+                                   : report::table(scenario, results));
   write_below(outputs);
   const std::vector<std::string> failures = search::failures(results);
   for (const std::string& text : failures) fmt::print(stderr, "{}\n", text);

@@ -38,7 +38,7 @@ int show_groups(const Arguments& asked) {
   if (asked.has("dot"))
     outputs.push_back({asked.text("dot"), report::groups_dot(groups, run.cluster)});
   check_outputs(outputs, {file});
-  fmt::print("{}", report::groups_table(groups, run.cluster));
+  fmt::print(for_people(outputs), "{}", report::groups_table(groups, run.cluster));
   write_below(outputs);
   return done;
 }
@@ -96,10 +96,11 @@ int import_topology(const Arguments& asked) {
       file, {.gpu = said("gpu"), .port = port, .name = said("as")});
   const std::vector<Output> outputs = {{output, topology::node_text(node), ""}};
   check_outputs(outputs, {file});
-  fmt::print("{}", topology::describe(topology::Cluster(
-                       node.design, 1,
-                       {.speed = node.port.value_or(topology::network_speeds().front())})));
-  fmt::print("\nsource: {}\n\n", node.source);
+  fmt::print(
+      for_people(outputs), "{}",
+      topology::describe(topology::Cluster(
+          node.design, 1, {.speed = node.port.value_or(topology::network_speeds().front())})));
+  fmt::print(for_people(outputs), "\nsource: {}\n\n", node.source);
   write(outputs);
   return done;
 }

@@ -103,8 +103,9 @@ int validate(const std::vector<std::string>& line) {
     outputs.push_back({asked.text("json"), report::to_json(validation).text(2) + "\n", ""});
   }
   check_outputs(outputs, files);
-  fmt::print("{}", asked.has("summary") ? report::validation_summary(validation)
-                                        : report::validation_table(validation));
+  fmt::print(for_people(outputs), "{}",
+             asked.has("summary") ? report::validation_summary(validation)
+                                  : report::validation_table(validation));
   write_below(outputs);
   const std::vector<std::string> broken = search::broken(validation, limits);
   for (const std::string& text : broken) fmt::print(stderr, "{}\n", text);

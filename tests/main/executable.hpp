@@ -17,16 +17,18 @@ struct Ran {
 };
 
 /// `cd folder && environment stratagem arguments`; the arguments are words for the shell, and so are
-/// assignments of variables: "NAME=value ".
+/// assignments of variables: "NAME=value ". What it prints goes to `out`, if that is given: ">/dev/full",
+/// "| cat >file".
 inline Ran run(const std::string& arguments, const TemporaryFolder& folder,
-               const std::string& environment = "") {
+               const std::string& environment = "", const std::string& out = "") {
   const TemporaryFolder said;
   const std::string command = "cd '" + folder.path().string() + "' && " + environment +
-                              STRATAGEM_EXECUTABLE " " + arguments + " >'" +
-                              (said.path() / "out").string() + "' 2>'" +
-                              (said.path() / "err").string() + "'";
+                              STRATAGEM_EXECUTABLE " " + arguments + " 2>'" +
+                              (said.path() / "err").string() + "' " +
+                              (out.empty() ? ">'" + (said.path() / "out").string() + "'" : out);
   const int status = std::system(command.c_str());
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, said.read("out"), said.read("err")};
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, out.empty() ? said.read("out") : "",
+          said.read("err")};
 }
 
 }  // namespace stratagem

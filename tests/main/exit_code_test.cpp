@@ -106,6 +106,77 @@ TEST_CASE("validation ends with exit code 3 where a limit does not hold, else wi
   CHECK(run("validate all --wrong 1 --summary", folder).exit == 0);
 }
 
+TEST_CASE("lost standard output is an error of every command, told in one line") {
+  const TemporaryFolder folder;
+  folder.write("a.json", small_scenario());
+  const std::string measured =
+      R"("name": "four", "measured": {"iteration_time": {"value": "1 s", "provenance": "published", "source": "x"}},)";
+  folder.write("m.json", with(small_scenario(), "\"name\": \"four\",", measured));
+  REQUIRE(run("simulate a.json --json p.json --trace t.json", folder).exit == 0);
+  REQUIRE(run("execute a.json --steps 1 --trace e.json", folder).exit == 0);
+  const std::string profiles = std::filesystem::absolute("scenarios/profiles").string();
+  for (const std::string& arguments :
+       {std::string("--help"), std::string("simulate --help"), std::string("simulate a.json"),
+        std::string("simulate a.json --json -"), std::string("simulate a.json --json /dev/full"),
+        std::string("validate m.json"), std::string("execute a.json --steps 1"),
+        std::string("compare t.json e.json"), std::string("explain a.json"),
+        std::string("topology show dgx-2"), std::string("topology export dgx-2 -o x.json"),
+        "calibrate report --markdown " + profiles}) {
+    INFO(arguments);
+    const Ran ran = run(arguments, folder, "", ">/dev/full");
+    CHECK(ran.exit == 1);
+    CHECK_THAT(ran.err, ContainsSubstring("expected a file that can be written, found No space left on device\n"));
+    if (!arguments.ends_with("-")) CHECK(std::ranges::count(ran.err, '\n') == 1);
+  }
+  CHECK(run("--help", folder, "", ">&-").exit == 1);  // there is none
+}
+
+TEST_CASE("an output named - or /dev/stdout is standard output, and the table makes room for it") {
+  const TemporaryFolder folder;
+  folder.write("a.json", small_scenario());
+  const Ran plain = run("simulate a.json --json file.json", folder);
+  for (const char* name : {"-", "/dev/stdout", "/dev/fd/1"}) {
+    INFO(name);
+    const Ran ran = run(std::string("simulate a.json --json ") + name, folder);
+    CHECK(ran.exit == 0);
+    CHECK(ran.out == folder.read("file.json"));
+    CHECK(ran.err + "\nwrote file.json\n" == plain.out);
+    CHECK(!folder.has("-"));
+    run(std::string("simulate a.json --json ") + name, folder, "", "| cat >piped");
+    CHECK(folder.read("piped") == folder.read("file.json"));
+  }
+  for (const std::string option : {"--trace", "--program"}) {
+    REQUIRE(run("simulate a.json " + option + " file", folder).exit == 0);
+    CHECK(run("simulate a.json " + option + " -", folder).out == folder.read("file"));
+  }
+  REQUIRE(run("topology export dgx-2 -o node.json", folder).exit == 0);
+  CHECK(run("topology export dgx-2 -o -", folder).out == folder.read("node.json"));
+  REQUIRE(run("explain a.json --as-plan plan.json", folder).exit == 0);
+  CHECK(run("explain a.json --as-plan -", folder).out == folder.read("plan.json"));
+  const Ran executed = run("execute a.json --steps 0 --json -", folder);
+  CHECK_THAT(executed.out, StartsWith("{"));
+  CHECK_THAT(executed.err, ContainsSubstring("one device: agrees"));
+  CHECK(!folder.has("-"));
+}
+
+TEST_CASE("two outputs on standard output, and a file that is gone on with, are refused") {
+  const TemporaryFolder folder;
+  folder.write("a.json", small_scenario());
+  const Ran both = run("simulate a.json --json - --trace /dev/stdout", folder);
+  CHECK(both.exit == 1);
+  CHECK_THAT(both.err, StartsWith("/dev/stdout: expected a file of its own for every output"));
+  is_usage("calibrate measure --quick -o -", "--output is a file here, not standard output");
+}
+
+TEST_CASE("a pipe is written, and not opened before that") {
+  const TemporaryFolder folder;
+  folder.write("a.json", small_scenario());
+  REQUIRE(run("simulate a.json --json file.json", folder).exit == 0);
+  const std::string made = "mkfifo pipe && (cat pipe >piped &) ; ";
+  CHECK(run("simulate a.json --json pipe && sleep 0.2", folder, made).exit == 0);
+  CHECK(folder.read("piped") == folder.read("file.json"));
+}
+
 TEST_CASE("an output that cannot be written is named") {
   const TemporaryFolder folder;
   folder.write("a.json", small_scenario());
