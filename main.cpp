@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/input_error.hpp"
+#include "base/shortened.hpp"
 #include "base/write_file.hpp"
 #include "commands/all.hpp"
 #include "commands/arguments.hpp"
@@ -60,7 +61,8 @@ int main(int argc, char** argv) {
     finish_standard_output();
     return code;
   } catch (const commands::UsageError& error) {
-    fmt::print(stderr, "stratagem: {}\n", error.what());
+    constexpr std::size_t longest = 4000;
+    fmt::print(stderr, "stratagem: {}\n", shortened(error.what(), longest));
     return commands::usage;
   } catch (const InputError& error) {
     fmt::print(stderr, "{}\n", error.what());

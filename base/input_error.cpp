@@ -3,16 +3,19 @@
 
 #include <utility>
 
+#include "base/shortened.hpp"
+
 namespace stratagem {
 namespace {
 
 std::string one_line(const std::string& file, const std::string& path, const std::string& expected,
                      const std::string& found) {
+  constexpr std::size_t long_path = 400, long_words = 2000;
   std::string line;
-  if (!file.empty()) line += file + ": ";
-  if (!path.empty()) line += path + ": ";
-  line += "expected " + expected;
-  if (!found.empty()) line += ", found " + found;
+  if (!file.empty()) line += shortened(file, long_path) + ": ";
+  if (!path.empty()) line += shortened(path, long_path) + ": ";
+  line += "expected " + shortened(expected, long_words);
+  if (!found.empty()) line += ", found " + shortened(found, long_words);
   for (char& letter : line) {
     if (letter == '\n' || letter == '\r') letter = ' ';
   }

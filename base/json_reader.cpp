@@ -12,7 +12,10 @@
 
 #include "base/input_error.hpp"
 #include "base/json_text.hpp"
+#include "base/malformed_input.hpp"
 #include "base/quantity_text.hpp"
+#include "base/read_file.hpp"
+#include "base/shortened.hpp"
 
 namespace stratagem {
 namespace {
@@ -97,6 +100,15 @@ class UniqueKeys {
   std::vector<Level> open_;
 };
 
+[[noreturn]] void malformed(const JsonReader& where, const std::string& expected,
+                            const std::string& found) {
+  throw MalformedInput(where.file(), where.path(), expected, found);
+}
+
+[[noreturn]] void malformed(const JsonReader& where, const std::string& expected) {
+  malformed(where, expected, shortened(where.dump(), longest_echo));
+}
+
 /// What readers did with one object or array.
 struct Use {
   std::vector<std::string> asked;  ///< keys asked for, there or not, in the order of asking
@@ -148,7 +160,7 @@ struct JsonReader::Document {
     } else if (!asked.empty()) {
       expected = "one of the known keys " + quoted_list(asked);
     }
-    throw InputError(file, path, expected, "an unknown key");
+    throw MalformedInput(file, path, expected, "an unknown key");
   }
 };
 
@@ -191,7 +203,7 @@ JsonReader& JsonReader::operator=(JsonReader&&) noexcept = default;
 JsonReader::~JsonReader() = default;
 
 JsonReader JsonReader::from_file(const std::string& file) {
-  return from_text(read_text(file), file);
+  return from_text(read_file(file), file);
 }
 
 JsonReader JsonReader::from_text(std::string_view text, const std::string& file_name) {
@@ -233,12 +245,12 @@ JsonReader JsonReader::at(std::string_view key) const {
   std::vector<std::string> present;
   const ordered_json merged = Layer::merged(layers_);
   for (const auto& [name, member] : merged.items()) present.push_back(name);
-  fail("the key \"" + std::string(key) + "\"",
-       present.empty() ? "no keys" : shortened("only " + quoted_list(present)));
+  malformed(*this, "the key \"" + std::string(key) + "\"",
+            present.empty() ? "no keys" : shortened("only " + quoted_list(present), longest_echo));
 }
 
 std::optional<JsonReader> JsonReader::find(std::string_view key) const {
-  if (!is_object()) fail("an object");
+  if (!is_object()) malformed(*this, "an object");
   std::vector<Layer> found;
   for (const Layer& layer : layers_) {
     // Asked for in every layer, so that a default that every run overrides is still a known key.
@@ -254,7 +266,7 @@ std::optional<JsonReader> JsonReader::find(std::string_view key) const {
 }
 
 std::vector<std::string> JsonReader::keys() const {
-  if (!is_object()) fail("an object");
+  if (!is_object()) malformed(*this, "an object");
   std::vector<std::string> result;
   for (const Layer& layer : layers_) {
     for (const auto& [key, member] : layer.value->items()) {
@@ -266,7 +278,7 @@ std::vector<std::string> JsonReader::keys() const {
 }
 
 std::vector<JsonReader> JsonReader::elements() const {
-  if (!is_array()) fail("an array");
+  if (!is_array()) malformed(*this, "an array");
   const Layer& layer = layers_.front();
   std::vector<JsonReader> result;
   for (std::size_t i = 0; i < layer.value->size(); ++i) {
@@ -282,29 +294,29 @@ bool JsonReader::is_number() const { return layers_.front().value->is_number(); 
 bool JsonReader::is_null() const { return layers_.front().value->is_null(); }
 
 bool JsonReader::boolean() const {
-  if (!layers_.front().value->is_boolean()) fail("true or false");
+  if (!layers_.front().value->is_boolean()) malformed(*this, "true or false");
   return layers_.front().value->get<bool>();
 }
 
 std::string JsonReader::text() const {
-  if (!is_string()) fail("a string");
+  if (!is_string()) malformed(*this, "a string");
   return layers_.front().value->get<std::string>();
 }
 
 double JsonReader::number() const {
-  if (!is_number()) fail("a number");
+  if (!is_number()) malformed(*this, "a number");
   return layers_.front().value->get<double>();
 }
 
 std::int64_t JsonReader::whole_number() const {
   const auto whole = whole_number_of(*layers_.front().value);
-  if (!whole) fail("a whole number (below 2^63)");
+  if (!whole) malformed(*this, "a whole number (below 2^63)");
   return *whole;
 }
 
 std::int64_t JsonReader::at_least(std::int64_t least) const {
   const auto whole = whole_number_of(*layers_.front().value);
-  if (!whole || *whole < least) fail("a whole number >= " + std::to_string(least));
+  if (!whole || *whole < least) malformed(*this, "a whole number >= " + std::to_string(least));
   return *whole;
 }
 
@@ -318,9 +330,12 @@ template <typename Q>
 Q JsonReader::quantity() const {
   if (is_string()) {
     const auto parsed = parse_quantity<Q>(layers_.front().value->get_ref<const std::string&>());
-    if (parsed && parsed->value >= 0) return *parsed;
+    if (parsed && !std::signbit(parsed->value)) {
+      if (const auto bounds = beyond_bounds(*parsed)) malformed(*this, std::string(*bounds));
+      return *parsed;
+    }
   }
-  fail(std::string(expected_quantity<Q>()));
+  malformed(*this, std::string(expected_quantity<Q>()));
 }
 
 template Seconds JsonReader::quantity<Seconds>() const;
@@ -336,7 +351,7 @@ std::string JsonReader::one_of(const std::vector<std::string>& words) const {
     if (std::find(words.begin(), words.end(), word) != words.end()) return word;
     expected += did_you_mean(word, words);
   }
-  fail(expected);
+  malformed(*this, expected);
 }
 
 void JsonReader::finish() const {
@@ -353,7 +368,9 @@ const std::string& JsonReader::file() const { return layers_.front().document->f
 std::string JsonReader::path() const { return layers_.front().path; }
 std::string JsonReader::dump() const { return compact(Layer::merged(layers_)); }
 
-void JsonReader::fail(const std::string& expected) const { fail(expected, shortened(dump())); }
+void JsonReader::fail(const std::string& expected) const {
+  fail(expected, shortened(dump(), longest_echo));
+}
 
 void JsonReader::fail(const std::string& expected, const std::string& found) const {
   throw InputError(file(), path(), expected, found);
@@ -362,7 +379,7 @@ void JsonReader::fail(const std::string& expected, const std::string& found) con
 void check_word(const JsonReader& where, const std::string& word,
                 const std::vector<std::string>& known, const std::string& expected) {
   if (std::ranges::find(known, word) != known.end()) return;
-  where.fail(expected + did_you_mean(word, known), '"' + word + '"');
+  malformed(where, expected + did_you_mean(word, known), '"' + word + '"');
 }
 
 }  // namespace stratagem

@@ -10,6 +10,7 @@
 #include "base/input_error.hpp"
 #include "base/json_reader.hpp"
 #include "base/json_text.hpp"
+#include "base/shortened.hpp"
 
 namespace stratagem {
 namespace {
@@ -47,7 +48,7 @@ void check_schema(const std::string& file, const std::string& schema_file) {
   }
   const nlohmann::json::json_pointer pointer(path);
   const std::string found =
-      document.contains(pointer) ? shortened(document.at(pointer).dump()) : "";
+      document.contains(pointer) ? shortened(document.at(pointer).dump(), longest_echo) : "";
   throw InputError(file, path, "what " + schema_file + " allows (" + first.description + ")",
                    found);
 }

@@ -8,8 +8,8 @@
 
 namespace stratagem {
 
-/// `text` cut to at most 60 characters, without cutting a UTF-8 character in two.
-std::string shortened(std::string text);
+/// How much of a value is echoed.
+inline constexpr std::size_t longest_echo = 60;
 
 /// "/runs/0" and "a/b" give "/runs/0/a~1b" (RFC 6901).
 std::string child_path(const std::string& path, std::string_view key);
@@ -17,8 +17,5 @@ std::string child_path(const std::string& path, std::string_view key);
 /// "line 3, column 5: unexpected '}'; expected string literal", from what nlohmann/json says about
 /// its `byte`-th character, counted from 1.
 std::string syntax_error(std::string_view text, std::size_t byte, std::string_view what);
-
-/// The file's text; throws InputError if it cannot be read.
-std::string read_text(const std::string& file);
 
 }  // namespace stratagem

@@ -56,6 +56,12 @@ constexpr std::array flop_rate_units{
     Unit{"TFLOP/s", 1e12}, Unit{"PFLOP/s", 1e15}, Unit{"EFLOP/s", 1e18},
 };
 
+/// What no machine goes beyond, in base units; beyond it sums and quotients would.
+struct Bounds {
+  double least, most;
+  std::string_view expected;
+};
+
 template <typename Q>
 struct Dimension;
 
@@ -63,30 +69,35 @@ template <>
 struct Dimension<Seconds> {
   static constexpr std::span<const Unit> units = time_units;
   static constexpr std::string_view expected = "a time such as \"12.5 us\" (s, ms, us, ns, ps)";
+  static constexpr Bounds bounds{0, 1e6, "a time of at most 1e6 s"};
 };
 template <>
 struct Dimension<Bytes> {
   static constexpr std::span<const Unit> units = byte_units;
   static constexpr std::string_view expected =
       "a size such as \"32 GiB\" (B, KB, MB, GB, TB, KiB, MiB, GiB, TiB)";
+  static constexpr Bounds bounds{0, 1e18, "a size of at most 1e6 TB"};
 };
 template <>
 struct Dimension<BytesPerSecond> {
   static constexpr std::span<const Unit> units = byte_rate_units;
   static constexpr std::string_view expected =
       "a bandwidth such as \"450 GB/s\" (B/s, KB/s ... TiB/s, or bits: Mb/s, Gb/s)";
+  static constexpr Bounds bounds{1, 1e21, "a bandwidth of 0, or of 1 B/s to 1e9 TB/s"};
 };
 template <>
 struct Dimension<Flops> {
   static constexpr std::span<const Unit> units = flop_units;
   static constexpr std::string_view expected =
       "an amount of work such as \"1.5 TFLOP\" (FLOP, KFLOP ... EFLOP)";
+  static constexpr Bounds bounds{0, 1e30, "an amount of work of at most 1e12 EFLOP"};
 };
 template <>
 struct Dimension<FlopsPerSecond> {
   static constexpr std::span<const Unit> units = flop_rate_units;
   static constexpr std::string_view expected =
       "a speed such as \"125 TFLOP/s\" (FLOP/s, KFLOP/s ... EFLOP/s)";
+  static constexpr Bounds bounds{1, 1e24, "a speed of 0, or of 1 FLOP/s to 1e6 EFLOP/s"};
 };
 
 constexpr int significant_digits = 4;
@@ -148,9 +159,18 @@ std::string_view expected_quantity() {
   return Dimension<Q>::expected;
 }
 
+template <typename Q>
+std::optional<std::string_view> beyond_bounds(Q value) {
+  constexpr Bounds bounds = Dimension<Q>::bounds;
+  const double size = std::abs(value.value);
+  if (size == 0 || (size >= bounds.least && size <= bounds.most)) return std::nullopt;
+  return bounds.expected;
+}
+
 #define STRATAGEM_DIMENSION(Q)                                   \
   template std::optional<Q> parse_quantity<Q>(std::string_view); \
   template std::string_view expected_quantity<Q>();              \
+  template std::optional<std::string_view> beyond_bounds(Q);     \
   std::string to_text(Q value) { return text_of(value.value, Dimension<Q>::units); }
 STRATAGEM_DIMENSION(Seconds)
 STRATAGEM_DIMENSION(Bytes)

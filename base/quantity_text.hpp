@@ -30,4 +30,9 @@ std::string to_text(FlopsPerSecond);
 template <typename Q>
 std::string_view expected_quantity();
 
+/// What no machine goes beyond, in words, if this value does: `a time of at most 1e6 s`. Constants must keep
+/// to it, so that what is computed of them can be counted.
+template <typename Q>
+std::optional<std::string_view> beyond_bounds(Q value);
+
 }  // namespace stratagem

@@ -4,15 +4,16 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
-#include <fstream>
+#include <sstream>
 
 #include "base/input_error.hpp"
+#include "base/read_file.hpp"
 
 namespace stratagem::calibrate {
 
 std::vector<NcclPoint> read_all_reduce_csv(const std::string& file, const std::string& gpu) {
   const std::string header = "gpu,ranks,bytes,out_of_place_us,in_place_us";
-  std::ifstream in(file);
+  std::istringstream in(read_file(file));
   std::string line;
   if (!std::getline(in, line) || line != header)
     throw InputError(file, "", "a file that begins with " + header, line);

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
-#include <fstream>
 #include <map>
 #include <optional>
 
@@ -14,6 +13,7 @@
 #include "base/json_reader.hpp"
 #include "base/json_writer.hpp"
 #include "base/quantity_text.hpp"
+#include "base/read_file.hpp"
 #include "calibrate/measurements.hpp"
 
 namespace stratagem::calibrate {
@@ -32,10 +32,8 @@ std::vector<std::string> cells_of(const std::string& line) {
 
 /// All lines, without carriage returns. The last one must have been written to its end.
 std::vector<std::string> lines_of(const std::string& file) {
-  std::ifstream in(file, std::ios::binary);
-  if (!in) throw InputError(file, "", "a file that can be read", "");
   std::vector<std::string> lines(1);
-  for (char letter = 0; in.get(letter);) {
+  for (const char letter : read_file(file)) {
     if (letter == '\n')
       lines.emplace_back();
     else if (letter != '\r')

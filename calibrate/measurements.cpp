@@ -66,13 +66,16 @@ class TableRows {
     }
     const double number = json.number();
     if (!(number > 0)) json.fail("a number of more than 0", json.dump());
-    return number * *unit;
+    const Q value = number * *unit;
+    if (const auto bounds = beyond_bounds(value)) json.fail(std::string(*bounds), json.dump());
+    return value;
   }
 
-  /// Throws for a column that is not among `names`.
+  /// Throws for a column that is not among `names`, and for cells of those that only people read.
   void allow(const std::vector<std::string>& names) const {
-    for (const Column& column : columns_) {
-      check_word(column.header, column.name, names, "one of the known columns");
+    for (std::size_t c = 0; c < columns_.size(); ++c) {
+      check_word(columns_[c].header, columns_[c].name, names, "one of the known columns");
+      for (const std::vector<JsonReader>& row : cells_) check_unread(columns_[c].name, row[c]);
     }
   }
 
@@ -81,6 +84,14 @@ class TableRows {
     std::string name, unit;
     JsonReader header;
   };
+  /// A spread is a share of the time, sizes and repeats are counted.
+  static void check_unread(const std::string& column, const JsonReader& cell) {
+    if (column == "rows" || column == "columns" || column == "repeats") {
+      static_cast<void>(cell.at_least(1));
+    } else if (column == "spread" && !(cell.number() >= 0)) {
+      cell.fail("a share of 0 or more", cell.dump());
+    }
+  }
   [[nodiscard]] std::optional<std::size_t> find(const std::string& name) const {
     for (std::size_t i = 0; i < columns_.size(); ++i) {
       if (columns_[i].name == name) return i;

@@ -4,14 +4,13 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <fstream>
-#include <iterator>
 #include <optional>
 #include <set>
 #include <sstream>
 
 #include "base/input_error.hpp"
 #include "base/json_reader.hpp"
+#include "base/read_file.hpp"
 #include "calibrate/nccl_tests.hpp"
 #include "kernels/nccl_communicator.hpp"
 
@@ -247,9 +246,7 @@ NcclLog read_json(const std::string& file, const std::string& program) {
 }  // namespace
 
 NcclLog read_nccl_log(const std::string& file, const std::string& program) {
-  std::ifstream stream(file, std::ios::binary);
-  if (!stream) throw InputError(file, "", "a file that can be read", "");
-  const std::string text{std::istreambuf_iterator<char>(stream), {}};
+  const std::string text = read_file(file);
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   if (first != std::string::npos && text[first] == '{') return read_json(file, program);
   return TextReader(file, program).read(text);

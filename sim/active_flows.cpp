@@ -3,6 +3,9 @@
 
 #include <algorithm>
 
+#include "base/input_error.hpp"
+#include "base/quantity_text.hpp"
+
 namespace stratagem::sim {
 
 ActiveFlows::ActiveFlows(const Cast& cast)
@@ -47,6 +50,12 @@ void ActiveFlows::share(Instant now) {
     entry.rate = rate;
     entry.since = now;
     const Seconds remaining = rate.value > 0 ? entry.left / rate : Seconds{0};
+    if (!(remaining < longest_task)) {
+      throw InputError("", "/cluster",
+                       "links that carry a " + cost::to_text(flow.kind) + " of " +
+                           to_text(entry.left) + " in less than " + to_text(longest_task),
+                       to_text(rate));
+    }
     entry.end = now + to_ticks(remaining);
   }
 }

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/input_error.hpp"
+#include "base/quantity_text.hpp"
 
 namespace stratagem::sim {
 namespace {
@@ -105,6 +106,15 @@ class RawBuilder {
   std::map<Direction, int> link_ids_;
 };
 
+/// Steps and links' latencies that add up.
+Ticks countable(Seconds latency, cost::CollectiveKind kind) {
+  if (latency < longest_task) return to_ticks(latency);
+  throw InputError("", "/profile",
+                   "latencies of links, and steps of collectives in the profile, with which " +
+                       cost::to_text(kind) + " takes less than " + to_text(longest_task),
+                   to_text(latency));
+}
+
 Raw raw(const Program& program, cost::Collectives& collectives) {
   RawBuilder builder(collectives);
   const auto wanted_by = wanted_by_group(program);
@@ -119,7 +129,7 @@ Raw raw(const Program& program, cost::Collectives& collectives) {
                      .group = groups[c],
                      .kind = kind,
                      .payloads = routed.payloads,
-                     .latency = to_ticks(routed.route.latency),
+                     .latency = countable(routed.route.latency, kind),
                      .weight = {},
                      .loads = {}},
                     routed.route);

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <map>
 
+#include "sim/uncountable.hpp"
+
 namespace stratagem::sim {
 
 Prices price(const strategies::Program& program,
@@ -23,20 +25,27 @@ Prices price(const strategies::Program& program, const cost::Profile& profile,
   const auto ranks = std::min(gpus_per_server, static_cast<int>(program.devices.size()));
   const Seconds launch = profile.launch.value * stack.host_factor.value;
   std::map<cost::Kernel, Seconds> known;
+  const auto of_kernel = [&](const strategies::Task& task, const cost::Kernel& kernel) {
+    const auto [found, fresh] = known.try_emplace(kernel);
+    if (fresh) found->second = cost::kernel_time(kernel, profile, stack);
+    if (kernel.kind == cost::KernelKind::host_optimizer)
+      return Price{.device = to_ticks(ranks * found->second)};
+    const int drained = std::max(task.synchronizations - 1, 0);
+    return Price{.device = to_ticks(found->second + drained * launch),
+                 .host = to_ticks(kernel.launches * launch),
+                 .first_launch = to_ticks(launch),
+                 .last_kernel = to_ticks(found->second / std::max(kernel.launches, 1)),
+                 .idle = to_ticks(drained * launch)};
+  };
   return price(program, [&](const strategies::Task& task) {
     const auto* kernel = std::get_if<cost::Kernel>(&task.work);
     if (kernel == nullptr)
       return Price{.device = {}, .host = to_ticks(launch), .first_launch = to_ticks(launch)};
-    const auto [found, fresh] = known.try_emplace(*kernel);
-    if (fresh) found->second = cost::kernel_time(*kernel, profile, stack);
-    if (kernel->kind == cost::KernelKind::host_optimizer)
-      return Price{.device = to_ticks(ranks * found->second)};
-    const int drained = std::max(task.synchronizations - 1, 0);
-    return Price{.device = to_ticks(found->second + drained * launch),
-                 .host = to_ticks(kernel->launches * launch),
-                 .first_launch = to_ticks(launch),
-                 .last_kernel = to_ticks(found->second / std::max(kernel->launches, 1)),
-                 .idle = to_ticks(drained * launch)};
+    try {
+      return of_kernel(task, *kernel);
+    } catch (const Uncountable&) {
+      throw uncountable(task.name, *kernel, profile, stack);
+    }
   });
 }
 

@@ -13,6 +13,7 @@
 #include "strategies/lower/cells.hpp"
 #include "strategies/lower/sequence.hpp"
 #include "strategies/lower/shards.hpp"
+#include "strategies/lower/size.hpp"
 #include "strategies/lower/stages.hpp"
 
 namespace stratagem::strategies {
@@ -162,6 +163,7 @@ void refuse_recomputation(const Plan& plan, const Stages& stages) {
 
 Program lower(const Plan& plan, const cost::Stack& stack, const cost::Training& training) {
   const Stages stages(plan);
+  refuse_size(plan, stages);
   const CellOrder order = ordered_cells(plan, stages);
   if (plan.slices() > 1 && !plan.evictions().empty())
     throw InputError("", "/strategy", "evictions of whole micro-batches, not of token slices", "");

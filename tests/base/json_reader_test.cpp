@@ -3,6 +3,7 @@
 #include "base/json_reader.hpp"
 
 #include "base/input_error.hpp"
+#include "base/malformed_input.hpp"
 #include "base/quantity_text.hpp"
 #include "tests/catch.hpp"
 
@@ -97,14 +98,15 @@ TEST_CASE("a value of the wrong type is shown beside the right one") {
         "a.json: /n: expected an object, found 1.5");
 }
 
-TEST_CASE("a long value is shown by its first 57 bytes and dots, no character cut in two") {
+TEST_CASE(
+    "a long value is shown by its first 60 bytes and how many more, no character cut in two") {
   const std::string letters(80, 'x');
   CHECK(complaint([&] { (void)read('"' + letters + '"').number(); }) ==
-        "a.json: expected a number, found \"" + letters.substr(0, 56) + "...");
-  // The quote and 55 letters leave byte 57 to the first half of a two-byte character.
-  const std::string umlaut = letters.substr(0, 55) + "\u00e4" + letters;
+        "a.json: expected a number, found \"" + letters.substr(0, 59) + "... (22 more bytes)");
+  // The quote and 58 letters leave byte 60 to the first half of a two-byte character.
+  const std::string umlaut = letters.substr(0, 58) + "\u00e4" + letters;
   CHECK(complaint([&] { (void)read('"' + umlaut + '"').number(); }) ==
-        "a.json: expected a number, found \"" + letters.substr(0, 55) + "...");
+        "a.json: expected a number, found \"" + letters.substr(0, 58) + "... (83 more bytes)");
 }
 
 TEST_CASE("whole numbers are whole, in range and not too small") {
@@ -135,6 +137,57 @@ TEST_CASE("a quantity needs a unit of its dimension and no minus sign") {
   CHECK(complaint([] { (void)read("5").quantity<Seconds>(); }) == expected + ", found 5");
   CHECK(complaint([] { (void)read("\"-5 s\"").quantity<Seconds>(); }) ==
         expected + ", found \"-5 s\"");
+}
+
+TEST_CASE("quantities that no machine has are refused, and so is a minus sign before nothing") {
+  for (const char* text : {"1e6 s", "0 s", "1e-12 s"})
+    CHECK_NOTHROW(read('"' + std::string(text) + '"').quantity<Seconds>());
+  CHECK(complaint([] { (void)read("\"1.1e6 s\"").quantity<Seconds>(); }) ==
+        "a.json: expected a time of at most 1e6 s, found \"1.1e6 s\"");
+  CHECK_THAT(complaint([] { (void)read("\"-0 us\"").quantity<Seconds>(); }),
+             ContainsSubstring("found \"-0 us\""));
+  CHECK(complaint([] { (void)read("\"1e300 MiB\"").quantity<Bytes>(); }) ==
+        "a.json: expected a size of at most 1e6 TB, found \"1e300 MiB\"");
+  CHECK(read("\"1e9 TB/s\"").quantity<BytesPerSecond>().value == 1e21);
+  CHECK(complaint([] { (void)read("\"0.9 B/s\"").quantity<BytesPerSecond>(); }) ==
+        "a.json: expected a bandwidth of 0, or of 1 B/s to 1e9 TB/s, found \"0.9 B/s\"");
+  CHECK_THAT(complaint([] { (void)read("\"1e7 EFLOP/s\"").quantity<FlopsPerSecond>(); }),
+             ContainsSubstring("1 FLOP/s to 1e6 EFLOP/s"));
+}
+
+TEST_CASE("an error echoes the beginning of what is long, and says how much is left out") {
+  const std::string long_text(3'000'000, 'x');
+  const InputError error("a.json", "/" + long_text, "a, " + long_text, long_text);
+  const std::string what = error.what();
+  CHECK(what.size() < 5000);
+  CHECK_THAT(what, StartsWith("a.json: /xxx"));
+  CHECK_THAT(what,
+             ContainsSubstring("x... (2999601 more bytes): expected a, x"));  // 400 with the slash
+  CHECK_THAT(what, ContainsSubstring("x... (2998003 more bytes), found x"));  // 2,000 with "a, "
+  CHECK_THAT(what, ContainsSubstring("x... (2998000 more bytes)"));
+  CHECK(error.found == long_text);
+}
+
+TEST_CASE("slips in writing are told from values that cannot go together") {
+  const JsonReader json = read(R"({"n": 1, "s": "x"})");
+  const auto malformed = [](const auto& act) {
+    try {
+      act();
+    } catch (const MalformedInput&) {
+      return true;
+    } catch (const InputError&) {
+      return false;
+    }
+    throw std::logic_error("nothing refused");
+  };
+  CHECK(malformed([&] { (void)json.at("absent"); }));
+  CHECK(malformed([&] { (void)json.at("s").number(); }));
+  CHECK(malformed([&] { (void)json.at("s").one_of({"y"}); }));
+  CHECK(malformed([&] { (void)json.at("s").quantity<Bytes>(); }));
+  CHECK(malformed([&] { (void)json.at("n").at_least(2); }));
+  CHECK(malformed([&] { read(R"({"n": 1})").finish(); }));
+  CHECK(!malformed([&] { (void)json.at("n").between(0, 0); }));
+  CHECK(!malformed([&] { json.at("n").fail("a divisor of something"); }));
 }
 
 TEST_CASE("one of several words, or the nearest is suggested") {

@@ -96,6 +96,34 @@ TEST_CASE("mistakes in a table are named with their row and column") {
                     ContainsSubstring("/tables/0/kind: expected \"rms_norm\""));
 }
 
+TEST_CASE("what only people read is looked at, too: spreads, repeats, rows and columns") {
+  const auto norm = [](const std::string& rows, const std::string& columns,
+                       const std::string& spread, const std::string& repeats) -> std::string {
+    const OneTable table(
+        R"({"kind": "norm", "operation": "layer norm", "type": "fp16", "timing": "kernel",
+        "columns": ["rows", "columns", "bytes", "time us", "spread", "repeats"], "rows": [[)" +
+        rows + ", " + columns + ", 1000, 5, " + spread + ", " + repeats + "]]}");
+    try {
+      static_cast<void>(table.read());
+    } catch (const InputError& error) {
+      return error.what();
+    }
+    return "read";
+  };
+  CHECK(norm("8", "16", "0.01", "7") == "read");
+  CHECK(norm("8", "16", "0", "1") == "read");
+  CHECK_THAT(norm("8", "0.5", "0.01", "7"),
+             ContainsSubstring("/tables/0/rows/0/1: expected a whole number >= 1, found 0.5"));
+  CHECK_THAT(norm("-1", "16", "0.01", "7"),
+             ContainsSubstring("/tables/0/rows/0/0: expected a whole"));
+  CHECK_THAT(norm("8", "16", "-5", "7"),
+             ContainsSubstring("/tables/0/rows/0/4: expected a share of 0 or more, found -5"));
+  CHECK_THAT(norm("8", "16", "\"hello\"", "7"),
+             ContainsSubstring("/tables/0/rows/0/4: expected a number, found \"hello\""));
+  CHECK_THAT(norm("8", "16", "0.01", "-7"),
+             ContainsSubstring("/tables/0/rows/0/5: expected a whole"));
+}
+
 TEST_CASE("every shipped file of measurements can be read and says where it is from") {
   int files = 0;
   for (const auto& entry : std::filesystem::directory_iterator("scenarios/measurements")) {

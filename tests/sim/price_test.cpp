@@ -72,4 +72,42 @@ TEST_CASE("a collective costs the host one launch and has no time of its own") {
   CHECK(price.host.count == 10'000'000);
 }
 
+TEST_CASE(
+    "a time that cannot be counted is refused with the task and the constant that makes it so") {
+  // 98 MB at 1 B/s take 9.8e7 s, more than the 9e6 s that an instant of whole picoseconds holds.
+  const auto complaint = [](auto spoil, const cost::Kernel& work) -> std::string {
+    HandBuilt built;
+    built.add_sequence({kernel(0)});
+    strategies::Task& task = built.program.blocks[0].tasks[0];
+    task.name = "the task";
+    task.work = work;
+    cost::Profile profile = simple_profile();
+    profile.name = "p";
+    cost::Stack stack{.name = "s", .slowdown = {1}, .host_factor = {1}};
+    spoil(profile, stack);
+    try {
+      price(built.program, profile, stack);
+    } catch (const InputError& error) {
+      return error.what();
+    }
+    return "counted";
+  };
+  using Profile = cost::Profile;
+  using Stack = cost::Stack;
+  const cost::Kernel moves{.traffic = 98_MB, .launches = 2};
+  CHECK(complaint([](Profile&, Stack&) {}, moves) == "counted");
+  const std::string lead =
+      "/profile: expected constants with which the task takes less than 9000000 s, found ";
+  CHECK(complaint([](Profile& p, Stack&) { p.memory_bandwidth.value = BytesPerSecond{1}; },
+                  moves) == lead + "/memory_bandwidth of profile p");
+  CHECK(complaint([](Profile& p, Stack&) { p.streaming["elementwise"].value = 1e-12; }, moves) ==
+        lead + "/streaming/elementwise of profile p");
+  CHECK(complaint([](Profile& p, Stack&) { p.kernel_floor.value = Seconds{5e6}; }, moves) ==
+        lead + "/kernel_floor of profile p");
+  CHECK(complaint([](Profile&, Stack& s) { s.host_factor.value = 1e300; }, moves) ==
+        lead + "host_factor of stack s");
+  CHECK(complaint([](Profile&, Stack& s) { s.slowdown.value = 1e300; }, moves) ==
+        lead + "slowdown of stack s");
+}
+
 }  // namespace stratagem::sim

@@ -249,7 +249,8 @@ TEST_CASE("C2C of a Grace and NVLink to switches that nobody sees (GB300)") {
   CHECK_FALSE(node.port.has_value());
 }
 
-TEST_CASE("XML that is no topology of NCCL is refused with its place") {
+TEST_CASE(
+    "XML that is no topology of NCCL, or of a server that nobody has, is refused with its place") {
   const auto refused = [](const std::string& text) {
     return complaint([&] { return from_xml(text); });
   };
@@ -268,6 +269,25 @@ TEST_CASE("XML that is no topology of NCCL is refused with its place") {
   for (std::size_t at = 0; (at = unknown.find("sm=\"80\"", at)) != std::string::npos;)
     unknown.replace(at, 7, "sm=\"50\"");
   CHECK_THAT(refused(unknown), ContainsSubstring("expected GPUs whose NVLinks we know"));
+  const auto grace = [](const std::string& links) {
+    return R"(<system version="1"><cpu numaid="0" arch="arm64"><pci busid="0008:06:00.0" link_width="16">
+      <gpu dev="0" sm="103">)" +
+           links + "</gpu></pci></cpu></system>";
+  };
+  const std::string switched = R"(<nvlink target="fffffff:ff:ff.0" count="18" tclass="0x068000"/>)";
+  CHECK(refused(grace(switched + R"(<c2c bw="44712" count="5"/>)")) == "accepted");
+  for (const char* count : {"1000000", "-1", "0"}) {
+    CHECK_THAT(
+        refused(grace(switched + R"(<c2c bw="44712" count=")" + count + "\"/>")),
+        ContainsSubstring(std::string("/c2c: expected 1 to 1000 as \"count\", found ") + count));
+    CHECK_THAT(
+        refused(grace(with(switched, "18", count))),
+        ContainsSubstring(std::string("/nvlink: expected 1 to 1000 as \"count\", found ") + count));
+  }
+  CHECK_THAT(refused(grace(switched + R"(<c2c bw="-1" count="5"/>)")),
+             ContainsSubstring("expected 1 to 1000000000 as \"bw\", found -1"));
+  CHECK_THAT(refused(with(grace(switched), "link_width=\"16\"", "link_width=\"-16\"")),
+             ContainsSubstring("expected 1 to 1000 as \"link_width\", found -16"));
 }
 
 TEST_CASE("the matrix of eight V100 gives the mesh of the DGX-1V") {

@@ -2,22 +2,14 @@
 #include "topology/importers/import_node.hpp"
 
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <set>
 #include <vector>
 
-#include "base/input_error.hpp"
+#include "base/read_file.hpp"
 
 namespace stratagem::topology::importers {
 
 namespace {
-
-std::string text_of(const std::string& file) {
-  std::ifstream stream(file, std::ios::binary);
-  if (!stream) throw InputError(file, "", "a file that can be read", "");
-  return {std::istreambuf_iterator<char>(stream), {}};
-}
 
 /// The design without some vertices and their links.
 NodeDesign without(const NodeDesign& design, const std::set<VertexId>& gone) {
@@ -62,7 +54,7 @@ NodeFile without_far_adapters(NodeFile node) {
 }
 
 NodeFile import_node(const std::string& file, const Known& known) {
-  const std::string text = text_of(file);
+  const std::string text = read_file(file);
   Known complete = known;
   if (complete.name.empty()) complete.name = std::filesystem::path(file).stem().string();
   const std::size_t first = text.find_first_not_of(" \t\r\n");

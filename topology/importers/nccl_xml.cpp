@@ -75,6 +75,15 @@ class Reader {
     return value;
   }
 
+  /// A count of links, or a rate: from 1 to what no machine exceeds.
+  int positive(const xml_node& element, const char* name, std::optional<int> otherwise,
+               int most) const {
+    const int value = whole(element, name, otherwise);
+    if (value < 1 || value > most)
+      refuse(element, fmt::format("1 to {} as \"{}\"", most, name), std::to_string(value));
+    return value;
+  }
+
   int host_of(const xml_node& cpu) {
     const std::string hash = cpu.attribute("host_hash").value();
     return hosts_.emplace(hash, static_cast<int>(hosts_.size())).first->second;
@@ -110,7 +119,8 @@ class Reader {
   /// NCCL takes 10 Gb/s where none is said.
   [[nodiscard]] int speed_of(const Numbered& net) const {
     const int speed = whole(net.element, "speed", 0);
-    return speed > 0 ? speed : 10'000;
+    if (speed == 0) return 10'000;
+    return positive(net.element, "speed", {}, most_rate);
   }
 
   /// Slower adapters than the fastest are there for something else.
@@ -192,16 +202,17 @@ class Reader {
   /// 8b/10b coding for 2.5 and 5 GT/s, 128b/130b (rounded as in the presets) up to 32, 242 of a flit's
   /// 256 bytes for 64. NCCL takes 16 lanes of 8 GT/s where a virtual machine says nothing.
   BytesPerSecond pcie_rate(const xml_node& pci) const {
-    const int lanes = whole(pci, "link_width", 0);
+    const int said = whole(pci, "link_width", 0);
+    const int lanes = said == 0 ? 16 : positive(pci, "link_width", {}, most_links);
     const std::string speed = pci.attribute("link_speed").value();
     double rate = 8;
     if (!speed.empty()) {
       const auto result = std::from_chars(speed.data(), speed.data() + speed.size(), rate);
-      if (result.ec != std::errc{} || rate <= 0)
+      if (result.ec != std::errc{} || !(rate > 0 && rate <= most_links))
         refuse(pci, "a link_speed such as \"16.0 GT/s PCIe\"", '"' + speed + '"');
     }
     const double coding = rate < 8 ? 0.8 : rate < 64 ? 0.984375 : 0.9453125;
-    return (lanes > 0 ? lanes : 16) * (rate * coding / 8) * 1_GBps;
+    return lanes * (rate * coding / 8) * 1_GBps;
   }
 
   /// What hangs on a processor or a PCIe switch. An adapter that hangs on none is not held up.
@@ -239,8 +250,7 @@ class Reader {
     for (const xml_node link : gpu.element.children("nvlink")) {
       const std::string target = link.attribute("target").value();
       const std::string kind = link.attribute("tclass").value();
-      const int count = whole(link, "count", 1);
-      if (count < 1) refuse(link, "a count of NVLinks", std::to_string(count));
+      const int count = positive(link, "count", 1, most_links);
       const auto peer = by_bus_.find({gpu.host, target});
       if (peer != by_bus_.end()) {
         int& both = pairs_[std::minmax(own, peer->second)];
@@ -255,8 +265,9 @@ class Reader {
       }
     }
     for (const xml_node link : gpu.element.children("c2c")) {  // "bw" of one link in MB/s
-      node_.design.join(own, ids_.at(gpu.cpu), LinkKind::c2c, whole(link, "count", 1),
-                        whole(link, "bw", {}) * (1_GBps / 1000.0), parts::nvlink_latency);
+      node_.design.join(
+          own, ids_.at(gpu.cpu), LinkKind::c2c, positive(link, "count", 1, most_links),
+          positive(link, "bw", {}, most_rate) * (1_GBps / 1000.0), parts::nvlink_latency);
     }
   }
 
@@ -319,6 +330,9 @@ class Reader {
       return a.hash_value() < b.hash_value();
     }
   };
+
+  static constexpr int most_links = 1000;
+  static constexpr int most_rate = 1'000'000'000;  ///< MB/s of a link, Mb/s of an adapter
 
   const std::string& file_;
   const Known& known_;

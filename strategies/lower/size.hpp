@@ -1,0 +1,31 @@
+// What a plan takes to lower and to simulate, before either is begun.
+#pragma once
+
+#include "base/quantity.hpp"
+#include "strategies/lower/stages.hpp"
+#include "strategies/plan.hpp"
+
+namespace stratagem::strategies {
+
+/// How large the program of a plan will be.
+struct Size {
+  double tasks =
+      0;  ///< of one iteration, over all sequences: a task for every operator of every cell
+  int sequences = 0;     ///< of devices that run the same
+  int segments = 0;      ///< layers and ends of the model
+  double operators = 0;  ///< of the graph, both passes
+  /// Over all sequences: buffers that wait for a backward pass, times the segments that leave them so.
+  double waiting = 0;
+
+  /// What lowering, checking and simulating it hold in memory at once. Fitted to 15 GPTs of 1 to 2,000
+  /// layers, on 1 to 128 stages, with up to 5 million tasks: at most 25 % off above 100 MB. A task takes
+  /// about 1 us.
+  [[nodiscard]] Bytes memory() const;
+};
+
+Size size_of(const Plan& plan, const Stages& stages);
+
+/// Throws InputError for a plan whose program would take more than 2 GB.
+void refuse_size(const Plan& plan, const Stages& stages);
+
+}  // namespace stratagem::strategies
