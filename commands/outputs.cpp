@@ -6,10 +6,11 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 
 #include "base/input_error.hpp"
+#include "base/read_file.hpp"
 #include "base/write_file.hpp"
+#include "commands/all.hpp"
 
 namespace stratagem::commands {
 
@@ -67,10 +68,19 @@ void write(const std::vector<Output>& outputs) {
   }
 }
 
+int conclude(const std::vector<std::string>& refused, const std::vector<std::string>& broken) {
+  for (const auto* lines : {&refused, &broken}) {
+    for (const std::string& line : *lines) fmt::print(stderr, "{}\n", line);
+  }
+  return !refused.empty() ? bad_input : !broken.empty() ? check_failed : done;
+}
+
 std::string bytes_of(const std::string& file) {
-  if (std::filesystem::is_directory(file)) return "";
-  std::ifstream stream(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(stream), {}};
+  try {
+    return read_file(file);
+  } catch (const InputError&) {
+    return "";
+  }
 }
 
 }  // namespace stratagem::commands

@@ -27,6 +27,10 @@ void write(const std::vector<Output>& outputs);
 /// The same below what was printed already: behind an empty line.
 void write_below(const std::vector<Output>& outputs);
 
+/// Says on standard error what was refused and what does not hold, a line each, and returns the exit code:
+/// `bad_input` where anything was refused.
+int conclude(const std::vector<std::string>& refused, const std::vector<std::string>& broken);
+
 /// A file's bytes; of one that cannot be read "", which reading it will complain of.
 std::string bytes_of(const std::string& file);
 

@@ -39,15 +39,18 @@ std::vector<search::Result> simulate_all(const search::Scenario& scenario, const
   const search::Run& chosen = chosen_run(scenario, asked);
   std::vector<search::Outcome> outcomes;
   for (const search::Run& run : scenario.runs) {
-    search::Simulated simulated = search::simulate(run, {.folded = !asked.has("unfolded")});
-    if (&run == &chosen && asked.has("trace")) {
+    search::Simulated simulated =
+        search::simulate_or_refuse(run, {.folded = !asked.has("unfolded")});
+    const bool refused = simulated.outcome.status == search::Outcome::Status::refused;
+    const bool shown = &run == &chosen && !refused;
+    if (shown && asked.has("trace")) {
       outputs.push_back(
           {asked.text("trace"),
            report::chrome_trace(simulated.program, simulated.timeline,
                                 report::trace_of(run.name, simulated), simulated.outcome.hosts),
            " (open it in https://ui.perfetto.dev)"});
     }
-    if (&run == &chosen && asked.has("program")) {
+    if (shown && asked.has("program")) {
       outputs.push_back({asked.text("program"), strategies::to_text(simulated.program)});
     }
     outcomes.push_back(std::move(simulated.outcome));
@@ -82,9 +85,7 @@ int simulate(const std::vector<std::string>& line) {
              : asked.has("memory") ? report::memory_table(results)
                                    : report::table(scenario, results));
   write_below(outputs);
-  const std::vector<std::string> failures = search::failures(results);
-  for (const std::string& text : failures) fmt::print(stderr, "{}\n", text);
-  return failures.empty() ? done : check_failed;
+  return conclude(search::refusals(results), search::failures(results));
 }
 
 }  // namespace stratagem::commands

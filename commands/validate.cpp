@@ -97,7 +97,8 @@ int validate(const std::vector<std::string>& line) {
   const int threads = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
   const std::vector<search::Played> played = search::play(std::move(scenarios), selection, threads);
   const search::Validation validation = search::validate(played, selection);
-  if (validation.groups().empty()) throw UsageError("nothing of this was measured");
+  if (validation.groups().empty() && validation.refused.empty())
+    throw UsageError("nothing of this was measured");
   std::vector<Output> outputs;
   if (asked.has("json")) {
     outputs.push_back({asked.text("json"), report::to_json(validation).text(2) + "\n", ""});
@@ -108,8 +109,7 @@ int validate(const std::vector<std::string>& line) {
                                   : report::validation_table(validation));
   write_below(outputs);
   const std::vector<std::string> broken = search::broken(validation, limits);
-  for (const std::string& text : broken) fmt::print(stderr, "{}\n", text);
-  return broken.empty() ? done : check_failed;
+  return conclude(search::refusals(validation.refused), broken);
 }
 
 }  // namespace stratagem::commands

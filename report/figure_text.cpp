@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/quantity_text.hpp"
+#include "report/wrapped.hpp"
 
 namespace stratagem::report {
 
@@ -23,6 +24,12 @@ std::string error_text(const search::Figure& figure) {
   const std::string text = fmt::format("{:+.1f}", 100 * figure.error());
   const bool none = text == "+0.0" || text == "-0.0";
   return (none ? "0.0" : text) + " " + unit;
+}
+
+std::string refusal_text(const search::Result& result) {
+  const std::string file = result.run->file + ": ";
+  const std::string& reason = result.outcome.reason;
+  return wrapped("  refused: " + reason.substr(reason.starts_with(file) ? file.size() : 0), 4);
 }
 
 }  // namespace stratagem::report

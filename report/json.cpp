@@ -123,6 +123,7 @@ void add_metrics(Json& json, const Result& result) {
       .set("peak_reserved_bytes", result.outcome.memory.reserved.value)
       .set("peak_used_bytes", result.outcome.memory.used.value)
       .set("fits", result.outcome.status == Outcome::Status::ok)
+      .set("tight", !result.outcome.tight.empty())
       .set("shortfall_bytes", result.outcome.gpu_shortfall.value)
       .set("context_bytes", run.profile.context.value.value)
       .set("memory_breakdown_bytes", bytes_by_category(m.peak.by_category))
@@ -178,7 +179,7 @@ Json to_json(const search::Scenario& scenario, const std::vector<Result>& result
     json.set("status", status_text(result.outcome.status));
     if (!result.outcome.reason.empty()) json.set("reason", result.outcome.reason);
     if (!result.run->assumed.empty()) json.set("assumed", result.run->assumed);
-    json.set("gpus", result.outcome.gpus);
+    if (result.outcome.gpus > 0) json.set("gpus", result.outcome.gpus);
     if (result.outcome.metrics) add_metrics(json, result);
     if (result.remedies) json.set("remedies", remedies(*result.remedies));
     add_measured(json, result);

@@ -7,6 +7,7 @@
 #include <iterator>
 
 #include "base/quantity_text.hpp"
+#include "report/figure_text.hpp"
 #include "report/wrapped.hpp"
 #include "topology/drives.hpp"
 
@@ -91,7 +92,7 @@ std::string drives_text(const search::Result& result) {
 std::string run_text(const search::Result& result) {
   const search::Outcome& outcome = result.outcome;
   std::string text = result.run->name + "\n";
-  if (!outcome.metrics) return text + "  does not run: " + outcome.reason + "\n";
+  if (!outcome.metrics) return text + refusal_text(result);
   text += fmt::format(memory_columns, "device", "used", "reserved", "allocated", "context",
                       "communicators", "workspace");
   for (const sim::DeviceMemory& device : outcome.devices) {

@@ -67,6 +67,7 @@ bool any_unsteady(const std::vector<Result>& results) {
 /// What a run that does not fit would take is no prediction: only its memory is shown.
 std::string prediction(const Result& result, const std::string& name, std::size_t name_width) {
   const int gpus = result.outcome.gpus;
+  if (gpus == 0) return name;  // refused for its cluster
   if (!result.outcome.metrics) return fmt::format("{:<{}} {:>5}", name, name_width, gpus);
   const sim::Metrics& m = *result.outcome.metrics;
   const std::string peak = to_text(result.outcome.memory.used);
@@ -131,10 +132,11 @@ std::string lines(const Result& result, const std::string& name, std::size_t nam
     lead.assign(width, ' ');
   }
   if (text.empty()) text = lead + "\n";
-  if (result.outcome.status != Outcome::Status::ok)
-    text += "  does not run: " + result.outcome.reason + "\n";
+  if (!result.outcome.tight.empty()) text += "  tight: " + result.outcome.tight + "\n";
+  if (!result.outcome.metrics) text += refusal_text(result);
   if (result.outcome.status == Outcome::Status::out_of_memory) {
     const search::Outcome& outcome = result.outcome;
+    text += "  does not run: " + outcome.reason + "\n";
     if (outcome.gpu_shortfall > Bytes{}) {
       text += wrapped(fmt::format("  {} short; allocated: {}", to_text(outcome.gpu_shortfall),
                                   breakdown(sim::fullest(outcome.devices))),
@@ -167,13 +169,12 @@ std::string baselines(const std::vector<Result>& results) {
 }
 
 std::string legend(const std::vector<Result>& results) {
-  std::string text =
-      "\n" + wrapped(
-                 "TFLOP/s: model by Megatron-LM's formula, without recomputation; hardware (and "
-                 "measured) with it, as kernels compute: without pairs of tokens that fused "
-                 "attention skips." +
-                     baselines(results),
-                 2);
+  std::string text = wrapped(
+      "TFLOP/s: model by Megatron-LM's formula, without recomputation; hardware (and measured) "
+      "with "
+      "it, as kernels compute: without pairs of tokens that fused attention skips." +
+          baselines(results),
+      2);
   text +=
       "Peak memory: used, as nvidia-smi shows it (docs/memory.md); GB = 1e9 bytes. Error: % of "
       "measured, or points (pt).\n";
@@ -183,6 +184,8 @@ std::string legend(const std::vector<Result>& results) {
   });
   if (from_memory)
     text += "* recalled from memory, not read in the source: shown, but nothing is judged by it\n";
+  if (std::ranges::any_of(results, [](const Result& one) { return !one.outcome.tight.empty(); }))
+    text += "tight: less than 5 % of a memory is left, and predictions are a few per cent off\n";
   if (any_unsteady(results)) {
     text +=
         "~ not steady: the last two iterations that were simulated differ; the time is the last "
@@ -288,9 +291,13 @@ std::string table(const search::Scenario& scenario, const std::vector<Result>& r
     if (result.run->compares != group) text += "\n" + (group = result.run->compares) + "\n";
     text += lines(result, marked_name(*result.run, assumed), name_width);
   }
-  text += legend(results);
+  text += "\n";
+  const bool answered = std::ranges::any_of(
+      results, [](const Result& one) { return one.outcome.metrics.has_value(); });
+  if (answered) text += legend(results);
   for (std::size_t i = 0; i < assumed.size(); ++i)
     text += wrapped(fmt::format("[{}] assumed: {}", i + 1, assumed[i]), 4);
+  if (!answered) return text;
   return text + provenance(results) + extrapolations(results) + scalars(results);
 }
 

@@ -128,6 +128,26 @@ Json statistics(const Validation& validation, const std::string& group) {
   return list;
 }
 
+/// Those that were to be compared.
+std::string refused_lines(const Validation& validation) {
+  if (validation.refused.empty()) return "";
+  std::string text = "\nrefused:\n";
+  for (const search::Result* each : validation.refused)
+    text += fmt::format("- {}: {}\n", each->run->name, each->outcome.reason);
+  return text;
+}
+
+Json refused(const Validation& validation) {
+  Json list = Json::array();
+  for (const search::Result* each : validation.refused) {
+    list.push(Json::object()
+                  .set("run", each->run->name)
+                  .set("scenario", each->run->file)
+                  .set("reason", each->outcome.reason));
+  }
+  return list;
+}
+
 }  // namespace
 
 std::string validation_table(const Validation& validation) {
@@ -151,7 +171,7 @@ std::string validation_summary(const Validation& validation) {
                    percent(each.figure, each.mean), percent(each.figure, each.worst),
                    each.worst_run);
   }
-  if (validation.verdicts.empty()) return text;
+  if (validation.verdicts.empty()) return text + refused_lines(validation);
   text += "\n| group | verdicts | right | wrong | undecided |\n|---|--:|--:|--:|--:|\n";
   for (const std::string& group : validation.groups()) {
     if (!has_verdicts(validation, group)) continue;
@@ -161,7 +181,7 @@ std::string validation_summary(const Validation& validation) {
     fmt::format_to(std::back_inserter(text), "| {} | {} | {} | {} | {} |\n", group,
                    right + wrong + undecided, right, wrong, undecided);
   }
-  return text;
+  return text + refused_lines(validation);
 }
 
 Json to_json(const Validation& validation) {
@@ -173,7 +193,10 @@ Json to_json(const Validation& validation) {
                     .set("verdicts", verdicts(validation, group))
                     .set("statistics", statistics(validation, group)));
   }
-  return Json::object().set("schema", "stratagem/validation/1").set("groups", groups);
+  return Json::object()
+      .set("schema", "stratagem/validation/1")
+      .set("groups", groups)
+      .set("refused", refused(validation));
 }
 
 }  // namespace stratagem::report

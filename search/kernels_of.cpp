@@ -23,6 +23,7 @@ cost::Profile stand_in() {
     profile.peak[model::to_text(type)] = {};
     profile.gemm[model::to_text(type)] = {};
   }
+  profile.attention.emplace();
   return profile;
 }
 

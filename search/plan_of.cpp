@@ -9,6 +9,7 @@
 namespace stratagem::search {
 
 strategies::Plan plan_of(const Run& run) {
+  if (run.refused) throw *run.refused;
   if (run.plan) return strategies::read_plan(*run.plan, run.graph, run.micro_batches);
   return strategies::compose(run.graph, run.micro_batches, run.options, run.strategy);
 }

@@ -7,7 +7,7 @@
 
 namespace stratagem::search {
 
-/// `run` must outlive the plan. Throws InputError.
+/// `run` must outlive the plan. Throws InputError, for a refused run the one that it was refused for.
 strategies::Plan plan_of(const Run& run);
 
 /// An error of a plan, which does not know the file that it comes from, at its place in that file;

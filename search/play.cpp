@@ -34,7 +34,7 @@ void add_tasks(std::vector<Task>& tasks, const Scenario& scenario, const Selecti
   }
   for (std::size_t i = 0; i < scenario.runs.size(); ++i) {
     const Run& run = scenario.runs[i];
-    outcomes[i] = {.status = Outcome::Status::refused,
+    outcomes[i] = {.status = Outcome::Status::not_asked,
                    .reason = "nothing of it is asked for",
                    .gpus = run.gpus};
     if (measured_for(run, selection) || baselines.contains(run.name))
@@ -45,7 +45,7 @@ void add_tasks(std::vector<Task>& tasks, const Scenario& scenario, const Selecti
 void work(std::vector<Task>& tasks, std::atomic<std::size_t>& next) {
   for (std::size_t i = next++; i < tasks.size(); i = next++) {
     try {
-      *tasks[i].outcome = simulate(*tasks[i].run, {}).outcome;
+      *tasks[i].outcome = simulate_or_refuse(*tasks[i].run, {}).outcome;
     } catch (...) {
       tasks[i].error = std::current_exception();
     }

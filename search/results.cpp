@@ -121,11 +121,38 @@ std::vector<Result> compare(const Scenario& scenario, std::vector<Outcome> outco
 std::vector<std::string> failures(const std::vector<Result>& results) {
   std::vector<std::string> lines;
   for (const Result& result : results) {
+    if (result.outcome.status == Outcome::Status::refused) continue;
     for (const Expectation& expectation : result.run->expect) {
       if (const auto line = failure(result, expectation)) lines.push_back(*line);
     }
   }
   return lines;
+}
+
+std::vector<std::string> refusals(const std::vector<const Result*>& results) {
+  std::vector<std::pair<std::string, std::vector<std::string>>> runs_by_reason;
+  for (const Result* result : results) {
+    if (result->outcome.status != Outcome::Status::refused) continue;
+    const std::string& reason = result->outcome.reason;
+    auto known = std::ranges::find(runs_by_reason, reason, [](const auto& e) { return e.first; });
+    if (known == runs_by_reason.end()) known = runs_by_reason.insert(known, {reason, {}});
+    known->second.push_back('"' + result->run->name + '"');
+  }
+  std::vector<std::string> lines;
+  for (const auto& [reason, runs] : runs_by_reason) {
+    constexpr std::size_t most = 5;
+    lines.push_back(
+        fmt::format("{} ({} {}{})", reason, runs.size() == 1 ? "run" : "runs",
+                    fmt::join(runs.begin(), runs.begin() + std::min(most, runs.size()), ", "),
+                    runs.size() > most ? fmt::format(" and {} more", runs.size() - most) : ""));
+  }
+  return lines;
+}
+
+std::vector<std::string> refusals(const std::vector<Result>& results) {
+  std::vector<const Result*> all;
+  for (const Result& result : results) all.push_back(&result);
+  return refusals(all);
 }
 
 }  // namespace stratagem::search

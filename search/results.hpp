@@ -45,7 +45,12 @@ struct Result {
 /// Throws InputError for a measured device that is not the first of those that are alike.
 std::vector<Result> compare(const Scenario& scenario, std::vector<Outcome> outcomes);
 
-/// One line for every expectation that a result does not meet.
+/// One line for every expectation that a result does not meet; none of refused runs, of which nothing is
+/// known.
 std::vector<std::string> failures(const std::vector<Result>& results);
+
+/// One line for every reason to refuse runs, which names them.
+std::vector<std::string> refusals(const std::vector<const Result*>& results);
+std::vector<std::string> refusals(const std::vector<Result>& results);
 
 }  // namespace stratagem::search

@@ -2,12 +2,15 @@
 #include "search/scenario.hpp"
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
+#include <functional>
 #include <iterator>
 #include <utility>
 
 #include "base/input_error.hpp"
 #include "base/json_copy.hpp"
+#include "base/malformed_input.hpp"
 #include "model/zoo/all.hpp"
 #include "search/plan_of.hpp"
 #include "strategies/language/plan_devices.hpp"
@@ -219,14 +222,12 @@ void read_batch(Run& run, const JsonReader& training) {
   const std::int64_t per_step = std::int64_t{run.micro_batch} * run.batch_ranks;
   if (run.global_batch % per_step != 0) {
     training.at("global_batch")
-        .fail("a multiple of micro_batch x data = " + std::to_string(per_step) + " in run \"" +
-              run.name + "\"");
+        .fail("a multiple of micro_batch x data = " + std::to_string(per_step));
   }
   constexpr std::int64_t most = 4096;
   if (run.global_batch / per_step > most) {
     training.at("global_batch")
-        .fail("at most " + std::to_string(most) + " micro-batches of " + std::to_string(per_step) +
-              " in run \"" + run.name + "\"");
+        .fail("at most " + std::to_string(most) + " micro-batches of " + std::to_string(per_step));
   }
   run.micro_batches = static_cast<int>(run.global_batch / per_step);
 }
@@ -267,17 +268,52 @@ model::Graph read_model(const JsonReader& reader, std::int64_t batch,
   }
 }
 
+bool has_constants(const cost::Profile& profile, const cost::Precision& precision) {
+  return std::ranges::all_of(std::array{precision.values, precision.products}, [&](auto type) {
+    const std::string key = model::to_text(type);
+    return profile.peak.contains(key) && profile.gemm.contains(key);
+  });
+}
+
+/// A precision that the GPU and the framework know; who refuses one is told those that both know.
+cost::Precision read_precision(const Run& run, const JsonReader& name) {
+  const cost::Precision precision = cost::precision_named(name.one_of(names(cost::precisions())));
+  const auto holds = [&](const cost::Precision& one) {
+    return std::ranges::find(run.stack.precisions, one.name) != run.stack.precisions.end();
+  };
+  std::string both;
+  for (const cost::Precision& one : cost::precisions()) {
+    if (has_constants(run.profile, one) && holds(one))
+      both += (both.empty() ? "" : ", ") + one.name;
+  }
+  if (both.empty()) both = "none";
+  if (!has_constants(run.profile, precision)) {
+    name.fail("a precision that profile " + run.profile.name + " has constants for (with stack " +
+              run.stack.name + ": " + both + ")");
+  }
+  if (!holds(precision)) {
+    name.fail("a precision that the facts of stack " + run.stack.name + " hold for (on profile " +
+              run.profile.name + ": " + both + ")");
+  }
+  return precision;
+}
+
+/// Fused attention needs a GPU that has been seen to run it.
+void check_attention(const Run& run, const JsonReader& model) {
+  const bool fused = std::ranges::any_of(run.graph.operators, [](const model::Operator& op) {
+    return op.kind == model::OpKind::fused_attention;
+  });
+  if (!fused || run.profile.attention) return;
+  const auto said = model.find("attention");
+  throw InputError(model.file(), said ? said->path() : model.path() + "/attention",
+                   "\"attention\": \"unfused\", since profile " + run.profile.name +
+                       " has no constants of fused attention (its key \"attention\")",
+                   said ? "\"fused\"" : "none, which is \"fused\"");
+}
+
 void read_training(Run& run, const JsonReader& training) {
   read_batch(run, training);
-  const JsonReader name = training.at("precision");
-  const cost::Precision precision = cost::precision_named(name.one_of(names(cost::precisions())));
-  for (const model::DataType type : {precision.values, precision.products}) {
-    const std::string key = model::to_text(type);
-    if (!run.profile.peak.contains(key) || !run.profile.gemm.contains(key))
-      name.fail("a precision that profile " + run.profile.name + " has constants for");
-  }
-  if (std::ranges::find(run.stack.precisions, precision.name) == run.stack.precisions.end())
-    name.fail("a precision that the facts of stack " + run.stack.name + " hold for");
+  const cost::Precision precision = read_precision(run, training.at("precision"));
   const std::string optimizer = training.at("optimizer").one_of(names(cost::optimizers()));
   run.training = {precision, cost::optimizer_named(optimizer)};
 }
@@ -337,42 +373,85 @@ std::vector<std::string> files_named(const JsonReader& reader, bool with_profile
   return files;
 }
 
+/// Does a step of reading a run; false if its settings cannot go together. The run is refused by the first
+/// such step, and what is left of it is still read, so that a slip in writing is found wherever it stands.
+/// What is wrong with the form of a file, or with another file than the scenario and the plan, concerns
+/// more than this run.
+bool can_be(Run& run, const std::function<void()>& step) {
+  try {
+    step();
+    return true;
+  } catch (const MalformedInput&) {
+    throw;
+  } catch (const InputError& error) {
+    const InputError here = located(run, error);
+    if (here.file != run.file && !run.plan) throw;
+    if (!run.refused) run.refused = here;
+    return false;
+  }
+}
+
+/// Something has to stand where a run has none that could be.
+topology::Cluster any_cluster() { return topology::presets().front().build(1); }
+
+/// The plan's file, and among how many ranks it divides a batch.
+void read_plan(Run& run, const JsonReader& reader, const JsonReader& model) {
+  run.plan = JsonReader::from_file(file_of(reader.at("plan"), "plans"));
+  run.batch_ranks =
+      strategies::batch_ranks(*run.plan, read_model(model, 1, cost::precision_named("fp32")));
+}
+
+/// What the run consists of. A part that cannot be is not read to its end.
+void read_parts(Run& run, const JsonReader& reader) {
+  const JsonReader cluster = reader.at("cluster"), model = reader.at("model"),
+                   training = reader.at("training");
+  const auto read = [&](const JsonReader& part, const std::function<void()>& step) {
+    if (!can_be(run, step)) part.skip();
+  };
+  const auto check = [&] {
+    if (!run.refused) can_be(run, [&] { check_gpus(run, reader); });
+  };
+  read(run.strategy, [&] { run.options = strategies::read_options(run.strategy); });
+  run.batch_ranks = run.options.data;
+  read(cluster, [&] {
+    ClusterChoice choice = read_cluster(cluster);
+    run.cluster = std::move(choice.cluster);
+    run.gpus = choice.gpus;
+  });
+  if (plan_replaces_strategy(reader)) read(model, [&] { read_plan(run, reader, model); });
+  if (!run.plan) check();
+  read(training, [&] { read_training(run, training); });
+  read(model, [&] {
+    const std::int64_t samples = std::int64_t{std::max(1, run.micro_batch)} * run.batch_ranks;
+    run.graph = read_model(model, samples, run.training.precision);
+    run.sequence = run.graph.sample_tokens;
+  });
+  if (!run.refused) can_be(run, [&] { check_attention(run, model); });
+  if (run.plan) check();
+}
+
 Run read_run(const JsonReader& reader, const std::string& baseline,
              const std::optional<cost::Profile>& instead = {}) {
-  const JsonReader strategy = strategy_of(reader);
-  const strategies::Options options = strategies::read_options(strategy);
-  ClusterChoice choice = read_cluster(reader.at("cluster"));
   Run run{.file = reader.file(),
           .path = reader.path(),
           .name = reader.at("name").text(),
           .baseline = baseline,
-          .cluster = std::move(choice.cluster),
+          .cluster = any_cluster(),
           .profile = read_profile(reader.at("profile"), instead),
           .stack = cost::read_stack(file_of(reader.at("stack"), "stacks")),
-          .options = options,
-          .strategy = strategy,
-          .gpus = choice.gpus,
-          .batch_ranks = options.data};
-  const JsonReader model = reader.at("model");
-  if (plan_replaces_strategy(reader)) {
-    run.plan = JsonReader::from_file(file_of(reader.at("plan"), "plans"));
-    run.batch_ranks =
-        strategies::batch_ranks(*run.plan, read_model(model, 1, cost::precision_named("fp32")));
-  } else {
-    check_gpus(run, reader);
-  }
-  read_training(run, reader.at("training"));
-  run.graph =
-      read_model(model, std::int64_t{run.micro_batch} * run.batch_ranks, run.training.precision);
-  if (run.plan) check_gpus(run, reader);
-  run.sequence = run.graph.sample_tokens;
+          .strategy = strategy_of(reader),
+          .gpus = 0,
+          .files = {reader.file()}};
+  read_parts(run, reader);
   if (const auto group = reader.find("group")) run.compares = group->text();
   if (const auto relative = reader.find("baseline")) run.baseline = relative->text();
   if (const auto assumed = reader.find("assumed")) run.assumed = assumed->text();
-  note_foreign_profile(run);
-  run.files = files_named(reader, !instead);
   if (const auto measured = reader.find("measured")) run.measured = read_measured(*measured);
   if (const auto expect = reader.find("expect")) run.expect = read_expectations(*expect);
+  if (!run.refused) {
+    note_foreign_profile(run);
+    run.files = files_named(reader, !instead);
+  }
   reader.finish();
   return run;
 }
@@ -399,6 +478,7 @@ Run with_settings(const Run& run, const Json& changes) {
   const Json named = Json(changes).set("name", run.name);
   const JsonReader layered = JsonReader::from_text(named.text(), run.file).over(settings);
   Run changed = read_run(layered, "");
+  if (changed.refused) throw *changed.refused;
   changed.resolved = resolved(layered);
   return changed;
 }

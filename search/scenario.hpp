@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/input_error.hpp"
 #include "base/json_reader.hpp"
 #include "base/json_writer.hpp"
 #include "cost/optimizer.hpp"
@@ -74,6 +75,9 @@ struct Run {
   std::vector<Expectation> expect;
   std::vector<std::string> files;  ///< all that it was read from
   Json resolved;                   ///< every setting, after defaults
+  /// Why its settings cannot go together; then those that come of them are not set (`gpus` is 0 where the
+  /// cluster is refused), and it has no plan.
+  std::optional<InputError> refused = {};
 };
 
 struct Scenario {
@@ -82,7 +86,9 @@ struct Scenario {
   std::vector<Run> runs;
 };
 
-/// Reads and checks a whole scenario; throws InputError before anything is simulated.
+/// Reads and checks a whole scenario. Runs whose settings cannot go together are refused, each for itself;
+/// throws InputError before anything is simulated for whatever else is wrong: no JSON, an unknown key, a
+/// file that is not there.
 /// Profiles and stacks are files in `profiles/` and `stacks/` beside the scenario, by name; a name
 /// that ends in ".json" is a path, relative to the scenario.
 /// With `instead` profiles are not read: that one stands in for all of them.
@@ -92,10 +98,10 @@ Scenario read_scenario(const std::string& file, const std::optional<cost::Profil
 /// the run's own. Throws InputError where the settings do not go together.
 Run with_settings(const Run& run, const Json& changes);
 
-/// How a run went. A run that is out of memory has metrics, as if it had fitted; a refused one has
-/// none.
+/// How a run went. A run that is out of memory has metrics, as if it had fitted; one that was refused, or
+/// that nobody asked for, has none.
 struct Outcome {
-  enum class Status { ok, out_of_memory, refused };
+  enum class Status { ok, out_of_memory, refused, not_asked };
   Status status = Status::ok;
   std::string reason;
   int gpus = 0;
@@ -112,6 +118,8 @@ struct Outcome {
   Bytes gpu_shortfall;
   Bytes host_shortfall;
   Bytes drives_shortfall;
+  /// Of a run that fits: the memories of which it leaves less than 5 % free, in words; empty: none.
+  std::string tight;
 
   /// Of one GPU: model FLOPs, and those that its kernels compute. Expect metrics.
   [[nodiscard]] FlopsPerSecond model_rate() const;
@@ -128,8 +136,10 @@ struct Simulated {
   sim::Timeline timeline;
   Outcome outcome;
 };
-/// Throws InputError, naming the scenario's file and the run, if the strategy cannot be applied to
-/// the model.
+/// Throws InputError, naming the scenario's file and the run, if it is refused: if its settings cannot go
+/// together, or the strategy cannot be applied to the model.
 Simulated simulate(const Run& run, const SimulateOptions& options);
+/// The same, but the outcome of a run that is refused says so; its program and timeline are empty.
+Simulated simulate_or_refuse(const Run& run, const SimulateOptions& options);
 
 }  // namespace stratagem::search

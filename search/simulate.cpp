@@ -17,26 +17,35 @@ std::string needs(Bytes needed, const std::string& where, const std::string& has
   return "needs " + to_text(needed) + where + ", a " + has + " has " + to_text(memory);
 }
 
+void add(std::string& list, const std::string& text) { list += (list.empty() ? "" : "; ") + text; }
+
+/// What is lacking of a memory. Notes in the outcome that something is, or that little is left.
+Bytes judge(Outcome& outcome, Bytes used, const std::string& where, const std::string& has,
+            Bytes memory) {
+  constexpr double roomy = 0.95;  // predictions of memory are a few per cent off
+  if (used > memory) {
+    add(outcome.reason, needs(used, where, has, memory));
+    return used - memory;
+  }
+  if (used > roomy * memory) {
+    add(outcome.tight,
+        to_text(used) + where + " of the " + to_text(memory) + " that a " + has + " has");
+  }
+  return {};
+}
+
 /// Servers whose memory is not known have enough.
 void judge_memory(Outcome& outcome, const Run& run) {
-  const Bytes memory = run.profile.memory.value;
-  const Bytes used = outcome.memory.used;
-  const Bytes on_host = sim::highest(outcome.hosts);
-  outcome.gpu_shortfall = std::max(Bytes{}, used - memory);
-  if (outcome.gpu_shortfall > Bytes{}) outcome.reason = needs(used, "", "GPU", memory);
-  if (const auto& host = run.cluster.design().host_memory; host && on_host > *host) {
-    outcome.host_shortfall = on_host - *host;
-    if (!outcome.reason.empty()) outcome.reason += "; ";
-    outcome.reason += needs(on_host, " of the memory of its processors", "server", *host);
+  outcome.gpu_shortfall = judge(outcome, outcome.memory.used, "", "GPU", run.profile.memory.value);
+  if (const auto& host = run.cluster.design().host_memory) {
+    outcome.host_shortfall = judge(outcome, sim::highest(outcome.hosts),
+                                   " of the memory of its processors", "server", *host);
   }
-  const Bytes on_drives = sim::highest(outcome.drives);
-  const Bytes capacity = topology::capacity_of_drives(run.cluster.design());
-  if (on_drives > capacity) {
-    outcome.drives_shortfall = on_drives - capacity;
-    if (!outcome.reason.empty()) outcome.reason += "; ";
-    outcome.reason += needs(on_drives, " on drives", "server", capacity);
-  }
-  if (!outcome.reason.empty()) outcome.status = Outcome::Status::out_of_memory;
+  outcome.drives_shortfall = judge(outcome, sim::highest(outcome.drives), " on drives", "server",
+                                   topology::capacity_of_drives(run.cluster.design()));
+  if (outcome.reason.empty()) return;
+  outcome.status = Outcome::Status::out_of_memory;
+  outcome.tight.clear();
 }
 
 /// What is to lie on drives needs some.
@@ -49,8 +58,14 @@ void check_drives(const Run& run, const strategies::Plan& plan) {
       run.cluster.design().name + " without");
 }
 
-/// Where anything is to lie in the memory of processors there must be some.
+/// Where anything is to lie in the memory of processors there must be some, and steps there take a time.
 void check_hosts(const Run& run, const strategies::Plan& plan) {
+  if (plan.steps_on_host && !run.profile.host_memory_bandwidth) {
+    throw InputError("", "/strategy/offload",
+                     "a profile with host_memory_bandwidth, what optimizer steps on a server's "
+                     "processors reach, such as \"180 GB/s\"",
+                     "profile " + run.profile.name + " without");
+  }
   const auto& memory = run.cluster.design().host_memory;
   const bool swaps = plan.swap.segments.size() > plan.swap.peers.size();
   if (!memory || *memory > Bytes{} || !(plan.steps_on_host || swaps)) return;
@@ -134,6 +149,16 @@ Simulated simulate(const Run& run, const SimulateOptions& options) {
     return play(run, options);
   } catch (const InputError& error) {
     throw located(run, error);
+  }
+}
+
+Simulated simulate_or_refuse(const Run& run, const SimulateOptions& options) {
+  try {
+    return simulate(run, options);
+  } catch (const InputError& error) {
+    Simulated none;
+    none.outcome = {.status = Outcome::Status::refused, .reason = error.what(), .gpus = run.gpus};
+    return none;
   }
 }
 

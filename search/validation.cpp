@@ -111,6 +111,7 @@ Validation validate(const std::vector<Played>& played, const Selection& selectio
   Validation validation;
   for (const Played& one : played) {
     for (const Result& result : one.results) {
+      if (result.outcome.status == Outcome::Status::refused) validation.refused.push_back(&result);
       const std::string group = group_of(*result.run);
       if (group.find(selection.group) == std::string::npos) continue;
       for (const Figure& figure : result.figures) {

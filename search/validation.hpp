@@ -22,8 +22,7 @@ struct Played {
 };
 
 /// Simulates every run of the scenarios that has a measured figure of the selection, and what such
-/// runs are compared with, on so many threads; all other runs have an outcome without metrics.
-/// Throws the InputError of the first run that has one.
+/// runs are compared with, on so many threads; refused ones have an outcome that says so, all others one without metrics.
 std::vector<Played> play(std::vector<Scenario> scenarios, const Selection& selection, int threads);
 
 /// The heading that a run's figures are summed up under: its `group`, or its scenario's file
@@ -65,6 +64,7 @@ struct Verdict {
 struct Validation {
   std::vector<Compared> compared;  ///< in the order of the scenarios
   std::vector<Verdict> verdicts;
+  std::vector<const Result*> refused;       ///< those that were to be compared, or compared with
   std::vector<ErrorStatistics> statistics;  ///< groups in the order of the scenarios
   [[nodiscard]] std::vector<std::string> groups() const;
 };

@@ -125,7 +125,9 @@ TEST_CASE("lost standard output is an error of every command, told in one line")
     INFO(arguments);
     const Ran ran = run(arguments, folder, "", ">/dev/full");
     CHECK(ran.exit == 1);
-    CHECK_THAT(ran.err, ContainsSubstring("expected a file that can be written, found No space left on device\n"));
+    CHECK_THAT(
+        ran.err,
+        ContainsSubstring("expected a file that can be written, found No space left on device\n"));
     if (!arguments.ends_with("-")) CHECK(std::ranges::count(ran.err, '\n') == 1);
   }
   CHECK(run("--help", folder, "", ">&-").exit == 1);  // there is none

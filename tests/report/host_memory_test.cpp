@@ -36,6 +36,26 @@ TEST_CASE(
              ContainsSubstring("of the memory of its processors, a server has 1 MB"));
 }
 
+// 1,544,704 bytes are 95 % of 1,626,004.2.
+TEST_CASE(
+    "a run that leaves less than a twentieth of a memory is marked, one that leaves more is not") {
+  const auto tight = [](const std::string& memory) {
+    const search::Scenario scenario = offloaded(cluster_with(memory), optimizer_there);
+    const std::vector<search::Result> results =
+        search::compare(scenario, {search::simulate(scenario.runs[0], {}).outcome});
+    const std::string table = report::table(scenario, results);
+    const bool marked = table.find("\n  tight: 1.545 MB of the memory of its processors of the ") !=
+                        std::string::npos;
+    CHECK(marked == (table.find("\ntight: less than 5 %") != std::string::npos));
+    CHECK_THAT(report::to_json(scenario, results).text(),
+               ContainsSubstring(marked ? "\"tight\":true" : "\"tight\":false"));
+    return marked;
+  };
+  CHECK(tight("1626 KB"));
+  CHECK(!tight("1627 KB"));
+  CHECK(!tight("1 MB"));  // does not fit at all
+}
+
 TEST_CASE("where nobody says how much memory processors have, nothing is judged and that is said") {
   const search::Scenario scenario =
       offloaded(R"({"preset": "pcie-v100", "gpus": 4})", optimizer_there);

@@ -1,7 +1,9 @@
 // The scenarios of published runs, which scripts/readme --slow holds to what was measured.
 #include <filesystem>
 
+#include "search/plan_of.hpp"
 #include "search/scenario.hpp"
+#include "strategies/lower/size.hpp"
 #include "tests/catch.hpp"
 
 namespace stratagem {
@@ -14,6 +16,10 @@ TEST_CASE("all scenarios of published runs can be read") {
     const search::Scenario scenario = search::read_scenario(entry.path().string());
     for (const search::Run& run : scenario.runs) {
       CHECK(!run.measured.empty());
+      CHECK(!run.refused);
+      // Far from what is refused for its size, 2 GB.
+      const strategies::Plan plan = search::plan_of(run);
+      CHECK(strategies::size_of(plan, strategies::Stages(plan)).memory() < 0.5_GB);
       ++runs;
     }
   }
