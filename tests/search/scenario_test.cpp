@@ -57,9 +57,12 @@ TEST_CASE("what ranks compute redundantly does not count as the model's work") {
 TEST_CASE(
     "empty slots of experts are no work of the model: they make it slower, not more efficient") {
   const auto outcome = [](int factor) {
-    const std::string experts = R"("vocabulary": 128, "experts": 4, "experts_per_token": 2,
-        "capacity_factor": )" + std::to_string(factor);
-    const search::Scenario scenario = read(with(small_scenario(), R"("vocabulary": 128)", experts));
+    const std::string larger = R"("hidden": 1024, "heads": 16, "sequence": 512, "vocabulary": 128,
+        "experts": 4, "experts_per_token": 2, "capacity_factor": )" +
+                               std::to_string(factor);
+    const search::Scenario scenario =
+        read(with(small_scenario(),
+                  R"("hidden": 64, "heads": 4, "sequence": 32, "vocabulary": 128)", larger));
     return search::simulate(scenario.runs[0], {}).outcome;
   };
   const auto one = outcome(1), four = outcome(4);
