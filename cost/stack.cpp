@@ -2,12 +2,12 @@
 #include "cost/stack.hpp"
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 
 #include "base/json_reader.hpp"
 #include "cost/nccl/constants.hpp"
 #include "cost/precision.hpp"
-#include "model/graph.hpp"
 
 namespace stratagem::cost {
 namespace {
@@ -134,6 +134,46 @@ std::vector<std::vector<std::string>> read_fusions(const JsonReader& reader) {
   return fusions;
 }
 
+/// A kind of collective that turns one layout of a tensor into another.
+CollectiveKind read_conversion(const JsonReader& reader) {
+  const std::array kinds = {CollectiveKind::all_reduce, CollectiveKind::all_gather,
+                            CollectiveKind::reduce_scatter, CollectiveKind::all_to_all};
+  std::vector<std::string> names;
+  for (const CollectiveKind kind : kinds) names.push_back(to_text(kind));
+  const std::string word = reader.one_of(names);
+  return kinds.at(static_cast<std::size_t>(std::ranges::find(names, word) - names.begin()));
+}
+
+std::vector<CollectiveBeside> read_collectives(const JsonReader& reader) {
+  std::vector<CollectiveBeside> rules;
+  for (const JsonReader& rule : reader.elements()) {
+    const bool weights =
+        rule.at("beside").one_of({"input gradients", "weight gradients"}) == "weight gradients";
+    rules.push_back(
+        {.kind = read_conversion(rule.at("kind")),
+         .of_gradients =
+             rule.at("of").one_of({"activations", "input gradients"}) == "input gradients",
+         .beside = weights ? model::Pass::weight_gradient : model::Pass::input_gradient});
+    const auto same = [&](const CollectiveBeside& other) {
+      return other.kind == rules.back().kind && other.of_gradients == rules.back().of_gradients;
+    };
+    if (std::ranges::count_if(rules, same) > 1)
+      rule.fail("one rule for each kind of collective and what it is of", rule.dump());
+    if (const auto why = rule.find("because")) why->skip();
+  }
+  return rules;
+}
+
+/// {"of": ["activations", "gradients"], "because": "..."}
+void read_stage_shares(const JsonReader& reader, Stack& stack) {
+  stack.shares_activations = stack.shares_gradients = false;
+  for (const JsonReader& of : reader.at("of").elements()) {
+    const bool activations = of.one_of({"activations", "gradients"}) == "activations";
+    (activations ? stack.shares_activations : stack.shares_gradients) = true;
+  }
+  if (const auto why = reader.find("because")) why->skip();
+}
+
 std::vector<HeldInputs> read_held_inputs(const JsonReader& reader) {
   std::vector<HeldInputs> result;
   for (const JsonReader& held : reader.elements()) {
@@ -193,8 +233,8 @@ Stack read_facts_and_scalars(const JsonReader& reader) {
   for (const JsonReader& precision : reader.at("precisions").elements())
     stack.precisions.push_back(precision.one_of(known));
   if (const auto fusions = reader.find("fusions")) stack.fusions = read_fusions(*fusions);
-  if (const auto blocking = reader.find("blocking_collectives"))
-    stack.blocking_collectives = blocking->boolean();
+  if (const auto rules = reader.find("collectives")) stack.collectives = read_collectives(*rules);
+  if (const auto shares = reader.find("stage_shares")) read_stage_shares(*shares, stack);
   if (const auto version = reader.find("nccl")) stack.nccl = read_version(*version);
   if (const auto groups = reader.find("communicators"))
     stack.communicators = read_communicators(*groups);
@@ -249,6 +289,13 @@ Stack read_stack(const std::string& file) {
 Seconds kernel_time(const Kernel& kernel, const Profile& profile, const Stack& stack) {
   const double factor = concerns_host(kernel.kind) ? 1.0 : stack.slowdown.value;
   return factor * kernel_time(kernel, profile);
+}
+
+std::optional<model::Pass> beside(const Stack& stack, CollectiveKind kind, bool of_gradients) {
+  for (const CollectiveBeside& rule : stack.collectives) {
+    if (rule.kind == kind && rule.of_gradients == of_gradients) return rule.beside;
+  }
+  return std::nullopt;
 }
 
 OperatorFacts facts_for(const Stack& stack, const std::string& kind) {

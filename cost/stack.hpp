@@ -13,6 +13,8 @@
 #include "base/quantity.hpp"
 #include "cost/kernel.hpp"
 #include "cost/profile.hpp"
+#include "cost/ring.hpp"
+#include "model/graph.hpp"
 
 namespace stratagem::cost {
 
@@ -103,6 +105,17 @@ struct StepGathers {
   int kernels_per_rank = 0;  ///< that copy its part, from a second whole buffer
 };
 
+/// A collective between operators that computations run beside. Those that no rule names start when all
+/// computations issued before them have ended, whether they read them or not; one that a rule names
+/// leaves out those that compute gradients as `beside` says, of one operator of the forward pass: of the
+/// one whose input gradient the collective completes, or whose gradient reads the activation.
+/// What reads the collective's result waits for it in either case.
+struct CollectiveBeside {
+  CollectiveKind kind = CollectiveKind::all_reduce;
+  bool of_gradients = true;  ///< of gradients of activations, or of activations
+  model::Pass beside = model::Pass::weight_gradient;
+};
+
 /// Where a host waits for the device before it launches more. For the replay of memory
 /// (sim/host_order.hpp); the gaps that it leaves on the device are not in times.
 enum class HostWaits : std::uint8_t {
@@ -145,9 +158,7 @@ struct Stack {
   /// Operators that follow each other with these kinds run as one kernel: what passes between them
   /// is not moved.
   std::vector<std::vector<std::string>> fusions;
-  /// The framework issues a collective between operators on the stream of computations, as it were:
-  /// it starts when all computations issued before it have ended, whether it reads them or not.
-  bool blocking_collectives = true;
+  std::vector<CollectiveBeside> collectives;
   /// Version of the NCCL whose channels and protocols carry collectives, "2.12.12"; empty: rings in
   /// closed form (collectives.hpp).
   std::string nccl;
@@ -160,6 +171,10 @@ struct Stack {
   bool frees_gradients = false;
   /// What a pipeline stage has sent lives until the gradient of it comes back, not until it is sent.
   bool keeps_sent = false;
+  /// Of activations, and of their gradients, that ranks hold alike and send to another stage, each sends
+  /// a share, which the receivers gather: tensor ranks without sequence parallelism.
+  bool shares_activations = false;
+  bool shares_gradients = false;
   std::vector<HeldInputs> held_inputs;
   KeptOutputs kept_outputs;
   ShardCollectives shard_collectives;
@@ -179,6 +194,9 @@ Seconds kernel_time(const Kernel& kernel, const Profile& profile, const Stack& s
 /// Reads a stack file; throws InputError for missing or unknown keys. A file with the key "base"
 /// names another stack of its folder, which may have one itself, and states only what differs from it.
 Stack read_stack(const std::string& file);
+
+/// The pass whose kernels a collective runs beside; none if it waits for all.
+std::optional<model::Pass> beside(const Stack&, CollectiveKind, bool of_gradients);
 
 /// The facts for a kind of operator, one kernel and no extra passes where the stack says nothing.
 OperatorFacts facts_for(const Stack&, const std::string& kind);

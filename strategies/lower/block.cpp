@@ -178,26 +178,20 @@ class BlockLowering {
     return version;
   }
 
-  /// A layout of a checkpoint whose devices along the plan's axes hold parts where they held the same:
-  /// of the first dimension that divides.
+  /// A layout of a checkpoint whose devices along the plan's axes hold parts where they held the same.
   [[nodiscard]] Layout divided_checkpoint(TensorId tensor, Layout layout) const {
-    const std::vector<std::int64_t>& shape = graph_.tensors[tensor].shape;
     for (std::size_t axis = 0; axis < layout.size(); ++axis) {
       const Axis& ranks = c_.grid.axes[axis];
       const bool named = std::ranges::count(c_.plan.checkpoint_axes, ranks.name) > 0;
       if (!named || layout[axis].dim != AxisRole::replica) continue;
-      const auto dimensions = static_cast<int>(shape.size());
-      int dim = 0;
-      const auto divides = [&] {
-        layout[axis] = {dim};
-        return local_elements(layout, shape, c_.grid.sizes()) >= 0;
-      };
-      while (dim < dimensions && !divides()) ++dim;
-      if (dim < dimensions) continue;
-      throw InputError("", "/strategy/partition_checkpoints",
-                       "a dimension of " + graph_.tensors[tensor].name + " that divides by " +
-                           std::to_string(ranks.size) + ", the ranks of " + ranks.name,
-                       "none");
+      const auto parts = divided(layout, axis, graph_.tensors[tensor], c_.grid);
+      if (!parts) {
+        throw InputError("", "/strategy/partition_checkpoints",
+                         "a dimension of " + graph_.tensors[tensor].name + " that divides by " +
+                             std::to_string(ranks.size) + ", the ranks of " + ranks.name,
+                         "none");
+      }
+      layout = *parts;
     }
     return layout;
   }
@@ -270,6 +264,7 @@ class BlockLowering {
   void run_group(std::span<const model::OpId> group) {
     const model::Operator& last = graph_.operators[group.back()];
     const cost::OperatorFacts facts = facts_of(last, c_.stack);
+    running_ = group.back();
     copy_random_state(facts.state_copies_before);
     for (std::size_t i = 0; i < group.size(); ++i) cast_operands(group[i], i > 0);
     Task task{};
@@ -286,6 +281,7 @@ class BlockLowering {
     task.recomputed = recomputed_;
     push(std::move(task));
     copy_random_state(facts.state_copies_after);
+    running_ = -1;
   }
 
   /// Notes what variables of the framework name from an operator on; its task is then the last to use
@@ -460,14 +456,32 @@ class BlockLowering {
     std::ranges::sort(task.waits);
     task.waits.erase(std::unique(task.waits.begin(), task.waits.end()), task.waits.end());
     result_.block.tasks.push_back(std::move(task));
+    part_of_.push_back(running_);
     return static_cast<int>(result_.block.tasks.size()) - 1;
   }
 
-  [[nodiscard]] int last_computation() const {
-    const std::vector<Task>& tasks = result_.block.tasks;
-    const auto last =
-        std::ranges::find(tasks.rbegin(), tasks.rend(), Stream::compute, &Task::stream);
-    return static_cast<int>(tasks.rend() - last) - 1;
+  /// Of the first `count` tasks; -1 if there is none.
+  [[nodiscard]] int last_computation(int count) const {
+    while (count > 0 && result_.block.tasks[count - 1].stream != Stream::compute) --count;
+    return count - 1;
+  }
+
+  /// The last computation that a collective on a tensor waits for: the last one of all, but for those
+  /// that the stack runs beside it.
+  [[nodiscard]] int issued_before(TensorId tensor, const Version& from,
+                                  cost::CollectiveKind kind) const {
+    const bool of_gradients = role(tensor) == model::Role::gradient;
+    const auto beside = cost::beside(c_.stack, kind, of_gradients);
+    const model::OpId of = !of_gradients ? running_ : from.task < 0 ? -1 : part_of_[from.task];
+    int task = last_computation(static_cast<int>(result_.block.tasks.size()));
+    if (!beside || of < 0) return task;
+    const auto runs_beside = [&](model::OpId id) {
+      if (id < 0 || graph_.operators[id].forward < 0) return false;
+      return graph_.operators[id].pass == *beside &&
+             graph_.operators[id].forward == graph_.operators[of].forward;
+    };
+    while (task > from.task && runs_beside(part_of_[task])) task = last_computation(task);
+    return task;
   }
 
   /// Tasks of one stream follow each other anyway; only other streams are waited for.
@@ -615,7 +629,7 @@ class BlockLowering {
     task.stream = Stream::communication;
     task.recomputed = recomputed_;
     task.reads = {from.slot};
-    wait_for(task, c_.stack.blocking_collectives ? last_computation() : from.task);
+    wait_for(task, issued_before(tensor, from, kind));
     if (!in_place) to.slot = new_slot(tensor, to.layout, result_.block.slots[from.slot].category);
     task.writes = {to.slot};
     task.operations = {{.deed = Deed::convert,
@@ -643,6 +657,8 @@ class BlockLowering {
   std::set<int> external_;                           ///< slots that existed when the block began
   std::set<int> survivors_;                          ///< slots that outlive it
   bool recomputed_ = false;
+  model::OpId running_ = -1;          ///< the operator whose tasks are added
+  std::vector<model::OpId> part_of_;  ///< by task: the operator that it is a part of, or -1
 };
 
 std::string name_of(const BlockContext& context, const std::string& pass) {

@@ -64,6 +64,15 @@ Layout output_layout(const model::Operator& op, std::size_t i,
   return layout;
 }
 
+std::optional<Layout> divided(Layout layout, std::size_t axis, const model::Tensor& tensor,
+                              const Grid& grid) {
+  for (int dim = 0; dim < static_cast<int>(tensor.shape.size()); ++dim) {
+    layout[axis] = {dim};
+    if (local_elements(layout, tensor.shape, grid.sizes()) >= 0) return layout;
+  }
+  return std::nullopt;
+}
+
 std::vector<std::int64_t> local_shape(const model::Tensor& tensor, const Layout& layout,
                                       const Grid& grid) {
   if (local_elements(layout, tensor.shape, grid.sizes()) < 0) {

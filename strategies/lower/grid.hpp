@@ -28,6 +28,11 @@ Layout input_layout(const model::Operator& op, std::size_t i,
 Layout output_layout(const model::Operator& op, std::size_t i,
                      const std::vector<std::string>& split);
 
+/// The layout whose devices along an axis hold parts where they held the same: of the first dimension
+/// that divides; nullopt if none does.
+std::optional<Layout> divided(Layout layout, std::size_t axis, const model::Tensor& tensor,
+                              const Grid& grid);
+
 /// The shape of the part that each device holds; throws InputError if the tensor does not divide
 /// evenly.
 std::vector<std::int64_t> local_shape(const model::Tensor& tensor, const Layout& layout,

@@ -319,7 +319,7 @@ class ScatteredLowering {
               .category = source.slot(source.slot_of(tensor, first.mask)).category,
               .backward = role(tensor) == model::Role::gradient,
               .recomputed = recomputed_,
-              .blocking = c_.stack.blocking_collectives,
+              .blocking = true,
               .held = true,
               .purpose = c_.site},
              blocks_, c_.groups, graph_.tensors[tensor]);

@@ -388,15 +388,20 @@ class SequenceBuilder {
   int transfer(const Message& message, const ScheduledCell& of, Stream stream) {
     const bool sends = stream == Stream::send_forward || stream == Stream::send_backward;
     const Grid& sender = draft_.site(message.from, of.cell).grid;
-    const int group = c_.groups.across({sender, draft_.site(message.to, of.cell).grid},
-                                       purpose_of(message, of.cell));
+    const Grid& receiver = draft_.site(message.to, of.cell).grid;
+    const int group = c_.groups.across({sender, receiver}, purpose_of(message, of.cell));
     const std::string key = "transfer " + std::to_string(message.tensor) + (sends ? "s" : "r") +
                             std::to_string(group) + "/" + std::to_string(of.cell.slice);
     const int block = draft_.shared(key, [&] {
-      return message_block(message, blocks(of.cell), sender, group, stream, c_.stack.keeps_sent);
+      return message_block({message, sends ? sender : receiver, group, stream}, blocks(of.cell),
+                           c_.stack, c_.groups);
     });
+    const std::optional<Written> before = draft_.computed();
     const int call = draft_.add_call(block, -1, of);
-    if (!sends) written_[cell_tensor(message.tensor, of.cell)] = {call, 0};
+    if (sends) return call;
+    const auto last = static_cast<int>(draft_.tasks_of(call).size()) - 1;
+    written_[cell_tensor(message.tensor, of.cell)] = {call, last};
+    if (last > 0 && before) draft_.wait(call, last, *before);  // a gather, like other collectives
     return call;
   }
 

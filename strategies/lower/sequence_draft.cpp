@@ -42,14 +42,20 @@ Stream SequenceDraft::stream_of(const Written& task) const {
   return tasks_of(task.call)[task.task].stream;
 }
 
-Written SequenceDraft::last_computation() const {
+std::optional<Written> SequenceDraft::computed() const {
   for (int call = static_cast<int>(sequence_.calls.size()) - 1; call >= 0; --call) {
     const std::vector<Task>& tasks = tasks_of(call);
     for (std::size_t task = tasks.size(); task-- > 0;) {
-      if (tasks[task].stream == Stream::compute) return {call, static_cast<int>(task)};
+      if (tasks[task].stream == Stream::compute) return Written{call, static_cast<int>(task)};
     }
   }
-  throw BrokenPromise("something was computed before anything waits for it");
+  return std::nullopt;
+}
+
+Written SequenceDraft::last_computation() const {
+  const std::optional<Written> last = computed();
+  expects(last.has_value(), "something was computed before anything waits for it");
+  return *last;
 }
 
 std::vector<int> SequenceDraft::first_of_queues(int call) const {

@@ -54,7 +54,9 @@ class SequenceDraft {
   [[nodiscard]] const std::vector<Call>& calls() const { return sequence_.calls; }
   [[nodiscard]] const std::vector<Task>& tasks_of(int call) const;
   [[nodiscard]] Stream stream_of(const Written& task) const;
-  /// The last task on the compute stream so far; expects that there is one.
+  /// The last task on the compute stream so far; nullopt if there is none. The second expects that
+  /// there is one.
+  [[nodiscard]] std::optional<Written> computed() const;
   [[nodiscard]] Written last_computation() const;
   /// The first task of every queue of a call's block.
   [[nodiscard]] std::vector<int> first_of_queues(int call) const;

@@ -153,6 +153,51 @@ TEST_CASE("a stack names the groups that have communicators, and whether hosts w
                     ContainsSubstring("/communicators/groups/0"));
 }
 
+TEST_CASE("a stack says which collectives run beside which gradients, and over a base none") {
+  const Folder folder;
+  const std::string rule = R"({"kind": "all_reduce", "of": "input gradients",
+                               "beside": "weight gradients", "because": "so"})";
+  const auto over_whole = [&](const std::string& name, const std::string& base,
+                              const std::string& facts) {
+    return cost::read_stack(
+        folder.write(name + ".json", R"({ "name": ")" + name + R"(", "base": ")" + base +
+                                         R"(", "source": "the test", )" + facts + " }"));
+  };
+  static_cast<void>(folder.write("whole.json", whole));
+  const cost::Stack stack =
+      over_whole("some", "whole",
+                 "\"collectives\": [" + rule + R"(, {"kind": "all_gather", "of": "activations",
+                                                    "beside": "input gradients"}],
+                    "stage_shares": {"of": ["gradients"], "because": "so"})");
+  using cost::CollectiveKind;
+  using model::Pass;
+  CHECK(cost::beside(stack, CollectiveKind::all_reduce, true) == Pass::weight_gradient);
+  CHECK(cost::beside(stack, CollectiveKind::all_gather, false) == Pass::input_gradient);
+  CHECK(!cost::beside(stack, CollectiveKind::all_reduce, false));
+  CHECK(!cost::beside(stack, CollectiveKind::all_gather, true));
+  CHECK(!cost::beside(stack, CollectiveKind::reduce_scatter, true));
+  CHECK(!stack.shares_activations);
+  CHECK(stack.shares_gradients);
+  const cost::Stack none =
+      over_whole("none", "some", R"("collectives": [], "stage_shares": {"of": ["activations"]})");
+  CHECK(none.collectives.empty());
+  CHECK(none.shares_activations);
+  CHECK(!none.shares_gradients);
+  const auto refused = [&](const std::string& rules, const std::string& where) {
+    CHECK_THROWS_WITH(over_whole("bad", "whole", "\"collectives\": [" + rules + "]"),
+                      ContainsSubstring(where));
+  };
+  refused(R"({"kind": "send", "of": "activations", "beside": "input gradients"})",
+          "/collectives/0/kind");
+  refused(R"({"kind": "all_reduce", "of": "weights", "beside": "input gradients"})",
+          "/collectives/0/of");
+  refused(R"({"kind": "all_reduce", "of": "activations", "beside": "all"})",
+          "/collectives/0/beside");
+  refused(rule + ", " + rule, "/collectives/1");
+  CHECK_THROWS_WITH(over_whole("bad", "whole", R"("stage_shares": {"of": ["weights"]})"),
+                    ContainsSubstring("/stage_shares/of/0"));
+}
+
 TEST_CASE("a stack says how it takes memory; one that does not has no allocator of its own") {
   const Folder folder;
   const cost::MemoryFacts none = cost::read_stack(folder.write("whole.json", whole)).memory;

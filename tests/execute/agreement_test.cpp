@@ -314,6 +314,47 @@ TEST_CASE("what a framework does beside the collectives of shards changes no val
   }
 }
 
+TEST_CASE("stages that send shares and gather them train as on one device") {
+  cost::Stack stack = strategies::plain_stack();
+  stack.shares_activations = stack.shares_gradients = true;
+  stack.keeps_sent = GENERATE(false, true);
+  const Trained reference = train<double>(planned(tiny_gpt(), "{}", micro_batches));
+  for (const char* strategy :
+       {R"({"pipeline": 2, "tensor": 2, "schedule": "1f1b"})",
+        R"({"pipeline": 2, "tensor": 4, "schedule": "gpipe"})",
+        R"({"pipeline": 2, "tensor": 2, "data": 2, "schedule": "1f1b", "recompute": "full"})",
+        R"({"pipeline": 2, "tensor": 2, "schedule": "interleaved", "chunks": 2})",
+        R"({"pipeline": 2, "tensor": 2, "schedule": "zb-v"})",
+        R"({"pipeline": 4, "tensor": 2, "schedule": "1f1b"})",
+        R"({"pipeline": 2, "tensor": 2, "schedule": "chimera"})",
+        R"({"pipeline": 2, "tensor": 2, "context": 2, "schedule": "1f1b"})"}) {
+    CAPTURE(strategy);
+    const strategies::Plan plan = strategies::plan_of(tiny_gpt(), strategy, micro_batches);
+    const strategies::Program program = strategies::lower(plan, stack, {});
+    CHECK(strategies::to_text(program).find("gather layers") != std::string::npos);
+    CHECK(distance(train<double>(plan.graph(), program, micro_batches), reference) <= 1e-9);
+  }
+}
+
+TEST_CASE("collectives beside computations change no value") {
+  using cost::CollectiveKind;
+  using model::Pass;
+  cost::Stack stack = strategies::plain_stack();
+  stack.collectives = {{CollectiveKind::all_reduce, true, Pass::weight_gradient},
+                       {CollectiveKind::reduce_scatter, true, Pass::weight_gradient},
+                       {CollectiveKind::all_gather, false, Pass::input_gradient}};
+  const Trained reference = train<double>(planned(tiny_gpt(), "{}", micro_batches));
+  for (const char* strategy :
+       {R"({"tensor": 2})", R"({"tensor": 4, "sequence_parallel": true})",
+        R"({"tensor": 2, "sequence_parallel": true, "recompute": "selective"})"}) {
+    CAPTURE(strategy);
+    const strategies::Plan plan = strategies::plan_of(tiny_gpt(), strategy, micro_batches);
+    const Trained trained =
+        train<double>(plan.graph(), strategies::lower(plan, stack, {}), micro_batches);
+    CHECK(distance(trained, reference) <= 1e-9);
+  }
+}
+
 TEST_CASE("gathers in parts after a step leave all weights as they are on one device") {
   cost::Stack stack = strategies::plain_stack();
   stack.step_gathers = {.bucket = 1000_B, .kernels_per_rank = 1};
