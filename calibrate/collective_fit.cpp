@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "base/input_error.hpp"
@@ -13,7 +14,9 @@
 namespace stratagem::calibrate {
 namespace {
 
-void fit_collective(const Chosen<AllReduceTable>& chosen, Fit& result) {
+/// `stated`: an nvlink_efficiency that is known better than by measurements of another architecture.
+void fit_collective(const Chosen<AllReduceTable>& chosen,
+                    const std::optional<cost::Constant<double>>& stated, Fit& result) {
   struct Observation {
     BytesPerSecond link;
     AllReducePoint point;
@@ -39,7 +42,8 @@ void fit_collective(const Chosen<AllReduceTable>& chosen, Fit& result) {
   };
   const Estimate estimate = fit(parameters, groups, log_ratio);
   const Source source(chosen, "all-reduce times", estimate);
-  result.profile.collective.nvlink_efficiency = source.constant(estimate.values[0]);
+  result.profile.collective.nvlink_efficiency =
+      stated && !chosen.same_architecture ? *stated : source.constant(estimate.values[0]);
   result.profile.collective.base = source.constant(Seconds{estimate.values[1]});
   result.profile.collective.node_step = source.constant(Seconds{estimate.values[2]});
   note(result, "all_reduce", chosen, estimate, parameters, log_ratio);
@@ -74,9 +78,16 @@ void fit_added_to_nccl(const std::vector<Measurements>& measurements, const Data
                       ") with NCCL " + table.version + "'s model",
             .error = rounded(found.estimate.cross_validated_error, 2)};
       };
+      // Six digits: their product with nvlink_efficiency is what was fitted, to its four.
+      const double factor =
+          rounded(over_efficiency(rounded(values.bandwidth_factor.value), table.cluster,
+                                  result.profile.collective.nvlink_efficiency.value),
+                  6);
+      cost::Constant<double> bandwidth_factor = constant(factor);
+      bandwidth_factor.value = factor;
       result.profile.collective.nccl = {.added = constant(values.added.value),
                                         .latency_factor = constant(values.latency_factor.value),
-                                        .bandwidth_factor = constant(values.bandwidth_factor.value),
+                                        .bandwidth_factor = bandwidth_factor,
                                         .copy = constant(values.copy.value)};
       note(result, "nccl all_reduce", from.device.gpu + " (" + from.source + ")", true,
            found.estimate, found.judgement);
@@ -98,11 +109,13 @@ void fit_collectives(const std::vector<Measurements>& measurements, const Datash
     throw InputError(datasheet.file, "/measurements",
                      "a file with a table of the kind \"all_reduce\"", "none");
   }
-  fit_collective(all_reduces, result);
+  fit_collective(all_reduces, datasheet.nvlink_efficiency, result);
   cost::CollectiveConstants& collective = result.profile.collective;
   collective.network_efficiency = datasheet.network_efficiency;
   collective.pcie_efficiency = datasheet.pcie_efficiency;
   collective.network_step = datasheet.network_step;
+  collective.node_link_latency = datasheet.node_link_latency;
+  collective.network_link_latency = datasheet.network_link_latency;
   collective.compute_slowdown = datasheet.compute_slowdown;
   fit_added_to_nccl(measurements, datasheet, result);
 }

@@ -45,6 +45,9 @@ Datasheet read_datasheet(const std::string& file) {
       .network_efficiency = cost::read_constant<double>(collective.at("network_efficiency")),
       .pcie_efficiency = cost::read_constant<double>(collective.at("pcie_efficiency")),
       .network_step = cost::read_constant<Seconds>(collective.at("network_step")),
+      .node_link_latency = {},
+      .network_link_latency = {},
+      .nvlink_efficiency = {},
       .compute_slowdown = {},
       .host_copy = cost::read_host_copy(json.at("host_copy")),
       .host_memory_bandwidth = {},
@@ -54,6 +57,12 @@ Datasheet read_datasheet(const std::string& file) {
       .launch = {},
       .collective = {},
   };
+  if (const auto latency = collective.find("node_link_latency"))
+    datasheet.node_link_latency = cost::read_constant<Seconds>(*latency);
+  if (const auto latency = collective.find("network_link_latency"))
+    datasheet.network_link_latency = cost::read_constant<Seconds>(*latency);
+  if (const auto share = collective.find("nvlink_efficiency"))
+    datasheet.nvlink_efficiency = cost::read_constant<double>(*share);
   if (const auto slowdown = collective.find("compute_slowdown"))
     datasheet.compute_slowdown = cost::read_constant<double>(*slowdown);
   if (const auto attention = json.find("attention"))

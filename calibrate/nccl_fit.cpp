@@ -97,7 +97,8 @@ Seconds NcclPredictor::predict(const NcclPoint& point,
                                const std::optional<cost::NcclConstants>& constants) {
   const Ways& known = ways(point.ranks);
   const auto chosen = cost::nccl::choose(known.estimates, kind, point.size, known.communicator);
-  const auto now = cost::nccl::corrected(chosen, known.communicator, constants);
+  const double nvlink = constants ? constants->bandwidth_factor.value : 1;
+  const auto now = cost::nccl::corrected(chosen, known.communicator, constants, nvlink);
   return now.latency + point.size / now.bandwidth;
 }
 
@@ -130,6 +131,10 @@ NcclFit fit_nccl(const NcclTable& table) {
         {.point = measured_point(point), .fitted = ratio, .unseen = ratio, .constant = {}});
   }
   return result;
+}
+
+double over_efficiency(double factor, const std::string& preset, double nvlink_efficiency) {
+  return factor * cost::nccl::nvlink_share(server_named(preset).design()) / nvlink_efficiency;
 }
 
 std::map<int, NcclErrors> judge_nccl(const NcclTable& table,

@@ -42,7 +42,9 @@ class NcclPredictor {
 /// Sizes that count, once per octave, however many were measured.
 bool power_of_two(Bytes size);
 
-/// The four constants of one type of GPU, with plain values: cost/nccl/correction.hpp. Fitted to the
+/// The four constants of one type of GPU, with plain values: cost/nccl/correction.hpp. Here and in
+/// what judges them bandwidth_factor is over the speed of NCCL's search, as if that were what
+/// nvlink_efficiency says; a profile has it over its own (`over_efficiency`). Fitted to the
 /// points of `table.fitted_ranks` GPUs whose size is a power of two.
 struct NcclFit {
   cost::NcclConstants constants;
@@ -52,6 +54,10 @@ struct NcclFit {
   Judgement judgement;
 };
 NcclFit fit_nccl(const NcclTable& table);
+
+/// A factor over the speed of NCCL's search on a preset's server as one over a profile's
+/// nvlink_efficiency.
+double over_efficiency(double factor, const std::string& preset, double nvlink_efficiency);
 
 /// |predicted / measured - 1| of the powers of two.
 struct NcclErrors {

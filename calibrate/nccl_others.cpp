@@ -43,7 +43,8 @@ Seconds predict_alone(cost::Collectives& collectives, cost::CollectiveKind kind,
 }
 
 std::string describe_others(const NcclTable& table) {
-  cost::Collectives collectives(server_named(table.cluster), {}, table.version);
+  const topology::Cluster server = server_named(table.cluster);
+  cost::Collectives collectives(server, cost::as_searched(server.design()), table.version);
   std::string text =
       fmt::format("{}, NCCL {}, {}: predicted over measured, %, uncorrected, payloads in MiB\n",
                   table.cluster, table.version, cost::to_text(table.collective));

@@ -28,6 +28,10 @@ cost::CollectiveConstants unmeasured_collectives() {
   result.nvlink_efficiency = result.network_efficiency = result.pcie_efficiency = assumed(0.8, why);
   result.memory_efficiency = assumed(0.25, why + "; a message is written and read twice");
   result.base = result.node_step = result.network_step = assumed(Seconds{10e-6}, why);
+  const std::string host = "of the preset cpu-host, ";
+  result.node_link_latency = assumed(300_ns, host + "two shares of memory and a socket link");
+  result.network_link_latency = assumed(
+      1.6_us, host + "two ports, and a share of memory, a socket or PCIe link at either end");
   return result;
 }
 

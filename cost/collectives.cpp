@@ -10,6 +10,12 @@
 
 namespace stratagem::cost {
 
+CollectiveConstants as_searched(const topology::NodeDesign& design) {
+  CollectiveConstants constants;
+  constants.nvlink_efficiency.value = nccl::nvlink_share(design);
+  return constants;
+}
+
 Collectives::Collectives(const topology::Cluster& cluster, const CollectiveConstants& constants)
     : Collectives(cluster, constants, "") {}
 
@@ -36,9 +42,12 @@ std::vector<Routed> Collectives::routes(CollectiveKind kind, const std::vector<i
                                         const std::vector<Bytes>& payloads) {
   if (const CollectiveTimes* times = times_of(kind, ranks)) {
     std::vector<Routed> result;
-    for (const Bytes payload : payloads)
+    const Seconds slower = beyond_measured(kind, ranks);
+    for (const Bytes payload : payloads) {
       result.push_back(
           {measured_route(*times, static_cast<int>(ranks.size()), payload), {payload}});
+      result.back().route.latency += slower;
+    }
     return result;
   }
   if (nccl_ == nullptr || ranks.size() < 2)
@@ -49,9 +58,12 @@ std::vector<Routed> Collectives::routes(CollectiveKind kind, const std::vector<i
     const nccl::Estimate chosen = way(kind, communicator, payload);
     Routed& routed = ways[{chosen.algorithm, chosen.latency, chosen.bandwidth}];
     if (routed.payloads.empty()) {
-      routed.route = {.loads = loads(kind, chosen.algorithm, ranks, communicator),
-                      .latency = chosen.latency,
-                      .limit = chosen.bandwidth};
+      const Carried& carried = carried_by(kind, chosen.algorithm, ranks, communicator);
+      routed.route = {
+          .loads = carried.loads,
+          .latency = chosen.latency +
+                     nccl::beyond_steps(kind, chosen.algorithm, communicator, *nccl_, carried.hops),
+          .limit = chosen.bandwidth};
     }
     routed.payloads.push_back(payload);
   }
@@ -72,6 +84,12 @@ const CollectiveTimes* Collectives::times_of(CollectiveKind kind,
   if (found == constants_.times.end())
     throw InputError("", "/profile", "times of " + to_text(kind) + " under collective", "none");
   return &found->second;
+}
+
+Seconds Collectives::beyond_measured(CollectiveKind kind, const std::vector<int>& ranks) const {
+  const Seconds hop = ring_loads(kind, cluster_, ranks).hops.near;
+  return ring_steps(kind, static_cast<int>(ranks.size()), 1).near *
+         excess(hop, constants_.node_link_latency);
 }
 
 Route Collectives::route(CollectiveKind kind, const std::vector<int>& ranks, Bytes payload) {
@@ -101,22 +119,26 @@ nccl::Estimate Collectives::way(CollectiveKind kind, const nccl::Communicator& c
     return nccl::direct_estimate(communicator, *nccl_);
   const auto chosen =
       nccl::choose(nccl::estimates(kind, communicator, *nccl_), kind, payload, communicator);
-  return nccl::corrected(chosen, communicator, constants_.nccl);
+  const double nvlink =
+      constants_.nvlink_efficiency.value * nvlink_factor() / nccl::nvlink_share(cluster_.design());
+  return nccl::corrected(chosen, communicator, constants_.nccl, nvlink);
 }
 
-const std::vector<LinkLoad>& Collectives::loads(CollectiveKind kind, nccl::Algorithm algorithm,
-                                                const std::vector<int>& ranks,
-                                                const nccl::Communicator& communicator) {
-  const auto [found, fresh] = loads_.try_emplace({kind, algorithm, ranks});
+const Carried& Collectives::carried_by(CollectiveKind kind, nccl::Algorithm algorithm,
+                                       const std::vector<int>& ranks,
+                                       const nccl::Communicator& communicator) {
+  const auto [found, fresh] = carried_.try_emplace({kind, algorithm, ranks});
   if (fresh) found->second = nccl::channel_loads(kind, algorithm, cluster_, ranks, communicator);
   return found->second;
 }
 
 BytesPerSecond Collectives::usable(const topology::Link& link, bool forward) const {
-  if (nccl_ == nullptr || link.kind != topology::LinkKind::nvlink)
-    return usable_bandwidth(link, constants_, forward);
-  const double factor = constants_.nccl ? constants_.nccl->bandwidth_factor.value : 1;
-  return factor * link.count * nccl::nvlink_speed(cluster_.design().compute_capability);
+  const BytesPerSecond rate = usable_bandwidth(link, constants_, forward);
+  return link.kind == topology::LinkKind::nvlink ? nvlink_factor() * rate : rate;
+}
+
+double Collectives::nvlink_factor() const {
+  return nccl_ != nullptr && constants_.nccl ? constants_.nccl->bandwidth_factor.value : 1;
 }
 
 }  // namespace stratagem::cost

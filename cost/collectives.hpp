@@ -23,6 +23,10 @@ struct Routed {
   std::vector<Bytes> payloads;
 };
 
+/// For NCCL's own, uncorrected prediction within a server: NVLinks carry what its search counts on.
+/// Nothing else is known.
+CollectiveConstants as_searched(const topology::NodeDesign& design);
+
 /// Remembers what it has searched: ask one object for all collectives of a program.
 class Collectives {
  public:
@@ -43,7 +47,9 @@ class Collectives {
   /// NCCL's is the one of the least predicted time for a payload, its loads those of the
   /// algorithm's channels, its latency and limit the corrected prediction
   /// (nccl/correction.hpp). Sends and all-to-alls, which NCCL does not predict, take a ring's base
-  /// time and one step of the protocol Simple, uncorrected, and are limited by links alone.
+  /// time and one step of the protocol Simple, uncorrected, and are limited by links alone. In all
+  /// three ways links of more latency than the steps contain, or the times of ranks on processors
+  /// (node_link_latency), make a collective longer by the excess of each step (ring.hpp).
   std::vector<Routed> routes(CollectiveKind kind, const std::vector<int>& ranks,
                              const std::vector<Bytes>& payloads);
   Route route(CollectiveKind kind, const std::vector<int>& ranks, Bytes payload);
@@ -54,8 +60,8 @@ class Collectives {
   /// links of payload * load / usable).
   [[nodiscard]] Seconds alone(const Route& route, Bytes payload) const;
 
-  /// What one direction of a link carries at most. With NCCL an NVLink carries what its search counts
-  /// on times the profile's bandwidth_factor; other links as in ring.hpp.
+  /// What one direction of a link carries at most: as in ring.hpp, with NCCL's model an NVLink times
+  /// the profile's bandwidth_factor, where it has one.
   [[nodiscard]] BytesPerSecond usable(const topology::Link& link, bool forward = true) const;
 
   [[nodiscard]] const topology::Cluster& cluster() const { return cluster_; }
@@ -69,16 +75,17 @@ class Collectives {
                                                 const std::vector<int>& ranks) const;
   [[nodiscard]] nccl::Estimate way(CollectiveKind kind, const nccl::Communicator& communicator,
                                    Bytes payload) const;
-  const std::vector<LinkLoad>& loads(CollectiveKind kind, nccl::Algorithm algorithm,
-                                     const std::vector<int>& ranks,
-                                     const nccl::Communicator& communicator);
+  const Carried& carried_by(CollectiveKind kind, nccl::Algorithm algorithm,
+                            const std::vector<int>& ranks, const nccl::Communicator& communicator);
+  /// What a group's links add to its measured times.
+  [[nodiscard]] Seconds beyond_measured(CollectiveKind kind, const std::vector<int>& ranks) const;
+  [[nodiscard]] double nvlink_factor() const;
 
   topology::Cluster cluster_;
   CollectiveConstants constants_;
   const nccl::Constants* nccl_ = nullptr;  ///< none: closed form
   std::optional<nccl::Communicators> communicators_;
-  std::map<std::tuple<CollectiveKind, nccl::Algorithm, std::vector<int>>, std::vector<LinkLoad>>
-      loads_;
+  std::map<std::tuple<CollectiveKind, nccl::Algorithm, std::vector<int>>, Carried> carried_;
 };
 
 }  // namespace stratagem::cost

@@ -80,6 +80,10 @@ Constant<double> read_loss(const JsonReader& json) {
   return loss;
 }
 
+std::optional<Constant<Seconds>> read_latency(const std::optional<JsonReader>& json) {
+  return json ? std::optional(read_not_negative<Seconds>(*json)) : std::nullopt;
+}
+
 std::optional<Constant<double>> read_compute_slowdown(const JsonReader& collective) {
   const auto json = collective.find("compute_slowdown");
   return json ? std::optional(read_loss(*json)) : std::nullopt;
@@ -161,15 +165,19 @@ CollectiveConstants read_collective(const JsonReader& json) {
           .base = read_not_negative<Seconds>(json.at("base")),
           .node_step = read_not_negative<Seconds>(json.at("node_step")),
           .network_step = read_not_negative<Seconds>(json.at("network_step")),
+          .node_link_latency = read_latency(json.find("node_link_latency")),
+          .network_link_latency = read_latency(json.find("network_link_latency")),
           .nccl = read_nccl(json.find("nccl")),
           .times = read_times_by_kind(json.find("times")),
           .compute_slowdown = read_compute_slowdown(json)};
 }
 
 Json to_json(const HostCopyConstants& copy) {
-  return Json::object()
-      .set("latency", cost::to_json(copy.latency))
-      .set("bandwidth", cost::to_json(copy.bandwidth));
+  Json json = Json::object()
+                  .set("latency", cost::to_json(copy.latency))
+                  .set("bandwidth", cost::to_json(copy.bandwidth));
+  if (copy.link_latency) json.set("link_latency", cost::to_json(*copy.link_latency));
+  return json;
 }
 
 Json to_json(const GemmConstants& gemm) {
@@ -220,6 +228,10 @@ Json to_json(const CollectiveConstants& collective) {
       .set("base", cost::to_json(collective.base))
       .set("node_step", cost::to_json(collective.node_step))
       .set("network_step", cost::to_json(collective.network_step));
+  if (collective.node_link_latency)
+    json.set("node_link_latency", cost::to_json(*collective.node_link_latency));
+  if (collective.network_link_latency)
+    json.set("network_link_latency", cost::to_json(*collective.network_link_latency));
   if (collective.memory_efficiency)
     json.set("memory_efficiency", cost::to_json(*collective.memory_efficiency));
   if (collective.nccl) json.set("nccl", to_json(*collective.nccl));
@@ -347,7 +359,8 @@ template Json to_json(const Constant<FlopsPerSecond>&);
 
 HostCopyConstants read_host_copy(const JsonReader& json) {
   return {.latency = read_not_negative<Seconds>(json.at("latency")),
-          .bandwidth = read_positive<BytesPerSecond>(json.at("bandwidth"))};
+          .bandwidth = read_positive<BytesPerSecond>(json.at("bandwidth")),
+          .link_latency = read_latency(json.find("link_latency"))};
 }
 
 CommunicatorConstants read_communicator(const JsonReader& json) {
@@ -391,6 +404,7 @@ Profile read_profile(const JsonReader& json) {
   if (const auto busy = json.find("busy_ranks")) profile.busy_ranks = read_busy_ranks(*busy);
   if (const auto pace = json.find("pace")) profile.pace = read_positive<Seconds>(*pace);
   profile.collective.host_step = profile.host_copy.latency;
+  profile.collective.host_link_latency = profile.host_copy.link_latency;
   for (const std::string& kind : streaming_kinds())
     static_cast<void>(json.at("streaming").at(kind));
   for (const auto& [type, gemm] : profile.gemm) {

@@ -52,10 +52,11 @@ struct AttentionConstants {
 
 /// What measured collectives add to NCCL's own prediction, see nccl/correction.hpp for the formula.
 struct NcclConstants {
-  Constant<Seconds> added;            ///< fixed time of one collective
-  Constant<double> latency_factor;    ///< measured latency over the predicted one
-  Constant<double> bandwidth_factor;  ///< speed of NVLink channels over that of NCCL's search
-  Constant<BytesPerSecond> copy;      ///< rate at which the payload is moved once more, by each GPU
+  Constant<Seconds> added;          ///< fixed time of one collective
+  Constant<double> latency_factor;  ///< measured latency over the predicted one
+  Constant<double>
+      bandwidth_factor;           ///< speed of NVLink channels over what nvlink_efficiency leaves
+  Constant<BytesPerSecond> copy;  ///< rate at which the payload is moved once more, by each GPU
 };
 
 /// How long a collective of so many bytes took.
@@ -81,10 +82,15 @@ struct CollectiveConstants {
   /// arrive as fast, 0..1: what is copied into shared memory and out of it moves several times. Without
   /// it ranks on processors are refused.
   std::optional<Constant<double>> memory_efficiency;
-  Constant<Seconds> base;             ///< fixed time of one collective
-  Constant<Seconds> node_step;        ///< per ring step between GPUs of one node
-  Constant<Seconds> network_step;     ///< per ring step that crosses the network
-  Constant<Seconds> host_step;        ///< of a copy to or from the host: host_copy.latency
+  Constant<Seconds> base;          ///< fixed time of one collective
+  Constant<Seconds> node_step;     ///< per ring step between GPUs of one node
+  Constant<Seconds> network_step;  ///< per ring step that crosses the network
+  Constant<Seconds> host_step;     ///< of a copy to or from the host: host_copy.latency
+  /// The latency of links that these steps contain: a hop adds what its links take beyond that, see
+  /// ring.hpp. None: nothing, so that all of it is added.
+  std::optional<Constant<Seconds>> node_link_latency = {};
+  std::optional<Constant<Seconds>> network_link_latency = {};
+  std::optional<Constant<Seconds>> host_link_latency = {};  ///< host_copy.link_latency
   std::optional<NcclConstants> nccl;  ///< where they were fitted; only NCCL's model uses them
   /// Of ranks on processors, by to_text of the kind: in place of the formula for groups within a
   /// server. Empty: not measured.
@@ -99,6 +105,8 @@ struct CollectiveConstants {
 struct HostCopyConstants {
   Constant<Seconds> latency;           ///< fixed time of one copy
   Constant<BytesPerSecond> bandwidth;  ///< of pageable memory, which the host waits for
+  /// The latency of links between GPU and host that `latency` contains; none: nothing.
+  std::optional<Constant<Seconds>> link_latency = {};
 };
 
 /// Device memory of one NCCL communicator on each of its GPUs:

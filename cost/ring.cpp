@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <set>
+#include <utility>
 
 #include "base/input_error.hpp"
 #include "cost/link_loads.hpp"
@@ -62,62 +63,93 @@ void add_network_edges(LinkLoads& loads, const Cluster& cluster, const NodeMembe
   }
 }
 
+/// Loads and hops of a ring while they are summed.
+struct Ring {
+  LinkLoads loads;
+  Hops hops;
+};
+
+/// From the farthest GPU that has one adapter among its nearest to the farthest of the other's.
+Seconds slowest_way(const Cluster& cluster, const NodeMembers& from, int nic_out,
+                    const NodeMembers& to, int nic_in) {
+  Seconds slowest;
+  for (const int sender : gpus_near(cluster, from, nic_out)) {
+    for (const int receiver : gpus_near(cluster, to, nic_in)) {
+      slowest = std::max(slowest, cluster.latency_between(sender, nic_out, receiver, nic_in));
+    }
+  }
+  return slowest;
+}
+
 /// The edge from a node to the next one, over leaves and spines: from adapter to adapter in turn where
 /// both have as many, else from each to all.
-void add_crossing(LinkLoads& loads, const Cluster& cluster, const NodeMembers& from,
+void add_crossing(Ring& ring, const Cluster& cluster, const NodeMembers& from,
                   const NodeMembers& to, double per_edge) {
   const bool in_turn = from.nics.size() == to.nics.size();
   const auto ways = static_cast<double>(from.nics.size() * (in_turn ? 1 : to.nics.size()));
   for (std::size_t i = 0; i < from.nics.size(); ++i) {
     for (std::size_t j = 0; j < to.nics.size(); ++j) {
       if (in_turn && i != j) continue;
-      loads.add(cluster.route_across(from.node, from.nics[i], to.node, to.nics[j]),
-                per_edge / ways);
+      ring.loads.add(cluster.route_across(from.node, from.nics[i], to.node, to.nics[j]),
+                     per_edge / ways);
+      ring.hops.far =
+          std::max(ring.hops.far, slowest_way(cluster, from, from.nics[i], to, to.nics[j]));
     }
   }
 }
 
 /// Along the rings that follow the cables of a mesh, both ways round every cycle.
-void add_mesh_edges(LinkLoads& loads, const Cluster& cluster,
-                    const std::vector<std::vector<int>>& cycles, double per_edge) {
+void add_mesh_edges(Ring& ring, const Cluster& cluster, const std::vector<std::vector<int>>& cycles,
+                    double per_edge) {
   const bool pair = cycles.front().size() == 2;
   const double amount = per_edge / static_cast<double>(cycles.size() * (pair ? 1 : 2));
   for (const std::vector<int>& cycle : cycles) {
     for (std::size_t i = 0; i < cycle.size(); ++i) {
       const int next = cycle[(i + 1) % cycle.size()];
-      loads.add(cluster.route(cycle[i], next), amount);
-      if (!pair) loads.add(cluster.route(next, cycle[i]), amount);
+      ring.loads.add(cluster.route(cycle[i], next), amount);
+      if (!pair) ring.loads.add(cluster.route(next, cycle[i]), amount);
+      ring.hops.near = std::max(ring.hops.near, cluster.latency(cycle[i], next));
     }
   }
 }
 
 /// Every GPU of a node sends to one other GPU of the node.
-void add_node_edges(LinkLoads& loads, const Cluster& cluster, const std::vector<int>& gpus,
+void add_node_edges(Ring& ring, const Cluster& cluster, const std::vector<int>& gpus,
                     double per_edge) {
   if (gpus.size() < 2) return;
   if (const auto cycles = mesh_rings(cluster, gpus); !cycles.empty())
-    return add_mesh_edges(loads, cluster, cycles, per_edge);
-  for (std::size_t i = 0; i < gpus.size(); ++i)
-    loads.add(cluster.route(gpus[i], gpus[(i + 1) % gpus.size()]), per_edge);
+    return add_mesh_edges(ring, cluster, cycles, per_edge);
+  for (std::size_t i = 0; i < gpus.size(); ++i) {
+    const int next = gpus[(i + 1) % gpus.size()];
+    ring.loads.add(cluster.route(gpus[i], next), per_edge);
+    ring.hops.near = std::max(ring.hops.near, cluster.latency(gpus[i], next));
+  }
 }
 
-void add_ring(LinkLoads& loads, const Cluster& cluster, const std::vector<NodeMembers>& nodes,
+void add_ring(Ring& ring, const Cluster& cluster, const std::vector<NodeMembers>& nodes,
               double per_edge) {
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     const NodeMembers& members = nodes[i];
     const auto k = static_cast<double>(members.gpus.size());
     const double share = nodes.size() == 1 ? 1.0 : (k - 1) / k;
-    add_node_edges(loads, cluster, members.gpus, per_edge * share);
+    add_node_edges(ring, cluster, members.gpus, per_edge * share);
     if (nodes.size() == 1) continue;
-    add_network_edges(loads, cluster, members, per_edge);
-    add_crossing(loads, cluster, members, nodes[(i + 1) % nodes.size()], per_edge);
+    add_network_edges(ring.loads, cluster, members, per_edge);
+    add_crossing(ring, cluster, members, nodes[(i + 1) % nodes.size()], per_edge);
   }
 }
 
-void add_all_to_all(LinkLoads& loads, const Cluster& cluster, const std::vector<int>& ranks) {
+/// Straight from one rank to another.
+void add_message(Ring& ring, const Cluster& cluster, int from, int to, double amount) {
+  ring.loads.add(cluster.route(from, to), amount);
+  Seconds& slowest = cluster.node_of(from) == cluster.node_of(to) ? ring.hops.near : ring.hops.far;
+  slowest = std::max(slowest, cluster.latency(from, to));
+}
+
+void add_all_to_all(Ring& ring, const Cluster& cluster, const std::vector<int>& ranks) {
   for (const int from : ranks) {
     for (const int to : ranks) {
-      if (from != to) loads.add(cluster.route(from, to), 1.0 / static_cast<double>(ranks.size()));
+      if (from != to) add_message(ring, cluster, from, to, 1.0 / static_cast<double>(ranks.size()));
     }
   }
 }
@@ -134,7 +166,9 @@ Route host_route(CollectiveKind kind, const Cluster& cluster, int gpu,
   }
   LinkLoads loads;
   loads.add(shares, 1);
-  return {.loads = loads.list(), .latency = constants.host_step.value};
+  return {.loads = loads.list(),
+          .latency = constants.host_step.value +
+                     excess(cluster.latency_to_host(gpu), constants.host_link_latency)};
 }
 
 /// What a GPU's host reads or writes is spread over all drives of the server.
@@ -145,20 +179,25 @@ Route drive_route(CollectiveKind kind, const Cluster& cluster, int gpu) {
     throw InputError("", "/cluster", "servers with drives", cluster.design().name + " without");
   LinkLoads loads;
   loads.add(shares, 1);
-  return {.loads = loads.list(), .latency = {}};
+  return {.loads = loads.list(), .latency = cluster.latency_to_drives(gpu)};
 }
 
-Seconds fixed_time(CollectiveKind kind, int ranks, int nodes,
+int nodes_of(const Cluster& cluster, const std::vector<int>& ranks) {
+  std::set<int> nodes;
+  for (const int rank : ranks) nodes.insert(cluster.node_of(rank));
+  return static_cast<int>(nodes.size());
+}
+
+Seconds fixed_time(CollectiveKind kind, int ranks, int nodes, const Hops& hops,
                    const CollectiveConstants& constants) {
-  if (kind == CollectiveKind::send || kind == CollectiveKind::all_to_all) {
+  const Seconds near = constants.node_step.value + excess(hops.near, constants.node_link_latency);
+  const Seconds far =
+      constants.network_step.value + excess(hops.far, constants.network_link_latency);
+  if (kind == CollectiveKind::all_to_all)
     return constants.base.value +
-           (nodes > 1 ? constants.network_step.value : constants.node_step.value);
-  }
-  const int rounds = kind == CollectiveKind::all_reduce ? 2 : 1;
-  const int network_steps = rounds * (nodes - 1);
-  const int node_steps = rounds * (ranks - 1) - network_steps;
-  return constants.base.value + node_steps * constants.node_step.value +
-         network_steps * constants.network_step.value;
+           std::max(ranks > nodes ? near : Seconds{}, nodes > 1 ? far : Seconds{});
+  const Steps steps = ring_steps(kind, ranks, nodes);
+  return constants.base.value + steps.near * near + steps.far * far;
 }
 
 }  // namespace
@@ -175,6 +214,14 @@ double ring_factor(CollectiveKind kind, double n) {
   }
 }
 
+Steps ring_steps(CollectiveKind kind, int ranks, int nodes) {
+  if (kind == CollectiveKind::send || kind == CollectiveKind::all_to_all)
+    return nodes > 1 ? Steps{.far = 1} : Steps{.near = 1};
+  const int rounds = kind == CollectiveKind::all_reduce ? 2 : 1;
+  const int far = rounds * (nodes - 1);
+  return {.near = rounds * (ranks - 1) - far, .far = far};
+}
+
 std::string to_text(CollectiveKind kind) {
   constexpr std::array names = {"all_reduce", "all_gather", "reduce_scatter", "all_to_all",
                                 "broadcast",  "send",       "reduce",         "to_host",
@@ -188,17 +235,24 @@ Route ring_route(CollectiveKind kind, const Cluster& cluster, const std::vector<
   if (concerns_drives(kind)) return drive_route(kind, cluster, ranks.front());
   if (concerns_host(kind)) return host_route(kind, cluster, ranks.front(), constants);
   if (ranks.size() == 1) return {};
-  const std::vector<NodeMembers> nodes = by_node(cluster, ranks);
-  LinkLoads loads;
+  Carried carried = ring_loads(kind, cluster, ranks);
+  const Seconds latency = fixed_time(kind, static_cast<int>(ranks.size()), nodes_of(cluster, ranks),
+                                     carried.hops, constants);
+  return {.loads = std::move(carried.loads), .latency = latency};
+}
+
+Carried ring_loads(CollectiveKind kind, const Cluster& cluster, const std::vector<int>& ranks) {
+  expects(ranks.size() > 1, "a message has somebody to go to");
+  Ring ring;
   if (kind == CollectiveKind::send) {
-    loads.add(cluster.route(ranks[0], ranks[1]), 1);
+    add_message(ring, cluster, ranks[0], ranks[1], 1);
   } else if (kind == CollectiveKind::all_to_all) {
-    add_all_to_all(loads, cluster, ranks);
+    add_all_to_all(ring, cluster, ranks);
   } else {
-    add_ring(loads, cluster, nodes, ring_factor(kind, static_cast<double>(ranks.size())));
+    add_ring(ring, cluster, by_node(cluster, ranks),
+             ring_factor(kind, static_cast<double>(ranks.size())));
   }
-  const auto count = [](const auto& list) { return static_cast<int>(list.size()); };
-  return {loads.list(), fixed_time(kind, count(ranks), count(nodes), constants)};
+  return {.loads = ring.loads.list(), .hops = ring.hops};
 }
 
 BytesPerSecond usable_bandwidth(const topology::Link& link, const CollectiveConstants& constants,

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -58,6 +59,42 @@ struct Route {
 /// Bytes along every edge of a ring of n ranks per byte of payload, see ring_route.
 double ring_factor(CollectiveKind kind, double n);
 
+/// The slowest way of a message from one rank to the next, as the latency of its links; 0 where no
+/// message takes such a way.
+struct Hops {
+  Seconds near;  ///< within a node
+  Seconds far;   ///< between nodes
+};
+
+/// How many steps a collective takes one after the other.
+struct Steps {
+  int near = 0;
+  int far = 0;
+};
+
+/// Over a ring of `ranks` on `nodes`: all-reduce 2(n-1), of which 2(N-1) between nodes; all-to-all and
+/// send one; others half of an all-reduce's: what is broadcast passes every rank on its way.
+Steps ring_steps(CollectiveKind kind, int ranks, int nodes);
+
+/// What a hop adds to a step, whose constant contains some latency of links: what its links take
+/// beyond that. Never less than 0, since no constant tells how much of it faster links would save.
+constexpr Seconds excess(Seconds links, Seconds contained) {
+  return links > contained ? links - contained : Seconds{};
+}
+inline Seconds excess(Seconds links, const std::optional<Constant<Seconds>>& contained) {
+  return excess(links, contained ? contained->value : Seconds{});
+}
+
+/// What a collective puts on links, and the hops of its messages.
+struct Carried {
+  std::vector<LinkLoad> loads;  ///< ascending directions
+  Hops hops;
+};
+
+/// Of a collective among ranks: ring_route's.
+Carried ring_loads(CollectiveKind kind, const topology::Cluster& cluster,
+                   const std::vector<int>& ranks);
+
 /// Rings in the order of `ranks`, node by node. With n ranks on N nodes, k on a node:
 ///   bytes along every edge of the ring, per byte of payload
 ///     all-reduce 2(n-1)/n; all-gather and reduce-scatter (n-1)/n; broadcast and
@@ -73,10 +110,12 @@ double ring_factor(CollectiveKind kind, double n);
 ///   send: the payload from rank 0 to rank 1
 ///   to_host, from_host: the payload over PCIe, to or from the nearest processor
 ///   to_drives, from_drives: an equal part of the payload to or from each drive of the server, by way
-///     of that processor; no latency
+///     of that processor
 ///   latency = base + steps within nodes * node_step + steps between nodes * network_step
-///     all-reduce 2(n-1) steps, of which 2(N-1) between nodes; all-to-all and send one; others half;
-///     of a copy that of host_copy instead
+///     with the steps of ring_steps; each takes longer by the excess of the slowest hop of its kind
+///     over node_link_latency or network_link_latency; the one of an all-to-all is that of the pair of
+///     ranks for which it takes longest. Copies to and from the host take host_copy's latency and the
+///     excess of their links, those to and from drives what their links take
 /// Closed-form channels: no trees, no choice of protocol by size, no in-switch reduction.
 /// Source for the factors: nccl-tests, doc/PERFORMANCE.md; for the channels: docs/hardware.md.
 Route ring_route(CollectiveKind kind, const topology::Cluster& cluster,

@@ -51,10 +51,10 @@ class Needs {
       if (times_ && path == closed_form) return used_.contains("/collective/network_");
     }
     if (path.starts_with("/collective/times/")) return used_.contains(path);
-    // NCCL's model brings its own times, and its own speed of NVLinks.
+    // NCCL's model brings its own times.
     for (const std::string_view closed_form :
-         {"/collective/nvlink_efficiency", "/collective/base", "/collective/node_step",
-          "/collective/network_step"}) {
+         {"/collective/base", "/collective/node_step", "/collective/network_step",
+          "/collective/node_link_latency", "/collective/network_link_latency"}) {
       if (nccl_ && path == closed_form) return false;
     }
     // Adapters stand behind PCIe, so its share matters where the network's does.
@@ -85,7 +85,9 @@ class Needs {
       return;
     }
     used_.insert(pcie);
-    if (!cost::concerns_drives(one.kind)) used_.insert("/host_copy/latency");
+    if (cost::concerns_drives(one.kind)) return;
+    used_.insert("/host_copy/latency");
+    used_.insert("/host_copy/link_latency");
   }
 
   void add(const cost::Kernel& kernel) {

@@ -101,6 +101,14 @@ std::vector<int> groups_beside(const Run& run) {
   return sizes;
 }
 
+/// Of the GPU that is farthest from its processor.
+Seconds host_links(const topology::Cluster& cluster) {
+  Seconds slowest;
+  for (int gpu = 0; gpu < cluster.gpus_per_node(); ++gpu)
+    slowest = std::max(slowest, cluster.latency_to_host(gpu));
+  return slowest;
+}
+
 Simulated play(const Run& run, const SimulateOptions& options) {
   const strategies::Plan plan = plan_of(run);
   check_hosts(run, plan);
@@ -109,8 +117,8 @@ Simulated play(const Run& run, const SimulateOptions& options) {
       .program = strategies::lower(plan, run.stack, run.training), .timeline = {}, .outcome = {}};
   cost::Collectives collectives(run.cluster, run.profile.collective, run.stack.nccl);
   const sim::Cast cast = sim::cast(result.program, collectives, options.folded);
-  const sim::Prices prices =
-      sim::price(result.program, run.profile, run.stack, run.cluster.gpus_per_node());
+  const sim::Prices prices = sim::price(result.program, run.profile, run.stack,
+                                        run.cluster.gpus_per_node(), host_links(run.cluster));
   result.timeline = sim::run_until_steady(result.program, cast, prices);
   Outcome& outcome = result.outcome;
   outcome.gpus = run.gpus;

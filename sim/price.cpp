@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "cost/ring.hpp"
 #include "sim/uncountable.hpp"
 
 namespace stratagem::sim {
@@ -21,13 +22,17 @@ Prices price(const strategies::Program& program,
 }
 
 Prices price(const strategies::Program& program, const cost::Profile& profile,
-             const cost::Stack& stack, int gpus_per_server) {
+             const cost::Stack& stack, int gpus_per_server, Seconds host_links) {
   const auto ranks = std::min(gpus_per_server, static_cast<int>(program.devices.size()));
   const Seconds launch = profile.launch.value * stack.host_factor.value;
+  const Seconds farther = cost::excess(host_links, profile.host_copy.link_latency);
   std::map<cost::Kernel, Seconds> known;
   const auto of_kernel = [&](const strategies::Task& task, const cost::Kernel& kernel) {
     const auto [found, fresh] = known.try_emplace(kernel);
-    if (fresh) found->second = cost::kernel_time(kernel, profile, stack);
+    if (fresh) {
+      found->second = cost::kernel_time(kernel, profile, stack);
+      if (kernel.kind == cost::KernelKind::host_copy) found->second += kernel.launches * farther;
+    }
     if (kernel.kind == cost::KernelKind::host_optimizer)
       return Price{.device = to_ticks(ranks * found->second)};
     const int drained = std::max(task.synchronizations - 1, 0);

@@ -36,9 +36,10 @@ Prices price(const strategies::Program& program,
 ///   last_kernel = its share of the kernel_time
 /// because after every synchronisation but the last one of a task the device idles until the next
 /// launch. Optimizer steps on the host share it with those of as many ranks as a server has (at
-/// most `gpus_per_server`): all step at about the same time. Whether small kernels wait for their launches depends on how far the host is ahead: the
+/// most `gpus_per_server`): all step at about the same time. Copies from pageable memory to the host
+/// take longer by what the links to it, `host_links`, take beyond host_copy.link_latency. Whether small kernels wait for their launches depends on how far the host is ahead: the
 /// engine knows.
 Prices price(const strategies::Program& program, const cost::Profile& profile,
-             const cost::Stack& stack, int gpus_per_server = 1);
+             const cost::Stack& stack, int gpus_per_server = 1, Seconds host_links = {});
 
 }  // namespace stratagem::sim

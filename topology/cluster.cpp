@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
 #include <utility>
 
 #include "base/input_error.hpp"
@@ -43,7 +44,12 @@ struct Cluster::Graph {
   [[nodiscard]] bool is_port(LinkId link) const;
   /// Appends what the messages of a route do within the fabric, from port to port.
   void cross(std::vector<Share>& shares) const;
-  [[nodiscard]] Seconds crossing_latency(const std::vector<Share>& shares) const;
+  /// A part of a route on a server, up to the fabric or from it.
+  struct Part {
+    const NodeRoutes::Route* route;
+    int node;
+  };
+  [[nodiscard]] Seconds latency(std::initializer_list<Part> parts) const;
   /// Of one node: a port's link is local.
   [[nodiscard]] Direction port(int nic, bool out) const {
     return {.link = static_cast<LinkId>(design.links.size()) + nic, .forward = out};
@@ -133,14 +139,20 @@ void Cluster::Graph::cross(std::vector<Share>& shares) const {
     shares.push_back({{.link = first + uplink, .forward = amount > 0}, std::abs(amount)});
 }
 
-Seconds Cluster::Graph::crossing_latency(const std::vector<Share>& shares) const {
-  const auto leaf = [&](bool out) {
-    const auto port = std::ranges::find_if(shares, [&](const Share& share) {
-      return is_port(share.direction.link) && share.direction.forward == out;
-    });
-    return port == shares.end() ? 0 : leaf_of(port->direction.link);
-  };
-  return fabric.latency(leaf(true), leaf(false));
+Seconds Cluster::Graph::latency(std::initializer_list<Part> parts) const {
+  const auto inside = static_cast<LinkId>(design.links.size());
+  Seconds sum;
+  std::vector<std::pair<int, double>> entering;
+  for (const auto& [route, node] : parts) {
+    sum += route->latency;
+    if (fabric.spines().groups == 0) continue;  // no switch after the first
+    for (const auto& [direction, share] : route->shares) {
+      if (direction.link >= inside)
+        entering.emplace_back(fabric.leaf_of(node, direction.link - inside),
+                              direction.forward ? share : -share);
+    }
+  }
+  return sum + fabric.latency(fabric.crossing(entering));
 }
 
 Cluster::Cluster(NodeDesign design, int nodes, FabricDesign fabric)
@@ -272,13 +284,34 @@ std::vector<int> Cluster::nearest_nics(int gpu) const {
 }
 
 Seconds Cluster::latency(int from_gpu, int to_gpu) const {
+  const NodeRoutes& routes = graph_->routes;
+  const int from_node = node_of(from_gpu);
+  const int to_node = node_of(to_gpu);
   const int from = from_gpu % gpus_per_node();
   const int to = to_gpu % gpus_per_node();
-  const Seconds crossing = graph_->crossing_latency(route(from_gpu, to_gpu));
-  if (node_of(from_gpu) == node_of(to_gpu))
-    return graph_->routes.between(from, to).latency + crossing;
-  return graph_->routes.between(from, graph_->routes.fabric_end()).latency +
-         graph_->routes.between(graph_->routes.fabric_end(), to).latency + crossing;
+  if (from_node == to_node) return graph_->latency({{&routes.between(from, to), from_node}});
+  return graph_->latency({{&routes.between(from, routes.fabric_end()), from_node},
+                          {&routes.between(routes.fabric_end(), to), to_node}});
+}
+
+Seconds Cluster::latency_between(int from_gpu, int from_nic, int to_gpu, int to_nic) const {
+  const NodeRoutes& routes = graph_->routes;
+  const auto to_switch = [&](int gpu, int nic) {
+    return routes.between(gpu % gpus_per_node(), routes.nic_end(nic)).latency +
+           routes.ports()[static_cast<std::size_t>(nic)].latency;
+  };
+  const Fabric& fabric = graph_->fabric;
+  const auto crossing = fabric.crossing({{fabric.leaf_of(node_of(from_gpu), from_nic), 1.0},
+                                         {fabric.leaf_of(node_of(to_gpu), to_nic), -1.0}});
+  return to_switch(from_gpu, from_nic) + to_switch(to_gpu, to_nic) + fabric.latency(crossing);
+}
+
+Seconds Cluster::latency_to_host(int gpu) const {
+  return graph_->routes.to_host(gpu % gpus_per_node()).latency;
+}
+
+Seconds Cluster::latency_to_drives(int gpu) const {
+  return graph_->routes.to_drives(gpu % gpus_per_node()).latency;
 }
 
 }  // namespace stratagem::topology

@@ -177,10 +177,11 @@ std::vector<Fabric::Flow> Fabric::crossing(
   return flows;
 }
 
-Seconds Fabric::latency(int from_leaf, int to_leaf) const {
-  if (from_leaf == to_leaf) return {};
-  const int stages_up = pod_of(from_leaf) == pod_of(to_leaf) ? 1 : 2;
-  return 2.0 * stages_up * design_.speed.switch_latency;
+Seconds Fabric::latency(const std::vector<Flow>& crossing) const {
+  if (crossing.empty()) return {};
+  const bool over_cores = std::ranges::any_of(
+      crossing, [&](const Flow& flow) { return flow.uplink >= leaves_.groups; });
+  return 2.0 * (over_cores ? 2 : 1) * design_.speed.switch_latency;
 }
 
 }  // namespace stratagem::topology

@@ -78,8 +78,8 @@ class Fabric {
   /// those with negative ones (leaf, amount; sum 0): what can stay on a leaf or in a pod does.
   [[nodiscard]] std::vector<Flow> crossing(
       const std::vector<std::pair<int, double>>& entering) const;
-  /// From leaf to leaf: switches on the way after the first, each with the cable to it.
-  [[nodiscard]] Seconds latency(int from_leaf, int to_leaf) const;
+  /// Of what crosses so: switches after the first on the longest way, each with the cable to it.
+  [[nodiscard]] Seconds latency(const std::vector<Flow>& crossing) const;
 
  private:
   void build_leaves(int nodes, int nics);

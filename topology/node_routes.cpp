@@ -149,14 +149,20 @@ NodeRoutes::Route NodeRoutes::Search::find(VertexId from, VertexId to,
     LinkId link = 0;
     VertexId to = 0;
   };
+  struct Arrived {
+    double share = 0;
+    Seconds latency;  ///< of the part that was longest on its way
+  };
   // What has arrived where, the farthest vertex first: all that flows into it has arrived by then.
-  std::map<std::pair<std::int64_t, VertexId>, double> arrived{{{-remaining(from), from}, 1.0}};
-  VertexId on_first_path = from;
+  std::map<std::pair<std::int64_t, VertexId>, Arrived> arrived{{{-remaining(from), from}, {1, {}}}};
   while (!arrived.empty()) {
     const VertexId vertex = arrived.begin()->first.second;
-    const double share = arrived.begin()->second;
+    const auto [share, latency] = arrived.begin()->second;
     arrived.erase(arrived.begin());
-    if (vertex == to) continue;
+    if (vertex == to) {
+      route.latency = latency;
+      continue;
+    }
 
     std::vector<Step> steps;
     BytesPerSecond total;
@@ -174,11 +180,9 @@ NodeRoutes::Route NodeRoutes::Search::find(VertexId from, VertexId to,
       const Link& link = links_[static_cast<std::size_t>(step.link)];
       const double part = share * (link.bandwidth / total);
       route.shares.push_back({{.link = step.link, .forward = link.a == vertex}, part});
-      arrived[{-remaining(step.to), step.to}] += part;
-    }
-    if (vertex == on_first_path) {
-      route.latency += links_[static_cast<std::size_t>(steps.front().link)].latency;
-      on_first_path = steps.front().to;
+      Arrived& there = arrived[{-remaining(step.to), step.to}];
+      there.share += part;
+      there.latency = std::max(there.latency, latency + link.latency);
     }
   }
   return route;

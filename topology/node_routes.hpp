@@ -18,7 +18,7 @@ class NodeRoutes {
  public:
   struct Route {
     std::vector<Share> shares;  ///< empty if there is no way, or nowhere to go
-    Seconds latency;            ///< sum along one shortest path
+    Seconds latency;            ///< sum along the slowest of the shortest paths
   };
 
   /// Throws InputError for a design without GPUs and for one whose GPUs cannot reach each other or, if

@@ -28,11 +28,18 @@ using ByGeneration = std::array<ByNodes, 4>;
 /// Times in microseconds and bandwidths in GB/s, as NCCL's source has them; tuning.hpp has the
 /// formulas.
 struct Constants {
-  std::string version;             ///< "2.28.9"
-  ByAlgorithm base{};              ///< fixed time
-  ByAlgorithm nvlink{};            ///< per step over NVLink
-  ByAlgorithm pcie{};              ///< per step over PCIe
-  ByAlgorithm network{};           ///< per step between nodes
+  std::string version;    ///< "2.28.9"
+  ByAlgorithm base{};     ///< fixed time
+  ByAlgorithm nvlink{};   ///< per step over NVLink
+  ByAlgorithm pcie{};     ///< per step over PCIe
+  ByAlgorithm network{};  ///< per step between nodes
+  /// The latency of links that steps contain (assumed: NCCL takes one number for all servers): of
+  /// two NVLinks with a switch between; of PCIe from a processor's GPU to the other's, of 4 links and
+  /// the one between sockets; between nodes of two ports and four PCIe links of a DGX A100, whose are
+  /// the slowest among DGX servers. All by the latencies that topology/presets state.
+  Seconds nvlink_links = 50_ns;
+  Seconds pcie_links = 700_ns;
+  Seconds network_links = 1.8_us;
   ByGeneration ll_total{};         ///< LL, all channels together
   ByGeneration ring_ll128{};       ///< rings with LL128, per channel
   ByGeneration tree_ll128{};       ///< trees with LL128, per channel

@@ -36,9 +36,13 @@ class Loading {
       const Members& next = shifted(node, 1);
       for (int c = 0; c < count; ++c) {
         const Channel& channel = members.on->graphs.ring.channels[c];
-        add_ring(members, channel, per_edge / count);
-        add_crossing(members, channel.nic_out, next, next.on->graphs.ring.channels[c].nic_in,
-                     per_edge / count);
+        add_chain(members, channel, per_edge / count);
+        if (communicator_.nodes > 1) {
+          add_hop(members, channel.gpus.back(), channel.nic_out, next,
+                  next.on->graphs.ring.channels[c], per_edge / count);
+        } else if (channel.gpus.size() > 1) {
+          add_near(members, channel.gpus.back(), channel.gpus.front(), per_edge / count);
+        }
       }
     }
   }
@@ -49,8 +53,8 @@ class Loading {
       for (int c = 0; c < count; ++c) {
         const std::vector<int>& gpus = members.on->graphs.tree.channels[c].gpus;
         for (std::size_t i = 1; i < gpus.size(); ++i) {
-          add_edge(members, gpus[i], gpus[i - 1], 1.0 / count);
-          add_edge(members, gpus[i - 1], gpus[i], 1.0 / count);
+          add_near(members, gpus[i], gpus[i - 1], 1.0 / count);
+          add_near(members, gpus[i - 1], gpus[i], 1.0 / count);
         }
       }
     }
@@ -65,57 +69,61 @@ class Loading {
       const double up = gathers ? 1 / gpus : scatters ? 1 : 1 + 1 / gpus;
       const double down = gathers ? 1 : scatters ? 1 / gpus : 1 + 1 / gpus;
       for (const int gpu : members.on->server.gpus) add_to_switches(members.node, gpu, up, down);
+      for (std::size_t i = 1; i < members.on->server.gpus.size(); ++i) {
+        const auto place = static_cast<int>(i);
+        slow(hops_.near, cluster_.latency(gpu(members, place - 1), gpu(members, place)));
+      }
     }
     if (communicator_.nodes > 1)
       add_trees_between(&Graphs::nvls, communicator_.common.nvls.count());
   }
 
-  [[nodiscard]] std::vector<LinkLoad> list() const { return loads_.list(); }
+  [[nodiscard]] Carried result() const { return {.loads = loads_.list(), .hops = hops_}; }
 
  private:
   [[nodiscard]] int gpu(const Members& members, int place) const {
     return members.node * cluster_.gpus_per_node() + members.on->server.gpus[place];
   }
 
-  /// From one GPU of a server to another, perhaps over a third.
-  void add_edge(const Members& members, int from, int to, double amount) {
+  static void slow(Seconds& slowest, Seconds hop) { slowest = std::max(slowest, hop); }
+
+  /// From one GPU of a server to another, perhaps over a third. Returns the latency of that way.
+  Seconds add_edge(const Members& members, int from, int to, double amount) {
+    Seconds to_relay;
     const int relay = members.on->paths.between[from][to].relay;
     if (relay >= 0) {
-      add_edge(members, from, relay, amount);
+      to_relay = add_edge(members, from, relay, amount);
       from = relay;
     }
     loads_.add(cluster_.route(gpu(members, from), gpu(members, to)), amount);
+    return to_relay + cluster_.latency(gpu(members, from), gpu(members, to));
   }
 
-  void add_exit(const Members& members, int from, int nic, double amount) {
-    const int proxy = members.on->paths.out[from][nic].relay;
+  /// A hop within a server.
+  void add_near(const Members& members, int from, int to, double amount) {
+    slow(hops_.near, add_edge(members, from, to, amount));
+  }
+
+  /// A hop to the first GPU of another server's channel: perhaps over a third GPU to the adapter, over
+  /// leaves and spines, and straight from the other adapter.
+  void add_hop(const Members& from, int leaving, int nic_out, const Members& to,
+               const Channel& arriving, double amount) {
+    Seconds to_proxy;
+    const int proxy = from.on->paths.out[leaving][nic_out].relay;
     if (proxy >= 0) {
-      add_edge(members, from, proxy, amount);
-      from = proxy;
+      to_proxy = add_edge(from, leaving, proxy, amount);
+      leaving = proxy;
     }
-    loads_.add(cluster_.route_out(gpu(members, from), nic), amount);
+    const int sender = gpu(from, leaving);
+    const int receiver = gpu(to, arriving.gpus.front());
+    loads_.add(cluster_.route_between(sender, nic_out, receiver, arriving.nic_in), amount);
+    slow(hops_.far,
+         to_proxy + cluster_.latency_between(sender, nic_out, receiver, arriving.nic_in));
   }
 
-  void add_entry(const Members& members, int nic, int to, double amount) {
-    loads_.add(cluster_.route_in(gpu(members, to), nic), amount);
-  }
-
-  /// Between the adapters of two servers, over leaves and spines.
-  void add_crossing(const Members& from, int nic_out, const Members& to, int nic_in,
-                    double amount) {
-    if (from.node == to.node) return;
-    loads_.add(cluster_.route_across(from.node, nic_out, to.node, nic_in), amount);
-  }
-
-  void add_ring(const Members& members, const Channel& channel, double amount) {
+  void add_chain(const Members& members, const Channel& channel, double amount) {
     const std::vector<int>& gpus = channel.gpus;
-    for (std::size_t i = 1; i < gpus.size(); ++i) add_edge(members, gpus[i - 1], gpus[i], amount);
-    if (communicator_.nodes > 1) {
-      add_entry(members, channel.nic_in, gpus.front(), amount);
-      add_exit(members, gpus.back(), channel.nic_out, amount);
-    } else if (gpus.size() > 1) {
-      add_edge(members, gpus.back(), gpus.front(), amount);
-    }
+    for (std::size_t i = 1; i < gpus.size(); ++i) add_near(members, gpus[i - 1], gpus[i], amount);
   }
 
   /// Two trees over the nodes, each for half of what a channel carries.
@@ -134,8 +142,10 @@ class Loading {
       for (int c = 0; c < count; ++c) {
         const Members& below = shifted(child, shift);
         const Members& above = shifted(root, shift);
-        add_hop(below, above, below.on->graphs.*graph, above.on->graphs.*graph, c, 0.5 / count);
-        add_hop(above, below, above.on->graphs.*graph, below.on->graphs.*graph, c, 0.5 / count);
+        const Channel& lower = (below.on->graphs.*graph).channels[c];
+        const Channel& upper = (above.on->graphs.*graph).channels[c];
+        add_hop(below, lower.gpus.front(), lower.nic_out, above, upper, 0.5 / count);
+        add_hop(above, upper.gpus.front(), upper.nic_out, below, lower, 0.5 / count);
       }
     }
     return root;
@@ -143,15 +153,6 @@ class Loading {
 
   [[nodiscard]] const Members& shifted(int node, int shift) const {
     return communicator_.members[(node + shift) % communicator_.nodes];
-  }
-
-  void add_hop(const Members& from, const Members& to, const Graph& out, const Graph& in, int c,
-               double amount) {
-    const Channel& leaving = out.channels[c];
-    const Channel& arriving = in.channels[c];
-    add_exit(from, leaving.gpus.front(), leaving.nic_out, amount);
-    add_crossing(from, leaving.nic_out, to, arriving.nic_in, amount);
-    add_entry(to, arriving.nic_in, arriving.gpus.front(), amount);
   }
 
   /// Over all links between a GPU and switches, in proportion to their bandwidth.
@@ -186,28 +187,28 @@ class Loading {
   const Cluster& cluster_;
   const Communicator& communicator_;
   LinkLoads loads_;
+  Hops hops_;
 };
 
 }  // namespace
 
-std::vector<LinkLoad> channel_loads(CollectiveKind kind, Algorithm algorithm,
-                                    const Cluster& cluster, const std::vector<int>& ranks,
-                                    const Communicator& communicator) {
+Carried channel_loads(CollectiveKind kind, Algorithm algorithm, const Cluster& cluster,
+                      const std::vector<int>& ranks, const Communicator& communicator) {
   Loading loading(cluster, communicator);
   switch (algorithm) {
     case Algorithm::ring:
     case Algorithm::pat:
       loading.add_rings(ring_factor(kind, communicator.ranks));
-      return loading.list();
+      return loading.result();
     case Algorithm::tree:
       loading.add_trees();
-      return loading.list();
+      return loading.result();
     case Algorithm::nvls:
     case Algorithm::nvls_tree:
       loading.add_in_switch(kind);
-      return loading.list();
+      return loading.result();
     case Algorithm::direct:
-      return ring_route(kind, cluster, ranks, {}).loads;
+      return ring_loads(kind, cluster, ranks);
   }
   throw BrokenPromise("every algorithm has its loads");
 }

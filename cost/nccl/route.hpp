@@ -9,7 +9,7 @@
 
 namespace stratagem::cost::nccl {
 
-/// Loads per byte of payload of one algorithm. With c channels, each of which carries 1/c:
+/// Loads per byte of payload of one algorithm, and the slowest hops of its channels. With c channels, each of which carries 1/c:
 ///   ring      what a ring's edge carries (cost/ring.hpp) along every edge of each channel; between
 ///             nodes out of one's adapter into the next one's; PAT counts as a ring
 ///   tree      the payload up and down every edge of a channel within a node; between nodes half of
@@ -20,8 +20,7 @@ namespace stratagem::cost::nccl {
 ///   NVLSTree  NVLS in every node and the trees of each channel's adapter between nodes
 ///   direct    as ring_route: shortest paths
 /// A path that leads over another GPU loads the links of both its parts.
-std::vector<LinkLoad> channel_loads(CollectiveKind kind, Algorithm algorithm,
-                                    const topology::Cluster& cluster, const std::vector<int>& ranks,
-                                    const Communicator& communicator);
+Carried channel_loads(CollectiveKind kind, Algorithm algorithm, const topology::Cluster& cluster,
+                      const std::vector<int>& ranks, const Communicator& communicator);
 
 }  // namespace stratagem::cost::nccl

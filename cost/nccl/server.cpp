@@ -103,6 +103,16 @@ BytesPerSecond nvlink_speed(int compute_capability) {
   return 18_GBps;
 }
 
+double nvlink_share(const topology::NodeDesign& design) {
+  double share = 0;
+  for (const Link& link : design.links) {
+    if (link.kind != LinkKind::nvlink) continue;
+    const BytesPerSecond searched = link.count * nvlink_speed(design.compute_capability);
+    share = std::max(share, searched / link.bandwidth);
+  }
+  return share > 0 ? share : 1;
+}
+
 int Server::nv_switch() const {
   const auto found = std::ranges::find(vertices, VertexKind::nv_switch);
   return found == vertices.end() ? -1 : static_cast<int>(found - vertices.begin());

@@ -37,6 +37,9 @@ struct Server {
 /// What NCCL's search takes one NVLink to carry in one direction, see server_of.
 BytesPerSecond nvlink_speed(int compute_capability);
 
+/// That as a share of the datasheet's, of the server's NVLinks; 1 without any.
+double nvlink_share(const topology::NodeDesign& design);
+
 /// The speeds that NCCL's search counts on, per direction:
 ///   NVLink        per cable 18 (compute capability 6.0), 20 (7.0, 8.0), 12 (8.6), 20.6 (9.0),
 ///                 40.1 (10.0) GB/s

@@ -21,6 +21,29 @@ bool gathers(CollectiveKind kind) {
   return kind == CollectiveKind::all_gather || kind == CollectiveKind::reduce_scatter;
 }
 
+/// log2 of the nodes, rounded down.
+int depth_of(int nodes) {
+  return static_cast<int>(std::bit_width(static_cast<unsigned>(nodes))) - 1;
+}
+
+/// One after the other.
+Steps steps_of(CollectiveKind kind, Algorithm algorithm, const Communicator& communicator) {
+  const int depth = depth_of(communicator.nodes);
+  switch (algorithm) {
+    case Algorithm::tree:
+      return {.near = 2 * (communicator.ranks_per_node() - 1), .far = 2 * depth};
+    case Algorithm::nvls:
+    case Algorithm::nvls_tree:
+      return {.near = 1, .far = 2 * depth};
+    case Algorithm::pat:
+      return {.far = depth};
+    case Algorithm::ring:
+    case Algorithm::direct:
+      return ring_steps(kind, communicator.ranks, communicator.nodes);
+  }
+  throw BrokenPromise("every algorithm has its steps");
+}
+
 /// Predicts in microseconds and GB/s, as the constants are.
 class Predictor {
  public:
@@ -121,12 +144,12 @@ class Predictor {
     const double far = far_step(Algorithm::ring, protocol);
     if (kind_ != CollectiveKind::all_reduce && !gathers(kind_))
       return base + chain_steps(protocol, graph, nodes_ > 1 ? far : near);
-    const int crossings = (kind_ == CollectiveKind::all_reduce ? 2 : 1) * (nodes_ - 1);
     if (nodes_ > 1 && constants_.processor_overhead) {
       const bool amd = communicator_.processor == topology::Processor::amd;
       near = std::max(near, (amd ? 2.0 : 1.0) * (protocol == Protocol::simple ? 3 : 1));
     }
-    return base + (ring_steps() - crossings) * near + crossings * far;
+    const Steps steps = steps_of(kind_, Algorithm::ring, communicator_);
+    return base + steps.near * near + steps.far * far;
   }
 
   /// Channels of one order pass a broadcast on as one; others wait for each other at every rank,
@@ -152,16 +175,12 @@ class Predictor {
                      graph.count() * constants_.tree_ll128[generation_][several_]);
     }
     if (graph.pattern == Pattern::tree) bus *= 0.85;
-    const double steps =
-        (communicator_.ranks_per_node() - 1) * near_step(Algorithm::tree, protocol, graph) +
-        depth() * far_step(Algorithm::tree, protocol);
-    add(Algorithm::tree, protocol, of(constants_.base, Algorithm::tree, protocol) + 2 * steps,
+    const Steps steps = steps_of(kind_, Algorithm::tree, communicator_);
+    add(Algorithm::tree, protocol,
+        of(constants_.base, Algorithm::tree, protocol) +
+            steps.near * near_step(Algorithm::tree, protocol, graph) +
+            steps.far * far_step(Algorithm::tree, protocol),
         bus / 2);
-  }
-
-  /// log2 of the nodes, rounded down.
-  [[nodiscard]] int depth() const {
-    return static_cast<int>(std::bit_width(static_cast<unsigned>(nodes_))) - 1;
   }
 
   // ---- reduction in the switch
@@ -180,7 +199,8 @@ class Predictor {
     if (algorithm == Algorithm::nvls_tree) {
       const double inter = graph.inter / 1_GBps * (nodes_ <= 2 ? 2 : 1);
       each = std::min({intra, inter, constants_.nvls_tree[generation_][several_]});
-      latency += 2 * depth() * far_step(algorithm, Protocol::simple);
+      latency +=
+          steps_of(kind_, algorithm, communicator_).far * far_step(algorithm, Protocol::simple);
     }
     const double factor = all_reduce ? ranks_ / ring_steps() : 1;
     add(algorithm, Protocol::simple, latency, channels * each * factor);
@@ -190,7 +210,7 @@ class Predictor {
     if (constants_.pat_share <= 0 || nodes_ == 1 || communicator_.ranks_per_node() > 1) return;
     const Graph& graph = communicator_.common.tree;
     const double latency = of(constants_.base, Algorithm::pat, Protocol::simple) +
-                           depth() * far_step(Algorithm::pat, Protocol::simple) / 3.5 +
+                           depth_of(nodes_) * far_step(Algorithm::pat, Protocol::simple) / 3.5 +
                            2.8 * ranks_;
     add(Algorithm::pat, Protocol::simple, latency,
         constants_.pat_share * graph.count() * speed(graph));
@@ -216,6 +236,11 @@ constexpr std::array<std::array<double, 23>, 3> tree_shares{
      {0.9, 0.9, 0.9, 0.9, 0.9, 0.9, 0.9, 0.8, 0.7, 0.6, 0.6, 0.5,
       0.5, 0.5, 0.5, 0.6, 0.7, 0.8, 0.7, 0.7, 0.8, 0.9, 0.9}}};
 
+/// A ring's, with the protocol Simple.
+Seconds simple(const ByAlgorithm& table) {
+  return table[index(Algorithm::ring)][index(Protocol::simple)] * 1_us;
+}
+
 double tree_share(Protocol protocol, Bytes payload) {
   const double power = std::floor(std::log2(std::max(payload / 64_B, 1.0)));
   return tree_shares[index(protocol)][static_cast<std::size_t>(std::min(power, 22.0))];
@@ -232,9 +257,6 @@ std::vector<Estimate> estimates(CollectiveKind kind, const Communicator& communi
 }
 
 Estimate direct_estimate(const Communicator& communicator, const Constants& constants) {
-  const auto simple = [](const ByAlgorithm& table) {
-    return table[index(Algorithm::ring)][index(Protocol::simple)] * 1_us;
-  };
   const bool nvlink = communicator.common.ring.type_intra == PathType::nvlink;
   const ByAlgorithm& step = communicator.nodes > 1 ? constants.network
                             : nvlink               ? constants.nvlink
@@ -243,6 +265,22 @@ Estimate direct_estimate(const Communicator& communicator, const Constants& cons
           .protocol = Protocol::simple,
           .latency = simple(constants.base) + simple(step),
           .bandwidth = BytesPerSecond{std::numeric_limits<double>::infinity()}};
+}
+
+Seconds beyond_steps(CollectiveKind kind, Algorithm algorithm, const Communicator& communicator,
+                     const Constants& constants, const Hops& hops) {
+  const bool in_switch = algorithm == Algorithm::nvls || algorithm == Algorithm::nvls_tree;
+  const Graph& graph =
+      algorithm == Algorithm::tree ? communicator.common.tree : communicator.common.ring;
+  const bool nvlink = in_switch || graph.type_intra == PathType::nvlink;
+  const Seconds near = excess(hops.near, nvlink ? constants.nvlink_links : constants.pcie_links);
+  const Seconds far = excess(hops.far, constants.network_links);
+  if (kind == CollectiveKind::all_to_all && communicator.nodes > 1) {
+    const Seconds within = simple(nvlink ? constants.nvlink : constants.pcie) + near;
+    return std::max(far, within - simple(constants.network));
+  }
+  const Steps steps = steps_of(kind, algorithm, communicator);
+  return steps.near * near + steps.far * far;
 }
 
 Estimate at_payload(const Estimate& estimate, CollectiveKind kind, Bytes payload,

@@ -38,6 +38,7 @@ struct Estimate {
 ///                broadcast and reduce b + step, or b + n steps where channels differ in order
 ///     tree       b + 2 ((k-1) s + log2(N) w)
 ///     NVLS s, NVLSTree s + 2 log2(N) w, PAT b + log2(N) w / 3.5 + 2.8 us n
+///   Links add to that what they take beyond the constants: beyond_steps.
 ///
 /// LL128 needs NVLinks, perhaps with one relay, and adapters without a processor on the way. The
 /// unit of `s` is that of NVLink where no path is a relay or PCIe.
@@ -53,6 +54,14 @@ std::vector<Estimate> estimates(CollectiveKind kind, const Communicator& communi
 /// measured sends between two A100 (Vidur): 11.8 us from 2.18 on, where 8 to 16 are measured for 2
 /// to 66 KiB.
 Estimate direct_estimate(const Communicator& communicator, const Constants& constants);
+
+/// What the hops of a collective add to its steps by their links' excess over the latencies that the
+/// constants contain (cost/ring.hpp). In a row are, with n ranks on N nodes, k on each: of a ring its
+/// ring_steps; of a tree 2 (k-1) hops within nodes and 2 log2(N) between; of NVLS one within, of
+/// NVLSTree 2 log2(N) between besides, of PAT log2(N); of a send one; of an all-to-all the one of the
+/// pair for which constant and excess are most. NCCL knows nothing of it when it chooses.
+Seconds beyond_steps(CollectiveKind kind, Algorithm algorithm, const Communicator& communicator,
+                     const Constants& constants, const Hops& hops);
 
 /// One way at one payload. A tree's bandwidth depends on the payload (table of tuning.cc, by powers
 /// of two from 64 bytes), and a ring's latency on several nodes is 1.4 times as long (before Ampere

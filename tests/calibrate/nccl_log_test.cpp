@@ -239,7 +239,8 @@ TEST_CASE(
 TEST_CASE("collectives alone take as much longer as their busiest link has more to carry") {
   // On 4 A100, 12 cables of 20 GB/s each (the search's): an all-to-all, an all-gather and a ring of
   // sends leave every GPU over 240 GB/s, with three quarters and all of the payload.
-  cost::Collectives collectives(server_named("dgx-a100"), {}, "2.28.9");
+  const topology::Cluster server = server_named("dgx-a100");
+  cost::Collectives collectives(server, cost::as_searched(server.design()), "2.28.9");
   const auto slope = [&](cost::CollectiveKind kind) {
     const Seconds more = predict_alone(collectives, kind, 4, 8_GB);
     return (more - predict_alone(collectives, kind, 4, 4_GB)) / (4_GB / 240_GBps);

@@ -70,7 +70,8 @@ TEST_CASE("every server of a ring sends one edge and receives one, over all its 
   const nccl::Constants& constants = nccl::constants_of("2.28.9");
   const auto communicator = nccl::Communicators(cluster, constants).of(first_gpus(32));
   const auto loads = nccl::channel_loads(CollectiveKind::all_reduce, nccl::Algorithm::ring, cluster,
-                                         first_gpus(32), communicator);
+                                         first_gpus(32), communicator)
+                         .loads;
   // Four servers, 2 (n-1)/n bytes along an edge.
   const auto [out, in] = over_the_network(cluster, loads);
   CHECK(close(out, 4 * 2 * 31.0 / 32, 1e-9));
@@ -88,7 +89,8 @@ TEST_CASE("two trees over N servers move the payload N-1 times up and N-1 times 
     const auto ranks = first_gpus(cluster.gpus());
     const auto communicator = nccl::Communicators(cluster, constants).of(ranks);
     const auto loads = nccl::channel_loads(CollectiveKind::all_reduce, nccl::Algorithm::tree,
-                                           cluster, ranks, communicator);
+                                           cluster, ranks, communicator)
+                           .loads;
     const auto [out, in] = over_the_network(cluster, loads);
     CHECK(close(out, 2.0 * (nodes - 1), 1e-9));
     CHECK(close(in, out, 1e-9));
@@ -100,8 +102,9 @@ TEST_CASE("a reduction in the switch takes the payload and a share of it off eve
   const nccl::Constants& constants = nccl::constants_of("2.28.9");
   const auto communicator = nccl::Communicators(cluster, constants).of(first_gpus(8));
   double total = 0;
-  for (const LinkLoad& load : nccl::channel_loads(CollectiveKind::all_reduce, nccl::Algorithm::nvls,
-                                                  cluster, first_gpus(8), communicator)) {
+  const auto carried = nccl::channel_loads(CollectiveKind::all_reduce, nccl::Algorithm::nvls,
+                                           cluster, first_gpus(8), communicator);
+  for (const LinkLoad& load : carried.loads) {
     total += load.load;
   }
   CHECK(close(total, 8 * 2 * (1 + 1.0 / 8), 1e-9));
@@ -173,8 +176,9 @@ TEST_CASE(
   for (const auto algorithm : {nccl::Algorithm::ring, nccl::Algorithm::tree}) {
     std::map<VertexId, double> net;
     double up = 0;
-    for (const LinkLoad& load :
-         nccl::channel_loads(CollectiveKind::all_reduce, algorithm, cluster, ranks, communicator)) {
+    const Carried carried =
+        nccl::channel_loads(CollectiveKind::all_reduce, algorithm, cluster, ranks, communicator);
+    for (const LinkLoad& load : carried.loads) {
       const Link& link = cluster.links()[load.direction.link];
       const double forward = load.direction.forward ? load.load : -load.load;
       net[link.a] -= forward;

@@ -101,6 +101,23 @@ TEST_CASE("all-gather and reduce-scatter take half the steps and half the bytes 
   }
 }
 
+TEST_CASE(
+    "a broadcast and a reduction pass every rank: n-1 steps, and all of it along every edge") {
+  const topology::Cluster cluster = preset("dgx-2h", 4);
+  for (const CollectiveKind kind : {CollectiveKind::broadcast, CollectiveKind::reduce}) {
+    // 1.2 GB over six NVLinks, in a pipeline.
+    for (const int n : {2, 4, 8})
+      CHECK(close(time(kind, cluster, first(n), 1.2_GB), 10_us + (n - 1) * 1_us + 1.2_GB / 150_GBps,
+                  1e-9));
+    // One GPU on each of four servers: three steps between them, through one EDR adapter each.
+    CHECK(close(time(kind, cluster, {0, 16, 32, 48}, 1_GB), 10_us + 3 * 5_us + 1_GB / 12.5_GBps,
+                1e-9));
+    // Two, with an adapter each: 8 - 4 of the seven steps within servers.
+    CHECK(close(time(kind, cluster, {0, 8, 16, 24, 32, 40, 48, 56}, 1_GB),
+                10_us + 3 * 5_us + 4 * 1_us + 1_GB / 25_GBps, 1e-9));
+  }
+}
+
 TEST_CASE("a DGX-1V has as many rings as its cables allow: 1, 2, 4 and 6 for 2, 3, 4 and 8 GPUs") {
   // NCCL 2.28.9's graph search finds as many. Five GPUs have no ring of NVLinks: PCIe carries it.
   const topology::Cluster cluster = preset("dgx-1v", 1);

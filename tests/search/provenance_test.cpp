@@ -155,6 +155,14 @@ TEST_CASE("constants of NCCL's model count where a stack uses it, those of close
   CHECK(std::ranges::count(weakest.profile, "/collective/nccl/added") == 1);
   profile = measured_profile();
   profile.collective.node_step.provenance = Provenance::assumed;
+  profile.collective.node_link_latency = cost::Constant<Seconds>{};  // assumed
   CHECK(weakest_provenance(profile, stack, program, gpus_per_node).provenance ==
         Provenance::measured);
+  CHECK(weakest_provenance(profile, measured_stack(), program, gpus_per_node).profile ==
+        std::vector<std::string>{"/collective/node_step", "/collective/node_link_latency"});
+  profile = measured_profile();
+  profile.collective.nvlink_efficiency.provenance = Provenance::assumed;  // both
+  for (const cost::Stack& either : {stack, measured_stack()})
+    CHECK(weakest_provenance(profile, either, program, gpus_per_node).profile ==
+          std::vector<std::string>{"/collective/nvlink_efficiency"});
 }

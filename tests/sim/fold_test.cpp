@@ -3,6 +3,7 @@
 
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "sim/engine.hpp"
 #include "sim/metrics.hpp"
@@ -257,6 +258,72 @@ TEST_CASE("communicators that share an adapter share its port, folded or not") {
       const Timeline timeline = run(built.program, actors, built.prices, 1);
       CHECK(timeline.iteration_ends[0] == Instant{0} + to_ticks(pairs * payload / port));
     }
+  }
+}
+
+TEST_CASE("two sends of equal loads that take links of other latency are two classes") {
+  // Two stages of two replicas: 0 and 1 send to 2 and 3 over cables that differ in latency alone.
+  using namespace topology;
+  NodeDesign design{.name = "uneven", .gpu = "test", .vertices = {}, .links = {}};
+  for (int i = 0; i < 4; ++i) design.add(VertexKind::gpu, "gpu" + std::to_string(i));
+  for (const auto& [a, b, latency] :
+       {std::tuple{0, 1, 2_us}, std::tuple{2, 3, 2_us}, std::tuple{0, 3, 2_us},
+        std::tuple{1, 2, 2_us}, std::tuple{0, 2, 2_us}, std::tuple{1, 3, 500_us}})
+    design.join(a, b, LinkKind::nvlink, 1, 25_GBps, latency);
+  const Cluster machine(design, 1, 12.5_GBps, 1_us);
+  const strategies::Program program =
+      lowered_gpt(4, 4, {.pipeline = 2, .data = 2, .schedule = "1f1b"});
+  const cost::Profile profile = v100();
+  const Prices prices = price(program, profile, {.slowdown = {1}, .host_factor = {1}});
+  const Cast folded = cast(program, machine, profile.collective, true);
+  CHECK(multiplicities(folded) == std::vector<int>{1, 1, 1, 1});
+  const Timeline one = run_until_steady(program, folded, prices);
+  const Timeline all =
+      run_until_steady(program, cast(program, machine, profile.collective, false), prices);
+  CHECK(one.iteration_ends == all.iteration_ends);
+}
+
+TEST_CASE("across leaves a ring takes the switches on its longest hop, folded or not") {
+  // Four servers of one GPU, two on a leaf: 2(n-1) hops of two ports, and of two cables between switches.
+  using namespace topology;
+  NodeDesign design{.name = "lone", .gpu = "test", .vertices = {}, .links = {}};
+  design.join(design.add(VertexKind::gpu, "gpu"), design.add(VertexKind::nic, "nic"),
+              LinkKind::pcie, 1, 16_GBps, 0_s);
+  FabricDesign tree{.kind = FabricKind::fat_tree, .speed = network_speed("EDR")};
+  tree.speed.port_latency = 3_us;
+  tree.speed.switch_latency = 5_us;
+  tree.ports_per_leaf = 2;
+  const Cluster machine(design, 4, tree);
+  cost::CollectiveConstants constants = ideal_network();
+  constants.network_link_latency = std::nullopt;
+  const auto ends_of = [&](const strategies::Program& program, bool folded) {
+    const Cast actors = cast(program, machine, constants, folded);
+    const Prices free = price(program, [](const strategies::Task&) { return Price{}; });
+    return run(program, actors, free, 1).iteration_ends.at(0);
+  };
+  HandBuilt ring;
+  ring.add_sequence({collective(0_B)});
+  for (int device = 0; device < 4; ++device) ring.add_device(0, {0});
+  // First each pair on its leaf, then all four.
+  HandBuilt pairs;
+  pairs.add_sequence({collective(0_B), collective(0_B, {0}, Stream::communication, 1)});
+  for (const int other : {0, 0, 1, 1}) pairs.add_device(0, {other, 2});
+  for (const bool folded : {true, false}) {
+    CHECK(ends_of(ring.program, folded) == Instant{0} + to_ticks(6 * 16_us));
+    CHECK(ends_of(pairs.program, folded) == Instant{0} + to_ticks(2 * 6_us + 6 * 16_us));
+  }
+  // Replicas of a pipeline, one of which stays on its leaf of three servers while the other climbs.
+  tree.ports_per_leaf = 3;
+  const Cluster uneven(design, 4, tree);
+  const strategies::Program program =
+      lowered_gpt(4, 4, {.pipeline = 2, .data = 2, .schedule = "1f1b"});
+  const cost::Profile profile = v100();
+  const Prices prices = price(program, profile, {.slowdown = {1}, .host_factor = {1}});
+  for (const char* version : {"", "2.18.6"}) {
+    cost::Collectives collectives(uneven, profile.collective, version);
+    const Timeline one = run_until_steady(program, cast(program, collectives, true), prices);
+    const Timeline all = run_until_steady(program, cast(program, collectives, false), prices);
+    CHECK(one.iteration_ends == all.iteration_ends);
   }
 }
 

@@ -33,12 +33,14 @@ inline topology::Cluster cluster(std::string_view preset, int nodes) {
   return std::ranges::find(all, preset, &topology::Preset::name)->build(nodes);
 }
 
-/// Usable shares 1, latencies 0.
+/// Usable shares 1, steps 0, whatever links take.
 inline cost::CollectiveConstants ideal_network() {
   cost::CollectiveConstants constants;
   constants.nvlink_efficiency.value = 1;
   constants.network_efficiency.value = 1;
   constants.pcie_efficiency.value = 1;
+  constants.node_link_latency = constants.network_link_latency = constants.host_link_latency =
+      cost::Constant<Seconds>{.value = 1_s};
   return constants;
 }
 

@@ -63,6 +63,25 @@ TEST_CASE("the stack's two scalars stretch kernels and launches") {
   CHECK(price.host.count == 10'000'000);
 }
 
+TEST_CASE(
+    "each copy from pageable memory waits for its links as long as its constant does not contain") {
+  // Two copies of 30 us and 4 MB at 1 GB/s; links take 5 ms where 1 ms is in the constant.
+  cost::Profile profile = simple_profile();
+  profile.host_copy.latency.value = 30_us;
+  profile.host_copy.bandwidth.value = 1_GBps;
+  HandBuilt built;
+  built.add_sequence({kernel(0)});
+  built.program.blocks[0].tasks[0].work =
+      cost::Kernel{.kind = cost::KernelKind::host_copy, .traffic = 4_MB, .launches = 2};
+  const cost::Stack stack{.slowdown = {1}, .host_factor = {1}};
+  const auto device = [&] { return price(built.program, profile, stack, 1, 5_ms)[0][0].device; };
+  CHECK(device().count == to_ticks(60_us + 4_ms + 10_ms).count);
+  profile.host_copy.link_latency = cost::Constant<Seconds>{.value = 1_ms};
+  CHECK(device().count == to_ticks(60_us + 4_ms + 8_ms).count);
+  profile.host_copy.link_latency->value = 6_ms;
+  CHECK(device().count == to_ticks(60_us + 4_ms).count);
+}
+
 TEST_CASE("a collective costs the host one launch and has no time of its own") {
   HandBuilt built;
   built.add_sequence({collective(1_GB)});

@@ -73,6 +73,22 @@ TEST_CASE("two links between the same two vertices are two paths") {
   CHECK_FALSE(shares[1].direction.forward);
 }
 
+TEST_CASE("a message has arrived when the slowest part of it has") {
+  // Over either of two switches, half on each: 1 + 2 us, and 4 + 1 us.
+  NodeDesign design{.name = "two ways", .gpu = "test", .vertices = {}, .links = {}};
+  const VertexId gpu0 = design.add(VertexKind::gpu, "gpu0");
+  const VertexId gpu1 = design.add(VertexKind::gpu, "gpu1");
+  const VertexId quick = design.add(VertexKind::nv_switch, "quick");
+  const VertexId slow = design.add(VertexKind::nv_switch, "slow");
+  design.join(gpu0, quick, LinkKind::nvlink, 1, 25_GBps, 1_us);
+  design.join(gpu1, quick, LinkKind::nvlink, 1, 25_GBps, 2_us);
+  design.join(gpu0, slow, LinkKind::nvlink, 1, 25_GBps, 4_us);
+  design.join(gpu1, slow, LinkKind::nvlink, 1, 25_GBps, 1_us);
+  const Cluster cluster = one_node(design);
+  CHECK(close(cluster.latency(0, 1), 5_us, 1e-12));
+  CHECK(close(cluster.latency(1, 0), 5_us, 1e-12));
+}
+
 TEST_CASE("a path does not lead through another GPU, however near that is") {
   // NVLink 0 - 1 - 2 would be nearer than PCIe 0 - switch - 2.
   NodeDesign design{.name = "chain", .gpu = "test", .vertices = {}, .links = {}};

@@ -1,6 +1,8 @@
 // Fat trees against closed forms: bisection, oversubscription, rails, numbers of switches.
 #include "topology/fabric.hpp"
 
+#include <array>
+
 #include "base/input_error.hpp"
 #include "tests/catch.hpp"
 #include "tests/topology/flow.hpp"
@@ -244,6 +246,31 @@ TEST_CASE("latency counts the switches: two ports, and two cables for each stage
   CHECK(close(cluster.latency(0, 3), 2_us, 1e-12));     // one leaf
   CHECK(close(cluster.latency(0, 4), 2.2_us, 1e-12));   // one pod
   CHECK(close(cluster.latency(0, 16), 2.4_us, 1e-12));  // over a core
+}
+
+TEST_CASE("through adapters, too, latency counts the switches between them") {
+  // Four adapters of a server on four leaves of its unit of four servers; a core joins the units.
+  const Cluster cluster(server(4), 30, tree(4, 1));
+  CHECK(close(cluster.latency_between(0, 0, 4, 0), 2_us, 1e-12));    // one leaf
+  CHECK(close(cluster.latency_between(0, 0, 5, 1), 2.2_us, 1e-12));  // from rail to rail
+  CHECK(close(cluster.latency_between(0, 0, 16, 0), 2.4_us, 1e-12));
+  CHECK(close(cluster.latency(0, 4), 2_us, 1e-12));  // GPUs of one rail, as their routes lead
+  CHECK(close(cluster.latency(0, 5), 2.2_us, 1e-12));
+}
+
+TEST_CASE("a message over several rails is as late as what changes its rail") {
+  // Two GPUs, each of which stands at one of three adapters, and at the middle one, as near.
+  NodeDesign design = server(0);
+  std::array<VertexId, 3> nics{};
+  for (int i = 0; i < 3; ++i) nics[i] = design.add(VertexKind::nic, "nic" + std::to_string(i));
+  for (int i = 0; i < 2; ++i) {
+    const VertexId gpu = design.add(VertexKind::gpu, "gpu" + std::to_string(i));
+    design.join(gpu, 0, LinkKind::nvlink, 1, 450_GBps, 0_s);
+    for (const int nic : {i, i + 1}) design.join(gpu, nics[nic], LinkKind::pcie, 1, 32_GBps, 0_s);
+  }
+  const Cluster cluster(design, 2, tree(3, 1));
+  CHECK(close(cluster.latency(0, 2), 2_us, 1e-12));    // rails 0 and 1 to rails 0 and 1
+  CHECK(close(cluster.latency(0, 3), 2.2_us, 1e-12));  // to rails 1 and 2: half of it climbs
 }
 
 TEST_CASE("the first unit of an H100 SuperPOD: 32 servers, 8 leaves with 32 ports down and up") {

@@ -264,6 +264,13 @@ TEST_CASE("DGX-1V: a path over PCIe is as long as the distance between the socke
   CHECK(close(cluster.latency(0, 5), 700_ns, 1e-12));
 }
 
+TEST_CASE("copies to the host take the PCIe links to the nearest processor") {
+  // Two from a GPU of a DGX-1V or DGX A100, three of a DGX-2, whose switches stand in two stages.
+  CHECK(close(build("dgx-1v", 1).latency_to_host(5), 300_ns, 1e-12));
+  CHECK(close(build("dgx-a100", 2).latency_to_host(12), 300_ns, 1e-12));
+  CHECK(close(build("dgx-2", 1).latency_to_host(0), 450_ns, 1e-12));
+}
+
 TEST_CASE("DGX-2: any two GPUs see all six links of each other") {
   // 1/6 of the message on each 25 GB/s link, so 150 GB/s. Within a board: 6 links to switches, 6
   // from them. Between boards: as well 6 trunks of 8 x 25 GB/s, which carry 1/6 each.
