@@ -46,15 +46,11 @@ unsigned blocks_of(std::int64_t heads, std::int64_t all, std::int64_t rows) {
   return static_cast<unsigned>(heads * ((all + rows - 1) / rows));
 }
 
-/// Launches with as much shared memory as it takes, which beyond 48 KiB must be asked for.
+/// All kernels of attention have four warps.
 template <typename... Parameters, typename... Arguments>
 void launch(const Stream& stream, void (*kernel)(Parameters...), dim3 blocks, std::size_t shared,
             const Arguments&... arguments) {
-  STRATAGEM_CHECK(cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel),
-                                       cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                       static_cast<int>(shared)));
-  kernel<<<blocks, 128, shared, stream.inside().stream>>>(arguments...);
-  STRATAGEM_CHECK(cudaGetLastError());
+  start_kernel(stream, kernel, {blocks, 128, shared}, arguments...);
 }
 
 bool has_shared(const Stream& stream, std::size_t bytes) {
@@ -184,9 +180,8 @@ void attention_gradient(const Stream& stream, const Attention& a, DeviceIn<T> do
   const Rows rows{a.batch * a.heads * a.queries, a.size};
   float* const along = scratch<float>(stream, rows.rows);
   const RowLaunch sums = row_launch<T>(rows, dout.data(), out.data());
-  along_kernel<<<sums.blocks, sums.threads, 0, stream.inside().stream>>>(
-      rows, sums.in_packets, dout.data(), out.data(), along);
-  STRATAGEM_CHECK(cudaGetLastError());
+  start_kernel(stream, &along_kernel<T>, sums.grid, rows, sums.in_packets, dout.data(), out.data(),
+               along);
   const AttentionShape shape(a);
   const GradientOperands<T> x{q.data(), k.data(),  v.data(),  dout.data(), log_sums.data(),
                               along,    dq.data(), dk.data(), dv.data()};

@@ -73,9 +73,8 @@ void reduce(const Stream& stream, const Rows& shape, const Combine& combine, flo
   expect_size(shape.rows, result);
   if (shape.rows == 0) return;
   const RowLaunch launch = row_launch<T>(shape, x.data());
-  reduce_kernel<<<launch.blocks, launch.threads, 0, stream.inside().stream>>>(
-      shape, launch.in_packets, combine, neutral, x.data(), result.data());
-  STRATAGEM_CHECK(cudaGetLastError());
+  start_kernel(stream, &reduce_kernel<T, Combine>, launch.grid, shape, launch.in_packets, combine,
+               neutral, x.data(), result.data());
 }
 
 }  // namespace
@@ -98,9 +97,8 @@ void exponential(const Stream& stream, const Rows& shape, DeviceIn<T> x, DeviceI
   expect_size(shape.rows, maximum);
   if (shape.size() == 0) return;
   const RowLaunch launch = row_launch<T>(shape, x.data(), y.data());
-  exponential_kernel<<<launch.blocks, launch.threads, 0, stream.inside().stream>>>(
-      shape, launch.in_packets, x.data(), maximum.data(), y.data());
-  STRATAGEM_CHECK(cudaGetLastError());
+  start_kernel(stream, &exponential_kernel<T>, launch.grid, shape, launch.in_packets, x.data(),
+               maximum.data(), y.data());
 }
 
 template <typename T>
@@ -129,10 +127,9 @@ void cross_entropy_gradient(const Stream& stream, const Rows& shape, std::int64_
   expect_size(shape.rows, dloss, sum, labels);
   if (shape.size() == 0) return;
   const RowLaunch launch = row_launch<T>(shape, exponentials.data(), dx.data());
-  cross_entropy_gradient_kernel<<<launch.blocks, launch.threads, 0, stream.inside().stream>>>(
-      shape, first, launch.in_packets, dloss.data(), exponentials.data(), sum.data(), labels.data(),
-      dx.data());
-  STRATAGEM_CHECK(cudaGetLastError());
+  start_kernel(stream, &cross_entropy_gradient_kernel<T>, launch.grid, shape, first,
+               launch.in_packets, dloss.data(), exponentials.data(), sum.data(), labels.data(),
+               dx.data());
 }
 
 #define INSTANTIATE(T)                                                                     \

@@ -119,8 +119,7 @@ void dropout(const Stream& stream, const Part& part, double probability, const R
                         .y = y.data(),
                         .mask = mask.data()};
   const auto blocks = static_cast<unsigned>((part.size() + 256 * drawn - 1) / (256 * drawn));
-  dropout_kernel<<<blocks, 256, 0, stream.inside().stream>>>(work);
-  STRATAGEM_CHECK(cudaGetLastError());
+  start_kernel(stream, &dropout_kernel<T>, {blocks, 256}, work);
 }
 
 template <typename T>

@@ -66,9 +66,8 @@ void bias_add(const Stream& stream, const Rows& shape, DeviceIn<T> x, DeviceIn<T
   expect_size(shape.columns, bias);
   if (shape.size() == 0) return;
   const RowLaunch launch = row_launch<T>(shape, x.data(), bias.data(), y.data());
-  bias_add_kernel<<<launch.blocks, launch.threads, 0, stream.inside().stream>>>(
-      shape, launch.in_packets, x.data(), bias.data(), y.data());
-  STRATAGEM_CHECK(cudaGetLastError());
+  start_kernel(stream, &bias_add_kernel<T>, launch.grid, shape, launch.in_packets, x.data(),
+               bias.data(), y.data());
 }
 
 template <typename T>

@@ -67,9 +67,8 @@ void embedding(const Stream& stream, std::int64_t width, std::int64_t first,
   if (tokens.size() == 0) return;
   const Rows picked{static_cast<std::int64_t>(tokens.size()), width};
   const RowLaunch launch = row_launch<T>(picked, table.data(), y.data());
-  embedding_kernel<<<launch.blocks, launch.threads, 0, stream.inside().stream>>>(
-      kept, first, launch.in_packets, tokens.data(), table.data(), y.data());
-  STRATAGEM_CHECK(cudaGetLastError());
+  start_kernel(stream, &embedding_kernel<T>, launch.grid, kept, first, launch.in_packets,
+               tokens.data(), table.data(), y.data());
 }
 
 template <typename T>
@@ -80,9 +79,8 @@ void embedding_gradient(const Stream& stream, std::int64_t width, std::int64_t f
   const Rows picked{static_cast<std::int64_t>(tokens.size()), width};
   const RowLaunch launch = row_launch<T>(picked, dy.data(), dtable.data());
   // 256 threads, however narrow the rows: they look for equal tokens too.
-  embedding_gradient_kernel<<<launch.blocks, 256, 0, stream.inside().stream>>>(
-      kept, first, picked.rows, launch.in_packets, dy.data(), tokens.data(), dtable.data());
-  STRATAGEM_CHECK(cudaGetLastError());
+  start_kernel(stream, &embedding_gradient_kernel<T>, {launch.grid.blocks, 256}, kept, first,
+               picked.rows, launch.in_packets, dy.data(), tokens.data(), dtable.data());
 }
 
 #define INSTANTIATE(T)                                                                          \

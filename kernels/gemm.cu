@@ -7,6 +7,7 @@
 #include "kernels/inside/elements.cuh"
 #include "kernels/inside/expect_type.cuh"
 #include "kernels/inside/gemm_layouts.hpp"
+#include "kernels/inside/launch.cuh"
 
 namespace stratagem::kernels {
 namespace {
@@ -165,8 +166,7 @@ __global__ void scale_kernel(Gemm g, MatrixLayout in, T* c) {
 template <typename T>
 void scale(const Stream& stream, const Gemm& g, const MatrixLayout& in, T* c) {
   const auto blocks = static_cast<unsigned>((g.batch * g.m * g.n + 255) / 256);
-  scale_kernel<<<blocks, 256, 0, stream.inside().stream>>>(g, in, c);
-  STRATAGEM_CHECK(cudaGetLastError());
+  start_kernel(stream, &scale_kernel<T>, {blocks, 256}, g, in, c);
 }
 
 }  // namespace

@@ -39,9 +39,8 @@ void copy_heads(const Stream& stream, const Heads& h, const ByHead<T>& by_head, 
   RowLaunch launch =
       row_launch<T>(shape, by_head.arrays[0], by_head.arrays[1], by_head.arrays[2], by_token);
   launch.in_packets = launch.in_packets && h.size % packet_size<T> == 0;
-  copy_kernel<to_tokens><<<launch.blocks, launch.threads, 0, stream.inside().stream>>>(
-      h, launch.in_packets, by_head, by_token);
-  STRATAGEM_CHECK(cudaGetLastError());
+  start_kernel(stream, &copy_kernel<to_tokens, T>, launch.grid, h, launch.in_packets, by_head,
+               by_token);
 }
 
 /// Nothing of an operand that is only read is written.

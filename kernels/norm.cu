@@ -109,10 +109,9 @@ void norm(const Stream& stream, const Rows& shape, double epsilon, DeviceIn<T> x
   expect_size((centred ? 2 : 1) * shape.rows, statistics);
   if (shape.size() == 0) return;
   const RowLaunch launch = row_launch<T>(shape, x.data(), scale.data(), shift.data(), y.data());
-  norm_kernel<T, centred><<<launch.blocks, launch.threads, 0, stream.inside().stream>>>(
-      shape, static_cast<float>(epsilon), launch.in_packets, x.data(), scale.data(), shift.data(),
-      y.data(), statistics.data());
-  STRATAGEM_CHECK(cudaGetLastError());
+  start_kernel(stream, &norm_kernel<T, centred>, launch.grid, shape, static_cast<float>(epsilon),
+               launch.in_packets, x.data(), scale.data(), shift.data(), y.data(),
+               statistics.data());
 }
 
 template <typename T, bool centred>
@@ -124,9 +123,8 @@ void norm_gradient(const Stream& stream, const Rows& shape, DeviceIn<T> dy, Devi
   expect_size((centred ? 2 : 1) * shape.rows, statistics);
   if (shape.size() == 0) return;
   const RowLaunch launch = row_launch<T>(shape, dy.data(), x.data(), scale.data(), dx.data());
-  norm_gradient_kernel<T, centred><<<launch.blocks, launch.threads, 0, stream.inside().stream>>>(
-      shape, launch.in_packets, dy.data(), x.data(), statistics.data(), scale.data(), dx.data());
-  STRATAGEM_CHECK(cudaGetLastError());
+  start_kernel(stream, &norm_gradient_kernel<T, centred>, launch.grid, shape, launch.in_packets,
+               dy.data(), x.data(), statistics.data(), scale.data(), dx.data());
 }
 
 template <typename T, bool centred>

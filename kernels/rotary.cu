@@ -1,6 +1,7 @@
 // A thread a pair of places: it has its angle for all heads, in fp64 as the host does.
 #include "kernels/inside/elements.cuh"
 #include "kernels/inside/expect_type.cuh"
+#include "kernels/inside/launch.cuh"
 #include "kernels/rotary.hpp"
 
 namespace stratagem::kernels {
@@ -36,9 +37,7 @@ void turn(const Stream& stream, const Rotary& shape, double direction, DeviceIn<
   const std::int64_t pairs = shape.sequence * (shape.size / 2);
   const dim3 blocks(static_cast<unsigned>((pairs + 255) / 256),
                     static_cast<unsigned>(std::min<std::int64_t>((shape.heads + 7) / 8, 65535)));
-  rotary_kernel<T>
-      <<<blocks, 256, 0, stream.inside().stream>>>(shape, direction, x.data(), y.data());
-  STRATAGEM_CHECK(cudaGetLastError());
+  start_kernel(stream, &rotary_kernel<T>, {blocks, 256}, shape, direction, x.data(), y.data());
 }
 
 }  // namespace

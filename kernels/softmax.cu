@@ -79,9 +79,8 @@ void softmax(const Stream& stream, const Rows& shape, double scale,
                   .first = mask ? mask->first : 0,
                   .columns = shape.columns};
   const RowLaunch launch = row_launch<T>(shape, x.data(), y.data());
-  softmax_kernel<<<launch.blocks, launch.threads, 0, stream.inside().stream>>>(
-      seen, static_cast<float>(scale), launch.in_packets, x.data(), y.data());
-  STRATAGEM_CHECK(cudaGetLastError());
+  start_kernel(stream, &softmax_kernel<T>, launch.grid, seen, static_cast<float>(scale),
+               launch.in_packets, x.data(), y.data());
 }
 
 template <typename T>
@@ -91,9 +90,8 @@ void softmax_gradient(const Stream& stream, const Rows& shape, double scale, Dev
   expect_size(shape.size(), dy, y, dx);
   if (shape.size() == 0) return;
   const RowLaunch launch = row_launch<T>(shape, dy.data(), y.data(), dx.data());
-  softmax_gradient_kernel<<<launch.blocks, launch.threads, 0, stream.inside().stream>>>(
-      shape, static_cast<float>(scale), launch.in_packets, dy.data(), y.data(), dx.data());
-  STRATAGEM_CHECK(cudaGetLastError());
+  start_kernel(stream, &softmax_gradient_kernel<T>, launch.grid, shape, static_cast<float>(scale),
+               launch.in_packets, dy.data(), y.data(), dx.data());
 }
 
 #define INSTANTIATE(T)                                                                            \

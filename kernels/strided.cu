@@ -1,7 +1,7 @@
 // A thread an element, or a packet where all rows of both sides are whole packets.
 #include "kernels/inside/elements.cuh"
 #include "kernels/inside/expect_type.cuh"
-#include "kernels/inside/stream.cuh"
+#include "kernels/inside/launch.cuh"
 #include "kernels/strided.hpp"
 
 namespace stratagem::kernels {
@@ -55,10 +55,8 @@ bool in_packets(const Strided& shape, const From* x, const To* y) {
 template <int count, typename From, typename To>
 void launch(const Stream& stream, const DeviceStrided& shape, bool adds, const From* x, To* y) {
   const std::int64_t blocks = (shape.size / count + 255) / 256;
-  strided_kernel<count, From, To>
-      <<<static_cast<unsigned>(std::min<std::int64_t>(blocks, std::int64_t{1} << 30)), 256, 0,
-         stream.inside().stream>>>(shape, adds, x, y);
-  STRATAGEM_CHECK(cudaGetLastError());
+  const auto most = static_cast<unsigned>(std::min<std::int64_t>(blocks, std::int64_t{1} << 30));
+  start_kernel(stream, &strided_kernel<count, From, To>, {most, 256}, shape, adds, x, y);
 }
 
 }  // namespace

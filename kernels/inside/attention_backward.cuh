@@ -195,9 +195,8 @@ template <typename T, int width, bool of_keys>
 __device__ void gradient_block(AttentionShape shape, GradientOperands<T> operands, int buffers) {
   using Rows = GradientRows<T, width>;
   constexpr int step = step_of_gradient<width>;
-  extern __shared__ __align__(16) unsigned char shared[];
   const GradientBlock<T, width, of_keys> block(shape, operands);
-  const Tile<T, width> left{reinterpret_cast<T*>(shared)}, right{left.at(rows_of_gradient, 0)};
+  const Tile<T, width> left{dynamic_shared<T>()}, right{left.at(rows_of_gradient, 0)};
   T* const tiles_of_steps = right.at(rows_of_gradient, 0);
   float* const numbers =
       reinterpret_cast<float*>(tiles_of_steps + 2 * buffers * step * Tile<T, width>::row);

@@ -171,8 +171,7 @@ template <typename T, int width, int row_tiles>
 __device__ void forward_block(AttentionShape shape, const T* q, const T* k, const T* v, T* out,
                               float* log_sums) {
   constexpr int queries = queries_of_block<row_tiles>;
-  extern __shared__ __align__(16) unsigned char shared[];
-  const Tile<T, width> q_tile{reinterpret_cast<T*>(shared)};
+  const Tile<T, width> q_tile{dynamic_shared<T>()};
   const Tile<T, width> k_tile{q_tile.at(queries, 0)}, v_tile{k_tile.at(keys_of_step, 0)};
   const std::int64_t blocks = (shape.queries + queries - 1) / queries;
   const std::int64_t head = blockIdx.x / blocks;

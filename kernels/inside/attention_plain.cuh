@@ -4,6 +4,7 @@
 
 #include "kernels/inside/attention_shape.cuh"
 #include "kernels/inside/elements.cuh"
+#include "kernels/inside/launch.cuh"
 
 namespace stratagem::kernels {
 
@@ -75,7 +76,7 @@ template <typename T>
 __global__ void __launch_bounds__(128)
     plain_forward_kernel(AttentionShape shape, const T* q, const T* k, const T* v, T* out,
                          float* log_sums) {
-  extern __shared__ float plain_shared[];
+  float* const plain_shared = dynamic_shared<float>();
   float* const tile = plain_shared + plain_rows * shape.size;
   const std::int64_t blocks = (shape.queries + plain_rows - 1) / plain_rows;
   const std::int64_t head = blockIdx.x / blocks, first = blockIdx.x % blocks * plain_rows;
@@ -125,7 +126,7 @@ __global__ void __launch_bounds__(128)
 template <bool of_keys, typename T>
 __global__ void __launch_bounds__(128)
     plain_gradient_kernel(AttentionShape shape, GradientOperands<T> x) {
-  extern __shared__ float plain_shared[];
+  float* const plain_shared = dynamic_shared<float>();
   float* const right = plain_shared + plain_rows * shape.size;
   float* const tile = right + plain_rows * shape.size;
   const int size = shape.size, warp_row = threadIdx.x / 32 * plain_rows_of_warp;

@@ -111,8 +111,7 @@ template <int width>
 __global__ void __launch_bounds__(128)
     wmma_forward_kernel(AttentionShape shape, const Half* q, const Half* k, const Half* v,
                         Half* out, float* log_sums) {
-  extern __shared__ __align__(32) unsigned char wmma_shared[];
-  auto& shared = *reinterpret_cast<WmmaShared<width>*>(wmma_shared);
+  auto& shared = *dynamic_shared<WmmaShared<width>>();
   const Tile<Half, width> queries{reinterpret_cast<Half*>(shared.q)};
   const Tile<Half, width> tile{reinterpret_cast<Half*>(shared.keys_or_values)};
   const std::int64_t blocks = (shape.queries + wmma_rows - 1) / wmma_rows;

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "kernels/inside/elements.cuh"
-#include "kernels/inside/stream.cuh"
+#include "kernels/inside/launch.cuh"
 #include "kernels/operand.hpp"
 
 namespace stratagem::kernels {
@@ -53,17 +53,17 @@ void sum_columns(const Stream& stream, const Rows& shape, const Value& value, To
       std::clamp<std::int64_t>(std::min(wanted, shape.rows / (4 * rows_of_block)), 1, 1024);
   const std::int64_t share = (shape.rows + parts - 1) / parts;
   const dim3 threads(columns_of_block, rows_of_block);
-  const cudaStream_t on = stream.inside().stream;
   if (parts == 1) {
-    column_sums_kernel<<<blocks, threads, 0, on>>>(shape, share, value, sums);
+    start_kernel(stream, &column_sums_kernel<Value, To>, {blocks, threads}, shape, share, value,
+                 sums);
   } else {
     float* partial = scratch<float>(stream, parts * shape.columns);
-    column_sums_kernel<<<dim3(blocks, static_cast<unsigned>(parts)), threads, 0, on>>>(
-        shape, share, value, partial);
-    column_sums_kernel<<<blocks, threads, 0, on>>>(Rows{parts, shape.columns}, parts,
-                                                   PartialSum{partial, shape.columns}, sums);
+    start_kernel(stream, &column_sums_kernel<Value, float>,
+                 {dim3(blocks, static_cast<unsigned>(parts)), threads}, shape, share, value,
+                 partial);
+    start_kernel(stream, &column_sums_kernel<PartialSum, To>, {blocks, threads},
+                 Rows{parts, shape.columns}, parts, PartialSum{partial, shape.columns}, sums);
   }
-  STRATAGEM_CHECK(cudaGetLastError());
 }
 
 }  // namespace stratagem::kernels

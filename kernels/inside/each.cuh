@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "kernels/inside/elements.cuh"
-#include "kernels/inside/stream.cuh"
+#include "kernels/inside/launch.cuh"
 
 namespace stratagem::kernels {
 
@@ -88,10 +88,9 @@ void for_each(const Stream& stream, std::size_t size, const Work& work, Operands
   const bool in_packets =
       (aligned(operands.data, count * sizeof(typename Operands::Element)) && ...);
   const std::size_t blocks = (size + 256 * count - 1) / (256 * count);
-  each_kernel<count>
-      <<<static_cast<unsigned>(std::min<std::size_t>(blocks, 1U << 30)), 256, 0,
-         stream.inside().stream>>>(static_cast<std::int64_t>(size), in_packets, work, operands...);
-  STRATAGEM_CHECK(cudaGetLastError());
+  start_kernel(stream, &each_kernel<count, Work, Operands...>,
+               {static_cast<unsigned>(std::min<std::size_t>(blocks, 1U << 30)), 256},
+               static_cast<std::int64_t>(size), in_packets, work, operands...);
 }
 
 }  // namespace stratagem::kernels

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "kernels/inside/elements.cuh"
-#include "kernels/inside/stream.cuh"
+#include "kernels/inside/launch.cuh"
 #include "kernels/operand.hpp"
 
 namespace stratagem::kernels {
@@ -70,7 +70,7 @@ __device__ float over_block(float x, const Combine& combine) {
 }
 
 struct RowLaunch {
-  unsigned blocks = 0, threads = 0;
+  Grid grid;
   bool in_packets = false;
 };
 
@@ -80,9 +80,8 @@ RowLaunch row_launch(const Rows& shape, Pointers... operands) {
   constexpr std::int64_t count = packet_size<T>;
   const bool in_packets = shape.columns % count == 0 && (aligned(operands, 16) && ...);
   const std::int64_t steps = in_packets ? shape.columns / count : shape.columns;
-  return {.blocks = static_cast<unsigned>(shape.rows),
-          .threads = static_cast<unsigned>(std::clamp<std::int64_t>((steps + 31) / 32, 1, 8) * 32),
-          .in_packets = in_packets};
+  const auto warps = static_cast<unsigned>(std::clamp<std::int64_t>((steps + 31) / 32, 1, 8));
+  return {.grid = {static_cast<unsigned>(shape.rows), 32 * warps}, .in_packets = in_packets};
 }
 
 }  // namespace stratagem::kernels
