@@ -63,8 +63,8 @@ void add_network_edges(LinkLoads& loads, const Cluster& cluster, const NodeMembe
   }
 }
 
-/// Loads and hops of a ring while they are summed.
-struct Ring {
+/// Loads and hops while they are summed.
+struct Sums {
   LinkLoads loads;
   Hops hops;
 };
@@ -83,73 +83,73 @@ Seconds slowest_way(const Cluster& cluster, const NodeMembers& from, int nic_out
 
 /// The edge from a node to the next one, over leaves and spines: from adapter to adapter in turn where
 /// both have as many, else from each to all.
-void add_crossing(Ring& ring, const Cluster& cluster, const NodeMembers& from,
+void add_crossing(Sums& sums, const Cluster& cluster, const NodeMembers& from,
                   const NodeMembers& to, double per_edge) {
   const bool in_turn = from.nics.size() == to.nics.size();
   const auto ways = static_cast<double>(from.nics.size() * (in_turn ? 1 : to.nics.size()));
   for (std::size_t i = 0; i < from.nics.size(); ++i) {
     for (std::size_t j = 0; j < to.nics.size(); ++j) {
       if (in_turn && i != j) continue;
-      ring.loads.add(cluster.route_across(from.node, from.nics[i], to.node, to.nics[j]),
+      sums.loads.add(cluster.route_across(from.node, from.nics[i], to.node, to.nics[j]),
                      per_edge / ways);
-      ring.hops.far =
-          std::max(ring.hops.far, slowest_way(cluster, from, from.nics[i], to, to.nics[j]));
+      sums.hops.far =
+          std::max(sums.hops.far, slowest_way(cluster, from, from.nics[i], to, to.nics[j]));
     }
   }
 }
 
 /// Along the rings that follow the cables of a mesh, both ways round every cycle.
-void add_mesh_edges(Ring& ring, const Cluster& cluster, const std::vector<std::vector<int>>& cycles,
+void add_mesh_edges(Sums& sums, const Cluster& cluster, const std::vector<std::vector<int>>& cycles,
                     double per_edge) {
   const bool pair = cycles.front().size() == 2;
   const double amount = per_edge / static_cast<double>(cycles.size() * (pair ? 1 : 2));
   for (const std::vector<int>& cycle : cycles) {
     for (std::size_t i = 0; i < cycle.size(); ++i) {
       const int next = cycle[(i + 1) % cycle.size()];
-      ring.loads.add(cluster.route(cycle[i], next), amount);
-      if (!pair) ring.loads.add(cluster.route(next, cycle[i]), amount);
-      ring.hops.near = std::max(ring.hops.near, cluster.latency(cycle[i], next));
+      sums.loads.add(cluster.route(cycle[i], next), amount);
+      if (!pair) sums.loads.add(cluster.route(next, cycle[i]), amount);
+      sums.hops.near = std::max(sums.hops.near, cluster.latency(cycle[i], next));
     }
   }
 }
 
 /// Every GPU of a node sends to one other GPU of the node.
-void add_node_edges(Ring& ring, const Cluster& cluster, const std::vector<int>& gpus,
+void add_node_edges(Sums& sums, const Cluster& cluster, const std::vector<int>& gpus,
                     double per_edge) {
   if (gpus.size() < 2) return;
   if (const auto cycles = mesh_rings(cluster, gpus); !cycles.empty())
-    return add_mesh_edges(ring, cluster, cycles, per_edge);
+    return add_mesh_edges(sums, cluster, cycles, per_edge);
   for (std::size_t i = 0; i < gpus.size(); ++i) {
     const int next = gpus[(i + 1) % gpus.size()];
-    ring.loads.add(cluster.route(gpus[i], next), per_edge);
-    ring.hops.near = std::max(ring.hops.near, cluster.latency(gpus[i], next));
+    sums.loads.add(cluster.route(gpus[i], next), per_edge);
+    sums.hops.near = std::max(sums.hops.near, cluster.latency(gpus[i], next));
   }
 }
 
-void add_ring(Ring& ring, const Cluster& cluster, const std::vector<NodeMembers>& nodes,
+void add_ring(Sums& sums, const Cluster& cluster, const std::vector<NodeMembers>& nodes,
               double per_edge) {
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     const NodeMembers& members = nodes[i];
     const auto k = static_cast<double>(members.gpus.size());
     const double share = nodes.size() == 1 ? 1.0 : (k - 1) / k;
-    add_node_edges(ring, cluster, members.gpus, per_edge * share);
+    add_node_edges(sums, cluster, members.gpus, per_edge * share);
     if (nodes.size() == 1) continue;
-    add_network_edges(ring.loads, cluster, members, per_edge);
-    add_crossing(ring, cluster, members, nodes[(i + 1) % nodes.size()], per_edge);
+    add_network_edges(sums.loads, cluster, members, per_edge);
+    add_crossing(sums, cluster, members, nodes[(i + 1) % nodes.size()], per_edge);
   }
 }
 
 /// Straight from one rank to another.
-void add_message(Ring& ring, const Cluster& cluster, int from, int to, double amount) {
-  ring.loads.add(cluster.route(from, to), amount);
-  Seconds& slowest = cluster.node_of(from) == cluster.node_of(to) ? ring.hops.near : ring.hops.far;
+void add_message(Sums& sums, const Cluster& cluster, int from, int to, double amount) {
+  sums.loads.add(cluster.route(from, to), amount);
+  Seconds& slowest = cluster.node_of(from) == cluster.node_of(to) ? sums.hops.near : sums.hops.far;
   slowest = std::max(slowest, cluster.latency(from, to));
 }
 
-void add_all_to_all(Ring& ring, const Cluster& cluster, const std::vector<int>& ranks) {
+void add_all_to_all(Sums& sums, const Cluster& cluster, const std::vector<int>& ranks) {
   for (const int from : ranks) {
     for (const int to : ranks) {
-      if (from != to) add_message(ring, cluster, from, to, 1.0 / static_cast<double>(ranks.size()));
+      if (from != to) add_message(sums, cluster, from, to, 1.0 / static_cast<double>(ranks.size()));
     }
   }
 }
@@ -243,16 +243,16 @@ Route ring_route(CollectiveKind kind, const Cluster& cluster, const std::vector<
 
 Carried ring_loads(CollectiveKind kind, const Cluster& cluster, const std::vector<int>& ranks) {
   expects(ranks.size() > 1, "a message has somebody to go to");
-  Ring ring;
+  Sums sums;
   if (kind == CollectiveKind::send) {
-    add_message(ring, cluster, ranks[0], ranks[1], 1);
+    add_message(sums, cluster, ranks[0], ranks[1], 1);
   } else if (kind == CollectiveKind::all_to_all) {
-    add_all_to_all(ring, cluster, ranks);
+    add_all_to_all(sums, cluster, ranks);
   } else {
-    add_ring(ring, cluster, by_node(cluster, ranks),
+    add_ring(sums, cluster, by_node(cluster, ranks),
              ring_factor(kind, static_cast<double>(ranks.size())));
   }
-  return {.loads = ring.loads.list(), .hops = ring.hops};
+  return {.loads = sums.loads.list(), .hops = sums.hops};
 }
 
 BytesPerSecond usable_bandwidth(const topology::Link& link, const CollectiveConstants& constants,
