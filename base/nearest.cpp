@@ -39,6 +39,8 @@ std::optional<std::string> nearest(std::string_view word, const std::vector<std:
   std::optional<std::string> best;
   std::size_t best_distance = 0;
   for (const std::string& candidate : words) {
+    const auto [shorter, longer] = std::minmax({word.size(), candidate.size()});
+    if (3 * (longer - shorter) > longer) continue;  // at least that many letters to insert
     const std::size_t distance = edit_distance(word, candidate);
     // One slip in three letters; "tp" is no slip of "dp".
     if (3 * distance > std::max(word.size(), candidate.size())) continue;
