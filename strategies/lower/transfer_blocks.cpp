@@ -1,6 +1,7 @@
 // Builds send and receive tasks with the buffers that they free or fill.
 #include "strategies/lower/transfer_blocks.hpp"
 
+#include <optional>
 #include <utility>
 
 namespace stratagem::strategies {
@@ -8,6 +9,26 @@ namespace {
 
 constexpr bool sends(Stream stream) {
   return stream == Stream::send_forward || stream == Stream::send_backward;
+}
+
+/// How this device's share of a tensor lies that a grid sends: along the axes whose devices hold the
+/// same, a part of the first dimension that divides. nullopt where it sends all of it: there is no such
+/// axis, the stack has no shares, or one all-gather cannot put them together.
+std::optional<Layout> share_in(const model::Tensor& tensor, const Layout& layout, const Grid& grid,
+                               const cost::Stack& stack) {
+  const bool gradient = tensor.role == model::Role::gradient;
+  if (!(gradient ? stack.shares_gradients : stack.shares_activations)) return std::nullopt;
+  Layout share = layout;
+  for (std::size_t axis = 0; axis < layout.size(); ++axis) {
+    if (layout[axis].dim != AxisRole::replica || grid.axes[axis].size == 1) continue;
+    const auto parts = divided(share, axis, tensor, grid);
+    if (!parts) return std::nullopt;
+    share = *parts;
+  }
+  const std::vector<Conversion> back = convert(share, layout, tensor.shape, grid.sizes());
+  const bool gathers =
+      back.size() == 1 && back.front().collective() == cost::CollectiveKind::all_gather;
+  return gathers ? std::optional(share) : std::nullopt;
 }
 
 class MessageBlock {
@@ -37,7 +58,7 @@ class MessageBlock {
   /// What is recycled becomes an input, and inputs have no buffers in a plan: nothing to gather.
   [[nodiscard]] std::optional<Layout> share_of(model::TensorId id, const Border& border) const {
     if (message_.recycled || !border.masks.empty()) return std::nullopt;
-    return shared(tensor(id), border.layout, t_.grid, stack_);
+    return share_in(tensor(id), border.layout, t_.grid, stack_);
   }
 
   int add_slot(model::TensorId id, const Layout& layout, Category category) {
@@ -153,23 +174,6 @@ class MessageBlock {
 Block message_block(const Transfer& transfer, const Blocks& blocks, const cost::Stack& stack,
                     Groups& groups) {
   return MessageBlock(transfer, blocks, stack, groups).build();
-}
-
-std::optional<Layout> shared(const model::Tensor& tensor, const Layout& layout, const Grid& grid,
-                             const cost::Stack& stack) {
-  const bool gradient = tensor.role == model::Role::gradient;
-  if (!(gradient ? stack.shares_gradients : stack.shares_activations)) return std::nullopt;
-  Layout share = layout;
-  for (std::size_t axis = 0; axis < layout.size(); ++axis) {
-    if (layout[axis].dim != AxisRole::replica || grid.axes[axis].size == 1) continue;
-    const auto parts = divided(share, axis, tensor, grid);
-    if (!parts) return std::nullopt;
-    share = *parts;
-  }
-  const std::vector<Conversion> back = convert(share, layout, tensor.shape, grid.sizes());
-  const bool gathers =
-      back.size() == 1 && back.front().collective() == cost::CollectiveKind::all_gather;
-  return gathers ? std::optional(share) : std::nullopt;
 }
 
 Block eviction_block(const Plan& plan, const Stages& stages, const Blocks& blocks, int stage,

@@ -1,7 +1,5 @@
-// Blocks of one task that send or receive.
+// Blocks that send or receive.
 #pragma once
-
-#include <optional>
 
 #include "cost/stack.hpp"
 #include "strategies/lower/blocks.hpp"
@@ -17,17 +15,12 @@ struct Transfer {
   Stream stream = Stream::send_forward;
 };
 
-/// Sends a tensor or receives it: all of it, or this device's share (`shared`) of what its grid holds
-/// alike, which the receivers gather at once. What is sent is freed by that, unless the stack keeps it:
-/// then an activation of which a gradient comes back waits for it, of a shared one a copy of the share.
+/// Sends a tensor or receives it: all of it, or, where the stack says so, this device's share of what
+/// its grid holds alike, which the receivers gather at once. What is sent is freed by that, unless the
+/// stack keeps it: then an activation of which a gradient comes back waits for it, or, where shares
+/// are sent, a copy of the share does.
 Block message_block(const Transfer& transfer, const Blocks& blocks, const cost::Stack& stack,
                     Groups& groups);
-
-/// How this device's share of a tensor lies that a grid sends: along the axes whose devices hold the
-/// same, a part of the first dimension that divides. nullopt where it sends all of it: there is no such
-/// axis, the stack has no shares, or one all-gather cannot put them together.
-std::optional<Layout> shared(const model::Tensor& tensor, const Layout& layout, const Grid& grid,
-                             const cost::Stack& stack);
 
 /// One side of what a stage's forward cell keeps on its way to the devices that take it in, or
 /// `back`. Evictions concern whole micro-batches.

@@ -10,7 +10,7 @@ namespace stratagem::sim {
 namespace {
 
 constexpr Bytes activation = 12.0 * 20 * 48 * 2_B;  // b*s*h of strategies::small_gpt in fp16
-constexpr BytesPerSecond within = 8000_GBps, across = 1000_GBps;
+constexpr BytesPerSecond within = 8_GBps, across = 1_GBps;
 
 /// Servers whose GPUs have a link each to a switch, and an adapter each of their own.
 topology::Cluster servers(int nodes, int gpus) {
