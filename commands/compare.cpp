@@ -1,8 +1,6 @@
 // `stratagem compare`: two traces of one run, task by task, or the runs of a scenario, plan by plan.
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "base/input_error.hpp"
 #include "commands/all.hpp"
 #include "commands/arguments.hpp"
@@ -26,12 +24,7 @@ int compare_plans(const Arguments& asked) {
   check_outputs(outputs, inputs);
   fmt::print(for_people(outputs), "{}", report::to_markdown(plans));
   write_below(outputs);
-  return std::ranges::all_of(plans.plans,
-                             [](const report::ExecutedPlan& plan) {
-                               return plan.agrees && plan.peak == plan.predicted_peak;
-                             })
-             ? done
-             : check_failed;
+  return plans.as_expected() ? done : check_failed;
 }
 
 int compare_tasks(const Arguments& asked) {

@@ -173,7 +173,9 @@ std::string trace(const Lowered& lowered, const execute::Trial& trial) {
 /// Prints and writes; an exit code. Called by one rank.
 int conclude(const Lowered& lowered, const Executed& executed, const Unit& unit,
              const Arguments& asked) {
-  const Predicted expected = executed.trial ? predicted(lowered, unit) : Predicted{};
+  const std::string untimed =
+      asked.has("in-process") ? "ranks of --in-process take turns" : "--steps is 0";
+  const Predicted expected = executed.trial ? predicted(lowered, unit) : Predicted{{}, untimed, {}};
   std::vector<Output> outputs;
   if (asked.has("json"))
     outputs.push_back(

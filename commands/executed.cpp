@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <thread>
 
+#include "base/input_error.hpp"
 #include "base/quantity_text.hpp"
 #include "calibrate/measure/machine.hpp"
 #include "calibrate/measure/stopwatch.hpp"
@@ -113,7 +114,7 @@ Json list_of(const std::vector<Bytes>& by_rank) {
 
 }  // namespace
 
-Predicted predicted(const Lowered& lowered, const Unit& unit) {
+Predicted predicted(const Lowered& lowered, const Unit& unit) try {
   const search::Run& run = lowered.run;
   if (unit.precision != run.training.precision.name)
     return {{}, "it would be of " + run.training.precision.name, {}};
@@ -126,6 +127,8 @@ Predicted predicted(const Lowered& lowered, const Unit& unit) {
     result.peaks.push_back(sim::memory_peak(simulated.program, simulated.timeline, of).total);
   }
   return result;
+} catch (const InputError& lacking) {  // a constant, of what was run all the same
+  return {{}, lacking.what(), {}};
 }
 
 void print(std::FILE* to, const Lowered& lowered, const Executed& executed, const Unit& unit,
@@ -139,7 +142,8 @@ void print(std::FILE* to, const Lowered& lowered, const Executed& executed, cons
       "{} iterations by {:.1e}\n",
       executed.agrees ? "agrees" : "DISAGREES", agreement.parameters, agreement.gradients,
       agreement.worst, agreement.trained_losses.size(), agreement.losses);
-  if (executed.iterations.empty()) return;
+  if (executed.iterations.empty())
+    return fmt::print(to, "  no time is measured or predicted: {}\n", expected.why_not);
   const Seconds middle =
       print_times(to, executed, lowered.run.profile, expected.iteration.has_value());
   if (expected.iteration) {
@@ -193,7 +197,10 @@ Json to_json(const Lowered& lowered, const Executed& executed, const Unit& unit,
     json.set("arena_bytes", list_of(executed.trial->extents));
   }
   if (!expected.peaks.empty()) json.set("predicted_peak_live_bytes", list_of(expected.peaks));
-  if (!expected.iteration) return json;
+  if (!expected.iteration) {
+    if (!expected.why_not.empty()) json.set("no_prediction", expected.why_not);
+    return json;
+  }
   json.set("predicted_iteration_time_s", expected.iteration->value);
   if (const auto paced = median_at_pace(iterations.counted, lowered.run.profile))
     json.set("profile_pace_s", lowered.run.profile.pace->value.value)

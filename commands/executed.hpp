@@ -39,14 +39,15 @@ struct Predicted {
   std::vector<Bytes> peaks;  ///< by device, of live buffers; none where those are of other types
 };
 
-/// Simulates it.
+/// Simulates it. Where a profile lacks a constant for that, the plan runs without a prediction.
 Predicted predicted(const Lowered& lowered, const Unit& unit);
 
 /// Some lines on stdout. Expects that the check is over.
 void print(std::FILE* to, const Lowered& lowered, const Executed& executed, const Unit& unit,
            const Predicted& expected);
 
-/// As far as it has come; `expected` is empty before the end. `iteration_times_s`, `iteration_paces_s` and
+/// As far as it has come; `expected` is empty before the end. Where no time is predicted in the end
+/// `no_prediction` says why. `iteration_times_s`, `iteration_paces_s` and
 /// `iteration_stolen_s` are of iterations that count, `disturbed_iterations` the others.
 Json to_json(const Lowered& lowered, const Executed& executed, const Unit& unit,
              const Predicted& expected);

@@ -62,6 +62,7 @@ Seconds positive(const JsonReader& time) {
   return Seconds{time.number()};
 }
 
+/// Adds what was measured.
 void add(const JsonReader& executed, ExecutedPlan& plan, Paces& paces) {
   if (executed.at("status").text() != "measured")
     executed.at("status").fail("an execution that was timed to its end, \"measured\"");
@@ -85,8 +86,6 @@ void add(const JsonReader& executed, ExecutedPlan& plan, Paces& paces) {
   if (plan.times.empty()) executed.at("iteration_times_s").fail("times of iterations", "none");
   plan.peak = std::max(plan.peak, fullest(executed.at("peak_live_bytes")));
   plan.arena = std::max(plan.arena, fullest(executed.at("arena_bytes")));
-  plan.predicted_peak =
-      std::max(plan.predicted_peak, fullest(executed.at("predicted_peak_live_bytes")));
   plan.agrees = plan.agrees && executed.at("agrees").boolean();
 }
 
@@ -121,6 +120,15 @@ std::vector<std::pair<std::string, std::string>> ExecutedPlans::in_wrong_order()
   return pairs;
 }
 
+bool ExecutedPlans::as_expected() const {
+  return std::ranges::all_of(plans,
+                             [](const ExecutedPlan& plan) {
+                               return plan.agrees && plan.peak == plan.predicted_peak;
+                             }) &&
+         std::ranges::all_of(unpredicted,
+                             [](const UnpredictedPlan& one) { return one.plan.agrees; });
+}
+
 bool is_simulated(const std::string& file) { return JsonReader::from_file(file).has("runs"); }
 
 ExecutedPlans executed_plans(const std::string& simulated,
@@ -129,7 +137,11 @@ ExecutedPlans executed_plans(const std::string& simulated,
   ExecutedPlans result;
   std::vector<Paces> paces;
   for (const JsonReader& run : predictions.at("runs").elements()) {
-    if (run.at("status").text() != "ok") continue;
+    const std::string status = run.at("status").text();
+    if (status == "refused")
+      result.unpredicted.push_back(
+          {{.run = run.at("name").text(), .predicted = {}}, run.at("reason").text()});
+    if (status != "ok") continue;
     paces.emplace_back();
     if (const auto pace = run.find("pace_s")) paces.back().of_profile = positive(*pace);
     result.plans.push_back(
@@ -138,10 +150,19 @@ ExecutedPlans executed_plans(const std::string& simulated,
   for (const std::string& file : executed) {
     const JsonReader execution = JsonReader::from_file(file);
     const JsonReader run = execution.at("run");
+    const auto is_it = [&](const UnpredictedPlan& one) { return one.plan.run == run.text(); };
+    if (const auto refused = std::ranges::find_if(result.unpredicted, is_it);
+        refused != result.unpredicted.end()) {
+      Paces unused;
+      add(execution, refused->plan, unused);
+      continue;
+    }
     const auto plan = std::ranges::find(result.plans, run.text(), &ExecutedPlan::run);
     if (plan == result.plans.end())
       run.fail("a run that " + simulated + " has a time of", run.text());
     add(execution, *plan, paces[static_cast<std::size_t>(plan - result.plans.begin())]);
+    plan->predicted_peak =
+        std::max(plan->predicted_peak, fullest(execution.at("predicted_peak_live_bytes")));
   }
   for (ExecutedPlan& plan : result.plans) plan.held = plan.times;
   take_to_one_pace(result, paces);
@@ -150,6 +171,7 @@ ExecutedPlans executed_plans(const std::string& simulated,
     if (plan.times.empty()) result.not_executed.push_back(plan.run);
   }
   std::erase_if(result.plans, [](const ExecutedPlan& plan) { return plan.times.empty(); });
+  std::erase_if(result.unpredicted, [](const auto& one) { return one.plan.times.empty(); });
   return result;
 }
 
@@ -169,10 +191,11 @@ std::string to_markdown(const ExecutedPlans& plans) {
   }
   if (paced)
     text += fmt::format("\none pace: {}, the median of all iterations\n", to_text(*plans.pace));
-  text += fmt::format("\nmedian error {:.1f} %, worst {:.1f} %\n", 100 * plans.median_error(),
-                      100 * plans.worst_error());
+  if (!plans.plans.empty())
+    text += fmt::format("\nmedian error {:.1f} %, worst {:.1f} %\n", 100 * plans.median_error(),
+                        100 * plans.worst_error());
   const auto wrong = plans.in_wrong_order();
-  if (wrong.empty())
+  if (wrong.empty() && !plans.plans.empty())
     text += fmt::format("plans that differ by more than 10 %{} are in the right order\n",
                         paced ? " at one pace" : "");
   for (const auto& [slow, quick] : wrong)
@@ -182,6 +205,11 @@ std::string to_markdown(const ExecutedPlans& plans) {
     if (plan.set_aside + plan.disturbed > 0)
       text += fmt::format("disturbed by others on the cores: of {} {} set aside, {} counted\n",
                           plan.run, plan.set_aside, plan.disturbed);
+    if (!plan.agrees) text += "computes something else than one device: " + plan.run + "\n";
+  }
+  for (const auto& [plan, because] : plans.unpredicted) {
+    text += fmt::format("no time predicted: {}, measured {}: {}\n", plan.run,
+                        milliseconds(plan.measured()) + " ms", because);
     if (!plan.agrees) text += "computes something else than one device: " + plan.run + "\n";
   }
   for (const std::string& run : plans.not_executed) text += "not executed: " + run + "\n";
@@ -215,11 +243,17 @@ Json to_json(const ExecutedPlans& plans) {
   Json json = Json::object();
   json.set("schema", 1);
   if (plans.pace) json.set("pace_s", plans.pace->value);
-  return json.set("not_executed", unseen)
-      .set("plans", list)
-      .set("median_error", plans.median_error())
-      .set("worst_error", plans.worst_error())
-      .set("in_wrong_order", wrong);
+  json.set("not_executed", unseen).set("plans", list).set("in_wrong_order", wrong);
+  if (!plans.plans.empty())
+    json.set("median_error", plans.median_error()).set("worst_error", plans.worst_error());
+  Json unpredicted = Json::array();
+  for (const auto& [plan, because] : plans.unpredicted)
+    unpredicted.push(Json::object()
+                         .set("run", plan.run)
+                         .set("because", because)
+                         .set("measured_s", plan.measured().value)
+                         .set("agrees", plan.agrees));
+  return json.set("unpredicted", unpredicted);
 }
 
 }  // namespace stratagem::report

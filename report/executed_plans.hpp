@@ -30,16 +30,26 @@ struct ExecutedPlan {
   [[nodiscard]] double error() const;      ///< of the prediction, relative to the latter
 };
 
+/// One that was executed, and of which no time is predicted.
+struct UnpredictedPlan {
+  ExecutedPlan plan;  ///< without anything predicted
+  std::string because;
+};
+
 struct ExecutedPlans {
-  std::vector<ExecutedPlan> plans;        ///< in the order in which they were simulated
+  std::vector<ExecutedPlan> plans;  ///< in the order in which they were simulated
+  std::vector<UnpredictedPlan> unpredicted;
   std::vector<std::string> not_executed;  ///< runs that were simulated alone
   /// What the yardstick of kernels/yardstick.hpp took in the median iteration: the pace to which
   /// predictions, and what they are held to, are taken, whole iterations with their collectives. None
   /// where a profile or an iteration says nothing of it, as on GPUs: then they are as they came.
   std::optional<Seconds> pace;
 
-  [[nodiscard]] double median_error() const;  ///< of absolute errors
+  /// Of absolute errors. Expect plans.
+  [[nodiscard]] double median_error() const;
   [[nodiscard]] double worst_error() const;
+  /// Did every plan compute what one device computes, and hold the bytes that were predicted?
+  [[nodiscard]] bool as_expected() const;
   /// Pairs, the slower plan first, that differ by more than 10 % at one pace and were predicted the other
   /// way round, or as equal.
   [[nodiscard]] std::vector<std::pair<std::string, std::string>> in_wrong_order() const;
@@ -48,8 +58,8 @@ struct ExecutedPlans {
 /// Is a file what `simulate --json` writes? Throws InputError if it is no JSON.
 bool is_simulated(const std::string& file);
 
-/// From what `simulate --json` and `execute --json` wrote. Throws InputError for an execution of a run
-/// that was not simulated, one that was not timed to its end, and two of a run in different types or
+/// From what `simulate --json` and `execute --json` wrote; a run that simulate refused is held to
+/// nothing. Throws InputError for an execution of a run that was not simulated, one that was not timed to its end, and two of a run in different types or
 /// on different hosts.
 ExecutedPlans executed_plans(const std::string& simulated,
                              const std::vector<std::string>& executed);
@@ -58,7 +68,8 @@ ExecutedPlans executed_plans(const std::string& simulated,
 std::string to_markdown(const ExecutedPlans& plans);
 /// {schema, pace_s if it is known, plans: [{run, predicted_s, measured_s, at_pace_s, least_s, most_s,
 /// iterations, set_aside, disturbed, error, peak_live_bytes, predicted_peak_live_bytes, arena_bytes, agrees}],
-/// median_error, worst_error, in_wrong_order, not_executed}; predicted_s is at pace_s, too
+/// median_error and worst_error if there are any, in_wrong_order, not_executed, unpredicted: [{run, because,
+/// measured_s, agrees}]}; predicted_s is at pace_s, too
 Json to_json(const ExecutedPlans& plans);
 
 }  // namespace stratagem::report

@@ -37,6 +37,38 @@ TEST_CASE("two ranks execute a plan, agree with one device, and are timed") {
   CHECK_FALSE(json.has("reason"));
 }
 
+TEST_CASE("a plan whose groups were not measured is executed without a prediction") {
+  // Four ranks with a profile that knows collectives of two.
+  const TemporaryFolder folder;
+  const std::string shipped = std::filesystem::absolute("scenarios").string();
+  folder.write("four.json", R"({
+    "question": "Is there a prediction?",
+    "runs": [{
+      "name": "four",
+      "model": {"family": "gpt", "layers": 2, "hidden": 64, "heads": 4, "sequence": 32, "vocabulary": 128},
+      "cluster": {"preset": "cpu-host", "ranks_per_node": 4, "ranks": 4},
+      "profile": ")" + shipped + R"(/profiles/amd-epyc-2-ranks.json",
+      "stack": ")" + shipped + R"(/stacks/plain.json",
+      "training": {"global_batch": 2, "micro_batch": 2, "precision": "fp32", "optimizer": "adam"},
+      "strategy": {"tensor": 4}}]})");
+  const std::string why = "expected collectives measured on 4 ranks of a server";
+  CHECK(shell(STRATAGEM_EXECUTABLE " simulate four.json --json simulated.json", folder).exit == 1);
+  const Ran ran = shell(mpirun + "-n 4 " + execute + "four.json --steps 1 --json out.json", folder);
+  INFO(ran.err);
+  REQUIRE(ran.exit == 0);
+  CHECK(times(ran.out, "one device: agrees") == 1);
+  CHECK_THAT(ran.out, ContainsSubstring("no prediction: ") && ContainsSubstring(why));
+  const JsonReader json = JsonReader::from_file((folder.path() / "out.json").string());
+  CHECK(json.at("status").text() == "measured");
+  CHECK_THAT(json.at("no_prediction").text(), ContainsSubstring(why));
+  CHECK_FALSE(json.has("predicted_iteration_time_s"));
+  const Ran compared = shell(STRATAGEM_EXECUTABLE " compare simulated.json out.json", folder);
+  INFO(compared.err);
+  CHECK(compared.exit == 0);
+  CHECK_THAT(compared.out,
+             ContainsSubstring("no time predicted: four, measured ") && ContainsSubstring(why));
+}
+
 TEST_CASE("ranks that are to execute different things are refused in one line") {
   const TemporaryFolder folder;
   folder.write("two.json", two_ranks());

@@ -30,6 +30,7 @@ TEST_CASE("ranks in one process are checked, not timed") {
   CHECK(finished.out.find("four: 4 ranks, fp64") != std::string::npos);
   CHECK(finished.out.find("one device: agrees") != std::string::npos);
   CHECK(finished.out.find("iteration:") == std::string::npos);
+  CHECK_THAT(finished.out, ContainsSubstring("no time is measured or predicted: ranks of"));
 }
 
 /// The run "four", pipelined without a flush.

@@ -135,3 +135,35 @@ TEST_CASE("iterations that were set aside are counted, and are in no median") {
   CHECK(json.at("plans").elements()[0].at("set_aside").number() == 2);
   CHECK(json.at("plans").elements()[1].at("disturbed").number() == 0);
 }
+
+TEST_CASE("a run that is not predicted is executed, shown with the reason, and held to nothing") {
+  const std::string predictions = R"({"runs": [
+    {"name": "a", "status": "ok", "iteration_time_s": 1.0},
+    {"name": "u", "status": "refused", "reason": "groups of 4 were not measured"},
+    {"name": "never executed", "status": "refused", "reason": "nor this"}]})";
+  // As `execute` writes it then: without a predicted peak.
+  std::string bare = execution("u", "2, 4, 9", "7, 6");
+  const std::string peak = R"("predicted_peak_live_bytes": [7, 7])";
+  bare.replace(bare.find(peak), peak.size(), R"("no_prediction": "groups of 4 were not measured")");
+  const auto both = plans_of({execution("a", "2", "7, 7"), bare}, predictions);
+  REQUIRE(both.plans.size() == 1);
+  REQUIRE(both.unpredicted.size() == 1);
+  CHECK(both.unpredicted[0].plan.measured() == Seconds{4});
+  CHECK(both.median_error() == Approx(0.5));
+  CHECK(both.as_expected());
+  CHECK_THAT(
+      report::to_markdown(both),
+      ContainsSubstring("no time predicted: u, measured 4000 ms: groups of 4 were not measured"));
+  const JsonReader json = JsonReader::from_text(report::to_json(both).text(), "plans.json");
+  CHECK(json.at("unpredicted").elements().at(0).at("run").text() == "u");
+  CHECK(json.at("unpredicted").elements().at(0).at("measured_s").number() == 4);
+
+  // Of nothing else there are no errors to take a median of; what disagrees is told.
+  bare.replace(bare.find("true"), 4, "false");
+  const auto alone = plans_of({bare}, predictions);
+  CHECK_FALSE(alone.as_expected());
+  CHECK_THAT(report::to_markdown(alone),
+             ContainsSubstring("computes something else than one device: u") &&
+                 !ContainsSubstring("median error"));
+  CHECK_FALSE(JsonReader::from_text(report::to_json(alone).text(), "p").has("median_error"));
+}
