@@ -11,8 +11,9 @@ namespace stratagem::strategies {
 ///   also tensor and micro-batch) in the same order of an iteration, and each of its devices knows
 ///   it;
 ///   no devices wait for each other for ever: there is no cycle over the tasks of each queue in
-///   order (a stream; of transfers, a stream and a group), waits, and collectives, sends among
-///   them, which begin when all their ranks have come (the message prints one cycle);
+///   order (a stream, but for transfers; the collectives of a communicator, on whatever streams, as
+///   NCCL runs them), waits, and collectives, sends among them, which
+///   begin when all their ranks have come (the message prints one cycle);
 ///   buffers are born once, written before they are read, alive when used, and dead in the end.
 ///
 /// Asks of calls first, with all devices of a sequence as one: what has no cycle there has none at

@@ -39,7 +39,7 @@ class StepBuilder {
     steps_.first.push_back(first);
     for (std::size_t t = 0; t < tasks.size(); ++t) {
       const int step = add_step({.call = c, .task = static_cast<int>(t)});
-      enqueue(step, queues_.of(tasks[t]));
+      for (const int queue : queues_.of(tasks[t])) enqueue(step, queue);
       for (const int wait : tasks[t].waits) steps_.waits.emplace_back(first + wait, step);
     }
     for (const Wait& wait : call.waits)
@@ -72,18 +72,21 @@ Queues::Queues(const Program& program, int groups) : groups_(groups) {
   for (const Block& block : program.blocks) {
     std::vector<int>& queues = of_block_.emplace_back();
     for (const Task& task : block.tasks) {
-      if (std::ranges::find(queues, of(task)) == queues.end()) queues.push_back(of(task));
+      for (const int queue : of(task)) {
+        if (std::ranges::find(queues, queue) == queues.end()) queues.push_back(queue);
+      }
     }
   }
 }
 
-int Queues::count() const { return static_cast<int>(stream_names.size()) * (groups_ + 1); }
+int Queues::count() const { return static_cast<int>(stream_names.size()) + groups_; }
 
-int Queues::of(const Task& task) const {
-  const int stream = static_cast<int>(task.stream);
-  if (!transfers(task.stream)) return stream;
-  return static_cast<int>(stream_names.size()) + stream * groups_ +
-         std::get<Collective>(task.work).group;
+std::vector<int> Queues::of(const Task& task) const {
+  std::vector<int> queues;
+  if (!transfers(task.stream)) queues.push_back(static_cast<int>(task.stream));
+  if (const auto* collective = std::get_if<Collective>(&task.work))
+    queues.push_back(static_cast<int>(stream_names.size()) + collective->group);
+  return queues;
 }
 
 Steps steps_of(const Program& program, const Sequence& sequence, Grain grain,

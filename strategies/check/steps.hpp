@@ -21,13 +21,14 @@ struct Steps {
   std::vector<std::pair<int, int>> waits;
 };
 
-/// Numbers queues: a stream, or a stream and group of transfers.
+/// Numbers queues: a stream, but for transfers; and a group, whose collectives run in order on
+/// whatever streams they are, as NCCL's do.
 class Queues {
  public:
   /// Devices know `groups` groups.
   Queues(const Program& program, int groups);
   [[nodiscard]] int count() const;
-  [[nodiscard]] int of(const Task& task) const;
+  [[nodiscard]] std::vector<int> of(const Task& task) const;
   /// The queues of the tasks of a block, each once.
   [[nodiscard]] const std::vector<int>& of_block(int block) const { return of_block_[block]; }
 

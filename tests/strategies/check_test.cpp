@@ -134,6 +134,27 @@ TEST_CASE("what is received is what was sent") {
              ContainsSubstring("device 1 (receive of work in F(stage 1, micro-batch 1))"));
 }
 
+TEST_CASE("collectives of one communicator run in order, on whatever streams") {
+  // Device 0 sums x after it has received y; device 1 sends y after the second sum. On streams of
+  // their own the sums could change places; NCCL runs those of a communicator one after another.
+  const auto sum = [](Stream stream, int group) {
+    return collective("sum", Kind::all_reduce, stream, group);
+  };
+  Task late = sum(Stream::communication, 0);
+  late.waits = {0};
+  Task y = collective("y", Kind::send, Stream::send_forward, 1);
+  y.waits = {1};
+  const auto program = [&](int group_of_second) {
+    const Task second = sum(Stream::gradient_communication, group_of_second);
+    return program_of({{collective("y", Kind::send, Stream::receive_forward, 1), late, second},
+                       {sum(Stream::communication, 0), second, y}},
+                      {{0, 1}, {1, 0}, {0, 1}});
+  };
+  CHECK(refused(program(2)).empty());
+  CHECK_THAT(refused(program(0)),
+             ContainsSubstring("on device 0 y of work in F(stage 0, micro-batch 0) before"));
+}
+
 TEST_CASE("devices of one sequence may send to each other what no order of calls allows") {
   // A ring of equal devices: each sends to the next by one group and receives by another, so that
   // calls with devices as one contradict each other, and devices do not.
