@@ -14,6 +14,7 @@ namespace stratagem::strategies {
 ///   order (a stream, but for transfers; the collectives of a communicator, on whatever streams, as
 ///   NCCL runs them), waits, and collectives, sends among them, which
 ///   begin when all their ranks have come (the message prints one cycle);
+///   cells begin in the order in which messages of a communicator come for them;
 ///   buffers are born once, written before they are read, alive when used, and dead in the end.
 ///
 /// Asks of calls first, with all devices of a sequence as one: what has no cycle there has none at

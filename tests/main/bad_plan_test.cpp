@@ -251,3 +251,23 @@ TEST_CASE("keys that are missing or unknown are refused at the primitive") {
   refuses(but(R"~("axis": "data"})~", R"~("axis": "data", "unevn": true})~"),
           "p.json: /primitives/0/unevn", {"did you mean \"uneven\"?"});
 }
+
+TEST_CASE("a stage that takes micro-batches in another order than they are sent is refused") {
+  const std::string in_order = R"~({"op-order": ["F(i, m)", "F(i, m+1)"]},)~";
+  const std::string alternating =
+      R"~({"op-order": ["F(i, m+ofst)", "B(i, m)"], "let": {"ofst": "S-1-i"}},
+    {"op-order": ["B(i, m)", "F(i, m+ofst+1)"], "let": {"ofst": "S-1-i"}},)~";
+  const auto with_second_stage = [&](const std::string& order) {
+    const std::string orders = R"~({"op-order": ["F(i, M-1)", "B(i, 0)"]},
+    {"op-order": ["F(i, 0)", "B(i, 0)"]},
+    {"op-order": ["F(0, m)", "F(0, m+1)"]},
+    {"op-order": )~" + order + "},";
+    return with(but(alternating, orders), in_order, "");
+  };
+  const Ran taken = simulate(with_second_stage(R"~(["F(1, m)", "F(1, m+1)"])~"));
+  INFO(taken.err);
+  CHECK(taken.exit == 0);
+  refuses(with_second_stage(R"~(["F(1, m+1)", "F(1, m)"])~"), "p.json: /primitives",
+          {"an op-order with F(stage 1, micro-batch 0) before F(stage 1, micro-batch 1)",
+           "device 2 runs F(stage 1, micro-batch 1) before F(stage 1, micro-batch 0)"});
+}

@@ -155,6 +155,34 @@ TEST_CASE("collectives of one communicator run in order, on whatever streams") {
              ContainsSubstring("on device 0 y of work in F(stage 0, micro-batch 0) before"));
 }
 
+TEST_CASE("cells begin in the order in which messages come for them") {
+  // Device 0 sends micro-batches 0 and 1, and device 1, which receives them so, runs 1 first.
+  const auto program = [](int first, int second) {
+    Program p = program_of({{collective("send", Kind::send, Stream::send_forward)},
+                            {collective("receive", Kind::send, Stream::receive_forward)},
+                            {kernel("k")}},
+                           {{0, 1}});
+    p.devices.pop_back();
+    p.sequences.pop_back();
+    p.segment_tensors.resize(1);
+    const auto call = [](int block, int segment, int stage, int micro_batch) {
+      return Call{
+          .block = block, .segment = segment, .cell = {.stage = stage, .micro_batch = micro_batch}};
+    };
+    p.sequences[0].calls = {call(0, -1, 0, 0), call(0, -1, 0, 1)};
+    p.sequences[1].calls = {call(1, -1, 1, 0), call(1, -1, 1, 1), call(2, 0, 1, first),
+                            call(2, 0, 1, second)};
+    return p;
+  };
+  CHECK(refused(program(0, 1)).empty());
+  CHECK(refused(program(1, 0)) ==
+        "expected a stage to take messages in the order in which they are sent, as NCCL matches "
+        "them: an op-order with F(stage 1, micro-batch 0) before F(stage 1, micro-batch 1), or one "
+        "that sends them the other way round, found device 0 at send of work in F(stage 0, "
+        "micro-batch 0) before that for F(stage 1, micro-batch 1), and device 1 runs F(stage 1, "
+        "micro-batch 1) before F(stage 1, micro-batch 0)");
+}
+
 TEST_CASE("devices of one sequence may send to each other what no order of calls allows") {
   // A ring of equal devices: each sends to the next by one group and receives by another, so that
   // calls with devices as one contradict each other, and devices do not.

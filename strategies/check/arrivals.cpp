@@ -1,0 +1,101 @@
+// Follows every queue of receives and looks when the cells begin that they are for.
+#include "strategies/check/arrivals.hpp"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "base/input_error.hpp"
+
+namespace stratagem::strategies {
+namespace {
+
+bool receives(const Task& task) {
+  return task.stream == Stream::receive_forward || task.stream == Stream::receive_backward;
+}
+
+/// A cell, of the iteration that a round runs it for.
+using Key = std::pair<int, Cell>;
+Key key(const Call& call) { return {call.lag, call.cell}; }
+
+class MessageOrder {
+ public:
+  MessageOrder(const Program& program, const Rendezvous& rendezvous)
+      : program_(program), rendezvous_(rendezvous) {}
+
+  void check(int sequence) const {
+    const std::vector<Call>& calls = program_.sequences[sequence].calls;
+    std::map<Key, std::size_t> begins;  // of what is computed
+    for (std::size_t c = 0; c < calls.size(); ++c) {
+      const bool goes_on = c > 0 && key(calls[c - 1]) == key(calls[c]);
+      if (calls[c].segment >= 0 && !(goes_on && calls[c - 1].segment >= 0))
+        begins.try_emplace(key(calls[c]), c);
+    }
+    std::map<std::pair<Stream, int>, std::pair<Place, std::size_t>> latest;  // by queue
+    for (std::size_t c = 0; c < calls.size(); ++c) {
+      const std::vector<Task>& tasks = program_.blocks[calls[c].block].tasks;
+      for (std::size_t t = 0; t < tasks.size(); ++t) {
+        if (!receives(tasks[t])) continue;
+        const auto begin = begins.find(key(calls[c]));
+        if (begin == begins.end()) continue;  // for another device, which will take it back
+        const int group = std::get<Collective>(tasks[t].work).group;
+        const Place here{static_cast<int>(c), static_cast<int>(t)};
+        const auto [last, first] =
+            latest.try_emplace({tasks[t].stream, group}, std::pair(here, begin->second));
+        if (begin->second < last->second.second) refuse(sequence, group, last->second.first, here);
+        last->second = {here, begin->second};
+      }
+    }
+  }
+
+ private:
+  /// A receive comes before another one, whose cell runs first.
+  [[noreturn]] void refuse(int sequence, int group, const Place& before, const Place& after) const {
+    const std::vector<Call>& calls = program_.sequences[sequence].calls;
+    const std::string first = to_text(calls[before.call].cell),
+                      second = to_text(calls[after.call].cell);
+    const auto device =
+        static_cast<int>(std::ranges::find(program_.devices, sequence, &Device::sequence) -
+                         program_.devices.begin());
+    throw InputError(
+        "", "",
+        "a stage to take messages in the order in which they are sent, as NCCL matches "
+        "them: an op-order with " +
+            first + " before " + second + ", or one that sends them the other way round",
+        sent(device, group, before) + " before that for " + second + ", and device " +
+            std::to_string(device) + " runs " + second + " before " + first);
+  }
+
+  /// What a receive of a device meets.
+  [[nodiscard]] std::string sent(int device, int group, const Place& receive) const {
+    const Device& receiver = program_.devices[device];
+    const int seat = receiver.sequence * rendezvous_.groups() + group;
+    const std::vector<Place>& posted = rendezvous_.posted(seat);
+    const auto is_it = [&](const Place& place) {
+      return place.call == receive.call && place.task == receive.task;
+    };
+    const auto k = std::ranges::find_if(posted, is_it) - posted.begin();
+    const int source = program_.communicators[receiver.groups[group]].ranks.front();
+    for (const Seated& seated : rendezvous_.communicators()[receiver.groups[group]]) {
+      if (seated.device != source) continue;
+      const Sequence& theirs = program_.sequences[rendezvous_.sequence(seated.seat)];
+      return "device " + std::to_string(source) + " at " +
+             describe(program_, theirs,
+                      rendezvous_.posted(seated.seat)[static_cast<std::size_t>(k)]);
+    }
+    throw BrokenPromise("a communicator's devices are seated");
+  }
+
+  const Program& program_;
+  const Rendezvous& rendezvous_;
+};
+
+}  // namespace
+
+void check_arrivals(const Program& program, const Rendezvous& rendezvous) {
+  const MessageOrder order(program, rendezvous);
+  for (std::size_t s = 0; s < program.sequences.size(); ++s) order.check(static_cast<int>(s));
+}
+
+}  // namespace stratagem::strategies
