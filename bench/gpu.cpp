@@ -159,6 +159,10 @@ void dispatch(const Stream& stream) {
 /// though ours does seven.
 template <typename T>
 void attention_rates(const Stream& stream, const char* type) {
+  constexpr std::int64_t elements = 16384 * 2048;
+  const auto q = random_array<T>(stream, elements);
+  const DeviceArray<T> out(static_cast<std::size_t>(elements));
+  const DeviceArray<T> dq(out.size()), dk(out.size()), dv(out.size());
   std::printf("\nfused attention, %s, TFLOP/s\n%6s %5s %7s %9s %9s\n", type, "tokens", "size",
               "causal", "forward", "backward");
   for (const std::int64_t size : {64, 128, 256}) {
@@ -171,10 +175,6 @@ void attention_rates(const Stream& stream, const char* type) {
                               .keys = length,
                               .size = size,
                               .causal = causal};
-        const std::int64_t elements = 16384 * 2048;
-        const auto q = random_array<T>(stream, elements);
-        const DeviceArray<T> out(static_cast<std::size_t>(elements));
-        const DeviceArray<T> dq(out.size()), dk(out.size()), dv(out.size());
         const DeviceArray<float> sums(static_cast<std::size_t>(16384 * shape.heads));
         const auto forward = [&] { attention<T>(stream, shape, q, q, q, out, sums); };
         const auto backward = [&] {

@@ -40,15 +40,20 @@ CudaExperiments cuda_experiments(const kernels::Stream& stream, const std::strin
                                  Sweep sweep);
 
 /// How long the GPU takes, by events around several launches. Before them it fills memory, which
-/// takes long enough for the host to ask for all of them ahead, so that its own time is not
-/// counted, and leaves nothing of theirs in the cache.
+/// leaves nothing of theirs in the cache and lets the host ask for all of them ahead, so that its own
+/// time is not counted: where the host took longer than that, the GPU fills more and the sample is
+/// taken again.
 class CudaStopwatch {
  public:
   explicit CudaStopwatch(const kernels::Stream& stream);
   [[nodiscard]] Timed time_of(const std::function<void()>& launch, const Effort& effort) const;
 
  private:
-  [[nodiscard]] Seconds once(const std::function<void()>& launch, int times) const;
+  struct Sample {
+    Seconds time;
+    bool host_was_ahead = false;
+  };
+  [[nodiscard]] Sample once(const std::function<void()>& launch, int times, int fills) const;
   const kernels::Stream& stream_;
   kernels::DeviceArray<std::byte> filled_;
 };
