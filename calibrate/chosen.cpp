@@ -39,6 +39,11 @@ MeasuredPoint judged(const StreamingPoint& point) {
           .time = point.time};
 }
 
+MeasuredPoint judged(const AttentionPoint& point) {
+  return {
+      .family = point.family, .shape = point.shape, .size = point.bytes.value, .time = point.time};
+}
+
 MeasuredPoint judged(const AllReducePoint& point) {
   return {.family = point.family,
           .shape = to_text(point.size) + " on " + std::to_string(point.ranks) + " ranks",

@@ -52,19 +52,25 @@ struct Chosen {
   }
 };
 
-/// The wanted tables of the datasheet's architecture or, where there are none, of all others.
+/// The wanted tables of the datasheet's architecture or, where there are none, of all others; of either
+/// those of files that stand in only where the others have none.
 template <typename Table, typename Wanted>
 Chosen<Table> choose(const std::vector<Measurements>& measurements, const Datasheet& datasheet,
                      std::vector<Table> Measurements::*tables, const Wanted& wanted) {
-  Chosen<Table> same;
-  Chosen<Table> other{.items = {}, .same_architecture = false};
-  for (const Measurements& from : measurements) {
-    auto& chosen = from.device.architecture == datasheet.architecture ? same : other;
-    for (const Table& table : from.*tables) {
-      if (wanted(table)) chosen.items.push_back({&from, &table});
+  for (const bool same : {true, false}) {
+    for (const bool stands_in : {false, true}) {
+      Chosen<Table> chosen{.items = {}, .same_architecture = same};
+      for (const Measurements& from : measurements) {
+        const bool of_it = from.device.architecture == datasheet.architecture;
+        if (of_it != same || from.stands_in != stands_in) continue;
+        for (const Table& table : from.*tables) {
+          if (wanted(table)) chosen.items.push_back({&from, &table});
+        }
+      }
+      if (!chosen.items.empty()) return chosen;
     }
   }
-  return same.items.empty() ? other : same;
+  return {.items = {}, .same_architecture = false};
 }
 
 /// Makes constants of what one fit gave.
@@ -91,6 +97,7 @@ class Source {
 /// A point of a table as it is judged.
 MeasuredPoint judged(const GemmPoint& point);
 MeasuredPoint judged(const StreamingPoint& point);
+MeasuredPoint judged(const AttentionPoint& point);
 MeasuredPoint judged(const AllReducePoint& point);
 
 template <typename Table>

@@ -64,34 +64,33 @@ void take_times(const std::vector<Measurements>& measurements, Fit& result) {
 /// protocols would not do.
 void fit_added_to_nccl(const std::vector<Measurements>& measurements, const Datasheet& datasheet,
                        Fit& result) {
-  for (const Measurements& from : measurements) {
-    if (from.device.architecture != datasheet.architecture) continue;
-    for (const NcclTable& table : from.nccl_all_reduces) {
-      const NcclFit found = fit_nccl(table);
-      const cost::NcclConstants& values = found.constants;
-      const auto constant = [&](auto value) {
-        return cost::Constant<decltype(value)>{
-            .value = rounded(value),
-            .provenance = cost::Provenance::fitted,
-            .source = "fitted to " + std::to_string(found.estimate.log_ratios.size()) +
-                      " all-reduce times on " + from.device.gpu + " (" + from.source +
-                      ") with NCCL " + table.version + "'s model",
-            .error = rounded(found.estimate.cross_validated_error, 2)};
-      };
-      // Six digits: their product with nvlink_efficiency is what was fitted, to its four.
-      const double factor =
-          rounded(over_efficiency(rounded(values.bandwidth_factor.value), table.cluster,
-                                  result.profile.collective.nvlink_efficiency.value),
-                  6);
-      cost::Constant<double> bandwidth_factor = constant(factor);
-      bandwidth_factor.value = factor;
-      result.profile.collective.nccl = {.added = constant(values.added.value),
-                                        .latency_factor = constant(values.latency_factor.value),
-                                        .bandwidth_factor = bandwidth_factor,
-                                        .copy = constant(values.copy.value)};
-      note(result, "nccl all_reduce", from.device.gpu + " (" + from.source + ")", true,
-           found.estimate, found.judgement);
-    }
+  const auto chosen = choose(measurements, datasheet, &Measurements::nccl_all_reduces,
+                             [](const NcclTable&) { return true; });
+  if (!chosen.same_architecture) return;
+  for (const auto& [from, table] : chosen.items) {
+    const NcclFit found = fit_nccl(*table);
+    const cost::NcclConstants& values = found.constants;
+    const std::string where = from->device.gpu + " (" + from->source + ")";
+    const auto constant = [&](auto value) {
+      return cost::Constant<decltype(value)>{
+          .value = rounded(value),
+          .provenance = cost::Provenance::fitted,
+          .source = "fitted to " + std::to_string(found.estimate.log_ratios.size()) +
+                    " all-reduce times on " + where + " with NCCL " + table->version + "'s model",
+          .error = rounded(found.estimate.cross_validated_error, 2)};
+    };
+    // Six digits: their product with nvlink_efficiency is what was fitted, to its four.
+    const double factor =
+        rounded(over_efficiency(rounded(values.bandwidth_factor.value), table->cluster,
+                                result.profile.collective.nvlink_efficiency.value),
+                6);
+    cost::Constant<double> bandwidth_factor = constant(factor);
+    bandwidth_factor.value = factor;
+    result.profile.collective.nccl = {.added = constant(values.added.value),
+                                      .latency_factor = constant(values.latency_factor.value),
+                                      .bandwidth_factor = bandwidth_factor,
+                                      .copy = constant(values.copy.value)};
+    note(result, "nccl all_reduce", where, true, found.estimate, found.judgement);
   }
 }
 

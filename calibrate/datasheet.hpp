@@ -24,14 +24,15 @@ struct Datasheet {
   std::string name;          ///< of the profile: "v100-sxm2"
   std::string gpu;           ///< "NVIDIA Tesla V100-SXM2-16GB"
   std::string architecture;  ///< measurements of the same architecture count as this GPU's
-  std::vector<std::string> measurements;  ///< files to fit from where the user names none
+  std::vector<std::string>
+      measurements;  ///< files to fit from, for what those that the user names do not have
   cost::Constant<double> multiprocessors;
   std::map<std::string, cost::Constant<FlopsPerSecond>> peak;
   cost::Constant<Bytes> memory;
   cost::Constant<BytesPerSecond> memory_bandwidth;
   std::map<std::string, Likeness> gemm;               ///< by data type
   std::map<std::string, Likeness> streaming;          ///< by kind of kernel
-  std::optional<cost::AttentionConstants> attention;  ///< taken over, not fitted
+  std::optional<cost::AttentionConstants> attention;  ///< taken over where nothing is measured
   cost::Constant<double> network_efficiency;
   cost::Constant<double> pcie_efficiency;
   cost::Constant<Seconds> network_step;

@@ -4,11 +4,13 @@
 #include <array>
 #include <cstdio>
 #include <set>
+#include <utility>
 
 #include "base/input_error.hpp"
 #include "base/json_writer.hpp"
 #include "base/median.hpp"
 #include "base/write_file.hpp"
+#include "calibrate/attention_fit.hpp"
 #include "calibrate/chosen.hpp"
 #include "calibrate/collective_fit.hpp"
 #include "calibrate/gemm_fit.hpp"
@@ -20,9 +22,11 @@ namespace {
 cost::Constant<Seconds> kernel_floor(const std::vector<Measurements>& measurements,
                                      const Datasheet& datasheet) {
   if (datasheet.kernel_floor) return *datasheet.kernel_floor;
-  for (const bool same : {true, false}) {
+  for (const auto& [same, stands_in] : {std::pair{true, false}, std::pair{true, true},
+                                        std::pair{false, false}, std::pair{false, true}}) {
     for (const Measurements& from : measurements) {
-      if (from.kernel_gaps.empty() || (from.device.architecture == datasheet.architecture) != same)
+      if (from.kernel_gaps.empty() || from.stands_in != stands_in ||
+          (from.device.architecture == datasheet.architecture) != same)
         continue;
       std::vector<double> gaps;
       for (const Seconds gap : from.kernel_gaps) gaps.push_back(gap.value);
@@ -73,17 +77,28 @@ Fit fit_profile(const std::vector<Measurements>& measurements, const Datasheet& 
                     .communicator = datasheet.communicator};
   fit_gemms(measurements, datasheet, result);
   fit_streaming_kinds(measurements, datasheet, result);
+  fit_attention(measurements, datasheet, result);
   fit_collectives(measurements, datasheet, result);
   if (result.profile.of_processor())
     result.profile.busy_ranks = busy_ranks(measurements, datasheet);
   return result;
 }
 
-Fit fit_profile(const Datasheet& datasheet) {
-  std::vector<Measurements> measurements;
-  for (const std::string& file : datasheet.measurements)
+Fit fit_profile(const Datasheet& datasheet) { return fit_completed({}, datasheet); }
+
+Fit fit_completed(std::vector<Measurements> measurements, const Datasheet& datasheet) {
+  const bool stand_in = !measurements.empty();
+  std::string own;  // the GPU's, as it calls itself
+  if (stand_in && measurements.front().status == "measured" &&
+      measurements.front().device.architecture == datasheet.architecture)
+    own = measurements.front().device.gpu;
+  for (const std::string& file : datasheet.measurements) {
     measurements.push_back(read_measurements(file));
-  return fit_profile(measurements, datasheet);
+    measurements.back().stands_in = stand_in;
+  }
+  Fit result = fit_profile(measurements, datasheet);
+  if (!own.empty()) result.profile.gpu = own;
+  return result;
 }
 
 const cost::Evidence* evidence_of(const Fit& fit, const Quality& quality) {

@@ -33,6 +33,8 @@ struct Fit {
 ///                   eager:  t = max(floor, start + bytes / (share * bandwidth))
 ///                   where tables of both passes are there, one share for each; that of the kind is
 ///                   then the one at which as many bytes of both take as long
+///     attention     t = kernel_floor + max(flops / (share * peak), bytes / (elementwise share * bandwidth))
+///                   of fp16 and bf16 on this architecture; else the datasheet's
 ///     kernel_floor  the median kernel gap
 ///     launch        the median floor of eager elementwise operators: the host's time from one
 ///     event to the
@@ -52,6 +54,11 @@ Fit fit_profile(const std::vector<Measurements>& measurements, const Datasheet& 
 
 /// The same from the measurements that the datasheet names.
 Fit fit_profile(const Datasheet& datasheet);
+
+/// The same from `measurements` and, where they have no table of a kind, from those that the datasheet
+/// names: one GPU alone has no all-reduces, and nothing of ours has the times of an eager framework.
+/// A profile of what was measured here is of the GPU by its own name, which `execute` looks for.
+Fit fit_completed(std::vector<Measurements> measurements, const Datasheet& datasheet);
 
 /// What a group's constants rest on; nullptr of times that are kept as measured.
 const cost::Evidence* evidence_of(const Fit& fit, const Quality& quality);

@@ -103,10 +103,11 @@ void fit_gemms(const std::vector<Measurements>& measurements, const Datasheet& d
   auto& gemm = result.profile.gemm;
   for (const auto& entry : datasheet.peak) {
     const std::string& type = entry.first;
-    if (datasheet.gemm.contains(type)) continue;
     const auto chosen =
         choose(measurements, datasheet, &Measurements::gemms,
                [&type](const GemmTable& table) { return model::to_text(table.type) == type; });
+    const bool alike = datasheet.gemm.contains(type);  // what is measured is like itself
+    if (alike && (chosen.items.empty() || !chosen.same_architecture)) continue;
     if (chosen.items.empty()) {
       throw InputError(datasheet.file, "/gemm",
                        "measured GEMMs of " + type + ", or what they are alike", "");
@@ -114,6 +115,7 @@ void fit_gemms(const std::vector<Measurements>& measurements, const Datasheet& d
     fit_gemm(chosen, type, datasheet.collective.has_value(), result);
   }
   for (const auto& [type, likeness] : datasheet.gemm) {
+    if (gemm.contains(type)) continue;
     const auto original = gemm.find(likeness.as);
     if (original == gemm.end()) {
       throw InputError(datasheet.file, "/gemm/" + type + "/as", "a data type that was fitted",

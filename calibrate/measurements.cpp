@@ -273,6 +273,40 @@ StreamingTable read_streaming(const JsonReader& json, const std::string& kind) {
   return table;
 }
 
+AttentionTable read_attention(const JsonReader& json, const std::string& kind,
+                              const Device& device) {
+  const TableRows rows(json);
+  const std::vector<std::string> sizes{"batch", "heads", "queries", "keys", "size"};
+  std::vector<std::string> columns = sizes;
+  columns.insert(columns.end(), {"causal", "bytes", "time", "spread", "repeats"});
+  rows.allow(columns);
+  static_cast<void>(read_timing(json.at("timing")));
+  AttentionTable table{.kind = kind == "attention" ? cost::KernelKind::attention
+                                                   : cost::KernelKind::attention_backward,
+                       .type = read_type(json.at("type")),
+                       .points = {}};
+  if (!device.peak.contains(model::to_text(table.type)))
+    json.at("type").fail("a data type that /device/peak has", json.at("type").dump());
+  const double products = table.kind == cost::KernelKind::attention ? 2 : 5;
+  const Families families(json, rows, {"size", "causal"});
+  for (std::size_t row = 0; row < rows.size(); ++row) {
+    const JsonReader& causal = rows.cell(row, "causal");
+    if (causal.at_least(1) > 2)
+      causal.fail("1, or 2 where a causal mask hides half", causal.dump());
+    AttentionPoint point{.flops = Flops{2 * products / static_cast<double>(causal.at_least(1))},
+                         .bytes = static_cast<double>(rows.count(row, "bytes")) * 1_B,
+                         .time = rows.quantity<Seconds>(row, "time"),
+                         .family = families.of(row)};
+    for (const std::string& size : sizes) {
+      point.flops = static_cast<double>(rows.count(row, size)) * point.flops;
+      point.shape += (point.shape.empty() ? "" : " x ") + std::to_string(rows.count(row, size));
+    }
+    if (causal.at_least(1) == 2) point.shape += ", causal";
+    table.points.push_back(point);
+  }
+  return table;
+}
+
 AllReduceTable read_all_reduces(const JsonReader& json, const Device& device) {
   if (device.nvlink == BytesPerSecond{}) json.fail("/device/nvlink, the bandwidth of one link", "");
   const TableRows rows(json);
@@ -418,6 +452,8 @@ void read_table(const JsonReader& table, const TableKinds& kinds, Measurements& 
       (all_reduce ? measurements.nccl_all_reduces : measurements.nccl_others).push_back(read);
   } else if (const auto ranks = kinds.over_mpi.find(kind); ranks != kinds.over_mpi.end()) {
     measurements.mpi.push_back(read_mpi(table, ranks->second, measurements.ranks));
+  } else if (kind == "attention" || kind == "attention_backward") {
+    measurements.attentions.push_back(read_attention(table, kind, measurements.device));
   } else if (kind == "kernel_gap") {
     const std::vector<Seconds> gaps = read_kernel_gaps(table);
     measurements.kernel_gaps.insert(measurements.kernel_gaps.end(), gaps.begin(), gaps.end());
@@ -445,6 +481,7 @@ Measurements read_measurements(const JsonReader& json, const std::string& file) 
                             .note = text_or_nothing(json, "note"),
                             .gemms = {},
                             .streaming = {},
+                            .attentions = {},
                             .all_reduces = {},
                             .nccl_all_reduces = {},
                             .nccl_others = {},

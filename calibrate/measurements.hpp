@@ -65,6 +65,21 @@ struct StreamingTable {
   std::vector<StreamingPoint> points;
 };
 
+/// Fused attention, one pass of it. `flops` are those of the two products, or of the five of a backward
+/// pass, half where a causal mask hides half; `bytes` as of kernels that move memory.
+struct AttentionPoint {
+  Flops flops;
+  Bytes bytes;
+  Seconds time;
+  std::string shape = {};
+  std::string family = {};
+};
+struct AttentionTable {
+  cost::KernelKind kind = cost::KernelKind::attention;
+  model::DataType type = model::DataType::fp16;
+  std::vector<AttentionPoint> points;
+};
+
 /// Ring all-reduce of `size` bytes on each rank, over `links` NVLinks per GPU and direction.
 struct AllReducePoint {
   int ranks = 0;
@@ -113,12 +128,15 @@ struct Measurements {
   std::string note;
   std::vector<GemmTable> gemms;
   std::vector<StreamingTable> streaming;
+  std::vector<AttentionTable> attentions;
   std::vector<AllReduceTable> all_reduces;
   std::vector<NcclTable> nccl_all_reduces;
   std::vector<NcclTable>
       nccl_others;  ///< other collectives, for judging: nothing is fitted to them
   std::vector<MpiTable> mpi;
   std::vector<Seconds> kernel_gaps;  ///< from one tiny kernel on a stream to the next
+  /// Of a datasheet that was named beside other files: for what these have no table of.
+  bool stands_in = false;
 
   /// Of the server that had the most.
   [[nodiscard]] int ranks_of_server() const { return (ranks + servers - 1) / servers; }

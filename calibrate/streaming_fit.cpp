@@ -118,6 +118,15 @@ Chosen<StreamingTable> choose_kind(const std::vector<Measurements>& measurements
                 [&kind](const StreamingTable& table) { return table.kind == kind; });
 }
 
+cost::Constant<Seconds> launch_of(const Chosen<StreamingTable>& chosen, Seconds host_time) {
+  return {
+      .value = rounded(host_time),
+      .provenance = chosen.same_architecture ? cost::Provenance::fitted : cost::Provenance::assumed,
+      .source = "host time of an operator and an event record, an upper bound: " +
+                chosen.source("eager times"),
+      .error = 0};
+}
+
 /// One kind of kernel that moves memory; eager elementwise operators also tell the launch cost.
 void fit_streaming_kind(const Chosen<StreamingTable>& chosen, const Datasheet& datasheet,
                         const std::string& kind, Fit& result) {
@@ -127,12 +136,22 @@ void fit_streaming_kind(const Chosen<StreamingTable>& chosen, const Datasheet& d
   }
   const Seconds host_time = fit_streaming(chosen, kind, datasheet.collective.has_value(), result);
   if (kind != "elementwise" || host_time == Seconds{}) return;
-  result.profile.launch = {
-      .value = rounded(host_time),
-      .provenance = chosen.same_architecture ? cost::Provenance::fitted : cost::Provenance::assumed,
-      .source = "host time of an operator and an event record, an upper bound: " +
-                chosen.source("eager times"),
-      .error = 0};
+  result.profile.launch = launch_of(chosen, host_time);
+}
+
+/// The launch cost where no eager operator was among those that the share is fitted to.
+void fit_launch(const std::vector<Measurements>& measurements, const Datasheet& datasheet,
+                Fit& result) {
+  const auto chosen =
+      choose(measurements, datasheet, &Measurements::streaming, [](const StreamingTable& table) {
+        return table.kind == "elementwise" && table.timing == Timing::eager;
+      });
+  if (chosen.items.empty()) {
+    throw InputError(datasheet.file, "/measurements",
+                     "eager elementwise times, for the launch cost", "none");
+  }
+  const StreamingModel model(chosen, false, false);
+  result.profile.launch = launch_of(chosen, model.host_time(model.estimate()));
 }
 
 }  // namespace
@@ -148,10 +167,7 @@ void fit_streaming_kinds(const std::vector<Measurements>& measurements, const Da
     measured.insert(kind);
   }
   if (datasheet.launch) result.profile.launch = *datasheet.launch;
-  if (result.profile.launch.source.empty()) {
-    throw InputError(datasheet.file, "/measurements",
-                     "eager elementwise times, for the launch cost", "none");
-  }
+  if (result.profile.launch.source.empty()) fit_launch(measurements, datasheet, result);
   auto& streaming = result.profile.streaming;
   for (const auto& [kind, likeness] : datasheet.streaming) {
     if (measured.contains(kind)) continue;

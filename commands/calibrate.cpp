@@ -57,8 +57,7 @@ calibrate::Fit asked_fit(const Arguments& asked, const std::string& output) {
   if (!asked.has("datasheet"))
     return calibrate::fit_processor(measurements, std::filesystem::path(named).stem().string());
   const calibrate::Datasheet sheet = calibrate::read_datasheet(asked.text("datasheet"));
-  return measurements.empty() ? calibrate::fit_profile(sheet)
-                              : calibrate::fit_profile(measurements, sheet);
+  return calibrate::fit_completed(std::move(measurements), sheet);
 }
 
 /// `calibrate fit`: a profile from measurements.

@@ -32,8 +32,8 @@ std::vector<std::string> fitted_kinds() {
   std::vector<std::string> names;
   for (const std::string& type : data_types()) names.push_back("gemm " + type);
   for (const std::string& kind : streaming_kinds()) names.push_back(kind);
-  names.emplace_back("all_reduce");
-  names.emplace_back("nccl all_reduce");
+  for (const char* kind : {"attention", "attention_backward", "all_reduce", "nccl all_reduce"})
+    names.emplace_back(kind);
   return names;
 }
 

@@ -5,17 +5,14 @@
 #include <chrono>
 #include <cstring>
 #include <filesystem>
-#include <map>
 #include <optional>
 #include <span>
 #include <utility>
 
-#include "base/json_writer.hpp"
-#include "base/quantity_text.hpp"
-#include "base/write_file.hpp"
 #include "calibrate/datasheet.hpp"
 #include "calibrate/measure/cuda_collectives.hpp"
 #include "calibrate/measure/cuda_experiments.hpp"
+#include "calibrate/measure/gpu_file.hpp"
 #include "calibrate/measure/machine.hpp"
 #include "calibrate/measure/ranks.hpp"
 #include "calibrate/nccl_fit.hpp"
@@ -28,121 +25,14 @@ namespace {
 
 using kernels::Stream;
 
-/// As datasheets call them.
-std::string architecture_of(const kernels::Device& device) {
-  if (device.major == 7) return device.minor < 5 ? "volta" : "turing";
-  if (device.major == 8) return device.minor < 9 ? "ampere" : "ada";
-  if (device.major == 9) return "hopper";
-  return device.major >= 10 ? "blackwell" : "unknown";
-}
-
-/// One file of measurements while it grows, on rank 0; other ranks write none.
-class CudaFile {
- public:
-  /// `collectives` stand in it, too, where there are some.
-  CudaFile(std::string name, Json device, std::string note, Machine machine,
-           GpuCollectiveTables collectives)
-      : name_(std::move(name)),
-        device_(std::move(device)),
-        note_(std::move(note)),
-        machine_(std::move(machine)),
-        collectives_(std::move(collectives)) {}
-
-  /// A row of the table of this kind, operation and type.
-  void add(const Experiment& what, const std::string& type, const Timed& timed) {
-    Json row = Json::array();
-    for (const std::int64_t size : what.sizes) row.push(size);
-    if (!what.transposes.empty()) row.push(what.transposes);
-    row.push(static_cast<std::int64_t>(what.bytes.value))
-        .push(timed.median.value * 1e6)
-        .push(timed.spread);
-    row.push(timed.repeats);
-    Json columns = Json::array();
-    for (const std::string& column : what.columns) columns.push(column);
-    if (!what.transposes.empty()) columns.push("transposes");
-    for (const char* column : {"bytes", "time us", "spread", "repeats"}) columns.push(column);
-    add(what.kind, what.operation, type, columns, row);
-  }
-
-  /// A row that is a time alone.
-  void add_time(const Experiment& what, const Timed& timed) {
-    add(what.kind, "", "", Json::array().push("time us"),
-        Json::array().push(timed.median.value * 1e6));
-  }
-
-  void add(const GpuCollective& collective, const Timed& timed) {
-    collectives_.add(collective, timed);
-    write();
-  }
-
- private:
-  struct Table {
-    std::string kind, operation, type;
-    Json columns;
-    Json rows = Json::array();
-  };
-
-  void add(const std::string& kind, const std::string& operation, const std::string& type,
-           const Json& columns, const Json& row) {
-    auto table = tables_.begin();
-    while (table != tables_.end() &&
-           (table->kind != kind || table->operation != operation || table->type != type))
-      ++table;
-    if (table == tables_.end())
-      table = tables_.insert(table, Table{kind, operation, type, columns, Json::array()});
-    table->rows.push(row);
-    write();
-  }
-
-  [[nodiscard]] Json json() const {
-    Json tables = Json::array();
-    for (const Table& table : tables_) {
-      Json one = Json::object();
-      one.set("kind", table.kind);
-      if (!table.operation.empty()) one.set("operation", table.operation);
-      if (!table.type.empty()) one.set("type", table.type);
-      tables.push(
-          one.set("timing", "kernel").set("columns", table.columns).set("rows", table.rows));
-    }
-    for (const Json& table : collectives_.json()) tables.push(table);
-    return Json::object()
-        .set("schema", 1)
-        .set("device", device_)
-        .set("ranks", machine_.ranks)
-        .set("servers", machine_.servers)
-        .set("host", machine_.host + ", CUDA " + kernels::runtime_version() + ", driver for " +
-                         kernels::driver_version())
-        .set("date", today())
-        .set("source", "stratagem calibrate measure --backend cuda")
-        .set("status", "measured")
-        .set("note", note_)
-        .set("tables", tables);
-  }
-
-  void write() const { write_file(name_, json().text(1) + "\n"); }
-
-  std::string name_;
-  Json device_;
-  std::string note_;
-  Machine machine_;
-  GpuCollectiveTables collectives_;
-  std::vector<Table> tables_;
-};
-
-/// What shares are taken of.
-struct CudaRates {
-  std::map<std::string, FlopsPerSecond> peak;
-  BytesPerSecond memory;
-};
-
 std::vector<std::string> types_of(const kernels::Device& device) {
   if (!device.at_least(8)) return {"fp16", "fp32"};
   return {"fp16", "bf16", "fp32"};
 }
 
-CudaRates rates_of(const std::string& datasheet, const Stream& stream,
-                   const CudaStopwatch& stopwatch) {
-  CudaRates rates;
+GpuRates rates_of(const std::string& datasheet, const Stream& stream,
+                  const CudaStopwatch& stopwatch) {
+  GpuRates rates;
   if (!datasheet.empty()) {
     const Datasheet sheet = read_datasheet(datasheet);
     for (const auto& [type, peak] : sheet.peak) rates.peak[type] = peak.value;
@@ -160,18 +50,6 @@ CudaRates rates_of(const std::string& datasheet, const Stream& stream,
     rates.memory = of.bandwidth.what.bytes / stopwatch.time_of(of.bandwidth.launch, effort).median;
   }
   return rates;
-}
-
-Json json_of(const kernels::Device& device, const CudaRates& rates) {
-  Json peak = Json::object();
-  for (const auto& [type, rate] : rates.peak) peak.set(type, to_text(rate));
-  return Json::object()
-      .set("gpu", device.name)
-      .set("architecture", architecture_of(device))
-      .set("multiprocessors", device.multiprocessors)
-      .set("peak", peak)
-      .set("memory_bandwidth", to_text(rates.memory))
-      .set("memory", to_text(device.memory));
 }
 
 std::string more_beside(const std::string& file) {
@@ -229,24 +107,6 @@ std::string check_collectives(const std::string& cluster, const Machine& machine
 /// Measures on all ranks, and keeps on the first.
 class CudaMeasuring {
  public:
-  /// What the host takes to ask, with nothing left to do on the GPU before: where its queue is full
-  /// it would be the GPU's time.
-  Timed host_time(const std::function<void()>& launch) {
-    launch();
-    const auto round = [&] {
-      std::vector<Seconds> samples;
-      for (int i = 0; i < effort().least; ++i) {
-        stream_.synchronise();
-        const auto begin = std::chrono::steady_clock::now();
-        launch();
-        const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
-        samples.emplace_back(spent.count());
-      }
-      return samples;
-    };
-    return time_of_rounds(round, effort(), ranks_);
-  }
-
   CudaMeasuring(const CudaAssignment& assignment, kernels::World& world,
                 const std::function<void(const Progress&)>& tell)
       : assignment_(assignment),
@@ -276,14 +136,12 @@ class CudaMeasuring {
   }
 
   void open(const std::string& nccl) {
-    Json device;
+    GpuRates rates;
     {
       const CudaStopwatch stopwatch(stream_);
-      CudaRates rates;
       const auto find = [&] { rates = rates_of(assignment_.datasheet, stream_, stopwatch); };
       if (!assignment_.datasheet.empty()) on_first(ranks_, find);
       together(ranks_, find);
-      device = json_of(stream_.device(), rates);
     }
     const std::string note =
         (assignment_.datasheet.empty()
@@ -295,8 +153,12 @@ class CudaMeasuring {
         (ranks_.size() == 1 ? "" : "A GPU a rank, all at once; the slowest rank's counts.");
     const GpuCollectiveTables tables(assignment_.cluster, nccl);
     if (ranks_.rank() != 0) return;
-    fitted_.emplace(assignment_.file, device, note, machine_, tables);
-    more_.emplace(more_beside(assignment_.file), device, note, machine_, tables);
+    const GpuFileHeader header{
+        stream_.device(), rates,
+        "CUDA " + kernels::runtime_version() + ", driver for " + kernels::driver_version(), note,
+        machine_};
+    fitted_.emplace(assignment_.file, header, tables);
+    more_.emplace(more_beside(assignment_.file), header, tables);
   }
 
   /// Is this to be measured? Says so where it is.
@@ -362,10 +224,27 @@ class CudaMeasuring {
     if (begins(gap, "", 0))
       keep(each(stopwatch.time_of(launch, effort())),
            [&](const Timed& timed) { fitted_->add_time(gap, timed); });
-    stream_.synchronise();
     if (begins(asking, "", 0))
       keep(each(host_time(launch)), [&](const Timed& timed) { more_->add_time(asking, timed); });
     stream_.synchronise();
+  }
+
+  /// What the host takes to ask, with nothing left to do on the GPU before: where its queue is full
+  /// it would be the GPU's time.
+  Timed host_time(const std::function<void()>& launch) {
+    launch();
+    const auto round = [&] {
+      std::vector<Seconds> samples;
+      for (int i = 0; i < effort().least; ++i) {
+        stream_.synchronise();
+        const auto begin = std::chrono::steady_clock::now();
+        launch();
+        const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
+        samples.emplace_back(spent.count());
+      }
+      return samples;
+    };
+    return time_of_rounds(round, effort(), ranks_);
   }
 
   /// How many there are in all is a guess from the first type's.
@@ -376,9 +255,8 @@ class CudaMeasuring {
       const bool fused = i >= of.all.size();
       const CudaExperiment& next = fused ? of.attention[i - of.all.size()] : of.all[i];
       if (!begins(next.what, next.type, before + of_type)) continue;
-      keep(stopwatch.time_of(next.launch, effort()), [&](const Timed& timed) {
-        (fused ? *more_ : *fitted_).add(next.what, next.type, timed);
-      });
+      keep(stopwatch.time_of(next.launch, effort()),
+           [&](const Timed& timed) { fitted_->add(next.what, next.type, timed); });
     }
   }
 
@@ -405,7 +283,7 @@ class CudaMeasuring {
   Machine machine_;
   Stream stream_;
   const std::function<void(const Progress&)>& tell_;
-  std::optional<CudaFile> fitted_, more_;  ///< of rank 0
+  std::optional<GpuFile> fitted_, more_;  ///< of rank 0
   std::vector<Experiment> there_is_;
   std::size_t done_ = 0;
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();

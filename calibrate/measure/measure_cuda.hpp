@@ -19,9 +19,9 @@ struct CudaAssignment {
 };
 
 /// Measures a GPU for each rank in fp16, bf16 where it has it, and fp32, all at once; the slowest
-/// rank's median counts. `file` gets products, kernels that move memory and the gap between kernels,
-/// for `calibrate fit`; beside it NAME.more.json gets what no fit reads: fused attention, copies to
-/// and from the host, the host's time for a launch. Of several ranks `file` gets their collectives
+/// rank's median counts. `file` gets products, kernels that move memory, fused attention and the gap
+/// between kernels, for `calibrate fit`; beside it NAME.more.json gets what no fit reads: copies to and
+/// from the host, the host's time for a launch. Of several ranks `file` gets their collectives
 /// over NCCL, too: gpu_collectives.hpp. Shares are taken of the rates of the datasheet, or of those
 /// of a large product and a large sum. Both files are written anew after every experiment, by rank
 /// 0; a killed run begins again.
