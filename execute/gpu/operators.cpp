@@ -1,11 +1,13 @@
 // Every kind of operator by the kernels of GPUs; sizes and places come from operators/shapes.hpp.
 #include "execute/gpu/operators.hpp"
 
+#include <array>
 #include <optional>
 
 #include "base/input_error.hpp"
 #include "execute/operators/shapes.hpp"
 #include "kernels/activation.hpp"
+#include "kernels/attention.hpp"
 #include "kernels/cross_entropy.hpp"
 #include "kernels/dropout.hpp"
 #include "kernels/elementwise.hpp"
@@ -280,6 +282,33 @@ void prepend(const Work<T>& w) {
   }
 }
 
+/// What a kernel sees of rows of tokens, as heads.
+template <typename E, typename T>
+Elements<E> to_heads(const Work<T>& w, const HeadRows& heads, DeviceIn<E> rows) {
+  Elements<E> result = w.template temporary<E>(heads.seen());
+  kernels::copy_strided<E, E>(w.stream, heads.to_heads(), false, rows, Work<T>::span(result));
+  return result;
+}
+
+template <typename E, typename T>
+void to_rows(const Work<T>& w, const HeadRows& heads, const Elements<E>& values,
+             DeviceOut<E> rows) {
+  kernels::copy_strided<E, E>(w.stream, heads.to_rows(), false, Work<T>::span(values), rows);
+}
+
+template <typename T>
+void rotary(const Work<T>& w) {
+  const auto [turn, rows] = rotary_of(shapes_of(w.a));
+  const auto apply = [&turn = turn, &w](DeviceIn<T> x, DeviceOut<T> y) {
+    is_forward(w) ? kernels::rotary<T>(w.stream, turn, x, y)
+                  : kernels::rotary_gradient<T>(w.stream, turn, x, y);
+  };
+  if (!rows) return apply(w.in(0), w.out(0));
+  const Elements<T> heads = to_heads<T>(w, *rows, w.in(0)), turned = w.temporary(rows->seen());
+  apply(Work<T>::span(heads), Work<T>::span(turned));
+  to_rows<T>(w, *rows, turned, w.out(0));
+}
+
 template <typename T>
 bool on_heads(const Work<T>& w) {
   switch (w.a.op.kind) {
@@ -289,12 +318,9 @@ bool on_heads(const Work<T>& w) {
     case OpKind::merge_heads:
       copy_heads(w, heads_of(shapes_of(w.a))[0], !is_forward(w), 0, 0);
       return true;
-    case OpKind::rotary: {
-      const kernels::Rotary turn = rotary_of(shapes_of(w.a));
-      is_forward(w) ? kernels::rotary<T>(w.stream, turn, w.in(0), w.out(0))
-                    : kernels::rotary_gradient<T>(w.stream, turn, w.in(0), w.out(0));
+    case OpKind::rotary:
+      rotary(w);
       return true;
-    }
     case OpKind::repeat:
       repeat(w);
       return true;
@@ -304,6 +330,39 @@ bool on_heads(const Work<T>& w) {
     default:
       return false;
   }
+}
+
+// ---- fused attention
+
+template <typename T>
+void fused_attention(const Work<T>& w) {
+  const FusedAttention core = fused_attention_of(shapes_of(w.a));
+  const auto span = [](const auto& elements) { return Work<T>::span(elements); };
+  const auto q = to_heads<T>(w, core.queries, w.in(0)), k = to_heads<T>(w, core.keys, w.in(1));
+  const auto v = to_heads<T>(w, core.keys, w.in(2));
+  const Elements<T> out = w.temporary(core.queries.seen());
+  const auto sums = w.template temporary<float>(core.sums.seen());
+  kernels::attention<T>(w.stream, core.shape, span(q), span(k), span(v), span(out), span(sums));
+  to_rows<T>(w, core.queries, out, w.out(0));
+  to_rows<float>(w, core.sums, sums, w.out_by_row(1));
+}
+
+/// The kernels compute all three gradients; each of three operators keeps its own.
+template <typename T>
+void fused_attention_gradient(const Work<T>& w) {
+  const FusedAttention core = fused_attention_of(shapes_of(w.a));
+  const auto span = [](const auto& elements) { return Work<T>::span(elements); };
+  const auto queries = [&](std::size_t i) { return to_heads<T>(w, core.queries, w.in(i)); };
+  const auto keys = [&](std::size_t i) { return to_heads<T>(w, core.keys, w.in(i)); };
+  const auto dout = queries(0), q = queries(1), k = keys(2), v = keys(3), out = queries(4);
+  const auto sums = to_heads<float>(w, core.sums, w.by_row(5));
+  const std::array gradients{w.temporary(core.queries.seen()), w.temporary(core.keys.seen()),
+                             w.temporary(core.keys.seen())};
+  kernels::attention_gradient<T>(w.stream, core.shape, span(dout), span(q), span(k), span(v),
+                                 span(out), span(sums), span(gradients[0]), span(gradients[1]),
+                                 span(gradients[2]));
+  to_rows<T>(w, core.rows_of(core.gives), gradients.at(static_cast<std::size_t>(core.gives)),
+             w.out(0));
 }
 
 // ---- the loss
@@ -369,6 +428,8 @@ bool of_loss(const Work<T>& w) {
 template <typename T>
 void apply(const Work<T>& w) {
   if (w.a.op.kind == OpKind::contraction) return contraction(w);
+  if (w.a.op.kind == OpKind::fused_attention)
+    return is_forward(w) ? fused_attention(w) : fused_attention_gradient(w);
   const bool done = pointwise(w) || along_rows(w) || on_heads(w) || of_loss(w);
   expects(done, "an operator that is not refused is computed");
 }

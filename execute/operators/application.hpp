@@ -52,6 +52,9 @@ bool is_matrix_product(const model::Operator& contraction);
 /// heads in a row, as many as share the keys of one.
 std::int64_t head_size(const model::Graph& graph, const model::Operator& rotary);
 
+/// Of a fused attention, whose queries' rows hold several heads, as its log sums tell.
+std::int64_t fused_head_size(const model::Graph& graph, const model::Operator& attention);
+
 /// Is what a fused attention's backward operator computes the gradient of one of its operands, which
 /// nobody else adds to?
 bool is_gradient_of_one(const model::Graph& graph, const model::Operator& attention);

@@ -49,8 +49,12 @@ constexpr std::array computed = {OpKind::embedding,
 
 std::string refusal(const model::Graph& graph, const model::Operator& op, Backend backend) {
   const std::string named = " (operator " + op.name + ")";
-  if (op.kind == OpKind::fused_attention && backend == Backend::cuda)
-    return "fused attention on a GPU" + named;
+  if (op.kind == OpKind::fused_attention && backend == Backend::cuda) {
+    const std::int64_t size = fused_head_size(graph, op);
+    if (size > 256)
+      return "fused attention on heads of " + std::to_string(size) +
+             ", of which kernels on GPUs know " + "up to 256" + named;
+  }
   if (op.kind == OpKind::fused_attention && !is_gradient_of_one(graph, op))
     return "fused attention whose operands others read, too" + named;
   if (op.kind == OpKind::dispatch || op.kind == OpKind::combine)

@@ -4,78 +4,10 @@
 #include <algorithm>
 #include <vector>
 
-#include "execute/operators/application.hpp"
+#include "execute/operators/shapes.hpp"
 
 namespace stratagem::execute {
 namespace {
-
-/// Rows (batch, tokens, groups, heads of a group, size), of which the kernel sees (batch, groups,
-/// heads of a group, the first `tokens`, size).
-struct Heads {
-  std::int64_t batch = 0, groups = 0, in_group = 1, size = 0;
-  std::int64_t tokens = 0;  ///< that it sees
-  std::int64_t all = 0;     ///< that there are
-
-  [[nodiscard]] std::size_t seen() const {
-    return static_cast<std::size_t>(batch * groups * in_group * tokens * size);
-  }
-};
-
-/// Calls `move(in rows, in heads)` for every stretch of `size` elements.
-template <typename Move>
-void for_each_head_of_token(const Heads& h, const Move& move) {
-  const std::int64_t heads = h.groups * h.in_group;
-  for (std::int64_t b = 0; b < h.batch; ++b) {
-    for (std::int64_t token = 0; token < h.tokens; ++token) {
-      for (std::int64_t head = 0; head < heads; ++head)
-        move(((b * h.all + token) * heads + head) * h.size,
-             ((b * heads + head) * h.tokens + token) * h.size);
-    }
-  }
-}
-
-template <typename T>
-std::vector<T> to_heads(const Heads& heads, kernels::In<T> rows) {
-  std::vector<T> result(heads.seen());
-  for_each_head_of_token(heads, [&](std::int64_t row, std::int64_t head) {
-    std::copy_n(rows.data() + row, heads.size, result.data() + head);
-  });
-  return result;
-}
-
-template <typename T>
-void to_rows(const Heads& heads, const std::vector<T>& values, kernels::Out<T> rows) {
-  for_each_head_of_token(heads, [&](std::int64_t row, std::int64_t head) {
-    std::copy_n(values.data() + head, heads.size, rows.data() + row);
-  });
-}
-
-/// What a rank has of the queries may be a part of all tokens: they see the keys up to the last of
-/// them.
-struct Core {
-  Heads queries, keys, sums;
-
-  /// Log sums (batch, tokens, groups, heads of a group) tell how many heads lie in a row.
-  template <typename T>
-  Core(const Value<T>& q, const Value<T>& k, const Value<T>& log_sums) {
-    const std::vector<std::int64_t> of_q = q.region.shape(), of_k = k.region.shape();
-    const std::int64_t in_group = log_sums.region.shape()[3], size = of_q[3] / in_group;
-    queries = {of_q[0], of_q[2], in_group, size, of_q[1], of_q[1]};
-    keys = {of_k[0], of_k[2], of_k[3] / size, size, q.region.mask.ranges[1].end, of_k[1]};
-    sums = queries;
-    sums.size = 1;
-  }
-
-  [[nodiscard]] kernels::Attention shape() const {
-    return {.batch = queries.batch,
-            .heads = queries.groups * queries.in_group,
-            .kv_heads = keys.groups * keys.in_group,
-            .queries = queries.tokens,
-            .keys = keys.tokens,
-            .size = queries.size,
-            .causal = true};
-  }
-};
 
 /// Which of the forward operator's inputs a backward one gives the gradient of; -1 if it is not its
 /// gradient alone.
@@ -87,12 +19,24 @@ int gives(const model::Graph& graph, const model::Operator& op) {
 }
 
 template <typename T>
+std::vector<T> to_heads(const HeadRows& heads, kernels::In<T> rows) {
+  std::vector<T> result(heads.seen());
+  kernels::copy_strided<T>(heads.to_heads(), false, rows, result);
+  return result;
+}
+
+template <typename T>
+void to_rows(const HeadRows& heads, const std::vector<T>& values, kernels::Out<T> rows) {
+  kernels::copy_strided<T>(heads.to_rows(), false, values, rows);
+}
+
+template <typename T>
 void forward(const Application<T>& a) {
-  const Core core(*a.inputs[0], *a.inputs[1], *a.outputs[1]);
+  const FusedAttention core = fused_attention_of(shapes_of(a));
   const std::vector<T> q = to_heads<T>(core.queries, a.in(0)), k = to_heads<T>(core.keys, a.in(1)),
                        v = to_heads<T>(core.keys, a.in(2));
   std::vector<T> out(core.queries.seen()), sums(core.sums.seen());
-  kernels::attention<T>(core.shape(), q, k, v, out, sums);
+  kernels::attention<T>(core.shape, q, k, v, out, sums);
   to_rows<T>(core.queries, out, a.out(0));
   to_rows<T>(core.sums, sums, a.out(1));
 }
@@ -101,23 +45,66 @@ void forward(const Application<T>& a) {
 /// gradients that the kernel knows it computes the one that the operator gives.
 template <typename T>
 void backward(const Application<T>& a) {
-  const Core core(*a.inputs[1], *a.inputs[2], *a.inputs[5]);
+  const FusedAttention core = fused_attention_of(shapes_of(a));
   const auto queries = [&](std::size_t i) { return to_heads<T>(core.queries, a.in(i)); };
   const auto keys = [&](std::size_t i) { return to_heads<T>(core.keys, a.in(i)); };
   const std::vector<T> dout = queries(0), q = queries(1), k = keys(2), v = keys(3),
                        out = queries(4), sums = to_heads<T>(core.sums, a.in(5));
-  const int which = gives(a.graph, a.op);
-  const Heads& heads = which == 0 ? core.queries : core.keys;
+  const HeadRows& heads = core.rows_of(core.gives);
   std::vector<T> gradient(heads.seen());
   const auto place = [&](int i) {
-    return i == which ? kernels::Out<T>(gradient) : kernels::Out<T>();
+    return i == core.gives ? kernels::Out<T>(gradient) : kernels::Out<T>();
   };
-  kernels::attention_gradient<T>(core.shape(), dout, q, k, v, out, sums, place(0), place(1),
+  kernels::attention_gradient<T>(core.shape, dout, q, k, v, out, sums, place(0), place(1),
                                  place(2));
   to_rows<T>(heads, gradient, a.out(0));
 }
 
 }  // namespace
+
+kernels::Strided HeadRows::to_heads() const {
+  return {.sizes = {batch, tokens, heads, size},
+          .from = {all * heads * size, heads * size, size, 1},
+          .to = {heads * tokens * size, size, tokens * size, 1}};
+}
+
+kernels::Strided HeadRows::to_rows() const {
+  const kernels::Strided there = to_heads();
+  return {.sizes = there.sizes, .from = there.to, .to = there.from};
+}
+
+/// What a rank has of the queries may be a part of all tokens: they see the keys up to the last of
+/// them. Log sums (batch, tokens, groups, heads of a group) tell how many heads lie in a row.
+FusedAttention fused_attention_of(const Shapes& shapes) {
+  const bool forward = shapes.is_forward();
+  const Region& queries = *shapes.inputs[forward ? 0 : 1];
+  const std::vector<std::int64_t> of_q = queries.shape();
+  const std::vector<std::int64_t> of_k = shapes.inputs[forward ? 1 : 2]->shape();
+  const std::vector<std::int64_t> of_sums =
+      (forward ? shapes.outputs[1] : shapes.inputs[5])->shape();
+  const std::int64_t size = of_q[3] / of_sums[3];
+  FusedAttention fused;
+  fused.queries = {of_q[0], of_q[2] * of_sums[3], size, of_q[1], of_q[1]};
+  fused.keys = {of_k[0], of_k[2] * (of_k[3] / size), size, queries.mask.ranges[1].end, of_k[1]};
+  fused.sums = fused.queries;
+  fused.sums.size = 1;
+  fused.shape = {.batch = fused.queries.batch,
+                 .heads = fused.queries.heads,
+                 .kv_heads = fused.keys.heads,
+                 .queries = fused.queries.tokens,
+                 .keys = fused.keys.tokens,
+                 .size = size,
+                 .causal = true};
+  if (!forward) fused.gives = gives(shapes.graph, shapes.op);
+  return fused;
+}
+
+std::int64_t fused_head_size(const model::Graph& graph, const model::Operator& attention) {
+  const model::Operator& forward =
+      attention.forward >= 0 ? graph.operators[attention.forward] : attention;
+  return graph.tensors[forward.inputs[0]].shape.back() /
+         graph.tensors[forward.outputs[1]].shape.back();
+}
 
 bool is_gradient_of_one(const model::Graph& graph, const model::Operator& attention) {
   return attention.forward < 0 || gives(graph, attention) >= 0;

@@ -74,35 +74,18 @@ void merge_heads(const Application<T>& a) {
   copy(heads_of(shapes_of(a))[0], !forward, rows->data.data(), heads->data.data());
 }
 
-/// In rows of tokens all heads of a token are turned alike.
-template <typename T>
-void rotary_in_rows(const Application<T>& a, std::size_t token) {
-  const std::vector<std::int64_t> shape = a.inputs[0]->region.shape();
-  const std::int64_t size = head_size(a.graph, a.forward());
-  std::int64_t width = 1, rows = 1;  // elements of a token, and rows of tokens
-  for (std::size_t d = token + 1; d < shape.size(); ++d) width *= shape[d];
-  for (std::size_t d = 0; d < token; ++d) rows *= shape[d];
-  for (std::int64_t i = 0; i < rows * shape[token]; ++i) {
-    const kernels::Rotary turn{
-        .heads = width / size,
-        .sequence = 1,
-        .size = size,
-        .first = a.inputs[0]->region.mask.ranges[token].begin + i % shape[token]};
-    const auto x = a.in(0).subspan(i * width, width);
-    const auto y = a.out(0).subspan(i * width, width);
-    a.op.pass == model::Pass::forward ? kernels::rotary<T>(turn, x, y)
-                                      : kernels::rotary_gradient<T>(turn, x, y);
-  }
-}
-
 template <typename T>
 void rotary(const Application<T>& a) {
-  const Shapes shapes = shapes_of(a);
-  const std::size_t token = place_of(a.forward().annotation.inputs[0], "s");
-  if (token + 2 != shapes.inputs[0]->shape().size()) return rotary_in_rows(a, token);
-  const kernels::Rotary turn = rotary_of(shapes);
-  a.op.pass == model::Pass::forward ? kernels::rotary<T>(turn, a.in(0), a.out(0))
-                                    : kernels::rotary_gradient<T>(turn, a.in(0), a.out(0));
+  const auto [turn, rows] = rotary_of(shapes_of(a));
+  const auto apply = [&turn = turn, &a](kernels::In<T> x, kernels::Out<T> y) {
+    a.op.pass == model::Pass::forward ? kernels::rotary<T>(turn, x, y)
+                                      : kernels::rotary_gradient<T>(turn, x, y);
+  };
+  if (!rows) return apply(a.in(0), a.out(0));
+  std::vector<T> heads(rows->seen()), turned(rows->seen());
+  kernels::copy_strided<T>(rows->to_heads(), false, a.in(0), heads);
+  apply(heads, turned);
+  kernels::copy_strided<T>(rows->to_rows(), false, turned, a.out(0));
 }
 
 /// Rows of keys, again for every query that shares them; gradients add up.
@@ -200,14 +183,21 @@ std::vector<HeadsCopy> heads_of(const Shapes& s) {
   return copies;
 }
 
-/// Tokens are the last dimension but one.
-kernels::Rotary rotary_of(const Shapes& s) {
+RotaryPositions rotary_of(const Shapes& s) {
   const std::vector<std::int64_t> shape = s.inputs[0]->shape();
-  const std::size_t token = shape.size() - 2;
-  return {.heads = s.inputs[0]->size() / (shape[token] * shape.back()),
-          .sequence = shape[token],
-          .size = shape.back(),
-          .first = s.inputs[0]->mask.ranges[token].begin};
+  const std::size_t token = place_of(s.forward().annotation.inputs[0], "s");
+  const bool of_heads = token + 2 == shape.size();
+  const std::int64_t size = of_heads ? shape.back() : head_size(s.graph, s.forward());
+  RotaryPositions result{.turn = {.heads = s.inputs[0]->size() / (shape[token] * size),
+                                  .sequence = shape[token],
+                                  .size = size,
+                                  .first = s.inputs[0]->mask.ranges[token].begin},
+                         .rows = {}};
+  if (of_heads) return result;
+  std::int64_t samples = 1;
+  for (std::size_t d = 0; d < token; ++d) samples *= shape[d];
+  result.rows = {samples, result.turn.heads / samples, size, shape[token], shape[token]};
+  return result;
 }
 
 Prepending prepending_of(const Shapes& s) {

@@ -2,13 +2,16 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "execute/operators/application.hpp"
+#include "kernels/attention.hpp"
 #include "kernels/gemm.hpp"
 #include "kernels/part.hpp"
 #include "kernels/rotary.hpp"
 #include "kernels/softmax.hpp"
+#include "kernels/strided.hpp"
 
 namespace stratagem::execute {
 
@@ -51,8 +54,6 @@ struct HeadsCopy {
 /// Of a split of heads, one for queries, keys and values each, or of a merge, forward or backward.
 std::vector<HeadsCopy> heads_of(const Shapes& shapes);
 
-kernels::Rotary rotary_of(const Shapes& shapes);
-
 /// Of an operator that puts trained rows before those of tokens, in every head.
 struct Prepending {
   std::int64_t heads = 0, of_sample = 0;  ///< of all samples, of one
@@ -60,6 +61,39 @@ struct Prepending {
   std::int64_t rows = 0;                  ///< elements of a head's trained rows
 };
 Prepending prepending_of(const Shapes& shapes);
+
+/// Rows (batch, tokens, heads, size), of which a fused attention's kernel sees (batch, heads, the first
+/// `tokens`, size).
+struct HeadRows {
+  std::int64_t batch = 0, heads = 0, size = 0;
+  std::int64_t tokens = 0;  ///< that it sees
+  std::int64_t all = 0;     ///< that there are
+
+  [[nodiscard]] std::size_t seen() const {
+    return static_cast<std::size_t>(batch * heads * tokens * size);
+  }
+  [[nodiscard]] kernels::Strided to_heads() const;
+  [[nodiscard]] kernels::Strided to_rows() const;
+};
+
+/// Of rotary positions. `rows`: where heads lie in rows of tokens, as a fused attention has them, to be
+/// turned as heads; none where they lie as heads.
+struct RotaryPositions {
+  kernels::Rotary turn;
+  std::optional<HeadRows> rows;
+};
+RotaryPositions rotary_of(const Shapes& shapes);
+
+/// Of a fused attention, forward or backward. `gives`: which of queries, keys and values (0, 1, 2) a
+/// backward operator computes the gradient of; -1 of none alone.
+struct FusedAttention {
+  kernels::Attention shape;
+  HeadRows queries, keys, sums;
+  int gives = -1;
+
+  [[nodiscard]] const HeadRows& rows_of(int operand) const { return operand == 0 ? queries : keys; }
+};
+FusedAttention fused_attention_of(const Shapes& shapes);
 
 /// What keys the queries of a softmax see, which are its last dimension but one.
 kernels::CausalMask causal_mask_of(const Shapes& shapes);

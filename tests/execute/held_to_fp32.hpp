@@ -11,30 +11,47 @@
 
 namespace stratagem::execute {
 
+inline model::GptConfig small_gpt_config() {
+  return {.layers = 2, .hidden = 64, .heads = 4, .sequence = 16, .vocabulary = 48, .batch = 4};
+}
 inline const model::Graph& small_gpt() {
-  static const model::Graph graph = model::gpt(
-      {.layers = 2, .hidden = 64, .heads = 4, .sequence = 16, .vocabulary = 48, .batch = 4});
+  static const model::Graph graph = model::gpt(small_gpt_config());
   return graph;
 }
 
 /// Two queries for each key; one projection for gate and factor; a loss that leaves its gradient.
+inline model::LlamaConfig small_llama_config() {
+  model::LlamaConfig config;
+  config.layers = 2;
+  config.hidden = 64;
+  config.heads = 4;
+  config.kv_heads = 2;
+  config.intermediate = 96;
+  config.sequence = 16;
+  config.vocabulary = 48;
+  config.batch = 4;
+  config.fused_attention = false;
+  config.fused_swiglu = config.fused_loss = true;
+  return config;
+}
 inline const model::Graph& small_llama() {
-  static const model::Graph graph = [] {
-    model::LlamaConfig config;
-    config.layers = 2;
-    config.hidden = 64;
-    config.heads = 4;
-    config.kv_heads = 2;
-    config.intermediate = 96;
-    config.sequence = 16;
-    config.vocabulary = 48;
-    config.batch = 4;
-    config.fused_attention = false;
-    config.fused_swiglu = config.fused_loss = true;
-    return model::llama(config);
-  }();
+  static const model::Graph graph = model::llama(small_llama_config());
   return graph;
 }
+
+/// The same two with fused attention.
+inline const std::vector<model::Graph>& small_fused() {
+  static const std::vector<model::Graph> graphs = [] {
+    model::GptConfig gpt = small_gpt_config();
+    model::LlamaConfig llama = small_llama_config();
+    gpt.fused_attention = llama.fused_attention = true;
+    return std::vector{model::gpt(gpt), model::llama(llama)};
+  }();
+  return graphs;
+}
+/// Heads by tensor rank, tokens by context rank, whose keys are those up to their last.
+inline const std::vector<std::string> fused_strategies = {
+    "{}", R"({"tensor": 2})", R"({"context": 2})", R"({"recompute": "full"})"};
 
 /// Of ranks that compute with such engines, against one device in fp32.
 template <typename T>

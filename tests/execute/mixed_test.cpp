@@ -77,6 +77,13 @@ TEST_CASE("a GPU agrees with one device of the host: fp32, fp16 and, if it has i
       if (devices[0].at_least(8)) check.template operator()<BFloat16>(*graph, strategy);
     }
   }
+  for (const model::Graph& graph : small_fused()) {
+    for (const std::string& strategy : fused_strategies) {
+      check.template operator()<float>(graph, strategy);
+      check.template operator()<Half>(graph, strategy);
+      if (devices[0].at_least(8)) check.template operator()<BFloat16>(graph, strategy);
+    }
+  }
 }
 
 }  // namespace

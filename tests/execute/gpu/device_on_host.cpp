@@ -9,6 +9,7 @@
 
 #include "kernels/activation.hpp"
 #include "kernels/adam.hpp"
+#include "kernels/attention.hpp"
 #include "kernels/cross_entropy.hpp"
 #include "kernels/device.hpp"
 #include "kernels/dropout.hpp"
@@ -219,6 +220,26 @@ void embedding_gradient(const Stream&, std::int64_t width, std::int64_t first, D
 }
 
 template <typename T>
+void attention(const Stream&, const Attention& shape, DeviceIn<T> q, DeviceIn<T> k, DeviceIn<T> v,
+               DeviceOut<T> out, DeviceOut<float> log_sums, AttentionKernel) {
+  into(log_sums, [&](Floats& sums) {
+    into(out,
+         [&](Floats& to) { attention<float>(shape, floats(q), floats(k), floats(v), to, sums); });
+  });
+}
+template <typename T>
+void attention_gradient(const Stream&, const Attention& shape, DeviceIn<T> dout, DeviceIn<T> q,
+                        DeviceIn<T> k, DeviceIn<T> v, DeviceIn<T> out, DeviceIn<float> log_sums,
+                        DeviceOut<T> dq, DeviceOut<T> dk, DeviceOut<T> dv) {
+  Floats of_q = floats(dq), of_k = floats(dk), of_v = floats(dv);
+  attention_gradient<float>(shape, floats(dout), floats(q), floats(k), floats(v), floats(out),
+                            seen(log_sums), of_q, of_k, of_v);
+  put(of_q, dq);
+  put(of_k, dk);
+  put(of_v, dv);
+}
+
+template <typename T>
 void layer_norm(const Stream&, const Rows& shape, double epsilon, DeviceIn<T> x, DeviceIn<T> scale,
                 DeviceIn<T> shift, DeviceOut<T> y, DeviceOut<float> statistics) {
   into(y, [&](Floats& to) {
@@ -339,6 +360,11 @@ void adam(const Stream&, const Adam& settings, DeviceIn<T> gradient, DeviceOut<f
                              DeviceIn<T>, DeviceOut<T>);                                           \
   template void embedding_gradient<T>(const Stream&, std::int64_t, std::int64_t, DeviceIn<T>,      \
                                       DeviceIn<std::int64_t>, DeviceOut<T>);                       \
+  template void attention<T>(const Stream&, const Attention&, DeviceIn<T>, DeviceIn<T>,            \
+                             DeviceIn<T>, DeviceOut<T>, DeviceOut<float>, AttentionKernel);        \
+  template void attention_gradient<T>(const Stream&, const Attention&, DeviceIn<T>, DeviceIn<T>,   \
+                                      DeviceIn<T>, DeviceIn<T>, DeviceIn<T>, DeviceIn<float>,      \
+                                      DeviceOut<T>, DeviceOut<T>, DeviceOut<T>);                   \
   template void layer_norm<T>(const Stream&, const Rows&, double, DeviceIn<T>, DeviceIn<T>,        \
                               DeviceIn<T>, DeviceOut<T>, DeviceOut<float>);                        \
   template void layer_norm_gradient<T>(const Stream&, const Rows&, DeviceIn<T>, DeviceIn<T>,       \

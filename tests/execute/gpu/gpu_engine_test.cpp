@@ -44,6 +44,28 @@ TEST_CASE("what a GPU would be told to do is what one device does, in three type
   }
 }
 
+TEST_CASE("fused attention and its three gradients, on heads that lie in rows of tokens") {
+  for (const model::Graph& graph : small_fused()) {
+    for (const std::string& strategy : fused_strategies) {
+      check<float>(graph, strategy);
+      check<Half>(graph, strategy);
+      check<BFloat16>(graph, strategy);
+    }
+  }
+}
+
+TEST_CASE("heads that no kernel on GPUs knows are refused before anything runs") {
+  model::GptConfig config = small_gpt_config();
+  config.fused_attention = true;
+  config.hidden = 1152;  // 4 heads of 288
+  const model::Graph graph = model::gpt(config);
+  const Planned plan = planned(graph, "{}", 2);
+  CHECK_THAT(
+      refusal(plan.program, plan.plan.graph(), Backend::cuda),
+      ContainsSubstring("fused attention on heads of 288, of which kernels on GPUs know up"));
+  CHECK(refusal(plan.program, plan.plan.graph(), Backend::cpu).empty());
+}
+
 TEST_CASE("prefixes, on one GPU and on two") {
   for (const char* strategy : {"{}", R"({"data": 2})", R"({"tensor": 2})"}) {
     check<float>(prefix_tuned_gpt(), strategy);
