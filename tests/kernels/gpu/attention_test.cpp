@@ -62,20 +62,24 @@ std::vector<Attention> shapes() {
       {.batch = 2, .heads = 3, .kv_heads = 3, .queries = 65, .keys = 65, .size = 17},
       {.batch = 1, .heads = 2, .kv_heads = 2, .queries = 130, .keys = 31, .size = 16},
       {.batch = 1, .heads = 2, .kv_heads = 1, .queries = 61, .keys = 83, .size = 200}};
+  // Emulated: one whole tile, and one with a rest.
+  const std::int64_t whole = emulated() ? 64 : 128, queries = emulated() ? 67 : 127;
+  const std::int64_t keys = emulated() ? 97 : 193, pairs = emulated() ? 1 : 2;
   for (const std::int64_t size : {8, 40, 64, 80, 96, 128, 136, 256}) {
+    if (emulated() && (size == 80 || size == 96)) continue;
     for (const bool causal : {false, true}) {
       result.push_back({.batch = 1,
-                        .heads = 2,
-                        .kv_heads = 2,
-                        .queries = 128,
-                        .keys = 128,
+                        .heads = pairs,
+                        .kv_heads = pairs,
+                        .queries = whole,
+                        .keys = whole,
                         .size = size,
                         .causal = causal});
-      result.push_back({.batch = 2,
-                        .heads = 4,
-                        .kv_heads = 2,
-                        .queries = 127,
-                        .keys = 193,
+      result.push_back({.batch = pairs,
+                        .heads = 2 * pairs,
+                        .kv_heads = pairs,
+                        .queries = queries,
+                        .keys = keys,
                         .size = size,
                         .causal = causal});
     }
@@ -173,11 +177,12 @@ TEST_CASE("large scores: probabilities of nearly one and nearly nothing") {
 
 TEST_CASE("gradients are the same, bit by bit, every time") {
   if (no_device()) return;
+  const std::int64_t length = emulated() ? 150 : 500;
   const Attention shape{.batch = 2,
-                        .heads = 8,
-                        .kv_heads = 2,
-                        .queries = 500,
-                        .keys = 500,
+                        .heads = emulated() ? 2 : 8,
+                        .kv_heads = emulated() ? 1 : 2,
+                        .queries = length,
+                        .keys = length,
                         .size = 128,
                         .causal = true};
   OnGpu<Half> first(shape), second(shape);
