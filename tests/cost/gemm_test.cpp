@@ -130,6 +130,23 @@ TEST_CASE("a few tiles along a long K are split over the multiprocessors") {
   CHECK(kernel.flops / gemm_time(kernel, profile) > 4 * unsplit);
 }
 
+TEST_CASE("each part of a split writes and reads sums of 4 bytes") {
+  Profile profile = round_numbers();
+  profile.gemm["fp16"].half_intensity.value = 0;
+  profile.gemm["fp16"].efficiency.value = 1;
+  // Three tiles of 64 x 32, split 16 times, are one wave of 48: 2 * 64 * 32 * (k / 16) FLOP at 1
+  // TFLOP/s. Any other tile or split computes for twice as long at least. The memory is as slow as
+  // makes its 16 * 3 * 64 * 32 sums, written and read, take as long.
+  Kernel kernel = gemm(64, 32, 1'600'000, 3);
+  const Seconds compute = Flops{2.0 * 64 * 32 * 100'000} / 1_TFLOPps;
+  const Bytes sums = 2.0 * 16 * 3 * 64 * 32 * 4_B;
+  profile.memory_bandwidth.value = sums / compute;
+  kernel.traffic = 0_B;
+  CHECK(close(gemm_time(kernel, profile), 1.189207 * compute, 1e-6));  // 2^(1/4)
+  kernel.traffic = sums;  // the operands come to it: (1 + 2^4)^(1/4)
+  CHECK(close(gemm_time(kernel, profile), 2.030543 * compute, 1e-6));
+}
+
 TEST_CASE("a data type that the GPU lacks is the user's mistake") {
   Kernel kernel = gemm(64, 64, 64);
   kernel.type = model::DataType::bf16;

@@ -159,6 +159,60 @@ TEST_CASE("a host that runs ahead allocates beside what collectives still work o
   CHECK(memory_of(built, small_gpu(), stack_with(Allocator::caching)).reserved == 12_MiB);
 }
 
+TEST_CASE("a stream takes a thousand launches before the host waits for the first of them to end") {
+  // A computation bears a buffer, a collective works on it from 10 to 18 ps, and the next computation
+  // frees it, from 18 to 28. The last one bears another buffer: in the same block if the host has
+  // waited for that second computation, else beside it.
+  const auto reserved = [](int first, int second, int between, int last) {
+    HandBuilt built;
+    std::vector<Step> steps = {kernel(10), collective(8_B, {0}), kernel(10, 0, {1})};
+    const auto launches = [&](Step& step, int count) {
+      std::get<cost::Kernel>(step.task.work).launches = count;
+    };
+    launches(steps[0], first);
+    launches(steps[2], second);
+    for (int i = 0; i < between; ++i) steps.push_back(kernel(10));
+    steps.push_back(kernel(10));
+    launches(steps.back(), last);
+    steps[0].task.births = {0};
+    steps[1].task.reads = steps[1].task.writes = {0};
+    steps[2].task.deaths = {0};
+    steps.back().task.births = steps.back().task.deaths = {1};
+    built.add_sequence(steps, {{"worked on", -1, 12_MiB, Category::temporaries},
+                               {"later", -1, 12_MiB, Category::temporaries}});
+    built.add_device(0, {0});
+    built.add_device(0, {0});
+    return memory_of(built, small_gpu(), stack_with(Allocator::caching)).reserved;
+  };
+  // Computations of one launch each: of 1001 the first must have ended, of 1002 the second.
+  CHECK(reserved(1, 1, 998, 1) == 24_MiB);
+  CHECK(reserved(1, 1, 999, 1) == 12_MiB);
+  // Three of many launches: 1001, of which the first computation's one is taken off, and 1002.
+  CHECK(reserved(1, 999, 0, 1) == 24_MiB);
+  CHECK(reserved(1, 1000, 0, 1) == 12_MiB);
+  CHECK(reserved(2, 1000, 0, 1) == 12_MiB);
+  CHECK(reserved(3, 999, 0, 1) == 24_MiB);
+  // One that is more than a stream takes waits for all before it.
+  CHECK(reserved(1, 1, 0, 2000) == 12_MiB);
+}
+
+TEST_CASE("a host does not wait for the end of what it is launching") {
+  // The collective works on the first computation's buffer until 110 ps; the last computation, of
+  // more launches than a stream takes, waits for the one before it (20 ps) and not for itself.
+  HandBuilt built;
+  std::vector<Step> steps = {kernel(10), collective(100_B, {0}), kernel(10), kernel(10'000)};
+  std::get<cost::Kernel>(steps[3].task.work).launches = 2000;
+  steps[0].task.births = {0};
+  steps[1].task.reads = steps[1].task.writes = {0};
+  steps[2].task.deaths = {0};
+  steps[3].task.births = steps[3].task.deaths = {1};
+  built.add_sequence(steps, {{"worked on", -1, 12_MiB, Category::temporaries},
+                             {"later", -1, 12_MiB, Category::temporaries}});
+  built.add_device(0, {0});
+  built.add_device(0, {0});
+  CHECK(memory_of(built, small_gpu(), stack_with(Allocator::caching)).reserved == 24_MiB);
+}
+
 TEST_CASE("a host that waits between passes holds the buffers of one of them") {
   HandBuilt built = layers_with_sums(3);
   std::vector<strategies::Call>& calls = built.program.sequences[0].calls;

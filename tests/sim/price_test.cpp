@@ -129,4 +129,22 @@ TEST_CASE(
         lead + "slowdown of stack s");
 }
 
+TEST_CASE("a step on the host shares its memory with the steps of all ranks of the server") {
+  // 100 MB at 100 GB/s take 1 ms alone. Six ranks: on servers of four GPUs four step at a time, on a
+  // server of sixteen all six.
+  HandBuilt built;
+  built.add_sequence({kernel(0)});
+  built.program.blocks[0].tasks[0].work =
+      cost::Kernel{.kind = cost::KernelKind::host_optimizer, .traffic = 100_MB};
+  for (int device = 0; device < 6; ++device) built.add_device(0);
+  cost::Profile profile = simple_profile();
+  profile.host_memory_bandwidth = cost::Constant<BytesPerSecond>{.value = 100_GBps, .source = ""};
+  const cost::Stack stack{.slowdown = {1}, .host_factor = {1}};
+  for (const auto& [gpus_per_server, milliseconds] : {std::pair{1, 1}, {4, 4}, {16, 6}}) {
+    const Price price = sim::price(built.program, profile, stack, gpus_per_server)[0][0];
+    CHECK(price.device.count == milliseconds * 1'000'000'000LL);
+    CHECK(price.host.count == 0);  // no kernel of the device, so none to launch
+  }
+}
+
 }  // namespace stratagem::sim

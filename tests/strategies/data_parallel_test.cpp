@@ -115,6 +115,23 @@ TEST_CASE("buckets follow the backward pass, and are full but for the last") {
   }
 }
 
+TEST_CASE("a gradient that fills a bucket to the byte closes it") {
+  // PyTorch closes one as soon as its size is not below the limit (torch/csrc/distributed/c10d/
+  // reducer.cpp, compute_bucket_assignment_by_size).
+  const model::Graph graph = model::gpt(small_gpt);
+  const auto with_buckets = [&](Bytes size) {
+    const auto bytes = static_cast<std::int64_t>(size.value);
+    return reductions(lowered(graph, data(2, R"(, "bucket": ")" + std::to_string(bytes) + " B\"")));
+  };
+  const std::vector<Reduction> each = with_buckets(1_B);
+  REQUIRE(each[0].gradients.size() == 1);
+  REQUIRE(each[1].gradients.size() == 1);
+  const Bytes two = each[0].bytes + each[1].bytes;
+  CHECK(with_buckets(two - 1_B)[0].gradients.size() == 2);
+  CHECK(with_buckets(two)[0].gradients.size() == 2);
+  CHECK(with_buckets(two + 1_B)[0].gradients.size() == 3);
+}
+
 TEST_CASE(
     "with overlap a bucket waits for the last micro-batch's backward call that completes it") {
   const model::Graph graph = model::gpt(small_gpt);
