@@ -105,7 +105,10 @@ TEST_CASE("nothing is faster than its GPU's datasheet, but for what clocks may g
                     ContainsSubstring("line 6, column \"time us\"") &&
                         ContainsSubstring("the datasheet's peak of bf16"));
   const std::string rates = replaced(replaced(gemms, "time us", "rate TFLOP/s"), "601.5", "290");
-  CHECK_NOTHROW(imported(rates));
+  const Measurements of_rates =
+      read_measurements(JsonReader::from_text(imported(rates), "mine.json"), "mine.json");
+  CHECK(
+      close(of_rates.gemms[0].points[0].time, Flops{2.0 * 4096 * 4096 * 2048} / 290_TFLOPps, 1e-9));
   CHECK_THROWS_WITH(imported(replaced(rates, ",290", ",400")),
                     ContainsSubstring("line 6, column \"rate TFLOP/s\""));
   CHECK_THROWS_WITH(

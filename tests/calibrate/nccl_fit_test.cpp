@@ -38,24 +38,27 @@ TEST_CASE("all-reduces on 3, 5, 6 and 7 GPUs follow from those on 2, 4 and 8") {
   }
 }
 
-TEST_CASE("without the fitted constants NCCL's prediction is off by 10 to 20 % in the median") {
-  for (const char* measured : {"v100_sxm2_nccl", "a100_sxm_nccl"}) {
-    const NcclErrors rest = judge_nccl(table_of(measured), std::nullopt).at(0);
-    CHECK(rest.median > 0.08);
-    CHECK(rest.worst > 0.25);
+TEST_CASE("numbers of GPUs that were not fitted gain from the fitted constants by half at least") {
+  for (const auto& [measured, profile] :
+       {std::pair{"v100_sxm2_nccl", "v100-sxm2"}, std::pair{"a100_sxm_nccl", "a100-sxm4-80gb"}}) {
+    const NcclErrors without = judge_nccl(table_of(measured), std::nullopt).at(0);
+    const NcclErrors with = judge_nccl(table_of(measured), shipped(profile)).at(0);
+    CHECK(with.median < 0.5 * without.median);
+    CHECK(with.worst < without.worst);
   }
 }
 
 TEST_CASE("bus bandwidths of 2 to 8 GPUs of a DGX-1V at 1 GiB follow from the rings on its graph") {
   // Measured: 22.5, 45, 85, 37, 46, 87, 134 GB/s. Five GPUs have two rings that pass GPU 0 twice;
-  // that they lose another 18 % is not explained.
+  // why they lose another 18 % is not known. That error is a limit, not what is right: it may fall.
   const NcclTable table = table_of("v100_sxm2_nccl");
   NcclPredictor predictor(table);
   for (const NcclPoint& point : table.points) {
     if (point.size != 1_GiB) continue;
     INFO(point.ranks << " GPUs");
     const double ratio = predictor.predict(point, shipped("v100-sxm2")) / point.time;
-    CHECK(close(ratio, point.ranks == 5 ? 0.81 : 1.0, 0.055));
+    CHECK(ratio < 1.055);
+    CHECK(ratio > (point.ranks == 5 ? 0.8 : 0.945));
   }
 }
 

@@ -307,7 +307,8 @@ TEST_CASE("logs of different versions of NCCL, or of none that is known, are ref
   CHECK_THROWS_AS(import_logs({log, other}, sheet, "dgx-a100", "", "a.csv"), InputError);
   log.version = "";
   CHECK_THROWS_AS(import_logs({log}, sheet, "dgx-a100", "", "a.csv"), InputError);
-  CHECK_NOTHROW(import_logs({log}, sheet, "dgx-a100", "2.18.6", "a.csv"));
+  const ImportedLogs told = import_logs({log}, sheet, "dgx-a100", "2.18.6", "a.csv");
+  CHECK_THAT(told.json, ContainsSubstring("2.18.6"));
 }
 
 }  // namespace

@@ -103,44 +103,48 @@ double loss_with(const model::Graph& graph, const Program& program, model::Tenso
   return loss;
 }
 
-/// Of all gradients, three elements each: norm of the difference from central differences of the
-/// loss over that of those.
+/// Of all gradients, three elements each: how far the worst is from central differences of the loss,
+/// over itself, or over a hundredth of what is typical of all: differences are good to 1e-5 of that.
 double error_of_gradients(const model::Graph& graph) {
   const Program program = lowered(graph, "{}", 2);
   const Trained trained = train<double>(graph, program, 2, 1);
-  double sizes = 0, differences = 0;
+  std::vector<std::pair<double, double>> slopes;  // as the loss has it, and as it was found
   for (const auto& [parameter, gradient] : trained.gradients) {
     for (const std::size_t element : {std::size_t{0}, gradient.size() / 2, gradient.size() - 1}) {
       constexpr double h = 1e-5;
       const double slope = (loss_with(graph, program, parameter, element, h) -
                             loss_with(graph, program, parameter, element, -h)) /
                            (2 * h);
-      sizes += slope * slope;
-      differences += (slope - gradient[element]) * (slope - gradient[element]);
+      slopes.emplace_back(slope, gradient[element]);
     }
   }
-  CHECK(sizes > 0);
-  return std::sqrt(differences / sizes);
+  double squares = 0, worst = 0;
+  for (const auto& [slope, found] : slopes) squares += slope * slope;
+  CHECK(squares > 0);
+  const double least = std::sqrt(squares / static_cast<double>(slopes.size())) / 100;
+  for (const auto& [slope, found] : slopes)
+    worst = std::max(worst, std::abs(slope - found) / std::max(std::abs(slope), least));
+  return worst;
 }
 
 TEST_CASE("the gradients that the interpreter finds are those of its loss") {
-  CHECK(error_of_gradients(model::gpt(tiny_gpt)) < 1e-6);
+  CHECK(error_of_gradients(model::gpt(tiny_gpt)) < 1e-5);
 }
 
 TEST_CASE("a Llama's gradients are those of its loss") {
   model::LlamaConfig config{2, 16, 4, 2, 24, 8, 24, 4};
   config.fused_attention = false;
   config.fused_swiglu = config.fused_loss = GENERATE(false, true);
-  CHECK(error_of_gradients(model::llama(config)) < 1e-6);
+  CHECK(error_of_gradients(model::llama(config)) < 1e-5);
 }
 
 TEST_CASE("the gradients of fused attention are those of the loss") {
   model::GptConfig config = tiny_gpt;
   config.fused_attention = true;
-  CHECK(error_of_gradients(model::gpt(config)) < 1e-6);
+  CHECK(error_of_gradients(model::gpt(config)) < 1e-5);
   model::LlamaConfig llama_config{2, 16, 4, 2, 24, 8, 24, 4};
   llama_config.fused_attention = true;
-  CHECK(error_of_gradients(model::llama(llama_config)) < 1e-6);
+  CHECK(error_of_gradients(model::llama(llama_config)) < 1e-5);
 }
 
 TEST_CASE("a T5's gradients are those of its loss") {
@@ -156,17 +160,17 @@ TEST_CASE("a T5's gradients are those of its loss") {
   config.bias_buckets = 8;
   config.gated = GENERATE(false, true);
   config.tied = !config.gated;
-  CHECK(error_of_gradients(model::t5(config)) < 1e-6);
+  CHECK(error_of_gradients(model::t5(config)) < 1e-5);
 }
 
 TEST_CASE("the gradients of prefixes are those of the loss") {
   model::GptConfig config = tiny_gpt;
   config.prefix = 3;
-  CHECK(error_of_gradients(model::gpt(config)) < 1e-6);
+  CHECK(error_of_gradients(model::gpt(config)) < 1e-5);
   model::LlamaConfig llama_config{2, 16, 4, 2, 24, 8, 24, 4};
   llama_config.fused_attention = false;
   llama_config.prefix = 3;
-  CHECK(error_of_gradients(model::llama(llama_config)) < 1e-6);
+  CHECK(error_of_gradients(model::llama(llama_config)) < 1e-5);
 }
 
 }  // namespace

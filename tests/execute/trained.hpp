@@ -72,15 +72,18 @@ Trained train(const Planned& planned, int iterations = 3) {
   return train<T>(planned.plan.graph(), planned.program, planned.plan.micro_batches, iterations);
 }
 
-/// |x - y| / |y|; infinite where something is missing.
+/// How far the worst element is off, over the root mean square of all; infinite where something is
+/// missing.
 inline double distance(const std::vector<double>& x, const std::vector<double>& y) {
-  double difference = 0, size = 0;
+  double worst = 0, squares = 0;
   for (std::size_t i = 0; i < y.size(); ++i) {
-    difference += (x[i] - y[i]) * (x[i] - y[i]);
-    size += y[i] * y[i];
+    const double difference = std::abs(x[i] - y[i]);
+    if (std::isnan(difference)) return std::numeric_limits<double>::infinity();
+    worst = std::max(worst, difference);
+    squares += y[i] * y[i];
   }
-  return std::isnan(difference) || size == 0 ? std::numeric_limits<double>::infinity()
-                                             : std::sqrt(difference / size);
+  return squares == 0 ? std::numeric_limits<double>::infinity()
+                      : worst / std::sqrt(squares / static_cast<double>(y.size()));
 }
 
 /// The largest distance of a gradient, or of the losses, from those of another training.

@@ -1,8 +1,10 @@
 // Random operands, and what kernels are held to: a reference in fp64, and finite differences.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "kernels/operand.hpp"
@@ -25,19 +27,26 @@ std::vector<T> zeros(std::int64_t size) {
   return std::vector<T>(static_cast<std::size_t>(size), T{0});
 }
 
-/// |x - reference| / |reference|, norms over all elements.
+/// How far the worst element is off: by which share of itself, or of the root mean square of all where
+/// that is more, since sums of such numbers cancel. Infinite where one is no number.
 template <typename T>
 double relative_error(const std::vector<T>& x, const std::vector<double>& reference) {
   REQUIRE(x.size() == reference.size());
-  double difference = 0, norm = 0;
+  double squares = 0;
+  for (const double value : reference) squares += value * value;
+  const double typical = std::sqrt(squares / std::max<double>(reference.size(), 1));
+  double worst = 0;
   for (std::size_t i = 0; i < x.size(); ++i) {
-    difference += (x[i] - reference[i]) * (x[i] - reference[i]);
-    norm += reference[i] * reference[i];
+    const double difference = std::abs(static_cast<double>(x[i]) - reference[i]);
+    if (difference == 0) continue;
+    const double size = std::max(std::abs(reference[i]), typical);
+    worst = std::max(worst, size == 0 ? difference : difference / size);
+    if (std::isnan(difference)) return std::numeric_limits<double>::infinity();
   }
-  return norm == 0 ? std::sqrt(difference) : std::sqrt(difference / norm);
+  return worst;
 }
 
-/// Errors that kernels may have against their fp64 reference.
+/// Errors that single elements may have against the fp64 reference.
 inline constexpr double fp32_error = 1e-5;
 
 /// Central differences of `loss`, a function of vectors, at `x`: error below 1e-9 for what bends as

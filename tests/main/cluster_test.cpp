@@ -113,12 +113,19 @@ TEST_CASE("topology imports a matrix as a node file that it shows alike") {
 TEST_CASE("an import that cannot be is bad input or usage, and writes nothing") {
   const TemporaryFolder folder;
   folder.write("hello.txt", "hello\n");
-  CHECK(run("topology import hello.txt -o node.json --gpu a100", folder).exit == 1);
+  const Ran hello = run("topology import hello.txt -o node.json --gpu a100", folder);
+  CHECK(hello.exit == 1);
+  CHECK_THAT(hello.err, StartsWith("hello.txt: expected a topology"));
   const Ran missing = run("topology import none.xml -o node.json", folder);
   CHECK(missing.exit == 1);
   CHECK_THAT(missing.err, StartsWith("none.xml: expected a file that can be read"));
-  CHECK(run("topology import hello.txt -o node.json --port XXL", folder).exit == 2);
-  CHECK(run("topology import hello.txt", folder).exit == 2);
+  const auto usage = [&](const std::string& arguments, const std::string& complaint) {
+    const Ran ran = run(arguments, folder);
+    CHECK(ran.exit == 2);
+    CHECK_THAT(ran.err, StartsWith("stratagem: ") && ContainsSubstring(complaint));
+  };
+  usage("topology import hello.txt -o node.json --port XXL", "--port \"XXL\"");
+  usage("topology import hello.txt", "missing output");
   CHECK_FALSE(folder.has("node.json"));
 }
 
@@ -174,7 +181,11 @@ TEST_CASE("calibrate imports a table of kernels, and draws measured against fitt
   CHECK(drawn.exit == 0);
   CHECK_THAT(drawn.out, ContainsSubstring("gemm fp16: A100-SXM4-80GB"));
   CHECK_THAT(folder.read("page.html"), StartsWith("<!DOCTYPE html>"));
-  CHECK(run("calibrate report", folder).exit == 2);
-  CHECK(run("calibrate report --markdown", folder).exit == 2);
-  CHECK(run("calibrate report --markdown a.json -o b.md", folder).exit == 2);
+  for (const auto& [arguments, complaint] :
+       {std::pair{"", "missing datasheet"}, std::pair{" --markdown", "missing profiles"},
+        std::pair{" --markdown a.json -o b.md", "--output is for a page"}}) {
+    const Ran used = run(std::string("calibrate report") + arguments, folder);
+    CHECK(used.exit == 2);
+    CHECK_THAT(used.err, ContainsSubstring(complaint));
+  }
 }

@@ -102,7 +102,9 @@ TEST_CASE("validation ends with exit code 3 where a limit does not hold, else wi
   CHECK(wrong.exit == 3);
   CHECK(wrong.err == "fits: expected at most 0 wrong verdicts, found 1\n");
   folder.write("all/validate.json", R"({"wrong_verdicts": 0})");
-  CHECK(run("validate all", folder).exit == 3);
+  const Ran written = run("validate all", folder);
+  CHECK(written.exit == 3);
+  CHECK_THAT(written.err, ContainsSubstring("expected at most 0 wrong verdicts, found 1"));
   CHECK(run("validate all --wrong 1 --summary", folder).exit == 0);
 }
 

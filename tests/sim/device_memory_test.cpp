@@ -294,15 +294,20 @@ TEST_CASE("buffers of gradients live until both what bears and what frees them h
       std::ranges::find(presets, "dgx-2", &topology::Preset::name)->build(1);
   const Timeline timeline = run(program, cast(program, cluster, profile.collective, true),
                                 price(program, profile, stack), 2);
+  Bytes most;
   for (std::size_t a = 0; a < timeline.actors.size(); ++a) {
     Bytes live;
     for (const MemoryChange& change : memory_changes(program, timeline, a)) {
       live += change.bytes;
       CHECK(live >= 0_B);
+      most = std::max(most, live);
     }
     CHECK(live == 0_B);
   }
-  CHECK_NOTHROW(device_memory(program, timeline, profile, stack));
+  // All else that lives is there from begin to end.
+  const MemoryFigures figures = highest(device_memory(program, timeline, profile, stack));
+  CHECK(figures.allocated > most);
+  CHECK(figures.reserved >= figures.allocated);
 }
 
 TEST_CASE("groups beside the plan's have communicators of their own, those of one rank none") {

@@ -157,7 +157,19 @@ TEST_CASE("what is recycled and read by the head as well is sent on after the he
   for (const int p : {1, 2, 4}) {
     for (const char* more : {"", R"(, "recompute": "full")", R"(, "dap": 2)"}) {
       INFO(p << more);
-      CHECK_NOTHROW(lowered(graph, pipeline(p, std::string(R"(, "schedule": "3f1b")") + more), 3));
+      const Program program =
+          lowered(graph, pipeline(p, std::string(R"(, "schedule": "3f1b")") + more), 3);
+      Bytes sent;
+      for (const Device& device : program.devices) {
+        for (const Stream stream : {Stream::send_forward, Stream::send_backward}) {
+          for (const Collective& one : collectives(program, device.sequence, stream))
+            sent += one.payload;
+        }
+      }
+      // Of 3 micro-batches both tensors cross each border in three passes and their gradients in one; the
+      // pairs go back to the first stage before the second and the third pass.
+      const Bytes msa = 2.0 * 8 * 16 * 256 * 2_B, pairs = 2.0 * 16 * 16 * 128 * 2_B;
+      CHECK(sent == (p == 1 ? 0 : 3) * ((p - 1) * (3 + 1) * (msa + pairs) + 2 * pairs));
     }
   }
 }
@@ -200,8 +212,21 @@ TEST_CASE("a head on one rank takes from the copy that stands there and from the
   const model::Graph graph = model::gpt(small_gpt);
   for (const int rank : {0, 1}) {
     INFO(rank);
-    CHECK_NOTHROW(lowered(
-        graph, pipeline(2, R"(, "schedule": "chimera", "head": )" + std::to_string(rank)), 4));
+    const Program program = lowered(
+        graph, pipeline(2, R"(, "schedule": "chimera", "head": )" + std::to_string(rank)), 4);
+    // Two of four micro-batches end on each rank; the head of all four runs on one.
+    for (int device = 0; device < 2; ++device) {
+      const auto heads = std::ranges::count_if(program.sequences[device].calls, [](const Call& c) {
+        return c.segment == 5 && c.cell.pass == CellPass::forward;
+      });
+      CHECK(heads == (device == rank ? 4 : 0));
+    }
+    const int other = 1 - rank;
+    Bytes sent;
+    for (const Collective& one : collectives(program, other, Stream::send_forward))
+      sent += one.payload;
+    // To the next stage those of two micro-batches, to the head those of the other two.
+    CHECK(sent == 4 * activation);
   }
 }
 
