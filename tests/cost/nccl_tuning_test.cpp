@@ -1,4 +1,5 @@
 // Predicted latency and bandwidth of every algorithm and protocol, against NCCL 2.28.9's own.
+#include <cmath>
 #include <map>
 #include <set>
 
@@ -105,6 +106,30 @@ TEST_CASE("many nodes reduce small payloads over trees and large ones over rings
   const Communicator communicator = first_of(cluster, 128, "2.28.9");
   CHECK(chosen(communicator, 1_MiB, "2.28.9").algorithm == Algorithm::tree);
   CHECK(chosen(communicator, 4_GiB, "2.28.9").algorithm == Algorithm::ring);
+}
+
+TEST_CASE("a tree has the shares of its bandwidth that tuning.cc states for powers of two") {
+  // treeCorrectionFactor of NCCL 2.21 and 2.28, in tenths, from 64 bytes to 512 MiB; ncclTopoGetAlgoTime
+  // applies none to what is no all-reduce.
+  const std::map<Protocol, std::vector<int>> tenths{
+      {Protocol::ll, {10, 10, 10, 10, 9, 8, 7, 7, 7, 7, 6, 5, 4, 4, 5, 6, 7, 8, 9, 10, 10, 10, 10}},
+      {Protocol::ll128,
+       {10, 10, 10, 10, 10, 9, 8, 8, 8, 7, 6, 6, 6, 6, 6, 6, 8, 9, 9, 9, 9, 10, 10}},
+      {Protocol::simple, {9, 9, 9, 9, 9, 9, 9, 8, 7, 6, 6, 5, 5, 5, 5, 6, 7, 8, 7, 7, 8, 9, 9}}};
+  const Communicator communicator = first_of(preset_named("dgx-a100", 1), 8, "2.28.9");
+  for (const auto& [protocol, shares] : tenths) {
+    const Estimate tree{Algorithm::tree, protocol, 10_us, 10_GBps};
+    for (std::size_t i = 0; i < shares.size(); ++i) {
+      const Bytes payload = std::exp2(i) * 64_B;
+      for (const Bytes one : {payload, 1.99 * payload}) {
+        const Estimate now = at_payload(tree, CollectiveKind::all_reduce, one, communicator);
+        CHECK(close(now.bandwidth, shares[i] * 1_GBps, 1e-12));
+        CHECK(now.latency == 10_us);
+      }
+      CHECK(at_payload(tree, CollectiveKind::broadcast, payload, communicator).bandwidth ==
+            10_GBps);
+    }
+  }
 }
 
 TEST_CASE("one GPU on each of many nodes gathers with PAT where the version has it") {
