@@ -106,8 +106,10 @@ TEST_CASE("attention and its gradients agree with fp64, in every type, whatever 
       CHECK(error_of(gpu.log_sums, reference.log_sums) <= tolerance<T>);
       CHECK(error_of(gpu.dv, reference.dv) <= tolerance<T>);
       if (shape.keys == 1) continue;  // one key: probabilities are 1, and nothing comes back
-      CHECK(error_of(gpu.dq, reference.dq) <= tolerance<T>);
-      CHECK(error_of(gpu.dk, reference.dk) <= tolerance<T>);
+      // ds = p (dp - along) cancels where a query sees few keys, and `along` is a sum over outputs
+      // that were rounded: its error, half a unit of dp, is several times that of typical elements.
+      CHECK(error_of(gpu.dq, reference.dq) <= 4 * tolerance<T>);
+      CHECK(error_of(gpu.dk, reference.dk) <= 4 * tolerance<T>);
     }
   });
 }
