@@ -432,14 +432,19 @@ void read_parts(Run& run, const JsonReader& reader) {
 
 Run read_run(const JsonReader& reader, const std::string& baseline,
              const std::optional<cost::Profile>& instead = {}) {
+  // All that may throw comes first: g++ 12 takes down members of an aggregate that were never made.
+  const JsonReader strategy = strategy_of(reader);
+  const std::string name = reader.at("name").text();
+  const cost::Profile profile = read_profile(reader.at("profile"), instead);
+  const cost::Stack stack = cost::read_stack(file_of(reader.at("stack"), "stacks"));
   Run run{.file = reader.file(),
           .path = reader.path(),
-          .name = reader.at("name").text(),
+          .name = name,
           .baseline = baseline,
           .cluster = any_cluster(),
-          .profile = read_profile(reader.at("profile"), instead),
-          .stack = cost::read_stack(file_of(reader.at("stack"), "stacks")),
-          .strategy = strategy_of(reader),
+          .profile = profile,
+          .stack = stack,
+          .strategy = strategy,
           .gpus = 0,
           .files = {reader.file()}};
   read_parts(run, reader);
