@@ -27,8 +27,8 @@ std::vector<T> zeros(std::int64_t size) {
   return std::vector<T>(static_cast<std::size_t>(size), T{0});
 }
 
-/// How far the worst element is off: by which share of itself, or of the root mean square of all where
-/// that is more, since sums of such numbers cancel. Infinite where one is no number.
+/// How far the worst element is off, relative to itself plus the root mean square of all: sums that
+/// cancel have the errors of what they sum up. Infinite where one is no number.
 template <typename T>
 double relative_error(const std::vector<T>& x, const std::vector<double>& reference) {
   REQUIRE(x.size() == reference.size());
@@ -38,10 +38,8 @@ double relative_error(const std::vector<T>& x, const std::vector<double>& refere
   double worst = 0;
   for (std::size_t i = 0; i < x.size(); ++i) {
     const double difference = std::abs(static_cast<double>(x[i]) - reference[i]);
-    if (difference == 0) continue;
-    const double size = std::max(std::abs(reference[i]), typical);
-    worst = std::max(worst, size == 0 ? difference : difference / size);
     if (std::isnan(difference)) return std::numeric_limits<double>::infinity();
+    if (difference > 0) worst = std::max(worst, difference / (std::abs(reference[i]) + typical));
   }
   return worst;
 }

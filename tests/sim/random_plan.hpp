@@ -153,6 +153,47 @@ inline std::vector<strategies::Cell> needed_by(const strategies::Cell& cell, int
   return needed;
 }
 
+inline bool overlap(const RandomStage& a, const RandomStage& b) {
+  return a.first_device < b.end() && b.first_device < a.end();
+}
+
+/// Messages between neighbouring stages. From one device to another those of one pass have no tags: they
+/// are taken in the order in which they were sent.
+class InLine {
+ public:
+  explicit InLine(const RandomPlan& random) : random_(random) {}
+
+  /// May a cell take what it was sent?
+  [[nodiscard]] bool first(const strategies::Cell& cell) const {
+    const auto its = std::ranges::find(sent_, cell, &Message::to);
+    return std::none_of(sent_.begin(), its, [&](const Message& before) {
+      return its != sent_.end() && before.to.pass == cell.pass &&
+             overlap(stage(before.from), stage(its->from)) &&
+             overlap(stage(before.to), stage(cell));
+    });
+  }
+  void run(const strategies::Cell& cell) {
+    using strategies::CellPass;
+    std::erase_if(sent_, [&](const Message& message) { return message.to == cell; });
+    strategies::Cell next = cell;
+    next.stage += cell.pass == CellPass::forward ? 1 : -1;
+    const bool exists = next.stage >= 0 && next.stage < static_cast<int>(random_.stages.size());
+    if (exists && cell.pass != CellPass::weight) sent_.push_back({cell, next});
+  }
+
+ private:
+  struct Message {
+    strategies::Cell from;
+    strategies::Cell to;
+  };
+  [[nodiscard]] const RandomStage& stage(const strategies::Cell& cell) const {
+    return random_.stages[cell.stage];
+  }
+
+  const RandomPlan& random_;
+  std::vector<Message> sent_;  ///< and not yet taken
+};
+
 /// Again and again any of the cells that may come next; each device follows that order.
 inline void order_cells(RandomPlan& random) {
   using strategies::Cell;
@@ -167,15 +208,17 @@ inline void order_cells(RandomPlan& random) {
     }
   }
   std::vector<Cell> all;
+  InLine messages(random);
   while (!left.empty()) {
     std::vector<Cell> ready;
     for (const Cell& cell : left) {
-      bool free = true;
+      bool free = messages.first(cell);
       for (const Cell& before : needed_by(cell, stages)) free = free && !left.contains(before);
       if (free) ready.push_back(cell);
     }
     all.push_back(one_of(ready));
     left.erase(all.back());
+    messages.run(all.back());
   }
   std::set<std::vector<Cell>> chains;
   for (int device = 0; device < random.devices; ++device) {
