@@ -25,7 +25,7 @@ struct Size {
 
 Size size_of(const Plan& plan, const Stages& stages);
 
-/// Throws InputError for a plan whose program would take more than 2 GB.
+/// Throws InputError for a plan whose program would take more than 2.4 GB.
 void refuse_size(const Plan& plan, const Stages& stages);
 
 }  // namespace stratagem::strategies
