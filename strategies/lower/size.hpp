@@ -18,8 +18,9 @@ struct Size {
   double waiting = 0;
 
   /// What lowering, checking and simulating it hold in memory at once. Fitted to 15 GPTs of 1 to 2,000
-  /// layers, on 1 to 128 stages, with up to 5 million tasks: at most 25 % off above 100 MB. A task takes
-  /// about 1 us.
+  /// layers, on 1 to 128 stages, with up to 5 million tasks: at most 25 % off above 100 MB. A run with
+  /// many buffers held for long takes more: BigScience's 200B with 2,048 micro-batches 3.6 GB where this
+  /// says 2.2. A task takes 1 to 2 us.
   [[nodiscard]] Bytes memory() const;
 };
 
