@@ -73,6 +73,14 @@ void read_copies(PlanBuilder& builder, const JsonReader& file, int micro_batches
   located(*numbers, [&] { builder.plan().copy_stages(std::move(copies)); });
 }
 
+/// A primitive says one thing.
+void check_alone(const JsonReader& primitive, const PrimitiveKind& chosen) {
+  for (const PrimitiveKind& other : primitive_kinds()) {
+    if (other.name != chosen.name && primitive.has(other.name))
+      primitive.at(other.name).fail("no second primitive beside \"" + chosen.name + "\"");
+  }
+}
+
 /// What a primitive is, by its name and key.
 const PrimitiveKind& kind_of(const JsonReader& primitive) {
   std::string names;
@@ -81,7 +89,10 @@ const PrimitiveKind& kind_of(const JsonReader& primitive) {
     const std::string quoted = "\"" + kind.name + "\"";
     if (names.find(quoted) == std::string::npos) names += (names.empty() ? "" : ", ") + quoted;
     if (!primitive.has(kind.name)) continue;
-    if (kind.key.empty() || primitive.has(kind.key)) return kind;
+    if (kind.key.empty() || primitive.has(kind.key)) {
+      check_alone(primitive, kind);
+      return kind;
+    }
     keys += (keys.empty() ? "\"" : ", \"") + kind.key + "\"";
   }
   if (keys.empty()) primitive.fail("a primitive with one of the keys " + names);
