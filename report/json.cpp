@@ -161,7 +161,9 @@ void add_measured(Json& json, const Result& result) {
     Json value = Json::object();
     value.set("value", figure.name == "fits" ? Json(*figure.measured == 1) : Json(*figure.measured))
         .set("from_memory", !figure.gates)
+        .set("provenance", figure.provenance)
         .set("source", figure.source);
+    if (figure.fitted) value.set("fitted", true);
     if (figure.device) value.set("device", *figure.device);
     measured.set(figure.name, value);
     if (figure.predicted) error.set(figure.name, figure.error());

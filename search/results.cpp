@@ -108,6 +108,7 @@ std::vector<Result> compare(const Scenario& scenario, std::vector<Outcome> outco
       if (known) {
         figure.measured = measured->value;
         figure.gates = measured->gates;
+        figure.provenance = measured->provenance;
         figure.source = measured->source;
         figure.device = measured->device;
         figure.fitted = measured->fitted;

@@ -16,6 +16,7 @@ struct Figure {
   std::optional<double> predicted;  ///< none where the run was refused, or has no baseline
   std::optional<double> measured;
   bool gates = true;
+  std::string provenance;  ///< as Measured::provenance
   std::string source;
   bool fitted = false;
   std::optional<int> device = {};  ///< of memory: as Measured::device

@@ -186,6 +186,7 @@ std::vector<Measured> read_measured(const JsonReader& reader) {
         {.name = key,
          .value = value,
          .gates = provenance != "from memory",
+         .provenance = provenance,
          .source = figure.at("source").text(),
          .fitted = fitted && fitted->boolean(),
          .device = device ? std::optional(static_cast<int>(device->at_least(0))) : std::nullopt});

@@ -33,9 +33,10 @@ bool concerns_memory(const std::string& figure);
 
 /// A figure that somebody measured or printed for a run, to be shown beside the prediction.
 struct Measured {
-  std::string name;   ///< one of figure_names
-  double value = 0;   ///< s, TFLOP/s, a fraction, a ratio, bytes; 1 or 0 where it fits or not
-  bool gates = true;  ///< false where it is from memory: shown, never judged
+  std::string name;        ///< one of figure_names
+  double value = 0;        ///< s, TFLOP/s, a fraction, a ratio, bytes; 1 or 0 where it fits or not
+  bool gates = true;       ///< false where it is from memory: shown, never judged
+  std::string provenance;  ///< "published", "measured" (by us) or "from memory"
   std::string source;
   bool fitted = false;             ///< a scalar of the stack was fitted to it: no prediction
   std::optional<int> device = {};  ///< of memory, on which it was measured; none: on the fullest
