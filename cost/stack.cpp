@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <string_view>
 
 #include "base/json_reader.hpp"
 #include "cost/nccl/constants.hpp"
@@ -12,26 +13,75 @@
 namespace stratagem::cost {
 namespace {
 
-OperatorFacts read_facts(const JsonReader& reader) {
+/// What kernels launch and move, of operators and of additions of gradients.
+OperatorFacts read_kernels(const JsonReader& reader) {
   OperatorFacts facts;
   if (const auto kernels = reader.find("kernels"))
     facts.kernels = static_cast<int>(kernels->at_least(0));
   if (const auto passes = reader.find("extra_passes")) facts.extra_passes = passes->number();
-  if (const auto copies = reader.find("state_copies_before")) {
-    facts.state_copies_before = static_cast<int>(copies->at_least(0));
-  }
-  if (const auto copies = reader.find("state_copies_after")) {
-    facts.state_copies_after = static_cast<int>(copies->at_least(0));
-  }
   if (const auto why = reader.find("because")) why->skip();
   return facts;
 }
 
+OperatorFacts read_facts(const JsonReader& reader) {
+  OperatorFacts facts = read_kernels(reader);
+  if (const auto copies = reader.find("state_copies_before"))
+    facts.state_copies_before = static_cast<int>(copies->at_least(0));
+  if (const auto copies = reader.find("state_copies_after"))
+    facts.state_copies_after = static_cast<int>(copies->at_least(0));
+  return facts;
+}
+
+struct KindInStacks {
+  std::string_view kind;
+  std::string_view passes;  ///< F: forward; B, W: gradients of activations, of weights
+};
+
+/// Which operators models have. A causal softmax goes by masked_softmax, whose kernels frameworks take
+/// for both; an identity has no kernel, and steps have facts of their own.
+constexpr std::array kinds_in_stacks = {KindInStacks{"embedding", "FW"},
+                                        KindInStacks{"contraction", "FBW"},
+                                        KindInStacks{"add", "F"},
+                                        KindInStacks{"bias_add", "F"},
+                                        KindInStacks{"layer_norm", "FB"},
+                                        KindInStacks{"rms_norm", "FB"},
+                                        KindInStacks{"split_heads", "FB"},
+                                        KindInStacks{"merge_heads", "FB"},
+                                        KindInStacks{"rotary", "FB"},
+                                        KindInStacks{"repeat", "FB"},
+                                        KindInStacks{"masked_softmax", "FB"},
+                                        KindInStacks{"softmax", "FB"},
+                                        KindInStacks{"dropout", "FB"},
+                                        KindInStacks{"attention_dropout", "FB"},
+                                        KindInStacks{"fused_attention", "FB"},
+                                        KindInStacks{"gelu", "FB"},
+                                        KindInStacks{"relu", "FB"},
+                                        KindInStacks{"silu", "FB"},
+                                        KindInStacks{"swiglu", "FB"},
+                                        KindInStacks{"sigmoid", "FB"},
+                                        KindInStacks{"multiply", "FB"},
+                                        KindInStacks{"prepend", "FBW"},
+                                        KindInStacks{"relative_bias", "FW"},
+                                        KindInStacks{"causal_relative_bias", "FW"},
+                                        KindInStacks{"dispatch", "FB"},
+                                        KindInStacks{"combine", "FB"},
+                                        KindInStacks{"row_max", "F"},
+                                        KindInStacks{"exponential", "F"},
+                                        KindInStacks{"row_sum", "F"},
+                                        KindInStacks{"pick", "F"},
+                                        KindInStacks{"cross_entropy", "FB"},
+                                        KindInStacks{"layer_norm_scale_gradient", "W"},
+                                        KindInStacks{"bias_gradient", "BW"},
+                                        KindInStacks{"gradient_sum", "B"}};
+
 /// Names of operators in stacks: a kind, with ".B" or ".W" for what computes its gradients.
-std::vector<std::string> known_operators() {
+std::vector<std::string> known_operators(std::string_view of_passes = "FBW") {
   std::vector<std::string> names;
-  for (const std::string& kind : model::operator_kind_names()) {
-    for (const char* suffix : {"", ".B", ".W"}) names.push_back(kind + suffix);
+  for (const auto& [kind, passes] : kinds_in_stacks) {
+    for (const char pass : passes) {
+      if (of_passes.find(pass) == std::string_view::npos) continue;
+      names.push_back(std::string(kind) + (pass == 'F' ? "" : std::string(".") + pass));
+    }
   }
   return names;
 }
@@ -192,7 +242,7 @@ std::vector<HeldInputs> read_held_inputs(const JsonReader& reader) {
 KeptOutputs read_kept_outputs(const JsonReader& reader) {
   KeptOutputs facts;
   facts.of = reader.at("of").text();
-  check_operator(reader.at("of"), facts.of);
+  check_word(reader.at("of"), facts.of, known_operators("F"), "a kind of forward operator");
   facts.passes = static_cast<int>(reader.at("passes").between(1, 100));
   if (const auto why = reader.find("because")) why->skip();
   return facts;
@@ -238,7 +288,7 @@ Stack read_facts_and_scalars(const JsonReader& reader) {
   if (const auto version = reader.find("nccl")) stack.nccl = read_version(*version);
   if (const auto groups = reader.find("communicators"))
     stack.communicators = read_communicators(*groups);
-  stack.gradient_accumulation = read_facts(reader.at("gradient_accumulation"));
+  stack.gradient_accumulation = read_kernels(reader.at("gradient_accumulation"));
   if (const auto waits = reader.find("host_waits"))
     stack.host_waits = named<HostWaits>(*waits, host_wait_names);
   if (const auto exchanges = reader.find("stage_exchanges"))

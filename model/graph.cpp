@@ -64,10 +64,6 @@ Flops attention_flops(const Graph& graph, const Operator& op) {
 
 }  // namespace
 
-std::vector<std::string> operator_kind_names() {
-  return {std::begin(kind_names), std::end(kind_names)};
-}
-
 std::string to_text(OpKind kind) { return kind_names[static_cast<int>(kind)]; }
 
 Flops flops(const Graph& graph, const Operator& op) {

@@ -60,8 +60,6 @@ enum class OpKind : std::uint8_t {
   optimizer_step,
 };
 std::string to_text(OpKind);
-/// The names of all kinds.
-std::vector<std::string> operator_kind_names();
 
 /// Which part of a training step an operator belongs to: B = input gradients, W = weight gradients.
 enum class Pass : std::uint8_t { forward, input_gradient, weight_gradient, optimizer };

@@ -13,6 +13,7 @@
 #include "base/malformed_input.hpp"
 #include "model/zoo/all.hpp"
 #include "search/plan_of.hpp"
+#include "search/stack_facts.hpp"
 #include "strategies/language/plan_devices.hpp"
 #include "strategies/language/plan_file.hpp"
 #include "topology/drives.hpp"
@@ -449,6 +450,7 @@ Run read_run(const JsonReader& reader, const std::string& baseline,
           .gpus = 0,
           .files = {reader.file()}};
   read_parts(run, reader);
+  if (!run.refused) check_held_inputs(run.stack, run.graph, file_of(reader.at("stack"), "stacks"));
   if (const auto group = reader.find("group")) run.compares = group->text();
   if (const auto relative = reader.find("baseline")) run.baseline = relative->text();
   if (const auto assumed = reader.find("assumed")) run.assumed = assumed->text();

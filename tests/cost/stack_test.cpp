@@ -91,6 +91,26 @@ TEST_CASE("a stack on a base that names an NCCL may have none") {
   CHECK_THROWS_AS(cost::read_stack(folder.write("nothing.json", variant + "\" }")), InputError);
 }
 
+TEST_CASE("facts that no model can show are refused") {
+  const Folder folder;
+  static_cast<void>(folder.write("whole.json", whole));
+  const auto refused = [&](const std::string& fact, const std::string& path) {
+    INFO(fact);
+    const std::string file = folder.write(
+        "variant.json", R"({ "name": "variant", "base": "whole", "source": "x", )" + fact + " }");
+    CHECK_THROWS_WITH(cost::read_stack(file), ContainsSubstring("variant.json: " + path));
+  };
+  // Activations have no weights, tokens no gradients, and a copy of a tensor in place has no kernel. A causal softmax
+  // is looked up as masked_softmax.
+  for (const std::string name : {"gelu.W", "embedding.B", "identity", "causal_softmax", "add.B",
+                                 "optimizer_step", "bias_gradient"}) {
+    refused(R"("operators": {")" + name + R"(": {"kernels": 2}})", "/operators/" + name);
+  }
+  // An addition draws no random numbers.
+  refused(R"("gradient_accumulation": {"state_copies_before": 1})", "/gradient_accumulation/");
+  refused(R"("kept_outputs": {"of": "gelu.B", "passes": 2})", "/kept_outputs/of");
+}
+
 TEST_CASE("a stack names the groups that have communicators, and whether hosts wait to gather") {
   const Folder folder;
   static_cast<void>(folder.write("whole.json", whole));
