@@ -68,7 +68,7 @@ void set(Json& json, const char* key, const Compared& compared) {
 
 }  // namespace
 
-Evidence read_evidence(const JsonReader& json) {
+Evidence read_evidence(const JsonReader& json, Fitted what) {
   Evidence evidence{.of = json.at("of").text(),
                     .source = json.at("source").text(),
                     .another_architecture = json.at("another_architecture").boolean(),
@@ -78,11 +78,16 @@ Evidence read_evidence(const JsonReader& json) {
                     .smallest = {},
                     .ranks = {},
                     .all = read_compared(json, "all"),
-                    .large = read_compared(json, "large"),
-                    .small = read_compared(json, "small"),
+                    .large = {},
+                    .small = {},
                     .decades = {}};
-  if (const auto smallest = json.find("smallest")) evidence.smallest = read_range(*smallest);
-  if (const auto ranks = json.find("ranks")) evidence.ranks = read_range(*ranks);
+  if (what == Fitted::products) {
+    evidence.large = read_compared(json, "large");
+    evidence.small = read_compared(json, "small");
+    if (const auto smallest = json.find("smallest")) evidence.smallest = read_range(*smallest);
+  } else if (what == Fitted::collectives) {
+    if (const auto ranks = json.find("ranks")) evidence.ranks = read_range(*ranks);
+  }
   if (const auto decades = json.find("decades")) {
     for (const JsonReader& decade : decades->elements())
       evidence.decades[static_cast<int>(decade.at("power").between(-1, 30))] = read_errors(decade);

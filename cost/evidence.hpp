@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -53,8 +54,11 @@ struct Evidence {
 /// Products from here on are judged by themselves: 100 GFLOP.
 inline constexpr double large_product = 1e11;
 
-/// Throws InputError for a missing or unknown key, and for a range that ends before it begins.
-Evidence read_evidence(const JsonReader&);
+/// What was fitted: products are looked up by size and smallest dimension, collectives by size and ranks.
+enum class Fitted : std::uint8_t { products, kernels, collectives };
+
+/// Throws InputError for a missing key, one that is nothing of what was fitted, and a range that ends before it begins.
+Evidence read_evidence(const JsonReader&, Fitted what);
 Json to_json(const Evidence&);
 
 }  // namespace stratagem::cost

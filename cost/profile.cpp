@@ -17,13 +17,20 @@
 namespace stratagem::cost {
 namespace {
 
+/// Those that a precision multiplies in.
 std::vector<std::string> data_types() {
   std::vector<std::string> names;
-  for (const auto type :
-       {model::DataType::fp64, model::DataType::fp32, model::DataType::tf32, model::DataType::fp16,
-        model::DataType::bf16, model::DataType::fp8, model::DataType::int8}) {
+  for (const auto type : {model::DataType::fp32, model::DataType::tf32, model::DataType::fp16,
+                          model::DataType::bf16, model::DataType::fp8}) {
     names.push_back(model::to_text(type));
   }
+  return names;
+}
+
+/// Kinds whose kernels say which pass they are of; optimizer steps are of none.
+std::vector<std::string> kinds_with_passes() {
+  std::vector<std::string> names = streaming_kinds();
+  std::erase(names, "optimizer");
   return names;
 }
 
@@ -70,6 +77,18 @@ std::map<std::string, T> read_table(const JsonReader& json, const std::vector<st
     table.emplace(key, read(json.at(key)));
   }
   return table;
+}
+
+std::map<std::string, Evidence> read_evidence_by_kind(const JsonReader& json) {
+  std::map<std::string, Evidence> evidence;
+  for (const std::string& what : json.keys()) {
+    check_word(json.at(what), what, fitted_kinds(), "one of the known keys");
+    const Fitted fitted = what.starts_with("gemm ")      ? Fitted::products
+                          : what.ends_with("all_reduce") ? Fitted::collectives
+                                                         : Fitted::kernels;
+    evidence.emplace(what, read_evidence(json.at(what), fitted));
+  }
+  return evidence;
 }
 
 /// Of which something must be left.
@@ -393,14 +412,14 @@ Profile read_profile(const JsonReader& json) {
       .context = read_not_negative<Bytes>(json.at("context")),
   };
   if (const auto passes = json.find("streaming_by_pass"))
-    profile.streaming_by_pass = read_table<PassShares>(*passes, streaming_kinds(), &read_passes);
+    profile.streaming_by_pass = read_table<PassShares>(*passes, kinds_with_passes(), &read_passes);
   if (const auto attention = json.find("attention")) profile.attention = read_attention(*attention);
   if (const auto bandwidth = json.find("host_memory_bandwidth"))
     profile.host_memory_bandwidth = read_positive<BytesPerSecond>(*bandwidth);
   if (const auto communicator = json.find("communicator"))
     profile.communicator = read_communicator(*communicator);
   if (const auto evidence = json.find("evidence"))
-    profile.evidence = read_table<Evidence>(*evidence, fitted_kinds(), &read_evidence);
+    profile.evidence = read_evidence_by_kind(*evidence);
   if (const auto busy = json.find("busy_ranks")) profile.busy_ranks = read_busy_ranks(*busy);
   if (const auto pace = json.find("pace")) profile.pace = read_positive<Seconds>(*pace);
   profile.collective.host_step = profile.host_copy.latency;

@@ -48,6 +48,8 @@ TEST_CASE("shares of passes are read, written and checked, and need not be there
     with("\"kernel_floor\"", edited.replace(edited.find(before), before.size(), after));
   };
   CHECK_THROWS_WITH(wrong("softmax", "gemm"), ContainsSubstring("/streaming_by_pass/gemm"));
+  CHECK_THROWS_WITH(wrong("softmax", "optimizer"),  // a step is of no pass
+                    ContainsSubstring("/streaming_by_pass/optimizer"));
   CHECK_THROWS_WITH(wrong("gradient", "backward"), ContainsSubstring("/streaming_by_pass/softmax"));
   CHECK_THROWS_WITH(wrong("0.75", "1.75"),
                     ContainsSubstring("/streaming_by_pass/softmax/gradient/value"));
@@ -174,9 +176,20 @@ TEST_CASE("evidence must be of a known kind, with ranges that end behind their b
   };
   CHECK_THAT(wrong("\"gemm fp16\": {\n      \"of\"", "\"gemm fp17\": {\n      \"of\""),
              ContainsSubstring("/evidence/gemm fp17"));
+  CHECK_THAT(wrong("\"gemm fp16\": {\n      \"of\"",
+                   "\"gemm fp16\": {\n      \"ranks\": [2, 8],\n      \"of\""),
+             ContainsSubstring("/evidence/gemm fp16/ranks"));
+  CHECK_THAT(wrong("\"softmax\": {\n      \"of\"",
+                   "\"softmax\": {\n      \"smallest\": [2, 8],\n      \"of\""),
+             ContainsSubstring("/evidence/softmax/smallest"));
   CHECK_THAT(wrong("\"families\": 29", "\"families\": 0"), ContainsSubstring("families"));
   CHECK_THAT(wrong("        8388608,", "        1e15,"), ContainsSubstring("/size/1"));
   CHECK_THAT(wrong("\"parameters\": 5", "\"constants\": 5"), ContainsSubstring("parameters"));
+}
+
+TEST_CASE("data types that no precision multiplies in are refused") {
+  CHECK_THROWS_WITH(with("\"peak\": {\n    \"fp32\"", "\"peak\": {\n    \"int8\""),
+                    ContainsSubstring("/peak/int8"));
 }
 
 TEST_CASE("what is taken to be like another kind has its measured range, errors stand there") {

@@ -16,6 +16,7 @@ namespace {
 const std::string scenario_schema = "scenarios/schema/scenario.schema.json";
 const std::string stack_schema = "scenarios/schema/stack.schema.json";
 const std::string plan_schema = "scenarios/schema/plan.schema.json";
+const std::string profile_schema = "scenarios/schema/profile.schema.json";
 const std::string node_schema = "scenarios/schema/node.schema.json";
 const std::string report_schema = "scenarios/schema/report.schema.json";
 
@@ -47,7 +48,7 @@ std::vector<std::string> names(const Table& table) {
 
 }  // namespace
 
-TEST_CASE("every scenario, plan and stack of the repository obeys its schema") {
+TEST_CASE("every scenario, plan, profile and stack of the repository obeys its schema") {
   for (const std::string& file : json_files("scenarios"))
     CHECK_NOTHROW(check_schema(file, scenario_schema));
   for (const std::string& file : json_files("scenarios/published")) {
@@ -57,6 +58,8 @@ TEST_CASE("every scenario, plan and stack of the repository obeys its schema") {
     CHECK_NOTHROW(check_schema(file, scenario_schema));
   for (const std::string& file : json_files("scenarios/nodes"))
     CHECK_NOTHROW(check_schema(file, node_schema));
+  for (const std::string& file : json_files("scenarios/profiles"))
+    CHECK_NOTHROW(check_schema(file, profile_schema));
   for (const std::string& file : json_files("scenarios/stacks"))
     CHECK_NOTHROW(check_schema(file, stack_schema));
   for (const std::string& file : json_files("scenarios/plans"))
