@@ -408,7 +408,8 @@ TEST_CASE("runs beyond what can be simulated are refused with what they would ne
   if (sanitized) return;  // the graph alone takes a gigabyte
   refuses_runs(with(small_scenario(), "\"cluster\": {\"gpus\": 1}",
                     R"("cluster": {"gpus": 1}, "model": {"layers": 10000})"),
-               "/runs/0/strategy", {"at most 2.4 GB to simulate", "10002 segments"}, "run \"alone\"");
+               "/runs/0/strategy", {"at most 2.4 GB to simulate", "10002 segments"},
+               "run \"alone\"");
 }
 
 TEST_CASE("constants that no machine has are refused where they stand") {
