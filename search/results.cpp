@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 
 #include "base/input_error.hpp"
 
@@ -142,10 +143,10 @@ std::vector<std::string> refusals(const std::vector<const Result*>& results) {
   std::vector<std::string> lines;
   for (const auto& [reason, runs] : runs_by_reason) {
     constexpr std::size_t most = 5;
-    lines.push_back(
-        fmt::format("{} ({} {}{})", reason, runs.size() == 1 ? "run" : "runs",
-                    fmt::join(runs.begin(), runs.begin() + std::min(most, runs.size()), ", "),
-                    runs.size() > most ? fmt::format(" and {} more", runs.size() - most) : ""));
+    const std::span named(runs.data(), std::min(most, runs.size()));
+    lines.push_back(fmt::format(
+        "{} ({} {}{})", reason, runs.size() == 1 ? "run" : "runs", fmt::join(named, ", "),
+        runs.size() > most ? fmt::format(" and {} more", runs.size() - most) : ""));
   }
   return lines;
 }
