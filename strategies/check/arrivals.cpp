@@ -15,6 +15,14 @@ bool receives(const Task& task) {
   return task.stream == Stream::receive_forward || task.stream == Stream::receive_backward;
 }
 
+/// Copies of what waits elsewhere and gathers of weights run ahead of the cell that they are for.
+bool computes(const Block& block) {
+  const auto on = [&](Stream stream) {
+    return std::ranges::find(block.tasks, stream, &Task::stream) != block.tasks.end();
+  };
+  return on(Stream::compute) && !on(Stream::parameter_communication);
+}
+
 /// A cell, of the iteration that a round runs it for.
 using Key = std::pair<int, Cell>;
 Key key(const Call& call) { return {call.lag, call.cell}; }
@@ -28,8 +36,7 @@ class MessageOrder {
     const std::vector<Call>& calls = program_.sequences[sequence].calls;
     std::map<Key, std::size_t> begins;  // of what is computed
     for (std::size_t c = 0; c < calls.size(); ++c) {
-      const bool goes_on = c > 0 && key(calls[c - 1]) == key(calls[c]);
-      if (calls[c].segment >= 0 && !(goes_on && calls[c - 1].segment >= 0))
+      if (calls[c].segment >= 0 && computes(program_.blocks[calls[c].block]))
         begins.try_emplace(key(calls[c]), c);
     }
     std::map<std::pair<Stream, int>, std::pair<Place, std::size_t>> latest;  // by queue
