@@ -23,8 +23,8 @@ struct Routed {
   std::vector<Bytes> payloads;
 };
 
-/// For NCCL's own, uncorrected prediction within a server: NVLinks carry what its search counts on.
-/// Nothing else is known.
+/// A profile for NCCL's own, uncorrected prediction within a server: it has only the rate that
+/// NCCL's search counts on for NVLinks.
 CollectiveConstants as_searched(const topology::NodeDesign& design);
 
 /// Remembers what it has searched: ask one object for all collectives of a program.
@@ -41,27 +41,26 @@ class Collectives {
   Collectives& operator=(const Collectives&) = delete;
   ~Collectives() = default;
 
-  /// One route for each way that the collective is done in. Where a profile has measured times of
-  /// ranks on processors, a group within a server takes those, each payload its own way
-  /// (measured_times.hpp). Closed form has one way for all payloads;
-  /// NCCL's is the one of the least predicted time for a payload, its loads those of the
-  /// algorithm's channels, its latency and limit the corrected prediction
-  /// (nccl/correction.hpp). Sends and all-to-alls, which NCCL does not predict, take a ring's base
-  /// time and one step of the protocol Simple, uncorrected, and are limited by links alone. In all
-  /// three ways links of more latency than the steps contain, or the times of ranks on processors
-  /// (node_link_latency), make a collective longer by the excess of each step (ring.hpp).
+  /// Returns one route for each way in which the collective may be carried. In closed form there is
+  /// one route for all payloads. NCCL's model takes for each payload the algorithm and protocol
+  /// with the least predicted time: loads of that algorithm's channels, latency and limit from the
+  /// corrected prediction (nccl/correction.hpp). NCCL does not predict sends and all-to-alls: they
+  /// take a ring's base time and one step of the protocol Simple, uncorrected, and only links limit
+  /// them. Where a profile has measured times of ranks on processors, a group within a server takes
+  /// those (measured_times.hpp), with a route of its own for each payload. In all three cases a
+  /// step is longer by the latency that its links add (ring.hpp).
   std::vector<Routed> routes(CollectiveKind kind, const std::vector<int>& ranks,
                              const std::vector<Bytes>& payloads);
   Route route(CollectiveKind kind, const std::vector<int>& ranks, Bytes payload);
-  /// An all-to-all of unequal parts, with the latency of an equal one, and the payload that its loads
-  /// are per byte of. No plan has one: for what is measured, and for those who ask about a cluster.
+  /// An all-to-all of unequal parts, with the latency of an equal one, and the payload that its
+  /// loads are per byte of. No plan has one; it serves measurements and questions about a cluster.
   std::pair<Route, Bytes> all_to_all(const std::vector<int>& ranks, const Parts& parts);
-  /// What a collective takes on links that nothing else uses: latency + max(payload / limit, max over
+  /// The time of a collective that has the links to itself: latency + max(payload / limit, max over
   /// links of payload * load / usable).
   [[nodiscard]] Seconds alone(const Route& route, Bytes payload) const;
 
-  /// What one direction of a link carries at most: as in ring.hpp, with NCCL's model an NVLink times
-  /// the profile's bandwidth_factor, where it has one.
+  /// The usable bandwidth of one direction of a link, as in ring.hpp. With NCCL's model an NVLink's
+  /// is multiplied by the profile's bandwidth_factor, if it has one.
   [[nodiscard]] BytesPerSecond usable(const topology::Link& link, bool forward = true) const;
 
   [[nodiscard]] const topology::Cluster& cluster() const { return cluster_; }
@@ -77,7 +76,7 @@ class Collectives {
                                    Bytes payload) const;
   const Carried& carried_by(CollectiveKind kind, nccl::Algorithm algorithm,
                             const std::vector<int>& ranks, const nccl::Communicator& communicator);
-  /// What a group's links add to its measured times.
+  /// The latency that a group's links add to its measured times.
   [[nodiscard]] Seconds beyond_measured(CollectiveKind kind, const std::vector<int>& ranks) const;
   [[nodiscard]] double nvlink_factor() const;
 

@@ -54,10 +54,12 @@ struct Evidence {
 /// Products from here on are judged by themselves: 100 GFLOP.
 inline constexpr double large_product = 1e11;
 
-/// What was fitted: products are looked up by size and smallest dimension, collectives by size and ranks.
+/// The names of what can be fitted. Products are looked up by size and smallest dimension,
+/// collectives by size and number of ranks.
 enum class Fitted : std::uint8_t { products, kernels, collectives };
 
-/// Throws InputError for a missing key, one that is nothing of what was fitted, and a range that ends before it begins.
+/// Throws InputError for a missing key, for one that names nothing that can be fitted, and for a
+/// range whose end is below its begin.
 Evidence read_evidence(const JsonReader&, Fitted what);
 Json to_json(const Evidence&);
 

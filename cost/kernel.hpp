@@ -46,21 +46,22 @@ constexpr bool is_attention(KernelKind kind) {
   return kind == KernelKind::attention || kind == KernelKind::attention_backward;
 }
 
-/// Which pass a kernel is of, for kinds whose passes reach different shares of the bandwidth.
+/// The pass that a kernel belongs to: in some kinds the passes reach different shares of the
+/// bandwidth.
 enum class KernelPass : std::uint8_t {
   either,  ///< not known, or a kind that has one pass only
   forward,
   gradient  ///< of inputs or weights
 };
 
-/// The kinds that move device memory and need a share of its bandwidth: not gemm and fused attention,
-/// whose constants are their own, and not what concerns the host.
+/// The kinds that need a share of the device memory's bandwidth: not gemm and fused attention,
+/// which have constants of their own, and not kinds that concern the host.
 std::vector<std::string> streaming_kinds();
 
 /// One logical operation on one device, as `launches` kernels in a row.
-/// `flops` is what it computes, as hardware FLOPs count it. A GEMM is `batch` products (m, k) x (k, n):
-/// 2*m*n*k*batch. Of a fused attention those of its products, without the half of all pairs of tokens that
-/// its causal mask hides; 0 for the others.
+/// `flops` are hardware FLOPs. A GEMM is `batch` products (m, k) x (k, n): 2*m*n*k*batch. For fused
+/// attention they are those of its products, without the half of all pairs of tokens that a causal
+/// mask hides. For other kernels they are 0.
 /// `traffic` is what the kernels read from and write to device memory altogether.
 struct Kernel {
   KernelKind kind = KernelKind::elementwise;

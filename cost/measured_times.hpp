@@ -19,13 +19,13 @@ namespace stratagem::cost {
 /// Throws InputError for more ranks than were measured, which nothing can be said about.
 Seconds measured_time(const CollectiveTimes& times, int ranks, Bytes payload);
 
-/// Does all that the prediction interpolates between lie on both sides of it: numbers of ranks, and
-/// for each of the two that stand next to it, payloads?
+/// Is the prediction interpolated, not extrapolated? It is if measurements lie on both sides: of
+/// the number of ranks, and, for each of the two nearest numbers of ranks, of the payload.
 bool within_measured(const CollectiveTimes& times, int ranks, Bytes payload);
 
-/// The same as a route: the time at payload 0 of the line at this payload as latency, but no less
-/// than nothing and no more than all, and the rest as a limit. It loads no links: what ranks share
-/// was at work when they were measured.
+/// The same time as a route. Its latency is where the line around this payload meets payload 0, at
+/// least 0 and at most the whole time; the rest is a limit of bytes per second. It loads no links:
+/// the ranks already shared them when they were measured.
 Route measured_route(const CollectiveTimes& times, int ranks, Bytes payload);
 
 }  // namespace stratagem::cost

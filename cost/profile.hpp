@@ -44,7 +44,7 @@ struct GemmConstants {
 };
 
 /// Fused attention, see kernel.hpp for the formula: the share of the peak that its products reach,
-/// pairs of tokens that a causal mask hides not counted, 0..1.
+/// 0..1. Pairs of tokens that a causal mask hides do not count as work.
 struct AttentionConstants {
   Constant<double> forward;
   Constant<double> backward;
@@ -78,16 +78,16 @@ struct CollectiveConstants {
   Constant<double> nvlink_efficiency;   ///< usable share of an NVLink's datasheet bandwidth, 0..1
   Constant<double> network_efficiency;  ///< usable share of a network port's bandwidth, 0..1
   Constant<double> pcie_efficiency;     ///< usable share of a PCIe link's bandwidth, 0..1
-  /// Of a processor: the share of a rank's memory bandwidth with which messages leave it while others
-  /// arrive as fast, 0..1: what is copied into shared memory and out of it moves several times. Without
-  /// it ranks on processors are refused.
+  /// Of a processor: the share of a rank's memory bandwidth at which messages leave while others
+  /// arrive as fast, 0..1. It is below 1 because bytes are copied several times, into shared memory
+  /// and out of it. Without it, ranks on processors are refused.
   std::optional<Constant<double>> memory_efficiency;
   Constant<Seconds> base;          ///< fixed time of one collective
   Constant<Seconds> node_step;     ///< per ring step between GPUs of one node
   Constant<Seconds> network_step;  ///< per ring step that crosses the network
   Constant<Seconds> host_step;     ///< of a copy to or from the host: host_copy.latency
-  /// The latency of links that these steps contain: a hop adds what its links take beyond that, see
-  /// ring.hpp. None: nothing, so that all of it is added.
+  /// The latency of links that these steps already contain. A hop adds the rest (ring.hpp). Without
+  /// a value, a hop adds all of its latency.
   std::optional<Constant<Seconds>> node_link_latency = {};
   std::optional<Constant<Seconds>> network_link_latency = {};
   std::optional<Constant<Seconds>> host_link_latency = {};  ///< host_copy.link_latency
@@ -95,8 +95,8 @@ struct CollectiveConstants {
   /// Of ranks on processors, by to_text of the kind: in place of the formula for groups within a
   /// server. Empty: not measured.
   std::map<std::string, CollectiveTimes> times;
-  /// Share of its speed that a kernel loses while its GPU communicates, 0 to below 1, see
-  /// sim/engine.hpp; none: nothing.
+  /// Share of its speed that a kernel loses while its GPU communicates, from 0 to below 1
+  /// (sim/engine.hpp); 0 if not given.
   std::optional<Constant<double>> compute_slowdown;
 };
 
@@ -105,7 +105,7 @@ struct CollectiveConstants {
 struct HostCopyConstants {
   Constant<Seconds> latency;           ///< fixed time of one copy
   Constant<BytesPerSecond> bandwidth;  ///< of pageable memory, which the host waits for
-  /// The latency of links between GPU and host that `latency` contains; none: nothing.
+  /// The latency of the links between GPU and host that `latency` already contains; 0 if not given.
   std::optional<Constant<Seconds>> link_latency = {};
 };
 
@@ -117,8 +117,8 @@ struct CommunicatorConstants {
   Constant<Bytes> peer;  ///< buffers of all protocols of all channels, to and fro
 };
 
-/// Of one kind of kernel that moves memory: shares of memory_bandwidth that its passes reach, where
-/// they differ. On processors an exponential costs more than the memory that it reads.
+/// The shares of memory_bandwidth that the two passes of a kind of kernel reach, where they differ:
+/// on processors an exponential costs more than the memory that it reads.
 struct PassShares {
   Constant<double> forward;
   Constant<double> gradient;
@@ -148,14 +148,15 @@ struct Profile {
   Constant<Bytes> context;  ///< device memory taken by driver and libraries before any tensor
   /// Where it is not known, communicators count as part of the context.
   std::optional<CommunicatorConstants> communicator;
-  /// What fitted constants rest on, by what was fitted: "gemm fp16", "softmax", "all_reduce", "nccl
-  /// all_reduce". A kind without it has no measured range.
+  /// The measurements behind fitted constants, by what was fitted: "gemm fp16", "softmax",
+  /// "all_reduce", "nccl all_reduce". A kind without an entry has no measured range.
   std::map<std::string, Evidence> evidence;
   /// Of a processor: how many ranks of a server were busy while its kernels were measured, and so
-  /// shared memory and caches; ascending, one for each number. Empty: not known.
+  /// shared memory and caches. Ascending, each number once. Empty: not known.
   std::vector<int> busy_ranks;
-  /// Of a processor: what the yardstick (kernels/yardstick.hpp) takes where times of kernels are those
-  /// that are predicted; at another pace they are longer or shorter by as much. None: not known.
+  /// Of a processor: its pace when kernels take the predicted times, as the time of the yardstick
+  /// (kernels/yardstick.hpp). At another pace, times of kernels are proportionally longer or
+  /// shorter. None: not known.
   std::optional<Constant<Seconds>> pace;
 
   /// Is a device a core of a processor? Only there messages go through memory.

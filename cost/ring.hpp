@@ -59,25 +59,26 @@ struct Route {
 /// Bytes along every edge of a ring of n ranks per byte of payload, see ring_route.
 double ring_factor(CollectiveKind kind, double n);
 
-/// The slowest way of a message from one rank to the next, as the latency of its links; 0 where no
-/// message takes such a way.
+/// Latency of the slowest path that a message takes from one rank to the next, within and between
+/// nodes; 0 where no message takes such a path.
 struct Hops {
   Seconds near;  ///< within a node
   Seconds far;   ///< between nodes
 };
 
-/// How many steps a collective takes one after the other.
+/// The number of steps that a collective takes in sequence.
 struct Steps {
   int near = 0;
   int far = 0;
 };
 
-/// Over a ring of `ranks` on `nodes`: all-reduce 2(n-1), of which 2(N-1) between nodes; all-to-all and
-/// send one; others half of an all-reduce's: what is broadcast passes every rank on its way.
+/// The steps over a ring of n `ranks` on N `nodes`: 2(n-1) for an all-reduce, of which 2(N-1) are
+/// between nodes; one for an all-to-all or a send; half of an all-reduce's for the others, since a
+/// broadcast also passes every rank.
 Steps ring_steps(CollectiveKind kind, int ranks, int nodes);
 
-/// What a hop adds to a step, whose constant contains some latency of links: what its links take
-/// beyond that. Never less than 0, since no constant tells how much of it faster links would save.
+/// The latency that a hop adds to a step: its links' latency minus what the step's constant
+/// contains. Never less than 0, since no constant says how much time faster links would save.
 constexpr Seconds excess(Seconds links, Seconds contained) {
   return links > contained ? links - contained : Seconds{};
 }
@@ -91,7 +92,7 @@ struct Carried {
   Hops hops;
 };
 
-/// Of a collective among ranks: ring_route's.
+/// Loads and hops of a collective among ranks, for ring_route.
 Carried ring_loads(CollectiveKind kind, const topology::Cluster& cluster,
                    const std::vector<int>& ranks);
 
@@ -100,9 +101,10 @@ Carried ring_loads(CollectiveKind kind, const topology::Cluster& cluster,
 ///     all-reduce 2(n-1)/n; all-gather and reduce-scatter (n-1)/n; broadcast and
 ///     reduce 1
 ///   within a node
-///     each GPU sends to its successor, or along the cables where the GPUs are cabled to each other
-///     (mesh_rings.hpp), or through memory where ranks are processors; with N > 1 a share (k-1)/k of that, because in each of the k rotations of
-///     the ring one edge leaves the node instead
+///     each GPU sends to its successor; where GPUs are cabled to each other, along the cables
+///     (mesh_rings.hpp); ranks on processors send through memory. With N > 1 an edge carries
+///     (k-1)/k of the above, because in each of the k rotations of the ring one edge leaves the
+///     node instead
 ///   between nodes
 ///     the edge is spread evenly over the adapters nearest to the group's GPUs, as NCCL spreads its
 ///     channels; each adapter is reached from the group's GPU nearest to it
@@ -112,17 +114,18 @@ Carried ring_loads(CollectiveKind kind, const topology::Cluster& cluster,
 ///   to_drives, from_drives: an equal part of the payload to or from each drive of the server, by way
 ///     of that processor
 ///   latency = base + steps within nodes * node_step + steps between nodes * network_step
-///     with the steps of ring_steps; each takes longer by the excess of the slowest hop of its kind
-///     over node_link_latency or network_link_latency; the one of an all-to-all is that of the pair of
-///     ranks for which it takes longest. Copies to and from the host take host_copy's latency and the
-///     excess of their links, those to and from drives what their links take
+///     with the steps of ring_steps. A step within nodes is longer by the excess of the slowest
+///     such hop over node_link_latency, a step between nodes by that over network_link_latency. The
+///     one step of an all-to-all is that of its slowest pair of ranks. Copies to and from the host
+///     take host_copy's latency and the excess of their links; copies to and from drives take the
+///     latency of their links
 /// Closed-form channels: no trees, no choice of protocol by size, no in-switch reduction.
 /// Source for the factors: nccl-tests, doc/PERFORMANCE.md; for the channels: docs/hardware.md.
 Route ring_route(CollectiveKind kind, const topology::Cluster& cluster,
                  const std::vector<int>& ranks, const CollectiveConstants& constants);
 
-/// What one direction of a link carries at most: datasheet bandwidth times the profile's usable
-/// share, of links between sockets that of PCIe, of drives all of it.
+/// The usable bandwidth of one direction of a link: the datasheet's times the profile's usable
+/// share. Links between sockets take the share of PCIe; drives are usable fully.
 BytesPerSecond usable_bandwidth(const topology::Link& link, const CollectiveConstants& constants,
                                 bool forward = true);
 

@@ -18,9 +18,9 @@
 
 namespace stratagem::cost {
 
-/// How a framework runs one kind of operator: `kernels` launches; besides reading every input and
-/// writing every output once, its kernels pass `extra_passes` times over the operator's largest
-/// tensor.
+/// How a framework runs one kind of operator: with so many launches (`kernels`). The kernels read
+/// every input and write every output once. In addition they pass `extra_passes` times over the
+/// operator's largest tensor.
 struct OperatorFacts {
   int kernels = 1;
   double extra_passes = 0;
@@ -37,10 +37,10 @@ struct OptimizerFacts {
   int synchronizations = 0;  ///< times per parameter tensor that the host waits for the device
   std::map<std::string, Bytes>
       extra_states;  ///< bytes per parameter that live all the time, such as a second gradient
-  /// Bytes per parameter that a device holds, divided or not its step, which live all the time, such
-  /// as gradients that wait to be added up in another type.
+  /// Bytes per parameter that a device holds all the time, even if ranks divide its step, such as
+  /// gradients that wait to be added up in another type.
   std::map<std::string, Bytes> gradient_copies = {};
-  /// Bytes per parameter that a device steps, which live from its first step to its last, such as
+  /// Bytes per parameter that a device updates, allocated from its first step to its last, such as
   /// gradients in fp32.
   std::map<std::string, Bytes> step_copies = {};
 };
@@ -70,54 +70,57 @@ struct MemoryFacts {
   bool workspace_allocated = false;  ///< is it a block of the allocator, or the driver's?
 };
 
-/// What an operator reads lives until one behind it in its segment has run, since variables of the
-/// framework's code name it until they return. On stages on one grid in equal parts.
+/// A tensor that an operator reads stays allocated until a later operator of its segment has run,
+/// because a variable of the framework's code refers to it until then. Only on stages on one grid
+/// in equal parts.
 struct HeldInputs {
   std::string of;     ///< its kind as in Stack::operators, "masked_softmax"
   std::string until;  ///< "merge_heads": the next of this kind
 };
 
-/// What the forward passes of a pipeline stage have written lives on, whatever their backward passes
-/// have freed, until as many passes later another micro-batch's takes its place.
+/// Outputs that a pipeline stage's forward passes have written stay allocated, even after their
+/// backward passes, until the forward pass of the `passes`-th micro-batch after it replaces them.
 struct KeptOutputs {
   std::string of;  ///< the operator's kind as in Stack::operators, "exponential"
   int passes = 0;  ///< 0: nothing is kept
 };
 
-/// How a framework gathers parameters that ranks divide, and scatters their gradients (ZeRO 3).
+/// How a framework gathers sharded parameters and reduce-scatters their gradients (ZeRO 3).
 struct ShardCollectives {
   bool by_weight = false;  ///< one for each weight; else for all of a segment, or of a bucket
-  /// Before each gather the host has what is gathered zeroed, and waits for the device's computations
-  /// and reductions so far.
+  /// Before each gather, the host has the destination zeroed and waits until the device has
+  /// finished its computations and reductions so far.
   bool gathers_wait = false;
-  /// Kernels that copy the part of each rank, from a second whole buffer after a gather, and into
-  /// one before a reduce-scatter.
+  /// Kernels that copy each rank's part: out of a second whole buffer after a gather, and into one
+  /// before a reduce-scatter.
   int kernels_per_rank = 0;
-  /// One rank that has everything gathers, too: from what it keeps into a buffer of its own.
+  /// A rank that holds all shards gathers, too: from what it keeps into a buffer of its own.
   bool of_one_rank = false;
 };
 
-/// How a framework tells all ranks what each of them has stepped of weights that they keep whole
-/// (ZeRO 1 and 2).
+/// How a framework sends updated weights to all ranks, where every rank keeps whole weights and
+/// updates a share of them (ZeRO 1 and 2).
 struct StepGathers {
-  /// As many gathers, alike in size, as it goes into all weights, at least one; 0: one.
+  /// As many gathers of about equal size as buckets of this size fit into all weights, at least
+  /// one. 0: one gather.
   Bytes bucket;
   int kernels_per_rank = 0;  ///< that copy its part, from a second whole buffer
 };
 
-/// A collective between operators that computations run beside. Those that no rule names start when all
-/// computations issued before them have ended, whether they read them or not; one that a rule names
-/// leaves out those that compute gradients as `beside` says, of one operator of the forward pass: of the
-/// one whose input gradient the collective completes, or whose gradient reads the activation.
-/// What reads the collective's result waits for it in either case.
+/// A collective between operators that runs beside a computation. Without such a rule, a collective
+/// starts when all computations issued before it have ended, whether it needs them or not. With a
+/// rule it does not wait for one gradient (`beside`). For collectives of gradients, that is the
+/// gradient of the operator whose input gradient the collective completes. For collectives of
+/// activations, that is the gradient of the operator that reads the activation. Whatever reads the
+/// collective's result waits for it in either case.
 struct CollectiveBeside {
   CollectiveKind kind = CollectiveKind::all_reduce;
   bool of_gradients = true;  ///< of gradients of activations, or of activations
   model::Pass beside = model::Pass::weight_gradient;
 };
 
-/// Where a host waits for the device before it launches more. For the replay of memory
-/// (sim/host_order.hpp); the gaps that it leaves on the device are not in times.
+/// When a host waits for the device before it launches more. Only the replay of memory uses it
+/// (sim/host_order.hpp); predicted times leave out the gaps that it causes on the device.
 enum class HostWaits : std::uint8_t {
   each_micro_batch,
   each_pass,   ///< as timers of passes make it
@@ -126,7 +129,8 @@ enum class HostWaits : std::uint8_t {
 inline constexpr std::array<std::string_view, 3> host_wait_names = {"each micro-batch", "each pass",
                                                                     "each launch"};
 
-/// What a host waits for where its pipeline stage exchanges tensors with others, as HostWaits.
+/// What a host waits for when its pipeline stage exchanges tensors with others; used like
+/// HostWaits.
 enum class StageExchanges : std::uint8_t {
   queued,     ///< nothing
   read,       ///< the device, at each pass, which begins with reading what describes a tensor
@@ -135,7 +139,7 @@ enum class StageExchanges : std::uint8_t {
 inline constexpr std::array<std::string_view, 3> stage_exchange_names = {"queued", "read",
                                                                          "waited for"};
 
-/// Groups of ranks that a framework has a communicator of its own for, beside those that a plan's
+/// Groups of ranks for which a framework creates a communicator beside those that a plan's
 /// collectives need: for barriers, flags, norms and losses.
 enum class RankGroup : std::uint8_t {
   world,     ///< all ranks
@@ -166,13 +170,15 @@ struct Stack {
   OperatorFacts gradient_accumulation;   ///< per parameter tensor and micro-batch, on the gradient
   HostWaits host_waits = HostWaits::each_micro_batch;
   StageExchanges stage_exchanges = StageExchanges::queued;
-  /// Gradients of weights are freed after the step and born anew in the backward pass; else they live
-  /// all the time. Shards of gradients always do.
+  /// Gradients of weights are freed after the step and allocated again in the backward pass.
+  /// Otherwise they live all the time. Shards of gradients always do.
   bool frees_gradients = false;
-  /// What a pipeline stage has sent lives until the gradient of it comes back, not until it is sent.
+  /// A pipeline stage keeps an activation that it sent until the gradient comes back, not only
+  /// until it is sent.
   bool keeps_sent = false;
-  /// Of activations, and of their gradients, that ranks hold alike and send to another stage, each sends
-  /// a share, which the receivers gather: tensor ranks without sequence parallelism.
+  /// Where tensor ranks hold the same activation (or gradient) and send it to another stage, each
+  /// sends a share, and the receivers gather the shares. With sequence parallelism ranks hold
+  /// different parts already.
   bool shares_activations = false;
   bool shares_gradients = false;
   std::vector<HeldInputs> held_inputs;
@@ -195,7 +201,8 @@ Seconds kernel_time(const Kernel& kernel, const Profile& profile, const Stack& s
 /// names another stack of its folder, which may have one itself, and states only what differs from it.
 Stack read_stack(const std::string& file);
 
-/// The pass whose kernels a collective runs beside; none if it waits for all.
+/// The pass whose kernels a collective runs beside; nullopt if the collective waits for all
+/// computations.
 std::optional<model::Pass> beside(const Stack&, CollectiveKind, bool of_gradients);
 
 /// The facts for a kind of operator, one kernel and no extra passes where the stack says nothing.

@@ -33,10 +33,10 @@ struct Constants {
   ByAlgorithm nvlink{};   ///< per step over NVLink
   ByAlgorithm pcie{};     ///< per step over PCIe
   ByAlgorithm network{};  ///< per step between nodes
-  /// The latency of links that steps contain (assumed: NCCL takes one number for all servers): of
-  /// two NVLinks with a switch between; of PCIe from a processor's GPU to the other's, of 4 links and
-  /// the one between sockets; between nodes of two ports and four PCIe links of a DGX A100, whose are
-  /// the slowest among DGX servers. All by the latencies that topology/presets state.
+  /// The latency of links that the steps contain, by the latencies in topology/presets. Assumed,
+  /// since NCCL uses one number for all servers. `nvlink`: two NVLinks with a switch between.
+  /// `pcie`: from one processor's GPU to the other's, 4 PCIe links and the link between sockets.
+  /// `network`: two ports and four PCIe links of a DGX A100, the slowest among DGX servers.
   Seconds nvlink_links = 50_ns;
   Seconds pcie_links = 700_ns;
   Seconds network_links = 1.8_us;

@@ -9,7 +9,8 @@
 
 namespace stratagem::cost::nccl {
 
-/// Loads per byte of payload of one algorithm, and the slowest hops of its channels. With c channels, each of which carries 1/c:
+/// Loads per byte of payload for one algorithm, and the slowest hops of its channels. Each of the c
+/// channels carries 1/c of the payload:
 ///   ring      what a ring's edge carries (cost/ring.hpp) along every edge of each channel; between
 ///             nodes out of one's adapter into the next one's; PAT counts as a ring
 ///   tree      the payload up and down every edge of a channel within a node; between nodes half of

@@ -34,10 +34,10 @@ struct Server {
   [[nodiscard]] int nv_switch() const;
 };
 
-/// What NCCL's search takes one NVLink to carry in one direction, see server_of.
+/// The rate that NCCL's search counts on for one NVLink in one direction, see server_of.
 BytesPerSecond nvlink_speed(int compute_capability);
 
-/// That as a share of the datasheet's, of the server's NVLinks; 1 without any.
+/// The same relative to the datasheet rate of the server's NVLinks; 1 for a server without NVLinks.
 double nvlink_share(const topology::NodeDesign& design);
 
 /// The speeds that NCCL's search counts on, per direction:

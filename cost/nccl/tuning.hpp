@@ -10,7 +10,8 @@
 
 namespace stratagem::cost::nccl {
 
-/// A way to do a collective: t = latency + payload / bandwidth, before what depends on the payload.
+/// One algorithm and protocol for a collective: t = latency + payload / bandwidth, before
+/// corrections that depend on the payload.
 struct Estimate {
   Algorithm algorithm = Algorithm::ring;
   Protocol protocol = Protocol::simple;
@@ -38,7 +39,7 @@ struct Estimate {
 ///                broadcast and reduce b + step, or b + n steps where channels differ in order
 ///     tree       b + 2 ((k-1) s + log2(N) w)
 ///     NVLS s, NVLSTree s + 2 log2(N) w, PAT b + log2(N) w / 3.5 + 2.8 us n
-///   Links add to that what they take beyond the constants: beyond_steps.
+///   To that, links add the latency that the constants do not contain: beyond_steps.
 ///
 /// LL128 needs NVLinks, perhaps with one relay, and adapters without a processor on the way. The
 /// unit of `s` is that of NVLink where no path is a relay or PCIe.
@@ -55,11 +56,17 @@ std::vector<Estimate> estimates(CollectiveKind kind, const Communicator& communi
 /// to 66 KiB.
 Estimate direct_estimate(const Communicator& communicator, const Constants& constants);
 
-/// What the hops of a collective add to its steps by their links' excess over the latencies that the
-/// constants contain (cost/ring.hpp). In a row are, with n ranks on N nodes, k on each: of a ring its
-/// ring_steps; of a tree 2 (k-1) hops within nodes and 2 log2(N) between; of NVLS one within, of
-/// NVLSTree 2 log2(N) between besides, of PAT log2(N); of a send one; of an all-to-all the one of the
-/// pair for which constant and excess are most. NCCL knows nothing of it when it chooses.
+/// The latency that links add to a collective: for each sequential hop, its links' latency minus
+/// what the constants contain (cost/ring.hpp). With n ranks on N nodes, k on each, the sequential
+/// hops are
+///     ring          its ring_steps
+///     tree          2 (k-1) within nodes and 2 log2(N) between
+///     NVLS          one within a node
+///     NVLSTree      one within a node and 2 log2(N) between
+///     PAT           log2(N) between
+///     send          one
+///     all-to-all    one, that of the pair with the largest sum of constant and excess
+/// NCCL does not take this into account when it chooses.
 Seconds beyond_steps(CollectiveKind kind, Algorithm algorithm, const Communicator& communicator,
                      const Constants& constants, const Hops& hops);
 
