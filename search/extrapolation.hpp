@@ -11,10 +11,10 @@
 namespace stratagem::search {
 
 /// Shares, 0..1, of one iteration of all devices. A kernel is extrapolated if its size, or the
-/// smallest dimension of its product, is outside of its profile's cost::Evidence, and where there is
-/// none of its kind, as of fused attention and steps on the host. A collective is within it if it is
-/// an all-reduce of a measured size and number of ranks in one server; nothing else was fitted to.
-/// Of ranks on processors every kind that was measured counts so.
+/// smallest dimension of its product, is outside of its profile's cost::Evidence, or if its kind
+/// has none (fused attention, steps on the host). A collective is not extrapolated if it is an
+/// all-reduce of a measured size and number of ranks in one server; nothing else was fitted. For
+/// ranks on processors this holds for every kind of collective that was measured.
 struct Extrapolated {
   double kernel_time = 0;  ///< of the sum of all kernels' times, recomputation included
   std::map<std::string, double> by_kind;  ///< of the same sum: "gemm fp16", "attention"

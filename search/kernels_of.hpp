@@ -1,4 +1,4 @@
-// What the runs of a scenario ask of devices, for whoever wants to measure it.
+// The kernels that the runs of a scenario need, for measuring them.
 #pragma once
 
 #include <string>
@@ -8,10 +8,10 @@
 
 namespace stratagem::search {
 
-/// The kernels of all runs of a scenario, of the sizes that their ranks run them in, each once and
-/// in ascending order. Profiles that runs name need not be there: what is asked does not depend on
-/// what it takes. Runs that are refused have none. Throws InputError for a scenario that cannot be
-/// read, and where all of its runs are refused.
+/// The kernels of all runs of a scenario, in the sizes in which the ranks run them, each once and
+/// in ascending order. The profiles that runs name need not exist: kernels do not depend on how
+/// long they take. Refused runs contribute none. Throws InputError for a scenario that cannot be
+/// read, and if all of its runs are refused.
 std::vector<cost::Kernel> kernels_of_scenario(const std::string& file);
 
 }  // namespace stratagem::search

@@ -7,11 +7,12 @@
 
 namespace stratagem::search {
 
-/// `run` must outlive the plan. Throws InputError, for a refused run the one that it was refused for.
+/// `run` must outlive the plan. Throws InputError; for a refused run, the error that it was refused
+/// for.
 strategies::Plan plan_of(const Run& run);
 
-/// An error of a plan, which does not know the file that it comes from, at its place in that file;
-/// one that names a file is there already.
+/// Adds the file to the error of a plan, which does not know its file. An error that names a file
+/// already stays as it is.
 InputError located(const Run& run, const InputError& error);
 
 }  // namespace stratagem::search

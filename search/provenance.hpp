@@ -19,14 +19,14 @@ struct Weakest {
   std::vector<std::string> cluster;  ///< into the run's cluster: "/drives", no other
 };
 
-/// A constant is used if a kernel or collective of the program is of its kind; the network's count
-/// as used if some group of GPUs spans two nodes of `gpus_per_node`, and the slow-down of kernels
-/// beside collectives if there is one that is not on their stream.
+/// A constant counts as used if the program has a kernel or collective of its kind. Constants of
+/// the network count if a group of GPUs spans two nodes of `gpus_per_node`. The slow-down of
+/// kernels beside collectives counts if a collective runs on another stream than theirs.
 Weakest weakest_provenance(const cost::Profile& profile, const cost::Stack& stack,
                            const strategies::Program& program, int gpus_per_node);
 
-/// Counts the figures of drives, too, where a program reads or writes them. What is from memory, or of a
-/// user who says no more, is as good as assumed.
+/// Also counts the rates of drives, if a program reads or writes them. Figures from memory, and a
+/// user's without a provenance, count as assumed.
 void include_drives(Weakest& weakest, const topology::Drives& drives,
                     const strategies::Program& program);
 

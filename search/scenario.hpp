@@ -23,12 +23,13 @@
 
 namespace stratagem::search {
 
-/// What can be measured of a run, and is predicted of every one (see compare in results.hpp).
+/// The figures that can be measured of a run. Each is predicted for every run (see compare in
+/// results.hpp).
 inline const std::vector<std::string> figure_names = {
     "iteration_time", "tflops_per_gpu", "scaling_efficiency", "speedup",
     "peak_allocated", "peak_reserved",  "peak_used",          "fits"};
 
-/// Is it one of those that a run has whether it fits or not: of its memory?
+/// Does the figure concern memory, so that it exists even for a run that does not fit?
 bool concerns_memory(const std::string& figure);
 
 /// A figure that somebody measured or printed for a run, to be shown beside the prediction.
@@ -50,7 +51,7 @@ struct Expectation {
   std::string because;
 };
 
-/// One run with everything that it does not say taken from the scenario's defaults.
+/// One run, with the scenario's defaults filled in.
 struct Run {
   std::string file;  ///< the scenario's
   std::string path;  ///< JSON pointer of the run: "/runs/0"
@@ -76,8 +77,8 @@ struct Run {
   std::vector<Expectation> expect;
   std::vector<std::string> files;  ///< all that it was read from
   Json resolved;                   ///< every setting, after defaults
-  /// Why its settings cannot go together; then those that come of them are not set (`gpus` is 0 where the
-  /// cluster is refused), and it has no plan.
+  /// Why its settings cannot go together; empty if they can. Otherwise what follows from them is
+  /// not set (`gpus` is 0 if the cluster is refused), and it has no plan.
   std::optional<InputError> refused = {};
 };
 
@@ -87,9 +88,9 @@ struct Scenario {
   std::vector<Run> runs;
 };
 
-/// Reads and checks a whole scenario. Runs whose settings cannot go together are refused, each for itself;
-/// throws InputError before anything is simulated for whatever else is wrong: no JSON, an unknown key, a
-/// file that is not there.
+/// Reads and checks a whole scenario. A run whose settings cannot go together is refused by itself.
+/// For all other errors it throws InputError before anything is simulated: no JSON, an unknown key,
+/// a missing file.
 /// Profiles and stacks are files in `profiles/` and `stacks/` beside the scenario, by name; a name
 /// that ends in ".json" is a path, relative to the scenario.
 /// With `instead` profiles are not read: that one stands in for all of them.
@@ -99,8 +100,8 @@ Scenario read_scenario(const std::string& file, const std::optional<cost::Profil
 /// the run's own. Throws InputError where the settings do not go together.
 Run with_settings(const Run& run, const Json& changes);
 
-/// How a run went. A run that is out of memory has metrics, as if it had fitted; one that was refused, or
-/// that nobody asked for, has none.
+/// The outcome of a run. A run that is out of memory has metrics as if it had fitted. A run that
+/// was refused, or that was not selected, has none.
 struct Outcome {
   enum class Status { ok, out_of_memory, refused, not_asked };
   Status status = Status::ok;
@@ -115,14 +116,16 @@ struct Outcome {
   Weakest weakest;                         ///< what the prediction rests on
   Extrapolated extrapolated;               ///< how much of it is beyond what was measured
 
-  /// What a GPU and a server lack: 0 where it suffices, and of servers whose memory is not known.
+  /// The bytes that a GPU and a server lack: 0 if their memory suffices, or if the server's memory
+  /// is not known.
   Bytes gpu_shortfall;
   Bytes host_shortfall;
   Bytes drives_shortfall;
-  /// Of a run that fits: the memories of which it leaves less than 5 % free, in words; empty: none.
+  /// For a run that fits: descriptions of the memories that have less than 5 % left; empty if there
+  /// are none.
   std::string tight;
 
-  /// Of one GPU: model FLOPs, and those that its kernels compute. Expect metrics.
+  /// FLOP/s of one GPU: of the model, and of its kernels. Expect metrics.
   [[nodiscard]] FlopsPerSecond model_rate() const;
   [[nodiscard]] FlopsPerSecond hardware_rate() const;
 };
@@ -137,10 +140,10 @@ struct Simulated {
   sim::Timeline timeline;
   Outcome outcome;
 };
-/// Throws InputError, naming the scenario's file and the run, if it is refused: if its settings cannot go
-/// together, or the strategy cannot be applied to the model.
+/// Throws InputError that names the scenario's file and the run, if the run is refused: if its
+/// settings cannot go together, or if the strategy cannot be applied to the model.
 Simulated simulate(const Run& run, const SimulateOptions& options);
-/// The same, but the outcome of a run that is refused says so; its program and timeline are empty.
+/// The same, but for a refused run the outcome says so, and its program and timeline are empty.
 Simulated simulate_or_refuse(const Run& run, const SimulateOptions& options);
 
 }  // namespace stratagem::search

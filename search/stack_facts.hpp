@@ -1,4 +1,4 @@
-// Facts of a stack held against the model of a run.
+// Checks facts of a stack against the model of a run.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace stratagem::search {
 
-/// Throws InputError, naming the stack's `file`, for inputs that are held until an operator which, wherever the
-/// model has both, stands in front of the one that reads them: that can never act.
+/// Throws InputError that names the stack's `file`, if a rule of held_inputs can never act: if in
+/// the model the operator that releases the input always comes before the one that reads it.
 void check_held_inputs(const cost::Stack& stack, const model::Graph& graph,
                        const std::string& file);
 

@@ -9,7 +9,7 @@
 
 namespace stratagem::search {
 
-/// What is validated: empty means everything.
+/// The selection to validate; empty means everything.
 struct Selection {
   std::string figure;  ///< one of figure_names
   std::string group;   ///< a part of a group's name
@@ -21,8 +21,9 @@ struct Played {
   std::vector<Result> results;
 };
 
-/// Simulates every run of the scenarios that has a measured figure of the selection, and what such
-/// runs are compared with, on so many threads; refused ones have an outcome that says so, all others one without metrics.
+/// Simulates, on so many threads, every run that has a measured figure of the selection, and every
+/// run that such runs are compared with. A refused run has an outcome that says so; other runs have
+/// one without metrics.
 std::vector<Played> play(std::vector<Scenario> scenarios, const Selection& selection, int threads);
 
 /// The heading that a run's figures are summed up under: its `group`, or its scenario's file
@@ -34,11 +35,12 @@ struct Compared {
   std::string group;
   const Result* result;
   const Figure* figure;
-  /// Counts in statistics: not from memory, and no stack's scalar was fitted to it.
+  /// Does it count in statistics? Not if it is from memory, and not if a scalar of the stack was
+  /// fitted to it.
   bool judges;
 };
 
-/// Errors of the figures that judge: of one figure in one group.
+/// Errors of one figure in one group, of the measurements that count.
 struct ErrorStatistics {
   std::string group;
   std::string figure;
@@ -49,7 +51,7 @@ struct ErrorStatistics {
   std::string worst_run;
 };
 
-/// Whether a run fits into the memory of its GPU, as predicted and as it was.
+/// Does a run fit into the memory of its GPU: as predicted, and as measured?
 struct Verdict {
   enum class Kind { right, wrong, undecided };
   std::string group;
@@ -72,7 +74,7 @@ struct Validation {
 /// `played` must outlive the result. Expects the selection that it was played for.
 Validation validate(const std::vector<Played>& played, const Selection& selection);
 
-/// What a validation must keep.
+/// The limits of a validation.
 struct Limits {
   /// The highest median of the absolute errors of a figure.
   struct Median {
@@ -88,11 +90,12 @@ struct Limits {
 ///   {"median_error": {"GROUP": {"peak_used": 0.08}}, "wrong_verdicts": 0}
 Limits read_limits(const std::string& file);
 
-/// Those of the limits that concern what is selected: verdicts only if nothing is left out.
+/// The limits that apply to the selection. The limit of wrong verdicts applies only to a full
+/// selection.
 Limits selected(const Limits& limits, const Selection& selection);
 
-/// One line for every limit that does not hold, for every limit of which nothing was counted, and, if
-/// there are limits of medians, for every figure of a group that has none.
+/// One line for every limit that does not hold, for every limit for which nothing was counted, and,
+/// if there are limits of medians, for every figure of a group that has no limit.
 std::vector<std::string> broken(const Validation& validation, const Limits& limits);
 
 }  // namespace stratagem::search

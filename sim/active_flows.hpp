@@ -1,4 +1,4 @@
-// The flows that are under way: what is left of each, how fast it goes, which ends next.
+// The flows under way: bytes left, rate, and which ends next.
 #pragma once
 
 #include <vector>

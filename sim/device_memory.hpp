@@ -22,7 +22,8 @@ struct MemoryFigures {
   Bytes used;       ///< with what driver, libraries and communicators take: nvidia-smi
 };
 
-/// Of devices that are alike in all of this. Each part of what is used lasts from begin to end, but for `reserved`.
+/// The memory of devices that are alike in all of this. Each part of what is used lasts from begin
+/// to end, except `reserved`.
 ///   used = reserved + outside(): context, communicators, and the workspace if the driver gives it
 struct DeviceMemory {
   int device = 0;       ///< the first of them
@@ -44,13 +45,13 @@ struct DeviceMemory {
   friend bool operator==(const DeviceMemory&, const DeviceMemory&) = default;
 };
 
-/// Distinct ones, in the order of the first device of each: the same whether the simulation was folded
-/// or not. A stack's allocator replays residents (parameters, then gradients, then optimizer
-/// states, each in the order of layers), its workspace, then births and deaths as the host comes to
-/// them (host_order.hpp); buffers of all streams share its pools. It has what the profile's memory
-/// leaves beside everything else; what it wants beyond that makes `used` larger than the memory.
-/// `segments` are the names of the plan's, where peaks are to tell them. `groups_beside` are sizes of
-/// groups that every device is in, and has communicators for, beside those of the program.
+/// The distinct devices, in the order of the first of each; folding does not change them. The
+/// stack's allocator replays residents (parameters, then gradients, then optimizer states, each in
+/// the order of layers), then its workspace, then allocations and frees as the host executes them
+/// (host_order.hpp). Buffers of all streams share its pools. Its limit is the profile's memory less
+/// everything else; what it needs beyond that makes `used` larger than the memory. `segments` are
+/// the names of the plan's segments, for describing peaks. `groups_beside` are sizes of groups that
+/// every device is in, beside those of the program, and has communicators for.
 std::vector<DeviceMemory> device_memory(const strategies::Program& program,
                                         const Timeline& timeline, const cost::Profile& profile,
                                         const cost::Stack& stack,

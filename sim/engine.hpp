@@ -18,7 +18,14 @@ namespace stratagem::sim {
 /// one rank meets the k-th of every other), takes its latency, then flows until its volume is
 /// through, at rates shared max-min fairly with all flows there are at the time.
 ///
-/// Communication slows kernels down, by the cast's `compute_slowdown` s. While its GPU has a part
+/// Communication slows kernels down, by the cast's `compute_slowdown` s. While its GPU takes part
+/// in at least one collective or send (from the arrival of the last rank to the end, latency
+/// included) a kernel progresses at the rate 1 - s, otherwise at the rate 1. That applies to its
+/// device time, and to its last kernel from its launch on (slowed_kernels.hpp). It does not apply
+/// to launches, nor to the time that the device idles between kernels (Price::idle). Copies to and
+/// from the host slow nothing down, and work of the host is not slowed down. With a serial cast,
+/// tasks on streams that do not transfer run one after another, in the order of the program. A GPU
+/// that waits for other ranks is not slowed down, though NCCL's kernel already runs there.
 /// in at least one collective or send, from the arrival of the last rank to the end, latency
 /// included, a kernel's work gets done at the rate 1 - s, else at the rate 1. Its device time is
 /// work, and so is that of its last kernel from its launch on (slowed_kernels.hpp); launches are
@@ -27,16 +34,16 @@ namespace stratagem::sim {
 /// streams that do not transfer runs one after another, in the order of the program. A GPU that waits for other ranks is not
 /// slowed down yet, though NCCL's kernel is there.
 ///
-/// What cannot be slowed down is computed ahead of the clock; flows, and kernels where there may be
-/// some, are events, ordered by instant, then by sequence number. That is safe: what an actor does
-/// ahead of an unfinished collective cannot depend on it, and without an unfinished one that it has
-/// arrived at none slows it down before it arrives at the next. Expects that no rank waits for ever
-/// (lowering refuses plans that deadlock).
+/// Tasks that cannot be slowed down are computed ahead of the clock. Flows, and kernels beside
+/// which there may be flows, are events, ordered by instant, then by sequence number. That is safe.
+/// What an actor does ahead of an unfinished collective cannot depend on it. And if it has arrived
+/// at no unfinished collective, none slows it down before it arrives at the next. Expects that no
+/// rank waits for ever (lowering refuses plans that deadlock).
 Timeline run(const strategies::Program& program, const Cast& cast, const Prices& prices,
              int iterations);
 
-/// Plays until two successive periods agree, in 3, 6 or 12 iterations; in so many more as the program
-/// lags where iterations overlap.
+/// Simulates until two successive periods agree, in 3, 6 or 12 iterations. If iterations overlap,
+/// in as many more as the program's lag.
 Timeline run_until_steady(const strategies::Program& program, const Cast& cast,
                           const Prices& prices);
 

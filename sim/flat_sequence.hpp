@@ -40,8 +40,8 @@ struct FlatSequence {
   std::vector<Ticks> host_spans;
 };
 
-/// `slowdown`: millionths of a kernel's speed that communication takes; less for a task in whose
-/// device time the device idles, rounded to whole millionths. With `serial` the streams that do not
+/// `slowdown`: millionths of a kernel's speed that communication takes. It is less for a task whose
+/// device time includes idling, rounded to whole millionths. With `serial` the streams that do not
 /// transfer are one queue (Cast::serial).
 FlatSequence flatten(const strategies::Program& program, const strategies::Sequence& sequence,
                      const Prices& prices, int slowdown = 0, bool serial = false);

@@ -1,5 +1,4 @@
-// Who takes part in a simulation: every device, or one for each class of devices that cannot
-// differ.
+// Which devices are simulated: all of them, or one of each class of devices that must behave alike.
 #pragma once
 
 #include <vector>
@@ -28,8 +27,7 @@ struct Meeting {
   int multiplicity = 1;
 };
 
-/// One kind of collective of one meeting, for the payloads that are carried in this way, as a load on
-/// the network.
+/// The flows of one kind of collective of one meeting, for the payloads that take the same route.
 struct Flow {
   cost::CollectiveKind kind = cost::CollectiveKind::all_reduce;
   std::vector<Bytes> payloads;  ///< ascending; none: whatever the payload
@@ -45,9 +43,9 @@ struct Flow {
   std::vector<Part> parts;
 };
 
-/// Everything the engine needs to know about who and where. Links that no flow uses are left out,
-/// and of links that the same flows load in the same way all but the slowest, which is full before
-/// the others.
+/// Everything the engine needs to know about devices and links. Links that no flow uses are left
+/// out. Of links that the same flows load in the same way only the slowest is kept: it is full
+/// before the others.
 struct Cast {
   std::vector<Actor> actors;
   std::vector<int> actor_of;  ///< by device
@@ -58,21 +56,23 @@ struct Cast {
       link_uses;  ///< by link: classes that use it, `count` when all are active
   std::vector<BytesPerSecond> weights;  ///< by flow class: the rate it reaches alone
   double compute_slowdown = 0;  ///< share of their speed that kernels lose beside communication
-  /// Actors do one thing at a time, in the order of the program: processors, whose threads copy what
-  /// they communicate. Only sends and receives are under way beside it.
+  /// Actors do one thing at a time, in the order of the program. This is for processors, whose
+  /// threads also copy what they communicate. Only sends and receives proceed meanwhile.
   bool serial = false;
 };
 
-/// Where rank r of the program stands: GPU r of the cluster.
+/// Maps rank r of the program to GPU r of the cluster, and finds the classes.
 ///
-/// Classes come from colour refinement: devices start with their sequence as colour, flows with
-/// kind, group, latency, payloads and the rate that they reach alone, links with their capacity; then each takes in the colours of its
-/// neighbours, and a device's neighbours are its communicators, a flow's its members and its links
-/// with their loads, a link's its flows; until no class divides any more. The result is an
-/// equitable partition: every link of a class carries equally many flows of every class. With
-/// `folded` each class has one actor, meeting, flow and link; else all of them are there and only
-/// the classes of flows are taken from it. Nothing depends on how the plan was made. Serial where
-/// the cluster's ranks are processors.
+/// Classes come from colour refinement. A device starts with its sequence as colour; a flow with
+/// its kind, group, latency, payloads and the rate that it reaches alone; a link with its capacity.
+/// In each round every colour takes in the colours of its neighbours:
+///     a device: its communicators
+///     a flow: its members, and its links with their loads
+///     a link: its flows
+/// This ends when no class divides any more. The result is an equitable partition: every link of a
+/// class carries equally many flows of every class. With `folded`, each class has one actor,
+/// meeting, flow and link. Otherwise all of them are there, and only the classes of flows are used.
+/// Nothing depends on how the plan was made. Serial where the cluster's ranks are processors.
 Cast cast(const strategies::Program& program, cost::Collectives& collectives, bool folded);
 
 /// With rings in closed form.

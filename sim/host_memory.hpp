@@ -9,7 +9,7 @@
 
 namespace stratagem::sim {
 
-/// Of servers that are alike in all of this: what their devices keep there, all together.
+/// Servers that are alike in all of this, and what the devices of one of them keep there together.
 struct HostMemory {
   int server = 0;                 ///< the first of them
   int count = 1;                  ///< servers that are alike
@@ -17,10 +17,10 @@ struct HostMemory {
   std::vector<MemoryStep> steps;  ///< of the first iteration, in the order of time
 };
 
-/// Servers with anything of the program in their memory, distinct ones, in the order of the first of
-/// each; device d stands in server d / `gpus_per_server`. The operating system, the framework's process
-/// and its pinned buffers are not counted, but those between the host and its drives are.
-/// With `where` for the drives what lies on those, of which a file system and checkpoints are not counted.
+/// The distinct servers that hold anything of the program in memory, in the order of the first of
+/// each. Device d stands in server d / `gpus_per_server`. Buffers between the host and its drives
+/// count; the operating system, the framework's process and its pinned buffers do not. With `where`
+/// = drives: what lies on the drives, without file system and checkpoints.
 std::vector<HostMemory> host_memory(const strategies::Program& program, const Timeline& timeline,
                                     int gpus_per_server,
                                     strategies::Residence where = strategies::Residence::host);

@@ -24,12 +24,12 @@ inline constexpr Instant never{std::numeric_limits<std::int64_t>::max()};
 struct Ticks {
   std::int64_t count = 0;
 };
-/// The shortest duration that is too long to count.
+/// The shortest duration that does not fit into an Instant.
 inline constexpr Seconds longest_task{9e6};
 struct Uncountable : InputError {
   using InputError::InputError;
 };
-/// Throws Uncountable for one that is too long to count.
+/// Throws Uncountable for a duration that does not fit.
 inline Ticks to_ticks(Seconds duration) {
   if (!(std::abs(duration.value) < longest_task.value))
     throw Uncountable("", "", "tasks of less than 9e6 seconds", "a longer one");

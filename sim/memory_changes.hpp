@@ -1,4 +1,4 @@
-// Births and deaths of a device's buffers in the order of time.
+// The allocations and frees of a device's buffers, in the order of time.
 #pragma once
 
 #include <vector>
@@ -9,7 +9,7 @@
 
 namespace stratagem::sim {
 
-/// A birth or a death.
+/// An allocation or a free.
 struct MemoryChange {
   Instant when;
   bool begun = false;  ///< by a task that began at this instant
@@ -21,10 +21,11 @@ struct MemoryChange {
       0};  ///< of a death: when the last collective that reads or writes the buffer has ended
 };
 
-/// Those in a place of the first iteration; where iterations overlap, those of as many rounds as it takes to
-/// have as many under way as ever. Births count when a task begins and deaths when it ends. At one
-/// instant first come deaths of tasks that ran until then, then births, and deaths of tasks that take
-/// no time, in program order. Buffers are known as strategies/check/lives.hpp knows them.
+/// The changes in one place (device, host or drives) in the first iteration; if iterations overlap,
+/// in as many rounds as it takes to have the largest number under way. A buffer is allocated when a
+/// task begins and freed when a task ends. At one instant the order is: frees by tasks that ran
+/// until then, then allocations and frees by tasks that take no time, in program order. Buffers are
+/// identified as in strategies/check/lives.hpp.
 std::vector<MemoryChange> memory_changes(
     const strategies::Program& program, const Timeline& timeline, std::size_t actor,
     strategies::Residence place = strategies::Residence::device);

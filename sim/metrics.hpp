@@ -25,14 +25,14 @@ struct MemoryPeak {
   friend bool operator==(const MemoryPeak&, const MemoryPeak&) = default;
 };
 
-/// What a device of a sequence always keeps in a place.
+/// The bytes that a device of a sequence holds all the time in one place.
 ByCategory residents(const strategies::Program& program, int sequence, strategies::Residence place);
 
-/// The peak of what is there from the start and of changes in the order of time.
+/// The peak, from the bytes at the start and the changes in the order of time.
 MemoryPeak highest_of(ByCategory live, const std::vector<MemoryChange>& changes);
 
-/// Live bytes of an actor after every birth and death in its first iteration (where iterations
-/// overlap, until all that overlap are under way), residents included.
+/// Live bytes of an actor after every allocation and free in its first iteration, residents
+/// included. If iterations overlap, until all that overlap are under way.
 struct MemoryStep {
   Instant when;
   ByCategory live{};

@@ -1,4 +1,4 @@
-// How long every task of a program takes on a machine, before anything shares anything.
+// The time of every task on an idle machine, before tasks share anything.
 #pragma once
 
 #include <functional>
@@ -11,10 +11,10 @@
 
 namespace stratagem::sim {
 
-/// The time of one task: on its stream, on the host that launches it, until its first kernel is
-/// launched, and of its last kernel alone (which cannot end sooner after its own launch); and how
-/// much of the first the device idles between its kernels, which communication beside it does not
-/// stretch. Collectives have only host times here.
+/// The times of one task: on its stream; on the host that launches it; until its first kernel is
+/// launched; and of its last kernel alone (it cannot end sooner after its own launch). Also how
+/// much of the stream's time the device idles between its kernels, which communication beside the
+/// task does not stretch. Collectives have only host times here.
 struct Price {
   Ticks device;
   Ticks host;
@@ -36,9 +36,9 @@ Prices price(const strategies::Program& program,
 ///   last_kernel = its share of the kernel_time
 /// because after every synchronisation but the last one of a task the device idles until the next
 /// launch. Optimizer steps on the host share it with those of as many ranks as a server has (at
-/// most `gpus_per_server`): all step at about the same time. Copies from pageable memory to the host
-/// take longer by what the links to it, `host_links`, take beyond host_copy.link_latency. Whether small kernels wait for their launches depends on how far the host is ahead: the
-/// engine knows.
+/// most `gpus_per_server`), since all step at about the same time. Pageable copies take longer by
+/// the latency of their links, `host_links`, beyond host_copy.link_latency. Whether small kernels
+/// wait for their launches depends on how far ahead the host is; the engine decides that.
 Prices price(const strategies::Program& program, const cost::Profile& profile,
              const cost::Stack& stack, int gpus_per_server = 1, Seconds host_links = {});
 

@@ -1,4 +1,4 @@
-// Kernels beside communication: how far they are, and when they end.
+// Kernels that communication slows down: their progress and their ends.
 #pragma once
 
 #include <compare>

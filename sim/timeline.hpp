@@ -19,21 +19,21 @@ struct FlatTask {
   int queue = 0;  ///< index into Timeline::queues of the sequence
 };
 
-/// Tasks that run one after another: those of a stream, or of a stream and group where messages
-/// between other devices do not hold them up.
+/// Tasks that run one after another: those of a stream. Transfers have a queue for each stream and
+/// group, so messages between other devices do not delay them.
 struct Queue {
   strategies::Stream stream = strategies::Stream::compute;
   int group = -1;  ///< of transfers
   friend auto operator<=>(const Queue&, const Queue&) = default;
 };
 
-/// Times of one actor: [round][flat task]. A collective begins when its last rank has arrived. What a
-/// round leaves out, since its iteration is before the first or after the last, begins and ends
-/// at `never_ran`.
+/// Times of one actor: [round][flat task]. A collective begins when its last rank has arrived. A
+/// round leaves out tasks of iterations before the first or after the last; these begin and end at
+/// `never_ran`.
 struct ActorTimes {
   std::vector<std::vector<Instant>> begins;
   std::vector<std::vector<Instant>> ends;
-  /// When the host had come to each task; of the first rounds, as many as may be under way at once.
+  /// When the host reached each task, for as many of the first rounds as may be under way at once.
   std::vector<std::vector<Instant>> launches;
 };
 

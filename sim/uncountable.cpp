@@ -1,4 +1,5 @@
-// Mends one constant after the other, and looks whether that helps.
+// Sets one constant after the other to a value that costs nothing, and tests whether the time can
+// be counted then.
 #include "sim/uncountable.hpp"
 
 #include <cmath>
@@ -32,7 +33,7 @@ bool countable(const cost::Kernel& kernel, const Constants& constants) {
   return std::abs(all.value) < longest_task.value;
 }
 
-/// Factors before what they multiply: mending either would help.
+/// Factors come before what they multiply: changing either would make the time countable.
 std::vector<Suspect> suspects(const cost::Kernel& kernel) {
   const std::string type = model::to_text(kernel.type), gemm = "/gemm/" + type + "/";
   const std::string kind(cost::kernel_kind_names.at(static_cast<std::size_t>(kernel.kind)));

@@ -1,4 +1,4 @@
-// Constants with which a task takes longer than can be counted.
+// Explains a time that is too long to count: which task, and which constant.
 #pragma once
 
 #include <string>
@@ -10,7 +10,8 @@
 
 namespace stratagem::sim {
 
-/// An error that names the task and the constant: the first one without which its time can be counted.
+/// An error that names the task and the constant: the first constant such that the time could be
+/// counted if it cost nothing.
 InputError uncountable(const std::string& task, const cost::Kernel& kernel,
                        const cost::Profile& profile, const cost::Stack& stack);
 
