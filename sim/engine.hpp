@@ -26,13 +26,6 @@ namespace stratagem::sim {
 /// from the host slow nothing down, and work of the host is not slowed down. With a serial cast,
 /// tasks on streams that do not transfer run one after another, in the order of the program. A GPU
 /// that waits for other ranks is not slowed down, though NCCL's kernel already runs there.
-/// in at least one collective or send, from the arrival of the last rank to the end, latency
-/// included, a kernel's work gets done at the rate 1 - s, else at the rate 1. Its device time is
-/// work, and so is that of its last kernel from its launch on (slowed_kernels.hpp); launches are
-/// not, nor what the device idles between them (Price::idle). Copies to and from the host slow
-/// nothing down, and what the host does is not slowed down. Where the cast is serial, what is on
-/// streams that do not transfer runs one after another, in the order of the program. A GPU that waits for other ranks is not
-/// slowed down yet, though NCCL's kernel is there.
 ///
 /// Tasks that cannot be slowed down are computed ahead of the clock. Flows, and kernels beside
 /// which there may be flows, are events, ordered by instant, then by sequence number. That is safe.

@@ -25,22 +25,14 @@ inline constexpr int most_pending_launches = 1000;
 
 /// The actor's `changes` in program order, a task's allocations before its frees. The host reaches
 /// a task when the timeline says, but not before these have ended:
-///     any task: the computation that is most_pending_launches before it
-///     a forward cell: all that the host has launched on the device, since the sizes of a
+///   - any task: the computation that is most_pending_launches before it;
+///   - a forward cell: all that the host has launched on the device, since the sizes of a
 ///     micro-batch are copied from the device before it begins (Megatron-LM, mpu/data.py,
-///     broadcast_data, on ranks that read data)
-///     every other pass: the same, where the stack says so (cost::HostWaits, cost::StageExchanges)
-///     a gather of parameters: the tasks that the plan orders before it. The order is there to
+///     broadcast_data, on ranks that read data);
+///   - every other pass: the same, where the stack says so (cost::HostWaits, cost::StageExchanges);
+///   - a gather of parameters: the tasks that the plan orders before it. The order is there to
 ///     bound memory, and frameworks enforce it on the host (FSDP's limit_all_gathers; the fetch
-///     events of DeepSpeed's partitioned_param_coordinator.py)
-/// task as the timeline says, and no sooner than the computation that is most_pending_launches
-/// before it has ended. To a forward cell it comes no sooner than everything that it has launched
-/// on the device has ended, since the sizes of a micro-batch are copied from the device before it
-/// begins (Megatron-LM, mpu/data.py, broadcast_data, on ranks that read data), and where the stack
-/// says so (cost::HostWaits, cost::StageExchanges) to every other pass, too. It comes to a gather of
-/// parameters when what the plan orders before it has ended: the order is there to bound memory, and
-/// frameworks keep it on the host (FSDP's limit_all_gathers; the fetch events of DeepSpeed's
-/// partitioned_param_coordinator.py).
+///     events of DeepSpeed's partitioned_param_coordinator.py).
 ///
 /// If the host waits for each launch, or for each exchange of a stage, the order of time is kept:
 /// the host is never ahead, or by less than a cell. A stage that first reads a description of the

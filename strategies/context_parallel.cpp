@@ -5,7 +5,7 @@
 namespace stratagem::strategies {
 namespace {
 
-/// A product that has no tokens to divide would be computed as a whole by every rank.
+/// A product without a token dimension would be computed as a whole by every rank.
 void check_products(const model::Graph& graph, int ranks) {
   const model::OpId whole = model::product_without(graph, "s");
   if (whole < 0) return;

@@ -14,8 +14,8 @@ enum class Deal : std::uint8_t {
   turns    ///< micro-batch m to copy m mod copies, forward and backward: PipeDream's 1F1B-RR
 };
 
-/// Copies of the stages. Each holds all parameters of its stage; the gradients of one stage's copies are
-/// summed before any of them steps, so that they stay equal.
+/// The copies (replicas) of the stages. Each copy holds all parameters of its stage. The gradients
+/// of a stage's copies are summed before any of them steps, so they stay equal.
 struct Copies {
   std::vector<int> of_stage;  ///< empty: one of every stage
   Deal deal = Deal::shares;

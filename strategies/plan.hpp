@@ -47,15 +47,16 @@ struct Parts {
 struct GradientReduction {
   bool overlap = false;
   std::optional<Bytes> bucket;  ///< nullopt: all gradients in one
-  /// Of `bucket` bytes each, there from the first backward cell to the last: in them wait gradients that
-  /// are reduced to shards, or leave for the host. 0: each waits in a buffer of its own.
+  /// Number of buffers of `bucket` bytes that exist from the first backward cell to the last.
+  /// Gradients that are reduced to shards, or leave for the host, wait in them. 0: each gradient
+  /// waits in a buffer of its own.
   int buffers = 0;
 };
 
-/// op-trans of what belongs to every weight into equal runs of its elements, the last one filled up,
-/// one for each of the ranks along `axes` that would all hold the weight whole; without axes nothing is
-/// divided, and parameters are gathered if the framework does so nonetheless. Source: Rajbhandari
-/// et al., ZeRO, SC 2020, arXiv:1910.02054, section 5.
+/// op-trans of what belongs to every weight: into equal runs of its elements (the last one padded),
+/// one for each of the ranks along `axes` that would all hold the weight whole. Without axes
+/// nothing is divided, but parameters are gathered if the framework gathers even then. Source:
+/// Rajbhandari et al., ZeRO, SC 2020, arXiv:1910.02054, section 5.
 struct WeightShards {
   /// Each divides what those before it divide, too.
   enum class Of : std::uint8_t {
@@ -66,39 +67,41 @@ struct WeightShards {
   };
   Of of = Of::nothing;
   std::vector<std::string> axes;
-  /// op-order: the parameters of a segment are gathered after the segment `prefetch` + 1 places before
-  /// it has run, so that those of `prefetch` + 1 segments are there at once.
+  /// op-order: the parameters of a segment are gathered after the segment `prefetch` + 1 places
+  /// before it has run, so that those of `prefetch` + 1 segments exist at once.
   int prefetch = 0;
-  /// Parameters of fewer elements on a device stay whole there, as where gradients alone are divided.
+  /// Parameters with fewer elements than this on a device stay whole there; their gradients and
+  /// steps are still divided.
   int whole_below = 0;
 
   [[nodiscard]] bool divides(Of what) const { return of >= what && !axes.empty(); }
 };
 
-/// What a forward cell keeps for its backward cell is copied to the devices of another stage, each part
-/// to the device with its coordinates, when the forward cell has ended, and back before the backward
-/// cell begins; in between it is freed where it came from.
+/// An eviction: when a forward cell has ended, what it keeps for its backward cell is copied to the
+/// devices of another stage, each part to the device with the same coordinates, and freed. It is
+/// copied back before the backward cell begins.
 struct Eviction {
   int stage = 0;
   int micro_batch = 0;
   int guest_of = 0;  ///< the stage that takes it in
 };
 
-/// op-trans that adds two copies to segments: what the forward pass keeps for the backward pass goes to
-/// host memory, or to the devices of another stage, when the segment has run, and comes back before its
-/// backward pass begins; it is freed in between.
+/// A swap: op-trans that adds two copies to segments. When a segment has run, what its forward pass
+/// keeps for the backward pass is copied to host memory, or to the devices of another stage, and
+/// freed. It comes back before the segment's backward pass begins.
 struct Swap {
   std::vector<int> segments;  ///< ascending
-  /// By segment: the stage that takes in what it keeps, each part the device with its coordinates; the
-  /// host, if there is none.
+  /// By segment: the stage whose devices hold what it keeps, each part the device with the same
+  /// coordinates; nullopt: the host holds it.
   std::map<int, int> peers;
-  /// op-order: a segment runs forward after what the segment `prefetch` + 1 places before it keeps has
-  /// left, and its activations come back after the backward pass of the segment so many places before
-  /// that; so those of `prefetch` + 1 segments are on their way, out or back, at once.
+  /// op-order: at most `prefetch` + 1 segments are being copied at once, out or back. A segment
+  /// runs forward only after the copy out of the segment `prefetch` + 1 places before it has ended.
+  /// Likewise, its copy back begins only after the backward pass of the segment that runs so many
+  /// places before it.
   int prefetch = 0;
 };
 
-/// Runs of operators in parts that follow each other on the devices of the whole, see model::divide:
+/// Runs of operators in parts that run one after another on the same devices, see model::divide:
 /// those that divide `dim` together with one of the named operators of the graph before.
 struct Colocation {
   std::string operators;  ///< a selector
@@ -107,7 +110,7 @@ struct Colocation {
   friend bool operator==(const Colocation&, const Colocation&) = default;
 };
 
-/// When weights change, and which version of them a micro-batch reads.
+/// When weights are updated, and which version of them a micro-batch reads.
 struct Updates {
   /// Without a flush, the micro-batches of one iteration follow those of the one before: orders
   /// between cells hold for micro-batches counted through all iterations, and the forward cells of
@@ -161,14 +164,14 @@ class Plan {
   void order(OrderRule rule);
   /// op-order of each cell before the next.
   void chain(std::vector<Cell> cells);
-  /// Two cells of one device that run as one: they begin when both may, and what they compute leaves
-  /// when both have ended.
+  /// Two cells of one device that run together: both begin when both may begin, and results of
+  /// either leave when both have ended.
   void run_together(const Cell& first, const Cell& second);
 
-  /// op-trans of stages into copies of which each works on some of the micro-batches. Its operators
-  /// stand where copy 0 does until they are assigned. Expects a number for each of the stages, and that
-  /// stages and micro-batches change no more; throws InputError where copies that take turns would not
-  /// get equally many micro-batches of an iteration.
+  /// op-trans that replicates stages; each copy processes a subset of the micro-batches. Until they
+  /// are assigned, a copy's operators share the devices of copy 0. Expects a number for each stage,
+  /// and that stages and micro-batches do not change afterwards. Throws InputError if copies that
+  /// take turns would not get equally many micro-batches of an iteration.
   void copy_stages(Copies copies);
   [[nodiscard]] const Copies& copies() const { return copies_; }
   /// The copy of a stage that works on a micro-batch.
@@ -191,12 +194,12 @@ class Plan {
   /// By stage and micro-batch: the stage that takes it in.
   [[nodiscard]] const std::map<std::pair<int, int>, int>& evictions() const { return evictions_; }
 
-  /// op-trans that adds to the backward pass of a segment the re-execution of some of its forward
-  /// operators, as one group: right before the first backward operator that reads what only the
-  /// group's own gradients need. In exchange only what the group reads from outside is kept. All
-  /// operators of consecutive segments of a stage may be a group, too: all run again before the
-  /// backward pass of the last of the segments. Throws InputError if an operator is in a group already,
-  /// or if they are of several segments otherwise.
+  /// op-trans that recomputes some forward operators of a segment, as one group: they run again
+  /// right before the first backward operator that reads what only the group's own gradients need.
+  /// Instead of their results only the group's inputs are kept. A group may also be all operators
+  /// of consecutive segments of a stage: all run again before the backward pass of the last
+  /// segment. Throws InputError if an operator is in a group already, or if operators of several
+  /// segments are not all of their operators.
   void recompute(std::vector<model::OpId> group);
 
   /// The split of every axis that an operator stands on: `axes[i]` carries `dims[i]` ("" =
@@ -239,20 +242,20 @@ class Plan {
       stages;  ///< segments of every stage, in order; at first one stage with all
   GradientReduction gradients;
   WeightShards shards;
-  /// op-trans of the inputs of recomputed groups, between the forward pass and the second run, into a
-  /// part for each of the ranks along these axes that would all keep the same: each copies its part and
-  /// frees the whole, and the second run gathers them. Source: Rajbhandari et al., ZeRO, SC 2020,
-  /// arXiv:1910.02054, section 6.1 (P_a); Megatron-LM's --distribute-saved-activations.
+  /// op-trans of the inputs of recomputed groups, between the forward pass and the second run. They
+  /// are divided over the ranks along these axes that would all keep the same: each copies its part
+  /// and frees the whole, and the second run gathers the parts. Source: Rajbhandari et al., ZeRO,
+  /// SC 2020, arXiv:1910.02054, section 6.1 (P_a); Megatron-LM's --distribute-saved-activations.
   std::vector<std::string> checkpoint_axes;
   Swap swap;
-  /// op-assign of optimizer steps to the processors of each device's server: their states live there,
-  /// gradients go there as soon as they are reduced, of every micro-batch, and weights come back.
-  /// Source: Ren et al., ZeRO-Offload, USENIX ATC 2021, arXiv:2101.06840, section 4.
+  /// op-assign of optimizer steps to the processors of each device's server. Their states live
+  /// there. Gradients of every micro-batch go there as soon as they are reduced, and weights come
+  /// back. Source: Ren et al., ZeRO-Offload, USENIX ATC 2021, arXiv:2101.06840, section 4.
   bool steps_on_host = false;
-  /// op-assign of the parameters to the memory of the host, beside their steps: every device fetches its
-  /// shards of a segment's, or whole ones where nothing divides them, before each pass of the segment,
-  /// `shards.prefetch` segments ahead, gathers them, and frees them after the pass. Source: Rajbhandari
-  /// et al., ZeRO-Infinity, SC 2021, arXiv:2104.07857, sections 5 and 6.
+  /// op-assign of the parameters to the memory of the host, beside their steps. Before each pass of
+  /// a segment, `shards.prefetch` segments ahead, every device fetches its shards of the segment's
+  /// parameters (whole ones where nothing divides them) and gathers them. It frees them after the
+  /// pass. Source: Rajbhandari et al., ZeRO-Infinity, SC 2021, arXiv:2104.07857, sections 5 and 6.
   bool parameters_on_host = false;
   /// op-assign of what these steps keep to the drives of the server: read into the host's memory, stepped
   /// and written back segment by segment. Source: ZeRO-Infinity, section 5 (infinity offload engine).
@@ -260,9 +263,10 @@ class Plan {
   /// op-assign of the parameters that are on the host to its drives: read from there before they are
   /// fetched, and written back when they have stepped.
   bool parameters_on_drives = false;
-  /// op-order of the steps on the host after the iteration's first forward cell may begin rather than
-  /// before: an iteration computes with weights that do not know the gradients of the one before. Those
-  /// come to their steps while it runs, and to the device after it. Source: ZeRO-Offload, section 5.2.
+  /// op-order of the steps on the host after the beginning of the iteration's first forward cell,
+  /// rather than before it. So an iteration computes with weights that do not include the gradients
+  /// of the one before. Those gradients reach their steps while it runs, and the new weights reach
+  /// the device after it. Source: ZeRO-Offload, section 5.2.
   bool delayed_update = false;
   Updates updates;
 

@@ -19,8 +19,8 @@
 
 namespace stratagem::strategies {
 
-/// Queues of a device whose tasks run one after another, in the order of the program. Sends and
-/// receives have a queue for each group: messages between other devices do not hold them up.
+/// The streams of a device. Tasks of a stream run one after another, in program order. Sends and
+/// receives have a queue for each group, so that messages between other devices do not delay them.
 enum class Stream : std::uint8_t {
   compute,                  ///< and collectives at which computations wait anyway
   communication,            ///< collectives that the next computation waits for
@@ -150,8 +150,8 @@ struct Wait {
 struct Call {
   int block = 0;
   int segment = -1;
-  /// Of Program::grids: whose axes layouts speak of, but for weights and their gradients, which say it
-  /// themselves (Resident). -1 on irregular stages.
+  /// The grid (in Program::grids) whose axes the layouts refer to. Weights and their gradients
+  /// state their own (Resident). -1 on irregular stages.
   int grid = -1;
   Cell cell;
   int lag = 0;              ///< round r runs it for iteration r - lag, where there is such a one
@@ -165,9 +165,9 @@ struct TaskOfCall {
   int task = 0;
 };
 
-/// A buffer that belongs to the device, or to it in its server's memory or on its drives, rather
-/// than to a micro-batch: it lives from the first iteration to the last, or in each of them from the
-/// start of one task to the end of another one.
+/// A buffer that belongs to the device, or to its part of its server's memory or drives, and not to
+/// a micro-batch. It lives from the first iteration to the last, or in each iteration from the
+/// start of one task to the end of another.
 struct Resident {
   struct Span {
     TaskOfCall first;
@@ -177,8 +177,8 @@ struct Resident {
   Bytes bytes;
   std::optional<Span> span = {};  ///< none: always. Only where iterations do not overlap
   Residence place = Residence::device;
-  /// Of parameters and their gradients: which, and how what is here of it lies on which grid; -1 of
-  /// what frameworks keep besides.
+  /// The parameter that this buffer holds, or whose gradient it holds, and its distribution: a
+  /// layout on a grid, or masks. -1 for framework buffers that hold no parameter.
   model::TensorId tensor = -1;
   int grid = -1;
   Layout layout = {};
@@ -205,9 +205,10 @@ struct Device {
       groups;  ///< by the `group` of a task: index into Program::communicators, -1 if it has none
 };
 
-/// One round of a plan on all its devices: one iteration, or, where iterations overlap (`lag` above
-/// 0), one iteration's worth of calls, some of them for earlier iterations. n iterations take
-/// n + lag rounds; waits and streams are those of a round. A value: it can be printed, compared and tested.
+/// One round of a plan on all its devices. A round is one iteration; where iterations overlap
+/// (`lag` above 0) it is one iteration's worth of calls, some of them for earlier iterations. n
+/// iterations take n + lag rounds, and waits and streams are those of a round. A value: it can be
+/// printed, compared and tested.
 struct Program {
   std::vector<std::vector<model::TensorId>>
       segment_tensors;      ///< by segment: what Slot::tensor indexes
@@ -222,12 +223,12 @@ struct Program {
 /// Tasks of one sequence / of one device's iteration.
 std::size_t task_count(const Program&, const Sequence&);
 
-/// Floating point operations that the kernels of one iteration compute on all devices. What is the
-/// model's work of that, the model's graph says: model::step_flops.
+/// Hardware FLOPs: those of the kernels of one iteration on all devices. Model FLOPs are
+/// model::step_flops.
 Flops hardware_flops(const Program&);
 
-/// Does a device's collective move bytes over links? A copy to or from its host does; in a group of one
-/// rank nobody is there to send to: that is at most a copy on the device.
+/// Does a device's collective move bytes over links? A copy to or from its host does. In a group of
+/// one rank a collective is at most a copy on the device.
 bool crosses_links(const Program&, const Device&, const Collective&);
 
 /// One line per task of every block, then the calls of every sequence: for people and for comparing

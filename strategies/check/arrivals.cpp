@@ -1,4 +1,4 @@
-// Follows every queue of receives and looks when the cells begin that they are for.
+// Goes through every queue of receives, and compares when the cells begin that read the messages.
 #include "strategies/check/arrivals.hpp"
 
 #include <algorithm>
@@ -15,7 +15,8 @@ bool receives(const Task& task) {
   return task.stream == Stream::receive_forward || task.stream == Stream::receive_backward;
 }
 
-/// Copies of what waits elsewhere and gathers of weights run ahead of the cell that they are for.
+/// Calls that compute. Copies from the host or other devices, and gathers of weights, are for a
+/// cell but run ahead of it.
 bool computes(const Block& block) {
   const auto on = [&](Stream stream) {
     return std::ranges::find(block.tasks, stream, &Task::stream) != block.tasks.end();
@@ -23,7 +24,7 @@ bool computes(const Block& block) {
   return on(Stream::compute) && !on(Stream::parameter_communication);
 }
 
-/// A cell, of the iteration that a round runs it for.
+/// A cell, and the lag of the round that runs it.
 using Key = std::pair<int, Cell>;
 Key key(const Call& call) { return {call.lag, call.cell}; }
 
@@ -57,7 +58,7 @@ class MessageOrder {
   }
 
  private:
-  /// A receive comes before another one, whose cell runs first.
+  /// The receive `before` precedes the receive `after`, but the cell that reads `after` runs first.
   [[noreturn]] void refuse(int sequence, int group, const Place& before, const Place& after) const {
     const std::vector<Call>& calls = program_.sequences[sequence].calls;
     const std::string first = to_text(calls[before.call].cell),
@@ -74,7 +75,7 @@ class MessageOrder {
             std::to_string(device) + " runs " + second + " before " + first);
   }
 
-  /// What a receive of a device meets.
+  /// The send that a receive of a device matches, in words.
   [[nodiscard]] std::string sent(int device, int group, const Place& receive) const {
     const Device& receiver = program_.devices[device];
     const int seat = receiver.sequence * rendezvous_.groups() + group;

@@ -1,4 +1,4 @@
-// Messages are taken in the order in which they come.
+// Checks that cells read messages in the order in which they arrive.
 #pragma once
 
 #include "strategies/check/rendezvous.hpp"
@@ -6,10 +6,10 @@
 
 namespace stratagem::strategies {
 
-/// Throws InputError where a device runs the cells that read messages of one communicator in another
-/// order than it receives them. A Program can have the receives posted ahead, in the order in which
-/// they are sent; a framework posts one when its cell comes, and over NCCL, whose messages have no
-/// tags, waits for ever. Expects check_references.
+/// Throws InputError if a device runs the cells that read messages of one communicator in another
+/// order than the messages are sent. In a Program, receives can be posted ahead, in the order of
+/// the sends. A framework posts a receive just before its cell; NCCL messages have no tags, so it
+/// would deadlock. Expects check_references.
 void check_arrivals(const Program& program, const Rendezvous& rendezvous);
 
 }  // namespace stratagem::strategies

@@ -1,4 +1,4 @@
-// No devices wait for each other for ever.
+// Checks that no devices deadlock.
 #pragma once
 
 #include "strategies/check/rendezvous.hpp"

@@ -1,5 +1,5 @@
-// The buffers of one micro-batch go through the same states as those of every other, so each change of
-// state is looked at once.
+// Looks at each change of state once: the buffers of one micro-batch go through the same states as
+// those of every other.
 #include "strategies/check/lives.hpp"
 
 #include <algorithm>

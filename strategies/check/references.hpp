@@ -1,11 +1,11 @@
-// Indices within a program name what is there, and waits look back.
+// Checks that indices within a program name something, and that waits are for earlier tasks.
 #pragma once
 
 #include "strategies/program.hpp"
 
 namespace stratagem::strategies {
 
-/// Throws InputError for the first index that names nothing, and for waits that are not for earlier
+/// Throws InputError for the first index that names nothing, for waits that are not for earlier
 /// tasks, and for residents that do not live from one task to a later one.
 void check_references(const Program& program);
 

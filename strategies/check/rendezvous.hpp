@@ -1,4 +1,4 @@
-// Which collectives of which sequences meet.
+// Which collectives of which sequences match each other.
 #pragma once
 
 #include <string>
@@ -15,13 +15,13 @@ struct Seated {
   int seat = 0;
 };
 
-/// A seat is a group as all devices of one sequence know it. Seats whose devices share a
-/// communicator are company: the k-th collective of one in an iteration meets the k-th of the
+/// A seat is a group as all devices of one sequence see it. Seats whose devices share a
+/// communicator are in company: the k-th collective of one in an iteration matches the k-th of the
 /// others.
 class Rendezvous {
  public:
-  /// Throws InputError where a device of a communicator does not know it or posts other collectives
-  /// than another, or a collective has no communicator. Expects check_references.
+  /// Throws InputError if a device of a communicator does not know it, if two of its devices post
+  /// different collectives, or if a collective has no communicator. Expects check_references.
   explicit Rendezvous(const Program& program);
 
   /// How many groups devices know.

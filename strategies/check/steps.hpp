@@ -1,4 +1,4 @@
-// A sequence as steps, calls or tasks, with what comes before what in a round.
+// A sequence as steps (calls or tasks), with the order of the steps in a round.
 #pragma once
 
 #include <utility>
@@ -21,8 +21,8 @@ struct Steps {
   std::vector<std::pair<int, int>> waits;
 };
 
-/// Numbers queues: a stream, but for transfers; and a group, whose collectives run in order on
-/// whatever streams they are, as NCCL's do.
+/// Numbers the queues. There is a queue for each stream, except for transfers, and for each group:
+/// collectives of a group run in order even on different streams, as NCCL runs them.
 class Queues {
  public:
   /// Devices know `groups` groups.

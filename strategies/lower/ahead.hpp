@@ -1,4 +1,4 @@
-// What runs of segments need, brought there ahead of them.
+// Brings what runs of segments need (weights, activations) to the device ahead of them.
 #pragma once
 
 #include <cstddef>
@@ -20,10 +20,10 @@ struct SegmentRun {
 /// Those runs that need something.
 std::vector<SegmentRun> only(std::vector<SegmentRun> runs, bool (*needed)(const SegmentRun&));
 
-/// Adds to the sequence of a host a call for every run that needs one. That of the k-th run is issued
-/// right before the (k - prefetch)-th runs, so that a host that lags behind its device does not hold
-/// it up, and begins when the (k - prefetch - 1)-th has run: what is brought for `prefetch` + 1 runs
-/// is there at once.
+/// Adds to the sequence of a device class a call for every run that needs something. The call for
+/// the k-th run is issued right before the (k - prefetch)-th run, so that a host that lags behind
+/// its device does not delay it. It begins when the (k - prefetch - 1)-th run has ended, so at most
+/// `prefetch` + 1 runs have what they need on the device at once.
 class AheadOfRuns {
  public:
   /// `runs`: those of an iteration that need something, in order.

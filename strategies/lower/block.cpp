@@ -466,8 +466,8 @@ class BlockLowering {
     return count - 1;
   }
 
-  /// The last computation that a collective on a tensor waits for: the last one of all, but for those
-  /// that the stack runs beside it.
+  /// The last computation that a collective on a tensor waits for: the last one of all, leaving out
+  /// those that the stack runs beside it.
   [[nodiscard]] int issued_before(TensorId tensor, const Version& from,
                                   cost::CollectiveKind kind) const {
     const bool of_gradients = role(tensor) == model::Role::gradient;

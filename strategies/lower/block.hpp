@@ -17,7 +17,7 @@
 
 namespace stratagem::strategies {
 
-/// How a tensor that crosses a border of segments lies on the devices, and as what it is counted.
+/// The layout of a tensor that crosses a border between segments, and its memory category.
 struct Border {
   Layout layout;
   Category category = Category::temporaries;
@@ -38,9 +38,9 @@ struct LoweredBlock {
   std::map<int, int> parts;          ///< by tensor of which only a part is kept: what copies it
   std::map<int, Layout> parameters;  ///< by parameter: how operators here see it
   std::map<int, Layout> gradients;   ///< by gradient of a parameter: how operators here leave it
-  /// Of both those that are there only while they are whole, see WeightShards: parameters that must
-  /// have been gathered, and gradients that outlive the block until they are reduced, or have left for
-  /// the host.
+  /// The parameters and gradients that exist only while they are whole, see WeightShards:
+  /// parameters that must have been gathered, and gradients that outlive the block until they are
+  /// reduced or have left for the host.
   std::set<int> gathered;
   std::set<int> whole_gradients;
   // The same two where the stage is irregular, for the one device that runs the block.
@@ -70,22 +70,24 @@ enum class ForwardRun : std::uint8_t {
   again    ///< in the backward pass, as one of several segments that run again together
 };
 
-/// F: runs the forward operators. Kept afterwards: what the backward operators read and no group
-/// computes again, and the groups' inputs, divided as the plan's checkpoint_axes say; in a run
-/// `again` what the backward operators read; nothing where it only `infers`. Later
-/// segments read `leaves` of activations_out, in a layout without partial values, counted as the
-/// category says. `in` gives the layouts of activations_in, which no later segment reads.
+/// F: runs the forward operators. It keeps what the backward operators read and no group
+/// recomputes, and the inputs of groups, divided as the plan's checkpoint_axes say. A run `again`
+/// keeps what the backward operators read. A run that only `infers` keeps nothing. Later segments
+/// read the tensors of activations_out that `leaves` describes: in a layout without partial values,
+/// counted as the category says. `in` gives the layouts of activations_in, which no later segment
+/// reads.
 LoweredBlock lower_forward(const BlockContext& context, const std::map<int, Border>& in,
                            const std::map<int, Category>& leaves, ForwardRun run);
 
 /// Which operators of a segment's backward pass a block runs: B and W as one, or either.
 enum class BackwardPart : std::uint8_t { both, input, weight };
 
-/// B: runs the input-gradient operators and, in `both`, the weight-gradient operators; a recomputed
-/// group of forward operators runs again right before the first of them that reads one of its inner
-/// tensors. `kept` is what earlier blocks left for it (and its activations_in); `in` gives the
-/// layouts of gradients_in. What W reads survives a B of its own, and comes back in `kept` of W. A
-/// gradient of a parameter in `kept` is one that a later segment has begun to sum up.
+/// B: runs the input-gradient operators and, in `both`, the weight-gradient operators. A recomputed
+/// group of forward operators runs again right before the first operator that reads one of its
+/// inner tensors. `kept` is what earlier blocks left for this one (and its activations_in). `in`
+/// gives the layouts of gradients_in. If W is a block of its own, B leaves what W reads, and it is
+/// in the `kept` of W. A gradient of a parameter in `kept` is a partial result: a later segment has
+/// begun to sum it up.
 LoweredBlock lower_backward(const BlockContext& context, const std::map<int, Border>& kept,
                             const std::map<int, Border>& in, BackwardPart part);
 

@@ -1,4 +1,5 @@
-// The blocks of a program, found again by a key of everything that matters in them.
+// Cache of lowered blocks. The key holds everything that affects a block, so two segments with
+// equal keys share one.
 #pragma once
 
 #include <functional>
@@ -13,7 +14,7 @@
 namespace stratagem::strategies {
 
 /// A block of the program, by its number, with what its neighbours need to know. On an irregular
-/// stage one for each device, and together only what crosses their borders.
+/// stage there is a block for each device, and only the description of the borders is shared.
 struct NumberedBlock {
   int id = -1;
   LoweredBlock lowered;

@@ -1,5 +1,5 @@
-// The blocks of all segments, equal segments sharing theirs, and the layouts at the borders between
-// them.
+// The blocks of all segments, shared by equal segments, and the layouts at the borders between
+// segments.
 #pragma once
 
 #include <array>
@@ -43,9 +43,10 @@ class Blocks {
   [[nodiscard]] std::vector<const NumberedBlock*> with_weights(int segment) const;
   /// What the forward pass of a segment leaves for its backward pass, by place in the segment's table.
   [[nodiscard]] std::map<int, Border> left_by_forward(int segment) const;
-  /// How an activation or gradient lies when it leaves a stage for another, and when the segment there
-  /// that reads it begins: the same, or, where tensors are redistributed on the way, as its first
-  /// reader wants it. A gradient that a stage passes on unchanged crosses more than one border.
+  /// The layout of an activation or gradient when it leaves a stage for another, and when the
+  /// segment that reads it there begins. They are equal unless the tensor is redistributed on the
+  /// way; then the second is the one that its first reader needs. A gradient that a stage passes on
+  /// unchanged crosses more than one border.
   [[nodiscard]] const Border& leaving(model::TensorId tensor, int from, int to) const;
   [[nodiscard]] const Border& arriving(model::TensorId tensor, int from, int to) const;
 

@@ -1,4 +1,4 @@
-// Puts the cells of every host into the one order that data and op-orders leave.
+// Orders the cells of every device class, by data dependencies and op-orders.
 #pragma once
 
 #include <vector>

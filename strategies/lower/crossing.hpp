@@ -26,7 +26,7 @@ struct CrossingBlocks {
   std::map<int, LoweredBlock> arriving;  ///< the other devices of `to`: before the consuming cell
 };
 
-/// The steps of `redistribute` as tasks (moves.hpp). A buffer that nobody at its device wants any
+/// The steps of `redistribute` as tasks (moves.hpp). A buffer that nobody on its device needs any
 /// more is freed.
 CrossingBlocks cross(const Crosser& crosser, const model::Graph& graph, Groups& groups);
 

@@ -1,4 +1,4 @@
-// What steps on the host need of the drives of the server: reads before them, writes after them.
+// Reads from the drives before steps on the host, and writes after them.
 #pragma once
 
 #include <cstddef>
@@ -10,10 +10,10 @@
 
 namespace stratagem::strategies {
 
-/// Adds to the sequence of a host the reads and writes around its steps, in three streams in order: what
-/// the next segment keeps is read while this one steps and the one before is written. Each has a
-/// buffer in the host's memory from its read to the end of its write, three of them at once: a read
-/// begins when the write three segments before it has ended.
+/// Adds the reads and writes around the steps of a device class, in three streams in order: the
+/// states of the next segment are read while this one steps and the one before is written. Each
+/// segment has a buffer in host memory from its read to the end of its write. There are three
+/// buffers at once: a read begins when the write three segments before it has ended.
 ///   bytes read per device and iteration, of the parameters (or shards) that it steps
 ///     states on drives: the master copy and the optimizer's states; 12 a parameter with Adam in fp16
 ///     parameters on drives: the weights, where there is no master copy that a step could read instead

@@ -10,8 +10,8 @@
 
 namespace stratagem::strategies {
 
-/// One gather for all weights that are gathered by the same devices, one for each, or one for as many as
-/// fill a bucket.
+/// One gather for all weights that the same devices gather, or one for each weight, or one for as
+/// many weights as fill a bucket.
 class GatherTasks {
  public:
   /// Groups of another `purpose` are others (Groups::along). Tasks are named after `name`.
@@ -32,8 +32,8 @@ class GatherTasks {
     int ranks = 1;
   };
 
-  /// Those of a group become as many as a bucket goes into all of its weights, of like sizes and of
-  /// whole weights.
+  /// Joins the gathers of a group into as many as buckets fit into all of its weights, of similar
+  /// size and of whole weights.
   void join();
 
   Groups& groups_;

@@ -7,14 +7,13 @@
 
 namespace stratagem::strategies {
 
-/// The gathers of the plan's `shards`; where parameters are on the host each is behind a copy of
-/// the shards from there, or is that copy, where nothing divides them; where they are on its drives, that
-/// is behind a read into the host's memory, on a stream of its own, so that with `prefetch` above 0 the
-/// next segments' are read beside it: as many bytes as the copy has. Fetches of an iteration
-/// follow the steps of the one before, since the thread that launches them steps, too. Where one of
-/// the runs between issue and use is of the same weights for the same micro-batch, which are still
-/// there, they are gathered after it: no buffer stays from the last forward pass to the first
-/// backward pass.
+/// The gathers of the plan's `shards`. If parameters are on the host, each gather follows a copy of
+/// the shards from there, or is that copy if nothing divides them. If parameters are on drives,
+/// that copy follows a read of as many bytes into host memory, on a stream of its own; with
+/// `prefetch` above 0 the next segments' reads run meanwhile. Fetches of an iteration follow the
+/// steps of the one before, since the thread that launches them also steps. If a run between issue
+/// and use reads the same weights for the same micro-batch, they are still there, so the gather
+/// comes after that run. So no buffer stays from the last forward pass to the first backward pass.
 class Gathers : public AheadOfRuns {
  public:
   /// Is there anything to gather for a run?

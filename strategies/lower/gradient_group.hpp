@@ -8,11 +8,11 @@
 
 namespace stratagem::strategies {
 
-/// The devices over which `device` sums the gradient of its part, in the order of ranks; only itself
-/// where there is nothing to sum. Devices whose operators compute the same terms are replicas: as many
-/// groups as there are of each, every one with all terms. Where terms are not equally often there,
-/// all devices with the part are one group, and a term that several have counts once.
-/// Throws InputError where an operator leaves the gradient of another part than its device holds.
+/// The devices over which `device` sums the gradient of its part, in the order of ranks; only
+/// itself if there is nothing to sum. Devices that compute the same terms are replicas. If every
+/// term has equally many replicas, there are as many groups as replicas, each with all terms.
+/// Otherwise all devices with the part are one group, and a term that several devices have counts
+/// once. Throws InputError if an operator's gradient is of another part than its device holds.
 /// Source: Lin et al., nnScaler, OSDI 2024; its code, gen_weight.
 std::vector<int> gradient_group(const Plan& plan, const Stages& stages, const Blocks& blocks,
                                 const Holding& holding, model::TensorId gradient, int device);

@@ -39,24 +39,24 @@ struct Bucket {
 
 /// What a host reduces, in the order in which its cells complete it.
 struct GradientBuckets {
-  /// Over the axes of the grid on which the gradient is partial and its parameter is not divided.
-  /// Where the plan divides gradients, every cell that computes some reduces them to shards, and what
-  /// all have added up there is reduced over the other axes; else all at once. Where they leave for the
-  /// host, every cell reduces all of them first.
+  /// Reductions over the axes of the grid along which the gradient is partial and its parameter is
+  /// not divided. If the plan divides gradients, every cell that computes some reduces them to
+  /// shards, and the accumulated shards are reduced over the other axes at the end; otherwise all
+  /// at once. If gradients leave for the host, every cell first reduces all of them.
   std::vector<Bucket> along_axes;
-  /// Over grids that hold the same parameter: tied embeddings on two stages, copies of a stage. So,
-  /// too, over devices of several sites.
+  /// Reductions over grids that hold the same parameter: tied embeddings on two stages, copies of a
+  /// stage. The same for devices of several sites.
   std::vector<Bucket> across_grids;
 };
 GradientBuckets gradient_buckets(const Plan& plan, const Stages& stages, const Blocks& blocks,
                                  const Parameters& parameters, int host,
                                  const std::vector<ScheduledCell>& cells);
 
-/// Does every cell reduce the gradients that it computes, rather than the last for all? Where only
-/// shards are kept, or nothing because they leave for the host.
+/// Does every cell reduce the gradients that it computes, rather than the last cell for all? Yes if
+/// only shards are kept, or nothing because gradients leave for the host.
 bool reduces_each_cell(const Plan& plan);
 
-/// What a buffer of so many bytes takes of its own: nothing where gradients wait for their reduction in
+/// The bytes that a gradient's buffer takes of its own: 0 if gradients wait for their reduction in
 /// buffers of a constant size.
 Bytes own_bytes(const Plan& plan, Category category, Bytes bytes);
 

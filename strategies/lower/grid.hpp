@@ -18,7 +18,8 @@ namespace stratagem::strategies {
 std::optional<Grid> grid_of(const Plan& plan, const std::vector<int>& segments, int copy);
 
 /// What an operator splits along every axis of its grid: an identifier of its annotation, or ""
-/// where replicated, as along an axis of one rank, which has nobody to communicate with. A backward operator or optimizer step splits what its forward operator splits.
+/// where it is replicated. An axis of one rank counts as replicated, since there is nobody to
+/// communicate with. A backward operator or optimizer step splits what its forward operator splits.
 std::vector<std::string> split_along(const Plan& plan, const Grid& grid, model::OpId op);
 
 /// The layout in which an operator reads its i-th input or leaves its i-th output. An output is
@@ -28,8 +29,8 @@ Layout input_layout(const model::Operator& op, std::size_t i,
 Layout output_layout(const model::Operator& op, std::size_t i,
                      const std::vector<std::string>& split);
 
-/// The layout whose devices along an axis hold parts where they held the same: of the first dimension
-/// that divides; nullopt if none does.
+/// The layout in which devices along an axis that held the same hold parts: of the first dimension
+/// that can be divided; nullopt if none can.
 std::optional<Layout> divided(Layout layout, std::size_t axis, const model::Tensor& tensor,
                               const Grid& grid);
 
@@ -40,15 +41,15 @@ std::vector<std::int64_t> local_shape(const model::Tensor& tensor, const Layout&
 /// Its bytes.
 Bytes local_bytes(const model::Tensor& tensor, const Layout& layout, const Grid& grid);
 
-/// Gives out group numbers that tasks name, and binds them to communicators on every device. Grids
-/// with equal axes share their groups, so that their blocks can be the same.
+/// Assigns group numbers for tasks to name, and binds them to communicators on every device. Grids
+/// with equal axes share their groups, so their blocks can be equal.
 class Groups {
  public:
   /// The program has all its devices already.
   Groups(Program& program, std::vector<Grid> grids);
 
   /// The group of all devices of the grid that differ only along the given axes (ascending
-  /// indices). It is bound on every grid that stands to this one as translated by whole grids. Calls
+  /// indices). It is also bound on every grid that is this one translated by whole grids. Calls
   /// with another `purpose` get another group.
   int along(const Grid& grid, const std::vector<int>& axes, int purpose = 0);
   /// Devices with equal coordinates on several grids, in the order of the grids; for transfers

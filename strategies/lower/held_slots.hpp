@@ -1,4 +1,5 @@
-// Buffers that variables of a framework's code name beyond their last use.
+// Buffers that stay allocated beyond their last use, because a variable of the framework's code
+// refers to them.
 #pragma once
 
 #include <map>
@@ -9,13 +10,14 @@
 
 namespace stratagem::strategies {
 
-/// What a stack's held_inputs (cost::HeldInputs) keep alive in a block, operator by operator.
+/// The buffers that a stack's held_inputs (cost::HeldInputs) keep alive in a block, operator by
+/// operator.
 class HeldSlots {
  public:
   explicit HeldSlots(const std::vector<cost::HeldInputs>& rules) : rules_(rules) {}
 
-  /// An operator of a kind, as stacks name it, reads these slots. Returns those that are let go when it
-  /// has run.
+  /// An operator of this kind (a name of stacks) reads these slots. Returns the slots that may be
+  /// freed when it has run.
   std::vector<int> pass(const std::string& kind, const std::vector<int>& reads);
 
  private:

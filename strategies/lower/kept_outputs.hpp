@@ -1,4 +1,4 @@
-// What a framework keeps of the outputs of forward passes that are over.
+// Outputs of finished forward passes that a framework keeps.
 #pragma once
 
 #include <vector>
@@ -7,8 +7,9 @@
 
 namespace stratagem::strategies {
 
-/// The buffers of a stack's kept_outputs (cost::KeptOutputs) on the host of a sequence that has all its
-/// calls, as large as what its forward passes write; none where no such operator runs.
+/// The buffers of a stack's kept_outputs (cost::KeptOutputs) on a device class whose sequence has
+/// all its calls. They are as large as what its forward passes write. None if no such operator
+/// runs.
 std::vector<Resident> kept_outputs(const SequenceContext& context, const SequenceDraft& draft);
 
 }  // namespace stratagem::strategies

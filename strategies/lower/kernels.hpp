@@ -1,4 +1,4 @@
-// What a part of an operator asks of a device.
+// The kernels of a part of an operator.
 #pragma once
 
 #include <cstdint>
@@ -28,18 +28,18 @@ std::string stack_name(const model::Operator& op);
 /// What the stack says of an operator's kind and pass.
 cost::OperatorFacts facts_of(const model::Operator& op, const cost::Stack& stack);
 
-/// What it takes besides an operator's kernel until the gradient that it computes, of so many
-/// elements, is where that gradient is held: the framework adds it to what is there already (`adds`),
-/// or puts it there. One that is held in another type goes there in a kernel of its own.
+/// Adds to an operator's kernel the work of putting its gradient, of so many elements, where it is
+/// held: the framework adds it to what is there already (`adds`), or copies it there. If the
+/// gradient is held in another type, that is a kernel of its own.
 void hold_gradient(cost::Kernel& kernel, const model::Graph& graph, const model::Operator& op,
                    double elements, bool adds, const cost::Stack& stack);
 
-/// The type in which an operator computes an output: of gradients of weights that of what it reads,
-/// however they are held.
+/// The type in which an operator computes an output. Gradients of weights are computed in the type
+/// of the operator's inputs, in whatever type they are held.
 model::DataType computed_type(const model::Graph& graph, const model::Operator& op,
                               model::TensorId output);
 
-/// Is what it computes a gradient that is held in another type?
+/// Does it compute a gradient that is held in another type?
 bool held_in_another_type(const model::Graph& graph, const model::Operator& op);
 
 /// One optimizer step of one tensor.

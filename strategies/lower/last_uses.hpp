@@ -1,4 +1,4 @@
-// Buffers that several streams use, so that no single one of their tasks is surely the last.
+// Frees of buffers that several streams use: no single task is surely the last.
 #pragma once
 
 #include <set>
@@ -10,10 +10,10 @@ namespace stratagem::strategies {
 /// The slots that tasks of a block read or write.
 std::set<int> used_slots(const Block& block);
 
-/// Sees to it that the last use of a buffer, in the order of tasks, has waited for all others. If it
-/// is a transfer it begins after them. Else, and for reads of `survivors` which no computation has
-/// waited for, a task is appended that does nothing but wait: the computation after the block waits
-/// for these transfers.
+/// Makes the last use of a buffer, in the order of tasks, wait for all others. A transfer waits at
+/// its beginning. Otherwise a task is appended that only waits, so that the computation after the
+/// block waits for these transfers. The same is done for reads of `survivors` for which no
+/// computation has waited.
 void join_streams(Block& block, const std::set<int>& survivors);
 
 }  // namespace stratagem::strategies

@@ -1,4 +1,4 @@
-// When the buffers of a block are born and die.
+// When the buffers of a block are allocated and freed.
 #pragma once
 
 #include <set>
@@ -7,10 +7,10 @@
 
 namespace stratagem::strategies {
 
-/// Notes births and deaths at the tasks of a block: a buffer is born with the task that first uses
-/// it and dies with the last that does, unless it is in `external` (there before the block: no
-/// birth) or in `survivors` (needed after it: no death). An external buffer that no task uses and
-/// nobody needs dies with the last task.
+/// Marks the tasks of a block that allocate and free buffers. A buffer is allocated by the first
+/// task that uses it, unless it is `external` (there before the block), and freed by the last,
+/// unless it is in `survivors` (needed after the block). An external buffer that no task uses and
+/// nobody needs is freed by the last task.
 void set_lifetimes(Block& block, const std::set<int>& external, const std::set<int>& survivors);
 
 }  // namespace stratagem::strategies

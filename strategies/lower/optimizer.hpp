@@ -8,8 +8,8 @@
 
 namespace stratagem::strategies {
 
-/// One step for each parameter that `segment` is the first on its host to read, as the stack
-/// performs it, on the host where the plan says so.
+/// One step, as the stack performs it, for each parameter whose first reader on its device class is
+/// `segment`. On the host if the plan says so.
 struct StepBlock {
   int segment = 0;
   Bytes bytes;                ///< of the parameters, or of their shards

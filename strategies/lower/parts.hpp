@@ -31,9 +31,9 @@ Mask input_mask(const Plan& plan, model::OpId op, std::size_t i, const OperatorP
 Mask output_mask(const Plan& plan, model::OpId op, std::size_t i, const OperatorParts& parts,
                  std::size_t part);
 
-/// Of all forward operators of some segments, ascending: the devices of an irregular stage. Those of
-/// another copy stand in the order of the devices of copy 0 whose parts they have; throws InputError
-/// where they are no image of those.
+/// The devices of all forward operators of some segments, ascending: those of an irregular stage.
+/// The devices of another copy are in the order of the devices of copy 0 whose parts they have;
+/// throws InputError if the copies do not correspond.
 std::vector<int> devices_of(const Plan& plan, const std::vector<int>& segments, int copy);
 
 /// The same for plans that divide and place an operator alike.

@@ -1,5 +1,5 @@
-// The order of the two passes of a segment, for whatever lowers its operators: one block for all
-// devices (block.cpp) or one for each (scattered.cpp).
+// The order of operators in the two passes of a segment, shared by block.cpp (one block for all
+// devices) and scattered.cpp (one for each).
 #pragma once
 
 #include <map>
@@ -30,7 +30,7 @@ void run_forward(Lowering& lowering, const BlockContext& context, bool trains) {
   flush();
 }
 
-/// Runs a segment again that does so together with others.
+/// Runs a segment again that is recomputed together with others.
 template <typename Lowering>
 void run_again(Lowering& lowering, const BlockContext& context) {
   const SegmentsTogether& all = *context.recomputation.together();

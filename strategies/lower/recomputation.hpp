@@ -1,5 +1,4 @@
-// What the recomputed groups of a plan mean for one segment: what is kept, and what runs again
-// where.
+// The recomputed groups of a plan, for one segment: what is kept, and what runs again where.
 #pragma once
 
 #include <map>
@@ -24,15 +23,16 @@ struct SegmentsTogether {
 struct RecomputedGroup {
   std::vector<model::OpId> operators;  ///< in order
   std::set<model::TensorId> inputs;    ///< activations that they read and do not compute
-  /// What they compute for their own gradients alone: it dies in the forward pass, lives again from
-  /// the second run to its last reader, and so is never alive together with another group's.
+  /// The tensors that only the group's own gradients need. They are freed in the forward pass and
+  /// live again from the second run to their last reader, so they never live at the same time as
+  /// another group's.
   std::set<model::TensorId> inner;
 };
 
-/// The groups of one segment. One whose gradients need nothing but its inputs does not run again
-/// and is left out. Where several segments run again together, what one of them hands to the next is
-/// computed again, and each keeps from its second run what its backward pass needs. Source: Chen et al., Training Deep Nets with Sublinear Memory Cost,
-/// arXiv:1604.06174.
+/// The groups of one segment. A group whose gradients need only its inputs does not run again and
+/// is left out. If several segments run again together, what one hands to the next is recomputed,
+/// and each keeps from its second run what its backward pass needs. Source: Chen et al., Training
+/// Deep Nets with Sublinear Memory Cost, arXiv:1604.06174.
 class Recomputation {
  public:
   /// `all`: the facts of every segment, of which this is for one.

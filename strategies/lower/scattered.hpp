@@ -15,18 +15,18 @@ struct ScatteredBlocks {
   std::map<int, Border> out;
 };
 
-/// The same passes as in block.hpp, for operators that stand on different devices or in unequal
-/// parts. Every operator's parts get their operands in turn: what a device does not hold is
-/// redistributed from the holders of that version of the tensor which is cheapest to move
-/// (redistribute.hpp). All devices get their tasks in one global order, so that all communicate in
-/// the same order. The stack's fusions are left out: every operator is a kernel of its own.
+/// The same passes as in block.hpp, for operators on different devices or in unequal parts. Goes
+/// through the operators in order and brings each part its inputs: what its device does not hold is
+/// redistributed from the holders of the version of the tensor that is cheapest to move
+/// (redistribute.hpp). All devices get their tasks in one global order, so all communicate in the
+/// same order. The stack's fusions are left out: every operator is a kernel of its own.
 ScatteredBlocks scatter_forward(const BlockContext& context, const std::map<int, Border>& in,
                                 const std::map<int, Category>& leaves, ForwardRun run);
 ScatteredBlocks scatter_backward(const BlockContext& context, const std::map<int, Border>& kept,
                                  const std::map<int, Border>& in, BackwardPart part);
 
-/// How the devices of an irregular stage hold a tensor that the first of `ops` which reads it reads;
-/// whole on every device if none does.
+/// What the devices of an irregular stage hold of a tensor, for the first of `ops` that reads it;
+/// the whole tensor on every device if none does.
 std::vector<std::optional<Mask>> masks_read(const Plan& plan, const Grid& grid, int copy,
                                             const std::vector<model::OpId>& ops,
                                             model::TensorId tensor);

@@ -1,5 +1,4 @@
-// What lowering knows of one segment: a table of its tensors, what crosses its borders, what it
-// keeps.
+// Facts about one segment: a table of its tensors, what crosses its borders, what it keeps.
 #pragma once
 
 #include <map>
@@ -39,8 +38,9 @@ struct SegmentFacts {
 
 std::vector<SegmentFacts> segment_facts(const model::Graph& graph);
 
-/// Same key, same block: the structure of the segment's operators on their grid and its family of
-/// groups, without any name of a segment or number of a device.
+/// The key of a block: the structure of the segment's operators on their grid and its family of
+/// groups, without names of segments or numbers of devices. Segments with equal keys have equal
+/// blocks.
 std::string structure_key(const Plan& plan, const Grid& grid, int family,
                           const SegmentFacts& facts);
 

@@ -48,14 +48,14 @@ class SequenceDraft {
   int add_call(int block, int segment, const ScheduledCell& of);
   /// Task `task` of a call starts after an earlier one has ended.
   void wait(int call, int task, const Written& earlier);
-  /// The number of the block under `key` that nobody needs to know more of.
+  /// The number of the block under `key`, for a block whose contents its neighbours need not know.
   int shared(const std::string& key, const std::function<Block()>& make);
 
   [[nodiscard]] const std::vector<Call>& calls() const { return sequence_.calls; }
   [[nodiscard]] const std::vector<Task>& tasks_of(int call) const;
   [[nodiscard]] Stream stream_of(const Written& task) const;
-  /// The last task on the compute stream so far; nullopt if there is none. The second expects that
-  /// there is one.
+  /// The last task on the compute stream so far. The first function returns nullopt if there is
+  /// none, the second expects one.
   [[nodiscard]] std::optional<Written> computed() const;
   [[nodiscard]] Written last_computation() const;
   /// The first task of every queue of a call's block.
@@ -83,8 +83,8 @@ class SequenceDraft {
   [[nodiscard]] std::optional<Resident::Span> steps_span() const;
   /// From the first task that adds to a parameter's gradient to its step; none if nothing steps it here.
   [[nodiscard]] std::optional<Resident::Span> gradient_span(model::TensorId parameter) const;
-  /// From the first computation of the first backward cell to the last before the steps, reductions of
-  /// what these cells added included; none without backward cells.
+  /// From the first computation of the first backward cell to the last before the steps, including
+  /// the reductions of what these cells added; nullopt without backward cells.
   [[nodiscard]] std::optional<Resident::Span> backward_span() const;
   /// Does the host of the sequence stand in a site?
   [[nodiscard]] bool hosts_site(int site) const;

@@ -1,5 +1,5 @@
-// Collectives of shards with what a framework does beside them: it clears what it gathers, and
-// copies every rank's part through a second whole buffer.
+// Collectives of shards, with the kernels that a framework runs beside them: it zeroes the
+// destination of a gather, and copies every rank's part through a second whole buffer.
 #pragma once
 
 #include "cost/stack.hpp"
@@ -7,8 +7,8 @@
 
 namespace stratagem::strategies {
 
-/// Appends a gather over so many ranks to a block that has its slots. What it bears is there from
-/// the clearing on, where the framework clears; that task is then where the host waits.
+/// Appends a gather over so many ranks to a block that has its slots. If the framework zeroes the
+/// destination, the buffers are allocated by that task, and the host waits there.
 void append_gather(Block& block, Task gather, int ranks, const cost::ShardCollectives& facts);
 
 /// Appends a reduce-scatter likewise.

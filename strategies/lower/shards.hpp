@@ -9,18 +9,18 @@
 
 namespace stratagem::strategies {
 
-/// Of a grid, ascending: the axes that divide what belongs to a weight which lies on it as `layout`
-/// says; those of the plan's shards along which the weight is neither divided nor alone. Empty unless
-/// the plan divides `what`.
+/// The axes of a grid, ascending, that divide what belongs to a weight with this layout: those of
+/// the plan's shards along which the weight is not divided already and there is more than one rank.
+/// Empty unless the plan divides `what`.
 std::vector<int> shard_axes(const Plan& plan, const Grid& grid, const Layout& layout,
                             WeightShards::Of what);
 
-/// Is a parameter which `axes` divide, or none, gathered for each pass of a segment that reads it? One
-/// that none divides is where the plan has gathers and the framework gathers by one rank, too.
+/// Is a parameter gathered for each pass of a segment that reads it? `axes` divide it. Without axes
+/// it is gathered if the plan has gathers and the framework gathers even on one rank.
 bool is_gathered(const Plan& plan, const cost::Stack& stack, const std::vector<int>& axes);
 
-/// Is a parameter one that the plan leaves whole for its size, where it would divide it otherwise? `whole`
-/// as every device holds it then.
+/// Does the plan leave a parameter whole because of its size, where it would divide it otherwise?
+/// `whole`: as every device holds it then.
 bool stays_whole(const Plan& plan, const model::Tensor& tensor, Bytes whole);
 
 /// Bytes of the largest of the shards into which `axes` divide what every device of a grid would hold

@@ -1,4 +1,4 @@
-// Counts operators, not tasks: which tasks they become nobody knows yet.
+// Counts operators of cells, since their tasks are not known before lowering.
 #include "strategies/lower/size.hpp"
 
 #include <fmt/format.h>
@@ -9,11 +9,11 @@
 namespace stratagem::strategies {
 namespace {
 
-/// The largest published run, 200B parameters on 10 stages with 2,048 micro-batches and full recomputation,
-/// takes 2.2 GB by this estimate; a trillion on 3,072 GPUs takes 0.9.
+/// The largest published run (200B parameters on 10 stages, 2,048 micro-batches, full
+/// recomputation) takes 2.2 GB by this estimate; a trillion on 3,072 GPUs takes 0.9.
 constexpr Bytes largest{2.4e9};
 
-/// Operators of a stage: of its forward pass, and of all that one micro-batch runs there.
+/// Operators of a stage: of its forward pass, and all that one micro-batch runs there.
 struct StageWork {
   double forward = 0;
   double all = 0;

@@ -1,4 +1,4 @@
-// What a plan takes to lower and to simulate, before either is begun.
+// Estimates the memory that lowering and simulating a plan take, before either begins.
 #pragma once
 
 #include "base/quantity.hpp"
@@ -14,19 +14,20 @@ struct Size {
   int sequences = 0;     ///< of devices that run the same
   int segments = 0;      ///< layers and ends of the model
   double operators = 0;  ///< of the graph, both passes
-  /// Over all sequences: buffers that wait for a backward pass, times the segments that leave them so.
+  /// Over all sequences: buffers that wait for a backward pass, times the segments after which they
+  /// wait.
   double waiting = 0;
 
-  /// What lowering, checking and simulating it hold in memory at once. Fitted to 15 GPTs of 1 to 2,000
-  /// layers, on 1 to 128 stages, with up to 5 million tasks: at most 25 % off above 100 MB. A run with
-  /// many buffers held for long takes more: BigScience's 200B with 2,048 micro-batches 3.6 GB where this
-  /// says 2.2. A task takes 1 to 2 us.
+  /// The memory that lowering, checking and simulating need at once. Fitted to 15 GPTs of 1 to
+  /// 2,000 layers, on 1 to 128 stages, with up to 5 million tasks: at most 25 % off above 100 MB. A
+  /// run that holds many buffers for long takes more: BigScience's 200B with 2,048 micro-batches
+  /// takes 3.6 GB where this says 2.2. A task takes 1 to 2 us.
   [[nodiscard]] Bytes memory() const;
 };
 
 Size size_of(const Plan& plan, const Stages& stages);
 
-/// Throws InputError for a plan whose program would take more than 2.4 GB.
+/// Throws InputError for a plan that would take more than 2.4 GB to simulate.
 void refuse_size(const Plan& plan, const Stages& stages);
 
 }  // namespace stratagem::strategies

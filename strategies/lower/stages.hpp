@@ -1,5 +1,5 @@
-// Where the stages of a plan stand, which devices run the same cells, and which activations cross
-// between segments.
+// The stages of a plan on their devices, the device classes, and the activations that cross between
+// segments.
 #pragma once
 
 #include <algorithm>
@@ -13,16 +13,16 @@
 
 namespace stratagem::strategies {
 
-/// One copy of a stage on its devices.
+/// A replica: one copy of a stage on its devices.
 struct Site {
   int stage = 0;
   int copy = 0;
   Grid grid;
 };
 
-/// Devices that stand in the same sites: they run the same cells in the same order. Where tensors are
-/// redistributed, and on irregular stages, devices do different things, and each is a host of its
-/// own.
+/// A device class: devices that belong to the same sites, so they run the same cells in the same
+/// order. If tensors are redistributed, and on irregular stages, devices do different things, and
+/// each device is a class of its own.
 struct Host {
   std::vector<int> sites;
   std::vector<int> devices;
@@ -44,8 +44,8 @@ struct StageFlow {
   bool recycled = false;  ///< from one repeat of the forward pass to the next
 };
 
-/// What a segment computes in one repeat of the forward pass and another reads in the next, instead
-/// of an input.
+/// A tensor that a segment computes in one repeat of the forward pass and that another segment
+/// reads in the next repeat, in place of an input.
 struct Recycled {
   model::TensorId tensor = -1;
   int producer = 0;  ///< segments
@@ -62,8 +62,8 @@ class Stages {
   [[nodiscard]] int of(int segment) const { return of_segment_[segment]; }
   [[nodiscard]] const std::vector<Site>& sites() const { return sites_; }
   [[nodiscard]] int site(int stage, int copy) const { return first_site_[stage] + copy; }
-  /// Do the operators of a stage stand on different devices, or in parts that are not equal? Its
-  /// grid is then only a list of all its devices.
+  /// Do the operators of a stage stand on different devices, or in unequal parts? Then its grid is
+  /// only a list of all its devices.
   [[nodiscard]] bool irregular(int stage) const { return irregular_[stage]; }
   /// The grid of a segment's stage; copies have equal ones but for the first device.
   [[nodiscard]] const Grid& grid_of_segment(int segment) const {

@@ -1,4 +1,4 @@
-// Activations that wait in the memory of the host, or of other devices, for their backward pass.
+// Activations that wait for their backward pass in host memory, or on other devices.
 #pragma once
 
 #include <map>

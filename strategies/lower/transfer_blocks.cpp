@@ -11,9 +11,10 @@ constexpr bool sends(Stream stream) {
   return stream == Stream::send_forward || stream == Stream::send_backward;
 }
 
-/// How this device's share of a tensor lies that a grid sends: along the axes whose devices hold the
-/// same, a part of the first dimension that divides. nullopt where it sends all of it: there is no such
-/// axis, the stack has no shares, or one all-gather cannot put them together.
+/// The layout of this device's share of a tensor that its grid sends. Along each axis whose ranks
+/// hold the same, a share is a part of the first dimension that divides. nullopt if all of the
+/// tensor is sent: there is no such axis, the stack sends no shares, or one all-gather cannot put
+/// the shares together.
 std::optional<Layout> share_in(const model::Tensor& tensor, const Layout& layout, const Grid& grid,
                                const cost::Stack& stack) {
   const bool gradient = tensor.role == model::Role::gradient;
@@ -55,7 +56,8 @@ class MessageBlock {
     return blocks_.graph().tensors[id];
   }
 
-  /// What is recycled becomes an input, and inputs have no buffers in a plan: nothing to gather.
+  /// No share for a recycled tensor: it becomes an input, and inputs have no buffers to gather
+  /// into.
   [[nodiscard]] std::optional<Layout> share_of(model::TensorId id, const Border& border) const {
     if (message_.recycled || !border.masks.empty()) return std::nullopt;
     return share_in(tensor(id), border.layout, t_.grid, stack_);
@@ -90,7 +92,7 @@ class MessageBlock {
     block_.tasks.push_back(std::move(task));
   }
 
-  /// A buffer of the share alone, so that the whole can go.
+  /// Copies the share into a buffer of its own, so that the whole can be freed.
   int copy(int whole, const Layout& share) {
     const int part = add_slot(message_.tensor, share, Category::temporaries);
     Task task{};
@@ -142,7 +144,7 @@ class MessageBlock {
     block_.tasks.push_back(std::move(task));
   }
 
-  /// A gradient has come: frees the activation that was kept for it.
+  /// Frees the activation that was kept until its gradient arrived.
   void free_what_was_sent() {
     const Border& sent = blocks_.leaving(message_.activation, message_.to, message_.from);
     const Layout kept = share_of(message_.activation, sent).value_or(sent.layout);

@@ -1,4 +1,4 @@
-// Blocks that send or receive.
+// Blocks that send or receive messages between stages.
 #pragma once
 
 #include "cost/stack.hpp"
@@ -7,7 +7,7 @@
 
 namespace stratagem::strategies {
 
-/// One side of the messages of a kind between two equal grids.
+/// One side of the messages of one kind between two equal grids.
 struct Transfer {
   const Message& message;
   const Grid& grid;  ///< of this side
@@ -15,15 +15,15 @@ struct Transfer {
   Stream stream = Stream::send_forward;
 };
 
-/// Sends a tensor or receives it: all of it, or, where the stack says so, this device's share of what
-/// its grid holds alike, which the receivers gather at once. What is sent is freed by that, unless the
-/// stack keeps it: then an activation of which a gradient comes back waits for it, or, where shares
-/// are sent, a copy of the share does.
+/// Sends or receives a tensor: all of it, or, if the stack says so, only this device's share of
+/// what several ranks of the grid hold alike; the receivers gather the shares at once. The sent
+/// buffer is freed, unless the stack keeps it until the gradient comes back. Then the activation
+/// stays allocated, or, if shares are sent, a copy of the share.
 Block message_block(const Transfer& transfer, const Blocks& blocks, const cost::Stack& stack,
                     Groups& groups);
 
-/// One side of what a stage's forward cell keeps on its way to the devices that take it in, or
-/// `back`. Evictions concern whole micro-batches.
+/// One side of an eviction: what a stage's forward cell keeps goes to the devices that take it in,
+/// or `back`. Evictions concern whole micro-batches.
 Block eviction_block(const Plan& plan, const Stages& stages, const Blocks& blocks, int stage,
                      int group, bool back, bool sends);
 

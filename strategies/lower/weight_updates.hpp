@@ -1,4 +1,4 @@
-// Reductions of gradients and optimizer steps of one host.
+// Gradient reductions and optimizer steps of one device class.
 #pragma once
 
 #include <map>
@@ -24,8 +24,9 @@ class WeightUpdates {
   void reduce_completed(int cell, int segment);
   /// After a cell: where every cell reduces its gradients, reduces what is left of it.
   void end_cell(int cell);
-  /// What must have ended before more gradients are computed, so that no more than two buckets are
-  /// there at once, one that fills up and one that is reduced; nothing where they live always.
+  /// The reductions that must have ended before more gradients are computed, so that at most two
+  /// buckets exist at once: one that fills up and one that is reduced. Empty if gradients live all
+  /// the time.
   [[nodiscard]] std::optional<Written> room_for_gradients() const;
   /// Before the first cell: the steps, where they are delayed.
   void begin();
