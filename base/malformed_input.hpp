@@ -1,13 +1,13 @@
-// What is wrong with the form of a file, whatever it is to say.
+// Errors in the form of a file, as opposed to its meaning.
 #pragma once
 
 #include "base/input_error.hpp"
 
 namespace stratagem {
 
-/// Thrown by JsonReader for a missing or unknown key, a value of another kind or below the least, an
-/// unknown word: a slip in writing. Values that cannot go together are plain InputErrors, which
-/// concern one run of a scenario and leave the others be.
+/// Thrown by JsonReader for a missing or unknown key, an unknown word, or a value of the wrong kind
+/// or out of range. It ends the program. Values that cannot go together are plain InputErrors: they
+/// concern one run of a scenario, and the other runs are answered.
 struct MalformedInput : InputError {
   using InputError::InputError;
 };

@@ -30,8 +30,8 @@ std::string to_text(FlopsPerSecond);
 template <typename Q>
 std::string_view expected_quantity();
 
-/// What no machine goes beyond, in words, if this value does: `a time of at most 1e6 s`. Constants must keep
-/// to it, so that what is computed of them can be counted.
+/// The bound that no machine exceeds, in words, if this value exceeds it: `a time of at most 1e6
+/// s`. Constants must keep within these bounds, so that results computed from them do not overflow.
 template <typename Q>
 std::optional<std::string_view> beyond_bounds(Q value);
 

@@ -1,4 +1,4 @@
-// Long texts in messages.
+// Shortens long texts in messages.
 #pragma once
 
 #include <cstddef>

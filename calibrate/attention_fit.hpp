@@ -1,4 +1,4 @@
-// Constants of fused attention.
+// Fits the constants of fused attention.
 #pragma once
 
 #include <vector>
@@ -7,8 +7,9 @@
 
 namespace stratagem::calibrate {
 
-/// The share of the peak of either pass, where this architecture was measured in fp16 or bf16; else what
-/// the datasheet says stays. After the kernel floor and the kinds that move memory.
+/// Fits the share of the peak for each pass, if this architecture was measured in fp16 or bf16;
+/// else the datasheet's shares stay. Call it after the kernel floor and the kinds that move memory
+/// are fitted.
 void fit_attention(const std::vector<Measurements>& measurements, const Datasheet& datasheet,
                    Fit& result);
 

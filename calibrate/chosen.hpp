@@ -52,8 +52,9 @@ struct Chosen {
   }
 };
 
-/// The wanted tables of the datasheet's architecture or, where there are none, of all others; of either
-/// those of files that stand in only where the others have none.
+/// The wanted tables of the datasheet's architecture, or, if there are none, of all other
+/// architectures. Among them, tables of files that only stand in are taken only if the other files
+/// have none.
 template <typename Table, typename Wanted>
 Chosen<Table> choose(const std::vector<Measurements>& measurements, const Datasheet& datasheet,
                      std::vector<Table> Measurements::*tables, const Wanted& wanted) {

@@ -14,7 +14,7 @@
 namespace stratagem::calibrate {
 namespace {
 
-/// `stated`: an nvlink_efficiency that is known better than by measurements of another architecture.
+/// `stated`: an nvlink_efficiency that is more reliable than measurements of another architecture.
 void fit_collective(const Chosen<AllReduceTable>& chosen,
                     const std::optional<cost::Constant<double>>& stated, Fit& result) {
   struct Observation {

@@ -36,9 +36,10 @@ struct Datasheet {
   cost::Constant<double> network_efficiency;
   cost::Constant<double> pcie_efficiency;
   cost::Constant<Seconds> network_step;
-  /// Of what the measured step and network_step contain: cost/profile.hpp.
+  /// The link latency that the measured step and network_step contain: cost/profile.hpp.
   std::optional<cost::Constant<Seconds>> node_link_latency, network_link_latency;
-  /// Where all-reduces of another architecture, which are fitted in its place, would not do.
+  /// A stated value, for GPUs that all-reduces of another architecture, which would be fitted
+  /// otherwise, do not represent.
   std::optional<cost::Constant<double>> nvlink_efficiency;
   std::optional<cost::Constant<double>> compute_slowdown;
   cost::HostCopyConstants host_copy;

@@ -55,9 +55,9 @@ Fit fit_profile(const std::vector<Measurements>& measurements, const Datasheet& 
 /// The same from the measurements that the datasheet names.
 Fit fit_profile(const Datasheet& datasheet);
 
-/// The same from `measurements` and, where they have no table of a kind, from those that the datasheet
-/// names: one GPU alone has no all-reduces, and nothing of ours has the times of an eager framework.
-/// A profile of what was measured here is of the GPU by its own name, which `execute` looks for.
+/// The same from `measurements`, and from the datasheet's files for tables that these lack: one GPU
+/// alone has no all-reduces, and none of our measurements has the times of an eager framework. A
+/// profile of a GPU that was measured here carries that GPU's own name, which `execute` looks for.
 Fit fit_completed(std::vector<Measurements> measurements, const Datasheet& datasheet);
 
 /// What a group's constants rest on; nullptr of times that are kept as measured.

@@ -65,8 +65,8 @@ struct StreamingTable {
   std::vector<StreamingPoint> points;
 };
 
-/// Fused attention, one pass of it. `flops` are those of the two products, or of the five of a backward
-/// pass, half where a causal mask hides half; `bytes` as of kernels that move memory.
+/// One pass of fused attention. `flops` are those of two products forward and five backward, halved
+/// if a causal mask hides half; `bytes` are counted as for kernels that move memory.
 struct AttentionPoint {
   Flops flops;
   Bytes bytes;
@@ -135,7 +135,8 @@ struct Measurements {
       nccl_others;  ///< other collectives, for judging: nothing is fitted to them
   std::vector<MpiTable> mpi;
   std::vector<Seconds> kernel_gaps;  ///< from one tiny kernel on a stream to the next
-  /// Of a datasheet that was named beside other files: for what these have no table of.
+  /// The file was named by the datasheet, not by the user: use it only for tables that the user's
+  /// files lack.
   bool stands_in = false;
 
   /// Of the server that had the most.

@@ -42,10 +42,10 @@ class NcclPredictor {
 /// Sizes that count, once per octave, however many were measured.
 bool power_of_two(Bytes size);
 
-/// The four constants of one type of GPU, with plain values: cost/nccl/correction.hpp. Here and in
-/// what judges them bandwidth_factor is over the speed of NCCL's search, as if that were what
-/// nvlink_efficiency says; a profile has it over its own (`over_efficiency`). Fitted to the
-/// points of `table.fitted_ranks` GPUs whose size is a power of two.
+/// Fits the four constants of one type of GPU, as plain values (cost/nccl/correction.hpp), to the
+/// points of `table.fitted_ranks` GPUs whose size is a power of two. In this file bandwidth_factor
+/// is relative to the speed of NCCL's search. In a profile it is relative to the profile's
+/// nvlink_efficiency (`over_efficiency` converts it).
 struct NcclFit {
   cost::NcclConstants constants;
   Estimate estimate;
@@ -55,8 +55,8 @@ struct NcclFit {
 };
 NcclFit fit_nccl(const NcclTable& table);
 
-/// A factor over the speed of NCCL's search on a preset's server as one over a profile's
-/// nvlink_efficiency.
+/// Converts a factor relative to the speed of NCCL's search on a preset's server into one relative
+/// to a profile's nvlink_efficiency.
 double over_efficiency(double factor, const std::string& preset, double nvlink_efficiency);
 
 /// |predicted / measured - 1| of the powers of two.

@@ -1,4 +1,4 @@
-// What came of executing a run, beside what is predicted of it.
+// The results of executing a run, beside its prediction.
 #pragma once
 
 #include <optional>
@@ -32,23 +32,23 @@ struct Executed {
   std::optional<execute::Trial> trial;  ///< none before all are over, or if none is to be timed
 };
 
-/// What is predicted of a run, or why nothing it says is to be held against what is measured.
+/// The prediction for a run, or the reason why there is none to compare with the measurement.
 struct Predicted {
   std::optional<Seconds> iteration;
   std::string why_not;
   std::vector<Bytes> peaks;  ///< by device, of live buffers; none where those are of other types
 };
 
-/// Simulates it. Where a profile lacks a constant for that, the plan runs without a prediction.
+/// Simulates the run. If its profile lacks a constant for that, the run has no prediction.
 Predicted predicted(const Lowered& lowered, const Unit& unit);
 
 /// Some lines on stdout. Expects that the check is over.
 void print(std::FILE* to, const Lowered& lowered, const Executed& executed, const Unit& unit,
            const Predicted& expected);
 
-/// As far as it has come; `expected` is empty before the end. Where no time is predicted in the end
-/// `no_prediction` says why. `iteration_times_s`, `iteration_paces_s` and
-/// `iteration_stolen_s` are of iterations that count, `disturbed_iterations` the others.
+/// The results so far; `expected` is empty before the end. If no time is predicted, `no_prediction`
+/// says why. `iteration_times_s`, `iteration_paces_s` and `iteration_stolen_s` are those of
+/// iterations that count, `disturbed_iterations` are the others.
 Json to_json(const Lowered& lowered, const Executed& executed, const Unit& unit,
              const Predicted& expected);
 

@@ -1,4 +1,5 @@
-// Files that a command writes: all is computed, and every file looked at, before any is written.
+// The files that a command writes. All results are computed and all files checked before any is
+// written.
 #pragma once
 
 #include <cstdio>
@@ -18,8 +19,8 @@ struct Output {
 /// written. Makes the folders that they need. Throws InputError.
 void check_outputs(const std::vector<Output>& outputs, const std::vector<std::string>& inputs);
 
-/// Where the command says what it has to say to people: on standard output or, if one of the outputs goes
-/// there, on standard error, so that another program can read the output.
+/// The stream for what people read: standard output. If one of the outputs goes there, it is
+/// standard error, so that another program can read the output.
 std::FILE* for_people(const std::vector<Output>& outputs);
 
 /// Writes them, and says so. Throws InputError for a file that cannot be written.
@@ -27,11 +28,11 @@ void write(const std::vector<Output>& outputs);
 /// The same below what was printed already: behind an empty line.
 void write_below(const std::vector<Output>& outputs);
 
-/// Says on standard error what was refused and what does not hold, a line each, and returns the exit code:
-/// `bad_input` where anything was refused.
+/// Prints to standard error what was refused and which bounds do not hold, a line each. Returns the
+/// exit code: `bad_input` if anything was refused.
 int conclude(const std::vector<std::string>& refused, const std::vector<std::string>& broken);
 
-/// A file's bytes; of one that cannot be read "", which reading it will complain of.
+/// A file's bytes; "" if it cannot be read (reading it later reports the error).
 std::string bytes_of(const std::string& file);
 
 }  // namespace stratagem::commands

@@ -1,4 +1,4 @@
-// Plans as they were simulated, held to what executing each of them took.
+// Simulated plans compared with their executions.
 #pragma once
 
 #include <optional>
@@ -19,8 +19,8 @@ struct ExecutedPlan {
   std::vector<Seconds> held;  ///< those that the prediction is held to: at one pace, if it is known
   /// Of the fullest rank: live bytes at the peak, and the memory in which they lay.
   Bytes predicted_peak, peak, arena;
-  /// Iterations whose cores a hypervisor gave to others: further ones, that were set aside, and some of
-  /// `times`, where too few were left alone.
+  /// Iterations during which a hypervisor took cores away: `set_aside` were replaced by further
+  /// ones; `disturbed` are among `times`, because too few iterations were left alone.
   int set_aside = 0, disturbed = 0;
   bool agrees = true;  ///< did every execution compute what one device computes?
   std::string where;   ///< the type, and the host
@@ -30,7 +30,7 @@ struct ExecutedPlan {
   [[nodiscard]] double error() const;      ///< of the prediction, relative to the latter
 };
 
-/// One that was executed, and of which no time is predicted.
+/// A plan that was executed, but has no predicted time.
 struct UnpredictedPlan {
   ExecutedPlan plan;  ///< without anything predicted
   std::string because;
@@ -40,9 +40,9 @@ struct ExecutedPlans {
   std::vector<ExecutedPlan> plans;  ///< in the order in which they were simulated
   std::vector<UnpredictedPlan> unpredicted;
   std::vector<std::string> not_executed;  ///< runs that were simulated alone
-  /// What the yardstick of kernels/yardstick.hpp took in the median iteration: the pace to which
-  /// predictions, and what they are held to, are taken, whole iterations with their collectives. None
-  /// where a profile or an iteration says nothing of it, as on GPUs: then they are as they came.
+  /// What the yardstick of kernels/yardstick.hpp took in the median iteration. Predictions and
+  /// measurements are scaled to this pace, whole iterations with their collectives. None if a
+  /// profile or an iteration has no pace, as on GPUs; then times stay as they are.
   std::optional<Seconds> pace;
 
   /// Of absolute errors. Expect plans.
@@ -50,26 +50,27 @@ struct ExecutedPlans {
   [[nodiscard]] double worst_error() const;
   /// Did every plan compute what one device computes, and hold the bytes that were predicted?
   [[nodiscard]] bool as_expected() const;
-  /// Pairs, the slower plan first, that differ by more than 10 % at one pace and were predicted the other
-  /// way round, or as equal.
+  /// Pairs of plans, the slower first, that differ by more than 10 % at one pace and were predicted
+  /// in the opposite order, or as equal.
   [[nodiscard]] std::vector<std::pair<std::string, std::string>> in_wrong_order() const;
 };
 
 /// Is a file what `simulate --json` writes? Throws InputError if it is no JSON.
 bool is_simulated(const std::string& file);
 
-/// From what `simulate --json` and `execute --json` wrote; a run that simulate refused is held to
-/// nothing. Throws InputError for an execution of a run that was not simulated, one that was not timed to its end, and two of a run in different types or
-/// on different hosts.
+/// Reads what `simulate --json` and `execute --json` wrote. A run that simulate refused is compared
+/// with nothing. Throws InputError for an execution of a run that was not simulated, for one whose
+/// timing did not finish, and for two executions of a run in different types or on different hosts.
 ExecutedPlans executed_plans(const std::string& simulated,
                              const std::vector<std::string>& executed);
 
 /// A Markdown table, a line a plan, and below it the errors and what is in the wrong order.
 std::string to_markdown(const ExecutedPlans& plans);
-/// {schema, pace_s if it is known, plans: [{run, predicted_s, measured_s, at_pace_s, least_s, most_s,
-/// iterations, set_aside, disturbed, error, peak_live_bytes, predicted_peak_live_bytes, arena_bytes, agrees}],
-/// median_error and worst_error if there are any, in_wrong_order, not_executed, unpredicted: [{run, because,
-/// measured_s, agrees}]}; predicted_s is at pace_s, too
+///   {schema, pace_s if it is known, plans: [{run, predicted_s, measured_s, at_pace_s, least_s,
+///   most_s, iterations, set_aside, disturbed, error, peak_live_bytes, predicted_peak_live_bytes,
+///   arena_bytes, agrees}], median_error and worst_error if there are any, in_wrong_order,
+///   not_executed, unpredicted: [{run, because, measured_s, agrees}]}
+/// predicted_s is at pace_s, too.
 Json to_json(const ExecutedPlans& plans);
 
 }  // namespace stratagem::report

@@ -16,8 +16,8 @@ std::string value_text(const std::string& figure, double value);
 /// measurement.
 std::string error_text(const search::Figure& figure);
 
-/// A line, or several, of why a run is refused: "  refused: /runs/1/strategy: expected ...", the file only
-/// where it is not the scenario's.
+/// Why a run is refused, in one line or several: "  refused: /runs/1/strategy: expected ...". The
+/// file is named only if it is not the scenario's.
 std::string refusal_text(const search::Result& result);
 
 }  // namespace stratagem::report

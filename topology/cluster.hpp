@@ -63,9 +63,9 @@ class Cluster {
   [[nodiscard]] std::vector<Share> route_from_drives(int gpu) const;
   /// The adapters (indices within the node) nearest to a GPU, in ascending order.
   [[nodiscard]] std::vector<int> nearest_nics(int gpu) const;
-  /// What the links of `route` take to carry the first bit all the way: the sum along the slowest of
-  /// its paths. The others are that of `route_between`, of `route_to_host` and of `route_to_drives`,
-  /// either way.
+  /// The latency of `route`: the sum of its links' latencies along the slowest of its paths. The
+  /// others are the same for `route_between`, `route_to_host` and `route_to_drives`, in either
+  /// direction.
   [[nodiscard]] Seconds latency(int from_gpu, int to_gpu) const;
   [[nodiscard]] Seconds latency_between(int from_gpu, int from_nic, int to_gpu, int to_nic) const;
   [[nodiscard]] Seconds latency_to_host(int gpu) const;

@@ -78,7 +78,8 @@ class Fabric {
   /// those with negative ones (leaf, amount; sum 0): what can stay on a leaf or in a pod does.
   [[nodiscard]] std::vector<Flow> crossing(
       const std::vector<std::pair<int, double>>& entering) const;
-  /// Of what crosses so: switches after the first on the longest way, each with the cable to it.
+  /// For such a crossing: the number of switches after the first on the longest path, each with the
+  /// cable to it.
   [[nodiscard]] Seconds latency(const std::vector<Flow>& crossing) const;
 
  private:

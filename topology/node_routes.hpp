@@ -9,11 +9,12 @@
 
 namespace stratagem::topology {
 
-/// How a message spreads over all shortest paths from one end to another of one server; ends are its
-/// GPUs, or what else has ranks, its adapters, and the fabric behind them. What `Cluster::route` says of paths is done here:
-/// none leads through a GPU, none between a GPU and an adapter leaves the server, nearer kinds of links
-/// are preferred, and at each vertex the message divides in proportion to the bandwidths that lead on.
-/// Ids are local: links of the design, then the adapters' ports in the order of the adapters.
+/// How a message spreads over all shortest paths between two ends of one server. Ends are its GPUs
+/// (or its other ranks), its adapters, and the fabric behind them. The rules of `Cluster::route`
+/// apply: no path leads through a GPU, no path between a GPU and an adapter leaves the server,
+/// nearer kinds of links are preferred, and at each vertex the message divides in proportion to the
+/// bandwidths that lead on. Ids are local: links of the design, then the adapters' ports in the
+/// order of the adapters.
 class NodeRoutes {
  public:
   struct Route {

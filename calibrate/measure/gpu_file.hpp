@@ -1,4 +1,5 @@
-// A file of measurements of GPUs while it grows. Knows nothing of CUDA: what was timed comes in.
+// A file of GPU measurements that grows row by row. It does not depend on CUDA: timings are passed
+// in.
 #pragma once
 
 #include <map>
@@ -15,13 +16,13 @@
 
 namespace stratagem::calibrate {
 
-/// What shares are taken of.
+/// The rates that shares are relative to.
 struct GpuRates {
   std::map<std::string, FlopsPerSecond> peak;  ///< by data type
   BytesPerSecond memory;
 };
 
-/// What stands in a file besides its tables.
+/// The facts of a file besides its tables.
 struct GpuFileHeader {
   kernels::Device device;
   GpuRates rates;
@@ -30,13 +31,13 @@ struct GpuFileHeader {
   Machine machine;
 };
 
-/// Written anew, as a whole, after every row.
+/// The whole file is written anew after every row.
 class GpuFile {
  public:
-  /// `collectives` stand in it, too, where there are some.
+  /// The file also has the tables of `collectives`, if there are any.
   GpuFile(std::string name, GpuFileHeader header, GpuCollectiveTables collectives);
 
-  /// A row of the table of this kind, operation and type ("" of what has none).
+  /// Adds a row to the table of this kind, operation and type ("" for kinds without a type).
   void add(const Experiment& what, const std::string& type, const Timed& timed);
   /// A row that is a time alone.
   void add_time(const Experiment& what, const Timed& timed);

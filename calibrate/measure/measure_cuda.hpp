@@ -1,5 +1,5 @@
-// `calibrate measure --backend cuda`: times GPUs' kernels, and what GPUs take to communicate, and
-// writes what it found as it goes.
+// `calibrate measure --backend cuda`: times the kernels and collectives of GPUs, and writes results
+// as it goes.
 #pragma once
 
 #include <functional>
@@ -18,13 +18,13 @@ struct CudaAssignment {
   std::string cluster;  ///< preset of the servers, for several ranks
 };
 
-/// Measures a GPU for each rank in fp16, bf16 where it has it, and fp32, all at once; the slowest
-/// rank's median counts. `file` gets products, kernels that move memory, fused attention and the gap
-/// between kernels, for `calibrate fit`; beside it NAME.more.json gets what no fit reads: copies to and
-/// from the host, the host's time for a launch. Of several ranks `file` gets their collectives
-/// over NCCL, too: gpu_collectives.hpp. Shares are taken of the rates of the datasheet, or of those
-/// of a large product and a large sum. Both files are written anew after every experiment, by rank
-/// 0; a killed run begins again.
+/// Measures one GPU per rank, all at once, in fp16, bf16 if the GPU has it, and fp32; the slowest
+/// rank's median counts. `file` gets products, kernels that move memory, fused attention and the
+/// gap between kernels, for `calibrate fit`. With several ranks it also gets collectives over NCCL:
+/// gpu_collectives.hpp. NAME.more.json beside it gets what no fit reads: copies to and from the
+/// host, and the host's time for a launch. Shares are relative to the rates of the datasheet, or to
+/// those of a large product and a large sum. Rank 0 writes both files anew after every experiment;
+/// a killed run begins again.
 ///
 /// All ranks call it alike. Throws InputError on one rank, and AnotherRankFailed on the others, for
 /// files that cannot be read or written, ranks that are not alike or have no GPU each, a cluster

@@ -62,8 +62,8 @@ struct Prepending {
 };
 Prepending prepending_of(const Shapes& shapes);
 
-/// Rows (batch, tokens, heads, size), of which a fused attention's kernel sees (batch, heads, the first
-/// `tokens`, size).
+/// Rows (batch, tokens, heads, size) of fused attention. Its kernel sees them as (batch, heads, the
+/// first `tokens` tokens, size).
 struct HeadRows {
   std::int64_t batch = 0, heads = 0, size = 0;
   std::int64_t tokens = 0;  ///< that it sees
@@ -76,16 +76,16 @@ struct HeadRows {
   [[nodiscard]] kernels::Strided to_rows() const;
 };
 
-/// Of rotary positions. `rows`: where heads lie in rows of tokens, as a fused attention has them, to be
-/// turned as heads; none where they lie as heads.
+/// Rotary positions. `rows`: set if heads lie in rows of tokens, as for fused attention, and are to
+/// be turned as heads.
 struct RotaryPositions {
   kernels::Rotary turn;
   std::optional<HeadRows> rows;
 };
 RotaryPositions rotary_of(const Shapes& shapes);
 
-/// Of a fused attention, forward or backward. `gives`: which of queries, keys and values (0, 1, 2) a
-/// backward operator computes the gradient of; -1 of none alone.
+/// Fused attention, forward or backward. `gives`: the operand (0 queries, 1 keys, 2 values) whose
+/// gradient a backward operator computes; -1 if it is not the gradient of a single one.
 struct FusedAttention {
   kernels::Attention shape;
   HeadRows queries, keys, sums;

@@ -1,5 +1,5 @@
-// How kernels are started, and the shared memory that they are started with. Where a processor
-// stands in for a GPU, tests/kernels/emulated has another file of this name.
+// Starts kernels, and gives them their shared memory. Where a processor stands in for a GPU,
+// tests/kernels/emulated has its own file of this name.
 #pragma once
 
 #include "kernels/inside/stream.cuh"

@@ -1,6 +1,5 @@
-// Instructions that C++ has no words for: products on tensor cores, their operands, copies that do
-// not wait. Where a processor stands in for a GPU, tests/kernels/emulated has another file of this
-// name.
+// PTX instructions: products on tensor cores, loading their operands, asynchronous copies. Where a
+// processor stands in for a GPU, tests/kernels/emulated has its own file of this name.
 #pragma once
 
 #include "kernels/inside/elements.cuh"

@@ -19,9 +19,9 @@ struct Experts {
   /// count).
   [[nodiscard]] std::int64_t capacity(std::int64_t sequence) const;
 
-  /// Share of the slots of all experts that tokens take, k of each, when the router spreads them
-  /// evenly: at most all. Where there are fewer slots than that, the tokens that find none are
-  /// dropped, and no work of the model.
+  /// The share of the slots of all experts that tokens fill, k per token, if the router spreads
+  /// them evenly; at most 1. If there are fewer slots than that, the tokens without a slot are
+  /// dropped and are no work of the model.
   [[nodiscard]] double filled(std::int64_t sequence) const;
 };
 

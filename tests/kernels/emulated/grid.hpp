@@ -1,5 +1,5 @@
-// Runs kernels on this processor: the threads of a block as fibers, in an order drawn anew at every
-// barrier, shuffle and now and then between; blocks one after another, in any order.
+// Runs kernels on this processor. The threads of a block are fibers, in a random order that changes
+// at every barrier and shuffle, and sometimes between. Blocks run one after another, in any order.
 #pragma once
 
 #include <cstddef>
@@ -12,20 +12,21 @@ struct Index {
   unsigned x = 1, y = 1, z = 1;
 };
 
-/// Of the thread that runs. Constant, as far as one kernel can see.
+/// The indices of the running thread. Constant, as far as one kernel can see.
 [[gnu::const]] Index thread_index();
 [[gnu::const]] Index block_index();
 [[gnu::const]] Index block_size();
 [[gnu::const]] Index grid_size();
 [[gnu::const]] unsigned thread_of_block();
 
-/// Where a barrier or a shuffle stands.
+/// The place of a barrier or a shuffle in the source.
 struct Site {
   const char* file = nullptr;
   int line = 0;
 };
 
-/// All threads of the block meet here, or it is a fault; true if the answer of any of them is.
+/// A barrier: all threads of the block must reach it, or it is a fault. Returns true if any of them
+/// passes true.
 bool meet_block(bool answer, const Site& site);
 
 /// What each lane brought to a meeting; the last to come does what is to be done for all.
@@ -34,13 +35,13 @@ using ForAll = void (*)(OfLanes of_lanes, unsigned mask);
 /// The lanes of `mask`, this one among them, meet here. Only some meetings order memory.
 void meet_warp(unsigned mask, void* mine, ForAll for_all, bool orders_memory, const Site& site);
 
-/// Tells of an access of a thread of the block that runs, this one's by default; `from`: the code
-/// that does it. Nothing while no kernel runs.
+/// Reports an access by a thread of the running block, the current one by default; `from`: the code
+/// that accesses. Does nothing while no kernel runs.
 void touch(const void* memory, std::size_t size, bool writes, const void* from = nullptr);
 void touch_as(unsigned thread, const void* memory, std::size_t size, bool writes);
 
-/// Says what the thread that runs does wrong; then stop() ends the kernel. Two, since nothing on
-/// the fibers' stacks is destroyed.
+/// Records the fault of the running thread; then stop() ends the kernel. These are two functions,
+/// since nothing on the fibers' stacks is destroyed.
 void complain(const char* why, const Site& at = {});
 [[noreturn]] void stop();
 [[nodiscard]] bool kernel_runs();

@@ -1,4 +1,4 @@
-// The memory of an emulated GPU, and who has read and written what of it.
+// The memory of an emulated GPU, with a record of who read and wrote it.
 #pragma once
 
 #include <cstddef>
@@ -31,16 +31,16 @@ struct Who {
   std::uint16_t syncs = 0;
 };
 
-/// What is wrong with an access; nullptr: nothing. `unless_unchanged`: nothing either, if it writes
-/// what was there.
+/// The fault of an access; nullptr if there is none. `unless_unchanged`: writing the value that was
+/// there is no fault.
 struct Verdict {
   const char* wrong = nullptr;
   bool unless_unchanged = false;
 };
 
-/// Judges an access and remembers it. Two accesses of which one writes need a barrier between them
-/// if they are of two threads, __syncwarp() at least within a warp; blocks of one launch must stay
-/// out of each other's way. Shared memory is to be written before it is read, by each block.
+/// Checks an access and remembers it. If two threads access the same bytes and one of them writes,
+/// a barrier must be between; within a warp __syncwarp() is enough. Blocks of one launch must not
+/// touch each other's bytes. Each block must write shared memory before it reads it.
 Verdict judge(const Now& now, const Who& who, std::uintptr_t address, std::size_t size,
               bool writes);
 

@@ -1,4 +1,5 @@
-// Lines of the tables: where a key matters, how it is changed, and which answer moves where.
+// The lines of the tables: in which world a key matters, how it is changed, and which answer then
+// changes how.
 #pragma once
 
 #include <map>
@@ -19,16 +20,16 @@ struct Line {
 /// keys/run.json and the others: an object of lines by pattern; a list where a key has several.
 std::vector<Line> read_lines(const std::string& file);
 
-/// The worlds of keys/worlds.json, and what became of them.
+/// The worlds of keys/worlds.json, and their answers.
 class Worlds {
  public:
   explicit Worlds(const std::string& file);
   ordered_json world(const std::string& name);
   [[nodiscard]] std::vector<std::string> names() const;
-  /// What is wrong with a line for one of its keys; empty where all is as it says.
+  /// What is wrong with a line for one of its keys; empty if the line holds.
   std::string judge(const Line& line, const std::string& key);
-  /// The same of the provenance of a constant which a line for a key below it shows to act: where all others are
-  /// measured, it is the weakest that the report names.
+  /// The same for the provenance of a constant that a line for a key below it shows to act: if all
+  /// other constants are measured, the report must name this one as the weakest.
   std::string judge_provenance(const Line& line, const std::string& key,
                                const std::string& constant);
   Oracle& oracle() { return oracle_; }

@@ -1,4 +1,4 @@
-// A small world in which a key should matter: a run with all files that it names, and what comes of it.
+// A small world in which a key should matter: a run with all files that it names, and its answers.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -17,7 +17,7 @@ using nlohmann::ordered_json;
 /// node and plan are those beside it unless it names others, which "files" may have by name.
 ordered_json loaded(ordered_json world);
 
-/// What the program says of the run, as users read it.
+/// The answers of the program for the run, as users read them.
 struct Answers {
   ordered_json run;        ///< of the report: iteration_time_s, ...
   ordered_json failures;   ///< how many expectations do not hold
@@ -27,7 +27,7 @@ struct Answers {
   std::string refused;   ///< the error in place of all of it
 };
 
-/// Writes a world's files into a folder of its own, and asks the program.
+/// Writes a world's files into a folder of its own, and runs the program on them.
 class Oracle {
  public:
   Answers ask(const ordered_json& world);
