@@ -9,8 +9,8 @@
 
 namespace stratagem::cost {
 
-/// What every rank has for every other: row i is what rank i sends, in the order of the group. What a
-/// rank has for itself moves nowhere.
+/// The bytes that each rank sends to each other: row i is rank i's, in the order of the group. The
+/// part that a rank keeps does not move.
 using Parts = std::vector<std::vector<Bytes>>;
 
 /// Loads and the payload that they are per byte of.
@@ -19,9 +19,10 @@ struct UnequalLoads {
   Bytes payload;
 };
 
-/// Every part takes the shortest paths from rank to rank, all at once, as those of an equal all-to-all
-/// do (ring.hpp), which this is if all parts are equal. The payload is the most that any rank has, its
-/// row's sum. Throws InputError for a table that is not of n rows of n parts of 0 bytes or more.
+/// Each part takes the shortest paths from rank to rank, all at once, as in an equal all-to-all
+/// (ring.hpp); with equal parts it is one. The payload is the largest sum of a row: the most bytes
+/// that any rank has. Throws InputError for a table that is not n rows of n parts of 0 bytes or
+/// more.
 UnequalLoads all_to_all_loads(const topology::Cluster& cluster, const std::vector<int>& ranks,
                               const Parts& parts);
 

@@ -1,4 +1,4 @@
-// What was measured of one kind of kernel or collective, and how well unseen shapes were predicted.
+// The measurements behind one kind of kernel or collective, and the errors for unseen shapes.
 #pragma once
 
 #include <cstddef>

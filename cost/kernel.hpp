@@ -1,4 +1,4 @@
-// What a device is asked to compute, reduced to what its duration depends on.
+// A kernel, reduced to what its duration depends on.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// Bytes on links, summed route by route.
+// Sums the bytes that each link carries, route by route.
 #pragma once
 
 #include <map>

@@ -1,4 +1,4 @@
-// Collectives whose times were measured: between what was measured, straight lines.
+// Collectives with measured times, and linear interpolation between them.
 #pragma once
 
 #include "base/quantity.hpp"

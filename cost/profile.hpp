@@ -14,7 +14,7 @@
 
 namespace stratagem::cost {
 
-/// How a constant came to be known, strongest first. Reports show the weakest one that a prediction
+/// How a constant is known, strongest first. Reports show the weakest provenance that a prediction
 /// used.
 enum class Provenance { measured, published, fitted, datasheet, assumed };
 inline constexpr std::array provenances{Provenance::measured, Provenance::published,

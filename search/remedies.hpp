@@ -1,4 +1,4 @@
-// What would make a run fit that is out of memory, and what that costs.
+// Changes with which a run that is out of memory would fit, and what they cost.
 #pragma once
 
 #include <string>

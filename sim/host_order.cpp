@@ -1,4 +1,4 @@
-// Sorts by task, and looks up when the host came to each.
+// Sorts changes by task, and looks up when the host reached each task.
 #include "sim/host_order.hpp"
 
 #include <algorithm>

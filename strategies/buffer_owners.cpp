@@ -1,4 +1,4 @@
-// Owners are counted from the cells of all sequences.
+// Counts owners from the cells of all sequences.
 #include "strategies/buffer_owners.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Whose buffers are apart though they are of one tensor.
+// Who owns a buffer: repeats of slices have separate buffers for the same tensor.
 #pragma once
 
 #include "strategies/program.hpp"

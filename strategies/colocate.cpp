@@ -1,4 +1,4 @@
-// Divides, and tells runs by the operators in which they end.
+// Divides runs of operators, and identifies runs by the operators in which they end.
 #include "strategies/colocate.hpp"
 
 #include <algorithm>

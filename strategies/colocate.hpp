@@ -1,4 +1,4 @@
-// op-trans of runs of operators into parts that share their devices.
+// op-trans that divides runs of operators into parts on the same devices.
 #pragma once
 
 #include <vector>

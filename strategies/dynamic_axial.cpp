@@ -1,4 +1,4 @@
-// Dynamic axial parallelism: ranks divide the axis along which a layer does not work.
+// Dynamic axial parallelism: ranks divide the axis that a layer treats as a batch.
 #include "base/input_error.hpp"
 #include "strategies/all.hpp"
 #include "strategies/operators.hpp"

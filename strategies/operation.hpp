@@ -1,5 +1,4 @@
-// What a task does to values: of no concern to whoever counts time and bytes, all there is to whoever
-// computes.
+// What a task computes. Only the interpreter uses it; counting time and bytes does not need it.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Recomputation: run forward operators again in the backward pass rather than keep what they
-// computed.
+// Recomputation: forward operators run again in the backward pass, so that their results need not
+// be kept.
 #include <algorithm>
 #include <set>
 #include <string>

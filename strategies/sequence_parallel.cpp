@@ -1,5 +1,5 @@
-// Megatron-LM's sequence parallelism: tensor ranks divide the tokens where they would all compute
-// the same.
+// Megatron-LM's sequence parallelism: tensor ranks divide the tokens where all of them would
+// otherwise compute the same.
 #include <algorithm>
 
 #include "base/input_error.hpp"

@@ -1,4 +1,4 @@
-// Orders calls with devices of a sequence as one, and, where that is impossible, tasks on every
+// Orders calls, with all devices of a sequence as one; if that is impossible, orders tasks on every
 // device.
 #include "strategies/check/deadlock.hpp"
 

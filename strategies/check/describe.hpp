@@ -1,4 +1,4 @@
-// Names of tasks in messages.
+// Describes tasks for error messages.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Kahn's algorithm on events; from what it leaves over, one short cycle.
+// Kahn's algorithm on events; finds one short cycle among the events that cannot be sorted.
 #include "strategies/check/event_graph.hpp"
 
 #include <algorithm>

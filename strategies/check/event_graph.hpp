@@ -1,4 +1,5 @@
-// What must happen before what, where several things may be one event.
+// A graph of occurrences, with edges from earlier to later, in which several occurrences may be one
+// event.
 #pragma once
 
 #include <utility>

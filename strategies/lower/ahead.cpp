@@ -1,4 +1,4 @@
-// Counts runs, and issues what they need in their order.
+// Counts runs, and issues in their order the calls that bring what they need.
 #include "strategies/lower/ahead.hpp"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Walks the operators of a pass, converts every operand to the layout in which its reader wants it,
-// and notes who writes and reads each buffer.
+// Goes through the operators of a pass, converts every operand to the layout that its reader needs,
+// and records who writes and reads each buffer.
 #include "strategies/lower/block.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Makes each block once.
+// Lowers each block once.
 #include "strategies/lower/block_table.hpp"
 
 #include <utility>

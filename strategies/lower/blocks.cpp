@@ -1,5 +1,5 @@
-// Lowers segments in the order in which borders become known; a key of everything that matters
-// finds equal ones.
+// Lowers segments in the order in which the layouts at their borders become known. A key of
+// everything that affects a block finds equal ones.
 #include "strategies/lower/blocks.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Tells linear layers by their operands, and sizes their casts.
+// Recognises linear layers by their operands, and sizes their casts.
 #include "strategies/lower/casts.hpp"
 
 #include <algorithm>

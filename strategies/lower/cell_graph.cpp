@@ -1,4 +1,5 @@
-// Data and op-orders as edges between cells, and the cycle to show where they contradict.
+// Data dependencies and op-orders as edges between cells; finds a cycle to print if they contradict
+// each other.
 #include "strategies/lower/cell_graph.hpp"
 
 #include <algorithm>

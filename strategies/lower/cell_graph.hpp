@@ -1,4 +1,4 @@
-// All cells of a plan as a graph: what must come before what, and why.
+// All cells of a plan as a graph: which cell must come before which, and why.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// Topological order of the cells of every host; for plans without a flush, the round that repeats.
+// Sorts the cells of every device class topologically; for plans without a flush, finds the round
+// that repeats.
 #include "strategies/lower/cells.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// One call for every read and every write.
+// Adds one call for every read and every write.
 #include "strategies/lower/drive_staging.hpp"
 
 #include <string>

@@ -1,4 +1,4 @@
-// One call for each side of each copy.
+// Adds one call for each side of each copy.
 #include "strategies/lower/evictions.hpp"
 
 #include <algorithm>

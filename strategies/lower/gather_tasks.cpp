@@ -1,4 +1,4 @@
-// Finds the task of a weight by its group.
+// Finds the gather task of a weight by its group.
 #include "strategies/lower/gather_tasks.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// One call of gathers for every run of a segment that reads weights.
+// Adds one call of gathers for every run of a segment that reads weights.
 #include "strategies/lower/gathers.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Compares which terms of a gradient every device computes.
+// Compares the terms of a gradient that each device computes.
 #include "strategies/lower/gradient_group.hpp"
 
 #include <algorithm>

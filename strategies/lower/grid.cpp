@@ -1,4 +1,4 @@
-// Grids from placements, layouts from annotations, communicators from grids.
+// Makes grids from placements, layouts from annotations, and communicators from grids.
 #include "strategies/lower/grid.hpp"
 
 #include <algorithm>

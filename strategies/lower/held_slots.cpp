@@ -1,4 +1,4 @@
-// Collects slots by the operator that lets them go.
+// Collects slots by the operator after which they may be freed.
 #include "strategies/lower/held_slots.hpp"
 
 #include <utility>

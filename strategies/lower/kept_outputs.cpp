@@ -1,4 +1,4 @@
-// Looks for the slot that an operator writes in the forward calls of its segment.
+// Finds the slot that an operator writes in the forward calls of its segment.
 #include "strategies/lower/kept_outputs.hpp"
 
 #include <algorithm>

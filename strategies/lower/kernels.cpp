@@ -1,4 +1,4 @@
-// Kinds of operators to kinds of kernels, local shapes to GEMM sizes and bytes moved.
+// Maps kinds of operators to kinds of kernels, and local shapes to GEMM sizes and bytes moved.
 #include "strategies/lower/kernels.hpp"
 
 #include <algorithm>

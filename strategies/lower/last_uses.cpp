@@ -1,4 +1,4 @@
-// Knows for every task what has ended before it ends: by queue, the last task.
+// Tracks for every task what has ended before it ends: for each queue, the last such task.
 #include "strategies/lower/last_uses.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Reads messages off the borders of a stage's segments.
+// Derives messages from the borders of a stage's segments.
 #include "strategies/lower/messages.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// One task per share of a step.
+// Makes one task per device of a redistribution step.
 #include "strategies/lower/moves.hpp"
 
 #include <algorithm>

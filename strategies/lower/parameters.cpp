@@ -1,4 +1,4 @@
-// Collects what the forward blocks of all sites read.
+// Collects the parameters that the forward blocks of all sites read.
 #include "strategies/lower/parameters.hpp"
 
 #include <algorithm>

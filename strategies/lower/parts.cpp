@@ -1,4 +1,4 @@
-// Placements to lists of devices, annotations to masks.
+// Turns placements into lists of devices, and annotations into masks.
 #include "strategies/lower/parts.hpp"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// Tells apart what a group computes for others from what only its own gradients read.
+// Separates the tensors that a group computes for others from those that only its own gradients
+// read.
 #include "strategies/lower/recomputation.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Walks the operators of a pass part by part, and keeps note of where every tensor is.
+// Goes through the operators of a pass part by part, and tracks where every tensor is.
 #include "strategies/lower/scattered.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Derives segment facts in three walks over the operators.
+// Derives the facts of a segment in three passes over its operators.
 #include "strategies/lower/segment.hpp"
 
 #include <algorithm>

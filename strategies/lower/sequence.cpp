@@ -1,4 +1,5 @@
-// Walks the cells of a host and notes which call wrote what, so that later calls can wait for it.
+// Goes through the cells of a device class, and records which call wrote what, so that later calls
+// can wait for it.
 #include "strategies/lower/sequence.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Puts kernels before and behind collectives, on their stream.
+// Adds kernels before and after collectives, on their stream.
 #include "strategies/lower/shard_collectives.hpp"
 
 #include <string>

@@ -1,4 +1,4 @@
-// Looks for the axes that the plan names.
+// Finds the axes that the plan names.
 #include "strategies/lower/shards.hpp"
 
 #include <algorithm>

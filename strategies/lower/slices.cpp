@@ -1,4 +1,4 @@
-// Finds what a model calls its tokens, and sizes its tensors for a slice of them.
+// Finds the dimensions that a model uses for tokens, and sizes its tensors for a slice of them.
 #include "strategies/lower/slices.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Puts stages on grids, groups devices by the sites that they stand in, and finds what flows between
+// Puts stages on grids, groups devices into device classes, and finds the tensors that flow between
 // stages.
 #include "strategies/lower/stages.hpp"
 

@@ -1,4 +1,4 @@
-// One call for every copy, between devices one for each side.
+// Adds one call for every copy; between devices, one for each side.
 #include "strategies/lower/swaps.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Plays the rounds of every host and counts updates.
+// Goes through the rounds of every device class and counts updates.
 #include "strategies/lower/versions.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Turns buckets into calls, and steps after the last of them.
+// Turns buckets into calls, and adds the steps after the last of them.
 #include "strategies/lower/weight_updates.hpp"
 
 #include <string>

@@ -1,4 +1,4 @@
-// Times the cells between the ends, then puts the ends' cells in by time.
+// Times the cells between the ends, then inserts the cells of the ends by time.
 #include "strategies/schedules/ends.hpp"
 
 #include <algorithm>

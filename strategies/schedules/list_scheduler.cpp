@@ -1,4 +1,5 @@
-// List scheduling: the clock jumps from one end of a cell to the next and idle ranks choose.
+// List scheduling: the clock advances to the next end of a cell, and idle ranks choose their next
+// cell.
 #include "strategies/schedules/list_scheduler.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// PipeDream: 1F1B without a flush, and what weights its micro-batches read.
+// PipeDream: 1F1B without a flush, and the version of the weights that each micro-batch reads.
 #include "strategies/schedules/rules.hpp"
 
 namespace stratagem::strategies {
