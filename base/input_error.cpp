@@ -1,4 +1,4 @@
-// What a user's input can do wrong, as one line; and the check of our own promises.
+// Errors of user input in one line, and the check of our own promises.
 #include "base/input_error.hpp"
 
 #include <utility>

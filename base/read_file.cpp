@@ -1,4 +1,4 @@
-// Looks at what a name stands for before it reads.
+// Checks what a name refers to before it reads.
 #include "base/read_file.hpp"
 
 #include <cerrno>

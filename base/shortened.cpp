@@ -1,4 +1,4 @@
-// Counts in bytes, cuts between characters.
+// Counts bytes, and cuts only between characters.
 #include "base/shortened.hpp"
 
 namespace stratagem {

@@ -1,4 +1,4 @@
-// A draft and its renaming.
+// Writes a draft and renames it.
 #include "base/write_file.hpp"
 
 #include <algorithm>

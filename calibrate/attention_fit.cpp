@@ -1,4 +1,4 @@
-// One share of the peak for each pass.
+// Fits one share of the peak for each pass.
 #include "calibrate/attention_fit.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Rounds, judges and notes.
+// Rounds constants, and records evidence and errors.
 #include "calibrate/chosen.hpp"
 
 #include <array>

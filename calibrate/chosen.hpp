@@ -1,4 +1,4 @@
-// What the fits of all kinds share: which tables they rest on, and what becomes of an estimate.
+// What the fits of all kinds share: choosing tables, and turning estimates into constants.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// All-reduces within a server in closed form and by the model of NCCL, or times as they are.
+// Fits all-reduces within a server, in closed form and by the model of NCCL, or keeps measured
+// times.
 #include "calibrate/collective_fit.hpp"
 
 #include <cmath>

@@ -1,5 +1,5 @@
-// What is known of a GPU without measuring it: datasheet rates, and what stands in for what nobody
-// measured.
+// A datasheet: the rates of a GPU that are known without measuring, and what replaces constants
+// that nobody measured.
 #pragma once
 
 #include <map>

@@ -1,4 +1,4 @@
-// Puts a profile together of what each kind's fit gives.
+// Assembles a profile from the fits of all kinds.
 #include "calibrate/fit.hpp"
 
 #include <array>

@@ -1,4 +1,4 @@
-// The report as a page: one picture a fit.
+// The report as a page: one picture per fit.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// How well a profile predicts shapes that it was not fitted to, measured just now.
+// Checks how well a profile predicts shapes that it was not fitted to, by measuring them now.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// One set for each data type.
+// Fits one set of constants for each data type.
 #include "calibrate/gemm_fit.hpp"
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// Facts of a table, one a line, then its columns and rows.
+// Reads the facts of a table, one a line, then its columns and rows.
 #include "calibrate/import_table.hpp"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// Fits what measured all-reduces add to NCCL's prediction, and judges it on other numbers of GPUs.
+// Fits the correction of NCCL's prediction to measured all-reduces, and judges it on other numbers
+// of GPUs.
 #pragma once
 
 #include <map>

@@ -1,4 +1,4 @@
-// Measured collectives other than all-reduces beside what NCCL's model says of them.
+// Compares measured collectives other than all-reduces with NCCL's model.
 #pragma once
 
 #include <string>

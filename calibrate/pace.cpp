@@ -1,4 +1,4 @@
-// Points of kernels carry the pace that they were measured at.
+// Scales points of kernels by the pace at which they were measured.
 #include "calibrate/pace.hpp"
 
 #include "base/input_error.hpp"

@@ -1,4 +1,4 @@
-// Times of a core as they would have been had it kept one pace.
+// Scales times of a core to what they would be at one pace.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// What stands for the datasheet of a processor: its measurements, and what they leave open.
+// The datasheet of a processor, made from its measurements, and what they leave open.
 #pragma once
 
 #include <string>

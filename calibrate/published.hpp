@@ -1,4 +1,4 @@
-// What papers and repositories printed about whole runs, as scenarios with `measured` values.
+// Turns published records of whole runs into scenarios with `measured` values.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Rules by which a published record becomes a run, and what they come to for one record.
+// Rules that turn a published record into a run, and their result for one record.
 #pragma once
 
 #include <optional>

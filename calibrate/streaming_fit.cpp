@@ -1,4 +1,4 @@
-// One share of the bandwidth for each kind, or for each of its passes.
+// Fits one share of the bandwidth for each kind, or for each of its passes.
 #include "calibrate/streaming_fit.hpp"
 
 #include <algorithm>

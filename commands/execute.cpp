@@ -1,5 +1,5 @@
-// `stratagem execute`: a run's program on this machine's processors or GPUs, held to one device and to its
-// prediction.
+// `stratagem execute`: runs a run's program on this machine's processors or GPUs, and compares it
+// with one device and with its prediction.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

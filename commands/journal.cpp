@@ -1,4 +1,4 @@
-// Drafts take the place of the file at once, so that a reader never finds half of one.
+// Replaces the file at once by a draft, so that a reader never finds half of one.
 #include "commands/journal.hpp"
 
 #include <fmt/format.h>

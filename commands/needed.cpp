@@ -1,4 +1,4 @@
-// Arenas lie where ranks compute; what the check keeps lies on the host.
+// Arenas are where ranks compute; what the check keeps is on the host.
 #include "commands/needed.hpp"
 
 #include <algorithm>

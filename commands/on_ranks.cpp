@@ -1,4 +1,4 @@
-// Joins the world, and maps what goes wrong on one rank to what all of them do.
+// Joins the other ranks, and turns an error of one rank into the same end for all.
 #include "commands/on_ranks.hpp"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// Gradients of one device are told to all ranks, parameter by parameter.
+// Sends the gradients of the one device to all ranks, parameter by parameter.
 #include "execute/agreement.hpp"
 
 #include <algorithm>

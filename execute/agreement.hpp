@@ -1,4 +1,4 @@
-// Holds what ranks compute under a plan to what one device computes.
+// Compares what ranks compute under a plan with what one device computes.
 #pragma once
 
 #include <functional>

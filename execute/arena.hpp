@@ -1,4 +1,4 @@
-// The memory of a device, and what of it is in use.
+// The memory of a device, and which of it is in use.
 #pragma once
 
 #include <cstddef>

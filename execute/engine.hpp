@@ -1,4 +1,4 @@
-// The machine on which a rank's values lie and are computed.
+// The interface to the machine that holds and computes a rank's values.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// A collective on values: what a group has of some tensors becomes what it is to have.
+// Executes a collective on values: redistributes some tensors within a group.
 #pragma once
 
 #include <functional>

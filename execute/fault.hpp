@@ -1,4 +1,4 @@
-// What goes wrong while tasks run, rather than in what was asked for.
+// Errors while tasks run, as opposed to errors in what was asked for.
 #pragma once
 
 #include <stdexcept>

@@ -1,4 +1,4 @@
-// Remembers the first task that makes what is no number, and tells all ranks.
+// Records the first task whose result is not finite, and tells all ranks.
 #include "execute/finite.hpp"
 
 #include <algorithm>

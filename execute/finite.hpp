@@ -1,4 +1,4 @@
-// Losses that are no numbers: which task made the first value that is none.
+// Detects losses that are NaN or infinite, and the task that made the first such value.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Random numbers by place.
+// Random numbers by position.
 #include "execute/initial.hpp"
 
 #include <algorithm>

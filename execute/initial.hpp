@@ -1,5 +1,5 @@
-// What training begins with, by place: whoever holds element i of a tensor has the same number
-// there.
+// The initial values of training, by position: element i of a tensor is the same number on every
+// rank.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// Runs one device's part of a Program: the second interpreter of what sim/ plays in virtual time.
+// Executes one device's part of a Program. sim/ is the other interpreter: it simulates the same
+// Program.
 #pragma once
 
 #include <functional>

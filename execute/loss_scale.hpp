@@ -1,4 +1,4 @@
-// Gradients in fp16 are larger than they are, so that they stay above what it can hold.
+// Scales the loss, so that gradients in fp16 do not underflow.
 #pragma once
 
 #include <cmath>

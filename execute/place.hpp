@@ -1,4 +1,4 @@
-// Where a rank is in its program: for whoever has to say so when something goes wrong.
+// The task that a rank is at, for error messages.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Births and deaths as the simulator follows them, for a clock that ticks once a task.
+// Follows allocations and frees as the simulator does, with a clock that ticks once a task.
 #include "execute/placement.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Where the buffers of one device lie in one piece of memory, by their births and deaths.
+// Places the buffers of one device in one piece of memory, by when they are allocated and freed.
 #pragma once
 
 #include <cstddef>

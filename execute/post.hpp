@@ -1,4 +1,4 @@
-// Where the messages of a group's collectives lie, and who moves them.
+// Moves the messages of a group's collectives: by NCCL on GPUs, or through the host.
 #pragma once
 
 #include <span>

@@ -1,4 +1,4 @@
-// When the tasks of an iteration really ran, as the timeline that simulations have.
+// Records when the tasks of an iteration ran, as a timeline like those of simulations.
 #pragma once
 
 #include <chrono>

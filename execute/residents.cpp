@@ -1,4 +1,4 @@
-// What is there before an iteration begins: groups of ranks, and the weights.
+// What exists before an iteration begins: groups of ranks, and the weights.
 #include <algorithm>
 #include <span>
 #include <utility>

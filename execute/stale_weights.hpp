@@ -1,4 +1,4 @@
-// One device that reads the weights which a plan without a flush reads.
+// The reference run for plans without a flush: one device that reads equally old weights.
 #pragma once
 
 #include "model/graph.hpp"

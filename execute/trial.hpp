@@ -1,4 +1,4 @@
-// Iterations that are timed, and what they took.
+// The timed iterations, and their times.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// What a rank has of a tensor: which part, and its elements.
+// A part of a tensor on a rank: which part, and its elements.
 #pragma once
 
 #include <cstddef>

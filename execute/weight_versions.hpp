@@ -1,4 +1,4 @@
-// The weights that iterations on their way read, where iterations overlap.
+// The versions of the weights that overlapping iterations read.
 #pragma once
 
 #include <cstdint>

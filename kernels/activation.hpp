@@ -1,4 +1,4 @@
-// What bends between two matrix products: GeLU, ReLU, sigmoid, SwiGLU, with their gradients.
+// Activation functions: GeLU, ReLU, sigmoid, SwiGLU, with their gradients.
 #pragma once
 
 #include "kernels/device.hpp"

@@ -1,5 +1,4 @@
-// Random numbers by their place, not by their turn: whoever computes element i draws the same
-// number.
+// Random numbers by position, not by order: whoever computes element i draws the same number.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// Rotary positions: pairs of a head's elements turned by an angle that grows with the position.
+// Rotary positions: turns pairs of a head's elements by an angle that grows with the position.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What others on a shared machine take from this process's processors.
+// CPU time that others on a shared machine take from this process.
 #pragma once
 
 #include <functional>

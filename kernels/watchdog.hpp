@@ -1,4 +1,4 @@
-// Looks after ranks that wait for each other: who has died, what takes too long.
+// Watches ranks that wait for each other: notices one that died, and waits that take too long.
 #pragma once
 
 #include <chrono>

@@ -1,4 +1,4 @@
-// How fast this core is just now.
+// Measures how fast this core is at the moment.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,4 @@
-// Sums over pairs of tasks at the same place of a program.
+// Sums differences over pairs of tasks at the same place of a program.
 #include "report/comparison.hpp"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// What was predicted of a run, held to what was measured of it, task by task.
+// Compares the prediction of a run with its measurement, task by task.
 #pragma once
 
 #include <string>

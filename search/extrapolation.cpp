@@ -1,4 +1,4 @@
-// Looks every kernel and collective of a program up in the ranges that were measured.
+// Compares the size of every kernel and collective of a program with the measured ranges.
 #include "search/extrapolation.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Lowers every run, with a profile that knows nothing but data types.
+// Lowers every run, with a profile that has only data types.
 #include "search/kernels_of.hpp"
 
 #include <optional>

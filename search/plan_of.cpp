@@ -1,5 +1,5 @@
-// Composes or reads; lowering names a plan's whole as "/strategy", in a plan file "/primitives", or
-// the primitive whose orders close a cycle.
+// Composes a plan from a strategy, or reads a plan file. Lowering names the whole plan "/strategy";
+// in a plan file that becomes "/primitives", or the primitive whose orders close a cycle.
 #include "search/plan_of.hpp"
 
 #include "strategies/all.hpp"

@@ -1,4 +1,4 @@
-// Simulates the runs of many scenarios, as far as somebody measured them, on several threads.
+// Simulates the runs of many scenarios that have measured figures, on several threads.
 #include <algorithm>
 #include <atomic>
 #include <exception>

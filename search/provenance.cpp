@@ -1,4 +1,5 @@
-// Walks the constants of a profile and a stack, leaving out what a program has no use for.
+// Goes through the constants of a profile and a stack, leaving out those that a program does not
+// use.
 #include "search/provenance.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Tries changes by simulating them.
+// Suggests changes that make a run fit in memory, and simulates the most promising ones.
 #include "search/remedies.hpp"
 
 #include <fmt/format.h>

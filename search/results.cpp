@@ -1,4 +1,4 @@
-// Derives figures from metrics, and holds them to expectations.
+// Derives figures from metrics, and compares them with expectations.
 #include "search/results.hpp"
 
 #include <fmt/format.h>

@@ -1,4 +1,5 @@
-// Reads scenarios: defaults under every run, names looked up, sizes checked against each other.
+// Reads scenarios: fills in the defaults of every run, looks up names, checks sizes against each
+// other.
 #include "search/scenario.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Looks for the operators of a rule in the order of every segment's forward pass.
+// Finds the operators of a rule in the forward pass of every segment.
 #include "search/stack_facts.hpp"
 
 #include <algorithm>

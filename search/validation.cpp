@@ -1,4 +1,4 @@
-// Counts errors and verdicts of many runs, and holds them to limits.
+// Collects errors and verdicts of many runs, and compares them with limits.
 #include "search/validation.hpp"
 
 #include <fmt/format.h>

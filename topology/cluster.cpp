@@ -1,4 +1,4 @@
-// A cluster's graph; the routes of one node, translated to the others and led across the fabric.
+// The graph of a cluster. Routes of one node serve all nodes, and continue across the fabric.
 #include "topology/cluster.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// How many switches a fat tree takes, what is cabled to what, and how traffic crosses it.
+// Sizes a fat tree: its switches, its cables, and how traffic crosses it.
 #include "topology/fabric.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Keeps rows by table, and writes all of it after each.
+// Keeps rows by table, and writes the whole file after each row.
 #include "calibrate/measure/gpu_file.hpp"
 
 #include <utility>

@@ -1,4 +1,4 @@
-// Asks Linux what it runs on.
+// Asks Linux about the machine.
 #include "calibrate/measure/machine.hpp"
 
 #include <unistd.h>

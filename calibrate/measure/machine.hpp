@@ -1,4 +1,4 @@
-// What a machine says of itself.
+// Describes the machine that measures.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// How long something takes: warm-up, repeats, a median that says how sure it is.
+// Times something: warm-up, repeats, and a median with its confidence.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// One operator on the parts that a rank has of its operands.
+// One operator, applied to the parts of its operands that a rank has.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Which kinds of operators there are kernels for.
+// Lists the kinds of operators that have kernels, and calls them.
 #include <algorithm>
 #include <array>
 

@@ -1,4 +1,4 @@
-// What of an operator does not depend on where it is computed: sizes, places, and how tensors lie.
+// Facts of an operator that do not depend on the backend: sizes, places, and how tensors lie.
 #pragma once
 
 #include <cstdint>
