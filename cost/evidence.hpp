@@ -28,15 +28,15 @@ struct Errors {
   double worst = 0;
 };
 
-/// Of the fit, and of the best constant rate that the same points leave: the median rate of the other
-/// families' points that are as large. Collectives have none.
+/// Errors of the fit, and of the best constant rate for the same points: the median rate of the
+/// other families' points of similar size. Collectives have no constant rate.
 struct Compared {
   Errors fit;
   Errors constant;
 };
 
-/// Beside the constants of one fit. A prediction whose size, smallest dimension or number of ranks
-/// lies outside of what was measured is an extrapolation, and marked as such where it is shown.
+/// The evidence behind the constants of one fit. A prediction is an extrapolation if its size,
+/// smallest dimension or number of ranks lies outside of what was measured; reports mark it.
 struct Evidence {
   std::string of;      ///< what was fitted: "gemm fp16", also where bf16 is taken to be like it
   std::string source;  ///< the GPUs that were measured, and by whom

@@ -46,8 +46,8 @@ struct Training {
   Optimizer optimizer = optimizer_named("adam");
 };
 
-/// What one device steps of a tensor of parameters: as many elements as it has, or, where ranks
-/// divide the step, a run of those.
+/// The part of a parameter tensor that one device steps: all elements that it has, or, where ranks
+/// divide the step, a run of them.
 struct Stepped {
   std::vector<std::int64_t> shape;  ///< of what the device has of the tensor
   double elements = 0;              ///< that it steps
@@ -61,8 +61,8 @@ Bytes state_bytes(const OptimizerState& state, const Stepped& tensor);
 /// are in fp32 themselves.
 Bytes master_bytes(const Precision& precision, const Stepped& tensor);
 
-/// What a step of a tensor reads and writes: the gradient, every state, and the weights, or their
-/// master copy and, once, the weights of it. With Adam in fp16 28 bytes a parameter.
+/// The bytes that a step of a tensor reads and writes: the gradient, every state, and the weights,
+/// or their master copy plus one write of the weights. With Adam in fp16 28 bytes a parameter.
 Bytes step_traffic(const Training& training, const Stepped& tensor);
 
 }  // namespace stratagem::cost

@@ -1,4 +1,4 @@
-// What one GPU model can do: every constant of the cost formulas, with unit and origin.
+// The profile of one GPU model: every constant of the cost formulas, with unit and origin.
 #pragma once
 
 #include <array>
@@ -92,8 +92,8 @@ struct CollectiveConstants {
   std::optional<Constant<Seconds>> network_link_latency = {};
   std::optional<Constant<Seconds>> host_link_latency = {};  ///< host_copy.link_latency
   std::optional<NcclConstants> nccl;  ///< where they were fitted; only NCCL's model uses them
-  /// Of ranks on processors, by to_text of the kind: in place of the formula for groups within a
-  /// server. Empty: not measured.
+  /// For ranks on processors: measured times, by to_text of the kind. They replace the formula for
+  /// groups within a server. Empty: not measured.
   std::map<std::string, CollectiveTimes> times;
   /// Share of its speed that a kernel loses while its GPU communicates, from 0 to below 1
   /// (sim/engine.hpp); 0 if not given.
@@ -135,15 +135,16 @@ struct Profile {
   /// Achieved share of memory_bandwidth by kind of kernel, see kernel.hpp: elementwise, norm,
   /// softmax, ...
   std::map<std::string, Constant<double>> streaming;
-  /// Of kinds of which both passes were measured, by kind: for kernels that say which pass they are
-  /// of, in place of `streaming`.
+  /// For kinds of which both passes were measured, by kind. Kernels that know their pass take these
+  /// shares in place of `streaming`.
   std::map<std::string, PassShares> streaming_by_pass;
   std::optional<AttentionConstants> attention;  ///< none: refused
   Constant<Seconds> kernel_floor;  ///< shortest time between two dependent kernels on a stream
   Constant<Seconds> launch;        ///< host time to launch one kernel from an eager framework
   CollectiveConstants collective;
   HostCopyConstants host_copy;
-  /// What optimizer steps on the processors of a server reach, all of its ranks together.
+  /// The memory bandwidth that optimizer steps on the processors of a server reach, all of its
+  /// ranks together.
   std::optional<Constant<BytesPerSecond>> host_memory_bandwidth;
   Constant<Bytes> context;  ///< device memory taken by driver and libraries before any tensor
   /// Where it is not known, communicators count as part of the context.

@@ -1,4 +1,5 @@
-// What a framework's caching allocator takes from the driver for a sequence of births and deaths.
+// Replays a framework's caching allocator: what it takes from the driver for a sequence of
+// allocations and frees.
 #pragma once
 
 #include <array>

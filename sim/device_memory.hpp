@@ -1,5 +1,4 @@
-// What devices hold at their fullest: as the three tools show it that people read memory from, and
-// what it is made of.
+// The peak memory of devices, by the three measures that tools show, and its contents.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// What servers hold in the memory of their processors, and on their drives.
+// The memory that a program uses on servers: of their processors, and on their drives.
 #pragma once
 
 #include <vector>

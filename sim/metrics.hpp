@@ -1,4 +1,5 @@
-// What a timeline means: time, rates, overlap and memory, by the definitions that reports use.
+// Figures derived from a timeline: time, rates, overlap and memory, by the definitions that reports
+// use.
 #pragma once
 
 #include <array>

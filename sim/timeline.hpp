@@ -1,4 +1,4 @@
-// What happened: when every task of every actor began and ended.
+// The result of a simulation: when every task of every actor began and ended.
 #pragma once
 
 #include <cstdint>

@@ -15,12 +15,12 @@ struct Operand {
   int tensor = -1;  ///< as in Slot
   int slot = -1;    ///< of the block; -1: an input of the model, or a resident buffer
   Layout layout = {};
-  /// Axes among whose ranks the elements of that part are shared out, in runs of equal length in the
-  /// order of their coordinates, the first axis the outermost; the last run may be short.
+  /// Axes whose ranks share the elements of that part: in runs of equal length, in the order of the
+  /// ranks' coordinates, the first axis outermost. The last run may be short.
   std::vector<int> shards = {};
-  /// Instead of both where every device has a block of its own: what it has; of collectives what each
-  /// member of the group has, in its order. Numbers of partial values are names here, which a value
-  /// may change from one task to the next.
+  /// In place of layout and shards, where every device has a block of its own: the part that it
+  /// has; for collectives the part of each member of the group, in its order. Numbers of partial
+  /// values are only names here, and may change from one task to the next.
   std::vector<Mask> masks = {};
 };
 
@@ -35,14 +35,15 @@ enum class Deed : std::uint8_t {
 
 struct Operation {
   Deed deed = Deed::apply;
-  /// Of `apply`: its place among the forward and then the backward operators of the call's segment.
+  /// For `apply`: its place among the forward and then the backward operators of the call's
+  /// segment.
   int op = -1;
   std::vector<Operand> inputs = {};  ///< of `select` and `convert` by output
   std::vector<Operand> outputs = {};
   bool adds = false;  ///< to what the outputs hold already, rather than in its place; of `join` to
                       ///< inputs that are of the same elements, as `combine` says
   model::Combine combine = model::Combine::sum;
-  /// Of `apply` with masks: the devices that compute the first output alike.
+  /// For `apply` with masks: how many devices compute the same first output.
   int replicas = 1;
 };
 

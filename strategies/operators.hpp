@@ -14,8 +14,8 @@ namespace stratagem::strategies {
 /// Pairs {pattern of operators' names, dimension that they divide}; "" replicates.
 using NamedDimensions = std::vector<std::pair<std::string, std::string>>;
 
-/// What the last entry says that names the operator and a dimension which its annotation lets it
-/// divide; nullopt if no entry does.
+/// The dimension of the last entry that matches the operator and names a dimension which its
+/// annotation allows to divide; nullopt if none does.
 std::optional<std::string> named_dimension(const NamedDimensions& entries,
                                            const model::Operator& op);
 

@@ -37,7 +37,7 @@ struct SwapOptions {
   int prefetch = 1;      ///< layers whose activations come back ahead of the one that runs
 };
 
-/// What waits in the memory of the host, and is stepped there.
+/// What is offloaded to the memory of the host, and stepped there.
 struct OffloadOptions {
   bool optimizer = false;             ///< its steps and states
   bool parameters = false;            ///< beside them

@@ -1,5 +1,5 @@
-// What a plan becomes: the tasks of every device, with streams, waits, buffers and groups, for both
-// interpreters.
+// The program of a plan: the tasks of every device, with streams, waits, buffers and groups, for
+// both interpreters.
 #pragma once
 
 #include <array>
@@ -58,7 +58,7 @@ constexpr bool runs_on_device(Stream stream) {
   return stream != Stream::host && stream != Stream::read_drives && stream != Stream::write_drives;
 }
 
-/// What a buffer is counted as.
+/// The memory category of a buffer.
 enum class Category : std::uint8_t {
   parameters,
   gradients,

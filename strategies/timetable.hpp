@@ -1,4 +1,4 @@
-// What a pipeline schedule is: the order in which every pipeline rank runs its cells.
+// A pipeline schedule: the order in which every pipeline rank runs its cells.
 #pragma once
 
 #include <utility>

@@ -1,4 +1,4 @@
-// What measured collectives add to NCCL's own prediction.
+// The correction of NCCL's own prediction by measured collectives.
 #pragma once
 
 #include <optional>

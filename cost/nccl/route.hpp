@@ -1,4 +1,4 @@
-// What a collective puts on every link when its channels, and not a ring in closed form, carry it.
+// The loads of a collective on every link if NCCL's channels carry it, not a ring in closed form.
 #pragma once
 
 #include <vector>

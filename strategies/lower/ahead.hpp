@@ -17,7 +17,7 @@ struct SegmentRun {
   bool again = false;  ///< runs forward in a backward cell, together with other segments
 };
 
-/// Those runs that need something.
+/// The runs that need something.
 std::vector<SegmentRun> only(std::vector<SegmentRun> runs, bool (*needed)(const SegmentRun&));
 
 /// Adds to the sequence of a device class a call for every run that needs something. The call for
@@ -33,13 +33,13 @@ class AheadOfRuns {
   AheadOfRuns(const AheadOfRuns&) = delete;
   AheadOfRuns& operator=(const AheadOfRuns&) = delete;
 
-  /// Before the call of the next run: issues what is due.
+  /// Call before the next run's call: issues the calls that are due.
   void before_run();
-  /// After it: makes it wait for what it needs.
+  /// Call after the run's call: makes it wait for what it needs.
   void after_run(int call);
 
  protected:
-  /// May what a run needs be brought already?
+  /// May the call for a run be issued already?
   [[nodiscard]] virtual bool may_issue(std::size_t run) const = 0;
   /// Adds the call that brings it; returns its last task.
   virtual Written issue(std::size_t run) = 0;
@@ -49,7 +49,7 @@ class AheadOfRuns {
   [[nodiscard]] const SegmentRun& run(std::size_t index) const { return runs_[index]; }
   [[nodiscard]] std::size_t next() const { return ended_.size(); }  ///< the next to run
   [[nodiscard]] std::optional<SegmentRun> next_run() const;
-  /// What brought a run its needs.
+  /// The task that brought what a run needs.
   [[nodiscard]] const Written& brought(std::size_t run) const { return brought_[run]; }
   /// Is a run far enough behind the first to wait for the end of another? If so, makes it wait.
   bool wait_for_room(std::size_t run, int call);

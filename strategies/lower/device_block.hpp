@@ -28,21 +28,21 @@ class DeviceBlock {
   /// Expects that it holds the part.
   [[nodiscard]] int slot_of(model::TensorId tensor, const Mask& mask) const;
   [[nodiscard]] const Slot& slot(int index) const { return block_.slots[index]; }
-  /// Is a part only seen in a buffer that has more?
+  /// Is a part only a view of a buffer that holds more?
   [[nodiscard]] bool is_view(model::TensorId tensor, const Mask& mask) const;
-  /// A part of what a buffer has is seen there, unless the device has it elsewhere.
+  /// Adds a view of a part of a buffer, unless the device already has the part elsewhere.
   void view(model::TensorId tensor, const Mask& of, const Mask& part);
 
-  /// The task about to be added reads a part, after what made it. Like the next two it returns the
-  /// part as operations name it.
+  /// Makes `task`, which is about to be added, read a part, after the task that wrote it. This and
+  /// the next two return the part as an operand.
   Operand read(Task& task, model::TensorId tensor, const Mask& mask);
-  /// It writes a part into a buffer of its own.
+  /// Makes it write a part into a buffer of its own.
   Operand write(Task& task, const SlotName& tensor, const Mask& mask, Category category);
-  /// It writes a part over another one, which is gone then.
+  /// Makes it overwrite another part, which is gone then.
   Operand overwrite(Task& task, model::TensorId tensor, const Mask& from, const Mask& to);
-  /// It writes so many bytes of a tensor that nobody else reads.
+  /// Makes it write so many bytes of a tensor that nobody else reads.
   void scratch(Task& task, const SlotName& tensor, Bytes bytes);
-  /// It adds to a buffer that is resident.
+  /// Records that it adds to a resident buffer.
   void add_to_resident(int tensor) {
     first_addition_.try_emplace(tensor, next());
     last_writer_[tensor] = next();
@@ -50,8 +50,8 @@ class DeviceBlock {
   void push(Task task);
   /// The task about to be added begins after all computation so far.
   void follow_computation(Task& task) const;
-  /// Transfers of a buffer that was there from the start begin after the first computation that
-  /// reads it: the block of another call knows only one queue of each stream.
+  /// Makes transfers of an imported buffer begin after the first computation that reads it, because
+  /// the block of another call knows only one queue of each stream.
   void hold_transfers(model::TensorId tensor, const Mask& mask);
 
   /// The buffer outlives the block, counted as `category`.
@@ -70,7 +70,7 @@ class DeviceBlock {
   [[nodiscard]] const std::map<int, std::map<Stream, int>>& first_readers() const {
     return first_readers_;
   }
-  /// What several streams use is freed when all have (last_uses.hpp).
+  /// A buffer that several streams use is freed when all of them are done (last_uses.hpp).
   Block finish();
 
  private:

@@ -26,26 +26,27 @@ class DriveStaging {
  public:
   DriveStaging(const SequenceContext& context, SequenceDraft& draft) : c_(context), draft_(draft) {}
 
-  /// Before the call of step `i` of all: reads what is due, the first one after `ready`. The block of
-  /// the step may get a buffer.
+  /// Call before the call of step `i`: adds the reads that are due, the first one after `ready`.
+  /// May add a buffer to the step's block.
   void before_step(std::vector<StepBlock>& steps, std::size_t i, const ScheduledCell& of,
                    const Written& ready);
-  /// After it: makes the step wait for its read, and writes once its task `last` has ended. The last
-  /// write of all waits for `finish`, so that a host that waits for it has launched all else.
+  /// Call after it: makes the step wait for its read, and writes when the step's task `last` has
+  /// ended. The last write of all is left to `finish`, so that a host that waits for it has
+  /// launched everything else.
   void after_step(const std::vector<StepBlock>& steps, std::size_t i, const Written& last,
                   const ScheduledCell& of);
-  /// The last write. Unless steps are delayed, the host goes on when it has ended: the next iteration
-  /// finds everything where it belongs.
+  /// Adds the last write. Unless steps are delayed, the host waits for its end, so that the next
+  /// iteration finds everything in its place.
   void finish();
-  /// What was written last; of no call, if nothing was.
+  /// The last write; a task of no call if nothing was written.
   [[nodiscard]] const Written& last_write() const { return last_write_; }
 
  private:
   [[nodiscard]] Bytes read_of(const StepBlock& step) const;
   [[nodiscard]] Bytes written_of(const StepBlock& step) const;
   [[nodiscard]] Slot buffer(const StepBlock& step) const;
-  /// A call of one task that moves bytes between the drives and the buffer of a step, which a read
-  /// bears and a write frees; does the host wait for it?
+  /// Adds a call of one task that moves bytes between the drives and the buffer of a step. A read
+  /// allocates the buffer and a write frees it. `waits`: does the host wait for it?
   int move(const StepBlock& step, bool reads, Bytes bytes, bool waits, const ScheduledCell& of);
   void read(const StepBlock& step, const ScheduledCell& of, const Written& ready);
   void write(const StepBlock& step, const Written& after, const ScheduledCell& of, bool ends);

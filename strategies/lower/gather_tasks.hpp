@@ -17,11 +17,11 @@ class GatherTasks {
   /// Groups of another `purpose` are others (Groups::along). Tasks are named after `name`.
   GatherTasks(Groups& groups, std::string name, Stream stream, int purpose,
               const cost::ShardCollectives& facts);
-  /// Of what ranks have stepped.
+  /// Gathers of weights that ranks have stepped.
   GatherTasks(Groups& groups, std::string name, Stream stream, const cost::StepGathers& facts);
 
-  /// The task that gathers a weight: its payload has grown by that, and its operation by operands
-  /// whose tensors and slots are to be filled in.
+  /// Adds a weight to the task that gathers it, and returns the task: its payload and its
+  /// operation's operands have grown. The caller fills in the operands' tensors and slots.
   Task& add(const LocalHolding& local);
   /// Appends them to a block, in one order on all hosts, with what the framework does beside them.
   void append_to(Block& block);

@@ -37,7 +37,7 @@ struct Bucket {
   [[nodiscard]] Bucket only(std::size_t gradient) const;
 };
 
-/// What a host reduces, in the order in which its cells complete it.
+/// The reductions of a device class, in the order in which its cells complete them.
 struct GradientBuckets {
   /// Reductions over the axes of the grid along which the gradient is partial and its parameter is
   /// not divided. If the plan divides gradients, every cell that computes some reduces them to

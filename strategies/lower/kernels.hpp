@@ -25,7 +25,7 @@ cost::Kernel kernel_of(const model::Graph& graph, const model::Operator& op, con
 /// An operator's kind as stacks name it: "gelu", "gelu.B", "contraction.W".
 std::string stack_name(const model::Operator& op);
 
-/// What the stack says of an operator's kind and pass.
+/// The stack's facts for an operator's kind and pass.
 cost::OperatorFacts facts_of(const model::Operator& op, const cost::Stack& stack);
 
 /// Adds to an operator's kernel the work of putting its gradient, of so many elements, where it is

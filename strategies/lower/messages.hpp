@@ -1,4 +1,4 @@
-// What cells of one stage receive from and send to other stages.
+// Messages that cells of one stage receive from and send to other stages.
 #pragma once
 
 #include <vector>
@@ -14,12 +14,12 @@ struct Message {
   int from = 0;  ///< stages
   int to = 0;
   bool recycled = false;  ///< from the repeat of the forward pass before
-  /// Of a gradient that comes in: the activation that was sent to get it.
+  /// For an incoming gradient: the activation that was sent to get it.
   model::TensorId activation = -1;
 };
 
-/// Activations and, where they are trained, gradients; what the next repeat of the forward pass
-/// recycles. Weight-gradient cells have none.
+/// The messages of a cell: activations, gradients where they are trained, and tensors that the next
+/// repeat of the forward pass recycles. Weight-gradient cells have none.
 std::vector<Message> incoming(const Plan& plan, const Stages& stages, const Cell& cell);
 std::vector<Message> outgoing(const Plan& plan, const Stages& stages, const Cell& cell);
 

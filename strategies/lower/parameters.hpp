@@ -11,17 +11,17 @@
 
 namespace stratagem::strategies {
 
-/// One parameter in the whole plan. On every grid its devices hold it once, however many stages read
-/// it there.
+/// Where one parameter of the plan is held. The devices of a grid hold it once, even if several
+/// stages read it there.
 struct Holding {
   Layout layout;
   std::vector<Grid> grids;  ///< distinct, by first device
-  /// Instead of both where an irregular stage reads it: by device, what it holds.
+  /// In place of layout and grids, if an irregular stage reads it: what each device holds.
   std::map<int, Mask> masks;
   std::set<int> sites;  ///< whose devices these are
 };
 
-/// A parameter on one host: where in the model it is read there.
+/// A parameter on one device class, and the segments that read it there.
 struct LocalHolding {
   const Holding* holding = nullptr;
   std::vector<int> segments;  ///< ascending
@@ -37,7 +37,7 @@ struct LocalHolding {
     if (what == WeightShards::Of::parameters && stays_whole) return false;
     return plan.shards.divides(what) && !shards.empty();
   }
-  /// What each device keeps of something that the plan may divide.
+  /// The bytes that each device keeps of something that the plan may divide.
   [[nodiscard]] Bytes kept(const Plan& plan, WeightShards::Of what) const {
     return divides(plan, what) ? shard : bytes;
   }
@@ -45,14 +45,14 @@ struct LocalHolding {
 
 class Parameters {
  public:
-  /// Throws InputError where two operators see different parts of a parameter; on irregular stages
-  /// two devices may, if the parts have nothing in common.
+  /// Throws InputError if two operators see different parts of a parameter. On irregular stages two
+  /// devices may, if their parts do not overlap.
   Parameters(const Plan& plan, const Stages& stages, const Blocks& blocks);
 
   [[nodiscard]] const Holding& operator[](model::TensorId parameter) const {
     return holdings_.at(parameter);
   }
-  /// What one host holds.
+  /// The parameters of one device class.
   [[nodiscard]] const std::map<model::TensorId, LocalHolding>& on(int host) const {
     return on_host_[host];
   }

@@ -48,13 +48,13 @@ class Recomputation {
   /// The groups that have run again before a backward block begins: for a W alone those of its B.
   [[nodiscard]] std::set<int> run_before(bool weight_alone) const;
 
-  /// Nothing if the segment has no part in such a group.
+  /// The segments that run again together with this one; nullopt if there are none.
   [[nodiscard]] const std::optional<SegmentsTogether>& together() const { return together_; }
   /// Does one of the segments that run again together compute a tensor for this one?
   [[nodiscard]] bool handed_on(model::TensorId activation_in) const {
     return handed_on_.contains(activation_in);
   }
-  /// What tells segments with other roles in such groups apart.
+  /// A key that differs between segments with different roles in such groups.
   [[nodiscard]] std::string key(const SegmentFacts& facts) const;
 
   /// Activations that the forward pass keeps for the backward pass.
@@ -63,11 +63,11 @@ class Recomputation {
   [[nodiscard]] const std::set<model::TensorId>& kept_again() const { return kept_again_; }
   /// Is a tensor read by what runs again, and not computed by it?
   [[nodiscard]] bool checkpoint(model::TensorId tensor) const { return inputs_.contains(tensor); }
-  /// What B and W read where the two are split: facts' sets, and inputs of the groups that run in
-  /// each.
+  /// What B and W read if they are split: the sets of the segment's facts, and inputs of the groups
+  /// that run in each.
   [[nodiscard]] const std::set<model::TensorId>& read_by_input() const { return read_by_input_; }
   [[nodiscard]] const std::set<model::TensorId>& read_by_weight() const { return read_by_weight_; }
-  /// As what a tensor that a later block reads is counted.
+  /// The memory category of a tensor that a later block reads.
   [[nodiscard]] Category category_of(const model::Graph& graph, model::TensorId tensor) const;
 
  private:

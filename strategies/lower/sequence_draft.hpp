@@ -73,10 +73,10 @@ class SequenceDraft {
   }
   [[nodiscard]] int host() const { return host_; }
 
-  /// A task adds to the gradient of a parameter, or steps the parameter.
+  /// Records that a task adds to the gradient of a parameter, or steps the parameter.
   void note_addition(model::TensorId gradient, TaskOfCall task) { added_.emplace(gradient, task); }
   void note_step(model::TensorId parameter, TaskOfCall task) { stepped_.emplace(parameter, task); }
-  /// The end of the gradient reductions so far.
+  /// Records the end of the gradient reductions so far.
   void note_reduction(Written task) { last_reduction_ = task; }
   [[nodiscard]] const std::optional<Written>& last_reduction() const { return last_reduction_; }
   /// From the first step to the last; none if nothing steps here.
@@ -86,7 +86,7 @@ class SequenceDraft {
   /// From the first computation of the first backward cell to the last before the steps, including
   /// the reductions of what these cells added; nullopt without backward cells.
   [[nodiscard]] std::optional<Resident::Span> backward_span() const;
-  /// Does the host of the sequence stand in a site?
+  /// Does the device class of the sequence belong to a site?
   [[nodiscard]] bool hosts_site(int site) const;
 
   Sequence finish(std::vector<Resident> residents);

@@ -70,7 +70,7 @@ class Stages {
     return sites_[site(of_segment_[segment], 0)].grid;
   }
   [[nodiscard]] const std::vector<Host>& hosts() const { return hosts_; }
-  /// By device: its host.
+  /// The device class (host) of each device.
   [[nodiscard]] const std::vector<int>& host_of_device() const { return host_of_device_; }
   [[nodiscard]] const std::vector<StageFlow>& flows() const { return flows_; }
   [[nodiscard]] const SegmentFacts& facts(int segment) const { return facts_[segment]; }
@@ -80,7 +80,8 @@ class Stages {
     const auto found = std::ranges::find(sites_, grid, &Site::grid);
     return found == sites_.end() ? -1 : static_cast<int>(found - sites_.begin());
   }
-  /// Of two stages between which something flows, in either direction.
+  /// How tensors get from one stage to another, for stages between which something flows in either
+  /// direction.
   [[nodiscard]] Crossing crossing(int from, int to) const {
     return from == to ? Crossing::stays : crossings_.at(std::minmax(from, to));
   }

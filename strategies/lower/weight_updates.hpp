@@ -12,7 +12,7 @@
 
 namespace stratagem::strategies {
 
-/// Adds to the sequence of a host what completes its weights.
+/// Adds to the sequence of a device class the reductions and steps that update its weights.
 class WeightUpdates {
  public:
   WeightUpdates(const SequenceContext& context, int host, SequenceDraft& draft);
@@ -22,16 +22,16 @@ class WeightUpdates {
   [[nodiscard]] int last_cell() const { return last_cell_; }
   /// Reduces every bucket that a segment of a cell completes.
   void reduce_completed(int cell, int segment);
-  /// After a cell: where every cell reduces its gradients, reduces what is left of it.
+  /// Call after a cell: if every cell reduces its gradients, reduces those that are left.
   void end_cell(int cell);
   /// The reductions that must have ended before more gradients are computed, so that at most two
   /// buckets exist at once: one that fills up and one that is reduced. Empty if gradients live all
   /// the time.
   [[nodiscard]] std::optional<Written> room_for_gradients() const;
-  /// Before the first cell: the steps, where they are delayed.
+  /// Call before the first cell: adds the steps, if they are delayed.
   void begin();
-  /// After the last cell: reduces what is left, then every parameter takes its step, or what
-  /// delayed steps have made of it comes back.
+  /// Call after the last cell: reduces what is left. Then every parameter takes its step, or, with
+  /// delayed steps, their results come back.
   void finish();
 
  private:
@@ -40,7 +40,8 @@ class WeightUpdates {
                              Category category) const;
   [[nodiscard]] Block reduction_block(const Bucket& bucket,
                                       const std::vector<Collective>& works) const;
-  /// Of a bucket, where its gradients lie before and after a sum; empty: in resident buffers.
+  /// The slots of a bucket's gradients before and after a sum; empty if they are in resident
+  /// buffers.
   struct SlotsOfSum {
     std::vector<int> from, to;
   };
