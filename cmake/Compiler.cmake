@@ -14,6 +14,12 @@ add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wpedantic;-Wshadow
 add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:-Wno-missing-field-initializers>")
 include_directories("${CMAKE_SOURCE_DIR}")
 
+option(STRATAGEM_JOIN "Compile several sources as one: for builds from nothing, such as that of scripts/check" OFF)
+# Sources that are joined look like headers to this warning.
+if(STRATAGEM_JOIN)
+  add_compile_options("$<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage>")
+endif()
+
 # GCC 12 and 13 see overlaps and overruns in inlined std::string that are not there (GCC bugs 105651, 105329,
 # 107852), and a dangling reference behind every function that takes and returns a view. The sanitizers look
 # for the real ones.

@@ -123,9 +123,9 @@ std::vector<Experiment> streamed(const MemoryKernel& stream, const cost::Profile
                                  std::uint64_t seed, std::uint64_t number, int shapes,
                                  const SharedPool& pool) {
   const cost::Range range = evidence_of(profile, stream.kind).size;
-  constexpr double element = 4;
-  const double least = range.least / stream.operands / element;
-  const double most = range.most / stream.operands / element;
+  constexpr double bytes_each = 4;
+  const double least = range.least / stream.operands / bytes_each;
+  const double most = range.most / stream.operands / bytes_each;
   Draw draw(seed, 2 + number);
   std::vector<Experiment> result;
   for (int i = 0; i < shapes; ++i) {

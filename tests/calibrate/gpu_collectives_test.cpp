@@ -60,7 +60,7 @@ constexpr const char* cluster = "dgx-a100";
 
 /// What stands in for measuring: NCCL's own prediction with these constants, for groups alone;
 /// others three times as long.
-cost::NcclConstants planted() {
+cost::NcclConstants planted_constants() {
   cost::NcclConstants constants;
   constants.added.value = 20_us;
   constants.latency_factor.value = 1.2;
@@ -76,7 +76,7 @@ std::vector<Json> measured_by_formula(int ranks) {
     for (const GpuCollective& each : gpu_collectives(groups)) {
       const NcclPoint point{.ranks = groups.grouping.size,
                             .size = Bytes{static_cast<double>(each.size)}};
-      const Seconds time = predictor.predict(point, planted());
+      const Seconds time = predictor.predict(point, planted_constants());
       tables.add(each, {.median = groups.groups == 1 ? time : 3 * time, .repeats = 7});
     }
   }
@@ -116,7 +116,7 @@ TEST_CASE("what is written is read: groups of the first GPUs alone, with their v
   CHECK(table.fitted_ranks == std::vector{2, 4, 8});
   CHECK(table.points.size() == 3 * 21);  // without groups that worked beside others
   CHECK(close(table.points.front().time,
-              NcclPredictor(table).predict(table.points.front(), planted()), 1e-9));
+              NcclPredictor(table).predict(table.points.front(), planted_constants()), 1e-9));
   for (const NcclTable& other : read_back.nccl_others) CHECK_FALSE(describe_others(other).empty());
 }
 

@@ -29,8 +29,8 @@ Ran simulate(const std::string& plan, const std::string& run_keys = "") {
 }
 
 /// Checks that a plan is refused with one line that begins with a place and has all the parts.
-void refuses(const std::string& plan, const std::string& place,
-             const std::vector<std::string>& parts, const std::string& run_keys = "") {
+void refuses_plan(const std::string& plan, const std::string& place,
+                  const std::vector<std::string>& parts, const std::string& run_keys = "") {
   const Ran ran = simulate(plan, run_keys);
   INFO(ran.err);
   CHECK(ran.exit == 1);
@@ -56,145 +56,145 @@ TEST_CASE("the sound plan itself is fine") {
 }
 
 TEST_CASE("a run with a plan and a strategy is refused") {
-  refuses(sound_plan, "a.json: /runs/1/plan", {"a plan or a strategy, not both"},
-          R"~(, "strategy": {"data": 4})~");
+  refuses_plan(sound_plan, "a.json: /runs/1/plan", {"a plan or a strategy, not both"},
+               R"~(, "strategy": {"data": 4})~");
 }
 
 TEST_CASE("a plan for another number of GPUs is refused") {
-  refuses(but(R"~("2*i")~", "0"), "a.json: /runs/1/plan",
-          {"a plan for the cluster's 4 GPUs", "found 2 devices"});
+  refuses_plan(but(R"~("2*i")~", "0"), "a.json: /runs/1/plan",
+               {"a plan for the cluster's 4 GPUs", "found 2 devices"});
 }
 
 TEST_CASE("an unknown selector is refused, and the nearest named") {
-  refuses(but(R"~("op-trans": "**")~", R"~("op-trans": "layers.*.mlp.fc3")~"),
-          "p.json: /primitives/0/op-trans", {R"~(did you mean "layers.*.mlp.fc1"?)~"});
-  refuses(but(R"~("stage(i)")~", R"~("stage(i+1)")~"), "p.json: /primitives/2/op-assign",
-          {"a stage from 0 to 1", "found 2"});
-  refuses(but("layers.1, head", "layer.1, head"), "p.json: /stages/1",
-          {R"~(did you mean "layers.1"?)~"});
+  refuses_plan(but(R"~("op-trans": "**")~", R"~("op-trans": "layers.*.mlp.fc3")~"),
+               "p.json: /primitives/0/op-trans", {R"~(did you mean "layers.*.mlp.fc1"?)~"});
+  refuses_plan(but(R"~("stage(i)")~", R"~("stage(i+1)")~"), "p.json: /primitives/2/op-assign",
+               {"a stage from 0 to 1", "found 2"});
+  refuses_plan(but("layers.1, head", "layer.1, head"), "p.json: /stages/1",
+               {R"~(did you mean "layers.1"?)~"});
 }
 
 TEST_CASE("a segment in no stage, or in two, is refused") {
-  refuses(but("layers.1, head", "head"), "p.json: /stages", {"found layers.1 in none"});
-  refuses(but("layers.1, head", "layers.*, head"), "p.json: /stages/1",
-          {"layers.0, in stage 0 too"});
+  refuses_plan(but("layers.1, head", "head"), "p.json: /stages", {"found layers.1 in none"});
+  refuses_plan(but("layers.1, head", "layers.*, head"), "p.json: /stages/1",
+               {"layers.0, in stage 0 too"});
 }
 
 TEST_CASE("a split of a dimension that may not be split is refused") {
-  refuses(but(split, split + R"~(,
+  refuses_plan(but(split, split + R"~(,
     {"op-trans": "layers.*.attention.softmax", "dim": "t", "parts": 2, "axis": "tensor"})~"),
-          "p.json: /primitives/1", {"a splittable dimension t", "t^"});
+               "p.json: /primitives/1", {"a splittable dimension t", "t^"});
 }
 
 TEST_CASE("an uneven split is refused unless it is said to be one") {
   const std::string three = with(split, "\"parts\": 2", "\"parts\": 3");
   const std::string heads =
       R"~({"op-trans": "layers.0.attention.scores", "dim": "heads", "parts": 3, "axis": "tensor"})~";
-  refuses(but(split, split + ", " + heads), "p.json: /primitives/1",
-          {"dimension heads", "3 equal parts", "found 4"});
+  refuses_plan(but(split, split + ", " + heads), "p.json: /primitives/1",
+               {"dimension heads", "3 equal parts", "found 4"});
   // Said to be one it passes, up to the op-assign that is missing.
-  refuses(but(split, split + ", " + with(heads, "3,", "3, \"uneven\": true,")),
-          "p.json: /primitives/1",
-          {"an op-assign of axis \"tensor\" of layers.0.attention.scores"});
+  refuses_plan(but(split, split + ", " + with(heads, "3,", "3, \"uneven\": true,")),
+               "p.json: /primitives/1",
+               {"an op-assign of axis \"tensor\" of layers.0.attention.scores"});
 }
 
 TEST_CASE("unequal parts are refused where the plan does not say that they may be") {
   const std::string three = R"~(, "cluster": {"gpus": 3}, "training": {"global_batch": 2})~";
-  refuses(R"~({"primitives": [
+  refuses_plan(R"~({"primitives": [
     {"op-trans": "embedding.**, head.**, layers.*.*, layers.*.attention.**, layers.*.mlp.fc*.**, layers.*.mlp.{dropout,residual}",
      "dim": null, "parts": 3, "axis": "tensor"},
     {"op-trans": "layers.*.mlp.gelu", "dim": "n", "parts": 3, "axis": "tensor"},
     {"op-assign": "**", "axis": "tensor", "stride": 1}]})~",
-          "p.json: /primitives/1", {"mlp.gelu", "to divide into 3 equal parts"}, three);
+               "p.json: /primitives/1", {"mlp.gelu", "to divide into 3 equal parts"}, three);
 }
 
 TEST_CASE("orders that contradict each other are refused at what closes the cycle") {
   // /primitives/3 and 4 have F(1,0) before B(1,0) before F(1,1); 5 the other way round.
-  refuses(but(R"~("F(i, m)", "F(i, m+1)")~", R"~("F(i, m+1)", "F(i, m)")~"),
-          "p.json: /primitives/5",
-          {"op-orders without a cycle", "F(stage 1, micro-batch 0)", " before "});
+  refuses_plan(but(R"~("F(i, m)", "F(i, m+1)")~", R"~("F(i, m+1)", "F(i, m)")~"),
+               "p.json: /primitives/5",
+               {"op-orders without a cycle", "F(stage 1, micro-batch 0)", " before "});
   // Data has F(0,1) before F(1,1); what follows is right and not told.
-  refuses(but(R"~({"op-order": ["F(i, m)", "F(i, m+1)"]})~",
-              R"~({"op-order": "F(1,1) F(0,1)"}, {"op-order": "F(0,0) F(0,1)"})~"),
-          "p.json: /primitives/5",
-          {"F(stage 0, micro-batch 1)", "F(stage 1, micro-batch 1)", " on devices 2 to 3"});
+  refuses_plan(but(R"~({"op-order": ["F(i, m)", "F(i, m+1)"]})~",
+                   R"~({"op-order": "F(1,1) F(0,1)"}, {"op-order": "F(0,0) F(0,1)"})~"),
+               "p.json: /primitives/5",
+               {"F(stage 0, micro-batch 1)", "F(stage 1, micro-batch 1)", " on devices 2 to 3"});
 }
 
 TEST_CASE("what closes a cycle is told apart from what stands before and behind it") {
   // The chain comes first and is right with data alone; /primitives/5 has B(1,0) before F(1,1), which is
   // before B(1,1).
   const std::string device = R"~({"op-assign": "stage(i)", "device": "2*i"})~";
-  refuses(but(device, device + R"~(, {"op-order": "B(1,1) B(1,0)"})~"), "p.json: /primitives/5",
-          {"B(stage 1, micro-batch 0)", "F(stage 1, micro-batch 1)"});
+  refuses_plan(but(device, device + R"~(, {"op-order": "B(1,1) B(1,0)"})~"),
+               "p.json: /primitives/5", {"B(stage 1, micro-batch 0)", "F(stage 1, micro-batch 1)"});
   // Cells that run together are one: F(1,0) comes before B(1,0), which comes before B(1,1).
   const std::string last = R"~({"op-order": ["B(i, m)", "B(i, m+1)"]})~";
-  refuses(but(last, last + R"~(, {"op-order": "F(1,0)+B(1,1)"})~"), "p.json: /primitives/7",
-          {"op-orders without a cycle", "stage 1, micro-batch 0"});
+  refuses_plan(but(last, last + R"~(, {"op-order": "F(1,0)+B(1,1)"})~"), "p.json: /primitives/7",
+               {"op-orders without a cycle", "stage 1, micro-batch 0"});
 }
 
 TEST_CASE("without a flush a cycle through several iterations is refused at what closes it") {
   // /primitives/4 has B(1,m) before F(1,m+1), 6 that before F(1,m+2), 7 that before B(1,m): of two
   // micro-batches an iteration only several iterations show it.
-  refuses(but(R"~({"op-order": ["F(i, m)", "F(i, m+1)"]})~",
-              R"~({"op-order": "updates", "flush": false, "version": "latest"},
+  refuses_plan(but(R"~({"op-order": ["F(i, m)", "F(i, m+1)"]})~",
+                   R"~({"op-order": "updates", "flush": false, "version": "latest"},
                   {"op-order": ["F(i, m)", "F(i, m+1)"]},
                   {"op-order": ["F(i, m+2)", "B(i, m)"]})~"),
-          "p.json: /primitives/7", {"op-orders without a cycle"});
+               "p.json: /primitives/7", {"op-orders without a cycle"});
 }
 
 TEST_CASE("cells that nothing orders are refused with both") {
-  refuses(but(R"~(,
+  refuses_plan(but(R"~(,
     {"op-order": ["B(i, m)", "B(i, m+1)"]})~",
-              ""),
-          "p.json: /primitives", {"an op-order between"});
+                   ""),
+               "p.json: /primitives", {"an op-order between"});
 }
 
 TEST_CASE("an order that is not of the language is refused at its primitive") {
-  refuses(but(R"~("F(i, m)", "F(i, m+1)")~", R"~("F(i, m)", "F(i, m)")~"), "p.json: /primitives/5",
-          {"two cells"});
-  refuses(but(R"~("F(i, m)", "F(i, m+1)")~", R"~("F(i, m)", "G(i, m+1)")~"),
-          "p.json: /primitives/5", {"a pass F, B, W"});
-  refuses(but(R"~(["F(i, m)", "F(i, m+1)"])~", R"~("F(0,0) F(0,1) F(0,2)")~"),
-          "p.json: /primitives/5", {"a micro-batch from 0 to 1 in \"F(0,2)\"", "found 2"});
-  refuses(but(R"~(["F(i, m)", "F(i, m+1)"])~", R"~("F(0,0) W(0,0)")~"), "p.json: /primitives/5",
-          {"W cells of backward cells that are split"});
-  refuses(but(R"~(["F(i, m)", "F(i, m+1)"])~", R"~("F(0,0)+F(0,1)+B(0,0)")~"),
-          "p.json: /primitives/5", {"two cells that run together", "a third, B(0,0)"});
+  refuses_plan(but(R"~("F(i, m)", "F(i, m+1)")~", R"~("F(i, m)", "F(i, m)")~"),
+               "p.json: /primitives/5", {"two cells"});
+  refuses_plan(but(R"~("F(i, m)", "F(i, m+1)")~", R"~("F(i, m)", "G(i, m+1)")~"),
+               "p.json: /primitives/5", {"a pass F, B, W"});
+  refuses_plan(but(R"~(["F(i, m)", "F(i, m+1)"])~", R"~("F(0,0) F(0,1) F(0,2)")~"),
+               "p.json: /primitives/5", {"a micro-batch from 0 to 1 in \"F(0,2)\"", "found 2"});
+  refuses_plan(but(R"~(["F(i, m)", "F(i, m+1)"])~", R"~("F(0,0) W(0,0)")~"),
+               "p.json: /primitives/5", {"W cells of backward cells that are split"});
+  refuses_plan(but(R"~(["F(i, m)", "F(i, m+1)"])~", R"~("F(0,0)+F(0,1)+B(0,0)")~"),
+               "p.json: /primitives/5", {"two cells that run together", "a third, B(0,0)"});
 }
 
 TEST_CASE("shards over axes that are not there, twice or none are refused at their axes") {
   const auto over = [](const std::string& axes, const std::string& place, const std::string& what) {
-    refuses(but(split, split + R"~(, {"op-trans": "steps", "over": )~" + axes + "}"), place,
-            {what});
+    refuses_plan(but(split, split + R"~(, {"op-trans": "steps", "over": )~" + axes + "}"), place,
+                 {what});
   };
   over(R"~(["dta"])~", "p.json: /primitives/1/over/0", "an axis that an op-trans before has made");
   over(R"~(["data", "data"])~", "p.json: /primitives/1/over/1", "each axis once");
   over("[]", "p.json: /primitives/1/over", "an axis at least");
   over(R"~(["data"], "prefetch": 1)~", "p.json: /primitives/1/prefetch", "parameters among what");
   const std::string once = R"~(, {"op-trans": "steps", "over": ["data"]})~";
-  refuses(but(split, split + once + once), "p.json: /primitives/2",
-          {"one primitive for all shards"});
-  refuses(but(split, R"~({"op-trans": "steps", "over": ["data"]}, )~" + split),
-          "p.json: /primitives/0/over/0", {"an axis that an op-trans before has made"});
+  refuses_plan(but(split, split + once + once), "p.json: /primitives/2",
+               {"one primitive for all shards"});
+  refuses_plan(but(split, R"~({"op-trans": "steps", "over": ["data"]}, )~" + split),
+               "p.json: /primitives/0/over/0", {"an axis that an op-trans before has made"});
   const std::string host = R"~(, {"op-assign": "steps", "to": "host"})~";
-  refuses(but(split, split + host + host), "p.json: /primitives/2",
-          {"one primitive for all steps"});
+  refuses_plan(but(split, split + host + host), "p.json: /primitives/2",
+               {"one primitive for all steps"});
   const std::string swap = R"~(, {"op-trans": "layers.*", "swap": "host"})~";
-  refuses(but(split, split + swap + swap), "p.json: /primitives/2",
-          {"one primitive for all segments"});
+  refuses_plan(but(split, split + swap + swap), "p.json: /primitives/2",
+               {"one primitive for all segments"});
 }
 
 TEST_CASE("an eviction of a cell that is not there, or keeps nothing, is refused at its cells") {
   const auto evicts = [](const std::string& cells, const std::string& what) {
-    refuses(but(split, split + R"~(, {"op-trans": ")~" + cells + R"~(", "evict": 1})~"),
-            "p.json: /primitives/1/op-trans", {what});
+    refuses_plan(but(split, split + R"~(, {"op-trans": ")~" + cells + R"~(", "evict": 1})~"),
+                 "p.json: /primitives/1/op-trans", {what});
   };
   evicts("F(0, 0) F(0, M)", "a micro-batch from 0 to 1 in \"F(0, M)\"");
   evicts("B(0, 0)", "forward cells");
   evicts("F(1, 0)", "cells of other stages than the one that takes in");
   evicts("F(0, 0) F(0, 0)", "one eviction of a cell");
-  refuses(but(split, split + R"~(, {"op-trans": "F(0, 0)", "evict": 2})~"),
-          "p.json: /primitives/1/evict", {"at most 1, found 2"});
+  refuses_plan(but(split, split + R"~(, {"op-trans": "F(0, 0)", "evict": 2})~"),
+               "p.json: /primitives/1/evict", {"at most 1, found 2"});
 }
 
 TEST_CASE("parts on one device that do not divide, or come too late, are refused") {
@@ -204,52 +204,53 @@ TEST_CASE("parts on one device that do not divide, or come too late, are refused
   };
   const std::string attention = "layers.*.attention.scores";
   const std::string heads = parts(attention, "heads", 2);
-  refuses(but(split, parts(attention, "heads", 3) + ", " + split), "p.json: /primitives/0",
-          {"dimension ", "3 equal parts"});
-  refuses(but(split, parts("layers.*.mlp_norm", "h", 2) + ", " + split),
-          "p.json: /primitives/0/op-trans",
-          {"can divide dimension h", "found layers.0.mlp_norm ("});
-  refuses(but(split, heads + ", " + heads + ", " + split), "p.json: /primitives/1",
-          {"in parts on one device once", " twice"});
-  refuses(but(split, split + ", " + heads), "p.json: /primitives/1",
-          {"before all that is said of operators"});
-  refuses(but(split, with(heads, "true", "false")), "p.json: /primitives/0/colocated", {"true"});
+  refuses_plan(but(split, parts(attention, "heads", 3) + ", " + split), "p.json: /primitives/0",
+               {"dimension ", "3 equal parts"});
+  refuses_plan(but(split, parts("layers.*.mlp_norm", "h", 2) + ", " + split),
+               "p.json: /primitives/0/op-trans",
+               {"can divide dimension h", "found layers.0.mlp_norm ("});
+  refuses_plan(but(split, heads + ", " + heads + ", " + split), "p.json: /primitives/1",
+               {"in parts on one device once", " twice"});
+  refuses_plan(but(split, split + ", " + heads), "p.json: /primitives/1",
+               {"before all that is said of operators"});
+  refuses_plan(but(split, with(heads, "true", "false")), "p.json: /primitives/0/colocated",
+               {"true"});
 }
 
 TEST_CASE("parts that stand nowhere are refused at what split them") {
-  refuses(but(R"~(
+  refuses_plan(but(R"~(
     {"op-assign": "**", "axis": "data", "stride": 1},)~",
-              ""),
-          "p.json: /primitives/0", {"an op-assign of axis \"data\" of ", "stand nowhere"});
-  refuses(but(R"~("stage(i)", "device": "2*i")~", R"~("stage(1)", "device": 2)~"),
-          "p.json: /primitives", {"an op-assign of embedding.", " to a device"});
+                   ""),
+               "p.json: /primitives/0", {"an op-assign of axis \"data\" of ", "stand nowhere"});
+  refuses_plan(but(R"~("stage(i)", "device": "2*i")~", R"~("stage(1)", "device": 2)~"),
+               "p.json: /primitives", {"an op-assign of embedding.", " to a device"});
 }
 
 TEST_CASE("what is assigned twice is refused at the second") {
   const std::string assign = R"~({"op-assign": "**", "axis": "data", "stride": 1})~";
-  refuses(but(assign, assign + ", " + assign), "p.json: /primitives/2",
-          {"one op-assign of axis \"data\"", "another one in /primitives/1"});
+  refuses_plan(but(assign, assign + ", " + assign), "p.json: /primitives/2",
+               {"one op-assign of axis \"data\"", "another one in /primitives/1"});
   const std::string device = R"~({"op-assign": "stage(i)", "device": "2*i"})~";
-  refuses(but(device, device + R"~(, {"op-assign": "head.**", "device": 3})~"),
-          "p.json: /primitives/3", {"to a device", "another one in /primitives/2"});
-  refuses(but("\"stride\": 1", "\"stride\": 0"), "p.json: /primitives/1",
-          {"on devices of their own", "two on device 0"});
+  refuses_plan(but(device, device + R"~(, {"op-assign": "head.**", "device": 3})~"),
+               "p.json: /primitives/3", {"to a device", "another one in /primitives/2"});
+  refuses_plan(but("\"stride\": 1", "\"stride\": 0"), "p.json: /primitives/1",
+               {"on devices of their own", "two on device 0"});
 }
 
 TEST_CASE("an axis that nothing has made, or made twice, is refused") {
-  refuses(but(R"~("**", "axis": "data", "stride")~", R"~("**", "axis": "tensor", "stride")~"),
-          "p.json: /primitives/1", {"an axis along which an op-trans has split"});
-  refuses(but(split, split + ", " + split), "p.json: /primitives/1",
-          {"not split yet", "split by /primitives/0"});
+  refuses_plan(but(R"~("**", "axis": "data", "stride")~", R"~("**", "axis": "tensor", "stride")~"),
+               "p.json: /primitives/1", {"an axis along which an op-trans has split"});
+  refuses_plan(but(split, split + ", " + split), "p.json: /primitives/1",
+               {"not split yet", "split by /primitives/0"});
 }
 
 TEST_CASE("keys that are missing or unknown are refused at the primitive") {
-  refuses(but(R"~("op-trans": "**", )~", ""), "p.json: /primitives/0",
-          {R"~("op-trans", "op-assign", "op-order")~"});
-  refuses(but(R"~("dim": "b", )~", ""), "p.json: /primitives/0", {"\"dim\"", "\"recompute\""});
-  refuses(but(R"~("parts": 2, )~", ""), "p.json: /primitives/0", {"the key \"parts\""});
-  refuses(but(R"~("axis": "data"})~", R"~("axis": "data", "unevn": true})~"),
-          "p.json: /primitives/0/unevn", {"did you mean \"uneven\"?"});
+  refuses_plan(but(R"~("op-trans": "**", )~", ""), "p.json: /primitives/0",
+               {R"~("op-trans", "op-assign", "op-order")~"});
+  refuses_plan(but(R"~("dim": "b", )~", ""), "p.json: /primitives/0", {"\"dim\"", "\"recompute\""});
+  refuses_plan(but(R"~("parts": 2, )~", ""), "p.json: /primitives/0", {"the key \"parts\""});
+  refuses_plan(but(R"~("axis": "data"})~", R"~("axis": "data", "unevn": true})~"),
+               "p.json: /primitives/0/unevn", {"did you mean \"uneven\"?"});
 }
 
 TEST_CASE("a stage that takes micro-batches in another order than they are sent is refused") {
@@ -267,7 +268,7 @@ TEST_CASE("a stage that takes micro-batches in another order than they are sent 
   const Ran taken = simulate(with_second_stage(R"~(["F(1, m)", "F(1, m+1)"])~"));
   INFO(taken.err);
   CHECK(taken.exit == 0);
-  refuses(with_second_stage(R"~(["F(1, m+1)", "F(1, m)"])~"), "p.json: /primitives",
-          {"an op-order with F(stage 1, micro-batch 0) before F(stage 1, micro-batch 1)",
-           "device 2 runs F(stage 1, micro-batch 1) before F(stage 1, micro-batch 0)"});
+  refuses_plan(with_second_stage(R"~(["F(1, m+1)", "F(1, m)"])~"), "p.json: /primitives",
+               {"an op-order with F(stage 1, micro-batch 0) before F(stage 1, micro-batch 1)",
+                "device 2 runs F(stage 1, micro-batch 1) before F(stage 1, micro-batch 0)"});
 }

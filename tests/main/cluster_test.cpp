@@ -24,7 +24,7 @@ std::string times(const TemporaryFolder& folder, const std::string& scenario) {
   return text;
 }
 
-void refuses(const std::string& cluster, const std::string& start) {
+void refuses_cluster(const std::string& cluster, const std::string& start) {
   const TemporaryFolder folder;
   REQUIRE(run("topology export dgx-2 -o mine.json", folder).exit == 0);
   folder.write("a.json", with_cluster(cluster));
@@ -57,19 +57,19 @@ TEST_CASE("a run's own node replaces the preset of the defaults") {
 }
 
 TEST_CASE("nodes and fabrics that a scenario cannot have are refused with their place") {
-  refuses(R"({"gpus": 4})", "a.json: /runs/0/cluster: expected the key \"preset\"");
-  refuses(
+  refuses_cluster(R"({"gpus": 4})", "a.json: /runs/0/cluster: expected the key \"preset\"");
+  refuses_cluster(
       R"({"preset": "dgx-2", "node": "mine.json", "gpus": 4})",
       "a.json: /defaults/cluster/node: expected the key \"preset\" or the key \"node\", not both");
-  refuses(R"({"node": "none.json", "gpus": 4})",
-          "a.json: /defaults/cluster/node: expected a file that exists");
-  refuses(R"({"preset": "dgx-2", "gpus": 4, "fabric": {"kind": "fat_tree", "rails": 12}})",
-          "a.json: /defaults/cluster/fabric/rails: expected");
-  refuses(
+  refuses_cluster(R"({"node": "none.json", "gpus": 4})",
+                  "a.json: /defaults/cluster/node: expected a file that exists");
+  refuses_cluster(R"({"preset": "dgx-2", "gpus": 4, "fabric": {"kind": "fat_tree", "rails": 12}})",
+                  "a.json: /defaults/cluster/fabric/rails: expected");
+  refuses_cluster(
       R"({"preset": "dgx-2", "nodes": 2, "gpus": 4, "fabric": {"kind": "fat_tree", "nodes_per_leaf": 5}})",
       "a.json: /defaults/cluster/fabric: expected at most 18 adapters on a leaf of 36 ports");
-  refuses(R"({"preset": "dgx-2", "gpus": 4, "fabric": {"kind": "fat_tree", "rail": true}})",
-          "a.json: /defaults/cluster/fabric");
+  refuses_cluster(R"({"preset": "dgx-2", "gpus": 4, "fabric": {"kind": "fat_tree", "rail": true}})",
+                  "a.json: /defaults/cluster/fabric");
 }
 
 TEST_CASE("topology shows a fabric and writes a preset as a file that it shows alike") {

@@ -10,7 +10,7 @@ using search::weakest_provenance;
 
 namespace {
 
-constexpr int gpus_per_node = 8;
+constexpr int gpus_of_node = 8;
 
 /// A profile of which every constant is measured.
 cost::Profile measured_profile() {
@@ -56,9 +56,8 @@ strategies::Program program_of(cost::KernelKind kind, const std::vector<int>& gr
 }  // namespace
 
 TEST_CASE("where all is measured, measured is the weakest") {
-  const auto weakest =
-      weakest_provenance(measured_profile(), measured_stack(),
-                         program_of(cost::KernelKind::gemm, {0, 1}), gpus_per_node);
+  const auto weakest = weakest_provenance(measured_profile(), measured_stack(),
+                                          program_of(cost::KernelKind::gemm, {0, 1}), gpus_of_node);
   CHECK(weakest.provenance == Provenance::measured);
 }
 
@@ -66,7 +65,7 @@ TEST_CASE("a share of the memory bandwidth counts where a kernel of its kind run
   cost::Profile profile = measured_profile();
   profile.streaming.at("dropout").provenance = Provenance::assumed;
   const auto weakest = [&](cost::KernelKind kind) {
-    return weakest_provenance(profile, measured_stack(), program_of(kind, {0}), gpus_per_node);
+    return weakest_provenance(profile, measured_stack(), program_of(kind, {0}), gpus_of_node);
   };
   CHECK(weakest(cost::KernelKind::dropout).provenance == Provenance::assumed);
   CHECK(weakest(cost::KernelKind::dropout).profile ==
@@ -78,7 +77,7 @@ TEST_CASE("a constant of matrix products counts for its data type only") {
   cost::Profile profile = measured_profile();
   profile.gemm.at("fp32").ramp.provenance = Provenance::assumed;
   const auto weakest = weakest_provenance(profile, measured_stack(),
-                                          program_of(cost::KernelKind::gemm, {0}), gpus_per_node);
+                                          program_of(cost::KernelKind::gemm, {0}), gpus_of_node);
   CHECK(weakest.provenance == Provenance::measured);  // kernels of fp16
 }
 
@@ -90,7 +89,7 @@ TEST_CASE(
   profile.collective.network_step.provenance = Provenance::assumed;
   const auto weakest = [&](const std::vector<int>& group) {
     return weakest_provenance(profile, measured_stack(), program_of(cost::KernelKind::gemm, group),
-                              gpus_per_node);
+                              gpus_of_node);
   };
   CHECK(weakest({3}).provenance == Provenance::measured);
   CHECK(weakest({0, 7}).profile == std::vector<std::string>{"/collective/base"});
@@ -105,7 +104,7 @@ TEST_CASE("the slow-down of kernels counts where communication can run beside th
     strategies::Program program = program_of(cost::KernelKind::gemm, ranks);
     program.blocks[0].tasks.push_back(
         {.name = "c", .work = strategies::Collective{.kind = kind}, .stream = stream});
-    return weakest_provenance(profile, measured_stack(), program, gpus_per_node).profile;
+    return weakest_provenance(profile, measured_stack(), program, gpus_of_node).profile;
   };
   using cost::CollectiveKind;
   using strategies::Stream;
@@ -121,7 +120,7 @@ TEST_CASE("a scalar of the stack counts always") {
   cost::Stack stack = measured_stack();
   stack.slowdown.provenance = Provenance::fitted;
   const auto weakest = weakest_provenance(measured_profile(), stack,
-                                          program_of(cost::KernelKind::gemm, {0}), gpus_per_node);
+                                          program_of(cost::KernelKind::gemm, {0}), gpus_of_node);
   CHECK(weakest.provenance == Provenance::fitted);
   CHECK(weakest.stack == std::vector<std::string>{"/slowdown"});
 }
@@ -133,7 +132,7 @@ TEST_CASE(
   cost::Stack stack = measured_stack();
   const auto weakest = [&](const std::vector<int>& group) {
     return weakest_provenance(profile, stack, program_of(cost::KernelKind::gemm, group),
-                              gpus_per_node);
+                              gpus_of_node);
   };
   CHECK(weakest({0}).provenance == Provenance::measured);
   CHECK(weakest({0, 1}).profile == std::vector<std::string>{"/communicator/peer"});
@@ -147,22 +146,22 @@ TEST_CASE("constants of NCCL's model count where a stack uses it, those of close
   profile.collective.nccl = cost::NcclConstants{};  // assumed
   cost::Stack stack = measured_stack();
   const auto program = program_of(cost::KernelKind::gemm, {0, 1});
-  CHECK(weakest_provenance(profile, stack, program, gpus_per_node).provenance ==
+  CHECK(weakest_provenance(profile, stack, program, gpus_of_node).provenance ==
         Provenance::measured);
   stack.nccl = "2.12.12";
-  const auto weakest = weakest_provenance(profile, stack, program, gpus_per_node);
+  const auto weakest = weakest_provenance(profile, stack, program, gpus_of_node);
   CHECK(weakest.provenance == Provenance::assumed);
   CHECK(std::ranges::count(weakest.profile, "/collective/nccl/added") == 1);
   profile = measured_profile();
   profile.collective.node_step.provenance = Provenance::assumed;
   profile.collective.node_link_latency = cost::Constant<Seconds>{};  // assumed
-  CHECK(weakest_provenance(profile, stack, program, gpus_per_node).provenance ==
+  CHECK(weakest_provenance(profile, stack, program, gpus_of_node).provenance ==
         Provenance::measured);
-  CHECK(weakest_provenance(profile, measured_stack(), program, gpus_per_node).profile ==
+  CHECK(weakest_provenance(profile, measured_stack(), program, gpus_of_node).profile ==
         std::vector<std::string>{"/collective/node_step", "/collective/node_link_latency"});
   profile = measured_profile();
   profile.collective.nvlink_efficiency.provenance = Provenance::assumed;  // both
   for (const cost::Stack& either : {stack, measured_stack()})
-    CHECK(weakest_provenance(profile, either, program, gpus_per_node).profile ==
+    CHECK(weakest_provenance(profile, either, program, gpus_of_node).profile ==
           std::vector<std::string>{"/collective/nvlink_efficiency"});
 }

@@ -15,7 +15,7 @@ namespace {
 using cost::CollectiveKind;
 using model::Pass;
 
-constexpr int layers = 4;
+constexpr int layer_count = 4;
 constexpr Bytes activation = 12.0 * 20 * 48 * 2_B;  // b*s*h of strategies::small_gpt in fp16
 
 const cost::CollectiveBeside reduced{CollectiveKind::all_reduce, true, Pass::weight_gradient};
@@ -53,7 +53,7 @@ double makespan(const std::string& more, const std::vector<cost::CollectiveBesid
 bool equal(double a, double b) { return std::abs(a - b) < 1e-3; }
 
 /// The products whose input gradients tensor ranks sum up: two of each layer, and the logits.
-constexpr int column_split = 2 * layers + 1;
+constexpr int column_split = 2 * layer_count + 1;
 
 }  // namespace
 
@@ -103,7 +103,7 @@ TEST_CASE("collectives of the forward pass and of what runs again wait as before
     const strategies::Program program =
         UnitPipeline::lowered(R"({"tensor": 2})", graph, 1, {.collectives = rules});
     std::vector<std::vector<int>> waits;
-    for (int segment = 0; segment < layers + 2; ++segment) {
+    for (int segment = 0; segment < layer_count + 2; ++segment) {
       const strategies::Block& block =
           strategies::block_of(program, segment, strategies::CellPass::forward);
       for (const strategies::Task& task : block.tasks) waits.push_back(task.waits);

@@ -104,7 +104,7 @@ std::vector<int> naive_classes(const strategies::Program& program, const topolog
   return result;
 }
 
-struct Plan {
+struct FoldedPlan {
   const char* preset;
   int nodes;
   Options options;
@@ -118,7 +118,7 @@ TEST_CASE("folded and unfolded runs agree to the picosecond") {
   // On a DGX-2H every GPU has the same links and half an adapter, so all ranks of a data x tensor
   // grid are one class, and each stage of a pipeline is one. The cube mesh of a DGX-1V has links of
   // two widths: no count is derived.
-  const std::vector<Plan> plans = {
+  const std::vector<FoldedPlan> plans = {
       {"dgx-2h", 1, {.data = 16}, 1, 1},
       {"dgx-2h", 4, {.data = 64, .overlap_gradients = true, .bucket = 50_KB}, 2, 1},
       {"dgx-2h", 1, {.tensor = 8}, 1, 1},
@@ -145,7 +145,7 @@ TEST_CASE("folded and unfolded runs agree to the picosecond") {
   const cost::Profile profile = v100();
   cost::Stack stack{.slowdown = {1}, .host_factor = {1}};
   stack.optimizer.synchronizations = 1;
-  for (const Plan& plan : plans) {
+  for (const FoldedPlan& plan : plans) {
     INFO(plan.preset << " x " << plan.nodes << " tensor " << plan.options.tensor << " pipeline "
                      << plan.options.pipeline << " data " << plan.options.data);
     const strategies::Program program = lowered_gpt(4, plan.micro_batches, plan.options, stack);

@@ -14,7 +14,7 @@ constexpr std::int64_t columns = 4;
 
 /// A segment for every text, with an operator for every letter: b adds a bias, which leaves gradients as
 /// they are, g is a GELU.
-model::Graph chain(const std::vector<std::string>& segments) {
+model::Graph chain_of(const std::vector<std::string>& segments) {
   constexpr model::DataType type = model::DataType::fp16;
   const std::vector<std::int64_t> shape = {rows, columns};
   model::Builder build("chain");
@@ -48,7 +48,7 @@ TEST_CASE("gradients of stages that share a device are summed along the axes of 
   // Device 0 stands in both. Its terms of b0 of stage 0 are summed with device 1, those of stage 1 with
   // device 2; one bucket, by the number of the axis, takes both.
   const strategies::Program program =
-      lowered(chain({"b", "gbg"}), R"~({"stages": ["s0", "s1"], "primitives": [
+      lowered(chain_of({"b", "gbg"}), R"~({"stages": ["s0", "s1"], "primitives": [
     {"op-trans": "**", "dim": "b", "parts": 2, "axis": "rows"},
     {"op-trans": "s1.**", "dim": null, "parts": 2, "axis": "replicas"},
     {"op-assign": "s0.**", "axis": "rows", "stride": 1},
@@ -65,7 +65,7 @@ TEST_CASE("gradients of stages on one set of devices are summed along the axes o
   // All four devices have terms of the 4 elements of stage 0's bias, two and two those of stage 1's: 2
   // (n-1)/n of 8 bytes each. One bucket takes both, and nothing refuses the plan.
   const strategies::Program program =
-      lowered(chain({"b", "gbg"}), R"~({"stages": ["s0", "s1"], "primitives": [
+      lowered(chain_of({"b", "gbg"}), R"~({"stages": ["s0", "s1"], "primitives": [
     {"op-trans": "s0.**", "dim": "b", "parts": 4, "axis": "rows"},
     {"op-trans": "s1.**", "dim": "b", "parts": 2, "axis": "rows"},
     {"op-trans": "s1.**", "dim": null, "parts": 2, "axis": "replicas"},
@@ -78,7 +78,7 @@ TEST_CASE("gradients of stages on one set of devices are summed along the axes o
     CHECK(volumes_on(program, device).gradients == 2 * 3.0 / 4 * 8 + 2 * 1.0 / 2 * 8);
 }
 
-constexpr double whole = rows * columns * 2;  // bytes of the tensor that passes through
+constexpr double whole_tensor = rows * columns * 2;  // bytes of the tensor that passes through
 
 /// What a device receives from others, but for sums of gradients.
 double received(const strategies::Program& program, int device) {
@@ -99,7 +99,7 @@ TEST_CASE("a gradient crosses one border after another unchanged") {
   // Of a tensor one crossing and one border are remembered, but a bias passes on the gradient that it gets:
   // from stage 2 to stage 1, from there to stage 0.
   const strategies::Program program =
-      lowered(chain({"b", "b", "g"}), R"~({"stages": ["s0", "s1", "s2"], "primitives": [
+      lowered(chain_of({"b", "b", "g"}), R"~({"stages": ["s0", "s1", "s2"], "primitives": [
     {"op-trans": "s1.**", "dim": null, "parts": 2, "axis": "replicas"},
     {"op-trans": "s2.**", "dim": "b", "parts": 3, "axis": "rows"},
     {"op-assign": "s1.**", "axis": "replicas", "stride": 1},
@@ -109,15 +109,15 @@ TEST_CASE("a gradient crosses one border after another unchanged") {
               1);
   // Stage 0 gets the gradient; both replicas of stage 1 get the tensor and its gradient; each device of stage
   // 2 a third of the tensor at least, for grids of two and of three devices share no finer layout.
-  CHECK(received(program, 0) == whole);
-  for (const int device : {1, 2}) CHECK(received(program, device) == 2 * whole);
-  for (const int device : {3, 4, 5}) CHECK(received(program, device) >= whole / 3);
+  CHECK(received(program, 0) == whole_tensor);
+  for (const int device : {1, 2}) CHECK(received(program, device) == 2 * whole_tensor);
+  for (const int device : {3, 4, 5}) CHECK(received(program, device) >= whole_tensor / 3);
 }
 
 TEST_CASE("what reads a gradient that leaves runs in B, and is summed nonetheless") {
   // s1's bias passes on the gradient that it reads, so its own gradient cannot wait for W.
   const strategies::Program program =
-      lowered(chain({"b", "bg"}), R"~({"stages": ["s0", "s1"], "primitives": [
+      lowered(chain_of({"b", "bg"}), R"~({"stages": ["s0", "s1"], "primitives": [
     {"op-trans": "**", "dim": "b", "parts": 2, "axis": "rows"},
     {"op-assign": "**", "axis": "rows", "stride": 1},
     {"op-assign": "stage(i)", "device": "2*i"},
@@ -134,7 +134,7 @@ TEST_CASE("tensors that take one way between devices for two reasons do not wait
   // F(1,1). Messages between equal grids have a group for each pair of stages; what is redistributed
   // has one for each pair of devices.
   const strategies::Program program =
-      lowered(chain({"b", "g", "g"}), R"~({"stages": ["s0", "s1", "s2"], "primitives": [
+      lowered(chain_of({"b", "g", "g"}), R"~({"stages": ["s0", "s1", "s2"], "primitives": [
     {"op-trans": "s1.**", "dim": null, "parts": 2, "axis": "replicas"},
     {"op-assign": "s1.**", "axis": "replicas", "stride": 1},
     {"op-assign": "stage(i)", "device": "i % 2"},
@@ -143,7 +143,7 @@ TEST_CASE("tensors that take one way between devices for two reasons do not wait
               2);
   // Of each micro-batch device 0 gets the tensor for stage 2 and the gradient for stage 0, stage 1's replicas
   // the other two; and it comes to an end.
-  for (const int device : {0, 1, 2}) CHECK(received(program, device) == 2 * 2 * whole);
+  for (const int device : {0, 1, 2}) CHECK(received(program, device) == 2 * 2 * whole_tensor);
   const Timeline timeline =
       run(program, cast(program, instant_cluster(3), ideal_network(), true),
           price(program, [](const auto&) { return Price{.device = {1}}; }), 2);
