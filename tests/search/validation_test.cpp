@@ -179,3 +179,37 @@ TEST_CASE("limits are read from a file, in which every key is known") {
   CHECK_THROWS_AS(read(R"({"median_error": {"some runs": {"peak_use": 0.08}}})"), InputError);
   CHECK_THROWS_AS(read(R"({"median_errors": {}})"), InputError);
 }
+
+// In the small scenario "alone" is the baseline: its speedup is 1, so that a figure relative to it can be predicted.
+TEST_CASE("runs played on two threads come to what they come to alone, and only those measured") {
+  const TemporaryFolder folder;
+  const std::string measured =
+      R"("name": "four", "measured": {"speedup": {"value": 2, "provenance": "published", "source": "x"}},)";
+  folder.write("a.json", with(small_scenario(), "\"name\": \"four\",", measured));
+  const std::string file = (folder.path() / "a.json").string();
+  const auto status = [](const search::Played& one, std::size_t run) {
+    return one.results.at(run).outcome.status;
+  };
+  const auto times = [&](int threads) {
+    const auto both = search::play({search::read_scenario(file), search::read_scenario(file)},
+                                   {.figure = "speedup"}, threads);
+    std::vector<double> found;
+    for (const search::Played& one : both) {
+      for (std::size_t run = 0; run < 2;
+           ++run) {  // the baseline, which nobody measured, and "four"
+        REQUIRE(status(one, run) == Outcome::Status::ok);
+        found.push_back(one.results[run].outcome.metrics.value().iteration_time.value);
+      }
+    }
+    return found;
+  };
+  const std::vector<double> alone = times(1);
+  REQUIRE(alone.size() == 4);
+  CHECK(alone[0] > alone[1]);  // one GPU takes longer than four
+  CHECK(times(2) == alone);
+  const auto none = search::play({search::read_scenario(file)}, {.figure = "peak_used"}, 2);
+  for (std::size_t run = 0; run < 2; ++run) {
+    CHECK(status(none[0], run) == Outcome::Status::not_asked);
+    CHECK(!none[0].results[run].outcome.metrics);
+  }
+}
