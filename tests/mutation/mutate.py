@@ -9,15 +9,19 @@ Run by hand; nothing calls it. The checkout is left alone: its last commit is cl
 run), mutants are made and built (Release) there. For each mutant the test programs of --tests are built and run one
 after another, those of its own folder first, until a test fails. Tests that compare what the program prints with what
 is written down do not count: --without names them. A test program that takes --patience times as long as on
-unchanged code, and ten seconds, hangs, which is noticed, too. A mutant that does not compile is drawn anew.
+unchanged code, and ten seconds, hangs, which is noticed, too. A mutant with which one of the test programs does not
+compile is drawn anew: no test has noticed it.
 
---table gets a line for each as soon as it is judged; the same command goes on where it stopped. On two cores, with ccache,
+--table gets a line for each as soon as it is judged, with the commit that was changed; the same command goes on where it
+stopped, and after another commit it judges all of them again. On two cores, with ccache,
 a mutant of a source file takes 2 to 10 seconds if its own folder notices, half a minute for each three folders that do not,
 and two minutes if it hangs; of a header that all include as long as all of those take to build.
 
 Drawn are, with equal chances: + - * / and their assignments, < <= > >= == !=, && ||, min and max, true and false,
 numbers (0 becomes 1, a whole n + 1, another doubles). Passed over are comments, texts, preprocessor lines, template
-arguments, static_assert, and what is thrown. A binary operator stands between spaces: clang-format sees to that.
+arguments, static_assert, what is thrown, and all that stands between the brackets of `InputError`, `Refused`, `expects`,
+`expected` and functions whose names begin with `refuse`: promises between our functions, which no input breaks, and what
+errors say. A binary operator stands between spaces: clang-format sees to that.
 """
 import argparse
 import os
@@ -152,6 +156,7 @@ class Scratch:
             sys.exit(f"mutate: {folder} is a checkout that this script has not made")
         run("git", "fetch", "--quiet", root, "HEAD")
         run("git", "checkout", "--quiet", "--force", "--detach", "FETCH_HEAD")
+        self.commit = run("git", "rev-parse", "--short=12", "HEAD").strip()
         if not pathlib.Path("build/release/CMakeCache.txt").exists():
             run("cmake", "--preset", "release")
 
@@ -178,6 +183,7 @@ def run(*command):
     done = subprocess.run(command, text=True, capture_output=True)
     if done.returncode != 0:
         sys.exit(f"mutate: {' '.join(map(str, command))}\n{done.stdout}{done.stderr}")
+    return done.stdout
 
 
 def names_in(xml):
@@ -195,9 +201,9 @@ def judged(scratch, mutant, tests, arguments):
     target.write_text(text[:place] + after + text[place + len(before):])
     try:
         own = file.split("/")[0]
-        for number, test in enumerate(sorted(tests, key=lambda test: test != own)):
+        for test in sorted(tests, key=lambda test: test != own):
             if not scratch.builds(test):
-                return ("does not compile", "") if number == 0 else ("killed", f"the build of {test}")
+                return "does not compile", f"{test}_test"
             failed = scratch.failure(test, arguments.without, arguments.patience)
             if failed:
                 return "killed", f"{test}: {failed}"
@@ -226,17 +232,17 @@ def read_arguments():
 
 
 class Table:
-    """What came of each mutant, written down at once, so that no mutant is judged twice."""
+    """What came of each mutant of a commit, written down at once, so that no mutant is judged twice."""
 
     def __init__(self, file):
-        self.file = pathlib.Path(file).resolve()
+        self.file, self.commit = pathlib.Path(file).resolve(), None
         self.file.parent.mkdir(parents=True, exist_ok=True)
         lines = self.file.read_text().splitlines() if self.file.exists() else []
-        self.rows = {tuple(row[:3]): row for row in (line.split("\t") for line in lines)}
+        self.rows = {tuple(row[:4]): row for row in (line.split("\t") for line in lines)}
 
     def result(self, mutant, judge):
         file, place, before, after = mutant
-        key = (f"{file}:{line_of(mutant)}", f"{before} at {place}", after)
+        key = (self.commit, f"{file}:{line_of(mutant)}", f"{before} at {place}", after)
         if key not in self.rows:
             begin = time.monotonic()
             self.rows[key] = [*key, *judge(mutant), f"{time.monotonic() - begin:.0f} s"]
@@ -244,13 +250,14 @@ class Table:
             with self.file.open("a") as out:
                 out.write(line + "\n")
             print(line, flush=True)
-        return self.rows[key][3]
+        return self.rows[key][len(key)]
 
 
 def main():
     arguments = read_arguments()
     table, tests = Table(arguments.table), arguments.tests.split()
     scratch = Scratch(arguments.scratch, arguments.build_prefix)
+    table.commit = scratch.commit
     for test in tests:  # how long each takes on unchanged code, on which all must pass
         if not scratch.builds(test) or scratch.failure(test, arguments.without, arguments.patience):
             sys.exit(f"mutate: {test}_test does not build, or fails on unchanged code")
