@@ -4,6 +4,7 @@
 """
 
 import os
+import re
 import shutil
 import stat
 import subprocess
@@ -33,7 +34,7 @@ class Checked(unittest.TestCase):
             os.makedirs(self.path(name))
         shutil.copy("scripts/gpu-check", self.path("scripts/gpu-check"))
         shutil.copy("scenarios/loop/gpu.json", self.path("scenarios/loop/gpu.json"))
-        self.write("tools/nvidia-smi", "#!/bin/sh\necho 'NVIDIA H100 80GB HBM3'\n")
+        self.gpu("NVIDIA H100 80GB HBM3", "9.0")
         self.write("tools/compute-sanitizer", PRETENDS)
         for python in ("python3", "python"):
             self.write("tools/" + python, NO_TORCH)
@@ -51,6 +52,14 @@ class Checked(unittest.TestCase):
         with open(self.path(name), "w") as file:
             file.write(text)
         os.chmod(self.path(name), stat.S_IRWXU)
+
+    def gpu(self, name, capability):
+        self.write("tools/nvidia-smi", f"""#!/bin/sh
+case $* in
+  *query-gpu=name*) echo '{name}' ;;
+  *query-gpu=compute_cap*) echo '{capability}' ;;
+esac
+""")
 
     def check(self, *arguments, **environment):
         """Exit code and output; what programs were asked for is in self.calls."""
@@ -117,6 +126,50 @@ class Checked(unittest.TestCase):
                      "measure --backend cuda --datasheet scenarios/datasheets/h100-sxm5.json"):
             self.assertEqual(self.calls.count(said), 1)
         self.assertEqual(self.calls.count("calibrate fit "), 2)
+
+    def test_a_gpu_is_fitted_with_the_datasheet_of_its_chip_and_board(self):
+        for name, capability, sheet in (
+            ("NVIDIA GH200 480GB", "9.0", "gh200-96gb"),
+            ("NVIDIA H200", "9.0", "h200-sxm5"),
+            ("NVIDIA H100 80GB HBM3", "9.0", "h100-sxm5"),
+            ("NVIDIA B200", "10.0", "b200-sxm"),
+            ("NVIDIA A100-SXM4-80GB", "8.0", "a100-sxm4-80gb"),
+            ("NVIDIA A100-SXM4-40GB", "8.0", "a100-sxm4-40gb"),
+            ("NVIDIA A100 80GB PCIe", "8.0", "a100-pcie-80gb"),
+            ("NVIDIA A100-PCIE-40GB", "8.0", "a100-pcie-40gb"),
+            ("Tesla V100-SXM3-32GB-H", "7.0", "v100-sxm3-450w"),
+            ("Tesla V100-SXM3-32GB", "7.0", "v100-sxm3"),
+            ("Tesla V100-SXM2-32GB", "7.0", "v100-sxm2-32gb"),
+            ("Tesla V100-SXM2-16GB", "7.0", "v100-sxm2"),
+        ):
+            self.assertTrue(os.path.exists(f"scenarios/datasheets/{sheet}.json"))
+            self.gpu(name, capability)
+            shutil.rmtree(self.path("out"), ignore_errors=True)
+            self.assertEqual(self.check("run", "fit")[0], 0, name)
+            self.assertIn(f"--datasheet scenarios/datasheets/{sheet}.json", self.calls, name)
+
+    def test_a_gpu_on_another_board_has_no_datasheet_until_one_is_named(self):
+        for name in ("NVIDIA H100 PCIe", "NVIDIA H100 NVL", "NVIDIA H200 NVL", "NVIDIA GH200 144G HBM3e",
+                     "NVIDIA GB200", "Tesla V100-PCIE-16GB"):
+            self.gpu(name, "9.0")
+            shutil.rmtree(self.path("out"), ignore_errors=True)
+            code, text = self.check("run", "fit")
+            self.assertEqual((code, self.calls), (1, ""), name)
+            self.assertIn("no datasheet is named like this GPU", text)
+            self.assertEqual(self.check("run", "fit", DATASHEET="mine.json")[0], 0, name)
+            self.assertIn("--datasheet mine.json", self.calls)
+
+    def test_a_gpu_without_bf16_computes_in_what_it_has(self):
+        for name, capability, best in (("Tesla V100-SXM2-16GB", "7.0", "fp16"), ("NVIDIA H200", "9.0", "bf16"),
+                                       ("NVIDIA B200", "10.0", "bf16")):
+            self.gpu(name, capability)
+            shutil.rmtree(self.path("out"), ignore_errors=True)
+            self.assertEqual(self.check("run", "loop", "execute")[0], 0)
+            told = set(re.findall(r"--precision (\w+)", self.calls))
+            self.assertEqual(told, {"fp32", "fp16", best})
+            self.assertEqual(self.calls.count(f"--precision {best} --steps 20"), 4)
+            with open(self.path("out/gpu/loop/scenario.json")) as scenario:
+                self.assertIn(f'"precision": "{best}"', scenario.read())
 
     def test_named_steps_alone_run(self):
         code, _ = self.check("run", "collectives", "attention")
