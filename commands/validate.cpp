@@ -51,8 +51,11 @@ search::Limits limits_for(const Arguments& asked) {
     break;
   }
   if (asked.has("median"))
-    limits.medians = {{.group = "", .figure = "", .at_most = asked.real("median") / 100}};
-  if (asked.has("wrong")) limits.wrong_verdicts = asked.whole("wrong");
+    limits.medians = {{.group = "", .figure = "", .value = asked.real("median") / 100}};
+  if (asked.has("wrong")) {
+    limits.wrong_verdicts.emplace();
+    limits.wrong_verdicts->push_back({"", "fits", static_cast<double>(asked.whole("wrong"))});
+  }
   return limits;
 }
 
@@ -65,7 +68,7 @@ Options validate_options() {
   options.text("group", "groups only whose names contain this", "");
   options.flag("summary", "print no single figures");
   options.real("median", "highest median of the absolute errors of any figure in any group, in %");
-  options.whole("wrong", "highest number of wrong verdicts on what fits");
+  options.whole("wrong", "highest number of wrong verdicts on what fits in any group");
   options.text("json", "write all of it as JSON");
   options.positional({"scenarios"}, "SCENARIOS...");
   return options;

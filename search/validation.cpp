@@ -83,9 +83,64 @@ bool wanted(const Selection& selection, const std::string& figure) {
   return selection.figure.empty() || selection.figure == figure;
 }
 
-bool concerns(const Limits::Median& limit, const ErrorStatistics& statistics) {
-  return (limit.group.empty() || limit.group == statistics.group) &&
-         (limit.figure.empty() || limit.figure == statistics.figure);
+/// What a limit may be for: the median error of a figure in a group, or the number of wrong verdicts on it.
+struct Counted {
+  std::string group;
+  std::string figure;
+  double value;
+};
+
+std::vector<Counted> medians(const Validation& validation) {
+  std::vector<Counted> result;
+  for (const ErrorStatistics& each : validation.statistics)
+    result.push_back({each.group, each.figure, each.median});
+  return result;
+}
+
+std::vector<Counted> wrong_verdicts(const Validation& validation) {
+  std::vector<Counted> result;
+  for (const Verdict& each : validation.verdicts) {
+    auto place = std::ranges::find(result, each.group, &Counted::group);
+    if (place == result.end()) place = result.insert(place, {each.group, "fits", 0});
+    if (each.kind() == Verdict::Kind::wrong) ++place->value;
+  }
+  return result;
+}
+
+bool concerns(const Limits::AtMost& limit, const Counted& counted) {
+  return (limit.group.empty() || limit.group == counted.group) &&
+         (limit.figure.empty() || limit.figure == counted.figure);
+}
+
+/// The first that concerns it.
+std::optional<double> limit_of(const std::vector<Limits::AtMost>& limits, const Counted& counted) {
+  const auto found = std::ranges::find_if(
+      limits, [&](const Limits::AtMost& limit) { return concerns(limit, counted); });
+  return found == limits.end() ? std::nullopt : std::optional(found->value);
+}
+
+std::vector<Limits::AtMost> selected(const std::vector<Limits::AtMost>& limits,
+                                     const Selection& selection) {
+  std::vector<Limits::AtMost> result;
+  for (const Limits::AtMost& limit : limits) {
+    const bool counted =
+        limit.group.empty() || limit.group.find(selection.group) != std::string::npos;
+    if (counted && (limit.figure.empty() || wanted(selection, limit.figure)))
+      result.push_back(limit);
+  }
+  return result;
+}
+
+/// A line for every limit that is for nothing.
+void add_idle(std::vector<std::string>& lines, const std::vector<Limits::AtMost>& limits,
+              const std::vector<Counted>& counted) {
+  for (const Limits::AtMost& limit : limits) {
+    if (std::ranges::any_of(counted, [&](const Counted& one) { return concerns(limit, one); }))
+      continue;
+    lines.push_back(fmt::format("{}: {}: expected figures that this limit holds for, found none",
+                                limit.group.empty() ? "any group" : limit.group,
+                                limit.figure.empty() ? "any figure" : limit.figure));
+  }
 }
 
 }  // namespace
@@ -140,53 +195,48 @@ Limits read_limits(const std::string& file) {
       }
     }
   }
-  if (const auto wrong = reader.find("wrong_verdicts"))
-    limits.wrong_verdicts = static_cast<int>(wrong->between(0, 1'000'000));
+  if (const auto wrong = reader.find("wrong_verdicts")) {
+    limits.wrong_verdicts.emplace();
+    for (const std::string& group : wrong->keys()) {
+      const auto most = static_cast<double>(wrong->at(group).between(0, 1'000'000));
+      limits.wrong_verdicts->push_back({group, "fits", most});
+    }
+  }
   reader.finish();
   return limits;
 }
 
 Limits selected(const Limits& limits, const Selection& selection) {
-  Limits result;
-  for (const Limits::Median& limit : limits.medians) {
-    const bool counted =
-        limit.group.empty() || limit.group.find(selection.group) != std::string::npos;
-    if (counted && (limit.figure.empty() || wanted(selection, limit.figure)))
-      result.medians.push_back(limit);
-  }
-  if (selection.group.empty() && wanted(selection, "fits"))
-    result.wrong_verdicts = limits.wrong_verdicts;
+  Limits result{.medians = selected(limits.medians, selection), .wrong_verdicts = {}};
+  if (limits.wrong_verdicts) result.wrong_verdicts = selected(*limits.wrong_verdicts, selection);
   return result;
 }
 
 std::vector<std::string> broken(const Validation& validation, const Limits& limits) {
   std::vector<std::string> lines;
-  for (const ErrorStatistics& each : validation.statistics) {
-    const auto limit = std::ranges::find_if(
-        limits.medians, [&](const Limits::Median& l) { return concerns(l, each); });
-    if (limits.medians.empty()) continue;
-    if (limit == limits.medians.end()) {
-      lines.push_back(fmt::format("{}: {}: expected a limit of the median error, found none",
-                                  each.group, each.figure));
-    } else if (each.median > limit->at_most) {
-      lines.push_back(
-          fmt::format("{}: {}: expected a median error of at most {:.1f} %, found {:.1f} %",
-                      each.group, each.figure, 100 * limit->at_most, 100 * each.median));
+  if (!limits.medians.empty()) {
+    const std::vector<Counted> found = medians(validation);
+    for (const Counted& each : found) {
+      const std::optional<double> most = limit_of(limits.medians, each);
+      if (!most)
+        lines.push_back(fmt::format("{}: {}: expected a limit of the median error, found none",
+                                    each.group, each.figure));
+      else if (each.value > *most)
+        lines.push_back(
+            fmt::format("{}: {}: expected a median error of at most {:.1f} %, found {:.1f} %",
+                        each.group, each.figure, 100 * *most, 100 * each.value));
     }
+    add_idle(lines, limits.medians, found);
   }
-  for (const Limits::Median& limit : limits.medians) {
-    const bool counted = std::ranges::any_of(
-        validation.statistics, [&](const ErrorStatistics& each) { return concerns(limit, each); });
-    if (counted) continue;
-    lines.push_back(fmt::format("{}: {}: expected figures that this limit holds for, found none",
-                                limit.group.empty() ? "any group" : limit.group,
-                                limit.figure.empty() ? "any figure" : limit.figure));
-  }
-  const auto wrong = std::ranges::count_if(
-      validation.verdicts, [](const Verdict& each) { return each.kind() == Verdict::Kind::wrong; });
-  if (limits.wrong_verdicts && wrong > *limits.wrong_verdicts) {
-    lines.push_back(fmt::format("fits: expected at most {} wrong verdicts, found {}",
-                                *limits.wrong_verdicts, wrong));
+  if (limits.wrong_verdicts) {
+    const std::vector<Counted> found = wrong_verdicts(validation);
+    for (const Counted& each : found) {
+      const double most = limit_of(*limits.wrong_verdicts, each).value_or(0);
+      if (each.value > most)
+        lines.push_back(fmt::format("{}: fits: expected at most {} wrong verdicts, found {}",
+                                    each.group, most, each.value));
+    }
+    add_idle(lines, *limits.wrong_verdicts, found);
   }
   return lines;
 }

@@ -76,22 +76,21 @@ Validation validate(const std::vector<Played>& played, const Selection& selectio
 
 /// The limits of a validation.
 struct Limits {
-  /// The highest median of the absolute errors of a figure.
-  struct Median {
-    std::string group;   ///< empty: of every group
+  struct AtMost {
+    std::string group;   ///< empty: every group
     std::string figure;  ///< empty: every figure
-    double at_most;
+    double value;
   };
-  std::vector<Median> medians;
-  std::optional<int> wrong_verdicts;  ///< at most so many in all
+  std::vector<AtMost> medians;  ///< of the absolute errors of a figure
+  /// How many verdicts of a group may be wrong ("fits"): none of a group without a limit. Nullopt: any.
+  std::optional<std::vector<AtMost>> wrong_verdicts;
 };
 
-/// Reads a file of limits, a median for every figure of every group:
-///   {"median_error": {"GROUP": {"peak_used": 0.08}}, "wrong_verdicts": 0}
+/// Reads a file of limits, a median for every figure of every group, and of wrong verdicts for those that have some:
+///   {"median_error": {"GROUP": {"peak_used": 0.08}}, "wrong_verdicts": {"GROUP": 1}}
 Limits read_limits(const std::string& file);
 
-/// The limits that apply to the selection. The limit of wrong verdicts applies only to a full
-/// selection.
+/// The limits that apply to the selection.
 Limits selected(const Limits& limits, const Selection& selection);
 
 /// One line for every limit that does not hold, for every limit for which nothing was counted, and,

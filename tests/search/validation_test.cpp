@@ -37,8 +37,9 @@ std::vector<search::Played> played(const std::vector<double>& ratios) {
   return all;
 }
 
-Verdict verdict(bool measured, double needed, double capacity) {
-  return {"a group", nullptr, measured, Bytes{needed}, Bytes{capacity}};
+Verdict verdict(bool measured, double needed, double capacity,
+                const std::string& group = "a group") {
+  return {group, nullptr, measured, Bytes{needed}, Bytes{capacity}};
 }
 
 }  // namespace
@@ -132,10 +133,29 @@ TEST_CASE("a limit that does not hold is one line") {
       "runs: iteration_time: expected a median error of at most 5.0 %, found 7.0 %"};
   CHECK(broken("", 0.05) == above);
   CHECK(broken("runs", 0.05) == above);
-  validation.verdicts = {verdict(true, 10, 8), verdict(false, 10, 12), verdict(true, 10, 12)};
-  CHECK(search::broken(validation, {.wrong_verdicts = 2}).empty());
-  CHECK(search::broken(validation, {.wrong_verdicts = 0}) ==
-        std::vector<std::string>{"fits: expected at most 0 wrong verdicts, found 2"});
+}
+
+// Two of the first group's three verdicts are wrong, and one of the other's two.
+TEST_CASE("wrong verdicts have a limit in each group, which is 0 where none is named") {
+  Validation validation;
+  validation.verdicts = {verdict(true, 10, 8), verdict(true, 10, 8, "others"),
+                         verdict(false, 10, 12), verdict(true, 10, 12),
+                         verdict(true, 10, 12, "others")};
+  const auto broken = [&](std::vector<Limits::AtMost> limits) {
+    return search::broken(validation, {.medians = {}, .wrong_verdicts = std::move(limits)});
+  };
+  using Lines = std::vector<std::string>;
+  CHECK(search::broken(validation, {}).empty());
+  CHECK(broken({{"a group", "fits", 2}, {"others", "fits", 1}}).empty());
+  CHECK(broken({{"", "fits", 2}}).empty());
+  CHECK(broken({{"", "fits", 1}}) ==
+        Lines{"a group: fits: expected at most 1 wrong verdicts, found 2"});
+  CHECK(broken({{"a group", "fits", 2}}) ==
+        Lines{"others: fits: expected at most 0 wrong verdicts, found 1"});
+  CHECK(broken({}) == Lines{"a group: fits: expected at most 0 wrong verdicts, found 2",
+                            "others: fits: expected at most 0 wrong verdicts, found 1"});
+  CHECK(broken({{"a group", "fits", 3}, {"others", "fits", 3}, {"third", "fits", 0}}) ==
+        Lines{"third: fits: expected figures that this limit holds for, found none"});
 }
 
 TEST_CASE("a figure of a group has a limit, and a limit has figures") {
@@ -148,19 +168,24 @@ TEST_CASE("a figure of a group has a limit, and a limit has figures") {
 }
 
 TEST_CASE("limits of what is not selected are left out") {
-  const Limits limits{.medians = {{"a group", "iteration_time", 1}, {"b", "peak_used", 1}},
-                      .wrong_verdicts = 0};
+  const Limits limits{
+      .medians = {{"a group", "iteration_time", 1}, {"b", "peak_used", 1}},
+      .wrong_verdicts = std::vector<Limits::AtMost>{{"a group", "fits", 1}, {"b", "fits", 2}}};
   CHECK(search::selected(limits, {}).medians.size() == 2);
-  CHECK(search::selected(limits, {}).wrong_verdicts == 0);
+  CHECK(search::selected(limits, {}).wrong_verdicts.value().size() == 2);
   const Limits times = search::selected(limits, {.figure = "iteration_time"});
   REQUIRE(times.medians.size() == 1);
   CHECK(times.medians[0].group == "a group");
-  CHECK(!times.wrong_verdicts);
+  CHECK(times.wrong_verdicts.value().empty());
   const Limits of_b = search::selected(limits, {.group = "b"});
   REQUIRE(of_b.medians.size() == 1);
   CHECK(of_b.medians[0].figure == "peak_used");
-  CHECK(!of_b.wrong_verdicts);  // others may have the wrong ones
-  CHECK(search::selected(limits, {.figure = "fits"}).wrong_verdicts == 0);
+  REQUIRE(of_b.wrong_verdicts.value().size() == 1);
+  CHECK(of_b.wrong_verdicts.value()[0].value == 2);
+  const Limits fits = search::selected(limits, {.figure = "fits"});
+  CHECK(fits.wrong_verdicts.value().size() == 2);
+  CHECK(fits.medians.empty());
+  CHECK(!search::selected({}, {}).wrong_verdicts);
 }
 
 TEST_CASE("limits are read from a file, in which every key is known") {
@@ -169,13 +194,18 @@ TEST_CASE("limits are read from a file, in which every key is known") {
     folder.write("validate.json", text);
     return search::read_limits((folder.path() / "validate.json").string());
   };
-  const Limits limits =
-      read(R"({"median_error": {"some runs": {"peak_used": 0.08}}, "wrong_verdicts": 0})");
+  const Limits limits = read(
+      R"({"median_error": {"some runs": {"peak_used": 0.08}}, "wrong_verdicts": {"some runs": 1}})");
   REQUIRE(limits.medians.size() == 1);
   CHECK(limits.medians[0].group == "some runs");
   CHECK(limits.medians[0].figure == "peak_used");
-  CHECK(limits.medians[0].at_most == 0.08);
-  CHECK(limits.wrong_verdicts == 0);
+  CHECK(limits.medians[0].value == 0.08);
+  REQUIRE(limits.wrong_verdicts.value().size() == 1);
+  CHECK(limits.wrong_verdicts.value()[0].group == "some runs");
+  CHECK(limits.wrong_verdicts.value()[0].value == 1);
+  CHECK(read("{}").wrong_verdicts.has_value() == false);
+  CHECK_THROWS_AS(read(R"({"wrong_verdicts": 1})"), InputError);
+  CHECK_THROWS_AS(read(R"({"wrong_verdicts": {"some runs": 0.5}})"), InputError);
   CHECK_THROWS_AS(read(R"({"median_error": {"some runs": {"peak_use": 0.08}}})"), InputError);
   CHECK_THROWS_AS(read(R"({"median_errors": {}})"), InputError);
 }
