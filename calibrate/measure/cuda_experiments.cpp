@@ -428,43 +428,24 @@ CudaExperiments cuda_experiments(const Stream& stream, const std::string& type, 
 CudaStopwatch::CudaStopwatch(const Stream& stream)
     : stream_(stream), filled_(std::size_t{1} << 30) {}
 
-CudaStopwatch::Sample CudaStopwatch::once(const std::function<void()>& launch, int times,
-                                          int fills) const {
+GpuSample CudaStopwatch::once(const std::function<void()>& launch, int launches, int fills) const {
   kernels::Event fill, begin, end;
   const auto asked = std::chrono::steady_clock::now();
   fill.record(stream_);
   for (int i = 0; i < fills; ++i) kernels::fill_bytes(stream_, filled_.data(), 0, filled_.size());
   begin.record(stream_);
-  for (int i = 0; i < times; ++i) launch();
+  for (int i = 0; i < launches; ++i) launch();
   end.record(stream_);
   const std::chrono::duration<double> host = std::chrono::steady_clock::now() - asked;
   end.wait();
-  return {(1.0 / times) * end.since(begin), Seconds{host.count()} < begin.since(fill)};
+  return {(1.0 / launches) * end.since(begin), Seconds{host.count()} < begin.since(fill)};
 }
 
-Timed CudaStopwatch::time_of(const std::function<void()>& launch, const Effort& effort) const {
-  const auto started = std::chrono::steady_clock::now();
+std::optional<Timed> CudaStopwatch::time_of(const std::function<void()>& launch,
+                                            const Effort& effort) const {
   for (int i = 0; i < effort.warm_up; ++i) launch();
-  constexpr int most_fills = 32;  // a launch that waits for the GPU is never ahead of it
-  int fills = 1;
-  const auto sample = [&](int times) {
-    Sample taken = once(launch, times, fills);
-    while (!taken.host_was_ahead && fills < most_fills) {
-      fills *= 2;
-      taken = once(launch, times, fills);
-    }
-    return taken.time;
-  };
-  constexpr Seconds worth{100e-6};  // events tell half a microsecond
-  const int times = std::clamp(static_cast<int>(std::ceil(worth / sample(1))), 1, 32);
-  std::vector<Seconds> samples;
-  while (true) {
-    samples.push_back(sample(times));
-    if (static_cast<int>(samples.size()) < effort.least) continue;
-    const Timed result = median_of(samples);
-    const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - started;
-    if (result.spread <= effort.confidence || Seconds{spent.count()} > effort.budget) return result;
-  }
+  return time_behind_fills([&](int launches, int fills) { return once(launch, launches, fills); },
+                           effort);
 }
 
 }  // namespace stratagem::calibrate

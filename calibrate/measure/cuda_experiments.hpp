@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -42,18 +43,15 @@ CudaExperiments cuda_experiments(const kernels::Stream& stream, const std::strin
 /// How long the GPU takes, by events around several launches. Before them it fills memory, which
 /// leaves nothing of theirs in the cache and lets the host ask for all of them ahead, so that its own
 /// time is not counted: where the host took longer than that, the GPU fills more and the sample is
-/// taken again.
+/// taken again. Nullopt where the host is never ahead.
 class CudaStopwatch {
  public:
   explicit CudaStopwatch(const kernels::Stream& stream);
-  [[nodiscard]] Timed time_of(const std::function<void()>& launch, const Effort& effort) const;
+  [[nodiscard]] std::optional<Timed> time_of(const std::function<void()>& launch,
+                                             const Effort& effort) const;
 
  private:
-  struct Sample {
-    Seconds time;
-    bool host_was_ahead = false;
-  };
-  [[nodiscard]] Sample once(const std::function<void()>& launch, int times, int fills) const;
+  [[nodiscard]] GpuSample once(const std::function<void()>& launch, int launches, int fills) const;
   const kernels::Stream& stream_;
   kernels::DeviceArray<std::byte> filled_;
 };

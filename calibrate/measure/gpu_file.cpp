@@ -1,6 +1,8 @@
 // Keeps rows by table, and writes the whole file after each row.
 #include "calibrate/measure/gpu_file.hpp"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "base/quantity_text.hpp"
@@ -59,6 +61,11 @@ void GpuFile::add(const GpuCollective& collective, const Timed& timed) {
   write();
 }
 
+void GpuFile::leave_out(const Experiment& what, const std::string& type) {
+  left_out_.push_back((type.empty() ? "" : type + " ") + what.name());
+  write();
+}
+
 void GpuFile::add(const std::string& kind, const std::string& operation, const std::string& type,
                   const Json& columns, const Json& row) {
   auto table = tables_.begin();
@@ -81,6 +88,11 @@ Json GpuFile::json() const {
     tables.push(one.set("timing", "kernel").set("columns", table.columns).set("rows", table.rows));
   }
   for (const Json& table : collectives_.json()) tables.push(table);
+  std::string note = header_.note;
+  if (!left_out_.empty())
+    note += fmt::format(
+        " Left out, since the host took longer to ask for them than the GPU to fill memory: {}.",
+        fmt::join(left_out_, "; "));
   return Json::object()
       .set("schema", 1)
       .set("device", json_of(header_.device, header_.rates))
@@ -90,7 +102,7 @@ Json GpuFile::json() const {
       .set("date", today())
       .set("source", "stratagem calibrate measure --backend cuda")
       .set("status", "measured")
-      .set("note", header_.note)
+      .set("note", note)
       .set("tables", tables);
 }
 

@@ -42,6 +42,8 @@ class GpuFile {
   /// A row that is a time alone.
   void add_time(const Experiment& what, const Timed& timed);
   void add(const GpuCollective& collective, const Timed& timed);
+  /// Says in the note that there is no row of this: the host was never ahead of the GPU.
+  void leave_out(const Experiment& what, const std::string& type);
 
  private:
   struct Table {
@@ -58,6 +60,7 @@ class GpuFile {
   GpuFileHeader header_;
   GpuCollectiveTables collectives_;
   std::vector<Table> tables_;
+  std::vector<std::string> left_out_;
 };
 
 }  // namespace stratagem::calibrate

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstring>
 #include <filesystem>
+#include <limits>
 #include <optional>
 #include <span>
 #include <utility>
@@ -43,11 +44,16 @@ GpuRates rates_of(const std::string& datasheet, const Stream& stream,
     rates.memory = sheet.memory_bandwidth.value;
     return rates;
   }
-  const Effort effort{.budget = Seconds{2}};
+  const auto time_of = [&](const CudaExperiment& one) {
+    const auto timed = stopwatch.time_of(one.launch, {.budget = Seconds{2}});
+    if (timed) return timed->median;
+    throw kernels::DeviceError("the host takes longer to ask for a " + one.what.name() +
+                               " than the GPU to fill memory: no rate can be measured");
+  };
   for (const std::string& type : types_of(stream.device())) {
     const CudaExperiments of = cuda_experiments(stream, type, Sweep::quick);
-    rates.peak[type] = of.peak.what.flops / stopwatch.time_of(of.peak.launch, effort).median;
-    rates.memory = of.bandwidth.what.bytes / stopwatch.time_of(of.bandwidth.launch, effort).median;
+    rates.peak[type] = of.peak.what.flops / time_of(of.peak);
+    rates.memory = of.bandwidth.what.bytes / time_of(of.bandwidth);
   }
   return rates;
 }
@@ -178,11 +184,19 @@ class CudaMeasuring {
     return true;
   }
 
-  /// Keeps the slowest rank's time.
-  template <typename Keep>
-  void keep(const Timed& mine, const Keep& keep) {
-    const Timed timed = slowest(mine, ranks_);
-    on_first(ranks_, [&] { keep(timed); });
+  /// Keeps the slowest rank's time, or says that a rank has none.
+  void keep(std::optional<GpuFile>& file, const Experiment& what, const std::string& type,
+            const std::optional<Timed>& mine) {
+    constexpr Seconds never{std::numeric_limits<double>::infinity()};
+    const Timed timed = slowest(mine.value_or(Timed{.median = never}), ranks_);
+    on_first(ranks_, [&] {
+      if (timed.median == never)
+        file->leave_out(what, type);
+      else if (what.columns.empty())
+        file->add_time(what, timed);
+      else
+        file->add(what, type, timed);
+    });
   }
 
   /// Copies both ways through memory that is pinned, and within the GPU.
@@ -198,8 +212,8 @@ class CudaMeasuring {
       what.sizes = {static_cast<std::int64_t>(bytes)};
       what.bytes = Bytes{static_cast<double>(bytes)};
       if (!begins(what, "", 0)) return;
-      keep(stopwatch.time_of([&] { kernels::copy_bytes(stream_, from, into, bytes); }, effort()),
-           [&](const Timed& timed) { more_->add(what, "", timed); });
+      keep(more_, what, "",
+           stopwatch.time_of([&] { kernels::copy_bytes(stream_, from, into, bytes); }, effort()));
     };
     for (std::size_t bytes = 4096; bytes <= largest; bytes *= 8) {
       measure("host to device", host.data(), device.data(), bytes);
@@ -216,16 +230,13 @@ class CudaMeasuring {
     const auto launch = [&] {
       for (int i = 0; i < launches; ++i) kernels::add<float>(stream_, one, one, one);
     };
-    const auto each = [](Timed all) {
-      all.median = all.median / launches;
+    const auto each = [](std::optional<Timed> all) {
+      if (all) all->median = all->median / launches;
       return all;
     };
     const Experiment gap = time_alone("kernel_gap"), asking = time_alone("host_launch");
-    if (begins(gap, "", 0))
-      keep(each(stopwatch.time_of(launch, effort())),
-           [&](const Timed& timed) { fitted_->add_time(gap, timed); });
-    if (begins(asking, "", 0))
-      keep(each(host_time(launch)), [&](const Timed& timed) { more_->add_time(asking, timed); });
+    if (begins(gap, "", 0)) keep(fitted_, gap, "", each(stopwatch.time_of(launch, effort())));
+    if (begins(asking, "", 0)) keep(more_, asking, "", each(host_time(launch)));
     stream_.synchronise();
   }
 
@@ -255,8 +266,7 @@ class CudaMeasuring {
       const bool fused = i >= of.all.size();
       const CudaExperiment& next = fused ? of.attention[i - of.all.size()] : of.all[i];
       if (!begins(next.what, next.type, before + of_type)) continue;
-      keep(stopwatch.time_of(next.launch, effort()),
-           [&](const Timed& timed) { fitted_->add(next.what, next.type, timed); });
+      keep(fitted_, next.what, next.type, stopwatch.time_of(next.launch, effort()));
     }
   }
 

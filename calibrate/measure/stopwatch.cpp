@@ -144,6 +144,34 @@ Timed time_of(const std::function<void()>& work, const Effort& effort,
   }
 }
 
+std::optional<Timed> time_behind_fills(
+    const std::function<GpuSample(int launches, int fills)>& once, const Effort& effort) {
+  const Seconds begin = now();
+  int fills = 1;
+  const auto sample = [&](int launches) -> std::optional<Seconds> {
+    constexpr int most_fills = 32;  // a launch that waits for the GPU is never ahead of it
+    constexpr int tries = 8;  // five until then, and some more where somebody else held up the host
+    for (int i = 0; i < tries; ++i) {
+      const GpuSample taken = once(launches, fills);
+      if (taken.host_was_ahead) return taken.time;
+      fills = std::min(2 * fills, most_fills);
+    }
+    return std::nullopt;
+  };
+  const std::optional<Seconds> first = sample(1);
+  if (!first) return std::nullopt;
+  constexpr Seconds worth{100e-6};  // events tell half a microsecond
+  const int launches = std::clamp(static_cast<int>(std::ceil(worth / *first)), 1, 32);
+  std::vector<Seconds> samples;
+  while (const std::optional<Seconds> next = sample(launches)) {
+    samples.push_back(*next);
+    if (static_cast<int>(samples.size()) < effort.least) continue;
+    const Timed result = median_of(samples);
+    if (result.spread <= effort.confidence || now() - begin > effort.budget) return result;
+  }
+  return std::nullopt;
+}
+
 Timed time_of_rounds(const std::function<std::vector<Seconds>()>& round, const Effort& effort,
                      kernels::Communicator& ranks) {
   const Seconds begin = now();

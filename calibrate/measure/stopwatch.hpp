@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "base/quantity.hpp"
@@ -49,6 +50,18 @@ Timed time_of_collective(const std::function<void()>& work, const Effort& effort
 /// or the budget of any rank is spent: the same on all.
 Timed time_of_rounds(const std::function<std::vector<Seconds>()>& round, const Effort& effort,
                      kernels::Communicator& ranks);
+
+/// How long a GPU took, and whether the host had asked for all of it before the GPU got there: else the time
+/// is the host's.
+struct GpuSample {
+  Seconds time;  ///< of one launch
+  bool host_was_ahead = false;
+};
+
+/// The median of samples of so many launches, before which the GPU fills so much memory: more and more as long as
+/// the host is not ahead. Nullopt where it is not even with 32 fills.
+std::optional<Timed> time_behind_fills(
+    const std::function<GpuSample(int launches, int fills)>& once, const Effort& effort);
 
 /// The slowest rank's, on all ranks.
 Timed slowest(const Timed& mine, kernels::Communicator& ranks);

@@ -68,6 +68,10 @@ class Planted {
     }
   }
 
+  void leave_out(const std::string& type, const std::vector<std::int64_t>& shape) {
+    file_.leave_out(experiment("gemm", "", {"m", "n", "k", "batch"}, shape, {}), type);
+  }
+
  private:
   static GpuRates rates_of(const Datasheet& sheet) {
     GpuRates rates{.peak = {}, .memory = sheet.memory_bandwidth.value};
@@ -179,6 +183,22 @@ TEST_CASE(
   CHECK(mine.launch.provenance == cost::Provenance::assumed);
   CHECK(mine.collective.base.value == shipped.collective.base.value);
   CHECK(mine.collective.node_step.value == shipped.collective.node_step.value);
+}
+
+TEST_CASE("a file of a GPU names what it has no row of, since the host was never ahead") {
+  const TemporaryFolder folder;
+  const std::string name = (folder.path() / "gpu.json").string();
+  Planted planted(read_datasheet(sheet_file), name);
+  planted.write();
+  CHECK(read_measurements(name).note == "synthetic");
+  const std::size_t rows = read_measurements(name).gemms.at(0).points.size();
+  planted.leave_out("fp16", {512, 64, 128, 1});
+  planted.leave_out("bf16", {512, 64, 256, 1});
+  CHECK_THAT(read_measurements(name).note,
+             StartsWith("synthetic Left out") &&
+                 Catch::Matchers::EndsWith(
+                     ": fp16 gemm NT 512 x 64 x 128 x 1; bf16 gemm NT 512 x 64 x 256 x 1."));
+  CHECK(read_measurements(name).gemms.at(0).points.size() == rows);
 }
 
 TEST_CASE("without fused attention in a file the datasheet's shares stay") {

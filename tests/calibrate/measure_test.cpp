@@ -95,6 +95,45 @@ TEST_CASE("work that is shorter than a sample is done several times over") {
   CHECK(runs > 2 + 7 * timed.repeats);
 }
 
+// A GPU that takes 10 us for a launch, and 50 where it waits for the host to ask.
+TEST_CASE("a GPU is timed with the host ahead of it, however much memory that takes to fill") {
+  std::vector<int> fills_asked;
+  const auto ahead_from = [&](int least) {
+    fills_asked.clear();
+    return time_behind_fills(
+        [&, least](int launches, int fills) {
+          CHECK((launches == 1 || launches == 10));  // 100 us of launches
+          fills_asked.push_back(fills);
+          return GpuSample{fills >= least ? 10_us : 50_us, fills >= least};
+        },
+        {.budget = Seconds{}, .least = 7});
+  };
+  const std::optional<Timed> timed = ahead_from(4);
+  REQUIRE(timed);
+  CHECK(timed->median == 10_us);
+  CHECK(timed->repeats == 7);
+  CHECK(fills_asked == std::vector<int>{1, 2, 4, 4, 4, 4, 4, 4, 4, 4});
+  CHECK(ahead_from(32));
+  CHECK(!ahead_from(33));
+  CHECK(std::ranges::max(fills_asked) == 32);
+}
+
+TEST_CASE("a host that falls behind for good leaves no time, one that is held up once does") {
+  const auto behind_in = [](int first, int last) {
+    int sample = 0;
+    return time_behind_fills(
+        [&](int, int) {
+          ++sample;
+          return GpuSample{200_us, sample < first || sample > last};
+        },
+        {.budget = Seconds{}, .least = 7});
+  };
+  const std::optional<Timed> held_up = behind_in(4, 4);
+  REQUIRE(held_up);
+  CHECK(held_up->repeats == 7);
+  CHECK(!behind_in(4, 1000));
+}
+
 TEST_CASE(
     "every kind of kernel that moves memory is measured, and matrix products every way round") {
   std::set<std::string> kinds, transposes;
