@@ -175,7 +175,8 @@ int conclude(const Lowered& lowered, const Executed& executed, const Unit& unit,
              const Arguments& asked) {
   const std::string untimed =
       asked.has("in-process") ? "ranks of --in-process take turns" : "--steps is 0";
-  const Predicted expected = executed.trial ? predicted(lowered, unit) : Predicted{{}, untimed, {}};
+  const Predicted expected = executed.trial ? predicted(lowered, unit, executed.trial->timeline)
+                                            : Predicted{{}, untimed, {}};
   std::vector<Output> outputs;
   if (asked.has("json"))
     outputs.push_back(

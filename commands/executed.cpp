@@ -106,6 +106,14 @@ void print_memory(std::FILE* to, const execute::Trial& trial, const Predicted& e
   fmt::print(to, "\n");
 }
 
+/// By device; none without a timeline.
+std::vector<Bytes> live_peaks(const strategies::Program& program, const sim::Timeline& timeline) {
+  std::vector<Bytes> peaks;
+  for (const int actor : timeline.actor_of)
+    peaks.push_back(sim::memory_peak(program, timeline, static_cast<std::size_t>(actor)).total);
+  return peaks;
+}
+
 Json list_of(const std::vector<Bytes>& by_rank) {
   Json list = Json::array();
   for (const Bytes bytes : by_rank) list.push(bytes.value);
@@ -114,21 +122,19 @@ Json list_of(const std::vector<Bytes>& by_rank) {
 
 }  // namespace
 
-Predicted predicted(const Lowered& lowered, const Unit& unit) try {
+Predicted predicted(const Lowered& lowered, const Unit& unit, const sim::Timeline& measured) try {
   const search::Run& run = lowered.run;
   if (unit.precision != run.training.precision.name)
     return {{}, "it would be of " + run.training.precision.name, {}};
   const search::Simulated simulated = search::simulate(run, {});
   if (!simulated.outcome.metrics) return {{}, simulated.outcome.reason, {}};
-  Predicted result{.iteration = {}, .why_not = why_no_time(lowered, unit), .peaks = {}};
+  Predicted result{.iteration = {},
+                   .why_not = why_no_time(lowered, unit),
+                   .peaks = live_peaks(simulated.program, simulated.timeline)};
   if (result.why_not.empty()) result.iteration = simulated.outcome.metrics->iteration_time;
-  for (const int actor : simulated.timeline.actor_of) {
-    const auto of = static_cast<std::size_t>(actor);
-    result.peaks.push_back(sim::memory_peak(simulated.program, simulated.timeline, of).total);
-  }
   return result;
 } catch (const InputError& lacking) {  // a constant, of what was run all the same
-  return {{}, lacking.what(), {}};
+  return {{}, lacking.what(), live_peaks(lowered.program, measured)};
 }
 
 void print(std::FILE* to, const Lowered& lowered, const Executed& executed, const Unit& unit,

@@ -11,6 +11,7 @@
 #include "execute/agreement.hpp"
 #include "execute/trial.hpp"
 #include "search/scenario.hpp"
+#include "sim/timeline.hpp"
 #include "strategies/plan.hpp"
 #include "strategies/program.hpp"
 
@@ -32,15 +33,16 @@ struct Executed {
   std::optional<execute::Trial> trial;  ///< none before all are over, or if none is to be timed
 };
 
-/// The prediction for a run, or the reason why there is none to compare with the measurement.
+/// The prediction for a run, or the reason why there is no time to compare with the measurement.
 struct Predicted {
   std::optional<Seconds> iteration;
   std::string why_not;
   std::vector<Bytes> peaks;  ///< by device, of live buffers; none where those are of other types
 };
 
-/// Simulates the run. If its profile lacks a constant for that, the run has no prediction.
-Predicted predicted(const Lowered& lowered, const Unit& unit);
+/// Simulates the run. If its profile lacks a constant for that, no time is predicted, and the peaks are those of the
+/// program in the order in which its tasks ran, `measured` (if that was recorded).
+Predicted predicted(const Lowered& lowered, const Unit& unit, const sim::Timeline& measured);
 
 /// Some lines on stdout. Expects that the check is over.
 void print(std::FILE* to, const Lowered& lowered, const Executed& executed, const Unit& unit,

@@ -62,6 +62,10 @@ TEST_CASE("a plan whose groups were not measured is executed without a predictio
   CHECK(json.at("status").text() == "measured");
   CHECK_THAT(json.at("no_prediction").text(), ContainsSubstring(why));
   CHECK_FALSE(json.has("predicted_iteration_time_s"));
+  // What lives when follows from the program and the order of its tasks: no price is needed.
+  REQUIRE(json.at("peak_live_bytes").elements().size() == 4);
+  CHECK(json.at("predicted_peak_live_bytes").dump() == json.at("peak_live_bytes").dump());
+  CHECK_THAT(ran.out, ContainsSubstring("(the same)"));
   const Ran compared = shell(STRATAGEM_EXECUTABLE " compare simulated.json out.json", folder);
   INFO(compared.err);
   CHECK(compared.exit == 0);

@@ -4,6 +4,8 @@
 #include <filesystem>
 #include <string>
 
+#include "base/json_reader.hpp"
+#include "base/read_file.hpp"
 #include "tests/catch.hpp"
 #include "tests/main/executable.hpp"
 
@@ -19,6 +21,32 @@ TEST_CASE("a run of one device is executed alone and agrees with itself") {
   CHECK(finished.out.find("one device: agrees") != std::string::npos);
   CHECK(finished.out.find("measured") != std::string::npos);
   CHECK(folder.read("out.json").find("\"agrees\": true") != std::string::npos);
+}
+
+TEST_CASE("live bytes are predicted of a run whose time is not") {
+  const TemporaryFolder folder;
+  const std::string known = with(with(small_scenario(), "megatron-2019.json", "plain.json"),
+                                 R"("precision": "fp16")", R"("precision": "fp32")");
+  folder.write("known.json", known);
+  // Launches that take so long that no simulation can count them.
+  std::string slow = read_file("scenarios/profiles/v100-sxm3.json");
+  const std::string key = "\"launch\": {\n    \"value\": \"";
+  const std::size_t value = slow.find(key) + key.size();
+  folder.write("slow.json", slow.replace(value, slow.find('"', value) - value, "1000000 s"));
+  const std::string shipped = std::filesystem::absolute("scenarios").string();
+  folder.write("unknown.json", with(known, shipped + "/profiles/v100-sxm3.json", "slow.json"));
+  const auto executed = [&](const std::string& name) {
+    const Ran finished =
+        run("execute " + name + ".json --run alone --steps 1 --json out.json", folder);
+    CAPTURE(name, finished.err);
+    REQUIRE(finished.exit == 0);
+    return JsonReader::from_text(folder.read("out.json"), name);
+  };
+  const JsonReader priced = executed("known"), unpriced = executed("unknown");
+  CHECK_THAT(unpriced.at("no_prediction").text(), ContainsSubstring("found a longer one"));
+  CHECK(unpriced.at("predicted_peak_live_bytes").dump() ==
+        priced.at("predicted_peak_live_bytes").dump());
+  CHECK(unpriced.at("predicted_peak_live_bytes").dump() == unpriced.at("peak_live_bytes").dump());
 }
 
 TEST_CASE("ranks in one process are checked, not timed") {
