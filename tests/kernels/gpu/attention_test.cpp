@@ -108,8 +108,9 @@ TEST_CASE("attention and its gradients agree with fp64, in every type, whatever 
       if (shape.keys == 1) continue;  // one key: probabilities are 1, and nothing comes back
       // ds = p (dp - along) cancels where a query sees few keys, and `along` is a sum over outputs
       // that were rounded: its error, half a unit of dp, is several times that of typical elements.
-      CHECK(error_of(gpu.dq, reference.dq) <= 4 * tolerance<T>);
-      CHECK(error_of(gpu.dk, reference.dk) <= 4 * tolerance<T>);
+      const bool few_keys = shape.causal || shape.keys < 64;
+      CHECK(error_of(gpu.dq, reference.dq) <= (few_keys ? 4 : 1) * tolerance<T>);
+      CHECK(error_of(gpu.dk, reference.dk) <= (few_keys ? 4 : 1) * tolerance<T>);
     }
   });
 }
