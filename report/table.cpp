@@ -170,9 +170,9 @@ std::string baselines(const std::vector<Result>& results) {
 
 std::string legend(const std::vector<Result>& results) {
   std::string text = wrapped(
-      "TFLOP/s: model by Megatron-LM's formula, without recomputation; hardware (and measured) "
-      "with "
-      "it, as kernels compute: without pairs of tokens that fused attention skips." +
+      "TFLOP/s: model counts matrix products, of a GPT those of Megatron-LM's formula, without "
+      "recomputation; hardware (and measured) with it, as kernels compute: without pairs of tokens "
+      "that fused attention skips." +
           baselines(results),
       2);
   text +=

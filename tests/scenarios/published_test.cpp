@@ -1,4 +1,4 @@
-// The scenarios of published runs, which scripts/readme --slow holds to what was measured.
+// The scenarios of published runs, which scripts/check validates within scenarios/published/validate.json.
 #include <filesystem>
 
 #include "search/plan_of.hpp"
