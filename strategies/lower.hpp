@@ -22,7 +22,7 @@ namespace stratagem::strategies {
 ///   an activation is read by one segment besides its own;
 ///   where ranks divide a step, its optimizer keeps something of every element, not of rows;
 ///   weights are whole where linear layers multiply in another type;
-///   their program takes at most 2.4 GB to simulate, see lower/size.hpp;
+///   their program is estimated to take at most 2.4 GB to simulate, see lower/size.hpp;
 ///   copies of a stage whose operators stand on different devices are placed relative to each other
 ///   as its operators are, and such a stage evicts nothing.
 /// What it makes has passed check().

@@ -59,14 +59,14 @@ Size size_of(const Plan& plan, const Stages& stages) {
 void refuse_size(const Plan& plan, const Stages& stages) {
   const Size size = size_of(plan, stages);
   if (size.memory() <= largest) return;
-  throw InputError(
-      "", "/strategy",
-      "a run that takes at most " + to_text(largest) +
-          " to simulate: fewer layers, micro-batches or stages that are not alike",
-      fmt::format("one that takes about {}: {:.2g} tasks of {} segments and {} micro-batches in {} "
-                  "sequences",
-                  to_text(size.memory()), size.tasks, size.segments, plan.micro_batches,
-                  size.sequences));
+  throw InputError("", "/strategy",
+                   "a run that is estimated to take at most " + to_text(largest) +
+                       " to simulate (estimates may be 40 % low): fewer layers, micro-batches "
+                       "or stages that are not alike",
+                   fmt::format("one that is estimated to take {}: {:.2g} tasks of {} segments and "
+                               "{} micro-batches in {} sequences",
+                               to_text(size.memory()), size.tasks, size.segments,
+                               plan.micro_batches, size.sequences));
 }
 
 }  // namespace stratagem::strategies

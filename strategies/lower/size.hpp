@@ -27,7 +27,7 @@ struct Size {
 
 Size size_of(const Plan& plan, const Stages& stages);
 
-/// Throws InputError for a plan that would take more than 2.4 GB to simulate.
+/// Throws InputError for a plan that is estimated to take more than 2.4 GB to simulate.
 void refuse_size(const Plan& plan, const Stages& stages);
 
 }  // namespace stratagem::strategies

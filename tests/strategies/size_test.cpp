@@ -78,11 +78,12 @@ TEST_CASE(
       refuse(96, R"({"pipeline": 8, "schedule": "interleaved", "chunks": 6, )" + full, 96));
   CHECK_NOTHROW(refuse(500, "{}", 1));
   if (!sanitized) {  // such a graph alone takes half a gigabyte
-    CHECK_THROWS_WITH(refuse(3000, "{}", 1), ContainsSubstring("at most 2.4 GB to simulate") &&
-                                                 ContainsSubstring("3002 segments"));
+    CHECK_THROWS_WITH(refuse(3000, "{}", 1),
+                      ContainsSubstring("estimated to take at most 2.4 GB to simulate") &&
+                          ContainsSubstring("3002 segments"));
   }
   CHECK_THROWS_WITH(refuse(256, R"({"pipeline": 256})", 1024),
-                    ContainsSubstring("at most 2.4 GB to simulate") &&
+                    ContainsSubstring("estimated to take at most 2.4 GB to simulate") &&
                         ContainsSubstring("1024 micro-batches in 256 sequences"));
 }
 
