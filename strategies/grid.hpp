@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "strategies/plan.hpp"
+#include "strategies/axis.hpp"
 
 namespace stratagem::strategies {
 

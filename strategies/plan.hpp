@@ -12,19 +12,12 @@
 
 #include "base/quantity.hpp"
 #include "model/graph.hpp"
+#include "strategies/axis.hpp"
 #include "strategies/cell.hpp"
 #include "strategies/copies.hpp"
 #include "strategies/order_rule.hpp"
 
 namespace stratagem::strategies {
-
-/// Devices in a row: the one with coordinate i stands i * stride devices after the first.
-struct Axis {
-  std::string name;
-  int size = 1;
-  int stride = 1;
-  friend bool operator==(const Axis&, const Axis&) = default;
-};
 
 /// The algorithm of an op-trans: divide the dimension that the operator's annotation calls `dim`
 /// into equal parts, or into parts that differ by one; an empty `dim` replicates the operator.

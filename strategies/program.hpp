@@ -13,9 +13,10 @@
 #include "base/quantity.hpp"
 #include "cost/kernel.hpp"
 #include "cost/ring.hpp"
+#include "model/graph.hpp"
+#include "strategies/cell.hpp"
 #include "strategies/grid.hpp"
 #include "strategies/operation.hpp"
-#include "strategies/plan.hpp"
 
 namespace stratagem::strategies {
 

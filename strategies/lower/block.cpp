@@ -8,13 +8,15 @@
 #include <utility>
 
 #include "base/input_error.hpp"
+#include "strategies/local_part.hpp"
 #include "strategies/lower/casts.hpp"
-#include "strategies/lower/gradients.hpp"
 #include "strategies/lower/held_slots.hpp"
 #include "strategies/lower/kernels.hpp"
 #include "strategies/lower/lifetimes.hpp"
+#include "strategies/lower/operator_layout.hpp"
 #include "strategies/lower/passes.hpp"
 #include "strategies/lower/shards.hpp"
+#include "strategies/lower/waiting_gradients.hpp"
 
 namespace stratagem::strategies {
 namespace {

@@ -9,7 +9,9 @@
 
 #include "cost/precision.hpp"
 #include "cost/stack.hpp"
-#include "strategies/lower/grid.hpp"
+#include "strategies/grid.hpp"
+#include "strategies/layout.hpp"
+#include "strategies/lower/groups.hpp"
 #include "strategies/lower/recomputation.hpp"
 #include "strategies/lower/segment.hpp"
 #include "strategies/lower/slices.hpp"

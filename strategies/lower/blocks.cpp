@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "strategies/lower/operator_layout.hpp"
+
 namespace stratagem::strategies {
 namespace {
 

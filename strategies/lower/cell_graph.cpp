@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/input_error.hpp"
+#include "strategies/language/expand.hpp"
 
 namespace stratagem::strategies {
 

@@ -113,4 +113,21 @@ CellOrder ordered_cells(const Plan& plan, const Stages& stages) {
   return {.hosts = cells_of_hosts(CellGraph(plan, stages, 1), stages), .lag = 0};
 }
 
+bool weighs(const Plan& plan, const Cell& cell) {
+  const bool split = plan.splits_backward(cell.stage, cell.micro_batch);
+  return cell.pass == (split ? CellPass::weight : CellPass::backward);
+}
+
+int last_weight_cell(const Plan& plan, int stage, int copy,
+                     const std::vector<ScheduledCell>& cells) {
+  int last = -1;
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    const Cell& cell = cells[i].cell;
+    if (cell.stage != stage || plan.copy_of(stage, cell.micro_batch) != copy) continue;
+    if (!weighs(plan, cell)) continue;
+    if (last < 0 || cells[last].lag <= cells[i].lag) last = static_cast<int>(i);
+  }
+  return last;
+}
+
 }  // namespace stratagem::strategies

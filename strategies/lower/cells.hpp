@@ -33,4 +33,12 @@ int iterations_to_order(const Plan& plan, const Stages& stages);
 /// device has several stages.
 CellOrder ordered_cells(const Plan& plan, const Stages& stages);
 
+/// Does a cell compute weight gradients?
+bool weighs(const Plan& plan, const Cell& cell);
+
+/// By site of the host: the place in `cells` of the cell that computes its last weight gradients of
+/// an iteration; -1 if none does.
+int last_weight_cell(const Plan& plan, int stage, int copy,
+                     const std::vector<ScheduledCell>& cells);
+
 }  // namespace stratagem::strategies

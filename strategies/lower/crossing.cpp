@@ -6,6 +6,7 @@
 
 #include "strategies/lower/device_block.hpp"
 #include "strategies/lower/moves.hpp"
+#include "strategies/redistribute/redistribute.hpp"
 
 namespace stratagem::strategies {
 namespace {

@@ -4,7 +4,7 @@
 #include <map>
 
 #include "strategies/lower/block.hpp"
-#include "strategies/redistribute.hpp"
+#include "strategies/redistribute/steps.hpp"
 
 namespace stratagem::strategies {
 

@@ -5,20 +5,13 @@
 #include <utility>
 
 #include "base/input_error.hpp"
+#include "strategies/local_part.hpp"
 #include "strategies/lower/last_uses.hpp"
 #include "strategies/lower/lifetimes.hpp"
-#include "strategies/lower/parts.hpp"
 
 namespace stratagem::strategies {
 
 using model::TensorId;
-
-Task idle_task(std::string name) {
-  Task task{};
-  task.name = std::move(name);
-  task.work = cost::Kernel{.kind = cost::KernelKind::elementwise, .launches = 0};
-  return task;
-}
 
 DeviceBlock::DeviceBlock(const model::Graph& graph, std::string name) : graph_(graph) {
   block_.name = std::move(name);

@@ -89,7 +89,4 @@ class DeviceBlock {
   std::set<int> survivors_;
 };
 
-/// A task that does nothing but take part in the order of its stream.
-Task idle_task(std::string name);
-
 }  // namespace stratagem::strategies

@@ -7,9 +7,39 @@
 #include <utility>
 
 #include "base/input_error.hpp"
-#include "strategies/lower/transfer_blocks.hpp"
+#include "strategies/local_part.hpp"
 
 namespace stratagem::strategies {
+namespace {
+
+/// One side of an eviction: what a stage's forward cell keeps goes to the devices that take it in,
+/// or `back`. Evictions concern whole micro-batches.
+Block eviction_block(const Plan& plan, const Stages& stages, const Blocks& blocks, int stage,
+                     int group, bool back, bool sends) {
+  Block block{.name = std::string(back ? "fetch" : "evict") + " activations",
+              .slots = {},
+              .tasks = {Task{}}};
+  Task& task = block.tasks.front();
+  Bytes total;
+  for (const int segment : plan.stages[stage]) {
+    const SegmentFacts& facts = stages.facts(segment);
+    for (const auto& [place, border] : blocks.left_by_forward(segment)) {
+      const model::Tensor& t = plan.graph().tensors[facts.tensors[place]];
+      const Bytes bytes = local_bytes(t, border.layout, stages.grid_of_segment(segment));
+      const auto slot = static_cast<int>(block.slots.size());
+      (sends ? task.reads : task.writes).push_back(slot);
+      (sends ? task.deaths : task.births).push_back(slot);
+      block.slots.push_back({t.name, facts.tensors[place], bytes, border.category});
+      total += bytes;
+    }
+  }
+  task.name = block.name;
+  task.work = Collective{.kind = cost::CollectiveKind::send, .group = group, .payload = total};
+  task.stream = sends ? Stream::send_forward : Stream::receive_forward;
+  return block;
+}
+
+}  // namespace
 
 std::optional<Eviction> Evictions::eviction_of(const Cell& cell) const {
   const auto found = c_.plan.evictions().find({cell.stage, cell.micro_batch});

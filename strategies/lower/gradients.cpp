@@ -10,6 +10,7 @@
 
 #include "base/input_error.hpp"
 #include "strategies/lower/gradient_group.hpp"
+#include "strategies/lower/waiting_gradients.hpp"
 
 namespace stratagem::strategies {
 namespace {
@@ -321,12 +322,6 @@ class BucketFiller {
   OpenBuckets across_;
 };
 
-/// Does a cell compute weight gradients?
-bool weighs(const Plan& plan, const Cell& cell) {
-  const bool split = plan.splits_backward(cell.stage, cell.micro_batch);
-  return cell.pass == (split ? CellPass::weight : CellPass::backward);
-}
-
 }  // namespace
 
 std::vector<int> Bucket::scattered() const { return in_both(axes, shards); }
@@ -342,26 +337,6 @@ Bucket Bucket::only(std::size_t gradient) const {
   one.bytes = sizes[gradient];
   one.shard = shard_sizes[gradient];
   return one;
-}
-
-Bytes own_bytes(const Plan& plan, Category category, Bytes bytes) {
-  return category == Category::whole_gradients && plan.gradients.buffers > 0 ? Bytes{} : bytes;
-}
-
-bool reduces_each_cell(const Plan& plan) {
-  return plan.steps_on_host || plan.shards.divides(WeightShards::Of::gradients);
-}
-
-int last_weight_cell(const Plan& plan, int stage, int copy,
-                     const std::vector<ScheduledCell>& cells) {
-  int last = -1;
-  for (std::size_t i = 0; i < cells.size(); ++i) {
-    const Cell& cell = cells[i].cell;
-    if (cell.stage != stage || plan.copy_of(stage, cell.micro_batch) != copy) continue;
-    if (!weighs(plan, cell)) continue;
-    if (last < 0 || cells[last].lag <= cells[i].lag) last = static_cast<int>(i);
-  }
-  return last;
 }
 
 GradientBuckets gradient_buckets(const Plan& plan, const Stages& stages, const Blocks& blocks,

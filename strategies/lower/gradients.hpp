@@ -52,17 +52,4 @@ GradientBuckets gradient_buckets(const Plan& plan, const Stages& stages, const B
                                  const Parameters& parameters, int host,
                                  const std::vector<ScheduledCell>& cells);
 
-/// Does every cell reduce the gradients that it computes, rather than the last cell for all? Yes if
-/// only shards are kept, or nothing because gradients leave for the host.
-bool reduces_each_cell(const Plan& plan);
-
-/// The bytes that a gradient's buffer takes of its own: 0 if gradients wait for their reduction in
-/// buffers of a constant size.
-Bytes own_bytes(const Plan& plan, Category category, Bytes bytes);
-
-/// By site of the host: the place in `cells` of the cell that computes its last weight gradients of
-/// an iteration; -1 if none does.
-int last_weight_cell(const Plan& plan, int stage, int copy,
-                     const std::vector<ScheduledCell>& cells);
-
 }  // namespace stratagem::strategies

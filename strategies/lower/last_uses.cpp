@@ -6,8 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "strategies/lower/device_block.hpp"
-
 namespace stratagem::strategies {
 namespace {
 
@@ -62,6 +60,13 @@ void add_waits(Task& task, const std::vector<int>& earlier) {
 }
 
 }  // namespace
+
+Task idle_task(std::string name) {
+  Task task{};
+  task.name = std::move(name);
+  task.work = cost::Kernel{.kind = cost::KernelKind::elementwise, .launches = 0};
+  return task;
+}
 
 std::set<int> used_slots(const Block& block) {
   std::set<int> used;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <set>
+#include <string>
 
 #include "strategies/program.hpp"
 
@@ -9,6 +10,9 @@ namespace stratagem::strategies {
 
 /// The slots that tasks of a block read or write.
 std::set<int> used_slots(const Block& block);
+
+/// A task that does nothing but take part in the order of its stream.
+Task idle_task(std::string name);
 
 /// Makes the last use of a buffer, in the order of tasks, wait for all others. A transfer waits at
 /// its beginning. Otherwise a task is appended that only waits, so that the computation after the

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "strategies/lower/parts.hpp"
+#include "strategies/local_part.hpp"
 
 namespace stratagem::strategies {
 namespace {

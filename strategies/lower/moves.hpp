@@ -5,8 +5,8 @@
 #include <set>
 
 #include "strategies/lower/device_block.hpp"
-#include "strategies/lower/grid.hpp"
-#include "strategies/redistribute.hpp"
+#include "strategies/lower/groups.hpp"
+#include "strategies/redistribute/steps.hpp"
 
 namespace stratagem::strategies {
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "base/input_error.hpp"
-#include "strategies/lower/parts.hpp"
+#include "strategies/local_part.hpp"
 #include "strategies/lower/shards.hpp"
 
 namespace stratagem::strategies {

@@ -169,16 +169,4 @@ std::string key_of(const OperatorParts& parts) {
   return key + "]";
 }
 
-std::vector<std::int64_t> shape_of(const Mask& mask) {
-  std::vector<std::int64_t> shape;
-  for (const Range& range : mask.ranges) shape.push_back(range.end - range.begin);
-  return shape;
-}
-
-Bytes bytes_of(const model::Tensor& tensor, const Mask& mask) {
-  double elements = 1;
-  for (const Range& range : mask.ranges) elements *= static_cast<double>(range.end - range.begin);
-  return elements * model::size_of(tensor.type);
-}
-
 }  // namespace stratagem::strategies

@@ -39,7 +39,4 @@ std::vector<int> devices_of(const Plan& plan, const std::vector<int>& segments, 
 /// The same for plans that divide and place an operator alike.
 std::string key_of(const OperatorParts& parts);
 
-std::vector<std::int64_t> shape_of(const Mask& mask);
-Bytes bytes_of(const model::Tensor& tensor, const Mask& mask);
-
 }  // namespace stratagem::strategies

@@ -6,12 +6,14 @@
 #include <utility>
 
 #include "base/input_error.hpp"
+#include "strategies/local_part.hpp"
 #include "strategies/lower/casts.hpp"
 #include "strategies/lower/device_block.hpp"
 #include "strategies/lower/kernels.hpp"
 #include "strategies/lower/moves.hpp"
 #include "strategies/lower/parts.hpp"
 #include "strategies/lower/passes.hpp"
+#include "strategies/redistribute/redistribute.hpp"
 
 namespace stratagem::strategies {
 namespace {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "strategies/lower/operator_layout.hpp"
 #include "strategies/lower/parts.hpp"
 
 namespace stratagem::strategies {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "strategies/lower/grid.hpp"
+#include "strategies/grid.hpp"
 #include "strategies/plan.hpp"
 
 namespace stratagem::strategies {

@@ -19,6 +19,7 @@
 #include "strategies/lower/swaps.hpp"
 #include "strategies/lower/transfer_blocks.hpp"
 #include "strategies/lower/weight_updates.hpp"
+#include "strategies/redistribute/redistribute.hpp"
 
 namespace stratagem::strategies {
 namespace {

@@ -5,7 +5,9 @@
 #include <vector>
 
 #include "cost/stack.hpp"
-#include "strategies/lower/grid.hpp"
+#include "strategies/grid.hpp"
+#include "strategies/layout.hpp"
+#include "strategies/plan.hpp"
 
 namespace stratagem::strategies {
 

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "base/input_error.hpp"
+#include "strategies/lower/operator_layout.hpp"
 #include "strategies/lower/parts.hpp"
 
 namespace stratagem::strategies {

@@ -8,8 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "strategies/lower/grid.hpp"
+#include "strategies/grid.hpp"
 #include "strategies/lower/segment.hpp"
+#include "strategies/plan.hpp"
 
 namespace stratagem::strategies {
 

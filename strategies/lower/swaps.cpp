@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/input_error.hpp"
+#include "strategies/local_part.hpp"
 
 namespace stratagem::strategies {
 namespace {

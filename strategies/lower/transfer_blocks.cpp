@@ -4,6 +4,8 @@
 #include <optional>
 #include <utility>
 
+#include "strategies/local_part.hpp"
+
 namespace stratagem::strategies {
 namespace {
 
@@ -176,31 +178,6 @@ class MessageBlock {
 Block message_block(const Transfer& transfer, const Blocks& blocks, const cost::Stack& stack,
                     Groups& groups) {
   return MessageBlock(transfer, blocks, stack, groups).build();
-}
-
-Block eviction_block(const Plan& plan, const Stages& stages, const Blocks& blocks, int stage,
-                     int group, bool back, bool sends) {
-  Block block{.name = std::string(back ? "fetch" : "evict") + " activations",
-              .slots = {},
-              .tasks = {Task{}}};
-  Task& task = block.tasks.front();
-  Bytes total;
-  for (const int segment : plan.stages[stage]) {
-    const SegmentFacts& facts = stages.facts(segment);
-    for (const auto& [place, border] : blocks.left_by_forward(segment)) {
-      const model::Tensor& t = plan.graph().tensors[facts.tensors[place]];
-      const Bytes bytes = local_bytes(t, border.layout, stages.grid_of_segment(segment));
-      const auto slot = static_cast<int>(block.slots.size());
-      (sends ? task.reads : task.writes).push_back(slot);
-      (sends ? task.deaths : task.births).push_back(slot);
-      block.slots.push_back({t.name, facts.tensors[place], bytes, border.category});
-      total += bytes;
-    }
-  }
-  task.name = block.name;
-  task.work = Collective{.kind = cost::CollectiveKind::send, .group = group, .payload = total};
-  task.stream = sends ? Stream::send_forward : Stream::receive_forward;
-  return block;
 }
 
 }  // namespace stratagem::strategies

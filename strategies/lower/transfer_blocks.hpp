@@ -22,9 +22,4 @@ struct Transfer {
 Block message_block(const Transfer& transfer, const Blocks& blocks, const cost::Stack& stack,
                     Groups& groups);
 
-/// One side of an eviction: what a stage's forward cell keeps goes to the devices that take it in,
-/// or `back`. Evictions concern whole micro-batches.
-Block eviction_block(const Plan& plan, const Stages& stages, const Blocks& blocks, int stage,
-                     int group, bool back, bool sends);
-
 }  // namespace stratagem::strategies

@@ -5,7 +5,6 @@
 #include <string>
 
 #include "base/input_error.hpp"
-#include "strategies/lower/gradients.hpp"
 
 namespace stratagem::strategies {
 namespace {

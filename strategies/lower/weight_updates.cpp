@@ -8,6 +8,7 @@
 #include "strategies/lower/gather_tasks.hpp"
 #include "strategies/lower/shard_collectives.hpp"
 #include "strategies/lower/shards.hpp"
+#include "strategies/lower/waiting_gradients.hpp"
 
 namespace stratagem::strategies {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "strategies/layout.hpp"
-#include "strategies/redistribute.hpp"
+#include "strategies/redistribute/steps.hpp"
 
 namespace stratagem::strategies {
 

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "strategies/redistribute.hpp"
+#include "strategies/redistribute/steps.hpp"
 
 namespace stratagem::strategies {
 

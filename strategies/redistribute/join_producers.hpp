@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "strategies/redistribute.hpp"
+#include "strategies/redistribute/steps.hpp"
 
 namespace stratagem::strategies {
 

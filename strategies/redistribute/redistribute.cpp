@@ -1,5 +1,5 @@
 // Chooses the way: nothing, within a group, across groups, or the general cover.
-#include "strategies/redistribute.hpp"
+#include "strategies/redistribute/redistribute.hpp"
 
 #include <algorithm>
 #include <iterator>

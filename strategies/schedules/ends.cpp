@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "strategies/language/expand.hpp"
 #include "strategies/schedules/cell_times.hpp"
 
 namespace stratagem::strategies {

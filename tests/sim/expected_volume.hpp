@@ -6,9 +6,10 @@
 #include <map>
 #include <vector>
 
-#include "strategies/lower/grid.hpp"
+#include "strategies/local_part.hpp"
+#include "strategies/lower/operator_layout.hpp"
 #include "strategies/lower/segment.hpp"
-#include "strategies/redistribute.hpp"
+#include "strategies/redistribute/steps.hpp"
 #include "tests/sim/random_plan.hpp"
 
 namespace stratagem::sim {

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "strategies/check.hpp"
+#include "strategies/redistribute/redistribute.hpp"
 #include "tests/sim/found_volume.hpp"
 #include "tests/sim/priced_by_name.hpp"
 #include "tests/strategies/played.hpp"

@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "strategies/lower/parts.hpp"
+#include "strategies/redistribute/redistribute.hpp"
 #include "tests/strategies/irregular_plans.hpp"
 #include "tests/strategies/played.hpp"
 #include "tests/strategies/replay.hpp"

@@ -2,7 +2,7 @@
 #include <random>
 #include <set>
 
-#include "strategies/order_rule.hpp"
+#include "strategies/language/expand.hpp"
 #include "tests/catch.hpp"
 #include "tests/strategies/lowered.hpp"
 

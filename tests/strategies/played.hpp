@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "strategies/redistribute.hpp"
+#include "strategies/redistribute/steps.hpp"
 #include "tests/strategies/elements.hpp"
 
 namespace stratagem::strategies {

@@ -1,6 +1,7 @@
 // Redistributions: nnScaler's examples, the ways across groups and the general cover by hand, and
 // random ones played on what every device holds.
-#include "strategies/redistribute.hpp"
+
+#include "strategies/redistribute/redistribute.hpp"
 
 #include <numeric>
 

@@ -1,5 +1,6 @@
 // {"op-trans": "B(i, m)", "into": ["B", "W"], "where": ...}: backward cells in two.
 #include "strategies/language/cell_pattern.hpp"
+#include "strategies/language/expand.hpp"
 #include "strategies/language/primitives/all.hpp"
 
 namespace stratagem::strategies {

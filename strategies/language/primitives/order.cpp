@@ -4,6 +4,7 @@
 
 #include "base/input_error.hpp"
 #include "strategies/language/chain.hpp"
+#include "strategies/language/expand.hpp"
 #include "strategies/language/primitives/all.hpp"
 
 namespace stratagem::strategies {

@@ -1,6 +1,7 @@
 // The analytical volumes of steps, and their names.
+#include "strategies/redistribute/steps.hpp"
+
 #include "base/input_error.hpp"
-#include "strategies/redistribute.hpp"
 #include "strategies/redistribute/region.hpp"
 
 namespace stratagem::strategies {

@@ -1,98 +1,13 @@
-// Makes grids from placements, layouts from annotations, and communicators from grids.
-#include "strategies/lower/grid.hpp"
+// Communicators from grids.
+#include "strategies/lower/groups.hpp"
 
 #include <algorithm>
-#include <functional>
-#include <numeric>
 #include <set>
 #include <utility>
 
 #include "base/input_error.hpp"
 
 namespace stratagem::strategies {
-namespace {
-
-Layout layout_of(const std::vector<model::Term>& terms, const std::vector<std::string>& split) {
-  Layout layout;
-  for (const std::string& dim : split) {
-    layout.push_back({dim.empty() ? AxisRole::replica
-                                  : std::max(model::dimension_of(terms, dim), AxisRole::replica)});
-  }
-  return layout;
-}
-
-}  // namespace
-
-std::optional<Grid> grid_of(const Plan& plan, const std::vector<int>& segments, int copy) {
-  std::optional<Grid> grid;
-  for (const int segment : segments) {
-    for (const model::OpId op : plan.graph().segments[segment].forward) {
-      const Plan::Placement& placement = plan.placement(op);
-      if (!placement.listed.empty() || !divides_evenly(plan, op)) return std::nullopt;
-      Grid here{placement.first_devices[copy], placement.axes, {}};
-      std::ranges::sort(here.axes, std::greater<>(), &Axis::stride);
-      if (grid && *grid != here) return std::nullopt;
-      grid = std::move(here);
-    }
-  }
-  return grid ? grid : Grid{};
-}
-
-std::vector<std::string> split_along(const Plan& plan, const Grid& grid, model::OpId op) {
-  const model::OpId forward = plan.graph().operators[op].forward;
-  const Plan::Placement& placement = plan.placement(forward >= 0 ? forward : op);
-  std::vector<std::string> split;
-  for (const Axis& axis : grid.axes) {
-    const auto found = std::ranges::find(placement.axes, axis);
-    expects(found != placement.axes.end(), "an operator stands on every axis of its grid");
-    split.push_back(axis.size > 1 ? placement.dims[found - placement.axes.begin()] : "");
-  }
-  return split;
-}
-
-Layout input_layout(const model::Operator& op, std::size_t i,
-                    const std::vector<std::string>& split) {
-  return layout_of(op.annotation.inputs[i], split);
-}
-
-Layout output_layout(const model::Operator& op, std::size_t i,
-                     const std::vector<std::string>& split) {
-  Layout layout = layout_of(op.annotation.outputs[i], split);
-  for (std::size_t axis = 0; axis < split.size(); ++axis) {
-    if (model::is_reduction(op.annotation, split[axis])) layout[axis] = {AxisRole::partial};
-  }
-  return layout;
-}
-
-std::optional<Layout> divided(Layout layout, std::size_t axis, const model::Tensor& tensor,
-                              const Grid& grid) {
-  for (int dim = 0; dim < static_cast<int>(tensor.shape.size()); ++dim) {
-    layout[axis] = {dim};
-    if (local_elements(layout, tensor.shape, grid.sizes()) >= 0) return layout;
-  }
-  return std::nullopt;
-}
-
-std::vector<std::int64_t> local_shape(const model::Tensor& tensor, const Layout& layout,
-                                      const Grid& grid) {
-  if (local_elements(layout, tensor.shape, grid.sizes()) < 0) {
-    throw InputError("", "", "tensor " + tensor.name + " to divide into equal parts along its axes",
-                     "");
-  }
-  // All parts are equal: the first device's mask tells their shape.
-  const Mask mask =
-      mask_at(layout, tensor.shape, grid.sizes(), std::vector<int>(grid.axes.size(), 0));
-  std::vector<std::int64_t> shape;
-  for (const Range& range : mask.ranges) shape.push_back(range.end - range.begin);
-  return shape;
-}
-
-Bytes local_bytes(const model::Tensor& tensor, const Layout& layout, const Grid& grid) {
-  double elements = 1;
-  for (const std::int64_t size : local_shape(tensor, layout, grid))
-    elements *= static_cast<double>(size);
-  return elements * model::size_of(tensor.type);
-}
 
 Groups::Groups(Program& program, std::vector<Grid> grids) : program_(program) {
   for (Grid& grid : grids) {

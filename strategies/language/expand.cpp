@@ -1,6 +1,6 @@
 // Loops over the variables of an order rule and keeps the instances whose cells exist. As every
 // variable can be told from a coordinate, no two instances have the same cells.
-#include "strategies/order_rule.hpp"
+#include "strategies/language/expand.hpp"
 
 #include <algorithm>
 #include <array>
