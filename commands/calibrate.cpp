@@ -33,9 +33,9 @@
 #include "commands/server.hpp"
 #include "kernels/device.hpp"
 #include "kernels/world.hpp"
-#include "search/fit_stack.hpp"
-#include "search/kernels_of.hpp"
-#include "search/scenario.hpp"
+#include "study/fit_stack.hpp"
+#include "study/kernels_of.hpp"
+#include "study/scenario.hpp"
 
 namespace stratagem::commands {
 namespace {
@@ -183,7 +183,7 @@ std::vector<calibrate::ScenarioKernels> asked_scenarios(const Arguments& asked) 
   if (!asked.has("for")) return scenarios;
   for (const std::string& file : asked.texts("for"))
     scenarios.push_back({.name = std::filesystem::path(file).stem().string(),
-                         .kernels = search::kernels_of_scenario(file)});
+                         .kernels = study::kernels_of_scenario(file)});
   return scenarios;
 }
 
@@ -279,9 +279,9 @@ int judge_nccl(const Arguments& asked) {
 int fit_stack(const Arguments& asked) {
   if (!asked.has("files")) throw UsageError("missing scenario");
   const auto files = asked.texts("files");
-  const search::Scenario scenario = search::read_scenario(files.front());
-  const search::Run& run = chosen_run(scenario, asked);
-  const cost::Constant<double> slowdown = search::fit_slowdown(run);
+  const study::Scenario scenario = study::read_scenario(files.front());
+  const study::Run& run = chosen_run(scenario, asked);
+  const cost::Constant<double> slowdown = study::fit_slowdown(run);
   fmt::print("{}: slowdown {} ({})\n", run.stack.name, slowdown.value, slowdown.source);
   return done;
 }

@@ -8,22 +8,22 @@
 
 namespace stratagem::commands {
 
-const search::Run& chosen_run(const search::Scenario& scenario, const Arguments& asked) {
+const study::Run& chosen_run(const study::Scenario& scenario, const Arguments& asked) {
   const std::string name = asked.text("run");
   if (name.empty()) return scenario.runs.front();
-  for (const search::Run& run : scenario.runs) {
+  for (const study::Run& run : scenario.runs) {
     if (run.name == name) return run;
   }
   std::vector<std::string> names;
-  for (const search::Run& run : scenario.runs) names.push_back(run.name);
+  for (const study::Run& run : scenario.runs) names.push_back(run.name);
   const std::optional<std::string> near = nearest(name, names);
   throw UsageError("no run named \"" + name + "\" in " + scenario.file +
                    (near ? "; did you mean \"" + *near + "\"?" : ""));
 }
 
-std::vector<std::string> files_of(const search::Scenario& scenario) {
+std::vector<std::string> files_of(const study::Scenario& scenario) {
   std::set<std::string> files{scenario.file};
-  for (const search::Run& run : scenario.runs) files.insert(run.files.begin(), run.files.end());
+  for (const study::Run& run : scenario.runs) files.insert(run.files.begin(), run.files.end());
   return {files.begin(), files.end()};
 }
 

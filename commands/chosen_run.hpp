@@ -5,14 +5,14 @@
 #include <vector>
 
 #include "commands/arguments.hpp"
-#include "search/scenario.hpp"
+#include "study/scenario.hpp"
 
 namespace stratagem::commands {
 
 /// `--run NAME`, or the first. Throws UsageError for a name that no run has.
-const search::Run& chosen_run(const search::Scenario& scenario, const Arguments& asked);
+const study::Run& chosen_run(const study::Scenario& scenario, const Arguments& asked);
 
 /// All that the runs of a scenario were read from: no output may take the place of one.
-std::vector<std::string> files_of(const search::Scenario& scenario);
+std::vector<std::string> files_of(const study::Scenario& scenario);
 
 }  // namespace stratagem::commands

@@ -38,31 +38,31 @@
 #include "kernels/world.hpp"
 #include "kernels/yardstick.hpp"
 #include "report/trace.hpp"
-#include "search/plan_of.hpp"
-#include "search/scenario.hpp"
 #include "strategies/all.hpp"
 #include "strategies/lower.hpp"
+#include "study/plan_of.hpp"
+#include "study/scenario.hpp"
 
 namespace stratagem::commands {
 namespace {
 
-Lowered lower(const search::Run& run) {
+Lowered lower(const study::Run& run) {
   try {
     const JsonReader nothing = JsonReader::from_text("{}", run.file);
-    strategies::Plan plan = search::plan_of(run);
+    strategies::Plan plan = study::plan_of(run);
     strategies::Plan alone = strategies::compose(run.graph, run.micro_batches, {}, nothing);
     strategies::Program program = strategies::lower(plan, run.stack, run.training);
     strategies::Program program_alone = strategies::lower(alone, run.stack, run.training);
     program_alone = execute::reading_as(program, std::move(program_alone), alone.graph());
     return {run, std::move(plan), std::move(alone), std::move(program), std::move(program_alone)};
   } catch (const InputError& error) {
-    throw search::located(run, error);
+    throw study::located(run, error);
   }
 }
 
 /// Throws InputError for what the interpreter cannot run.
 void refuse(const Lowered& lowered, execute::Backend backend) {
-  const search::Run& run = lowered.run;
+  const study::Run& run = lowered.run;
   if (const std::string why = execute::refusal(lowered.program, lowered.plan.graph(), backend);
       !why.empty())
     throw InputError(run.file, run.path, "a run whose every task can be executed", why);
@@ -247,7 +247,7 @@ void check_arguments(const Arguments& asked, int ranks) {
 }
 
 /// Reads, lowers and refuses.
-Lowered prepared(const search::Scenario& scenario, const Arguments& asked) {
+Lowered prepared(const study::Scenario& scenario, const Arguments& asked) {
   Lowered lowered = lower(chosen_run(scenario, asked));
   refuse(lowered, asked.text("backend") == "cuda" ? execute::Backend::cuda : execute::Backend::cpu);
   if (lowered.program.lag > 0 && asked.has("trace"))
@@ -258,7 +258,7 @@ Lowered prepared(const search::Scenario& scenario, const Arguments& asked) {
 
 /// Throws UsageError for an output that would take the place of an input, InputError for one that
 /// cannot be written.
-void check_output(const search::Run& run, const Arguments& asked) {
+void check_output(const study::Run& run, const Arguments& asked) {
   std::vector<Output> outputs;
   for (const char* option : {"json", "trace"}) {
     if (!asked.has(option)) continue;
@@ -280,7 +280,7 @@ Needed needed_by(const Lowered& lowered, const Unit& unit, int rank) {
 
 int in_process(const Arguments& asked) {
   const Unit first = unit_of(asked, 0);
-  const search::Scenario scenario = search::read_scenario(asked.required("scenario"));
+  const study::Scenario scenario = study::read_scenario(asked.required("scenario"));
   const Lowered lowered = prepared(scenario, asked);
   check_output(lowered.run, asked);
   const auto ranks = static_cast<int>(lowered.program.devices.size());
@@ -329,12 +329,12 @@ int on_rank(const Arguments& asked, kernels::World& world) {
   const std::string file = asked.required("scenario");
   expect_alike(ranks, "the scenario", bytes_of(file));
   const int here = rank_on_server(ranks);
-  std::optional<search::Scenario> scenario;
+  std::optional<study::Scenario> scenario;
   std::optional<Lowered> lowered;
   Unit unit;
   all_or_none(ranks, [&] {
     unit = own_unit(asked, ranks.rank(), here);
-    scenario = search::read_scenario(file);
+    scenario = study::read_scenario(file);
     lowered.emplace(prepared(*scenario, asked));
     check_ranks(*lowered, ranks.size());
   });

@@ -17,7 +17,7 @@ namespace stratagem::commands {
 namespace {
 
 std::string why_no_time(const Lowered& lowered, const Unit& unit) {
-  const search::Run& run = lowered.run;
+  const study::Run& run = lowered.run;
   if (unit.is_gpu()) {
     if (run.profile.gpu != unit.name)
       return "profile " + run.profile.name + " is of " + run.profile.gpu + ", not " + unit.name;
@@ -123,10 +123,10 @@ Json list_of(const std::vector<Bytes>& by_rank) {
 }  // namespace
 
 Predicted predicted(const Lowered& lowered, const Unit& unit, const sim::Timeline& measured) try {
-  const search::Run& run = lowered.run;
+  const study::Run& run = lowered.run;
   if (unit.precision != run.training.precision.name)
     return {{}, "it would be of " + run.training.precision.name, {}};
-  const search::Simulated simulated = search::simulate(run, {});
+  const study::Simulated simulated = study::simulate(run, {});
   if (!simulated.outcome.metrics) return {{}, simulated.outcome.reason, {}};
   Predicted result{.iteration = {},
                    .why_not = why_no_time(lowered, unit),

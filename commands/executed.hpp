@@ -10,16 +10,16 @@
 #include "commands/unit.hpp"
 #include "execute/agreement.hpp"
 #include "execute/trial.hpp"
-#include "search/scenario.hpp"
 #include "sim/timeline.hpp"
 #include "strategies/plan.hpp"
 #include "strategies/program.hpp"
+#include "study/scenario.hpp"
 
 namespace stratagem::commands {
 
 /// A run, lowered as its plan says and for one device.
 struct Lowered {
-  const search::Run& run;
+  const study::Run& run;
   strategies::Plan plan, alone;
   strategies::Program program, program_alone;
 };

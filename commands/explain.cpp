@@ -10,9 +10,9 @@
 #include "commands/arguments.hpp"
 #include "commands/chosen_run.hpp"
 #include "commands/outputs.hpp"
-#include "search/plan_of.hpp"
-#include "search/scenario.hpp"
 #include "strategies/language/plan_text.hpp"
+#include "study/plan_of.hpp"
+#include "study/scenario.hpp"
 
 namespace stratagem::commands {
 
@@ -25,9 +25,9 @@ int explain(const std::vector<std::string>& line) {
   options.positional({"scenario"}, "SCENARIO");
   const Arguments asked(options, line);
   if (asked.helped()) return done;
-  const search::Scenario scenario = search::read_scenario(asked.required("scenario"));
-  const search::Run& run = chosen_run(scenario, asked);
-  const strategies::Plan plan = search::plan_of(run);
+  const study::Scenario scenario = study::read_scenario(asked.required("scenario"));
+  const study::Run& run = chosen_run(scenario, asked);
+  const strategies::Plan plan = study::plan_of(run);
   std::vector<Output> outputs;
   if (asked.has("as-plan")) outputs.push_back({asked.text("as-plan"), strategies::file_text(plan)});
   check_outputs(outputs, files_of(scenario));

@@ -15,7 +15,7 @@ namespace stratagem::commands {
 namespace {
 
 /// `where` is what it has: "memory".
-void check(const search::Run& run, const std::string& where, Bytes available, Bytes of_rank,
+void check(const study::Run& run, const std::string& where, Bytes available, Bytes of_rank,
            Bytes of_all) {
   if (of_all <= available) return;
   throw InputError(run.file, run.path,
@@ -43,7 +43,7 @@ Needed needed(const execute::Runnable& plan, const execute::Runnable& alone, con
   return result;
 }
 
-void check_room(const search::Run& run, const Arguments& asked, const Unit& unit,
+void check_room(const study::Run& run, const Arguments& asked, const Unit& unit,
                 const Needed& of_rank, const Needed& of_all) {
   if (asked.has("beyond-memory")) return;
   if (const std::optional<Bytes> available = memory_available())

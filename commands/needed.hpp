@@ -5,7 +5,7 @@
 #include "commands/arguments.hpp"
 #include "commands/unit.hpp"
 #include "execute/agreement.hpp"
-#include "search/scenario.hpp"
+#include "study/scenario.hpp"
 
 namespace stratagem::commands {
 
@@ -20,7 +20,7 @@ Needed needed(const execute::Runnable& plan, const execute::Runnable& alone, con
 
 /// Throws InputError where all ranks here need more than this server, or this rank's GPU, has left,
 /// unless told to go on.
-void check_room(const search::Run& run, const Arguments& asked, const Unit& unit,
+void check_room(const study::Run& run, const Arguments& asked, const Unit& unit,
                 const Needed& of_rank, const Needed& of_all);
 
 }  // namespace stratagem::commands

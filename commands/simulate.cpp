@@ -11,9 +11,9 @@
 #include "report/memory_table.hpp"
 #include "report/report.hpp"
 #include "report/trace.hpp"
-#include "search/results.hpp"
-#include "search/scenario.hpp"
 #include "strategies/program.hpp"
+#include "study/results.hpp"
+#include "study/scenario.hpp"
 
 namespace stratagem::commands {
 namespace {
@@ -34,14 +34,13 @@ Options simulate_options() {
 }
 
 /// Simulates every run; adds what was asked for about the chosen one to `outputs`.
-std::vector<search::Result> simulate_all(const search::Scenario& scenario, const Arguments& asked,
-                                         std::vector<Output>& outputs) {
-  const search::Run& chosen = chosen_run(scenario, asked);
-  std::vector<search::Outcome> outcomes;
-  for (const search::Run& run : scenario.runs) {
-    search::Simulated simulated =
-        search::simulate_or_refuse(run, {.folded = !asked.has("unfolded")});
-    const bool refused = simulated.outcome.status == search::Outcome::Status::refused;
+std::vector<study::Result> simulate_all(const study::Scenario& scenario, const Arguments& asked,
+                                        std::vector<Output>& outputs) {
+  const study::Run& chosen = chosen_run(scenario, asked);
+  std::vector<study::Outcome> outcomes;
+  for (const study::Run& run : scenario.runs) {
+    study::Simulated simulated = study::simulate_or_refuse(run, {.folded = !asked.has("unfolded")});
+    const bool refused = simulated.outcome.status == study::Outcome::Status::refused;
     const bool shown = &run == &chosen && !refused;
     if (shown && asked.has("trace")) {
       outputs.push_back(
@@ -55,13 +54,13 @@ std::vector<search::Result> simulate_all(const search::Scenario& scenario, const
     }
     outcomes.push_back(std::move(simulated.outcome));
   }
-  return search::compare(scenario, std::move(outcomes));
+  return study::compare(scenario, std::move(outcomes));
 }
 
-void find_remedies(std::vector<search::Result>& results) {
-  for (search::Result& result : results) {
-    if (result.outcome.status == search::Outcome::Status::out_of_memory)
-      result.remedies = search::remedies(*result.run, 3);
+void find_remedies(std::vector<study::Result>& results) {
+  for (study::Result& result : results) {
+    if (result.outcome.status == study::Outcome::Status::out_of_memory)
+      result.remedies = study::remedies(*result.run, 3);
   }
 }
 
@@ -71,9 +70,9 @@ int simulate(const std::vector<std::string>& line) {
   Options options = simulate_options();
   const Arguments asked(options, line);
   if (asked.helped()) return done;
-  const search::Scenario scenario = search::read_scenario(asked.required("scenario"));
+  const study::Scenario scenario = study::read_scenario(asked.required("scenario"));
   std::vector<Output> outputs;
-  std::vector<search::Result> results = simulate_all(scenario, asked, outputs);
+  std::vector<study::Result> results = simulate_all(scenario, asked, outputs);
   if (!asked.has("no-remedies") && !asked.has("accuracy")) find_remedies(results);
   if (asked.has("json")) {
     const std::string text = report::to_json(scenario, results).text(2) + "\n";
@@ -85,7 +84,7 @@ int simulate(const std::vector<std::string>& line) {
              : asked.has("memory") ? report::memory_table(results)
                                    : report::table(scenario, results));
   write_below(outputs);
-  return conclude(search::refusals(results), search::failures(results));
+  return conclude(study::refusals(results), study::failures(results));
 }
 
 }  // namespace stratagem::commands

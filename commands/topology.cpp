@@ -12,9 +12,9 @@
 #include "commands/outputs.hpp"
 #include "commands/server.hpp"
 #include "report/groups.hpp"
-#include "search/plan_of.hpp"
-#include "search/scenario.hpp"
 #include "strategies/lower.hpp"
+#include "study/plan_of.hpp"
+#include "study/scenario.hpp"
 #include "topology/fabric_choice.hpp"
 #include "topology/importers/import_node.hpp"
 #include "topology/node_file.hpp"
@@ -26,9 +26,9 @@ namespace {
 /// `topology show --groups`: which links the groups of a run use.
 int show_groups(const Arguments& asked) {
   const std::string file = asked.required("name");
-  const search::Scenario scenario = search::read_scenario(file);
-  const search::Run& run = chosen_run(scenario, asked);
-  const strategies::Plan plan = search::plan_of(run);
+  const study::Scenario scenario = study::read_scenario(file);
+  const study::Run& run = chosen_run(scenario, asked);
+  const strategies::Plan plan = study::plan_of(run);
   const strategies::Program program = strategies::lower(plan, run.stack, run.training);
   cost::Collectives collectives(run.cluster, run.profile.collective, run.stack.nccl);
   const std::vector<report::GroupLinks> groups = report::group_links(program, collectives);

@@ -13,8 +13,8 @@
 #include "commands/outputs.hpp"
 #include "report/report.hpp"
 #include "report/validation.hpp"
-#include "search/scenario.hpp"
-#include "search/validation.hpp"
+#include "study/scenario.hpp"
+#include "study/validation.hpp"
 
 namespace stratagem::commands {
 namespace {
@@ -42,12 +42,12 @@ std::vector<std::string> scenario_files(const std::vector<std::string>& named) {
 }
 
 /// Those of the first folder named that has some, or those of the command line.
-search::Limits limits_for(const Arguments& asked) {
-  search::Limits limits;
+study::Limits limits_for(const Arguments& asked) {
+  study::Limits limits;
   for (const std::string& name : asked.texts("scenarios")) {
     const std::filesystem::path file = std::filesystem::path(name) / limits_file;
     if (!std::filesystem::exists(file)) continue;
-    limits = search::read_limits(file.string());
+    limits = study::read_limits(file.string());
     break;
   }
   if (asked.has("median"))
@@ -74,14 +74,14 @@ Options validate_options() {
   return options;
 }
 
-search::Selection selection_of(const Arguments& asked) {
-  search::Selection selection{.figure = asked.text("figure"), .group = asked.text("group")};
+study::Selection selection_of(const Arguments& asked) {
+  study::Selection selection{.figure = asked.text("figure"), .group = asked.text("group")};
   const bool known =
       selection.figure.empty() ||
-      std::ranges::find(search::figure_names, selection.figure) != search::figure_names.end();
+      std::ranges::find(study::figure_names, selection.figure) != study::figure_names.end();
   if (known) return selection;
   throw UsageError(fmt::format("no figure \"{}\"; figures are {}", selection.figure,
-                               fmt::join(search::figure_names, ", ")));
+                               fmt::join(study::figure_names, ", ")));
 }
 
 }  // namespace
@@ -91,15 +91,15 @@ int validate(const std::vector<std::string>& line) {
   const Arguments asked(options, line);
   if (asked.helped()) return done;
   if (!asked.has("scenarios")) throw UsageError("missing scenarios");
-  const search::Selection selection = selection_of(asked);
-  const search::Limits limits = search::selected(limits_for(asked), selection);
+  const study::Selection selection = selection_of(asked);
+  const study::Limits limits = study::selected(limits_for(asked), selection);
   const std::vector<std::string> files = scenario_files(asked.texts("scenarios"));
-  std::vector<search::Scenario> scenarios;
+  std::vector<study::Scenario> scenarios;
   scenarios.reserve(files.size());
-  for (const std::string& file : files) scenarios.push_back(search::read_scenario(file));
+  for (const std::string& file : files) scenarios.push_back(study::read_scenario(file));
   const int threads = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
-  const std::vector<search::Played> played = search::play(std::move(scenarios), selection, threads);
-  const search::Validation validation = search::validate(played, selection);
+  const std::vector<study::Played> played = study::play(std::move(scenarios), selection, threads);
+  const study::Validation validation = study::validate(played, selection);
   if (validation.groups().empty() && validation.refused.empty())
     throw UsageError("nothing of this was measured");
   std::vector<Output> outputs;
@@ -111,8 +111,8 @@ int validate(const std::vector<std::string>& line) {
              asked.has("summary") ? report::validation_summary(validation)
                                   : report::validation_table(validation));
   write_below(outputs);
-  const std::vector<std::string> broken = search::broken(validation, limits);
-  return conclude(search::refusals(validation.refused), broken);
+  const std::vector<std::string> broken = study::broken(validation, limits);
+  return conclude(study::refusals(validation.refused), broken);
 }
 
 }  // namespace stratagem::commands

@@ -19,11 +19,11 @@ std::string in_words(std::string figure) {
 
 }  // namespace
 
-std::string accuracy(const std::vector<search::Result>& results) {
+std::string accuracy(const std::vector<study::Result>& results) {
   std::string text = "| run | GPUs | figure | measured | predicted | error | source |\n";
   text += "|---|--:|---|--:|--:|--:|---|\n";
-  for (const search::Result& result : results) {
-    for (const search::Figure& figure : result.figures) {
+  for (const study::Result& result : results) {
+    for (const study::Figure& figure : result.figures) {
       if (!figure.measured) continue;
       fmt::format_to(std::back_inserter(text), "| {} | {} | {} | {} | {} | {} | {}{} |\n",
                      result.run->name, result.outcome.gpus, in_words(figure.name),

@@ -61,7 +61,7 @@ std::string stages_text(const Plan& plan) {
 
 }  // namespace
 
-std::string explain(const search::Run& run, const Plan& plan) {
+std::string explain(const study::Run& run, const Plan& plan) {
   std::string text = fmt::format(
       "{}: {} on {}, {}{}, {} of {}\n\n", run.name, counted(plan.operators().size(), "operator"),
       counted(strategies::device_count(plan), "device"), counted(plan.stages.size(), "stage"),

@@ -3,12 +3,12 @@
 
 #include <string>
 
-#include "search/scenario.hpp"
 #include "strategies/plan.hpp"
+#include "study/scenario.hpp"
 
 namespace stratagem::report {
 
 /// What the run is, its stages on their devices, and its primitives as a plan file has them.
-std::string explain(const search::Run& run, const strategies::Plan& plan);
+std::string explain(const study::Run& run, const strategies::Plan& plan);
 
 }  // namespace stratagem::report

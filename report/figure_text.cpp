@@ -13,11 +13,11 @@ std::string value_text(const std::string& figure, double value) {
   if (figure == "tflops_per_gpu") return fmt::format("{:.1f} TFLOP/s", value);
   if (figure == "scaling_efficiency") return fmt::format("{:.1f} %", 100 * value);
   if (figure == "fits") return value == 1 ? "yes" : "no";
-  if (search::concerns_memory(figure)) return to_text(Bytes{value});
+  if (study::concerns_memory(figure)) return to_text(Bytes{value});
   return fmt::format("{:.2f} x", value);
 }
 
-std::string error_text(const search::Figure& figure) {
+std::string error_text(const study::Figure& figure) {
   if (!figure.predicted || !figure.measured) return "";
   if (figure.name == "fits") return figure.error() == 0 ? "right" : "wrong";
   const char* unit = figure.name == "scaling_efficiency" ? "pt" : "%";
@@ -26,7 +26,7 @@ std::string error_text(const search::Figure& figure) {
   return (none ? "0.0" : text) + " " + unit;
 }
 
-std::string refusal_text(const search::Result& result) {
+std::string refusal_text(const study::Result& result) {
   const std::string file = result.run->file + ": ";
   const std::string& reason = result.outcome.reason;
   return wrapped("  refused: " + reason.substr(reason.starts_with(file) ? file.size() : 0), 4);

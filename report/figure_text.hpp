@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "search/results.hpp"
+#include "study/results.hpp"
 
 namespace stratagem::report {
 
@@ -14,10 +14,10 @@ std::string value_text(const std::string& figure, double value);
 /// "+22.5 %" of the measured value, "+5.3 pt" for efficiencies, "right" or "wrong" for what fits;
 /// empty without a prediction or a
 /// measurement.
-std::string error_text(const search::Figure& figure);
+std::string error_text(const study::Figure& figure);
 
 /// Why a run is refused, in one line or several: "  refused: /runs/1/strategy: expected ...". The
 /// file is named only if it is not the scenario's.
-std::string refusal_text(const search::Result& result);
+std::string refusal_text(const study::Result& result);
 
 }  // namespace stratagem::report

@@ -8,9 +8,9 @@
 namespace stratagem::report {
 namespace {
 
-using search::Figure;
-using search::Outcome;
-using search::Result;
+using study::Figure;
+using study::Outcome;
+using study::Result;
 
 Json bytes_by_category(const sim::ByCategory& bytes) {
   Json json = Json::object();
@@ -30,7 +30,7 @@ std::string status_text(Outcome::Status status) {
   }
 }
 
-Json provenance(const search::Weakest& weakest) {
+Json provenance(const study::Weakest& weakest) {
   Json profile = Json::array();
   for (const std::string& path : weakest.profile) profile.push(path);
   Json stack = Json::array();
@@ -44,7 +44,7 @@ Json provenance(const search::Weakest& weakest) {
       .set("cluster", cluster);
 }
 
-Json extrapolated(const search::Extrapolated& shares) {
+Json extrapolated(const study::Extrapolated& shares) {
   Json kinds = Json::object();
   for (const auto& [kind, share] : shares.by_kind) kinds.set(kind, share);
   return Json::object()
@@ -93,7 +93,7 @@ Json servers(const std::vector<sim::HostMemory>& hosts) {
 }
 
 void add_metrics(Json& json, const Result& result) {
-  const search::Run& run = *result.run;
+  const study::Run& run = *result.run;
   const sim::Metrics& m = *result.outcome.metrics;
   const double period = m.iteration_time.value;
   const FlopsPerSecond model_rate = result.outcome.model_rate();
@@ -142,9 +142,9 @@ void add_metrics(Json& json, const Result& result) {
     json.set("drives_bytes", topology::capacity_of_drives(run.cluster.design()).value);
 }
 
-Json remedies(const std::vector<search::Remedy>& remedies) {
+Json remedies(const std::vector<study::Remedy>& remedies) {
   Json list = Json::array();
-  for (const search::Remedy& remedy : remedies) {
+  for (const study::Remedy& remedy : remedies) {
     list.push(Json::object()
                   .set("settings", remedy.settings)
                   .set("iteration_time_s", remedy.iteration_time.value)
@@ -173,7 +173,7 @@ void add_measured(Json& json, const Result& result) {
 
 }  // namespace
 
-Json to_json(const search::Scenario& scenario, const std::vector<Result>& results) {
+Json to_json(const study::Scenario& scenario, const std::vector<Result>& results) {
   Json runs = Json::array();
   for (const Result& result : results) {
     Json json = Json::object();

@@ -71,7 +71,7 @@ std::string servers_text(const std::vector<sim::HostMemory>& servers, const std:
 }
 
 /// What servers keep in the memory of their processors; nothing if they keep nothing there.
-std::string hosts_text(const search::Result& result) {
+std::string hosts_text(const study::Result& result) {
   const std::vector<sim::HostMemory>& hosts = result.outcome.hosts;
   if (hosts.empty()) return "";
   const std::string text = servers_text(hosts, "on host");
@@ -81,7 +81,7 @@ std::string hosts_text(const search::Result& result) {
 }
 
 /// The same of their drives.
-std::string drives_text(const search::Result& result) {
+std::string drives_text(const study::Result& result) {
   const std::vector<sim::HostMemory>& drives = result.outcome.drives;
   if (drives.empty()) return "";
   return servers_text(drives, "on drives") +
@@ -89,8 +89,8 @@ std::string drives_text(const search::Result& result) {
                    topology::capacity_of_drives(result.run->cluster.design()));
 }
 
-std::string run_text(const search::Result& result) {
-  const search::Outcome& outcome = result.outcome;
+std::string run_text(const study::Result& result) {
+  const study::Outcome& outcome = result.outcome;
   std::string text = result.run->name + "\n";
   if (!outcome.metrics) return text + refusal_text(result);
   text += fmt::format(memory_columns, "device", "used", "reserved", "allocated", "context",
@@ -114,10 +114,9 @@ std::string breakdown(const sim::DeviceMemory& device) {
 
 std::string breakdown(const sim::MemoryPeak& peak) { return breakdown_with(peak, {}); }
 
-std::string memory_table(const std::vector<search::Result>& results) {
+std::string memory_table(const std::vector<study::Result>& results) {
   std::string text;
-  for (const search::Result& result : results)
-    text += (text.empty() ? "" : "\n") + run_text(result);
+  for (const study::Result& result : results) text += (text.empty() ? "" : "\n") + run_text(result);
   return text;
 }
 

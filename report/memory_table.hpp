@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "search/results.hpp"
+#include "study/results.hpp"
 
 namespace stratagem::report {
 
@@ -16,6 +16,6 @@ std::string breakdown(const sim::MemoryPeak& peak);
 /// For every run its devices, those that are alike once: the three figures, what stands beside the
 /// allocator, and at which task the peak is and of what; then servers, where they hold
 /// anything. Lines of at most 120 columns.
-std::string memory_table(const std::vector<search::Result>& results);
+std::string memory_table(const std::vector<study::Result>& results);
 
 }  // namespace stratagem::report

@@ -5,21 +5,21 @@
 #include <vector>
 
 #include "base/json_writer.hpp"
-#include "search/results.hpp"
+#include "study/results.hpp"
 
 namespace stratagem::report {
 
 /// Every run on a line of at most 120 columns (if names are short), under the headings of its
 /// groups; measured figures beside predicted ones; below it a legend, what the runs assume, and the
 /// weakest constants used.
-std::string table(const search::Scenario& scenario, const std::vector<search::Result>& results);
+std::string table(const study::Scenario& scenario, const std::vector<study::Result>& results);
 
 /// What was measured beside what is predicted, with sources, as a Markdown table.
-std::string accuracy(const std::vector<search::Result>& results);
+std::string accuracy(const std::vector<study::Result>& results);
 
 /// {schema, scenario, question, runs: [...]}; the same bytes for the same results. Its schema:
 /// scenarios/schema/report.schema.json. Throughput and efficiency follow from the metrics; a
 /// refused run has none.
-Json to_json(const search::Scenario& scenario, const std::vector<search::Result>& results);
+Json to_json(const study::Scenario& scenario, const std::vector<study::Result>& results);
 
 }  // namespace stratagem::report

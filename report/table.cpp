@@ -15,9 +15,9 @@
 namespace stratagem::report {
 namespace {
 
-using search::Figure;
-using search::Outcome;
-using search::Result;
+using study::Figure;
+using study::Outcome;
+using study::Result;
 
 /// The assumptions of all runs, each once; the n-th is marked [n].
 std::vector<std::string> assumptions(const std::vector<Result>& results) {
@@ -29,7 +29,7 @@ std::vector<std::string> assumptions(const std::vector<Result>& results) {
   return found;
 }
 
-std::string marked_name(const search::Run& run, const std::vector<std::string>& assumed) {
+std::string marked_name(const study::Run& run, const std::vector<std::string>& assumed) {
   if (run.assumed.empty()) return run.name;
   const auto place = std::ranges::find(assumed, run.assumed) - assumed.begin();
   return run.name + fmt::format(" [{}]", place + 1);
@@ -86,7 +86,7 @@ std::string comparison(const Result& result, const Figure& figure) {
   const std::string measured =
       value_text(figure.name, *figure.measured) + (figure.gates ? " " : "*");
   const bool shown =
-      result.outcome.status == Outcome::Status::ok || search::concerns_memory(figure.name);
+      result.outcome.status == Outcome::Status::ok || study::concerns_memory(figure.name);
   if (!shown || !figure.predicted) return fmt::format(" {:>14}", measured);
   return fmt::format(" {:>14} {:>12} {:>9}", measured, value_text(figure.name, *figure.predicted),
                      error_text(figure));
@@ -105,10 +105,10 @@ std::string remedies(const Result& result) {
   if (!result.remedies) return "";
   if (result.remedies->empty()) return "  no change of up to three settings makes it fit\n";
   std::size_t width = 0;
-  for (const search::Remedy& remedy : *result.remedies)
+  for (const study::Remedy& remedy : *result.remedies)
     width = std::max(width, remedy.change.size());
   std::string text = "  it would fit, as simulated, with\n";
-  for (const search::Remedy& remedy : *result.remedies) {
+  for (const study::Remedy& remedy : *result.remedies) {
     text += fmt::format("    {:<{}} {:>11} {:>10}\n", remedy.change, width,
                         value_text("iteration_time", remedy.iteration_time.value),
                         to_text(remedy.used));
@@ -124,7 +124,7 @@ std::string lines(const Result& result, const std::string& name, std::size_t nam
   std::string text;
   for (const Figure& figure : result.figures) {
     if (!figure.measured) continue;
-    if (search::concerns_memory(figure.name)) {
+    if (study::concerns_memory(figure.name)) {
       if (text.empty()) text = lead + "\n";
       lead = fmt::format("{:>{}}", label(figure), width);
     }
@@ -135,7 +135,7 @@ std::string lines(const Result& result, const std::string& name, std::size_t nam
   if (!result.outcome.tight.empty()) text += "  tight: " + result.outcome.tight + "\n";
   if (!result.outcome.metrics) text += refusal_text(result);
   if (result.outcome.status == Outcome::Status::out_of_memory) {
-    const search::Outcome& outcome = result.outcome;
+    const study::Outcome& outcome = result.outcome;
     text += "  does not run: " + outcome.reason + "\n";
     if (outcome.gpu_shortfall > Bytes{}) {
       text += wrapped(fmt::format("  {} short; allocated: {}", to_text(outcome.gpu_shortfall),
@@ -280,7 +280,7 @@ std::string scalars(const std::vector<Result>& results) {
 
 }  // namespace
 
-std::string table(const search::Scenario& scenario, const std::vector<Result>& results) {
+std::string table(const study::Scenario& scenario, const std::vector<Result>& results) {
   const std::vector<std::string> assumed = assumptions(results);
   std::size_t name_width = 4;
   for (const Result& result : results)

@@ -128,7 +128,7 @@ class Writer {
 
 }  // namespace
 
-TraceOf trace_of(const std::string& run, const search::Simulated& simulated) {
+TraceOf trace_of(const std::string& run, const study::Simulated& simulated) {
   TraceOf of{.run = run, .iteration = simulated.outcome.metrics->iteration_time};
   for (std::size_t actor = 0; actor < simulated.timeline.actors.size(); ++actor)
     of.peaks.push_back(sim::memory_peak(simulated.program, simulated.timeline, actor).total);

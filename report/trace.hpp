@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "base/quantity.hpp"
-#include "search/scenario.hpp"
 #include "sim/host_memory.hpp"
 #include "sim/timeline.hpp"
 #include "strategies/program.hpp"
+#include "study/scenario.hpp"
 
 namespace stratagem::report {
 
@@ -21,7 +21,7 @@ struct TraceOf {
 };
 
 /// Of a prediction.
-TraceOf trace_of(const std::string& run, const search::Simulated& simulated);
+TraceOf trace_of(const std::string& run, const study::Simulated& simulated);
 
 /// One process per actor with a row per stream, tasks of the last iteration as slices (with cell,
 /// bytes or FLOPs as arguments), and the memory of the first iteration as a counter by category.

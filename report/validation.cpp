@@ -12,10 +12,10 @@
 namespace stratagem::report {
 namespace {
 
-using search::Compared;
-using search::ErrorStatistics;
-using search::Validation;
-using search::Verdict;
+using study::Compared;
+using study::ErrorStatistics;
+using study::Validation;
+using study::Verdict;
 using Kind = Verdict::Kind;
 
 const char* to_text(Kind kind) {
@@ -37,7 +37,7 @@ std::string figure_lines(const Validation& validation, const std::string& group,
   for (const Compared& each : validation.compared) {
     if (each.group != group) continue;
     const std::string& run = each.result->run->name;
-    const search::Figure& figure = *each.figure;
+    const study::Figure& figure = *each.figure;
     fmt::format_to(std::back_inserter(text), "{:<{}} {:<18} {:>14} {:>13} {:>9}{}\n",
                    last == &run ? "" : run, width, figure.name,
                    value_text(figure.name, *figure.measured),
@@ -132,14 +132,14 @@ Json statistics(const Validation& validation, const std::string& group) {
 std::string refused_lines(const Validation& validation) {
   if (validation.refused.empty()) return "";
   std::string text = "\nrefused:\n";
-  for (const search::Result* each : validation.refused)
+  for (const study::Result* each : validation.refused)
     text += fmt::format("- {}: {}\n", each->run->name, each->outcome.reason);
   return text;
 }
 
 Json refused(const Validation& validation) {
   Json list = Json::array();
-  for (const search::Result* each : validation.refused) {
+  for (const study::Result* each : validation.refused) {
     list.push(Json::object()
                   .set("run", each->run->name)
                   .set("scenario", each->run->file)

@@ -1,6 +1,6 @@
 # Reads every #include of the folders and fails for one that points up or for a library out of its place.
 #   cmake -DROOT=<repository> -P layers.cmake
-# CONTRIBUTING.md shows the first table. report/ stands on search/, since what it reports on are a scenario's results.
+# CONTRIBUTING.md shows the first table. report/ stands on study/, since what it reports on are a scenario's results.
 cmake_minimum_required(VERSION 3.25)
 
 # folder: the folders just below it. Arrows are transitive.
@@ -10,17 +10,18 @@ set(below_model base)
 set(below_cost topology model)
 set(below_strategies model cost)
 set(below_sim strategies)
-set(below_search sim)
+set(below_study sim)
 set(below_kernels base)
 set(below_calibrate kernels strategies cost)
 set(below_execute kernels sim)
-set(below_report search)
+set(below_report study)
 set(below_commands calibrate execute report)
-set(folders base topology model cost strategies sim search kernels calibrate execute report commands)
+set(folders base topology model cost strategies sim study kernels calibrate execute report commands)
 
 # Headers in a folder's inside/ are for its own sources only; they may show a library.
 
 # library: how its headers begin, then the folders that may include it from a source file.
+# search/ is to come: it looks for plans.
 set(libraries boost eigen blas mpi cuda nccl json valijson sqlite tbb cbc z3 cxxopts fmt pugixml)
 set(headers_boost "boost/")
 set(folders_boost topology model)
@@ -41,7 +42,7 @@ set(folders_valijson base)
 set(headers_sqlite "sqlite3")
 set(folders_sqlite search)
 set(headers_tbb "tbb/|oneapi/")
-set(folders_tbb search)
+set(folders_tbb study search)
 set(headers_cbc "coin/|Cbc|Clp|Osi|Coin")
 set(folders_cbc search)
 set(headers_z3 "z3")

@@ -219,7 +219,7 @@ def read_arguments():
     parser.add_argument("-n", type=int, default=30, help="mutants that compile (30)")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--at", nargs="*", default=[], metavar="FILE:LINE", help="every mutant of lines, first")
-    parser.add_argument("--tests", default="cost strategies sim search report execute scenarios main",
+    parser.add_argument("--tests", default="cost strategies sim study report execute scenarios main",
                         help="folders of tests, in order; a mutant's own one comes first")
     parser.add_argument("--without", nargs="*", default=["what the documents show*"], metavar="TEST",
                         help="names of tests that do not count")

@@ -5,7 +5,7 @@
 
 #include "base/input_error.hpp"
 #include "base/json_reader.hpp"
-#include "search/scenario.hpp"
+#include "study/scenario.hpp"
 #include "tests/small_scenario.hpp"
 
 using namespace stratagem;
@@ -85,15 +85,15 @@ TEST_CASE("a trace reads back as what was simulated, and an overlay has both of 
   folder.write("a.json", with(small_scenario(), "\n  ]",
                               R"(, {"name": "fourfold", "cluster": {"gpus": 4},
                                    "strategy": {"pipeline": 2, "data": 2}} ])"));
-  const search::Scenario scenario = search::read_scenario((folder.path() / "a.json").string());
-  const auto run = std::ranges::find(scenario.runs, "fourfold", &search::Run::name);
-  const search::Simulated simulated = search::simulate(*run, {});
-  const auto written = [&](const search::Simulated& of, const std::string& file) {
+  const study::Scenario scenario = study::read_scenario((folder.path() / "a.json").string());
+  const auto run = std::ranges::find(scenario.runs, "fourfold", &study::Run::name);
+  const study::Simulated simulated = study::simulate(*run, {});
+  const auto written = [&](const study::Simulated& of, const std::string& file) {
     folder.write(file, report::chrome_trace(of.program, of.timeline, report::trace_of("four", of)));
     return report::read_trace((folder.path() / file).string());
   };
   const report::Trace folded = written(simulated, "folded.json");
-  const report::Trace unfolded = written(search::simulate(*run, {.folded = false}), "all.json");
+  const report::Trace unfolded = written(study::simulate(*run, {.folded = false}), "all.json");
   CHECK(simulated.timeline.actors.size() == 2);
   REQUIRE(folded.devices.size() == 4);
   const report::Comparison same = report::compare(folded, unfolded);

@@ -5,17 +5,17 @@
 
 #include "report/memory_table.hpp"
 #include "report/report.hpp"
-#include "search/remedies.hpp"
-#include "search/results.hpp"
+#include "study/remedies.hpp"
+#include "study/results.hpp"
 #include "tests/report/offloaded.hpp"
 
 using namespace stratagem;
-using search::Outcome;
+using study::Outcome;
 
 namespace {
 
 /// On four GPUs whose ranks divide everything.
-search::Scenario scenario(const std::string& cluster, const std::string& offload) {
+study::Scenario scenario(const std::string& cluster, const std::string& offload) {
   return offloaded(cluster, R"({"data": 4, "zero": 3, "offload": )" + offload + "}");
 }
 
@@ -32,15 +32,15 @@ constexpr double parameters = 2 * (12 * 64 * 64 + 13 * 64) + 2 * 64 + (128 + 32)
 }  // namespace
 
 TEST_CASE("a run fits if a server's drives have the room, and lacks what they do not have") {
-  const search::Scenario roomy = scenario(dgx_2(""), states);
-  const Outcome fits = search::simulate(roomy.runs[0], {}).outcome;
+  const study::Scenario roomy = scenario(dgx_2(""), states);
+  const Outcome fits = study::simulate(roomy.runs[0], {}).outcome;
   CHECK(fits.status == Outcome::Status::ok);
   REQUIRE(fits.drives.size() == 1);
   CHECK(fits.drives[0].peak.total.value == 12 * parameters);
   CHECK(fits.drives_shortfall == Bytes{});
-  const search::Scenario tight =
+  const study::Scenario tight =
       scenario(dgx_2(R"(, "drives": {"count": 2, "capacity": "500 KB"})"), all);
-  const Outcome short_of = search::simulate(tight.runs[0], {}).outcome;
+  const Outcome short_of = study::simulate(tight.runs[0], {}).outcome;
   CHECK(short_of.status == Outcome::Status::out_of_memory);
   CHECK(short_of.gpu_shortfall == Bytes{});
   CHECK(short_of.host_shortfall == Bytes{});
@@ -49,9 +49,9 @@ TEST_CASE("a run fits if a server's drives have the room, and lacks what they do
 }
 
 TEST_CASE("tables and reports tell what lies on drives, and that their rates are assumed") {
-  const search::Scenario one = scenario(dgx_2(""), all);
-  const std::vector<Outcome> outcomes = {search::simulate(one.runs[0], {}).outcome};
-  const std::vector<search::Result> results = search::compare(one, outcomes);
+  const study::Scenario one = scenario(dgx_2(""), all);
+  const std::vector<Outcome> outcomes = {study::simulate(one.runs[0], {}).outcome};
+  const std::vector<study::Result> results = study::compare(one, outcomes);
   CHECK_THAT(report::memory_table(results), ContainsSubstring("on drives"));
   CHECK_THAT(report::memory_table(results), ContainsSubstring("of 30.72 TB free"));
   const std::string json = report::to_json(one, results).text();
@@ -59,19 +59,19 @@ TEST_CASE("tables and reports tell what lies on drives, and that their rates are
   CHECK(json.find("\"drives_shortfall_bytes\"") != std::string::npos);
   CHECK(outcomes[0].weakest.provenance == cost::Provenance::assumed);
   CHECK(outcomes[0].weakest.cluster == std::vector<std::string>{"/drives"});
-  const search::Scenario memory = scenario(dgx_2(""), R"("optimizer")");
-  const Outcome without = search::simulate(memory.runs[0], {}).outcome;
+  const study::Scenario memory = scenario(dgx_2(""), R"("optimizer")");
+  const Outcome without = study::simulate(memory.runs[0], {}).outcome;
   CHECK(without.drives.empty());
   CHECK(without.weakest.cluster.empty());
 }
 
 // 16 bytes a parameter are 1.765 MB; with three of the four segments staged at once it takes 1.641 MB.
 TEST_CASE("what does not fit the host's memory is offered its drives") {
-  const search::Scenario little =
+  const study::Scenario little =
       scenario(dgx_2(R"(, "host_memory": "1700 KB")"), R"("parameters")");
-  CHECK(search::simulate(little.runs[0], {}).outcome.host_shortfall > Bytes{});
-  const auto found = search::remedies(little.runs[0], 9);
-  CHECK(std::ranges::any_of(found, [](const search::Remedy& remedy) {
+  CHECK(study::simulate(little.runs[0], {}).outcome.host_shortfall > Bytes{});
+  const auto found = study::remedies(little.runs[0], 9);
+  CHECK(std::ranges::any_of(found, [](const study::Remedy& remedy) {
     return remedy.change.find("\"drives\"") != std::string::npos;
   }));
 }
@@ -83,9 +83,9 @@ TEST_CASE("drives are refused where a cluster has none, with the path") {
         std::tuple(dgx_2(R"(, "drives": {"count": 0})"),
                    std::string(R"({"optimizer": "memory", "parameters": "drives"})"),
                    "parameters")}) {
-    const search::Scenario one = scenario(cluster, offload);
+    const study::Scenario one = scenario(cluster, offload);
     try {
-      search::simulate(one.runs[0], {});
+      study::simulate(one.runs[0], {});
       FAIL("not refused");
     } catch (const InputError& error) {
       CHECK(error.path == std::string("/runs/0/strategy/offload/") + path);

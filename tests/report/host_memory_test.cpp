@@ -1,11 +1,11 @@
 // Whether what runs keep on a server's processors fits there, and what is said where nobody knows.
 #include "report/memory_table.hpp"
 #include "report/report.hpp"
-#include "search/results.hpp"
+#include "study/results.hpp"
 #include "tests/report/offloaded.hpp"
 
 using namespace stratagem;
-using search::Outcome;
+using study::Outcome;
 
 namespace {
 
@@ -22,13 +22,13 @@ std::string cluster_with(const std::string& memory) {
 
 TEST_CASE(
     "a run fits if its servers' processors have the memory, and lacks what they do not have") {
-  const search::Scenario enough = offloaded(cluster_with("1545 KB"), optimizer_there);
-  const Outcome fits = search::simulate(enough.runs[0], {}).outcome;
+  const study::Scenario enough = offloaded(cluster_with("1545 KB"), optimizer_there);
+  const Outcome fits = study::simulate(enough.runs[0], {}).outcome;
   REQUIRE(fits.hosts.size() == 1);
   CHECK(fits.hosts[0].peak.total.value == needed);
   CHECK(fits.status == Outcome::Status::ok);  // 1,544,704 bytes
-  const search::Scenario little = offloaded(cluster_with("1 MB"), optimizer_there);
-  const Outcome short_of = search::simulate(little.runs[0], {}).outcome;
+  const study::Scenario little = offloaded(cluster_with("1 MB"), optimizer_there);
+  const Outcome short_of = study::simulate(little.runs[0], {}).outcome;
   CHECK(short_of.status == Outcome::Status::out_of_memory);
   CHECK(short_of.gpu_shortfall == Bytes{});
   CHECK(short_of.host_shortfall.value == needed - 1e6);
@@ -40,9 +40,9 @@ TEST_CASE(
 TEST_CASE(
     "a run that leaves less than a twentieth of a memory is marked, one that leaves more is not") {
   const auto tight = [](const std::string& memory) {
-    const search::Scenario scenario = offloaded(cluster_with(memory), optimizer_there);
-    const std::vector<search::Result> results =
-        search::compare(scenario, {search::simulate(scenario.runs[0], {}).outcome});
+    const study::Scenario scenario = offloaded(cluster_with(memory), optimizer_there);
+    const std::vector<study::Result> results =
+        study::compare(scenario, {study::simulate(scenario.runs[0], {}).outcome});
     const std::string table = report::table(scenario, results);
     const bool marked = table.find("\n  tight: 1.545 MB of the memory of its processors of the ") !=
                         std::string::npos;
@@ -57,14 +57,14 @@ TEST_CASE(
 }
 
 TEST_CASE("where nobody says how much memory processors have, nothing is judged and that is said") {
-  const search::Scenario scenario =
+  const study::Scenario scenario =
       offloaded(R"({"preset": "pcie-v100", "gpus": 4})", optimizer_there);
-  const search::Run& run = scenario.runs[0];
+  const study::Run& run = scenario.runs[0];
   CHECK_FALSE(run.cluster.design().host_memory);
-  const std::vector<search::Outcome> outcomes = {search::simulate(run, {}).outcome};
+  const std::vector<study::Outcome> outcomes = {study::simulate(run, {}).outcome};
   CHECK(outcomes[0].status == Outcome::Status::ok);
   CHECK(outcomes[0].hosts[0].peak.total.value == needed);
-  const std::vector<search::Result> results = search::compare(scenario, outcomes);
+  const std::vector<study::Result> results = study::compare(scenario, outcomes);
   CHECK_THAT(report::memory_table(results),
              ContainsSubstring("how much memory a server's processors have is not known"));
   const std::string json = report::to_json(scenario, results).text();
@@ -76,17 +76,17 @@ TEST_CASE("offloading and swapping to servers without memory is refused, with th
   for (const auto& [strategy, path] :
        {std::pair(optimizer_there, "/runs/0/strategy/offload"),
         std::pair(std::string(R"({"data": 4, "swap": 2})"), "/runs/0/strategy/swap")}) {
-    const search::Scenario scenario = offloaded(cluster_with("0 B"), strategy);
+    const study::Scenario scenario = offloaded(cluster_with("0 B"), strategy);
     try {
-      search::simulate(scenario.runs[0], {});
+      study::simulate(scenario.runs[0], {});
       FAIL("not refused");
     } catch (const InputError& error) {
       CHECK(error.path == path);
       CHECK(error.expected == "a cluster whose servers have memory of their processors");
     }
   }
-  const search::Scenario plain = offloaded(cluster_with("0 B"), R"({"data": 4})");
-  const Outcome outcome = search::simulate(plain.runs[0], {}).outcome;
+  const study::Scenario plain = offloaded(cluster_with("0 B"), R"({"data": 4})");
+  const Outcome outcome = study::simulate(plain.runs[0], {}).outcome;
   CHECK(outcome.status == Outcome::Status::ok);
   for (const auto& host : outcome.hosts) CHECK(host.peak.total == 0_B);
 }

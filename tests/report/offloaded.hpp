@@ -4,13 +4,13 @@
 #include <filesystem>
 #include <string>
 
-#include "search/scenario.hpp"
+#include "study/scenario.hpp"
 #include "tests/small_scenario.hpp"
 
 namespace stratagem {
 
 /// A GPT on a cluster with a strategy, both as a scenario writes them; its parameters fill up evenly.
-inline search::Scenario offloaded(const std::string& cluster, const std::string& strategy) {
+inline study::Scenario offloaded(const std::string& cluster, const std::string& strategy) {
   const std::string shipped = std::filesystem::absolute("scenarios").string();
   const TemporaryFolder folder;
   folder.write("a.json", R"({"question": "?", "runs": [{"name": "it", "model":
@@ -21,7 +21,7 @@ inline search::Scenario offloaded(const std::string& cluster, const std::string&
                              strategy + R"(, "profile": ")" + shipped +
                              R"(/profiles/v100-sxm3.json", "stack": ")" + shipped +
                              R"(/stacks/megatron-deepspeed-fp16.json"}]})");
-  return search::read_scenario((folder.path() / "a.json").string());
+  return study::read_scenario((folder.path() / "a.json").string());
 }
 
 }  // namespace stratagem

@@ -12,8 +12,8 @@ using namespace stratagem;
 namespace {
 
 struct Tabulated {
-  search::Scenario scenario;
-  std::vector<search::Result> results;
+  study::Scenario scenario;
+  std::vector<study::Result> results;
 };
 
 /// The small scenario with two assumptions, figures of both kinds, and a run that does not fit its
@@ -30,12 +30,12 @@ Tabulated tabulated() {
     {"name": "large", "group": "Too large", "cluster": {"gpus": 1}, "strategy": {}, "training": {"micro_batch": 1},
      "model": {"layers": 24, "hidden": 4096, "heads": 32}} ])");
   folder.write("a.json", text);
-  Tabulated made{search::read_scenario((folder.path() / "a.json").string()), {}};
-  std::vector<search::Outcome> outcomes;
-  for (const search::Run& run : made.scenario.runs)
-    outcomes.push_back(search::simulate(run, {}).outcome);
+  Tabulated made{study::read_scenario((folder.path() / "a.json").string()), {}};
+  std::vector<study::Outcome> outcomes;
+  for (const study::Run& run : made.scenario.runs)
+    outcomes.push_back(study::simulate(run, {}).outcome);
   // Results point to the runs, which stay where they are when the scenario moves.
-  made.results = search::compare(made.scenario, std::move(outcomes));
+  made.results = study::compare(made.scenario, std::move(outcomes));
   return made;
 }
 
@@ -117,10 +117,10 @@ TEST_CASE("a run that does not fit shows its memory and why, and no time") {
 
 TEST_CASE("measured memory has a line of its own that names the figure, fitting or not") {
   Tabulated made = tabulated();
-  search::Result& large = made.results[3];
+  study::Result& large = made.results[3];
   REQUIRE(large.run->name == "large");
   const auto measure = [&](const std::string& name, double value) {
-    std::ranges::find(large.figures, name, &search::Figure::name)->measured = value;
+    std::ranges::find(large.figures, name, &study::Figure::name)->measured = value;
   };
   measure("peak_reserved", 50e9);
   measure("fits", 0);
@@ -141,14 +141,14 @@ TEST_CASE("a run that does not fit says what is short, and what fills its fulles
   const std::string table = report::table(made.scenario, made.results);
   // 4.84e9 parameters: 2 bytes each of weights and gradients, 16 of states.
   CHECK_THAT(table, ContainsSubstring(" short; allocated: optimizer states "));
-  const search::Outcome& large = made.results[3].outcome;
+  const study::Outcome& large = made.results[3].outcome;
   CHECK_THAT(table, ContainsSubstring("\n  " + to_text(large.memory.used - 32_GiB) + " short"));
 }
 
 TEST_CASE("the memory table has every class of devices of every run, with its peak") {
   const Tabulated made = tabulated();
   const std::string text = report::memory_table(made.results);
-  for (const search::Result& result : made.results) {
+  for (const study::Result& result : made.results) {
     CHECK_THAT(text, ContainsSubstring(result.run->name + "\n  device "));
     for (const sim::DeviceMemory& device : result.outcome.devices) {
       CHECK_THAT(text, ContainsSubstring(to_text(device.used())));
@@ -172,12 +172,11 @@ TEST_CASE("the table names the weakest constants and what the stack was fitted t
 }
 
 TEST_CASE("errors are points of efficiencies and percents of all else") {
-  const search::Figure efficiency{
-      .name = "scaling_efficiency", .predicted = 0.80, .measured = 0.77};
+  const study::Figure efficiency{.name = "scaling_efficiency", .predicted = 0.80, .measured = 0.77};
   CHECK(report::error_text(efficiency) == "+3.0 pt");
-  const search::Figure speedup{.name = "speedup", .predicted = 1.5, .measured = 2.0};
+  const study::Figure speedup{.name = "speedup", .predicted = 1.5, .measured = 2.0};
   CHECK(report::error_text(speedup) == "-25.0 %");
-  const search::Figure exact{.name = "speedup", .predicted = 1.9999, .measured = 2.0};
+  const study::Figure exact{.name = "speedup", .predicted = 1.9999, .measured = 2.0};
   CHECK(report::error_text(exact) == "0.0 %");  // not -0.0 %
   CHECK(report::error_text({.name = "speedup", .predicted = 2.0}).empty());
   CHECK(report::error_text({.name = "fits", .predicted = 0, .measured = 1}) == "wrong");

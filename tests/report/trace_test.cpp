@@ -5,8 +5,8 @@
 #include <set>
 
 #include "base/json_reader.hpp"
-#include "search/scenario.hpp"
 #include "sim/metrics.hpp"
+#include "study/scenario.hpp"
 #include "tests/small_scenario.hpp"
 
 using namespace stratagem;
@@ -14,7 +14,7 @@ using namespace stratagem;
 namespace {
 
 struct Traced {
-  search::Simulated simulated;
+  study::Simulated simulated;
   std::vector<JsonReader> events;
 };
 
@@ -23,9 +23,9 @@ Traced trace_of(const std::string& run_name) {
   const std::string pipelined = R"(, {"name": "eight", "cluster": {"gpus": 8}, "strategy":
       {"tensor": 2, "pipeline": 2, "data": 2, "recompute": "full"}} ])";
   folder.write("a.json", with(small_scenario(), "\n  ]", pipelined));
-  const search::Scenario scenario = search::read_scenario((folder.path() / "a.json").string());
-  const auto run = std::ranges::find(scenario.runs, run_name, &search::Run::name);
-  Traced traced{search::simulate(*run, {}), {}};
+  const study::Scenario scenario = study::read_scenario((folder.path() / "a.json").string());
+  const auto run = std::ranges::find(scenario.runs, run_name, &study::Run::name);
+  Traced traced{study::simulate(*run, {}), {}};
   const std::string text = report::chrome_trace(traced.simulated.program, traced.simulated.timeline,
                                                 {.run = "a \"title\""});
   const JsonReader trace = JsonReader::from_text(text, "trace.json");

@@ -1,17 +1,17 @@
 // The flagship's runs of up to 64 GPUs, one device per class against every device.
-#include "search/scenario.hpp"
+#include "study/scenario.hpp"
 #include "tests/catch.hpp"
 
 using namespace stratagem;
 
 TEST_CASE("folded and unfolded runs of the flagship scenario agree to the picosecond") {
-  const search::Scenario scenario = search::read_scenario("scenarios/megatron_gpt2_dgx2h.json");
+  const study::Scenario scenario = study::read_scenario("scenarios/megatron_gpt2_dgx2h.json");
   int compared = 0;
-  for (const search::Run& run : scenario.runs) {
+  for (const study::Run& run : scenario.runs) {
     if (run.gpus > 64) continue;
     INFO(run.name);
-    const search::Simulated folded = search::simulate(run, {.folded = true});
-    const search::Simulated unfolded = search::simulate(run, {.folded = false});
+    const study::Simulated folded = study::simulate(run, {.folded = true});
+    const study::Simulated unfolded = study::simulate(run, {.folded = false});
     CHECK(unfolded.timeline.actors.size() == static_cast<std::size_t>(run.gpus));
     CHECK(folded.timeline.iteration_ends == unfolded.timeline.iteration_ends);
     for (std::size_t a = 0; a < folded.timeline.actors.size(); ++a) {

@@ -1,9 +1,9 @@
 // The scenarios of published runs, which scripts/check validates within scenarios/published/validate.json.
 #include <filesystem>
 
-#include "search/plan_of.hpp"
-#include "search/scenario.hpp"
 #include "strategies/lower/size.hpp"
+#include "study/plan_of.hpp"
+#include "study/scenario.hpp"
 #include "tests/catch.hpp"
 
 namespace stratagem {
@@ -13,12 +13,12 @@ TEST_CASE("all scenarios of published runs can be read") {
   for (const auto& entry : std::filesystem::directory_iterator("scenarios/published")) {
     if (entry.path().filename() == "validate.json") continue;
     INFO(entry.path().string());
-    const search::Scenario scenario = search::read_scenario(entry.path().string());
-    for (const search::Run& run : scenario.runs) {
+    const study::Scenario scenario = study::read_scenario(entry.path().string());
+    for (const study::Run& run : scenario.runs) {
       CHECK(!run.measured.empty());
       CHECK(!run.refused);
       // None is refused for its size; most are far from it.
-      const strategies::Plan plan = search::plan_of(run);
+      const strategies::Plan plan = study::plan_of(run);
       CHECK_NOTHROW(strategies::refuse_size(plan, strategies::Stages(plan)));
       ++runs;
     }

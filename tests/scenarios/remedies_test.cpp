@@ -1,16 +1,16 @@
 // Changes that make a run fit: each is checked by simulating it again.
-#include "search/remedies.hpp"
+#include "study/remedies.hpp"
 
 #include "tests/small_scenario.hpp"
 
 using namespace stratagem;
-using search::Outcome;
-using search::Remedy;
+using study::Outcome;
+using study::Remedy;
 
 namespace {
 
-search::Run run_of(const std::string& model, const std::string& training,
-                   const std::string& strategy, int gpus) {
+study::Run run_of(const std::string& model, const std::string& training,
+                  const std::string& strategy, int gpus) {
   const std::string shipped = std::filesystem::absolute("scenarios").string();
   const TemporaryFolder folder;
   folder.write("a.json", R"({"question": "?", "runs": [{"name": "it", "model": )" + model +
@@ -19,7 +19,7 @@ search::Run run_of(const std::string& model, const std::string& training,
                              R"(, "strategy": )" + strategy + R"(, "profile": ")" + shipped +
                              R"(/profiles/v100-sxm3-450w.json", "stack": ")" + shipped +
                              R"(/stacks/megatron-2020.json"}]})");
-  return search::read_scenario((folder.path() / "a.json").string()).runs.front();
+  return study::read_scenario((folder.path() / "a.json").string()).runs.front();
 }
 
 const std::string gpt_1b = R"({"family": "gpt", "layers": 24, "hidden": 2048, "heads": 16,
@@ -30,13 +30,13 @@ const std::string batch_64 =
 }  // namespace
 
 TEST_CASE("every remedy fits when it is simulated, and the cheapest come first") {
-  const search::Run run = run_of(gpt_1b, batch_64, R"({"data": 2})", 2);
-  REQUIRE(search::simulate(run, {}).outcome.status == Outcome::Status::out_of_memory);
-  const std::vector<Remedy> found = search::remedies(run, 3);
+  const study::Run run = run_of(gpt_1b, batch_64, R"({"data": 2})", 2);
+  REQUIRE(study::simulate(run, {}).outcome.status == Outcome::Status::out_of_memory);
+  const std::vector<Remedy> found = study::remedies(run, 3);
   REQUIRE(found.size() == 3);
   for (std::size_t i = 0; i < found.size(); ++i) {
-    const search::Run changed = search::with_settings(run, found[i].settings);
-    const search::Simulated again = search::simulate(changed, {});
+    const study::Run changed = study::with_settings(run, found[i].settings);
+    const study::Simulated again = study::simulate(changed, {});
     CHECK(again.outcome.status == Outcome::Status::ok);
     CHECK(again.outcome.memory.used == found[i].used);
     CHECK(again.outcome.metrics->iteration_time == found[i].iteration_time);
@@ -53,7 +53,7 @@ TEST_CASE("where no single change helps, several at once are tried") {
   const std::string batch_16 =
       R"({"global_batch": 16, "micro_batch": 16, "precision": "fp16", "optimizer": "adam"})";
   const std::vector<Remedy> found =
-      search::remedies(run_of(gpt_10b, batch_16, R"({"data": 1})", 1), 3);
+      study::remedies(run_of(gpt_10b, batch_16, R"({"data": 1})", 1), 3);
   REQUIRE_FALSE(found.empty());
   for (const Remedy& remedy : found) {
     INFO(remedy.change);
@@ -68,5 +68,5 @@ TEST_CASE("nothing helps a model that fits neither the GPU nor its host") {
                                    "sequence": 1024, "vocabulary": 51200})";
   const std::string batch_1 =
       R"({"global_batch": 1, "micro_batch": 1, "precision": "fp16", "optimizer": "adam"})";
-  CHECK(search::remedies(run_of(gpt_175b, batch_1, "{}", 1), 3).empty());
+  CHECK(study::remedies(run_of(gpt_175b, batch_1, "{}", 1), 3).empty());
 }

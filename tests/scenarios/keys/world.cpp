@@ -6,9 +6,9 @@
 
 #include "base/input_error.hpp"
 #include "report/report.hpp"
-#include "search/results.hpp"
-#include "search/scenario.hpp"
 #include "strategies/lower/kernels.hpp"
+#include "study/results.hpp"
+#include "study/scenario.hpp"
 #include "topology/presets.hpp"
 
 namespace stratagem::keys {
@@ -71,7 +71,7 @@ std::string Oracle::write(const ordered_json& world) const {
 
 std::string Oracle::read(const ordered_json& world) {
   try {
-    const search::Scenario scenario = search::read_scenario(write(world));
+    const study::Scenario scenario = study::read_scenario(write(world));
     if (scenario.runs.front().refused) return scenario.runs.front().refused->what();
   } catch (const InputError& error) {
     return error.what();
@@ -80,7 +80,7 @@ std::string Oracle::read(const ordered_json& world) {
 }
 
 std::vector<std::string> Oracle::operators(const ordered_json& world) {
-  const search::Scenario scenario = search::read_scenario(write(world));
+  const study::Scenario scenario = study::read_scenario(write(world));
   std::vector<std::string> names;
   for (const model::Operator& op : scenario.runs.front().graph.operators) {
     if (op.pass == model::Pass::optimizer || op.kind == model::OpKind::identity) continue;
@@ -91,13 +91,13 @@ std::vector<std::string> Oracle::operators(const ordered_json& world) {
 
 Answers Oracle::ask(const ordered_json& world) {
   try {
-    const search::Scenario scenario = search::read_scenario(write(world));
-    std::vector<search::Outcome> outcomes;
-    for (const search::Run& run : scenario.runs)
-      outcomes.push_back(search::simulate(run, {}).outcome);
-    const std::vector<search::Result> results = search::compare(scenario, std::move(outcomes));
+    const study::Scenario scenario = study::read_scenario(write(world));
+    std::vector<study::Outcome> outcomes;
+    for (const study::Run& run : scenario.runs)
+      outcomes.push_back(study::simulate(run, {}).outcome);
+    const std::vector<study::Result> results = study::compare(scenario, std::move(outcomes));
     const ordered_json report = ordered_json::parse(report::to_json(scenario, results).text());
-    const std::vector<std::string> failures = search::failures(results);
+    const std::vector<std::string> failures = study::failures(results);
     return {.run = report.at("runs").at(0),
             .failures = failures.size(),
             .complaints = ordered_json(failures).dump(),

@@ -1,0 +1,121 @@
+// Compares the size of every kernel and collective of a program with the measured ranges.
+#include "study/extrapolation.hpp"
+
+#include <algorithm>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "cost/measured_times.hpp"
+
+namespace stratagem::study {
+namespace {
+
+std::string kind_of(const cost::Kernel& kernel) {
+  std::string kind{cost::kernel_kind_names.at(static_cast<std::size_t>(kernel.kind))};
+  if (kernel.kind == cost::KernelKind::gemm) kind += " " + model::to_text(kernel.type);
+  return kind;
+}
+
+bool measured(const cost::Kernel& kernel, const cost::Profile& profile) {
+  const auto found = profile.evidence.find(kind_of(kernel));
+  if (found == profile.evidence.end()) return false;
+  const cost::Evidence& evidence = found->second;
+  const int launches = std::max(kernel.launches, 1);
+  if (kernel.kind != cost::KernelKind::gemm)
+    return evidence.size.holds(kernel.traffic.value / launches);
+  const auto smallest = static_cast<double>(std::min({kernel.m, kernel.n, kernel.k}));
+  return evidence.size.holds(kernel.flops.value) &&
+         (!evidence.smallest || evidence.smallest->holds(smallest));
+}
+
+bool measured(const strategies::Collective& one, const std::vector<int>& ranks,
+              const cost::Profile& profile, const cost::Stack& stack, int gpus_per_node) {
+  const auto [first, last] = std::ranges::minmax(ranks);
+  if (first / gpus_per_node != last / gpus_per_node) return false;
+  if (profile.of_processor()) {
+    const auto times = profile.collective.times.find(cost::to_text(one.kind));
+    return times != profile.collective.times.end() &&
+           cost::within_measured(times->second, static_cast<int>(ranks.size()), one.payload);
+  }
+  if (one.kind != cost::CollectiveKind::all_reduce) return false;
+  const auto found = profile.evidence.find(stack.nccl.empty() ? "all_reduce" : "nccl all_reduce");
+  if (found == profile.evidence.end()) return false;
+  const cost::Evidence& evidence = found->second;
+  return evidence.size.holds(one.payload.value) &&
+         (!evidence.ranks || evidence.ranks->holds(static_cast<double>(ranks.size())));
+}
+
+/// Sums over the tasks of all devices.
+class Sums {
+ public:
+  Sums(const cost::Profile& profile, const cost::Stack& stack, int gpus_per_node)
+      : profile_(profile), stack_(stack), gpus_per_node_(gpus_per_node) {}
+
+  void add(const cost::Kernel& kernel, double times) {
+    const double seconds = times * cost::kernel_time(kernel, profile_, stack_).value;
+    seconds_ += seconds;
+    if (!measured(kernel, profile_)) beyond_[kind_of(kernel)] += seconds;
+  }
+
+  void add(const strategies::Collective& one, const std::vector<int>& ranks, double times) {
+    if (cost::concerns_host(one.kind)) return;
+    const double bytes = times * one.payload.value;
+    bytes_ += bytes;
+    if (!measured(one, ranks, profile_, stack_, gpus_per_node_)) bytes_beyond_ += bytes;
+  }
+
+  [[nodiscard]] Extrapolated shares() const {
+    Extrapolated shares;
+    for (const auto& [kind, seconds] : beyond_) {
+      shares.by_kind[kind] = seconds / seconds_;
+      shares.kernel_time += seconds / seconds_;
+    }
+    if (bytes_ > 0) shares.bytes = bytes_beyond_ / bytes_;
+    return shares;
+  }
+
+ private:
+  const cost::Profile& profile_;
+  const cost::Stack& stack_;
+  int gpus_per_node_;
+  double seconds_ = 0;
+  double bytes_ = 0;
+  double bytes_beyond_ = 0;
+  std::map<std::string, double> beyond_;
+};
+
+}  // namespace
+
+Extrapolated extrapolated(const cost::Profile& profile, const cost::Stack& stack,
+                          const strategies::Program& program, int gpus_per_node) {
+  Sums sums(profile, stack, gpus_per_node);
+  // Equal blocks once: how often each is called, by sequence.
+  std::vector<std::vector<double>> calls(program.sequences.size(),
+                                         std::vector<double>(program.blocks.size()));
+  for (std::size_t s = 0; s < program.sequences.size(); ++s) {
+    for (const strategies::Call& call : program.sequences[s].calls) calls[s][call.block] += 1;
+  }
+  std::vector<double> times(program.blocks.size());
+  for (const strategies::Device& device : program.devices) {
+    for (std::size_t b = 0; b < program.blocks.size(); ++b) {
+      const double count = calls[device.sequence][b];
+      times[b] += count;
+      if (count == 0) continue;
+      for (const strategies::Task& task : program.blocks[b].tasks) {
+        const auto* one = std::get_if<strategies::Collective>(&task.work);
+        if (one == nullptr || !strategies::crosses_links(program, device, *one)) continue;
+        sums.add(*one, program.communicators[device.groups[one->group]].ranks, count);
+      }
+    }
+  }
+  for (std::size_t b = 0; b < program.blocks.size(); ++b) {
+    for (const strategies::Task& task : program.blocks[b].tasks) {
+      const auto* kernel = std::get_if<cost::Kernel>(&task.work);
+      if (kernel != nullptr && times[b] > 0) sums.add(*kernel, times[b]);
+    }
+  }
+  return sums.shares();
+}
+
+}  // namespace stratagem::study

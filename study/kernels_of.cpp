@@ -1,0 +1,56 @@
+// Lowers every run, with a profile that has only data types.
+#include "study/kernels_of.hpp"
+
+#include <optional>
+#include <set>
+#include <variant>
+
+#include "base/input_error.hpp"
+#include "strategies/lower.hpp"
+#include "study/plan_of.hpp"
+#include "study/scenario.hpp"
+
+namespace stratagem::study {
+namespace {
+
+/// Scenarios want constants of the data types that their runs have.
+cost::Profile stand_in() {
+  cost::Profile profile;
+  profile.name = "none";
+  for (const auto type :
+       {model::DataType::fp32, model::DataType::fp16, model::DataType::bf16, model::DataType::fp8,
+        model::DataType::tf32, model::DataType::fp64, model::DataType::int8}) {
+    profile.peak[model::to_text(type)] = {};
+    profile.gemm[model::to_text(type)] = {};
+  }
+  profile.attention.emplace();
+  return profile;
+}
+
+void add_kernels(const Run& run, std::set<cost::Kernel>& kernels) {
+  const strategies::Plan plan = plan_of(run);
+  const strategies::Program program = strategies::lower(plan, run.stack, run.training);
+  for (const strategies::Block& block : program.blocks) {
+    for (const strategies::Task& task : block.tasks)
+      if (const auto* kernel = std::get_if<cost::Kernel>(&task.work)) kernels.insert(*kernel);
+  }
+}
+
+}  // namespace
+
+std::vector<cost::Kernel> kernels_of_scenario(const std::string& file) {
+  const Scenario scenario = read_scenario(file, stand_in());
+  std::set<cost::Kernel> kernels;
+  std::optional<InputError> refused;
+  for (const Run& run : scenario.runs) {
+    try {
+      add_kernels(run, kernels);
+    } catch (const InputError& error) {
+      if (!refused) refused = error.file.empty() ? located(run, error) : error;
+    }
+  }
+  if (kernels.empty() && refused) throw *refused;
+  return {kernels.begin(), kernels.end()};
+}
+
+}  // namespace stratagem::study

@@ -1,0 +1,85 @@
+// Simulates the runs of many scenarios that have measured figures, on several threads.
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <set>
+#include <thread>
+
+#include "study/validation.hpp"
+
+namespace stratagem::study {
+namespace {
+
+bool measured_for(const Run& run, const Selection& selection) {
+  if (group_of(run).find(selection.group) == std::string::npos) return false;
+  return std::ranges::any_of(run.measured, [&](const Measured& each) {
+    return selection.figure.empty() || each.name == selection.figure;
+  });
+}
+
+/// A run to simulate, and where its outcome goes.
+struct Task {
+  const Run* run;
+  Outcome* outcome;
+  std::exception_ptr error;
+};
+
+/// Those runs of a scenario that are wanted, and what they are relative to; the outcomes of the
+/// others say that nobody asked.
+void add_tasks(std::vector<Task>& tasks, const Scenario& scenario, const Selection& selection,
+               std::vector<Outcome>& outcomes) {
+  std::set<std::string> baselines;
+  for (const Run& run : scenario.runs) {
+    if (measured_for(run, selection)) baselines.insert(run.baseline);
+  }
+  for (std::size_t i = 0; i < scenario.runs.size(); ++i) {
+    const Run& run = scenario.runs[i];
+    outcomes[i] = {.status = Outcome::Status::not_asked,
+                   .reason = "nothing of it is asked for",
+                   .gpus = run.gpus};
+    if (measured_for(run, selection) || baselines.contains(run.name))
+      tasks.push_back({&run, &outcomes[i], nullptr});
+  }
+}
+
+void work(std::vector<Task>& tasks, std::atomic<std::size_t>& next) {
+  for (std::size_t i = next++; i < tasks.size(); i = next++) {
+    try {
+      *tasks[i].outcome = simulate_or_refuse(*tasks[i].run, {}).outcome;
+    } catch (...) {
+      tasks[i].error = std::current_exception();
+    }
+  }
+}
+
+/// A run's outcome depends on nothing but the run, so in which order they are done does not matter.
+void work_on_all(std::vector<Task>& tasks, int threads) {
+  std::atomic<std::size_t> next = 0;
+  {
+    std::vector<std::jthread> others;
+    for (int i = 1; i < threads; ++i) others.emplace_back([&] { work(tasks, next); });
+    work(tasks, next);
+  }
+  for (const Task& task : tasks) {
+    if (task.error) std::rethrow_exception(task.error);
+  }
+}
+
+}  // namespace
+
+std::vector<Played> play(std::vector<Scenario> scenarios, const Selection& selection, int threads) {
+  std::vector<std::vector<Outcome>> outcomes;
+  for (const Scenario& scenario : scenarios) outcomes.emplace_back(scenario.runs.size());
+  std::vector<Task> tasks;
+  for (std::size_t i = 0; i < scenarios.size(); ++i)
+    add_tasks(tasks, scenarios[i], selection, outcomes[i]);
+  work_on_all(tasks, threads);
+  std::vector<Played> played(scenarios.size());
+  for (std::size_t i = 0; i < scenarios.size(); ++i) {
+    played[i].scenario = std::move(scenarios[i]);
+    played[i].results = compare(played[i].scenario, std::move(outcomes[i]));
+  }
+  return played;
+}
+
+}  // namespace stratagem::study

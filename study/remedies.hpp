@@ -1,0 +1,32 @@
+// Changes with which a run that is out of memory would fit, and what they cost.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/json_writer.hpp"
+#include "base/quantity.hpp"
+#include "study/scenario.hpp"
+
+namespace stratagem::study {
+
+/// Settings that differ from a run's, with which it fits.
+struct Remedy {
+  std::string change;  ///< in words of the scenario: `"recompute": "full"`
+  Json settings;       ///< to be laid over the run: {"strategy": {"recompute": "full"}}
+  Seconds iteration_time;
+  Bytes used;  ///< of the fullest device
+};
+
+/// The cheapest changes, at most `most`, by the iteration time that they lead to; every one was
+/// simulated and fits. Tried are changes of one setting: smaller micro-batches; recomputation;
+/// ZeRO; sequence parallelism; twice, four and eight times the tensor- or pipeline-parallel ranks
+/// for fewer data-parallel ones; co-shard; the optimizer's steps on the host, alone or with the
+/// parameters, and drives for what is there already; swapped activations; a schedule with fewer
+/// micro-batches in flight. If too few of them suffice, two and then three at once: of every setting
+/// the value that leaves the least memory, for the six leanest. A run with a plan of its own has no
+/// strategy to change: only its micro-batches. Nothing changes what is computed: neither the global
+/// batch nor the precision, nor is a flush added to a schedule.
+std::vector<Remedy> remedies(const Run& run, std::size_t most);
+
+}  // namespace stratagem::study

@@ -1,0 +1,513 @@
+// Reads scenarios: fills in the defaults of every run, looks up names, checks sizes against each
+// other.
+#include "study/scenario.hpp"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <functional>
+#include <iterator>
+#include <utility>
+
+#include "base/input_error.hpp"
+#include "base/json_copy.hpp"
+#include "base/malformed_input.hpp"
+#include "model/zoo/all.hpp"
+#include "strategies/language/plan_devices.hpp"
+#include "strategies/language/plan_file.hpp"
+#include "study/plan_of.hpp"
+#include "study/stack_facts.hpp"
+#include "topology/drives.hpp"
+#include "topology/fabric_choice.hpp"
+#include "topology/node_file.hpp"
+#include "topology/presets.hpp"
+
+namespace stratagem::study {
+namespace {
+
+template <typename Table>
+std::vector<std::string> names(const Table& table) {
+  std::vector<std::string> result;
+  std::ranges::transform(table, std::back_inserter(result),
+                         [](const auto& entry) { return entry.name; });
+  return result;
+}
+
+/// A number of GPUs, servers or samples: as many as any machine room holds, so that products of two
+/// stay exact.
+int count(const JsonReader& reader) { return static_cast<int>(reader.between(1, 1'000'000)); }
+
+/// The names of the JSON files in a folder.
+std::vector<std::string> files_in(const std::filesystem::path& folder) {
+  std::vector<std::string> found;
+  std::error_code nothing_there;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, nothing_there)) {
+    if (entry.path().extension() == ".json") found.push_back(entry.path().stem().string());
+  }
+  std::ranges::sort(found);
+  return found;
+}
+
+/// A profile or stack by the name of its file in `folder` beside the scenario, or by a path where
+/// it ends in ".json".
+std::string file_of(const JsonReader& reader, const std::string& folder) {
+  const std::string name = reader.text();
+  const std::filesystem::path beside = std::filesystem::path(reader.file()).parent_path();
+  if (!name.ends_with(".json")) {
+    const std::vector<std::string> known = files_in(beside / folder);
+    if (known.empty()) {
+      reader.fail("a folder " + (beside / folder).string() +
+                  " beside the scenario, or a path that ends in .json");
+    }
+    return (beside / folder / (reader.one_of(known) + ".json")).string();
+  }
+  std::string file = (beside / name).string();
+  if (!std::filesystem::exists(file)) reader.fail("a file that exists", file);
+  return file;
+}
+
+/// As many nodes as `"gpus"` need, or `"nodes"` and all their GPUs.
+struct ClusterChoice {
+  topology::Cluster cluster;
+  int gpus;
+};
+
+/// Of two keys of which one replaces the other, the one that counts: a run's own hides that of the
+/// defaults, which is marked as read.
+std::string chosen(const JsonReader& reader, const std::string& one, const std::string& other) {
+  if (!reader.has(other)) return one;
+  if (!reader.has(one)) return other;
+  const auto own = [&](const std::string& key) {
+    return reader.at(key).path().starts_with(reader.path() + "/");
+  };
+  if (own(one) == own(other))
+    reader.at(other).fail("the key \"" + one + "\" or the key \"" + other + "\", not both");
+  reader.at(own(one) ? other : one).skip();
+  return own(one) ? one : other;
+}
+
+/// The servers of a cluster, as a preset or a file of the user's describes them.
+topology::NodeFile read_servers(const JsonReader& reader) {
+  if (chosen(reader, "preset", "node") == "node")
+    return topology::read_node(file_of(reader.at("node"), "nodes"));
+  const std::string name = reader.at("preset").one_of(names(topology::presets()));
+  const auto preset = std::ranges::find(topology::presets(), name, &topology::Preset::name);
+  const topology::Cluster cluster = preset->build(1);
+  return {cluster.design(), cluster.fabric().design().speed, ""};
+}
+
+topology::FabricDesign read_fabric(const JsonReader& reader, const topology::NodeFile& server) {
+  const auto nics = static_cast<int>(std::ranges::count(
+      server.design.vertices, topology::VertexKind::nic, &topology::Vertex::kind));
+  if (const auto fabric = reader.find("fabric"))
+    return topology::read_fabric(*fabric, server.port, nics);
+  const bool without = !server.port;  // then there is no adapter either
+  return {.speed = without ? topology::network_speeds().front() : *server.port};
+}
+
+/// Where ranks are processors, as many on each server as `"ranks_per_node"` says.
+void divide_processors(const JsonReader& reader, topology::NodeDesign& design) {
+  const auto ranks = reader.find("ranks_per_node");
+  if (!ranks) return;
+  try {
+    design = topology::divided(design, count(*ranks));
+  } catch (const InputError& error) {
+    ranks->fail(error.expected, error.found);
+  }
+}
+
+/// Servers of one kind come with more memory or less.
+void read_host_memory(const JsonReader& reader, topology::NodeDesign& design) {
+  const auto memory = reader.find("host_memory");
+  if (!memory) return;
+  design.host_memory = memory->quantity<Bytes>();
+  if (*design.host_memory < Bytes{}) memory->fail("a size of 0 or more, such as \"512 GiB\"");
+}
+
+ClusterChoice read_cluster(const JsonReader& reader) {
+  topology::NodeFile server = read_servers(reader);
+  read_host_memory(reader, server.design);
+  if (const auto drives = reader.find("drives"))
+    server.design = topology::read_drives(*drives, server.design);
+  divide_processors(reader, server.design);
+  const bool on_processors = server.design.on_processors();
+  const std::string in_use = on_processors ? "ranks" : "gpus";
+  const std::string key = chosen(reader, "gpus", "ranks");
+  if (key != in_use && reader.has(key))
+    reader.at(key).fail("the key \"" + in_use + "\" for " + server.design.name, "\"" + key + "\"");
+  const auto gpus = reader.find(in_use);
+  const auto nodes = reader.find("nodes");
+  if (!gpus && !nodes) reader.fail("the key \"" + in_use + "\" or the key \"nodes\"");
+  const int per_node = server.design.ranks();
+  const int wanted = gpus ? count(*gpus) : count(*nodes) * per_node;
+  const int needed = (wanted + per_node - 1) / per_node;
+  if (gpus && nodes && needed > count(*nodes)) {
+    gpus->fail("at most the " + std::to_string(count(*nodes) * per_node) + " " +
+               (on_processors ? "ranks" : "GPUs") + " of the nodes");
+  }
+  const topology::FabricDesign fabric = read_fabric(reader, server);
+  try {
+    return {topology::Cluster(server.design, nodes ? count(*nodes) : needed, fabric), wanted};
+  } catch (const InputError& error) {
+    (reader.has("fabric") ? reader.at("fabric") : reader).fail(error.expected, error.found);
+  }
+}
+
+/// A figure with the unit that its name asks for.
+double read_figure(const std::string& name, const JsonReader& value) {
+  if (name == "iteration_time") return value.quantity<Seconds>().value;
+  if (name == "tflops_per_gpu") return value.quantity<FlopsPerSecond>().value / 1e12;
+  if (name == "fits") return value.boolean() ? 1 : 0;
+  if (concerns_memory(name)) return value.quantity<Bytes>().value;
+  return value.number();
+}
+
+/// Refuses a key that names no figure.
+void check_figure(const JsonReader& reader, const std::string& key) {
+  std::string list;
+  for (const std::string& name : figure_names) list += (list.empty() ? "" : ", ") + name;
+  check_word(reader, key, figure_names, "a figure: " + list);
+}
+
+std::vector<Measured> read_measured(const JsonReader& reader) {
+  std::vector<Measured> result;
+  for (const std::string& key : reader.keys()) {
+    const JsonReader figure = reader.at(key);
+    check_figure(figure, key);
+    const std::string provenance =
+        figure.at("provenance").one_of({"published", "from memory", "measured"});
+    const double value = read_figure(key, figure.at("value"));
+    if (value <= 0 && key != "fits") figure.at("value").fail("a figure above 0");
+    if (key == "scaling_efficiency" && value > 2)
+      figure.at("value").fail("a fraction, such as 0.8");
+    const auto fitted = figure.find("fitted");
+    const auto device = figure.find("device");
+    if (device && !key.starts_with("peak_"))
+      device->fail("no device: only peaks of memory are one device's", device->dump());
+    result.push_back(
+        {.name = key,
+         .value = value,
+         .gates = provenance != "from memory",
+         .provenance = provenance,
+         .source = figure.at("source").text(),
+         .fitted = fitted && fitted->boolean(),
+         .device = device ? std::optional(static_cast<int>(device->at_least(0))) : std::nullopt});
+  }
+  return result;
+}
+
+std::vector<Expectation> read_expectations(const JsonReader& reader) {
+  std::vector<Expectation> result;
+  for (const std::string& key : reader.keys()) {
+    const JsonReader bound = reader.at(key);
+    Expectation expectation{
+        .name = key, .at_least = -1e300, .at_most = 1e300, .because = bound.at("because").text()};
+    if (key == "fits") {
+      expectation.at_least = expectation.at_most = bound.at("value").boolean() ? 1 : 0;
+    } else {
+      check_figure(bound, key);
+      const auto least = bound.find("at_least");
+      const auto most = bound.find("at_most");
+      if (!least && !most) bound.fail("the key \"at_least\", the key \"at_most\" or both");
+      if (least) expectation.at_least = read_figure(key, *least);
+      if (most) expectation.at_most = read_figure(key, *most);
+      if (expectation.at_least > expectation.at_most) bound.fail("at_least not above at_most");
+    }
+    result.push_back(std::move(expectation));
+  }
+  return result;
+}
+
+/// The sizes of a batch must fit each other: global = data ranks * micro-batch * micro-batches.
+void read_batch(Run& run, const JsonReader& training) {
+  run.global_batch = count(training.at("global_batch"));
+  run.micro_batch = count(training.at("micro_batch"));
+  const std::int64_t per_step = std::int64_t{run.micro_batch} * run.batch_ranks;
+  if (run.global_batch % per_step != 0) {
+    training.at("global_batch")
+        .fail("a multiple of micro_batch x data = " + std::to_string(per_step));
+  }
+  constexpr std::int64_t most = 4096;
+  if (run.global_batch / per_step > most) {
+    training.at("global_batch")
+        .fail("at most " + std::to_string(most) + " micro-batches of " + std::to_string(per_step));
+  }
+  run.micro_batches = static_cast<int>(run.global_batch / per_step);
+}
+
+/// Has a run a plan file? Its own plan or strategy hides what the defaults have; one layer that has
+/// both is an error.
+bool plan_replaces_strategy(const JsonReader& run) {
+  if (!run.has("plan")) return false;
+  if (!run.has("strategy")) return true;
+  const JsonReader plan = run.at("plan");
+  const bool own_plan = plan.path().starts_with(run.path() + "/");
+  const bool own_strategy = run.at("strategy").path().starts_with(run.path() + "/");
+  if (own_plan == own_strategy) plan.fail("a plan or a strategy, not both");
+  return own_plan;
+}
+
+Json resolved(const JsonReader& reader) {
+  Json result = Json::object();
+  for (const char* key : {"model", "cluster", "training", "strategy"}) {
+    if (key == std::string("strategy") && plan_replaces_strategy(reader)) continue;
+    if (reader.has(key)) result.set(key, copy_of(reader.at(key)));
+  }
+  if (plan_replaces_strategy(reader)) result.set("plan", reader.at("plan").text());
+  return result.set("profile", reader.at("profile").text()).set("stack", reader.at("stack").text());
+}
+
+model::Graph read_model(const JsonReader& reader, std::int64_t batch,
+                        const cost::Precision& precision) {
+  const std::string name = reader.at("family").one_of(names(model::families()));
+  const auto family = std::ranges::find(model::families(), name, &model::Family::name);
+  try {
+    model::Graph graph = family->build(reader, batch, precision.values);
+    model::hold_gradients_in(graph, precision.gradients);
+    return graph;
+  } catch (const InputError& error) {
+    if (!error.file.empty()) throw;  // a graph does not know the file that it comes from
+    throw InputError(reader.file(), reader.path(), error.expected, error.found);
+  }
+}
+
+bool has_constants(const cost::Profile& profile, const cost::Precision& precision) {
+  return std::ranges::all_of(std::array{precision.values, precision.products}, [&](auto type) {
+    const std::string key = model::to_text(type);
+    return profile.peak.contains(key) && profile.gemm.contains(key);
+  });
+}
+
+/// A precision that the GPU and the framework know; who refuses one is told those that both know.
+cost::Precision read_precision(const Run& run, const JsonReader& name) {
+  const cost::Precision precision = cost::precision_named(name.one_of(names(cost::precisions())));
+  const auto holds = [&](const cost::Precision& one) {
+    return std::ranges::find(run.stack.precisions, one.name) != run.stack.precisions.end();
+  };
+  std::string both;
+  for (const cost::Precision& one : cost::precisions()) {
+    if (has_constants(run.profile, one) && holds(one))
+      both += (both.empty() ? "" : ", ") + one.name;
+  }
+  if (both.empty()) both = "none";
+  if (!has_constants(run.profile, precision)) {
+    name.fail("a precision that profile " + run.profile.name + " has constants for (with stack " +
+              run.stack.name + ": " + both + ")");
+  }
+  if (!holds(precision)) {
+    name.fail("a precision that the facts of stack " + run.stack.name + " hold for (on profile " +
+              run.profile.name + ": " + both + ")");
+  }
+  return precision;
+}
+
+/// Fused attention needs a GPU that has been seen to run it.
+void check_attention(const Run& run, const JsonReader& model) {
+  const bool fused = std::ranges::any_of(run.graph.operators, [](const model::Operator& op) {
+    return op.kind == model::OpKind::fused_attention;
+  });
+  if (!fused || run.profile.attention) return;
+  const auto said = model.find("attention");
+  throw InputError(model.file(), said ? said->path() : model.path() + "/attention",
+                   "\"attention\": \"unfused\", since profile " + run.profile.name +
+                       " has no constants of fused attention (its key \"attention\")",
+                   said ? "\"fused\"" : "none, which is \"fused\"");
+}
+
+void read_training(Run& run, const JsonReader& training) {
+  read_batch(run, training);
+  const cost::Precision precision = read_precision(run, training.at("precision"));
+  const std::string optimizer = training.at("optimizer").one_of(names(cost::optimizers()));
+  run.training = {precision, cost::optimizer_named(optimizer)};
+}
+
+/// A profile of another GPU than the cluster's is the user's choice, but no silent one.
+void note_foreign_profile(Run& run) {
+  const std::string& own = run.cluster.design().gpu;
+  if (run.profile.name == own) return;
+  const std::string note = "profile " + run.profile.name + " stands in for the cluster's " + own;
+  run.assumed += (run.assumed.empty() ? "" : "; ") + note;
+}
+
+/// The strategy of a run; one that says nothing is one GPU.
+JsonReader strategy_of(const JsonReader& reader) {
+  if (const auto strategy = reader.find("strategy")) {
+    if (!plan_replaces_strategy(reader)) return *strategy;
+    strategy->skip();
+  }
+  return JsonReader::from_text("{}", reader.file());
+}
+
+/// A run has as many GPUs as its strategy, or its plan, has use for.
+void check_gpus(const Run& run, const JsonReader& reader) {
+  const std::string of_cluster = "the cluster's " + std::to_string(run.gpus) + " GPUs";
+  if (run.plan) {
+    const int devices = strategies::device_count(plan_of(run));
+    if (devices != run.gpus)
+      reader.at("plan").fail("a plan for " + of_cluster, std::to_string(devices) + " devices");
+  } else if (run.options.devices() != run.gpus) {
+    run.strategy.fail("tensor x context x dap x pipeline x data = " + of_cluster,
+                      std::to_string(run.options.devices()));
+  }
+}
+
+cost::Profile read_profile(const JsonReader& name, const std::optional<cost::Profile>& instead) {
+  static_cast<void>(name.text());
+  return instead ? *instead : cost::read_profile(file_of(name, "profiles"));
+}
+
+/// A stack may stand on another one.
+std::vector<std::string> files_of_stack(const std::string& file) {
+  const auto base = JsonReader::from_file(file).find("base");
+  if (!base) return {file};
+  const auto folder = std::filesystem::path(file).parent_path();
+  return {file, (folder / (base->text() + ".json")).string()};
+}
+
+/// The scenario, and what it names: profile (unless another stands in), stack, server and plan.
+std::vector<std::string> files_named(const JsonReader& reader, bool with_profile) {
+  std::vector<std::string> files = files_of_stack(file_of(reader.at("stack"), "stacks"));
+  files.push_back(reader.file());
+  if (with_profile) files.push_back(file_of(reader.at("profile"), "profiles"));
+  const JsonReader cluster = reader.at("cluster");
+  if (chosen(cluster, "preset", "node") == "node")
+    files.push_back(file_of(cluster.at("node"), "nodes"));
+  if (plan_replaces_strategy(reader)) files.push_back(file_of(reader.at("plan"), "plans"));
+  return files;
+}
+
+/// Does a step of reading a run; false if its settings cannot go together. The run is refused by the first
+/// such step, and what is left of it is still read, so that a slip in writing is found wherever it stands.
+/// What is wrong with the form of a file, or with another file than the scenario and the plan, concerns
+/// more than this run.
+bool can_be(Run& run, const std::function<void()>& step) {
+  try {
+    step();
+    return true;
+  } catch (const MalformedInput&) {
+    throw;
+  } catch (const InputError& error) {
+    const InputError here = located(run, error);
+    if (here.file != run.file && !run.plan) throw;
+    if (!run.refused) run.refused = here;
+    return false;
+  }
+}
+
+/// Something has to stand where a run has none that could be.
+topology::Cluster any_cluster() { return topology::presets().front().build(1); }
+
+/// The plan's file, and among how many ranks it divides a batch.
+void read_plan(Run& run, const JsonReader& reader, const JsonReader& model) {
+  run.plan = JsonReader::from_file(file_of(reader.at("plan"), "plans"));
+  run.batch_ranks =
+      strategies::batch_ranks(*run.plan, read_model(model, 1, cost::precision_named("fp32")));
+}
+
+/// What the run consists of. A part that cannot be is not read to its end.
+void read_parts(Run& run, const JsonReader& reader) {
+  const JsonReader cluster = reader.at("cluster"), model = reader.at("model"),
+                   training = reader.at("training");
+  const auto read = [&](const JsonReader& part, const std::function<void()>& step) {
+    if (!can_be(run, step)) part.skip();
+  };
+  const auto check = [&] {
+    if (!run.refused) can_be(run, [&] { check_gpus(run, reader); });
+  };
+  read(run.strategy, [&] { run.options = strategies::read_options(run.strategy); });
+  run.batch_ranks = run.options.data;
+  read(cluster, [&] {
+    ClusterChoice choice = read_cluster(cluster);
+    run.cluster = std::move(choice.cluster);
+    run.gpus = choice.gpus;
+  });
+  if (plan_replaces_strategy(reader)) read(model, [&] { read_plan(run, reader, model); });
+  if (!run.plan) check();
+  read(training, [&] { read_training(run, training); });
+  read(model, [&] {
+    const std::int64_t samples = std::int64_t{std::max(1, run.micro_batch)} * run.batch_ranks;
+    run.graph = read_model(model, samples, run.training.precision);
+    run.sequence = run.graph.sample_tokens;
+  });
+  if (!run.refused) can_be(run, [&] { check_attention(run, model); });
+  if (run.plan) check();
+}
+
+Run read_run(const JsonReader& reader, const std::string& baseline,
+             const std::optional<cost::Profile>& instead = {}) {
+  // All that may throw comes first: g++ 12 takes down members of an aggregate that were never made.
+  const JsonReader strategy = strategy_of(reader);
+  const std::string name = reader.at("name").text();
+  const cost::Profile profile = read_profile(reader.at("profile"), instead);
+  const cost::Stack stack = cost::read_stack(file_of(reader.at("stack"), "stacks"));
+  Run run{.file = reader.file(),
+          .path = reader.path(),
+          .name = name,
+          .baseline = baseline,
+          .cluster = any_cluster(),
+          .profile = profile,
+          .stack = stack,
+          .strategy = strategy,
+          .gpus = 0,
+          .files = {reader.file()}};
+  read_parts(run, reader);
+  if (!run.refused) check_held_inputs(run.stack, run.graph, file_of(reader.at("stack"), "stacks"));
+  if (const auto group = reader.find("group")) run.compares = group->text();
+  if (const auto relative = reader.find("baseline")) run.baseline = relative->text();
+  if (const auto assumed = reader.find("assumed")) run.assumed = assumed->text();
+  if (const auto measured = reader.find("measured")) run.measured = read_measured(*measured);
+  if (const auto expect = reader.find("expect")) run.expect = read_expectations(*expect);
+  if (!run.refused) {
+    note_foreign_profile(run);
+    run.files = files_named(reader, !instead);
+  }
+  reader.finish();
+  return run;
+}
+
+void check_names(const std::vector<JsonReader>& runs, const JsonReader& scenario) {
+  std::vector<std::string> seen;
+  for (const JsonReader& run : runs) {
+    const std::string name = run.at("name").text();
+    if (std::ranges::find(seen, name) != seen.end())
+      run.at("name").fail("a name that no run before it has");
+    if (name.empty()) run.at("name").fail("a name");
+    seen.push_back(name);
+  }
+  if (const auto baseline = scenario.find("baseline")) static_cast<void>(baseline->one_of(seen));
+  for (const JsonReader& run : runs) {
+    if (const auto baseline = run.find("baseline")) static_cast<void>(baseline->one_of(seen));
+  }
+}
+
+}  // namespace
+
+Run with_settings(const Run& run, const Json& changes) {
+  const JsonReader settings = JsonReader::from_text(run.resolved.text(), run.file);
+  const Json named = Json(changes).set("name", run.name);
+  const JsonReader layered = JsonReader::from_text(named.text(), run.file).over(settings);
+  Run changed = read_run(layered, "");
+  if (changed.refused) throw *changed.refused;
+  changed.resolved = resolved(layered);
+  return changed;
+}
+
+Scenario read_scenario(const std::string& file, const std::optional<cost::Profile>& instead) {
+  const JsonReader reader = JsonReader::from_file(file);
+  static_cast<void>(reader.find("$schema"));  // for editors
+  Scenario scenario{.file = file, .question = reader.at("question").text(), .runs = {}};
+  std::vector<JsonReader> runs = reader.at("runs").elements();
+  if (runs.empty()) reader.at("runs").fail("at least one run");
+  if (const auto defaults = reader.find("defaults")) {
+    for (JsonReader& run : runs) run = run.over(*defaults);
+  }
+  check_names(runs, reader);
+  const std::string baseline = reader.find("baseline") ? reader.at("baseline").text() : "";
+  for (const JsonReader& run : runs) scenario.runs.push_back(read_run(run, baseline, instead));
+  reader.finish();
+  // Only now, since listing all keys of an object marks them as known.
+  for (std::size_t i = 0; i < runs.size(); ++i) scenario.runs[i].resolved = resolved(runs[i]);
+  return scenario;
+}
+
+}  // namespace stratagem::study

@@ -1,0 +1,149 @@
+// A scenario file: a question, a model, a cluster, and the runs to compare.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/input_error.hpp"
+#include "base/json_reader.hpp"
+#include "base/json_writer.hpp"
+#include "cost/optimizer.hpp"
+#include "cost/profile.hpp"
+#include "cost/stack.hpp"
+#include "model/graph.hpp"
+#include "sim/device_memory.hpp"
+#include "sim/host_memory.hpp"
+#include "sim/metrics.hpp"
+#include "strategies/options.hpp"
+#include "study/extrapolation.hpp"
+#include "study/provenance.hpp"
+#include "topology/cluster.hpp"
+
+namespace stratagem::study {
+
+/// The figures that can be measured of a run. Each is predicted for every run (see compare in
+/// results.hpp).
+inline const std::vector<std::string> figure_names = {
+    "iteration_time", "tflops_per_gpu", "scaling_efficiency", "speedup",
+    "peak_allocated", "peak_reserved",  "peak_used",          "fits"};
+
+/// Does the figure concern memory, so that it exists even for a run that does not fit?
+bool concerns_memory(const std::string& figure);
+
+/// A figure that somebody measured or printed for a run, to be shown beside the prediction.
+struct Measured {
+  std::string name;        ///< one of figure_names
+  double value = 0;        ///< s, TFLOP/s, a fraction, a ratio, bytes; 1 or 0 where it fits or not
+  bool gates = true;       ///< false where it is from memory: shown, never judged
+  std::string provenance;  ///< "published", "measured" (by us) or "from memory"
+  std::string source;
+  bool fitted = false;             ///< a scalar of the stack was fitted to it: no prediction
+  std::optional<int> device = {};  ///< of memory, on which it was measured; none: on the fullest
+};
+
+/// A bound that the prediction must keep, else the command fails.
+struct Expectation {
+  std::string name;  ///< as Measured::name, or "fits"
+  double at_least = 0;
+  double at_most = 0;
+  std::string because;
+};
+
+/// One run, with the scenario's defaults filled in.
+struct Run {
+  std::string file;  ///< the scenario's
+  std::string path;  ///< JSON pointer of the run: "/runs/0"
+  std::string name;
+  std::string baseline;  ///< the run that efficiency and speedup are relative to; empty: none
+  std::string compares;  ///< heading of the table it is printed under
+  model::Graph graph;
+  topology::Cluster cluster;
+  cost::Profile profile;
+  cost::Stack stack;
+  strategies::Options options;
+  JsonReader strategy;
+  std::optional<JsonReader> plan;  ///< the file of a plan that stands in for a strategy
+  int gpus = 1;
+  int global_batch = 0;
+  int micro_batch = 0;  ///< samples per micro-batch and rank among which the batch is divided
+  int batch_ranks = 1;
+  int micro_batches = 1;
+  std::int64_t sequence = 0;
+  cost::Training training;
+  std::string assumed;  ///< what the run assumes about the experiment, in words; empty: nothing
+  std::vector<Measured> measured;
+  std::vector<Expectation> expect;
+  std::vector<std::string> files;  ///< all that it was read from
+  Json resolved;                   ///< every setting, after defaults
+  /// Why its settings cannot go together; empty if they can. Otherwise what follows from them is
+  /// not set (`gpus` is 0 if the cluster is refused), and it has no plan.
+  std::optional<InputError> refused = {};
+};
+
+struct Scenario {
+  std::string file;
+  std::string question;
+  std::vector<Run> runs;
+};
+
+/// Reads and checks a whole scenario. A run whose settings cannot go together is refused by itself.
+/// For all other errors it throws InputError before anything is simulated: no JSON, an unknown key,
+/// a missing file.
+/// Profiles and stacks are files in `profiles/` and `stacks/` beside the scenario, by name; a name
+/// that ends in ".json" is a path, relative to the scenario.
+/// With `instead` profiles are not read: that one stands in for all of them.
+Scenario read_scenario(const std::string& file, const std::optional<cost::Profile>& instead = {});
+
+/// A run with other settings: `changes` is an object as in a scenario, {"strategy": {...}}, laid over
+/// the run's own. Throws InputError where the settings do not go together.
+Run with_settings(const Run& run, const Json& changes);
+
+/// The outcome of a run. A run that is out of memory has metrics as if it had fitted. A run that
+/// was refused, or that was not selected, has none.
+struct Outcome {
+  enum class Status { ok, out_of_memory, refused, not_asked };
+  Status status = Status::ok;
+  std::string reason;
+  int gpus = 0;
+  std::optional<sim::Metrics> metrics;
+  Flops model_flops;                       ///< of one iteration, as model/graph.hpp counts them
+  sim::MemoryFigures memory;               ///< where there are metrics
+  std::vector<sim::DeviceMemory> devices;  ///< distinct ones
+  std::vector<sim::HostMemory> hosts;      ///< of servers that hold something; distinct ones
+  std::vector<sim::HostMemory> drives;     ///< of servers whose drives hold something
+  Weakest weakest;                         ///< what the prediction rests on
+  Extrapolated extrapolated;               ///< how much of it is beyond what was measured
+
+  /// The bytes that a GPU and a server lack: 0 if their memory suffices, or if the server's memory
+  /// is not known.
+  Bytes gpu_shortfall;
+  Bytes host_shortfall;
+  Bytes drives_shortfall;
+  /// For a run that fits: descriptions of the memories that have less than 5 % left; empty if there
+  /// are none.
+  std::string tight;
+
+  /// FLOP/s of one GPU: of the model, and of its kernels. Expect metrics.
+  [[nodiscard]] FlopsPerSecond model_rate() const;
+  [[nodiscard]] FlopsPerSecond hardware_rate() const;
+};
+
+struct SimulateOptions {
+  bool folded = true;
+};
+
+/// A run, simulated: its program and timeline are kept for traces.
+struct Simulated {
+  strategies::Program program;
+  sim::Timeline timeline;
+  Outcome outcome;
+};
+/// Throws InputError that names the scenario's file and the run, if the run is refused: if its
+/// settings cannot go together, or if the strategy cannot be applied to the model.
+Simulated simulate(const Run& run, const SimulateOptions& options);
+/// The same, but for a refused run the outcome says so, and its program and timeline are empty.
+Simulated simulate_or_refuse(const Run& run, const SimulateOptions& options);
+
+}  // namespace stratagem::study

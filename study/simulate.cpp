@@ -1,0 +1,173 @@
+// A run from its settings to its metrics: plan, program, cast, prices, timeline.
+#include <algorithm>
+#include <string>
+
+#include "base/input_error.hpp"
+#include "base/quantity_text.hpp"
+#include "sim/engine.hpp"
+#include "strategies/lower.hpp"
+#include "study/plan_of.hpp"
+#include "study/scenario.hpp"
+#include "topology/drives.hpp"
+
+namespace stratagem::study {
+namespace {
+
+std::string needs(Bytes needed, const std::string& where, const std::string& has, Bytes memory) {
+  return "needs " + to_text(needed) + where + ", a " + has + " has " + to_text(memory);
+}
+
+void add(std::string& list, const std::string& text) { list += (list.empty() ? "" : "; ") + text; }
+
+/// What is lacking of a memory. Notes in the outcome that something is, or that little is left.
+Bytes judge(Outcome& outcome, Bytes used, const std::string& where, const std::string& has,
+            Bytes memory) {
+  constexpr double roomy = 0.95;  // predictions of memory are a few per cent off
+  if (used > memory) {
+    add(outcome.reason, needs(used, where, has, memory));
+    return used - memory;
+  }
+  if (used > roomy * memory) {
+    add(outcome.tight,
+        to_text(used) + where + " of the " + to_text(memory) + " that a " + has + " has");
+  }
+  return {};
+}
+
+/// Servers whose memory is not known have enough.
+void judge_memory(Outcome& outcome, const Run& run) {
+  outcome.gpu_shortfall = judge(outcome, outcome.memory.used, "", "GPU", run.profile.memory.value);
+  if (const auto& host = run.cluster.design().host_memory) {
+    outcome.host_shortfall = judge(outcome, sim::highest(outcome.hosts),
+                                   " of the memory of its processors", "server", *host);
+  }
+  outcome.drives_shortfall = judge(outcome, sim::highest(outcome.drives), " on drives", "server",
+                                   topology::capacity_of_drives(run.cluster.design()));
+  if (outcome.reason.empty()) return;
+  outcome.status = Outcome::Status::out_of_memory;
+  outcome.tight.clear();
+}
+
+/// What is to lie on drives needs some.
+void check_drives(const Run& run, const strategies::Plan& plan) {
+  const bool wanted = plan.states_on_drives || plan.parameters_on_drives;
+  if (!wanted || run.cluster.design().drives) return;
+  throw InputError(
+      "", plan.states_on_drives ? "/strategy/offload/optimizer" : "/strategy/offload/parameters",
+      "a cluster whose servers have drives (its key \"drives\" describes them)",
+      run.cluster.design().name + " without");
+}
+
+/// Where anything is to lie in the memory of processors there must be some, and steps there take a time.
+void check_hosts(const Run& run, const strategies::Plan& plan) {
+  if (plan.steps_on_host && !run.profile.host_memory_bandwidth) {
+    throw InputError("", "/strategy/offload",
+                     "a profile with host_memory_bandwidth, what optimizer steps on a server's "
+                     "processors reach, such as \"180 GB/s\"",
+                     "profile " + run.profile.name + " without");
+  }
+  const auto& memory = run.cluster.design().host_memory;
+  const bool swaps = plan.swap.segments.size() > plan.swap.peers.size();
+  if (!memory || *memory > Bytes{} || !(plan.steps_on_host || swaps)) return;
+  throw InputError("", plan.steps_on_host ? "/strategy/offload" : "/strategy/swap",
+                   "a cluster whose servers have memory of their processors",
+                   run.cluster.design().name + " without");
+}
+
+/// How many ranks the groups have that the stack communicates in beside the plan's collectives. A
+/// plan file has no degrees: of it only the group of all ranks is known.
+std::vector<int> groups_beside(const Run& run) {
+  const strategies::Options& degrees = run.options;
+  std::vector<int> sizes;
+  for (const cost::RankGroup group : run.stack.communicators) {
+    switch (group) {
+      case cost::RankGroup::world:
+        sizes.push_back(run.gpus);
+        break;
+      case cost::RankGroup::data:
+        sizes.push_back(degrees.data);
+        break;
+      case cost::RankGroup::tensor:
+        sizes.push_back(degrees.tensor);
+        break;
+      case cost::RankGroup::pipeline:
+        sizes.push_back(degrees.pipeline);
+        break;
+      case cost::RankGroup::model:
+        sizes.push_back(degrees.tensor * degrees.pipeline);
+        break;
+    }
+  }
+  return sizes;
+}
+
+/// Of the GPU that is farthest from its processor.
+Seconds host_links(const topology::Cluster& cluster) {
+  Seconds slowest;
+  for (int gpu = 0; gpu < cluster.gpus_per_node(); ++gpu)
+    slowest = std::max(slowest, cluster.latency_to_host(gpu));
+  return slowest;
+}
+
+Simulated play(const Run& run, const SimulateOptions& options) {
+  const strategies::Plan plan = plan_of(run);
+  check_hosts(run, plan);
+  check_drives(run, plan);
+  Simulated result{
+      .program = strategies::lower(plan, run.stack, run.training), .timeline = {}, .outcome = {}};
+  cost::Collectives collectives(run.cluster, run.profile.collective, run.stack.nccl);
+  const sim::Cast cast = sim::cast(result.program, collectives, options.folded);
+  const sim::Prices prices = sim::price(result.program, run.profile, run.stack,
+                                        run.cluster.gpus_per_node(), host_links(run.cluster));
+  result.timeline = sim::run_until_steady(result.program, cast, prices);
+  Outcome& outcome = result.outcome;
+  outcome.gpus = run.gpus;
+  std::vector<std::string> segments;
+  for (const model::Segment& segment : plan.graph().segments) segments.push_back(segment.name);
+  outcome.devices = sim::device_memory(result.program, result.timeline, run.profile, run.stack,
+                                       segments, groups_beside(run));
+  outcome.memory = sim::highest(outcome.devices);
+  outcome.hosts = sim::host_memory(result.program, result.timeline, run.cluster.gpus_per_node());
+  outcome.drives = sim::host_memory(result.program, result.timeline, run.cluster.gpus_per_node(),
+                                    strategies::Residence::drives);
+  std::vector<sim::MemoryPeak> peaks;
+  for (const sim::DeviceMemory& device : outcome.devices) peaks.push_back(device.peak);
+  outcome.metrics = sim::metrics(result.program, result.timeline, peaks);
+  outcome.model_flops = run.micro_batches * model::step_flops(run.graph);
+  outcome.weakest =
+      weakest_provenance(run.profile, run.stack, result.program, run.cluster.gpus_per_node());
+  if (const auto& drives = run.cluster.design().drives)
+    include_drives(outcome.weakest, *drives, result.program);
+  outcome.extrapolated =
+      extrapolated(run.profile, run.stack, result.program, run.cluster.gpus_per_node());
+  judge_memory(outcome, run);
+  return result;
+}
+
+}  // namespace
+
+FlopsPerSecond Outcome::model_rate() const { return model_flops / metrics->iteration_time / gpus; }
+
+FlopsPerSecond Outcome::hardware_rate() const {
+  return metrics->hardware_flops / metrics->iteration_time / gpus;
+}
+
+Simulated simulate(const Run& run, const SimulateOptions& options) {
+  try {
+    return play(run, options);
+  } catch (const InputError& error) {
+    throw located(run, error);
+  }
+}
+
+Simulated simulate_or_refuse(const Run& run, const SimulateOptions& options) {
+  try {
+    return simulate(run, options);
+  } catch (const InputError& error) {
+    Simulated none;
+    none.outcome = {.status = Outcome::Status::refused, .reason = error.what(), .gpus = run.gpus};
+    return none;
+  }
+}
+
+}  // namespace stratagem::study

@@ -1,0 +1,49 @@
+// Finds the operators of a rule in the forward pass of every segment.
+#include "study/stack_facts.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include "base/input_error.hpp"
+#include "strategies/lower/kernels.hpp"
+
+namespace stratagem::study {
+namespace {
+
+std::vector<std::string> forward_names(const model::Graph& graph, const model::Segment& segment) {
+  std::vector<std::string> names;
+  for (const model::OpId id : segment.forward)
+    names.push_back(strategies::stack_name(graph.operators[id]));
+  return names;
+}
+
+/// Does a segment have both operators of a rule, and the second behind the first?
+enum class Found { not_both, in_front, behind };
+Found found(const cost::HeldInputs& rule, const std::vector<std::string>& names) {
+  const auto reader = std::ranges::find(names, rule.of);
+  if (reader == names.end() || std::ranges::count(names, rule.until) == 0) return Found::not_both;
+  return std::find(reader, names.end(), rule.until) == names.end() ? Found::in_front
+                                                                   : Found::behind;
+}
+
+}  // namespace
+
+void check_held_inputs(const cost::Stack& stack, const model::Graph& graph,
+                       const std::string& file) {
+  for (std::size_t i = 0; i < stack.held_inputs.size(); ++i) {
+    const cost::HeldInputs& rule = stack.held_inputs[i];
+    bool in_front = false;
+    bool behind = false;
+    for (const model::Segment& segment : graph.segments) {
+      const Found where = found(rule, forward_names(graph, segment));
+      in_front = in_front || where == Found::in_front;
+      behind = behind || where == Found::behind;
+    }
+    if (in_front && !behind) {
+      throw InputError(file, "/held_inputs/" + std::to_string(i) + "/until",
+                       "an operator behind " + rule.of + " in a layer", rule.until);
+    }
+  }
+}
+
+}  // namespace stratagem::study
