@@ -339,7 +339,7 @@ int on_rank(const Arguments& asked, kernels::World& world) {
     check_ranks(*lowered, ranks.size());
   });
   unit.nccl = collectives_of(asked, unit, ranks);
-  expect_alike(ranks, "the program", strategies::to_text(lowered->program));
+  expect_alike(ranks, "the program", to_text(lowered->program));
   const Needed need = needed_by(*lowered, unit, ranks.rank());
   const Needed all{.host = needed_on_server(ranks, need.host),
                    .gpu = needed_on_server(ranks, need.gpu, unit.id)};

@@ -50,7 +50,7 @@ std::vector<study::Result> simulate_all(const study::Scenario& scenario, const A
            " (open it in https://ui.perfetto.dev)"});
     }
     if (shown && asked.has("program")) {
-      outputs.push_back({asked.text("program"), strategies::to_text(simulated.program)});
+      outputs.push_back({asked.text("program"), to_text(simulated.program)});
     }
     outcomes.push_back(std::move(simulated.outcome));
   }

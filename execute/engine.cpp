@@ -13,8 +13,8 @@ Shared<T> view(Engine<T>& engine, const Shared<T>& whole, const Region& part) {
   const bool mask = !whole->bytes.empty();
   const List list = mask ? List::bytes : (whole->wide.empty() ? List::data : List::wide);
   const Shared<T> result = zeros(engine, list, part);
-  const strategies::ValuePart& from = whole->region.mask.value;
-  const strategies::ValuePart& to = part.mask.value;
+  const placement::ValuePart& from = whole->region.mask.value;
+  const placement::ValuePart& to = part.mask.value;
   const bool first = to.index % (to.count / from.count) == 0;
   if (mask || first) engine.copy_part(*whole, *result);
   return result;

@@ -24,7 +24,7 @@ Region common(const Region& one, const Region& other) {
   }
   expects(!one.is_run() && !other.is_run(), "runs are exchanged for runs of the same part");
   for (std::size_t d = 0; d < result.mask.ranges.size(); ++d) {
-    strategies::Range& range = result.mask.ranges[d];
+    placement::Range& range = result.mask.ranges[d];
     range.begin = std::max(range.begin, other.mask.ranges[d].begin);
     range.end = std::min(range.end, other.mask.ranges[d].end);
     if (range.begin >= range.end) return {.mask = one.mask, .begin = 0, .end = 0};

@@ -68,7 +68,7 @@ Interpreter<T>::Interpreter(const strategies::Program& program, const model::Gra
       loss_scale_(loss_scale<T>(loss_weight())) {
   expects(world.size() == static_cast<int>(program.devices.size()),
           "every device of a program has a rank");
-  for (const strategies::Grid& grid : program.grids) {
+  for (const placement::Grid& grid : program.grids) {
     const std::vector<int> devices = grid.devices();
     const bool here = std::ranges::binary_search(devices, device_);
     coordinates_.push_back(here ? grid.coordinates(grid.position(device_)) : std::vector<int>{});
@@ -167,7 +167,7 @@ void Interpreter<T>::note_loss(const CallState& state, const Operation& operatio
   const Operand& operand = operation.outputs[0];
   double replicas = operation.replicas;
   for (std::size_t axis = 0; axis < operand.layout.size(); ++axis) {
-    if (operand.layout[axis].dim == strategies::AxisRole::replica)
+    if (operand.layout[axis].dim == placement::AxisRole::replica)
       replicas *= program_.grids[state.call.grid].axes[axis].size;
   }
   engine_->note(values, loss_weight() / replicas, static_cast<std::size_t>(iteration_ - first_));
@@ -281,7 +281,7 @@ Region Interpreter<T>::region_on(const CallState& state, const Operand& operand,
     region = all_of(operand.masks[member]);
   } else {
     const int on = grid_of(tensor, state.call);
-    const strategies::Grid& grid = program_.grids[on];
+    const placement::Grid& grid = program_.grids[on];
     region =
         region_of(operand, graph_.tensors[tensor].shape, grid,
                   device == device_ ? coordinates_[on] : grid.coordinates(grid.position(device)));

@@ -128,7 +128,7 @@ class Interpreter {
   [[nodiscard]] Post<T>& post(int number);
   /// Do iterations begin before the steps of those before them?
   [[nodiscard]] bool without_flush() const { return program_.lag > 0 || versions_.any(); }
-  [[nodiscard]] int owner_of(const strategies::Cell& cell) const;
+  [[nodiscard]] int owner_of(const placement::Cell& cell) const;
   [[nodiscard]] std::size_t moment() const;
 
   const strategies::Program& program_;

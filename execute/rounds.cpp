@@ -69,7 +69,7 @@ void Interpreter<T>::run_round(const Sequence& sequence, int iterations) {
 
 /// What cells of different iterations leave is apart, as that of different micro-batches.
 template <typename T>
-int Interpreter<T>::owner_of(const strategies::Cell& cell) const {
+int Interpreter<T>::owner_of(const placement::Cell& cell) const {
   return static_cast<int>(iteration_ - first_) * owners_.count() + owners_.of(cell);
 }
 
@@ -86,7 +86,7 @@ std::size_t Interpreter<T>::moment() const {
   template std::vector<double> Interpreter<T>::train(int, const Watch&);     \
   template std::vector<double> Interpreter<T>::overlap(int, const Watch&);   \
   template void Interpreter<T>::run_round(const strategies::Sequence&, int); \
-  template int Interpreter<T>::owner_of(const strategies::Cell&) const;      \
+  template int Interpreter<T>::owner_of(const placement::Cell&) const;       \
   template std::size_t Interpreter<T>::moment() const;
 INSTANTIATE(float)
 INSTANTIATE(double)

@@ -8,11 +8,11 @@
 
 namespace stratagem::execute {
 
-using strategies::Mask;
+using placement::Mask;
 
 std::vector<std::int64_t> Region::shape() const {
   std::vector<std::int64_t> result;
-  for (const strategies::Range& range : mask.ranges) result.push_back(range.end - range.begin);
+  for (const placement::Range& range : mask.ranges) result.push_back(range.end - range.begin);
   return result;
 }
 
@@ -25,8 +25,8 @@ Region all_of(const Mask& mask) {
 }
 
 Region region_of(const strategies::Operand& operand, const std::vector<std::int64_t>& shape,
-                 const strategies::Grid& grid, const std::vector<int>& coordinates) {
-  Region region = all_of(strategies::mask_at(operand.layout, shape, grid.sizes(), coordinates));
+                 const placement::Grid& grid, const std::vector<int>& coordinates) {
+  Region region = all_of(placement::mask_at(operand.layout, shape, grid.sizes(), coordinates));
   if (operand.shards.empty()) return region;
   std::int64_t parts = 1, index = 0;
   for (const int axis : operand.shards) {
@@ -40,9 +40,9 @@ Region region_of(const strategies::Operand& operand, const std::vector<std::int6
 }
 
 Region region_of(const strategies::Operand& operand, const std::vector<std::int64_t>& shape,
-                 const std::vector<strategies::Grid>& grids, int grid, int device) {
+                 const std::vector<placement::Grid>& grids, int grid, int device) {
   if (!operand.masks.empty()) return all_of(operand.masks.front());
-  const strategies::Grid& on = grids[grid];
+  const placement::Grid& on = grids[grid];
   return region_of(operand, shape, on, on.coordinates(on.position(device)));
 }
 
@@ -71,8 +71,8 @@ void for_each_stretch(const Mask& whole, const Mask& part,
                       const std::function<void(std::int64_t, std::int64_t, std::int64_t)>& run) {
   kernels::Part place;
   for (std::size_t d = 0; d < whole.ranges.size(); ++d) {
-    const strategies::Range& outer = whole.ranges[d];
-    const strategies::Range& inner = part.ranges[d];
+    const placement::Range& outer = whole.ranges[d];
+    const placement::Range& inner = part.ranges[d];
     place.whole.push_back(outer.end - outer.begin);
     place.begin.push_back(inner.begin - outer.begin);
     place.extent.push_back(inner.end - inner.begin);
@@ -124,7 +124,7 @@ bool within(const Mask& whole, const Mask& part) {
 }
 
 /// Does the one count as a partial value of the other?
-bool refines(const strategies::ValuePart& whole, const strategies::ValuePart& part) {
+bool refines(const placement::ValuePart& whole, const placement::ValuePart& part) {
   return whole == part ||
          (part.count % whole.count == 0 && part.index / (part.count / whole.count) == whole.index);
 }

@@ -12,8 +12,8 @@
 
 #include "model/graph.hpp"
 #include "model/tensor.hpp"
-#include "strategies/grid.hpp"
-#include "strategies/mask.hpp"
+#include "placement/grid.hpp"
+#include "placement/mask.hpp"
 #include "strategies/operation.hpp"
 
 namespace stratagem::execute {
@@ -21,7 +21,7 @@ namespace stratagem::execute {
 /// A part of a tensor: what a mask sees or, of that in its order of elements, those from `begin` to
 /// `end`.
 struct Region {
-  strategies::Mask mask;
+  placement::Mask mask;
   std::int64_t begin = 0;
   std::int64_t end = 0;
   friend bool operator==(const Region&, const Region&) = default;
@@ -35,17 +35,17 @@ struct Region {
 Region named_as(Region region, const Region& other);
 
 /// All that a mask sees.
-Region all_of(const strategies::Mask& mask);
+Region all_of(const placement::Mask& mask);
 
 /// What the device at `coordinates` of a grid has of a tensor that lies there as an operand says.
 /// Runs are of equal length, the last ones shorter or empty.
 Region region_of(const strategies::Operand& operand, const std::vector<std::int64_t>& shape,
-                 const strategies::Grid& grid, const std::vector<int>& coordinates);
+                 const placement::Grid& grid, const std::vector<int>& coordinates);
 
 /// The same for a device on one of several grids; none is looked at where the operand says what the
 /// device has itself.
 Region region_of(const strategies::Operand& operand, const std::vector<std::int64_t>& shape,
-                 const std::vector<strategies::Grid>& grids, int grid, int device);
+                 const std::vector<placement::Grid>& grids, int grid, int device);
 
 /// The places in the whole tensor of the elements of a region of it, or of a part of it, in order.
 std::vector<std::int64_t> places(const model::Origin& origin, const Region& region);
@@ -155,7 +155,7 @@ bool shows(const Region& whole, const Region& part);
 
 /// Calls `run(in_whole, in_part, length)` for all stretches of elements of `part` that lie side by
 /// side in `whole` as well; both see all of their masks, and that of `part` lies within.
-void for_each_stretch(const strategies::Mask& whole, const strategies::Mask& part,
+void for_each_stretch(const placement::Mask& whole, const placement::Mask& part,
                       const std::function<void(std::int64_t, std::int64_t, std::int64_t)>& run);
 
 }  // namespace stratagem::execute

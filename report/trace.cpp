@@ -92,8 +92,8 @@ class Writer {
       event(fmt::format(
           R"({{"ph":"X","pid":{},"tid":{},"ts":{:.6f},"dur":{:.6f},"name":{},"args":{{"task":{},"block":{},"segment":{},"cell":"{}",{}}}}})",
           a, tasks[i].queue, microseconds(zero, begins[i]), microseconds(begins[i], ends[i]),
-          Json(task.name).text(), i, Json(block.name).text(), call.segment,
-          strategies::to_text(call.cell), work(task)));
+          Json(task.name).text(), i, Json(block.name).text(), call.segment, to_text(call.cell),
+          work(task)));
     }
   }
 

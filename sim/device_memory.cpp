@@ -114,7 +114,7 @@ std::string task_named(const Program& program, const Timeline& timeline, int seq
   const strategies::Block& block = program.blocks[call.block];
   const bool known = call.segment >= 0 && call.segment < static_cast<int>(segments.size());
   return block.tasks[flat.task].name + " of " + (known ? segments[call.segment] : block.name) +
-         " in " + strategies::to_text(call.cell);
+         " in " + to_text(call.cell);
 }
 
 DeviceMemory memory_of_actor(const Program& program, const Timeline& timeline, std::size_t a,

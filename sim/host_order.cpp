@@ -13,9 +13,9 @@ namespace {
 
 /// By task: the cell that the host is at when it comes to it. A gather for a later cell belongs to
 /// the cell amid which it is issued.
-std::vector<strategies::Cell> cells_of(const strategies::Sequence& sequence,
-                                       const std::vector<FlatTask>& tasks) {
-  std::vector<strategies::Cell> cells(tasks.size());
+std::vector<placement::Cell> cells_of(const strategies::Sequence& sequence,
+                                      const std::vector<FlatTask>& tasks) {
+  std::vector<placement::Cell> cells(tasks.size());
   for (std::size_t i = tasks.size(); i-- > 0;) {
     const bool ahead = tasks[i].stream == strategies::Stream::parameter_communication;
     cells[i] = ahead && i + 1 < tasks.size() ? cells[i + 1] : sequence.calls[tasks[i].call].cell;
@@ -44,8 +44,8 @@ int waits_backward_below(const strategies::Program& program, const std::vector<F
 
 /// Does the host wait for the device before a task: the first of a forward cell, or of a backward one
 /// of a stage below that?
-bool waits_before(const std::vector<strategies::Cell>& cells, std::size_t i, int below) {
-  if (cells[i].pass != strategies::CellPass::forward && cells[i].stage >= below) return false;
+bool waits_before(const std::vector<placement::Cell>& cells, std::size_t i, int below) {
+  if (cells[i].pass != placement::CellPass::forward && cells[i].stage >= below) return false;
   return i == 0 || cells[i - 1] != cells[i];
 }
 
@@ -73,7 +73,7 @@ std::vector<Instant> host_clock(const strategies::Program& program, const Timeli
   const std::vector<FlatTask>& tasks = timeline.tasks[timeline.actors[actor].sequence];
   const strategies::Sequence& sequence = program.sequences[timeline.actors[actor].sequence];
   const std::vector<std::vector<std::size_t>> orders = orders_of_gathers(sequence, tasks);
-  const std::vector<strategies::Cell> cells = cells_of(sequence, tasks);
+  const std::vector<placement::Cell> cells = cells_of(sequence, tasks);
   const int below = waits_backward_below(program, tasks, stack);
   std::vector<Instant> clock;
   std::deque<std::pair<Instant, int>> pending;  // ends of computations, and their launches

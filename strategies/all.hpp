@@ -30,8 +30,8 @@ void coshard(Plan& plan, const Options& options);
 // Megatron-LM's tensor parallelism, see tensor_parallel.cpp.
 void tensor_parallel(Plan& plan, const Options& options);
 /// The same for some operators over other ranks.
-void divide_as_tensor_ranks(Plan& plan, const std::vector<model::OpId>& ops, const Axis& ranks,
-                            const Options& options);
+void divide_as_tensor_ranks(Plan& plan, const std::vector<model::OpId>& ops,
+                            const placement::Axis& ranks, const Options& options);
 // Tokens divided over ranks, see context_parallel.cpp.
 void context_parallel(Plan& plan, const Options& options);
 /// Does an operator divide the tokens where tensor parallelism would replicate it?

@@ -15,8 +15,8 @@ BufferOwners::BufferOwners(const Program& program) {
   }
 }
 
-int BufferOwners::of(const Cell& cell) const {
-  const int repeat = cell.pass == CellPass::forward ? cell.repeat : repeats_ - 1;
+int BufferOwners::of(const placement::Cell& cell) const {
+  const int repeat = cell.pass == placement::CellPass::forward ? cell.repeat : repeats_ - 1;
   return (cell.micro_batch * slices_ + cell.slice) * repeats_ + repeat;
 }
 

@@ -11,7 +11,7 @@ class BufferOwners {
  public:
   explicit BufferOwners(const Program& program);
   [[nodiscard]] int count() const { return micro_batches_ * slices_ * repeats_; }
-  [[nodiscard]] int of(const Cell& cell) const;
+  [[nodiscard]] int of(const placement::Cell& cell) const;
 
  private:
   int micro_batches_ = 1;

@@ -30,7 +30,8 @@ void check_products(const model::Graph& graph, int ranks) {
 void context_parallel(Plan& plan, const Options& options) {
   if (options.context == 1) return;
   check_products(plan.graph(), options.context);
-  const Axis ranks{.name = "context", .size = options.context, .stride = options.stride("cp")};
+  const placement::Axis ranks{
+      .name = "context", .size = options.context, .stride = options.stride("cp")};
   for (const model::OpId op : plan.operators()) {
     const bool tokens = model::may_split(plan.graph().operators[op].annotation, "s");
     plan.assign(plan.trans(op, {.dim = tokens ? "s" : "", .parts = ranks.size}), ranks);

@@ -9,7 +9,7 @@ std::string batch_dimension(const Plan& plan, model::OpId op) {
 
 namespace {
 
-void divide_batch(Plan& plan, const Axis& ranks) {
+void divide_batch(Plan& plan, const placement::Axis& ranks) {
   if (ranks.size == 1) return;
   for (const model::OpId op : plan.operators()) {
     plan.assign(plan.trans(op, {.dim = batch_dimension(plan, op), .parts = ranks.size}), ranks);

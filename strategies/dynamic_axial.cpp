@@ -29,7 +29,7 @@ const NamedDimensions& axial_dimensions() {
 /// reduce-scattered. Source: Cheng et al., FastFold, arXiv:2203.00854, and its code.
 void dynamic_axial(Plan& plan, const Options& options) {
   if (options.dap == 1) return;
-  const Axis ranks{.name = "dap", .size = options.dap, .stride = options.stride("dap")};
+  const placement::Axis ranks{.name = "dap", .size = options.dap, .stride = options.stride("dap")};
   bool axial = false;
   for (const model::OpId id : plan.operators()) {
     const auto dim = named_dimension(axial_dimensions(), plan.graph().operators[id]);

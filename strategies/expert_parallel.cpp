@@ -28,7 +28,8 @@ void expert_parallel(Plan& plan, const Options& options) {
   const std::vector<model::OpId> ops = plan.operators();
   if (std::ranges::none_of(ops, [&](model::OpId op) { return by_expert(graph.operators[op]); }))
     throw InputError("", "", "a model with experts", "none");
-  const Axis ranks{.name = "expert", .size = options.expert, .stride = options.stride("dp")};
+  const placement::Axis ranks{
+      .name = "expert", .size = options.expert, .stride = options.stride("dp")};
   for (const model::OpId op : ops) {
     const std::string dim = by_expert(graph.operators[op]) ? "expert" : batch_dimension(plan, op);
     plan.assign(plan.trans(op, {.dim = dim, .parts = ranks.size}), ranks);

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "model/graph.hpp"
-#include "strategies/layout.hpp"
-#include "strategies/mask.hpp"
+#include "placement/layout.hpp"
+#include "placement/mask.hpp"
 
 namespace stratagem::strategies {
 
@@ -14,14 +14,14 @@ namespace stratagem::strategies {
 struct Operand {
   int tensor = -1;  ///< as in Slot
   int slot = -1;    ///< of the block; -1: an input of the model, or a resident buffer
-  Layout layout = {};
+  placement::Layout layout = {};
   /// Axes whose ranks share the elements of that part: in runs of equal length, in the order of the
   /// ranks' coordinates, the first axis outermost. The last run may be short.
   std::vector<int> shards = {};
   /// In place of layout and shards, where every device has a block of its own: the part that it
   /// has; for collectives the part of each member of the group, in its order. Numbers of partial
   /// values are only names here, and may change from one task to the next.
-  std::vector<Mask> masks = {};
+  std::vector<placement::Mask> masks = {};
 };
 
 enum class Deed : std::uint8_t {

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "strategies/cell.hpp"
+#include "placement/cell.hpp"
 
 namespace stratagem::strategies {
 

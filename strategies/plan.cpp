@@ -9,6 +9,8 @@
 
 namespace stratagem::strategies {
 
+using placement::Cell;
+
 Plan::Plan(const model::Graph& graph)
     : graph_(&graph), placements_(graph.operators.size()), group_of_(graph.operators.size(), -1) {
   stages.emplace_back(graph.segments.size());
@@ -105,8 +107,8 @@ Parts Plan::trans(model::OpId id, const Split& split) {
   return {id, static_cast<int>(placement.axes.size()) - 1};
 }
 
-void Plan::assign(const Parts& parts, const Axis& axis) {
-  Axis& level = placements_[parts.op].axes[parts.level];
+void Plan::assign(const Parts& parts, const placement::Axis& axis) {
+  placement::Axis& level = placements_[parts.op].axes[parts.level];
   expects(level.size == axis.size, "an axis has as many devices as the op-trans made parts");
   level = axis;
 }

@@ -12,8 +12,8 @@
 
 #include "base/quantity.hpp"
 #include "model/graph.hpp"
-#include "strategies/axis.hpp"
-#include "strategies/cell.hpp"
+#include "placement/axis.hpp"
+#include "placement/cell.hpp"
 #include "strategies/copies.hpp"
 #include "strategies/order_rule.hpp"
 
@@ -144,7 +144,7 @@ class Plan {
   /// elements than parts, or does not divide evenly where it has to.
   Parts trans(model::OpId op, const Split& split);
   /// op-assign of all parts: part i moves i places along the axis.
-  void assign(const Parts& parts, const Axis& axis);
+  void assign(const Parts& parts, const placement::Axis& axis);
   /// op-assign of the whole operator: where its sub-operator with all coordinates 0 stands. A copy
   /// is the operator as it works on the micro-batches of that copy.
   void assign(model::OpId op, int first_device, int copy = 0);
@@ -153,13 +153,13 @@ class Plan {
   void assign(model::OpId op, std::vector<int> devices, int copy = 0);
 
   /// op-order.
-  void order(const Cell& before, const Cell& after);
+  void order(const placement::Cell& before, const placement::Cell& after);
   void order(OrderRule rule);
   /// op-order of each cell before the next.
-  void chain(std::vector<Cell> cells);
+  void chain(std::vector<placement::Cell> cells);
   /// Two cells of one device that run together: both begin when both may begin, and results of
   /// either leave when both have ended.
-  void run_together(const Cell& first, const Cell& second);
+  void run_together(const placement::Cell& first, const placement::Cell& second);
 
   /// op-trans that replicates stages; each copy processes a subset of the micro-batches. Until they
   /// are assigned, a copy's operators share the devices of copy 0. Expects a number for each stage,
@@ -199,7 +199,7 @@ class Plan {
   /// replicated).
   struct Placement {
     std::vector<int> first_devices = {0};  ///< by copy
-    std::vector<Axis> axes;
+    std::vector<placement::Axis> axes;
     std::vector<std::string> dims;
     std::vector<bool> uneven;              ///< by axis, see Split
     std::vector<std::vector<int>> listed;  ///< by copy: the device of every part; empty: affine
@@ -207,10 +207,12 @@ class Plan {
   [[nodiscard]] const Placement& placement(model::OpId forward_op) const {
     return placements_[forward_op];
   }
-  [[nodiscard]] const std::vector<Order>& orders() const { return orders_; }
+  [[nodiscard]] const std::vector<placement::Order>& orders() const { return orders_; }
   [[nodiscard]] const std::vector<OrderRule>& rules() const { return rules_; }
-  [[nodiscard]] const std::vector<std::vector<Cell>>& chains() const { return chains_; }
-  [[nodiscard]] const std::vector<std::pair<Cell, Cell>>& together() const { return together_; }
+  [[nodiscard]] const std::vector<std::vector<placement::Cell>>& chains() const { return chains_; }
+  [[nodiscard]] const std::vector<std::pair<placement::Cell, placement::Cell>>& together() const {
+    return together_;
+  }
   /// The groups of forward operators that run again in the backward pass; each in forward order.
   [[nodiscard]] const std::vector<std::vector<model::OpId>>& recomputed() const {
     return recomputed_;
@@ -270,10 +272,10 @@ class Plan {
   std::shared_ptr<const model::Graph> rewritten_;  ///< what graph_ looks at after a rewriting
   std::vector<Colocation> colocations_;
   std::vector<Placement> placements_;
-  std::vector<Order> orders_;
+  std::vector<placement::Order> orders_;
   std::vector<OrderRule> rules_;
-  std::vector<std::vector<Cell>> chains_;
-  std::vector<std::pair<Cell, Cell>> together_;
+  std::vector<std::vector<placement::Cell>> chains_;
+  std::vector<std::pair<placement::Cell, placement::Cell>> together_;
   std::set<std::pair<int, int>> split_;  ///< stage, micro-batch
   std::map<std::pair<int, int>, int> evictions_;
   std::vector<std::vector<model::OpId>> recomputed_;

@@ -14,8 +14,8 @@
 #include "cost/kernel.hpp"
 #include "cost/ring.hpp"
 #include "model/graph.hpp"
-#include "strategies/cell.hpp"
-#include "strategies/grid.hpp"
+#include "placement/cell.hpp"
+#include "placement/grid.hpp"
 #include "strategies/operation.hpp"
 
 namespace stratagem::strategies {
@@ -99,9 +99,9 @@ struct Slot {
   Category category = Category::temporaries;
   Residence place = Residence::device;
   /// How the part that it holds lies, see Operand; of what operations name.
-  Layout layout = {};
+  placement::Layout layout = {};
   std::vector<int> shards = {};
-  std::vector<Mask> masks = {};
+  std::vector<placement::Mask> masks = {};
 };
 
 /// One collective of a group of devices; `payload` as in cost/ring.hpp. `group` indexes
@@ -154,7 +154,7 @@ struct Call {
   /// The grid (in Program::grids) whose axes the layouts refer to. Weights and their gradients
   /// state their own (Resident). -1 on irregular stages.
   int grid = -1;
-  Cell cell;
+  placement::Cell cell;
   int lag = 0;              ///< round r runs it for iteration r - lag, where there is such a one
   int versions_behind = 0;  ///< iteration i reads the weights after max(0, i - this) updates
   std::vector<Wait> waits;
@@ -182,9 +182,9 @@ struct Resident {
   /// layout on a grid, or masks. -1 for framework buffers that hold no parameter.
   model::TensorId tensor = -1;
   int grid = -1;
-  Layout layout = {};
+  placement::Layout layout = {};
   std::vector<int> shards = {};
-  std::vector<Mask> masks = {};
+  std::vector<placement::Mask> masks = {};
   int versions = 1;  ///< of the parameter: `bytes` has room for so many
 };
 
@@ -212,8 +212,8 @@ struct Device {
 /// printed, compared and tested.
 struct Program {
   std::vector<std::vector<model::TensorId>>
-      segment_tensors;      ///< by segment: what Slot::tensor indexes
-  std::vector<Grid> grids;  ///< of all copies of all stages
+      segment_tensors;                 ///< by segment: what Slot::tensor indexes
+  std::vector<placement::Grid> grids;  ///< of all copies of all stages
   std::vector<Communicator> communicators;
   std::vector<Block> blocks;
   std::vector<Sequence> sequences;

@@ -120,8 +120,8 @@ void tensor_parallel(Plan& plan, const Options& options) {
                          options);
 }
 
-void divide_as_tensor_ranks(Plan& plan, const std::vector<model::OpId>& ops, const Axis& ranks,
-                            const Options& options) {
+void divide_as_tensor_ranks(Plan& plan, const std::vector<model::OpId>& ops,
+                            const placement::Axis& ranks, const Options& options) {
   TensorDivision division(plan.graph(), options);
   for (const model::OpId id : ops) {
     const std::string dim = division.next(plan.graph().operators[id]);

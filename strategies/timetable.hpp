@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "strategies/cell.hpp"
+#include "placement/cell.hpp"
 
 namespace stratagem::strategies {
 
@@ -41,8 +41,8 @@ struct Pipeline {
 /// The cells of every rank in order. Cells of a pair in `together` stand next to each other and run
 /// as one: they begin when both may, and what they compute leaves when both have ended.
 struct Timetable {
-  std::vector<std::vector<Cell>> ranks;
-  std::vector<std::pair<Cell, Cell>> together;
+  std::vector<std::vector<placement::Cell>> ranks;
+  std::vector<std::pair<placement::Cell, placement::Cell>> together;
 };
 
 }  // namespace stratagem::strategies

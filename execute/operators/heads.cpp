@@ -133,7 +133,7 @@ void prepend(const Application<T>& a) {
 template <typename T>
 void relative_bias(const Application<T>& a) {
   const bool forward = a.op.pass == model::Pass::forward;
-  const strategies::Mask& mask = (forward ? *a.outputs[0] : *a.inputs[0]).region.mask;
+  const placement::Mask& mask = (forward ? *a.outputs[0] : *a.inputs[0]).region.mask;
   const auto length = [&](std::size_t d) { return mask.ranges[d].end - mask.ranges[d].begin; };
   const kernels::Pairs pairs{.heads = length(0),
                              .queries = length(1),

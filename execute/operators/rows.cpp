@@ -70,8 +70,8 @@ double scale_of_scores(const Shapes& s) {
 }
 
 kernels::CausalMask causal_mask_of(const Shapes& s) {
-  const std::vector<strategies::Range>& ranges = s.inputs[0]->mask.ranges;
-  const strategies::Range& queries = ranges[ranges.size() - 2];
+  const std::vector<placement::Range>& ranges = s.inputs[0]->mask.ranges;
+  const placement::Range& queries = ranges[ranges.size() - 2];
   const std::vector<std::int64_t>& whole = s.graph.tensors[s.op.inputs[0]].shape;
   return {.queries = queries.end - queries.begin,
           .first = queries.begin + whole.back() - whole[whole.size() - 2]};

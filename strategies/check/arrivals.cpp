@@ -25,7 +25,7 @@ bool computes(const Block& block) {
 }
 
 /// A cell, and the lag of the round that runs it.
-using Key = std::pair<int, Cell>;
+using Key = std::pair<int, placement::Cell>;
 Key key(const Call& call) { return {call.lag, call.cell}; }
 
 class MessageOrder {

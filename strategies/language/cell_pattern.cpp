@@ -37,7 +37,7 @@ std::vector<std::string> arguments(const std::string& text) {
 void read_pass(CellPattern& pattern, const std::string& word, const std::string& path) {
   if (word == "F") return;
   if (word == "B" || word == "W") {
-    pattern.pass = word == "B" ? CellPass::backward : CellPass::weight;
+    pattern.pass = word == "B" ? placement::CellPass::backward : placement::CellPass::weight;
     return;
   }
   int repeat = 0;

@@ -5,13 +5,13 @@
 #include <string>
 #include <vector>
 
-#include "strategies/cell.hpp"
+#include "placement/cell.hpp"
 #include "strategies/language/expression.hpp"
 
 namespace stratagem::strategies {
 
 struct CellPattern {
-  CellPass pass = CellPass::forward;
+  placement::CellPass pass = placement::CellPass::forward;
   std::optional<int> repeat;            ///< of F, from 0; nullopt: the last
   std::vector<Expression> coordinates;  ///< stage, micro-batch and, if told, slice
 };

@@ -7,6 +7,9 @@
 #include "strategies/language/cell_pattern.hpp"
 
 namespace stratagem::strategies {
+
+using placement::Cell;
+
 namespace {
 
 /// A piece of the text, and whether a + stood before it.
@@ -57,7 +60,8 @@ Cell parse_cell(const std::string& text, const Extent& extent, const std::string
     at[i] = static_cast<int>(value);
   }
   Cell cell{.stage = at[0], .micro_batch = at[1], .pass = pattern.pass, .slice = at[2]};
-  if (pattern.pass == CellPass::forward) cell.repeat = pattern.repeat.value_or(extent.repeats - 1);
+  if (pattern.pass == placement::CellPass::forward)
+    cell.repeat = pattern.repeat.value_or(extent.repeats - 1);
   if (cell.repeat >= extent.repeats)
     throw InputError("", path, "a repeat up to F" + std::to_string(extent.repeats), text);
   return cell;
@@ -65,7 +69,8 @@ Cell parse_cell(const std::string& text, const Extent& extent, const std::string
 
 std::string word_of(const Cell& cell, const Extent& extent) {
   std::string text = to_text(cell.pass);
-  if (cell.pass == CellPass::forward && extent.repeats > 1) text += std::to_string(cell.repeat + 1);
+  if (cell.pass == placement::CellPass::forward && extent.repeats > 1)
+    text += std::to_string(cell.repeat + 1);
   text += "(" + std::to_string(cell.stage) + "," + std::to_string(cell.micro_batch);
   if (extent.slices > 1) text += "," + std::to_string(cell.slice);
   return text + ")";

@@ -10,8 +10,8 @@
 namespace stratagem::strategies {
 
 struct Chain {
-  std::vector<Cell> cells;
-  std::vector<std::pair<Cell, Cell>> together;
+  std::vector<placement::Cell> cells;
+  std::vector<std::pair<placement::Cell, placement::Cell>> together;
 };
 
 /// The cells of a text, blanks between them; F, or F1, F2, ... for a repeat, coordinates being

@@ -15,6 +15,10 @@
 #include "strategies/language/variable_range.hpp"
 
 namespace stratagem::strategies {
+
+using placement::Cell;
+using placement::Order;
+
 namespace {
 
 /// A forgotten index multiplies the instances by a size; better an error than a full memory.
@@ -88,7 +92,8 @@ class Expansion {
     const auto repeats = static_cast<int>(sizes_[axis_count]);
     Cell cell{static_cast<int>(at[0]), static_cast<int>(at[1]), pattern.pass,
               static_cast<int>(at[2])};
-    if (pattern.pass == CellPass::forward) cell.repeat = pattern.repeat.value_or(repeats - 1);
+    if (pattern.pass == placement::CellPass::forward)
+      cell.repeat = pattern.repeat.value_or(repeats - 1);
     if (cell.repeat >= repeats) return result;
     const bool every_slice = pattern.coordinates.size() < axis_count;
     const int end = every_slice ? static_cast<int>(sizes_[2]) : cell.slice + 1;

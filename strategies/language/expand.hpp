@@ -12,6 +12,6 @@ namespace stratagem::strategies {
 /// InputError at `rule.path` for text that is not of the language, names that stand for nothing, cells
 /// before themselves, cells that exist in no plan whatever the sizes, variables whose values no
 /// coordinate tells, and more than 10 million combinations of values.
-std::vector<Order> expand(const OrderRule& rule, const Extent& extent);
+std::vector<placement::Order> expand(const OrderRule& rule, const Extent& extent);
 
 }  // namespace stratagem::strategies

@@ -14,7 +14,7 @@ std::vector<int> devices_of(const Plan::Placement& placement, int copy) {
     std::ranges::sort(devices);
     return devices;
   }
-  for (const Axis& axis : placement.axes) {
+  for (const placement::Axis& axis : placement.axes) {
     std::vector<int> more;
     more.reserve(devices.size() * axis.size);
     for (const int device : devices) {

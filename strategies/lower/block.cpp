@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/input_error.hpp"
-#include "strategies/local_part.hpp"
+#include "placement/local_part.hpp"
 #include "strategies/lower/casts.hpp"
 #include "strategies/lower/held_slots.hpp"
 #include "strategies/lower/kernels.hpp"
@@ -19,6 +19,10 @@
 #include "strategies/lower/waiting_gradients.hpp"
 
 namespace stratagem::strategies {
+
+using placement::AxisRole;
+using placement::Layout;
+
 namespace {
 
 using model::TensorId;
@@ -183,7 +187,7 @@ class BlockLowering {
   /// A layout of a checkpoint whose devices along the plan's axes hold parts where they held the same.
   [[nodiscard]] Layout divided_checkpoint(TensorId tensor, Layout layout) const {
     for (std::size_t axis = 0; axis < layout.size(); ++axis) {
-      const Axis& ranks = c_.grid.axes[axis];
+      const placement::Axis& ranks = c_.grid.axes[axis];
       const bool named = std::ranges::count(c_.plan.checkpoint_axes, ranks.name) > 0;
       if (!named || layout[axis].dim != AxisRole::replica) continue;
       const auto parts = divided(layout, axis, graph_.tensors[tensor], c_.grid);
@@ -607,14 +611,14 @@ class BlockLowering {
       if (!best || cost < best->first) best = {cost, version};
     }
     Version version = best->second;
-    for (const Conversion& step : convert(version.layout, wanted, shape, sizes)) {
+    for (const placement::Conversion& step : convert(version.layout, wanted, shape, sizes)) {
       version = apply(tensor, version, step);
       versions_[tensor].push_back(version);
     }
     return version;
   }
 
-  Version apply(TensorId tensor, const Version& from, const Conversion& step) {
+  Version apply(TensorId tensor, const Version& from, const placement::Conversion& step) {
     Version to = from;
     to.layout = after(std::move(to.layout), step);
     if (!step.communicates()) return to;  // a chunk is a view

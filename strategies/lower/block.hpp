@@ -9,22 +9,22 @@
 
 #include "cost/precision.hpp"
 #include "cost/stack.hpp"
-#include "strategies/grid.hpp"
-#include "strategies/layout.hpp"
+#include "placement/grid.hpp"
+#include "placement/layout.hpp"
+#include "placement/mask.hpp"
 #include "strategies/lower/groups.hpp"
 #include "strategies/lower/recomputation.hpp"
 #include "strategies/lower/segment.hpp"
 #include "strategies/lower/slices.hpp"
-#include "strategies/mask.hpp"
 
 namespace stratagem::strategies {
 
 /// The layout of a tensor that crosses a border between segments, and its memory category.
 struct Border {
-  Layout layout;
+  placement::Layout layout;
   Category category = Category::temporaries;
   /// Instead of a layout where the stage is irregular: what each of its devices holds, if anything.
-  std::vector<std::optional<Mask>> masks = {};
+  std::vector<std::optional<placement::Mask>> masks = {};
 };
 
 /// A lowered block with what its neighbours need to know. Tensors are places in the segment's
@@ -36,18 +36,20 @@ struct LoweredBlock {
   std::map<int, std::map<Stream, int>> first_readers;
   std::map<int, int> last_writer;  ///< by tensor: the last task that writes it
   std::map<int, int>
-      first_addition;                ///< by gradient of a parameter: the first task that adds to it
-  std::map<int, int> parts;          ///< by tensor of which only a part is kept: what copies it
-  std::map<int, Layout> parameters;  ///< by parameter: how operators here see it
-  std::map<int, Layout> gradients;   ///< by gradient of a parameter: how operators here leave it
+      first_addition;        ///< by gradient of a parameter: the first task that adds to it
+  std::map<int, int> parts;  ///< by tensor of which only a part is kept: what copies it
+  std::map<int, placement::Layout> parameters;  ///< by parameter: how operators here see it
+  std::map<int, placement::Layout>
+      gradients;  ///< by gradient of a parameter: how operators here leave it
   /// The parameters and gradients that exist only while they are whole, see WeightShards:
   /// parameters that must have been gathered, and gradients that outlive the block until they are
   /// reduced or have left for the host.
   std::set<int> gathered;
   std::set<int> whole_gradients;
   // The same two where the stage is irregular, for the one device that runs the block.
-  std::map<int, Mask> parameter_masks;
-  std::map<int, std::map<model::OpId, Mask>> gradient_masks;  ///< what each operator adds to it
+  std::map<int, placement::Mask> parameter_masks;
+  std::map<int, std::map<model::OpId, placement::Mask>>
+      gradient_masks;  ///< what each operator adds to it
 };
 
 /// What a block is lowered from.
@@ -57,7 +59,7 @@ struct BlockContext {
   const TokenSlice& slice;
   const cost::Stack& stack;
   const cost::Precision& precision;
-  const Grid& grid;
+  const placement::Grid& grid;
   Groups& groups;
   const SegmentFacts& facts;
   const Recomputation& recomputation;

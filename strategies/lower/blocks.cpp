@@ -12,10 +12,10 @@ namespace {
 
 using model::TensorId;
 
-std::string text_of(const std::optional<Mask>& mask) {
+std::string text_of(const std::optional<placement::Mask>& mask) {
   if (!mask) return "-";
   std::string text = std::to_string(mask->value.index) + "/" + std::to_string(mask->value.count);
-  for (const Range& range : mask->ranges)
+  for (const placement::Range& range : mask->ranges)
     text += "," + std::to_string(range.begin) + ":" + std::to_string(range.end);
   return text;
 }
@@ -24,8 +24,8 @@ std::string text_of(const std::map<int, Border>& borders) {
   std::string text;
   for (const auto& [place, border] : borders) {
     text += "@" + std::to_string(place) + "c" + std::to_string(static_cast<int>(border.category));
-    for (const AxisRole& role : border.layout) text += "," + std::to_string(role.dim);
-    for (const std::optional<Mask>& mask : border.masks) text += ";" + text_of(mask);
+    for (const placement::AxisRole& role : border.layout) text += "," + std::to_string(role.dim);
+    for (const std::optional<placement::Mask>& mask : border.masks) text += ";" + text_of(mask);
   }
   return text;
 }
@@ -59,7 +59,7 @@ Blocks::Blocks(const Plan& plan, const TokenSlice& slice, const cost::Stack& sta
   for (int segment = 0; segment < segments; ++segment)
     recomputations_.emplace_back(plan, stages.facts(), segment);
   for (int segment = 0; segment < segments; ++segment) {
-    const Grid& grid = stages.grid_of_segment(segment);
+    const placement::Grid& grid = stages.grid_of_segment(segment);
     const int stage = stages.of(segment);
     const int family = stages.irregular(stage) ? -1 - stage : groups.family(grid);
     const std::string key = structure_key(plan, grid, family, stages.facts(segment)) +
@@ -112,9 +112,9 @@ Blocks::Borders Blocks::borders_of(const SegmentFacts& facts,
 
 /// The layout in which the first of the operators that reads a tensor reads it; replicated if none
 /// does.
-Layout Blocks::first_reading(int segment, const std::vector<model::OpId>& ops,
-                             TensorId tensor) const {
-  const Grid& grid = stages_.grid_of_segment(segment);
+placement::Layout Blocks::first_reading(int segment, const std::vector<model::OpId>& ops,
+                                        TensorId tensor) const {
+  const placement::Grid& grid = stages_.grid_of_segment(segment);
   for (const model::OpId id : ops) {
     const model::Operator& op = plan_.graph().operators[id];
     const auto found = std::ranges::find(op.inputs, tensor);
@@ -123,7 +123,7 @@ Layout Blocks::first_reading(int segment, const std::vector<model::OpId>& ops,
                           split_along(plan_, grid, id));
     }
   }
-  return Layout(grid.axes.size(), {AxisRole::replica});
+  return placement::Layout(grid.axes.size(), {placement::AxisRole::replica});
 }
 
 /// Notes how a tensor from another segment lies where one of `ops` of this one reads it.

@@ -60,8 +60,8 @@ class Blocks {
   [[nodiscard]] Borders borders_of(const SegmentFacts& facts,
                                    const std::vector<model::TensorId>& tensors) const;
   [[nodiscard]] Category category_for_reader(model::TensorId activation) const;
-  [[nodiscard]] Layout first_reading(int segment, const std::vector<model::OpId>& ops,
-                                     model::TensorId tensor) const;
+  [[nodiscard]] placement::Layout first_reading(int segment, const std::vector<model::OpId>& ops,
+                                                model::TensorId tensor) const;
   void arrive(int segment, const std::vector<model::OpId>& ops, model::TensorId tensor, int from);
   [[nodiscard]] std::string key_of(int segment, const std::string& what) const;
   [[nodiscard]] bool sends_again(const Recycled& one, int segment) const;

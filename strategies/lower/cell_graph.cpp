@@ -12,6 +12,9 @@
 
 namespace stratagem::strategies {
 
+using placement::Cell;
+using placement::CellPass;
+
 CellGraph::CellGraph(const Plan& plan, const Stages& stages, int iterations)
     : plan_(plan),
       stages_(stages),
@@ -146,13 +149,13 @@ void CellGraph::add_orders() {
     const int b = existing(after, path);
     if (a != b) after_[a].push_back(b);
   };
-  for (const Order& one : plan_.orders()) order(one.before, one.after, "/strategy");
+  for (const placement::Order& one : plan_.orders()) order(one.before, one.after, "/strategy");
   const Extent extent{.stages = stage_count_,
                       .micro_batches = micro_batches_,
                       .slices = slices_,
                       .repeats = repeats_};
   for (const OrderRule& rule : plan_.rules()) {
-    for (const Order& one : expand(rule, extent)) {
+    for (const placement::Order& one : expand(rule, extent)) {
       // W cells exist only where a backward cell is split.
       const auto missing = [&](const Cell& c) {
         return c.pass == CellPass::weight && !splits(c.stage, c.micro_batch);
@@ -207,7 +210,7 @@ bool CellGraph::leads_to(int from, int to, const std::vector<int>& position) con
 }
 
 std::string CellGraph::describe(const Cell& cell) const {
-  const Grid& grid = stages_.sites()[site(cell)].grid;
+  const placement::Grid& grid = stages_.sites()[site(cell)].grid;
   const int first = grid.first_device;
   if (!grid.listed.empty()) {
     std::string names;
@@ -215,7 +218,7 @@ std::string CellGraph::describe(const Cell& cell) const {
     return to_text(cell) + " on devices" + names;
   }
   int last = first;
-  for (const Axis& axis : grid.axes) last += (axis.size - 1) * axis.stride;
+  for (const placement::Axis& axis : grid.axes) last += (axis.size - 1) * axis.stride;
   return to_text(cell) +
          (last == first ? " on device " + std::to_string(first)
                         : " on devices " + std::to_string(first) + " to " + std::to_string(last));

@@ -25,18 +25,18 @@ class CellGraph {
 
   [[nodiscard]] int count() const { return static_cast<int>(after_.size()); }
   [[nodiscard]] bool exists(int node) const;
-  [[nodiscard]] Cell cell(int node) const;
+  [[nodiscard]] placement::Cell cell(int node) const;
   /// The cells of a node in the order in which they run: one, or a pair.
-  [[nodiscard]] std::vector<Cell> cells(int node) const;
+  [[nodiscard]] std::vector<placement::Cell> cells(int node) const;
   /// The site in which a cell runs.
-  [[nodiscard]] int site(const Cell& cell) const;
+  [[nodiscard]] int site(const placement::Cell& cell) const;
   /// "F(stage 1, micro-batch 3) on devices 4 to 7".
-  [[nodiscard]] std::string describe(const Cell& cell) const;
+  [[nodiscard]] std::string describe(const placement::Cell& cell) const;
 
  private:
-  [[nodiscard]] int node(const Cell& cell) const;
-  [[nodiscard]] int existing(const Cell& cell, const std::string& path) const;
-  void add(const Cell& before, const Cell& after);
+  [[nodiscard]] int node(const placement::Cell& cell) const;
+  [[nodiscard]] int existing(const placement::Cell& cell, const std::string& path) const;
+  void add(const placement::Cell& before, const placement::Cell& after);
   void add_data(int micro_batch);
   void add_flow(const StageFlow& flow, int micro_batch);
   void add_slices(int stage, int micro_batch);

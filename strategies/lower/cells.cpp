@@ -10,6 +10,9 @@
 #include "strategies/lower/cell_graph.hpp"
 
 namespace stratagem::strategies {
+
+using placement::Cell;
+
 namespace {
 
 /// Cells of every host in a sorted order, micro-batches counted through all iterations.
@@ -115,7 +118,7 @@ CellOrder ordered_cells(const Plan& plan, const Stages& stages) {
 
 bool weighs(const Plan& plan, const Cell& cell) {
   const bool split = plan.splits_backward(cell.stage, cell.micro_batch);
-  return cell.pass == (split ? CellPass::weight : CellPass::backward);
+  return cell.pass == (split ? placement::CellPass::weight : placement::CellPass::backward);
 }
 
 int last_weight_cell(const Plan& plan, int stage, int copy,

@@ -11,7 +11,7 @@ namespace stratagem::strategies {
 /// A cell in the round of a host. Round r of a host runs its cells of iteration r - lag; without lag
 /// rounds are iterations.
 struct ScheduledCell {
-  Cell cell;
+  placement::Cell cell;
   int lag = 0;
   bool with_next = false;  ///< runs as one with the cell after it
 };
@@ -34,7 +34,7 @@ int iterations_to_order(const Plan& plan, const Stages& stages);
 CellOrder ordered_cells(const Plan& plan, const Stages& stages);
 
 /// Does a cell compute weight gradients?
-bool weighs(const Plan& plan, const Cell& cell);
+bool weighs(const Plan& plan, const placement::Cell& cell);
 
 /// By site of the host: the place in `cells` of the cell that computes its last weight gradients of
 /// an iteration; -1 if none does.

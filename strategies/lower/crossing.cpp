@@ -12,7 +12,8 @@ namespace stratagem::strategies {
 namespace {
 
 /// What every device of a grid has of a tensor.
-std::vector<Piece> pieces(const model::Tensor& tensor, const Grid& grid, const Border& border) {
+std::vector<Piece> pieces(const model::Tensor& tensor, const placement::Grid& grid,
+                          const Border& border) {
   std::vector<Piece> result;
   for (int i = 0; i < grid.count(); ++i) {
     const std::vector<int> at = grid.coordinates(i);

@@ -12,8 +12,8 @@ namespace stratagem::strategies {
 struct Crosser {
   model::TensorId id = -1;
   const model::Tensor* tensor = nullptr;
-  const Grid* from = nullptr;
-  const Grid* to = nullptr;
+  const placement::Grid* from = nullptr;
+  const placement::Grid* to = nullptr;
   Border leaves;   ///< as the producing block left it
   Border arrives;  ///< as the consuming block wants it
   bool backward = false;

@@ -5,13 +5,14 @@
 #include <utility>
 
 #include "base/input_error.hpp"
-#include "strategies/local_part.hpp"
+#include "placement/local_part.hpp"
 #include "strategies/lower/last_uses.hpp"
 #include "strategies/lower/lifetimes.hpp"
 
 namespace stratagem::strategies {
 
 using model::TensorId;
+using placement::Mask;
 
 DeviceBlock::DeviceBlock(const model::Graph& graph, std::string name) : graph_(graph) {
   block_.name = std::move(name);

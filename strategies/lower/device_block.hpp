@@ -5,8 +5,8 @@
 #include <set>
 #include <string>
 
+#include "placement/mask.hpp"
 #include "strategies/lower/segment.hpp"
-#include "strategies/mask.hpp"
 #include "strategies/program.hpp"
 
 namespace stratagem::strategies {
@@ -23,23 +23,24 @@ class DeviceBlock {
   DeviceBlock(const model::Graph& graph, std::string name);
 
   /// A buffer that exists when the block begins.
-  int import(const SlotName& tensor, const Mask& mask, Category category);
-  [[nodiscard]] bool holds(model::TensorId tensor, const Mask& mask) const;
+  int import(const SlotName& tensor, const placement::Mask& mask, Category category);
+  [[nodiscard]] bool holds(model::TensorId tensor, const placement::Mask& mask) const;
   /// Expects that it holds the part.
-  [[nodiscard]] int slot_of(model::TensorId tensor, const Mask& mask) const;
+  [[nodiscard]] int slot_of(model::TensorId tensor, const placement::Mask& mask) const;
   [[nodiscard]] const Slot& slot(int index) const { return block_.slots[index]; }
   /// Is a part only a view of a buffer that holds more?
-  [[nodiscard]] bool is_view(model::TensorId tensor, const Mask& mask) const;
+  [[nodiscard]] bool is_view(model::TensorId tensor, const placement::Mask& mask) const;
   /// Adds a view of a part of a buffer, unless the device already has the part elsewhere.
-  void view(model::TensorId tensor, const Mask& of, const Mask& part);
+  void view(model::TensorId tensor, const placement::Mask& of, const placement::Mask& part);
 
   /// Makes `task`, which is about to be added, read a part, after the task that wrote it. This and
   /// the next two return the part as an operand.
-  Operand read(Task& task, model::TensorId tensor, const Mask& mask);
+  Operand read(Task& task, model::TensorId tensor, const placement::Mask& mask);
   /// Makes it write a part into a buffer of its own.
-  Operand write(Task& task, const SlotName& tensor, const Mask& mask, Category category);
+  Operand write(Task& task, const SlotName& tensor, const placement::Mask& mask, Category category);
   /// Makes it overwrite another part, which is gone then.
-  Operand overwrite(Task& task, model::TensorId tensor, const Mask& from, const Mask& to);
+  Operand overwrite(Task& task, model::TensorId tensor, const placement::Mask& from,
+                    const placement::Mask& to);
   /// Makes it write so many bytes of a tensor that nobody else reads.
   void scratch(Task& task, const SlotName& tensor, Bytes bytes);
   /// Records that it adds to a resident buffer.
@@ -52,7 +53,7 @@ class DeviceBlock {
   void follow_computation(Task& task) const;
   /// Makes transfers of an imported buffer begin after the first computation that reads it, because
   /// the block of another call knows only one queue of each stream.
-  void hold_transfers(model::TensorId tensor, const Mask& mask);
+  void hold_transfers(model::TensorId tensor, const placement::Mask& mask);
 
   /// The buffer outlives the block, counted as `category`.
   void keep(int slot, Category category);
@@ -75,12 +76,12 @@ class DeviceBlock {
 
  private:
   [[nodiscard]] int next() const { return static_cast<int>(block_.tasks.size()); }
-  int new_slot(const SlotName& tensor, const Mask& mask, Category category);
+  int new_slot(const SlotName& tensor, const placement::Mask& mask, Category category);
   void wait_for(Task& task, int slot) const;
 
   const model::Graph& graph_;
   Block block_;
-  std::map<model::TensorId, std::map<Mask, int>> slots_;
+  std::map<model::TensorId, std::map<placement::Mask, int>> slots_;
   std::map<int, int> ready_;  ///< by slot: the task after which it may be read
   std::map<int, int> last_writer_;
   std::map<int, int> first_addition_;

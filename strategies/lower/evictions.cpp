@@ -7,9 +7,12 @@
 #include <utility>
 
 #include "base/input_error.hpp"
-#include "strategies/local_part.hpp"
+#include "placement/local_part.hpp"
 
 namespace stratagem::strategies {
+
+using placement::CellPass;
+
 namespace {
 
 /// One side of an eviction: what a stage's forward cell keeps goes to the devices that take it in,
@@ -41,7 +44,7 @@ Block eviction_block(const Plan& plan, const Stages& stages, const Blocks& block
 
 }  // namespace
 
-std::optional<Eviction> Evictions::eviction_of(const Cell& cell) const {
+std::optional<Eviction> Evictions::eviction_of(const placement::Cell& cell) const {
   const auto found = c_.plan.evictions().find({cell.stage, cell.micro_batch});
   if (found == c_.plan.evictions().end()) return std::nullopt;
   return Eviction{cell.stage, cell.micro_batch, found->second};
@@ -57,7 +60,7 @@ void Evictions::attend_guests() {
   std::map<std::pair<int, int>, Written> taken_in;  // by stage and micro-batch
   for (std::size_t owner = 0; owner < c_.order.hosts.size(); ++owner) {
     for (const ScheduledCell& of : c_.order.hosts[owner]) {
-      const Cell& cell = of.cell;
+      const placement::Cell& cell = of.cell;
       const std::optional<Eviction> eviction = eviction_of(cell);
       if (!eviction || cell.pass == CellPass::weight) continue;
       if (!stands_in(static_cast<int>(owner), cell.stage)) continue;
@@ -89,8 +92,8 @@ std::optional<Written> Evictions::fetch_for(const ScheduledCell& of) {
 
 /// One side of one copy: away or back, of the guest or of its owner.
 int Evictions::move(const Eviction& eviction, const ScheduledCell& of, bool back, bool guest) {
-  const Grid& owner = draft_.site(eviction.stage, of.cell).grid;
-  const Grid& lender = draft_.site(eviction.guest_of, of.cell).grid;
+  const placement::Grid& owner = draft_.site(eviction.stage, of.cell).grid;
+  const placement::Grid& lender = draft_.site(eviction.guest_of, of.cell).grid;
   if (owner.axes != lender.axes || !owner.listed.empty())
     throw InputError("", "/strategy", "evictions between stages with equal grids of devices", "");
   const int group = back ? c_.groups.across({lender, owner}, -3 - eviction.stage)

@@ -22,7 +22,7 @@ class Evictions {
   std::optional<Written> fetch_for(const ScheduledCell& of);
 
  private:
-  [[nodiscard]] std::optional<Eviction> eviction_of(const Cell& cell) const;
+  [[nodiscard]] std::optional<Eviction> eviction_of(const placement::Cell& cell) const;
   [[nodiscard]] bool stands_in(int host, int stage) const;
   int move(const Eviction& eviction, const ScheduledCell& of, bool back, bool guest);
 

@@ -25,8 +25,8 @@ Gathers::Gathers(const SequenceContext& context, SequenceDraft& draft, std::vect
 
 /// Are two runs of one micro-batch, with a weight in common?
 bool Gathers::same_buffers(std::size_t one, std::size_t other) const {
-  const Cell& a = run(one).of->cell;
-  const Cell& b = run(other).of->cell;
+  const placement::Cell& a = run(one).of->cell;
+  const placement::Cell& b = run(other).of->cell;
   if (a.micro_batch != b.micro_batch || a.slice != b.slice) return false;  // repeats count as one
   const std::vector<model::TensorId>& tensors = context().stages.facts(run(one).segment).tensors;
   const std::map<model::TensorId, int>& places = context().stages.facts(run(other).segment).place;

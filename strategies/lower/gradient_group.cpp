@@ -14,10 +14,10 @@ namespace stratagem::strategies {
 namespace {
 
 /// What an operator of a copy adds; of a regular stage all operators of a segment together.
-using Term = std::tuple<int, int, ValuePart>;
+using Term = std::tuple<int, int, placement::ValuePart>;
 using Terms = std::set<Term>;
 
-void add(Terms& terms, int copy, int op, const Mask& mask, const Mask& held,
+void add(Terms& terms, int copy, int op, const placement::Mask& mask, const placement::Mask& held,
          const std::string& gradient, int device) {
   if (mask.ranges != held.ranges) {
     throw InputError("", "/strategy",

@@ -13,6 +13,11 @@
 #include "strategies/lower/waiting_gradients.hpp"
 
 namespace stratagem::strategies {
+
+using placement::AxisRole;
+using placement::Grid;
+using placement::Layout;
+
 namespace {
 
 using model::TensorId;
@@ -110,7 +115,7 @@ std::vector<int> key_of(const std::vector<int>& ranks) {
 std::vector<int> key_of(const Grid& grid, const std::vector<int>& axes,
                         const std::vector<int>& shards) {
   std::vector<int> key = {-2, grid.first_device};
-  for (const Axis& axis : grid.axes) {
+  for (const placement::Axis& axis : grid.axes) {
     key.push_back(axis.size);
     key.push_back(axis.stride);
   }
@@ -267,7 +272,7 @@ class BucketFiller {
 
   void add_along(const std::vector<int>& axes, const Completed& gradient, const LocalHolding& local,
                  bool to_shards, bool held_in_shards = false) {
-    const Cell& cell = cells_[gradient.cell].cell;
+    const placement::Cell& cell = cells_[gradient.cell].cell;
     const int site = stages_.site(cell.stage, plan_.copy_of(cell.stage, cell.micro_batch));
     const Grid& grid = stages_.sites()[site].grid;
     const std::vector<int> key = key_of(grid, axes, local.shards);
@@ -345,7 +350,7 @@ GradientBuckets gradient_buckets(const Plan& plan, const Stages& stages, const B
   const bool each = reduces_each_cell(plan);
   BucketFiller filler(plan, stages, blocks, parameters, host, cells);
   for (std::size_t i = 0; each && i < cells.size(); ++i) {
-    const Cell& cell = cells[i].cell;
+    const placement::Cell& cell = cells[i].cell;
     const int site = stages.site(cell.stage, plan.copy_of(cell.stage, cell.micro_batch));
     if (weighs(plan, cell)) filler.scatter(site, static_cast<int>(i));
   }

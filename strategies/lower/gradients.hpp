@@ -14,14 +14,15 @@ namespace stratagem::strategies {
 struct Bucket {
   int cell = 0;  ///< in the host's order
   int segment = 0;
-  Grid grid;                ///< on which its gradients lie, if axes say along what they are summed
+  placement::Grid grid;     ///< on which its gradients lie, if axes say along what they are summed
   std::vector<int> axes;    ///< of the grid along which devices hold partial sums; empty: none
   std::vector<int> shards;  ///< axes over which what becomes of the sums is divided
-  std::vector<Grid> grids;  ///< that hold partial sums of each other's; of one: none
-  std::vector<int> ranks;   ///< on irregular stages, instead of both: the devices that do
+  std::vector<placement::Grid> grids;  ///< that hold partial sums of each other's; of one: none
+  std::vector<int> ranks;  ///< on irregular stages, instead of both: the devices that do
   std::vector<model::TensorId> gradients;
-  std::vector<Layout> layouts;  ///< of each, before any sum
-  std::vector<Mask> masks;      ///< instead, where `ranks` are summed over: what each of them has
+  std::vector<placement::Layout> layouts;  ///< of each, before any sum
+  std::vector<placement::Mask>
+      masks;  ///< instead, where `ranks` are summed over: what each of them has
   std::vector<Bytes> sizes;
   std::vector<Bytes> shard_sizes;  ///< of their shards; the same without shards
   Bytes bytes;                     ///< all of them

@@ -9,13 +9,15 @@
 
 namespace stratagem::strategies {
 
+using placement::Grid;
+
 Groups::Groups(Program& program, std::vector<Grid> grids) : program_(program) {
   for (Grid& grid : grids) {
     if (std::ranges::find(grids_, grid) != grids_.end()) continue;
     grids_.push_back(std::move(grid));
   }
   // A family is a set of grids with equal axes of which no two overlap.
-  std::vector<std::pair<const std::vector<Axis>*, std::set<int>>> families;
+  std::vector<std::pair<const std::vector<placement::Axis>*, std::set<int>>> families;
   for (const Grid& grid : grids_) {
     const std::vector<int> devices = grid.devices();
     std::size_t family = 0;

@@ -25,7 +25,7 @@ std::map<int, Bytes> written(const SequenceContext& context, const SequenceDraft
   const int place = context.stages.facts(segment).place.at(tensor);
   std::map<int, Bytes> passes;
   for (const Call& call : draft.calls()) {
-    if (call.segment != segment || call.cell.pass != CellPass::forward) continue;
+    if (call.segment != segment || call.cell.pass != placement::CellPass::forward) continue;
     const Bytes bytes = at_place(context.table[call.block], place);
     if (bytes > Bytes{}) passes[call.cell.micro_batch] += bytes;
   }

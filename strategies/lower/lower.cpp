@@ -182,7 +182,7 @@ Program lower(const Plan& plan, const cost::Stack& stack, const cost::Training& 
   for (const int host : stages.host_of_device())
     program.devices.push_back({.sequence = host, .groups = {}});
   for (const SegmentFacts& facts : stages.facts()) program.segment_tensors.push_back(facts.tensors);
-  std::vector<Grid> grids;
+  std::vector<placement::Grid> grids;
   for (const Site& site : stages.sites()) {
     program.grids.push_back(site.grid);
     if (!stages.irregular(site.stage)) grids.push_back(site.grid);

@@ -6,6 +6,8 @@
 namespace stratagem::strategies {
 
 using model::TensorId;
+using placement::Cell;
+using placement::CellPass;
 
 std::vector<Message> incoming(const Plan& plan, const Stages& stages, const Cell& cell) {
   std::vector<Message> messages;

@@ -20,8 +20,8 @@ struct Message {
 
 /// The messages of a cell: activations, gradients where they are trained, and tensors that the next
 /// repeat of the forward pass recycles. Weight-gradient cells have none.
-std::vector<Message> incoming(const Plan& plan, const Stages& stages, const Cell& cell);
-std::vector<Message> outgoing(const Plan& plan, const Stages& stages, const Cell& cell);
+std::vector<Message> incoming(const Plan& plan, const Stages& stages, const placement::Cell& cell);
+std::vector<Message> outgoing(const Plan& plan, const Stages& stages, const placement::Cell& cell);
 
 /// Where messages go from and to.
 struct Way {
@@ -32,7 +32,7 @@ struct Way {
 /// The cells that send one kind of message on a way, in the order in which their host sends them in an
 /// iteration.
 std::vector<ScheduledCell> send_order(const Plan& plan, const Stages& stages,
-                                      const CellOrder& order, const Way& way, CellPass pass,
-                                      bool recycled);
+                                      const CellOrder& order, const Way& way,
+                                      placement::CellPass pass, bool recycled);
 
 }  // namespace stratagem::strategies

@@ -4,9 +4,12 @@
 #include <algorithm>
 #include <utility>
 
-#include "strategies/local_part.hpp"
+#include "placement/local_part.hpp"
 
 namespace stratagem::strategies {
+
+using placement::Mask;
+
 namespace {
 
 class Appending {

@@ -8,6 +8,11 @@
 #include "base/input_error.hpp"
 
 namespace stratagem::strategies {
+
+using placement::AxisRole;
+using placement::Grid;
+using placement::Layout;
+
 namespace {
 
 Layout layout_of(const std::vector<model::Term>& terms, const std::vector<std::string>& split) {
@@ -28,7 +33,7 @@ std::optional<Grid> grid_of(const Plan& plan, const std::vector<int>& segments, 
       const Plan::Placement& placement = plan.placement(op);
       if (!placement.listed.empty() || !divides_evenly(plan, op)) return std::nullopt;
       Grid here{placement.first_devices[copy], placement.axes, {}};
-      std::ranges::sort(here.axes, std::greater<>(), &Axis::stride);
+      std::ranges::sort(here.axes, std::greater<>(), &placement::Axis::stride);
       if (grid && *grid != here) return std::nullopt;
       grid = std::move(here);
     }
@@ -40,7 +45,7 @@ std::vector<std::string> split_along(const Plan& plan, const Grid& grid, model::
   const model::OpId forward = plan.graph().operators[op].forward;
   const Plan::Placement& placement = plan.placement(forward >= 0 ? forward : op);
   std::vector<std::string> split;
-  for (const Axis& axis : grid.axes) {
+  for (const placement::Axis& axis : grid.axes) {
     const auto found = std::ranges::find(placement.axes, axis);
     expects(found != placement.axes.end(), "an operator stands on every axis of its grid");
     split.push_back(axis.size > 1 ? placement.dims[found - placement.axes.begin()] : "");

@@ -5,26 +5,27 @@
 #include <string>
 #include <vector>
 
-#include "strategies/grid.hpp"
-#include "strategies/layout.hpp"
+#include "placement/grid.hpp"
+#include "placement/layout.hpp"
 #include "strategies/plan.hpp"
 
 namespace stratagem::strategies {
 
 /// The grid on which all operators of a copy of a stage stand in equal parts; nullopt if there is
 /// none.
-std::optional<Grid> grid_of(const Plan& plan, const std::vector<int>& segments, int copy);
+std::optional<placement::Grid> grid_of(const Plan& plan, const std::vector<int>& segments,
+                                       int copy);
 
 /// What an operator splits along every axis of its grid: an identifier of its annotation, or ""
 /// where it is replicated. An axis of one rank counts as replicated, since there is nobody to
 /// communicate with. A backward operator or optimizer step splits what its forward operator splits.
-std::vector<std::string> split_along(const Plan& plan, const Grid& grid, model::OpId op);
+std::vector<std::string> split_along(const Plan& plan, const placement::Grid& grid, model::OpId op);
 
 /// The layout in which an operator reads its i-th input or leaves its i-th output. An output is
 /// partial along an axis that splits one of the operator's reductions.
-Layout input_layout(const model::Operator& op, std::size_t i,
-                    const std::vector<std::string>& split);
-Layout output_layout(const model::Operator& op, std::size_t i,
-                     const std::vector<std::string>& split);
+placement::Layout input_layout(const model::Operator& op, std::size_t i,
+                               const std::vector<std::string>& split);
+placement::Layout output_layout(const model::Operator& op, std::size_t i,
+                                const std::vector<std::string>& split);
 
 }  // namespace stratagem::strategies

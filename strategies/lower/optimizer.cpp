@@ -33,10 +33,11 @@ void add_step(StepBlock& step, const model::Tensor& tensor, const std::string& p
   step.block.slots.push_back({name, place, bytes, Category::parameters});
   for (const Operand& operand : values.inputs) step.key += " " + std::to_string(operand.tensor);
   for (const Operand& operand : values.outputs) {
-    for (const AxisRole& role : operand.layout) step.key += "," + std::to_string(role.dim);
+    for (const placement::AxisRole& role : operand.layout)
+      step.key += "," + std::to_string(role.dim);
     for (const int axis : operand.shards) step.key += "/" + std::to_string(axis);
-    for (const Mask& mask : operand.masks) {
-      for (const Range& range : mask.ranges)
+    for (const placement::Mask& mask : operand.masks) {
+      for (const placement::Range& range : mask.ranges)
         step.key += "[" + std::to_string(range.begin) + "," + std::to_string(range.end);
     }
   }
@@ -68,7 +69,8 @@ cost::Stepped stepped(const SequenceContext& context, const model::Tensor& tenso
 }
 
 /// What a device has of a parameter of which every device has a part of its own; else none.
-std::vector<Mask> own_part(const SequenceContext& context, int host, const LocalHolding& local) {
+std::vector<placement::Mask> own_part(const SequenceContext& context, int host,
+                                      const LocalHolding& local) {
   if (local.holding->masks.empty()) return {};
   return {local.holding->masks.at(context.stages.hosts()[host].devices.front())};
 }

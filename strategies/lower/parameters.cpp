@@ -4,16 +4,20 @@
 #include <algorithm>
 
 #include "base/input_error.hpp"
-#include "strategies/local_part.hpp"
+#include "placement/local_part.hpp"
 #include "strategies/lower/shards.hpp"
 
 namespace stratagem::strategies {
+
+using placement::Grid;
+
 namespace {
 
 using model::TensorId;
 
 /// The grid of a site is one more place where the parameter is; all places must agree on its parts.
-void hold(Holding& holding, const Layout& layout, const Grid& grid, const std::string& name) {
+void hold(Holding& holding, const placement::Layout& layout, const Grid& grid,
+          const std::string& name) {
   if (holding.grids.empty()) holding.layout = layout;
   const bool same_axes = holding.grids.empty() || holding.grids.front().axes == grid.axes;
   if (holding.layout != layout || !same_axes) {
@@ -27,7 +31,7 @@ void hold(Holding& holding, const Layout& layout, const Grid& grid, const std::s
 }
 
 /// A device holds one part of a parameter, whoever reads it there.
-void hold_part(Holding& holding, int device, const Mask& mask, const std::string& name) {
+void hold_part(Holding& holding, int device, const placement::Mask& mask, const std::string& name) {
   if (holding.masks.emplace(device, mask).first->second == mask) return;
   throw InputError("", "/strategy",
                    "every operator on device " + std::to_string(device) +
@@ -110,7 +114,7 @@ void Parameters::hold_on_site(const Plan& plan, const Stages& stages, const Bloc
 /// Parts with something in common are equal: else no sum of gradients would keep them the same.
 void Parameters::check_parts(const model::Graph& graph) const {
   for (const auto& [parameter, holding] : holdings_) {
-    std::map<Mask, int> distinct;  // to a device
+    std::map<placement::Mask, int> distinct;  // to a device
     for (const auto& [device, mask] : holding.masks) distinct.emplace(mask, device);
     for (const auto& [one, device] : distinct) {
       for (const auto& [other, there] : distinct) {

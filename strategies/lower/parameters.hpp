@@ -14,10 +14,10 @@ namespace stratagem::strategies {
 /// Where one parameter of the plan is held. The devices of a grid hold it once, even if several
 /// stages read it there.
 struct Holding {
-  Layout layout;
-  std::vector<Grid> grids;  ///< distinct, by first device
+  placement::Layout layout;
+  std::vector<placement::Grid> grids;  ///< distinct, by first device
   /// In place of layout and grids, if an irregular stage reads it: what each device holds.
-  std::map<int, Mask> masks;
+  std::map<int, placement::Mask> masks;
   std::set<int> sites;  ///< whose devices these are
 };
 
@@ -25,7 +25,7 @@ struct Holding {
 struct LocalHolding {
   const Holding* holding = nullptr;
   std::vector<int> segments;  ///< ascending
-  Grid grid;                  ///< on which it lies here
+  placement::Grid grid;       ///< on which it lies here
   Bytes bytes;                ///< on each device, where it is whole
   std::vector<int> shards;  ///< axes of the grid over which what the plan divides of it is divided
   Bytes shard;              ///< of the largest shard; `bytes` without such axes

@@ -10,6 +10,9 @@
 #include "base/input_error.hpp"
 
 namespace stratagem::strategies {
+
+using placement::Mask;
+
 namespace {
 
 std::vector<int> coordinates(const OperatorParts& parts, std::size_t part) {
@@ -69,7 +72,7 @@ void check_devices(const OperatorParts& parts, int count, const std::string& nam
 /// Divides a dimension as far as the identifier has elements: of a fused dimension whole groups.
 Mask divide(const Mask& mask, const model::Tensor& tensor, int dim, std::int64_t elements, int i,
             int n, bool uneven, const std::string& name) {
-  const Range range = mask.ranges[dim];
+  const placement::Range range = mask.ranges[dim];
   const std::int64_t size = tensor.shape[dim];
   const std::int64_t unit = elements > 0 && size % elements == 0 ? size / elements : 1;
   if (!uneven && (range.end - range.begin) % n != 0) {
@@ -88,7 +91,7 @@ Mask mask_of(const Plan& plan, const model::Operator& op, model::TensorId id,
   const model::OpId self = static_cast<model::OpId>(&op - plan.graph().operators.data());
   const bool uneven = !divides_evenly(plan, op.forward >= 0 ? op.forward : self);
   const std::vector<int> at = coordinates(parts, part);
-  Mask mask = whole(tensor.shape);
+  Mask mask = placement::whole(tensor.shape);
   for (std::size_t axis = 0; axis < at.size(); ++axis) {
     if (parts.dims[axis].empty()) continue;
     const int dim = model::dimension_of(terms, parts.dims[axis]);

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "strategies/mask.hpp"
+#include "placement/mask.hpp"
 #include "strategies/plan.hpp"
 
 namespace stratagem::strategies {
@@ -26,10 +26,10 @@ OperatorParts parts_of(const Plan& plan, model::OpId op, int copy);
 
 /// What a part sees of the i-th input or output. Parts of a reduction leave parts of the value.
 /// Throws InputError where the tensor has to divide evenly and does not.
-Mask input_mask(const Plan& plan, model::OpId op, std::size_t i, const OperatorParts& parts,
-                std::size_t part);
-Mask output_mask(const Plan& plan, model::OpId op, std::size_t i, const OperatorParts& parts,
-                 std::size_t part);
+placement::Mask input_mask(const Plan& plan, model::OpId op, std::size_t i,
+                           const OperatorParts& parts, std::size_t part);
+placement::Mask output_mask(const Plan& plan, model::OpId op, std::size_t i,
+                            const OperatorParts& parts, std::size_t part);
 
 /// The devices of all forward operators of some segments, ascending: those of an irregular stage.
 /// The devices of another copy are in the order of the devices of copy 0 whose parts they have;

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/input_error.hpp"
-#include "strategies/local_part.hpp"
+#include "placement/local_part.hpp"
 #include "strategies/lower/casts.hpp"
 #include "strategies/lower/device_block.hpp"
 #include "strategies/lower/kernels.hpp"
@@ -16,6 +16,9 @@
 #include "strategies/redistribute/redistribute.hpp"
 
 namespace stratagem::strategies {
+
+using placement::Mask;
+
 namespace {
 
 using model::TensorId;
@@ -374,7 +377,7 @@ ScatteredBlocks scatter_backward(const BlockContext& context, const std::map<int
   return lowering.finish();
 }
 
-std::vector<std::optional<Mask>> masks_read(const Plan& plan, const Grid& grid, int copy,
+std::vector<std::optional<Mask>> masks_read(const Plan& plan, const placement::Grid& grid, int copy,
                                             const std::vector<model::OpId>& ops, TensorId tensor) {
   const std::size_t devices = grid.listed.size();
   for (const model::OpId id : ops) {
@@ -387,7 +390,8 @@ std::vector<std::optional<Mask>> masks_read(const Plan& plan, const Grid& grid, 
       masks[std::ranges::find(grid.listed, piece.device) - grid.listed.begin()] = piece.mask;
     return masks;
   }
-  return std::vector<std::optional<Mask>>(devices, whole(plan.graph().tensors[tensor].shape));
+  return std::vector<std::optional<Mask>>(devices,
+                                          placement::whole(plan.graph().tensors[tensor].shape));
 }
 
 }  // namespace stratagem::strategies

@@ -27,8 +27,9 @@ ScatteredBlocks scatter_backward(const BlockContext& context, const std::map<int
 
 /// What the devices of an irregular stage hold of a tensor, for the first of `ops` that reads it;
 /// the whole tensor on every device if none does.
-std::vector<std::optional<Mask>> masks_read(const Plan& plan, const Grid& grid, int copy,
-                                            const std::vector<model::OpId>& ops,
-                                            model::TensorId tensor);
+std::vector<std::optional<placement::Mask>> masks_read(const Plan& plan,
+                                                       const placement::Grid& grid, int copy,
+                                                       const std::vector<model::OpId>& ops,
+                                                       model::TensorId tensor);
 
 }  // namespace stratagem::strategies

@@ -134,11 +134,11 @@ std::vector<SegmentFacts> segment_facts(const Graph& graph) {
   return all;
 }
 
-std::string structure_key(const Plan& plan, const Grid& grid, int family,
+std::string structure_key(const Plan& plan, const placement::Grid& grid, int family,
                           const SegmentFacts& facts) {
   const Graph& graph = plan.graph();
   std::string key = std::to_string(family) + groups_key(plan, facts);
-  for (const Axis& axis : grid.axes)
+  for (const placement::Axis& axis : grid.axes)
     key += "/" + axis.name + std::to_string(axis.size) + "*" + std::to_string(axis.stride);
   const auto places = [&](const std::vector<TensorId>& tensors) {
     for (const TensorId tensor : tensors) key += " " + std::to_string(facts.place.at(tensor));

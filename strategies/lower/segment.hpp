@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "strategies/grid.hpp"
+#include "placement/grid.hpp"
 #include "strategies/plan.hpp"
 
 namespace stratagem::strategies {
@@ -41,7 +41,7 @@ std::vector<SegmentFacts> segment_facts(const model::Graph& graph);
 /// The key of a block: the structure of the segment's operators on their grid and its family of
 /// groups, without names of segments or numbers of devices. Segments with equal keys have equal
 /// blocks.
-std::string structure_key(const Plan& plan, const Grid& grid, int family,
+std::string structure_key(const Plan& plan, const placement::Grid& grid, int family,
                           const SegmentFacts& facts);
 
 /// "attention.qkv" for operator "layers.12.attention.qkv" of segment "layers.12".

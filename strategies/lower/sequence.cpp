@@ -22,6 +22,10 @@
 #include "strategies/redistribute/redistribute.hpp"
 
 namespace stratagem::strategies {
+
+using placement::Cell;
+using placement::CellPass;
+
 namespace {
 
 using model::TensorId;
@@ -389,8 +393,8 @@ class SequenceBuilder {
   /// One half of a transfer between stages: the block of this host's side.
   int transfer(const Message& message, const ScheduledCell& of, Stream stream) {
     const bool sends = stream == Stream::send_forward || stream == Stream::send_backward;
-    const Grid& sender = draft_.site(message.from, of.cell).grid;
-    const Grid& receiver = draft_.site(message.to, of.cell).grid;
+    const placement::Grid& sender = draft_.site(message.from, of.cell).grid;
+    const placement::Grid& receiver = draft_.site(message.to, of.cell).grid;
     const int group = c_.groups.across({sender, receiver}, purpose_of(message, of.cell));
     const std::string key = "transfer " + std::to_string(message.tensor) + (sends ? "s" : "r") +
                             std::to_string(group) + "/" + std::to_string(of.cell.slice);

@@ -110,7 +110,7 @@ std::optional<Resident::Span> SequenceDraft::backward_span() const {
   const int end = steps ? steps->first.call : static_cast<int>(sequence_.calls.size());
   std::optional<Resident::Span> span;
   for (int call = 0; call < end; ++call) {
-    if (sequence_.calls[call].cell.pass == CellPass::forward) continue;
+    if (sequence_.calls[call].cell.pass == placement::CellPass::forward) continue;
     const std::vector<Task>& tasks = tasks_of(call);
     for (int task = 0; task < static_cast<int>(tasks.size()); ++task) {
       const Stream stream = tasks[task].stream;  // others run ahead, or behind

@@ -65,10 +65,10 @@ class SequenceDraft {
   [[nodiscard]] std::vector<int> last_of_queues(int call) const;
 
   /// The site of a stage in the copy that works on the micro-batch of a cell.
-  [[nodiscard]] int site_of(int stage, const Cell& cell) const {
+  [[nodiscard]] int site_of(int stage, const placement::Cell& cell) const {
     return c_.stages.site(stage, c_.plan.copy_of(stage, cell.micro_batch));
   }
-  [[nodiscard]] const Site& site(int stage, const Cell& cell) const {
+  [[nodiscard]] const Site& site(int stage, const placement::Cell& cell) const {
     return c_.stages.sites()[site_of(stage, cell)];
   }
   [[nodiscard]] int host() const { return host_; }

@@ -6,14 +6,16 @@
 
 namespace stratagem::strategies {
 
-std::vector<int> shard_axes(const Plan& plan, const Grid& grid, const Layout& layout,
+using placement::Grid;
+
+std::vector<int> shard_axes(const Plan& plan, const Grid& grid, const placement::Layout& layout,
                             WeightShards::Of what) {
   std::vector<int> axes;
   if (!plan.shards.divides(what)) return axes;
   for (std::size_t axis = 0; axis < grid.axes.size(); ++axis) {
     const bool named = std::ranges::count(plan.shards.axes, grid.axes[axis].name) > 0;
     const int role = layout[axis].dim;
-    const bool whole = role == AxisRole::replica || role == AxisRole::partial;
+    const bool whole = role == placement::AxisRole::replica || role == placement::AxisRole::partial;
     if (named && whole && grid.axes[axis].size > 1) axes.push_back(static_cast<int>(axis));
   }
   return axes;

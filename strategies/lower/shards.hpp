@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "cost/stack.hpp"
-#include "strategies/grid.hpp"
-#include "strategies/layout.hpp"
+#include "placement/grid.hpp"
+#include "placement/layout.hpp"
 #include "strategies/plan.hpp"
 
 namespace stratagem::strategies {
@@ -14,8 +14,8 @@ namespace stratagem::strategies {
 /// The axes of a grid, ascending, that divide what belongs to a weight with this layout: those of
 /// the plan's shards along which the weight is not divided already and there is more than one rank.
 /// Empty unless the plan divides `what`.
-std::vector<int> shard_axes(const Plan& plan, const Grid& grid, const Layout& layout,
-                            WeightShards::Of what);
+std::vector<int> shard_axes(const Plan& plan, const placement::Grid& grid,
+                            const placement::Layout& layout, WeightShards::Of what);
 
 /// Is a parameter gathered for each pass of a segment that reads it? `axes` divide it. Without axes
 /// it is gathered if the plan has gathers and the framework gathers even on one rank.
@@ -27,13 +27,13 @@ bool stays_whole(const Plan& plan, const model::Tensor& tensor, Bytes whole);
 
 /// Bytes of the largest of the shards into which `axes` divide what every device of a grid would hold
 /// of a tensor: whole elements, the last shard filled up to the size of the others.
-Bytes shard_bytes(const model::Tensor& tensor, Bytes whole, const Grid& grid,
+Bytes shard_bytes(const model::Tensor& tensor, Bytes whole, const placement::Grid& grid,
                   const std::vector<int>& axes);
 
 /// How many devices of a grid differ along these axes alone.
-int ranks_along(const Grid& grid, const std::vector<int>& axes);
+int ranks_along(const placement::Grid& grid, const std::vector<int>& axes);
 
 /// "data, context".
-std::string axis_names(const Grid& grid, const std::vector<int>& axes);
+std::string axis_names(const placement::Grid& grid, const std::vector<int>& axes);
 
 }  // namespace stratagem::strategies

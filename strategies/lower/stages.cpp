@@ -13,6 +13,9 @@
 #include "strategies/lower/parts.hpp"
 
 namespace stratagem::strategies {
+
+using placement::Grid;
+
 namespace {
 
 Crossing crossing_of(const Grid& from, const Grid& to) {

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "strategies/grid.hpp"
+#include "placement/grid.hpp"
 #include "strategies/lower/segment.hpp"
 #include "strategies/plan.hpp"
 
@@ -18,7 +18,7 @@ namespace stratagem::strategies {
 struct Site {
   int stage = 0;
   int copy = 0;
-  Grid grid;
+  placement::Grid grid;
 };
 
 /// A device class: devices that belong to the same sites, so they run the same cells in the same
@@ -67,7 +67,7 @@ class Stages {
   /// only a list of all its devices.
   [[nodiscard]] bool irregular(int stage) const { return irregular_[stage]; }
   /// The grid of a segment's stage; copies have equal ones but for the first device.
-  [[nodiscard]] const Grid& grid_of_segment(int segment) const {
+  [[nodiscard]] const placement::Grid& grid_of_segment(int segment) const {
     return sites_[site(of_segment_[segment], 0)].grid;
   }
   [[nodiscard]] const std::vector<Host>& hosts() const { return hosts_; }
@@ -77,7 +77,7 @@ class Stages {
   [[nodiscard]] const SegmentFacts& facts(int segment) const { return facts_[segment]; }
   [[nodiscard]] const std::vector<SegmentFacts>& facts() const { return facts_; }
   /// A site that stands on a grid; -1 if none does.
-  [[nodiscard]] int site_on(const Grid& grid) const {
+  [[nodiscard]] int site_on(const placement::Grid& grid) const {
     const auto found = std::ranges::find(sites_, grid, &Site::grid);
     return found == sites_.end() ? -1 : static_cast<int>(found - sites_.begin());
   }

@@ -8,9 +8,14 @@
 #include <utility>
 
 #include "base/input_error.hpp"
-#include "strategies/local_part.hpp"
+#include "placement/local_part.hpp"
 
 namespace stratagem::strategies {
+
+using placement::Cell;
+using placement::CellPass;
+using placement::Grid;
+
 namespace {
 
 bool swaps(const SequenceContext& context, int segment) {

@@ -34,10 +34,11 @@ class Swaps : public AheadOfRuns {
   [[nodiscard]] bool may_issue(std::size_t index) const override;
   Written issue(std::size_t index) override;
   void connect(std::size_t index, int call) override;
-  [[nodiscard]] int copy_block(int segment, bool out, const Cell& cell) const;
+  [[nodiscard]] int copy_block(int segment, bool out, const placement::Cell& cell) const;
   [[nodiscard]] Block lowered_copy(int segment, bool out) const;
   [[nodiscard]] Block buffers(int segment, bool freed, bool guest) const;
-  [[nodiscard]] int peer_block(int segment, bool out, bool guest, const Cell& cell) const;
+  [[nodiscard]] int peer_block(int segment, bool out, bool guest,
+                               const placement::Cell& cell) const;
   void attend_cell(const ScheduledCell& of, std::map<Key, Written>& taken_in);
 
   std::map<Key, Written> left_;  ///< copies out

@@ -4,9 +4,12 @@
 #include <optional>
 #include <utility>
 
-#include "strategies/local_part.hpp"
+#include "placement/local_part.hpp"
 
 namespace stratagem::strategies {
+
+using placement::Layout;
+
 namespace {
 
 constexpr bool sends(Stream stream) {
@@ -17,18 +20,19 @@ constexpr bool sends(Stream stream) {
 /// hold the same, a share is a part of the first dimension that divides. nullopt if all of the
 /// tensor is sent: there is no such axis, the stack sends no shares, or one all-gather cannot put
 /// the shares together.
-std::optional<Layout> share_in(const model::Tensor& tensor, const Layout& layout, const Grid& grid,
-                               const cost::Stack& stack) {
+std::optional<Layout> share_in(const model::Tensor& tensor, const Layout& layout,
+                               const placement::Grid& grid, const cost::Stack& stack) {
   const bool gradient = tensor.role == model::Role::gradient;
   if (!(gradient ? stack.shares_gradients : stack.shares_activations)) return std::nullopt;
   Layout share = layout;
   for (std::size_t axis = 0; axis < layout.size(); ++axis) {
-    if (layout[axis].dim != AxisRole::replica || grid.axes[axis].size == 1) continue;
+    if (layout[axis].dim != placement::AxisRole::replica || grid.axes[axis].size == 1) continue;
     const auto parts = divided(share, axis, tensor, grid);
     if (!parts) return std::nullopt;
     share = *parts;
   }
-  const std::vector<Conversion> back = convert(share, layout, tensor.shape, grid.sizes());
+  const std::vector<placement::Conversion> back =
+      convert(share, layout, tensor.shape, grid.sizes());
   const bool gathers =
       back.size() == 1 && back.front().collective() == cost::CollectiveKind::all_gather;
   return gathers ? std::optional(share) : std::nullopt;

@@ -10,7 +10,7 @@ namespace stratagem::strategies {
 /// One side of the messages of one kind between two equal grids.
 struct Transfer {
   const Message& message;
-  const Grid& grid;  ///< of this side
+  const placement::Grid& grid;  ///< of this side
   int group = 0;
   Stream stream = Stream::send_forward;
 };

@@ -18,7 +18,7 @@ std::vector<int> newest_at_forward(const Plan& plan, const Site& site,
   std::vector<int> newest(plan.micro_batches, 0);
   for (std::size_t i = 0; update >= 0 && i < cells.size(); ++i) {
     const ScheduledCell& one = cells[i];
-    if (one.cell.stage != site.stage || one.cell.pass != CellPass::forward) continue;
+    if (one.cell.stage != site.stage || one.cell.pass != placement::CellPass::forward) continue;
     // In round r runs F of iteration r - lag; the update of iteration r - update.lag has run if it
     // stands earlier in the round, else that of the iteration before.
     const bool done = update < static_cast<int>(i);

@@ -12,6 +12,8 @@
 
 namespace stratagem::strategies {
 
+using placement::AxisRole;
+
 WeightUpdates::WeightUpdates(const SequenceContext& context, int host, SequenceDraft& draft)
     : c_(context),
       host_(host),
@@ -217,7 +219,7 @@ Operation WeightUpdates::sum(const Bucket& bucket, bool second, const SlotsOfSum
 Operation WeightUpdates::sum_of_parts(const Bucket& bucket) {
   Operation result{.deed = Deed::convert};
   for (std::size_t i = 0; i < bucket.gradients.size(); ++i) {
-    const std::vector<Mask> of_all(bucket.ranks.size(), bucket.masks[i]);
+    const std::vector<placement::Mask> of_all(bucket.ranks.size(), bucket.masks[i]);
     result.inputs.push_back({.tensor = bucket.gradients[i], .masks = of_all});
   }
   result.outputs = result.inputs;

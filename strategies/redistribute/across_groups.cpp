@@ -11,6 +11,11 @@
 #include "strategies/redistribute/within_group.hpp"
 
 namespace stratagem::strategies {
+
+using placement::Arrivals;
+using placement::AxisRole;
+using placement::Layout;
+
 namespace {
 
 constexpr double slower_than_within = 24;
@@ -96,7 +101,8 @@ std::map<Counts, Exit> exits(const Arrivals& arrivals, const AlignedGrid& produc
 
 std::vector<Step> across_groups(const AlignedGrid& producers, const AlignedGrid& consumers,
                                 const std::vector<std::int64_t>& shape) {
-  const Arrivals there = convert_from({{producers.layouts[0], 0}}, shape, producers.sizes);
+  const Arrivals there =
+      placement::convert_from({{producers.layouts[0], 0}}, shape, producers.sizes);
   const std::map<Counts, Exit> ways_out = exits(there, producers, shape.size());
   std::map<Layout, double> entries;
   std::map<Layout, Layout> exit_of;
@@ -111,7 +117,8 @@ std::vector<Step> across_groups(const AlignedGrid& producers, const AlignedGrid&
       exit_of[layout] = exit.layout;
     }
   }
-  const Arrivals here = convert_from(entries, shape, consumers.sizes, consumers.layouts[0]);
+  const Arrivals here =
+      placement::convert_from(entries, shape, consumers.sizes, consumers.layouts[0]);
   const auto [entry, inwards] = way_to(consumers.layouts[0], here);
   const Layout& exit = exit_of.at(entry);
   std::vector<Step> steps =

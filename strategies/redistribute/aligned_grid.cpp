@@ -10,6 +10,9 @@
 #include "base/input_error.hpp"
 
 namespace stratagem::strategies {
+
+using placement::AxisRole;
+
 namespace {
 
 /// Layouts that a search may visit: some tenths of a second.
@@ -70,12 +73,12 @@ std::optional<std::vector<Division>> divisions(std::size_t side, const std::vect
     if (values > 1) found.front().index.push_back(piece.mask.value.index);
   }
   for (std::size_t d = 0; d < shape.size(); ++d) {
-    const Range part = pieces.front().mask.ranges[d];
+    const placement::Range part = pieces.front().mask.ranges[d];
     const std::int64_t length = part.end - part.begin;
     if (shape[d] % length != 0) return std::nullopt;
     Division division{side, {static_cast<int>(d)}, shape[d] / length, {}};
     for (const Piece& piece : pieces) {
-      const Range range = piece.mask.ranges[d];
+      const placement::Range range = piece.mask.ranges[d];
       if (range.end - range.begin != length || range.begin % length != 0) return std::nullopt;
       division.index.push_back(range.begin / length);
     }
@@ -173,7 +176,7 @@ std::vector<Digit> searchable(const std::vector<Digit>& digits, std::size_t rank
 
 AlignedGrid grid_of(const std::vector<Digit>& digits, const std::vector<Piece>& devices,
                     std::size_t sides) {
-  AlignedGrid grid{{}, std::vector<Layout>(sides), std::vector<int>(devices.size())};
+  AlignedGrid grid{{}, std::vector<placement::Layout>(sides), std::vector<int>(devices.size())};
   for (const Digit& digit : digits) {
     grid.sizes.push_back(digit.size);
     for (std::size_t side = 0; side < sides; ++side)

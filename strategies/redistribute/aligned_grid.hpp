@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "strategies/layout.hpp"
+#include "placement/layout.hpp"
 #include "strategies/redistribute/steps.hpp"
 
 namespace stratagem::strategies {
@@ -13,7 +13,7 @@ namespace stratagem::strategies {
 /// last axis fastest) holds mask_at(layouts[side], shape, sizes, coordinates of i).
 struct AlignedGrid {
   std::vector<int> sizes;
-  std::vector<Layout> layouts;  ///< one per side
+  std::vector<placement::Layout> layouts;  ///< one per side
   std::vector<int> devices;
 
   [[nodiscard]] std::vector<int> coordinates(int i) const;

@@ -18,7 +18,8 @@ struct Assembly {
 /// Expects that the parts make up the target, each element and partial value once. Partial values
 /// of different elements are cut along each other's bounds first, so that any such parts can be
 /// summed and what remains tiles the target.
-Assembly assemble(int device, const std::vector<Mask>& parts, const Mask& target);
+Assembly assemble(int device, const std::vector<placement::Mask>& parts,
+                  const placement::Mask& target);
 
 /// Shares as groups of one, without repetitions.
 std::vector<std::vector<Share>> alone(const std::vector<Share>&);

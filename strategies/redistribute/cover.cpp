@@ -14,6 +14,9 @@
 #include "strategies/redistribute/region.hpp"
 
 namespace stratagem::strategies {
+
+using placement::Mask;
+
 namespace {
 
 /// The part of a producer's mask that goes to a consumer.
@@ -102,7 +105,7 @@ class Covering {
   /// What a producer can give. Its value is summed into the wanted one, or the wanted one is a part
   /// of it; values are never cut across.
   [[nodiscard]] std::optional<Region> usable(std::size_t producer, const Region& wanted) const {
-    const Range value = regions_[producer].back();
+    const placement::Range value = regions_[producer].back();
     const bool summed = inside(value, wanted.back());
     const bool split = values_may_split_ && inside(wanted.back(), value);
     if (!summed && !split) return std::nullopt;
@@ -112,7 +115,7 @@ class Covering {
   void note(std::size_t producer, std::size_t consumer, const Region& part) {
     const Piece& from = producers_[producer];
     const Piece& to = consumers_[consumer];
-    const Range value = regions_[producer].back();
+    const placement::Range value = regions_[producer].back();
     const bool zero = part.back().begin != value.begin;
     Mask mask{{part.begin(), part.end() - 1},
               part.back() == value ? from.mask.value : to.mask.value};

@@ -10,6 +10,10 @@
 #include "strategies/redistribute/region.hpp"
 
 namespace stratagem::strategies {
+
+using placement::Mask;
+using placement::Range;
+
 namespace {
 
 /// The mask that the masks fill without a gap; nullopt if they overlap or leave one, or if their

@@ -15,11 +15,11 @@
 namespace stratagem::strategies {
 namespace {
 
-bool is_mask_of(const Mask& mask, const std::vector<std::int64_t>& shape) {
-  const ValuePart value = mask.value;
+bool is_mask_of(const placement::Mask& mask, const std::vector<std::int64_t>& shape) {
+  const placement::ValuePart value = mask.value;
   bool fits = mask.ranges.size() == shape.size() && value.index >= 0 && value.index < value.count;
   for (std::size_t d = 0; fits && d < shape.size(); ++d) {
-    const Range range = mask.ranges[d];
+    const placement::Range range = mask.ranges[d];
     fits = range.begin >= 0 && range.begin < range.end && range.end <= shape[d];
   }
   return fits;
@@ -50,8 +50,9 @@ std::optional<std::vector<Step>> conversions(const std::vector<std::int64_t>& sh
   std::optional<std::vector<Step>> cheapest;
   double least = 0;
   for (const AlignedGrid& grid : align({producers, consumers}, shape)) {
-    const Layout& from = grid.layouts[0];
-    const std::vector<Conversion> steps = convert(from, grid.layouts[1], shape, grid.sizes);
+    const placement::Layout& from = grid.layouts[0];
+    const std::vector<placement::Conversion> steps =
+        convert(from, grid.layouts[1], shape, grid.sizes);
     const double cost = conversion_cost(steps, from, shape, grid.sizes);
     if (cheapest && cost >= least) continue;
     cheapest = within_group(grid, shape, from, steps);

@@ -10,6 +10,9 @@
 
 namespace stratagem::strategies {
 
+using placement::Mask;
+using placement::Range;
+
 Region region_of(const Mask& mask, std::int64_t unit) {
   expects(unit % mask.value.count == 0, "a unit of values is common to all masks");
   const std::int64_t width = unit / mask.value.count;

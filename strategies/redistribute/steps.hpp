@@ -8,14 +8,14 @@
 #include <vector>
 
 #include "cost/ring.hpp"
-#include "strategies/mask.hpp"
+#include "placement/mask.hpp"
 
 namespace stratagem::strategies {
 
 /// What one device has, or wants to have, of a tensor.
 struct Piece {
   int device = 0;
-  Mask mask;
+  placement::Mask mask;
   friend auto operator<=>(const Piece&, const Piece&) = default;
 };
 
@@ -40,8 +40,8 @@ cost::CollectiveKind collective(StepKind);
 /// One device's share of a step: the masks that it reads, and the one that it holds afterwards.
 struct Share {
   int device = 0;
-  std::vector<Mask> reads;
-  Mask holds;
+  std::vector<placement::Mask> reads;
+  placement::Mask holds;
   friend auto operator<=>(const Share&, const Share&) = default;
 };
 

@@ -10,6 +10,9 @@
 #include "strategies/redistribute/assemble.hpp"
 
 namespace stratagem::strategies {
+
+using placement::Conversion;
+
 namespace {
 
 StepKind kind_of(const Conversion& conversion) {
@@ -41,7 +44,7 @@ std::vector<std::vector<Share>> shares(const AlignedGrid& grid, const Conversion
     const auto [group, fresh] = known.try_emplace(std::move(first), groups.size());
     if (fresh) groups.emplace_back();
     Share share{now[i].device, {before[i].mask}, now[i].mask};
-    if (conversion.to.dim == AxisRole::partial && !fresh) share.reads.clear();
+    if (conversion.to.dim == placement::AxisRole::partial && !fresh) share.reads.clear();
     groups[group->second].push_back(std::move(share));
   }
   return groups;
@@ -49,7 +52,7 @@ std::vector<std::vector<Share>> shares(const AlignedGrid& grid, const Conversion
 
 }  // namespace
 
-std::vector<Piece> pieces_in(const Layout& layout, const AlignedGrid& grid,
+std::vector<Piece> pieces_in(const placement::Layout& layout, const AlignedGrid& grid,
                              const std::vector<std::int64_t>& shape) {
   std::vector<Piece> pieces;
   pieces.reserve(grid.devices.size());
@@ -60,7 +63,7 @@ std::vector<Piece> pieces_in(const Layout& layout, const AlignedGrid& grid,
 }
 
 std::vector<Step> within_group(const AlignedGrid& grid, const std::vector<std::int64_t>& shape,
-                               Layout from, const std::vector<Conversion>& conversions) {
+                               placement::Layout from, const std::vector<Conversion>& conversions) {
   std::vector<Step> steps;
   steps.reserve(conversions.size());
   std::vector<Piece> before = pieces_in(from, grid, shape);

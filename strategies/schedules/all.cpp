@@ -15,9 +15,10 @@ namespace {
 /// op-order of each rank's cells, one after the other. Where a W cell stands, the backward cell of its
 /// stage and micro-batch is split.
 void order(Plan& plan, const Timetable& timetable) {
-  for (const std::vector<Cell>& cells : timetable.ranks) {
-    for (const Cell& cell : cells) {
-      if (cell.pass == CellPass::weight) plan.split_backward(cell.stage, cell.micro_batch);
+  for (const std::vector<placement::Cell>& cells : timetable.ranks) {
+    for (const placement::Cell& cell : cells) {
+      if (cell.pass == placement::CellPass::weight)
+        plan.split_backward(cell.stage, cell.micro_batch);
     }
     plan.chain(cells);
   }

@@ -9,6 +9,11 @@
 #include "base/input_error.hpp"
 
 namespace stratagem::strategies {
+
+using placement::Cell;
+using placement::CellPass;
+using placement::Order;
+
 namespace {
 
 /// The cell whose result a cell waits for; a stage's own forward cell precedes its backward cell

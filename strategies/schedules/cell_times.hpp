@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "strategies/cell.hpp"
+#include "placement/cell.hpp"
 #include "strategies/timetable.hpp"
 
 namespace stratagem::strategies {
@@ -17,10 +17,12 @@ struct Span {
 
 /// The earliest times at `costs` of cells of `stages` stages in a row (F from stage to stage, B back,
 /// W after B) under the given orders. Throws InputError if they have a cycle.
-std::map<Cell, Span> cell_times(int stages, const std::vector<Cell>& cells,
-                                const std::vector<Order>& orders, const CellCosts& costs);
+std::map<placement::Cell, Span> cell_times(int stages, const std::vector<placement::Cell>& cells,
+                                           const std::vector<placement::Order>& orders,
+                                           const CellCosts& costs);
 
 /// The same for the cells and orders of a timetable.
-std::map<Cell, Span> cell_times(int stages, const Timetable& timetable, const CellCosts& costs);
+std::map<placement::Cell, Span> cell_times(int stages, const Timetable& timetable,
+                                           const CellCosts& costs);
 
 }  // namespace stratagem::strategies

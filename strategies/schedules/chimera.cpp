@@ -26,7 +26,8 @@ Timetable chimera(const Pipeline& pipeline) {
     limits = {{0, 0, std::min(most, p - rank)}, {1, 1, std::min(most, rank + 1)}, {0, 1, p}};
   }
   const auto listed = list_schedule(workload, [](const Candidate& candidate) {
-    return Key{candidate.cell.pass == CellPass::backward ? 0 : 1, candidate.turn, candidate.slot};
+    return Key{candidate.cell.pass == placement::CellPass::backward ? 0 : 1, candidate.turn,
+               candidate.slot};
   });
   expects(listed.has_value(), "each direction of chimera has room of its own");
   return listed->timetable;

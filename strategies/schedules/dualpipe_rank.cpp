@@ -3,6 +3,9 @@
 
 namespace stratagem::strategies::timetables {
 
+using placement::Cell;
+using placement::CellPass;
+
 namespace {
 
 /// Writes the rank's cells; each stage's micro-batches come in order, and so do the weight cells.

@@ -8,6 +8,10 @@
 #include "strategies/schedules/cell_times.hpp"
 
 namespace stratagem::strategies {
+
+using placement::Cell;
+using placement::CellPass;
+
 namespace {
 
 /// A cell with its place in the one order of time: what an end does at an instant comes before what
@@ -78,9 +82,9 @@ Timetable timetable_of(const std::vector<OrderRule>& rules, Placement placement,
       cells.push_back({s, m, CellPass::backward});
     }
   }
-  std::vector<Order> orders;
+  std::vector<placement::Order> orders;
   for (const OrderRule& rule : rules) {
-    const std::vector<Order> more =
+    const std::vector<placement::Order> more =
         expand(rule, {.stages = stages, .micro_batches = pipeline.micro_batches});
     orders.insert(orders.end(), more.begin(), more.end());
   }

@@ -16,10 +16,11 @@ Timetable hanayo(const Pipeline& pipeline) {
   workload.limits.assign(pipeline.ranks, safe_limits(chunks, pipeline.ranks * chunks));
   Shortest shortest;
   shortest.attempt(workload, [](const Candidate& candidate) {
-    return Key{candidate.cell.pass == CellPass::backward ? 0 : 1, candidate.turn, -candidate.slot};
+    return Key{candidate.cell.pass == placement::CellPass::backward ? 0 : 1, candidate.turn,
+               -candidate.slot};
   });
   shortest.attempt(workload, [](const Candidate& candidate) {
-    const bool forward = candidate.cell.pass == CellPass::forward;
+    const bool forward = candidate.cell.pass == placement::CellPass::forward;
     return Key{forward ? 0 : 1, forward ? -candidate.slot : candidate.slot, candidate.turn};
   });
   return shortest.take();

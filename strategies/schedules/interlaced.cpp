@@ -3,6 +3,8 @@
 
 namespace stratagem::strategies {
 
+using placement::CellPass;
+
 /// In step t of m+p-1 all ranks embed micro-batch t, then rank s runs F(t - s/2) and
 /// B(t - (p-1-s/2)), in the other order where s is odd, then all take the gradient of the embeddings
 /// of micro-batch t-(p-1) (halves rounded down; as far as micro-batches exist). No bubble in the
@@ -13,7 +15,7 @@ Timetable interlaced(const Pipeline& pipeline) {
   const int m = pipeline.micro_batches;
   Timetable result;
   for (int s = 0; s < p; ++s) {
-    std::vector<Cell>& cells = result.ranks.emplace_back();
+    std::vector<placement::Cell>& cells = result.ranks.emplace_back();
     const auto add = [&](int stage, int micro_batch, CellPass pass) {
       if (micro_batch >= 0 && micro_batch < m) cells.push_back({stage, micro_batch, pass});
     };

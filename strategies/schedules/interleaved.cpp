@@ -6,11 +6,13 @@
 
 namespace stratagem::strategies::timetables {
 
+using placement::CellPass;
+
 namespace {
 
 /// The k-th forward (backward) cell of a rank: p micro-batches go through its chunks in ascending
 /// (descending) order before the next p.
-Cell kth_cell(const Pipeline& pipeline, int rank, int k, CellPass pass) {
+placement::Cell kth_cell(const Pipeline& pipeline, int rank, int k, CellPass pass) {
   const int round = pipeline.ranks * pipeline.chunks;
   const int turn = k % round;
   const int step = turn / pipeline.ranks;

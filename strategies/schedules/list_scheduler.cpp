@@ -7,6 +7,8 @@
 
 namespace stratagem::strategies::timetables {
 
+using placement::CellPass;
+
 namespace {
 
 using Time = std::int64_t;
@@ -71,7 +73,7 @@ Scheduler::Scheduler(const Workload& workload, const Priority& priority)
     }
   }
   remaining_ = pipeline.ranks * slots * share * (work_.split ? 3 : 2);
-  const auto is_weight = [](const Cell& cell) { return cell.pass == CellPass::weight; };
+  const auto is_weight = [](const placement::Cell& cell) { return cell.pass == CellPass::weight; };
   weights_kept_ = std::ranges::any_of(
       work_.kept_order, [&](const auto& cells) { return std::ranges::any_of(cells, is_weight); });
   ends_.assign(std::size_t{3} * stages_ * pipeline.micro_batches, never);

@@ -14,7 +14,7 @@ namespace stratagem::strategies::timetables {
 /// A cell that may begin. Stages of a rank are told by slots: the chunk or, where bidirectional,
 /// the copy. A stage takes its micro-batches in order; `turn` counts them from 0.
 struct Candidate {
-  Cell cell;
+  placement::Cell cell;
   int rank = 0;
   int slot = 0;
   int turn = 0;
@@ -39,7 +39,7 @@ struct Workload {
   std::vector<std::vector<Limit>> limits;  ///< of every rank
   /// Where not empty: the order of every rank's cells, which then wait for their turn. It holds all
   /// of them, or all but the weight cells, which fill the gaps.
-  std::vector<std::vector<Cell>> kept_order;
+  std::vector<std::vector<placement::Cell>> kept_order;
 };
 
 /// The limits of one rank under which no order of cells gets stuck while at most `most` activations

@@ -8,6 +8,9 @@
 
 namespace stratagem::strategies::timetables {
 
+using placement::Cell;
+using placement::CellPass;
+
 namespace {
 
 /// Weight gradients wait for nobody, so they only fill gaps or make room.

@@ -10,6 +10,8 @@
 
 namespace stratagem::strategies {
 
+using placement::Cell;
+
 Timetable on_shared_devices(const Timetable& timetable, int stages, const Pipeline& pipeline,
                             int per_device) {
   if (pipeline.ranks % per_device != 0) {

@@ -5,6 +5,8 @@
 
 namespace stratagem::strategies::timetables {
 
+using placement::CellPass;
+
 Timetable zero_bubble(const Pipeline& pipeline, int slope) {
   Timetable timetable;
   const int all = pipeline.micro_batches;

@@ -331,7 +331,7 @@ TEST_CASE("stages that send shares and gather them train as on one device") {
     CAPTURE(strategy);
     const strategies::Plan plan = strategies::plan_of(tiny_gpt(), strategy, micro_batches);
     const strategies::Program program = strategies::lower(plan, stack, {});
-    CHECK(strategies::to_text(program).find("gather layers") != std::string::npos);
+    CHECK(to_text(program).find("gather layers") != std::string::npos);
     CHECK(distance(train<double>(plan.graph(), program, micro_batches), reference) <= 1e-9);
   }
 }

@@ -251,7 +251,7 @@ TEST_CASE("weights that are not stashed are noticed") {
   Planned plan = planned(untied_gpt(), c.strategy, 1);
   for (strategies::Sequence& sequence : plan.program.sequences) {
     for (strategies::Call& call : sequence.calls) {
-      if (call.cell.pass == strategies::CellPass::backward) call.versions_behind = 0;
+      if (call.cell.pass == placement::CellPass::backward) call.versions_behind = 0;
     }
   }
   const History reference =

@@ -105,7 +105,7 @@ TEST_CASE("collectives of the forward pass and of what runs again wait as before
     std::vector<std::vector<int>> waits;
     for (int segment = 0; segment < layer_count + 2; ++segment) {
       const strategies::Block& block =
-          strategies::block_of(program, segment, strategies::CellPass::forward);
+          strategies::block_of(program, segment, placement::CellPass::forward);
       for (const strategies::Task& task : block.tasks) waits.push_back(task.waits);
     }
     return waits;

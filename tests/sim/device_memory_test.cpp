@@ -217,7 +217,7 @@ TEST_CASE("a host that waits between passes holds the buffers of one of them") {
   HandBuilt built = layers_with_sums(3);
   std::vector<strategies::Call>& calls = built.program.sequences[0].calls;
   calls.push_back(calls.front());
-  calls.back().cell.pass = strategies::CellPass::backward;
+  calls.back().cell.pass = placement::CellPass::backward;
   cost::Stack stack = stack_with(Allocator::caching);
   CHECK(memory_of(built, small_gpu(), stack).reserved == 72_MiB);
   stack.host_waits = cost::HostWaits::each_pass;
@@ -255,7 +255,7 @@ TEST_CASE("a stage's host waits for exchanges, for what describes them, or for n
     }
     std::vector<strategies::Call>& calls = built.program.sequences[0].calls;
     calls.push_back(calls.front());
-    calls.back().cell.pass = strategies::CellPass::backward;
+    calls.back().cell.pass = placement::CellPass::backward;
     built.program.sequences.push_back(built.program.sequences[0]);
     built.program.devices[1].sequence = 1;
     for (strategies::Call& call : built.program.sequences[1].calls) call.cell.stage = 1;

@@ -117,7 +117,7 @@ bool divides_once(const RandomPlan& random) {
 
 /// Gives axes other strides where all stages have the same: between unequal ones tensors go other ways.
 void swap_axes(RandomPlan& random) {
-  std::vector<strategies::Axis> axes = random.stages.front().axes;
+  std::vector<placement::Axis> axes = random.stages.front().axes;
   if (!std::ranges::all_of(random.stages, [&](const auto& s) { return s.axes == axes; })) return;
   if (!divides_once(random)) return;
   stride_randomly(axes);
@@ -138,7 +138,7 @@ std::vector<std::vector<int>> devices_by_stage(const RandomPlan& random) {
   std::vector<std::vector<int>> result(random.stages.size());
   for (std::size_t s = 0; s < random.stages.size(); ++s) {
     std::vector<int>& devices = result[s] = {random.stages[s].first_device};
-    for (const strategies::Axis& axis : random.stages[s].axes) {
+    for (const placement::Axis& axis : random.stages[s].axes) {
       std::vector<int> finer;
       for (const int device : devices) {
         for (int i = 0; i < axis.size; ++i) finer.push_back(device + i * axis.stride);

@@ -6,7 +6,7 @@
 #include <map>
 #include <vector>
 
-#include "strategies/local_part.hpp"
+#include "placement/local_part.hpp"
 #include "strategies/lower/operator_layout.hpp"
 #include "strategies/lower/segment.hpp"
 #include "strategies/redistribute/steps.hpp"
@@ -30,10 +30,10 @@ struct Volumes {
 /// One pass of one segment.
 class PassVolume {
  public:
-  PassVolume(const RandomPlan& random, const strategies::Grid& grid)
+  PassVolume(const RandomPlan& random, const placement::Grid& grid)
       : graph_(*random.graph), plan_(*random.plan), grid_(grid) {}
 
-  void import(model::TensorId tensor, const strategies::Layout& layout) {
+  void import(model::TensorId tensor, const placement::Layout& layout) {
     held_[tensor] = {{layout, new_buffer(tensor, layout)}};
   }
 
@@ -47,24 +47,24 @@ class PassVolume {
           obtain(op.inputs[i], summed(op, strategies::input_layout(op, i, split)));
       }
       for (std::size_t i = 0; i < op.outputs.size(); ++i) {
-        const strategies::Layout layout = summed(op, strategies::output_layout(op, i, split));
+        const placement::Layout layout = summed(op, strategies::output_layout(op, i, split));
         held_[op.outputs[i]].push_back({layout, new_buffer(op.outputs[i], layout)});
       }
     }
   }
 
   /// The layout without partial values in which a tensor leaves.
-  strategies::Layout leave(model::TensorId tensor) {
-    strategies::Layout full = held_.at(tensor).front().layout;
-    std::ranges::replace(full, strategies::AxisRole{strategies::AxisRole::partial},
-                         strategies::AxisRole{strategies::AxisRole::replica});
+  placement::Layout leave(model::TensorId tensor) {
+    placement::Layout full = held_.at(tensor).front().layout;
+    std::ranges::replace(full, placement::AxisRole{placement::AxisRole::partial},
+                         placement::AxisRole{placement::AxisRole::replica});
     obtain(tensor, full);
     return full;
   }
   /// The layout of the smallest buffer of which it is all; among equals one that `readers` read, the
   /// latest of those.
-  [[nodiscard]] const strategies::Layout& smallest(model::TensorId tensor,
-                                                   const std::vector<model::OpId>& readers) const {
+  [[nodiscard]] const placement::Layout& smallest(model::TensorId tensor,
+                                                  const std::vector<model::OpId>& readers) const {
     const auto cost = [&](const Held& one) {
       return std::pair(buffers_[one.buffer], !read_so(tensor, one.layout, readers));
     };
@@ -72,7 +72,7 @@ class PassVolume {
     const Held* best = &held.front();
     for (const Held& one : held) {
       const bool cut =
-          strategies::local_bytes(graph_.tensors[tensor], one.layout, grid_) < buffers_[one.buffer];
+          placement::local_bytes(graph_.tensors[tensor], one.layout, grid_) < buffers_[one.buffer];
       if (!cut && cost(one) <= cost(*best)) best = &one;
     }
     return best->layout;
@@ -82,16 +82,16 @@ class PassVolume {
 
  private:
   struct Held {
-    strategies::Layout layout;
+    placement::Layout layout;
     std::size_t buffer;
   };
 
-  std::size_t new_buffer(model::TensorId tensor, const strategies::Layout& layout) {
-    buffers_.push_back(strategies::local_bytes(graph_.tensors[tensor], layout, grid_));
+  std::size_t new_buffer(model::TensorId tensor, const placement::Layout& layout) {
+    buffers_.push_back(placement::local_bytes(graph_.tensors[tensor], layout, grid_));
     return buffers_.size() - 1;
   }
 
-  bool read_so(model::TensorId tensor, const strategies::Layout& layout,
+  bool read_so(model::TensorId tensor, const placement::Layout& layout,
                const std::vector<model::OpId>& readers) const {
     for (const model::OpId id : readers) {
       const model::Operator& op = graph_.operators[id];
@@ -104,39 +104,39 @@ class PassVolume {
   }
 
   /// Sums of partial sums are partial sums, where the plan does not divide them.
-  strategies::Layout summed(const model::Operator& op, strategies::Layout layout) const {
+  placement::Layout summed(const model::Operator& op, placement::Layout layout) const {
     if (op.kind != model::OpKind::add && op.kind != model::OpKind::gradient_sum) return layout;
     for (std::size_t axis = 0; axis < layout.size(); ++axis) {
-      bool partial = layout[axis].dim == strategies::AxisRole::replica;
+      bool partial = layout[axis].dim == placement::AxisRole::replica;
       for (const model::TensorId input : op.inputs) {
         const auto held = held_.find(input);
         partial = partial && held != held_.end();
         for (std::size_t i = 0; partial && i < held->second.size(); ++i)
-          partial = held->second[i].layout[axis].dim == strategies::AxisRole::partial;
+          partial = held->second[i].layout[axis].dim == placement::AxisRole::partial;
       }
-      if (partial) layout[axis] = {strategies::AxisRole::partial};
+      if (partial) layout[axis] = {placement::AxisRole::partial};
     }
     return layout;
   }
 
   /// From what is cheapest to convert, by the layouts on the way, which are there from then on. An
   /// all-reduce takes the place of what it reduces.
-  void obtain(model::TensorId tensor, const strategies::Layout& wanted) {
+  void obtain(model::TensorId tensor, const placement::Layout& wanted) {
     std::vector<Held>& held = held_.at(tensor);
     if (std::ranges::find(held, wanted, &Held::layout) != held.end()) return;
     const std::vector<std::int64_t>& shape = graph_.tensors[tensor].shape;
     const std::vector<int> sizes = grid_.sizes();
     const auto steps = [&](const Held& from) {
-      return strategies::convert(from.layout, wanted, shape, sizes);
+      return placement::convert(from.layout, wanted, shape, sizes);
     };
     const auto cost = [&](const Held& from) {
-      return strategies::conversion_cost(steps(from), from.layout, shape, sizes);
+      return placement::conversion_cost(steps(from), from.layout, shape, sizes);
     };
     Held now = *std::ranges::min_element(held, {}, cost);
     const auto hops = static_cast<double>(steps(now).size());
     bytes_ += (cost(now) - hops) * model::size_of(graph_.tensors[tensor].type).value;
-    for (const strategies::Conversion& step : steps(now)) {
-      now.layout = strategies::after(now.layout, step);
+    for (const placement::Conversion& step : steps(now)) {
+      now.layout = placement::after(now.layout, step);
       const bool in_place =
           step.communicates() && step.collective() == cost::CollectiveKind::all_reduce;
       if (in_place) std::erase_if(held, [&](const Held& one) { return one.buffer == now.buffer; });
@@ -147,7 +147,7 @@ class PassVolume {
 
   const model::Graph& graph_;
   const strategies::Plan& plan_;
-  const strategies::Grid& grid_;
+  const placement::Grid& grid_;
   std::map<model::TensorId, std::vector<Held>> held_;
   std::vector<Bytes> buffers_;
   double bytes_ = 0;
@@ -170,7 +170,7 @@ class PlanVolume {
         volumes_(random.stages.size()) {
     for (std::size_t s = 0; s < random.stages.size(); ++s) {
       grids_.push_back({random.stages[s].first_device, random.stages[s].axes, {}});
-      std::ranges::sort(grids_.back().axes, std::greater<>(), &strategies::Axis::stride);
+      std::ranges::sort(grids_.back().axes, std::greater<>(), &placement::Axis::stride);
       stage_of_.insert(stage_of_.end(), random.plan->stages[s].size(), static_cast<int>(s));
     }
     const auto segments = static_cast<int>(facts_.size());
@@ -190,16 +190,16 @@ class PlanVolume {
   [[nodiscard]] const std::vector<Crossed>& crossed() const { return crossed_; }
 
  private:
-  using Layouts = std::map<model::TensorId, strategies::Layout>;
+  using Layouts = std::map<model::TensorId, placement::Layout>;
 
   Volumes& here(int segment) { return volumes_[stage_of_[segment]]; }
-  [[nodiscard]] const strategies::Grid& grid(int segment) const {
+  [[nodiscard]] const placement::Grid& grid(int segment) const {
     return grids_[stage_of_[segment]];
   }
 
   /// As the first of the operators that reads a tensor reads it.
-  [[nodiscard]] strategies::Layout read_first(int segment, model::TensorId tensor,
-                                              const std::vector<model::OpId>& ops) const {
+  [[nodiscard]] placement::Layout read_first(int segment, model::TensorId tensor,
+                                             const std::vector<model::OpId>& ops) const {
     for (const model::OpId id : ops) {
       const model::Operator& op = random_.graph->operators[id];
       const auto found = std::ranges::find(op.inputs, tensor);
@@ -207,17 +207,17 @@ class PlanVolume {
       return strategies::input_layout(op, static_cast<std::size_t>(found - op.inputs.begin()),
                                       strategies::split_along(*random_.plan, grid(segment), id));
     }
-    return strategies::Layout(grid(segment).axes.size(), {strategies::AxisRole::replica});
+    return placement::Layout(grid(segment).axes.size(), {placement::AxisRole::replica});
   }
 
   [[nodiscard]] std::vector<strategies::Piece> pieces(int segment, model::TensorId tensor,
-                                                      const strategies::Layout& layout) const {
+                                                      const placement::Layout& layout) const {
     std::vector<strategies::Piece> result;
     for (int i = 0; i < grid(segment).count(); ++i) {
       const std::vector<int> at = grid(segment).coordinates(i);
       result.push_back({grid(segment).device(at),
-                        strategies::mask_at(layout, random_.graph->tensors[tensor].shape,
-                                            grid(segment).sizes(), at)});
+                        placement::mask_at(layout, random_.graph->tensors[tensor].shape,
+                                           grid(segment).sizes(), at)});
     }
     return result;
   }
@@ -225,7 +225,7 @@ class PlanVolume {
   /// `readers`: of the segment that it goes to.
   void leave(PassVolume& pass, model::TensorId tensor, int segment, int other,
              const std::vector<model::OpId>& readers) {
-    const strategies::Layout& border = borders_[tensor] = pass.leave(tensor);
+    const placement::Layout& border = borders_[tensor] = pass.leave(tensor);
     const RandomStage& from = random_.stages[stage_of_[segment]];
     const RandomStage& to = random_.stages[stage_of_[other]];
     const bool alike = grid(segment).axes == grid(other).axes;
@@ -233,7 +233,7 @@ class PlanVolume {
     if (alike && from.first_device == to.first_device) return;
     if (alike && (from.end() <= to.first_device || to.end() <= from.first_device)) {
       here(segment).sent +=
-          strategies::local_bytes(random_.graph->tensors[tensor], border, grid(segment)).value *
+          placement::local_bytes(random_.graph->tensors[tensor], border, grid(segment)).value *
           random_.plan->micro_batches;
       return;
     }
@@ -279,7 +279,7 @@ class PlanVolume {
   }
 
   /// 2(n-1)/n of the bytes, over all devices that have a part of the sum.
-  double reduction(const model::Operator& op, model::OpId id, const strategies::Grid& on) {
+  double reduction(const model::Operator& op, model::OpId id, const placement::Grid& on) {
     const std::vector<std::string> split = strategies::split_along(*random_.plan, on, id);
     double n = 1;
     double bytes = model::bytes(random_.graph->tensors[op.outputs[0]]).value;
@@ -293,10 +293,10 @@ class PlanVolume {
 
   const RandomPlan& random_;
   std::vector<strategies::SegmentFacts> facts_;
-  std::vector<strategies::Grid> grids_;  ///< by stage
-  std::vector<int> stage_of_;            ///< by segment
-  Layouts borders_;                      ///< as tensors leave a segment
-  Layouts arrivals_;                     ///< as the next one begins with them
+  std::vector<placement::Grid> grids_;  ///< by stage
+  std::vector<int> stage_of_;           ///< by segment
+  Layouts borders_;                     ///< as tensors leave a segment
+  Layouts arrivals_;                    ///< as the next one begins with them
   std::vector<Layouts> kept_;
   std::vector<Volumes> volumes_;  ///< by stage
   std::vector<Crossed> crossed_;

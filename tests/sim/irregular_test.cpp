@@ -26,10 +26,9 @@ TEST_CASE("operators on four, two and three devices run to the end") {
   for (const int micro_batches : {1, 3}) {
     strategies::Plan plan = strategies::four_two_three(graph);
     plan.micro_batches = micro_batches;
-    plan.chain({{0, 0, strategies::CellPass::forward}, {0, 0, strategies::CellPass::backward}});
+    plan.chain({{0, 0, placement::CellPass::forward}, {0, 0, placement::CellPass::backward}});
     for (int m = 1; m < micro_batches; ++m) {
-      plan.chain(
-          {{0, m - 1, strategies::CellPass::backward}, {0, m, strategies::CellPass::forward}});
+      plan.chain({{0, m - 1, placement::CellPass::backward}, {0, m, placement::CellPass::forward}});
     }
     CHECK(iterations_of(plan) == 3);
   }

@@ -165,13 +165,13 @@ TEST_CASE("Chimera with D micro-batches takes 2D + D - 2 slots, 3D + 2(D - 2) wh
 TEST_CASE("a hand-written Chimera of two micro-batches takes nnScaler's 16 slots") {
   // Its artifact's order on 4 stages with B = 2F: micro-batch 0 goes down from device 0 (F at 0, 1, 2,
   // 3, B at 4, 6, 8, 10), micro-batch 1 up from device 3 (F at 2, 3, 4, 6, B at 8, 10, 12, 14).
-  using strategies::CellPass;
+  using placement::CellPass;
   const model::Graph graph = chain(4);
   strategies::Plan plan(graph);
   plan.micro_batches = 2;
   strategies::pipeline(plan, {.pipeline = 4, .schedule = "chimera"});
-  const auto f = [](int stage, int m) { return strategies::Cell{stage, m, CellPass::forward}; };
-  const auto b = [](int stage, int m) { return strategies::Cell{stage, m, CellPass::backward}; };
+  const auto f = [](int stage, int m) { return placement::Cell{stage, m, CellPass::forward}; };
+  const auto b = [](int stage, int m) { return placement::Cell{stage, m, CellPass::backward}; };
   plan.chain({f(0, 0), f(3, 1), b(3, 1), b(0, 0)});
   plan.chain({f(1, 0), f(2, 1), b(1, 0), b(2, 1)});
   plan.chain({f(2, 0), f(1, 1), b(2, 0), b(1, 1)});

@@ -17,12 +17,12 @@ namespace stratagem::sim {
 
 /// The grid of a stage: axes that fill a block of devices.
 struct RandomStage {
-  std::vector<strategies::Axis> axes;
+  std::vector<placement::Axis> axes;
   int first_device = 0;
 
   [[nodiscard]] int end() const {
     int size = 1;
-    for (const strategies::Axis& axis : axes) size *= axis.size;
+    for (const placement::Axis& axis : axes) size *= axis.size;
     return first_device + size;
   }
   [[nodiscard]] bool has(int device) const { return first_device <= device && device < end(); }
@@ -38,7 +38,7 @@ struct RandomPlan {
 };
 
 /// Strides in a random order, so that the axes fill a block.
-inline void stride_randomly(std::vector<strategies::Axis>& axes) {
+inline void stride_randomly(std::vector<placement::Axis>& axes) {
   int stride = 1;
   for (const int i : shuffled(static_cast<int>(axes.size()))) {
     axes[i].stride = stride;
@@ -47,11 +47,11 @@ inline void stride_randomly(std::vector<strategies::Axis>& axes) {
 }
 
 /// Axes of random sizes.
-inline std::vector<strategies::Axis> random_axes() {
+inline std::vector<placement::Axis> random_axes() {
   const std::vector<std::vector<int>> choices = {{1},    {2},       {3},      {4},    {1, 3},
                                                  {2, 2}, {2, 3},    {3, 2},   {4, 2}, {3, 4},
                                                  {4, 3}, {2, 2, 2}, {2, 3, 2}};
-  std::vector<strategies::Axis> axes;
+  std::vector<placement::Axis> axes;
   for (const int size : one_of(choices))
     axes.push_back({"axis" + std::to_string(axes.size()), size, 1});
   stride_randomly(axes);
@@ -61,7 +61,7 @@ inline std::vector<strategies::Axis> random_axes() {
 /// What an operator may split into so many parts more, and "": nothing.
 inline std::vector<std::string> choices_of(const model::Graph& graph, const model::Operator& op,
                                            const std::vector<std::string>& before,
-                                           const std::vector<strategies::Axis>& axes) {
+                                           const std::vector<placement::Axis>& axes) {
   std::vector<std::string> result = {""};
   for (const std::string dim : {"b", "s", "n", "k"}) {
     if (!model::may_split(op.annotation, dim)) continue;
@@ -130,7 +130,7 @@ void each_operator(const RandomPlan& random, const Visit& visit) {
 inline void split_operators(RandomPlan& random) {
   each_operator(random, [&](model::OpId op, const RandomStage& stage) {
     std::vector<std::string> dims;
-    for (const strategies::Axis& axis : stage.axes) {
+    for (const placement::Axis& axis : stage.axes) {
       dims.push_back(
           one_of(choices_of(*random.graph, random.graph->operators[op], dims, stage.axes)));
       random.plan->assign(random.plan->trans(op, {dims.back(), axis.size}), axis);
@@ -140,10 +140,10 @@ inline void split_operators(RandomPlan& random) {
 }
 
 /// Cells that a cell of the graph needs done before it.
-inline std::vector<strategies::Cell> needed_by(const strategies::Cell& cell, int stages) {
-  using strategies::CellPass;
+inline std::vector<placement::Cell> needed_by(const placement::Cell& cell, int stages) {
+  using placement::CellPass;
   const auto [s, m] = std::pair(cell.stage, cell.micro_batch);
-  std::vector<strategies::Cell> needed;
+  std::vector<placement::Cell> needed;
   if (cell.pass == CellPass::weight) needed.push_back({s, m, CellPass::backward});
   if (cell.pass == CellPass::backward) {
     needed.push_back({s, m, CellPass::forward});
@@ -164,7 +164,7 @@ class InLine {
   explicit InLine(const RandomPlan& random) : random_(random) {}
 
   /// May a cell take what it was sent?
-  [[nodiscard]] bool first(const strategies::Cell& cell) const {
+  [[nodiscard]] bool first(const placement::Cell& cell) const {
     const auto its = std::ranges::find(sent_, cell, &Message::to);
     return std::none_of(sent_.begin(), its, [&](const Message& before) {
       return its != sent_.end() && before.to.pass == cell.pass &&
@@ -172,10 +172,10 @@ class InLine {
              overlap(stage(before.to), stage(cell));
     });
   }
-  void run(const strategies::Cell& cell) {
-    using strategies::CellPass;
+  void run(const placement::Cell& cell) {
+    using placement::CellPass;
     std::erase_if(sent_, [&](const Message& message) { return message.to == cell; });
-    strategies::Cell next = cell;
+    placement::Cell next = cell;
     next.stage += cell.pass == CellPass::forward ? 1 : -1;
     const bool exists = next.stage >= 0 && next.stage < static_cast<int>(random_.stages.size());
     if (exists && cell.pass != CellPass::weight) sent_.push_back({cell, next});
@@ -183,10 +183,10 @@ class InLine {
 
  private:
   struct Message {
-    strategies::Cell from;
-    strategies::Cell to;
+    placement::Cell from;
+    placement::Cell to;
   };
-  [[nodiscard]] const RandomStage& stage(const strategies::Cell& cell) const {
+  [[nodiscard]] const RandomStage& stage(const placement::Cell& cell) const {
     return random_.stages[cell.stage];
   }
 
@@ -196,15 +196,15 @@ class InLine {
 
 /// Again and again any of the cells that may come next; each device follows that order.
 inline void order_cells(RandomPlan& random) {
-  using strategies::Cell;
+  using placement::Cell;
   strategies::Plan& plan = *random.plan;
   const auto stages = static_cast<int>(plan.stages.size());
   std::set<Cell> left;
   for (int s = 0; s < stages; ++s) {
     for (int m = 0; m < plan.micro_batches; ++m) {
-      left.insert({s, m, strategies::CellPass::forward});
-      left.insert({s, m, strategies::CellPass::backward});
-      if (plan.splits_backward(s, m)) left.insert({s, m, strategies::CellPass::weight});
+      left.insert({s, m, placement::CellPass::forward});
+      left.insert({s, m, placement::CellPass::backward});
+      if (plan.splits_backward(s, m)) left.insert({s, m, placement::CellPass::weight});
     }
   }
   std::vector<Cell> all;

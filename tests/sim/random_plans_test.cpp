@@ -140,7 +140,7 @@ TEST_CASE(
         strategies::Plan& plan = *random.plan;
         std::set<std::string> axes;
         for (const model::OpId op : plan.operators()) {
-          for (const strategies::Axis& axis : plan.placement(op).axes) axes.insert(axis.name);
+          for (const placement::Axis& axis : plan.placement(op).axes) axes.insert(axis.name);
         }
         plan.shards = {.of = static_cast<strategies::WeightShards::Of>(pick(0, 3)),
                        .axes = some_of(axes),

@@ -136,7 +136,7 @@ class UnitPipeline {
     for (const Cell& cell : cells(device)) {
       if (cell.cell.stage < first_stage) continue;
       const std::pair key(cell.cell.stage, cell.cell.micro_batch);
-      if (cell.cell.pass == strategies::CellPass::forward) {
+      if (cell.cell.pass == placement::CellPass::forward) {
         if (cell.cell.repeat == 0) lives[key] = {cell.begin, 1e300};
         lives[key].first = cell.begin;
       } else {
@@ -155,7 +155,7 @@ class UnitPipeline {
   [[nodiscard]] int held(int device) const {
     std::vector<std::pair<double, int>> changes;
     for (const Cell& cell : cells(device)) {
-      const bool forward = cell.cell.pass == strategies::CellPass::forward;
+      const bool forward = cell.cell.pass == placement::CellPass::forward;
       changes.emplace_back(forward ? cell.begin : cell.end, forward ? 1 : -1);
     }
     const std::vector<FlatTask>& tasks = timeline.tasks[timeline.actors[device].sequence];
@@ -183,7 +183,7 @@ class UnitPipeline {
   }
 
   struct Cell {
-    strategies::Cell cell;
+    placement::Cell cell;
     double begin = 1e300;
     double end = 0;
     double busy = 0;
@@ -195,7 +195,7 @@ class UnitPipeline {
 
   /// What a device computes in the first iteration, cell by cell.
   [[nodiscard]] std::vector<Cell> cells(int device) const {
-    std::map<strategies::Cell, Cell> found;
+    std::map<placement::Cell, Cell> found;
     const std::vector<FlatTask>& tasks = timeline.tasks[timeline.actors[device].sequence];
     const strategies::Sequence& sequence = program.sequences[timeline.actors[device].sequence];
     for (std::size_t i = 0; i < tasks.size(); ++i) {

@@ -49,7 +49,7 @@ double published(const Shape& shape, double t, bool sequence, const std::string&
 /// paper neglects: two numbers for a token.
 double kept(const model::Graph& graph, const std::string& strategy) {
   const Program program = lowered(graph, strategy);
-  const Block& block = block_of(program, 1, CellPass::forward);
+  const Block& block = block_of(program, 1, placement::CellPass::forward);
   return (left_by(block, Category::activations) + left_by(block, Category::checkpoints)).value;
 }
 
@@ -82,7 +82,7 @@ TEST_CASE("34sbh + 5as^2b is what Megatron-LM stores, tensor by tensor") {
   const model::GptConfig config = published_shapes().at("175B");
   const auto [sbh, core] = shape_of(config);
   const Program program = lowered(model::gpt(config), "{}");
-  const Block& block = block_of(program, 1, CellPass::forward);
+  const Block& block = block_of(program, 1, placement::CellPass::forward);
   std::map<std::string, double> left;
   for (const Task& task : block.tasks) {
     for (const int slot : task.births)

@@ -4,6 +4,8 @@
 
 namespace stratagem::strategies {
 
+using placement::CellPass;
+
 namespace {
 
 /// s*b*h * (10 + 24/t + 5as/(ht)) bytes per layer (equation 2; t = 1 gives equation 1, sbh(34 +

@@ -66,7 +66,7 @@ TEST_CASE("devices are tensor ranks, then data ranks, then stages") {
   const Plan::Placement& placement = plan.placement(graph.segments[3].forward.front());
   CHECK(placement.first_devices == std::vector<int>{12});
   REQUIRE(placement.axes.size() == 2);
-  for (const Axis& axis : placement.axes) {
+  for (const placement::Axis& axis : placement.axes) {
     CHECK(axis.size == (axis.name == "tensor" ? 2 : 3));
     CHECK(axis.stride == (axis.name == "tensor" ? 1 : 2));
   }
@@ -81,7 +81,7 @@ TEST_CASE("another order of ranks puts other ranks next to each other") {
     const Plan::Placement& placement =
         plan.placement(graph.segments[plan.stages[stage].back()].forward.front());
     int device = placement.first_devices[0];
-    for (const Axis& axis : placement.axes)
+    for (const placement::Axis& axis : placement.axes)
       device += axis.stride * (axis.name == "tensor" ? tensor : data);
     return device;
   };

@@ -65,9 +65,9 @@ class CellClock {
   CellClock(const Timetable& timetable, const ClockCosts& costs)
       : timetable_(timetable), costs_(costs), at_(timetable.ranks.size()) {
     for (const auto& cells : timetable.ranks) {
-      for (const Cell& cell : cells) {
+      for (const placement::Cell& cell : cells) {
         stages_ = std::max(stages_, cell.stage + 1);
-        if (cell.pass == CellPass::weight) split_.emplace(cell.stage, cell.micro_batch);
+        if (cell.pass == placement::CellPass::weight) split_.emplace(cell.stage, cell.micro_batch);
       }
     }
     for (const auto& [one, other] : timetable.together) partner_[one] = other;
@@ -96,7 +96,7 @@ class CellClock {
     const std::size_t size = partner_.contains(cells[at_[rank]]) ? 2 : 1;
     std::int64_t begin = played_.ranks[rank].last;
     for (std::size_t i = 0; i < size; ++i) {
-      for (const Cell& needed : needs(cells[at_[rank] + i])) {
+      for (const placement::Cell& needed : needs(cells[at_[rank] + i])) {
         const auto found = spans_.find(needed);
         if (found == spans_.end()) return false;
         begin = std::max(begin, found->second.second);
@@ -112,35 +112,38 @@ class CellClock {
     return true;
   }
 
-  [[nodiscard]] std::vector<Cell> needs(const Cell& cell) const {
+  [[nodiscard]] std::vector<placement::Cell> needs(const placement::Cell& cell) const {
     const auto& [stage, micro_batch, pass, slice, repeat] = cell;
-    if (pass == CellPass::weight) return {{stage, micro_batch, CellPass::backward}};
-    std::vector<Cell> result;
-    if (pass == CellPass::forward) {
-      if (stage > 0) result.push_back({stage - 1, micro_batch, CellPass::forward});
+    if (pass == placement::CellPass::weight)
+      return {{stage, micro_batch, placement::CellPass::backward}};
+    std::vector<placement::Cell> result;
+    if (pass == placement::CellPass::forward) {
+      if (stage > 0) result.push_back({stage - 1, micro_batch, placement::CellPass::forward});
     } else {
-      result.push_back({stage, micro_batch, CellPass::forward});
-      if (stage + 1 < stages_) result.push_back({stage + 1, micro_batch, CellPass::backward});
+      result.push_back({stage, micro_batch, placement::CellPass::forward});
+      if (stage + 1 < stages_)
+        result.push_back({stage + 1, micro_batch, placement::CellPass::backward});
     }
     return result;
   }
 
-  [[nodiscard]] bool releases(const Cell& cell) const {
-    if (cell.pass == CellPass::backward) return !split_.contains({cell.stage, cell.micro_batch});
-    return cell.pass == CellPass::weight;
+  [[nodiscard]] bool releases(const placement::Cell& cell) const {
+    if (cell.pass == placement::CellPass::backward)
+      return !split_.contains({cell.stage, cell.micro_batch});
+    return cell.pass == placement::CellPass::weight;
   }
 
-  [[nodiscard]] std::int64_t duration(const Cell& cell) const {
-    if (cell.pass == CellPass::forward) return costs_.forward;
-    if (cell.pass == CellPass::weight) return costs_.weight;
+  [[nodiscard]] std::int64_t duration(const placement::Cell& cell) const {
+    if (cell.pass == placement::CellPass::forward) return costs_.forward;
+    if (cell.pass == placement::CellPass::weight) return costs_.weight;
     return costs_.input + (releases(cell) ? costs_.weight : 0);
   }
 
   /// At the same instant what ends lets go before what begins takes.
   void measure(std::size_t rank) {
     std::vector<std::pair<std::int64_t, int>> changes;
-    for (const Cell& cell : timetable_.ranks[rank]) {
-      if (cell.pass == CellPass::forward) changes.emplace_back(spans_[cell].first, 1);
+    for (const placement::Cell& cell : timetable_.ranks[rank]) {
+      if (cell.pass == placement::CellPass::forward) changes.emplace_back(spans_[cell].first, 1);
       if (releases(cell)) changes.emplace_back(spans_[cell].second, -1);
     }
     std::sort(changes.begin(), changes.end());
@@ -155,9 +158,9 @@ class CellClock {
   ClockCosts costs_;
   int stages_ = 0;
   std::vector<std::size_t> at_;
-  std::set<std::pair<int, int>> split_;  ///< (stage, micro-batch) with a W cell
-  std::map<Cell, Cell> partner_;         ///< of the first cell of a pair
-  std::map<Cell, std::pair<std::int64_t, std::int64_t>> spans_;
+  std::set<std::pair<int, int>> split_;                 ///< (stage, micro-batch) with a W cell
+  std::map<placement::Cell, placement::Cell> partner_;  ///< of the first cell of a pair
+  std::map<placement::Cell, std::pair<std::int64_t, std::int64_t>> spans_;
   Played played_;
 };
 

@@ -7,6 +7,9 @@
 #include "tests/strategies/replay.hpp"
 
 namespace stratagem::strategies {
+
+using placement::CellPass;
+
 namespace {
 
 constexpr double sbh = 20.0 * 12 * 48;

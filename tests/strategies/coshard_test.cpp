@@ -8,6 +8,8 @@
 
 namespace stratagem::strategies {
 
+using placement::CellPass;
+
 namespace {
 
 constexpr double a = 8, b = 12, s = 20, h = 48, layers = 4;

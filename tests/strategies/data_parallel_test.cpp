@@ -151,7 +151,7 @@ TEST_CASE(
       const Wait& wait = one.waits[0];
       CHECK(wait.task == 0);
       CHECK(calls[wait.of_call].segment == segment);
-      CHECK(calls[wait.of_call].cell == Cell{0, 2, CellPass::backward});
+      CHECK(calls[wait.of_call].cell == placement::Cell{0, 2, placement::CellPass::backward});
       // Issued before the next segment's backward call, so that it can overlap with that.
       for (int c = wait.of_call + 1; c < one.call; ++c) {
         CHECK(program.blocks[calls[c].block].tasks[0].stream == Stream::gradient_communication);
@@ -173,7 +173,7 @@ TEST_CASE("without overlap all buckets wait for the end of the last backward cal
   for (const Reduction& one : buckets) {
     REQUIRE(one.waits.size() == 1);
     CHECK(calls[one.waits[0].of_call].segment == 0);
-    CHECK(calls[one.waits[0].of_call].cell == Cell{0, 2, CellPass::backward});
+    CHECK(calls[one.waits[0].of_call].cell == placement::Cell{0, 2, placement::CellPass::backward});
   }
 }
 

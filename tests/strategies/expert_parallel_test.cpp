@@ -7,6 +7,8 @@
 
 namespace stratagem::strategies {
 
+using placement::CellPass;
+
 namespace {
 
 constexpr model::GptConfig mixture{.layers = 4,

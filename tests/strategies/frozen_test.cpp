@@ -8,6 +8,8 @@
 
 namespace stratagem::strategies {
 
+using placement::CellPass;
+
 namespace {
 
 /// A GPT of which only the parameters that `trained` accepts are trained.

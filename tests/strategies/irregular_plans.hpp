@@ -50,7 +50,7 @@ inline Plan with_lists(Plan plan) {
     const Plan::Placement placement = plan.placement(op);
     for (int copy = 0; copy < plan.copies_of(op); ++copy) {
       std::vector<int> devices = {placement.first_devices[copy]};
-      for (const Axis& axis : placement.axes) {
+      for (const placement::Axis& axis : placement.axes) {
         std::vector<int> finer;
         for (const int device : devices) {
           for (int i = 0; i < axis.size; ++i) finer.push_back(device + i * axis.stride);
@@ -141,7 +141,8 @@ inline Plan random_pipeline(const model::Graph& graph, int devices, unsigned see
     if (seed % 2 == 0) continue;
     plan.split_backward(segment, 0);
     if (segment > 0)
-      plan.order({segment, 0, CellPass::weight}, {segment - 1, 0, CellPass::backward});
+      plan.order({segment, 0, placement::CellPass::weight},
+                 {segment - 1, 0, placement::CellPass::backward});
   }
   return plan;
 }

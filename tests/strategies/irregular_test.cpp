@@ -109,7 +109,7 @@ TEST_CASE("rows on two devices become columns by one all-to-all") {
   const Program program = lower(plan, plain_stack());
   check_program(graph, program);
   for (int device = 0; device < 2; ++device) {
-    const Block& forward = block_of(program, 0, CellPass::forward, device);
+    const Block& forward = block_of(program, 0, placement::CellPass::forward, device);
     const std::vector<Collective> moves = collectives(forward);
     REQUIRE(moves.size() == 1);
     CHECK(moves[0].kind == cost::CollectiveKind::all_to_all);

@@ -6,6 +6,8 @@
 
 namespace stratagem::strategies {
 
+using placement::CellPass;
+
 namespace {
 
 constexpr double b = 3, s = 20, h = 48, heads = 8, layers = 2, f = 112, v = 56;
@@ -162,7 +164,7 @@ TEST_CASE("an axis of one rank is no axis: nothing is communicated along it") {
   for (const std::string dim : {"s", "b", "n", "k"}) {
     INFO(dim);
     Plan plan(graph);
-    const Axis alone{.name = "alone", .size = 1, .stride = 1};
+    const placement::Axis alone{.name = "alone", .size = 1, .stride = 1};
     for (const model::OpId op : plan.operators()) {
       const bool divides = model::may_split(graph.operators[op].annotation, dim);
       plan.assign(plan.trans(op, {.dim = divides ? dim : "", .parts = 1}), alone);

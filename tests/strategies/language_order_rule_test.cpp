@@ -8,6 +8,9 @@
 
 namespace stratagem::strategies {
 
+using placement::Cell;
+using placement::CellPass;
+
 namespace {
 
 using Pairs = std::vector<std::pair<Cell, Cell>>;
@@ -15,9 +18,9 @@ using Pairs = std::vector<std::pair<Cell, Cell>>;
 constexpr CellPass f = CellPass::forward;
 constexpr CellPass b = CellPass::backward;
 
-Pairs pairs(const std::vector<Order>& orders) {
+Pairs pairs(const std::vector<placement::Order>& orders) {
   Pairs result;
-  for (const Order& order : orders) result.emplace_back(order.before, order.after);
+  for (const placement::Order& order : orders) result.emplace_back(order.before, order.after);
   return result;
 }
 

@@ -7,6 +7,9 @@
 #include "tests/strategies/lowered.hpp"
 
 namespace stratagem::strategies {
+
+using placement::Cell;
+
 namespace {
 
 Plan plan_from(const model::Graph& graph, const std::string& text, int micro_batches = 1) {
@@ -209,7 +212,7 @@ TEST_CASE("a chain may be a list, and its cells may be arithmetic") {
   const auto chains = [&](const std::string& order) {
     return plan_from(graph, R"~({"primitives": [{"op-order": )~" + order + "}]}", 4).chains();
   };
-  const std::vector<Cell> cells = {{0, 0}, {0, 1}, {0, 3, CellPass::backward}};
+  const std::vector<Cell> cells = {{0, 0}, {0, 1}, {0, 3, placement::CellPass::backward}};
   CHECK(chains(R"~("F(0,0) F(0, 1) B(S-1, M-1)")~") == std::vector<std::vector<Cell>>{cells});
   CHECK(chains(R"~(["F(0,0)", "F(0,1)", "B(0,min(3, M))"])~") ==
         std::vector<std::vector<Cell>>{cells});

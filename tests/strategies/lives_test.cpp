@@ -6,6 +6,8 @@
 
 namespace stratagem::strategies {
 
+using placement::CellPass;
+
 namespace {
 
 /// Every buffer dies, whichever cells use it.

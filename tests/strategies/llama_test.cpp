@@ -8,6 +8,9 @@
 #include "tests/strategies/lowered.hpp"
 
 namespace stratagem::strategies {
+
+using placement::CellPass;
+
 namespace {
 
 /// 12 samples of 20 tokens, heads of 8, two queries to a key.

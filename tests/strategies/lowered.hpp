@@ -67,7 +67,8 @@ inline bool ends_iteration(const Program& program, const Call& call) {
 }
 
 /// The first block that a sequence runs for a pass of a segment.
-inline const Block& block_of(const Program& program, int segment, CellPass pass, int sequence = 0) {
+inline const Block& block_of(const Program& program, int segment, placement::CellPass pass,
+                             int sequence = 0) {
   for (const Call& call : program.sequences[sequence].calls) {
     if (call.segment == segment && call.cell.pass == pass && !ends_iteration(program, call)) {
       return program.blocks[call.block];

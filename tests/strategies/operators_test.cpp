@@ -7,6 +7,8 @@
 
 namespace stratagem::strategies {
 
+using placement::CellPass;
+
 namespace {
 
 constexpr Bytes activation = 12.0 * 20 * 48 * 2_B;  // b*s*h in fp16

@@ -7,6 +7,8 @@
 
 namespace stratagem::strategies {
 
+using placement::CellPass;
+
 namespace {
 
 /// A plan with every operator replicated over two devices, but for one that `dim` of is divided.

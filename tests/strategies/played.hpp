@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "strategies/redistribute/steps.hpp"
-#include "tests/strategies/elements.hpp"
+#include "tests/placement/elements.hpp"
 
 namespace stratagem::strategies {
 
@@ -20,35 +20,37 @@ namespace stratagem::strategies {
 constexpr std::int64_t value_parts = 24;
 
 /// What a device's masks really hold. A number that appears twice was summed twice.
-using Memory = std::map<Mask, Seen>;
+using Memory = std::map<placement::Mask, placement::Seen>;
 
 inline void demand(bool held, const std::string& promise) {
   if (!held) throw std::logic_error("not so: " + promise);
 }
 
-inline std::int64_t size_of(const Mask& mask) {
+inline std::int64_t size_of(const placement::Mask& mask) {
   std::int64_t size = 1;
-  for (const Range& range : mask.ranges) size *= range.end - range.begin;
+  for (const placement::Range& range : mask.ranges) size *= range.end - range.begin;
   return size;
 }
 
-inline Mask with_value(Mask mask, ValuePart value) {
+inline placement::Mask with_value(placement::Mask mask, placement::ValuePart value) {
   mask.value = value;
   return mask;
 }
 
 /// The same elements with all of their value.
-inline Seen all_values(const Mask& mask) { return seen_by(with_value(mask, {}), value_parts); }
+inline placement::Seen all_values(const placement::Mask& mask) {
+  return seen_by(with_value(mask, {}), value_parts);
+}
 
 /// Everything in both, and an element twice where both have it.
-inline Seen added(const Seen& a, const Seen& b) {
-  Seen sum;
+inline placement::Seen added(const placement::Seen& a, const placement::Seen& b) {
+  placement::Seen sum;
   std::ranges::merge(a, b, std::back_inserter(sum));
   return sum;
 }
 
 /// Do the masks, whatever their values, fill a box without overlapping?
-inline bool tile(const std::vector<Mask>& masks, const Mask& box) {
+inline bool tile(const std::vector<placement::Mask>& masks, const placement::Mask& box) {
   std::int64_t size = 0;
   for (std::size_t i = 0; i < masks.size(); ++i) {
     size += size_of(masks[i]);
@@ -83,7 +85,7 @@ class PlayedSteps {
     }
   }
 
-  [[nodiscard]] const Seen& at(int device, const Mask& mask) const {
+  [[nodiscard]] const placement::Seen& at(int device, const placement::Mask& mask) const {
     const auto memory = memory_.find(device);
     demand(memory != memory_.end() && memory->second.contains(mask),
            "device " + std::to_string(device) + " has what it reads");
@@ -92,10 +94,10 @@ class PlayedSteps {
 
  private:
   void play(StepKind kind, const std::vector<Share>& group, std::map<int, Memory>& next) {
-    Seen all;
-    std::vector<Mask> read;
+    placement::Seen all;
+    std::vector<placement::Mask> read;
     for (const Share& share : group) {
-      for (const Mask& mask : share.reads) {
+      for (const placement::Mask& mask : share.reads) {
         all = added(all, at(share.device, mask));
         read.push_back(mask);
       }
@@ -113,9 +115,9 @@ class PlayedSteps {
     }
   }
 
-  static Seen restricted(const Seen& all, const Mask& mask) {
-    const Seen here = all_values(mask);
-    Seen result;
+  static placement::Seen restricted(const placement::Seen& all, const placement::Mask& mask) {
+    const placement::Seen here = all_values(mask);
+    placement::Seen result;
     std::ranges::copy_if(all, std::back_inserter(result), [&](std::int64_t element) {
       return std::ranges::binary_search(here, element);
     });
@@ -123,10 +125,14 @@ class PlayedSteps {
   }
 
   static void check_masks(StepKind kind, const std::vector<Share>& group, const Share& share,
-                          const std::vector<Mask>& read) {
-    const auto equal_elements = [&](const Mask& mask) { return mask.ranges == read[0].ranges; };
-    const auto value = [](const Mask& mask) { return mask.value; };
-    const auto equal_values = [&](const Mask& mask) { return value(mask) == value(share.holds); };
+                          const std::vector<placement::Mask>& read) {
+    const auto equal_elements = [&](const placement::Mask& mask) {
+      return mask.ranges == read[0].ranges;
+    };
+    const auto value = [](const placement::Mask& mask) { return mask.value; };
+    const auto equal_values = [&](const placement::Mask& mask) {
+      return value(mask) == value(share.holds);
+    };
     if (kind == StepKind::select) return;
     const bool local = !communicates(kind);
     demand(local == (group.size() == 1), "local steps and only those are for one device");
@@ -153,18 +159,18 @@ class PlayedSteps {
 /// What every consumer wants is there: full values once, partial values so that those of equal
 /// elements have the right sum, equal masks the same.
 inline void demand_delivery(const PlayedSteps& played, const std::vector<Piece>& consumers) {
-  using Group = std::pair<std::vector<Range>, std::int64_t>;
-  std::map<Group, std::map<std::int64_t, Seen>> sums;  // by elements and count; by index
+  using Group = std::pair<std::vector<placement::Range>, std::int64_t>;
+  std::map<Group, std::map<std::int64_t, placement::Seen>> sums;  // by elements and count; by index
   for (const Piece& consumer : consumers) {
-    const Mask& mask = consumer.mask;
-    const Seen& held = played.at(consumer.device, mask);
+    const placement::Mask& mask = consumer.mask;
+    const placement::Seen& held = played.at(consumer.device, mask);
     const auto [known, fresh] =
         sums[{mask.ranges, mask.value.count}].try_emplace(mask.value.index, held);
     demand(fresh || known->second == held, "replicas are equal");
   }
   for (const auto& [group, values] : sums) {
     demand(static_cast<std::int64_t>(values.size()) == group.second, "a test wants all values");
-    Seen sum;
+    placement::Seen sum;
     for (const auto& [index, held] : values) sum = added(sum, held);
     demand(sum == all_values({group.first, {}}), "every element and partial value comes once");
   }
@@ -190,8 +196,9 @@ inline double moved(const Step& step) {
         break;
       case StepKind::all_gather:
       case StepKind::all_to_all: {
-        const Seen before = all_values(last.reads[0]);
-        const Seen now = all_values(last.holds);  // what was not there before is received
+        const placement::Seen before = all_values(last.reads[0]);
+        const placement::Seen now =
+            all_values(last.holds);  // what was not there before is received
         total += held - static_cast<double>(common(before, now).size()) / value_parts;
         break;
       }

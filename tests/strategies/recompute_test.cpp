@@ -6,6 +6,8 @@
 
 namespace stratagem::strategies {
 
+using placement::CellPass;
+
 namespace {
 
 std::vector<std::string> forward_names(const Block& block, bool again) {

@@ -76,7 +76,7 @@ TEST_CASE("L/k checkpoints of 2sbh wait, and k layers' activations are there at 
     // waits, the head's activations are gone.
     const std::vector<Call>& calls = program.sequences[0].calls;
     const auto last_again = std::ranges::find_if(calls, [](const Call& call) {
-      return call.segment == 4 && call.cell.pass == CellPass::backward;
+      return call.segment == 4 && call.cell.pass == placement::CellPass::backward;
     });
     REQUIRE(runs_again(program.blocks[last_again->block]));
     const std::size_t at = last_again - calls.begin();

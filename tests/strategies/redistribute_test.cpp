@@ -6,13 +6,22 @@
 #include <numeric>
 
 #include "base/input_error.hpp"
-#include "strategies/layout.hpp"
+#include "placement/layout.hpp"
 #include "tests/catch.hpp"
+#include "tests/placement/roles.hpp"
 #include "tests/random_cases.hpp"
 #include "tests/strategies/played.hpp"
-#include "tests/strategies/roles.hpp"
 
 namespace stratagem::strategies {
+
+using placement::columns;
+using placement::Layout;
+using placement::Mask;
+using placement::R;
+using placement::Range;
+using placement::rows;
+using placement::V;
+using placement::whole;
 
 namespace {
 
@@ -64,7 +73,9 @@ Redistribution between(const Shape& shape, const std::vector<Piece>& producers,
   return result;
 }
 
-Mask box(Range first, Range second, ValuePart value = {}) { return {{first, second}, value}; }
+Mask box(Range first, Range second, placement::ValuePart value = {}) {
+  return {{first, second}, value};
+}
 
 }  // namespace
 
@@ -284,7 +295,7 @@ const Shape twelve = {12, 12};
 Layout random_layout(const Sizes& sizes) {
   Layout layout;
   for (std::size_t axis = 0; axis < sizes.size(); ++axis) {
-    layout.push_back(one_of<AxisRole>({R, V, rows, columns}));
+    layout.push_back(one_of<placement::AxisRole>({R, V, rows, columns}));
     if (local_elements(layout, twelve, sizes) < 0) layout.back() = R;
   }
   return layout;

@@ -59,7 +59,7 @@ class Replay {
 
  private:
   /// Slices of one micro-batch have buffers of their own.
-  static int moment_of(const Cell& cell) { return cell.micro_batch * 64 + cell.slice; }
+  static int moment_of(const placement::Cell& cell) { return cell.micro_batch * 64 + cell.slice; }
 
   void play(int c) {
     const Call& call = calls_[c];
@@ -189,7 +189,8 @@ inline std::size_t check_gradients(const model::Graph& graph, const Program& pro
     }
   };
   for (std::size_t c = 0; c < calls.size(); ++c) {
-    if (calls[c].segment >= 0 && calls[c].cell.pass == CellPass::backward) note(calls[c], c);
+    if (calls[c].segment >= 0 && calls[c].cell.pass == placement::CellPass::backward)
+      note(calls[c], c);
   }
   const std::size_t computed = written.size();
   for (std::size_t c = 0; c < calls.size(); ++c) {

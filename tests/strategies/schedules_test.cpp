@@ -5,6 +5,10 @@
 
 namespace stratagem::strategies {
 
+using placement::Cell;
+using placement::CellPass;
+using placement::Order;
+
 namespace {
 
 std::string strategy(int stages, const std::string& schedule) {

@@ -8,6 +8,8 @@
 
 namespace stratagem::strategies {
 
+using placement::CellPass;
+
 namespace {
 
 constexpr double batch = 12, sequence_length = 20, hidden = 48, layers = 4;

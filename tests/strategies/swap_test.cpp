@@ -7,6 +7,9 @@
 #include "tests/strategies/small_evoformer.hpp"
 
 namespace stratagem::strategies {
+
+using placement::CellPass;
+
 namespace {
 
 /// Every buffer dies.

@@ -8,6 +8,9 @@
 #include "tests/strategies/lowered.hpp"
 
 namespace stratagem::strategies {
+
+using placement::CellPass;
+
 namespace {
 
 constexpr double hidden = 48, encoder_tokens = 20 * 12, decoder_tokens = 14 * 12;

@@ -4,6 +4,8 @@
 
 namespace stratagem::strategies {
 
+using placement::CellPass;
+
 namespace {
 
 constexpr double batch = 12, sequence_length = 20, hidden = 48, vocabulary = 112, layers = 4;

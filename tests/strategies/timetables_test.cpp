@@ -11,6 +11,9 @@
 
 namespace stratagem::strategies {
 
+using placement::Cell;
+using placement::CellPass;
+
 namespace {
 
 using Durations = std::vector<std::int64_t>;

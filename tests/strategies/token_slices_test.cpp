@@ -4,6 +4,8 @@
 
 namespace stratagem::strategies {
 
+using placement::CellPass;
+
 namespace {
 
 /// The kernel of a task in the first block that runs for a slice and a pass of the first layer.
@@ -61,7 +63,7 @@ TEST_CASE("slices run forward in order and backward in reverse") {
       lowered(graph, R"({"pipeline": 2, "schedule": "gpipe", "token_slices": [12, 8]})", 2);
   for (const Sequence& sequence : program.sequences) {
     std::string order;
-    Cell last{.stage = -1};
+    placement::Cell last{.stage = -1};
     for (const Call& call : sequence.calls) {
       if (call.segment < 0 || call.cell == last || ends_iteration(program, call)) continue;
       last = call.cell;

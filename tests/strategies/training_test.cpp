@@ -9,6 +9,9 @@
 #include "tests/strategies/variants.hpp"
 
 namespace stratagem::strategies {
+
+using placement::CellPass;
+
 namespace {
 
 cost::Training training(const std::string& precision, const std::string& optimizer = "adam") {

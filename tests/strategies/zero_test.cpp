@@ -7,6 +7,9 @@
 #include "tests/strategies/lowered.hpp"
 
 namespace stratagem::strategies {
+
+using placement::CellPass;
+
 namespace {
 
 /// Every parameter has a multiple of 1024 elements.

@@ -15,7 +15,8 @@ std::vector<Primitive> write_axes(const Plan& plan) {
   OperatorGroups<std::pair<std::string, int>> groups(plan);
   for (const model::OpId op : plan.operators()) {
     if (!plan.placement(op).listed.empty()) continue;  // see device_list.cpp
-    for (const Axis& axis : plan.placement(op).axes) groups.add({axis.name, axis.stride}, op);
+    for (const placement::Axis& axis : plan.placement(op).axes)
+      groups.add({axis.name, axis.stride}, op);
   }
   std::vector<Primitive> result;
   for (const auto& [axis, selector] : groups.selectors()) {

@@ -40,7 +40,7 @@ void write_stage(const Plan& plan, int stage, std::vector<Primitive>& result) {
 /// forward cell with the same coordinates.
 void read_backward_split(PlanBuilder& builder, const JsonReader& reader) {
   const JsonReader cells = reader.at("op-trans");
-  if (parse_cell_pattern(cells.text(), cells.path()).pass != CellPass::backward)
+  if (parse_cell_pattern(cells.text(), cells.path()).pass != placement::CellPass::backward)
     cells.fail("backward cells such as \"B(i, m)\"");
   std::vector<std::string> into;
   for (const JsonReader& pass : reader.at("into").elements()) into.push_back(pass.text());
@@ -51,7 +51,7 @@ void read_backward_split(PlanBuilder& builder, const JsonReader& reader) {
   if (const auto where = reader.find("where")) rule.where = where->text();
   Extent extent = builder.plan().extent();
   extent.slices = extent.repeats = 1;
-  for (const Order& order : expand(rule, extent))
+  for (const placement::Order& order : expand(rule, extent))
     builder.plan().split_backward(order.after.stage, order.after.micro_batch);
 }
 

@@ -10,8 +10,9 @@ namespace stratagem::strategies {
 namespace {
 
 /// Refuses cells that keep nothing to lend, and what is lent already.
-void check_eviction(const Plan& plan, const Cell& cell, int guest_of, const std::string& path) {
-  if (cell.pass != CellPass::forward)
+void check_eviction(const Plan& plan, const placement::Cell& cell, int guest_of,
+                    const std::string& path) {
+  if (cell.pass != placement::CellPass::forward)
     throw InputError("", path, "forward cells such as \"F(0, 2)\"", to_text(cell));
   if (cell.stage == guest_of)
     throw InputError("", path, "cells of other stages than the one that takes in", to_text(cell));
@@ -30,7 +31,7 @@ void read_eviction(PlanBuilder& builder, const JsonReader& reader) {
   const auto guest_of = static_cast<int>(reader.at("evict").between(0, extent.stages - 1));
   const Chain cells = parse_chain(subject.text(), extent, subject.path());
   if (cells.cells.empty() || !cells.together.empty()) subject.fail("cells with blanks between");
-  for (const Cell& cell : cells.cells) {
+  for (const placement::Cell& cell : cells.cells) {
     check_eviction(plan, cell, guest_of, subject.path());
     plan.evict({.stage = cell.stage, .micro_batch = cell.micro_batch, .guest_of = guest_of});
   }

@@ -8,6 +8,9 @@
 #include "strategies/language/primitives/all.hpp"
 
 namespace stratagem::strategies {
+
+using placement::Cell;
+
 namespace {
 
 void read_rule(PlanBuilder& builder, const JsonReader& reader,
@@ -26,7 +29,7 @@ void read_chain(PlanBuilder& builder, const JsonReader& reader, const std::strin
   Chain chain = parse_chain(text, builder.plan().extent(), path);
   if (chain.cells.size() < 2) reader.at("op-order").fail("at least two cells");
   for (const Cell& cell : chain.cells) {
-    if (cell.pass == CellPass::weight &&
+    if (cell.pass == placement::CellPass::weight &&
         !builder.plan().splits_backward(cell.stage, cell.micro_batch))
       throw InputError("", path, "W cells of backward cells that are split", to_text(cell));
   }
@@ -81,7 +84,7 @@ std::vector<Primitive> write_orders(const Plan& plan) {
   Chain chain{.cells = {}, .together = plan.together()};
   std::ranges::sort(chain.together);
   std::set<std::pair<Cell, Cell>> left(chain.together.begin(), chain.together.end());
-  for (const Order& order : plan.orders()) {
+  for (const placement::Order& order : plan.orders()) {
     chain.cells = {order.before, order.after};
     result.push_back(write(chain, extent));
   }

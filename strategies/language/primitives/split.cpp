@@ -42,7 +42,7 @@ std::vector<Primitive> write_splits(const Plan& plan) {
   for (const model::OpId op : plan.operators()) {
     const Plan::Placement& placement = plan.placement(op);
     for (std::size_t i = 0; i < placement.axes.size(); ++i) {
-      const Axis& axis = placement.axes[i];
+      const placement::Axis& axis = placement.axes[i];
       const std::string name = name_of(placement, i);
       groups.add({name, placement.dims[i], axis.size, placement.uneven[i]}, op);
       if (std::ranges::find(axes, name) == axes.end()) axes.push_back(name);

@@ -1,13 +1,13 @@
 // The arithmetic of masks, by rule and against an enumeration of elements and partial values.
-#include "strategies/mask.hpp"
+#include "placement/mask.hpp"
 
 #include <random>
 
 #include "base/input_error.hpp"
 #include "tests/catch.hpp"
-#include "tests/strategies/elements.hpp"
+#include "tests/placement/elements.hpp"
 
-namespace stratagem::strategies {
+namespace stratagem::placement {
 
 namespace {
 
@@ -163,4 +163,4 @@ TEST_CASE("an uneven split gives the remainder to the first parts, in whole unit
   CHECK_THROWS_AS(part(0, 6, 2), BrokenPromise);  // five units
 }
 
-}  // namespace stratagem::strategies
+}  // namespace stratagem::placement

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-namespace stratagem::strategies {
+namespace stratagem::placement {
 
 /// F, B, W. Where a stage's backward pass of a micro-batch is split, B holds its input gradients and
 /// W its weight gradients; else B holds both and there is no W.
@@ -30,4 +30,4 @@ struct Order {
   Cell after;
 };
 
-}  // namespace stratagem::strategies
+}  // namespace stratagem::placement

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "cost/ring.hpp"
-#include "strategies/mask.hpp"
+#include "placement/mask.hpp"
 
-namespace stratagem::strategies {
+namespace stratagem::placement {
 
 /// What one axis of a device grid does to a tensor: its devices hold the same (R), partial values
 /// (V), or parts of one dimension (D).
@@ -82,4 +82,4 @@ Arrivals convert_from(const std::map<Layout, double>& starts,
 /// The steps that lead to a layout, and where they start. Expects that it was reached.
 std::pair<Layout, std::vector<Conversion>> way_to(const Layout&, const Arrivals&);
 
-}  // namespace stratagem::strategies
+}  // namespace stratagem::placement

@@ -1,5 +1,5 @@
 // Shortest paths over layouts.
-#include "strategies/layout.hpp"
+#include "placement/layout.hpp"
 
 #include <algorithm>
 #include <queue>
@@ -7,7 +7,7 @@
 
 #include "base/input_error.hpp"
 
-namespace stratagem::strategies {
+namespace stratagem::placement {
 namespace {
 
 double volume(const Conversion& step, double elements, double n) {
@@ -203,4 +203,4 @@ std::pair<Layout, std::vector<Conversion>> way_to(const Layout& layout, const Ar
   return {at->first, std::move(steps)};
 }
 
-}  // namespace stratagem::strategies
+}  // namespace stratagem::placement

@@ -1,9 +1,9 @@
 // Parts of a layout are equal, so that one tells the shape of all.
-#include "strategies/local_part.hpp"
+#include "placement/local_part.hpp"
 
 #include "base/input_error.hpp"
 
-namespace stratagem::strategies {
+namespace stratagem::placement {
 
 std::optional<Layout> divided(Layout layout, std::size_t axis, const model::Tensor& tensor,
                               const Grid& grid) {
@@ -47,4 +47,4 @@ Bytes bytes_of(const model::Tensor& tensor, const Mask& mask) {
   return elements * model::size_of(tensor.type);
 }
 
-}  // namespace stratagem::strategies
+}  // namespace stratagem::placement

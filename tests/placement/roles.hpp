@@ -1,13 +1,13 @@
 // Short names for what an axis does to a matrix.
 #pragma once
 
-#include "strategies/layout.hpp"
+#include "placement/layout.hpp"
 
-namespace stratagem::strategies {
+namespace stratagem::placement {
 
 inline constexpr AxisRole R{AxisRole::replica};
 inline constexpr AxisRole V{AxisRole::partial};
 inline constexpr AxisRole rows{0};
 inline constexpr AxisRole columns{1};
 
-}  // namespace stratagem::strategies
+}  // namespace stratagem::placement

@@ -3,9 +3,9 @@
 
 #include <vector>
 
-#include "strategies/axis.hpp"
+#include "placement/axis.hpp"
 
-namespace stratagem::strategies {
+namespace stratagem::placement {
 
 /// Devices first + sum of coordinate * stride; axes from the largest stride to the smallest. Of an
 /// irregular stage one axis, along which the devices are those listed.
@@ -26,4 +26,4 @@ struct Grid {
   [[nodiscard]] std::vector<int> devices() const;
 };
 
-}  // namespace stratagem::strategies
+}  // namespace stratagem::placement

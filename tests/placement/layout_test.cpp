@@ -1,16 +1,16 @@
 // Layouts and their conversions: nnScaler's costs, optimality, and that every step has the data it
 // needs.
-#include "strategies/layout.hpp"
+#include "placement/layout.hpp"
 
 #include <map>
 #include <set>
 
 #include "base/input_error.hpp"
 #include "tests/catch.hpp"
-#include "tests/strategies/elements.hpp"
-#include "tests/strategies/roles.hpp"
+#include "tests/placement/elements.hpp"
+#include "tests/placement/roles.hpp"
 
-namespace stratagem::strategies {
+namespace stratagem::placement {
 
 namespace {
 
@@ -339,4 +339,4 @@ TEST_CASE("no other sequence of single steps is cheaper") {
   SUCCEED();
 }
 
-}  // namespace stratagem::strategies
+}  // namespace stratagem::placement

@@ -1,7 +1,7 @@
 // Names of cells, for messages and traces.
-#include "strategies/cell.hpp"
+#include "placement/cell.hpp"
 
-namespace stratagem::strategies {
+namespace stratagem::placement {
 
 std::string to_text(CellPass pass) {
   constexpr const char* names[] = {"F", "B", "W"};
@@ -16,4 +16,4 @@ std::string to_text(const Cell& cell) {
   return text + ")";
 }
 
-}  // namespace stratagem::strategies
+}  // namespace stratagem::placement

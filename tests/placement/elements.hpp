@@ -6,9 +6,9 @@
 #include <iterator>
 #include <vector>
 
-#include "strategies/mask.hpp"
+#include "placement/mask.hpp"
 
-namespace stratagem::strategies {
+namespace stratagem::placement {
 
 /// Ascending numbers, one for each element and part of its value: indices and part as digits to the
 /// base 64.
@@ -45,4 +45,4 @@ inline Seen common(const Seen& a, const Seen& b) {
   return result;
 }
 
-}  // namespace stratagem::strategies
+}  // namespace stratagem::placement

@@ -3,7 +3,7 @@
 
 #include <string>
 
-namespace stratagem::strategies {
+namespace stratagem::placement {
 
 /// Devices in a row: the one with coordinate i stands i * stride devices after the first.
 struct Axis {
@@ -13,4 +13,4 @@ struct Axis {
   friend bool operator==(const Axis&, const Axis&) = default;
 };
 
-}  // namespace stratagem::strategies
+}  // namespace stratagem::placement

@@ -1,11 +1,11 @@
 // Arithmetic of masks.
-#include "strategies/mask.hpp"
+#include "placement/mask.hpp"
 
 #include <algorithm>
 
 #include "base/input_error.hpp"
 
-namespace stratagem::strategies {
+namespace stratagem::placement {
 namespace {
 
 /// Partial values as intervals of the common denominator.
@@ -108,4 +108,4 @@ std::optional<Mask> accumulation(const std::vector<Mask>& masks) {
   return full;
 }
 
-}  // namespace stratagem::strategies
+}  // namespace stratagem::placement

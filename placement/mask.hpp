@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-namespace stratagem::strategies {
+namespace stratagem::placement {
 
 /// Half-open range of indices of one dimension of the whole tensor.
 struct Range {
@@ -54,4 +54,4 @@ std::optional<Mask> concatenation(const Mask&, const Mask&);
 /// One value for k partial values of the same elements: (k*j .. k*j+k-1 of n) become (j of n/k).
 std::optional<Mask> accumulation(const std::vector<Mask>&);
 
-}  // namespace stratagem::strategies
+}  // namespace stratagem::placement

@@ -7,11 +7,11 @@
 
 #include "base/quantity.hpp"
 #include "model/tensor.hpp"
-#include "strategies/grid.hpp"
-#include "strategies/layout.hpp"
-#include "strategies/mask.hpp"
+#include "placement/grid.hpp"
+#include "placement/layout.hpp"
+#include "placement/mask.hpp"
 
-namespace stratagem::strategies {
+namespace stratagem::placement {
 
 /// The layout in which devices along an axis that held the same hold parts: of the first dimension
 /// that can be divided; nullopt if none can.
@@ -30,4 +30,4 @@ Bytes local_bytes(const model::Tensor& tensor, const Layout& layout, const Grid&
 std::vector<std::int64_t> shape_of(const Mask& mask);
 Bytes bytes_of(const model::Tensor& tensor, const Mask& mask);
 
-}  // namespace stratagem::strategies
+}  // namespace stratagem::placement

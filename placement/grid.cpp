@@ -1,12 +1,12 @@
 // Devices from coordinates and back.
-#include "strategies/grid.hpp"
+#include "placement/grid.hpp"
 
 #include <algorithm>
 #include <numeric>
 
 #include "base/input_error.hpp"
 
-namespace stratagem::strategies {
+namespace stratagem::placement {
 
 std::vector<int> Grid::sizes() const {
   std::vector<int> result;
@@ -51,4 +51,4 @@ std::vector<int> Grid::devices() const {
   return devices;
 }
 
-}  // namespace stratagem::strategies
+}  // namespace stratagem::placement
