@@ -23,10 +23,10 @@ topology::Cluster fat_tree_of_1024() {
 }
 
 /// A send between two GPUs, drawn anew for every flow, each of a group of its own.
-strategies::Program random_sends(int gpus, int flows) {
+program::Program random_sends(int gpus, int flows) {
   std::mt19937 random(1);
   std::uniform_int_distribution<int> any(0, gpus - 1);
-  strategies::Program program;
+  program::Program program;
   program.devices.assign(gpus, {.sequence = 0, .groups = std::vector<int>(flows, -1)});
   program.sequences.resize(1);
   program.blocks.resize(1);
@@ -35,9 +35,9 @@ strategies::Program random_sends(int gpus, int flows) {
     const int to = (from + 1 + any(random) % (gpus - 1)) % gpus;
     program.communicators.push_back({{from, to}});
     program.devices[from].groups[flow] = program.devices[to].groups[flow] = flow;
-    strategies::Task task{};
+    program::Task task{};
     task.work =
-        strategies::Collective{.kind = cost::CollectiveKind::send, .group = flow, .payload = 1_GB};
+        program::Collective{.kind = cost::CollectiveKind::send, .group = flow, .payload = 1_GB};
     program.blocks[0].tasks.push_back(task);
   }
   program.sequences[0].calls.push_back({.block = 0, .segment = -1, .cell = {}, .waits = {}});

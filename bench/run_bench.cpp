@@ -12,7 +12,7 @@ using namespace stratagem;
 
 /// A program with everything that playing it needs.
 struct Prepared {
-  strategies::Program program;
+  program::Program program;
   sim::Cast cast;
   sim::Prices prices;
   std::int64_t tasks = 0;  ///< of one iteration on all actors
@@ -28,7 +28,7 @@ Prepared prepare(int nodes, int micro_batches, const strategies::Options& option
   result.prices = sim::price(result.program, profile, stack);
   for (const sim::Actor& actor : result.cast.actors) {
     result.tasks += static_cast<std::int64_t>(
-        strategies::task_count(result.program, result.program.sequences[actor.sequence]));
+        program::task_count(result.program, result.program.sequences[actor.sequence]));
   }
   return result;
 }

@@ -107,7 +107,7 @@ void print_memory(std::FILE* to, const execute::Trial& trial, const Predicted& e
 }
 
 /// By device; none without a timeline.
-std::vector<Bytes> live_peaks(const strategies::Program& program, const sim::Timeline& timeline) {
+std::vector<Bytes> live_peaks(const program::Program& program, const sim::Timeline& timeline) {
   std::vector<Bytes> peaks;
   for (const int actor : timeline.actor_of)
     peaks.push_back(sim::memory_peak(program, timeline, static_cast<std::size_t>(actor)).total);

@@ -10,9 +10,9 @@
 #include "commands/unit.hpp"
 #include "execute/agreement.hpp"
 #include "execute/trial.hpp"
+#include "program/program.hpp"
 #include "sim/timeline.hpp"
 #include "strategies/plan.hpp"
-#include "strategies/program.hpp"
 #include "study/scenario.hpp"
 
 namespace stratagem::commands {
@@ -21,7 +21,7 @@ namespace stratagem::commands {
 struct Lowered {
   const study::Run& run;
   strategies::Plan plan, alone;
-  strategies::Program program, program_alone;
+  program::Program program, program_alone;
 };
 
 /// What came of a run; the same on all ranks.

@@ -8,10 +8,10 @@
 #include "commands/arguments.hpp"
 #include "commands/chosen_run.hpp"
 #include "commands/outputs.hpp"
+#include "program/program.hpp"
 #include "report/memory_table.hpp"
 #include "report/report.hpp"
 #include "report/trace.hpp"
-#include "strategies/program.hpp"
 #include "study/results.hpp"
 #include "study/scenario.hpp"
 

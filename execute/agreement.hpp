@@ -13,7 +13,7 @@ namespace stratagem::execute {
 
 /// A program with the graph of its plan, which may have divided operators of the model.
 struct Runnable {
-  const strategies::Program& program;
+  const program::Program& program;
   const model::Graph& graph;
 };
 

@@ -56,7 +56,7 @@ class Parts {
   std::vector<std::int64_t> begins_ = {0};  ///< of tensors within one member's part
 };
 
-kernels::Reduction reduction_of(const strategies::Collective& work) {
+kernels::Reduction reduction_of(const program::Collective& work) {
   return work.combine == model::Combine::maximum ? kernels::Reduction::maximum
                                                  : kernels::Reduction::sum;
 }
@@ -66,7 +66,7 @@ class Exchanging {
  public:
   using Host = OnHost<T>;
 
-  Exchanging(Engine<T>& engine, const strategies::Collective& work, const Exchange<T>& exchange,
+  Exchanging(Engine<T>& engine, const program::Collective& work, const Exchange<T>& exchange,
              Post<T>& post)
       : engine_(engine), work_(work), exchange_(exchange), post_(post), me_(post.rank()) {
     for (std::size_t i = 0; i < exchange.inputs.size(); ++i) {
@@ -225,7 +225,7 @@ class Exchanging {
   }
 
   Engine<T>& engine_;
-  const strategies::Collective& work_;
+  const program::Collective& work_;
   const Exchange<T>& exchange_;
   Post<T>& post_;
   int me_;
@@ -235,7 +235,7 @@ class Exchanging {
 }  // namespace
 
 template <typename T>
-void run(Engine<T>& engine, const strategies::Collective& work, const Exchange<T>& exchange,
+void run(Engine<T>& engine, const program::Collective& work, const Exchange<T>& exchange,
          Post<T>& post) {
   Exchanging<T> exchanging(engine, work, exchange, post);
   switch (work.kind) {
@@ -253,7 +253,7 @@ void run(Engine<T>& engine, const strategies::Collective& work, const Exchange<T
 }
 
 #define INSTANTIATE(T) \
-  template void run<T>(Engine<T>&, const strategies::Collective&, const Exchange<T>&, Post<T>&);
+  template void run<T>(Engine<T>&, const program::Collective&, const Exchange<T>&, Post<T>&);
 INSTANTIATE(float)
 INSTANTIATE(double)
 INSTANTIATE(kernels::Half)

@@ -6,7 +6,7 @@
 
 #include "execute/engine.hpp"
 #include "execute/post.hpp"
-#include "strategies/program.hpp"
+#include "program/program.hpp"
 
 namespace stratagem::execute {
 
@@ -26,7 +26,7 @@ struct Exchange {
 /// kind of collective that is none of the four conversions, kernels::CommunicationError where ranks
 /// cannot meet.
 template <typename T>
-void run(Engine<T>& engine, const strategies::Collective& work, const Exchange<T>& exchange,
+void run(Engine<T>& engine, const program::Collective& work, const Exchange<T>& exchange,
          Post<T>& post);
 
 }  // namespace stratagem::execute

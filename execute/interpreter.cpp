@@ -18,12 +18,12 @@ namespace stratagem::execute {
 
 using model::Role;
 using model::TensorId;
-using strategies::Call;
-using strategies::Collective;
-using strategies::Deed;
-using strategies::Operand;
-using strategies::Operation;
-using strategies::Task;
+using program::Call;
+using program::Collective;
+using program::Deed;
+using program::Operand;
+using program::Operation;
+using program::Task;
 
 namespace {
 
@@ -38,20 +38,20 @@ bool overwrites(const model::Operator& op) {
 template <typename T>
 struct Interpreter<T>::CallState {
   const Call& call;
-  const strategies::Block& block;
+  const program::Block& block;
   int owner = 0;
   std::vector<int> buffers = {};        ///< by slot: of the arena, -1 if it was not born here
   std::vector<Shared<T>> slots = {};    ///< what they hold; null: not read or written yet
   std::vector<bool> from_outside = {};  ///< is it what an earlier call left?
   std::vector<bool> dead = {};
 
-  [[nodiscard]] TensorId tensor(const strategies::Program& program, int named) const {
+  [[nodiscard]] TensorId tensor(const program::Program& program, int named) const {
     return call.segment < 0 ? named : program.segment_tensors[call.segment][named];
   }
 };
 
 template <typename T>
-Interpreter<T>::Interpreter(const strategies::Program& program, const model::Graph& graph,
+Interpreter<T>::Interpreter(const program::Program& program, const model::Graph& graph,
                             const Settings& settings, kernels::Communicator& world,
                             std::unique_ptr<Engine<T>> engine)
     : program_(program),
@@ -79,7 +79,7 @@ Interpreter<T>::Interpreter(const strategies::Program& program, const model::Gra
 
 template <typename T>
 void Interpreter<T>::run(const Call& call) {
-  const strategies::Block& block = program_.blocks[call.block];
+  const program::Block& block = program_.blocks[call.block];
   CallState state{.call = call, .block = block, .owner = owner_of(call.cell)};
   state.buffers.resize(block.slots.size(), -1);
   state.slots.resize(block.slots.size());
@@ -432,7 +432,7 @@ bool Interpreter<T>::arrive(const Value<T>* value) {
 template <typename T>
 void Interpreter<T>::free(CallState& state, int slot) {
   state.dead[slot] = true;
-  const strategies::Slot& named = state.block.slots[slot];
+  const program::Slot& named = state.block.slots[slot];
   if (named.tensor < 0) return;
   const TensorId tensor = state.tensor(program_, named.tensor);
   Shared<T> value = std::exchange(state.slots[slot], nullptr);

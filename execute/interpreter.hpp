@@ -24,8 +24,8 @@
 #include "kernels/adam.hpp"
 #include "kernels/communicator.hpp"
 #include "model/graph.hpp"
-#include "strategies/buffer_owners.hpp"
-#include "strategies/program.hpp"
+#include "program/buffer_owners.hpp"
+#include "program/program.hpp"
 
 namespace stratagem::execute {
 
@@ -40,7 +40,7 @@ struct Settings {
 
 /// Why a program cannot be run, naming what: plans of which lowering does not say what their tasks
 /// do to values, operators without a kernel of the backend. "" if it can.
-std::string refusal(const strategies::Program& program, const model::Graph& graph,
+std::string refusal(const program::Program& program, const model::Graph& graph,
                     Backend backend = Backend::cpu);
 
 /// T is the type in which everything is held, whatever the model says: double to check plans, float
@@ -51,8 +51,8 @@ class Interpreter {
  public:
   /// `world` has a rank for every device of the program, and outlives this. Called on all ranks.
   /// Expects a program that is not refused for the engine.
-  Interpreter(const strategies::Program& program, const model::Graph& graph,
-              const Settings& settings, kernels::Communicator& world,
+  Interpreter(const program::Program& program, const model::Graph& graph, const Settings& settings,
+              kernels::Communicator& world,
               std::unique_ptr<Engine<T>> engine = std::make_unique<HostEngine<T>>());
 
   /// Sees a parameter's whole gradient, or this rank's shard, right before the step, on the host.
@@ -84,41 +84,40 @@ class Interpreter {
 
   void create_groups();
   void create_parameters();
-  void create_parameter(const strategies::Resident& resident);
+  void create_parameter(const program::Resident& resident);
   std::vector<double> overlap(int iterations, const Watch& watch);
-  void run_round(const strategies::Sequence& sequence, int iterations);
-  void run(const strategies::Call& call);
-  void run(CallState& state, const strategies::Task& task);
-  void apply(CallState& state, const strategies::Task& task,
-             const strategies::Operation& operation);
-  void convert(CallState& state, const strategies::Collective& work,
-               const strategies::Operation& operation);
-  void transfer(CallState& state, const strategies::Collective& work,
-                const strategies::Operation& operation);
-  void select(CallState& state, const strategies::Operation& operation);
-  void join(CallState& state, const strategies::Operation& operation);
-  void step(CallState& state, const strategies::Operation& operation);
+  void run_round(const program::Sequence& sequence, int iterations);
+  void run(const program::Call& call);
+  void run(CallState& state, const program::Task& task);
+  void apply(CallState& state, const program::Task& task, const program::Operation& operation);
+  void convert(CallState& state, const program::Collective& work,
+               const program::Operation& operation);
+  void transfer(CallState& state, const program::Collective& work,
+                const program::Operation& operation);
+  void select(CallState& state, const program::Operation& operation);
+  void join(CallState& state, const program::Operation& operation);
+  void step(CallState& state, const program::Operation& operation);
   void bear(CallState& state);
   void free(CallState& state, int slot);
   void keep(CallState& state);
 
-  [[nodiscard]] int grid_of(model::TensorId tensor, const strategies::Call& call) const;
-  [[nodiscard]] Region region(const CallState& state, const strategies::Operand& operand) const;
-  [[nodiscard]] Region region_on(const CallState& state, const strategies::Operand& operand,
+  [[nodiscard]] int grid_of(model::TensorId tensor, const program::Call& call) const;
+  [[nodiscard]] Region region(const CallState& state, const program::Operand& operand) const;
+  [[nodiscard]] Region region_on(const CallState& state, const program::Operand& operand,
                                  std::size_t member, int device) const;
-  Shared<T> read(CallState& state, const strategies::Operand& operand);
-  Shared<T> held(CallState& state, const strategies::Operand& operand, const Region& wanted);
+  Shared<T> read(CallState& state, const program::Operand& operand);
+  Shared<T> held(CallState& state, const program::Operand& operand, const Region& wanted);
   Shared<T>* kept(const Owned& key, const Region& wanted, bool named);
   /// What an operand is written to: its buffer, whatever that holds.
-  Shared<T> target(CallState& state, const strategies::Operand& operand);
+  Shared<T> target(CallState& state, const program::Operand& operand);
   /// What it is added to: its buffer, with zeros if nothing is there.
-  Shared<T> sum(CallState& state, const strategies::Operand& operand);
-  Shared<T> target(CallState& state, const strategies::Operation& operation, std::size_t output);
+  Shared<T> sum(CallState& state, const program::Operand& operand);
+  Shared<T> target(CallState& state, const program::Operation& operation, std::size_t output);
   Shared<T> resident(model::TensorId tensor, const Region& region);
   Shared<T> placed(int buffer, model::TensorId tensor, const Region& region);
   /// Waits for a value, if it is a message that has not arrived: was it one?
   bool arrive(const Value<T>* value);
-  void note_loss(const CallState& state, const strategies::Operation& operation,
+  void note_loss(const CallState& state, const program::Operation& operation,
                  const Value<T>& values);
   [[nodiscard]] double loss_weight() const;
   /// Of the program: that of a group of this device.
@@ -131,7 +130,7 @@ class Interpreter {
   [[nodiscard]] int owner_of(const placement::Cell& cell) const;
   [[nodiscard]] std::size_t moment() const;
 
-  const strategies::Program& program_;
+  const program::Program& program_;
   const model::Graph& graph_;
   Settings settings_;
   kernels::Communicator& world_;
@@ -140,7 +139,7 @@ class Interpreter {
   std::unique_ptr<Engine<T>> engine_;  ///< outlives all values
   FiniteCheck finite_;
   int device_;
-  strategies::BufferOwners owners_;
+  program::BufferOwners owners_;
   std::vector<std::unique_ptr<kernels::Communicator>> communicators_;  ///< null: not in it
   Arena arena_;
   std::map<model::TensorId, int> resident_buffers_;  ///< of the arena

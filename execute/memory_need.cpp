@@ -10,19 +10,18 @@ namespace stratagem::execute {
 namespace {
 
 /// Elements of what a device steps.
-double stepped(const strategies::Program& program, const model::Graph& graph, int device) {
-  const strategies::Sequence& sequence = program.sequences[program.devices[device].sequence];
+double stepped(const program::Program& program, const model::Graph& graph, int device) {
+  const program::Sequence& sequence = program.sequences[program.devices[device].sequence];
   std::map<model::TensorId, int> grids;  // by parameter
-  for (const strategies::Resident& resident : sequence.residents) {
-    if (resident.category == strategies::Category::parameters)
-      grids[resident.tensor] = resident.grid;
+  for (const program::Resident& resident : sequence.residents) {
+    if (resident.category == program::Category::parameters) grids[resident.tensor] = resident.grid;
   }
   double elements = 0;
-  for (const strategies::Call& call : sequence.calls) {
-    for (const strategies::Task& task : program.blocks[call.block].tasks) {
-      for (const strategies::Operation& operation : task.operations) {
-        if (operation.deed != strategies::Deed::step) continue;
-        const strategies::Operand& stepped = operation.outputs[0];
+  for (const program::Call& call : sequence.calls) {
+    for (const program::Task& task : program.blocks[call.block].tasks) {
+      for (const program::Operation& operation : task.operations) {
+        if (operation.deed != program::Deed::step) continue;
+        const program::Operand& stepped = operation.outputs[0];
         const model::TensorId tensor = call.segment < 0
                                            ? stepped.tensor
                                            : program.segment_tensors[call.segment][stepped.tensor];
@@ -37,7 +36,7 @@ double stepped(const strategies::Program& program, const model::Graph& graph, in
 
 }  // namespace
 
-MemoryNeed memory_need(const strategies::Program& program, const model::Graph& graph, int device,
+MemoryNeed memory_need(const program::Program& program, const model::Graph& graph, int device,
                        const ElementSizes& sizes) {
   const Placement placed = placement(program, graph, device, sizes);
   const double elements = stepped(program, graph, device);

@@ -4,7 +4,7 @@
 #include "base/quantity.hpp"
 #include "execute/placement.hpp"
 #include "model/graph.hpp"
-#include "strategies/program.hpp"
+#include "program/program.hpp"
 
 namespace stratagem::execute {
 
@@ -18,7 +18,7 @@ struct MemoryNeed {
 /// the host. Parts of values that are copied for one operator, messages on their way and what they
 /// are packed into, and buffers of libraries are left out, so it is a lower bound. Expects a program
 /// that is not refused.
-MemoryNeed memory_need(const strategies::Program& program, const model::Graph& graph, int device,
+MemoryNeed memory_need(const program::Program& program, const model::Graph& graph, int device,
                        const ElementSizes& sizes);
 
 }  // namespace stratagem::execute

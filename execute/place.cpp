@@ -9,8 +9,8 @@ void Place::during(const std::string& work) {
   task_ = nullptr;
 }
 
-void Place::enter(const strategies::Block& block, const std::string* segment,
-                  const strategies::Task& task, int micro_batch, std::uint64_t iteration) {
+void Place::enter(const program::Block& block, const std::string* segment,
+                  const program::Task& task, int micro_batch, std::uint64_t iteration) {
   const std::lock_guard lock(mutex_);
   block_ = &block;
   segment_ = segment;

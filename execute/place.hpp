@@ -5,7 +5,7 @@
 #include <mutex>
 #include <string>
 
-#include "strategies/program.hpp"
+#include "program/program.hpp"
 
 namespace stratagem::execute {
 
@@ -17,8 +17,8 @@ class Place {
   /// A task of a block that may be shared by equal segments; `segment` is the name of this one,
   /// null where there is none, `micro_batch` below 0 likewise. All live until the next ones, or
   /// `leave`.
-  void enter(const strategies::Block& block, const std::string* segment,
-             const strategies::Task& task, int micro_batch, std::uint64_t iteration);
+  void enter(const program::Block& block, const std::string* segment, const program::Task& task,
+             int micro_batch, std::uint64_t iteration);
   void leave();
 
   /// "at task attention.qkv of F layers.0, micro-batch 1, iteration 2 of the check", all counted
@@ -28,9 +28,9 @@ class Place {
  private:
   mutable std::mutex mutex_;
   std::string work_ = "training";
-  const strategies::Block* block_ = nullptr;
+  const program::Block* block_ = nullptr;
   const std::string* segment_ = nullptr;
-  const strategies::Task* task_ = nullptr;
+  const program::Task* task_ = nullptr;
   int micro_batch_ = -1;
   std::uint64_t iteration_ = 0;
 };

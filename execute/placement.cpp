@@ -13,8 +13,8 @@
 namespace stratagem::execute {
 namespace {
 
-using strategies::Category;
-using strategies::Residence;
+using program::Category;
+using program::Residence;
 
 /// Gaps in a range of addresses without an end.
 class Gaps {
@@ -74,10 +74,10 @@ class Gaps {
 
 /// Task i of all rounds runs from 2i to 2i + 1. Where iterations overlap there are rounds before the
 /// one with number `lag`, in which every call runs, and as many behind it.
-sim::Timeline in_program_order(const strategies::Program& program, int device) {
+sim::Timeline in_program_order(const program::Program& program, int device) {
   const int sequence = program.devices[device].sequence;
   const sim::Prices no_prices =
-      sim::price(program, [](const strategies::Task&) { return sim::Price{}; });
+      sim::price(program, [](const program::Task&) { return sim::Price{}; });
   sim::Timeline result;
   result.tasks.resize(program.sequences.size());
   result.tasks[sequence] =
@@ -101,7 +101,7 @@ sim::Timeline in_program_order(const strategies::Program& program, int device) {
 
 class Placing {
  public:
-  Placing(const strategies::Program& program, const model::Graph& graph, int device,
+  Placing(const program::Program& program, const model::Graph& graph, int device,
           const ElementSizes& sizes)
       : program_(program),
         graph_(graph),
@@ -120,7 +120,7 @@ class Placing {
  private:
   void place_residents() {
     std::size_t states = 0;
-    for (const strategies::Resident& resident : sequence_.residents) {
+    for (const program::Resident& resident : sequence_.residents) {
       const bool here = resident.place == Residence::device;
       const bool named = resident.tensor >= 0 && here;
       if (resident.span && here) spans_.push_back(static_cast<int>(result_.residents.size()));
@@ -236,7 +236,7 @@ class Placing {
 
   /// The slot that a task bears next on the device.
   [[nodiscard]] int next_birth(int task) const {
-    const strategies::Block& block = program_.blocks[tasks_[task].block];
+    const program::Block& block = program_.blocks[tasks_[task].block];
     std::size_t skipped = result_.births[task].size();
     for (const int slot : block.tasks[tasks_[task].task].births) {
       if (block.slots[slot].place == Residence::device && skipped-- == 0) return slot;
@@ -245,7 +245,7 @@ class Placing {
   }
 
   [[nodiscard]] int tensor(int task, int slot) const {
-    const strategies::Call& call = sequence_.calls[tasks_[task].call];
+    const program::Call& call = sequence_.calls[tasks_[task].call];
     const int named = program_.blocks[call.block].slots[slot].tensor;
     return named < 0 || call.segment < 0 ? named : program_.segment_tensors[call.segment][named];
   }
@@ -267,9 +267,9 @@ class Placing {
     return static_cast<int>(result_.buffers.size()) - 1;
   }
 
-  const strategies::Program& program_;
+  const program::Program& program_;
   const model::Graph& graph_;
-  const strategies::Sequence& sequence_;
+  const program::Sequence& sequence_;
   ElementSizes sizes_;
   sim::Timeline timeline_;
   const std::vector<sim::FlatTask>& tasks_;
@@ -280,7 +280,7 @@ class Placing {
 
 }  // namespace
 
-Placement placement(const strategies::Program& program, const model::Graph& graph, int device,
+Placement placement(const program::Program& program, const model::Graph& graph, int device,
                     const ElementSizes& sizes) {
   return Placing(program, graph, device, sizes).place();
 }

@@ -6,7 +6,7 @@
 
 #include "execute/value.hpp"
 #include "model/graph.hpp"
-#include "strategies/program.hpp"
+#include "program/program.hpp"
 
 namespace stratagem::execute {
 
@@ -49,7 +49,7 @@ constexpr ElementSizes sizes_of() {
 }
 
 /// A newborn buffer takes the smallest gap that is large enough, the first of equals.
-Placement placement(const strategies::Program& program, const model::Graph& graph, int device,
+Placement placement(const program::Program& program, const model::Graph& graph, int device,
                     const ElementSizes& sizes);
 
 }  // namespace stratagem::execute

@@ -63,7 +63,7 @@ std::vector<double> starts(const Recording& recording, kernels::Communicator& wo
 /// that of its receive.
 class Meetings {
  public:
-  Meetings(const strategies::Program& program, const std::vector<sim::FlatSequence>& sequences)
+  Meetings(const program::Program& program, const std::vector<sim::FlatSequence>& sequences)
       : program_(program), sequences_(sequences) {}
 
   void meet(sim::Timeline& timeline) {
@@ -85,21 +85,21 @@ class Meetings {
   template <typename Visit>
   void visit(sim::Timeline& timeline, const Visit& visit) {
     for (std::size_t rank = 0; rank < timeline.actors.size(); ++rank) {
-      const strategies::Device& device = program_.devices[rank];
+      const program::Device& device = program_.devices[rank];
       const sim::FlatSequence& flat = sequences_[device.sequence];
       for (std::size_t i = 0; i < flat.tasks.size(); ++i) {
-        const strategies::Collective* collective = flat.prices[i].collective;
+        const program::Collective* collective = flat.prices[i].collective;
         if (collective == nullptr) continue;
         const int communicator = device.groups[collective->group];
-        const bool sends = flat.tasks[i].stream == strategies::Stream::send_forward ||
-                           flat.tasks[i].stream == strategies::Stream::send_backward;
+        const bool sends = flat.tasks[i].stream == program::Stream::send_forward ||
+                           flat.tasks[i].stream == program::Stream::send_backward;
         visit(meetings_[{communicator, flat.prices[i].ordinal}], timeline.times[rank].begins[0][i],
               timeline.times[rank].ends[0][i], sends);
       }
     }
   }
 
-  const strategies::Program& program_;
+  const program::Program& program_;
   const std::vector<sim::FlatSequence>& sequences_;
   std::map<std::pair<int, int>, Meeting> meetings_;  ///< by communicator and place among its own
 };
@@ -116,16 +116,16 @@ double Recording::now() const {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
 }
 
-sim::Timeline timeline(const strategies::Program& program, const Recording& recording,
+sim::Timeline timeline(const program::Program& program, const Recording& recording,
                        kernels::Communicator& world) {
   expects(program.lag == 0, "iterations that are recorded do not overlap");
   const sim::Prices no_prices =
-      sim::price(program, [](const strategies::Task&) { return sim::Price{}; });
+      sim::price(program, [](const program::Task&) { return sim::Price{}; });
   std::vector<sim::FlatSequence> sequences;
-  for (const strategies::Sequence& sequence : program.sequences)
+  for (const program::Sequence& sequence : program.sequences)
     sequences.push_back(sim::flatten(program, sequence, no_prices, 0, true));
   std::vector<std::size_t> sizes;
-  for (const strategies::Device& device : program.devices)
+  for (const program::Device& device : program.devices)
     sizes.push_back(sequences[device.sequence].tasks.size());
   const auto begins = gathered(recording.begins(), sizes, world);
   const auto ends = gathered(recording.ends(), sizes, world);
@@ -135,7 +135,7 @@ sim::Timeline timeline(const strategies::Program& program, const Recording& reco
   sim::Timeline result;
   sim::Instant last{0};
   for (std::size_t rank = 0; rank < program.devices.size(); ++rank) {
-    const strategies::Device& device = program.devices[rank];
+    const program::Device& device = program.devices[rank];
     result.actors.push_back({.device = static_cast<int>(rank),
                              .multiplicity = 1,
                              .sequence = device.sequence,

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "kernels/communicator.hpp"
+#include "program/program.hpp"
 #include "sim/timeline.hpp"
-#include "strategies/program.hpp"
 
 namespace stratagem::execute {
 
@@ -39,7 +39,7 @@ class Recording {
 /// started at the same time, so a barrier is to be passed right before. As in a simulation, a
 /// collective begins when its last rank has come (`launches` says when each did), and a message
 /// lasts, for both of its ranks, from when both have begun it until it has been received.
-sim::Timeline timeline(const strategies::Program& program, const Recording& recording,
+sim::Timeline timeline(const program::Program& program, const Recording& recording,
                        kernels::Communicator& world);
 
 }  // namespace stratagem::execute

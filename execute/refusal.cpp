@@ -8,9 +8,9 @@
 namespace stratagem::execute {
 namespace {
 
-using strategies::Category;
-using strategies::Stream;
-using strategies::Task;
+using program::Category;
+using program::Stream;
+using program::Task;
 
 /// Copies of a random generator's state, which the ranks here do not have, do nothing to values, nor
 /// does what only has its place in the order of a stream.
@@ -22,8 +22,8 @@ bool needs_meaning(const Task& task) {
 
 /// Does a kernel of the program answer to `is`?
 template <typename Is>
-bool any_kernel(const strategies::Program& program, const Is& is) {
-  return std::ranges::any_of(program.blocks, [&](const strategies::Block& block) {
+bool any_kernel(const program::Program& program, const Is& is) {
+  return std::ranges::any_of(program.blocks, [&](const program::Block& block) {
     return std::ranges::any_of(block.tasks, [&](const Task& task) {
       const auto* kernel = std::get_if<cost::Kernel>(&task.work);
       return kernel != nullptr && is(*kernel);
@@ -32,7 +32,7 @@ bool any_kernel(const strategies::Program& program, const Is& is) {
 }
 
 /// Of a call as a whole.
-std::string refusal_of_call(const strategies::Call& call, Backend backend) {
+std::string refusal_of_call(const program::Call& call, Backend backend) {
   if (backend == Backend::cuda && (call.lag > 0 || call.versions_behind > 0))
     return "a schedule without a flush, as PipeDream's are, on a GPU";
   if (call.cell.slice > 0) return "slices of tokens";
@@ -41,7 +41,7 @@ std::string refusal_of_call(const strategies::Call& call, Backend backend) {
 }
 
 /// Of a task of which lowering does not say what it does to values.
-std::string refusal_of_task(const strategies::Program& program, const strategies::Block& block,
+std::string refusal_of_task(const program::Program& program, const program::Block& block,
                             const Task& task) {
   const auto concerns = [&](Category category) {
     const auto is = [&](int slot) { return block.slots[slot].category == category; };
@@ -54,8 +54,7 @@ std::string refusal_of_task(const strategies::Program& program, const strategies
   const bool copies = task.stream == Stream::copy_in || task.stream == Stream::copy_out;
   if (copies && concerns(Category::gathered_parameters)) return "parameters on the host" + named;
   if (copies) return "swapped activations" + named;
-  if (strategies::transfers(task.stream))
-    return "activations that are lent to other devices" + named;
+  if (program::transfers(task.stream)) return "activations that are lent to other devices" + named;
   const bool steps_on_host = any_kernel(program, [](const cost::Kernel& kernel) {
     return kernel.kind == cost::KernelKind::host_optimizer;
   });
@@ -64,23 +63,23 @@ std::string refusal_of_task(const strategies::Program& program, const strategies
 }
 
 /// Is it of a stage of which every device has parts of its own?
-bool differs_by_device(const strategies::Operation& operation) {
-  const auto own = [](const strategies::Operand& operand) { return !operand.masks.empty(); };
-  return operation.deed == strategies::Deed::join || std::ranges::any_of(operation.inputs, own) ||
+bool differs_by_device(const program::Operation& operation) {
+  const auto own = [](const program::Operand& operand) { return !operand.masks.empty(); };
+  return operation.deed == program::Deed::join || std::ranges::any_of(operation.inputs, own) ||
          std::ranges::any_of(operation.outputs, own);
 }
 
-std::string refusal_of_tasks(const strategies::Program& program, const model::Graph& graph,
-                             const strategies::Call& call, Backend backend) {
-  const strategies::Block& block = program.blocks[call.block];
+std::string refusal_of_tasks(const program::Program& program, const model::Graph& graph,
+                             const program::Call& call, Backend backend) {
+  const program::Block& block = program.blocks[call.block];
   for (const Task& task : block.tasks) {
     if (task.operations.empty() && needs_meaning(task))
       return refusal_of_task(program, block, task);
-    for (const strategies::Operation& operation : task.operations) {
+    for (const program::Operation& operation : task.operations) {
       if (backend == Backend::cuda && differs_by_device(operation))
         return "stages whose operators do not share one grid in equal parts, on a GPU (task " +
                task.name + ")";
-      if (operation.deed != strategies::Deed::apply) continue;
+      if (operation.deed != program::Deed::apply) continue;
       const model::Segment& segment = graph.segments[call.segment];
       const auto forward = static_cast<int>(segment.forward.size());
       const model::OpId id = operation.op < forward ? segment.forward[operation.op]
@@ -105,29 +104,28 @@ std::string refusal_of_inputs(const model::Graph& graph) {
 }
 
 /// Do gradients wait for their reduction in buffers that are no gradient's own?
-bool has_gradient_buffers(const strategies::Program& program) {
-  return std::ranges::any_of(program.sequences, [](const strategies::Sequence& sequence) {
-    return std::ranges::any_of(sequence.residents, [](const strategies::Resident& resident) {
-      return resident.category == strategies::Category::whole_gradients;
+bool has_gradient_buffers(const program::Program& program) {
+  return std::ranges::any_of(program.sequences, [](const program::Sequence& sequence) {
+    return std::ranges::any_of(sequence.residents, [](const program::Resident& resident) {
+      return resident.category == program::Category::whole_gradients;
     });
   });
 }
 
 }  // namespace
 
-std::string refusal(const strategies::Program& program, const model::Graph& graph,
-                    Backend backend) {
+std::string refusal(const program::Program& program, const model::Graph& graph, Backend backend) {
   if (std::string why = refusal_of_inputs(graph); !why.empty()) return why;
   const auto fp8 = [](const cost::Kernel& kernel) { return kernel.type == model::DataType::fp8; };
   if (any_kernel(program, fp8)) return "linear layers in fp8";
   if (has_gradient_buffers(program)) return "gradients in buffers of a constant size";
-  for (const strategies::Sequence& sequence : program.sequences) {
-    for (const strategies::Call& call : sequence.calls) {
+  for (const program::Sequence& sequence : program.sequences) {
+    for (const program::Call& call : sequence.calls) {
       if (std::string why = refusal_of_call(call, backend); !why.empty()) return why;
     }
   }
-  for (const strategies::Sequence& sequence : program.sequences) {
-    for (const strategies::Call& call : sequence.calls) {
+  for (const program::Sequence& sequence : program.sequences) {
+    for (const program::Call& call : sequence.calls) {
       if (std::string why = refusal_of_tasks(program, graph, call, backend); !why.empty())
         return why;
     }

@@ -9,12 +9,12 @@
 
 namespace stratagem::execute {
 
-using strategies::Operand;
+using program::Operand;
 
 /// In one order on all ranks.
 template <typename T>
 void Interpreter<T>::create_groups() {
-  for (const strategies::Communicator& communicator : program_.communicators) {
+  for (const program::Communicator& communicator : program_.communicators) {
     const bool member = std::ranges::count(communicator.ranks, device_) > 0;
     communicators_.push_back(member ? world_.group(communicator.ranks) : nullptr);
   }
@@ -24,19 +24,19 @@ void Interpreter<T>::create_groups() {
 template <typename T>
 void Interpreter<T>::create_parameters() {
   const int sequence = program_.devices[device_].sequence;
-  const std::vector<strategies::Resident>& residents = program_.sequences[sequence].residents;
+  const std::vector<program::Resident>& residents = program_.sequences[sequence].residents;
   for (std::size_t i = 0; i < residents.size(); ++i) {
-    const strategies::Resident& resident = residents[i];
+    const program::Resident& resident = residents[i];
     if (const int buffer = arena_.placement().residents[i]; buffer >= 0)
       resident_buffers_[resident.tensor] = buffer;
-    if (resident.tensor >= 0 && resident.category == strategies::Category::parameters)
+    if (resident.tensor >= 0 && resident.category == program::Category::parameters)
       create_parameter(resident);
   }
 }
 
 /// With a place for each of its versions.
 template <typename T>
-void Interpreter<T>::create_parameter(const strategies::Resident& resident) {
+void Interpreter<T>::create_parameter(const program::Resident& resident) {
   const model::Tensor& tensor = graph_.tensors[resident.tensor];
   for (const model::TensorId each : {resident.tensor, graph_.gradient_of[resident.tensor]}) {
     if (resident.masks.empty()) {
@@ -68,16 +68,16 @@ void Interpreter<T>::create_parameter(const strategies::Resident& resident) {
 
 /// Weights and their gradients lie where the device has them, whatever call comes by.
 template <typename T>
-int Interpreter<T>::grid_of(model::TensorId tensor, const strategies::Call& call) const {
+int Interpreter<T>::grid_of(model::TensorId tensor, const program::Call& call) const {
   const auto found = grid_of_resident_.find(tensor);
   return found == grid_of_resident_.end() ? call.grid : found->second;
 }
 
-#define INSTANTIATE(T)                                                         \
-  template void Interpreter<T>::create_groups();                               \
-  template void Interpreter<T>::create_parameters();                           \
-  template void Interpreter<T>::create_parameter(const strategies::Resident&); \
-  template int Interpreter<T>::grid_of(model::TensorId, const strategies::Call&) const;
+#define INSTANTIATE(T)                                                      \
+  template void Interpreter<T>::create_groups();                            \
+  template void Interpreter<T>::create_parameters();                        \
+  template void Interpreter<T>::create_parameter(const program::Resident&); \
+  template int Interpreter<T>::grid_of(model::TensorId, const program::Call&) const;
 INSTANTIATE(float)
 INSTANTIATE(double)
 INSTANTIATE(kernels::Half)

@@ -7,8 +7,8 @@
 
 namespace stratagem::execute {
 
-using strategies::Call;
-using strategies::Sequence;
+using program::Call;
+using program::Sequence;
 
 template <typename T>
 double Interpreter<T>::iterate(const Watch& watch) {
@@ -29,7 +29,7 @@ std::vector<double> Interpreter<T>::overlap(int iterations, const Watch& watch) 
   watch_ = watch;
   ends_.assign(static_cast<std::size_t>(iterations), Seconds{});
   const Sequence& sequence = program_.sequences[program_.devices[device_].sequence];
-  engine_->start(recording_, strategies::task_count(program_, sequence));
+  engine_->start(recording_, program::task_count(program_, sequence));
   arena_.begin_peak();
   first_ = iteration_;
   for (round_ = 0; round_ < iterations + program_.lag; ++round_) {
@@ -81,12 +81,12 @@ std::size_t Interpreter<T>::moment() const {
   return static_cast<std::size_t>(round_) % rounds * (placement.births.size() / rounds) + task_;
 }
 
-#define INSTANTIATE(T)                                                       \
-  template double Interpreter<T>::iterate(const Watch&);                     \
-  template std::vector<double> Interpreter<T>::train(int, const Watch&);     \
-  template std::vector<double> Interpreter<T>::overlap(int, const Watch&);   \
-  template void Interpreter<T>::run_round(const strategies::Sequence&, int); \
-  template int Interpreter<T>::owner_of(const placement::Cell&) const;       \
+#define INSTANTIATE(T)                                                     \
+  template double Interpreter<T>::iterate(const Watch&);                   \
+  template std::vector<double> Interpreter<T>::train(int, const Watch&);   \
+  template std::vector<double> Interpreter<T>::overlap(int, const Watch&); \
+  template void Interpreter<T>::run_round(const program::Sequence&, int);  \
+  template int Interpreter<T>::owner_of(const placement::Cell&) const;     \
   template std::size_t Interpreter<T>::moment() const;
 INSTANTIATE(float)
 INSTANTIATE(double)

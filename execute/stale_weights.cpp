@@ -7,12 +7,12 @@
 
 namespace stratagem::execute {
 
-strategies::Program reading_as(const strategies::Program& plan, strategies::Program one_device,
-                               const model::Graph& graph) {
+program::Program reading_as(const program::Program& plan, program::Program one_device,
+                            const model::Graph& graph) {
   std::map<std::pair<int, int>, int> behind;  // by segment and micro-batch
   int most = 0;
-  for (const strategies::Sequence& sequence : plan.sequences) {
-    for (const strategies::Call& call : sequence.calls) {
+  for (const program::Sequence& sequence : plan.sequences) {
+    for (const program::Call& call : sequence.calls) {
       if (call.segment < 0) continue;
       int& one = behind[{call.segment, call.cell.micro_batch}];
       one = std::max(one, call.versions_behind);
@@ -20,13 +20,13 @@ strategies::Program reading_as(const strategies::Program& plan, strategies::Prog
     }
   }
   if (most == 0) return one_device;
-  for (strategies::Sequence& sequence : one_device.sequences) {
-    for (strategies::Call& call : sequence.calls) {
+  for (program::Sequence& sequence : one_device.sequences) {
+    for (program::Call& call : sequence.calls) {
       const auto found = behind.find({call.segment, call.cell.micro_batch});
       if (found != behind.end()) call.versions_behind = found->second;
     }
-    for (strategies::Resident& resident : sequence.residents) {
-      const bool weight = resident.category == strategies::Category::parameters;
+    for (program::Resident& resident : sequence.residents) {
+      const bool weight = resident.category == program::Category::parameters;
       if (!weight || resident.tensor < 0 || graph.gradient_of[resident.tensor] < 0) continue;
       resident.versions = most + 1;
       resident.bytes = resident.versions * resident.bytes;

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "model/graph.hpp"
-#include "strategies/program.hpp"
+#include "program/program.hpp"
 
 namespace stratagem::execute {
 
@@ -12,7 +12,7 @@ namespace stratagem::execute {
 ///   w(t+1) = w(t) - step(mean over micro-batches m of the gradient at w_s(max(0, t - behind(s, m))))
 /// for the weights w_s of every segment s. Source: Narayanan et al., PipeDream, SOSP 2019, section
 /// 3.3. Which versions those are is the plan's word: tests hold it to the papers.
-strategies::Program reading_as(const strategies::Program& plan, strategies::Program one_device,
-                               const model::Graph& graph);
+program::Program reading_as(const program::Program& plan, program::Program one_device,
+                            const model::Graph& graph);
 
 }  // namespace stratagem::execute

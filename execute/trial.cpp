@@ -129,7 +129,7 @@ std::vector<std::size_t> counting(const std::vector<TimedIteration>& iterations,
 }
 
 template <typename T>
-Trial trial(const strategies::Program& program, Interpreter<T>& rank, kernels::Communicator& world,
+Trial trial(const program::Program& program, Interpreter<T>& rank, kernels::Communicator& world,
             int steps, const std::function<void(const TimedIteration&)>& after,
             const Watch& watch) {
   expects(steps > 0, "a trial has steps");
@@ -155,9 +155,9 @@ Trial trial(const strategies::Program& program, Interpreter<T>& rank, kernels::C
   return result;
 }
 
-#define INSTANTIATE(T)                                                                         \
-  template Trial trial<T>(const strategies::Program&, Interpreter<T>&, kernels::Communicator&, \
-                          int, const std::function<void(const TimedIteration&)>&, const Watch&);
+#define INSTANTIATE(T)                                                                           \
+  template Trial trial<T>(const program::Program&, Interpreter<T>&, kernels::Communicator&, int, \
+                          const std::function<void(const TimedIteration&)>&, const Watch&);
 INSTANTIATE(float)
 INSTANTIATE(double)
 INSTANTIATE(kernels::Half)

@@ -50,7 +50,7 @@ struct Trial {
 /// three times as many were timed; where they overlap it does not. `after` hears of every iteration,
 /// of those that overlap when all are over.
 template <typename T>
-Trial trial(const strategies::Program& program, Interpreter<T>& rank, kernels::Communicator& world,
+Trial trial(const program::Program& program, Interpreter<T>& rank, kernels::Communicator& world,
             int steps, const std::function<void(const TimedIteration&)>& after = {},
             const Watch& watch = {});
 

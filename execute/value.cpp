@@ -24,7 +24,7 @@ Region all_of(const Mask& mask) {
   return region;
 }
 
-Region region_of(const strategies::Operand& operand, const std::vector<std::int64_t>& shape,
+Region region_of(const program::Operand& operand, const std::vector<std::int64_t>& shape,
                  const placement::Grid& grid, const std::vector<int>& coordinates) {
   Region region = all_of(placement::mask_at(operand.layout, shape, grid.sizes(), coordinates));
   if (operand.shards.empty()) return region;
@@ -39,7 +39,7 @@ Region region_of(const strategies::Operand& operand, const std::vector<std::int6
   return region;
 }
 
-Region region_of(const strategies::Operand& operand, const std::vector<std::int64_t>& shape,
+Region region_of(const program::Operand& operand, const std::vector<std::int64_t>& shape,
                  const std::vector<placement::Grid>& grids, int grid, int device) {
   if (!operand.masks.empty()) return all_of(operand.masks.front());
   const placement::Grid& on = grids[grid];

@@ -14,7 +14,7 @@
 #include "model/tensor.hpp"
 #include "placement/grid.hpp"
 #include "placement/mask.hpp"
-#include "strategies/operation.hpp"
+#include "program/operation.hpp"
 
 namespace stratagem::execute {
 
@@ -39,12 +39,12 @@ Region all_of(const placement::Mask& mask);
 
 /// What the device at `coordinates` of a grid has of a tensor that lies there as an operand says.
 /// Runs are of equal length, the last ones shorter or empty.
-Region region_of(const strategies::Operand& operand, const std::vector<std::int64_t>& shape,
+Region region_of(const program::Operand& operand, const std::vector<std::int64_t>& shape,
                  const placement::Grid& grid, const std::vector<int>& coordinates);
 
 /// The same for a device on one of several grids; none is looked at where the operand says what the
 /// device has itself.
-Region region_of(const strategies::Operand& operand, const std::vector<std::int64_t>& shape,
+Region region_of(const program::Operand& operand, const std::vector<std::int64_t>& shape,
                  const std::vector<placement::Grid>& grids, int grid, int device);
 
 /// The places in the whole tensor of the elements of a region of it, or of a part of it, in order.

@@ -9,9 +9,9 @@
 namespace stratagem::report {
 namespace {
 
-using strategies::Collective;
-using strategies::Program;
-using strategies::Stream;
+using program::Collective;
+using program::Program;
+using program::Stream;
 
 /// How often a device posts one kind and size of collective of a group in an iteration.
 using Posted = std::map<std::pair<cost::CollectiveKind, Bytes>, int>;
@@ -19,9 +19,9 @@ using Posted = std::map<std::pair<cost::CollectiveKind, Bytes>, int>;
 /// What a device posts to a group, and on which streams.
 Posted posted(const Program& program, int device, int group, std::set<Stream>& streams) {
   Posted result;
-  const strategies::Sequence& sequence = program.sequences[program.devices[device].sequence];
-  for (const strategies::Call& call : sequence.calls) {
-    for (const strategies::Task& task : program.blocks[call.block].tasks) {
+  const program::Sequence& sequence = program.sequences[program.devices[device].sequence];
+  for (const program::Call& call : sequence.calls) {
+    for (const program::Task& task : program.blocks[call.block].tasks) {
       const auto* work = std::get_if<Collective>(&task.work);
       if (work == nullptr || work->group != group) continue;
       ++result[{work->kind, work->payload}];
@@ -37,7 +37,7 @@ std::string describe(const Posted& posted, const std::set<Stream>& streams) {
   std::string text;
   for (const Stream stream : streams) {
     text += (text.empty() ? "" : ", ");
-    text += strategies::stream_names[static_cast<std::size_t>(stream)];
+    text += program::stream_names[static_cast<std::size_t>(stream)];
   }
   const char* separator = ": ";
   for (const auto& [kind, count] : counts) {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "cost/collectives.hpp"
-#include "strategies/program.hpp"
+#include "program/program.hpp"
 
 namespace stratagem::report {
 
@@ -25,7 +25,7 @@ struct GroupLinks {
 };
 
 /// By group, those that no task names left out. Rank r of the program is GPU r of the cluster.
-std::vector<GroupLinks> group_links(const strategies::Program& program,
+std::vector<GroupLinks> group_links(const program::Program& program,
                                     cost::Collectives& collectives);
 
 }  // namespace stratagem::report

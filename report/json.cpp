@@ -15,7 +15,7 @@ using study::Result;
 Json bytes_by_category(const sim::ByCategory& bytes) {
   Json json = Json::object();
   for (std::size_t c = 0; c < bytes.size(); ++c)
-    json.set(strategies::category_names[c], bytes[c].value);
+    json.set(program::category_names[c], bytes[c].value);
   return json;
 }
 

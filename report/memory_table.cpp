@@ -20,7 +20,7 @@ constexpr const char* memory_columns = "  {:<16} {:>9} {:>9} {:>9} {:>9} {:>18} 
 std::string breakdown_with(const sim::MemoryPeak& peak, Bytes workspace) {
   std::vector<std::pair<Bytes, std::string>> parts;
   for (std::size_t c = 0; c < peak.by_category.size(); ++c) {
-    std::string name(strategies::category_names[c]);
+    std::string name(program::category_names[c]);
     std::ranges::replace(name, '_', ' ');
     if (peak.by_category[c] > Bytes{}) parts.emplace_back(peak.by_category[c], name);
   }

@@ -18,7 +18,7 @@ double microseconds(sim::Instant from, sim::Instant to) {
 
 class Writer {
  public:
-  Writer(const strategies::Program& program, const sim::Timeline& timeline)
+  Writer(const program::Program& program, const sim::Timeline& timeline)
       : program_(program), timeline_(timeline) {}
 
   std::string write(const TraceOf& of, const std::vector<sim::HostMemory>& hosts) {
@@ -69,7 +69,7 @@ class Writer {
     const std::vector<sim::Queue>& queues = timeline_.queues[actor.sequence];
     for (std::size_t q = 0; q < queues.size(); ++q) {
       const std::string_view stream =
-          strategies::stream_names[static_cast<std::size_t>(queues[q].stream)];
+          program::stream_names[static_cast<std::size_t>(queues[q].stream)];
       event(fmt::format(
           R"({{"ph":"M","pid":{},"tid":{},"name":"thread_name","args":{{"name":"{}"}}}})", a, q,
           queues[q].group < 0 ? std::string(stream)
@@ -79,16 +79,16 @@ class Writer {
 
   void write_tasks(std::size_t a) {
     const std::vector<sim::FlatTask>& tasks = timeline_.tasks[timeline_.actors[a].sequence];
-    const strategies::Sequence& sequence = program_.sequences[timeline_.actors[a].sequence];
+    const program::Sequence& sequence = program_.sequences[timeline_.actors[a].sequence];
     const std::size_t last = timeline_.iteration_ends.size() - 1;
     const std::vector<sim::Instant>& begins = timeline_.times[a].begins[last];
     const std::vector<sim::Instant>& ends = timeline_.times[a].ends[last];
     if (begins.empty()) return;
     const sim::Instant zero = *std::ranges::min_element(begins);
     for (std::size_t i = 0; i < tasks.size(); ++i) {
-      const strategies::Block& block = program_.blocks[tasks[i].block];
-      const strategies::Task& task = block.tasks[tasks[i].task];
-      const strategies::Call& call = sequence.calls[tasks[i].call];
+      const program::Block& block = program_.blocks[tasks[i].block];
+      const program::Task& task = block.tasks[tasks[i].task];
+      const program::Call& call = sequence.calls[tasks[i].call];
       event(fmt::format(
           R"({{"ph":"X","pid":{},"tid":{},"ts":{:.6f},"dur":{:.6f},"name":{},"args":{{"task":{},"block":{},"segment":{},"cell":"{}",{}}}}})",
           a, tasks[i].queue, microseconds(zero, begins[i]), microseconds(begins[i], ends[i]),
@@ -97,13 +97,13 @@ class Writer {
     }
   }
 
-  static std::string work(const strategies::Task& task) {
+  static std::string work(const program::Task& task) {
     if (const auto* kernel = std::get_if<cost::Kernel>(&task.work)) {
       return fmt::format(R"("kind":"{}","flops":{},"bytes":{},"launches":{})",
                          cost::kernel_kind_names[static_cast<std::size_t>(kernel->kind)],
                          kernel->flops.value, kernel->traffic.value, kernel->launches);
     }
-    const auto& collective = std::get<strategies::Collective>(task.work);
+    const auto& collective = std::get<program::Collective>(task.work);
     return fmt::format(R"("kind":"{}","bytes":{})", cost::to_text(collective.kind),
                        collective.payload.value);
   }
@@ -112,7 +112,7 @@ class Writer {
     for (const sim::MemoryStep& step : steps) {
       std::string values;
       for (std::size_t c = 0; c < step.live.size(); ++c) {
-        values += fmt::format(R"({}"{}":{})", c == 0 ? "" : ",", strategies::category_names[c],
+        values += fmt::format(R"({}"{}":{})", c == 0 ? "" : ",", program::category_names[c],
                               step.live[c].value);
       }
       event(fmt::format(R"({{"ph":"C","pid":{},"ts":{:.6f},"name":"memory","args":{{{}}}}})", a,
@@ -120,7 +120,7 @@ class Writer {
     }
   }
 
-  const strategies::Program& program_;
+  const program::Program& program_;
   const sim::Timeline& timeline_;
   std::string text_;
   bool first_ = true;
@@ -135,7 +135,7 @@ TraceOf trace_of(const std::string& run, const study::Simulated& simulated) {
   return of;
 }
 
-std::string chrome_trace(const strategies::Program& program, const sim::Timeline& timeline,
+std::string chrome_trace(const program::Program& program, const sim::Timeline& timeline,
                          const TraceOf& of, const std::vector<sim::HostMemory>& hosts) {
   return Writer(program, timeline).write(of, hosts);
 }

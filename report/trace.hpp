@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "base/quantity.hpp"
+#include "program/program.hpp"
 #include "sim/host_memory.hpp"
 #include "sim/timeline.hpp"
-#include "strategies/program.hpp"
 #include "study/scenario.hpp"
 
 namespace stratagem::report {
@@ -28,7 +28,7 @@ TraceOf trace_of(const std::string& run, const study::Simulated& simulated);
 /// Times in microseconds from the beginning of each.
 /// Servers of `hosts` come behind, a process with such a counter each. "otherData" has what the
 /// trace is of, and by device the process that stands for it.
-std::string chrome_trace(const strategies::Program& program, const sim::Timeline& timeline,
+std::string chrome_trace(const program::Program& program, const sim::Timeline& timeline,
                          const TraceOf& of, const std::vector<sim::HostMemory>& hosts = {});
 
 }  // namespace stratagem::report

@@ -12,7 +12,7 @@
 namespace stratagem::sim {
 namespace {
 
-using strategies::Program;
+using program::Program;
 
 std::int64_t whole(Bytes bytes) { return static_cast<std::int64_t>(std::ceil(bytes.value)); }
 
@@ -22,11 +22,11 @@ std::map<std::vector<int>, int> peers_by_group(const Program& program, const Act
   using cost::CollectiveKind;
   std::map<std::vector<int>, int> peers;
   std::vector<bool> seen(program.blocks.size(), false);
-  for (const strategies::Call& call : program.sequences[actor.sequence].calls) {
+  for (const program::Call& call : program.sequences[actor.sequence].calls) {
     if (seen[call.block]) continue;
     seen[call.block] = true;
-    for (const strategies::Task& task : program.blocks[call.block].tasks) {
-      const auto* one = std::get_if<strategies::Collective>(&task.work);
+    for (const program::Task& task : program.blocks[call.block].tasks) {
+      const auto* one = std::get_if<program::Collective>(&task.work);
       if (one == nullptr || cost::concerns_host(one->kind)) continue;
       const int group = program.devices[actor.device].groups[one->group];
       if (group < 0) continue;
@@ -57,11 +57,11 @@ void add_communicators(DeviceMemory& device, const Program& program, const Actor
   }
 }
 
-void bear_residents(CachingAllocator& allocator, const strategies::Sequence& sequence) {
-  std::vector<strategies::Resident> residents = sequence.residents;
-  std::ranges::stable_sort(residents, {}, &strategies::Resident::category);
-  for (const strategies::Resident& resident : residents) {
-    if (resident.place != strategies::Residence::device || resident.span) continue;
+void bear_residents(CachingAllocator& allocator, const program::Sequence& sequence) {
+  std::vector<program::Resident> residents = sequence.residents;
+  std::ranges::stable_sort(residents, {}, &program::Resident::category);
+  for (const program::Resident& resident : residents) {
+    if (resident.place != program::Residence::device || resident.span) continue;
     if (whole(resident.bytes) > 0) allocator.allocate(whole(resident.bytes));
   }
 }
@@ -85,7 +85,7 @@ void replay(CachingAllocator& allocator, const std::vector<HostChange>& changes)
 }
 
 /// What the stack's allocator takes for a device that is complete but for that.
-void reserve(DeviceMemory& device, const strategies::Sequence& sequence,
+void reserve(DeviceMemory& device, const program::Sequence& sequence,
              const std::vector<HostChange>& changes, const cost::Profile& profile,
              const cost::Stack& stack) {
   using Allocator = cost::MemoryFacts::Allocator;
@@ -110,8 +110,8 @@ std::string task_named(const Program& program, const Timeline& timeline, int seq
   if (task < 0) return "";
   const std::vector<FlatTask>& tasks = timeline.tasks[sequence];
   const FlatTask& flat = tasks[static_cast<std::size_t>(task) % tasks.size()];
-  const strategies::Call& call = program.sequences[sequence].calls[flat.call];
-  const strategies::Block& block = program.blocks[call.block];
+  const program::Call& call = program.sequences[sequence].calls[flat.call];
+  const program::Block& block = program.blocks[call.block];
   const bool known = call.segment >= 0 && call.segment < static_cast<int>(segments.size());
   return block.tasks[flat.task].name + " of " + (known ? segments[call.segment] : block.name) +
          " in " + to_text(call.cell);

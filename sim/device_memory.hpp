@@ -7,10 +7,10 @@
 #include "base/quantity.hpp"
 #include "cost/profile.hpp"
 #include "cost/stack.hpp"
+#include "program/program.hpp"
 #include "sim/memory_changes.hpp"
 #include "sim/metrics.hpp"
 #include "sim/timeline.hpp"
-#include "strategies/program.hpp"
 
 namespace stratagem::sim {
 
@@ -51,9 +51,8 @@ struct DeviceMemory {
 /// everything else; what it needs beyond that makes `used` larger than the memory. `segments` are
 /// the names of the plan's segments, for describing peaks. `groups_beside` are sizes of groups that
 /// every device is in, beside those of the program, and has communicators for.
-std::vector<DeviceMemory> device_memory(const strategies::Program& program,
-                                        const Timeline& timeline, const cost::Profile& profile,
-                                        const cost::Stack& stack,
+std::vector<DeviceMemory> device_memory(const program::Program& program, const Timeline& timeline,
+                                        const cost::Profile& profile, const cost::Stack& stack,
                                         const std::vector<std::string>& segments = {},
                                         const std::vector<int>& groups_beside = {});
 

@@ -45,7 +45,7 @@ struct Arrival {
 
 /// The k-th collective of a meeting.
 struct Gathering {
-  const strategies::Collective* collective = nullptr;
+  const program::Collective* collective = nullptr;
   int meeting = 0;
   Instant last_arrival;
   std::vector<Arrival> arrivals;
@@ -53,7 +53,7 @@ struct Gathering {
 
 class Engine {
  public:
-  Engine(const strategies::Program& program, const Cast& cast, const Prices& prices, int iterations)
+  Engine(const program::Program& program, const Cast& cast, const Prices& prices, int iterations)
       : cast_(cast),
         iterations_(iterations),
         rounds_(iterations + program.lag),
@@ -61,7 +61,7 @@ class Engine {
         slowdown_(to_millionths(cast.compute_slowdown)),
         kernels_(cast.actors.size()),
         gatherings_of_(cast.meetings.size()) {
-    for (const strategies::Sequence& sequence : program.sequences) {
+    for (const program::Sequence& sequence : program.sequences) {
       sequences_.push_back(flatten(program, sequence, prices, slowdown_, cast.serial));
     }
     for (std::size_t f = 0; f < cast.flows.size(); ++f) {
@@ -271,7 +271,7 @@ class Engine {
   }
 
   void arrive(const FlatPrice& price, const Arrival& arrival, Instant when) {
-    const strategies::Collective& collective = *price.collective;
+    const program::Collective& collective = *price.collective;
     const int meeting = cast_.actors[arrival.actor].meetings[collective.group];
     const int per_iteration = actors_[arrival.actor].sequence->collectives[collective.group];
     const std::size_t k =
@@ -295,7 +295,7 @@ class Engine {
   }
 
   /// Copy engines carry copies to and from the host; all else takes multiprocessors.
-  [[nodiscard]] bool slows(const strategies::Collective& collective) const {
+  [[nodiscard]] bool slows(const program::Collective& collective) const {
     return slowdown_ > 0 && !cost::concerns_host(collective.kind);
   }
 
@@ -305,7 +305,7 @@ class Engine {
     std::map<Bytes, int> by_payload;
   };
 
-  [[nodiscard]] int flow_of(int meeting, const strategies::Collective& collective) const {
+  [[nodiscard]] int flow_of(int meeting, const program::Collective& collective) const {
     const Ways& ways = ways_of_.at({meeting, collective.kind});
     return ways.any >= 0 ? ways.any : ways.by_payload.at(collective.payload);
   }
@@ -384,13 +384,12 @@ class Engine {
 
 }  // namespace
 
-Timeline run(const strategies::Program& program, const Cast& cast, const Prices& prices,
+Timeline run(const program::Program& program, const Cast& cast, const Prices& prices,
              int iterations) {
   return Engine(program, cast, prices, iterations).run();
 }
 
-Timeline run_until_steady(const strategies::Program& program, const Cast& cast,
-                          const Prices& prices) {
+Timeline run_until_steady(const program::Program& program, const Cast& cast, const Prices& prices) {
   for (int iterations = 3 + program.lag;; iterations *= 2) {
     Timeline timeline = run(program, cast, prices, iterations);
     const std::vector<Instant>& ends = timeline.iteration_ends;

@@ -1,10 +1,10 @@
 // Runs a program in virtual time.
 #pragma once
 
+#include "program/program.hpp"
 #include "sim/fold.hpp"
 #include "sim/price.hpp"
 #include "sim/timeline.hpp"
-#include "strategies/program.hpp"
 
 namespace stratagem::sim {
 
@@ -32,12 +32,11 @@ namespace stratagem::sim {
 /// What an actor does ahead of an unfinished collective cannot depend on it. And if it has arrived
 /// at no unfinished collective, none slows it down before it arrives at the next. Expects that no
 /// rank waits for ever (lowering refuses plans that deadlock).
-Timeline run(const strategies::Program& program, const Cast& cast, const Prices& prices,
+Timeline run(const program::Program& program, const Cast& cast, const Prices& prices,
              int iterations);
 
 /// Simulates until two successive periods agree, in 3, 6 or 12 iterations. If iterations overlap,
 /// in as many more as the program's lag.
-Timeline run_until_steady(const strategies::Program& program, const Cast& cast,
-                          const Prices& prices);
+Timeline run_until_steady(const program::Program& program, const Cast& cast, const Prices& prices);
 
 }  // namespace stratagem::sim

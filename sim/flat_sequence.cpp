@@ -24,14 +24,14 @@ void number_collectives(FlatSequence& flat) {
   }
 }
 
-Queue queue_of(const strategies::Task& task, bool serial) {
-  if (!strategies::transfers(task.stream))
-    return {serial ? strategies::Stream::compute : task.stream, -1};
-  return {task.stream, std::get<strategies::Collective>(task.work).group};
+Queue queue_of(const program::Task& task, bool serial) {
+  if (!program::transfers(task.stream))
+    return {serial ? program::Stream::compute : task.stream, -1};
+  return {task.stream, std::get<program::Collective>(task.work).group};
 }
 
 /// The work of a task without its idle time, spread over both.
-int slowdown_of(const strategies::Task& task, const Price& price, int slowdown) {
+int slowdown_of(const program::Task& task, const Price& price, int slowdown) {
   const auto* kernel = std::get_if<cost::Kernel>(&task.work);
   if (slowdown == 0 || kernel == nullptr || cost::concerns_host(kernel->kind) ||
       price.device.count <= 0)
@@ -42,7 +42,7 @@ int slowdown_of(const strategies::Task& task, const Price& price, int slowdown) 
 }
 
 /// Puts every task into the queue of its stream.
-void fill_queues(FlatSequence& flat, const strategies::Program& program, bool serial) {
+void fill_queues(FlatSequence& flat, const program::Program& program, bool serial) {
   std::map<Queue, std::vector<int>> queues;
   for (std::size_t i = 0; i < flat.tasks.size(); ++i) {
     const FlatTask& one = flat.tasks[i];
@@ -58,21 +58,21 @@ void fill_queues(FlatSequence& flat, const strategies::Program& program, bool se
 
 }  // namespace
 
-FlatSequence flatten(const strategies::Program& program, const strategies::Sequence& sequence,
+FlatSequence flatten(const program::Program& program, const program::Sequence& sequence,
                      const Prices& prices, int slowdown, bool serial) {
   FlatSequence flat;
-  const std::size_t count = strategies::task_count(program, sequence);
+  const std::size_t count = program::task_count(program, sequence);
   flat.tasks.reserve(count);
   flat.prices.reserve(count + 1);
   std::vector<int> first_of_call;
   Ticks host;
   for (std::size_t c = 0; c < sequence.calls.size(); ++c) {
-    const strategies::Call& call = sequence.calls[c];
-    const strategies::Block& block = program.blocks[call.block];
+    const program::Call& call = sequence.calls[c];
+    const program::Block& block = program.blocks[call.block];
     const auto first = static_cast<int>(flat.tasks.size());
     first_of_call.push_back(first);
     for (std::size_t t = 0; t < block.tasks.size(); ++t) {
-      const strategies::Task& task = block.tasks[t];
+      const program::Task& task = block.tasks[t];
       const Price& price = prices[call.block][t];
       flat.tasks.push_back({static_cast<int>(c), call.block, static_cast<int>(t), task.stream});
       flat.prices.push_back({.device = price.device,
@@ -83,10 +83,10 @@ FlatSequence flatten(const strategies::Program& program, const strategies::Seque
                              .first_wait = static_cast<int>(flat.waits.size()),
                              .synchronises = task.synchronizations > 0,
                              .slowdown = slowdown_of(task, price, slowdown),
-                             .collective = std::get_if<strategies::Collective>(&task.work),
+                             .collective = std::get_if<program::Collective>(&task.work),
                              .lag = call.lag});
       for (const int wait : task.waits) flat.waits.push_back(first + wait);
-      for (const strategies::Wait& wait : call.waits) {
+      for (const program::Wait& wait : call.waits) {
         if (wait.task == static_cast<int>(t))
           flat.waits.push_back(first_of_call[wait.of_call] + wait.of_task);
       }

@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "program/program.hpp"
 #include "sim/price.hpp"
 #include "sim/timeline.hpp"
-#include "strategies/program.hpp"
 
 namespace stratagem::sim {
 
@@ -22,7 +22,7 @@ struct FlatPrice {
   int first_wait = 0;        ///< its waits are waits[first_wait .. first_wait of the next task)
   bool synchronises = false;
   int slowdown = 0;  ///< millionths of its speed that it loses beside communication
-  const strategies::Collective* collective = nullptr;  ///< nullptr for kernels
+  const program::Collective* collective = nullptr;  ///< nullptr for kernels
   int ordinal = 0;  ///< of a collective: how many of its group come before it in its iteration
   int lag = 0;      ///< round r runs it for iteration r - lag
 };
@@ -43,7 +43,7 @@ struct FlatSequence {
 /// `slowdown`: millionths of a kernel's speed that communication takes. It is less for a task whose
 /// device time includes idling, rounded to whole millionths. With `serial` the streams that do not
 /// transfer are one queue (Cast::serial).
-FlatSequence flatten(const strategies::Program& program, const strategies::Sequence& sequence,
+FlatSequence flatten(const program::Program& program, const program::Sequence& sequence,
                      const Prices& prices, int slowdown = 0, bool serial = false);
 
 }  // namespace stratagem::sim

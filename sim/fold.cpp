@@ -15,7 +15,7 @@
 namespace stratagem::sim {
 namespace {
 
-using strategies::Program;
+using program::Program;
 using topology::Direction;
 
 /// Equal loads may differ in their last bits after summing in another order.
@@ -46,9 +46,9 @@ using Wanted = std::map<cost::CollectiveKind, std::set<Bytes>>;
 
 std::map<int, Wanted> wanted_by_group(const Program& program) {
   std::map<int, Wanted> wanted;
-  for (const strategies::Block& block : program.blocks) {
-    for (const strategies::Task& task : block.tasks) {
-      if (const auto* collective = std::get_if<strategies::Collective>(&task.work)) {
+  for (const program::Block& block : program.blocks) {
+    for (const program::Task& task : block.tasks) {
+      if (const auto* collective = std::get_if<program::Collective>(&task.work)) {
         wanted[collective->group][collective->kind].insert(collective->payload);
       }
     }
@@ -59,7 +59,7 @@ std::map<int, Wanted> wanted_by_group(const Program& program) {
 /// The group by which its members know a communicator.
 std::vector<int> groups_of_communicators(const Program& program) {
   std::vector<int> groups(program.communicators.size(), -1);
-  for (const strategies::Device& device : program.devices) {
+  for (const program::Device& device : program.devices) {
     for (std::size_t group = 0; group < device.groups.size(); ++group) {
       if (device.groups[group] >= 0) groups[device.groups[group]] = static_cast<int>(group);
     }
@@ -177,7 +177,7 @@ class Colours {
 
   void start() {
     std::vector<Key> keys;
-    for (const strategies::Device& d : program_.devices)
+    for (const program::Device& d : program_.devices)
       keys.push_back({static_cast<std::uint64_t>(d.sequence)});
     device = number(keys);
     keys.clear();
@@ -292,7 +292,7 @@ std::vector<int> communicator_colours(const Program& program, const Raw& raw,
 void add_actors(Cast& result, const Program& program, const Classes& devices,
                 const Classes& communicators) {
   for (std::size_t a = 0; a < devices.first.size(); ++a) {
-    const strategies::Device& device = program.devices[devices.first[a]];
+    const program::Device& device = program.devices[devices.first[a]];
     Actor actor{.device = devices.first[a],
                 .multiplicity = devices.size[a],
                 .sequence = device.sequence,

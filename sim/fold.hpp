@@ -6,9 +6,9 @@
 #include "cost/collectives.hpp"
 #include "cost/profile.hpp"
 #include "cost/ring.hpp"
+#include "program/program.hpp"
 #include "sim/instant.hpp"
 #include "sim/network.hpp"
-#include "strategies/program.hpp"
 #include "topology/cluster.hpp"
 
 namespace stratagem::sim {
@@ -73,10 +73,10 @@ struct Cast {
 /// class carries equally many flows of every class. With `folded`, each class has one actor,
 /// meeting, flow and link. Otherwise all of them are there, and only the classes of flows are used.
 /// Nothing depends on how the plan was made. Serial where the cluster's ranks are processors.
-Cast cast(const strategies::Program& program, cost::Collectives& collectives, bool folded);
+Cast cast(const program::Program& program, cost::Collectives& collectives, bool folded);
 
 /// With rings in closed form.
-Cast cast(const strategies::Program& program, const topology::Cluster& cluster,
+Cast cast(const program::Program& program, const topology::Cluster& cluster,
           const cost::CollectiveConstants& constants, bool folded);
 
 }  // namespace stratagem::sim

@@ -9,8 +9,8 @@
 namespace stratagem::sim {
 namespace {
 
-using strategies::Program;
-using strategies::Residence;
+using program::Program;
+using program::Residence;
 
 /// How many devices of each actor a server has.
 using Devices = std::map<int, int>;

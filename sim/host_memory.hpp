@@ -3,9 +3,9 @@
 
 #include <vector>
 
+#include "program/program.hpp"
 #include "sim/metrics.hpp"
 #include "sim/timeline.hpp"
-#include "strategies/program.hpp"
 
 namespace stratagem::sim {
 
@@ -21,9 +21,9 @@ struct HostMemory {
 /// each. Device d stands in server d / `gpus_per_server`. Buffers between the host and its drives
 /// count; the operating system, the framework's process and its pinned buffers do not. With `where`
 /// = drives: what lies on the drives, without file system and checkpoints.
-std::vector<HostMemory> host_memory(const strategies::Program& program, const Timeline& timeline,
+std::vector<HostMemory> host_memory(const program::Program& program, const Timeline& timeline,
                                     int gpus_per_server,
-                                    strategies::Residence where = strategies::Residence::host);
+                                    program::Residence where = program::Residence::host);
 
 /// The one that holds most, the first of equals; expects that there is one.
 const HostMemory& fullest(const std::vector<HostMemory>& hosts);

@@ -13,11 +13,11 @@ namespace {
 
 /// By task: the cell that the host is at when it comes to it. A gather for a later cell belongs to
 /// the cell amid which it is issued.
-std::vector<placement::Cell> cells_of(const strategies::Sequence& sequence,
+std::vector<placement::Cell> cells_of(const program::Sequence& sequence,
                                       const std::vector<FlatTask>& tasks) {
   std::vector<placement::Cell> cells(tasks.size());
   for (std::size_t i = tasks.size(); i-- > 0;) {
-    const bool ahead = tasks[i].stream == strategies::Stream::parameter_communication;
+    const bool ahead = tasks[i].stream == program::Stream::parameter_communication;
     cells[i] = ahead && i + 1 < tasks.size() ? cells[i + 1] : sequence.calls[tasks[i].call].cell;
   }
   return cells;
@@ -25,19 +25,18 @@ std::vector<placement::Cell> cells_of(const strategies::Sequence& sequence,
 
 /// Does the actor exchange messages with other stages?
 bool exchanges(const std::vector<FlatTask>& tasks) {
-  return std::ranges::any_of(tasks,
-                             [](const FlatTask& t) { return strategies::transfers(t.stream); });
+  return std::ranges::any_of(tasks, [](const FlatTask& t) { return program::transfers(t.stream); });
 }
 
 /// The host waits before backward passes of stages below this one: of all where it waits for each
 /// pass; where it reads what stages receive, of all but the last, whose passes begin with its own loss.
-int waits_backward_below(const strategies::Program& program, const std::vector<FlatTask>& tasks,
+int waits_backward_below(const program::Program& program, const std::vector<FlatTask>& tasks,
                          const cost::Stack& stack) {
   if (stack.host_waits == cost::HostWaits::each_pass) return std::numeric_limits<int>::max();
   if (stack.stage_exchanges != cost::StageExchanges::read || !exchanges(tasks)) return 0;
   int last = 0;
-  for (const strategies::Sequence& sequence : program.sequences) {
-    for (const strategies::Call& call : sequence.calls) last = std::max(last, call.cell.stage);
+  for (const program::Sequence& sequence : program.sequences) {
+    for (const program::Call& call : sequence.calls) last = std::max(last, call.cell.stage);
   }
   return last;
 }
@@ -51,15 +50,15 @@ bool waits_before(const std::vector<placement::Cell>& cells, std::size_t i, int 
 
 /// By task: what a gather of parameters is ordered behind, such as the end of the layer whose room
 /// it takes. Others are ordered on the device alone.
-std::vector<std::vector<std::size_t>> orders_of_gathers(const strategies::Sequence& sequence,
+std::vector<std::vector<std::size_t>> orders_of_gathers(const program::Sequence& sequence,
                                                         const std::vector<FlatTask>& tasks) {
   std::map<std::pair<int, int>, std::size_t> place;  // by call and task
   for (std::size_t i = 0; i < tasks.size(); ++i) place[{tasks[i].call, tasks[i].task}] = i;
   std::vector<std::vector<std::size_t>> result(tasks.size());
   for (std::size_t c = 0; c < sequence.calls.size(); ++c) {
-    for (const strategies::Wait& wait : sequence.calls[c].waits) {
+    for (const program::Wait& wait : sequence.calls[c].waits) {
       const std::size_t i = place.at({static_cast<int>(c), wait.task});
-      if (tasks[i].stream == strategies::Stream::parameter_communication)
+      if (tasks[i].stream == program::Stream::parameter_communication)
         result[i].push_back(place.at({wait.of_call, wait.of_task}));
     }
   }
@@ -67,11 +66,11 @@ std::vector<std::vector<std::size_t>> orders_of_gathers(const strategies::Sequen
 }
 
 /// The host's clock by task of the first rounds, in the order of MemoryChange::task.
-std::vector<Instant> host_clock(const strategies::Program& program, const Timeline& timeline,
+std::vector<Instant> host_clock(const program::Program& program, const Timeline& timeline,
                                 std::size_t actor, const cost::Stack& stack) {
   const ActorTimes& times = timeline.times[actor];
   const std::vector<FlatTask>& tasks = timeline.tasks[timeline.actors[actor].sequence];
-  const strategies::Sequence& sequence = program.sequences[timeline.actors[actor].sequence];
+  const program::Sequence& sequence = program.sequences[timeline.actors[actor].sequence];
   const std::vector<std::vector<std::size_t>> orders = orders_of_gathers(sequence, tasks);
   const std::vector<placement::Cell> cells = cells_of(sequence, tasks);
   const int below = waits_backward_below(program, tasks, stack);
@@ -87,7 +86,7 @@ std::vector<Instant> host_clock(const strategies::Program& program, const Timeli
       now = std::max(now, times.launches[round][i]);
       if (waits_before(cells, i, below)) now = std::max(now, last);
       for (const std::size_t before : orders[i]) now = std::max(now, times.ends[round][before]);
-      if (strategies::runs_on_device(tasks[i].stream)) last = std::max(last, times.ends[round][i]);
+      if (program::runs_on_device(tasks[i].stream)) last = std::max(last, times.ends[round][i]);
       if (kernel != nullptr && times.ends[round][i] != never_ran) {
         pending.emplace_back(times.ends[round][i], kernel->launches);
         launches += kernel->launches;
@@ -112,7 +111,7 @@ std::vector<HostChange> in_device_order(const std::vector<MemoryChange>& changes
 
 }  // namespace
 
-std::vector<HostChange> in_host_order(const strategies::Program& program, const Timeline& timeline,
+std::vector<HostChange> in_host_order(const program::Program& program, const Timeline& timeline,
                                       std::size_t actor, const std::vector<MemoryChange>& changes,
                                       const cost::Stack& stack) {
   const bool waits_always = stack.host_waits == cost::HostWaits::each_launch ||

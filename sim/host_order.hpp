@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "cost/stack.hpp"
+#include "program/program.hpp"
 #include "sim/memory_changes.hpp"
 #include "sim/timeline.hpp"
-#include "strategies/program.hpp"
 
 namespace stratagem::sim {
 
@@ -38,7 +38,7 @@ inline constexpr int most_pending_launches = 1000;
 /// the host is never ahead, or by less than a cell. A stage that first reads a description of the
 /// tensors waits before each pass except the last stage's backward passes, which receive none. It
 /// waits even with one tensor rank, where there is nothing to describe.
-std::vector<HostChange> in_host_order(const strategies::Program& program, const Timeline& timeline,
+std::vector<HostChange> in_host_order(const program::Program& program, const Timeline& timeline,
                                       std::size_t actor, const std::vector<MemoryChange>& changes,
                                       const cost::Stack& stack);
 

@@ -7,17 +7,17 @@
 #include <unordered_map>
 #include <utility>
 
-#include "strategies/buffer_owners.hpp"
+#include "program/buffer_owners.hpp"
 
 namespace stratagem::sim {
 namespace {
 
-using strategies::Program;
+using program::Program;
 
 /// Numbers buffers as they are born.
 class Buffers {
  public:
-  Buffers(const Program& program, const strategies::Sequence& sequence)
+  Buffers(const Program& program, const program::Sequence& sequence)
       : program_(program), sequence_(sequence), owners_(program) {}
 
   /// Of which call, in which iteration, the next births and deaths are.
@@ -69,7 +69,7 @@ class Buffers {
   }
 
   [[nodiscard]] std::uint64_t key(int slot) const {
-    const strategies::Call& call = sequence_.calls[call_];
+    const program::Call& call = sequence_.calls[call_];
     const int place = program_.blocks[call.block].slots[slot].tensor;
     const int tensor = call.segment < 0 ? place : program_.segment_tensors[call.segment][place];
     const auto owner =
@@ -78,8 +78,8 @@ class Buffers {
   }
 
   const Program& program_;
-  const strategies::Sequence& sequence_;
-  strategies::BufferOwners owners_;
+  const program::Sequence& sequence_;
+  program::BufferOwners owners_;
   int call_ = -1;
   int iteration_ = -1;
   int born_ = 0;
@@ -89,8 +89,8 @@ class Buffers {
 };
 
 /// Notes the end of a collective between devices with all buffers that it reads or writes.
-void note_communication(Buffers& buffers, const strategies::Task& task, Instant end) {
-  const auto* collective = std::get_if<strategies::Collective>(&task.work);
+void note_communication(Buffers& buffers, const program::Task& task, Instant end) {
+  const auto* collective = std::get_if<program::Collective>(&task.work);
   if (collective == nullptr || cost::concerns_host(collective->kind)) return;
   for (const auto* slots : {&task.reads, &task.writes}) {
     for (const int slot : *slots) buffers.communicate(buffers.of(slot), end);
@@ -99,17 +99,16 @@ void note_communication(Buffers& buffers, const strategies::Task& task, Instant 
 
 /// Those of one round, in program order.
 void add_round(std::vector<MemoryChange>& changes, Buffers& buffers, const Program& program,
-               const Timeline& timeline, std::size_t actor, int round,
-               strategies::Residence place) {
+               const Timeline& timeline, std::size_t actor, int round, program::Residence place) {
   const std::vector<FlatTask>& tasks = timeline.tasks[timeline.actors[actor].sequence];
-  const strategies::Sequence& sequence = program.sequences[timeline.actors[actor].sequence];
+  const program::Sequence& sequence = program.sequences[timeline.actors[actor].sequence];
   const std::vector<Instant>& begins = timeline.times[actor].begins[round];
   const std::vector<Instant>& ends = timeline.times[actor].ends[round];
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     if (begins[i] == never_ran) continue;
-    const strategies::Block& block = program.blocks[tasks[i].block];
-    const strategies::Task& task = block.tasks[tasks[i].task];
-    const bool communicates = std::holds_alternative<strategies::Collective>(task.work);
+    const program::Block& block = program.blocks[tasks[i].block];
+    const program::Task& task = block.tasks[tasks[i].task];
+    const bool communicates = std::holds_alternative<program::Collective>(task.work);
     if (task.births.empty() && task.deaths.empty() && !communicates) continue;
     buffers.enter(tasks[i].call, round - sequence.calls[tasks[i].call].lag);
     const auto id = static_cast<int>(round * tasks.size() + i);
@@ -131,14 +130,14 @@ void add_round(std::vector<MemoryChange>& changes, Buffers& buffers, const Progr
 
 /// What belongs to the device and lives during a part of the first iteration.
 void add_spans(std::vector<MemoryChange>& changes, Buffers& buffers, const Program& program,
-               const Timeline& timeline, std::size_t actor, strategies::Residence place) {
+               const Timeline& timeline, std::size_t actor, program::Residence place) {
   const int sequence = timeline.actors[actor].sequence;
   const std::vector<FlatTask>& tasks = timeline.tasks[sequence];
-  const auto index = [&](const strategies::TaskOfCall& of) {
+  const auto index = [&](const program::TaskOfCall& of) {
     const auto order = [](const FlatTask& task) { return std::pair(task.call, task.task); };
     return std::ranges::lower_bound(tasks, std::pair(of.call, of.task), {}, order) - tasks.begin();
   };
-  for (const strategies::Resident& resident : program.sequences[sequence].residents) {
+  for (const program::Resident& resident : program.sequences[sequence].residents) {
     if (!resident.span || resident.place != place) continue;
     const auto first = index(resident.span->first);
     const auto last = index(resident.span->last);
@@ -156,7 +155,7 @@ void add_spans(std::vector<MemoryChange>& changes, Buffers& buffers, const Progr
 }  // namespace
 
 std::vector<MemoryChange> memory_changes(const Program& program, const Timeline& timeline,
-                                         std::size_t actor, strategies::Residence place) {
+                                         std::size_t actor, program::Residence place) {
   std::vector<MemoryChange> result;
   Buffers buffers(program, program.sequences[timeline.actors[actor].sequence]);
   for (int round = 0; round <= timeline.lag; ++round)

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "base/quantity.hpp"
+#include "program/program.hpp"
 #include "sim/timeline.hpp"
-#include "strategies/program.hpp"
 
 namespace stratagem::sim {
 
@@ -15,7 +15,7 @@ struct MemoryChange {
   bool begun = false;  ///< by a task that began at this instant
   int task = 0;        ///< round * tasks of a round + place in the sequence
   int buffer = -1;     ///< births and deaths of one buffer have its number; -1: nobody bore it
-  strategies::Category category = strategies::Category::temporaries;
+  program::Category category = program::Category::temporaries;
   Bytes bytes;  ///< below 0: a death
   Instant ready{
       0};  ///< of a death: when the last collective that reads or writes the buffer has ended
@@ -25,9 +25,9 @@ struct MemoryChange {
 /// in as many rounds as it takes to have the largest number under way. A buffer is allocated when a
 /// task begins and freed when a task ends. At one instant the order is: frees by tasks that ran
 /// until then, then allocations and frees by tasks that take no time, in program order. Buffers are
-/// identified as in strategies/check/lives.hpp.
-std::vector<MemoryChange> memory_changes(
-    const strategies::Program& program, const Timeline& timeline, std::size_t actor,
-    strategies::Residence place = strategies::Residence::device);
+/// identified as in program/check/lives.hpp.
+std::vector<MemoryChange> memory_changes(const program::Program& program, const Timeline& timeline,
+                                         std::size_t actor,
+                                         program::Residence place = program::Residence::device);
 
 }  // namespace stratagem::sim

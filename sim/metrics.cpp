@@ -10,17 +10,17 @@
 namespace stratagem::sim {
 namespace {
 
-using strategies::Category;
-using strategies::Program;
+using program::Category;
+using program::Program;
 
 Bytes sum(const ByCategory& bytes) { return std::accumulate(bytes.begin(), bytes.end(), Bytes{}); }
 
-const strategies::Task& task_of(const Program& program, const FlatTask& flat) {
+const program::Task& task_of(const Program& program, const FlatTask& flat) {
   return program.blocks[flat.block].tasks[flat.task];
 }
 
 ByCategory residents_of(const Program& program, const Timeline& timeline, std::size_t actor) {
-  return residents(program, timeline.actors[actor].sequence, strategies::Residence::device);
+  return residents(program, timeline.actors[actor].sequence, program::Residence::device);
 }
 
 using Interval = std::pair<std::int64_t, std::int64_t>;
@@ -46,10 +46,10 @@ struct Busy {
 /// What a task does to its device.
 enum class Doing : std::uint8_t { computing, communicating, nothing };
 
-Doing doing(const strategies::Task& task) {
-  if (const auto* one = std::get_if<strategies::Collective>(&task.work))
+Doing doing(const program::Task& task) {
+  if (const auto* one = std::get_if<program::Collective>(&task.work))
     return cost::concerns_drives(one->kind) ? Doing::nothing : Doing::communicating;
-  return task.stream == strategies::Stream::host ? Doing::nothing : Doing::computing;
+  return task.stream == program::Stream::host ? Doing::nothing : Doing::computing;
 }
 
 Busy busy_between(const Program& program, const Timeline& timeline, std::size_t actor, Instant from,
@@ -96,11 +96,11 @@ void count_communication(Metrics& result, const Program& program, const Timeline
   for (const Actor& actor : timeline.actors) devices += actor.multiplicity;
   for (const Actor& actor : timeline.actors) {
     for (const FlatTask& flat : timeline.tasks[actor.sequence]) {
-      const auto* collective = std::get_if<strategies::Collective>(&task_of(program, flat).work);
-      const bool received = flat.stream == strategies::Stream::receive_forward ||
-                            flat.stream == strategies::Stream::receive_backward;
+      const auto* collective = std::get_if<program::Collective>(&task_of(program, flat).work);
+      const bool received = flat.stream == program::Stream::receive_forward ||
+                            flat.stream == program::Stream::receive_backward;
       if (collective == nullptr || received) continue;  // what is received was counted when sent
-      if (!strategies::crosses_links(program, program.devices[actor.device], *collective)) continue;
+      if (!program::crosses_links(program, program.devices[actor.device], *collective)) continue;
       result.communication[cost::to_text(collective->kind)] +=
           static_cast<double>(actor.multiplicity) * collective->payload;
     }
@@ -111,9 +111,9 @@ void count_communication(Metrics& result, const Program& program, const Timeline
 
 }  // namespace
 
-ByCategory residents(const Program& program, int sequence, strategies::Residence place) {
+ByCategory residents(const Program& program, int sequence, program::Residence place) {
   ByCategory live{};
-  for (const strategies::Resident& resident : program.sequences[sequence].residents) {
+  for (const program::Resident& resident : program.sequences[sequence].residents) {
     if (resident.span || resident.place != place) continue;
     live[static_cast<std::size_t>(resident.category)] += resident.bytes;
   }
@@ -174,7 +174,7 @@ Metrics metrics(const Program& program, const Timeline& timeline,
   const std::vector<Instant>& ends = timeline.iteration_ends;
   result.iteration_time = to_seconds(ends[ends.size() - 1] - ends[ends.size() - 2]);
   result.makespan = to_seconds(ends.front() - Instant{0});
-  result.hardware_flops = strategies::hardware_flops(program);
+  result.hardware_flops = program::hardware_flops(program);
   result.steady = timeline.steady;
   measure_overlap(result, program, timeline);
   count_communication(result, program, timeline);

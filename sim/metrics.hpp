@@ -8,13 +8,13 @@
 #include <vector>
 
 #include "base/quantity.hpp"
+#include "program/program.hpp"
 #include "sim/memory_changes.hpp"
 #include "sim/timeline.hpp"
-#include "strategies/program.hpp"
 
 namespace stratagem::sim {
 
-using ByCategory = std::array<Bytes, strategies::category_names.size()>;
+using ByCategory = std::array<Bytes, program::category_names.size()>;
 
 /// Memory of one actor: its highest sum of live buffers, and what that was made of.
 struct MemoryPeak {
@@ -27,7 +27,7 @@ struct MemoryPeak {
 };
 
 /// The bytes that a device of a sequence holds all the time in one place.
-ByCategory residents(const strategies::Program& program, int sequence, strategies::Residence place);
+ByCategory residents(const program::Program& program, int sequence, program::Residence place);
 
 /// The peak, from the bytes at the start and the changes in the order of time.
 MemoryPeak highest_of(ByCategory live, const std::vector<MemoryChange>& changes);
@@ -39,13 +39,13 @@ struct MemoryStep {
   ByCategory live{};
 };
 
-std::vector<MemoryStep> memory_steps(const strategies::Program& program, const Timeline& timeline,
+std::vector<MemoryStep> memory_steps(const program::Program& program, const Timeline& timeline,
                                      std::size_t actor);
-MemoryPeak memory_peak(const strategies::Program& program, const Timeline& timeline,
+MemoryPeak memory_peak(const program::Program& program, const Timeline& timeline,
                        std::size_t actor);
 /// The same of the actor's `changes`.
-MemoryPeak memory_peak(const strategies::Program& program, const Timeline& timeline,
-                       std::size_t actor, const std::vector<MemoryChange>& changes);
+MemoryPeak memory_peak(const program::Program& program, const Timeline& timeline, std::size_t actor,
+                       const std::vector<MemoryChange>& changes);
 
 struct Metrics {
   Seconds iteration_time;  ///< the last period: from the end of an iteration to the end of the next
@@ -60,9 +60,9 @@ struct Metrics {
   bool steady = false;
 };
 
-Metrics metrics(const strategies::Program& program, const Timeline& timeline);
+Metrics metrics(const program::Program& program, const Timeline& timeline);
 /// With the peaks of all actors.
-Metrics metrics(const strategies::Program& program, const Timeline& timeline,
+Metrics metrics(const program::Program& program, const Timeline& timeline,
                 const std::vector<MemoryPeak>& peaks);
 
 }  // namespace stratagem::sim

@@ -9,25 +9,25 @@
 
 namespace stratagem::sim {
 
-Prices price(const strategies::Program& program,
-             const std::function<Price(const strategies::Task&)>& of) {
+Prices price(const program::Program& program,
+             const std::function<Price(const program::Task&)>& of) {
   Prices prices;
   prices.reserve(program.blocks.size());
-  for (const strategies::Block& block : program.blocks) {
+  for (const program::Block& block : program.blocks) {
     prices.emplace_back();
     prices.back().reserve(block.tasks.size());
-    for (const strategies::Task& task : block.tasks) prices.back().push_back(of(task));
+    for (const program::Task& task : block.tasks) prices.back().push_back(of(task));
   }
   return prices;
 }
 
-Prices price(const strategies::Program& program, const cost::Profile& profile,
+Prices price(const program::Program& program, const cost::Profile& profile,
              const cost::Stack& stack, int gpus_per_server, Seconds host_links) {
   const auto ranks = std::min(gpus_per_server, static_cast<int>(program.devices.size()));
   const Seconds launch = profile.launch.value * stack.host_factor.value;
   const Seconds farther = cost::excess(host_links, profile.host_copy.link_latency);
   std::map<cost::Kernel, Seconds> known;
-  const auto of_kernel = [&](const strategies::Task& task, const cost::Kernel& kernel) {
+  const auto of_kernel = [&](const program::Task& task, const cost::Kernel& kernel) {
     const auto [found, fresh] = known.try_emplace(kernel);
     if (fresh) {
       found->second = cost::kernel_time(kernel, profile, stack);
@@ -42,7 +42,7 @@ Prices price(const strategies::Program& program, const cost::Profile& profile,
                  .last_kernel = to_ticks(found->second / std::max(kernel.launches, 1)),
                  .idle = to_ticks(drained * launch)};
   };
-  return price(program, [&](const strategies::Task& task) {
+  return price(program, [&](const program::Task& task) {
     const auto* kernel = std::get_if<cost::Kernel>(&task.work);
     if (kernel == nullptr)
       return Price{.device = {}, .host = to_ticks(launch), .first_launch = to_ticks(launch)};

@@ -6,8 +6,8 @@
 
 #include "cost/profile.hpp"
 #include "cost/stack.hpp"
+#include "program/program.hpp"
 #include "sim/instant.hpp"
-#include "strategies/program.hpp"
 
 namespace stratagem::sim {
 
@@ -27,8 +27,7 @@ struct Price {
 using Prices = std::vector<std::vector<Price>>;
 
 /// Prices by a function of the task, for tests and machines that are not in a profile.
-Prices price(const strategies::Program& program,
-             const std::function<Price(const strategies::Task&)>& of);
+Prices price(const program::Program& program, const std::function<Price(const program::Task&)>& of);
 
 /// Prices from a profile and a software stack.
 ///   launch = profile.launch * stack.host_factor,  host = launches * launch
@@ -39,7 +38,7 @@ Prices price(const strategies::Program& program,
 /// most `gpus_per_server`), since all step at about the same time. Pageable copies take longer by
 /// the latency of their links, `host_links`, beyond host_copy.link_latency. Whether small kernels
 /// wait for their launches depends on how far ahead the host is; the engine decides that.
-Prices price(const strategies::Program& program, const cost::Profile& profile,
+Prices price(const program::Program& program, const cost::Profile& profile,
              const cost::Stack& stack, int gpus_per_server = 1, Seconds host_links = {});
 
 }  // namespace stratagem::sim

@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "program/program.hpp"
 #include "sim/fold.hpp"
 #include "sim/instant.hpp"
-#include "strategies/program.hpp"
 
 namespace stratagem::sim {
 
@@ -15,14 +15,14 @@ struct FlatTask {
   int call = 0;
   int block = 0;
   int task = 0;
-  strategies::Stream stream = strategies::Stream::compute;
+  program::Stream stream = program::Stream::compute;
   int queue = 0;  ///< index into Timeline::queues of the sequence
 };
 
 /// Tasks that run one after another: those of a stream. Transfers have a queue for each stream and
 /// group, so messages between other devices do not delay them.
 struct Queue {
-  strategies::Stream stream = strategies::Stream::compute;
+  program::Stream stream = program::Stream::compute;
   int group = -1;  ///< of transfers
   friend auto operator<=>(const Queue&, const Queue&) = default;
 };

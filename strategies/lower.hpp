@@ -3,8 +3,8 @@
 
 #include "cost/optimizer.hpp"
 #include "cost/stack.hpp"
+#include "program/program.hpp"
 #include "strategies/plan.hpp"
-#include "strategies/program.hpp"
 
 namespace stratagem::strategies {
 
@@ -26,6 +26,7 @@ namespace stratagem::strategies {
 ///   copies of a stage whose operators stand on different devices are placed relative to each other
 ///   as its operators are, and such a stage evicts nothing.
 /// What it makes has passed check().
-Program lower(const Plan& plan, const cost::Stack& stack, const cost::Training& training = {});
+program::Program lower(const Plan& plan, const cost::Stack& stack,
+                       const cost::Training& training = {});
 
 }  // namespace stratagem::strategies

@@ -29,7 +29,7 @@ bool measured(const cost::Kernel& kernel, const cost::Profile& profile) {
          (!evidence.smallest || evidence.smallest->holds(smallest));
 }
 
-bool measured(const strategies::Collective& one, const std::vector<int>& ranks,
+bool measured(const program::Collective& one, const std::vector<int>& ranks,
               const cost::Profile& profile, const cost::Stack& stack, int gpus_per_node) {
   const auto [first, last] = std::ranges::minmax(ranks);
   if (first / gpus_per_node != last / gpus_per_node) return false;
@@ -58,7 +58,7 @@ class Sums {
     if (!measured(kernel, profile_)) beyond_[kind_of(kernel)] += seconds;
   }
 
-  void add(const strategies::Collective& one, const std::vector<int>& ranks, double times) {
+  void add(const program::Collective& one, const std::vector<int>& ranks, double times) {
     if (cost::concerns_host(one.kind)) return;
     const double bytes = times * one.payload.value;
     bytes_ += bytes;
@@ -88,29 +88,29 @@ class Sums {
 }  // namespace
 
 Extrapolated extrapolated(const cost::Profile& profile, const cost::Stack& stack,
-                          const strategies::Program& program, int gpus_per_node) {
+                          const program::Program& program, int gpus_per_node) {
   Sums sums(profile, stack, gpus_per_node);
   // Equal blocks once: how often each is called, by sequence.
   std::vector<std::vector<double>> calls(program.sequences.size(),
                                          std::vector<double>(program.blocks.size()));
   for (std::size_t s = 0; s < program.sequences.size(); ++s) {
-    for (const strategies::Call& call : program.sequences[s].calls) calls[s][call.block] += 1;
+    for (const program::Call& call : program.sequences[s].calls) calls[s][call.block] += 1;
   }
   std::vector<double> times(program.blocks.size());
-  for (const strategies::Device& device : program.devices) {
+  for (const program::Device& device : program.devices) {
     for (std::size_t b = 0; b < program.blocks.size(); ++b) {
       const double count = calls[device.sequence][b];
       times[b] += count;
       if (count == 0) continue;
-      for (const strategies::Task& task : program.blocks[b].tasks) {
-        const auto* one = std::get_if<strategies::Collective>(&task.work);
-        if (one == nullptr || !strategies::crosses_links(program, device, *one)) continue;
+      for (const program::Task& task : program.blocks[b].tasks) {
+        const auto* one = std::get_if<program::Collective>(&task.work);
+        if (one == nullptr || !program::crosses_links(program, device, *one)) continue;
         sums.add(*one, program.communicators[device.groups[one->group]].ranks, count);
       }
     }
   }
   for (std::size_t b = 0; b < program.blocks.size(); ++b) {
-    for (const strategies::Task& task : program.blocks[b].tasks) {
+    for (const program::Task& task : program.blocks[b].tasks) {
       const auto* kernel = std::get_if<cost::Kernel>(&task.work);
       if (kernel != nullptr && times[b] > 0) sums.add(*kernel, times[b]);
     }

@@ -6,7 +6,7 @@
 
 #include "cost/profile.hpp"
 #include "cost/stack.hpp"
-#include "strategies/program.hpp"
+#include "program/program.hpp"
 
 namespace stratagem::study {
 
@@ -23,6 +23,6 @@ struct Extrapolated {
 };
 
 Extrapolated extrapolated(const cost::Profile& profile, const cost::Stack& stack,
-                          const strategies::Program& program, int gpus_per_node);
+                          const program::Program& program, int gpus_per_node);
 
 }  // namespace stratagem::study

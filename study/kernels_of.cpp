@@ -29,9 +29,9 @@ cost::Profile stand_in() {
 
 void add_kernels(const Run& run, std::set<cost::Kernel>& kernels) {
   const strategies::Plan plan = plan_of(run);
-  const strategies::Program program = strategies::lower(plan, run.stack, run.training);
-  for (const strategies::Block& block : program.blocks) {
-    for (const strategies::Task& task : block.tasks)
+  const program::Program program = strategies::lower(plan, run.stack, run.training);
+  for (const program::Block& block : program.blocks) {
+    for (const program::Task& task : block.tasks)
       if (const auto* kernel = std::get_if<cost::Kernel>(&task.work)) kernels.insert(*kernel);
   }
 }

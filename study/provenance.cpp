@@ -16,23 +16,23 @@ namespace {
 /// Which groups of constants a program needs, as beginnings of their JSON pointers.
 class Needs {
  public:
-  Needs(const strategies::Program& program, const cost::Profile& profile, const cost::Stack& stack,
+  Needs(const program::Program& program, const cost::Profile& profile, const cost::Stack& stack,
         int gpus_per_node)
       : nccl_(!stack.nccl.empty()),
         processor_(profile.of_processor()),
         times_(processor_ && !profile.collective.times.empty()) {
     for (const auto& [kind, shares] : profile.streaming_by_pass) passes_.insert(kind);
-    for (const strategies::Block& block : program.blocks) {
-      for (const strategies::Task& task : block.tasks) {
+    for (const program::Block& block : program.blocks) {
+      for (const program::Task& task : block.tasks) {
         if (const auto* kernel = std::get_if<cost::Kernel>(&task.work)) add(*kernel);
-        const auto* one = std::get_if<strategies::Collective>(&task.work);
-        const auto crosses = [&](const strategies::Device& device) {
-          return strategies::crosses_links(program, device, *one);
+        const auto* one = std::get_if<program::Collective>(&task.work);
+        const auto crosses = [&](const program::Device& device) {
+          return program::crosses_links(program, device, *one);
         };
         if (one != nullptr && std::ranges::any_of(program.devices, crosses)) add(*one, task.stream);
       }
     }
-    for (const strategies::Communicator& group : program.communicators) {
+    for (const program::Communicator& group : program.communicators) {
       if (group.ranks.size() < 2) continue;
       used_.insert("/collective/");
       used_.insert("/communicator/");
@@ -79,9 +79,9 @@ class Needs {
 
   /// Copies to the host use what they share with NCCL, and the fixed time of a copy. Other
   /// collectives can slow kernels down unless they stand in one queue with them.
-  void add(const strategies::Collective& one, strategies::Stream stream) {
+  void add(const program::Collective& one, program::Stream stream) {
     if (!cost::concerns_host(one.kind)) {
-      if (stream != strategies::Stream::compute) used_.insert(compute_slowdown);
+      if (stream != program::Stream::compute) used_.insert(compute_slowdown);
       used_.insert("/collective/times/" + cost::to_text(one.kind));
       return;
     }
@@ -149,7 +149,7 @@ std::vector<std::string> paths_of(const std::vector<Found>& found, cost::Provena
 }  // namespace
 
 Weakest weakest_provenance(const cost::Profile& profile, const cost::Stack& stack,
-                           const strategies::Program& program, int gpus_per_node) {
+                           const program::Program& program, int gpus_per_node) {
   const Needs needs(program, profile, stack, gpus_per_node);
   std::vector<Found> hardware = constants(cost::to_json(profile));
   std::erase_if(hardware, [&](const Found& constant) { return !needs.include(constant.path); });
@@ -171,10 +171,10 @@ Weakest weakest_provenance(const cost::Profile& profile, const cost::Stack& stac
 }
 
 void include_drives(Weakest& weakest, const topology::Drives& drives,
-                    const strategies::Program& program) {
-  const bool used = std::ranges::any_of(program.blocks, [](const strategies::Block& block) {
-    return std::ranges::any_of(block.tasks, [](const strategies::Task& task) {
-      const auto* one = std::get_if<strategies::Collective>(&task.work);
+                    const program::Program& program) {
+  const bool used = std::ranges::any_of(program.blocks, [](const program::Block& block) {
+    return std::ranges::any_of(block.tasks, [](const program::Task& task) {
+      const auto* one = std::get_if<program::Collective>(&task.work);
       return one != nullptr && cost::concerns_drives(one->kind);
     });
   });

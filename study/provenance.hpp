@@ -6,7 +6,7 @@
 
 #include "cost/profile.hpp"
 #include "cost/stack.hpp"
-#include "strategies/program.hpp"
+#include "program/program.hpp"
 #include "topology/node_design.hpp"
 
 namespace stratagem::study {
@@ -23,11 +23,11 @@ struct Weakest {
 /// the network count if a group of GPUs spans two nodes of `gpus_per_node`. The slow-down of
 /// kernels beside collectives counts if a collective runs on another stream than theirs.
 Weakest weakest_provenance(const cost::Profile& profile, const cost::Stack& stack,
-                           const strategies::Program& program, int gpus_per_node);
+                           const program::Program& program, int gpus_per_node);
 
 /// Also counts the rates of drives, if a program reads or writes them. Figures from memory, and a
 /// user's without a provenance, count as assumed.
 void include_drives(Weakest& weakest, const topology::Drives& drives,
-                    const strategies::Program& program);
+                    const program::Program& program);
 
 }  // namespace stratagem::study

@@ -136,7 +136,7 @@ struct SimulateOptions {
 
 /// A run, simulated: its program and timeline are kept for traces.
 struct Simulated {
-  strategies::Program program;
+  program::Program program;
   sim::Timeline timeline;
   Outcome outcome;
 };

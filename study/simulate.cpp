@@ -129,7 +129,7 @@ Simulated play(const Run& run, const SimulateOptions& options) {
   outcome.memory = sim::highest(outcome.devices);
   outcome.hosts = sim::host_memory(result.program, result.timeline, run.cluster.gpus_per_node());
   outcome.drives = sim::host_memory(result.program, result.timeline, run.cluster.gpus_per_node(),
-                                    strategies::Residence::drives);
+                                    program::Residence::drives);
   std::vector<sim::MemoryPeak> peaks;
   for (const sim::DeviceMemory& device : outcome.devices) peaks.push_back(device.peak);
   outcome.metrics = sim::metrics(result.program, result.timeline, peaks);

@@ -22,6 +22,9 @@ namespace stratagem::strategies {
 
 using placement::AxisRole;
 using placement::Layout;
+using program::Category;
+using program::Stream;
+using program::Task;
 
 namespace {
 
@@ -113,7 +116,7 @@ class BlockLowering {
     if (external_.contains(whole.slot)) note_reader(tensor, task.stream);
     const int slot = new_slot(tensor, part, category);
     task.writes = {slot};
-    task.operations = {{.deed = Deed::select,
+    task.operations = {{.deed = program::Deed::select,
                         .inputs = {{place(tensor), whole.slot, whole.layout}},
                         .outputs = {{place(tensor), slot, part}}}};
     result_.parts[place(tensor)] = push(std::move(task));
@@ -326,10 +329,10 @@ class BlockLowering {
   }
 
   /// What an operator does, once its operands are read and its results have slots.
-  [[nodiscard]] Operation operation(model::OpId id) const {
+  [[nodiscard]] program::Operation operation(model::OpId id) const {
     const model::Operator& op = graph_.operators[id];
     const std::vector<std::string> split = split_along(c_.plan, c_.grid, id);
-    Operation result{.op = c_.facts.place_of_operator.at(id)};
+    program::Operation result{.op = c_.facts.place_of_operator.at(id)};
     for (std::size_t i = 0; i < op.inputs.size(); ++i) {
       const Layout layout = left_partial(op, input_layout(op, i, split));
       result.inputs.push_back({place(op.inputs[i]), slot_of(op.inputs[i], layout, false), layout});
@@ -628,17 +631,17 @@ class BlockLowering {
     const Layout& larger = kind == cost::CollectiveKind::all_gather ? to.layout : from.layout;
     Task task{};
     task.name = short_name(tensor) + " " + cost::to_text(kind);
-    task.work = Collective{.kind = kind,
-                           .combine = combine_[tensor],
-                           .group = c_.groups.along(c_.grid, step.axes),
-                           .payload = local_bytes(t, larger, c_.grid)};
+    task.work = program::Collective{.kind = kind,
+                                    .combine = combine_[tensor],
+                                    .group = c_.groups.along(c_.grid, step.axes),
+                                    .payload = local_bytes(t, larger, c_.grid)};
     task.stream = Stream::communication;
     task.recomputed = recomputed_;
     task.reads = {from.slot};
     wait_for(task, issued_before(tensor, from, kind));
     if (!in_place) to.slot = new_slot(tensor, to.layout, result_.block.slots[from.slot].category);
     task.writes = {to.slot};
-    task.operations = {{.deed = Deed::convert,
+    task.operations = {{.deed = program::Deed::convert,
                         .inputs = {{place(tensor), from.slot, from.layout}},
                         .outputs = {{place(tensor), to.slot, to.layout}}}};
     if (external_.contains(from.slot)) {

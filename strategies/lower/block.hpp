@@ -22,7 +22,7 @@ namespace stratagem::strategies {
 /// The layout of a tensor that crosses a border between segments, and its memory category.
 struct Border {
   placement::Layout layout;
-  Category category = Category::temporaries;
+  program::Category category = program::Category::temporaries;
   /// Instead of a layout where the stage is irregular: what each of its devices holds, if anything.
   std::vector<std::optional<placement::Mask>> masks = {};
 };
@@ -30,10 +30,10 @@ struct Border {
 /// A lowered block with what its neighbours need to know. Tensors are places in the segment's
 /// table.
 struct LoweredBlock {
-  Block block;
+  program::Block block;
   std::map<int, Border> out;  ///< tensors that later blocks read, with their layouts
   /// By tensor from outside: the first task of every stream that reads it.
-  std::map<int, std::map<Stream, int>> first_readers;
+  std::map<int, std::map<program::Stream, int>> first_readers;
   std::map<int, int> last_writer;  ///< by tensor: the last task that writes it
   std::map<int, int>
       first_addition;        ///< by gradient of a parameter: the first task that adds to it
@@ -81,7 +81,7 @@ enum class ForwardRun : std::uint8_t {
 /// counted as the category says. `in` gives the layouts of activations_in, which no later segment
 /// reads.
 LoweredBlock lower_forward(const BlockContext& context, const std::map<int, Border>& in,
-                           const std::map<int, Category>& leaves, ForwardRun run);
+                           const std::map<int, program::Category>& leaves, ForwardRun run);
 
 /// Which operators of a segment's backward pass a block runs: B and W as one, or either.
 enum class BackwardPart : std::uint8_t { both, input, weight };

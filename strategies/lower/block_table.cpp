@@ -32,7 +32,7 @@ const NumberedBlock& BlockTable::shared_parts(
   return *block;
 }
 
-int BlockTable::add(Block block) {
+int BlockTable::add(program::Block block) {
   program_.blocks.push_back(std::move(block));
   return static_cast<int>(program_.blocks.size()) - 1;
 }

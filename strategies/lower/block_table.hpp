@@ -28,7 +28,7 @@ struct NumberedBlock {
 
 class BlockTable {
  public:
-  explicit BlockTable(Program& program) : program_(program) {}
+  explicit BlockTable(program::Program& program) : program_(program) {}
 
   /// The block under `key`, made by `lower` the first time that it is asked for.
   const NumberedBlock& shared(const std::string& key, const std::function<LoweredBlock()>& lower);
@@ -36,11 +36,11 @@ class BlockTable {
   const NumberedBlock& shared_parts(const std::string& key, int copies,
                                     const std::function<ScatteredBlocks(int copy)>& lower);
   /// A block of its own.
-  int add(Block block);
-  [[nodiscard]] const Block& operator[](int id) const { return program_.blocks[id]; }
+  int add(program::Block block);
+  [[nodiscard]] const program::Block& operator[](int id) const { return program_.blocks[id]; }
 
  private:
-  Program& program_;
+  program::Program& program_;
   std::map<std::string, std::unique_ptr<NumberedBlock>> known_;
 };
 

@@ -8,6 +8,9 @@
 #include "strategies/lower/operator_layout.hpp"
 
 namespace stratagem::strategies {
+
+using program::Category;
+
 namespace {
 
 using model::TensorId;

@@ -59,14 +59,14 @@ class Blocks {
   [[nodiscard]] BlockContext context(int segment, int copy = 0) const;
   [[nodiscard]] Borders borders_of(const SegmentFacts& facts,
                                    const std::vector<model::TensorId>& tensors) const;
-  [[nodiscard]] Category category_for_reader(model::TensorId activation) const;
+  [[nodiscard]] program::Category category_for_reader(model::TensorId activation) const;
   [[nodiscard]] placement::Layout first_reading(int segment, const std::vector<model::OpId>& ops,
                                                 model::TensorId tensor) const;
   void arrive(int segment, const std::vector<model::OpId>& ops, model::TensorId tensor, int from);
   [[nodiscard]] std::string key_of(int segment, const std::string& what) const;
   [[nodiscard]] bool sends_again(const Recycled& one, int segment) const;
   const NumberedBlock* forward_block(int segment, const Borders& in,
-                                     const std::map<int, Category>& leaves, ForwardRun run,
+                                     const std::map<int, program::Category>& leaves, ForwardRun run,
                                      const std::string& key);
   void lower_forward_of(int segment);
   void lower_again_of(int segment);

@@ -13,6 +13,10 @@ namespace stratagem::strategies {
 
 using model::TensorId;
 using placement::Mask;
+using program::Category;
+using program::Operand;
+using program::Stream;
+using program::Task;
 
 DeviceBlock::DeviceBlock(const model::Graph& graph, std::string name) : graph_(graph) {
   block_.name = std::move(name);
@@ -123,7 +127,7 @@ void DeviceBlock::keep(int slot, Category category) {
   survivors_.insert(slot);
 }
 
-Block DeviceBlock::finish() {
+program::Block DeviceBlock::finish() {
   join_streams(block_, survivors_);
   const std::set<int> used = used_slots(block_);
   Task last = idle_task("");

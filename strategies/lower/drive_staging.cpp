@@ -27,13 +27,13 @@ Bytes DriveStaging::written_of(const StepBlock& step) const {
 
 /// All that is written was read or made there. It is known by the first gradient of the step, which has
 /// left for the host: no other buffer has its name.
-Slot DriveStaging::buffer(const StepBlock& step) const {
+program::Slot DriveStaging::buffer(const StepBlock& step) const {
   const model::TensorId gradient = c_.plan.graph().gradient_of[step.parameters.front()];
   return {.name = "staging",
           .tensor = c_.stages.facts(step.segment).place.at(gradient),
           .bytes = written_of(step),
-          .category = Category::staged,
-          .place = Residence::host};
+          .category = program::Category::staged,
+          .place = program::Residence::host};
 }
 
 void DriveStaging::wait_for_room(int call, std::size_t i) {
@@ -68,21 +68,22 @@ void DriveStaging::finish() {
 int DriveStaging::move(const StepBlock& step, bool reads, Bytes bytes, bool waits,
                        const ScheduledCell& of) {
   const std::string name = reads ? "read from drives" : "write to drives";
-  const Slot room = buffer(step);
+  const program::Slot room = buffer(step);
   const std::string key = name + " " + std::to_string(room.tensor) + " " +
                           std::to_string(bytes.value) + " " + std::to_string(room.bytes.value) +
                           (waits ? " end" : "");
   const int block = draft_.shared(key, [&] {
     using cost::CollectiveKind;
-    Task task{};
+    program::Task task{};
     task.name = name;
-    task.work = Collective{.kind = reads ? CollectiveKind::from_drives : CollectiveKind::to_drives,
-                           .group = c_.groups.alone(),
-                           .payload = bytes};
-    task.stream = reads ? Stream::read_drives : Stream::write_drives;
+    task.work =
+        program::Collective{.kind = reads ? CollectiveKind::from_drives : CollectiveKind::to_drives,
+                            .group = c_.groups.alone(),
+                            .payload = bytes};
+    task.stream = reads ? program::Stream::read_drives : program::Stream::write_drives;
     (reads ? task.births : task.deaths) = {0};
     task.synchronizations = waits ? 1 : 0;
-    return Block{.name = name, .slots = {room}, .tasks = {task}};
+    return program::Block{.name = name, .slots = {room}, .tasks = {task}};
   });
   return draft_.add_call(block, step.segment, of);
 }

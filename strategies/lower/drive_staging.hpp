@@ -44,7 +44,7 @@ class DriveStaging {
  private:
   [[nodiscard]] Bytes read_of(const StepBlock& step) const;
   [[nodiscard]] Bytes written_of(const StepBlock& step) const;
-  [[nodiscard]] Slot buffer(const StepBlock& step) const;
+  [[nodiscard]] program::Slot buffer(const StepBlock& step) const;
   /// Adds a call of one task that moves bytes between the drives and the buffer of a step. A read
   /// allocates the buffer and a write frees it. `waits`: does the host wait for it?
   int move(const StepBlock& step, bool reads, Bytes bytes, bool waits, const ScheduledCell& of);

@@ -17,12 +17,12 @@ namespace {
 
 /// One side of an eviction: what a stage's forward cell keeps goes to the devices that take it in,
 /// or `back`. Evictions concern whole micro-batches.
-Block eviction_block(const Plan& plan, const Stages& stages, const Blocks& blocks, int stage,
-                     int group, bool back, bool sends) {
-  Block block{.name = std::string(back ? "fetch" : "evict") + " activations",
-              .slots = {},
-              .tasks = {Task{}}};
-  Task& task = block.tasks.front();
+program::Block eviction_block(const Plan& plan, const Stages& stages, const Blocks& blocks,
+                              int stage, int group, bool back, bool sends) {
+  program::Block block{.name = std::string(back ? "fetch" : "evict") + " activations",
+                       .slots = {},
+                       .tasks = {program::Task{}}};
+  program::Task& task = block.tasks.front();
   Bytes total;
   for (const int segment : plan.stages[stage]) {
     const SegmentFacts& facts = stages.facts(segment);
@@ -37,8 +37,9 @@ Block eviction_block(const Plan& plan, const Stages& stages, const Blocks& block
     }
   }
   task.name = block.name;
-  task.work = Collective{.kind = cost::CollectiveKind::send, .group = group, .payload = total};
-  task.stream = sends ? Stream::send_forward : Stream::receive_forward;
+  task.work =
+      program::Collective{.kind = cost::CollectiveKind::send, .group = group, .payload = total};
+  task.stream = sends ? program::Stream::send_forward : program::Stream::receive_forward;
   return block;
 }
 

@@ -11,11 +11,14 @@
 
 namespace stratagem::strategies {
 
-GatherTasks::GatherTasks(Groups& groups, std::string name, Stream stream, int purpose,
+using program::Collective;
+using program::Task;
+
+GatherTasks::GatherTasks(Groups& groups, std::string name, program::Stream stream, int purpose,
                          const cost::ShardCollectives& facts)
     : groups_(groups), name_(std::move(name)), stream_(stream), purpose_(purpose), facts_(facts) {}
 
-GatherTasks::GatherTasks(Groups& groups, std::string name, Stream stream,
+GatherTasks::GatherTasks(Groups& groups, std::string name, program::Stream stream,
                          const cost::StepGathers& facts)
     : GatherTasks(groups, std::move(name), stream, 0,
                   cost::ShardCollectives{.kernels_per_rank = facts.kernels_per_rank}) {
@@ -61,17 +64,17 @@ Task& GatherTasks::add(const LocalHolding& local) {
     task.name = name_ + (alone ? " alone" : " over " + axis_names(local.grid, local.shards));
     task.stream = stream_;
     task.work = Collective{.kind = cost::CollectiveKind::all_gather, .group = group};
-    task.operations = {{.deed = Deed::convert}};
+    task.operations = {{.deed = program::Deed::convert}};
     found->second.ranks = ranks_along(local.grid, local.shards);
   }
   std::get<Collective>(task.work).payload += local.bytes;
-  Operation& gather = task.operations.front();
+  program::Operation& gather = task.operations.front();
   gather.inputs.push_back({.layout = local.holding->layout, .shards = local.shards});
   gather.outputs.push_back({.layout = local.holding->layout});
   return task;
 }
 
-void GatherTasks::append_to(Block& block) {
+void GatherTasks::append_to(program::Block& block) {
   if (bucket_ > Bytes{}) join();
   for (auto& [key, gather] : gathers_) {
     if (facts_.by_weight) gather.task.name += ": " + block.slots[gather.task.writes.front()].name;

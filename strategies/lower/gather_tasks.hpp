@@ -15,20 +15,21 @@ namespace stratagem::strategies {
 class GatherTasks {
  public:
   /// Groups of another `purpose` are others (Groups::along). Tasks are named after `name`.
-  GatherTasks(Groups& groups, std::string name, Stream stream, int purpose,
+  GatherTasks(Groups& groups, std::string name, program::Stream stream, int purpose,
               const cost::ShardCollectives& facts);
   /// Gathers of weights that ranks have stepped.
-  GatherTasks(Groups& groups, std::string name, Stream stream, const cost::StepGathers& facts);
+  GatherTasks(Groups& groups, std::string name, program::Stream stream,
+              const cost::StepGathers& facts);
 
   /// Adds a weight to the task that gathers it, and returns the task: its payload and its
   /// operation's operands have grown. The caller fills in the operands' tensors and slots.
-  Task& add(const LocalHolding& local);
+  program::Task& add(const LocalHolding& local);
   /// Appends them to a block, in one order on all hosts, with what the framework does beside them.
-  void append_to(Block& block);
+  void append_to(program::Block& block);
 
  private:
   struct Gather {
-    Task task;
+    program::Task task;
     int ranks = 1;
   };
 
@@ -38,7 +39,7 @@ class GatherTasks {
 
   Groups& groups_;
   std::string name_;
-  Stream stream_;
+  program::Stream stream_;
   int purpose_;
   cost::ShardCollectives facts_;
   Bytes bucket_;  ///< 0: what there is by group and weight stays as it is

@@ -10,11 +10,18 @@
 #include "strategies/lower/shards.hpp"
 
 namespace stratagem::strategies {
+
+using program::Block;
+using program::Category;
+using program::Collective;
+using program::Stream;
+using program::Task;
+
 namespace {
 
 /// What a block calls the tensor at a place.
 const std::string& name_in(const NumberedBlock& block, int place) {
-  return std::ranges::find(block.lowered.block.slots, place, &Slot::tensor)->name;
+  return std::ranges::find(block.lowered.block.slots, place, &program::Slot::tensor)->name;
 }
 
 }  // namespace
@@ -99,7 +106,7 @@ Block Gathers::gather_block(const SegmentRun& run, bool first) const {
   GatherTasks gathers(context().groups, block.name,
                       first ? Stream::compute : Stream::parameter_communication, 1,
                       context().stack.shard_collectives);
-  const auto bear = [&block](Task& task, Slot slot) {
+  const auto bear = [&block](Task& task, program::Slot slot) {
     task.births.push_back(static_cast<int>(block.slots.size()));
     task.writes.push_back(task.births.back());
     block.slots.push_back(std::move(slot));
@@ -122,7 +129,7 @@ Block Gathers::gather_block(const SegmentRun& run, bool first) const {
                                  .category = Category::gathered_parameters,
                                  .layout = local.holding->layout});
     if (!gathered) continue;
-    Operation& gather = task.operations.front();
+    program::Operation& gather = task.operations.front();
     gather.inputs.back().tensor = gather.outputs.back().tensor = place;
     gather.outputs.back().slot = slot;
   }
@@ -162,7 +169,7 @@ Task Gathers::read_task(const SegmentRun& run, Block& block) const {
                          .tensor = *run.block->lowered.gathered.begin(),
                          .bytes = kept_of(run),
                          .category = Category::staged,
-                         .place = Residence::host});
+                         .place = program::Residence::host});
   return task;
 }
 

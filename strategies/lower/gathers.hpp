@@ -28,10 +28,10 @@ class Gathers : public AheadOfRuns {
   void connect(std::size_t index, int call) override;
   void wait_for_device(int call);
   [[nodiscard]] bool same_buffers(std::size_t one, std::size_t other) const;
-  [[nodiscard]] Block gather_block(const SegmentRun& run, bool first) const;
+  [[nodiscard]] program::Block gather_block(const SegmentRun& run, bool first) const;
   [[nodiscard]] Bytes kept_of(const SegmentRun& run) const;
-  [[nodiscard]] Task read_task(const SegmentRun& run, Block& block) const;
-  [[nodiscard]] Task fetch_task(const SegmentRun& run) const;
+  [[nodiscard]] program::Task read_task(const SegmentRun& run, program::Block& block) const;
+  [[nodiscard]] program::Task fetch_task(const SegmentRun& run) const;
 };
 
 }  // namespace stratagem::strategies

@@ -11,7 +11,7 @@ namespace stratagem::strategies {
 
 using placement::Grid;
 
-Groups::Groups(Program& program, std::vector<Grid> grids) : program_(program) {
+Groups::Groups(program::Program& program, std::vector<Grid> grids) : program_(program) {
   for (Grid& grid : grids) {
     if (std::ranges::find(grids_, grid) != grids_.end()) continue;
     grids_.push_back(std::move(grid));
@@ -39,7 +39,7 @@ int Groups::family(const Grid& grid) const {
 }
 
 int Groups::new_group() {
-  for (Device& device : program_.devices) device.groups.push_back(-1);
+  for (program::Device& device : program_.devices) device.groups.push_back(-1);
   return count_++;
 }
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "placement/grid.hpp"
-#include "strategies/program.hpp"
+#include "program/program.hpp"
 
 namespace stratagem::strategies {
 
@@ -14,7 +14,7 @@ namespace stratagem::strategies {
 class Groups {
  public:
   /// The program has all its devices already.
-  Groups(Program& program, std::vector<placement::Grid> grids);
+  Groups(program::Program& program, std::vector<placement::Grid> grids);
 
   /// The group of all devices of the grid that differ only along the given axes (ascending
   /// indices). It is also bound on every grid that is this one translated by whole grids. Calls
@@ -36,7 +36,7 @@ class Groups {
   void bind(int group, const std::vector<int>& ranks);
   void bind_along(int group, const placement::Grid& grid, const std::vector<int>& axes);
 
-  Program& program_;
+  program::Program& program_;
   std::vector<placement::Grid> grids_;     ///< distinct
   std::vector<int> family_;                ///< by grid
   std::map<std::vector<int>, int> known_;  ///< by a description of the group

@@ -10,9 +10,9 @@ namespace stratagem::strategies {
 namespace {
 
 /// What is at a place of a block's segment.
-Bytes at_place(const Block& block, int place) {
+Bytes at_place(const program::Block& block, int place) {
   Bytes most;
-  for (const Slot& slot : block.slots) {
+  for (const program::Slot& slot : block.slots) {
     if (slot.tensor == place) most = std::max(most, slot.bytes);
   }
   return most;
@@ -24,7 +24,7 @@ std::map<int, Bytes> written(const SequenceContext& context, const SequenceDraft
                              int segment, model::TensorId tensor) {
   const int place = context.stages.facts(segment).place.at(tensor);
   std::map<int, Bytes> passes;
-  for (const Call& call : draft.calls()) {
+  for (const program::Call& call : draft.calls()) {
     if (call.segment != segment || call.cell.pass != placement::CellPass::forward) continue;
     const Bytes bytes = at_place(context.table[call.block], place);
     if (bytes > Bytes{}) passes[call.cell.micro_batch] += bytes;
@@ -34,9 +34,10 @@ std::map<int, Bytes> written(const SequenceContext& context, const SequenceDraft
 
 }  // namespace
 
-std::vector<Resident> kept_outputs(const SequenceContext& context, const SequenceDraft& draft) {
+std::vector<program::Resident> kept_outputs(const SequenceContext& context,
+                                            const SequenceDraft& draft) {
   const cost::KeptOutputs& rule = context.stack.kept_outputs;
-  std::vector<Resident> residents;
+  std::vector<program::Resident> residents;
   if (rule.passes == 0) return residents;
   const model::Graph& graph = context.plan.graph();
   for (std::size_t segment = 0; segment < graph.segments.size(); ++segment) {
@@ -46,7 +47,7 @@ std::vector<Resident> kept_outputs(const SequenceContext& context, const Sequenc
       int passes = 0;
       for (const auto& [micro_batch, bytes] :
            written(context, draft, static_cast<int>(segment), op.outputs.front())) {
-        if (passes++ < rule.passes) residents.push_back({Category::activations, bytes});
+        if (passes++ < rule.passes) residents.push_back({program::Category::activations, bytes});
       }
     }
   }

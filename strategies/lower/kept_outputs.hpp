@@ -10,6 +10,7 @@ namespace stratagem::strategies {
 /// The buffers of a stack's kept_outputs (cost::KeptOutputs) on a device class whose sequence has
 /// all its calls. They are as large as what its forward passes write. None if no such operator
 /// runs.
-std::vector<Resident> kept_outputs(const SequenceContext& context, const SequenceDraft& draft);
+std::vector<program::Resident> kept_outputs(const SequenceContext& context,
+                                            const SequenceDraft& draft);
 
 }  // namespace stratagem::strategies

@@ -238,12 +238,12 @@ cost::Kernel host_optimizer_kernel(const cost::Stepped& tensor, const cost::Trai
   return kernel;
 }
 
-Task random_state_copies(int copies, const cost::Stack& stack) {
+program::Task random_state_copies(int copies, const cost::Stack& stack) {
   cost::Kernel kernel;
   kernel.kind = cost::KernelKind::host_copy;
   kernel.traffic = copies * stack.random_state.size;
   kernel.launches = copies;
-  Task task{};
+  program::Task task{};
   task.name = "random state";
   task.work = kernel;
   task.synchronizations = copies;

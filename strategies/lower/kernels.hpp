@@ -9,7 +9,7 @@
 #include "cost/optimizer.hpp"
 #include "cost/stack.hpp"
 #include "model/graph.hpp"
-#include "strategies/program.hpp"
+#include "program/program.hpp"
 
 namespace stratagem::strategies {
 
@@ -52,6 +52,6 @@ cost::Kernel host_optimizer_kernel(const cost::Stepped& tensor, const cost::Trai
                                    const cost::Stack& stack);
 
 /// The framework saves or restores its random generator's state, and waits for every copy.
-Task random_state_copies(int copies, const cost::Stack& stack);
+program::Task random_state_copies(int copies, const cost::Stack& stack);
 
 }  // namespace stratagem::strategies

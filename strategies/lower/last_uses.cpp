@@ -7,6 +7,11 @@
 #include <vector>
 
 namespace stratagem::strategies {
+
+using program::Block;
+using program::Stream;
+using program::Task;
+
 namespace {
 
 using Queue = std::pair<Stream, int>;
@@ -15,7 +20,7 @@ using Ended = std::map<Queue, int>;
 
 Queue queue_of(const Task& task) {
   if (!transfers(task.stream)) return {task.stream, -1};
-  return {task.stream, std::get<Collective>(task.work).group};
+  return {task.stream, std::get<program::Collective>(task.work).group};
 }
 
 std::vector<Ended> ended_with(const Block& block) {
@@ -91,7 +96,7 @@ void join_streams(Block& block, const std::set<int>& survivors) {
       if (!follows(last, block, use) && !(survives && writes)) loose.push_back(use);
     }
     if (loose.empty()) continue;
-    if (!survives && transfers(block.tasks[uses.back()].stream)) {
+    if (!survives && program::transfers(block.tasks[uses.back()].stream)) {
       add_waits(block.tasks[uses.back()], loose);
       continue;
     }

@@ -4,20 +4,20 @@
 #include <set>
 #include <string>
 
-#include "strategies/program.hpp"
+#include "program/program.hpp"
 
 namespace stratagem::strategies {
 
 /// The slots that tasks of a block read or write.
-std::set<int> used_slots(const Block& block);
+std::set<int> used_slots(const program::Block& block);
 
 /// A task that does nothing but take part in the order of its stream.
-Task idle_task(std::string name);
+program::Task idle_task(std::string name);
 
 /// Makes the last use of a buffer, in the order of tasks, wait for all others. A transfer waits at
 /// its beginning. Otherwise a task is appended that only waits, so that the computation after the
 /// block waits for these transfers. The same is done for reads of `survivors` for which no
 /// computation has waited.
-void join_streams(Block& block, const std::set<int>& survivors);
+void join_streams(program::Block& block, const std::set<int>& survivors);
 
 }  // namespace stratagem::strategies

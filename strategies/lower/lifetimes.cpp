@@ -11,7 +11,7 @@ struct Use {
   int last = -1;
 };
 
-std::vector<Use> uses_of_slots(const Block& block) {
+std::vector<Use> uses_of_slots(const program::Block& block) {
   std::vector<Use> uses(block.slots.size());
   for (std::size_t t = 0; t < block.tasks.size(); ++t) {
     for (const auto* slots : {&block.tasks[t].reads, &block.tasks[t].writes}) {
@@ -26,7 +26,8 @@ std::vector<Use> uses_of_slots(const Block& block) {
 
 }  // namespace
 
-void set_lifetimes(Block& block, const std::set<int>& external, const std::set<int>& survivors) {
+void set_lifetimes(program::Block& block, const std::set<int>& external,
+                   const std::set<int>& survivors) {
   if (block.tasks.empty()) return;
   const std::vector<Use> uses = uses_of_slots(block);
   for (int slot = 0; slot < static_cast<int>(uses.size()); ++slot) {

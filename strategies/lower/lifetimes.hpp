@@ -3,7 +3,7 @@
 
 #include <set>
 
-#include "strategies/program.hpp"
+#include "program/program.hpp"
 
 namespace stratagem::strategies {
 
@@ -11,6 +11,7 @@ namespace stratagem::strategies {
 /// task that uses it, unless it is `external` (there before the block), and freed by the last,
 /// unless it is in `survivors` (needed after the block). An external buffer that no task uses and
 /// nobody needs is freed by the last task.
-void set_lifetimes(Block& block, const std::set<int>& external, const std::set<int>& survivors);
+void set_lifetimes(program::Block& block, const std::set<int>& external,
+                   const std::set<int>& survivors);
 
 }  // namespace stratagem::strategies

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "base/input_error.hpp"
-#include "strategies/check.hpp"
+#include "program/check/check.hpp"
 #include "strategies/lower/blocks.hpp"
 #include "strategies/lower/casts.hpp"
 #include "strategies/lower/cells.hpp"
@@ -161,7 +161,7 @@ void refuse_recomputation(const Plan& plan, const Stages& stages) {
 
 }  // namespace
 
-Program lower(const Plan& plan, const cost::Stack& stack, const cost::Training& training) {
+program::Program lower(const Plan& plan, const cost::Stack& stack, const cost::Training& training) {
   const Stages stages(plan);
   refuse_size(plan, stages);
   const CellOrder order = ordered_cells(plan, stages);
@@ -177,7 +177,7 @@ Program lower(const Plan& plan, const cost::Stack& stack, const cost::Training& 
   refuse_casts(plan, stack, training.precision);
   refuse_swaps(plan, stages);
   refuse_recomputation(plan, stages);
-  Program program;
+  program::Program program;
   program.lag = order.lag;
   for (const int host : stages.host_of_device())
     program.devices.push_back({.sequence = host, .groups = {}});

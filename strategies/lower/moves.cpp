@@ -9,6 +9,9 @@
 namespace stratagem::strategies {
 
 using placement::Mask;
+using program::Deed;
+using program::Operation;
+using program::Stream;
 
 namespace {
 
@@ -62,7 +65,7 @@ class Appending {
       payload = std::max(payload, bytes_of(tensor_, share.holds));
       for (const Mask& mask : share.reads) payload = std::max(payload, bytes_of(tensor_, mask));
     }
-    const Collective work{
+    const program::Collective work{
         .kind = collective(kind), .combine = move_.combine, .group = number, .payload = payload};
     for (std::size_t i = 0; i < group.size(); ++i) {
       const Stream out = move_.backward ? Stream::send_backward : Stream::send_forward;
@@ -71,15 +74,15 @@ class Appending {
     }
   }
 
-  void push(StepKind kind, std::variant<cost::Kernel, Collective> work, Stream stream,
+  void push(StepKind kind, std::variant<cost::Kernel, program::Collective> work, Stream stream,
             const Share& share, const std::vector<Share>& group) {
     DeviceBlock& block = blocks_.at(share.device);
-    Task task{};
+    program::Task task{};
     task.name = move_.tensor.name + " " + to_text(kind);
     task.work = std::move(work);
     task.stream = stream;
     task.recomputed = move_.recomputed;
-    if (move_.held && transfers(stream) && !share.reads.empty())
+    if (move_.held && program::transfers(stream) && !share.reads.empty())
       block.hold_transfers(move_.tensor.id, share.reads.front());
     Operation operation = meaning(kind);
     for (const Mask& mask : share.reads)

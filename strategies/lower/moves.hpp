@@ -13,8 +13,8 @@ namespace stratagem::strategies {
 /// What is moved, and how.
 struct Move {
   SlotName tensor;
-  model::Combine combine = model::Combine::sum;  ///< of partial values
-  Category category = Category::temporaries;     ///< of new buffers
+  model::Combine combine = model::Combine::sum;                 ///< of partial values
+  program::Category category = program::Category::temporaries;  ///< of new buffers
   /// Parts that outlive the buffer which they are selected from; other selections are views.
   std::set<Piece> copied;
   bool backward = false;

@@ -10,6 +10,13 @@
 #include "strategies/lower/kernels.hpp"
 
 namespace stratagem::strategies {
+
+using program::Category;
+using program::Operand;
+using program::Operation;
+using program::Residence;
+using program::Resident;
+
 namespace {
 
 using model::TensorId;
@@ -41,11 +48,11 @@ void add_step(StepBlock& step, const model::Tensor& tensor, const std::string& p
         step.key += "[" + std::to_string(range.begin) + "," + std::to_string(range.end);
     }
   }
-  Task task{};
+  program::Task task{};
   task.name = name + ".step";
   task.work = on_host ? host_optimizer_kernel(stepped, context.training, context.stack)
                       : optimizer_kernel(stepped, context.training, context.stack);
-  if (on_host) task.stream = Stream::host;
+  if (on_host) task.stream = program::Stream::host;
   if (!on_host) task.reads = task.writes = {slot};
   task.operations = {std::move(values)};
   // The thread that launches kernels steps, too.
@@ -82,7 +89,7 @@ Operation step_values(const SequenceContext& context, int host, int segment, Ten
   const std::map<TensorId, int>& places = context.stages.facts(segment).place;
   Operand operand{.layout = local.holding->layout, .masks = own_part(context, host, local)};
   if (plan.shards.divides(WeightShards::Of::steps)) operand.shards = local.shards;
-  Operation values{.deed = Deed::step, .inputs = {operand, operand}, .outputs = {operand}};
+  Operation values{.deed = program::Deed::step, .inputs = {operand, operand}, .outputs = {operand}};
   values.inputs[0].tensor = places.at(plan.graph().gradient_of[parameter]);
   values.inputs[1].tensor = values.outputs[0].tensor = places.at(parameter);
   return values;

@@ -15,7 +15,7 @@ struct StepBlock {
   Bytes bytes;                ///< of the parameters, or of their shards
   Bytes states = {};          ///< of their master copies and what the optimizer keeps of them
   Bytes without_master = {};  ///< of those parameters that have no master copy
-  Block block;
+  program::Block block;
   std::string key;                          ///< equal for equal blocks
   std::vector<model::TensorId> parameters;  ///< in the order of the tasks
 };
@@ -23,7 +23,7 @@ std::vector<StepBlock> step_blocks(const SequenceContext& context, int host);
 
 /// Parameters, gradients and optimizer states of the host of a sequence that has all its calls, per
 /// device, on it and in its server's memory; `versions` of the parameters are kept at once.
-std::vector<Resident> resident_buffers(const SequenceContext& context, const SequenceDraft& draft,
-                                       int versions);
+std::vector<program::Resident> resident_buffers(const SequenceContext& context,
+                                                const SequenceDraft& draft, int versions);
 
 }  // namespace stratagem::strategies

@@ -67,7 +67,7 @@ void run_backward(Lowering& lowering, const BlockContext& context,
 /// What lower_forward says.
 template <typename Lowering>
 void forward_pass(Lowering& lowering, const BlockContext& context, const std::map<int, Border>& in,
-                  const std::map<int, Category>& leaves, ForwardRun run) {
+                  const std::map<int, program::Category>& leaves, ForwardRun run) {
   const model::Graph& graph = context.plan.graph();
   const SegmentFacts& facts = context.facts;
   const Recomputation& groups = context.recomputation;
@@ -77,7 +77,7 @@ void forward_pass(Lowering& lowering, const BlockContext& context, const std::ma
   if (run != ForwardRun::infers) {
     for (const model::TensorId tensor : again ? groups.kept_again() : groups.kept()) {
       const int place = facts.place.at(tensor);
-      const Category category = groups.category_of(graph, tensor);
+      const program::Category category = groups.category_of(graph, tensor);
       const bool divide = !again && groups.checkpoint(tensor) && !leaves.contains(place);
       if (divide && lowering.keep_part(tensor, category)) continue;
       if (!in.contains(place)) {
@@ -108,7 +108,7 @@ void backward_pass(Lowering& lowering, const BlockContext& context,
   run_backward(lowering, context,
                part == BackwardPart::both ? segment.backward : facts.input_gradients, false);
   for (const model::TensorId tensor : facts.gradients_out)
-    lowering.leave(tensor, Category::temporaries);
+    lowering.leave(tensor, program::Category::temporaries);
   if (part == BackwardPart::input) {
     for (const model::TensorId tensor : context.recomputation.read_by_weight()) {
       const int place = facts.place.at(tensor);

@@ -5,6 +5,9 @@
 #include <algorithm>
 
 namespace stratagem::strategies {
+
+using program::Category;
+
 namespace {
 
 using model::Graph;

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "program/program.hpp"
 #include "strategies/lower/segment.hpp"
-#include "strategies/program.hpp"
 
 namespace stratagem::strategies {
 
@@ -68,7 +68,8 @@ class Recomputation {
   [[nodiscard]] const std::set<model::TensorId>& read_by_input() const { return read_by_input_; }
   [[nodiscard]] const std::set<model::TensorId>& read_by_weight() const { return read_by_weight_; }
   /// The memory category of a tensor that a later block reads.
-  [[nodiscard]] Category category_of(const model::Graph& graph, model::TensorId tensor) const;
+  [[nodiscard]] program::Category category_of(const model::Graph& graph,
+                                              model::TensorId tensor) const;
 
  private:
   void find_together(const Plan& plan, const std::vector<SegmentFacts>& all, int segment);

@@ -18,6 +18,8 @@
 namespace stratagem::strategies {
 
 using placement::Mask;
+using program::Category;
+using program::Task;
 
 namespace {
 
@@ -213,8 +215,8 @@ class ScatteredLowering {
     Task task{};
     task.name = name_within(graph_, op) + (recomputed_ ? " again" : "");
     task.recomputed = recomputed_;
-    Operation operation{.op = c_.facts.place_of_operator.at(id),
-                        .replicas = replicas(id, parts, part)};
+    program::Operation operation{.op = c_.facts.place_of_operator.at(id),
+                                 .replicas = replicas(id, parts, part)};
     Shapes inputs;
     Shapes outputs;
     for (std::size_t i = 0; i < op.inputs.size(); ++i) {
@@ -222,9 +224,9 @@ class ScatteredLowering {
       inputs.push_back(shape_of(mask));
       const bool bufferless =
           role(op.inputs[i]) == model::Role::input || role(op.inputs[i]) == model::Role::parameter;
-      operation.inputs.push_back(bufferless
-                                     ? Operand{.tensor = place(op.inputs[i]), .masks = {mask}}
-                                     : block.read(task, op.inputs[i], mask));
+      operation.inputs.push_back(
+          bufferless ? program::Operand{.tensor = place(op.inputs[i]), .masks = {mask}}
+                     : block.read(task, op.inputs[i], mask));
     }
     for (std::size_t i = 0; i < op.outputs.size(); ++i) {
       const Mask mask = output_mask(c_.plan, id, i, parts, part);
@@ -281,7 +283,8 @@ class ScatteredLowering {
     return kernel;
   }
 
-  Operand write(Task& task, TensorId tensor, const Mask& mask, model::OpId id, int device) {
+  program::Operand write(Task& task, TensorId tensor, const Mask& mask, model::OpId id,
+                         int device) {
     if (is_parameter_gradient(tensor)) {
       results_.at(device).gradient_masks[place(tensor)][id] = mask;
       blocks_.at(device).add_to_resident(place(tensor));

@@ -21,7 +21,7 @@ struct ScatteredBlocks {
 /// (redistribute.hpp). All devices get their tasks in one global order, so all communicate in the
 /// same order. The stack's fusions are left out: every operator is a kernel of its own.
 ScatteredBlocks scatter_forward(const BlockContext& context, const std::map<int, Border>& in,
-                                const std::map<int, Category>& leaves, ForwardRun run);
+                                const std::map<int, program::Category>& leaves, ForwardRun run);
 ScatteredBlocks scatter_backward(const BlockContext& context, const std::map<int, Border>& kept,
                                  const std::map<int, Border>& in, BackwardPart part);
 

@@ -25,6 +25,7 @@ namespace stratagem::strategies {
 
 using placement::Cell;
 using placement::CellPass;
+using program::Stream;
 
 namespace {
 
@@ -55,7 +56,7 @@ class SequenceBuilder {
         gathers_(context, draft_, all_runs()),
         swaps_(context, draft_, all_runs()) {}
 
-  Sequence build() {
+  program::Sequence build() {
     evictions_.attend_guests();
     swaps_.attend_guests();
     updates_.begin();
@@ -430,7 +431,7 @@ class SequenceBuilder {
 
 }  // namespace
 
-Sequence build_sequence(const SequenceContext& context, int host) {
+program::Sequence build_sequence(const SequenceContext& context, int host) {
   return SequenceBuilder(context, host).build();
 }
 

@@ -8,6 +8,10 @@
 
 namespace stratagem::strategies {
 
+using program::Resident;
+using program::Stream;
+using program::Task;
+
 int SequenceDraft::add_call(int block, int segment, const ScheduledCell& of) {
   const int site = site_of(of.cell.stage, of.cell);
   const int behind = c_.versions[site].behind[of.cell.micro_batch];
@@ -25,7 +29,7 @@ void SequenceDraft::wait(int call, int task, const Written& earlier) {
   sequence_.calls[call].waits.push_back({task, earlier.call, earlier.task});
 }
 
-int SequenceDraft::shared(const std::string& key, const std::function<Block()>& make) {
+int SequenceDraft::shared(const std::string& key, const std::function<program::Block()>& make) {
   const auto lower = [&] {
     LoweredBlock lowered;
     lowered.block = make();
@@ -76,7 +80,7 @@ std::map<std::pair<Stream, int>, std::pair<int, int>> SequenceDraft::queues_of(i
   std::map<std::pair<Stream, int>, std::pair<int, int>> queues;
   const std::vector<Task>& tasks = tasks_of(call);
   for (std::size_t t = 0; t < tasks.size(); ++t) {
-    const auto* collective = std::get_if<Collective>(&tasks[t].work);
+    const auto* collective = std::get_if<program::Collective>(&tasks[t].work);
     const int group = transfers(tasks[t].stream) ? collective->group : -1;
     const auto task = static_cast<int>(t);
     queues.try_emplace({tasks[t].stream, group}, task, task).first->second.second = task;
@@ -122,7 +126,7 @@ std::optional<Resident::Span> SequenceDraft::backward_span() const {
   return span;
 }
 
-Sequence SequenceDraft::finish(std::vector<Resident> residents) {
+program::Sequence SequenceDraft::finish(std::vector<Resident> residents) {
   sequence_.residents = std::move(residents);
   return std::move(sequence_);
 }

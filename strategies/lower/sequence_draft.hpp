@@ -49,11 +49,11 @@ class SequenceDraft {
   /// Task `task` of a call starts after an earlier one has ended.
   void wait(int call, int task, const Written& earlier);
   /// The number of the block under `key`, for a block whose contents its neighbours need not know.
-  int shared(const std::string& key, const std::function<Block()>& make);
+  int shared(const std::string& key, const std::function<program::Block()>& make);
 
-  [[nodiscard]] const std::vector<Call>& calls() const { return sequence_.calls; }
-  [[nodiscard]] const std::vector<Task>& tasks_of(int call) const;
-  [[nodiscard]] Stream stream_of(const Written& task) const;
+  [[nodiscard]] const std::vector<program::Call>& calls() const { return sequence_.calls; }
+  [[nodiscard]] const std::vector<program::Task>& tasks_of(int call) const;
+  [[nodiscard]] program::Stream stream_of(const Written& task) const;
   /// The last task on the compute stream so far. The first function returns nullopt if there is
   /// none, the second expects one.
   [[nodiscard]] std::optional<Written> computed() const;
@@ -74,33 +74,39 @@ class SequenceDraft {
   [[nodiscard]] int host() const { return host_; }
 
   /// Records that a task adds to the gradient of a parameter, or steps the parameter.
-  void note_addition(model::TensorId gradient, TaskOfCall task) { added_.emplace(gradient, task); }
-  void note_step(model::TensorId parameter, TaskOfCall task) { stepped_.emplace(parameter, task); }
+  void note_addition(model::TensorId gradient, program::TaskOfCall task) {
+    added_.emplace(gradient, task);
+  }
+  void note_step(model::TensorId parameter, program::TaskOfCall task) {
+    stepped_.emplace(parameter, task);
+  }
   /// Records the end of the gradient reductions so far.
   void note_reduction(Written task) { last_reduction_ = task; }
   [[nodiscard]] const std::optional<Written>& last_reduction() const { return last_reduction_; }
   /// From the first step to the last; none if nothing steps here.
-  [[nodiscard]] std::optional<Resident::Span> steps_span() const;
+  [[nodiscard]] std::optional<program::Resident::Span> steps_span() const;
   /// From the first task that adds to a parameter's gradient to its step; none if nothing steps it here.
-  [[nodiscard]] std::optional<Resident::Span> gradient_span(model::TensorId parameter) const;
+  [[nodiscard]] std::optional<program::Resident::Span> gradient_span(
+      model::TensorId parameter) const;
   /// From the first computation of the first backward cell to the last before the steps, including
   /// the reductions of what these cells added; nullopt without backward cells.
-  [[nodiscard]] std::optional<Resident::Span> backward_span() const;
+  [[nodiscard]] std::optional<program::Resident::Span> backward_span() const;
   /// Does the device class of the sequence belong to a site?
   [[nodiscard]] bool hosts_site(int site) const;
 
-  Sequence finish(std::vector<Resident> residents);
+  program::Sequence finish(std::vector<program::Resident> residents);
 
  private:
   /// The first and the last task of every queue of a call's block.
-  [[nodiscard]] std::map<std::pair<Stream, int>, std::pair<int, int>> queues_of(int call) const;
+  [[nodiscard]] std::map<std::pair<program::Stream, int>, std::pair<int, int>> queues_of(
+      int call) const;
 
   const SequenceContext& c_;
   int host_;
-  Sequence sequence_;
+  program::Sequence sequence_;
   std::optional<Written> last_reduction_;
-  std::map<model::TensorId, TaskOfCall> added_;    ///< the first ones, by gradient
-  std::map<model::TensorId, TaskOfCall> stepped_;  ///< by parameter
+  std::map<model::TensorId, program::TaskOfCall> added_;    ///< the first ones, by gradient
+  std::map<model::TensorId, program::TaskOfCall> stepped_;  ///< by parameter
 };
 
 }  // namespace stratagem::strategies

@@ -5,6 +5,10 @@
 #include <utility>
 
 namespace stratagem::strategies {
+
+using program::Block;
+using program::Task;
+
 namespace {
 
 /// Beside a collective: what moves `traffic` in so many launches.
@@ -17,11 +21,13 @@ Task kernel_beside(const Task& collective, const std::string& does, Bytes traffi
   task.name = does + " " + collective.name;
   task.work = kernel;
   task.stream = collective.stream;
-  task.operations = {{.deed = Deed::select}};  // of nothing: values stay as they are
+  task.operations = {{.deed = program::Deed::select}};  // of nothing: values stay as they are
   return task;
 }
 
-Bytes payload(const Task& collective) { return std::get<Collective>(collective.work).payload; }
+Bytes payload(const Task& collective) {
+  return std::get<program::Collective>(collective.work).payload;
+}
 
 /// One slot more, as large as what a collective leaves or takes whole, of the tensor of another.
 int second_buffer(Block& block, const Task& collective, int of) {

@@ -3,15 +3,17 @@
 #pragma once
 
 #include "cost/stack.hpp"
-#include "strategies/program.hpp"
+#include "program/program.hpp"
 
 namespace stratagem::strategies {
 
 /// Appends a gather over so many ranks to a block that has its slots. If the framework zeroes the
 /// destination, the buffers are allocated by that task, and the host waits there.
-void append_gather(Block& block, Task gather, int ranks, const cost::ShardCollectives& facts);
+void append_gather(program::Block& block, program::Task gather, int ranks,
+                   const cost::ShardCollectives& facts);
 
 /// Appends a reduce-scatter likewise.
-void append_scatter(Block& block, Task scatter, int ranks, const cost::ShardCollectives& facts);
+void append_scatter(program::Block& block, program::Task scatter, int ranks,
+                    const cost::ShardCollectives& facts);
 
 }  // namespace stratagem::strategies

@@ -15,6 +15,9 @@ namespace stratagem::strategies {
 using placement::Cell;
 using placement::CellPass;
 using placement::Grid;
+using program::Block;
+using program::Stream;
+using program::Task;
 
 namespace {
 
@@ -25,7 +28,7 @@ bool swaps(const SequenceContext& context, int segment) {
 
 Bytes bytes_of(const Block& block) {
   Bytes total;
-  for (const Slot& slot : block.slots) total += slot.bytes;
+  for (const program::Slot& slot : block.slots) total += slot.bytes;
   return total;
 }
 
@@ -197,7 +200,7 @@ int Swaps::peer_block(int segment, bool out, bool guest, const Cell& cell) const
         Task& task = block.tasks.front();
         task.name = block.name;
         task.stream = sends ? Stream::send_forward : Stream::receive_forward;
-        task.work = Collective{
+        task.work = program::Collective{
             .kind = cost::CollectiveKind::send, .group = group, .payload = bytes_of(block)};
         return block;
       });
@@ -209,16 +212,16 @@ Block Swaps::lowered_copy(int segment, bool out) const {
   Task& task = block.tasks.front();
   task.name = block.name;
   task.stream = out ? Stream::copy_out : Stream::copy_in;
-  task.work =
-      Collective{.kind = out ? cost::CollectiveKind::to_host : cost::CollectiveKind::from_host,
-                 .group = context().groups.alone(),
-                 .payload = bytes_of(block)};
+  task.work = program::Collective{
+      .kind = out ? cost::CollectiveKind::to_host : cost::CollectiveKind::from_host,
+      .group = context().groups.alone(),
+      .payload = bytes_of(block)};
   // What leaves the device lies on the host until it comes back.
   const std::size_t buffers = block.slots.size();
   for (std::size_t slot = 0; slot < buffers; ++slot) {
     const auto there = static_cast<int>(block.slots.size());
     block.slots.push_back(block.slots[slot]);
-    block.slots.back().place = Residence::host;
+    block.slots.back().place = program::Residence::host;
     (out ? task.writes : task.reads).push_back(there);
     (out ? task.births : task.deaths).push_back(there);
   }

@@ -35,8 +35,8 @@ class Swaps : public AheadOfRuns {
   Written issue(std::size_t index) override;
   void connect(std::size_t index, int call) override;
   [[nodiscard]] int copy_block(int segment, bool out, const placement::Cell& cell) const;
-  [[nodiscard]] Block lowered_copy(int segment, bool out) const;
-  [[nodiscard]] Block buffers(int segment, bool freed, bool guest) const;
+  [[nodiscard]] program::Block lowered_copy(int segment, bool out) const;
+  [[nodiscard]] program::Block buffers(int segment, bool freed, bool guest) const;
   [[nodiscard]] int peer_block(int segment, bool out, bool guest,
                                const placement::Cell& cell) const;
   void attend_cell(const ScheduledCell& of, std::map<Key, Written>& taken_in);

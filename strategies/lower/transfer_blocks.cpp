@@ -9,6 +9,11 @@
 namespace stratagem::strategies {
 
 using placement::Layout;
+using program::Block;
+using program::Category;
+using program::Deed;
+using program::Stream;
+using program::Task;
 
 namespace {
 
@@ -78,7 +83,7 @@ class MessageBlock {
     return static_cast<int>(block_.slots.size()) - 1;
   }
 
-  [[nodiscard]] Operand operand(int slot, const Layout& layout) const {
+  [[nodiscard]] program::Operand operand(int slot, const Layout& layout) const {
     return {message_.tensor, slot, layout};
   }
 
@@ -137,9 +142,9 @@ class MessageBlock {
     }
     Task task{};
     task.name = "gather " + tensor(message_.tensor).name;
-    task.work = Collective{.kind = cost::CollectiveKind::all_gather,
-                           .group = groups_.along(t_.grid, axes),
-                           .payload = block_.slots[whole].bytes};
+    task.work = program::Collective{.kind = cost::CollectiveKind::all_gather,
+                                    .group = groups_.along(t_.grid, axes),
+                                    .payload = block_.slots[whole].bytes};
     task.stream = Stream::communication;
     task.waits = {0};
     task.reads = task.deaths = {part};
@@ -161,9 +166,10 @@ class MessageBlock {
   [[nodiscard]] Task transfer(const Layout& layout) const {
     Task task{};
     task.name = block_.name;
-    task.work = Collective{.kind = cost::CollectiveKind::send,
-                           .group = t_.group,
-                           .payload = local_bytes(tensor(message_.tensor), layout, t_.grid)};
+    task.work =
+        program::Collective{.kind = cost::CollectiveKind::send,
+                            .group = t_.group,
+                            .payload = local_bytes(tensor(message_.tensor), layout, t_.grid)};
     task.stream = t_.stream;
     return task;
   }

@@ -12,14 +12,14 @@ struct Transfer {
   const Message& message;
   const placement::Grid& grid;  ///< of this side
   int group = 0;
-  Stream stream = Stream::send_forward;
+  program::Stream stream = program::Stream::send_forward;
 };
 
 /// Sends or receives a tensor: all of it, or, if the stack says so, only this device's share of
 /// what several ranks of the grid hold alike; the receivers gather the shares at once. The sent
 /// buffer is freed, unless the stack keeps it until the gradient comes back. Then the activation
 /// stays allocated, or, if shares are sent, a copy of the share.
-Block message_block(const Transfer& transfer, const Blocks& blocks, const cost::Stack& stack,
-                    Groups& groups);
+program::Block message_block(const Transfer& transfer, const Blocks& blocks,
+                             const cost::Stack& stack, Groups& groups);
 
 }  // namespace stratagem::strategies

@@ -1,8 +1,8 @@
 // When gradients are reduced, and what they take until then.
 #pragma once
 
+#include "program/program.hpp"
 #include "strategies/plan.hpp"
-#include "strategies/program.hpp"
 
 namespace stratagem::strategies {
 
@@ -12,6 +12,6 @@ bool reduces_each_cell(const Plan& plan);
 
 /// The bytes that a gradient's buffer takes of its own: 0 if gradients wait for their reduction in
 /// buffers of a constant size.
-Bytes own_bytes(const Plan& plan, Category category, Bytes bytes);
+Bytes own_bytes(const Plan& plan, program::Category category, Bytes bytes);
 
 }  // namespace stratagem::strategies

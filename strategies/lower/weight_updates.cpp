@@ -13,6 +13,14 @@
 namespace stratagem::strategies {
 
 using placement::AxisRole;
+using program::Block;
+using program::Category;
+using program::Collective;
+using program::Deed;
+using program::Operand;
+using program::Operation;
+using program::Stream;
+using program::Task;
 
 WeightUpdates::WeightUpdates(const SequenceContext& context, int host, SequenceDraft& draft)
     : c_(context),

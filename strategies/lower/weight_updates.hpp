@@ -35,26 +35,28 @@ class WeightUpdates {
   void finish();
 
  private:
-  [[nodiscard]] std::vector<Collective> collectives(const Bucket& bucket) const;
-  std::vector<int> add_slots(Block& block, const Bucket& bucket, const std::vector<Bytes>& sizes,
-                             Category category) const;
-  [[nodiscard]] Block reduction_block(const Bucket& bucket,
-                                      const std::vector<Collective>& works) const;
+  [[nodiscard]] std::vector<program::Collective> collectives(const Bucket& bucket) const;
+  std::vector<int> add_slots(program::Block& block, const Bucket& bucket,
+                             const std::vector<Bytes>& sizes, program::Category category) const;
+  [[nodiscard]] program::Block reduction_block(const Bucket& bucket,
+                                               const std::vector<program::Collective>& works) const;
   /// The slots of a bucket's gradients before and after a sum; empty if they are in resident
   /// buffers.
   struct SlotsOfSum {
     std::vector<int> from, to;
   };
-  [[nodiscard]] Operation sum(const Bucket& bucket, bool second, const SlotsOfSum& slots) const;
-  void append_scatters(Block& block, const Bucket& bucket, const Collective& work,
+  [[nodiscard]] program::Operation sum(const Bucket& bucket, bool second,
+                                       const SlotsOfSum& slots) const;
+  void append_scatters(program::Block& block, const Bucket& bucket, const program::Collective& work,
                        const SlotsOfSum& slots) const;
-  static Operation sum_of_parts(const Bucket& bucket);
-  [[nodiscard]] Operation add_on_host(const Bucket& bucket, bool unreduced,
-                                      const std::vector<int>& slots) const;
-  [[nodiscard]] Task select_shards(Bytes bytes, const std::vector<int>& whole,
-                                   const std::vector<int>& shards) const;
-  [[nodiscard]] Task copy_out(std::vector<int> gradients, Bytes bytes, std::size_t tasks) const;
-  [[nodiscard]] Task copy_in(Bytes bytes, std::size_t slots, bool ends) const;
+  static program::Operation sum_of_parts(const Bucket& bucket);
+  [[nodiscard]] program::Operation add_on_host(const Bucket& bucket, bool unreduced,
+                                               const std::vector<int>& slots) const;
+  [[nodiscard]] program::Task select_shards(Bytes bytes, const std::vector<int>& whole,
+                                            const std::vector<int>& shards) const;
+  [[nodiscard]] program::Task copy_out(std::vector<int> gradients, Bytes bytes,
+                                       std::size_t tasks) const;
+  [[nodiscard]] program::Task copy_in(Bytes bytes, std::size_t slots, bool ends) const;
   void reduce(Bucket& bucket, const ScheduledCell& of);
   void add_steps(const ScheduledCell& last);
   void copy_stepped(const ScheduledCell& last);

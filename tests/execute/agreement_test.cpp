@@ -330,7 +330,7 @@ TEST_CASE("stages that send shares and gather them train as on one device") {
         R"({"pipeline": 2, "tensor": 2, "context": 2, "schedule": "1f1b"})"}) {
     CAPTURE(strategy);
     const strategies::Plan plan = strategies::plan_of(tiny_gpt(), strategy, micro_batches);
-    const strategies::Program program = strategies::lower(plan, stack, {});
+    const program::Program program = strategies::lower(plan, stack, {});
     CHECK(to_text(program).find("gather layers") != std::string::npos);
     CHECK(distance(train<double>(plan.graph(), program, micro_batches), reference) <= 1e-9);
   }

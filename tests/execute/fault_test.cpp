@@ -107,8 +107,8 @@ TEST_CASE("a place tells its task until it is left") {
   Place place;
   place.during("the check");
   CHECK(place.text() == "between tasks of the check");
-  const strategies::Block block{.name = "F layers.0"};
-  const strategies::Task task{.name = "mlp.fc1"};
+  const program::Block block{.name = "F layers.0"};
+  const program::Task task{.name = "mlp.fc1"};
   const std::string segment = "layers.5";
   place.enter(block, &segment, task, 3, 1);
   CHECK(place.text() == "at task mlp.fc1 of F layers.5, micro-batch 3, iteration 1 of the check");

@@ -13,7 +13,7 @@ namespace {
 using strategies::Plan;
 
 double error(const Plan& plan, const Trained& reference) {
-  const strategies::Program program = strategies::lower(plan, strategies::plain_stack(), {});
+  const program::Program program = strategies::lower(plan, strategies::plain_stack(), {});
   return distance(train<double>(plan.graph(), program, plan.micro_batches), reference);
 }
 

@@ -17,14 +17,14 @@ constexpr model::GptConfig gpt_in_fp32{.layers = 4,
 
 /// Peaks of a simulation in which ranks do one thing at a time, messages take no time, and every
 /// kernel as long as any other.
-std::vector<double> simulated_peaks(const strategies::Program& program) {
+std::vector<double> simulated_peaks(const program::Program& program) {
   using cost::CollectiveKind;
   sim::Cast cast = sim::on_one_link(
       program, {CollectiveKind::all_reduce, CollectiveKind::reduce_scatter,
                 CollectiveKind::all_gather, CollectiveKind::all_to_all, CollectiveKind::send});
   cast.serial = true;
   const sim::Prices prices = sim::price(
-      program, [](const strategies::Task&) { return sim::Price{.device = {1'000'000'000}}; });
+      program, [](const program::Task&) { return sim::Price{.device = {1'000'000'000}}; });
   const sim::Timeline timeline = sim::run(program, cast, prices, 1 + 2 * program.lag);
   std::vector<double> peaks;
   for (std::size_t actor = 0; actor < timeline.actors.size(); ++actor)
@@ -46,7 +46,7 @@ std::vector<double> held_peaks(const Planned& plan) {
 
 Planned in_fp32(const model::Graph& graph, const std::string& strategy) {
   strategies::Plan plan = strategies::plan_of(graph, strategy, 4);
-  strategies::Program program = strategies::lower(
+  program::Program program = strategies::lower(
       plan, strategies::plain_stack(),
       {.precision = cost::precision_named("fp32"), .optimizer = cost::optimizer_named("adam")});
   return {std::move(plan), std::move(program)};

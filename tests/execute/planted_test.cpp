@@ -10,9 +10,9 @@
 namespace stratagem::execute {
 namespace {
 
-using strategies::Deed;
+using program::Deed;
+using program::Program;
 using strategies::lowered;
-using strategies::Program;
 
 constexpr model::GptConfig tiny_gpt{
     .layers = 2, .hidden = 16, .heads = 4, .sequence = 8, .vocabulary = 24, .batch = 4};
@@ -25,10 +25,10 @@ double distance_from_one(const Program& program) {
 }
 
 /// The first task of a program that does a deed and, if asked for, reduces gradients.
-strategies::Task& task_that(Program& program, Deed deed, bool gradients = false) {
-  for (strategies::Block& block : program.blocks) {
-    for (strategies::Task& task : block.tasks) {
-      const bool reduces = task.stream == strategies::Stream::gradient_communication;
+program::Task& task_that(Program& program, Deed deed, bool gradients = false) {
+  for (program::Block& block : program.blocks) {
+    for (program::Task& task : block.tasks) {
+      const bool reduces = task.stream == program::Stream::gradient_communication;
       if (!task.operations.empty() && task.operations[0].deed == deed && reduces == gradients)
         return task;
     }
@@ -37,7 +37,7 @@ strategies::Task& task_that(Program& program, Deed deed, bool gradients = false)
 }
 
 /// Has a task do nothing, in a way that no check of the program sees.
-void omit(strategies::Task& task) { task.operations = {{.deed = Deed::select}}; }
+void omit(program::Task& task) { task.operations = {{.deed = Deed::select}}; }
 
 Program program_of(const std::string& strategy) {
   return lowered(model::gpt(tiny_gpt), strategy, 2);
@@ -63,7 +63,7 @@ TEST_CASE("a missing sum over tensor ranks is noticed") {
 
 TEST_CASE("a sum that takes the largest value is noticed") {
   Program program = program_of(R"({"tensor": 2})");
-  std::get<strategies::Collective>(task_that(program, Deed::convert).work).combine =
+  std::get<program::Collective>(task_that(program, Deed::convert).work).combine =
       model::Combine::maximum;
   CHECK(distance_from_one(program) > 1e-3);
 }
@@ -76,11 +76,11 @@ TEST_CASE("a stale weight is noticed") {
 
 TEST_CASE("a swapped order of messages is noticed") {
   Program program = program_of(R"({"pipeline": 2, "schedule": "gpipe"})");
-  const auto swapped = [&](strategies::Sequence& sequence) {
-    std::vector<strategies::Call*> sends;
-    for (strategies::Call& call : sequence.calls) {
-      const strategies::Task& task = program.blocks[call.block].tasks.front();
-      if (task.stream == strategies::Stream::send_forward) sends.push_back(&call);
+  const auto swapped = [&](program::Sequence& sequence) {
+    std::vector<program::Call*> sends;
+    for (program::Call& call : sequence.calls) {
+      const program::Task& task = program.blocks[call.block].tasks.front();
+      if (task.stream == program::Stream::send_forward) sends.push_back(&call);
     }
     if (sends.size() < 2) return false;
     std::swap(sends[0]->cell, sends[1]->cell);

@@ -45,7 +45,7 @@ TEST_CASE("a recorded iteration has every task of every rank, one after another"
     sim::Instant last{0};
     for (std::size_t i = 0; i < tasks.size(); ++i) {
       CHECK(begins[i] <= ends[i]);
-      if (strategies::transfers(tasks[i].stream)) continue;
+      if (program::transfers(tasks[i].stream)) continue;
       CHECK(begins[i] >= last);
       last = ends[i];
     }
@@ -167,7 +167,7 @@ TEST_CASE("a message begins and ends for both ranks at the same time") {
     const std::vector<sim::FlatTask>& tasks =
         trial.timeline.tasks[trial.timeline.actors[rank].sequence];
     for (std::size_t i = 0; i < tasks.size(); ++i) {
-      if (!strategies::transfers(tasks[i].stream)) continue;
+      if (!program::transfers(tasks[i].stream)) continue;
       ++messages;
       ++parts[{trial.timeline.times[rank].begins[0][i], trial.timeline.times[rank].ends[0][i]}];
     }

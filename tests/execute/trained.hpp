@@ -39,16 +39,16 @@ void collect(const Value<T>& part, const model::Origin& origin, Trained& trained
 /// is what runs.
 struct Planned {
   strategies::Plan plan;
-  strategies::Program program;
+  program::Program program;
 };
 inline Planned planned(const model::Graph& graph, const std::string& strategy, int micro_batches) {
   strategies::Plan plan = strategies::plan_of(graph, strategy, micro_batches);
-  strategies::Program program = strategies::lower(plan, strategies::plain_stack(), {});
+  program::Program program = strategies::lower(plan, strategies::plain_stack(), {});
   return {std::move(plan), std::move(program)};
 }
 
 template <typename T>
-Trained train(const model::Graph& graph, const strategies::Program& program, int micro_batches,
+Trained train(const model::Graph& graph, const program::Program& program, int micro_batches,
               int iterations = 3) {
   REQUIRE(refusal(program, graph).empty());
   Trained trained;

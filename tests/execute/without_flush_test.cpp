@@ -38,8 +38,7 @@ double distance(const History& history, const History& reference) {
   return worst;
 }
 
-History history_of(const model::Graph& graph, const strategies::Program& program,
-                   int micro_batches) {
+History history_of(const model::Graph& graph, const program::Program& program, int micro_batches) {
   REQUIRE(refusal(program, graph).empty());
   History history(iterations);
   const Settings settings{.seed = 7, .micro_batches = micro_batches};
@@ -224,7 +223,7 @@ TEST_CASE("one device that is told a plan's versions follows the rule") {
   const Case c = GENERATE(pipeline("pipedream", 4, 1), pipeline("pipedream", 2, 4));
   const Planned plan = planned(untied_gpt(), c.strategy, c.micro_batches);
   const Planned alone = planned(untied_gpt(), "{}", c.micro_batches);
-  const strategies::Program told = reading_as(plan.program, alone.program, alone.plan.graph());
+  const program::Program told = reading_as(plan.program, alone.program, alone.plan.graph());
   const History reference = by_rule(plan, [&](int stage, int micro_batch) {
     return newest(stage, c.stages, micro_batch, c.micro_batches);
   });
@@ -240,7 +239,7 @@ TEST_CASE("tied weights without a flush train as on one device that is told thei
   CAPTURE(c.strategy);
   const Planned plan = planned(tied, c.strategy, c.micro_batches);
   const Planned alone = planned(tied, "{}", c.micro_batches);
-  const strategies::Program told = reading_as(plan.program, alone.program, alone.plan.graph());
+  const program::Program told = reading_as(plan.program, alone.program, alone.plan.graph());
   CHECK(distance(history_of(plan.plan.graph(), plan.program, c.micro_batches),
                  history_of(alone.plan.graph(), told, c.micro_batches)) <= 1e-9);
 }
@@ -249,8 +248,8 @@ TEST_CASE("tied weights without a flush train as on one device that is told thei
 TEST_CASE("weights that are not stashed are noticed") {
   const Case c = pipeline("pipedream", 2, 1);
   Planned plan = planned(untied_gpt(), c.strategy, 1);
-  for (strategies::Sequence& sequence : plan.program.sequences) {
-    for (strategies::Call& call : sequence.calls) {
+  for (program::Sequence& sequence : plan.program.sequences) {
+    for (program::Call& call : sequence.calls) {
       if (call.cell.pass == placement::CellPass::backward) call.versions_behind = 0;
     }
   }
@@ -296,8 +295,8 @@ TEST_CASE("iterations that overlap are timed one by one, in buffers that are all
 
 TEST_CASE("a version that a device has no room for is noticed") {
   Planned plan = planned(untied_gpt(), R"({"pipeline": 2, "schedule": "pipedream"})", 1);
-  for (strategies::Sequence& sequence : plan.program.sequences) {
-    for (strategies::Call& call : sequence.calls) call.versions_behind *= 2;
+  for (program::Sequence& sequence : plan.program.sequences) {
+    for (program::Call& call : sequence.calls) call.versions_behind *= 2;
   }
   CHECK_THROWS_AS(history_of(plan.plan.graph(), plan.program, 1), BrokenPromise);
 }

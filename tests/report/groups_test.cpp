@@ -17,7 +17,7 @@ struct Grouped {
         groups(group_links(program, collectives)) {}
 
   topology::Cluster cluster;
-  strategies::Program program;
+  program::Program program;
   cost::Collectives collectives;
   std::vector<GroupLinks> groups;
 };

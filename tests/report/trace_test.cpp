@@ -67,7 +67,7 @@ TEST_CASE("a trace has a process per device class, named, and a row per stream")
     for (std::size_t q = 0; q < queues.size(); ++q) {
       CHECK_THAT(rows[process][q],
                  StartsWith(std::string(
-                     strategies::stream_names[static_cast<std::size_t>(queues[q].stream)])));
+                     program::stream_names[static_cast<std::size_t>(queues[q].stream)])));
     }
   }
 }
@@ -108,7 +108,7 @@ TEST_CASE("a trace counts memory by category, and its highest sum is the peak of
   for (const JsonReader& event : counters) {
     CHECK(event.at("name").text() == "memory");
     double sum = 0;
-    for (const std::string_view category : strategies::category_names) {
+    for (const std::string_view category : program::category_names) {
       const double bytes = event.at("args").at(category).number();
       CHECK(bytes >= 0);
       sum += bytes;

@@ -12,7 +12,7 @@
 namespace stratagem::sim {
 namespace {
 
-using strategies::Category;
+using program::Category;
 
 constexpr double GiB = 1024.0 * 1024 * 1024;
 
@@ -69,12 +69,12 @@ double first_stage(const Published& model, std::size_t variant) {
   if (p > 1) strategy += R"(, "embedding": )" + std::to_string(p - 1);
   if (model.chunks > 1)
     strategy += R"(, "schedule": "interleaved", "chunks": )" + std::to_string(model.chunks);
-  const strategies::Program program =
+  const program::Program program =
       UnitPipeline::lowered(strategy + "}", model::gpt(config_of(model)), 2 * p);
   const auto devices = static_cast<int>(program.devices.size());
   const Cast actors = cast(program, instant_cluster(devices), ideal_network(), true);
   const Prices prices =
-      price(program, [](const strategies::Task&) { return Price{.device = {unit}}; });
+      price(program, [](const program::Task&) { return Price{.device = {unit}}; });
   const Timeline timeline = run(program, actors, prices, 1);
   std::size_t first = 0;
   while (timeline.actors[first].sequence != program.devices.front().sequence) ++first;
@@ -225,13 +225,13 @@ TEST_CASE("gradients on their way to shards take room for two buckets, however l
                        .tied = false});
   };
   const auto highest = [&](std::int64_t layers, const std::string& bucket, int buffers = 0) {
-    const strategies::Program program =
+    const program::Program program =
         UnitPipeline::lowered(R"({"data": 2, "zero": 2, "gradient_buffers": )" +
                                   std::to_string(buffers) + R"(, "bucket": ")" + bucket + "\"}",
                               gpt_of(layers), 2);
     const Cast actors = cast(program, instant_cluster(2), ideal_network(), false);
     const Prices prices =
-        price(program, [](const strategies::Task&) { return Price{.device = {unit}}; });
+        price(program, [](const program::Task&) { return Price{.device = {unit}}; });
     const Timeline timeline = run(program, actors, prices, 1);
     return of(memory_peak(program, timeline, 0).highest, Category::whole_gradients);
   };
@@ -249,14 +249,14 @@ TEST_CASE("gradients on their way to shards take room for two buckets, however l
   // Not one for each cell of a schedule that has several under way.
   for (const std::string schedule : {"1f1b", "zb-h1", "interleaved"}) {
     INFO(schedule);
-    const strategies::Program program = UnitPipeline::lowered(
+    const program::Program program = UnitPipeline::lowered(
         R"({"data": 2, "pipeline": 2, "zero": 2, "gradient_buffers": 2, "bucket": "1 MiB",
             "schedule": ")" +
             schedule + "\"}",
         gpt_of(4), 4);
-    for (const strategies::Sequence& sequence : program.sequences) {
+    for (const program::Sequence& sequence : program.sequences) {
       const auto buffers = std::ranges::count(sequence.residents, Category::whole_gradients,
-                                              &strategies::Resident::category);
+                                              &program::Resident::category);
       CHECK(buffers == 2);
     }
   }

@@ -33,11 +33,11 @@ struct Durations {
 double makespan(const std::string& more, const std::vector<cost::CollectiveBeside>& rules,
                 const Durations& times) {
   const model::Graph graph = model::gpt(strategies::small_gpt);
-  const strategies::Program program =
+  const program::Program program =
       UnitPipeline::lowered(R"({"tensor": 2)" + more + "}", graph, 1, {.collectives = rules});
   const BytesPerSecond bandwidth = activation / Seconds{times.activation * 1e-12 * unit};
   const Cast actors = cast(program, instant_cluster(2, bandwidth), ideal_network(), false);
-  const Prices prices = price(program, [&](const strategies::Task& task) {
+  const Prices prices = price(program, [&](const program::Task& task) {
     double units = 0;
     for (const char* product : {"attention.qkv", "mlp.fc1", "logits"}) {
       if (task.name == std::string(product) + ".B") units = times.input;
@@ -100,13 +100,13 @@ TEST_CASE("collectives of the forward pass and of what runs again wait as before
               column_split * std::min(times.weight, times.activation)));
   const model::Graph graph = model::gpt(strategies::small_gpt);
   const auto forward = [&](const std::vector<cost::CollectiveBeside>& rules) {
-    const strategies::Program program =
+    const program::Program program =
         UnitPipeline::lowered(R"({"tensor": 2})", graph, 1, {.collectives = rules});
     std::vector<std::vector<int>> waits;
     for (int segment = 0; segment < layer_count + 2; ++segment) {
-      const strategies::Block& block =
+      const program::Block& block =
           strategies::block_of(program, segment, placement::CellPass::forward);
-      for (const strategies::Task& task : block.tasks) waits.push_back(task.waits);
+      for (const program::Task& task : block.tasks) waits.push_back(task.waits);
     }
     return waits;
   };

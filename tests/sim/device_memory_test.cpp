@@ -36,7 +36,7 @@ HandBuilt three_tasks(Bytes x, Bytes y, Bytes z) {
   built.add_sequence({kernel(10), kernel(10), kernel(10)}, {{"x", -1, x, Category::activations},
                                                             {"y", -1, y, Category::temporaries},
                                                             {"z", -1, z, Category::temporaries}});
-  std::vector<strategies::Task>& tasks = built.program.blocks[0].tasks;
+  std::vector<program::Task>& tasks = built.program.blocks[0].tasks;
   tasks[0].births = {0};
   tasks[1].births = {1};
   tasks[1].deaths = {0, 1};
@@ -54,7 +54,7 @@ HandBuilt three_tasks(Bytes x, Bytes y, Bytes z) {
 HandBuilt layers_with_sums(int layers) {
   HandBuilt built;
   std::vector<Step> steps;
-  std::vector<strategies::Slot> slots;
+  std::vector<program::Slot> slots;
   for (int layer = 0; layer < layers; ++layer) {
     const int before = 3 * layer;
     steps.push_back(kernel(10));
@@ -154,7 +154,7 @@ TEST_CASE("a host that runs ahead allocates beside what collectives still work o
   for (Price& price : built.prices[0]) price.host = price.first_launch = {100};
   CHECK(memory_of(built, small_gpu(), stack_with(Allocator::caching)).reserved == 12_MiB);
   // Buffers that no collective works on are free at once for what is launched later.
-  for (strategies::Task& task : built.program.blocks[0].tasks) task.reads = task.writes = {};
+  for (program::Task& task : built.program.blocks[0].tasks) task.reads = task.writes = {};
   for (Price& price : built.prices[0]) price.host = price.first_launch = {0};
   CHECK(memory_of(built, small_gpu(), stack_with(Allocator::caching)).reserved == 12_MiB);
 }
@@ -215,7 +215,7 @@ TEST_CASE("a host does not wait for the end of what it is launching") {
 
 TEST_CASE("a host that waits between passes holds the buffers of one of them") {
   HandBuilt built = layers_with_sums(3);
-  std::vector<strategies::Call>& calls = built.program.sequences[0].calls;
+  std::vector<program::Call>& calls = built.program.sequences[0].calls;
   calls.push_back(calls.front());
   calls.back().cell.pass = placement::CellPass::backward;
   cost::Stack stack = stack_with(Allocator::caching);
@@ -253,12 +253,12 @@ TEST_CASE("a stage's host waits for exchanges, for what describes them, or for n
       built.program.blocks[0].tasks.push_back(step.task);
       built.prices[0].push_back({{step.device}, {step.host}, {step.host}});
     }
-    std::vector<strategies::Call>& calls = built.program.sequences[0].calls;
+    std::vector<program::Call>& calls = built.program.sequences[0].calls;
     calls.push_back(calls.front());
     calls.back().cell.pass = placement::CellPass::backward;
     built.program.sequences.push_back(built.program.sequences[0]);
     built.program.devices[1].sequence = 1;
-    for (strategies::Call& call : built.program.sequences[1].calls) call.cell.stage = 1;
+    for (program::Call& call : built.program.sequences[1].calls) call.cell.stage = 1;
     cost::Stack stack = stack_with(Allocator::caching);
     stack.stage_exchanges = exchanges;
     const Timeline timeline = run(built.program, on_one_link(built.program), built.prices, 2);
@@ -283,7 +283,7 @@ TEST_CASE("buffers of gradients live until both what bears and what frees them h
   cost::Stack stack = stack_with(Allocator::caching);
   stack.shard_collectives = {.by_weight = true, .gathers_wait = true, .kernels_per_rank = 1};
   stack.stage_exchanges = cost::StageExchanges::waited_for;
-  const strategies::Program program = strategies::lower(
+  const program::Program program = strategies::lower(
       strategies::plan_of(model::gpt(config),
                           R"({"pipeline": 2, "data": 4, "zero": 3, "gradient_buffers": 2,
                               "swap": {"layers": 1, "to": "peer"}})"),
@@ -338,7 +338,7 @@ TEST_CASE("every distinct group of GPUs has a communicator, with buffers for eac
   const DeviceMemory device = memory_of(built, profile, stack_with(Allocator::none));
   CHECK(device.communicator_count == 2);
   CHECK(device.communicators == 2030_B);  // two neighbours of four, and the other of two
-  std::get<strategies::Collective>(built.program.blocks[0].tasks[0].work).kind =
+  std::get<program::Collective>(built.program.blocks[0].tasks[0].work).kind =
       CollectiveKind::all_to_all;
   const Cast cast =
       on_one_link(built.program, {CollectiveKind::all_reduce, CollectiveKind::all_to_all});
@@ -352,8 +352,8 @@ TEST_CASE("in the programs of all strategies every buffer is born before it dies
   const cost::Profile profile = cost::read_profile("scenarios/profiles/v100-sxm3.json");
   for (const strategies::Variant& variant : strategies::variants()) {
     INFO(variant.strategy);
-    const strategies::Program program = strategies::lowered(
-        model::gpt(strategies::small_gpt), variant.strategy, variant.micro_batches);
+    const program::Program program = strategies::lowered(model::gpt(strategies::small_gpt),
+                                                         variant.strategy, variant.micro_batches);
     const auto servers = static_cast<int>(program.devices.size() + 15) / 16;
     const auto& presets = topology::presets();
     const topology::Cluster cluster =

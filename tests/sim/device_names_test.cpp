@@ -9,8 +9,8 @@ namespace stratagem::sim {
 
 namespace {
 
+using program::Program;
 using strategies::Plan;
-using strategies::Program;
 
 /// Every part of a listed plan on the device of another name: device d becomes names[d].
 Plan renamed(Plan plan, const std::vector<int>& names) {
@@ -29,7 +29,7 @@ double communicated(const Program& program, int device) {
   double bytes = 0;
   each_collective(program, device,
                   [&](const auto&, const auto& task, const auto& collective, double n) {
-                    const bool receives = strategies::transfers(task.stream) && !sends(task.stream);
+                    const bool receives = program::transfers(task.stream) && !sends(task.stream);
                     bytes += receives ? collective.payload.value : moved(collective, n);
                   });
   return bytes;

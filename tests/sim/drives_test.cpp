@@ -9,8 +9,8 @@
 namespace stratagem::sim {
 namespace {
 
-using strategies::Category;
-using strategies::Residence;
+using program::Category;
+using program::Residence;
 
 constexpr double layer_states = 12 * 64;  // bytes of Adam's in mixed precision
 
@@ -51,12 +51,12 @@ class OnDrives {
            int drives = 2)
       : program(UnitPipeline::lowered(strategy, chain(layers), 1)) {
     const Cast actors = cast(program, server(ranks, costs, drives), ideal_network(), false);
-    const Prices prices = price(program, [&](const strategies::Task& task) {
+    const Prices prices = price(program, [&](const program::Task& task) {
       const bool layer = task.name.starts_with("product");
-      const double time = layer && task.stream == strategies::Stream::host ? costs.step
-                          : task.name == "product"                         ? costs.forward
-                          : task.name == "product.B"                       ? costs.backward
-                                                                           : 0;
+      const double time = layer && task.stream == program::Stream::host ? costs.step
+                          : task.name == "product"                      ? costs.forward
+                          : task.name == "product.B"                    ? costs.backward
+                                                                        : 0;
       return Price{.device = {static_cast<std::int64_t>(time * unit)}};
     });
     timeline = run(program, actors, prices, 4);
@@ -72,7 +72,7 @@ class OnDrives {
     return host_memory(program, timeline, per_server, where);
   }
 
-  strategies::Program program;
+  program::Program program;
   Timeline timeline;
 };
 
@@ -187,9 +187,9 @@ TEST_CASE("what a drive's link carries is what tasks read and write, in equal pa
     std::map<topology::Direction, double> carried;
     for (std::size_t device = 0; device < one.program.devices.size(); ++device) {
       const auto& sequence = one.program.sequences[one.program.devices[device].sequence];
-      for (const strategies::Call& call : sequence.calls) {
-        for (const strategies::Task& task : one.program.blocks[call.block].tasks) {
-          const auto* work = std::get_if<strategies::Collective>(&task.work);
+      for (const program::Call& call : sequence.calls) {
+        for (const program::Task& task : one.program.blocks[call.block].tasks) {
+          const auto* work = std::get_if<program::Collective>(&task.work);
           if (work == nullptr || !cost::concerns_drives(work->kind)) continue;
           const auto route =
               collectives.route(work->kind, {static_cast<int>(device)}, work->payload);

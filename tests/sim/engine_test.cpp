@@ -270,7 +270,7 @@ TEST_CASE("two runs are equal to the picosecond") {
   const cost::Profile profile = cost::read_profile("scenarios/profiles/v100-sxm3-450w.json");
   const strategies::Options options{
       .tensor = 2, .pipeline = 2, .data = 4, .overlap_gradients = true, .bucket = 20_KB};
-  const strategies::Program program = lowered_gpt(2, 4, options);
+  const program::Program program = lowered_gpt(2, 4, options);
   const Cast actors = cast(program, cluster("dgx-2h", 1), profile.collective, false);
   const Prices prices = price(program, profile, {.slowdown = {1}, .host_factor = {1}});
   const Timeline first = run(program, actors, prices, 3);

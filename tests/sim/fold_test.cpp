@@ -34,7 +34,7 @@ std::vector<int> multiplicities(const Cast& cast) {
 }
 
 /// `programs` ranks of one sequence that all sum with the ranks of their row.
-strategies::Program rows(const std::vector<std::vector<int>>& communicators, int devices) {
+program::Program rows(const std::vector<std::vector<int>>& communicators, int devices) {
   HandBuilt built;
   built.add_sequence({kernel(1'000'000), collective(1_MB, {0}), kernel(1'000'000, 0, {1})});
   built.program.devices.assign(devices, {.sequence = 0, .groups = {-1}});
@@ -48,7 +48,7 @@ strategies::Program rows(const std::vector<std::vector<int>>& communicators, int
 
 /// Sizes of the classes of devices, largest first, by colour refinement in its plainest form:
 /// colours are texts that spell out the neighbourhood, refined as often as there are vertices.
-std::vector<int> naive_classes(const strategies::Program& program, const topology::Cluster& machine,
+std::vector<int> naive_classes(const program::Program& program, const topology::Cluster& machine,
                                const cost::CollectiveConstants& constants) {
   using Edges = std::vector<std::pair<std::size_t, std::string>>;  // other vertex, label
   std::vector<std::string> colours;
@@ -62,7 +62,7 @@ std::vector<int> naive_classes(const strategies::Program& program, const topolog
     edges[a].emplace_back(b, label);
     edges[b].emplace_back(a, label);
   };
-  for (const strategies::Device& device : program.devices) {
+  for (const program::Device& device : program.devices) {
     vertex("device " + std::to_string(device.sequence));
   }
   std::map<topology::Direction, std::size_t> links;
@@ -148,7 +148,7 @@ TEST_CASE("folded and unfolded runs agree to the picosecond") {
   for (const FoldedPlan& plan : plans) {
     INFO(plan.preset << " x " << plan.nodes << " tensor " << plan.options.tensor << " pipeline "
                      << plan.options.pipeline << " data " << plan.options.data);
-    const strategies::Program program = lowered_gpt(4, plan.micro_batches, plan.options, stack);
+    const program::Program program = lowered_gpt(4, plan.micro_batches, plan.options, stack);
     const topology::Cluster machine = cluster(plan.preset, plan.nodes);
     const Prices prices = price(program, profile, stack);
     const Cast folded = cast(program, machine, profile.collective, true);
@@ -271,7 +271,7 @@ TEST_CASE("two sends of equal loads that take links of other latency are two cla
         std::tuple{1, 2, 2_us}, std::tuple{0, 2, 2_us}, std::tuple{1, 3, 500_us}})
     design.join(a, b, LinkKind::nvlink, 1, 25_GBps, latency);
   const Cluster machine(design, 1, 12.5_GBps, 1_us);
-  const strategies::Program program =
+  const program::Program program =
       lowered_gpt(4, 4, {.pipeline = 2, .data = 2, .schedule = "1f1b"});
   const cost::Profile profile = v100();
   const Prices prices = price(program, profile, {.slowdown = {1}, .host_factor = {1}});
@@ -296,9 +296,9 @@ TEST_CASE("across leaves a ring takes the switches on its longest hop, folded or
   const Cluster machine(design, 4, tree);
   cost::CollectiveConstants constants = ideal_network();
   constants.network_link_latency = std::nullopt;
-  const auto ends_of = [&](const strategies::Program& program, bool folded) {
+  const auto ends_of = [&](const program::Program& program, bool folded) {
     const Cast actors = cast(program, machine, constants, folded);
-    const Prices free = price(program, [](const strategies::Task&) { return Price{}; });
+    const Prices free = price(program, [](const program::Task&) { return Price{}; });
     return run(program, actors, free, 1).iteration_ends.at(0);
   };
   HandBuilt ring;
@@ -315,7 +315,7 @@ TEST_CASE("across leaves a ring takes the switches on its longest hop, folded or
   // Replicas of a pipeline, one of which stays on its leaf of three servers while the other climbs.
   tree.ports_per_leaf = 3;
   const Cluster uneven(design, 4, tree);
-  const strategies::Program program =
+  const program::Program program =
       lowered_gpt(4, 4, {.pipeline = 2, .data = 2, .schedule = "1f1b"});
   const cost::Profile profile = v100();
   const Prices prices = price(program, profile, {.slowdown = {1}, .host_factor = {1}});
@@ -340,7 +340,7 @@ TEST_CASE("classes are those of colour refinement in its plainest form") {
   };
   for (const auto& [preset, nodes, communicators] : cases) {
     const topology::Cluster machine = cluster(preset, nodes);
-    const strategies::Program program = rows(communicators, machine.gpus());
+    const program::Program program = rows(communicators, machine.gpus());
     INFO(preset << " x " << nodes << ", " << communicators.size() << " groups");
     CHECK(multiplicities(cast(program, machine, constants, true)) ==
           naive_classes(program, machine, constants));

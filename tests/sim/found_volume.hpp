@@ -5,26 +5,26 @@
 #include <string>
 #include <vector>
 
-#include "strategies/program.hpp"
+#include "program/program.hpp"
 #include "tests/sim/expected_volume.hpp"
 
 namespace stratagem::sim {
 
 /// Calls of a sequence with what they run: visit(block, task).
 template <typename Visit>
-void each_task(const strategies::Program& program, int sequence, const Visit& visit) {
-  for (const strategies::Call& call : program.sequences[sequence].calls) {
-    const strategies::Block& block = program.blocks[call.block];
-    for (const strategies::Task& task : block.tasks) visit(block, task);
+void each_task(const program::Program& program, int sequence, const Visit& visit) {
+  for (const program::Call& call : program.sequences[sequence].calls) {
+    const program::Block& block = program.blocks[call.block];
+    for (const program::Task& task : block.tasks) visit(block, task);
   }
 }
 
 /// Collectives of a device: visit(block, task, collective, ranks).
 template <typename Visit>
-void each_collective(const strategies::Program& program, int device, const Visit& visit) {
-  const strategies::Device& here = program.devices[device];
-  each_task(program, here.sequence, [&](const strategies::Block& block, const auto& task) {
-    const auto* collective = std::get_if<strategies::Collective>(&task.work);
+void each_collective(const program::Program& program, int device, const Visit& visit) {
+  const program::Device& here = program.devices[device];
+  each_task(program, here.sequence, [&](const program::Block& block, const auto& task) {
+    const auto* collective = std::get_if<program::Collective>(&task.work);
     if (collective == nullptr) return;
     const int communicator = here.groups[collective->group];
     const auto ranks = static_cast<double>(program.communicators[communicator].ranks.size());
@@ -33,14 +33,14 @@ void each_collective(const strategies::Program& program, int device, const Visit
 }
 
 /// Does a block bring a tensor from a grid to another?
-inline bool crosses(const strategies::Block& block) { return block.name.starts_with("move "); }
+inline bool crosses(const program::Block& block) { return block.name.starts_with("move "); }
 
-inline bool sends(strategies::Stream stream) {
-  return stream == strategies::Stream::send_forward || stream == strategies::Stream::send_backward;
+inline bool sends(program::Stream stream) {
+  return stream == program::Stream::send_forward || stream == program::Stream::send_backward;
 }
 
 /// Bytes that one rank of n sends, and receives, in a collective; of a message those of its source.
-inline double moved(const strategies::Collective& collective, double n) {
+inline double moved(const program::Collective& collective, double n) {
   const double payload = collective.payload.value;
   if (collective.kind == cost::CollectiveKind::send) return payload;
   if (collective.kind == cost::CollectiveKind::broadcast) return (n - 1) * payload;
@@ -48,8 +48,8 @@ inline double moved(const strategies::Collective& collective, double n) {
   return collective.kind == cost::CollectiveKind::all_reduce ? 2 * share : share;
 }
 
-inline Volumes volumes_on(const strategies::Program& program, int device) {
-  using strategies::Stream;
+inline Volumes volumes_on(const program::Program& program, int device) {
+  using program::Stream;
   Volumes volumes;
   each_collective(program, device,
                   [&](const auto& block, const auto& task, const auto& collective, double n) {
@@ -63,8 +63,8 @@ inline Volumes volumes_on(const strategies::Program& program, int device) {
 }
 
 /// Of all crossings of an iteration together, by the definition of strategies::volume in bytes.
-inline std::map<cost::CollectiveKind, double> crossing_volume(const strategies::Program& program) {
-  using strategies::Stream;
+inline std::map<cost::CollectiveKind, double> crossing_volume(const program::Program& program) {
+  using program::Stream;
   std::map<cost::CollectiveKind, double> volumes;
   for (int device = 0; device < static_cast<int>(program.devices.size()); ++device) {
     each_collective(program, device,

@@ -6,20 +6,20 @@
 #include <utility>
 #include <vector>
 
+#include "program/program.hpp"
 #include "sim/engine.hpp"
 #include "sim/fold.hpp"
 #include "sim/price.hpp"
-#include "strategies/program.hpp"
 
 namespace stratagem::sim {
 
 using cost::CollectiveKind;
-using strategies::Category;
-using strategies::Stream;
+using program::Category;
+using program::Stream;
 
 /// A task and what it costs, in picoseconds. It is launched after the whole of its host time.
 struct Step {
-  strategies::Task task;
+  program::Task task;
   std::int64_t device = 0;
   std::int64_t host = 0;
 };
@@ -37,17 +37,17 @@ inline Step collective(Bytes payload, std::vector<int> waits = {},
                        Stream stream = Stream::communication, int group = 0,
                        CollectiveKind kind = CollectiveKind::all_reduce) {
   Step step = kernel(0, 0, std::move(waits), stream);
-  step.task.work = strategies::Collective{.kind = kind, .group = group, .payload = payload};
+  step.task.work = program::Collective{.kind = kind, .group = group, .payload = payload};
   return step;
 }
 
 /// A program and its prices.
 struct HandBuilt {
-  strategies::Program program;
+  program::Program program;
   Prices prices;
 
   /// One block, called once per iteration by a sequence of its own.
-  void add_sequence(const std::vector<Step>& steps, std::vector<strategies::Slot> slots = {}) {
+  void add_sequence(const std::vector<Step>& steps, std::vector<program::Slot> slots = {}) {
     const auto block = static_cast<int>(program.blocks.size());
     program.blocks.push_back({.name = "", .slots = std::move(slots), .tasks = {}});
     prices.emplace_back();
@@ -78,18 +78,18 @@ inline constexpr BytesPerSecond byte_per_picosecond{1e12};
 
 /// Every device is an actor. All collectives of the given kinds of all communicators load one link
 /// with one byte per byte, and have one latency.
-inline Cast on_one_link(const strategies::Program& program,
+inline Cast on_one_link(const program::Program& program,
                         const std::vector<CollectiveKind>& kinds = {CollectiveKind::all_reduce},
                         Ticks latency = {}, BytesPerSecond capacity = byte_per_picosecond) {
   Cast cast;
   for (std::size_t d = 0; d < program.devices.size(); ++d) {
-    const strategies::Device& device = program.devices[d];
+    const program::Device& device = program.devices[d];
     cast.actors.push_back({.device = static_cast<int>(d),
                            .multiplicity = 1,
                            .sequence = device.sequence,
                            .meetings = device.groups});
   }
-  for (const strategies::Communicator& communicator : program.communicators) {
+  for (const program::Communicator& communicator : program.communicators) {
     cast.meetings.push_back({.actors = communicator.ranks, .multiplicity = 1});
   }
   cast.capacities = {capacity};

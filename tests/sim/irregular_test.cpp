@@ -11,11 +11,11 @@ namespace {
 
 /// How many iterations end on a network that takes no time, every task taking a unit.
 std::size_t iterations_of(const strategies::Plan& plan) {
-  const strategies::Program program = strategies::lower(plan, strategies::plain_stack());
+  const program::Program program = strategies::lower(plan, strategies::plain_stack());
   const auto devices = static_cast<int>(program.devices.size());
   const Cast actors = cast(program, instant_cluster(devices), ideal_network(), false);
   const Prices prices =
-      price(program, [](const strategies::Task&) { return Price{.device = {1000}}; });
+      price(program, [](const program::Task&) { return Price{.device = {1000}}; });
   return run(program, actors, prices, 3).iteration_ends.size();
 }
 

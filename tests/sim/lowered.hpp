@@ -15,9 +15,9 @@ namespace stratagem::sim {
 
 /// Sizes that 8 tensor ranks and `options.data` data ranks divide; one sample per micro-batch and
 /// data rank.
-inline strategies::Program lowered_gpt(int layers, int micro_batches,
-                                       const strategies::Options& options,
-                                       const cost::Stack& stack = {}) {
+inline program::Program lowered_gpt(int layers, int micro_batches,
+                                    const strategies::Options& options,
+                                    const cost::Stack& stack = {}) {
   const model::Graph graph = model::gpt({.layers = layers,
                                          .hidden = 64,
                                          .heads = 8,

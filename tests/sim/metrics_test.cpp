@@ -24,7 +24,7 @@ Timeline play(const HandBuilt& built, int iterations) {
 }
 
 /// A slot born in one task and dead after another.
-void lives(strategies::Block& block, int slot, int birth, int death) {
+void lives(program::Block& block, int slot, int birth, int death) {
   block.tasks[birth].births.push_back(slot);
   block.tasks[death].deaths.push_back(slot);
 }
@@ -68,7 +68,7 @@ TEST_CASE("the peak is the largest sum of buffers alive at one time, residents i
   built.add_sequence({kernel(10), kernel(10), kernel(10)}, {{"x", -1, 40_B, Category::activations},
                                                             {"y", -1, 7_B, Category::temporaries},
                                                             {"z", -1, 9_B, Category::temporaries}});
-  strategies::Block& block = built.program.blocks[0];
+  program::Block& block = built.program.blocks[0];
   lives(block, 0, 0, 2);
   lives(block, 1, 1, 1);
   lives(block, 2, 2, 2);
@@ -117,7 +117,7 @@ TEST_CASE("a buffer of the device that lives from one task to another counts in 
   built.add_sequence({kernel(10), kernel(10), kernel(10)},
                      {{"x", -1, 40_B, Category::activations}});
   lives(built.program.blocks[0], 0, 0, 1);
-  using Span = strategies::Resident::Span;
+  using Span = program::Resident::Span;
   built.program.sequences[0].residents = {{Category::parameters, 100_B},
                                           {Category::gradients, 50_B, Span{{0, 1}, {0, 2}}}};
   built.add_device(0);
@@ -139,7 +139,7 @@ TEST_CASE("gradients that are freed between iterations lower the peak") {
   cost::Stack stack{.slowdown = {1}, .host_factor = {1}};
   const auto peak_of = [&](bool frees) {
     stack.frees_gradients = frees;
-    const strategies::Program program = lowered_gpt(4, 2, {.pipeline = 2}, stack);
+    const program::Program program = lowered_gpt(4, 2, {.pipeline = 2}, stack);
     const Cast actors = cast(program, cluster("dgx-1v", 1), profile.collective, true);
     return metrics(program, run(program, actors, price(program, profile, stack), 2)).peak;
   };
@@ -157,7 +157,7 @@ TEST_CASE("what a stage has sent waits for its gradient where the stack says so"
   cost::Stack stack{.slowdown = {1}, .host_factor = {1}};
   const auto steps_of = [&](bool keeps) {
     stack.keeps_sent = keeps;
-    const strategies::Program program = lowered_gpt(4, 8, {.pipeline = 4}, stack);
+    const program::Program program = lowered_gpt(4, 8, {.pipeline = 4}, stack);
     const Cast actors = cast(program, cluster("dgx-1v", 1), profile.collective, true);
     const Timeline timeline = run(program, actors, price(program, profile, stack), 2);
     return std::pair(memory_peak(program, timeline, 0), memory_steps(program, timeline, 0).back());
@@ -175,15 +175,14 @@ TEST_CASE("what a stage has sent waits for its gradient where the stack says so"
 TEST_CASE("copies of gradients take their bytes during the steps, or always") {
   const cost::Profile profile = cost::read_profile("scenarios/profiles/v100-sxm3-450w.json");
   const auto residents_of = [&](const cost::Stack& stack, int zero) {
-    const strategies::Program program =
-        lowered_gpt(2, 2, {.data = 2, .zero = {.stage = zero}}, stack);
+    const program::Program program = lowered_gpt(2, 2, {.data = 2, .zero = {.stage = zero}}, stack);
     return program.sequences.front().residents;
   };
   cost::Stack stack{.slowdown = {1}, .host_factor = {1}};
-  const auto sum = [](const std::vector<strategies::Resident>& residents, Category category,
+  const auto sum = [](const std::vector<program::Resident>& residents, Category category,
                       bool spans) {
     Bytes bytes;
-    for (const strategies::Resident& resident : residents) {
+    for (const program::Resident& resident : residents) {
       if (resident.category == category && resident.span.has_value() == spans)
         bytes += resident.bytes;
     }
@@ -206,7 +205,7 @@ TEST_CASE("buffers of tasks on different streams are alive together") {
   built.add_sequence(
       {kernel(5), kernel(10, 0, {0}, Stream::communication), kernel(5)},
       {{"a", -1, 30_B, Category::temporaries}, {"b", -1, 20_B, Category::gradients}});
-  strategies::Block& block = built.program.blocks[0];
+  program::Block& block = built.program.blocks[0];
   lives(block, 0, 0, 2);
   lives(block, 1, 1, 1);
   built.add_device(0);
@@ -236,13 +235,13 @@ TEST_CASE("what an iteration allocates it frees: live bytes return to the reside
         strategies::Options{.tensor = 4, .recompute = "full", .partition_checkpoints = true},
         strategies::Options{.pipeline = 4, .swap = {.layers = 2, .to_peer = true}},
         strategies::Options{.pipeline = 4, .data = 2, .schedule = "gpipe"}}) {
-    const strategies::Program program = lowered_gpt(4, 4, options, stack);
+    const program::Program program = lowered_gpt(4, 4, options, stack);
     const Cast actors = cast(program, cluster("dgx-1v", 1), profile.collective, true);
     const Timeline timeline = run(program, actors, price(program, profile, stack), 2);
     for (std::size_t a = 0; a < actors.actors.size(); ++a) {
       Bytes residents;
       const int sequence = actors.actors[a].sequence;
-      for (const strategies::Resident& resident : program.sequences[sequence].residents) {
+      for (const program::Resident& resident : program.sequences[sequence].residents) {
         residents += resident.bytes;
       }
       const std::vector<MemoryStep> steps = memory_steps(program, timeline, a);

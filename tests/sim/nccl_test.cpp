@@ -64,7 +64,7 @@ TEST_CASE("with NCCL's channels, too, folded and unfolded runs agree to the pico
   };
   for (const Plan& plan : plans) {
     INFO(plan.preset << " x " << plan.nodes);
-    const strategies::Program program = lowered_gpt(4, 2, plan.options);
+    const program::Program program = lowered_gpt(4, 2, plan.options);
     const topology::Cluster machine = cluster(plan.preset, plan.nodes);
     const cost::CollectiveConstants constants = constants_of(plan.preset);
     cost::Collectives collectives(machine, constants, "2.18.6");

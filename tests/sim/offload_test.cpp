@@ -28,13 +28,13 @@ class Offloaded {
       : program(UnitPipeline::lowered(strategy, chain(layers), 1)) {
     const BytesPerSecond pcie = 128_B / Seconds{costs.copy * 1e-12 * static_cast<double>(unit)};
     const Cast actors = cast(program, with_host(ranks, pcie, shared), ideal_network(), false);
-    const Prices prices = price(program, [&](const strategies::Task& task) {
+    const Prices prices = price(program, [&](const program::Task& task) {
       const bool layer = task.name.starts_with("product");
-      const double time = !layer                                    ? 0
-                          : task.stream == strategies::Stream::host ? costs.step
-                          : task.name == "product"                  ? costs.forward
-                          : task.name == "product.B"                ? costs.backward
-                                                                    : 0;
+      const double time = !layer                                 ? 0
+                          : task.stream == program::Stream::host ? costs.step
+                          : task.name == "product"               ? costs.forward
+                          : task.name == "product.B"             ? costs.backward
+                                                                 : 0;
       return Price{.device = {static_cast<std::int64_t>(time * unit)}};
     });
     timeline = run(program, actors, prices, 4);
@@ -46,7 +46,7 @@ class Offloaded {
            static_cast<double>(unit);
   }
 
-  strategies::Program program;
+  program::Program program;
   Timeline timeline;
 };
 
@@ -58,7 +58,7 @@ std::string parameters_there(int prefetch, int ranks = 1) {
          R"(, "zero": {"stage": 3, "prefetch": )" + std::to_string(prefetch) + "}}";
 }
 
-Bytes in(const HostMemory& host, strategies::Category category) {
+Bytes in(const HostMemory& host, program::Category category) {
   return host.peak.by_category[static_cast<std::size_t>(category)];
 }
 
@@ -125,7 +125,7 @@ TEST_CASE("fetches of layers that compute longer are hidden but for the first, w
 // Ren et al., section 4.1: 12 bytes of states and 2 of gradients a parameter; a second buffer of
 // gradients where steps are delayed (section 5.2: those of the next iteration arrive meanwhile).
 TEST_CASE("the host keeps 14 bytes a parameter, 16 with its weights or with delayed steps") {
-  using strategies::Category;
+  using program::Category;
   const double parameters = 8 + 4 * 64;
   const auto hosts = [](const std::string& strategy, int ranks, int per_server) {
     const Offloaded run(4, strategy, {1, 1, 1, 1}, ranks);
@@ -162,7 +162,7 @@ TEST_CASE(
         {2, 2, 0, 1}, ranks);
     const auto hosts = host_memory(run.program, run.timeline, ranks);
     REQUIRE(hosts.size() == 1);
-    CHECK(in(hosts[0], strategies::Category::activations).value == 4 * 128);
+    CHECK(in(hosts[0], program::Category::activations).value == 4 * 128);
     CHECK(hosts[0].peak.total.value == 4 * 128);
     const ByCategory& last = hosts[0].steps.back().live;
     CHECK(std::accumulate(last.begin(), last.end(), Bytes{}).value == 0);

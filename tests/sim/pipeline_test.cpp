@@ -282,9 +282,9 @@ TEST_CASE("TeraPipe's slices follow each other: sum t + (p - 1) max t forward") 
         {.layers = c.p, .hidden = 8, .heads = 1, .sequence = total, .vocabulary = 16, .batch = 1});
     const std::string strategy = "{\"pipeline\": " + std::to_string(c.p) +
                                  ", \"schedule\": \"gpipe\", \"token_slices\": [" + list + "]}";
-    const strategies::Program program = UnitPipeline::lowered(strategy, graph, 1);
+    const program::Program program = UnitPipeline::lowered(strategy, graph, 1);
     // The QKV product of a layer has as many rows as the slice has tokens.
-    const Prices prices = price(program, [](const strategies::Task& task) {
+    const Prices prices = price(program, [](const program::Task& task) {
       const auto* kernel = std::get_if<cost::Kernel>(&task.work);
       const std::int64_t rows = task.name == "attention.qkv" ? kernel->m : 0;
       return Price{.device = {rows * unit}};
@@ -340,14 +340,14 @@ TEST_CASE("PipeDream has no bubble and keeps p - s versions of the weights") {
     INFO("p=" << p);
     CHECK(pipeline.period() == 3);
     for (int s = 0; s < p; ++s) {
-      const strategies::Sequence& sequence = pipeline.program.sequences[s];
+      const program::Sequence& sequence = pipeline.program.sequences[s];
       // F(i) on stage s reads version max(0, i - (p-1-s)), and so does its backward cell.
-      for (const strategies::Call& call : sequence.calls) {
+      for (const program::Call& call : sequence.calls) {
         if (call.segment >= 0) CHECK(call.versions_behind == p - 1 - s);
       }
       Bytes parameters;
-      for (const strategies::Resident& one : sequence.residents) {
-        if (one.category == strategies::Category::parameters) parameters += one.bytes;
+      for (const program::Resident& one : sequence.residents) {
+        if (one.category == program::Category::parameters) parameters += one.bytes;
       }
       const Bytes shift = s == 0 ? 16_B : 0_B;  // before the chain
       CHECK(parameters == (p - s) * (128_B + shift));
@@ -363,12 +363,12 @@ TEST_CASE("with vertical sync all stages read the version that the first one rea
                               {1, 1, 1}, 12);
   CHECK(pipeline.period() == 3);
   for (int s = 0; s < p; ++s) {
-    for (const strategies::Call& call : pipeline.program.sequences[s].calls) {
+    for (const program::Call& call : pipeline.program.sequences[s].calls) {
       if (call.segment >= 0) CHECK(call.versions_behind == p - 1);
     }
     Bytes parameters;
-    for (const strategies::Resident& one : pipeline.program.sequences[s].residents) {
-      if (one.category == strategies::Category::parameters) parameters += one.bytes;
+    for (const program::Resident& one : pipeline.program.sequences[s].residents) {
+      if (one.category == program::Category::parameters) parameters += one.bytes;
     }
     CHECK(parameters == p * (128_B + (s == 0 ? 16_B : 0_B)));
   }
@@ -381,12 +381,12 @@ TEST_CASE("PipeDream-2BW reads the weights of the iteration before and keeps two
                                 {1, 1, 1}, 9);
     CHECK(pipeline.period() == 3 * m);
     for (int s = 0; s < p; ++s) {
-      for (const strategies::Call& call : pipeline.program.sequences[s].calls) {
+      for (const program::Call& call : pipeline.program.sequences[s].calls) {
         if (call.segment >= 0) CHECK(call.versions_behind == 1);
       }
       Bytes parameters;
-      for (const strategies::Resident& one : pipeline.program.sequences[s].residents) {
-        if (one.category == strategies::Category::parameters) parameters += one.bytes;
+      for (const program::Resident& one : pipeline.program.sequences[s].residents) {
+        if (one.category == program::Category::parameters) parameters += one.bytes;
       }
       CHECK(parameters == 2 * (128_B + (s == 0 ? 16_B : 0_B)));
     }

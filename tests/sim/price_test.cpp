@@ -21,7 +21,7 @@ cost::Profile simple_profile() {
 Price priced(const cost::Kernel& work, int synchronizations, const cost::Stack& stack) {
   HandBuilt built;
   built.add_sequence({kernel(0)});
-  strategies::Task& task = built.program.blocks[0].tasks[0];
+  program::Task& task = built.program.blocks[0].tasks[0];
   task.work = work;
   task.synchronizations = synchronizations;
   return price(built.program, simple_profile(), stack)[0][0];
@@ -97,7 +97,7 @@ TEST_CASE(
   const auto complaint = [](auto spoil, const cost::Kernel& work) -> std::string {
     HandBuilt built;
     built.add_sequence({kernel(0)});
-    strategies::Task& task = built.program.blocks[0].tasks[0];
+    program::Task& task = built.program.blocks[0].tasks[0];
     task.name = "the task";
     task.work = work;
     cost::Profile profile = simple_profile();

@@ -7,7 +7,7 @@
 #include <set>
 #include <string>
 
-#include "strategies/check.hpp"
+#include "program/check/check.hpp"
 #include "strategies/redistribute/redistribute.hpp"
 #include "tests/sim/found_volume.hpp"
 #include "tests/sim/priced_by_name.hpp"
@@ -17,9 +17,9 @@ namespace stratagem::sim {
 
 namespace {
 
-using strategies::Program;
-using strategies::Stream;
-using strategies::Task;
+using program::Program;
+using program::Stream;
+using program::Task;
 
 double elements_of_part(const model::Tensor& tensor, const std::vector<model::Term>& terms,
                         const RandomPlan& random, const model::Operator& op) {
@@ -48,7 +48,7 @@ std::vector<double> parts(const RandomPlan& random, const model::Operator& op,
   return result;
 }
 
-std::vector<double> sizes(const strategies::Block& block, const std::vector<int>& slots) {
+std::vector<double> sizes(const program::Block& block, const std::vector<int>& slots) {
   std::vector<double> result;
   for (const int slot : slots) result.push_back(block.slots[slot].bytes.value);
   return result;
@@ -62,8 +62,8 @@ bool hold(const std::vector<double>& buffers, const std::vector<double>& wanted)
 }
 
 /// Bytes before and after a collective of n ranks fit its payload.
-void check_collective(const strategies::Block& block, const Task& task, double n) {
-  const auto& collective = std::get<strategies::Collective>(task.work);
+void check_collective(const program::Block& block, const Task& task, double n) {
+  const auto& collective = std::get<program::Collective>(task.work);
   const std::vector<double> read = sizes(block, task.reads);
   const std::vector<double> written = sizes(block, task.writes);
   const double payload = collective.payload.value;
@@ -72,7 +72,7 @@ void check_collective(const strategies::Block& block, const Task& task, double n
     RC_ASSERT(close(std::accumulate(read.begin(), read.end(), 0.0), payload, 1e-12));
     return;
   }
-  if (strategies::transfers(task.stream)) {
+  if (program::transfers(task.stream)) {
     RC_ASSERT(read.size() + written.size() == 1);
     const double buffer = (read.empty() ? written : read)[0];
     const bool cut = !read.empty() && crosses(block);  // out of a larger buffer
@@ -127,7 +127,7 @@ TEST_CASE("any legal plan lowers to a program that can run") {
   always(
       [] {
         const RandomPlan random = random_plan(any_grids());
-        strategies::check(strategies::lower(*random.plan, {}));
+        program::check(strategies::lower(*random.plan, {}));
       },
       600);
 }
@@ -156,8 +156,8 @@ TEST_CASE(
         for (std::size_t s = 0; s < program.sequences.size(); ++s) {
           double out = 0;
           double back = 0;
-          each_task(program, static_cast<int>(s), [&](const strategies::Block&, const Task& task) {
-            const auto* work = std::get_if<strategies::Collective>(&task.work);
+          each_task(program, static_cast<int>(s), [&](const program::Block&, const Task& task) {
+            const auto* work = std::get_if<program::Collective>(&task.work);
             // Gradients go, weights come back from there: of those what is swapped is told by its task.
             if (work == nullptr || !task.name.starts_with("copy")) return;
             if (work->kind == cost::CollectiveKind::to_host) out += work->payload.value;
@@ -181,8 +181,8 @@ TEST_CASE("every operator reads and writes the parts that its split says, whatev
                             check_collective(block, task, n);
                           });
           const int sequence = program.devices[device].sequence;
-          each_task(program, sequence, [&](const strategies::Block& block, const Task& task) {
-            if (std::holds_alternative<strategies::Collective>(task.work)) return;
+          each_task(program, sequence, [&](const program::Block& block, const Task& task) {
+            if (std::holds_alternative<program::Collective>(task.work)) return;
             const auto found = operators.find(task.name.substr(0, task.name.find(' ')));
             if (found == operators.end()) return;  // an optimizer step, or a step of a crossing
             const model::Operator& op = *found->second;
@@ -259,7 +259,7 @@ TEST_CASE("no iteration is shorter than its data's longest way or any device's w
         RC_ASSERT(makespan >= longest_way(*random.graph));
         for (std::size_t s = 0; s < program.sequences.size(); ++s) {
           std::int64_t busy = 0;
-          each_task(program, static_cast<int>(s), [&](const strategies::Block&, const Task& task) {
+          each_task(program, static_cast<int>(s), [&](const program::Block&, const Task& task) {
             if (task.stream == Stream::compute) busy += duration(task.name).count;
           });
           RC_ASSERT(makespan >= busy);

@@ -37,7 +37,7 @@ model::Graph chain_of(const std::vector<std::string>& segments) {
   return std::move(build).finish(x);
 }
 
-strategies::Program lowered(const model::Graph& graph, const std::string& plan, int micro_batches) {
+program::Program lowered(const model::Graph& graph, const std::string& plan, int micro_batches) {
   const JsonReader file = JsonReader::from_text(plan, "plan.json");
   return strategies::lower(strategies::read_plan(file, graph, micro_batches), {});
 }
@@ -47,7 +47,7 @@ strategies::Program lowered(const model::Graph& graph, const std::string& plan, 
 TEST_CASE("gradients of stages that share a device are summed along the axes of each") {
   // Device 0 stands in both. Its terms of b0 of stage 0 are summed with device 1, those of stage 1 with
   // device 2; one bucket, by the number of the axis, takes both.
-  const strategies::Program program =
+  const program::Program program =
       lowered(chain_of({"b", "gbg"}), R"~({"stages": ["s0", "s1"], "primitives": [
     {"op-trans": "**", "dim": "b", "parts": 2, "axis": "rows"},
     {"op-trans": "s1.**", "dim": null, "parts": 2, "axis": "replicas"},
@@ -64,7 +64,7 @@ TEST_CASE("gradients of stages that share a device are summed along the axes of 
 TEST_CASE("gradients of stages on one set of devices are summed along the axes of each") {
   // All four devices have terms of the 4 elements of stage 0's bias, two and two those of stage 1's: 2
   // (n-1)/n of 8 bytes each. One bucket takes both, and nothing refuses the plan.
-  const strategies::Program program =
+  const program::Program program =
       lowered(chain_of({"b", "gbg"}), R"~({"stages": ["s0", "s1"], "primitives": [
     {"op-trans": "s0.**", "dim": "b", "parts": 4, "axis": "rows"},
     {"op-trans": "s1.**", "dim": "b", "parts": 2, "axis": "rows"},
@@ -81,11 +81,11 @@ TEST_CASE("gradients of stages on one set of devices are summed along the axes o
 constexpr double whole_tensor = rows * columns * 2;  // bytes of the tensor that passes through
 
 /// What a device receives from others, but for sums of gradients.
-double received(const strategies::Program& program, int device) {
+double received(const program::Program& program, int device) {
   double bytes = 0;
   each_collective(program, device,
                   [&](const auto& /*block*/, const auto& task, const auto& collective, double n) {
-                    if (task.stream == strategies::Stream::gradient_communication) return;
+                    if (task.stream == program::Stream::gradient_communication) return;
                     if (collective.kind == cost::CollectiveKind::send && sends(task.stream)) return;
                     const int group = program.devices[device].groups[collective.group];
                     const bool one_sends = collective.kind == cost::CollectiveKind::broadcast;
@@ -98,7 +98,7 @@ double received(const strategies::Program& program, int device) {
 TEST_CASE("a gradient crosses one border after another unchanged") {
   // Of a tensor one crossing and one border are remembered, but a bias passes on the gradient that it gets:
   // from stage 2 to stage 1, from there to stage 0.
-  const strategies::Program program =
+  const program::Program program =
       lowered(chain_of({"b", "b", "g"}), R"~({"stages": ["s0", "s1", "s2"], "primitives": [
     {"op-trans": "s1.**", "dim": null, "parts": 2, "axis": "replicas"},
     {"op-trans": "s2.**", "dim": "b", "parts": 3, "axis": "rows"},
@@ -116,7 +116,7 @@ TEST_CASE("a gradient crosses one border after another unchanged") {
 
 TEST_CASE("what reads a gradient that leaves runs in B, and is summed nonetheless") {
   // s1's bias passes on the gradient that it reads, so its own gradient cannot wait for W.
-  const strategies::Program program =
+  const program::Program program =
       lowered(chain_of({"b", "bg"}), R"~({"stages": ["s0", "s1"], "primitives": [
     {"op-trans": "**", "dim": "b", "parts": 2, "axis": "rows"},
     {"op-assign": "**", "axis": "rows", "stride": 1},
@@ -133,7 +133,7 @@ TEST_CASE("tensors that take one way between devices for two reasons do not wait
   // Device 0 sends F(0,1)'s result and then B(2,0)'s gradient to devices 1 and 2, which run B(1,0) before
   // F(1,1). Messages between equal grids have a group for each pair of stages; what is redistributed
   // has one for each pair of devices.
-  const strategies::Program program =
+  const program::Program program =
       lowered(chain_of({"b", "g", "g"}), R"~({"stages": ["s0", "s1", "s2"], "primitives": [
     {"op-trans": "s1.**", "dim": null, "parts": 2, "axis": "replicas"},
     {"op-assign": "s1.**", "axis": "replicas", "stride": 1},

@@ -17,8 +17,8 @@ namespace {
 int sum(const Numbers& numbers) { return std::accumulate(numbers.begin(), numbers.end(), 0); }
 
 /// A stage has as many layers as `layers` says, each of which takes as long.
-strategies::Program lowered(const std::string& schedule, const Numbers& copies,
-                            const Numbers& layers, int micro_batches) {
+program::Program lowered(const std::string& schedule, const Numbers& copies, const Numbers& layers,
+                         int micro_batches) {
   return UnitPipeline::lowered("{\"pipeline\": " + std::to_string(copies.size()) +
                                    ", \"schedule\": \"" + schedule + "\", \"layers_per_stage\": " +
                                    list(layers) + ", \"replicas_per_stage\": " + list(copies) + "}",
@@ -49,10 +49,10 @@ const std::vector<Numbers>& shapes() {
 /// ceil(a / b) for b > 0, of negative a too.
 int ceiling(int a, int b) { return a > 0 ? (a + b - 1) / b : -(-a / b); }
 
-Bytes parameters_of(const strategies::Sequence& sequence) {
+Bytes parameters_of(const program::Sequence& sequence) {
   Bytes bytes;
-  for (const strategies::Resident& one : sequence.residents) {
-    if (one.category == strategies::Category::parameters) bytes += one.bytes;
+  for (const program::Resident& one : sequence.residents) {
+    if (one.category == program::Category::parameters) bytes += one.bytes;
   }
   return bytes;
 }
@@ -163,7 +163,7 @@ TEST_CASE("a copy keeps warm-up + 1 versions where each of its micro-batches end
   for (const Numbers& copies : shapes()) {
     for (const int rounds : {1, 2}) {
       const int m = rounds * common_multiple(copies);
-      const strategies::Program program = lowered("pipedream", copies, copies, m);
+      const program::Program program = lowered("pipedream", copies, copies, m);
       int device = 0;
       for (int s = 0; s < static_cast<int>(copies.size()); ++s) {
         const int left = sum({copies.begin() + s, copies.end()});
@@ -171,13 +171,12 @@ TEST_CASE("a copy keeps warm-up + 1 versions where each of its micro-batches end
         const int turns = m / copies[s];
         for (int copy = 0; copy < copies[s]; ++copy, ++device) {
           INFO(list(copies) << ", m=" << m << ", stage " << s << ", copy " << copy);
-          const strategies::Sequence& sequence =
-              program.sequences[program.devices[device].sequence];
+          const program::Sequence& sequence = program.sequences[program.devices[device].sequence];
           const int versions = ceiling(warm_up, turns) + 1;
           if (turns == 1) CHECK(versions == warm_up + 1);
           const Bytes one = copies[s] * 128_B + (s == 0 ? 16_B : 0_B);
           CHECK(parameters_of(sequence) == versions * one);
-          for (const strategies::Call& call : sequence.calls) {
+          for (const program::Call& call : sequence.calls) {
             const int turn = call.cell.micro_batch / copies[s];
             if (call.segment >= 0 && program.blocks[call.block].name != "step")
               CHECK(call.versions_behind == ceiling(warm_up - turn, turns));
@@ -194,9 +193,9 @@ TEST_CASE("with two versions or vertical sync, all copies read what their schedu
     const int first_warm_up = (sum(copies) - 1) / copies[0];
     for (const std::string schedule : {"pipedream-2bw", "pipedream-vertical"}) {
       INFO(schedule << " " << list(copies) << ", m=" << m);
-      const strategies::Program program = lowered(schedule, copies, copies, m);
-      for (const strategies::Sequence& sequence : program.sequences) {
-        for (const strategies::Call& call : sequence.calls) {
+      const program::Program program = lowered(schedule, copies, copies, m);
+      for (const program::Sequence& sequence : program.sequences) {
+        for (const program::Call& call : sequence.calls) {
           if (call.segment < 0 || program.blocks[call.block].name == "step") continue;
           const int turn = call.cell.micro_batch / copies[0];
           CHECK(call.versions_behind ==

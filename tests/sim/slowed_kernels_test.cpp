@@ -26,7 +26,7 @@ Step on_host(std::int64_t duration, std::vector<int> waits = {}) {
 }
 
 /// Links so wide that no collective takes anything from another: one takes a picosecond a byte.
-Cast apart(const strategies::Program& program, double slowdown, Ticks latency = {}) {
+Cast apart(const program::Program& program, double slowdown, Ticks latency = {}) {
   Cast cast = on_one_link(
       program, {CollectiveKind::all_reduce, CollectiveKind::send, CollectiveKind::to_host},
       latency);
@@ -273,7 +273,7 @@ TEST_CASE("random programs take the instants of a clock that goes picosecond by 
       [] {
         const int devices = pick(1, 3);
         const RandomProgram random(devices);
-        const strategies::Program& program = random.built.program;
+        const program::Program& program = random.built.program;
         const double slowdown = any_slowdown();
         const Timeline timeline =
             run(program, apart(program, slowdown, {random.latency}), random.built.prices, 2);
@@ -295,7 +295,7 @@ TEST_CASE("on one device without copies, no task ends sooner where kernels are s
   always(
       [] {
         const RandomProgram random(1, false);
-        const strategies::Program& program = random.built.program;
+        const program::Program& program = random.built.program;
         Times before;
         for (const double slowdown : {0.0, 0.1, 0.25, 0.3, 0.6, 0.95}) {
           const Timeline timeline =
@@ -327,7 +327,7 @@ TEST_CASE("a longer kernel can put communication off until it slows another one 
 TEST_CASE("where nothing runs beside communication, slower kernels change nothing") {
   // Tensor parallelism alone: its collectives stand in the queue of the kernels.
   const cost::Profile profile = cost::read_profile("scenarios/profiles/v100-sxm3-450w.json");
-  const strategies::Program program = lowered_gpt(4, 4, {.tensor = 4, .recompute = "full"});
+  const program::Program program = lowered_gpt(4, 4, {.tensor = 4, .recompute = "full"});
   const Prices prices = price(program, profile, {.slowdown = {1}, .host_factor = {1}});
   Cast actors = cast(program, cluster("dgx-2h", 1), profile.collective, true);
   const Timeline fast = run(program, actors, prices, 3);
@@ -348,7 +348,7 @@ TEST_CASE("folded and unfolded runs agree to the picosecond with slowed kernels"
        {strategies::Options{.tensor = 2, .data = 8, .overlap_gradients = true, .bucket = 50_KB},
         strategies::Options{.tensor = 2, .pipeline = 4, .data = 2, .recompute = "full"},
         strategies::Options{.pipeline = 4, .data = 4, .schedule = "gpipe"}}) {
-    const strategies::Program program = lowered_gpt(4, 4, options, stack);
+    const program::Program program = lowered_gpt(4, 4, options, stack);
     const Prices prices = price(program, profile, stack);
     std::vector<Instant> without;
     for (const double slowdown : {0.0, 0.15, 0.7}) {

@@ -32,10 +32,10 @@ topology::Cluster servers(int nodes, int gpus) {
 Seconds makespan(const std::string& strategy, int micro_batches, int tensor, int stages,
                  bool shares) {
   const model::Graph graph = model::gpt(strategies::small_gpt);
-  const strategies::Program program = UnitPipeline::lowered(
+  const program::Program program = UnitPipeline::lowered(
       strategy, graph, micro_batches, {.shares_activations = shares, .shares_gradients = shares});
   const Cast actors = cast(program, servers(stages, tensor), ideal_network(), false);
-  const Prices prices = price(program, [](const strategies::Task&) { return Price{}; });
+  const Prices prices = price(program, [](const program::Task&) { return Price{}; });
   const Timeline timeline = run(program, actors, prices, 1);
   return Seconds{static_cast<double>(timeline.iteration_ends.front().picoseconds) * 1e-12};
 }

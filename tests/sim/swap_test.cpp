@@ -28,7 +28,7 @@ struct Swapped {
     const std::vector<FlatTask>& tasks = timeline.tasks[0];
     Instant end{0};
     for (std::size_t i = 0; i < tasks.size(); ++i) {
-      const strategies::Task& task = program.blocks[tasks[i].block].tasks[tasks[i].task];
+      const program::Task& task = program.blocks[tasks[i].block].tasks[tasks[i].task];
       if (task.name == "product") end = std::max(end, timeline.times[0].ends[0][i]);
     }
     return static_cast<double>(end.picoseconds) / static_cast<double>(unit);
@@ -38,7 +38,7 @@ struct Swapped {
            static_cast<double>(unit);
   }
 
-  strategies::Program program;
+  program::Program program;
   Timeline timeline;
 };
 

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "program/program.hpp"
 #include "sim/price.hpp"
-#include "strategies/program.hpp"
 
 namespace stratagem::sim {
 
@@ -18,7 +18,7 @@ class TickClock {
  public:
   /// Kernels do 1 - millionths / 10^6 of a picosecond's work in one beside communication. A
   /// collective takes `latency` and a picosecond a byte.
-  TickClock(const strategies::Program& program, const Prices& prices, std::int64_t millionths,
+  TickClock(const program::Program& program, const Prices& prices, std::int64_t millionths,
             std::int64_t latency, int iterations)
       : millionths_(millionths), latency_(latency) {
     for (std::size_t d = 0; d < program.devices.size(); ++d) {
@@ -45,7 +45,7 @@ class TickClock {
   static constexpr std::int64_t unknown = -1;
 
   struct Job {
-    strategies::Task task;
+    program::Task task;
     Price price;
     std::vector<int> before;  ///< that must have ended
     std::pair<int, int> meeting{-1,
@@ -56,8 +56,8 @@ class TickClock {
     std::int64_t end = unknown;
     std::int64_t left = 0;       ///< millionths of picoseconds of work
     std::int64_t left_last = 0;  ///< the same of the last kernel
-    [[nodiscard]] const strategies::Collective* collective() const {
-      return std::get_if<strategies::Collective>(&task.work);
+    [[nodiscard]] const program::Collective* collective() const {
+      return std::get_if<program::Collective>(&task.work);
     }
   };
   struct Rank {
@@ -73,9 +73,9 @@ class TickClock {
     std::int64_t end = unknown;
   };
 
-  void unroll(const strategies::Program& program, const Prices& prices, int device) {
+  void unroll(const program::Program& program, const Prices& prices, int device) {
     Rank& rank = ranks_[device];
-    const strategies::Device& place = program.devices[device];
+    const program::Device& place = program.devices[device];
     const int block = program.sequences[place.sequence].calls.front().block;
     const auto first = static_cast<int>(rank.jobs.size());
     for (std::size_t t = 0; t < program.blocks[block].tasks.size(); ++t) {

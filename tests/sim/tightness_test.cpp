@@ -11,15 +11,14 @@ namespace stratagem::sim {
 
 namespace {
 
-using strategies::Stream;
+using program::Stream;
 
 /// When something last held each task of an actor: its launch, the task before it on its stream, or
 /// what it waits for. Reads programs and prices, not the engine's own tables.
-std::vector<std::vector<Instant>> ready_times(const strategies::Program& program,
-                                              const Prices& prices, const Timeline& timeline,
-                                              std::size_t actor,
+std::vector<std::vector<Instant>> ready_times(const program::Program& program, const Prices& prices,
+                                              const Timeline& timeline, std::size_t actor,
                                               std::vector<std::vector<Instant>>& launched) {
-  const strategies::Sequence& sequence = program.sequences[timeline.actors[actor].sequence];
+  const program::Sequence& sequence = program.sequences[timeline.actors[actor].sequence];
   std::vector<std::vector<Instant>> result;
   std::map<Stream, Instant> tail;
   Instant host{0};
@@ -29,15 +28,15 @@ std::vector<std::vector<Instant>> ready_times(const strategies::Program& program
     std::size_t flat = 0;
     result.emplace_back();
     launched.emplace_back();
-    for (const strategies::Call& call : sequence.calls) {
-      const strategies::Block& block = program.blocks[call.block];
+    for (const program::Call& call : sequence.calls) {
+      const program::Block& block = program.blocks[call.block];
       first.push_back(flat);
       for (std::size_t t = 0; t < block.tasks.size(); ++t, ++flat) {
-        const strategies::Task& task = block.tasks[t];
+        const program::Task& task = block.tasks[t];
         const Price& price = prices[call.block][t];
         Instant ready = std::max(host + price.first_launch, tail[task.stream]);
         for (const int wait : task.waits) ready = std::max(ready, ends[first.back() + wait]);
-        for (const strategies::Wait& wait : call.waits) {
+        for (const program::Wait& wait : call.waits) {
           if (wait.task != static_cast<int>(t)) continue;
           ready = std::max(ready, ends[first[wait.of_call] + wait.of_task]);
         }
@@ -57,7 +56,7 @@ std::vector<std::vector<Instant>> ready_times(const strategies::Program& program
 struct Place {
   std::size_t actor, iteration, task;
 };
-std::map<std::pair<int, int>, std::vector<Place>> meetings(const strategies::Program& program,
+std::map<std::pair<int, int>, std::vector<Place>> meetings(const program::Program& program,
                                                            const Timeline& timeline) {
   std::map<std::pair<int, int>, std::vector<Place>> result;
   for (std::size_t a = 0; a < timeline.actors.size(); ++a) {
@@ -67,7 +66,7 @@ std::map<std::pair<int, int>, std::vector<Place>> meetings(const strategies::Pro
       const std::vector<FlatTask>& tasks = timeline.tasks[actor.sequence];
       for (std::size_t t = 0; t < tasks.size(); ++t) {
         const auto& work = program.blocks[tasks[t].block].tasks[tasks[t].task].work;
-        const auto* collective = std::get_if<strategies::Collective>(&work);
+        const auto* collective = std::get_if<program::Collective>(&work);
         if (collective == nullptr) continue;
         const int communicator = program.devices[actor.device].groups[collective->group];
         result[{communicator, posted[communicator]++}].push_back({a, i, t});
@@ -78,7 +77,7 @@ std::map<std::pair<int, int>, std::vector<Place>> meetings(const strategies::Pro
 }
 
 /// Checks an unfolded timeline; returns how many tasks it looked at.
-std::size_t check_tight(const strategies::Program& program, const Prices& prices,
+std::size_t check_tight(const program::Program& program, const Prices& prices,
                         const Timeline& timeline) {
   std::vector<std::vector<std::vector<Instant>>> ready;
   std::vector<std::vector<std::vector<Instant>>> launched(timeline.actors.size());
@@ -103,8 +102,8 @@ std::size_t check_tight(const strategies::Program& program, const Prices& prices
     for (std::size_t i = 0; i < timeline.iteration_ends.size(); ++i) {
       const std::vector<FlatTask>& tasks = timeline.tasks[timeline.actors[a].sequence];
       for (std::size_t t = 0; t < tasks.size(); ++t, ++count) {
-        const strategies::Task& task = program.blocks[tasks[t].block].tasks[tasks[t].task];
-        if (std::holds_alternative<strategies::Collective>(task.work)) continue;
+        const program::Task& task = program.blocks[tasks[t].block].tasks[tasks[t].task];
+        if (std::holds_alternative<program::Collective>(task.work)) continue;
         const Price& price = prices[tasks[t].block][tasks[t].task];
         const Instant busy = timeline.times[a].begins[i][t] + price.device;
         CHECK(timeline.times[a].ends[i][t] == std::max(busy, launched[a][i][t]));
@@ -125,7 +124,7 @@ TEST_CASE("every task begins at the instant at which the last of what it needs i
          {strategies::Options{.tensor = 4, .data = 2, .overlap_gradients = true, .bucket = 50_KB},
           strategies::Options{.tensor = 2, .pipeline = 2, .data = 2, .recompute = "full"},
           strategies::Options{.pipeline = 4, .data = 2, .schedule = "gpipe"}}) {
-      const strategies::Program program = lowered_gpt(4, 4, options, stack);
+      const program::Program program = lowered_gpt(4, 4, options, stack);
       const Prices prices = price(program, profile, stack);
       const Cast actors = cast(program, cluster("dgx-1v", 1), profile.collective, false);
       const Timeline timeline = run(program, actors, prices, 2);

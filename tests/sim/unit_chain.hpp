@@ -72,8 +72,8 @@ struct UnitCosts {
   int end = 0;  ///< of a shared input's forward and backward pass, each
 };
 
-inline Prices unit_prices(const strategies::Program& program, const UnitCosts& costs) {
-  return price(program, [&](const strategies::Task& task) {
+inline Prices unit_prices(const program::Program& program, const UnitCosts& costs) {
+  return price(program, [&](const program::Task& task) {
     const int time = task.name == "product"                           ? costs.forward
                      : task.name == "product.B"                       ? costs.input
                      : task.name == "product.W"                       ? costs.weight
@@ -86,7 +86,7 @@ inline Prices unit_prices(const strategies::Program& program, const UnitCosts& c
 /// A plan on the chain, played on a network that takes no time.
 class UnitPipeline {
  public:
-  UnitPipeline(strategies::Program lowered, const UnitCosts& costs, int iterations = 3)
+  UnitPipeline(program::Program lowered, const UnitCosts& costs, int iterations = 3)
       : program(std::move(lowered)) {
     const auto devices = static_cast<int>(program.devices.size());
     const Cast actors = cast(program, instant_cluster(devices), ideal_network(), false);
@@ -99,8 +99,8 @@ class UnitPipeline {
       : UnitPipeline(lowered(strategy, chain(layers, repeats, costs.end > 0), micro_batches),
                      costs) {}
 
-  static strategies::Program lowered(const std::string& strategy, const model::Graph& graph,
-                                     int micro_batches, const cost::Stack& stack = {}) {
+  static program::Program lowered(const std::string& strategy, const model::Graph& graph,
+                                  int micro_batches, const cost::Stack& stack = {}) {
     const JsonReader file = JsonReader::from_text("{\"strategy\": " + strategy + "}", "test");
     const JsonReader reader = file.at("strategy");
     return strategies::lower(
@@ -160,7 +160,7 @@ class UnitPipeline {
     }
     const std::vector<FlatTask>& tasks = timeline.tasks[timeline.actors[device].sequence];
     for (std::size_t i = 0; i < tasks.size(); ++i) {
-      const strategies::Block& block = program.blocks[tasks[i].block];
+      const program::Block& block = program.blocks[tasks[i].block];
       if (block.name != "evict activations" && block.name != "fetch activations") continue;
       const bool sends = !block.tasks.front().reads.empty();
       const ActorTimes& times = timeline.times[device];
@@ -169,7 +169,7 @@ class UnitPipeline {
     return highest(std::move(changes));
   }
 
-  strategies::Program program;
+  program::Program program;
   Timeline timeline;
 
  private:
@@ -197,10 +197,10 @@ class UnitPipeline {
   [[nodiscard]] std::vector<Cell> cells(int device) const {
     std::map<placement::Cell, Cell> found;
     const std::vector<FlatTask>& tasks = timeline.tasks[timeline.actors[device].sequence];
-    const strategies::Sequence& sequence = program.sequences[timeline.actors[device].sequence];
+    const program::Sequence& sequence = program.sequences[timeline.actors[device].sequence];
     for (std::size_t i = 0; i < tasks.size(); ++i) {
-      const strategies::Call& call = sequence.calls[tasks[i].call];
-      if (tasks[i].stream != strategies::Stream::compute) continue;
+      const program::Call& call = sequence.calls[tasks[i].call];
+      if (tasks[i].stream != program::Stream::compute) continue;
       if (program.blocks[call.block].name == "step") continue;
       Cell& cell = found[call.cell];
       cell.cell = call.cell;

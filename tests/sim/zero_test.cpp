@@ -9,7 +9,7 @@
 namespace stratagem::sim {
 namespace {
 
-using strategies::Category;
+using program::Category;
 
 /// A chain of layers whose forward pass takes `forward` units and whose weight takes `gather` units
 /// to gather on two ranks; backward passes take no time.
@@ -25,7 +25,7 @@ struct Gathered {
     Prices prices = unit_prices(program, {.forward = forward, .input = 0});
     for (std::size_t b = 0; b < prices.size(); ++b) {
       for (std::size_t t = 0; t < prices[b].size(); ++t) {
-        const strategies::Task& task = program.blocks[b].tasks[t];
+        const program::Task& task = program.blocks[b].tasks[t];
         if (task.name.starts_with("parts of "))
           prices[b][t].host = {launch * std::get<cost::Kernel>(task.work).launches * unit};
       }
@@ -38,7 +38,7 @@ struct Gathered {
     const std::vector<FlatTask>& tasks = timeline.tasks[0];
     Instant end{0};
     for (std::size_t i = 0; i < tasks.size(); ++i) {
-      const strategies::Task& task = program.blocks[tasks[i].block].tasks[tasks[i].task];
+      const program::Task& task = program.blocks[tasks[i].block].tasks[tasks[i].task];
       if (task.name == "product") end = std::max(end, timeline.times[0].ends[iteration][i]);
     }
     const Instant begin = iteration == 0 ? Instant{0} : timeline.iteration_ends[iteration - 1];
@@ -52,7 +52,7 @@ struct Gathered {
     });
   }
 
-  strategies::Program program;
+  program::Program program;
   Timeline timeline;
 };
 

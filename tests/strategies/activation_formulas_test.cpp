@@ -7,6 +7,9 @@
 #include "tests/strategies/lowered.hpp"
 
 namespace stratagem::strategies {
+
+using program::Category;
+
 namespace {
 
 /// Shapes of the paper's table 3 (22B, 175B, 530B, 1T), two layers of each.
@@ -48,8 +51,8 @@ double published(const Shape& shape, double t, bool sequence, const std::string&
 /// What the first layer's forward block leaves behind but for the statistics of its norms, which the
 /// paper neglects: two numbers for a token.
 double kept(const model::Graph& graph, const std::string& strategy) {
-  const Program program = lowered(graph, strategy);
-  const Block& block = block_of(program, 1, placement::CellPass::forward);
+  const program::Program program = lowered(graph, strategy);
+  const program::Block& block = block_of(program, 1, placement::CellPass::forward);
   return (left_by(block, Category::activations) + left_by(block, Category::checkpoints)).value;
 }
 
@@ -81,17 +84,17 @@ TEST_CASE("34sbh + 5as^2b is what Megatron-LM stores, tensor by tensor") {
   // residual sum keeps the same mask.
   const model::GptConfig config = published_shapes().at("175B");
   const auto [sbh, core] = shape_of(config);
-  const Program program = lowered(model::gpt(config), "{}");
-  const Block& block = block_of(program, 1, placement::CellPass::forward);
+  const program::Program program = lowered(model::gpt(config), "{}");
+  const program::Block& block = block_of(program, 1, placement::CellPass::forward);
   std::map<std::string, double> left;
-  for (const Task& task : block.tasks) {
+  for (const program::Task& task : block.tasks) {
     for (const int slot : task.births)
       left[block.slots[slot].name] += block.slots[slot].bytes.value;
     for (const int slot : task.deaths)
       left[block.slots[slot].name] -= block.slots[slot].bytes.value;
   }
   std::map<std::string, double> kept;
-  for (const Slot& slot : block.slots) {
+  for (const program::Slot& slot : block.slots) {
     if (slot.category == Category::activations && left[slot.name] > 0)
       kept[slot.name] = left[slot.name];
   }

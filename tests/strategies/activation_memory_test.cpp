@@ -5,6 +5,9 @@
 namespace stratagem::strategies {
 
 using placement::CellPass;
+using program::Block;
+using program::Category;
+using program::Program;
 
 namespace {
 
@@ -28,7 +31,7 @@ Bytes left_by_layer(const model::GptConfig& config, const std::string& strategy,
 /// The tasks of a block with which buffers of its attention scores die.
 std::vector<std::string> ends_of_scores(const Block& block) {
   std::vector<std::string> ends;
-  for (const Task& task : block.tasks) {
+  for (const program::Task& task : block.tasks) {
     for (const int slot : task.deaths) {
       if (block.slots[slot].name.find("attention.scores") != std::string::npos)
         ends.push_back(task.name);
@@ -201,7 +204,7 @@ TEST_CASE("of a fused kernel's operands those of the operator that is named are 
     stack.held_inputs = held;
     const Program program = lower(plan_of(graph, R"({"recompute": "full"})"), stack);
     const Block& block = block_of(program, 1, CellPass::forward);
-    const auto gelu = std::ranges::find(block.tasks, "mlp.gelu", &Task::name);
+    const auto gelu = std::ranges::find(block.tasks, "mlp.gelu", &program::Task::name);
     REQUIRE(gelu != block.tasks.end());
     return gelu->deaths.size();
   };

@@ -100,10 +100,10 @@ TEST_CASE("an order of ranks computes the same, wherever they stand") {
   const model::Graph graph = model::gpt(small_gpt);
   const std::string rest =
       R"({"tensor": 2, "data": 2, "pipeline": 2, "zero": 1, "sequence_parallel": true, "rank_order": ")";
-  const Program usual = lowered(graph, rest + "tp-dp-pp\"}", 3);
+  const program::Program usual = lowered(graph, rest + "tp-dp-pp\"}", 3);
   for (const std::string order : {"tp-pp-dp", "dp-tp-pp", "pp-tp-dp", "dp-pp-tp", "pp-dp-tp"}) {
     INFO(order);
-    const Program program = lowered(graph, rest + order + "\"}", 3);
+    const program::Program program = lowered(graph, rest + order + "\"}", 3);
     CHECK(program.devices.size() == usual.devices.size());
     REQUIRE(program.sequences.size() == usual.sequences.size());
     for (std::size_t s = 0; s < usual.sequences.size(); ++s)

@@ -9,6 +9,9 @@
 namespace stratagem::strategies {
 
 using placement::CellPass;
+using program::Block;
+using program::Collective;
+using program::Program;
 
 namespace {
 
@@ -21,8 +24,8 @@ std::string strategy(int tensor, bool divided, const std::string& more = "") {
 
 double payload(const Program& program, cost::CollectiveKind kind) {
   double sum = 0;
-  for (const Call& call : program.sequences[0].calls) {
-    for (const Task& task : program.blocks[call.block].tasks) {
+  for (const program::Call& call : program.sequences[0].calls) {
+    for (const program::Task& task : program.blocks[call.block].tasks) {
       const Collective* work = collective_of(task);
       if (work != nullptr && work->kind == kind) sum += work->payload.value;
     }
@@ -43,15 +46,16 @@ TEST_CASE("of every checkpoint a rank keeps 2sbh/t bytes, and gathers it once") 
       const Block& forward = block_of(divided, segment, CellPass::forward);
       // The next layer's input, whole until that layer has run, for its own.
       const double next = segment < 4 ? 2 * sbh : 0;
-      CHECK(left_by(forward, Category::checkpoints) == Bytes{next - 2 * sbh + 2 * sbh / t});
+      CHECK(left_by(forward, program::Category::checkpoints) ==
+            Bytes{next - 2 * sbh + 2 * sbh / t});
       const Block& backward = block_of(divided, segment, CellPass::backward);
-      CHECK(left_by(backward, Category::checkpoints) == Bytes{-2 * sbh / t});
+      CHECK(left_by(backward, program::Category::checkpoints) == Bytes{-2 * sbh / t});
       const std::vector<Collective> all = collectives(backward);
       REQUIRE_FALSE(all.empty());
       CHECK(all.front().kind == cost::CollectiveKind::all_gather);
       CHECK(all.front().payload == Bytes{2 * sbh});
       // It gathers before anything runs again.
-      CHECK(backward.tasks.front().stream == Stream::communication);
+      CHECK(backward.tasks.front().stream == program::Stream::communication);
       CHECK(all.size() == collectives(block_of(whole, segment, CellPass::backward)).size() + 1);
     }
     const auto gathers = cost::CollectiveKind::all_gather;

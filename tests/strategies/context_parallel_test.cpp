@@ -8,6 +8,9 @@
 namespace stratagem::strategies {
 
 using placement::CellPass;
+using program::Block;
+using program::Collective;
+using program::Program;
 
 namespace {
 
@@ -64,7 +67,8 @@ TEST_CASE("a layer gathers keys and values, and reduces and scatters their gradi
 TEST_CASE("a rank keeps its tokens' share of the activations, scores by query") {
   const model::Graph graph = model::gpt(small_gpt);
   const auto kept = [&](const std::string& text) {
-    return left_by(block_of(lowered(graph, text), 2, CellPass::forward), Category::activations);
+    return left_by(block_of(lowered(graph, text), 2, CellPass::forward),
+                   program::Category::activations);
   };
   CHECK(kept(strategy(4)) == kept("{}") / 4);
 }
@@ -76,7 +80,7 @@ TEST_CASE(
   const double positions = sequence_length * hidden;
   const Program program = lowered(graph, strategy(4, R"(, "data": 3)"));
   std::map<std::size_t, Bytes> by_ranks;
-  for (const Collective& one : collectives(program, 0, Stream::gradient_communication)) {
+  for (const Collective& one : collectives(program, 0, program::Stream::gradient_communication)) {
     const int communicator = program.devices[0].groups[one.group];
     by_ranks[program.communicators[communicator].ranks.size()] += one.payload;
   }

@@ -9,6 +9,11 @@
 namespace stratagem::strategies {
 
 using placement::CellPass;
+using program::Block;
+using program::Category;
+using program::Collective;
+using program::Program;
+using program::Task;
 
 namespace {
 
@@ -155,7 +160,7 @@ TEST_CASE("every parameter's gradient is reduced once and stepped once") {
   const auto reduced = [&](const std::string& strategy) {
     Bytes bytes;
     for (const Collective& one :
-         collectives(lowered(graph, strategy, 2), 0, Stream::gradient_communication))
+         collectives(lowered(graph, strategy, 2), 0, program::Stream::gradient_communication))
       bytes += one.payload;
     return bytes;
   };

@@ -8,23 +8,27 @@
 
 namespace stratagem::strategies {
 
+using program::Call;
+using program::Program;
+using program::Stream;
+
 namespace {
 
 /// One reduction of a sequence.
 struct Reduction {
   int call = 0;
-  Collective work;
+  program::Collective work;
   std::vector<model::TensorId> gradients;
   Bytes bytes;  ///< of the slots
-  std::vector<Wait> waits;
+  std::vector<program::Wait> waits;
 };
 
 std::vector<Reduction> reductions(const Program& program, int sequence = 0) {
   std::vector<Reduction> result;
   const std::vector<Call>& calls = program.sequences[sequence].calls;
   for (std::size_t c = 0; c < calls.size(); ++c) {
-    const Block& block = program.blocks[calls[c].block];
-    for (const Task& task : block.tasks) {
+    const program::Block& block = program.blocks[calls[c].block];
+    for (const program::Task& task : block.tasks) {
       if (task.stream != Stream::gradient_communication) continue;
       REQUIRE(collective_of(task) != nullptr);
       Reduction one{
@@ -77,7 +81,7 @@ TEST_CASE("each gradient is summed exactly once, and as many bytes as the parame
       }
       CHECK(summed == all);
       CHECK(bytes == static_cast<double>(model::gpt_parameters(small_gpt)) * 2_B);
-      CHECK(bytes == resident(program.sequences[0], Category::gradients));
+      CHECK(bytes == resident(program.sequences[0], program::Category::gradients));
     }
   }
 }
@@ -148,7 +152,7 @@ TEST_CASE(
     for (const Reduction& one : buckets) {
       const int segment = graph.operators[completing.at(one.gradients.back())].segment;
       REQUIRE(one.waits.size() == 1);
-      const Wait& wait = one.waits[0];
+      const program::Wait& wait = one.waits[0];
       CHECK(wait.task == 0);
       CHECK(calls[wait.of_call].segment == segment);
       CHECK(calls[wait.of_call].cell == placement::Cell{0, 2, placement::CellPass::backward});
@@ -157,7 +161,7 @@ TEST_CASE(
         CHECK(program.blocks[calls[c].block].tasks[0].stream == Stream::gradient_communication);
       }
       // After the last computation of that call.
-      const std::vector<Task>& tasks = program.blocks[calls[wait.of_call].block].tasks;
+      const std::vector<program::Task>& tasks = program.blocks[calls[wait.of_call].block].tasks;
       for (std::size_t t = wait.of_task + 1; t < tasks.size(); ++t)
         CHECK(tasks[t].stream != Stream::compute);
     }
@@ -198,7 +202,7 @@ TEST_CASE("with tensor parallelism gradients are summed over data ranks only") {
   // Once each, norms and row biases too: 12 parameters per layer, tokens, positions, the final
   // norm.
   CHECK(summed.size() == 12 * 4 + 4);
-  CHECK(bytes == resident(program.sequences[0], Category::parameters));
+  CHECK(bytes == resident(program.sequences[0], program::Category::parameters));
 }
 
 TEST_CASE("steps wait for all reductions") {

@@ -8,6 +8,7 @@
 namespace stratagem::strategies {
 
 using placement::CellPass;
+using program::Program;
 
 namespace {
 
@@ -30,9 +31,9 @@ constexpr Bytes triangle_bias = b * 2 * r * r * 2_B;
 
 /// How often each payload occurs, in bytes.
 using Payloads = std::map<Bytes, int>;
-std::map<cost::CollectiveKind, Payloads> found(const Block& block) {
+std::map<cost::CollectiveKind, Payloads> found(const program::Block& block) {
   std::map<cost::CollectiveKind, Payloads> result;
-  for (const Collective& one : collectives(block)) ++result[one.kind][one.payload];
+  for (const program::Collective& one : collectives(block)) ++result[one.kind][one.payload];
   return result;
 }
 
@@ -82,9 +83,10 @@ TEST_CASE("every rank holds all parameters and reduces their gradients") {
   const Bytes all = static_cast<double>(model::parameter_count(graph)) * 2_B;
   const Program program = lowered(graph, R"({"dap": 4, "data": 2})");
   CHECK(program.devices.size() == 8);
-  CHECK(resident(program.sequences[0], Category::parameters) == all);
+  CHECK(resident(program.sequences[0], program::Category::parameters) == all);
   Bytes reduced;
-  for (const Collective& one : collectives(program, 0, Stream::gradient_communication)) {
+  for (const program::Collective& one :
+       collectives(program, 0, program::Stream::gradient_communication)) {
     const int communicator = program.devices[0].groups[one.group];
     CHECK(program.communicators[communicator].ranks.size() == 8);
     reduced += one.payload;
@@ -96,7 +98,8 @@ TEST_CASE("a rank keeps its share of a block's activations") {
   // But for the masks of three dropouts that are shared along the divided axis.
   const model::Graph graph = model::evoformer(small);
   const auto kept = [&](const std::string& text) {
-    return left_by(block_of(lowered(graph, text), 2, CellPass::forward), Category::activations);
+    return left_by(block_of(lowered(graph, text), 2, CellPass::forward),
+                   program::Category::activations);
   };
   const Bytes whole = kept("{}");
   const Bytes divided = kept(R"({"dap": 4})");

@@ -8,6 +8,8 @@
 namespace stratagem::strategies {
 
 using placement::CellPass;
+using program::Collective;
+using program::Program;
 
 namespace {
 
@@ -32,7 +34,7 @@ std::string strategy(int data, int expert, const std::string& more = "") {
 
 Bytes reduced_over(const Program& program, std::size_t ranks) {
   Bytes sum;
-  for (const Collective& one : collectives(program, 0, Stream::gradient_communication)) {
+  for (const Collective& one : collectives(program, 0, program::Stream::gradient_communication)) {
     const int communicator = program.devices[0].groups[one.group];
     if (program.communicators[communicator].ranks.size() == ranks) sum += one.payload;
   }
@@ -68,7 +70,7 @@ TEST_CASE("experts are divided, all else is held by every rank") {
   const auto all = static_cast<double>(model::gpt_parameters(mixture));
   for (const int expert : {1, 2, 4, 8}) {
     const Program program = lowered(graph, strategy(8, expert));
-    CHECK(resident(program.sequences[0], Category::parameters) ==
+    CHECK(resident(program.sequences[0], program::Category::parameters) ==
           (all - 2 * experts * mlp * (1 - 1.0 / expert)) * 2_B);
   }
 }
@@ -85,7 +87,7 @@ TEST_CASE("gradients of experts are reduced over data / expert ranks, all others
   // Every rank has experts of its own: nobody else has a part of their gradients.
   const Program alone = lowered(graph, strategy(8, 8));
   CHECK(reduced_over(alone, 8) == others * 2_B);
-  CHECK(collectives(alone, 0, Stream::gradient_communication).size() == 1);
+  CHECK(collectives(alone, 0, program::Stream::gradient_communication).size() == 1);
 }
 
 TEST_CASE("expert parallelism adds to tensor parallelism what it adds to one rank") {

@@ -9,6 +9,10 @@
 namespace stratagem::strategies {
 
 using placement::CellPass;
+using program::Category;
+using program::Program;
+using program::Sequence;
+using program::Stream;
 
 namespace {
 
@@ -40,7 +44,7 @@ TEST_CASE("frozen parameters are resident, but have neither gradients nor optimi
     CHECK(resident(sequence, Category::gradients) == layer * 2_B);
     CHECK(resident(sequence, Category::optimizer_states) == layer * 12_B);
     Bytes summed;
-    for (const Collective& one : collectives(program, 0, Stream::gradient_communication))
+    for (const program::Collective& one : collectives(program, 0, Stream::gradient_communication))
       summed += one.payload;
     CHECK(summed == (strategy == "{}" ? 0 : layer) * 2_B);
   }
@@ -78,7 +82,8 @@ TEST_CASE("a frozen layer runs again with those after it, for the input of the f
     CHECK(left_by(block_of(program, 2, CellPass::forward), Category::checkpoints) == input * 1_B);
     CHECK(left_by(block_of(program, 3, CellPass::forward), Category::checkpoints) == 0_B);
     CHECK(left_by(block_of(program, 3, CellPass::forward), Category::activations) == 0_B);
-    const Block& again = block_of(program, 3, CellPass::backward);  // the first block in the cell
+    const program::Block& again =
+        block_of(program, 3, CellPass::backward);  // the first block in the cell
     CHECK(again.name.starts_with("F again"));
     CHECK(left_by(again, Category::checkpoints) == -input * 1_B);
   }
@@ -117,7 +122,7 @@ constexpr double prefix_elements = 2.0 * 4 * 5 * 48;
 
 Bytes summed_gradients(const Program& program) {
   Bytes sum;
-  for (const Collective& one : collectives(program, 0, Stream::gradient_communication))
+  for (const program::Collective& one : collectives(program, 0, Stream::gradient_communication))
     sum += one.payload;
   return sum;
 }
@@ -157,7 +162,7 @@ TEST_CASE("a prefix-tuned layer keeps no input of a matrix with weights") {
   // for the gelu. Not kept: results of norms, of the gelu and of the attention, which only weights'
   // gradients read. Scores have 20 queries and 25 keys; dropout's masks are bytes.
   const Program program = lowered(prefix_tuned(), "{}");
-  const Block& layer = block_of(program, 2, CellPass::forward);
+  const program::Block& layer = block_of(program, 2, CellPass::forward);
   const double hidden = 12 * 20 * 48, scores = 12 * 8 * 20 * 25, prefixed = 12 * 25 * 48;
   CHECK(left_by(layer, Category::activations) ==
         2_B * (hidden + 2 * prefixed + 2 * scores + 2 * hidden + 4 * hidden) +

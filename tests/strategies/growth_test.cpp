@@ -4,6 +4,8 @@
 
 namespace stratagem::strategies {
 
+using program::Program;
+
 namespace {
 
 /// GPT-3 175B on 8-way tensor, 8-way pipeline parallelism, two chunks on every rank.
@@ -31,8 +33,9 @@ struct Size {
 
 Size size_of(const Program& program) {
   Size size{program.sequences.size(), program.blocks.size(), 0, {}};
-  for (const Block& block : program.blocks) size.tasks += block.tasks.size();
-  for (const Sequence& sequence : program.sequences) size.calls.push_back(sequence.calls.size());
+  for (const program::Block& block : program.blocks) size.tasks += block.tasks.size();
+  for (const program::Sequence& sequence : program.sequences)
+    size.calls.push_back(sequence.calls.size());
   return size;
 }
 

@@ -12,6 +12,10 @@
 
 namespace stratagem::strategies {
 
+using program::Category;
+using program::Program;
+using program::Stream;
+
 namespace {
 
 /// Stream, kind, bytes and ranks of a collective as one device runs it.
@@ -19,10 +23,10 @@ using Run = std::tuple<Stream, cost::CollectiveKind, double, std::vector<int>>;
 
 std::vector<Run> runs_of(const Program& program, int device) {
   std::vector<Run> runs;
-  const Device& here = program.devices[device];
-  for (const Call& call : program.sequences[here.sequence].calls) {
-    for (const Task& task : program.blocks[call.block].tasks) {
-      const Collective* one = collective_of(task);
+  const program::Device& here = program.devices[device];
+  for (const program::Call& call : program.sequences[here.sequence].calls) {
+    for (const program::Task& task : program.blocks[call.block].tasks) {
+      const program::Collective* one = collective_of(task);
       if (one == nullptr) continue;
       std::vector<int> ranks = program.communicators[here.groups[one->group]].ranks;
       if (!transfers(task.stream)) std::ranges::sort(ranks);
@@ -109,8 +113,8 @@ TEST_CASE("rows on two devices become columns by one all-to-all") {
   const Program program = lower(plan, plain_stack());
   check_program(graph, program);
   for (int device = 0; device < 2; ++device) {
-    const Block& forward = block_of(program, 0, placement::CellPass::forward, device);
-    const std::vector<Collective> moves = collectives(forward);
+    const program::Block& forward = block_of(program, 0, placement::CellPass::forward, device);
+    const std::vector<program::Collective> moves = collectives(forward);
     REQUIRE(moves.size() == 1);
     CHECK(moves[0].kind == cost::CollectiveKind::all_to_all);
     CHECK(moves[0].payload == 12.0 / 2 * 8 * 2_B);

@@ -14,10 +14,10 @@ std::vector<Bytes> kept(const std::string& strategy, int micro_batches, int sequ
   cost::Stack stack = plain_stack();
   stack.kept_outputs = {.of = "exponential", .passes = passes};
   const model::Graph graph = model::gpt(small_gpt);
-  const Program program = lower(plan_of(graph, strategy, micro_batches), stack);
+  const program::Program program = lower(plan_of(graph, strategy, micro_batches), stack);
   std::vector<Bytes> buffers;
-  for (const Resident& resident : program.sequences.at(sequence).residents) {
-    if (resident.category == Category::activations) buffers.push_back(resident.bytes);
+  for (const program::Resident& resident : program.sequences.at(sequence).residents) {
+    if (resident.category == program::Category::activations) buffers.push_back(resident.bytes);
   }
   return buffers;
 }

@@ -7,6 +7,9 @@
 namespace stratagem::strategies {
 
 using placement::CellPass;
+using program::Block;
+using program::Program;
+using program::Task;
 
 namespace {
 
@@ -142,7 +145,7 @@ TEST_CASE("a step on the host moves its formula's bytes and, both ways, what the
   int launches = 0;
   for (const char* strategy : {"{}", R"({"offload": "optimizer"})"}) {
     const Program program = lower(plan_of(graph, strategy), stack);
-    for (const Call& call : program.sequences[0].calls) {
+    for (const program::Call& call : program.sequences[0].calls) {
       for (const Task& task : program.blocks[call.block].tasks) {
         const auto* kernel = std::get_if<cost::Kernel>(&task.work);
         if (kernel == nullptr) continue;

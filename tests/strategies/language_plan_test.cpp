@@ -9,6 +9,7 @@
 namespace stratagem::strategies {
 
 using placement::Cell;
+using program::Program;
 
 namespace {
 

@@ -10,6 +10,9 @@
 namespace stratagem::strategies {
 
 using placement::CellPass;
+using program::Category;
+using program::Collective;
+using program::Program;
 
 namespace {
 
@@ -122,7 +125,7 @@ TEST_CASE("a layer's two norms are RMS norms, forward and backward") {
   const Program program = lowered(model::llama(small_llama), "{}");
   for (const CellPass pass : {CellPass::forward, CellPass::backward}) {
     std::map<cost::KernelKind, int> found;
-    for (const Task& task : block_of(program, 1, pass).tasks) {
+    for (const program::Task& task : block_of(program, 1, pass).tasks) {
       if (const auto* kernel = std::get_if<cost::Kernel>(&task.work)) ++found[kernel->kind];
     }
     CHECK(found[cost::KernelKind::rms_norm] == 2);

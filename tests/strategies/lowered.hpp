@@ -34,15 +34,15 @@ inline Plan plan_of(const model::Graph& graph, const std::string& strategy, int 
   return compose(graph, micro_batches, read_options(reader), reader);
 }
 
-inline Program lowered(const model::Graph& graph, const std::string& strategy,
-                       int micro_batches = 1, const cost::Training& training = {}) {
+inline program::Program lowered(const model::Graph& graph, const std::string& strategy,
+                                int micro_batches = 1, const cost::Training& training = {}) {
   return lower(plan_of(graph, strategy, micro_batches), plain_stack(), training);
 }
 
 /// What kernels compute in one iteration but for what they compute again.
-inline Flops flops_once(Program program) {
-  for (Block& block : program.blocks) {
-    for (Task& task : block.tasks) {
+inline Flops flops_once(program::Program program) {
+  for (program::Block& block : program.blocks) {
+    for (program::Task& task : block.tasks) {
       auto* kernel = std::get_if<cost::Kernel>(&task.work);
       if (kernel != nullptr && task.recomputed) kernel->flops = {};
     }
@@ -50,26 +50,26 @@ inline Flops flops_once(Program program) {
   return hardware_flops(program);
 }
 
-inline const Collective* collective_of(const Task& task) {
-  return std::get_if<Collective>(&task.work);
+inline const program::Collective* collective_of(const program::Task& task) {
+  return std::get_if<program::Collective>(&task.work);
 }
-inline bool steps(const Task& task) {
+inline bool steps(const program::Task& task) {
   const auto* kernel = std::get_if<cost::Kernel>(&task.work);
   return kernel != nullptr && kernel->kind == cost::KernelKind::optimizer;
 }
 /// Does a call belong to the end of the iteration: gradients' reductions and steps, which are of no
 /// cell?
-inline bool ends_iteration(const Program& program, const Call& call) {
-  for (const Task& task : program.blocks[call.block].tasks) {
-    if (steps(task) || task.stream == Stream::gradient_communication) return true;
+inline bool ends_iteration(const program::Program& program, const program::Call& call) {
+  for (const program::Task& task : program.blocks[call.block].tasks) {
+    if (steps(task) || task.stream == program::Stream::gradient_communication) return true;
   }
   return false;
 }
 
 /// The first block that a sequence runs for a pass of a segment.
-inline const Block& block_of(const Program& program, int segment, placement::CellPass pass,
-                             int sequence = 0) {
-  for (const Call& call : program.sequences[sequence].calls) {
+inline const program::Block& block_of(const program::Program& program, int segment,
+                                      placement::CellPass pass, int sequence = 0) {
+  for (const program::Call& call : program.sequences[sequence].calls) {
     if (call.segment == segment && call.cell.pass == pass && !ends_iteration(program, call)) {
       return program.blocks[call.block];
     }
@@ -84,10 +84,10 @@ inline model::OpId operator_named(const model::Graph& graph, const std::string& 
 }
 
 /// Collectives on one stream of a block.
-inline std::vector<Collective> collectives(const Block& block,
-                                           Stream stream = Stream::communication) {
-  std::vector<Collective> result;
-  for (const Task& task : block.tasks) {
+inline std::vector<program::Collective> collectives(
+    const program::Block& block, program::Stream stream = program::Stream::communication) {
+  std::vector<program::Collective> result;
+  for (const program::Task& task : block.tasks) {
     if (task.stream == stream && collective_of(task) != nullptr)
       result.push_back(*collective_of(task));
   }
@@ -95,20 +95,21 @@ inline std::vector<Collective> collectives(const Block& block,
 }
 
 /// Collectives of one stream in the order in which a sequence issues them.
-inline std::vector<Collective> collectives(const Program& program, int sequence, Stream stream) {
-  std::vector<Collective> result;
-  for (const Call& call : program.sequences[sequence].calls) {
-    for (const Collective& one : collectives(program.blocks[call.block], stream))
+inline std::vector<program::Collective> collectives(const program::Program& program, int sequence,
+                                                    program::Stream stream) {
+  std::vector<program::Collective> result;
+  for (const program::Call& call : program.sequences[sequence].calls) {
+    for (const program::Collective& one : collectives(program.blocks[call.block], stream))
       result.push_back(one);
   }
   return result;
 }
 
 /// "F0 F1 B0 B1": the cells of a sequence, each once though several calls make it up.
-inline std::string cells_of(const Program& program, int sequence) {
+inline std::string cells_of(const program::Program& program, int sequence) {
   std::string text;
   std::string last;
-  for (const Call& call : program.sequences[sequence].calls) {
+  for (const program::Call& call : program.sequences[sequence].calls) {
     if (call.segment < 0 || ends_iteration(program, call)) continue;
     const std::string cell = to_text(call.cell.pass) + std::to_string(call.cell.micro_batch);
     if (cell != last) text += (text.empty() ? "" : " ") + cell;
@@ -118,9 +119,9 @@ inline std::string cells_of(const Program& program, int sequence) {
 }
 
 /// Bytes of a category that a block leaves behind: births less deaths.
-inline Bytes left_by(const Block& block, Category category) {
+inline Bytes left_by(const program::Block& block, program::Category category) {
   Bytes bytes;
-  for (const Task& task : block.tasks) {
+  for (const program::Task& task : block.tasks) {
     for (const int slot : task.births) {
       if (block.slots[slot].category == category) bytes += block.slots[slot].bytes;
     }
@@ -132,10 +133,10 @@ inline Bytes left_by(const Block& block, Category category) {
 }
 
 /// Bytes of a category that live from iteration to iteration, on the device or on its host.
-inline Bytes resident(const Sequence& sequence, Category category,
-                      Residence residence = Residence::device) {
+inline Bytes resident(const program::Sequence& sequence, program::Category category,
+                      program::Residence residence = program::Residence::device) {
   Bytes bytes;
-  for (const Resident& one : sequence.residents) {
+  for (const program::Resident& one : sequence.residents) {
     if (one.category == category && one.place == residence) bytes += one.bytes;
   }
   return bytes;

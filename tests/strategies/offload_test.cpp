@@ -5,6 +5,14 @@
 #include "tests/strategies/lowered.hpp"
 
 namespace stratagem::strategies {
+
+using program::Call;
+using program::Category;
+using program::Program;
+using program::Residence;
+using program::Stream;
+using program::Task;
+
 namespace {
 
 /// Every parameter has a multiple of 16 elements.
@@ -27,7 +35,7 @@ double copied(const Program& program, cost::CollectiveKind kind) {
   double bytes = 0;
   for (const Call& call : program.sequences[0].calls) {
     for (const Task& task : program.blocks[call.block].tasks) {
-      const Collective* work = collective_of(task);
+      const program::Collective* work = collective_of(task);
       if (work != nullptr && work->kind == kind) bytes += work->payload.value;
     }
   }
@@ -67,7 +75,7 @@ TEST_CASE("parameters on the host leave nothing on the device, and are fetched f
       const Program program = lowered(
           graph, R"({"offload": "parameters", "zero": 3, "data": )" + std::to_string(ranks) + "}",
           micro_batches);
-      const Sequence& sequence = program.sequences[0];
+      const program::Sequence& sequence = program.sequences[0];
       CHECK(resident(sequence, Category::parameters).value == 0);
       CHECK(resident(sequence, Category::parameters, Residence::host).value ==
             2 * parameters / ranks);
@@ -137,17 +145,17 @@ TEST_CASE("all weights are back before anything is computed with them") {
     std::vector<std::size_t> copies;
     for (std::size_t c = 0; c < calls.size(); ++c) {
       for (const Task& task : program.blocks[calls[c].block].tasks) {
-        const Collective* work = collective_of(task);
+        const program::Collective* work = collective_of(task);
         if (work != nullptr && work->kind == cost::CollectiveKind::from_host) copies.push_back(c);
       }
     }
     REQUIRE(copies.size() == graph.segments.size());
     for (std::size_t i = 0; i < copies.size(); ++i) {
-      const Block& block = program.blocks[calls[copies[i]].block];
+      const program::Block& block = program.blocks[calls[copies[i]].block];
       const bool last = i + 1 == copies.size();
       CHECK(block.tasks.back().stream == (last ? Stream::compute : Stream::copy_in));
       if (!last) continue;
-      const auto waits_for_the_one_before = [&](const Wait& wait) {
+      const auto waits_for_the_one_before = [&](const program::Wait& wait) {
         return wait.of_call == static_cast<int>(copies[i - 1]) &&
                wait.task == static_cast<int>(block.tasks.size()) - 1;
       };
@@ -258,8 +266,9 @@ TEST_CASE("a step begins when its states are there, and they are written when it
   int synchronizations = 0;
   for (std::size_t c = 0; c < calls.size(); ++c) {
     const auto waits_for = [&](const std::string& name) {
-      return std::ranges::count_if(
-          calls[c].waits, [&](const Wait& wait) { return named(calls[wait.of_call]) == name; });
+      return std::ranges::count_if(calls[c].waits, [&](const program::Wait& wait) {
+        return named(calls[wait.of_call]) == name;
+      });
     };
     if (named(calls[c]) == "step") {
       ++steps;

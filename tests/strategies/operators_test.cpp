@@ -17,11 +17,11 @@ constexpr Bytes activation = 12.0 * 20 * 48 * 2_B;  // b*s*h in fp16
 std::vector<std::string> transitions(const std::string& operators, CellPass pass,
                                      const std::string& more = "") {
   const model::Graph graph = model::gpt(small_gpt);
-  const Program program =
+  const program::Program program =
       lowered(graph, "{\"tensor\": 4, \"operators\": {" + operators + "}" + more + "}");
   std::vector<std::string> result;
-  for (const Task& task : block_of(program, 2, pass).tasks) {
-    const Collective* collective = collective_of(task);
+  for (const program::Task& task : block_of(program, 2, pass).tasks) {
+    const program::Collective* collective = collective_of(task);
     if (collective == nullptr) continue;
     result.push_back(task.name + " " +
                      std::to_string(static_cast<int>(collective->payload / activation)));
@@ -93,7 +93,8 @@ TEST_CASE("of entries that name an operator the last one wins") {
 
 TEST_CASE("a tied table is divided for the logits as for the lookup") {
   const model::Graph graph = model::gpt(small_gpt);
-  const Program program = lowered(graph, R"({"tensor": 4, "operators": {"embedding.lookup": ""}})");
+  const program::Program program =
+      lowered(graph, R"({"tensor": 4, "operators": {"embedding.lookup": ""}})");
   CHECK(collectives(block_of(program, 0, CellPass::forward)).empty());
   CHECK(collectives(block_of(program, 5, CellPass::forward)).empty());
 }

@@ -9,6 +9,9 @@
 namespace stratagem::strategies {
 
 using placement::CellPass;
+using program::Collective;
+using program::Program;
+using program::Stream;
 
 namespace {
 
@@ -21,8 +24,8 @@ std::string pipeline(int stages, const std::string& more = "") {
 /// Micro-batches of the transfers on one stream of a sequence, in order.
 std::vector<int> transferred(const Program& program, int sequence, Stream stream) {
   std::vector<int> result;
-  for (const Call& call : program.sequences[sequence].calls) {
-    for (const Task& task : program.blocks[call.block].tasks) {
+  for (const program::Call& call : program.sequences[sequence].calls) {
+    for (const program::Task& task : program.blocks[call.block].tasks) {
       if (task.stream == stream) result.push_back(call.cell.micro_batch);
     }
   }
@@ -65,7 +68,7 @@ TEST_CASE("a transfer goes to the device with the same place on the next stage")
   const model::Graph graph = model::gpt(small_gpt);
   const Program program = lowered(graph, pipeline(2, R"(, "tensor": 2, "data": 3)"), 2);
   for (int d = 0; d < 12; ++d) {
-    const Device& device = program.devices[d];
+    const program::Device& device = program.devices[d];
     CHECK(device.sequence == d / 6);
     const auto ranks = [&](Stream stream) {
       std::set<std::vector<int>> result;
@@ -139,7 +142,7 @@ TEST_CASE(
       REQUIRE(communicator >= 0);
       if (program.communicators[communicator].ranks.size() == 3) over_data += one.payload;
     }
-    CHECK(over_data == resident(program.sequences[stage], Category::gradients));
+    CHECK(over_data == resident(program.sequences[stage], program::Category::gradients));
   }
 }
 
@@ -147,8 +150,8 @@ TEST_CASE("the parameters of all stages are the model's, and the token table onc
   const model::Graph graph = model::gpt(small_gpt);
   const Program program = lowered(graph, pipeline(4));
   Bytes total;
-  for (const Sequence& sequence : program.sequences)
-    total += resident(sequence, Category::parameters);
+  for (const program::Sequence& sequence : program.sequences)
+    total += resident(sequence, program::Category::parameters);
   CHECK(total == (static_cast<double>(model::gpt_parameters(small_gpt)) + 112.0 * 48) * 2_B);
 }
 
@@ -162,7 +165,7 @@ TEST_CASE("what is recycled and read by the head as well is sent on after the he
       const Program program =
           lowered(graph, pipeline(p, std::string(R"(, "schedule": "3f1b")") + more), 3);
       Bytes sent;
-      for (const Device& device : program.devices) {
+      for (const program::Device& device : program.devices) {
         for (const Stream stream : {Stream::send_forward, Stream::send_backward}) {
           for (const Collective& one : collectives(program, device.sequence, stream))
             sent += one.payload;
@@ -218,9 +221,10 @@ TEST_CASE("a head on one rank takes from the copy that stands there and from the
         graph, pipeline(2, R"(, "schedule": "chimera", "head": )" + std::to_string(rank)), 4);
     // Two of four micro-batches end on each rank; the head of all four runs on one.
     for (int device = 0; device < 2; ++device) {
-      const auto heads = std::ranges::count_if(program.sequences[device].calls, [](const Call& c) {
-        return c.segment == 5 && c.cell.pass == CellPass::forward;
-      });
+      const auto heads =
+          std::ranges::count_if(program.sequences[device].calls, [](const program::Call& c) {
+            return c.segment == 5 && c.cell.pass == CellPass::forward;
+          });
       CHECK(heads == (device == rank ? 4 : 0));
     }
     const int other = 1 - rank;

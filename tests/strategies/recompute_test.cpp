@@ -7,12 +7,15 @@
 namespace stratagem::strategies {
 
 using placement::CellPass;
+using program::Block;
+using program::Category;
+using program::Program;
 
 namespace {
 
 std::vector<std::string> forward_names(const Block& block, bool again) {
   std::vector<std::string> names;
-  for (const Task& task : block.tasks) {
+  for (const program::Task& task : block.tasks) {
     if (task.recomputed == again && std::holds_alternative<cost::Kernel>(task.work))
       names.push_back(task.name);
   }
@@ -87,7 +90,7 @@ TEST_CASE("a group runs again right before the first gradient that reads what it
   const Program program = lowered(graph, R"({"recompute": "selective"})");
   const Block& block = block_of(program, 2, CellPass::backward);
   const auto place = [&](const std::string& name) {
-    return std::ranges::find(block.tasks, name, &Task::name) - block.tasks.begin();
+    return std::ranges::find(block.tasks, name, &program::Task::name) - block.tasks.begin();
   };
   // Gradients of the context's product come first: the one of the probabilities reads the values,
   // which are kept, the one of the values the probabilities after dropout.

@@ -11,14 +11,21 @@
 #include "tests/strategies/small_evoformer.hpp"
 
 namespace stratagem::strategies {
+
+using program::Call;
+using program::Category;
+using program::Program;
+using program::Stream;
+
 namespace {
 
 constexpr double sbh = 20.0 * 12 * 48;
 /// What a layer keeps, Korthikanti et al., arXiv:2205.05198, equation 1: sbh(34 + 5as/h).
 constexpr double layer_bytes = sbh * (34 + 5.0 * 8 * 20 / 48);
 
-bool runs_again(const Block& block) {
-  return std::ranges::any_of(block.tasks, &Task::recomputed) && block.name.starts_with("F again");
+bool runs_again(const program::Block& block) {
+  return std::ranges::any_of(block.tasks, &program::Task::recomputed) &&
+         block.name.starts_with("F again");
 }
 
 /// "F0 F1 A0 A1 B1 B0": the layers of a sequence as they run, A where they run again together.
@@ -98,7 +105,8 @@ TEST_CASE("layers that run again together compute and communicate what they do o
   CHECK(flops_once(together) == flops_once(alone));
   const auto payload = [](const Program& program) {
     Bytes sum;
-    for (const Collective& one : collectives(program, 0, Stream::communication)) sum += one.payload;
+    for (const program::Collective& one : collectives(program, 0, Stream::communication))
+      sum += one.payload;
     return sum;
   };
   CHECK(payload(together) == payload(alone));
@@ -222,7 +230,7 @@ TEST_CASE("of a group only its checkpoint is swapped") {
   const Program program = lowered(graph, R"({"recompute": {"every": 2}, "swap": 4})");
   std::map<cost::CollectiveKind, double> copied;
   for (const Call& call : program.sequences[0].calls) {
-    for (const Task& task : program.blocks[call.block].tasks) {
+    for (const program::Task& task : program.blocks[call.block].tasks) {
       if (task.stream == Stream::copy_out || task.stream == Stream::copy_in)
         copied[collective_of(task)->kind] += collective_of(task)->payload.value;
     }

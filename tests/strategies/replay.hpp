@@ -14,11 +14,11 @@
 namespace stratagem::strategies {
 
 /// By stream: how many of its tasks have ended for sure.
-using Clock = std::map<Stream, int>;
+using Clock = std::map<program::Stream, int>;
 
 /// One execution of a task: the n-th of its stream, with what has ended for sure when it begins.
 struct Moment {
-  Stream stream = Stream::compute;
+  program::Stream stream = program::Stream::compute;
   int n = 0;
   Clock before;
 };
@@ -32,7 +32,7 @@ inline bool follows(const Moment& later, const Moment& earlier) {
 /// A live buffer.
 struct Life {
   Bytes bytes;
-  Category category = Category::temporaries;
+  program::Category category = program::Category::temporaries;
   Moment written;
   std::vector<Moment> used;
 };
@@ -45,13 +45,13 @@ using Buffer = std::tuple<model::TensorId, int, int>;
 /// micro-batch.
 class Replay {
  public:
-  Replay(const Program& program, int sequence)
+  Replay(const program::Program& program, int sequence)
       : program_(program), calls_(program.sequences[sequence].calls) {
     for (std::size_t c = 0; c < calls_.size(); ++c) play(static_cast<int>(c));
   }
 
   [[nodiscard]] const std::map<Buffer, Life>& alive() const { return alive_; }
-  [[nodiscard]] const std::map<Category, double>& balance() const { return balance_; }
+  [[nodiscard]] const std::map<program::Category, double>& balance() const { return balance_; }
   [[nodiscard]] const std::vector<std::vector<Moment>>& moments() const { return moments_; }
   [[nodiscard]] int births() const { return births_; }
   /// How many micro-batches' buffers of one tensor were alive at the same time.
@@ -62,13 +62,13 @@ class Replay {
   static int moment_of(const placement::Cell& cell) { return cell.micro_batch * 64 + cell.slice; }
 
   void play(int c) {
-    const Call& call = calls_[c];
-    const Block& block = program_.blocks[call.block];
+    const program::Call& call = calls_[c];
+    const program::Block& block = program_.blocks[call.block];
     moments_.emplace_back();
     born_here_.clear();
     births_before_ = births_;
     for (std::size_t t = 0; t < block.tasks.size(); ++t) {
-      const Task& task = block.tasks[t];
+      const program::Task& task = block.tasks[t];
       INFO("call " << c << ", " << block.name << ", " << task.name);
       Moment now{.stream = task.stream, .n = ++count_[task.stream], .before = ended_[task.stream]};
       const auto join = [&](const Moment& earlier) {
@@ -77,7 +77,7 @@ class Replay {
         now.before[earlier.stream] = std::max(now.before[earlier.stream], earlier.n);
       };
       for (const int wait : task.waits) join(moments_[c][wait]);
-      for (const Wait& wait : call.waits) {
+      for (const program::Wait& wait : call.waits) {
         if (wait.task == static_cast<int>(t)) join(moments_[wait.of_call][wait.of_task]);
       }
       ended_[task.stream] = now.before;
@@ -96,7 +96,7 @@ class Replay {
   }
 
   /// The buffer that a slot means: born in this call, or else the one that earlier calls left.
-  [[nodiscard]] Buffer buffer(const Call& call, int slot) const {
+  [[nodiscard]] Buffer buffer(const program::Call& call, int slot) const {
     const int place = program_.blocks[call.block].slots[slot].tensor;
     const model::TensorId tensor =
         call.segment < 0 ? place : program_.segment_tensors[call.segment][place];
@@ -109,10 +109,11 @@ class Replay {
     return left->first;
   }
 
-  void run(const Call& call, const Block& block, const Task& task, const Moment& now) {
+  void run(const program::Call& call, const program::Block& block, const program::Task& task,
+           const Moment& now) {
     const auto key = [&](int slot) { return buffer(call, slot); };
     const auto is_resident = [&](int slot) {
-      return strategies::is_resident(block.slots[slot].category);
+      return program::is_resident(block.slots[slot].category);
     };
     for (const int slot : task.births) {
       INFO(block.slots[slot].name);
@@ -156,28 +157,28 @@ class Replay {
     }
   }
 
-  const Program& program_;
-  const std::vector<Call>& calls_;
-  std::map<Stream, int> count_;
-  std::map<Stream, Clock> ended_;
+  const program::Program& program_;
+  const std::vector<program::Call>& calls_;
+  std::map<program::Stream, int> count_;
+  std::map<program::Stream, Clock> ended_;
   std::vector<std::vector<Moment>> moments_;  ///< by call and task
   std::map<Buffer, Life> alive_;
   std::map<int, int> born_here_;  ///< by slot of the current call: the number of its birth
   int births_before_ = 0;         ///< when the current call began
-  std::map<Category, double> balance_;
+  std::map<program::Category, double> balance_;
   std::map<model::TensorId, int> now_alive_, most_;
   int births_ = 0;
 };
 
 /// Every sum of a gradient and every step follows all weight gradients that go into it. How many of
 /// these there are.
-inline std::size_t check_gradients(const model::Graph& graph, const Program& program, int sequence,
-                                   const Replay& replay) {
-  const std::vector<Call>& calls = program.sequences[sequence].calls;
+inline std::size_t check_gradients(const model::Graph& graph, const program::Program& program,
+                                   int sequence, const Replay& replay) {
+  const std::vector<program::Call>& calls = program.sequences[sequence].calls;
   // By gradient of a parameter; a sum's micro-batch is -1.
   std::map<model::TensorId, std::vector<std::pair<int, Moment>>> written;
-  const auto note = [&](const Call& call, std::size_t c) {
-    const Block& block = program.blocks[call.block];
+  const auto note = [&](const program::Call& call, std::size_t c) {
+    const program::Block& block = program.blocks[call.block];
     const std::string prefix = call.segment < 0 ? "" : graph.segments[call.segment].name + ".";
     for (const model::OpId id : graph.segments[call.segment].backward) {
       const model::Operator& op = graph.operators[id];
@@ -194,10 +195,10 @@ inline std::size_t check_gradients(const model::Graph& graph, const Program& pro
   }
   const std::size_t computed = written.size();
   for (std::size_t c = 0; c < calls.size(); ++c) {
-    const Block& block = program.blocks[calls[c].block];
+    const program::Block& block = program.blocks[calls[c].block];
     for (std::size_t t = 0; t < block.tasks.size(); ++t) {
-      const Task& task = block.tasks[t];
-      const bool sums = task.stream == Stream::gradient_communication;
+      const program::Task& task = block.tasks[t];
+      const bool sums = task.stream == program::Stream::gradient_communication;
       if (!sums && !steps(task)) continue;
       for (const int slot : task.reads) {
         const int tensor = block.slots[slot].tensor;
@@ -207,7 +208,7 @@ inline std::size_t check_gradients(const model::Graph& graph, const Program& pro
             graph.tensors[id].role == model::Role::parameter ? graph.gradient_of[id] : id;
         INFO("call " << c << ", " << task.name << ", " << graph.tensors[gradient].name);
         REQUIRE(written.count(gradient) == 1);
-        const bool of_one = block.slots[slot].category == Category::whole_gradients;
+        const bool of_one = block.slots[slot].category == program::Category::whole_gradients;
         for (const auto& [micro_batch, earlier] : written[gradient]) {
           if (of_one && micro_batch != calls[c].cell.micro_batch) continue;
           CHECK(follows(replay.moments()[c][t], earlier));
@@ -219,14 +220,14 @@ inline std::size_t check_gradients(const model::Graph& graph, const Program& pro
   return computed;
 }
 
-inline void check_program(const model::Graph& graph, const Program& program) {
+inline void check_program(const model::Graph& graph, const program::Program& program) {
   std::size_t gradients = 0;
   for (std::size_t s = 0; s < program.sequences.size(); ++s) {
     INFO("sequence " << s);
     const Replay replay(program, static_cast<int>(s));
     CHECK(replay.alive().empty());
     for (const auto& [category, bytes] : replay.balance()) {
-      INFO(category_names[static_cast<std::size_t>(category)]);
+      INFO(program::category_names[static_cast<std::size_t>(category)]);
       CHECK(bytes == 0);
     }
     CHECK(replay.births() > 0);

@@ -14,6 +14,11 @@
 
 namespace stratagem::strategies {
 
+using program::Collective;
+using program::Device;
+using program::Program;
+using program::Stream;
+
 namespace {
 
 std::string strategy(const Numbers& copies, const std::string& schedule,
@@ -161,8 +166,8 @@ TEST_CASE("each micro-batch is sent between the two copies that work on it") {
       std::multiset<std::tuple<Stream, int, int>> found;  // with the micro-batch and the device
       for (std::size_t d = 0; d < program.devices.size(); ++d) {
         const Device& device = program.devices[d];
-        for (const Call& call : program.sequences[device.sequence].calls) {
-          for (const Task& task : program.blocks[call.block].tasks) {
+        for (const program::Call& call : program.sequences[device.sequence].calls) {
+          for (const program::Task& task : program.blocks[call.block].tasks) {
             if (!transfers(task.stream)) continue;
             const int mb = call.cell.micro_batch;
             found.emplace(task.stream, mb, static_cast<int>(d));
@@ -207,7 +212,8 @@ TEST_CASE("copies of a stage sum the gradients of all their parameters, and nobo
             CHECK(program.communicators[device.groups[one.group]].ranks == ranks);
             sum += one.payload;
           }
-          const Bytes gradients = resident(program.sequences[device.sequence], Category::gradients);
+          const Bytes gradients =
+              resident(program.sequences[device.sequence], program::Category::gradients);
           CHECK(sum == (ranks.size() > 1 ? gradients : 0_B));
         }
       }

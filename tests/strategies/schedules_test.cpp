@@ -8,6 +8,7 @@ namespace stratagem::strategies {
 using placement::Cell;
 using placement::CellPass;
 using placement::Order;
+using program::Program;
 
 namespace {
 

@@ -9,6 +9,8 @@
 namespace stratagem::strategies {
 
 using placement::CellPass;
+using program::Category;
+using program::Program;
 
 namespace {
 
@@ -24,10 +26,10 @@ constexpr auto gather = cost::CollectiveKind::all_gather;
 constexpr auto scatter = cost::CollectiveKind::reduce_scatter;
 
 /// Kinds of the collectives of a block, all of b*s*h.
-Kinds kinds(const Block& block) {
+Kinds kinds(const program::Block& block) {
   INFO(block.name);
   Kinds result;
-  for (const Collective& one : collectives(block)) {
+  for (const program::Collective& one : collectives(block)) {
     CHECK(one.payload == activation);
     result.insert(one.kind);
   }
@@ -100,7 +102,8 @@ TEST_CASE("gradients of norms and row biases are summed over the tensor ranks") 
   for (const int data : {1, 3}) {
     const Program program = lowered(graph, strategy(4, R"(, "data": )" + std::to_string(data)));
     std::map<std::size_t, Bytes> by_ranks;
-    for (const Collective& one : collectives(program, 0, Stream::gradient_communication)) {
+    for (const program::Collective& one :
+         collectives(program, 0, program::Stream::gradient_communication)) {
       const int communicator = program.devices[0].groups[one.group];
       by_ranks[program.communicators[communicator].ranks.size()] += one.payload;
     }

@@ -9,6 +9,11 @@
 #include "tests/strategies/lowered.hpp"
 
 namespace stratagem::strategies {
+
+using program::Category;
+using program::Program;
+using program::Task;
+
 namespace {
 
 using cost::CollectiveKind;
@@ -23,13 +28,13 @@ Program with_facts(const model::Graph& graph, const std::string& strategy,
 /// What the first device runs in an iteration.
 struct Run {
   explicit Run(const Program& program) {
-    for (const Call& call : program.sequences[0].calls) {
+    for (const program::Call& call : program.sequences[0].calls) {
       for (const Task& task : program.blocks[call.block].tasks) note(task);
     }
   }
 
   void note(const Task& task) {
-    if (const Collective* work = collective_of(task)) {
+    if (const program::Collective* work = collective_of(task)) {
       ++collectives[work->kind];
       payload[work->kind] += work->payload;
       tensors[work->kind] += static_cast<int>(task.operations.front().inputs.size());
@@ -113,21 +118,21 @@ TEST_CASE("a gather waits for what was computed and reduced before it, a copy fr
   for (const std::string more : {"}", R"(, "offload": "parameters"})"}) {
     INFO(more);
     const Program program = with_facts(graph, begin + more, {.gathers_wait = true});
-    const std::vector<Call>& calls = program.sequences[0].calls;
+    const std::vector<program::Call>& calls = program.sequences[0].calls;
     std::optional<int> computed, reduced;
     int waiting = 0;
     for (int c = 0; c < static_cast<int>(calls.size()); ++c) {
-      const Block& block = program.blocks[calls[c].block];
+      const program::Block& block = program.blocks[calls[c].block];
       const auto clear = std::ranges::find_if(
           block.tasks, [](const Task& task) { return task.name.starts_with("clear "); });
       if (clear == block.tasks.end()) {
-        const bool reduces = block.tasks.front().stream == Stream::gradient_communication;
+        const bool reduces = block.tasks.front().stream == program::Stream::gradient_communication;
         (reduces ? reduced : computed) = c;
         continue;
       }
       const auto task = static_cast<int>(clear - block.tasks.begin());
       const auto waits = [&](int index, std::optional<int> before) {
-        return std::ranges::any_of(calls[c].waits, [&](const Wait& wait) {
+        return std::ranges::any_of(calls[c].waits, [&](const program::Wait& wait) {
           return wait.task == index && wait.of_call == before;
         });
       };
@@ -191,9 +196,9 @@ TEST_CASE("what ranks have stepped is gathered in as many shares as buckets go i
     // num_shards of DeepSpeed's all_gather_dp_groups, as many equal shares of the flat buffer.
     const double shares = std::floor(all / 20000);
     CHECK(parts.collectives.at(gather) == shares);
-    for (const Block& block : program.blocks) {
+    for (const program::Block& block : program.blocks) {
       for (const Task& task : block.tasks) {
-        const Collective* work = collective_of(task);
+        const program::Collective* work = collective_of(task);
         if (work == nullptr || work->kind != gather) continue;
         CHECK(std::abs(work->payload.value - all / shares) < largest);
       }
@@ -224,7 +229,7 @@ TEST_CASE("small weights stay whole, and are told after the step") {
     const Program program = lowered(graph, strategy);
     const double whole = elements(graph, below, true);
     const double divided = elements(graph, below, false);
-    const Sequence& sequence = program.sequences[0];
+    const program::Sequence& sequence = program.sequences[0];
     CHECK(
         close(resident(sequence, Category::parameters).value, 2 * whole + 2 * divided / 4, 1e-12));
     CHECK(close(resident(sequence, Category::gradients).value, 2 * (whole + divided) / 4, 1e-12));

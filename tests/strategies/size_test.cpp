@@ -20,9 +20,9 @@ Size size_of(const model::Graph& graph, const std::string& strategy, int micro_b
   return strategies::size_of(plan, Stages(plan));
 }
 
-double tasks_of(const Program& program) {
+double tasks_of(const program::Program& program) {
   double tasks = 0;
-  for (const Sequence& sequence : program.sequences)
+  for (const program::Sequence& sequence : program.sequences)
     tasks += static_cast<double>(task_count(program, sequence));
   return tasks;
 }

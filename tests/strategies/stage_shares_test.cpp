@@ -9,6 +9,11 @@
 #include "tests/strategies/lowered.hpp"
 
 namespace stratagem::strategies {
+
+using program::Collective;
+using program::Program;
+using program::Stream;
+
 namespace {
 
 using cost::CollectiveKind;
@@ -35,16 +40,16 @@ std::map<Stream, std::vector<Bytes>> transfers_of(const Program& program, int de
 /// The gathers of what has come from other stages, in order.
 std::vector<Collective> gathers(const Program& program, int sequence) {
   std::vector<Collective> found;
-  for (const Call& call : program.sequences[sequence].calls) {
+  for (const program::Call& call : program.sequences[sequence].calls) {
     if (call.segment >= 0) continue;
     for (const Collective& one : collectives(program.blocks[call.block])) found.push_back(one);
   }
   return found;
 }
 
-const Block& message(const Program& program, int sequence, Stream stream) {
-  for (const Call& call : program.sequences[sequence].calls) {
-    for (const Task& task : program.blocks[call.block].tasks) {
+const program::Block& message(const Program& program, int sequence, Stream stream) {
+  for (const program::Call& call : program.sequences[sequence].calls) {
+    for (const program::Task& task : program.blocks[call.block].tasks) {
       if (task.stream == stream) return program.blocks[call.block];
     }
   }
@@ -109,7 +114,7 @@ TEST_CASE(
     "the share dies when it is gathered, and what is gathered is counted as what was received") {
   const Program program = with(shares, R"({"pipeline": 2, "tensor": 4})");
   const Program whole = with({}, R"({"pipeline": 2, "tensor": 4})");
-  const Block& block = message(program, 1, Stream::receive_forward);
+  const program::Block& block = message(program, 1, Stream::receive_forward);
   REQUIRE(block.tasks.size() == 2);
   REQUIRE(block.slots.size() == 2);
   CHECK(block.slots[0].bytes == activation / 4);
@@ -127,7 +132,7 @@ TEST_CASE("of what is kept after it was sent a share is kept") {
   stack.keeps_sent = true;
   const Program program = with(stack, R"({"pipeline": 2, "tensor": 4})");
   const auto left = [&](int sequence, Stream stream) {
-    return left_by(message(program, sequence, stream), Category::temporaries);
+    return left_by(message(program, sequence, stream), program::Category::temporaries);
   };
   // The whole dies, a part of it is born; the gradient's message frees that part and leaves the
   // gradient.

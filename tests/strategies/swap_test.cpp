@@ -9,6 +9,10 @@
 namespace stratagem::strategies {
 
 using placement::CellPass;
+using program::Call;
+using program::Category;
+using program::Program;
+using program::Stream;
 
 namespace {
 
@@ -22,8 +26,8 @@ void check_deaths(const Program& program) {
 std::map<int, Bytes> copies(const Program& program, cost::CollectiveKind kind) {
   std::map<int, Bytes> result;
   for (const Call& call : program.sequences[0].calls) {
-    for (const Task& task : program.blocks[call.block].tasks) {
-      const Collective* work = collective_of(task);
+    for (const program::Task& task : program.blocks[call.block].tasks) {
+      const program::Collective* work = collective_of(task);
       if (work != nullptr && work->kind == kind) result[call.segment] += work->payload;
     }
   }
@@ -42,7 +46,7 @@ TEST_CASE("what the first layers keep leaves and comes back, every micro-batch")
     REQUIRE(out.size() == 3);
     // A layer in the middle keeps as much as its forward pass leaves behind: its input is the
     // output of the layer before.
-    const Block& block = block_of(program, 2, CellPass::forward);
+    const program::Block& block = block_of(program, 2, CellPass::forward);
     const Bytes kept = left_by(block, Category::activations) +
                        left_by(block, Category::checkpoints) + left_by(block, Category::statistics);
     CHECK(out.at(2) == 2 * kept);
@@ -70,7 +74,7 @@ TEST_CASE("a copy out follows its forward pass, a copy in precedes its backward 
     const bool out = stream == Stream::copy_out;
     CHECK(calls[c].cell.pass == (out ? CellPass::forward : CellPass::backward));
     const auto waits_for = [&](std::size_t later, std::size_t earlier) {
-      return std::ranges::any_of(calls[later].waits, [&](const Wait& wait) {
+      return std::ranges::any_of(calls[later].waits, [&](const program::Wait& wait) {
         return wait.of_call == static_cast<int>(earlier);
       });
     };
@@ -115,9 +119,9 @@ TEST_CASE("what stage s lends stage S-1-s takes in, and gives back before the ba
   std::map<int, Bytes> taken;
   for (int rank = 0; rank < 4; ++rank) {
     for (const Call& call : program.sequences[program.devices[rank].sequence].calls) {
-      const Task& task = program.blocks[call.block].tasks.front();
+      const program::Task& task = program.blocks[call.block].tasks.front();
       if (!task.name.starts_with("lend ")) continue;
-      const Collective& work = *collective_of(task);
+      const program::Collective& work = *collective_of(task);
       const int group = program.devices[rank].groups[work.group];
       CHECK(program.communicators[group].ranks ==
             (call.segment >= 0 ? std::vector{rank, 3 - rank} : std::vector{3 - rank, rank}));

@@ -10,6 +10,8 @@
 namespace stratagem::strategies {
 
 using placement::CellPass;
+using program::Program;
+using program::Stream;
 
 namespace {
 
@@ -33,7 +35,8 @@ const model::Graph& small_t5() {
 
 double sent(const Program& program, int sequence, Stream stream) {
   double bytes = 0;
-  for (const Collective& one : collectives(program, sequence, stream)) bytes += one.payload.value;
+  for (const program::Collective& one : collectives(program, sequence, stream))
+    bytes += one.payload.value;
   return bytes;
 }
 
@@ -52,7 +55,7 @@ TEST_CASE("tensor ranks reduce twice in an encoder's layer and pass, three times
   const Program program = lowered(small_t5(), R"({"tensor": 2})");
   const auto reductions = [&](int segment, CellPass pass) {
     double bytes = 0;
-    for (const Collective& one : collectives(block_of(program, segment, pass))) {
+    for (const program::Collective& one : collectives(block_of(program, segment, pass))) {
       CHECK(one.kind == cost::CollectiveKind::all_reduce);
       bytes += one.payload.value;
     }
@@ -69,9 +72,9 @@ TEST_CASE("tensor ranks reduce twice in an encoder's layer and pass, three times
 TEST_CASE("biases by distance are divided as heads are, and are small") {
   const Program program = lowered(small_t5(), R"({"tensor": 2})");
   double parameters = 0;
-  for (const Resident& one : program.sequences[0].residents) {
+  for (const program::Resident& one : program.sequences[0].residents) {
     const bool bias = one.tensor >= 0 && small_t5().tensors[one.tensor].name.ends_with("biases");
-    if (bias && one.category == Category::parameters) parameters += one.bytes.value;
+    if (bias && one.category == program::Category::parameters) parameters += one.bytes.value;
   }
   CHECK(parameters == 2 * (2 * 32 * 8) / 2);
 }
@@ -79,9 +82,9 @@ TEST_CASE("biases by distance are divided as heads are, and are small") {
 /// Gradients in the order in which a sequence sums them with other stages.
 std::vector<std::string> summed(const Program& program, int sequence) {
   std::vector<std::string> names;
-  for (const Call& call : program.sequences[sequence].calls) {
-    const Block& block = program.blocks[call.block];
-    for (const Task& task : block.tasks) {
+  for (const program::Call& call : program.sequences[sequence].calls) {
+    const program::Block& block = program.blocks[call.block];
+    for (const program::Task& task : block.tasks) {
       if (task.stream != Stream::gradient_communication) continue;
       for (const int slot : task.writes) names.push_back(block.slots[slot].name);
     }

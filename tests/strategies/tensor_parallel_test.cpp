@@ -5,6 +5,9 @@
 namespace stratagem::strategies {
 
 using placement::CellPass;
+using program::Category;
+using program::Collective;
+using program::Program;
 
 namespace {
 
@@ -15,7 +18,7 @@ std::string tensor(int ranks, const std::string& more = "") {
   return "{\"tensor\": " + std::to_string(ranks) + more + "}";
 }
 
-void check_all_reduces(const Block& block, std::size_t count, Bytes payload) {
+void check_all_reduces(const program::Block& block, std::size_t count, Bytes payload) {
   INFO(block.name);
   const std::vector<Collective> found = collectives(block);
   CHECK(found.size() == count);
@@ -76,8 +79,8 @@ TEST_CASE("one rank communicates with nobody") {
   const model::Graph graph = model::gpt(small_gpt);
   const Program program = lowered(graph, tensor(1));
   CHECK(program.devices.size() == 1);
-  for (const Block& block : program.blocks) {
-    for (const Task& task : block.tasks) CHECK(collective_of(task) == nullptr);
+  for (const program::Block& block : program.blocks) {
+    for (const program::Task& task : block.tasks) CHECK(collective_of(task) == nullptr);
   }
 }
 
@@ -87,7 +90,7 @@ TEST_CASE("all-reduces are of all tensor ranks and no other device") {
   for (std::size_t device = 0; device < program.devices.size(); ++device) {
     const int first = static_cast<int>(device) / 2 * 2;
     for (const Collective& one :
-         collectives(program, program.devices[device].sequence, Stream::communication)) {
+         collectives(program, program.devices[device].sequence, program::Stream::communication)) {
       const int communicator = program.devices[device].groups[one.group];
       REQUIRE(communicator >= 0);
       CHECK(program.communicators[communicator].ranks == std::vector<int>{first, first + 1});
@@ -122,7 +125,7 @@ TEST_CASE("gradients of parameters that all tensor ranks hold are not summed ove
   // Every rank computes them from whole activations: equal, not partial.
   const model::Graph graph = model::gpt(small_gpt);
   const Program program = lowered(graph, tensor(4));
-  CHECK(collectives(program, 0, Stream::gradient_communication).empty());
+  CHECK(collectives(program, 0, program::Stream::gradient_communication).empty());
 }
 
 TEST_CASE("heads that do not divide are refused at /strategy/tensor") {

@@ -5,15 +5,16 @@
 namespace stratagem::strategies {
 
 using placement::CellPass;
+using program::Program;
 
 namespace {
 
 /// The kernel of a task in the first block that runs for a slice and a pass of the first layer.
 cost::Kernel kernel_of_slice(const Program& program, int slice, CellPass pass,
                              const std::string& task) {
-  for (const Call& call : program.sequences[0].calls) {
+  for (const program::Call& call : program.sequences[0].calls) {
     if (call.segment != 1 || call.cell.pass != pass || call.cell.slice != slice) continue;
-    for (const Task& one : program.blocks[call.block].tasks) {
+    for (const program::Task& one : program.blocks[call.block].tasks) {
       if (one.name == task) return std::get<cost::Kernel>(one.work);
     }
   }
@@ -61,10 +62,10 @@ TEST_CASE("slices run forward in order and backward in reverse") {
   const model::Graph graph = model::gpt(small_gpt);
   const Program program =
       lowered(graph, R"({"pipeline": 2, "schedule": "gpipe", "token_slices": [12, 8]})", 2);
-  for (const Sequence& sequence : program.sequences) {
+  for (const program::Sequence& sequence : program.sequences) {
     std::string order;
     placement::Cell last{.stage = -1};
-    for (const Call& call : sequence.calls) {
+    for (const program::Call& call : sequence.calls) {
       if (call.segment < 0 || call.cell == last || ends_iteration(program, call)) continue;
       last = call.cell;
       order += to_text(call.cell.pass) + std::to_string(call.cell.micro_batch) + "." +
@@ -78,7 +79,8 @@ TEST_CASE("a slice's activations cross from stage to stage, in all as many bytes
   const model::Graph graph = model::gpt(small_gpt);
   const Program program =
       lowered(graph, R"({"pipeline": 2, "schedule": "gpipe", "token_slices": [12, 8]})");
-  const std::vector<Collective> sent = collectives(program, 0, Stream::send_forward);
+  const std::vector<program::Collective> sent =
+      collectives(program, 0, program::Stream::send_forward);
   REQUIRE(sent.size() == 2);
   CHECK(sent[0].payload == 12.0 * 12 * 48 * 2_B);
   CHECK(sent[1].payload == 12.0 * 8 * 48 * 2_B);

@@ -11,6 +11,11 @@
 namespace stratagem::strategies {
 
 using placement::CellPass;
+using program::Block;
+using program::Call;
+using program::Category;
+using program::Program;
+using program::Task;
 
 namespace {
 
@@ -69,7 +74,8 @@ double rows_and_columns(const model::Tensor& tensor) {
 /// Payloads of collectives of one kind on the stream of gradients, of one iteration.
 double reduced(const Program& program, cost::CollectiveKind kind) {
   double bytes = 0;
-  for (const Collective& one : collectives(program, 0, Stream::gradient_communication)) {
+  for (const program::Collective& one :
+       collectives(program, 0, program::Stream::gradient_communication)) {
     if (one.kind == kind) bytes += one.payload.value;
   }
   return bytes;
@@ -184,8 +190,8 @@ TEST_CASE("gradients in fp32 are reduced in fp32, weights gathered in bf16") {
   CHECK(reduced(lowered(graph, zero(2, 4), 3, mixed), CollectiveKind::reduce_scatter) ==
         3 * 4 * parameters);  // every micro-batch
   double gathered = 0;
-  for (const Collective& one :
-       collectives(lowered(graph, zero(1, 4), 3, mixed), 0, Stream::compute))
+  for (const program::Collective& one :
+       collectives(lowered(graph, zero(1, 4), 3, mixed), 0, program::Stream::compute))
     gathered += one.payload.value;
   CHECK(gathered == 2 * parameters);
 }
@@ -223,7 +229,7 @@ TEST_CASE("a gradient that is held in fp32 is added from a bf16 buffer that live
             std::get<cost::Kernel>(straight.work).traffic.value ==
         6 * count);
   double whole = 0;
-  for (const Slot& slot : scattered.slots) {
+  for (const program::Slot& slot : scattered.slots) {
     if (slot.category == Category::whole_gradients && slot.name.starts_with("mlp.fc1.weight"))
       whole += slot.bytes.value;
   }
@@ -426,9 +432,9 @@ TEST_CASE("gradients that the stack frees live from the first addition to the st
   cost::Stack stack = plain_stack();
   stack.frees_gradients = true;
   const Program program = lower(plan_of(graph, R"({"data": 2})", 3), stack);
-  const Sequence& sequence = program.sequences[0];
+  const program::Sequence& sequence = program.sequences[0];
   int gradients = 0;
-  for (const Resident& one : sequence.residents) {
+  for (const program::Resident& one : sequence.residents) {
     if (one.category != Category::gradients) {
       CHECK_FALSE(one.span);
       continue;
@@ -453,7 +459,7 @@ TEST_CASE("shards of gradients, and gradients without a flush, live always") {
   for (const std::string& strategy :
        {zero(2, 4), zero(3, 4), std::string(R"({"pipeline": 2, "schedule": "pipedream"})")}) {
     const Program program = lower(plan_of(graph, strategy, 4), stack);
-    for (const Resident& one : program.sequences[0].residents) CHECK_FALSE(one.span);
+    for (const program::Resident& one : program.sequences[0].residents) CHECK_FALSE(one.span);
   }
 }
 

@@ -9,6 +9,12 @@
 namespace stratagem::strategies {
 
 using placement::CellPass;
+using program::Call;
+using program::Category;
+using program::Collective;
+using program::Program;
+using program::Stream;
+using program::Task;
 
 namespace {
 
@@ -213,14 +219,15 @@ TEST_CASE("no more than two buckets of whole gradients are there at once") {
   const std::vector<Call>& calls = program.sequences[0].calls;
   std::vector<int> reductions;
   for (int c = 0; c < static_cast<int>(calls.size()); ++c) {
-    const Block& block = program.blocks[calls[c].block];
+    const program::Block& block = program.blocks[calls[c].block];
     if (block.tasks.front().stream == Stream::gradient_communication) reductions.push_back(c);
-    const bool adds = std::ranges::any_of(
-        block.slots, [](const Slot& slot) { return slot.category == Category::whole_gradients; });
+    const bool adds = std::ranges::any_of(block.slots, [](const program::Slot& slot) {
+      return slot.category == Category::whole_gradients;
+    });
     if (!adds || calls[c].segment < 0 || reductions.size() < 2) continue;
     const int earlier = reductions[reductions.size() - 2];
     CHECK(std::ranges::any_of(calls[c].waits,
-                              [&](const Wait& wait) { return wait.of_call == earlier; }));
+                              [&](const program::Wait& wait) { return wait.of_call == earlier; }));
   }
   CHECK(reductions.size() > 6);
 }

@@ -34,10 +34,9 @@ cost::Kernel moving(Bytes traffic, int launches = 1) {
 }
 
 /// One device that runs these once, in one group of `ranks`.
-strategies::Program program(
-    const std::vector<std::variant<cost::Kernel, strategies::Collective>>& all,
-    const std::vector<int>& ranks = {0, 1}) {
-  strategies::Program program;
+program::Program program(const std::vector<std::variant<cost::Kernel, program::Collective>>& all,
+                         const std::vector<int>& ranks = {0, 1}) {
+  program::Program program;
   program.communicators = {{ranks}};
   program.blocks = {{.name = "block"}};
   for (const auto& work : all) program.blocks[0].tasks.push_back({.name = "task", .work = work});
@@ -61,7 +60,7 @@ TEST_CASE("kernels that move more or less than was measured count with their tim
 }
 
 TEST_CASE("a block counts as often as devices call it") {
-  strategies::Program twice = program({moving(100_MB)});
+  program::Program twice = program({moving(100_MB)});
   twice.blocks.push_back({.name = "large", .tasks = {{.name = "task", .work = moving(300_MB)}}});
   twice.sequences[0].calls = {{.block = 0}, {.block = 0}, {.block = 0}, {.block = 1}};
   twice.devices.resize(5, {.sequence = 0, .groups = {0}});
@@ -88,7 +87,7 @@ TEST_CASE("a kind that nobody fitted is beyond what was measured") {
 
 TEST_CASE("all-reduces of measured sizes and ranks in one server are within, all else is beyond") {
   const auto share = [&](cost::CollectiveKind kind, Bytes payload, const std::vector<int>& ranks) {
-    const strategies::Collective one{.kind = kind, .payload = payload};
+    const program::Collective one{.kind = kind, .payload = payload};
     return extrapolated(profile(), stack(), program({one}, ranks), gpus_per_node).bytes;
   };
   using cost::CollectiveKind;
@@ -106,7 +105,7 @@ TEST_CASE("collectives of ranks on processors are within what was measured of th
   cpu.collective.times["all_gather"].by_ranks = {{2, {{1_KB, 10_us}, {1_MB, 100_us}}},
                                                  {4, {{1_KB, 20_us}, {10_MB, 2_ms}}}};
   const auto share = [&](cost::CollectiveKind kind, Bytes payload, const std::vector<int>& ranks) {
-    const strategies::Collective one{.kind = kind, .payload = payload};
+    const program::Collective one{.kind = kind, .payload = payload};
     return extrapolated(cpu, stack(), program({one}, ranks), gpus_per_node).bytes;
   };
   using cost::CollectiveKind;

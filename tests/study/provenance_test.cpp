@@ -44,8 +44,8 @@ cost::Stack measured_stack() {
   return stack;
 }
 
-strategies::Program program_of(cost::KernelKind kind, const std::vector<int>& group) {
-  strategies::Program program;
+program::Program program_of(cost::KernelKind kind, const std::vector<int>& group) {
+  program::Program program;
   program.communicators = {{group}};
   program.devices = {{.groups = {0}}};
   program.blocks = {
@@ -99,15 +99,15 @@ TEST_CASE(
 TEST_CASE("the slow-down of kernels counts where communication can run beside them") {
   cost::Profile profile = measured_profile();
   profile.collective.compute_slowdown = cost::Constant<double>{};  // assumed
-  const auto weakest = [&](cost::CollectiveKind kind, strategies::Stream stream,
+  const auto weakest = [&](cost::CollectiveKind kind, program::Stream stream,
                            const std::vector<int>& ranks = {0, 1}) {
-    strategies::Program program = program_of(cost::KernelKind::gemm, ranks);
+    program::Program program = program_of(cost::KernelKind::gemm, ranks);
     program.blocks[0].tasks.push_back(
-        {.name = "c", .work = strategies::Collective{.kind = kind}, .stream = stream});
+        {.name = "c", .work = program::Collective{.kind = kind}, .stream = stream});
     return weakest_provenance(profile, measured_stack(), program, gpus_of_node).profile;
   };
   using cost::CollectiveKind;
-  using strategies::Stream;
+  using program::Stream;
   const std::vector<std::string> slowdown = {"/collective/compute_slowdown"};
   CHECK(weakest(CollectiveKind::all_reduce, Stream::gradient_communication) == slowdown);
   CHECK(weakest(CollectiveKind::send, Stream::send_forward) == slowdown);

@@ -4,10 +4,10 @@
 #include <utility>
 #include <vector>
 
-#include "strategies/check/describe.hpp"
-#include "strategies/program.hpp"
+#include "program/check/describe.hpp"
+#include "program/program.hpp"
 
-namespace stratagem::strategies {
+namespace stratagem::program {
 
 enum class Grain : std::uint8_t { calls, tasks };
 
@@ -40,4 +40,4 @@ class Queues {
 /// The steps of a sequence. Calls without tasks are steps too.
 Steps steps_of(const Program& program, const Sequence& sequence, Grain grain, const Queues& queues);
 
-}  // namespace stratagem::strategies
+}  // namespace stratagem::program

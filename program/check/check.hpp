@@ -1,9 +1,9 @@
 // Checks that a program can run, before it is simulated or executed.
 #pragma once
 
-#include "strategies/program.hpp"
+#include "program/program.hpp"
 
-namespace stratagem::strategies {
+namespace stratagem::program {
 
 /// Throws InputError unless
 ///   - every index names something, and every wait is for an earlier task;
@@ -24,4 +24,4 @@ namespace stratagem::strategies {
 /// iterations overlap, it looks at twice as many as are ever under way.
 void check(const Program& program);
 
-}  // namespace stratagem::strategies
+}  // namespace stratagem::program

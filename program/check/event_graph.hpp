@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-namespace stratagem::strategies {
+namespace stratagem::program {
 
 /// Sets that grow together.
 class UnionFind {
@@ -42,4 +42,4 @@ class EventGraph {
   std::vector<Edge> edges_;
 };
 
-}  // namespace stratagem::strategies
+}  // namespace stratagem::program

@@ -1,13 +1,13 @@
 // Looks at every block once, and at every call.
-#include "strategies/check/references.hpp"
+#include "program/check/references.hpp"
 
 #include <algorithm>
 #include <utility>
 
 #include "base/input_error.hpp"
-#include "strategies/check/describe.hpp"
+#include "program/check/describe.hpp"
 
-namespace stratagem::strategies {
+namespace stratagem::program {
 namespace {
 
 bool within(int index, std::size_t size) {
@@ -118,4 +118,4 @@ void check_references(const Program& program) {
   }
 }
 
-}  // namespace stratagem::strategies
+}  // namespace stratagem::program

@@ -1,9 +1,9 @@
 // Who owns a buffer: repeats of slices have separate buffers for the same tensor.
 #pragma once
 
-#include "strategies/program.hpp"
+#include "program/program.hpp"
 
-namespace stratagem::strategies {
+namespace stratagem::program {
 
 /// Numbers the repeats of slices of micro-batches: each has buffers of its own for a tensor that
 /// outlives a call. Backward passes are of the last repeat.
@@ -19,4 +19,4 @@ class BufferOwners {
   int repeats_ = 1;
 };
 
-}  // namespace stratagem::strategies
+}  // namespace stratagem::program

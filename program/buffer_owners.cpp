@@ -1,9 +1,9 @@
 // Counts owners from the cells of all sequences.
-#include "strategies/buffer_owners.hpp"
+#include "program/buffer_owners.hpp"
 
 #include <algorithm>
 
-namespace stratagem::strategies {
+namespace stratagem::program {
 
 BufferOwners::BufferOwners(const Program& program) {
   for (const Sequence& sequence : program.sequences) {
@@ -20,4 +20,4 @@ int BufferOwners::of(const placement::Cell& cell) const {
   return (cell.micro_batch * slices_ + cell.slice) * repeats_ + repeat;
 }
 
-}  // namespace stratagem::strategies
+}  // namespace stratagem::program

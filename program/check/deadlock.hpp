@@ -1,12 +1,12 @@
 // Checks that no devices deadlock.
 #pragma once
 
-#include "strategies/check/rendezvous.hpp"
-#include "strategies/program.hpp"
+#include "program/check/rendezvous.hpp"
+#include "program/program.hpp"
 
-namespace stratagem::strategies {
+namespace stratagem::program {
 
 /// Throws InputError with one cycle over queues, waits and collectives. Expects check_references.
 void check_deadlock(const Program& program, const Rendezvous& rendezvous);
 
-}  // namespace stratagem::strategies
+}  // namespace stratagem::program

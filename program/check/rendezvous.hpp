@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
-#include "strategies/check/describe.hpp"
-#include "strategies/program.hpp"
+#include "program/check/describe.hpp"
+#include "program/program.hpp"
 
-namespace stratagem::strategies {
+namespace stratagem::program {
 
 /// A device at a seat.
 struct Seated {
@@ -57,4 +57,4 @@ class Rendezvous {
   std::vector<std::vector<int>> companies_;
 };
 
-}  // namespace stratagem::strategies
+}  // namespace stratagem::program

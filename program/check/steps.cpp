@@ -1,9 +1,9 @@
 // Walks a sequence once and remembers the last step of every queue.
-#include "strategies/check/steps.hpp"
+#include "program/check/steps.hpp"
 
 #include <algorithm>
 
-namespace stratagem::strategies {
+namespace stratagem::program {
 namespace {
 
 class StepBuilder {
@@ -94,4 +94,4 @@ Steps steps_of(const Program& program, const Sequence& sequence, Grain grain,
   return StepBuilder(program, sequence, grain, queues).build();
 }
 
-}  // namespace stratagem::strategies
+}  // namespace stratagem::program

@@ -1,15 +1,15 @@
 // Orders calls, with all devices of a sequence as one; if that is impossible, orders tasks on every
 // device.
-#include "strategies/check/deadlock.hpp"
+#include "program/check/deadlock.hpp"
 
 #include <algorithm>
 #include <string>
 
 #include "base/input_error.hpp"
-#include "strategies/check/event_graph.hpp"
-#include "strategies/check/steps.hpp"
+#include "program/check/event_graph.hpp"
+#include "program/check/steps.hpp"
 
-namespace stratagem::strategies {
+namespace stratagem::program {
 namespace {
 
 /// Everything that all actors do in some rounds; actors are sequences or devices.
@@ -126,7 +126,7 @@ class Rounds {
     const auto count = static_cast<int>(steps.places.size());
     const Place& place = steps.places[at % count];
     const Sequence& sequence = program_.sequences[actor.sequence];
-    const std::string text = strategies::describe(program_, sequence, place);
+    const std::string text = program::describe(program_, sequence, place);
     if (rounds_ == 1) return text;
     return text + " of iteration " + std::to_string(at / count - sequence.calls[place.call].lag);
   }
@@ -183,4 +183,4 @@ void check_deadlock(const Program& program, const Rendezvous& rendezvous) {
                    rounds.describe(cycle));
 }
 
-}  // namespace stratagem::strategies
+}  // namespace stratagem::program

@@ -1,11 +1,11 @@
 // Counts and prints programs.
-#include "strategies/program.hpp"
+#include "program/program.hpp"
 
 #include <fmt/format.h>
 
 #include <iterator>
 
-namespace stratagem::strategies {
+namespace stratagem::program {
 namespace {
 
 std::string text_of(const Task& task) {
@@ -99,4 +99,4 @@ std::string to_text(const Program& program) {
   return text;
 }
 
-}  // namespace stratagem::strategies
+}  // namespace stratagem::program

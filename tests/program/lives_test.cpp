@@ -4,16 +4,21 @@
 #include "tests/strategies/replay.hpp"
 #include "tests/strategies/variants.hpp"
 
-namespace stratagem::strategies {
+namespace stratagem::program {
 
 using placement::CellPass;
+using strategies::check_program;
+using strategies::lowered;
+using strategies::plain_stack;
+using strategies::Plan;
+using strategies::small_gpt;
 
 namespace {
 
 /// Every buffer dies, whichever cells use it.
 void check_deaths(const Program& program) {
   for (std::size_t s = 0; s < program.sequences.size(); ++s) {
-    const Replay replay(program, static_cast<int>(s));
+    const strategies::Replay replay(program, static_cast<int>(s));
     CHECK(replay.alive().empty());
     for (const auto& [category, bytes] : replay.balance()) CHECK(bytes == 0);
   }
@@ -23,9 +28,9 @@ void check_deaths(const Program& program) {
 
 TEST_CASE("buffers are born once, alive and complete when used, and dead in the end") {
   const model::Graph graph = model::gpt(small_gpt);
-  for (const Variant& variant : variants()) {
+  for (const strategies::Variant& variant : strategies::variants()) {
     INFO(variant.strategy << ", " << variant.micro_batches << " micro-batches");
-    const Plan plan = plan_of(graph, variant.strategy, variant.micro_batches);
+    const Plan plan = strategies::plan_of(graph, variant.strategy, variant.micro_batches);
     check_program(plan.graph(), lower(plan, plain_stack()));
   }
 }
@@ -40,8 +45,8 @@ TEST_CASE("what B and W cells read of each other and of recomputed groups lives 
   }
   Plan plan(graph);  // a group that runs again in W alone
   plan.split_backward(0, 0);
-  plan.recompute(
-      {operator_named(graph, "layers.0.mlp.gelu"), operator_named(graph, "layers.0.mlp.fc2")});
+  plan.recompute({strategies::operator_named(graph, "layers.0.mlp.gelu"),
+                  strategies::operator_named(graph, "layers.0.mlp.fc2")});
   plan.chain({{0, 0, CellPass::forward}, {0, 0, CellPass::backward}, {0, 0, CellPass::weight}});
   check_deaths(lower(plan, plain_stack()));
 }
@@ -80,7 +85,7 @@ TEST_CASE("gradients are summed after the backward cell that runs last, whicheve
   plan.order({0, 1, CellPass::forward}, {0, 1, CellPass::backward});
   plan.order({0, 1, CellPass::backward}, {0, 0, CellPass::backward});
   const Program program = lower(plan, plain_stack());
-  REQUIRE(cells_of(program, 0) == "F0 F1 B1 B0");
+  REQUIRE(strategies::cells_of(program, 0) == "F0 F1 B1 B0");
   check_program(graph, program);
 }
 
@@ -97,7 +102,7 @@ TEST_CASE("a stage keeps the input of every micro-batch in flight") {
           INFO(options << ", m " << m << ", stage " << stage);
           // Stage s has layer s; its input is the first operand of its first operator, the norm.
           const model::Operator& norm = graph.operators[graph.segments[stage + 1].forward.front()];
-          const Replay replay(program, stage);
+          const strategies::Replay replay(program, stage);
           CHECK(replay.most(norm.inputs[0]) == (schedule == "gpipe" ? m : std::min(m, 4 - stage)));
         }
       }
@@ -105,4 +110,4 @@ TEST_CASE("a stage keeps the input of every micro-batch in flight") {
   }
 }
 
-}  // namespace stratagem::strategies
+}  // namespace stratagem::program

@@ -3,9 +3,9 @@
 
 #include <string>
 
-#include "strategies/program.hpp"
+#include "program/program.hpp"
 
-namespace stratagem::strategies {
+namespace stratagem::program {
 
 /// A task of a sequence.
 struct Place {
@@ -20,4 +20,4 @@ std::string describe(const Program& program, const Sequence& sequence, const Pla
 
 const Task& task_at(const Program& program, const Sequence& sequence, const Place& place);
 
-}  // namespace stratagem::strategies
+}  // namespace stratagem::program

@@ -1,13 +1,13 @@
 // Numbers the collectives of every sequence and compares those that meet.
-#include "strategies/check/rendezvous.hpp"
+#include "program/check/rendezvous.hpp"
 
 #include <algorithm>
 #include <map>
 
 #include "base/input_error.hpp"
-#include "strategies/check/event_graph.hpp"
+#include "program/check/event_graph.hpp"
 
-namespace stratagem::strategies {
+namespace stratagem::program {
 namespace {
 
 /// A collective where it is posted.
@@ -200,4 +200,4 @@ std::string Rendezvous::text_of(const Seated& seated, std::size_t k) const {
          describe(program_, sequence, posted[k]) + ")";
 }
 
-}  // namespace stratagem::strategies
+}  // namespace stratagem::program

@@ -1,10 +1,10 @@
 // Checks that cells read messages in the order in which they arrive.
 #pragma once
 
-#include "strategies/check/rendezvous.hpp"
-#include "strategies/program.hpp"
+#include "program/check/rendezvous.hpp"
+#include "program/program.hpp"
 
-namespace stratagem::strategies {
+namespace stratagem::program {
 
 /// Throws InputError if a device runs the cells that read messages of one communicator in another
 /// order than the messages are sent. In a Program, receives can be posted ahead, in the order of
@@ -12,4 +12,4 @@ namespace stratagem::strategies {
 /// would deadlock. Expects check_references.
 void check_arrivals(const Program& program, const Rendezvous& rendezvous);
 
-}  // namespace stratagem::strategies
+}  // namespace stratagem::program

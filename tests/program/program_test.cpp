@@ -1,6 +1,6 @@
 // What holds for the program of every strategy: work is conserved, groups agree, and it can be
 // printed.
-#include "strategies/program.hpp"
+#include "program/program.hpp"
 
 #include <map>
 #include <set>
@@ -9,7 +9,12 @@
 #include "tests/strategies/lowered.hpp"
 #include "tests/strategies/variants.hpp"
 
-namespace stratagem::strategies {
+namespace stratagem::program {
+
+using strategies::lowered;
+using strategies::small_gpt;
+using strategies::Variant;
+using strategies::variants;
 
 TEST_CASE("every plan of a model computes its products, what it computes again aside, once") {
   // 72BLsh^2(1 + s/6h + V/12hL) for a batch B of micro-batches; replicated operators do no
@@ -22,7 +27,8 @@ TEST_CASE("every plan of a model computes its products, what it computes again a
     INFO(variant.strategy);
     if (variant.strategy.find("token_slices") != std::string::npos) continue;  // see fewer keys
     const Program program = lowered(graph, variant.strategy, variant.micro_batches);
-    CHECK(close(flops_once(program), Flops{variant.micro_batches * micro_batch}, 1e-12));
+    CHECK(
+        close(strategies::flops_once(program), Flops{variant.micro_batches * micro_batch}, 1e-12));
   }
 }
 
@@ -38,7 +44,7 @@ TEST_CASE("the members of a group issue its collectives in one order") {
       const Device& device = program.devices[d];
       for (const Call& call : program.sequences[device.sequence].calls) {
         for (const Task& task : program.blocks[call.block].tasks) {
-          const Collective* one = collective_of(task);
+          const Collective* one = strategies::collective_of(task);
           if (one == nullptr) continue;
           REQUIRE(one->group < static_cast<int>(device.groups.size()));
           const int communicator = device.groups[one->group];
@@ -152,4 +158,4 @@ TEST_CASE("a sequence runs every task of every cell") {
   CHECK(task_count(program, program.sequences[0]) == 3 * operators + optimizer_steps);
 }
 
-}  // namespace stratagem::strategies
+}  // namespace stratagem::program

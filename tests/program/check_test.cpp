@@ -1,12 +1,12 @@
 // Programs that cannot run are refused, with the devices, operators and cells to blame; all that
 // lowering makes can.
-#include "strategies/check.hpp"
+#include "program/check/check.hpp"
 
 #include "tests/catch.hpp"
 #include "tests/strategies/lowered.hpp"
 #include "tests/strategies/variants.hpp"
 
-namespace stratagem::strategies {
+namespace stratagem::program {
 
 namespace {
 
@@ -51,7 +51,7 @@ Program program_of(const std::vector<std::vector<Task>>& devices,
 }
 
 std::string refused(const Program& program) {
-  return refusal([&] { check(program); });
+  return strategies::refusal([&] { check(program); });
 }
 
 }  // namespace
@@ -292,16 +292,16 @@ TEST_CASE("buffers are written before they are read, and freed once") {
 }
 
 TEST_CASE("whatever lowering makes of a strategy can run") {
-  const model::Graph graph = model::gpt(small_gpt);
-  for (const Variant& variant : variants()) {
+  const model::Graph graph = model::gpt(strategies::small_gpt);
+  for (const strategies::Variant& variant : strategies::variants()) {
     INFO(variant.strategy << ", " << variant.micro_batches << " micro-batches");
-    CHECK(refused(lowered(graph, variant.strategy, variant.micro_batches)) == "");
+    CHECK(refused(strategies::lowered(graph, variant.strategy, variant.micro_batches)) == "");
   }
 }
 
 TEST_CASE("whatever lowering makes of a schedule can run") {
-  for (const Schedule& schedule : schedules()) {
-    model::GptConfig config = small_gpt;
+  for (const strategies::Schedule& schedule : strategies::schedules()) {
+    model::GptConfig config = strategies::small_gpt;
     config.layers = 8;
     config.tied = !schedule.spreads_embedding;
     model::Graph graph = model::gpt(config);
@@ -312,9 +312,9 @@ TEST_CASE("whatever lowering makes of a schedule can run") {
       const std::string strategy =
           "{\"pipeline\": 4, \"schedule\": \"" + schedule.name + "\"" + chunks + more + "}";
       INFO(strategy);
-      CHECK(refused(lowered(graph, strategy, 8)) == "");
+      CHECK(refused(strategies::lowered(graph, strategy, 8)) == "");
     }
   }
 }
 
-}  // namespace stratagem::strategies
+}  // namespace stratagem::program

@@ -8,7 +8,7 @@
 #include "placement/layout.hpp"
 #include "placement/mask.hpp"
 
-namespace stratagem::strategies {
+namespace stratagem::program {
 
 /// A tensor, or a part of it, as a task reads or writes it on every device of its call's grid.
 struct Operand {
@@ -47,4 +47,4 @@ struct Operation {
   int replicas = 1;
 };
 
-}  // namespace stratagem::strategies
+}  // namespace stratagem::program

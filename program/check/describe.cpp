@@ -1,7 +1,7 @@
 // Names of tasks in messages.
-#include "strategies/check/describe.hpp"
+#include "program/check/describe.hpp"
 
-namespace stratagem::strategies {
+namespace stratagem::program {
 
 std::string describe(const Block& block, const Task& task) {
   if (block.name.empty() || block.name == task.name) return task.name;
@@ -18,4 +18,4 @@ const Task& task_at(const Program& program, const Sequence& sequence, const Plac
   return program.blocks[sequence.calls[place.call].block].tasks[place.task];
 }
 
-}  // namespace stratagem::strategies
+}  // namespace stratagem::program

@@ -1,9 +1,9 @@
 // Checks that buffers are allocated, written, read and freed in that order.
 #pragma once
 
-#include "strategies/program.hpp"
+#include "program/program.hpp"
 
-namespace stratagem::strategies {
+namespace stratagem::program {
 
 /// Throws InputError if a task of a sequence, in program order, allocates a buffer twice, reads one
 /// that was never written, uses or frees one that is not allocated, or if one stays allocated at
@@ -13,4 +13,4 @@ namespace stratagem::strategies {
 /// Residents are always there. Expects check_references.
 void check_lives(const Program& program);
 
-}  // namespace stratagem::strategies
+}  // namespace stratagem::program

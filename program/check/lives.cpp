@@ -1,6 +1,6 @@
 // Looks at each change of state once: the buffers of one micro-batch go through the same states as
 // those of every other.
-#include "strategies/check/lives.hpp"
+#include "program/check/lives.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "base/input_error.hpp"
-#include "strategies/buffer_owners.hpp"
-#include "strategies/check/describe.hpp"
+#include "program/buffer_owners.hpp"
+#include "program/check/describe.hpp"
 
-namespace stratagem::strategies {
+namespace stratagem::program {
 namespace {
 
 enum class Life : std::uint8_t { none, born, written, dead };
@@ -212,4 +212,4 @@ void check_lives(const Program& program) {
   }
 }
 
-}  // namespace stratagem::strategies
+}  // namespace stratagem::program

@@ -16,9 +16,9 @@
 #include "model/graph.hpp"
 #include "placement/cell.hpp"
 #include "placement/grid.hpp"
-#include "strategies/operation.hpp"
+#include "program/operation.hpp"
 
-namespace stratagem::strategies {
+namespace stratagem::program {
 
 /// The streams of a device. Tasks of a stream run one after another, in program order. Sends and
 /// receives have a queue for each group, so that messages between other devices do not delay them.
@@ -236,4 +236,4 @@ bool crosses_links(const Program&, const Device&, const Collective&);
 /// programs.
 std::string to_text(const Program&);
 
-}  // namespace stratagem::strategies
+}  // namespace stratagem::program

@@ -1,5 +1,5 @@
 // Goes through every queue of receives, and compares when the cells begin that read the messages.
-#include "strategies/check/arrivals.hpp"
+#include "program/check/arrivals.hpp"
 
 #include <algorithm>
 #include <map>
@@ -8,7 +8,7 @@
 
 #include "base/input_error.hpp"
 
-namespace stratagem::strategies {
+namespace stratagem::program {
 namespace {
 
 bool receives(const Task& task) {
@@ -106,4 +106,4 @@ void check_arrivals(const Program& program, const Rendezvous& rendezvous) {
   for (std::size_t s = 0; s < program.sequences.size(); ++s) order.check(static_cast<int>(s));
 }
 
-}  // namespace stratagem::strategies
+}  // namespace stratagem::program

@@ -1,5 +1,5 @@
 // Kahn's algorithm on events; finds one short cycle among the events that cannot be sorted.
-#include "strategies/check/event_graph.hpp"
+#include "program/check/event_graph.hpp"
 
 #include <algorithm>
 #include <numeric>
@@ -7,7 +7,7 @@
 
 #include "base/input_error.hpp"
 
-namespace stratagem::strategies {
+namespace stratagem::program {
 namespace {
 
 /// Values in lists by key, in the order in which they were given.
@@ -110,4 +110,4 @@ std::vector<EventGraph::Edge> EventGraph::shortest_through(int event,
   throw BrokenPromise("what is stuck on a cycle comes back to itself");
 }
 
-}  // namespace stratagem::strategies
+}  // namespace stratagem::program
