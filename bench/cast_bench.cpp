@@ -12,7 +12,7 @@ void cast(benchmark::State& state, const strategies::Options& options) {
   const cost::Profile profile = bench::v100();
   const model::Graph graph = bench::gpt_24_layers(options.data);
   const program::Program program =
-      strategies::lower(bench::plan(graph, 8, options), bench::megatron());
+      lowering::lower(bench::plan(graph, 8, options), bench::megatron());
   const topology::Cluster cluster = bench::dgx_2h(options.devices() / 16);
   std::size_t actors = 0;
   for (auto _ : state) {

@@ -14,7 +14,7 @@ void lower(benchmark::State& state) {
   const model::Graph graph = bench::gpt_24_layers(data);
   const strategies::Plan plan =
       bench::plan(graph, 8, {.tensor = 8, .data = data, .recompute = "full"});
-  for (auto _ : state) benchmark::DoNotOptimize(strategies::lower(plan, stack));
+  for (auto _ : state) benchmark::DoNotOptimize(lowering::lower(plan, stack));
 }
 /// GPT-3 175B over 8 tensor x 8 pipeline ranks with two chunks each, times `data` replicas.
 void lower_gpt3(benchmark::State& state) {
@@ -33,7 +33,7 @@ void lower_gpt3(benchmark::State& state) {
                                              .schedule = "interleaved",
                                              .chunks = 2,
                                              .recompute = "full"});
-  for (auto _ : state) benchmark::DoNotOptimize(strategies::lower(plan, stack));
+  for (auto _ : state) benchmark::DoNotOptimize(lowering::lower(plan, stack));
 }
 BENCHMARK(lower_gpt3)->ArgName("data")->Arg(1)->Arg(8)->Unit(benchmark::kMillisecond);
 

@@ -23,7 +23,7 @@ Prepared prepare(int nodes, int micro_batches, const strategies::Options& option
   const cost::Stack stack = bench::megatron();
   const model::Graph graph = bench::gpt_24_layers(options.data);
   Prepared result;
-  result.program = strategies::lower(bench::plan(graph, micro_batches, options), stack);
+  result.program = lowering::lower(bench::plan(graph, micro_batches, options), stack);
   result.cast = sim::cast(result.program, bench::dgx_2h(nodes), profile.collective, folded);
   result.prices = sim::price(result.program, profile, stack);
   for (const sim::Actor& actor : result.cast.actors) {

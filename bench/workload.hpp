@@ -5,9 +5,9 @@
 
 #include "cost/profile.hpp"
 #include "cost/stack.hpp"
+#include "lowering/lower.hpp"
 #include "model/zoo/gpt.hpp"
 #include "strategies/all.hpp"
-#include "strategies/lower.hpp"
 #include "topology/presets.hpp"
 
 namespace stratagem::bench {

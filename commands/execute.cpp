@@ -37,9 +37,9 @@
 #include "kernels/thread_communicator.hpp"
 #include "kernels/world.hpp"
 #include "kernels/yardstick.hpp"
+#include "lowering/lower.hpp"
 #include "report/trace.hpp"
 #include "strategies/all.hpp"
-#include "strategies/lower.hpp"
 #include "study/plan_of.hpp"
 #include "study/scenario.hpp"
 
@@ -51,8 +51,8 @@ Lowered lower(const study::Run& run) {
     const JsonReader nothing = JsonReader::from_text("{}", run.file);
     strategies::Plan plan = study::plan_of(run);
     strategies::Plan alone = strategies::compose(run.graph, run.micro_batches, {}, nothing);
-    program::Program program = strategies::lower(plan, run.stack, run.training);
-    program::Program program_alone = strategies::lower(alone, run.stack, run.training);
+    program::Program program = lowering::lower(plan, run.stack, run.training);
+    program::Program program_alone = lowering::lower(alone, run.stack, run.training);
     program_alone = execute::reading_as(program, std::move(program_alone), alone.graph());
     return {run, std::move(plan), std::move(alone), std::move(program), std::move(program_alone)};
   } catch (const InputError& error) {

@@ -6,7 +6,7 @@
 #include <variant>
 
 #include "base/input_error.hpp"
-#include "strategies/lower.hpp"
+#include "lowering/lower.hpp"
 #include "study/plan_of.hpp"
 #include "study/scenario.hpp"
 
@@ -29,7 +29,7 @@ cost::Profile stand_in() {
 
 void add_kernels(const Run& run, std::set<cost::Kernel>& kernels) {
   const strategies::Plan plan = plan_of(run);
-  const program::Program program = strategies::lower(plan, run.stack, run.training);
+  const program::Program program = lowering::lower(plan, run.stack, run.training);
   for (const program::Block& block : program.blocks) {
     for (const program::Task& task : block.tasks)
       if (const auto* kernel = std::get_if<cost::Kernel>(&task.work)) kernels.insert(*kernel);

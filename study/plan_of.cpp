@@ -3,8 +3,8 @@
 #include "study/plan_of.hpp"
 
 #include "strategies/all.hpp"
-#include "strategies/language/order_cycle.hpp"
 #include "strategies/language/plan_file.hpp"
+#include "study/order_cycle.hpp"
 
 namespace stratagem::study {
 
@@ -18,7 +18,7 @@ InputError located(const Run& run, const InputError& error) {
   if (!error.file.empty()) return error;
   const bool of_the_whole = error.path.empty() || error.path.starts_with("/strategy");
   if (run.plan && of_the_whole) {
-    const auto cycle = strategies::order_cycle(*run.plan, run.graph, run.micro_batches);
+    const auto cycle = study::order_cycle(*run.plan, run.graph, run.micro_batches);
     if (cycle) return {run.plan->file(), cycle->path, cycle->expected, cycle->found};
   }
   if (run.plan && (of_the_whole || error.path.starts_with("/primitives"))) {

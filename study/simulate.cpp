@@ -4,8 +4,8 @@
 
 #include "base/input_error.hpp"
 #include "base/quantity_text.hpp"
+#include "lowering/lower.hpp"
 #include "sim/engine.hpp"
-#include "strategies/lower.hpp"
 #include "study/plan_of.hpp"
 #include "study/scenario.hpp"
 #include "topology/drives.hpp"
@@ -114,7 +114,7 @@ Simulated play(const Run& run, const SimulateOptions& options) {
   check_hosts(run, plan);
   check_drives(run, plan);
   Simulated result{
-      .program = strategies::lower(plan, run.stack, run.training), .timeline = {}, .outcome = {}};
+      .program = lowering::lower(plan, run.stack, run.training), .timeline = {}, .outcome = {}};
   cost::Collectives collectives(run.cluster, run.profile.collective, run.stack.nccl);
   const sim::Cast cast = sim::cast(result.program, collectives, options.folded);
   const sim::Prices prices = sim::price(result.program, run.profile, run.stack,

@@ -299,7 +299,7 @@ TEST_CASE("prefixes of a frozen Llama train as on one device") {
 }
 
 TEST_CASE("what a framework does beside the collectives of shards changes no value") {
-  cost::Stack stack = strategies::plain_stack();
+  cost::Stack stack = lowering::plain_stack();
   stack.shard_collectives = {
       .by_weight = true, .gathers_wait = true, .kernels_per_rank = 2, .of_one_rank = true};
   const Trained reference = train<double>(planned(tiny_gpt(), "{}", micro_batches));
@@ -307,15 +307,15 @@ TEST_CASE("what a framework does beside the collectives of shards changes no val
        {R"({"zero": 3, "data": 2})", R"({"zero": 3, "tensor": 2})",
         R"({"zero": {"stage": 3, "prefetch": 2, "whole_below": 300}, "data": 2, "tensor": 2})"}) {
     CAPTURE(strategy);
-    const strategies::Plan plan = strategies::plan_of(tiny_gpt(), strategy, micro_batches);
+    const strategies::Plan plan = lowering::plan_of(tiny_gpt(), strategy, micro_batches);
     const Trained trained =
-        train<double>(plan.graph(), strategies::lower(plan, stack, {}), micro_batches);
+        train<double>(plan.graph(), lowering::lower(plan, stack, {}), micro_batches);
     CHECK(distance(trained, reference) <= 1e-9);
   }
 }
 
 TEST_CASE("stages that send shares and gather them train as on one device") {
-  cost::Stack stack = strategies::plain_stack();
+  cost::Stack stack = lowering::plain_stack();
   stack.shares_activations = stack.shares_gradients = true;
   stack.keeps_sent = GENERATE(false, true);
   const Trained reference = train<double>(planned(tiny_gpt(), "{}", micro_batches));
@@ -329,8 +329,8 @@ TEST_CASE("stages that send shares and gather them train as on one device") {
         R"({"pipeline": 2, "tensor": 2, "schedule": "chimera"})",
         R"({"pipeline": 2, "tensor": 2, "context": 2, "schedule": "1f1b"})"}) {
     CAPTURE(strategy);
-    const strategies::Plan plan = strategies::plan_of(tiny_gpt(), strategy, micro_batches);
-    const program::Program program = strategies::lower(plan, stack, {});
+    const strategies::Plan plan = lowering::plan_of(tiny_gpt(), strategy, micro_batches);
+    const program::Program program = lowering::lower(plan, stack, {});
     CHECK(to_text(program).find("gather layers") != std::string::npos);
     CHECK(distance(train<double>(plan.graph(), program, micro_batches), reference) <= 1e-9);
   }
@@ -339,7 +339,7 @@ TEST_CASE("stages that send shares and gather them train as on one device") {
 TEST_CASE("collectives beside computations change no value") {
   using cost::CollectiveKind;
   using model::Pass;
-  cost::Stack stack = strategies::plain_stack();
+  cost::Stack stack = lowering::plain_stack();
   stack.collectives = {{CollectiveKind::all_reduce, true, Pass::weight_gradient},
                        {CollectiveKind::reduce_scatter, true, Pass::weight_gradient},
                        {CollectiveKind::all_gather, false, Pass::input_gradient}};
@@ -348,23 +348,23 @@ TEST_CASE("collectives beside computations change no value") {
        {R"({"tensor": 2})", R"({"tensor": 4, "sequence_parallel": true})",
         R"({"tensor": 2, "sequence_parallel": true, "recompute": "selective"})"}) {
     CAPTURE(strategy);
-    const strategies::Plan plan = strategies::plan_of(tiny_gpt(), strategy, micro_batches);
+    const strategies::Plan plan = lowering::plan_of(tiny_gpt(), strategy, micro_batches);
     const Trained trained =
-        train<double>(plan.graph(), strategies::lower(plan, stack, {}), micro_batches);
+        train<double>(plan.graph(), lowering::lower(plan, stack, {}), micro_batches);
     CHECK(distance(trained, reference) <= 1e-9);
   }
 }
 
 TEST_CASE("gathers in parts after a step leave all weights as they are on one device") {
-  cost::Stack stack = strategies::plain_stack();
+  cost::Stack stack = lowering::plain_stack();
   stack.step_gathers = {.bucket = 1000_B, .kernels_per_rank = 1};
   const Trained reference = train<double>(planned(tiny_gpt(), "{}", micro_batches));
   for (const char* strategy :
        {R"({"zero": 1, "data": 2})", R"({"zero": 2, "data": 2, "tensor": 2})"}) {
     CAPTURE(strategy);
-    const strategies::Plan plan = strategies::plan_of(tiny_gpt(), strategy, micro_batches);
+    const strategies::Plan plan = lowering::plan_of(tiny_gpt(), strategy, micro_batches);
     const Trained trained =
-        train<double>(plan.graph(), strategies::lower(plan, stack, {}), micro_batches);
+        train<double>(plan.graph(), lowering::lower(plan, stack, {}), micro_batches);
     CHECK(distance(trained, reference) <= 1e-9);
   }
 }

@@ -5,7 +5,7 @@
 #include "model/zoo/llama.hpp"
 #include "tests/catch.hpp"
 #include "tests/execute/trained.hpp"
-#include "tests/strategies/irregular_plans.hpp"
+#include "tests/lowering/irregular_plans.hpp"
 
 namespace stratagem::execute {
 namespace {
@@ -13,7 +13,7 @@ namespace {
 using strategies::Plan;
 
 double error(const Plan& plan, const Trained& reference) {
-  const program::Program program = strategies::lower(plan, strategies::plain_stack(), {});
+  const program::Program program = lowering::lower(plan, lowering::plain_stack(), {});
   return distance(train<double>(plan.graph(), program, plan.micro_batches), reference);
 }
 
@@ -26,13 +26,13 @@ const Trained& one_device(const model::Graph& graph, int micro_batches) {
 }
 
 const model::Graph& tiny() {
-  static const model::Graph graph = model::gpt(strategies::tiny_gpt);
+  static const model::Graph graph = model::gpt(lowering::tiny_gpt);
   return graph;
 }
 
 const model::Graph& tied() {
   static const model::Graph graph = [] {
-    model::GptConfig config = strategies::tiny_gpt;
+    model::GptConfig config = lowering::tiny_gpt;
     config.tied = true;
     return model::gpt(config);
   }();
@@ -46,29 +46,29 @@ TEST_CASE("plans of one grid train as on one device when their devices are liste
   CAPTURE(strategy);
   static const model::Graph even = model::gpt(
       {.layers = 2, .hidden = 12, .heads = 6, .sequence = 7, .vocabulary = 18, .batch = 2});
-  const Plan plan = strategies::with_lists(strategies::plan_of(even, strategy, 2));
+  const Plan plan = lowering::with_lists(lowering::plan_of(even, strategy, 2));
   CHECK(error(plan, one_device(even, 2)) <= 1e-9);
 }
 
 TEST_CASE("operators divided at random over devices at random train as on one device") {
   const auto seed = static_cast<unsigned>(GENERATE(range(1, 25)));
   CAPTURE(seed);
-  const Plan plan = strategies::random_plan(tiny(), 4, seed);
+  const Plan plan = lowering::random_plan(tiny(), 4, seed);
   CHECK(error(plan, one_device(tiny(), 1)) <= 1e-9);
 }
 
 TEST_CASE("pipelines of stages divided at random train as on one device") {
   const auto seed = static_cast<unsigned>(GENERATE(range(1, 17)));
   CAPTURE(seed);
-  const Plan plan = strategies::random_pipeline(tiny(), 4, seed);
+  const Plan plan = lowering::random_pipeline(tiny(), 4, seed);
   CHECK(error(plan, one_device(tiny(), 1)) <= 1e-9);
 }
 
 TEST_CASE("a vocabulary in unequal parts trains as on one device") {
   const int devices = GENERATE(2, 3, 5);
   CAPTURE(devices);
-  CHECK(error(strategies::uneven_words(tiny(), devices), one_device(tiny(), 1)) <= 1e-9);
-  CHECK(error(strategies::uneven_words(tied(), devices), one_device(tied(), 1)) <= 1e-9);
+  CHECK(error(lowering::uneven_words(tiny(), devices), one_device(tiny(), 1)) <= 1e-9);
+  CHECK(error(lowering::uneven_words(tied(), devices), one_device(tied(), 1)) <= 1e-9);
 }
 
 }  // namespace

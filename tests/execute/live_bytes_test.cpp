@@ -45,9 +45,9 @@ std::vector<double> held_peaks(const Planned& plan) {
 }
 
 Planned in_fp32(const model::Graph& graph, const std::string& strategy) {
-  strategies::Plan plan = strategies::plan_of(graph, strategy, 4);
-  program::Program program = strategies::lower(
-      plan, strategies::plain_stack(),
+  strategies::Plan plan = lowering::plan_of(graph, strategy, 4);
+  program::Program program = lowering::lower(
+      plan, lowering::plain_stack(),
       {.precision = cost::precision_named("fp32"), .optimizer = cost::optimizer_named("adam")});
   return {std::move(plan), std::move(program)};
 }

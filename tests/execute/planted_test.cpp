@@ -10,9 +10,9 @@
 namespace stratagem::execute {
 namespace {
 
+using lowering::lowered;
 using program::Deed;
 using program::Program;
-using strategies::lowered;
 
 constexpr model::GptConfig tiny_gpt{
     .layers = 2, .hidden = 16, .heads = 4, .sequence = 8, .vocabulary = 24, .batch = 4};

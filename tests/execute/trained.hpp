@@ -10,7 +10,7 @@
 
 #include "execute/interpreter.hpp"
 #include "kernels/thread_communicator.hpp"
-#include "tests/strategies/lowered.hpp"
+#include "tests/lowering/lowered.hpp"
 
 namespace stratagem::execute {
 
@@ -42,8 +42,8 @@ struct Planned {
   program::Program program;
 };
 inline Planned planned(const model::Graph& graph, const std::string& strategy, int micro_batches) {
-  strategies::Plan plan = strategies::plan_of(graph, strategy, micro_batches);
-  program::Program program = strategies::lower(plan, strategies::plain_stack(), {});
+  strategies::Plan plan = lowering::plan_of(graph, strategy, micro_batches);
+  program::Program program = lowering::lower(plan, lowering::plain_stack(), {});
   return {std::move(plan), std::move(program)};
 }
 

@@ -215,11 +215,11 @@ def judged(scratch, mutant, tests, arguments):
 def read_arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("sources", nargs="*", help="folders and files that mutants are drawn from",
-                        default=["cost", "placement", "strategies/lower", "strategies/redistribute", "program", "sim"])
+                        default=["cost", "placement", "lowering", "program", "sim"])
     parser.add_argument("-n", type=int, default=30, help="mutants that compile (30)")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--at", nargs="*", default=[], metavar="FILE:LINE", help="every mutant of lines, first")
-    parser.add_argument("--tests", default="cost placement program strategies sim study report execute scenarios main",
+    parser.add_argument("--tests", default="cost placement strategies program lowering sim study report execute scenarios main",
                         help="folders of tests, in order; a mutant's own one comes first")
     parser.add_argument("--without", nargs="*", default=["what the documents show*"], metavar="TEST",
                         help="names of tests that do not count")

@@ -3,8 +3,8 @@
 #include "program/check/check.hpp"
 
 #include "tests/catch.hpp"
-#include "tests/strategies/lowered.hpp"
-#include "tests/strategies/variants.hpp"
+#include "tests/lowering/lowered.hpp"
+#include "tests/lowering/variants.hpp"
 
 namespace stratagem::program {
 
@@ -51,7 +51,7 @@ Program program_of(const std::vector<std::vector<Task>>& devices,
 }
 
 std::string refused(const Program& program) {
-  return strategies::refusal([&] { check(program); });
+  return lowering::refusal([&] { check(program); });
 }
 
 }  // namespace
@@ -292,16 +292,16 @@ TEST_CASE("buffers are written before they are read, and freed once") {
 }
 
 TEST_CASE("whatever lowering makes of a strategy can run") {
-  const model::Graph graph = model::gpt(strategies::small_gpt);
-  for (const strategies::Variant& variant : strategies::variants()) {
+  const model::Graph graph = model::gpt(lowering::small_gpt);
+  for (const lowering::Variant& variant : lowering::variants()) {
     INFO(variant.strategy << ", " << variant.micro_batches << " micro-batches");
-    CHECK(refused(strategies::lowered(graph, variant.strategy, variant.micro_batches)) == "");
+    CHECK(refused(lowering::lowered(graph, variant.strategy, variant.micro_batches)) == "");
   }
 }
 
 TEST_CASE("whatever lowering makes of a schedule can run") {
   for (const strategies::Schedule& schedule : strategies::schedules()) {
-    model::GptConfig config = strategies::small_gpt;
+    model::GptConfig config = lowering::small_gpt;
     config.layers = 8;
     config.tied = !schedule.spreads_embedding;
     model::Graph graph = model::gpt(config);
@@ -312,7 +312,7 @@ TEST_CASE("whatever lowering makes of a schedule can run") {
       const std::string strategy =
           "{\"pipeline\": 4, \"schedule\": \"" + schedule.name + "\"" + chunks + more + "}";
       INFO(strategy);
-      CHECK(refused(strategies::lowered(graph, strategy, 8)) == "");
+      CHECK(refused(lowering::lowered(graph, strategy, 8)) == "");
     }
   }
 }

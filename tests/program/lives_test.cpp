@@ -1,24 +1,25 @@
 // Births and deaths of buffers, and that streams wait for each other wherever one needs what
 // another makes.
 #include "model/zoo/evoformer.hpp"
-#include "tests/strategies/replay.hpp"
-#include "tests/strategies/variants.hpp"
+#include "tests/lowering/replay.hpp"
+#include "tests/lowering/variants.hpp"
 
 namespace stratagem::program {
 
+using lowering::check_program;
+using lowering::lower;
+using lowering::lowered;
+using lowering::plain_stack;
+using lowering::small_gpt;
 using placement::CellPass;
-using strategies::check_program;
-using strategies::lowered;
-using strategies::plain_stack;
 using strategies::Plan;
-using strategies::small_gpt;
 
 namespace {
 
 /// Every buffer dies, whichever cells use it.
 void check_deaths(const Program& program) {
   for (std::size_t s = 0; s < program.sequences.size(); ++s) {
-    const strategies::Replay replay(program, static_cast<int>(s));
+    const lowering::Replay replay(program, static_cast<int>(s));
     CHECK(replay.alive().empty());
     for (const auto& [category, bytes] : replay.balance()) CHECK(bytes == 0);
   }
@@ -28,9 +29,9 @@ void check_deaths(const Program& program) {
 
 TEST_CASE("buffers are born once, alive and complete when used, and dead in the end") {
   const model::Graph graph = model::gpt(small_gpt);
-  for (const strategies::Variant& variant : strategies::variants()) {
+  for (const lowering::Variant& variant : lowering::variants()) {
     INFO(variant.strategy << ", " << variant.micro_batches << " micro-batches");
-    const Plan plan = strategies::plan_of(graph, variant.strategy, variant.micro_batches);
+    const Plan plan = lowering::plan_of(graph, variant.strategy, variant.micro_batches);
     check_program(plan.graph(), lower(plan, plain_stack()));
   }
 }
@@ -45,8 +46,8 @@ TEST_CASE("what B and W cells read of each other and of recomputed groups lives 
   }
   Plan plan(graph);  // a group that runs again in W alone
   plan.split_backward(0, 0);
-  plan.recompute({strategies::operator_named(graph, "layers.0.mlp.gelu"),
-                  strategies::operator_named(graph, "layers.0.mlp.fc2")});
+  plan.recompute({lowering::operator_named(graph, "layers.0.mlp.gelu"),
+                  lowering::operator_named(graph, "layers.0.mlp.fc2")});
   plan.chain({{0, 0, CellPass::forward}, {0, 0, CellPass::backward}, {0, 0, CellPass::weight}});
   check_deaths(lower(plan, plain_stack()));
 }
@@ -85,7 +86,7 @@ TEST_CASE("gradients are summed after the backward cell that runs last, whicheve
   plan.order({0, 1, CellPass::forward}, {0, 1, CellPass::backward});
   plan.order({0, 1, CellPass::backward}, {0, 0, CellPass::backward});
   const Program program = lower(plan, plain_stack());
-  REQUIRE(strategies::cells_of(program, 0) == "F0 F1 B1 B0");
+  REQUIRE(lowering::cells_of(program, 0) == "F0 F1 B1 B0");
   check_program(graph, program);
 }
 
@@ -102,7 +103,7 @@ TEST_CASE("a stage keeps the input of every micro-batch in flight") {
           INFO(options << ", m " << m << ", stage " << stage);
           // Stage s has layer s; its input is the first operand of its first operator, the norm.
           const model::Operator& norm = graph.operators[graph.segments[stage + 1].forward.front()];
-          const strategies::Replay replay(program, stage);
+          const lowering::Replay replay(program, stage);
           CHECK(replay.most(norm.inputs[0]) == (schedule == "gpipe" ? m : std::min(m, 4 - stage)));
         }
       }

@@ -6,15 +6,15 @@
 #include <set>
 
 #include "tests/catch.hpp"
-#include "tests/strategies/lowered.hpp"
-#include "tests/strategies/variants.hpp"
+#include "tests/lowering/lowered.hpp"
+#include "tests/lowering/variants.hpp"
 
 namespace stratagem::program {
 
-using strategies::lowered;
-using strategies::small_gpt;
-using strategies::Variant;
-using strategies::variants;
+using lowering::lowered;
+using lowering::small_gpt;
+using lowering::Variant;
+using lowering::variants;
 
 TEST_CASE("every plan of a model computes its products, what it computes again aside, once") {
   // 72BLsh^2(1 + s/6h + V/12hL) for a batch B of micro-batches; replicated operators do no
@@ -27,8 +27,7 @@ TEST_CASE("every plan of a model computes its products, what it computes again a
     INFO(variant.strategy);
     if (variant.strategy.find("token_slices") != std::string::npos) continue;  // see fewer keys
     const Program program = lowered(graph, variant.strategy, variant.micro_batches);
-    CHECK(
-        close(strategies::flops_once(program), Flops{variant.micro_batches * micro_batch}, 1e-12));
+    CHECK(close(lowering::flops_once(program), Flops{variant.micro_batches * micro_batch}, 1e-12));
   }
 }
 
@@ -44,7 +43,7 @@ TEST_CASE("the members of a group issue its collectives in one order") {
       const Device& device = program.devices[d];
       for (const Call& call : program.sequences[device.sequence].calls) {
         for (const Task& task : program.blocks[call.block].tasks) {
-          const Collective* one = strategies::collective_of(task);
+          const Collective* one = lowering::collective_of(task);
           if (one == nullptr) continue;
           REQUIRE(one->group < static_cast<int>(device.groups.size()));
           const int communicator = device.groups[one->group];

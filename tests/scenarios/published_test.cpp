@@ -1,7 +1,7 @@
 // The scenarios of published runs, which scripts/check validates within scenarios/published/validate.json.
 #include <filesystem>
 
-#include "strategies/lower/size.hpp"
+#include "lowering/size.hpp"
 #include "study/plan_of.hpp"
 #include "study/scenario.hpp"
 #include "tests/catch.hpp"
@@ -19,7 +19,7 @@ TEST_CASE("all scenarios of published runs can be read") {
       CHECK(!run.refused);
       // None is refused for its size; most are far from it.
       const strategies::Plan plan = study::plan_of(run);
-      CHECK_NOTHROW(strategies::refuse_size(plan, strategies::Stages(plan)));
+      CHECK_NOTHROW(lowering::refuse_size(plan, lowering::Stages(plan)));
       ++runs;
     }
   }

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "tests/catch.hpp"
+#include "tests/lowering/lowered.hpp"
 #include "tests/sim/unit_chain.hpp"
-#include "tests/strategies/lowered.hpp"
 
 namespace stratagem::sim {
 namespace {
@@ -16,7 +16,7 @@ using cost::CollectiveKind;
 using model::Pass;
 
 constexpr int layer_count = 4;
-constexpr Bytes activation = 12.0 * 20 * 48 * 2_B;  // b*s*h of strategies::small_gpt in fp16
+constexpr Bytes activation = 12.0 * 20 * 48 * 2_B;  // b*s*h of lowering::small_gpt in fp16
 
 const cost::CollectiveBeside reduced{CollectiveKind::all_reduce, true, Pass::weight_gradient};
 const cost::CollectiveBeside scattered{CollectiveKind::reduce_scatter, true, Pass::weight_gradient};
@@ -32,7 +32,7 @@ struct Durations {
 /// Units of an iteration of a GPT on two tensor ranks where nothing else takes time.
 double makespan(const std::string& more, const std::vector<cost::CollectiveBeside>& rules,
                 const Durations& times) {
-  const model::Graph graph = model::gpt(strategies::small_gpt);
+  const model::Graph graph = model::gpt(lowering::small_gpt);
   const program::Program program =
       UnitPipeline::lowered(R"({"tensor": 2)" + more + "}", graph, 1, {.collectives = rules});
   const BytesPerSecond bandwidth = activation / Seconds{times.activation * 1e-12 * unit};
@@ -98,14 +98,14 @@ TEST_CASE("collectives of the forward pass and of what runs again wait as before
   const std::string again = R"(, "recompute": "full")";
   CHECK(equal(makespan(again, {}, times) - makespan(again, {reduced}, times),
               column_split * std::min(times.weight, times.activation)));
-  const model::Graph graph = model::gpt(strategies::small_gpt);
+  const model::Graph graph = model::gpt(lowering::small_gpt);
   const auto forward = [&](const std::vector<cost::CollectiveBeside>& rules) {
     const program::Program program =
         UnitPipeline::lowered(R"({"tensor": 2})", graph, 1, {.collectives = rules});
     std::vector<std::vector<int>> waits;
     for (int segment = 0; segment < layer_count + 2; ++segment) {
       const program::Block& block =
-          strategies::block_of(program, segment, placement::CellPass::forward);
+          lowering::block_of(program, segment, placement::CellPass::forward);
       for (const program::Task& task : block.tasks) waits.push_back(task.waits);
     }
     return waits;

@@ -5,9 +5,9 @@
 
 #include "sim/caching_allocator.hpp"
 #include "tests/catch.hpp"
+#include "tests/lowering/lowered.hpp"
+#include "tests/lowering/variants.hpp"
 #include "tests/sim/hand_built.hpp"
-#include "tests/strategies/lowered.hpp"
-#include "tests/strategies/variants.hpp"
 #include "topology/presets.hpp"
 
 namespace stratagem::sim {
@@ -16,7 +16,7 @@ namespace {
 using Allocator = cost::MemoryFacts::Allocator;
 
 cost::Stack stack_with(Allocator allocator) {
-  cost::Stack stack = strategies::plain_stack();
+  cost::Stack stack = lowering::plain_stack();
   stack.slowdown.value = stack.host_factor.value = 1;
   stack.memory.allocator = allocator;
   return stack;
@@ -278,14 +278,14 @@ TEST_CASE("a stage's host waits for exchanges, for what describes them, or for n
 
 TEST_CASE("buffers of gradients live until both what bears and what frees them has run") {
   // Lent activations come back, and weights are gathered, on streams that do not wait for each other.
-  model::GptConfig config = strategies::small_gpt;
+  model::GptConfig config = lowering::small_gpt;
   config.tied = false;
   cost::Stack stack = stack_with(Allocator::caching);
   stack.shard_collectives = {.by_weight = true, .gathers_wait = true, .kernels_per_rank = 1};
   stack.stage_exchanges = cost::StageExchanges::waited_for;
-  const program::Program program = strategies::lower(
-      strategies::plan_of(model::gpt(config),
-                          R"({"pipeline": 2, "data": 4, "zero": 3, "gradient_buffers": 2,
+  const program::Program program = lowering::lower(
+      lowering::plan_of(model::gpt(config),
+                        R"({"pipeline": 2, "data": 4, "zero": 3, "gradient_buffers": 2,
                               "swap": {"layers": 1, "to": "peer"}})"),
       stack);
   const cost::Profile profile = cost::read_profile("scenarios/profiles/v100-sxm3.json");
@@ -350,10 +350,10 @@ TEST_CASE("every distinct group of GPUs has a communicator, with buffers for eac
 
 TEST_CASE("in the programs of all strategies every buffer is born before it dies, once each") {
   const cost::Profile profile = cost::read_profile("scenarios/profiles/v100-sxm3.json");
-  for (const strategies::Variant& variant : strategies::variants()) {
+  for (const lowering::Variant& variant : lowering::variants()) {
     INFO(variant.strategy);
-    const program::Program program = strategies::lowered(model::gpt(strategies::small_gpt),
-                                                         variant.strategy, variant.micro_batches);
+    const program::Program program =
+        lowering::lowered(model::gpt(lowering::small_gpt), variant.strategy, variant.micro_batches);
     const auto servers = static_cast<int>(program.devices.size() + 15) / 16;
     const auto& presets = topology::presets();
     const topology::Cluster cluster =

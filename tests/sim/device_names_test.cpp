@@ -1,9 +1,9 @@
 // On a uniform network it does not matter which device is which: a plan says the same for other
 // devices, and they do, hold and communicate the same.
 #include "sim/metrics.hpp"
+#include "tests/lowering/irregular_plans.hpp"
 #include "tests/sim/found_volume.hpp"
 #include "tests/sim/priced_by_name.hpp"
-#include "tests/strategies/irregular_plans.hpp"
 
 namespace stratagem::sim {
 
@@ -175,9 +175,9 @@ TEST_CASE("stages and axes in another order do the same on other devices") {
   always(
       [] {
         RandomPlan random = random_plan(any_grids());
-        const Program before = strategies::lower(*random.plan, {});
+        const Program before = lowering::lower(*random.plan, {});
         const std::vector<int> names = rearranged(random);
-        RC_ASSERT(difference(before, strategies::lower(*random.plan, {}), names) == "");
+        RC_ASSERT(difference(before, lowering::lower(*random.plan, {}), names) == "");
       },
       200);
 }
@@ -187,10 +187,10 @@ TEST_CASE("a plan of lists does the same on devices of other names") {
       [] {
         const RandomPlan random = random_plan(Grids::alike);
         if (sums_have_replicas(random)) return;
-        const Plan listed = strategies::with_lists(*random.plan);
+        const Plan listed = lowering::with_lists(*random.plan);
         const std::vector<int> names = shuffled(random.devices);
-        const Program before = strategies::lower(listed, {});
-        const Program after = strategies::lower(renamed(listed, names), {});
+        const Program before = lowering::lower(listed, {});
+        const Program after = lowering::lower(renamed(listed, names), {});
         RC_ASSERT(difference(before, after, names) == "");
       },
       250);
@@ -201,24 +201,24 @@ TEST_CASE("lists of any devices communicate as much on devices of other names") 
   always(
       [] {
         const RandomPlan random = random_plan(any_grids());
-        const Plan listed = strategies::with_lists(*random.plan);
-        const Program before = strategies::lower(listed, {});
+        const Plan listed = lowering::with_lists(*random.plan);
+        const Program before = lowering::lower(listed, {});
         const Plan other = renamed(listed, shuffled(random.devices));
-        RC_ASSERT(close(communicated(before), communicated(strategies::lower(other, {})), 1e-12));
+        RC_ASSERT(close(communicated(before), communicated(lowering::lower(other, {})), 1e-12));
       },
       60);
 }
 
 TEST_CASE("unequal parts on any devices communicate as much on devices of other names") {
-  const model::Graph graph = model::gpt(strategies::tiny_gpt);
+  const model::Graph graph = model::gpt(lowering::tiny_gpt);
   for (unsigned seed = 0; seed < 12; ++seed) {
     INFO("seed " << seed);
     std::vector<int> names = {0, 1, 2, 3, 4};
     std::shuffle(names.begin(), names.end(), std::mt19937(seed));
     for (const Plan& plan :
-         {strategies::random_plan(graph, 5, seed), strategies::random_pipeline(graph, 5, seed)}) {
-      const Program before = strategies::lower(plan, strategies::plain_stack());
-      const Program after = strategies::lower(renamed(plan, names), strategies::plain_stack());
+         {lowering::random_plan(graph, 5, seed), lowering::random_pipeline(graph, 5, seed)}) {
+      const Program before = lowering::lower(plan, lowering::plain_stack());
+      const Program after = lowering::lower(renamed(plan, names), lowering::plain_stack());
       CHECK(close(communicated(before), communicated(after), 1e-12));
     }
   }

@@ -6,10 +6,10 @@
 #include <map>
 #include <vector>
 
+#include "lowering/redistribute/steps.hpp"
+#include "lowering/stages/operator_layout.hpp"
+#include "lowering/stages/segment.hpp"
 #include "placement/local_part.hpp"
-#include "strategies/lower/operator_layout.hpp"
-#include "strategies/lower/segment.hpp"
-#include "strategies/redistribute/steps.hpp"
 #include "tests/sim/random_plan.hpp"
 
 namespace stratagem::sim {
@@ -40,14 +40,14 @@ class PassVolume {
   void run(const std::vector<model::OpId>& ops) {
     for (const model::OpId id : ops) {
       const model::Operator& op = graph_.operators[id];
-      const std::vector<std::string> split = strategies::split_along(plan_, grid_, id);
+      const std::vector<std::string> split = lowering::split_along(plan_, grid_, id);
       for (std::size_t i = 0; i < op.inputs.size(); ++i) {
         const model::Role role = graph_.tensors[op.inputs[i]].role;
         if (role != model::Role::input && role != model::Role::parameter)
-          obtain(op.inputs[i], summed(op, strategies::input_layout(op, i, split)));
+          obtain(op.inputs[i], summed(op, lowering::input_layout(op, i, split)));
       }
       for (std::size_t i = 0; i < op.outputs.size(); ++i) {
-        const placement::Layout layout = summed(op, strategies::output_layout(op, i, split));
+        const placement::Layout layout = summed(op, lowering::output_layout(op, i, split));
         held_[op.outputs[i]].push_back({layout, new_buffer(op.outputs[i], layout)});
       }
     }
@@ -95,9 +95,9 @@ class PassVolume {
                const std::vector<model::OpId>& readers) const {
     for (const model::OpId id : readers) {
       const model::Operator& op = graph_.operators[id];
-      const std::vector<std::string> split = strategies::split_along(plan_, grid_, id);
+      const std::vector<std::string> split = lowering::split_along(plan_, grid_, id);
       for (std::size_t i = 0; i < op.inputs.size(); ++i) {
-        if (op.inputs[i] == tensor && strategies::input_layout(op, i, split) == layout) return true;
+        if (op.inputs[i] == tensor && lowering::input_layout(op, i, split) == layout) return true;
       }
     }
     return false;
@@ -156,8 +156,8 @@ class PassVolume {
 /// A tensor on its way between grids that are neither equal nor apart and alike.
 struct Crossed {
   model::TensorId tensor = -1;
-  std::vector<strategies::Piece> leaves;
-  std::vector<strategies::Piece> arrives;
+  std::vector<lowering::Piece> leaves;
+  std::vector<lowering::Piece> arrives;
 };
 
 /// By stage, what each of its devices communicates in one iteration of a plan that neither splits
@@ -166,7 +166,7 @@ class PlanVolume {
  public:
   explicit PlanVolume(const RandomPlan& random)
       : random_(random),
-        facts_(strategies::segment_facts(*random.graph)),
+        facts_(lowering::segment_facts(*random.graph)),
         volumes_(random.stages.size()) {
     for (std::size_t s = 0; s < random.stages.size(); ++s) {
       grids_.push_back({random.stages[s].first_device, random.stages[s].axes, {}});
@@ -204,15 +204,15 @@ class PlanVolume {
       const model::Operator& op = random_.graph->operators[id];
       const auto found = std::ranges::find(op.inputs, tensor);
       if (found == op.inputs.end()) continue;
-      return strategies::input_layout(op, static_cast<std::size_t>(found - op.inputs.begin()),
-                                      strategies::split_along(*random_.plan, grid(segment), id));
+      return lowering::input_layout(op, static_cast<std::size_t>(found - op.inputs.begin()),
+                                    lowering::split_along(*random_.plan, grid(segment), id));
     }
     return placement::Layout(grid(segment).axes.size(), {placement::AxisRole::replica});
   }
 
-  [[nodiscard]] std::vector<strategies::Piece> pieces(int segment, model::TensorId tensor,
-                                                      const placement::Layout& layout) const {
-    std::vector<strategies::Piece> result;
+  [[nodiscard]] std::vector<lowering::Piece> pieces(int segment, model::TensorId tensor,
+                                                    const placement::Layout& layout) const {
+    std::vector<lowering::Piece> result;
     for (int i = 0; i < grid(segment).count(); ++i) {
       const std::vector<int> at = grid(segment).coordinates(i);
       result.push_back({grid(segment).device(at),
@@ -242,7 +242,7 @@ class PlanVolume {
   }
 
   void forward(int segment) {
-    const strategies::SegmentFacts& facts = facts_[segment];
+    const lowering::SegmentFacts& facts = facts_[segment];
     PassVolume pass(random_, grid(segment));
     for (const model::TensorId tensor : facts.activations_in)
       pass.import(tensor, arrivals_.at(tensor));
@@ -262,7 +262,7 @@ class PlanVolume {
   }
 
   void backward(int segment) {
-    const strategies::SegmentFacts& facts = facts_[segment];
+    const lowering::SegmentFacts& facts = facts_[segment];
     PassVolume pass(random_, grid(segment));
     for (const auto& [tensor, layout] : kept_[segment]) pass.import(tensor, layout);
     for (const model::TensorId tensor : facts.gradients_in)
@@ -280,7 +280,7 @@ class PlanVolume {
 
   /// 2(n-1)/n of the bytes, over all devices that have a part of the sum.
   double reduction(const model::Operator& op, model::OpId id, const placement::Grid& on) {
-    const std::vector<std::string> split = strategies::split_along(*random_.plan, on, id);
+    const std::vector<std::string> split = lowering::split_along(*random_.plan, on, id);
     double n = 1;
     double bytes = model::bytes(random_.graph->tensors[op.outputs[0]]).value;
     for (std::size_t axis = 0; axis < split.size(); ++axis) {
@@ -292,7 +292,7 @@ class PlanVolume {
   }
 
   const RandomPlan& random_;
-  std::vector<strategies::SegmentFacts> facts_;
+  std::vector<lowering::SegmentFacts> facts_;
   std::vector<placement::Grid> grids_;  ///< by stage
   std::vector<int> stage_of_;           ///< by segment
   Layouts borders_;                     ///< as tensors leave a segment

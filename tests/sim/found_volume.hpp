@@ -62,7 +62,7 @@ inline Volumes volumes_on(const program::Program& program, int device) {
   return volumes;
 }
 
-/// Of all crossings of an iteration together, by the definition of strategies::volume in bytes.
+/// Of all crossings of an iteration together, by the definition of lowering::volume in bytes.
 inline std::map<cost::CollectiveKind, double> crossing_volume(const program::Program& program) {
   using program::Stream;
   std::map<cost::CollectiveKind, double> volumes;

@@ -5,10 +5,10 @@
 #include <string_view>
 
 #include "cost/stack.hpp"
+#include "lowering/lower.hpp"
 #include "model/zoo/gpt.hpp"
 #include "sim/fold.hpp"
 #include "strategies/all.hpp"
-#include "strategies/lower.hpp"
 #include "topology/presets.hpp"
 
 namespace stratagem::sim {
@@ -25,7 +25,7 @@ inline program::Program lowered_gpt(int layers, int micro_batches,
                                          .vocabulary = 128,
                                          .batch = options.data});
   const auto strategy = JsonReader::from_text("{}", "test");
-  return strategies::lower(strategies::compose(graph, micro_batches, options, strategy), stack);
+  return lowering::lower(strategies::compose(graph, micro_batches, options, strategy), stack);
 }
 
 inline topology::Cluster cluster(std::string_view preset, int nodes) {

@@ -176,7 +176,7 @@ TEST_CASE("a hand-written Chimera of two micro-batches takes nnScaler's 16 slots
   plan.chain({f(1, 0), f(2, 1), b(1, 0), b(2, 1)});
   plan.chain({f(2, 0), f(1, 1), b(2, 0), b(1, 1)});
   plan.chain({f(0, 1), f(3, 0), b(3, 0), b(0, 1)});
-  CHECK(UnitPipeline(strategies::lower(plan, {}), {1, 1, 1}).makespan() == 16);
+  CHECK(UnitPipeline(lowering::lower(plan, {}), {1, 1, 1}).makespan() == 16);
 }
 
 TEST_CASE("DualPipe and DualPipeV bubble as their ranks' orders say") {

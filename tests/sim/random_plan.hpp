@@ -9,8 +9,8 @@
 #include <set>
 #include <vector>
 
+#include "lowering/lower.hpp"
 #include "strategies/language/plan_text.hpp"
-#include "strategies/lower.hpp"
 #include "tests/sim/random_graph.hpp"
 
 namespace stratagem::sim {

@@ -7,11 +7,11 @@
 #include <set>
 #include <string>
 
+#include "lowering/redistribute/redistribute.hpp"
 #include "program/check/check.hpp"
-#include "strategies/redistribute/redistribute.hpp"
+#include "tests/lowering/redistribute/played.hpp"
 #include "tests/sim/found_volume.hpp"
 #include "tests/sim/priced_by_name.hpp"
-#include "tests/strategies/played.hpp"
 
 namespace stratagem::sim {
 
@@ -127,7 +127,7 @@ TEST_CASE("any legal plan lowers to a program that can run") {
   always(
       [] {
         const RandomPlan random = random_plan(any_grids());
-        program::check(strategies::lower(*random.plan, {}));
+        program::check(lowering::lower(*random.plan, {}));
       },
       600);
 }
@@ -152,7 +152,7 @@ TEST_CASE(
         plan.steps_on_host = pick(0, 3) == 0;
         plan.parameters_on_host = plan.steps_on_host && pick(0, 1) == 0;
         plan.delayed_update = plan.steps_on_host && !plan.parameters_on_host && pick(0, 1) == 0;
-        const Program program = strategies::lower(plan, {});  // checks it
+        const Program program = lowering::lower(plan, {});  // checks it
         for (std::size_t s = 0; s < program.sequences.size(); ++s) {
           double out = 0;
           double back = 0;
@@ -173,7 +173,7 @@ TEST_CASE("every operator reads and writes the parts that its split says, whatev
   always(
       [] {
         const RandomPlan random = random_plan(any_grids());
-        const Program program = strategies::lower(*random.plan, {});
+        const Program program = lowering::lower(*random.plan, {});
         const auto operators = by_name(*random.graph);
         for (int device = 0; device < random.devices; ++device) {
           each_collective(program, device,
@@ -200,7 +200,7 @@ TEST_CASE("plans communicate what the cheapest conversions, reductions and borde
   always(
       [] {
         const RandomPlan random = random_plan(any_grids(), {.cuts = true});
-        const Program program = strategies::lower(*random.plan, {});
+        const Program program = lowering::lower(*random.plan, {});
         const PlanVolume expected(random);
         for (int device = 0; device < random.devices; ++device) {
           const Volumes wanted = expected.on(device);
@@ -224,9 +224,9 @@ TEST_CASE("between unequal grids goes the analytical volume of the steps that we
           const double bytes = model::size_of(tensor.type).value * random.plan->micro_batches;
           for (const auto& [kind, elements] :
                volume(redistribute(tensor.shape, one.leaves, one.arrives)))
-            wanted[strategies::collective(kind)] += elements * bytes;
+            wanted[lowering::collective(kind)] += elements * bytes;
         }
-        const auto found = crossing_volume(strategies::lower(*random.plan, {}));
+        const auto found = crossing_volume(lowering::lower(*random.plan, {}));
         RC_ASSERT(found.size() == wanted.size());
         for (const auto& [kind, bytes] : wanted) {
           RC_ASSERT(near(found.at(kind), bytes));
@@ -241,7 +241,7 @@ TEST_CASE("between unequal grids every element that a part reads comes from the 
         const RandomPlan random = random_plan(any_grids(), {.cuts = true});
         const PlanVolume expected(random);
         for (const Crossed& one : expected.crossed()) {
-          strategies::PlayedSteps played(one.leaves);
+          lowering::PlayedSteps played(one.leaves);
           played.run(
               redistribute(random.graph->tensors[one.tensor].shape, one.leaves, one.arrives));
           demand_delivery(played, one.arrives);
@@ -254,7 +254,7 @@ TEST_CASE("no iteration is shorter than its data's longest way or any device's w
   always(
       [] {
         const RandomPlan random = random_plan(any_grids());
-        const Program program = strategies::lower(*random.plan, {});
+        const Program program = lowering::lower(*random.plan, {});
         const std::int64_t makespan = played(program).iteration_ends.front().picoseconds;
         RC_ASSERT(makespan >= longest_way(*random.graph));
         for (std::size_t s = 0; s < program.sequences.size(); ++s) {

@@ -39,7 +39,7 @@ model::Graph chain_of(const std::vector<std::string>& segments) {
 
 program::Program lowered(const model::Graph& graph, const std::string& plan, int micro_batches) {
   const JsonReader file = JsonReader::from_text(plan, "plan.json");
-  return strategies::lower(strategies::read_plan(file, graph, micro_batches), {});
+  return lowering::lower(strategies::read_plan(file, graph, micro_batches), {});
 }
 
 }  // namespace

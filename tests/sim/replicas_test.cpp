@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "tests/catch.hpp"
+#include "tests/lowering/copy_numbers.hpp"
 #include "tests/sim/round_robin_clock.hpp"
 #include "tests/sim/unit_chain.hpp"
-#include "tests/strategies/copy_numbers.hpp"
 
 namespace stratagem::sim {
 

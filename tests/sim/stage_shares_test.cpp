@@ -3,13 +3,13 @@
 #include <string>
 
 #include "tests/catch.hpp"
+#include "tests/lowering/lowered.hpp"
 #include "tests/sim/unit_chain.hpp"
-#include "tests/strategies/lowered.hpp"
 
 namespace stratagem::sim {
 namespace {
 
-constexpr Bytes activation = 12.0 * 20 * 48 * 2_B;  // b*s*h of strategies::small_gpt in fp16
+constexpr Bytes activation = 12.0 * 20 * 48 * 2_B;  // b*s*h of lowering::small_gpt in fp16
 constexpr BytesPerSecond within = 8_GBps, across = 1_GBps;
 
 /// Servers whose GPUs have a link each to a switch, and an adapter each of their own.
@@ -31,7 +31,7 @@ topology::Cluster servers(int nodes, int gpus) {
 /// Of the first iteration, where kernels take no time.
 Seconds makespan(const std::string& strategy, int micro_batches, int tensor, int stages,
                  bool shares) {
-  const model::Graph graph = model::gpt(strategies::small_gpt);
+  const model::Graph graph = model::gpt(lowering::small_gpt);
   const program::Program program = UnitPipeline::lowered(
       strategy, graph, micro_batches, {.shares_activations = shares, .shares_gradients = shares});
   const Cast actors = cast(program, servers(stages, tensor), ideal_network(), false);

@@ -8,11 +8,11 @@
 #include <string>
 #include <vector>
 
+#include "lowering/lower.hpp"
 #include "model/builder.hpp"
 #include "sim/engine.hpp"
 #include "sim/metrics.hpp"
 #include "strategies/all.hpp"
-#include "strategies/lower.hpp"
 #include "tests/sim/lowered.hpp"
 
 namespace stratagem::sim {
@@ -103,7 +103,7 @@ class UnitPipeline {
                                   int micro_batches, const cost::Stack& stack = {}) {
     const JsonReader file = JsonReader::from_text("{\"strategy\": " + strategy + "}", "test");
     const JsonReader reader = file.at("strategy");
-    return strategies::lower(
+    return lowering::lower(
         strategies::compose(graph, micro_batches, strategies::read_options(reader), reader), stack);
   }
 

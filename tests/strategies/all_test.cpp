@@ -4,9 +4,13 @@
 #include <set>
 
 #include "tests/catch.hpp"
-#include "tests/strategies/lowered.hpp"
+#include "tests/lowering/lowered.hpp"
 
 namespace stratagem::strategies {
+
+using lowering::lowered;
+using lowering::refusal;
+using lowering::small_gpt;
 
 TEST_CASE("every strategy and schedule has a name of its own and a summary") {
   std::set<std::string> names;
@@ -61,7 +65,7 @@ TEST_CASE("every schedule orders all cells of every stage, or says which numbers
 
 TEST_CASE("devices are tensor ranks, then data ranks, then stages") {
   const model::Graph graph = model::gpt(small_gpt);
-  const Plan plan = plan_of(graph, R"({"tensor": 2, "data": 3, "pipeline": 4})");
+  const Plan plan = lowering::plan_of(graph, R"({"tensor": 2, "data": 3, "pipeline": 4})");
   // Layer 2 (segment 3) is the third of four stages: its first device is 2 * (3 * 2) = 12.
   const Plan::Placement& placement = plan.placement(graph.segments[3].forward.front());
   CHECK(placement.first_devices == std::vector<int>{12});
@@ -70,13 +74,13 @@ TEST_CASE("devices are tensor ranks, then data ranks, then stages") {
     CHECK(axis.size == (axis.name == "tensor" ? 2 : 3));
     CHECK(axis.stride == (axis.name == "tensor" ? 1 : 2));
   }
-  CHECK(lower(plan, plain_stack()).devices.size() == 24);
+  CHECK(lowering::lower(plan, lowering::plain_stack()).devices.size() == 24);
 }
 
 TEST_CASE("another order of ranks puts other ranks next to each other") {
   const model::Graph graph = model::gpt(small_gpt);
   const auto devices = [&](const std::string& order, int stage, int tensor, int data) {
-    const Plan plan = plan_of(
+    const Plan plan = lowering::plan_of(
         graph, R"({"tensor": 2, "data": 3, "pipeline": 4, "rank_order": ")" + order + "\"}", 4);
     const Plan::Placement& placement =
         plan.placement(graph.segments[plan.stages[stage].back()].forward.front());

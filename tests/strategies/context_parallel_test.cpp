@@ -3,10 +3,14 @@
 #include <map>
 
 #include "tests/catch.hpp"
-#include "tests/strategies/lowered.hpp"
+#include "tests/lowering/lowered.hpp"
 
 namespace stratagem::strategies {
 
+using lowering::block_of;
+using lowering::collectives;
+using lowering::lowered;
+using lowering::small_gpt;
 using placement::CellPass;
 using program::Block;
 using program::Collective;
@@ -67,8 +71,8 @@ TEST_CASE("a layer gathers keys and values, and reduces and scatters their gradi
 TEST_CASE("a rank keeps its tokens' share of the activations, scores by query") {
   const model::Graph graph = model::gpt(small_gpt);
   const auto kept = [&](const std::string& text) {
-    return left_by(block_of(lowered(graph, text), 2, CellPass::forward),
-                   program::Category::activations);
+    return lowering::left_by(block_of(lowered(graph, text), 2, CellPass::forward),
+                             program::Category::activations);
   };
   CHECK(kept(strategy(4)) == kept("{}") / 4);
 }
@@ -111,7 +115,7 @@ TEST_CASE("stages stand context ranks apart, too") {
 
 TEST_CASE("a sequence that does not divide over context ranks is refused") {
   const model::Graph graph = model::gpt(small_gpt);
-  CHECK_THAT(refusal([&] { lowered(graph, strategy(3)); }),
+  CHECK_THAT(lowering::refusal([&] { lowered(graph, strategy(3)); }),
              StartsWith("test.json: /strategy/context: expected dimension s of "));
 }
 

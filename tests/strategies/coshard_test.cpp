@@ -4,10 +4,15 @@
 #include <set>
 
 #include "tests/catch.hpp"
-#include "tests/strategies/lowered.hpp"
+#include "tests/lowering/lowered.hpp"
 
 namespace stratagem::strategies {
 
+using lowering::block_of;
+using lowering::collectives;
+using lowering::left_by;
+using lowering::lowered;
+using lowering::small_gpt;
 using placement::CellPass;
 using program::Block;
 using program::Category;
@@ -83,8 +88,9 @@ TEST_CASE("gradients of what all parts read are added up part by part") {
   // Before a part's gradient is added there is the sum of those before it: two, and the new sum.
   const model::Graph graph = model::gpt(small_gpt);
   for (const int parts : {1, 2, 4, 8}) {
-    const Plan plan = plan_of(graph, coshard(1, parts));
-    const Block block = block_of(lower(plan, plain_stack()), 2, CellPass::backward);
+    const Plan plan = lowering::plan_of(graph, coshard(1, parts));
+    const Block block =
+        block_of(lowering::lower(plan, lowering::plain_stack()), 2, CellPass::backward);
     int alive = 0, most = 0;
     const auto counts = [&](int slot) {
       return block.slots[slot].name.find("mlp_norm.out.grad") == 0 ? 1 : 0;
@@ -118,7 +124,7 @@ TEST_CASE("parts take the FLOPs of the whole, and recomputation those of all pro
   for (const std::string more : {"", ", \"tensor\": 2", ", \"data\": 3", ", \"pipeline\": 2"}) {
     INFO(more);
     const Program parts = lowered(graph, coshard(4, 2, more), 3);
-    CHECK(close(flops_once(parts), flops_once(plain), 1e-12));
+    CHECK(close(lowering::flops_once(parts), lowering::flops_once(plain), 1e-12));
     CHECK(close(hardware_flops(parts), hardware_flops(plain), 1e-12));
   }
 }
@@ -169,7 +175,8 @@ TEST_CASE("every parameter's gradient is reduced once and stepped once") {
   const Program plain = lowered(graph, R"({"data": 2})", 2);
   for (const Category category :
        {Category::parameters, Category::gradients, Category::optimizer_states}) {
-    CHECK(resident(program.sequences[0], category) == resident(plain.sequences[0], category));
+    CHECK(lowering::resident(program.sequences[0], category) ==
+          lowering::resident(plain.sequences[0], category));
   }
 }
 
@@ -191,7 +198,7 @@ TEST_CASE("parts of layers that are not divided are recomputed as the scenario s
 TEST_CASE("parts that do not come out even are refused where they stand") {
   const model::Graph graph = model::gpt(small_gpt);
   const auto refused = [&](const std::string& strategy) {
-    return refusal([&] { lowered(graph, strategy); });
+    return lowering::refusal([&] { lowered(graph, strategy); });
   };
   CHECK_THAT(refused(R"({"coshard": 3})"), StartsWith("test.json: /strategy/coshard: "));
   CHECK_THAT(refused(R"({"coshard": 3})"), ContainsSubstring("3 equal parts"));

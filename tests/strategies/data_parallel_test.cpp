@@ -4,10 +4,12 @@
 #include <set>
 
 #include "tests/catch.hpp"
-#include "tests/strategies/lowered.hpp"
+#include "tests/lowering/lowered.hpp"
 
 namespace stratagem::strategies {
 
+using lowering::lowered;
+using lowering::small_gpt;
 using program::Call;
 using program::Program;
 using program::Stream;
@@ -30,9 +32,10 @@ std::vector<Reduction> reductions(const Program& program, int sequence = 0) {
     const program::Block& block = program.blocks[calls[c].block];
     for (const program::Task& task : block.tasks) {
       if (task.stream != Stream::gradient_communication) continue;
-      REQUIRE(collective_of(task) != nullptr);
-      Reduction one{
-          .call = static_cast<int>(c), .work = *collective_of(task), .waits = calls[c].waits};
+      REQUIRE(lowering::collective_of(task) != nullptr);
+      Reduction one{.call = static_cast<int>(c),
+                    .work = *lowering::collective_of(task),
+                    .waits = calls[c].waits};
       CHECK(one.work.kind == cost::CollectiveKind::all_reduce);
       for (const int slot : task.reads) {
         one.gradients.push_back(block.slots[slot].tensor);
@@ -81,7 +84,7 @@ TEST_CASE("each gradient is summed exactly once, and as many bytes as the parame
       }
       CHECK(summed == all);
       CHECK(bytes == static_cast<double>(model::gpt_parameters(small_gpt)) * 2_B);
-      CHECK(bytes == resident(program.sequences[0], program::Category::gradients));
+      CHECK(bytes == lowering::resident(program.sequences[0], program::Category::gradients));
     }
   }
 }
@@ -202,7 +205,7 @@ TEST_CASE("with tensor parallelism gradients are summed over data ranks only") {
   // Once each, norms and row biases too: 12 parameters per layer, tokens, positions, the final
   // norm.
   CHECK(summed.size() == 12 * 4 + 4);
-  CHECK(bytes == resident(program.sequences[0], program::Category::parameters));
+  CHECK(bytes == lowering::resident(program.sequences[0], program::Category::parameters));
 }
 
 TEST_CASE("steps wait for all reductions") {
@@ -212,7 +215,7 @@ TEST_CASE("steps wait for all reductions") {
     const std::vector<Call>& calls = program.sequences[0].calls;
     const int last = reductions(program).back().call;
     for (std::size_t c = 0; c < calls.size(); ++c) {
-      if (!steps(program.blocks[calls[c].block].tasks[0])) continue;
+      if (!lowering::steps(program.blocks[calls[c].block].tasks[0])) continue;
       REQUIRE(calls[c].waits.size() == 1);  // the first step; the others follow it on its stream
       CHECK(calls[c].waits[0].task == 0);
       CHECK(calls[c].waits[0].of_call == last);
@@ -223,7 +226,7 @@ TEST_CASE("steps wait for all reductions") {
 
 TEST_CASE("a batch that does not divide is refused at /strategy/data") {
   const model::Graph graph = model::gpt(small_gpt);
-  const std::string text = refusal([&] { lowered(graph, data(5)); });
+  const std::string text = lowering::refusal([&] { lowered(graph, data(5)); });
   CHECK_THAT(text, StartsWith("test.json: /strategy/data: expected dimension b"));
   CHECK_THAT(text, ContainsSubstring("found 12"));
 }

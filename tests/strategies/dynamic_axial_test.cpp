@@ -3,10 +3,13 @@
 
 #include "model/zoo/evoformer.hpp"
 #include "tests/catch.hpp"
-#include "tests/strategies/lowered.hpp"
+#include "tests/lowering/lowered.hpp"
 
 namespace stratagem::strategies {
 
+using lowering::block_of;
+using lowering::collectives;
+using lowering::lowered;
 using placement::CellPass;
 using program::Program;
 
@@ -83,7 +86,7 @@ TEST_CASE("every rank holds all parameters and reduces their gradients") {
   const Bytes all = static_cast<double>(model::parameter_count(graph)) * 2_B;
   const Program program = lowered(graph, R"({"dap": 4, "data": 2})");
   CHECK(program.devices.size() == 8);
-  CHECK(resident(program.sequences[0], program::Category::parameters) == all);
+  CHECK(lowering::resident(program.sequences[0], program::Category::parameters) == all);
   Bytes reduced;
   for (const program::Collective& one :
        collectives(program, 0, program::Stream::gradient_communication)) {
@@ -98,8 +101,8 @@ TEST_CASE("a rank keeps its share of a block's activations") {
   // But for the masks of three dropouts that are shared along the divided axis.
   const model::Graph graph = model::evoformer(small);
   const auto kept = [&](const std::string& text) {
-    return left_by(block_of(lowered(graph, text), 2, CellPass::forward),
-                   program::Category::activations);
+    return lowering::left_by(block_of(lowered(graph, text), 2, CellPass::forward),
+                             program::Category::activations);
   };
   const Bytes whole = kept("{}");
   const Bytes divided = kept(R"({"dap": 4})");
@@ -119,8 +122,8 @@ TEST_CASE("Megatron-LM's choice divides an Evoformer's attentions and transition
 }
 
 TEST_CASE("axial ranks of a model without axes are refused") {
-  const model::Graph graph = model::gpt(small_gpt);
-  CHECK_THAT(refusal([&] { lowered(graph, R"({"dap": 2})"); }),
+  const model::Graph graph = model::gpt(lowering::small_gpt);
+  CHECK_THAT(lowering::refusal([&] { lowered(graph, R"({"dap": 2})"); }),
              StartsWith("test.json: /strategy/dap: expected a model with axial attention"));
 }
 

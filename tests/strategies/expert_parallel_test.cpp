@@ -3,10 +3,14 @@
 #include <set>
 
 #include "tests/catch.hpp"
-#include "tests/strategies/lowered.hpp"
+#include "tests/lowering/lowered.hpp"
 
 namespace stratagem::strategies {
 
+using lowering::block_of;
+using lowering::collectives;
+using lowering::lowered;
+using lowering::refusal;
 using placement::CellPass;
 using program::Collective;
 using program::Program;
@@ -70,7 +74,7 @@ TEST_CASE("experts are divided, all else is held by every rank") {
   const auto all = static_cast<double>(model::gpt_parameters(mixture));
   for (const int expert : {1, 2, 4, 8}) {
     const Program program = lowered(graph, strategy(8, expert));
-    CHECK(resident(program.sequences[0], program::Category::parameters) ==
+    CHECK(lowering::resident(program.sequences[0], program::Category::parameters) ==
           (all - 2 * experts * mlp * (1 - 1.0 / expert)) * 2_B);
   }
 }
@@ -144,7 +148,7 @@ TEST_CASE("expert degrees that fit neither the data ranks nor the model are refu
   CHECK_THAT(refused(graph, strategy(4, 3)),
              ContainsSubstring("/strategy/expert: expected a divisor of data, 4"));
   CHECK_THAT(refused(graph, strategy(3, 3)), ContainsSubstring("/strategy/expert: "));
-  const model::Graph dense = model::gpt(small_gpt);
+  const model::Graph dense = model::gpt(lowering::small_gpt);
   CHECK_THAT(refused(dense, strategy(4, 2)),
              StartsWith("test.json: /strategy/expert: expected a model with experts"));
 }

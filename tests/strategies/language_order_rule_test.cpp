@@ -4,10 +4,11 @@
 
 #include "strategies/language/expand.hpp"
 #include "tests/catch.hpp"
-#include "tests/strategies/lowered.hpp"
+#include "tests/lowering/lowered.hpp"
 
 namespace stratagem::strategies {
 
+using lowering::refusal;
 using placement::Cell;
 using placement::CellPass;
 

@@ -4,10 +4,15 @@
 #include "strategies/language/plan_file.hpp"
 #include "strategies/language/plan_text.hpp"
 #include "tests/catch.hpp"
-#include "tests/strategies/lowered.hpp"
+#include "tests/lowering/lowered.hpp"
 
 namespace stratagem::strategies {
 
+using lowering::lower;
+using lowering::plain_stack;
+using lowering::plan_of;
+using lowering::refusal;
+using lowering::small_gpt;
 using placement::Cell;
 using program::Program;
 
@@ -49,8 +54,8 @@ TEST_CASE(
   const Plan canonical = plan_from(graph, table_4("S-1-i"), 8);
   CHECK(program_of(canonical) == program_of(plan_of(graph, R"~({"pipeline": 4})~", 8)));
   const Program literal = lower(plan_from(graph, table_4("S-i"), 8), plain_stack());
-  CHECK_THAT(cells_of(literal, 0), StartsWith("F0 F1 F2 F3 F4 B0 F5 B1"));
-  CHECK_THAT(cells_of(literal, 3), StartsWith("F0 F1 B0 F2 B1"));
+  CHECK_THAT(lowering::cells_of(literal, 0), StartsWith("F0 F1 F2 F3 F4 B0 F5 B1"));
+  CHECK_THAT(lowering::cells_of(literal, 3), StartsWith("F0 F1 B0 F2 B1"));
 }
 
 TEST_CASE("nnScaler's table 6 divides an embedding over the devices of all stages") {
@@ -119,7 +124,7 @@ TEST_CASE("uneven parts are kept in the plan and lowered") {
   // 12 samples on 5 devices: 3, 3, 2, 2, 2.
   const Program program = lower(plan, plain_stack());
   REQUIRE(program.devices.size() == 5);
-  CHECK(close(hardware_flops(program), hardware_flops(lowered(graph, "{}")), 1e-12));
+  CHECK(close(hardware_flops(program), hardware_flops(lowering::lowered(graph, "{}")), 1e-12));
   CHECK_THAT(refusal([&] { plan_from(graph, split("false")); }),
              ContainsSubstring("5 equal parts"));
 }
@@ -136,7 +141,7 @@ TEST_CASE("every part may have a device of its own, and is written as it is read
   CHECK(plan.placement(0).listed == std::vector<std::vector<int>>{{1, 2, 0}});
   const Program program = lower(plan, plain_stack());
   REQUIRE(program.devices.size() == 3);
-  CHECK(close(hardware_flops(program), hardware_flops(lowered(graph, "{}")), 1e-12));
+  CHECK(close(hardware_flops(program), hardware_flops(lowering::lowered(graph, "{}")), 1e-12));
   const std::string written = file_text(plan);
   CHECK(file_text(plan_from(graph, written)) == written);
   CHECK(program_of(plan_from(graph, written)) == program_of(plan));

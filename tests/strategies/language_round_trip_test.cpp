@@ -3,18 +3,21 @@
 #include "strategies/language/plan_file.hpp"
 #include "strategies/language/plan_text.hpp"
 #include "tests/catch.hpp"
-#include "tests/strategies/lowered.hpp"
-#include "tests/strategies/small_evoformer.hpp"
-#include "tests/strategies/variants.hpp"
+#include "tests/lowering/lowered.hpp"
+#include "tests/lowering/small_evoformer.hpp"
+#include "tests/lowering/variants.hpp"
 
 namespace stratagem::strategies {
+
+using lowering::small_gpt;
+
 namespace {
 
 /// By a framework that also gathers what nothing divides, so that such plans show in the program.
 std::string program_of(const Plan& plan) {
-  cost::Stack stack = plain_stack();
+  cost::Stack stack = lowering::plain_stack();
   stack.shard_collectives.of_one_rank = true;
-  return to_text(lower(plan, stack));
+  return to_text(lowering::lower(plan, stack));
 }
 
 model::Graph small_t5() {
@@ -38,7 +41,7 @@ model::Graph prefix_tuned_gpt() {
 
 void round_trip(const model::Graph& graph, const std::string& strategy, int micro_batches) {
   INFO(strategy);
-  const Plan named = plan_of(graph, strategy, micro_batches);
+  const Plan named = lowering::plan_of(graph, strategy, micro_batches);
   const std::string text = file_text(named);
   const Plan read = read_plan(JsonReader::from_text(text, "plan.json"), graph, micro_batches);
   CHECK(file_text(read) == text);
@@ -66,7 +69,7 @@ TEST_CASE("a plan file says what lives on drives, once, and beside steps on the 
   const model::Graph graph = untied_gpt();
   const std::string all =
       R"({"zero": 3, "offload": {"optimizer": "drives", "parameters": "drives"}})";
-  const std::string text = file_text(plan_of(graph, all, 2));
+  const std::string text = file_text(lowering::plan_of(graph, all, 2));
   const std::string steps = R"({"op-assign": "steps", "to": "host"})";
   const std::string states = R"({"op-assign": "states", "to": "drives"})";
   REQUIRE_THAT(text, ContainsSubstring(steps));
@@ -75,8 +78,9 @@ TEST_CASE("a plan file says what lives on drives, once, and beside steps on the 
   const auto refused = [&](const std::string& from, const std::string& to) {
     std::string changed = text;
     changed.replace(changed.find(from), from.size(), to);
-    return refusal([&] {
-      lower(read_plan(JsonReader::from_text(changed, "plan.json"), graph, 2), plain_stack());
+    return lowering::refusal([&] {
+      lowering::lower(read_plan(JsonReader::from_text(changed, "plan.json"), graph, 2),
+                      lowering::plain_stack());
     });
   };
   CHECK(refused(states, states).empty());
@@ -100,7 +104,7 @@ TEST_CASE("every schedule, written and read again, lowers to the same program") 
 
 TEST_CASE("every variant, written and read again, lowers to the same program") {
   const model::Graph graph = model::gpt(small_gpt);
-  for (const auto& [strategy, micro_batches] : variants())
+  for (const auto& [strategy, micro_batches] : lowering::variants())
     round_trip(graph, strategy, micro_batches);
 }
 
@@ -108,7 +112,7 @@ TEST_CASE("strategies of all kinds, written and read again, lower to the same pr
   const model::Graph gpt = model::gpt(small_gpt);
   const model::Graph untied = untied_gpt();
   const model::Graph mixture = mixture_of_experts();
-  const model::Graph evoformer = model::evoformer(small_evoformer);
+  const model::Graph evoformer = model::evoformer(lowering::small_evoformer);
   const model::Graph t5 = small_t5();
   const model::Graph prefix_tuned = prefix_tuned_gpt();
   const std::vector<std::pair<const model::Graph*, std::string>> table = {

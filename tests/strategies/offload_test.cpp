@@ -2,10 +2,12 @@
 #include <map>
 
 #include "tests/catch.hpp"
-#include "tests/strategies/lowered.hpp"
+#include "tests/lowering/lowered.hpp"
 
 namespace stratagem::strategies {
 
+using lowering::lowered;
+using lowering::resident;
 using program::Call;
 using program::Category;
 using program::Program;
@@ -35,7 +37,7 @@ double copied(const Program& program, cost::CollectiveKind kind) {
   double bytes = 0;
   for (const Call& call : program.sequences[0].calls) {
     for (const Task& task : program.blocks[call.block].tasks) {
-      const program::Collective* work = collective_of(task);
+      const program::Collective* work = lowering::collective_of(task);
       if (work != nullptr && work->kind == kind) bytes += work->payload.value;
     }
   }
@@ -99,7 +101,7 @@ TEST_CASE(
   CHECK(std::ranges::count_if(calls, steps) == static_cast<int>(graph.segments.size()));
   CHECK(std::ranges::is_partitioned(calls, steps));
   for (const Call& call : calls) {
-    if (!steps(call)) continue;
+    if (!lowering::steps(call)) continue;
     CHECK(call.waits.empty());
     for (const Task& task : program.blocks[call.block].tasks) CHECK(task.synchronizations == 0);
   }
@@ -131,7 +133,7 @@ TEST_CASE("steps on the host read and write 28 bytes a parameter of mixed-precis
       CHECK(kernel.kind == cost::KernelKind::host_optimizer);
       traffic += kernel.traffic.value;
     }
-    for (const Task& task : program.blocks[call.block].tasks) CHECK_FALSE(steps(task));
+    for (const Task& task : program.blocks[call.block].tasks) CHECK_FALSE(lowering::steps(task));
   }
   CHECK(traffic == 28 * static_cast<double>(model::parameter_count(graph)) / 4);
 }
@@ -145,7 +147,7 @@ TEST_CASE("all weights are back before anything is computed with them") {
     std::vector<std::size_t> copies;
     for (std::size_t c = 0; c < calls.size(); ++c) {
       for (const Task& task : program.blocks[calls[c].block].tasks) {
-        const program::Collective* work = collective_of(task);
+        const program::Collective* work = lowering::collective_of(task);
         if (work != nullptr && work->kind == cost::CollectiveKind::from_host) copies.push_back(c);
       }
     }
@@ -166,7 +168,7 @@ TEST_CASE("all weights are back before anything is computed with them") {
 
 TEST_CASE("ranks that would have to add up on the host are refused") {
   const auto refused = [&](const model::Graph& graph, const std::string& strategy) {
-    return refusal([&] { lowered(graph, strategy, 2); });
+    return lowering::refusal([&] { lowered(graph, strategy, 2); });
   };
   CHECK_THAT(refused(even_gpt(), R"({"offload": "optimizer", "pipeline": 2})"),
              ContainsSubstring("on one stage (untied, and no copies of stages)"));

@@ -3,10 +3,13 @@
 #include "strategies/operators.hpp"
 
 #include "tests/catch.hpp"
-#include "tests/strategies/lowered.hpp"
+#include "tests/lowering/lowered.hpp"
 
 namespace stratagem::strategies {
 
+using lowering::block_of;
+using lowering::lowered;
+using lowering::small_gpt;
 using placement::CellPass;
 
 namespace {
@@ -21,7 +24,7 @@ std::vector<std::string> transitions(const std::string& operators, CellPass pass
       lowered(graph, "{\"tensor\": 4, \"operators\": {" + operators + "}" + more + "}");
   std::vector<std::string> result;
   for (const program::Task& task : block_of(program, 2, pass).tasks) {
-    const program::Collective* collective = collective_of(task);
+    const program::Collective* collective = lowering::collective_of(task);
     if (collective == nullptr) continue;
     result.push_back(task.name + " " +
                      std::to_string(static_cast<int>(collective->payload / activation)));
@@ -95,14 +98,15 @@ TEST_CASE("a tied table is divided for the logits as for the lookup") {
   const model::Graph graph = model::gpt(small_gpt);
   const program::Program program =
       lowered(graph, R"({"tensor": 4, "operators": {"embedding.lookup": ""}})");
-  CHECK(collectives(block_of(program, 0, CellPass::forward)).empty());
-  CHECK(collectives(block_of(program, 5, CellPass::forward)).empty());
+  CHECK(lowering::collectives(block_of(program, 0, CellPass::forward)).empty());
+  CHECK(lowering::collectives(block_of(program, 5, CellPass::forward)).empty());
 }
 
 TEST_CASE("entries that say nothing about the model are refused") {
   const model::Graph graph = model::gpt(small_gpt);
   const auto refused = [&](const std::string& operators) {
-    return refusal([&] { lowered(graph, R"({"tensor": 2, "operators": {)" + operators + "}}"); });
+    return lowering::refusal(
+        [&] { lowered(graph, R"({"tensor": 2, "operators": {)" + operators + "}}"); });
   };
   CHECK_THAT(refused(R"("layers.*.mlp.fc3": "n")"),
              StartsWith("test.json: /strategy/operators: expected a pattern of operators' names"));

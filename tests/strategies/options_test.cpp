@@ -2,7 +2,7 @@
 #include "strategies/options.hpp"
 
 #include "tests/catch.hpp"
-#include "tests/strategies/lowered.hpp"
+#include "tests/lowering/lowered.hpp"
 
 namespace stratagem::strategies {
 
@@ -13,7 +13,7 @@ Options read(const std::string& text) {
 }
 
 std::string refused(const std::string& text) {
-  return refusal([&] { read(text); });
+  return lowering::refusal([&] { read(text); });
 }
 
 }  // namespace

@@ -4,10 +4,14 @@
 
 #include "model/zoo/evoformer.hpp"
 #include "tests/catch.hpp"
-#include "tests/strategies/lowered.hpp"
+#include "tests/lowering/lowered.hpp"
 
 namespace stratagem::strategies {
 
+using lowering::collectives;
+using lowering::lowered;
+using lowering::refusal;
+using lowering::small_gpt;
 using placement::CellPass;
 using program::Collective;
 using program::Program;
@@ -89,8 +93,9 @@ TEST_CASE("a transfer goes to the device with the same place on the next stage")
 
 TEST_CASE("layers are divided evenly; embeddings stand on the first stage, the head on the last") {
   const model::Graph graph = model::gpt(small_gpt);
-  CHECK(plan_of(graph, pipeline(2)).stages == std::vector<std::vector<int>>{{0, 1, 2}, {3, 4, 5}});
-  CHECK(plan_of(graph, pipeline(4)).stages ==
+  CHECK(lowering::plan_of(graph, pipeline(2)).stages ==
+        std::vector<std::vector<int>>{{0, 1, 2}, {3, 4, 5}});
+  CHECK(lowering::plan_of(graph, pipeline(4)).stages ==
         std::vector<std::vector<int>>{{0, 1}, {2}, {3}, {4, 5}});
 }
 
@@ -142,7 +147,7 @@ TEST_CASE(
       REQUIRE(communicator >= 0);
       if (program.communicators[communicator].ranks.size() == 3) over_data += one.payload;
     }
-    CHECK(over_data == resident(program.sequences[stage], program::Category::gradients));
+    CHECK(over_data == lowering::resident(program.sequences[stage], program::Category::gradients));
   }
 }
 
@@ -151,7 +156,7 @@ TEST_CASE("the parameters of all stages are the model's, and the token table onc
   const Program program = lowered(graph, pipeline(4));
   Bytes total;
   for (const program::Sequence& sequence : program.sequences)
-    total += resident(sequence, program::Category::parameters);
+    total += lowering::resident(sequence, program::Category::parameters);
   CHECK(total == (static_cast<double>(model::gpt_parameters(small_gpt)) + 112.0 * 48) * 2_B);
 }
 
@@ -204,7 +209,7 @@ TEST_CASE("a stage that takes micro-batches in another order than they come is r
                   {stage, other, CellPass::forward},
                   {stage, 0, CellPass::backward},
                   {stage, 1, CellPass::backward}});
-    return refusal([&] { lower(plan, plain_stack()); });
+    return refusal([&] { lowering::lower(plan, lowering::plain_stack()); });
   };
   CHECK(refused(0, 1) == "");
   CHECK_THAT(refused(1, 0),
@@ -241,7 +246,7 @@ TEST_CASE("a plan without a flush wants one stage on every device") {
   Plan plan(graph);
   plan.stages = {{0, 1, 2}, {3, 4, 5}};
   plan.updates.flush = false;
-  CHECK_THAT(refusal([&] { lower(plan, plain_stack()); }),
+  CHECK_THAT(refusal([&] { lowering::lower(plan, lowering::plain_stack()); }),
              ContainsSubstring("one stage on every device of a plan without a flush"));
 }
 

@@ -3,10 +3,15 @@
 
 #include "strategies/schedules/rules.hpp"
 #include "tests/catch.hpp"
-#include "tests/strategies/lowered.hpp"
+#include "tests/lowering/lowered.hpp"
 
 namespace stratagem::strategies {
 
+using lowering::lower;
+using lowering::operator_named;
+using lowering::plain_stack;
+using lowering::refusal;
+using lowering::small_gpt;
 using placement::CellPass;
 
 namespace {
@@ -89,7 +94,7 @@ TEST_CASE("unequal parts need the flag, and an element each") {
   CHECK_THAT(refused(21, true), ContainsSubstring("21 parts"));
   CHECK(refused(3, true).empty());
   // No option of a scenario sets the flag: 112 words are not 3 equal parts.
-  CHECK_THAT(refusal([&] { lowered(graph, R"({"tensor": 3})"); }),
+  CHECK_THAT(refusal([&] { lowering::lowered(graph, R"({"tensor": 3})"); }),
              ContainsSubstring("vocabulary") && ContainsSubstring("3 equal parts"));
 }
 
@@ -117,7 +122,7 @@ TEST_CASE("two stages on one device need an order between their cells") {
              ContainsSubstring("on device 0 and ") && ContainsSubstring("an op-order between"));
   plan.order({1, 0, CellPass::forward}, {0, 1, CellPass::forward});
   plan.order({0, 0, CellPass::backward}, {1, 1, CellPass::backward});
-  CHECK(cells_of(lower(plan, plain_stack()), 0) == "F0 F1 B0 B1");
+  CHECK(lowering::cells_of(lower(plan, plain_stack()), 0) == "F0 F1 B0 B1");
 }
 
 TEST_CASE("an order between cells that the plan does not have is refused by their names") {

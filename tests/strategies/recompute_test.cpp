@@ -2,10 +2,17 @@
 #include <algorithm>
 
 #include "tests/catch.hpp"
-#include "tests/strategies/lowered.hpp"
+#include "tests/lowering/lowered.hpp"
 
 namespace stratagem::strategies {
 
+using lowering::block_of;
+using lowering::left_by;
+using lowering::lower;
+using lowering::lowered;
+using lowering::operator_named;
+using lowering::plain_stack;
+using lowering::small_gpt;
 using placement::CellPass;
 using program::Block;
 using program::Category;
@@ -52,7 +59,7 @@ TEST_CASE(
               Flops{72 * b * l * s * h * h * (1 + s / (6 * h) + v / (12 * l * h))}, 1e-12));
   CHECK(close(hardware_flops(again),
               Flops{96 * b * l * s * h * h * (1 + s / (6 * h) + v / (16 * l * h))}, 1e-12));
-  CHECK(flops_once(again) == hardware_flops(plain));
+  CHECK(lowering::flops_once(again) == hardware_flops(plain));
 }
 
 TEST_CASE("selective recomputation repeats scores, softmax, dropout and context, and their FLOPs") {
@@ -70,7 +77,7 @@ TEST_CASE("selective recomputation repeats scores, softmax, dropout and context,
           (layer ? expected : std::vector<std::string>{}));
   }
   const double b = 3 * 12, s = 20, h = 48, l = 4, v = 112;
-  CHECK(flops_once(program) == hardware_flops(lowered(graph, "{}", 3)));
+  CHECK(lowering::flops_once(program) == hardware_flops(lowered(graph, "{}", 3)));
   CHECK(close(hardware_flops(program),
               Flops{72 * b * l * s * h * h * (1 + s / (6 * h) + s / (18 * h) + v / (12 * l * h))},
               1e-12));
@@ -81,8 +88,8 @@ TEST_CASE("selective recomputation communicates nothing more, with tensor parall
   const Program plain = lowered(graph, R"({"tensor": 4})");
   const Program again = lowered(graph, R"({"tensor": 4, "recompute": "selective"})");
   for (const CellPass pass : {CellPass::forward, CellPass::backward})
-    CHECK(collectives(block_of(again, 2, pass)).size() ==
-          collectives(block_of(plain, 2, pass)).size());
+    CHECK(lowering::collectives(block_of(again, 2, pass)).size() ==
+          lowering::collectives(block_of(plain, 2, pass)).size());
 }
 
 TEST_CASE("a group runs again right before the first gradient that reads what it computes") {
@@ -117,9 +124,9 @@ TEST_CASE("an operator is recomputed in one group, and a group is of one segment
   const model::Graph graph = model::gpt(small_gpt);
   Plan plan(graph);
   plan.recompute(graph.segments[1].forward);
-  CHECK_THAT(refusal([&] { plan.recompute({graph.segments[1].forward.back()}); }),
+  CHECK_THAT(lowering::refusal([&] { plan.recompute({graph.segments[1].forward.back()}); }),
              ContainsSubstring("every operator in one recomputed group"));
-  CHECK_THAT(refusal([&] {
+  CHECK_THAT(lowering::refusal([&] {
                plan.recompute({graph.segments[2].forward.front(), graph.segments[3].forward[0]});
              }),
              ContainsSubstring("a recomputed group of one segment, or of all operators of"));

@@ -8,12 +8,18 @@
 #include "strategies/language/plan_text.hpp"
 #include "strategies/schedules/rules.hpp"
 #include "tests/catch.hpp"
-#include "tests/strategies/copy_numbers.hpp"
-#include "tests/strategies/lowered.hpp"
-#include "tests/strategies/replay.hpp"
+#include "tests/lowering/copy_numbers.hpp"
+#include "tests/lowering/lowered.hpp"
+#include "tests/lowering/replay.hpp"
 
 namespace stratagem::strategies {
 
+using lowering::cells_of;
+using lowering::collectives;
+using lowering::lower;
+using lowering::lowered;
+using lowering::plain_stack;
+using lowering::refusal;
 using program::Collective;
 using program::Device;
 using program::Program;
@@ -29,7 +35,7 @@ std::string strategy(const Numbers& copies, const std::string& schedule,
 
 /// As many layers as stages, so that every number of stages divides them.
 model::Graph gpt_of(std::size_t layers, bool tied = false) {
-  model::GptConfig config = small_gpt;
+  model::GptConfig config = lowering::small_gpt;
   config.layers = static_cast<std::int64_t>(layers);
   config.tied = tied;
   return model::gpt(config);
@@ -148,7 +154,7 @@ TEST_CASE("one copy of every stage is the pipeline without copies") {
     const std::string plain = "{\"pipeline\": 4, \"schedule\": \"" + schedule + "\"}";
     const std::string without = to_text(lowered(graph, plain, 8));
     CHECK(to_text(lowered(graph, strategy({1, 1, 1, 1}, schedule), 8)) == without);
-    Plan plan = plan_of(graph, plain, 8);
+    Plan plan = lowering::plan_of(graph, plain, 8);
     for (const Deal deal : {Deal::shares, Deal::turns}) {
       plan.copy_stages({.of_stage = {1, 1, 1, 1}, .deal = deal});
       CHECK(to_text(lower(plan, plain_stack())) == without);
@@ -180,8 +186,9 @@ TEST_CASE("each micro-batch is sent between the two copies that work on it") {
             const auto here = device_of(copies, at, mb % copies[at]);
             const auto there = device_of(copies, other, mb % copies[other]);
             CHECK(here == static_cast<int>(d));
-            CHECK(program.communicators[device.groups[collective_of(task)->group]].ranks ==
-                  (sends ? Numbers{here, there} : Numbers{there, here}));
+            CHECK(
+                program.communicators[device.groups[lowering::collective_of(task)->group]].ranks ==
+                (sends ? Numbers{here, there} : Numbers{there, here}));
           }
         }
       }
@@ -213,7 +220,7 @@ TEST_CASE("copies of a stage sum the gradients of all their parameters, and nobo
             sum += one.payload;
           }
           const Bytes gradients =
-              resident(program.sequences[device.sequence], program::Category::gradients);
+              lowering::resident(program.sequences[device.sequence], program::Category::gradients);
           CHECK(sum == (ranks.size() > 1 ? gradients : 0_B));
         }
       }
@@ -242,7 +249,7 @@ TEST_CASE("devices are tensor ranks, then data ranks, then copies of a stage, th
   const model::Graph graph = gpt_of(3);
   const std::string text = strategy({2, 1, 3}, "1f1b", R"(, "tensor": 2, "data": 3)");
   CHECK(read_options(JsonReader::from_text(text, "test.json")).devices() == 2 * 3 * 6);
-  const Plan plan = plan_of(graph, text, 6);
+  const Plan plan = lowering::plan_of(graph, text, 6);
   CHECK(plan.placement(graph.segments[1].forward.front()).first_devices == Numbers{0, 6});
   CHECK(plan.placement(graph.segments[2].forward.front()).first_devices == Numbers{12});
   CHECK(plan.placement(graph.segments[3].forward.front()).first_devices == Numbers{18, 24, 30});
@@ -282,7 +289,7 @@ TEST_CASE("copies with shares of their own may be of different numbers, too") {
   const Plan plan = plan_from(
       graph, two_one("shares", {"F0 F1 B0 B1", "F2 F3 B2 B3", "F0 B0 F1 B1 F2 B2 F3 B3"}), 4);
   const Program program = lower(plan, plain_stack());
-  check_program(graph, program);
+  lowering::check_program(graph, program);
   CHECK(cells_of(program, 0) == "F0 F1 B0 B1");
   CHECK(cells_of(program, 1) == "F2 F3 B2 B3");
   const std::string text = file_text(plan);
@@ -352,7 +359,7 @@ TEST_CASE("copies whose reader stands on another grid are redistributed pair by 
       {"op-order": ["F(1, m)", "B(1, m)"]}, {"op-order": ["B(1, m)", "F(1, m+1)"]}]})~",
                               4);
   const Program program = lower(plan, plain_stack());
-  check_program(graph, program);
+  lowering::check_program(graph, program);
   std::map<Numbers, int> sent;  // by ranks, as devices of stage 1 receive
   for (const int d : {2, 3}) {
     const Device& device = program.devices[d];

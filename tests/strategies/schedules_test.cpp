@@ -1,10 +1,16 @@
 // Orders of cells: GPipe and 1F1B against their literal lists, and what orders are refused.
 #include "strategies/all.hpp"
 #include "tests/catch.hpp"
-#include "tests/strategies/lowered.hpp"
+#include "tests/lowering/lowered.hpp"
 
 namespace stratagem::strategies {
 
+using lowering::cells_of;
+using lowering::lower;
+using lowering::lowered;
+using lowering::plain_stack;
+using lowering::refusal;
+using lowering::small_gpt;
 using placement::Cell;
 using placement::CellPass;
 using placement::Order;
@@ -112,7 +118,7 @@ TEST_CASE("orders that contradict each other are refused with one cycle") {
   // Two stages of two micro-batches. Stage 0 wants B0 before F1, stage 1 wants F1 before B0:
   // B0 of stage 0 needs B0 of stage 1, which waits for F1 of stage 1, which needs F1 of stage 0.
   const model::Graph graph = model::gpt(small_gpt);
-  Plan plan = plan_of(graph, strategy(2, "gpipe"), 1);
+  Plan plan = lowering::plan_of(graph, strategy(2, "gpipe"), 1);
   plan.micro_batches = 2;
   const std::vector<Order> mine = {{{0, 0, CellPass::forward}, {0, 0, CellPass::backward}},
                                    {{0, 0, CellPass::backward}, {0, 1, CellPass::forward}},

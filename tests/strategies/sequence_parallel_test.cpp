@@ -4,10 +4,13 @@
 
 #include "model/zoo/evoformer.hpp"
 #include "tests/catch.hpp"
-#include "tests/strategies/lowered.hpp"
+#include "tests/lowering/lowered.hpp"
 
 namespace stratagem::strategies {
 
+using lowering::block_of;
+using lowering::lowered;
+using lowering::small_gpt;
 using placement::CellPass;
 using program::Category;
 using program::Program;
@@ -29,7 +32,7 @@ constexpr auto scatter = cost::CollectiveKind::reduce_scatter;
 Kinds kinds(const program::Block& block) {
   INFO(block.name);
   Kinds result;
-  for (const program::Collective& one : collectives(block)) {
+  for (const program::Collective& one : lowering::collectives(block)) {
     CHECK(one.payload == activation);
     result.insert(one.kind);
   }
@@ -47,7 +50,7 @@ model::GptConfig shape(std::int64_t hidden_size, std::int64_t heads, std::int64_
 
 Bytes left_by_layer(const model::GptConfig& config, const std::string& text, Category category) {
   const model::Graph graph = model::gpt(config);
-  return left_by(block_of(lowered(graph, text), 1, CellPass::forward), category);
+  return lowering::left_by(block_of(lowered(graph, text), 1, CellPass::forward), category);
 }
 
 }  // namespace
@@ -103,7 +106,7 @@ TEST_CASE("gradients of norms and row biases are summed over the tensor ranks") 
     const Program program = lowered(graph, strategy(4, R"(, "data": )" + std::to_string(data)));
     std::map<std::size_t, Bytes> by_ranks;
     for (const program::Collective& one :
-         collectives(program, 0, program::Stream::gradient_communication)) {
+         lowering::collectives(program, 0, program::Stream::gradient_communication)) {
       const int communicator = program.devices[0].groups[one.group];
       by_ranks[program.communicators[communicator].ranks.size()] += one.payload;
     }
@@ -118,13 +121,13 @@ TEST_CASE("sequence parallelism changes nothing for one tensor rank") {
 
 TEST_CASE("a model without tokens is refused") {
   const model::Graph graph = model::evoformer({.layers = 1, .msa_rows = 4, .residues = 8});
-  CHECK_THAT(refusal([&] { lowered(graph, strategy(2)); }),
+  CHECK_THAT(lowering::refusal([&] { lowered(graph, strategy(2)); }),
              StartsWith("test.json: /strategy/sequence_parallel: expected a model whose"));
 }
 
 TEST_CASE("a sequence that does not divide is refused") {
   const model::Graph graph = model::gpt(small_gpt);
-  CHECK_THAT(refusal([&] { lowered(graph, strategy(8)); }),
+  CHECK_THAT(lowering::refusal([&] { lowered(graph, strategy(8)); }),
              StartsWith("test.json: /strategy/tensor: expected dimension s of "));
 }
 

@@ -2,12 +2,16 @@
 #include <map>
 
 #include "tests/catch.hpp"
-#include "tests/strategies/lowered.hpp"
-#include "tests/strategies/replay.hpp"
-#include "tests/strategies/small_evoformer.hpp"
+#include "tests/lowering/lowered.hpp"
+#include "tests/lowering/replay.hpp"
+#include "tests/lowering/small_evoformer.hpp"
 
 namespace stratagem::strategies {
 
+using lowering::left_by;
+using lowering::lowered;
+using lowering::refusal;
+using lowering::small_gpt;
 using placement::CellPass;
 using program::Call;
 using program::Category;
@@ -19,7 +23,7 @@ namespace {
 /// Every buffer dies.
 void check_deaths(const Program& program) {
   for (std::size_t s = 0; s < program.sequences.size(); ++s)
-    CHECK(Replay(program, static_cast<int>(s)).alive().empty());
+    CHECK(lowering::Replay(program, static_cast<int>(s)).alive().empty());
 }
 
 /// By segment: bytes of all copies of one kind.
@@ -27,7 +31,7 @@ std::map<int, Bytes> copies(const Program& program, cost::CollectiveKind kind) {
   std::map<int, Bytes> result;
   for (const Call& call : program.sequences[0].calls) {
     for (const program::Task& task : program.blocks[call.block].tasks) {
-      const program::Collective* work = collective_of(task);
+      const program::Collective* work = lowering::collective_of(task);
       if (work != nullptr && work->kind == kind) result[call.segment] += work->payload;
     }
   }
@@ -46,7 +50,7 @@ TEST_CASE("what the first layers keep leaves and comes back, every micro-batch")
     REQUIRE(out.size() == 3);
     // A layer in the middle keeps as much as its forward pass leaves behind: its input is the
     // output of the layer before.
-    const program::Block& block = block_of(program, 2, CellPass::forward);
+    const program::Block& block = lowering::block_of(program, 2, CellPass::forward);
     const Bytes kept = left_by(block, Category::activations) +
                        left_by(block, Category::checkpoints) + left_by(block, Category::statistics);
     CHECK(out.at(2) == 2 * kept);
@@ -80,7 +84,7 @@ TEST_CASE("a copy out follows its forward pass, a copy in precedes its backward 
     };
     bool found = false;
     for (std::size_t other = 0; other < calls.size(); ++other) {
-      if (other == c || ends_iteration(program, calls[other]) ||
+      if (other == c || lowering::ends_iteration(program, calls[other]) ||
           calls[other].segment != calls[c].segment || calls[other].cell != calls[c].cell)
         continue;
       found = true;
@@ -92,13 +96,13 @@ TEST_CASE("a copy out follows its forward pass, a copy in precedes its backward 
 }
 
 TEST_CASE("repeats that do not train leave nothing, and W has back what B has no use for") {
-  model::EvoformerConfig config = small_evoformer;
+  model::EvoformerConfig config = lowering::small_evoformer;
   config.layers = 2;
   const model::Graph once = model::evoformer(config);
-  Plan plan = plan_of(once, R"({"pipeline": 2, "schedule": "zb-h1"})", 4);
+  Plan plan = lowering::plan_of(once, R"({"pipeline": 2, "schedule": "zb-h1"})", 4);
   for (int segment = 0; segment < static_cast<int>(once.segments.size()); ++segment)
     plan.swap.segments.push_back(segment);
-  check_deaths(lower(plan, plain_stack()));
+  check_deaths(lowering::lower(plan, lowering::plain_stack()));
   config.passes = 3;
   const model::Graph thrice = model::evoformer(config);
   const Program program = lowered(thrice, R"({"schedule": "3f1b", "swap": 2})", 4);
@@ -121,7 +125,7 @@ TEST_CASE("what stage s lends stage S-1-s takes in, and gives back before the ba
     for (const Call& call : program.sequences[program.devices[rank].sequence].calls) {
       const program::Task& task = program.blocks[call.block].tasks.front();
       if (!task.name.starts_with("lend ")) continue;
-      const program::Collective& work = *collective_of(task);
+      const program::Collective& work = *lowering::collective_of(task);
       const int group = program.devices[rank].groups[work.group];
       CHECK(program.communicators[group].ranks ==
             (call.segment >= 0 ? std::vector{rank, 3 - rank} : std::vector{3 - rank, rank}));
@@ -165,10 +169,10 @@ TEST_CASE("a stage has a peer on other devices, on an equal grid") {
                                          "pairs"));
   CHECK_THAT(refused(R"(, "pipeline": 4, "schedule": "bpipe")"),
              ContainsSubstring("none lent to other stages"));
-  Plan plan = plan_of(graph, R"({"pipeline": 2})", 4);
+  Plan plan = lowering::plan_of(graph, R"({"pipeline": 2})", 4);
   plan.swap.segments = {1};
   plan.swap.peers = {{1, 0}};  // its own stage
-  CHECK_THAT(refusal([&] { lower(plan, plain_stack()); }),
+  CHECK_THAT(refusal([&] { lowering::lower(plan, lowering::plain_stack()); }),
              ContainsSubstring("/strategy/swap: expected stages on equal grids of other devices"));
   CHECK_THAT(refusal([&] {
                lowered(graph, R"({"pipeline": 2, "swap": {"layers": 2, "to": "peers"}})", 4);

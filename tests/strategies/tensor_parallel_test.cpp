@@ -1,9 +1,14 @@
 // Megatron-LM's tensor parallelism: the lowering finds exactly the published collectives.
 #include "tests/catch.hpp"
-#include "tests/strategies/lowered.hpp"
+#include "tests/lowering/lowered.hpp"
 
 namespace stratagem::strategies {
 
+using lowering::block_of;
+using lowering::collectives;
+using lowering::lowered;
+using lowering::resident;
+using lowering::small_gpt;
 using placement::CellPass;
 using program::Category;
 using program::Collective;
@@ -80,7 +85,7 @@ TEST_CASE("one rank communicates with nobody") {
   const Program program = lowered(graph, tensor(1));
   CHECK(program.devices.size() == 1);
   for (const program::Block& block : program.blocks) {
-    for (const program::Task& task : block.tasks) CHECK(collective_of(task) == nullptr);
+    for (const program::Task& task : block.tasks) CHECK(lowering::collective_of(task) == nullptr);
   }
 }
 
@@ -133,7 +138,7 @@ TEST_CASE("heads that do not divide are refused at /strategy/tensor") {
   model::GptConfig config = small_gpt;
   config.vocabulary = 120;
   const model::Graph graph = model::gpt(config);
-  const std::string text = refusal([&] { lowered(graph, tensor(3)); });
+  const std::string text = lowering::refusal([&] { lowered(graph, tensor(3)); });
   CHECK_THAT(text, StartsWith("test.json: /strategy/tensor: expected "));
   CHECK_THAT(text, ContainsSubstring("split_heads"));
   CHECK_THAT(text, ContainsSubstring("3 equal parts"));

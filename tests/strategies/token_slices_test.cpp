@@ -1,9 +1,11 @@
 // TeraPipe: slices of the tokens, the keys that they see, and what they pass on.
 #include "tests/catch.hpp"
-#include "tests/strategies/lowered.hpp"
+#include "tests/lowering/lowered.hpp"
 
 namespace stratagem::strategies {
 
+using lowering::lowered;
+using lowering::small_gpt;
 using placement::CellPass;
 using program::Program;
 
@@ -66,7 +68,8 @@ TEST_CASE("slices run forward in order and backward in reverse") {
     std::string order;
     placement::Cell last{.stage = -1};
     for (const program::Call& call : sequence.calls) {
-      if (call.segment < 0 || call.cell == last || ends_iteration(program, call)) continue;
+      if (call.segment < 0 || call.cell == last || lowering::ends_iteration(program, call))
+        continue;
       last = call.cell;
       order += to_text(call.cell.pass) + std::to_string(call.cell.micro_batch) + "." +
                std::to_string(call.cell.slice) + " ";
@@ -80,7 +83,7 @@ TEST_CASE("a slice's activations cross from stage to stage, in all as many bytes
   const Program program =
       lowered(graph, R"({"pipeline": 2, "schedule": "gpipe", "token_slices": [12, 8]})");
   const std::vector<program::Collective> sent =
-      collectives(program, 0, program::Stream::send_forward);
+      lowering::collectives(program, 0, program::Stream::send_forward);
   REQUIRE(sent.size() == 2);
   CHECK(sent[0].payload == 12.0 * 12 * 48 * 2_B);
   CHECK(sent[1].payload == 12.0 * 8 * 48 * 2_B);
@@ -89,7 +92,7 @@ TEST_CASE("a slice's activations cross from stage to stage, in all as many bytes
 TEST_CASE("slices that do not add up, models without a causal mask and recomputation are refused") {
   const model::Graph graph = model::gpt(small_gpt);
   const auto refused = [&](const std::string& strategy) {
-    return refusal([&] { lowered(graph, strategy); });
+    return lowering::refusal([&] { lowered(graph, strategy); });
   };
   CHECK_THAT(refused(R"({"token_slices": [8, 8]})"), ContainsSubstring("add up to 20 tokens"));
   CHECK_THAT(refused(R"({"token_slices": [12, 8], "recompute": "full"})"),

@@ -4,10 +4,16 @@
 #include <set>
 
 #include "tests/catch.hpp"
-#include "tests/strategies/lowered.hpp"
+#include "tests/lowering/lowered.hpp"
 
 namespace stratagem::strategies {
 
+using lowering::lower;
+using lowering::lowered;
+using lowering::plain_stack;
+using lowering::refusal;
+using lowering::resident;
+using lowering::small_gpt;
 using placement::CellPass;
 using program::Call;
 using program::Category;
@@ -50,7 +56,7 @@ double volume(const model::Graph& graph, const Program& program) {
   double bytes = 0;
   for (const Call& call : program.sequences[0].calls) {
     for (const Task& task : program.blocks[call.block].tasks) {
-      const Collective* work = collective_of(task);
+      const Collective* work = lowering::collective_of(task);
       if (work == nullptr) continue;
       const auto n = static_cast<double>(ranks_of(program, *work));
       const int rounds = work->kind == cost::CollectiveKind::all_reduce ? 2 : 1;
@@ -132,7 +138,8 @@ TEST_CASE("groups that keep a copy each scatter within and sum shards across") {
   CHECK(per_parameter(graph, program) == 16.0 / 4);
   // Two gathers and a scatter among 4, and an all-reduce of a quarter among 4.
   CHECK(close(volume(graph, program), 3 * 0.75 + 2 * 0.75 / 4, 1e-12));
-  const std::vector<Collective> sums = collectives(program, 0, Stream::gradient_communication);
+  const std::vector<Collective> sums =
+      lowering::collectives(program, 0, Stream::gradient_communication);
   REQUIRE(sums.size() == 2);
   CHECK(sums[0].kind == cost::CollectiveKind::reduce_scatter);
   CHECK(sums[1].kind == cost::CollectiveKind::all_reduce);
@@ -276,7 +283,7 @@ TEST_CASE("a tied table on stages that share some devices is gathered on the gri
       std::map<std::vector<int>, Bytes> gathered, expected;
       for (const Call& call : program.sequences[program.devices[device].sequence].calls) {
         for (const Task& task : program.blocks[call.block].tasks) {
-          const Collective* work = collective_of(task);
+          const Collective* work = lowering::collective_of(task);
           if (work == nullptr || work->kind != cost::CollectiveKind::all_gather) continue;
           const int group = program.devices[device].groups[work->group];
           gathered[program.communicators[group].ranks] += work->payload;

@@ -1,0 +1,98 @@
+// Lowers one pass of one segment to a block: tasks, the collectives between them, and lives of
+// buffers.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "cost/precision.hpp"
+#include "cost/stack.hpp"
+#include "lowering/blocks/recomputation.hpp"
+#include "lowering/blocks/slices.hpp"
+#include "lowering/stages/groups.hpp"
+#include "lowering/stages/segment.hpp"
+#include "placement/grid.hpp"
+#include "placement/layout.hpp"
+#include "placement/mask.hpp"
+
+namespace stratagem::lowering {
+
+/// The layout of a tensor that crosses a border between segments, and its memory category.
+struct Border {
+  placement::Layout layout;
+  program::Category category = program::Category::temporaries;
+  /// Instead of a layout where the stage is irregular: what each of its devices holds, if anything.
+  std::vector<std::optional<placement::Mask>> masks = {};
+};
+
+/// A lowered block with what its neighbours need to know. Tensors are places in the segment's
+/// table.
+struct LoweredBlock {
+  program::Block block;
+  std::map<int, Border> out;  ///< tensors that later blocks read, with their layouts
+  /// By tensor from outside: the first task of every stream that reads it.
+  std::map<int, std::map<program::Stream, int>> first_readers;
+  std::map<int, int> last_writer;  ///< by tensor: the last task that writes it
+  std::map<int, int>
+      first_addition;        ///< by gradient of a parameter: the first task that adds to it
+  std::map<int, int> parts;  ///< by tensor of which only a part is kept: what copies it
+  std::map<int, placement::Layout> parameters;  ///< by parameter: how operators here see it
+  std::map<int, placement::Layout>
+      gradients;  ///< by gradient of a parameter: how operators here leave it
+  /// The parameters and gradients that exist only while they are whole, see WeightShards:
+  /// parameters that must have been gathered, and gradients that outlive the block until they are
+  /// reduced or have left for the host.
+  std::set<int> gathered;
+  std::set<int> whole_gradients;
+  // The same two where the stage is irregular, for the one device that runs the block.
+  std::map<int, placement::Mask> parameter_masks;
+  std::map<int, std::map<model::OpId, placement::Mask>>
+      gradient_masks;  ///< what each operator adds to it
+};
+
+/// What a block is lowered from.
+struct BlockContext {
+  const strategies::Plan& plan;
+  const model::Graph& graph;  ///< the plan's, sized for the slice
+  const TokenSlice& slice;
+  const cost::Stack& stack;
+  const cost::Precision& precision;
+  const placement::Grid& grid;
+  Groups& groups;
+  const SegmentFacts& facts;
+  const Recomputation& recomputation;
+  int site = 0;  ///< of `grid`
+  int copy = 0;  ///< that it is of
+};
+
+/// Which run of a segment's forward pass a block is.
+enum class ForwardRun : std::uint8_t {
+  trains,  ///< a backward pass follows
+  infers,  ///< none does
+  again    ///< in the backward pass, as one of several segments that run again together
+};
+
+/// F: runs the forward operators. It keeps what the backward operators read and no group
+/// recomputes, and the inputs of groups, divided as the plan's checkpoint_axes say. A run `again`
+/// keeps what the backward operators read. A run that only `infers` keeps nothing. Later segments
+/// read the tensors of activations_out that `leaves` describes: in a layout without partial values,
+/// counted as the category says. `in` gives the layouts of activations_in, which no later segment
+/// reads.
+LoweredBlock lower_forward(const BlockContext& context, const std::map<int, Border>& in,
+                           const std::map<int, program::Category>& leaves, ForwardRun run);
+
+/// Which operators of a segment's backward pass a block runs: B and W as one, or either.
+enum class BackwardPart : std::uint8_t { both, input, weight };
+
+/// B: runs the input-gradient operators and, in `both`, the weight-gradient operators. A recomputed
+/// group of forward operators runs again right before the first operator that reads one of its
+/// inner tensors. `kept` is what earlier blocks left for this one (and its activations_in). `in`
+/// gives the layouts of gradients_in. If W is a block of its own, B leaves what W reads, and it is
+/// in the `kept` of W. A gradient of a parameter in `kept` is a partial result: a later segment has
+/// begun to sum it up.
+LoweredBlock lower_backward(const BlockContext& context, const std::map<int, Border>& kept,
+                            const std::map<int, Border>& in, BackwardPart part);
+
+}  // namespace stratagem::lowering

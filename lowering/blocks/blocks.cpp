@@ -1,0 +1,351 @@
+// Lowers segments in the order in which the layouts at their borders become known. A key of
+// everything that affects a block finds equal ones.
+#include "lowering/blocks/blocks.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "lowering/stages/operator_layout.hpp"
+
+namespace stratagem::lowering {
+
+using program::Category;
+
+namespace {
+
+using model::TensorId;
+
+std::string text_of(const std::optional<placement::Mask>& mask) {
+  if (!mask) return "-";
+  std::string text = std::to_string(mask->value.index) + "/" + std::to_string(mask->value.count);
+  for (const placement::Range& range : mask->ranges)
+    text += "," + std::to_string(range.begin) + ":" + std::to_string(range.end);
+  return text;
+}
+
+std::string text_of(const std::map<int, Border>& borders) {
+  std::string text;
+  for (const auto& [place, border] : borders) {
+    text += "@" + std::to_string(place) + "c" + std::to_string(static_cast<int>(border.category));
+    for (const placement::AxisRole& role : border.layout) text += "," + std::to_string(role.dim);
+    for (const std::optional<placement::Mask>& mask : border.masks) text += ";" + text_of(mask);
+  }
+  return text;
+}
+
+/// The borders of those tensors that `wanted` holds.
+std::map<int, Border> only(const std::map<int, Border>& borders, const SegmentFacts& facts,
+                           const std::set<TensorId>& wanted) {
+  std::map<int, Border> result;
+  for (const auto& [place, border] : borders) {
+    if (wanted.contains(facts.tensors[place])) result.emplace(place, border);
+  }
+  return result;
+}
+
+}  // namespace
+
+Blocks::Blocks(const strategies::Plan& plan, const TokenSlice& slice, const cost::Stack& stack,
+               const cost::Precision& precision, const Stages& stages, Groups& groups,
+               BlockTable& table)
+    : plan_(plan),
+      slice_(slice),
+      sized_(slice.whole() ? std::nullopt : std::optional(sliced(plan.graph(), slice))),
+      graph_(sized_ ? *sized_ : plan.graph()),
+      stack_(stack),
+      precision_(precision),
+      stages_(stages),
+      groups_(groups),
+      table_(table) {
+  const auto segments = static_cast<int>(stages.facts().size());
+  segments_.resize(segments);
+  for (int segment = 0; segment < segments; ++segment)
+    recomputations_.emplace_back(plan, stages.facts(), segment);
+  for (int segment = 0; segment < segments; ++segment) {
+    const placement::Grid& grid = stages.grid_of_segment(segment);
+    const int stage = stages.of(segment);
+    const int family = stages.irregular(stage) ? -1 - stage : groups.family(grid);
+    const std::string key = structure_key(plan, grid, family, stages.facts(segment)) +
+                            recomputations_[segment].key(stages.facts(segment));
+    structures_.push_back(
+        known_structures_.emplace(key, static_cast<int>(known_structures_.size())).first->second);
+    lower_forward_of(segment);
+  }
+  for (int segment = 0; segment < segments; ++segment) {
+    if (recomputations_[segment].together()) lower_again_of(segment);
+  }
+  for (int segment = segments - 1; segment >= 0; --segment) {
+    const int stage = stages.of(segment);
+    bool whole = false;
+    bool split = false;
+    for (int m = 0; m < plan.micro_batches; ++m)
+      (plan.splits_backward(stage, m) ? split : whole) = true;
+    lower_backward_of(segment, whole, split);
+  }
+}
+
+std::vector<const NumberedBlock*> Blocks::with_weights(int segment) const {
+  const SegmentBlocks& blocks = segments_[segment];
+  if (blocks.backward != nullptr) return {blocks.backward};
+  if (blocks.weight != nullptr) return {blocks.input, blocks.weight};
+  return {};
+}
+
+BlockContext Blocks::context(int segment, int copy) const {
+  const int site = stages_.site(stages_.of(segment), copy);
+  return {plan_,
+          graph_,
+          slice_,
+          stack_,
+          precision_,
+          stages_.sites()[site].grid,
+          groups_,
+          stages_.facts(segment),
+          recomputations_[segment],
+          site,
+          copy};
+}
+
+Blocks::Borders Blocks::borders_of(const SegmentFacts& facts,
+                                   const std::vector<TensorId>& tensors) const {
+  Borders borders;
+  for (const TensorId tensor : tensors) borders[facts.place.at(tensor)] = arrivals_.at(tensor);
+  return borders;
+}
+
+/// The layout in which the first of the operators that reads a tensor reads it; replicated if none
+/// does.
+placement::Layout Blocks::first_reading(int segment, const std::vector<model::OpId>& ops,
+                                        TensorId tensor) const {
+  const placement::Grid& grid = stages_.grid_of_segment(segment);
+  for (const model::OpId id : ops) {
+    const model::Operator& op = plan_.graph().operators[id];
+    const auto found = std::ranges::find(op.inputs, tensor);
+    if (found != op.inputs.end()) {
+      return input_layout(op, static_cast<std::size_t>(found - op.inputs.begin()),
+                          split_along(plan_, grid, id));
+    }
+  }
+  return placement::Layout(grid.axes.size(), {placement::AxisRole::replica});
+}
+
+/// Notes how a tensor from another segment lies where one of `ops` of this one reads it.
+void Blocks::arrive(int segment, const std::vector<model::OpId>& ops, TensorId tensor, int from) {
+  Border border = borders_.at(tensor);
+  const bool same_axes =
+      stages_.grid_of_segment(from).axes == stages_.grid_of_segment(segment).axes;
+  const int stage = stages_.of(segment);
+  const bool stays = stages_.crossing(stages_.of(from), stage) == Crossing::stays;
+  if (!stays && stages_.irregular(stage)) {
+    border = {
+        {}, border.category, masks_read(plan_, stages_.grid_of_segment(segment), 0, ops, tensor)};
+  } else if (!same_axes || (!stays && !border.masks.empty())) {
+    border.layout = first_reading(segment, ops, tensor);
+    border.masks.clear();
+  }
+  crossed_[{tensor, stages_.of(from), stage}] = {borders_.at(tensor), border};
+  arrivals_[tensor] = border;
+}
+
+const Border& Blocks::leaving(TensorId tensor, int from, int to) const {
+  const auto found = crossed_.find({tensor, from, to});
+  return found == crossed_.end() ? borders_.at(tensor) : found->second.first;  // recycled
+}
+
+const Border& Blocks::arriving(TensorId tensor, int from, int to) const {
+  const auto found = crossed_.find({tensor, from, to});
+  return found == crossed_.end() ? arrivals_.at(tensor) : found->second.second;
+}
+
+/// As what the segment that reads an activation counts it.
+Category Blocks::category_for_reader(TensorId activation) const {
+  const Recomputation& again = recomputations_[stages_.reader(activation)];
+  return again.kept().contains(activation) ? again.category_of(plan_.graph(), activation)
+                                           : Category::temporaries;
+}
+
+std::string Blocks::key_of(int segment, const std::string& what) const {
+  return what + std::to_string(structures_[segment]) + "/" + std::to_string(slice_.begin) + "/";
+}
+
+/// Is a segment the last of its stage to use what another stage recycles? It leaves it to be sent.
+bool Blocks::sends_again(const Recycled& one, int segment) const {
+  if (stages_.of(one.producer) != stages_.of(segment)) return false;
+  if (stages_.of(one.reader) == stages_.of(segment)) return false;
+  const std::vector<TensorId>& out = stages_.facts(one.producer).activations_out;
+  const bool read = std::ranges::find(out, one.tensor) != out.end();
+  const int last = read && stages_.of(stages_.reader(one.tensor)) == stages_.of(one.producer)
+                       ? stages_.reader(one.tensor)
+                       : one.producer;
+  return last == segment;
+}
+
+const NumberedBlock* Blocks::forward_block(int segment, const Borders& in,
+                                           const std::map<int, Category>& leaves, ForwardRun run,
+                                           const std::string& key) {
+  const char* name = run == ForwardRun::trains ? "F" : run == ForwardRun::infers ? "I" : "A";
+  const std::string whole = key_of(segment, name) + key;
+  if (stages_.irregular(stages_.of(segment))) {
+    return &table_.shared_parts(whole, plan_.copies().of(stages_.of(segment)), [&](int copy) {
+      return scatter_forward(context(segment, copy), in, leaves, run);
+    });
+  }
+  return &table_.shared(whole, [&] { return lower_forward(context(segment), in, leaves, run); });
+}
+
+void Blocks::lower_forward_of(int segment) {
+  const SegmentFacts& facts = stages_.facts(segment);
+  for (const TensorId tensor : facts.activations_in)
+    arrive(segment, plan_.graph().segments[segment].forward, tensor, stages_.producer(tensor));
+  const Borders in = borders_of(facts, facts.activations_in);
+  std::string key = text_of(in);
+  std::map<int, Category> leaves;
+  for (const TensorId tensor : facts.activations_out) {
+    // What leaves for another stage is only passing through here.
+    const int to = stages_.of(stages_.reader(tensor));
+    const bool sent = stages_.crossing(stages_.of(segment), to) == Crossing::sends;
+    const Category category = sent ? Category::temporaries : category_for_reader(tensor);
+    leaves[facts.place.at(tensor)] = category;
+    key += "o" + std::to_string(static_cast<int>(category));
+  }
+  segments_[segment].forward = forward_block(segment, in, leaves, ForwardRun::trains, key);
+  if (plan_.graph().forward_repeats > 1) {
+    const std::map<int, Category> without = leaves;
+    for (const Recycled& one : stages_.recycled()) {
+      if (!sends_again(one, segment)) continue;
+      const bool passes_by = one.producer != segment;
+      leaves[facts.place.at(one.tensor)] =
+          passes_by ? arrivals_.at(one.tensor).category : Category::temporaries;
+      key += "r" + std::to_string(facts.place.at(one.tensor));
+    }
+    segments_[segment].inference = forward_block(segment, in, leaves, ForwardRun::infers, key);
+    for (const auto& [place, border] : segments_[segment].inference->lowered.out) {
+      if (!without.contains(place)) borders_[facts.tensors[place]] = border;
+    }
+  }
+  for (const TensorId tensor : facts.activations_out) {
+    borders_[tensor] = segments_[segment].forward->lowered.out.at(facts.place.at(tensor));
+    borders_[tensor].category = category_for_reader(tensor);
+  }
+}
+
+/// What the forward pass left for the backward pass, of this segment's tensors and of those before.
+std::map<int, Border> Blocks::left_by_forward(int segment) const {
+  const SegmentFacts& facts = stages_.facts(segment);
+  const std::set<TensorId>& wanted = recomputations_[segment].kept();
+  Borders kept = only(segments_[segment].forward->lowered.out, facts, wanted);
+  for (const TensorId tensor : facts.activations_in) {  // but those of which it kept a part
+    if (wanted.contains(tensor)) kept.emplace(facts.place.at(tensor), arrivals_.at(tensor));
+  }
+  return kept;
+}
+
+/// What a segment reads when it runs again together with others: checkpoints, and what those before
+/// it have computed again.
+Blocks::Borders Blocks::arriving_again(int segment) const {
+  const SegmentFacts& facts = stages_.facts(segment);
+  Borders in = left_by_forward(segment);
+  for (const TensorId tensor : facts.activations_in) {
+    if (recomputations_[segment].handed_on(tensor))
+      in.emplace(facts.place.at(tensor), again_.at(tensor));
+  }
+  return in;
+}
+
+void Blocks::lower_again_of(int segment) {
+  const SegmentFacts& facts = stages_.facts(segment);
+  const Borders in = arriving_again(segment);
+  std::string key = text_of(in);
+  std::map<int, Category> leaves;
+  for (const TensorId tensor : facts.activations_out) {
+    const Recomputation& reader = recomputations_[stages_.reader(tensor)];
+    if (!reader.together() || !reader.handed_on(tensor)) continue;
+    const Category category = reader.kept_again().contains(tensor)
+                                  ? reader.category_of(plan_.graph(), tensor)
+                                  : Category::temporaries;
+    leaves[facts.place.at(tensor)] = category;
+    key += "o" + std::to_string(facts.place.at(tensor)) + "c" +
+           std::to_string(static_cast<int>(category));
+  }
+  segments_[segment].again = forward_block(segment, in, leaves, ForwardRun::again, key);
+  for (const auto& [place, category] : leaves)
+    again_[facts.tensors[place]] = segments_[segment].again->lowered.out.at(place);
+}
+
+/// What a segment's backward pass finds.
+Blocks::Borders Blocks::left_for_backward(int segment) const {
+  const Recomputation& groups = recomputations_[segment];
+  if (!groups.together()) return left_by_forward(segment);
+  const SegmentFacts& facts = stages_.facts(segment);
+  Borders kept = only(segments_[segment].again->lowered.out, facts, groups.kept_again());
+  kept.merge(only(arriving_again(segment), facts, groups.kept_again()));
+  return kept;
+}
+
+const NumberedBlock* Blocks::backward_block(int segment, const Borders& kept, BackwardPart part) {
+  const SegmentFacts& facts = stages_.facts(segment);
+  Borders in;
+  if (part != BackwardPart::weight) in = borders_of(facts, facts.gradients_in);
+  const char* name = part == BackwardPart::both ? "B" : part == BackwardPart::input ? "b" : "W";
+  if (stages_.irregular(stages_.of(segment))) {
+    return &table_.shared_parts(
+        key_of(segment, name) + text_of(kept) + text_of(in), plan_.copies().of(stages_.of(segment)),
+        [&](int copy) { return scatter_backward(context(segment, copy), kept, in, part); });
+  }
+  return &table_.shared(key_of(segment, name) + text_of(kept) + text_of(in),
+                        [&] { return lower_backward(context(segment), kept, in, part); });
+}
+
+/// What is kept, and the gradients of parameters that later segments of the stage have begun to sum
+/// up.
+Blocks::Borders Blocks::with_begun(int segment, Borders kept) const {
+  const SegmentFacts& facts = stages_.facts(segment);
+  for (const auto& [key, border] : begun_) {
+    const auto place = facts.place.find(key.second);
+    if (key.first == stages_.of(segment) && place != facts.place.end())
+      kept.emplace(place->second, border);
+  }
+  return kept;
+}
+
+void Blocks::note_begun(int segment, const NumberedBlock* block) {
+  if (block == nullptr) return;
+  for (const int place : block->lowered.whole_gradients) {
+    begun_[{stages_.of(segment), stages_.facts(segment).tensors[place]}] = {
+        block->lowered.gradients.at(place), Category::whole_gradients};
+  }
+}
+
+void Blocks::lower_backward_of(int segment, bool whole, bool split) {
+  const SegmentFacts& facts = stages_.facts(segment);
+  for (const TensorId activation : facts.activations_out) {
+    const TensorId gradient = plan_.graph().gradient_of[activation];
+    if (gradient >= 0 && borders_.contains(gradient)) {
+      arrive(segment, plan_.graph().segments[segment].backward, gradient,
+             stages_.reader(activation));
+    }
+  }
+  SegmentBlocks& blocks = segments_[segment];
+  const Borders kept = left_for_backward(segment);
+  if (whole)
+    blocks.backward = backward_block(segment, with_begun(segment, kept), BackwardPart::both);
+  if (split) {
+    const Recomputation& again = recomputations_[segment];
+    blocks.input =
+        backward_block(segment, with_begun(segment, only(kept, facts, again.read_by_input())),
+                       BackwardPart::input);
+    note_begun(segment, blocks.input);
+    Borders for_weights = only(kept, facts, again.read_by_weight());
+    for_weights.merge(only(borders_of(facts, facts.gradients_in), facts, again.read_by_weight()));
+    for_weights.merge(only(blocks.input->lowered.out, facts, again.read_by_weight()));
+    blocks.weight = backward_block(segment, with_begun(segment, for_weights), BackwardPart::weight);
+  }
+  note_begun(segment, blocks.weight);
+  note_begun(segment, blocks.backward);
+  const NumberedBlock* sends = whole ? blocks.backward : blocks.input;
+  for (const TensorId tensor : facts.gradients_out) {
+    borders_[tensor] = sends->lowered.out.at(facts.place.at(tensor));
+  }
+}
+
+}  // namespace stratagem::lowering

@@ -1,0 +1,33 @@
+// Blocks that bring a tensor from one site to another whose grid differs.
+#pragma once
+
+#include <map>
+
+#include "lowering/blocks/block.hpp"
+#include "lowering/redistribute/steps.hpp"
+
+namespace stratagem::lowering {
+
+/// A tensor that crosses.
+struct Crosser {
+  model::TensorId id = -1;
+  const model::Tensor* tensor = nullptr;
+  const placement::Grid* from = nullptr;
+  const placement::Grid* to = nullptr;
+  Border leaves;   ///< as the producing block left it
+  Border arrives;  ///< as the consuming block wants it
+  bool backward = false;
+  int purpose = -1;  ///< of the groups: what flows between two stages has its own
+};
+
+/// By device, one block each; tensor names in slots are the tensor itself.
+struct CrossingBlocks {
+  std::map<int, LoweredBlock> leaving;   ///< devices of `from`: after the producing cell
+  std::map<int, LoweredBlock> arriving;  ///< the other devices of `to`: before the consuming cell
+};
+
+/// The steps of `redistribute` as tasks (moves.hpp). A buffer that nobody on its device needs any
+/// more is freed.
+CrossingBlocks cross(const Crosser& crosser, const model::Graph& graph, Groups& groups);
+
+}  // namespace stratagem::lowering

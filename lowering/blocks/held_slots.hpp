@@ -1,0 +1,28 @@
+// Buffers that stay allocated beyond their last use, because a variable of the framework's code
+// refers to them.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "cost/stack.hpp"
+
+namespace stratagem::lowering {
+
+/// The buffers that a stack's held_inputs (cost::HeldInputs) keep alive in a block, operator by
+/// operator.
+class HeldSlots {
+ public:
+  explicit HeldSlots(const std::vector<cost::HeldInputs>& rules) : rules_(rules) {}
+
+  /// An operator of this kind (a name of stacks) reads these slots. Returns the slots that may be
+  /// freed when it has run.
+  std::vector<int> pass(const std::string& kind, const std::vector<int>& reads);
+
+ private:
+  const std::vector<cost::HeldInputs>& rules_;
+  std::map<std::string, std::vector<int>> held_;  ///< by the kind that lets them go
+};
+
+}  // namespace stratagem::lowering

@@ -1,0 +1,122 @@
+// The order of operators in the two passes of a segment, shared by block.cpp (one block for all
+// devices) and scattered.cpp (one for each).
+#pragma once
+
+#include <map>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "lowering/blocks/block.hpp"
+
+namespace stratagem::lowering {
+
+/// Runs the forward operators in order, those of a group apart from the others.
+template <typename Lowering>
+void run_forward(Lowering& lowering, const BlockContext& context, bool trains) {
+  const Recomputation& again = context.recomputation;
+  std::vector<model::OpId> alike;
+  std::set<int> begun;
+  const auto flush = [&] { lowering.run(std::exchange(alike, {}), false); };
+  if (trains && again.together() && again.together()->first == context.facts.segment)
+    lowering.copy_random_state(context.stack.random_state.before_forward);
+  for (const model::OpId id : context.plan.graph().segments[context.facts.segment].forward) {
+    const int group = again.group_of(id);
+    if (!alike.empty() && again.group_of(alike.back()) != group) flush();
+    if (group >= 0 && begun.insert(group).second && trains)
+      lowering.copy_random_state(context.stack.random_state.before_forward);
+    alike.push_back(id);
+  }
+  flush();
+}
+
+/// Runs a segment again that is recomputed together with others.
+template <typename Lowering>
+void run_again(Lowering& lowering, const BlockContext& context) {
+  const SegmentsTogether& all = *context.recomputation.together();
+  const cost::RandomStateFacts& random = context.stack.random_state;
+  const int segment = context.facts.segment;
+  if (segment == all.first) lowering.copy_random_state(random.before_recomputation);
+  lowering.run(context.plan.graph().segments[segment].forward, true);
+  if (segment == all.last) lowering.copy_random_state(random.after_recomputation);
+}
+
+/// Runs backward operators in order, each group of forward operators again before the first of them
+/// that needs it.
+template <typename Lowering>
+void run_backward(Lowering& lowering, const BlockContext& context,
+                  const std::vector<model::OpId>& ops, bool weight_alone) {
+  const Recomputation& again = context.recomputation;
+  const cost::RandomStateFacts& random = context.stack.random_state;
+  std::set<int> run = again.run_before(weight_alone);
+  std::vector<model::OpId> alike;
+  const auto flush = [&] { lowering.run(std::exchange(alike, {}), false); };
+  for (const model::OpId id : ops) {
+    for (const int group : again.needed_by(context.plan.graph().operators[id])) {
+      if (!run.insert(group).second) continue;
+      flush();
+      lowering.copy_random_state(random.before_recomputation);
+      lowering.run(again.groups()[group].operators, true);
+      lowering.copy_random_state(random.after_recomputation);
+    }
+    alike.push_back(id);
+  }
+  flush();
+}
+
+/// What lower_forward says.
+template <typename Lowering>
+void forward_pass(Lowering& lowering, const BlockContext& context, const std::map<int, Border>& in,
+                  const std::map<int, program::Category>& leaves, ForwardRun run) {
+  const model::Graph& graph = context.plan.graph();
+  const SegmentFacts& facts = context.facts;
+  const Recomputation& groups = context.recomputation;
+  for (const auto& [place, border] : in) lowering.import(facts.tensors[place], border);
+  const bool again = run == ForwardRun::again;
+  again ? run_again(lowering, context) : run_forward(lowering, context, run == ForwardRun::trains);
+  if (run != ForwardRun::infers) {
+    for (const model::TensorId tensor : again ? groups.kept_again() : groups.kept()) {
+      const int place = facts.place.at(tensor);
+      const program::Category category = groups.category_of(graph, tensor);
+      const bool divide = !again && groups.checkpoint(tensor) && !leaves.contains(place);
+      if (divide && lowering.keep_part(tensor, category)) continue;
+      if (!in.contains(place)) {
+        lowering.keep(tensor, category);
+      } else {
+        again ? lowering.keep_whole(tensor, category) : lowering.spare(tensor);
+      }
+    }
+  }
+  for (const auto& [place, category] : leaves) lowering.leave(facts.tensors[place], category);
+}
+
+/// What lower_backward says.
+template <typename Lowering>
+void backward_pass(Lowering& lowering, const BlockContext& context,
+                   const std::map<int, Border>& kept, const std::map<int, Border>& in,
+                   BackwardPart part) {
+  const model::Graph& graph = context.plan.graph();
+  const SegmentFacts& facts = context.facts;
+  const model::Segment& segment = graph.segments[facts.segment];
+  for (const auto* imported : {&kept, &in}) {
+    for (const auto& [place, border] : *imported) lowering.import(facts.tensors[place], border);
+  }
+  if (part == BackwardPart::weight) {
+    run_backward(lowering, context, facts.weight_gradients, true);
+    return;
+  }
+  run_backward(lowering, context,
+               part == BackwardPart::both ? segment.backward : facts.input_gradients, false);
+  for (const model::TensorId tensor : facts.gradients_out)
+    lowering.leave(tensor, program::Category::temporaries);
+  if (part == BackwardPart::input) {
+    for (const model::TensorId tensor : context.recomputation.read_by_weight()) {
+      const int place = facts.place.at(tensor);
+      const bool from_outside = kept.contains(place) || in.contains(place);
+      from_outside ? lowering.spare(tensor)
+                   : lowering.keep(tensor, context.recomputation.category_of(graph, tensor));
+    }
+  }
+}
+
+}  // namespace stratagem::lowering

@@ -1,0 +1,156 @@
+// Separates the tensors that a group computes for others from those that only its own gradients
+// read.
+#include "lowering/blocks/recomputation.hpp"
+
+#include <algorithm>
+
+namespace stratagem::lowering {
+
+using program::Category;
+using strategies::Plan;
+
+namespace {
+
+using model::Graph;
+using model::Operator;
+using model::OpId;
+using model::TensorId;
+
+bool contains(const std::vector<OpId>& ops, OpId id) {
+  return std::ranges::find(ops, id) != ops.end();
+}
+
+/// Tensors that operators of a group compute.
+std::set<TensorId> outputs_of(const Graph& graph, const std::vector<OpId>& group) {
+  std::set<TensorId> outputs;
+  for (const OpId id : group) {
+    outputs.insert(graph.operators[id].outputs.begin(), graph.operators[id].outputs.end());
+  }
+  return outputs;
+}
+
+std::set<TensorId> inputs_of(const Graph& graph, const std::vector<OpId>& group) {
+  const std::set<TensorId> own = outputs_of(graph, group);
+  std::set<TensorId> inputs;
+  for (const OpId id : group) {
+    for (const TensorId tensor : graph.operators[id].inputs) {
+      const model::Role role = graph.tensors[tensor].role;
+      const bool data = role != model::Role::parameter && role != model::Role::input;
+      if (data && !own.contains(tensor)) inputs.insert(tensor);
+    }
+  }
+  return inputs;
+}
+
+/// Of a group's outputs: those that gradients of its own operators read and no other's.
+std::set<TensorId> inner_of(const Graph& graph, const model::Segment& segment,
+                            const std::vector<OpId>& group) {
+  const std::set<TensorId> own = outputs_of(graph, group);
+  std::set<TensorId> inner;
+  std::set<TensorId> elsewhere;
+  for (const OpId id : segment.backward) {
+    const Operator& op = graph.operators[id];
+    for (const TensorId tensor : op.inputs) {
+      if (own.contains(tensor)) (contains(group, op.forward) ? inner : elsewhere).insert(tensor);
+    }
+  }
+  std::erase_if(inner, [&](TensorId tensor) { return elsewhere.contains(tensor); });
+  return inner;
+}
+
+}  // namespace
+
+Recomputation::Recomputation(const Plan& plan, const std::vector<SegmentFacts>& all, int segment)
+    : read_by_input_(all[segment].read_by_input), read_by_weight_(all[segment].read_by_weight) {
+  find_together(plan, all, segment);
+  if (together_) return;
+  find_groups(plan, all[segment]);
+  find_kept(plan.graph(), all[segment]);
+}
+
+/// Segments before the first that is trained have no backward pass, but run again for those after
+/// them.
+void Recomputation::find_together(const Plan& plan, const std::vector<SegmentFacts>& all,
+                                  int segment) {
+  const Graph& graph = plan.graph();
+  const std::vector<OpId>& forward = graph.segments[segment].forward;
+  const int group = forward.empty() ? -1 : plan.group_of(forward.front());
+  if (group < 0) return;
+  const auto [first, last] = strategies::segment_range(graph, plan.recomputed()[group]);
+  if (first == last || graph.segments[last].backward.empty()) return;
+  together_ = {first, last};
+  for (const TensorId tensor : all[segment].activations_in) {
+    bool inside = false;
+    for (int other = first; other < segment; ++other)
+      inside |= std::ranges::count(all[other].activations_out, tensor) > 0;
+    (inside ? handed_on_ : inputs_).insert(tensor);
+  }
+  kept_ = inputs_;
+  kept_again_ = all[segment].kept;
+}
+
+std::string Recomputation::key(const SegmentFacts& facts) const {
+  if (!together_) return "";
+  std::string key = facts.segment == together_->first ? "first" : "next";
+  for (const TensorId tensor : inputs_) key += "," + std::to_string(facts.place.at(tensor));
+  return key;
+}
+
+void Recomputation::find_groups(const Plan& plan, const SegmentFacts& facts) {
+  const Graph& graph = plan.graph();
+  for (const std::vector<OpId>& group : plan.recomputed()) {
+    if (strategies::segment_range(graph, group) != std::pair(facts.segment, facts.segment))
+      continue;
+    const std::set<TensorId> inner = inner_of(graph, graph.segments[facts.segment], group);
+    if (inner.empty()) continue;
+    for (const OpId id : group) group_of_[id] = static_cast<int>(groups_.size());
+    groups_.push_back({.operators = group, .inputs = inputs_of(graph, group), .inner = inner});
+    inputs_.insert(groups_.back().inputs.begin(), groups_.back().inputs.end());
+  }
+  for (RecomputedGroup& group : groups_) {  // what another group reads is kept for it
+    std::erase_if(group.inner, [&](TensorId tensor) { return inputs_.contains(tensor); });
+    inner_.insert(group.inner.begin(), group.inner.end());
+  }
+}
+
+void Recomputation::find_kept(const Graph& graph, const SegmentFacts& facts) {
+  std::ranges::set_difference(facts.kept, inner_, std::inserter(kept_, kept_.end()));
+  kept_.insert(inputs_.begin(), inputs_.end());
+  for (const OpId id : facts.input_gradients) {
+    const std::set<int> needed = needed_by(graph.operators[id]);
+    run_in_input_.insert(needed.begin(), needed.end());
+  }
+  for (std::size_t group = 0; group < groups_.size(); ++group) {
+    const std::set<TensorId>& inputs = groups_[group].inputs;
+    (run_in_input_.contains(static_cast<int>(group)) ? read_by_input_ : read_by_weight_)
+        .insert(inputs.begin(), inputs.end());
+  }
+}
+
+int Recomputation::group_of(OpId forward_op) const {
+  const auto found = group_of_.find(forward_op);
+  return found == group_of_.end() ? -1 : found->second;
+}
+
+std::set<int> Recomputation::needed_by(const Operator& op) const {
+  std::set<int> needed;
+  for (const TensorId tensor : op.inputs) {
+    if (!inner_.contains(tensor)) continue;
+    const auto computes = [&](const RecomputedGroup& group) {
+      return group.inner.contains(tensor);
+    };
+    needed.insert(static_cast<int>(std::ranges::find_if(groups_, computes) - groups_.begin()));
+  }
+  return needed;
+}
+
+std::set<int> Recomputation::run_before(bool weight_alone) const {
+  return weight_alone ? run_in_input_ : std::set<int>{};
+}
+
+Category Recomputation::category_of(const Graph& graph, TensorId tensor) const {
+  if (graph.tensors[tensor].role == model::Role::statistic) return Category::statistics;
+  return inputs_.contains(tensor) ? Category::checkpoints : Category::activations;
+}
+
+}  // namespace stratagem::lowering

@@ -1,0 +1,15 @@
+// Follows from what the plan divides, and from where it steps.
+#include "lowering/blocks/waiting_gradients.hpp"
+
+namespace stratagem::lowering {
+
+bool reduces_each_cell(const strategies::Plan& plan) {
+  return plan.steps_on_host || plan.shards.divides(strategies::WeightShards::Of::gradients);
+}
+
+Bytes own_bytes(const strategies::Plan& plan, program::Category category, Bytes bytes) {
+  return category == program::Category::whole_gradients && plan.gradients.buffers > 0 ? Bytes{}
+                                                                                      : bytes;
+}
+
+}  // namespace stratagem::lowering

@@ -1,0 +1,134 @@
+// Adds calls and waits.
+#include "lowering/draft/sequence_draft.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/input_error.hpp"
+
+namespace stratagem::lowering {
+
+using program::Resident;
+using program::Stream;
+using program::Task;
+
+int SequenceDraft::add_call(int block, int segment, const ScheduledCell& of) {
+  const int site = site_of(of.cell.stage, of.cell);
+  const int behind = c_.versions[site].behind[of.cell.micro_batch];
+  sequence_.calls.push_back({.block = block,
+                             .segment = segment,
+                             .grid = c_.stages.irregular(of.cell.stage) ? -1 : site,
+                             .cell = of.cell,
+                             .lag = of.lag,
+                             .versions_behind = behind,
+                             .waits = {}});
+  return static_cast<int>(sequence_.calls.size()) - 1;
+}
+
+void SequenceDraft::wait(int call, int task, const Written& earlier) {
+  sequence_.calls[call].waits.push_back({task, earlier.call, earlier.task});
+}
+
+int SequenceDraft::shared(const std::string& key, const std::function<program::Block()>& make) {
+  const auto lower = [&] {
+    LoweredBlock lowered;
+    lowered.block = make();
+    return lowered;
+  };
+  return c_.table.shared(key, lower).id;
+}
+
+const std::vector<Task>& SequenceDraft::tasks_of(int call) const {
+  return c_.table[sequence_.calls[call].block].tasks;
+}
+
+Stream SequenceDraft::stream_of(const Written& task) const {
+  return tasks_of(task.call)[task.task].stream;
+}
+
+std::optional<Written> SequenceDraft::computed() const {
+  for (int call = static_cast<int>(sequence_.calls.size()) - 1; call >= 0; --call) {
+    const std::vector<Task>& tasks = tasks_of(call);
+    for (std::size_t task = tasks.size(); task-- > 0;) {
+      if (tasks[task].stream == Stream::compute) return Written{call, static_cast<int>(task)};
+    }
+  }
+  return std::nullopt;
+}
+
+Written SequenceDraft::last_computation() const {
+  const std::optional<Written> last = computed();
+  expects(last.has_value(), "something was computed before anything waits for it");
+  return *last;
+}
+
+std::vector<int> SequenceDraft::first_of_queues(int call) const {
+  std::vector<int> result;
+  for (const auto& [queue, ends] : queues_of(call)) result.push_back(ends.first);
+  std::ranges::sort(result);
+  return result;
+}
+
+std::vector<int> SequenceDraft::last_of_queues(int call) const {
+  std::vector<int> result;
+  for (const auto& [queue, ends] : queues_of(call)) result.push_back(ends.second);
+  std::ranges::sort(result);
+  return result;
+}
+
+std::map<std::pair<Stream, int>, std::pair<int, int>> SequenceDraft::queues_of(int call) const {
+  std::map<std::pair<Stream, int>, std::pair<int, int>> queues;
+  const std::vector<Task>& tasks = tasks_of(call);
+  for (std::size_t t = 0; t < tasks.size(); ++t) {
+    const auto* collective = std::get_if<program::Collective>(&tasks[t].work);
+    const int group = transfers(tasks[t].stream) ? collective->group : -1;
+    const auto task = static_cast<int>(t);
+    queues.try_emplace({tasks[t].stream, group}, task, task).first->second.second = task;
+  }
+  return queues;
+}
+
+bool SequenceDraft::hosts_site(int site) const {
+  const std::vector<int>& sites = c_.stages.hosts()[host_].sites;
+  return std::ranges::find(sites, site) != sites.end();
+}
+
+std::optional<Resident::Span> SequenceDraft::gradient_span(model::TensorId parameter) const {
+  const auto first = added_.find(c_.plan.graph().gradient_of[parameter]);
+  const auto last = stepped_.find(parameter);
+  if (first == added_.end() || last == stepped_.end()) return std::nullopt;
+  return Resident::Span{first->second, last->second};
+}
+
+std::optional<Resident::Span> SequenceDraft::steps_span() const {
+  const auto place = [](const auto& stepped) {
+    return std::pair(stepped.second.call, stepped.second.task);
+  };
+  if (stepped_.empty()) return std::nullopt;
+  const auto [first, last] = std::ranges::minmax_element(stepped_, {}, place);
+  return Resident::Span{first->second, last->second};
+}
+
+std::optional<Resident::Span> SequenceDraft::backward_span() const {
+  const std::optional<Resident::Span> steps = steps_span();
+  const int end = steps ? steps->first.call : static_cast<int>(sequence_.calls.size());
+  std::optional<Resident::Span> span;
+  for (int call = 0; call < end; ++call) {
+    if (sequence_.calls[call].cell.pass == placement::CellPass::forward) continue;
+    const std::vector<Task>& tasks = tasks_of(call);
+    for (int task = 0; task < static_cast<int>(tasks.size()); ++task) {
+      const Stream stream = tasks[task].stream;  // others run ahead, or behind
+      if (stream != Stream::compute && stream != Stream::gradient_communication) continue;
+      if (!span) span = {.first = {call, task}, .last = {}};
+      span->last = {call, task};
+    }
+  }
+  return span;
+}
+
+program::Sequence SequenceDraft::finish(std::vector<Resident> residents) {
+  sequence_.residents = std::move(residents);
+  return std::move(sequence_);
+}
+
+}  // namespace stratagem::lowering

@@ -1,0 +1,132 @@
+// One search over two layers of layouts: the costs at which the crossing enters the consumers'
+// layouts are the starts of the search among those.
+#include "lowering/redistribute/across_groups.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <utility>
+
+#include "lowering/redistribute/cover.hpp"
+#include "lowering/redistribute/within_group.hpp"
+
+namespace stratagem::lowering {
+
+using placement::Arrivals;
+using placement::AxisRole;
+using placement::Layout;
+
+namespace {
+
+constexpr double slower_than_within = 24;
+
+/// How many replicas, partial values, and parts of each dimension a layout has.
+using Counts = std::vector<std::int64_t>;
+
+Counts counts_of(const Layout& layout, const AlignedGrid& grid, std::size_t rank) {
+  Counts counts(rank + 2, 1);
+  for (std::size_t axis = 0; axis < layout.size(); ++axis) {
+    const int dim = layout[axis].dim;
+    const std::size_t place = dim == AxisRole::replica   ? 0
+                              : dim == AxisRole::partial ? 1
+                                                         : static_cast<std::size_t>(dim) + 2;
+    counts[place] *= grid.sizes[axis];
+  }
+  return counts;
+}
+
+double local_size(const Counts& counts, const std::vector<std::int64_t>& shape) {
+  double elements = 1;
+  for (std::size_t d = 0; d < shape.size(); ++d)
+    elements *= static_cast<double>(shape[d]) / static_cast<double>(counts[d + 2]);
+  return elements;
+}
+
+/// nullopt where one crossing cannot do it.
+std::optional<double> crossing_cost(const Counts& from, const Counts& to,
+                                    const std::vector<std::int64_t>& shape) {
+  std::optional<std::size_t> changed;
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    if (from[i] == to[i]) continue;
+    if (changed) return std::nullopt;
+    changed = i;
+  }
+  double elements = local_size(from, shape);
+  if (changed) {
+    const auto [small, large] = std::minmax(from[*changed], to[*changed]);
+    const std::int64_t times = (large - 1) / small + 1;  // rounded up
+    if (*changed != 0 && large % small != 0) return std::nullopt;
+    if (*changed == 1 || (*changed == 0 && from[0] < to[0])) elements *= static_cast<double>(times);
+    if (*changed > 1) elements = std::max(elements, local_size(to, shape));
+  }
+  return slower_than_within * elements + 1;
+}
+
+/// All layouts of the grid that come out even.
+std::vector<Layout> layouts(const AlignedGrid& grid, const std::vector<std::int64_t>& shape) {
+  std::vector<Layout> all{{}};
+  for (std::size_t axis = 0; axis < grid.sizes.size(); ++axis) {
+    std::vector<Layout> longer;
+    for (const Layout& layout : all) {
+      for (int dim = AxisRole::partial; dim < static_cast<int>(shape.size()); ++dim) {
+        longer.push_back(layout);
+        longer.back().push_back({dim});
+        if (local_elements(longer.back(), shape, grid.sizes) < 0) longer.pop_back();
+      }
+    }
+    all = std::move(longer);
+  }
+  return all;
+}
+
+/// A layout of the producers, and what it costs to be there.
+struct Exit {
+  double cost = 0;
+  Layout layout;
+};
+
+/// The cheapest layout for every combination of counts.
+std::map<Counts, Exit> exits(const Arrivals& arrivals, const AlignedGrid& producers,
+                             std::size_t rank) {
+  std::map<Counts, Exit> cheapest;
+  for (const auto& [layout, arrival] : arrivals) {
+    Exit exit{arrival.cost, layout};
+    const auto [known, fresh] = cheapest.try_emplace(counts_of(layout, producers, rank), exit);
+    if (!fresh && exit.cost < known->second.cost) known->second = std::move(exit);
+  }
+  return cheapest;
+}
+
+}  // namespace
+
+std::vector<Step> across_groups(const AlignedGrid& producers, const AlignedGrid& consumers,
+                                const std::vector<std::int64_t>& shape) {
+  const Arrivals there =
+      placement::convert_from({{producers.layouts[0], 0}}, shape, producers.sizes);
+  const std::map<Counts, Exit> ways_out = exits(there, producers, shape.size());
+  std::map<Layout, double> entries;
+  std::map<Layout, Layout> exit_of;
+  for (const Layout& layout : layouts(consumers, shape)) {
+    const Counts counts = counts_of(layout, consumers, shape.size());
+    for (const auto& [exit_counts, exit] : ways_out) {
+      const auto crossing = crossing_cost(exit_counts, counts, shape);
+      if (!crossing) continue;
+      const auto [entry, fresh] = entries.try_emplace(layout, exit.cost + *crossing);
+      if (!fresh && entry->second <= exit.cost + *crossing) continue;
+      entry->second = exit.cost + *crossing;
+      exit_of[layout] = exit.layout;
+    }
+  }
+  const Arrivals here =
+      placement::convert_from(entries, shape, consumers.sizes, consumers.layouts[0]);
+  const auto [entry, inwards] = way_to(consumers.layouts[0], here);
+  const Layout& exit = exit_of.at(entry);
+  std::vector<Step> steps =
+      within_group(producers, shape, producers.layouts[0], way_to(exit, there).second);
+  std::ranges::copy(cover(pieces_in(exit, producers, shape), pieces_in(entry, consumers, shape)),
+                    std::back_inserter(steps));
+  std::ranges::copy(within_group(consumers, shape, entry, inwards), std::back_inserter(steps));
+  return steps;
+}
+
+}  // namespace stratagem::lowering

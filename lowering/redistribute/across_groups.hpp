@@ -1,0 +1,24 @@
+// From one uniform group of devices to another one that shares no device with it.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "lowering/redistribute/aligned_grid.hpp"
+
+namespace stratagem::lowering {
+
+/// The cheapest of: conversions among the producers, one crossing, conversions among the consumers.
+/// A crossing (cover.hpp finds its sends) changes at most one of the numbers of replicas, of
+/// partial values, and of parts of each dimension. It costs 1 + 24 times, from N elements on each
+/// producer to n on each consumer,
+///   r times as many replicas: rN; fewer, or nothing changes: N
+///   k times as many parts of a dimension: N; k times fewer: n
+///   k times as many partial values (nnScaler's cost; the zeros are not sent here), or k times
+///   fewer: kN
+/// where 24 is nnScaler's ratio of bandwidths (NVLink at 300 GB/s, InfiniBand at 100 Gbit/s).
+/// Source: nnScaler, graph/gener/rvd/inter.py.
+std::vector<Step> across_groups(const AlignedGrid& producers, const AlignedGrid& consumers,
+                                const std::vector<std::int64_t>& shape);
+
+}  // namespace stratagem::lowering

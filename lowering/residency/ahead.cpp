@@ -1,0 +1,46 @@
+// Counts runs, and issues in their order the calls that bring what they need.
+#include "lowering/residency/ahead.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/input_error.hpp"
+
+namespace stratagem::lowering {
+
+std::vector<SegmentRun> only(std::vector<SegmentRun> runs, bool (*needed)(const SegmentRun&)) {
+  std::erase_if(runs, [&](const SegmentRun& run) { return !needed(run); });
+  return runs;
+}
+
+AheadOfRuns::AheadOfRuns(const SequenceContext& context, SequenceDraft& draft,
+                         std::vector<SegmentRun> runs, int prefetch)
+    : c_(context),
+      draft_(draft),
+      runs_(std::move(runs)),
+      ahead_(static_cast<std::size_t>(prefetch) + 1) {}
+
+void AheadOfRuns::before_run() {
+  const std::size_t end = std::min(runs_.size(), ended_.size() + ahead_);
+  while (brought_.size() < end && may_issue(brought_.size()))
+    brought_.push_back(issue(brought_.size()));
+}
+
+void AheadOfRuns::after_run(int call) {
+  const std::size_t now = ended_.size();
+  expects(now < brought_.size(), "what a segment needs is there before it runs");
+  connect(now, call);
+  ended_.push_back(draft_.last_computation());
+}
+
+std::optional<SegmentRun> AheadOfRuns::next_run() const {
+  return next() < runs_.size() ? std::optional(runs_[next()]) : std::nullopt;
+}
+
+bool AheadOfRuns::wait_for_room(std::size_t run, int call) {
+  if (run < ahead_) return false;
+  draft_.wait(call, 0, ended_[run - ahead_]);
+  return true;
+}
+
+}  // namespace stratagem::lowering

@@ -1,0 +1,438 @@
+// Goes through the cells of a device class, and records which call wrote what, so that later calls
+// can wait for it.
+#include "lowering/sequences/sequence.hpp"
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "base/input_error.hpp"
+#include "lowering/redistribute/redistribute.hpp"
+#include "lowering/residency/evictions.hpp"
+#include "lowering/residency/gathers.hpp"
+#include "lowering/residency/swaps.hpp"
+#include "lowering/sequences/message_block.hpp"
+#include "lowering/sequences/messages.hpp"
+#include "lowering/updates/optimizer.hpp"
+#include "lowering/updates/weight_updates.hpp"
+
+namespace stratagem::lowering {
+
+using placement::Cell;
+using placement::CellPass;
+using program::Stream;
+
+namespace {
+
+using model::TensorId;
+
+/// A tensor as one cell makes it.
+struct CellTensor {
+  TensorId tensor;
+  int micro_batch;
+  int slice;
+  int repeat;
+  friend auto operator<=>(const CellTensor&, const CellTensor&) = default;
+};
+
+CellTensor cell_tensor(TensorId tensor, const Cell& cell) {
+  return {tensor, cell.micro_batch, cell.slice, cell.repeat};
+}
+
+class SequenceBuilder {
+ public:
+  explicit SequenceBuilder(const SequenceContext& context, int host)
+      : c_(context),
+        host_(host),
+        cells_(context.order.hosts[host]),
+        draft_(context, host),
+        evictions_(context, draft_),
+        updates_(context, host, draft_),
+        gathers_(context, draft_, all_runs()),
+        swaps_(context, draft_, all_runs()) {}
+
+  program::Sequence build() {
+    evictions_.attend_guests();
+    swaps_.attend_guests();
+    updates_.begin();
+    for (std::size_t first = 0; first < cells_.size();) {
+      std::size_t end = first + 1;
+      while (cells_[end - 1].with_next) ++end;
+      run_together(static_cast<int>(first), static_cast<int>(end));
+      first = end;
+    }
+    return draft_.finish(resident_buffers(c_, draft_, live_versions()));
+  }
+
+ private:
+  [[nodiscard]] int live_versions() const {
+    int live = 1;
+    for (const int site : c_.stages.hosts()[host_].sites)
+      live = std::max(live, c_.versions[site].live);
+    return live;
+  }
+
+  [[nodiscard]] const Blocks& blocks(const Cell& cell) const { return *c_.slices[cell.slice]; }
+  // ---- cells
+
+  /// One cell, or a pair: all receive, all compute, all send.
+  void run_together(int first, int end) {
+    for (int i = first; i < end; ++i) {
+      if (const auto fetched = evictions_.fetch_for(cells_[i])) fetched_ = *fetched;
+      receive_for(cells_[i]);
+    }
+    for (int i = first; i < end; ++i) {
+      compute(i);
+      updates_.end_cell(i);
+    }
+    for (int i = first; i < end; ++i) {
+      send_from(cells_[i]);
+      evictions_.evict_from(cells_[i]);
+    }
+    if (first <= updates_.last_cell() && updates_.last_cell() < end) updates_.finish();
+  }
+
+  void compute(int index) {
+    for (const SegmentRun& run : runs_of(index)) {
+      add_segment(run);
+      const bool backward = run.of->cell.pass != CellPass::forward && !run.again;
+      if (backward && c_.plan.gradients.overlap) updates_.reduce_completed(index, run.segment);
+    }
+  }
+
+  /// The segments of a cell in the order in which they run; those with nothing to do are left out:
+  /// nothing is trained in them or before.
+  [[nodiscard]] std::vector<SegmentRun> runs_of(int index) const {
+    const ScheduledCell& of = cells_[index];
+    std::vector<int> segments = c_.plan.stages[of.cell.stage];
+    if (of.cell.pass != CellPass::forward) std::ranges::reverse(segments);
+    std::vector<SegmentRun> runs;
+    for (const int segment : segments) {
+      const NumberedBlock* block =
+          own_block(of.cell, block_for(of.cell, blocks(of.cell).of(segment)));
+      if (of.cell.pass == CellPass::backward) add_second_runs(runs, of, segment);
+      if (!block->lowered.block.tasks.empty()) runs.push_back({segment, &of, block});
+    }
+    return runs;
+  }
+
+  /// Before the backward run of the last of several segments that run again together.
+  void add_second_runs(std::vector<SegmentRun>& runs, const ScheduledCell& of, int segment) const {
+    const auto& together = blocks(of.cell).together(segment);
+    if (!together || together->last != segment) return;
+    for (int one = together->first; one <= together->last; ++one) {
+      const NumberedBlock* block = own_block(of.cell, blocks(of.cell).of(one).again);
+      if (!block->lowered.block.tasks.empty()) runs.push_back({one, &of, block, true});
+    }
+  }
+
+  [[nodiscard]] std::vector<SegmentRun> all_runs() const {
+    std::vector<SegmentRun> all;
+    for (std::size_t i = 0; i < cells_.size(); ++i) {
+      for (const SegmentRun& run : runs_of(static_cast<int>(i))) all.push_back(run);
+    }
+    return all;
+  }
+
+  /// What the devices of this host run of a block of a cell.
+  [[nodiscard]] const NumberedBlock* own_block(const Cell& cell, const NumberedBlock* block) const {
+    if (block->parts.empty()) return block;
+    const int device = c_.stages.hosts()[host_].devices.front();
+    const Site& site = draft_.site(cell.stage, cell);
+    return &block->on(site.copy, site.grid.position(device));
+  }
+
+  [[nodiscard]] const NumberedBlock* block_for(const Cell& cell,
+                                               const SegmentBlocks& lowered) const {
+    switch (cell.pass) {
+      case CellPass::forward:
+        return cell.repeat + 1 == c_.plan.graph().forward_repeats ? lowered.forward
+                                                                  : lowered.inference;
+      case CellPass::weight:
+        return lowered.weight;
+      default:
+        return c_.plan.splits_backward(cell.stage, cell.micro_batch) ? lowered.input
+                                                                     : lowered.backward;
+    }
+  }
+
+  /// Makes the first readers of a border tensor wait for the task that wrote it on another stream.
+  void connect(int call, const SegmentFacts& facts, const LoweredBlock& lowered, TensorId tensor,
+               const Cell& cell) {
+    const auto written = written_.find(cell_tensor(tensor, cell));
+    const auto readers = lowered.first_readers.find(facts.place.at(tensor));
+    if (written == written_.end() || readers == lowered.first_readers.end()) return;
+    const Stream from = draft_.stream_of(written->second);
+    for (const auto& [stream, task] : readers->second) {
+      if (stream != from) draft_.wait(call, task, written->second);
+    }
+  }
+
+  /// Notes where a run leaves its part of a checkpoint, and makes a run that gathers parts wait.
+  void connect_parts(int call, const SegmentRun& run) {
+    if (c_.plan.checkpoint_axes.empty()) return;
+    const LoweredBlock& lowered = run.block->lowered;
+    const SegmentFacts& facts = c_.stages.facts(run.segment);
+    if (run.of->cell.pass == CellPass::forward) {
+      for (const auto& [place, task] : lowered.parts)
+        parts_[cell_tensor(facts.tensors[place], run.of->cell)] = {call, task};
+      return;
+    }
+    for (const auto& [place, readers] : lowered.first_readers) {
+      const auto part = parts_.find(cell_tensor(facts.tensors[place], run.of->cell));
+      if (part == parts_.end()) continue;
+      for (const auto& [stream, task] : readers) {
+        if (stream != Stream::compute) draft_.wait(call, task, part->second);
+      }
+    }
+  }
+
+  void add_segment(const SegmentRun& run) {
+    const ScheduledCell& of = *run.of;
+    const SegmentFacts& facts = c_.stages.facts(run.segment);
+    const LoweredBlock& lowered = run.block->lowered;
+    const int call = call_with_needs(run);
+    if (of.cell.pass == CellPass::backward && fetched_.call >= 0) {
+      const Written fetched = std::exchange(fetched_, {});
+      for (const int task : draft_.first_of_queues(call)) draft_.wait(call, task, fetched);
+    }
+    for (const auto& [place, task] : lowered.first_addition)
+      draft_.note_addition(facts.tensors[place], {call, task});
+    connect_parts(call, run);
+    if (of.cell.pass == CellPass::weight) return;
+    const bool forward = run.again || of.cell.pass == CellPass::forward;
+    for (const TensorId tensor : forward ? facts.activations_in : facts.gradients_in)
+      connect(call, facts, lowered, tensor, of.cell);
+    connect_recycled(call, run.segment, of.cell);
+    for (const TensorId tensor : forward ? facts.activations_out : facts.gradients_out) {
+      const auto writer = lowered.last_writer.find(facts.place.at(tensor));
+      const bool left = !run.again || lowered.out.contains(facts.place.at(tensor));
+      if (left && writer != lowered.last_writer.end())
+        written_[cell_tensor(tensor, of.cell)] = {call, writer->second};
+    }
+  }
+
+  /// The call of a run, with what must be brought there before it, and what leaves after it.
+  int call_with_needs(const SegmentRun& run) {
+    const bool forward = run.of->cell.pass == CellPass::forward;
+    const bool swapped = forward ? swaps_.leaves(run) : swaps_.comes_back(run);
+    if (Gathers::needed(run)) gathers_.before_run();
+    if (swapped && !forward) swaps_.before_run();
+    const int call = draft_.add_call(run.block->id, run.segment, *run.of);
+    if (Gathers::needed(run)) gathers_.after_run(call);
+    if (swapped && !forward) swaps_.after_run(call);
+    if (swapped && forward) swaps_.copy_out(run, call);
+    if (!run.block->lowered.whole_gradients.empty()) {
+      if (const auto room = updates_.room_for_gradients()) {
+        for (const int task : draft_.first_of_queues(call)) draft_.wait(call, task, *room);
+      }
+    }
+    return call;
+  }
+
+  /// What is recycled takes the place of an input, of which blocks know nothing: they begin after it
+  /// has come.
+  void connect_recycled(int call, int segment, const Cell& cell) {
+    if (cell.pass != CellPass::forward || cell.repeat == 0) return;
+    for (const Recycled& one : c_.stages.recycled()) {
+      if (one.reader != segment) continue;
+      Cell before = cell;
+      --before.repeat;
+      const auto written = written_.find(cell_tensor(one.tensor, before));
+      if (written != written_.end() && draft_.stream_of(written->second) != Stream::compute)
+        draft_.wait(call, 0, written->second);
+    }
+  }
+
+  // ---- transfers
+
+  [[nodiscard]] bool redistributes(const Message& message) const {
+    return c_.stages.crossing(message.from, message.to) == Crossing::redistributes;
+  }
+  /// Is there nothing to do for this host before the cell that reads (or after the one that makes)
+  /// a tensor?
+  [[nodiscard]] bool idle(const Message& message, bool reads, const Cell& cell) const {
+    const Crossing crossing = c_.stages.crossing(message.from, message.to);
+    if (crossing == Crossing::stays) return true;
+    // A device of both sides has done its part when the tensor was made.
+    return crossing == Crossing::redistributes && reads &&
+           draft_.hosts_site(draft_.site_of(message.from, cell));
+  }
+  void receive_for(const ScheduledCell& of) {
+    const Stream stream =
+        of.cell.pass == CellPass::forward ? Stream::receive_forward : Stream::receive_backward;
+    for (const Message& message : incoming(c_.plan, c_.stages, of.cell)) {
+      if (!idle(message, true, of.cell)) receive_until(message, of, stream);
+    }
+  }
+
+  /// Posts the receive that the cell needs, and before it those of messages that its sender sends
+  /// earlier on the same way, whatever their tensors.
+  void receive_until(const Message& message, const ScheduledCell& of, Stream stream) {
+    Cell made_by = of.cell;
+    if (message.recycled) --made_by.repeat;
+    const auto wanted = std::tuple(message.from, message.to, cell_tensor(message.tensor, made_by));
+    if (received_.erase(wanted) > 0) return;
+    const std::array way{draft_.site_of(message.from, of.cell), draft_.site_of(message.to, of.cell),
+                         static_cast<int>(of.cell.pass), message.recycled ? 1 : 0};
+    auto& [next, order] = senders_[way];
+    if (order.empty()) order = receive_order(message, of);
+    while (received_.erase(wanted) == 0) {
+      expects(next < order.size(), "what a cell receives is sent");
+      receive_all(message, order[next++], of, stream);
+      if (next == order.size()) next = 0;  // in the next round, where there is no flush
+    }
+  }
+
+  /// Posts the receives of everything that one cell of the sender sends on the way of a message.
+  void receive_all(const Message& like, const ScheduledCell& sent, const ScheduledCell& of,
+                   Stream stream) {
+    ScheduledCell reader = of;
+    reader.cell.micro_batch = sent.cell.micro_batch;
+    reader.cell.slice = sent.cell.slice;
+    reader.cell.repeat = sent.cell.repeat + (like.recycled ? 1 : 0);
+    ScheduledCell here = reader;
+    here.cell.repeat = sent.cell.repeat;
+    here.lag = sent.lag;
+    for (const Message& message : incoming(c_.plan, c_.stages, reader.cell)) {
+      if (message.from != like.from || message.recycled != like.recycled) continue;
+      redistributes(message) ? redistribute(message, here, false) : transfer(message, here, stream);
+      received_.emplace(message.from, message.to, cell_tensor(message.tensor, sent.cell));
+    }
+  }
+
+  /// The cells that send on a message's way, each with the lag of the cell that reads it: a message is
+  /// received in the round of its reader. What lags most comes first, as in all rounds together.
+  [[nodiscard]] std::vector<ScheduledCell> receive_order(const Message& message,
+                                                         const ScheduledCell& of) const {
+    std::vector<ScheduledCell> order =
+        send_order(c_.plan, c_.stages, c_.order,
+                   {draft_.site(message.from, of.cell), draft_.site(message.to, of.cell)},
+                   of.cell.pass, message.recycled);
+    for (ScheduledCell& one : order) {
+      Cell reader = one.cell;
+      reader.stage = of.cell.stage;
+      if (message.recycled) ++reader.repeat;
+      one.lag =
+          c_.order.lag == 0 ? 0 : std::ranges::find(cells_, reader, &ScheduledCell::cell)->lag;
+    }
+    std::ranges::stable_sort(order, std::greater<>(), &ScheduledCell::lag);
+    return order;
+  }
+
+  /// What a cell computes leaves when all of it has ended: splitting it is the plan's business.
+  void send_from(const ScheduledCell& of) {
+    const Stream stream =
+        of.cell.pass == CellPass::forward ? Stream::send_forward : Stream::send_backward;
+    for (const Message& message : outgoing(c_.plan, c_.stages, of.cell)) {
+      if (idle(message, false, of.cell)) continue;
+      const Written last = draft_.last_computation();
+      const auto written = written_.find(cell_tensor(message.tensor, of.cell));
+      const Written made = written == written_.end() ? last : written->second;
+      const int call =
+          redistributes(message) ? redistribute(message, of, true) : transfer(message, of, stream);
+      if (call < 0) continue;
+      for (const int task : draft_.first_of_queues(call)) {
+        draft_.wait(call, task, last);
+        if (draft_.stream_of(made) != Stream::compute) draft_.wait(call, task, made);
+      }
+    }
+  }
+
+  /// The tensor of a message, the sites between which it goes, and the slice.
+  [[nodiscard]] std::array<int, 4> crossing_key(const Message& message, const Cell& cell) const {
+    return {message.tensor, draft_.site_of(message.from, cell), draft_.site_of(message.to, cell),
+            cell.slice};
+  }
+
+  /// What all devices do to bring a tensor to a stage on another grid.
+  const CrossingBlocks& crossing_of(const Message& message, const Cell& cell) {
+    const auto [found, fresh] = c_.crossings.try_emplace(crossing_key(message, cell));
+    if (!fresh) return found->second;
+    const Blocks& here = blocks(cell);
+    found->second = cross({.id = message.tensor,
+                           .tensor = &here.graph().tensors[message.tensor],
+                           .from = &draft_.site(message.from, cell).grid,
+                           .to = &draft_.site(message.to, cell).grid,
+                           .leaves = here.leaving(message.tensor, message.from, message.to),
+                           .arrives = here.arriving(message.tensor, message.from, message.to),
+                           .backward = cell.pass == CellPass::backward,
+                           .purpose = purpose_of(message, cell)},
+                          c_.plan.graph(), c_.groups);
+    return found->second;
+  }
+
+  /// What flows from one site to another has groups of its own.
+  [[nodiscard]] int purpose_of(const Message& message, const Cell& cell) const {
+    return draft_.site_of(message.from, cell) * static_cast<int>(c_.stages.sites().size()) +
+           draft_.site_of(message.to, cell);
+  }
+
+  /// This host's part in bringing a tensor to a stage on another grid, after the cell that makes it
+  /// or before the one that reads it; -1 if it has none.
+  int redistribute(const Message& message, const ScheduledCell& of, bool leaving) {
+    const CrossingBlocks& crossing = crossing_of(message, of.cell);
+    const auto& side = leaving ? crossing.leaving : crossing.arriving;
+    const int device = c_.stages.hosts()[host_].devices.front();
+    const auto found = side.find(device);
+    if (found == side.end()) return -1;
+    std::string name = leaving ? "leaves" : "arrives";
+    for (const int part : crossing_key(message, of.cell)) name += " " + std::to_string(part);
+    name += " " + std::to_string(device);
+    const NumberedBlock& block = c_.table.shared(name, [&] { return found->second; });
+    const int call = draft_.add_call(block.id, -1, of);
+    if (block.lowered.last_writer.contains(0))
+      written_[cell_tensor(message.tensor, of.cell)] = {call, block.lowered.last_writer.at(0)};
+    return call;
+  }
+
+  /// One half of a transfer between stages: the block of this host's side.
+  int transfer(const Message& message, const ScheduledCell& of, Stream stream) {
+    const bool sends = stream == Stream::send_forward || stream == Stream::send_backward;
+    const placement::Grid& sender = draft_.site(message.from, of.cell).grid;
+    const placement::Grid& receiver = draft_.site(message.to, of.cell).grid;
+    const int group = c_.groups.across({sender, receiver}, purpose_of(message, of.cell));
+    const std::string key = "transfer " + std::to_string(message.tensor) + (sends ? "s" : "r") +
+                            std::to_string(group) + "/" + std::to_string(of.cell.slice);
+    const int block = draft_.shared(key, [&] {
+      return message_block({message, sends ? sender : receiver, group, stream}, blocks(of.cell),
+                           c_.stack, c_.groups);
+    });
+    const std::optional<Written> before = draft_.computed();
+    const int call = draft_.add_call(block, -1, of);
+    if (sends) return call;
+    const auto last = static_cast<int>(draft_.tasks_of(call).size()) - 1;
+    written_[cell_tensor(message.tensor, of.cell)] = {call, last};
+    if (last > 0 && before) draft_.wait(call, last, *before);  // a gather, like other collectives
+    return call;
+  }
+
+  const SequenceContext& c_;
+  int host_;
+  const std::vector<ScheduledCell>& cells_;
+  SequenceDraft draft_;
+  Evictions evictions_;
+  WeightUpdates updates_;
+  Gathers gathers_;
+  Swaps swaps_;
+  std::map<CellTensor, Written> written_;
+  std::map<CellTensor, Written> parts_;  ///< of checkpoints, copied by their forward runs
+  std::set<std::tuple<int, int, CellTensor>>
+      received_;  ///< ahead of the cell that reads it; by stages
+  /// By way (sites from and to, pass, recycled): the cells that send on it, and which of them comes next.
+  std::map<std::array<int, 4>, std::pair<std::size_t, std::vector<ScheduledCell>>> senders_;
+  Written fetched_;  ///< what the next backward block waits for
+};
+
+}  // namespace
+
+program::Sequence build_sequence(const SequenceContext& context, int host) {
+  return SequenceBuilder(context, host).build();
+}
+
+}  // namespace stratagem::lowering

@@ -1,0 +1,253 @@
+// Maps kinds of operators to kinds of kernels, and local shapes to GEMM sizes and bytes moved.
+#include "lowering/stack/kernels.hpp"
+
+#include <algorithm>
+#include <map>
+#include <string>
+
+#include "base/input_error.hpp"
+
+namespace stratagem::lowering {
+namespace {
+
+using model::OpKind;
+
+cost::KernelKind kernel_kind(const model::Operator& op) {
+  switch (op.kind) {
+    case OpKind::fused_attention:
+      return op.pass == model::Pass::forward ? cost::KernelKind::attention
+                                             : cost::KernelKind::attention_backward;
+    case OpKind::contraction:
+      return cost::KernelKind::gemm;
+    case OpKind::embedding:
+      return cost::KernelKind::embedding;
+    case OpKind::layer_norm:
+      return cost::KernelKind::norm;
+    case OpKind::rms_norm:
+      return cost::KernelKind::rms_norm;
+    case OpKind::masked_softmax:
+    case OpKind::causal_softmax:
+    case OpKind::softmax:
+      return cost::KernelKind::softmax;
+    case OpKind::dropout:
+    case OpKind::attention_dropout:
+      return cost::KernelKind::dropout;
+    case OpKind::gelu:
+    case OpKind::relu:
+    case OpKind::silu:
+    case OpKind::swiglu:
+    case OpKind::sigmoid:
+      return cost::KernelKind::activation_function;
+    case OpKind::row_max:
+    case OpKind::row_sum:
+    case OpKind::layer_norm_scale_gradient:
+    case OpKind::bias_gradient:
+      return cost::KernelKind::reduction;
+    case OpKind::exponential:
+    case OpKind::cross_entropy:
+      return cost::KernelKind::cross_entropy;
+    case OpKind::optimizer_step:
+      return cost::KernelKind::optimizer;
+    case OpKind::add:
+    case OpKind::bias_add:
+    case OpKind::split_heads:
+    case OpKind::merge_heads:
+    case OpKind::rotary:
+    case OpKind::repeat:
+    case OpKind::multiply:
+    case OpKind::identity:
+    case OpKind::prepend:
+    case OpKind::relative_bias:
+    case OpKind::causal_relative_bias:
+    case OpKind::dispatch:
+    case OpKind::combine:
+    case OpKind::pick:
+    case OpKind::gradient_sum:
+      return cost::KernelKind::elementwise;
+  }
+  throw BrokenPromise("an operator's kind is one of its enumerators");
+}
+
+double product(const std::vector<std::int64_t>& shape) {
+  double elements = 1;
+  for (const std::int64_t size : shape) elements *= static_cast<double>(size);
+  return elements;
+}
+
+/// Sizes of the leading identifiers of one operand.
+std::map<std::string, std::int64_t> sizes(const std::vector<model::Term>& terms,
+                                          const std::vector<std::int64_t>& shape) {
+  std::map<std::string, std::int64_t> result;
+  for (std::size_t d = 0; d < terms.size(); ++d) result[terms[d].identifiers.front()] = shape[d];
+  return result;
+}
+
+void set_gemm_sizes(cost::Kernel& kernel, const model::Operator& op, const Shapes& inputs,
+                    const Shapes& outputs) {
+  const auto a = sizes(op.annotation.inputs[0], inputs[0]);
+  const auto b = sizes(op.annotation.inputs[1], inputs[1]);
+  const auto c = sizes(op.annotation.outputs[0], outputs[0]);
+  kernel.m = kernel.n = kernel.k = kernel.batch = 1;
+  for (const auto& [name, size] : a) {
+    std::int64_t& target = !c.contains(name)  ? kernel.k
+                           : b.contains(name) ? kernel.batch
+                                              : kernel.m;
+    target *= size;
+  }
+  for (const auto& [name, size] : b) {
+    if (!a.contains(name)) kernel.n *= size;
+  }
+  const auto real = [](std::int64_t size) { return static_cast<double>(size); };
+  kernel.flops = Flops{2 * real(kernel.m) * real(kernel.n) * real(kernel.k) * real(kernel.batch)};
+}
+
+/// Of the products that the kernel computes: two forward; for the gradient of the queries three, of
+/// which one gives the scores again, for those of keys and values one each. It leaves out the tiles
+/// that the causal mask hides: half of all pairs of tokens, on the mean over ranks that divide queries.
+Flops attention_flops(const model::Operator& op, const Shapes& inputs) {
+  const bool forward = op.pass == model::Pass::forward;
+  const std::size_t queries = forward ? 0 : 1;  // what comes back for the output stands before them
+  const int tokens = model::dimension_of(op.annotation.inputs[queries + 1], "t");
+  const bool of_queries = model::dimension_of(op.annotation.outputs[0], "s") >= 0;
+  const int products = forward ? 2 : of_queries ? 3 : 1;
+  constexpr double unmasked = 0.5;
+  return Flops{2 * unmasked * products * product(inputs[queries]) *
+               static_cast<double>(inputs[queries + 1][tokens])};
+}
+
+/// Does the operator move this operand through memory as a whole?
+bool moves(const model::Operator& op, const std::vector<std::int64_t>& operand,
+           const std::vector<std::int64_t>& result) {
+  if (op.kind == OpKind::pick) return operand.size() == result.size();
+  const bool looks_up =
+      op.kind == OpKind::cross_entropy && op.pass == model::Pass::forward && op.outputs.size() == 1;
+  return !looks_up || operand.size() == result.size();
+}
+
+Bytes bytes_moved(const model::Graph& graph, const model::Operator& op, const Shapes& inputs,
+                  const Shapes& outputs, const cost::OperatorFacts& facts) {
+  Bytes total;
+  Bytes largest;
+  const auto count = [&](model::TensorId tensor, const std::vector<std::int64_t>& shape) {
+    const bool made = std::ranges::count(op.outputs, tensor) > 0;
+    const model::DataType type =
+        made ? computed_type(graph, op, tensor) : graph.tensors[tensor].type;
+    const Bytes bytes = product(shape) * model::size_of(type);
+    total += bytes;
+    largest = std::max(largest, bytes);
+  };
+  if (op.kind == OpKind::identity) return {};
+  if (op.kind == OpKind::embedding) {  // the rows that tokens pick, read and written
+    const bool forward = op.pass == model::Pass::forward;
+    const auto& rows = forward ? outputs[0] : inputs[0];
+    count(forward ? op.outputs[0] : op.inputs[0], rows);
+    return std::max(0.0, 2 + facts.extra_passes) * total;
+  }
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (moves(op, inputs[i], outputs[0])) count(op.inputs[i], inputs[i]);
+  }
+  // One kernel reads all that the gradients of queries, keys and values need: a third each.
+  if (op.kind == OpKind::fused_attention && op.pass != model::Pass::forward) total = total / 3;
+  for (std::size_t i = 0; i < outputs.size(); ++i) count(op.outputs[i], outputs[i]);
+  return std::max(Bytes{}, total + facts.extra_passes * largest);
+}
+
+}  // namespace
+
+std::string stack_name(const model::Operator& op) {
+  // Frameworks mask scores with the same kernels whether these scale them or not.
+  const bool masks = op.kind == OpKind::causal_softmax;
+  const std::string name = to_text(masks ? OpKind::masked_softmax : op.kind);
+  switch (op.pass) {
+    case model::Pass::input_gradient:
+      return name + ".B";
+    case model::Pass::weight_gradient:
+      return name + ".W";
+    default:
+      return name;
+  }
+}
+
+cost::OperatorFacts facts_of(const model::Operator& op, const cost::Stack& stack) {
+  return cost::facts_for(stack, stack_name(op));
+}
+
+cost::Kernel kernel_of(const model::Graph& graph, const model::Operator& op, const Shapes& inputs,
+                       const Shapes& outputs, const cost::Stack& stack) {
+  const cost::OperatorFacts facts = facts_of(op, stack);
+  cost::Kernel kernel;
+  kernel.kind = kernel_kind(op);
+  kernel.type = graph.tensors[op.kind == OpKind::embedding ? op.outputs[0] : op.inputs[0]].type;
+  if (op.pass == model::Pass::forward)
+    kernel.pass = cost::KernelPass::forward;
+  else if (op.pass != model::Pass::optimizer)
+    kernel.pass = cost::KernelPass::gradient;
+  kernel.traffic = bytes_moved(graph, op, inputs, outputs, facts);
+  kernel.launches = op.kind == OpKind::identity ? 0 : facts.kernels;
+  if (op.kind == OpKind::contraction) set_gemm_sizes(kernel, op, inputs, outputs);
+  if (op.kind == OpKind::fused_attention) kernel.flops = attention_flops(op, inputs);
+  return kernel;
+}
+
+void hold_gradient(cost::Kernel& kernel, const model::Graph& graph, const model::Operator& op,
+                   double elements, bool adds, const cost::Stack& stack) {
+  const cost::OperatorFacts& facts = stack.gradient_accumulation;
+  const Bytes computed = elements * model::size_of(computed_type(graph, op, op.outputs[0]));
+  const Bytes held = elements * model::size_of(graph.tensors[op.outputs[0]].type);
+  if (!held_in_another_type(graph, op)) {
+    kernel.traffic += adds ? facts.extra_passes * held : Bytes{};
+    kernel.launches += adds ? facts.kernels : 0;
+  } else {  // of passes of the framework the first three are those of an addition
+    const double more = adds ? 2 + std::max(0.0, facts.extra_passes - 3) : 1;
+    kernel.traffic += computed + more * held;
+    kernel.launches += adds ? std::max(1, facts.kernels) : 1;
+  }
+}
+
+model::DataType computed_type(const model::Graph& graph, const model::Operator& op,
+                              model::TensorId output) {
+  const bool of_weight = op.pass == model::Pass::weight_gradient;
+  return graph.tensors[of_weight ? op.inputs[0] : output].type;
+}
+
+bool held_in_another_type(const model::Graph& graph, const model::Operator& op) {
+  return op.pass == model::Pass::weight_gradient &&
+         computed_type(graph, op, op.outputs[0]) != graph.tensors[op.outputs[0]].type;
+}
+
+cost::Kernel optimizer_kernel(const cost::Stepped& tensor, const cost::Training& training,
+                              const cost::Stack& stack) {
+  cost::Kernel kernel;
+  kernel.kind = cost::KernelKind::optimizer;
+  kernel.type = model::DataType::fp32;
+  kernel.traffic =
+      cost::step_traffic(training, tensor) + tensor.elements * stack.optimizer.extra_traffic;
+  kernel.launches = stack.optimizer.kernels + training.optimizer.passes - 1;
+  return kernel;
+}
+
+cost::Kernel host_optimizer_kernel(const cost::Stepped& tensor, const cost::Training& training,
+                                   const cost::Stack& stack) {
+  cost::Kernel kernel;
+  kernel.kind = cost::KernelKind::host_optimizer;
+  kernel.type = model::DataType::fp32;
+  kernel.traffic = cost::step_traffic(training, tensor);
+  for (const auto& [name, size] : stack.optimizer.extra_states)
+    kernel.traffic += 2 * tensor.elements * size;
+  kernel.launches = 0;
+  return kernel;
+}
+
+program::Task random_state_copies(int copies, const cost::Stack& stack) {
+  cost::Kernel kernel;
+  kernel.kind = cost::KernelKind::host_copy;
+  kernel.traffic = copies * stack.random_state.size;
+  kernel.launches = copies;
+  program::Task task{};
+  task.name = "random state";
+  task.work = kernel;
+  task.synchronizations = copies;
+  return task;
+}
+
+}  // namespace stratagem::lowering

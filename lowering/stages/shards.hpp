@@ -1,0 +1,40 @@
+// Which axes of a grid divide a weight into shards, and how large a shard is.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cost/stack.hpp"
+#include "placement/grid.hpp"
+#include "placement/layout.hpp"
+#include "strategies/plan.hpp"
+
+namespace stratagem::lowering {
+
+/// The axes of a grid, ascending, that divide what belongs to a weight with this layout: those of
+/// the plan's shards along which the weight is not divided already and there is more than one rank.
+/// Empty unless the plan divides `what`.
+std::vector<int> shard_axes(const strategies::Plan& plan, const placement::Grid& grid,
+                            const placement::Layout& layout, strategies::WeightShards::Of what);
+
+/// Is a parameter gathered for each pass of a segment that reads it? `axes` divide it. Without axes
+/// it is gathered if the plan has gathers and the framework gathers even on one rank.
+bool is_gathered(const strategies::Plan& plan, const cost::Stack& stack,
+                 const std::vector<int>& axes);
+
+/// Does the plan leave a parameter whole because of its size, where it would divide it otherwise?
+/// `whole`: as every device holds it then.
+bool stays_whole(const strategies::Plan& plan, const model::Tensor& tensor, Bytes whole);
+
+/// Bytes of the largest of the shards into which `axes` divide what every device of a grid would hold
+/// of a tensor: whole elements, the last shard filled up to the size of the others.
+Bytes shard_bytes(const model::Tensor& tensor, Bytes whole, const placement::Grid& grid,
+                  const std::vector<int>& axes);
+
+/// How many devices of a grid differ along these axes alone.
+int ranks_along(const placement::Grid& grid, const std::vector<int>& axes);
+
+/// "data, context".
+std::string axis_names(const placement::Grid& grid, const std::vector<int>& axes);
+
+}  // namespace stratagem::lowering

@@ -1,0 +1,16 @@
+// Outputs of finished forward passes that a framework keeps.
+#pragma once
+
+#include <vector>
+
+#include "lowering/draft/sequence_draft.hpp"
+
+namespace stratagem::lowering {
+
+/// The buffers of a stack's kept_outputs (cost::KeptOutputs) on a device class whose sequence has
+/// all its calls. They are as large as what its forward passes write. None if no such operator
+/// runs.
+std::vector<program::Resident> kept_outputs(const SequenceContext& context,
+                                            const SequenceDraft& draft);
+
+}  // namespace stratagem::lowering

@@ -1,0 +1,244 @@
+// Every parameter steps once per stage that holds it.
+#include "lowering/updates/optimizer.hpp"
+
+#include <map>
+#include <set>
+#include <utility>
+
+#include "lowering/stack/casts.hpp"
+#include "lowering/stack/kernels.hpp"
+#include "lowering/updates/kept_outputs.hpp"
+
+namespace stratagem::lowering {
+
+using program::Category;
+using program::Operand;
+using program::Operation;
+using program::Residence;
+using program::Resident;
+using strategies::Plan;
+using strategies::WeightShards;
+
+namespace {
+
+using model::TensorId;
+
+/// What an optimizer keeps of a parameter from step to step.
+Bytes kept_states(const cost::Training& training, const cost::Stepped& steps) {
+  Bytes bytes = cost::master_bytes(training.precision, steps);
+  for (const cost::OptimizerState& state : training.optimizer.states)
+    bytes += cost::state_bytes(state, steps);
+  return bytes;
+}
+
+/// A parameter's task in a step block; `place` is its place in the segment's table.
+void add_step(StepBlock& step, const model::Tensor& tensor, const std::string& prefix, int place,
+              const cost::Stepped& stepped, Operation values, const SequenceContext& context) {
+  const bool on_host = context.plan.steps_on_host;
+  const Bytes bytes = stepped.elements * model::size_of(tensor.type);
+  const std::string name =
+      tensor.name.starts_with(prefix) ? tensor.name.substr(prefix.size()) : tensor.name;
+  const auto slot = static_cast<int>(step.block.slots.size());
+  step.block.slots.push_back({name, place, bytes, Category::parameters});
+  for (const Operand& operand : values.inputs) step.key += " " + std::to_string(operand.tensor);
+  for (const Operand& operand : values.outputs) {
+    for (const placement::AxisRole& role : operand.layout)
+      step.key += "," + std::to_string(role.dim);
+    for (const int axis : operand.shards) step.key += "/" + std::to_string(axis);
+    for (const placement::Mask& mask : operand.masks) {
+      for (const placement::Range& range : mask.ranges)
+        step.key += "[" + std::to_string(range.begin) + "," + std::to_string(range.end);
+    }
+  }
+  program::Task task{};
+  task.name = name + ".step";
+  task.work = on_host ? host_optimizer_kernel(stepped, context.training, context.stack)
+                      : optimizer_kernel(stepped, context.training, context.stack);
+  if (on_host) task.stream = program::Stream::host;
+  if (!on_host) task.reads = task.writes = {slot};
+  task.operations = {std::move(values)};
+  // The thread that launches kernels steps, too.
+  task.synchronizations = on_host ? 1 : context.stack.optimizer.synchronizations;
+  step.bytes += bytes;
+  step.states += kept_states(context.training, stepped);
+  if (master_bytes(context.training.precision, stepped) <= Bytes{}) step.without_master += bytes;
+  step.block.tasks.push_back(std::move(task));
+  step.key += " " + std::to_string(place) + ":" + name + std::to_string(bytes.value);
+  if (is_factored(context.training.optimizer)) {
+    for (const std::int64_t size : stepped.shape) step.key += "x" + std::to_string(size);
+  }
+}
+
+/// What a device of a host steps of a parameter.
+cost::Stepped stepped(const SequenceContext& context, const model::Tensor& tensor,
+                      const LocalHolding& local) {
+  const Bytes kept = local.kept(context.plan, WeightShards::Of::steps);
+  return {
+      .shape = local.shape, .elements = kept / model::size_of(tensor.type), .type = tensor.type};
+}
+
+/// What a device has of a parameter of which every device has a part of its own; else none.
+std::vector<placement::Mask> own_part(const SequenceContext& context, int host,
+                                      const LocalHolding& local) {
+  if (local.holding->masks.empty()) return {};
+  return {local.holding->masks.at(context.stages.hosts()[host].devices.front())};
+}
+
+/// The gradient and the parameter, or their shards.
+Operation step_values(const SequenceContext& context, int host, int segment, TensorId parameter,
+                      const LocalHolding& local) {
+  const Plan& plan = context.plan;
+  const std::map<TensorId, int>& places = context.stages.facts(segment).place;
+  Operand operand{.layout = local.holding->layout, .masks = own_part(context, host, local)};
+  if (plan.shards.divides(WeightShards::Of::steps)) operand.shards = local.shards;
+  Operation values{.deed = program::Deed::step, .inputs = {operand, operand}, .outputs = {operand}};
+  values.inputs[0].tensor = places.at(plan.graph().gradient_of[parameter]);
+  values.inputs[1].tensor = values.outputs[0].tensor = places.at(parameter);
+  return values;
+}
+
+}  // namespace
+
+std::vector<StepBlock> step_blocks(const SequenceContext& context, int host) {
+  const model::Graph& graph = context.plan.graph();
+  const std::map<TensorId, LocalHolding>& held = context.parameters.on(host);
+  std::map<int, std::vector<TensorId>> by_segment;
+  for (const auto& [parameter, local] : held) {
+    if (graph.gradient_of[parameter] >= 0) by_segment[local.segments.front()].push_back(parameter);
+  }
+  std::vector<StepBlock> steps;
+  for (const auto& [segment, list] : by_segment) {
+    StepBlock step{.segment = segment, .bytes = {}, .block = {.name = "step"}, .key = "step"};
+    std::map<int, TensorId> by_place;
+    for (const TensorId parameter : list)
+      by_place.emplace(context.stages.facts(segment).place.at(parameter), parameter);
+    for (const auto& [place, parameter] : by_place) {
+      const model::Tensor& tensor = graph.tensors[parameter];
+      step.parameters.push_back(parameter);
+      add_step(step, tensor, graph.segments[segment].name + ".", place,
+               stepped(context, tensor, held.at(parameter)),
+               step_values(context, host, segment, parameter, held.at(parameter)), context);
+    }
+    steps.push_back(std::move(step));
+  }
+  return steps;
+}
+
+namespace {
+
+/// What frameworks copy for all steps of a device at once.
+void add_step_copies(std::vector<Resident>& residents, const SequenceContext& context,
+                     const SequenceDraft& draft, double elements) {
+  for (const auto& [name, size] : context.stack.optimizer.step_copies) {
+    if (elements * size <= Bytes{}) continue;
+    residents.push_back({Category::temporaries, elements * size});
+    if (context.plan.updates.flush) residents.back().span = draft.steps_span();
+  }
+}
+
+/// Buffers of a constant size in which gradients wait for their reduction.
+void add_gradient_buffers(std::vector<Resident>& residents,
+                          const strategies::GradientReduction& gradients,
+                          const SequenceDraft& draft) {
+  const std::optional<Resident::Span> span = draft.backward_span();
+  for (int buffer = 0; span && buffer < gradients.buffers; ++buffer)
+    residents.push_back({Category::whole_gradients, gradients.bucket.value(), span});
+}
+
+/// Master weights and what the optimizer and the stack keep of a parameter that steps here. What the
+/// stack keeps beside is where the steps are, though the states be on drives.
+void add_states(std::vector<Resident>& residents, const SequenceContext& context,
+                const cost::Stepped& steps) {
+  const Residence here = context.plan.steps_on_host ? Residence::host : Residence::device;
+  const auto keep = [&](Bytes bytes, Residence place) {
+    if (bytes > Bytes{})
+      residents.push_back({.category = Category::optimizer_states, .bytes = bytes, .place = place});
+  };
+  const Residence of_states = context.plan.states_on_drives ? Residence::drives : here;
+  keep(cost::master_bytes(context.training.precision, steps), of_states);
+  for (const cost::OptimizerState& state : context.training.optimizer.states)
+    keep(cost::state_bytes(state, steps), of_states);
+  for (const auto& [name, size] : context.stack.optimizer.extra_states)
+    keep(steps.elements * size, here);
+}
+
+/// Weights of a device, in shards and on the host where the plan says so.
+void add_parameter(std::vector<Resident>& residents, const SequenceContext& context, int host,
+                   TensorId parameter, const LocalHolding& local, bool cast, int versions) {
+  const Plan& plan = context.plan;
+  const model::Tensor& tensor = plan.graph().tensors[parameter];
+  const Residence place = plan.parameters_on_drives ? Residence::drives
+                          : plan.parameters_on_host ? Residence::host
+                                                    : Residence::device;
+  residents.push_back({.category = Category::parameters,
+                       .bytes = versions * local.kept(plan, WeightShards::Of::parameters),
+                       .place = place,
+                       .tensor = parameter,
+                       .grid = context.stages.site_on(local.grid),
+                       .layout = local.holding->layout,
+                       .masks = own_part(context, host, local),
+                       .versions = versions});
+  if (local.divides(plan, WeightShards::Of::parameters)) residents.back().shards = local.shards;
+  if (!cast) return;
+  const Bytes copies = copies_of(local.bytes, tensor.type, context.training.precision);
+  residents.push_back({.category = Category::parameters, .bytes = versions * copies});
+}
+
+/// Gradients that wait on the host for their step: what the rank steps; of two iterations where the
+/// step of one runs while those of the next arrive.
+Resident gradients_on_host(const Plan& plan, const LocalHolding& local) {
+  const Bytes one = local.gradient_scale * local.kept(plan, WeightShards::Of::steps);
+  return {.category = Category::gradients,
+          .bytes = (plan.delayed_update ? 2 : 1) * one,
+          .place = Residence::host};
+}
+
+/// Gradients on the device.
+void add_gradients(std::vector<Resident>& residents, const SequenceContext& context,
+                   const SequenceDraft& draft, model::TensorId parameter,
+                   const LocalHolding& local) {
+  using Of = WeightShards::Of;
+  const Plan& plan = context.plan;
+  residents.push_back({.category = Category::gradients,
+                       .bytes = local.gradient_scale * local.kept(plan, Of::gradients),
+                       .tensor = plan.graph().gradient_of[parameter]});
+  const bool shard = plan.shards.divides(Of::gradients) && !local.shards.empty();
+  if (context.stack.frees_gradients && plan.updates.flush && !shard)
+    residents.back().span = draft.gradient_span(parameter);
+  const double elements = local.bytes / model::size_of(plan.graph().tensors[parameter].type);
+  for (const auto& [name, size] : context.stack.optimizer.gradient_copies)
+    residents.push_back({Category::gradients, elements * size});
+}
+
+}  // namespace
+
+std::vector<Resident> resident_buffers(const SequenceContext& context, const SequenceDraft& draft,
+                                       int versions) {
+  const Plan& plan = context.plan;
+  const std::set<TensorId> cast = cast_parameters(plan.graph(), context.training.precision);
+  std::vector<Resident> residents;
+  double stepped_here = 0;
+  for (const auto& [parameter, local] : context.parameters.on(draft.host())) {
+    const model::Tensor& tensor = plan.graph().tensors[parameter];
+    const bool steps_here = plan.graph().gradient_of[parameter] >= 0;
+    // What is not trained stays as it is.
+    add_parameter(residents, context, draft.host(), parameter, local, cast.contains(parameter),
+                  steps_here ? versions : 1);
+    if (!steps_here) continue;
+    const cost::Stepped steps = stepped(context, tensor, local);
+    if (plan.steps_on_host) {
+      residents.push_back(gradients_on_host(plan, local));
+    } else {
+      add_gradients(residents, context, draft, parameter, local);
+      stepped_here += steps.elements;
+    }
+    add_states(residents, context, steps);
+  }
+  add_step_copies(residents, context, draft, stepped_here);
+  add_gradient_buffers(residents, plan.gradients, draft);
+  const std::vector<Resident> kept = kept_outputs(context, draft);
+  residents.insert(residents.end(), kept.begin(), kept.end());
+  return residents;
+}
+
+}  // namespace stratagem::lowering

@@ -1,0 +1,367 @@
+// Fills buckets in the order in which the cells of a host complete gradients.
+#include "lowering/weights/gradients.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <numeric>
+#include <tuple>
+#include <utility>
+
+#include "base/input_error.hpp"
+#include "lowering/blocks/waiting_gradients.hpp"
+#include "lowering/weights/gradient_group.hpp"
+
+namespace stratagem::lowering {
+
+using placement::AxisRole;
+using placement::Grid;
+using placement::Layout;
+using strategies::Plan;
+
+namespace {
+
+using model::TensorId;
+
+/// The gradient of one parameter when its last weight-gradient operator has run.
+struct Completed {
+  TensorId gradient = -1;
+  int lag = 0;
+  int cell = -1;
+  int segment = 0;
+  int task = 0;
+  Layout layout;
+};
+
+/// What the blocks of a segment say of a gradient on a host's device: nothing if they add nothing to it.
+const LoweredBlock* adding(const Stages& stages, const Blocks& blocks, int host, const Site& site,
+                           int segment, TensorId gradient) {
+  const LoweredBlock* last = nullptr;
+  for (const NumberedBlock* block : blocks.with_weights(segment)) {
+    if (!block->parts.empty())
+      block = &block->on(site.copy, site.grid.position(stages.hosts()[host].devices.front()));
+    const auto place = stages.facts(segment).place.at(gradient);
+    const LoweredBlock& lowered = block->lowered;
+    if (lowered.gradients.contains(place) || lowered.gradient_masks.contains(place))
+      last = &lowered;
+  }
+  return last;
+}
+
+/// The last of the cells and segments (`last_cells` by site) that add to the gradient of a parameter
+/// on a host. Within a cell segments run backwards; what B adds is counted as W's, which follows.
+Completed completed(const Plan& plan, const Stages& stages, const Blocks& blocks, int host,
+                    TensorId parameter, const LocalHolding& local,
+                    const std::vector<ScheduledCell>& cells, const std::map<int, int>& last_cells) {
+  Completed last{.gradient = plan.graph().gradient_of[parameter]};
+  for (const auto& [site, cell] : last_cells) {
+    const Site& s = stages.sites()[site];
+    if (cell < 0) continue;
+    for (const int segment : local.segments) {
+      if (stages.of(segment) != s.stage) continue;
+      const LoweredBlock* lowered = adding(stages, blocks, host, s, segment, last.gradient);
+      if (lowered == nullptr) continue;
+      const auto place = stages.facts(segment).place.at(last.gradient);
+      const auto layout = lowered->gradients.find(place);
+      const auto rank = [](const Completed& c) { return std::tuple(c.lag, c.cell, -c.segment); };
+      Completed here{.gradient = last.gradient,
+                     .lag = cells[cell].lag,
+                     .cell = cell,
+                     .segment = segment,
+                     .task = lowered->last_writer.at(place),
+                     .layout = layout == lowered->gradients.end() ? Layout{} : layout->second};
+      if (last.cell < 0 || rank(last) < rank(here)) last = std::move(here);
+    }
+  }
+  return last;
+}
+
+/// Of ascending axes.
+std::vector<int> in_both(const std::vector<int>& first, const std::vector<int>& second) {
+  std::vector<int> result;
+  std::ranges::set_intersection(first, second, std::back_inserter(result));
+  return result;
+}
+std::vector<int> in_first_alone(const std::vector<int>& first, const std::vector<int>& second) {
+  std::vector<int> result;
+  std::ranges::set_difference(first, second, std::back_inserter(result));
+  return result;
+}
+
+/// The axes along which a gradient is a partial sum of its parameter's.
+std::vector<int> reduced_axes(const Completed& gradient, const Layout& parameter,
+                              const std::string& name) {
+  std::vector<int> axes;
+  for (std::size_t axis = 0; axis < gradient.layout.size(); ++axis) {
+    const AxisRole role = gradient.layout[axis];
+    if (role == parameter[axis]) continue;
+    if (role.dim != AxisRole::partial || parameter[axis].dim != AxisRole::replica) {
+      throw InputError(
+          "", "",
+          "the gradient of " + name + " to lie as the parameter does, or to be partial sums", "");
+    }
+    axes.push_back(static_cast<int>(axis));
+  }
+  return axes;
+}
+
+/// Of devices; different from all keys of axes and grids.
+std::vector<int> key_of(const std::vector<int>& ranks) {
+  std::vector<int> key = {-1};
+  key.insert(key.end(), ranks.begin(), ranks.end());
+  return key;
+}
+
+/// Axes of a grid, of sums and of shards.
+std::vector<int> key_of(const Grid& grid, const std::vector<int>& axes,
+                        const std::vector<int>& shards) {
+  std::vector<int> key = {-2, grid.first_device};
+  for (const placement::Axis& axis : grid.axes) {
+    key.push_back(axis.size);
+    key.push_back(axis.stride);
+  }
+  for (const auto* list : {&axes, &shards}) {
+    key.push_back(-1);
+    key.insert(key.end(), list->begin(), list->end());
+  }
+  return key;
+}
+
+/// Grids by their first devices, which tell those of one parameter apart.
+std::vector<int> key_of(const std::vector<Grid>& grids) {
+  std::vector<int> key;
+  key.reserve(grids.size());
+  for (const Grid& grid : grids) key.push_back(grid.first_device);
+  return key;
+}
+
+/// Buckets by key, in the order in which they were begun: nothing depends on how devices are numbered.
+class OpenBuckets {
+ public:
+  using Key = std::vector<int>;
+
+  Bucket& operator[](const Key& key) {
+    const auto found = std::ranges::find(buckets_, key, &Entry::first);
+    return found != buckets_.end() ? found->second : buckets_.emplace_back(key, Bucket{}).second;
+  }
+  Bucket take(const Key& key) {
+    const auto found = std::ranges::find(buckets_, key, &Entry::first);
+    Bucket bucket = std::move(found->second);
+    buckets_.erase(found);
+    return bucket;
+  }
+  void close_into(std::vector<Bucket>& list) {
+    for (auto& [key, bucket] : buckets_) list.push_back(std::move(bucket));
+    buckets_.clear();
+  }
+
+ private:
+  using Entry = std::pair<Key, Bucket>;
+  std::vector<Entry> buckets_;
+};
+
+/// Stages complete the gradients that they share in orders of their own; where they sum them up,
+/// the order is that of the graph for all.
+void sort_gradients(Bucket& bucket) {
+  const std::vector<TensorId> before = bucket.gradients;
+  std::vector<std::size_t> order(before.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::sort(order, {}, [&](std::size_t i) { return before[i]; });
+  const auto reorder = [&](auto& list) {
+    auto sorted = list;
+    std::ranges::transform(order, sorted.begin(), [&](std::size_t i) { return list[i]; });
+    list = std::move(sorted);
+  };
+  reorder(bucket.gradients);
+  if (!bucket.masks.empty()) reorder(bucket.masks);
+  reorder(bucket.layouts);
+  reorder(bucket.sizes);
+  reorder(bucket.shard_sizes);
+}
+
+/// Puts gradients into buckets as cells complete them.
+class BucketFiller {
+ public:
+  BucketFiller(const Plan& plan, const Stages& stages, const Blocks& blocks,
+               const Parameters& parameters, int host, const std::vector<ScheduledCell>& cells)
+      : plan_(plan),
+        stages_(stages),
+        blocks_(blocks),
+        parameters_(parameters),
+        host_(host),
+        cells_(cells) {}
+
+  /// Of what one cell completes: what it must reduce to shards.
+  void scatter(int site, int cell) {
+    for (const auto& [gradient, local] : completed_by({{site, cell}})) {
+      const std::vector<int> axes = axes_of(gradient, *local);
+      if (plan_.steps_on_host) {
+        add_along(axes, gradient, *local, true);
+      } else if (!local->shards.empty()) {
+        add_along(in_both(axes, local->shards), gradient, *local, true);
+      }
+    }
+    open_.close_into(result_.along_axes);
+  }
+
+  /// Of what all cells (the last of each site) have summed up: all, or what is left where every cell
+  /// has reduced to shards.
+  void fill(const std::map<int, int>& last_cells, bool scattered) {
+    for (const auto& [gradient, local] : completed_by(last_cells)) {
+      if (!local->holding->masks.empty()) {
+        add_part(gradient, *local);
+        continue;
+      }
+      if (local->holding->grids.size() > 1) {
+        Bucket& bucket = across_[key_of(local->holding->grids)];
+        bucket.grids = local->holding->grids;
+        bucket.shards = local->shards;
+        bucket.held_in_shards =
+            scattered || !in_both(axes_of(gradient, *local), local->shards).empty();
+        put(bucket, gradient, *local);
+        bucket.layouts.back() = local->holding->layout;
+      }
+      std::vector<int> axes = axes_of(gradient, *local);
+      if (scattered) axes = in_first_alone(axes, local->shards);
+      if (!axes.empty()) add_along(axes, gradient, *local, false, scattered);
+    }
+    open_.close_into(result_.along_axes);
+  }
+
+  GradientBuckets finish() {
+    across_.close_into(result_.across_grids);
+    for (Bucket& bucket : result_.across_grids) sort_gradients(bucket);
+    std::ranges::stable_sort(result_.across_grids, {},
+                             [](const Bucket& bucket) { return bucket.gradients.front(); });
+    return std::move(result_);
+  }
+
+ private:
+  using Gradients = std::vector<std::pair<Completed, const LocalHolding*>>;
+
+  [[nodiscard]] Gradients completed_by(const std::map<int, int>& last_cells) const {
+    Gradients gradients;
+    for (const auto& [parameter, local] : parameters_.on(host_)) {
+      if (plan_.graph().gradient_of[parameter] < 0) continue;
+      Completed one =
+          completed(plan_, stages_, blocks_, host_, parameter, local, cells_, last_cells);
+      if (one.cell >= 0) gradients.emplace_back(std::move(one), &local);
+    }
+    std::ranges::stable_sort(gradients, {}, [](const auto& pair) {
+      const Completed& c = pair.first;
+      return std::tuple(c.lag, c.cell, -c.segment, c.task);
+    });
+    return gradients;
+  }
+
+  void put(Bucket& bucket, const Completed& gradient, const LocalHolding& local) const {
+    bucket.cell = gradient.cell;
+    bucket.segment = gradient.segment;
+    bucket.gradients.push_back(gradient.gradient);
+    bucket.layouts.push_back(gradient.layout);
+    bucket.sizes.push_back(local.gradient_scale * local.bytes);
+    bucket.shard_sizes.push_back(local.gradient_scale * local.shard);
+    bucket.bytes += bucket.sizes.back();
+    bucket.shard += bucket.shard_sizes.back();
+  }
+
+  [[nodiscard]] std::vector<int> axes_of(const Completed& gradient,
+                                         const LocalHolding& local) const {
+    return reduced_axes(gradient, local.holding->layout,
+                        plan_.graph().tensors[gradient.gradient].name);
+  }
+
+  void add_along(const std::vector<int>& axes, const Completed& gradient, const LocalHolding& local,
+                 bool to_shards, bool held_in_shards = false) {
+    const placement::Cell& cell = cells_[gradient.cell].cell;
+    const int site = stages_.site(cell.stage, plan_.copy_of(cell.stage, cell.micro_batch));
+    const Grid& grid = stages_.sites()[site].grid;
+    const std::vector<int> key = key_of(grid, axes, local.shards);
+    Bucket& bucket = open_[key];
+    bucket.grid = grid;
+    bucket.axes = axes;
+    bucket.to_shards = to_shards;
+    bucket.shards = local.shards;
+    bucket.held_in_shards = held_in_shards;
+    put(bucket, gradient, local);
+    if (held_in_shards) complete(bucket.layouts.back(), axes);
+    close(key);
+  }
+
+  /// Cells have summed up a gradient along all axes but these.
+  static void complete(Layout& layout, const std::vector<int>& but) {
+    for (std::size_t axis = 0; axis < layout.size(); ++axis) {
+      const bool left = std::ranges::count(but, static_cast<int>(axis)) > 0;
+      if (layout[axis].dim == AxisRole::partial && !left) layout[axis] = {AxisRole::replica};
+    }
+  }
+
+  void add_part(const Completed& gradient, const LocalHolding& local) {
+    const int device = stages_.hosts()[host_].devices.front();
+    const std::vector<int> ranks =
+        gradient_group(plan_, stages_, blocks_, *local.holding, gradient.gradient, device);
+    if (ranks.size() < 2) return;
+    const std::vector<int> key = key_of(ranks);
+    const bool along = local.holding->sites.size() == 1;
+    Bucket& bucket = along ? open_[key] : across_[key];
+    bucket.ranks = ranks;
+    put(bucket, gradient, local);
+    bucket.masks.push_back(local.holding->masks.at(device));
+    if (along) close(key);
+  }
+
+  /// A bucket that is full goes.
+  void close(const std::vector<int>& key) {
+    const Bucket& bucket = open_[key];
+    if (!plan_.gradients.bucket || bucket.bytes < *plan_.gradients.bucket) return;
+    result_.along_axes.push_back(open_.take(key));
+  }
+
+  const Plan& plan_;
+  const Stages& stages_;
+  const Blocks& blocks_;
+  const Parameters& parameters_;
+  int host_;
+  const std::vector<ScheduledCell>& cells_;
+  GradientBuckets result_;
+  OpenBuckets open_;
+  OpenBuckets across_;
+};
+
+}  // namespace
+
+std::vector<int> Bucket::scattered() const { return in_both(axes, shards); }
+std::vector<int> Bucket::others() const { return in_first_alone(axes, shards); }
+
+Bucket Bucket::only(std::size_t gradient) const {
+  Bucket one = *this;
+  one.gradients = {gradients[gradient]};
+  one.layouts = {layouts[gradient]};
+  if (!masks.empty()) one.masks = {masks[gradient]};
+  one.sizes = {sizes[gradient]};
+  one.shard_sizes = {shard_sizes[gradient]};
+  one.bytes = sizes[gradient];
+  one.shard = shard_sizes[gradient];
+  return one;
+}
+
+GradientBuckets gradient_buckets(const Plan& plan, const Stages& stages, const Blocks& blocks,
+                                 const Parameters& parameters, int host,
+                                 const std::vector<ScheduledCell>& cells) {
+  const bool each = reduces_each_cell(plan);
+  BucketFiller filler(plan, stages, blocks, parameters, host, cells);
+  for (std::size_t i = 0; each && i < cells.size(); ++i) {
+    const placement::Cell& cell = cells[i].cell;
+    const int site = stages.site(cell.stage, plan.copy_of(cell.stage, cell.micro_batch));
+    if (weighs(plan, cell)) filler.scatter(site, static_cast<int>(i));
+  }
+  std::map<int, int> last_cells;
+  for (const int site : stages.hosts()[host].sites) {
+    const Site& s = stages.sites()[site];
+    last_cells[site] = last_weight_cell(plan, s.stage, s.copy, cells);
+  }
+  if (!plan.steps_on_host) filler.fill(last_cells, each);
+  return filler.finish();
+}
+
+}  // namespace stratagem::lowering

@@ -1,0 +1,56 @@
+// Which weight gradients are partial sums, over which devices, and in which buckets they are
+// reduced.
+#pragma once
+
+#include <vector>
+
+#include "lowering/cells/cells.hpp"
+#include "lowering/weights/parameters.hpp"
+
+namespace stratagem::lowering {
+
+/// Gradients that are reduced together, possible once a cell of a host has run the backward block of
+/// segment `segment`.
+struct Bucket {
+  int cell = 0;  ///< in the host's order
+  int segment = 0;
+  placement::Grid grid;     ///< on which its gradients lie, if axes say along what they are summed
+  std::vector<int> axes;    ///< of the grid along which devices hold partial sums; empty: none
+  std::vector<int> shards;  ///< axes over which what becomes of the sums is divided
+  std::vector<placement::Grid> grids;  ///< that hold partial sums of each other's; of one: none
+  std::vector<int> ranks;  ///< on irregular stages, instead of both: the devices that do
+  std::vector<model::TensorId> gradients;
+  std::vector<placement::Layout> layouts;  ///< of each, before any sum
+  std::vector<placement::Mask>
+      masks;  ///< instead, where `ranks` are summed over: what each of them has
+  std::vector<Bytes> sizes;
+  std::vector<Bytes> shard_sizes;  ///< of their shards; the same without shards
+  Bytes bytes;                     ///< all of them
+  Bytes shard;
+  bool to_shards = false;       ///< of one cell: what is not of the own shards is freed
+  bool held_in_shards = false;  ///< is that what is left to sum up?
+  bool reduced = false;
+
+  /// Axes along which sums and shards are divided alike: reduce-scatters; then those of the sums alone.
+  [[nodiscard]] std::vector<int> scattered() const;
+  [[nodiscard]] std::vector<int> others() const;
+  /// With one of its gradients alone.
+  [[nodiscard]] Bucket only(std::size_t gradient) const;
+};
+
+/// The reductions of a device class, in the order in which its cells complete them.
+struct GradientBuckets {
+  /// Reductions over the axes of the grid along which the gradient is partial and its parameter is
+  /// not divided. If the plan divides gradients, every cell that computes some reduces them to
+  /// shards, and the accumulated shards are reduced over the other axes at the end; otherwise all
+  /// at once. If gradients leave for the host, every cell first reduces all of them.
+  std::vector<Bucket> along_axes;
+  /// Reductions over grids that hold the same parameter: tied embeddings on two stages, copies of a
+  /// stage. The same for devices of several sites.
+  std::vector<Bucket> across_grids;
+};
+GradientBuckets gradient_buckets(const strategies::Plan& plan, const Stages& stages,
+                                 const Blocks& blocks, const Parameters& parameters, int host,
+                                 const std::vector<ScheduledCell>& cells);
+
+}  // namespace stratagem::lowering

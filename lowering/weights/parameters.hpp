@@ -1,0 +1,70 @@
+// Where parameters are held: on which grids, in which layout, or which part by which device.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <vector>
+
+#include "lowering/blocks/blocks.hpp"
+#include "lowering/stages/stages.hpp"
+
+namespace stratagem::lowering {
+
+/// Where one parameter of the plan is held. The devices of a grid hold it once, even if several
+/// stages read it there.
+struct Holding {
+  placement::Layout layout;
+  std::vector<placement::Grid> grids;  ///< distinct, by first device
+  /// In place of layout and grids, if an irregular stage reads it: what each device holds.
+  std::map<int, placement::Mask> masks;
+  std::set<int> sites;  ///< whose devices these are
+};
+
+/// A parameter on one device class, and the segments that read it there.
+struct LocalHolding {
+  const Holding* holding = nullptr;
+  std::vector<int> segments;  ///< ascending
+  placement::Grid grid;       ///< on which it lies here
+  Bytes bytes;                ///< on each device, where it is whole
+  std::vector<int> shards;  ///< axes of the grid over which what the plan divides of it is divided
+  Bytes shard;              ///< of the largest shard; `bytes` without such axes
+  std::vector<std::int64_t> shape;  ///< of what each device has where it is whole
+  double gradient_scale = 1;        ///< bytes of its gradient over its own
+  bool stays_whole = false;         ///< too small for the plan to divide the parameter itself
+
+  [[nodiscard]] bool divides(const strategies::Plan& plan,
+                             strategies::WeightShards::Of what) const {
+    if (what == strategies::WeightShards::Of::parameters && stays_whole) return false;
+    return plan.shards.divides(what) && !shards.empty();
+  }
+  /// The bytes that each device keeps of something that the plan may divide.
+  [[nodiscard]] Bytes kept(const strategies::Plan& plan, strategies::WeightShards::Of what) const {
+    return divides(plan, what) ? shard : bytes;
+  }
+};
+
+class Parameters {
+ public:
+  /// Throws InputError if two operators see different parts of a parameter. On irregular stages two
+  /// devices may, if their parts do not overlap.
+  Parameters(const strategies::Plan& plan, const Stages& stages, const Blocks& blocks);
+
+  [[nodiscard]] const Holding& operator[](model::TensorId parameter) const {
+    return holdings_.at(parameter);
+  }
+  /// The parameters of one device class.
+  [[nodiscard]] const std::map<model::TensorId, LocalHolding>& on(int host) const {
+    return on_host_[host];
+  }
+
+ private:
+  void hold_on_site(const strategies::Plan& plan, const Stages& stages, const Blocks& blocks,
+                    int site);
+  void check_parts(const model::Graph& graph) const;
+
+  std::map<model::TensorId, Holding> holdings_;
+  std::vector<std::map<model::TensorId, LocalHolding>> on_host_;
+};
+
+}  // namespace stratagem::lowering

@@ -1,0 +1,179 @@
+// What kernels are asked to compute and move, by hand for small shapes, and what all of a program compute,
+// by published formulas.
+#include "model/zoo/llama.hpp"
+#include "tests/catch.hpp"
+#include "tests/lowering/lowered.hpp"
+
+namespace stratagem::lowering {
+
+using placement::CellPass;
+using program::Block;
+using program::Program;
+using program::Task;
+
+namespace {
+
+constexpr double b = 3, s = 20, h = 48, heads = 8, layers = 2, f = 112, v = 56;
+constexpr double kv = 24;  // width of keys and values: 4 heads of 6
+constexpr model::LlamaConfig few_keys{.layers = 2,
+                                      .hidden = 48,
+                                      .heads = 8,
+                                      .kv_heads = 4,
+                                      .intermediate = 112,
+                                      .sequence = 20,
+                                      .vocabulary = 56,
+                                      .batch = 3};
+
+struct Asked {
+  Flops flops;
+  Bytes traffic;
+  int launches = 0;
+};
+
+/// Of all kernels of a block whose tasks' names begin like this.
+Asked asked(const Block& block, const std::string& name) {
+  Asked sum;
+  for (const Task& task : block.tasks) {
+    const auto* kernel = std::get_if<cost::Kernel>(&task.work);
+    if (kernel == nullptr || !task.name.starts_with(name)) continue;
+    sum.flops += kernel->flops;
+    sum.traffic += kernel->traffic;
+    sum.launches += kernel->launches;
+  }
+  return sum;
+}
+
+}  // namespace
+
+TEST_CASE(
+    "a fused attention computes two products forward and five backward, of half of all pairs") {
+  // A product of s x s scores takes 2bs^2h FLOPs; a causal mask leaves half of the pairs. Forward: scores
+  // and their product with the values. Backward: scores again, gradients of probabilities, queries, keys
+  // and values. Source: Dao, FlashAttention-2, arXiv:2307.08691, section 3.1.
+  const Program program = lowered(model::llama(few_keys), "{}");
+  const Asked forward = asked(block_of(program, 1, CellPass::forward), "attention.core");
+  const Asked backward = asked(block_of(program, 1, CellPass::backward), "attention.core");
+  CHECK(forward.flops == Flops{2 * 2 * b * s * s * h / 2});
+  CHECK(close(backward.flops, 2.5 * forward.flops, 1e-12));
+  // Each operand is read or written once: bf16, and one fp32 sum for every token and head.
+  const double queries = 2 * b * s * h, keys = 2 * b * s * kv, sums = 4 * b * s * heads;
+  CHECK(forward.traffic == Bytes{queries + 2 * keys + queries + sums});
+  CHECK(close(backward.traffic,
+              Bytes{(queries + queries + 2 * keys + queries + sums) + (queries + 2 * keys)},
+              1e-12));
+  CHECK(forward.launches == 1);
+}
+
+TEST_CASE("hardware FLOPs are those that run: of half of all pairs where attention is fused") {
+  // Forward 2bs FLOPs for each weight of a matrix, and 4bs^2h for attention of all pairs; backward twice
+  // that. Fused: (2 + 5) / 2 products in place of 6.
+  const double layer = 2 * b * s * (2 * h * h + 2 * h * kv + 3 * h * f);
+  const double head = 2 * b * s * v * h;
+  const double product = 2 * b * s * s * h;
+  model::LlamaConfig config = few_keys;
+  const Flops matrices{3 * (layers * layer + head)};
+  for (const bool fused : {true, false}) {
+    config.fused_attention = fused;
+    const model::Graph graph = model::llama(config);
+    const double products = fused ? 3.5 : 6;
+    for (const std::string strategy :
+         {"{}", R"({"tensor": 4})", R"({"context": 4})", R"({"data": 3})", R"({"pipeline": 2})",
+          R"({"context": 2, "tensor": 2, "sequence_parallel": true})"}) {
+      INFO(strategy << (fused ? " fused" : ""));
+      CHECK(close(hardware_flops(lowered(graph, strategy)),
+                  matrices + Flops{layers * products * product}, 1e-12));
+    }
+    const double again = fused ? 1 : 2;
+    CHECK(close(hardware_flops(lowered(graph, R"({"recompute": "full"})")),
+                matrices + Flops{layers * (layer + (products + again) * product)}, 1e-12));
+    CHECK(close(hardware_flops(lowered(graph, R"({"recompute": "selective"})")),
+                matrices + Flops{layers * (products + again) * product}, 1e-12));
+    // The model's work is of all pairs either way, as formulas have it.
+    CHECK(close(model::step_flops(graph), matrices + Flops{layers * 6 * product}, 1e-12));
+  }
+}
+
+TEST_CASE("a loss looks up one logit a token, and its gradient reads and writes all") {
+  // One rank: a number for every token is 4 bytes, a label 8; a lookup touches at most a sector of 32
+  // bytes a token.
+  const double tokens = 12 * 20, classes = 112;
+  const Program program = lowered(model::gpt(small_gpt), "{}");
+  const auto between = [](Bytes least, Bytes value, Bytes most) {
+    return least <= value && value <= most;
+  };
+  const Block& forward = block_of(program, 5, CellPass::forward);
+  CHECK(between(tokens * 12_B, asked(forward, "loss.picked").traffic, tokens * 44_B));
+  // log(sum) - picked + maximum: three numbers in, one out.
+  const auto alone = std::ranges::find(forward.tasks, "loss", &Task::name);
+  REQUIRE(alone != forward.tasks.end());
+  const Bytes loss = std::get<cost::Kernel>(alone->work).traffic;
+  CHECK(between(tokens * 12_B, loss, tokens * 64_B));
+  CHECK(loss < tokens * classes * 2_B / 2);
+  // exponential / sum - [label] for every class: fp32 in, fp16 out; sum, label and gradient a token.
+  const Block& backward = block_of(program, 5, CellPass::backward);
+  CHECK(asked(backward, "loss.B").traffic == tokens * (classes * 6_B + 4_B + 8_B + 4_B));
+}
+
+TEST_CASE("copies of the random generator's state move its bytes, and the host waits for each") {
+  cost::Stack stack = plain_stack();
+  stack.random_state = {
+      .size = 1000_B, .before_forward = 3, .before_recomputation = 5, .after_recomputation = 7};
+  const Program program = lower(plan_of(model::gpt(small_gpt), R"({"recompute": "full"})"), stack);
+  const auto copies = [&](CellPass pass) {
+    std::vector<int> found;
+    for (const Task& task : block_of(program, 1, pass).tasks) {
+      const auto* kernel = std::get_if<cost::Kernel>(&task.work);
+      if (kernel == nullptr || kernel->kind != cost::KernelKind::host_copy) continue;
+      CHECK(kernel->traffic == task.synchronizations * 1000_B);
+      CHECK(kernel->launches == task.synchronizations);
+      found.push_back(task.synchronizations);
+    }
+    return found;
+  };
+  CHECK(copies(CellPass::forward) == std::vector<int>{3});
+  CHECK(copies(CellPass::backward) == std::vector<int>{5, 7});
+}
+
+TEST_CASE("a step on the host moves its formula's bytes and, both ways, what the framework keeps") {
+  // Adam in fp16: gradient 2, weight written 2, master copy 4 + 4, two states of 4 + 4; kept besides 4 + 4
+  // and 2 + 2. No kernel is launched for it.
+  const model::Graph graph = model::gpt(small_gpt);
+  cost::Stack stack = plain_stack();
+  stack.optimizer.extra_states = {{"gradient", 4_B}, {"average", 2_B}};
+  const auto parameters = static_cast<double>(model::gpt_parameters(small_gpt));
+  Bytes device, host;
+  int launches = 0;
+  for (const char* strategy : {"{}", R"({"offload": "optimizer"})"}) {
+    const Program program = lower(plan_of(graph, strategy), stack);
+    for (const program::Call& call : program.sequences[0].calls) {
+      for (const Task& task : program.blocks[call.block].tasks) {
+        const auto* kernel = std::get_if<cost::Kernel>(&task.work);
+        if (kernel == nullptr) continue;
+        if (kernel->kind == cost::KernelKind::optimizer) device += kernel->traffic;
+        if (kernel->kind != cost::KernelKind::host_optimizer) continue;
+        host += kernel->traffic;
+        launches += kernel->launches;
+      }
+    }
+  }
+  CHECK(device == parameters * 28_B);
+  CHECK(host == parameters * (28_B + 12_B));
+  CHECK(launches == 0);
+}
+
+TEST_CASE("an axis of one rank is no axis: nothing is communicated along it") {
+  const model::Graph graph = model::gpt(small_gpt);
+  const std::string plain = to_text(lower(strategies::Plan(graph), plain_stack()));
+  for (const std::string dim : {"s", "b", "n", "k"}) {
+    INFO(dim);
+    strategies::Plan plan(graph);
+    const placement::Axis alone{.name = "alone", .size = 1, .stride = 1};
+    for (const model::OpId op : plan.operators()) {
+      const bool divides = model::may_split(graph.operators[op].annotation, dim);
+      plan.assign(plan.trans(op, {.dim = divides ? dim : "", .parts = 1}), alone);
+    }
+    CHECK(to_text(lower(plan, plain_stack())) == plain);
+  }
+}
+
+}  // namespace stratagem::lowering
