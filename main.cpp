@@ -14,7 +14,7 @@
 #include "cost/optimizer.hpp"
 #include "cost/precision.hpp"
 #include "model/zoo/all.hpp"
-#include "strategies/all.hpp"
+#include "strategies/parallel/all.hpp"
 
 namespace {
 

@@ -7,7 +7,7 @@
 #include "cost/stack.hpp"
 #include "lowering/lower.hpp"
 #include "model/zoo/gpt.hpp"
-#include "strategies/all.hpp"
+#include "strategies/parallel/all.hpp"
 #include "topology/presets.hpp"
 
 namespace stratagem::bench {

@@ -39,7 +39,7 @@
 #include "kernels/yardstick.hpp"
 #include "lowering/lower.hpp"
 #include "report/trace.hpp"
-#include "strategies/all.hpp"
+#include "strategies/parallel/all.hpp"
 #include "study/plan_of.hpp"
 #include "study/scenario.hpp"
 

@@ -12,7 +12,7 @@
 #include "execute/trial.hpp"
 #include "program/program.hpp"
 #include "sim/timeline.hpp"
-#include "strategies/plan.hpp"
+#include "strategies/plan/plan.hpp"
 #include "study/scenario.hpp"
 
 namespace stratagem::commands {

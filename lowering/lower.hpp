@@ -4,7 +4,7 @@
 #include "cost/optimizer.hpp"
 #include "cost/stack.hpp"
 #include "program/program.hpp"
-#include "strategies/plan.hpp"
+#include "strategies/plan/plan.hpp"
 
 namespace stratagem::lowering {
 

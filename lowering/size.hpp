@@ -3,7 +3,7 @@
 
 #include "base/quantity.hpp"
 #include "lowering/stages/stages.hpp"
-#include "strategies/plan.hpp"
+#include "strategies/plan/plan.hpp"
 
 namespace stratagem::lowering {
 

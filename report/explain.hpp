@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "strategies/plan.hpp"
+#include "strategies/plan/plan.hpp"
 #include "study/scenario.hpp"
 
 namespace stratagem::report {

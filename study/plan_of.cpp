@@ -2,8 +2,8 @@
 // in a plan file that becomes "/primitives", or the primitive whose orders close a cycle.
 #include "study/plan_of.hpp"
 
-#include "strategies/all.hpp"
 #include "strategies/language/plan_file.hpp"
+#include "strategies/parallel/all.hpp"
 #include "study/order_cycle.hpp"
 
 namespace stratagem::study {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/input_error.hpp"
-#include "strategies/plan.hpp"
+#include "strategies/plan/plan.hpp"
 #include "study/scenario.hpp"
 
 namespace stratagem::study {

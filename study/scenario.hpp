@@ -16,7 +16,7 @@
 #include "sim/device_memory.hpp"
 #include "sim/host_memory.hpp"
 #include "sim/metrics.hpp"
-#include "strategies/options.hpp"
+#include "strategies/parallel/options.hpp"
 #include "study/extrapolation.hpp"
 #include "study/provenance.hpp"
 #include "topology/cluster.hpp"

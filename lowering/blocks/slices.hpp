@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "model/graph.hpp"
-#include "strategies/plan.hpp"
+#include "strategies/plan/plan.hpp"
 
 namespace stratagem::lowering {
 

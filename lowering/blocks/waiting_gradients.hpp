@@ -2,7 +2,7 @@
 #pragma once
 
 #include "program/program.hpp"
-#include "strategies/plan.hpp"
+#include "strategies/plan/plan.hpp"
 
 namespace stratagem::lowering {
 

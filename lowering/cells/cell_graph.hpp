@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "lowering/stages/stages.hpp"
-#include "strategies/plan.hpp"
+#include "strategies/plan/plan.hpp"
 
 namespace stratagem::lowering {
 

@@ -7,7 +7,7 @@
 
 #include "placement/grid.hpp"
 #include "placement/layout.hpp"
-#include "strategies/plan.hpp"
+#include "strategies/plan/plan.hpp"
 
 namespace stratagem::lowering {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "placement/grid.hpp"
-#include "strategies/plan.hpp"
+#include "strategies/plan/plan.hpp"
 
 namespace stratagem::lowering {
 

@@ -10,7 +10,7 @@
 
 #include "lowering/stages/segment.hpp"
 #include "placement/grid.hpp"
-#include "strategies/plan.hpp"
+#include "strategies/plan/plan.hpp"
 
 namespace stratagem::lowering {
 

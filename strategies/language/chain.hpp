@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "strategies/order_rule.hpp"
+#include "strategies/plan/order_rule.hpp"
 
 namespace stratagem::strategies {
 

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "strategies/order_rule.hpp"
+#include "strategies/plan/order_rule.hpp"
 
 namespace stratagem::strategies {
 

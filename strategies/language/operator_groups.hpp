@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "strategies/language/summary.hpp"
-#include "strategies/plan.hpp"
+#include "strategies/plan/plan.hpp"
 
 namespace stratagem::strategies {
 

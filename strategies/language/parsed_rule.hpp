@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "strategies/language/cell_pattern.hpp"
-#include "strategies/order_rule.hpp"
+#include "strategies/plan/order_rule.hpp"
 
 namespace stratagem::strategies {
 

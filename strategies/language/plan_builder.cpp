@@ -5,7 +5,7 @@
 #include <set>
 
 #include "base/input_error.hpp"
-#include "strategies/colocate.hpp"
+#include "strategies/language/colocate.hpp"
 #include "strategies/language/plan_devices.hpp"
 
 namespace stratagem::strategies {

@@ -9,7 +9,7 @@
 #include "base/json_reader.hpp"
 #include "model/divide.hpp"
 #include "strategies/language/selector.hpp"
-#include "strategies/plan.hpp"
+#include "strategies/plan/plan.hpp"
 
 namespace stratagem::strategies {
 

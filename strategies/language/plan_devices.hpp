@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "strategies/plan.hpp"
+#include "strategies/plan/plan.hpp"
 
 namespace stratagem::strategies {
 

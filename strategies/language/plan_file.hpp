@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/json_reader.hpp"
-#include "strategies/plan.hpp"
+#include "strategies/plan/plan.hpp"
 
 namespace stratagem::strategies {
 

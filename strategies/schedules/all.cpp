@@ -6,7 +6,7 @@
 #include "base/input_error.hpp"
 #include "strategies/schedules/interlaced.hpp"
 #include "strategies/schedules/rules.hpp"
-#include "strategies/schedules/shared_ranks.hpp"
+#include "strategies/schedules/timetable/shared_ranks.hpp"
 #include "strategies/schedules/timetables.hpp"
 
 namespace stratagem::strategies {

@@ -5,9 +5,9 @@
 #include <variant>
 #include <vector>
 
-#include "strategies/plan.hpp"
-#include "strategies/schedules/ends.hpp"
-#include "strategies/timetable.hpp"
+#include "strategies/plan/plan.hpp"
+#include "strategies/schedules/timetable/ends.hpp"
+#include "strategies/schedules/timetable/timetable.hpp"
 
 namespace stratagem::strategies {
 

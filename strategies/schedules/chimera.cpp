@@ -1,8 +1,8 @@
 // Chimera: two copies of the model run through the ranks in opposite directions.
 #include <algorithm>
 
-#include "strategies/schedules/list_scheduler.hpp"
 #include "strategies/schedules/require.hpp"
+#include "strategies/schedules/timetable/list_scheduler.hpp"
 #include "strategies/schedules/timetables.hpp"
 
 namespace stratagem::strategies::timetables {

@@ -1,8 +1,8 @@
 // DualPipe: micro-batches enter at both ends, and forward cells run together with backward cells.
 #include <algorithm>
 
-#include "strategies/schedules/dualpipe_rank.hpp"
 #include "strategies/schedules/require.hpp"
+#include "strategies/schedules/timetable/dualpipe_rank.hpp"
 #include "strategies/schedules/timetables.hpp"
 
 namespace stratagem::strategies::timetables {

@@ -1,6 +1,6 @@
 // DualPipeV: DualPipe folded at its middle, so that one copy of the weights is enough.
-#include "strategies/schedules/dualpipe_rank.hpp"
 #include "strategies/schedules/require.hpp"
+#include "strategies/schedules/timetable/dualpipe_rank.hpp"
 #include "strategies/schedules/timetables.hpp"
 
 namespace stratagem::strategies::timetables {

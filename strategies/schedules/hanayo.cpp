@@ -1,6 +1,6 @@
 // Hanayo: the stages run down and up over the ranks in waves, so that no stage needs a second copy.
 #include "strategies/schedules/require.hpp"
-#include "strategies/schedules/shortest.hpp"
+#include "strategies/schedules/timetable/shortest.hpp"
 #include "strategies/schedules/timetables.hpp"
 
 namespace stratagem::strategies::timetables {

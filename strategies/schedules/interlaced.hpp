@@ -1,7 +1,7 @@
 // Interlaced pipeline, see interlaced.cpp.
 #pragma once
 
-#include "strategies/timetable.hpp"
+#include "strategies/schedules/timetable/timetable.hpp"
 
 namespace stratagem::strategies {
 

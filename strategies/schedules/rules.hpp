@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "strategies/plan.hpp"
+#include "strategies/plan/plan.hpp"
 
 namespace stratagem::strategies {
 

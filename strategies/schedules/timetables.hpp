@@ -1,7 +1,7 @@
 // The pipeline schedules: each is a function from the pipeline's numbers to a timetable.
 #pragma once
 
-#include "strategies/timetable.hpp"
+#include "strategies/schedules/timetable/timetable.hpp"
 
 namespace stratagem::strategies::timetables {
 

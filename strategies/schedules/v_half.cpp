@@ -1,6 +1,6 @@
 // V-Half: ZB-V's placement in about half of 1F1B's activation memory.
-#include "strategies/schedules/memory_bounded.hpp"
 #include "strategies/schedules/require.hpp"
+#include "strategies/schedules/timetable/memory_bounded.hpp"
 #include "strategies/schedules/timetables.hpp"
 
 namespace stratagem::strategies::timetables {

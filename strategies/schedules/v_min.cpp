@@ -1,6 +1,6 @@
 // V-Min: ZB-V's placement in about a third of 1F1B's activation memory.
-#include "strategies/schedules/memory_bounded.hpp"
 #include "strategies/schedules/require.hpp"
+#include "strategies/schedules/timetable/memory_bounded.hpp"
 #include "strategies/schedules/timetables.hpp"
 
 namespace stratagem::strategies::timetables {

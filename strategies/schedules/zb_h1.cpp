@@ -1,7 +1,7 @@
 // ZB-H1: 1F1B whose bubbles are filled with weight gradients.
 #include "strategies/schedules/require.hpp"
+#include "strategies/schedules/timetable/zero_bubble.hpp"
 #include "strategies/schedules/timetables.hpp"
-#include "strategies/schedules/zero_bubble.hpp"
 
 namespace stratagem::strategies::timetables {
 

@@ -1,7 +1,7 @@
 // ZB-H2: twice the warm-up of ZB-H1; no rank waits inside its own span where F = B = W.
 #include "strategies/schedules/require.hpp"
+#include "strategies/schedules/timetable/zero_bubble.hpp"
 #include "strategies/schedules/timetables.hpp"
-#include "strategies/schedules/zero_bubble.hpp"
 
 namespace stratagem::strategies::timetables {
 

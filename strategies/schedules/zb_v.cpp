@@ -1,6 +1,6 @@
 // ZB-V: two stages on every rank, placed as a V; no bubble and 1F1B's memory where F = B = W.
-#include "strategies/schedules/memory_bounded.hpp"
 #include "strategies/schedules/require.hpp"
+#include "strategies/schedules/timetable/memory_bounded.hpp"
 #include "strategies/schedules/timetables.hpp"
 
 namespace stratagem::strategies::timetables {

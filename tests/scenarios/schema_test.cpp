@@ -4,8 +4,8 @@
 #include "cost/optimizer.hpp"
 #include "cost/profile.hpp"
 #include "model/zoo/all.hpp"
-#include "strategies/all.hpp"
 #include "strategies/language/primitives/all.hpp"
+#include "strategies/parallel/all.hpp"
 #include "tests/main/executable.hpp"
 #include "topology/presets.hpp"
 

@@ -8,7 +8,7 @@
 #include "lowering/lower.hpp"
 #include "model/zoo/gpt.hpp"
 #include "sim/fold.hpp"
-#include "strategies/all.hpp"
+#include "strategies/parallel/all.hpp"
 #include "topology/presets.hpp"
 
 namespace stratagem::sim {

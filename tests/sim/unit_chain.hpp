@@ -12,7 +12,7 @@
 #include "model/builder.hpp"
 #include "sim/engine.hpp"
 #include "sim/metrics.hpp"
-#include "strategies/all.hpp"
+#include "strategies/parallel/all.hpp"
 #include "tests/sim/lowered.hpp"
 
 namespace stratagem::sim {

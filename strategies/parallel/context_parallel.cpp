@@ -1,0 +1,41 @@
+// Context parallelism: the tokens of every sequence are divided over ranks.
+#include "base/input_error.hpp"
+#include "strategies/parallel/all.hpp"
+
+namespace stratagem::strategies {
+namespace {
+
+/// A product without a token dimension would be computed as a whole by every rank.
+void check_products(const model::Graph& graph, int ranks) {
+  const model::OpId whole = model::product_without(graph, "s");
+  if (whole < 0) return;
+  throw InputError(
+      "", "",
+      "1 where matrix products work on whole samples, as those of experts do: \"data\", "
+      "\"expert\" and \"tensor\" divide them",
+      std::to_string(ranks) + ", of which every rank would compute all of " +
+          graph.operators[whole].name);
+}
+
+}  // namespace
+
+/// op-trans of every operator along the tokens "s". Attention reads keys and values of all tokens
+/// ("t"), so the lowering finds an all-gather of each in the forward pass; the backward pass gathers
+/// them again (only the rank's own part is kept) and reduce-scatters their gradients. Learned
+/// positions divide as the tokens do. Models with matrix products that cannot (those of experts, whose
+/// slots are of a whole sample) are refused. Not modelled: a ring that passes keys and values on
+/// chunk by chunk behind the attention of the chunk before, and chunks paired so that every rank has
+/// the same share of a causal mask (scores are computed in full on all ranks, as on one). Source:
+/// Llama Team, arXiv:2407.21783, section 3.3.2.
+void context_parallel(Plan& plan, const Options& options) {
+  if (options.context == 1) return;
+  check_products(plan.graph(), options.context);
+  const placement::Axis ranks{
+      .name = "context", .size = options.context, .stride = options.stride("cp")};
+  for (const model::OpId op : plan.operators()) {
+    const bool tokens = model::may_split(plan.graph().operators[op].annotation, "s");
+    plan.assign(plan.trans(op, {.dim = tokens ? "s" : "", .parts = ranks.size}), ranks);
+  }
+}
+
+}  // namespace stratagem::strategies

@@ -1,0 +1,66 @@
+// Co-shard: more parts of a layer than devices, one after another, each recomputed by itself.
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "base/input_error.hpp"
+#include "model/attention_core.hpp"
+#include "strategies/language/colocate.hpp"
+#include "strategies/parallel/all.hpp"
+
+namespace stratagem::strategies {
+namespace {
+
+bool is_attention(const model::Graph& graph, const model::Run& run) {
+  const int segment = graph.operators[run.operators.front()].segment;
+  const auto cores = model::attention_cores(graph, graph.segments[segment]);
+  return std::ranges::any_of(cores, [&](const std::vector<model::OpId>& core) {
+    return run.split.contains(core.front());
+  });
+}
+
+/// The runs of the first layers (segments but the first and the last), where two share an operator
+/// the earlier one.
+std::vector<model::Division> divisions(const model::Graph& graph, const CoShard& parts) {
+  const int layers = static_cast<int>(graph.segments.size()) - 2;
+  if (parts.layers > layers)
+    throw InputError("", "", "coshard_layers of at most the model's " + std::to_string(layers),
+                     std::to_string(parts.layers));
+  const int last = parts.layers > 0 ? parts.layers : layers;
+  std::vector<model::Division> result;
+  std::set<model::OpId> taken;
+  for (model::Run& run : model::runs(graph)) {
+    const int segment = graph.operators[run.operators.front()].segment;
+    const auto is_taken = [&](model::OpId op) { return taken.contains(op); };
+    if (segment < 1 || segment > last || std::ranges::any_of(run.operators, is_taken)) continue;
+    taken.insert(run.operators.begin(), run.operators.end());
+    const int count = is_attention(graph, run) ? parts.attention : parts.mlp;
+    result.push_back({std::move(run), count});
+  }
+  return result;
+}
+
+}  // namespace
+
+/// op-trans of attention and MLP of the first layers along heads and the MLP's inner dimension into
+/// C parts that stand on one device, in order; each part is a recomputed group of its own, so that
+/// the inner activations of one part are alive at a time: 1/C of the layer's. Kept are the norm's
+/// result that all parts read, and what is outside of them. Without communication: the partial
+/// results are added up before they cross ranks.
+///
+/// nnScaler makes n = C |D| parts and puts part k on device floor(k / C). Here the C parts come
+/// first, and tensor parallelism divides each over D: device d has the parts c |D| + d for all c. That
+/// is the same plan up to a permutation of the heads and of the inner dimension. Source: Lin et al.,
+/// nnScaler, OSDI 2024, table 5.
+void coshard(Plan& plan, const Options& options) {
+  const CoShard& parts = options.coshard;
+  if (parts.attention == 1 && parts.mlp == 1) return;
+  const std::vector<model::Division> wanted = divisions(plan.graph(), parts);
+  if (wanted.empty())
+    throw InputError("", "", "layers with an attention or an MLP that can be divided", "none");
+  for (auto& division : colocate(plan, plan.graph(), wanted)) {
+    for (std::vector<model::OpId>& part : division) plan.recompute(std::move(part));
+  }
+}
+
+}  // namespace stratagem::strategies

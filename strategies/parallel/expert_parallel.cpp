@@ -1,0 +1,39 @@
+// Expert parallelism: the experts of a layer are divided over data-parallel ranks.
+#include <algorithm>
+
+#include "base/input_error.hpp"
+#include "strategies/parallel/all.hpp"
+
+namespace stratagem::strategies {
+namespace {
+
+/// Does an operator work expert by expert? Routers, dispatch and combination see all experts of
+/// their samples.
+bool by_expert(const model::Operator& op) {
+  return model::may_split(op.annotation, "expert") &&
+         model::dimension_of(op.annotation.inputs[0], "expert") >= 0 &&
+         model::dimension_of(op.annotation.outputs[0], "expert") >= 0;
+}
+
+}  // namespace
+
+/// Consecutive data-parallel ranks form an axis of their own. Operators that work expert by expert
+/// are divided along the experts there, all others along the batch as before. The lowering finds
+/// one all-to-all of the slots' contents before the experts and one after them, forward and
+/// backward, and that the gradients of experts are partial sums over the other data-parallel ranks
+/// only. Source: Lepikhin et al., GShard, arXiv:2006.16668, section 3.
+void expert_parallel(Plan& plan, const Options& options) {
+  if (options.expert == 1) return;
+  const model::Graph& graph = plan.graph();
+  const std::vector<model::OpId> ops = plan.operators();
+  if (std::ranges::none_of(ops, [&](model::OpId op) { return by_expert(graph.operators[op]); }))
+    throw InputError("", "", "a model with experts", "none");
+  const placement::Axis ranks{
+      .name = "expert", .size = options.expert, .stride = options.stride("dp")};
+  for (const model::OpId op : ops) {
+    const std::string dim = by_expert(graph.operators[op]) ? "expert" : batch_dimension(plan, op);
+    plan.assign(plan.trans(op, {.dim = dim, .parts = ranks.size}), ranks);
+  }
+}
+
+}  // namespace stratagem::strategies

@@ -1,0 +1,41 @@
+// Flexible tensor parallelism: the user says what each operator divides over the tensor ranks.
+#include "strategies/parallel/operators.hpp"
+
+#include <algorithm>
+
+#include "base/input_error.hpp"
+#include "strategies/parallel/all.hpp"
+
+namespace stratagem::strategies {
+namespace {
+
+bool applies(const std::pair<std::string, std::string>& entry, const model::Operator& op) {
+  const auto& [pattern, dim] = entry;
+  return matches(op.name, pattern) && (dim.empty() || model::may_split(op.annotation, dim));
+}
+
+}  // namespace
+
+std::optional<std::string> named_dimension(const NamedDimensions& entries,
+                                           const model::Operator& op) {
+  const auto last = std::find_if(entries.rbegin(), entries.rend(),
+                                 [&](const auto& entry) { return applies(entry, op); });
+  return last == entries.rend() ? std::nullopt : std::optional(last->second);
+}
+
+/// Refuses entries that say nothing about this model; tensor_parallel applies the others. Any
+/// choice is a valid plan: the lowering finds the transitions between neighbours. Source: Jia et
+/// al., FlexFlow, MLSys 2019, and Wang et al., Tofu, EuroSys 2019, both search such choices.
+void operators(Plan& plan, const Options& options) {
+  const model::Graph& graph = plan.graph();
+  const std::vector<model::OpId> ops = plan.operators();
+  for (const auto& entry : options.operators) {
+    const bool any = std::ranges::any_of(
+        ops, [&](model::OpId op) { return applies(entry, graph.operators[op]); });
+    if (any) continue;
+    const std::string divides = entry.second.empty() ? "" : " that can divide " + entry.second;
+    throw InputError("", "", "a pattern of operators' names" + divides, entry.first);
+  }
+}
+
+}  // namespace stratagem::strategies

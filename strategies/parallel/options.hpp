@@ -1,0 +1,106 @@
+// The "strategy" object of a scenario: degrees of parallelism and the options of each strategy.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/json_reader.hpp"
+#include "base/quantity.hpp"
+#include "strategies/parallel/operators.hpp"
+
+namespace stratagem::strategies {
+
+struct Ends;
+struct Schedule;
+
+/// Parts of a layer's attention and of its MLP on every device, and how many layers are divided.
+struct CoShard {
+  int attention = 1;
+  int mlp = 1;
+  int layers = 0;  ///< the first ones; 0: all
+};
+
+/// Which share of what belongs to the weights every data-parallel rank keeps.
+struct Zero {
+  int stage = 0;     ///< 1: optimizer states; 2: gradients, too; 3: parameters, too
+  int ranks = 0;     ///< consecutive data ranks that keep one copy together; 0: all
+  int prefetch = 1;  ///< segments whose parameters are gathered ahead of the one that runs
+  /// Elements, on a device, of the smallest parameter that is divided in stage 3.
+  int whole_below = 0;
+};
+
+/// Layers whose activations wait in the memory of the host, or of other GPUs.
+struct SwapOptions {
+  int layers = 0;        ///< the first ones
+  bool to_peer = false;  ///< on the pipeline rank that stands as far from the other end
+  int prefetch = 1;      ///< layers whose activations come back ahead of the one that runs
+};
+
+/// What is offloaded to the memory of the host, and stepped there.
+struct OffloadOptions {
+  bool optimizer = false;             ///< its steps and states
+  bool parameters = false;            ///< beside them
+  bool delayed_update = false;        ///< steps run beside the iteration that follows
+  bool states_on_drives = false;      ///< read and written around the steps
+  bool parameters_on_drives = false;  ///< fetched from there by way of memory
+};
+
+/// Which layers or operators run again, beside "selective" and "full".
+struct RecomputeOptions {
+  int together = 1;  ///< consecutive layers of a stage that run again as one; "full"
+  int layers = 0;    ///< the first ones of every stage; 0: all; "full"
+  std::vector<std::string> operators;  ///< by pattern: a group of every segment; "operators"
+};
+
+struct Options {
+  int tensor = 1;                  ///< tensor-parallel degree
+  int context = 1;                 ///< ranks that divide the tokens of every sequence
+  int dap = 1;                     ///< ranks of dynamic axial parallelism
+  int pipeline = 1;                ///< stages
+  int data = 1;                    ///< data-parallel degree
+  bool sequence_parallel = false;  ///< tensor ranks divide the tokens where they do not divide more
+  NamedDimensions operators;       ///< what single operators divide over the tensor ranks
+  int expert = 1;                  ///< consecutive data ranks that divide the experts among them
+  std::string schedule = "1f1b";   ///< order of the cells of all stages
+  int chunks = 0;  ///< stages on every pipeline rank; 0: as many as the schedule has
+  std::vector<std::int64_t> token_slices;  ///< tokens of every slice; empty: whole
+  int ranks_per_device = 1;           ///< pipeline ranks that share the time and memory of a device
+  std::vector<int> layers_per_stage;  ///< empty: equally many
+  /// Replicas of every stage, to which micro-batches are dealt in turn; empty: one of each.
+  std::vector<int> replicas_per_stage;
+  /// The pipeline rank on which the first and the last segment stand apart from the stages,
+  /// `all_ranks`, or nullopt: in the first and the last stage.
+  std::optional<int> embedding;
+  std::optional<int> head;
+  static constexpr int all_ranks = -1;
+  /// Which ranks stand next to each other, innermost first.
+  std::vector<std::string> rank_order = {"tp", "cp", "dap", "dp", "pp"};
+  std::string recompute = "none";  ///< "none" | "selective" | "full" | "operators"
+  RecomputeOptions recomputed;
+  bool partition_checkpoints = false;  ///< inputs of what runs again divided over tensor ranks
+  CoShard coshard;
+  Zero zero;
+  SwapOptions swap;
+  OffloadOptions offload;
+  bool overlap_gradients = false;
+  std::optional<Bytes> bucket;  ///< of gradient reductions; nullopt: one for all
+  int gradient_buffers = 0;     ///< of a bucket's size, in which gradients wait for their reduction
+
+  /// Stages on every pipeline rank under a schedule.
+  [[nodiscard]] int chunks_of(const Schedule& schedule) const;
+  /// The same two choices as lists of ranks.
+  [[nodiscard]] Ends ends(const Schedule& schedule) const;
+  [[nodiscard]] int devices() const;
+  /// All replicas of all stages, or the pipeline's degree.
+  [[nodiscard]] int pipeline_ranks() const;
+  /// Devices from one rank of a kind to the next: the sizes of all kinds before it in `rank_order`.
+  [[nodiscard]] int stride(const std::string& kind) const;
+  /// Devices that ranks of a kind count: "tp", "cp", "dap", "dp" or "pp".
+  [[nodiscard]] int size(const std::string& kind) const;
+};
+
+/// Reads and checks a strategy object; throws InputError.
+Options read_options(const JsonReader& reader);
+
+}  // namespace stratagem::strategies

@@ -1,0 +1,131 @@
+// Recomputation: forward operators run again in the backward pass, so that their results need not
+// be kept.
+#include <algorithm>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/input_error.hpp"
+#include "model/attention_core.hpp"
+#include "strategies/parallel/all.hpp"
+
+namespace stratagem::strategies {
+namespace {
+
+bool in_a_group(const Plan& plan, const std::vector<model::OpId>& ops) {
+  return std::ranges::any_of(ops, [&](model::OpId op) { return plan.group_of(op) >= 0; });
+}
+
+/// The layers of a stage: segments between the model's first and last.
+std::vector<int> layers_of(const Plan& plan, const std::vector<int>& stage) {
+  const auto segments = static_cast<int>(plan.graph().segments.size());
+  std::vector<int> layers;
+  for (const int segment : stage) {
+    if (0 < segment && segment + 1 < segments) layers.push_back(segment);
+  }
+  return layers;
+}
+
+/// The first layers of a stage, so many at a time as one group. A layer with groups of another
+/// strategy gets none, and ends the group before it.
+void recompute_layers(Plan& plan, const std::vector<int>& layers, const RecomputeOptions& options) {
+  const std::size_t most = options.layers == 0 ? layers.size() : options.layers;
+  std::vector<model::OpId> group;
+  int together = 0;
+  const auto close = [&] {
+    plan.recompute(std::exchange(group, {}));
+    together = 0;
+  };
+  for (std::size_t i = 0; i < std::min(most, layers.size()); ++i) {
+    const std::vector<model::OpId>& layer = plan.graph().segments[layers[i]].forward;
+    const bool taken = in_a_group(plan, layer);
+    if (!taken) group.insert(group.end(), layer.begin(), layer.end());
+    if (taken || ++together == options.together) close();
+  }
+  close();
+}
+
+void recompute_cores(Plan& plan, const std::vector<int>& layers) {
+  for (const int layer : layers) {
+    for (const std::vector<model::OpId>& core :
+         model::attention_cores(plan.graph(), plan.graph().segments[layer])) {
+      if (!in_a_group(plan, core)) plan.recompute(core);
+    }
+  }
+}
+
+/// "layers.0.mlp.fc1" as somebody would write it for all layers: "layers.*.mlp.fc1".
+std::string for_all_layers(const std::string& name) {
+  std::string text;
+  for (const char c : name) {
+    if (c < '0' || c > '9' || (!text.empty() && text.back() != '.' && text.back() != '*')) {
+      text += c;
+    } else if (text.empty() || text.back() != '*') {
+      text += '*';
+    }
+  }
+  return text;
+}
+
+/// The pattern that a misspelt one most resembles.
+std::string did_you_mean(const Plan& plan, const std::string& pattern) {
+  std::set<std::string> words;
+  for (const model::OpId op : plan.operators()) {
+    const std::string& name = plan.graph().operators[op].name;
+    const std::string all = for_all_layers(name);
+    words.insert({name, all});
+    for (std::size_t dot = all.find('.'); dot != std::string::npos; dot = all.find('.', dot + 1))
+      words.insert(all.substr(0, dot + 1) + "*");
+  }
+  const auto near = nearest(pattern, {words.begin(), words.end()});
+  return near ? " (did you mean \"" + *near + "\"?)" : "";
+}
+
+/// What a pattern names, as a group of every segment.
+void recompute_named(Plan& plan, const std::string& pattern) {
+  bool any = false;
+  for (const model::Segment& segment : plan.graph().segments) {
+    std::vector<model::OpId> group;
+    for (const model::OpId op : segment.forward) {
+      if (matches(plan.graph().operators[op].name, pattern)) group.push_back(op);
+    }
+    any |= !group.empty();
+    plan.recompute(std::move(group));
+  }
+  if (!any) {
+    throw InputError("", "", "a pattern of operators' names" + did_you_mean(plan, pattern),
+                     pattern);
+  }
+}
+
+}  // namespace
+
+/// An op-trans: {op} becomes {op, op again}, the second ordered before the operator's backward pass.
+/// "full": all operators of a layer (a segment between the first and the last) as one group, or those
+/// of several layers of a stage, of all its layers or the first ones: Megatron-LM's
+/// --recompute-method, "uniform" and "block". Source: Chen et al., Training Deep Nets with Sublinear
+/// Memory Cost, arXiv:1604.06174. "selective": the core of every attention, few FLOPs for many bytes.
+/// Source: Korthikanti et al., arXiv:2205.05198, section 5. "operators": those that a pattern names, as
+/// a group of every segment. What another strategy has put into groups stays there; a layer with such
+/// groups gets none from "full".
+///
+/// partition_checkpoints: tensor ranks that would keep the same input of a group keep a part each.
+void recompute(Plan& plan, const Options& options) {
+  for (const std::vector<int>& stage : plan.stages) {
+    const std::vector<int> layers = layers_of(plan, stage);
+    if (options.recompute == "full") recompute_layers(plan, layers, options.recomputed);
+    if (options.recompute == "selective") recompute_cores(plan, layers);
+  }
+  const std::vector<std::string>& patterns = options.recomputed.operators;
+  for (std::size_t i = 0; i < patterns.size(); ++i) {
+    try {
+      recompute_named(plan, patterns[i]);
+    } catch (const InputError& error) {
+      throw InputError("", "/operators/" + std::to_string(i), error.expected, error.found);
+    }
+  }
+  if (options.partition_checkpoints && options.tensor > 1) plan.checkpoint_axes = {"tensor"};
+}
+
+}  // namespace stratagem::strategies

@@ -1,0 +1,132 @@
+// Megatron-LM's tensor parallelism: every rank holds a share of each layer's matrices.
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+
+#include "strategies/parallel/all.hpp"
+
+namespace stratagem::strategies {
+namespace {
+
+using model::Operator;
+using model::OpKind;
+using model::TensorId;
+
+/// Walks the operators in order and says what each divides over the tensor ranks.
+class TensorDivision {
+ public:
+  TensorDivision(const model::Graph& graph, const Options& options)
+      : graph_(graph), options_(options) {
+    for (const Operator& op : graph.operators) {
+      const bool cuts = op.kind == OpKind::split_heads && op.pass == model::Pass::forward;
+      if (cuts) cut_into_heads_.insert(op.inputs[0]);
+    }
+  }
+
+  /// The dimension that the next operator divides; "" where it is replicated.
+  std::string next(const Operator& op) {
+    const std::string usual = usual_dimension(op);
+    const bool sums = adds_partial_sums(op);
+    const bool tokens = usual.empty() && !sums && divides_tokens(op, options_);
+    std::string dim = named_dimension(options_.operators, op).value_or(tokens ? "s" : usual);
+    for (const TensorId input : op.inputs) note_table(op, input, dim);
+    if (!dim.empty() && dim == usual) note_outputs(op, dim);
+    // Rows of a divided table are summed where they are looked up: residual sums begin with them.
+    const bool leaves_sums =
+        op.kind != OpKind::embedding && model::is_reduction(op.annotation, dim);
+    if (leaves_sums || (sums && dim.empty())) partial_.insert(op.outputs.begin(), op.outputs.end());
+    return dim;
+  }
+
+ private:
+  /// What Megatron-LM divides: heads and MLP columns stay divided until a contraction sums over
+  /// them.
+  [[nodiscard]] std::string usual_dimension(const Operator& op) const {
+    if (const auto incoming = divided_.find(op.inputs[0]); incoming != divided_.end()) {
+      const std::string dim = op.annotation.inputs[0][incoming->second].identifiers.front();
+      return model::may_split(op.annotation, dim) ? dim : "";
+    }
+    if (op.kind == OpKind::embedding) return "vocabulary";
+    if (is_bias_by_distance(op)) return "heads";
+    return op.kind == OpKind::contraction ? columns(op) : "";
+  }
+
+  /// The lowering completes such a sum once; dividing it would complete every operand.
+  [[nodiscard]] bool adds_partial_sums(const Operator& op) const {
+    return op.kind == OpKind::add && std::ranges::all_of(op.inputs, [&](TensorId tensor) {
+             return partial_.contains(tensor);
+           });
+  }
+
+  /// Added to scores that are divided along heads.
+  static bool is_bias_by_distance(const Operator& op) {
+    return op.kind == OpKind::relative_bias || op.kind == OpKind::causal_relative_bias;
+  }
+
+  /// Of a matrix: columns where it widens (QKV, fc1, logits; experts have one matrix each), a copy
+  /// together with the others, or where they become heads (queries alone); a tied table is divided
+  /// as it was for the lookup.
+  [[nodiscard]] std::string columns(const Operator& op) const {
+    const std::vector<model::Term>& terms = op.annotation.inputs[1];
+    if (const auto tied = tables_.find(op.inputs[1]); tied != tables_.end())
+      return tied->second < 0 ? "" : terms[tied->second].identifiers.front();
+    const model::Tensor& weight = graph_.tensors[op.inputs[1]];
+    if (weight.role != model::Role::parameter) return "";
+    const std::size_t column = weight.shape.size() - 2;
+    const auto size = [&](std::size_t d) {
+      return weight.shape[d] * (terms[d].identifiers.front() == op.shared ? op.copies : 1);
+    };
+    const bool divides = size(column) > size(column + 1) || cut_into_heads_.contains(op.outputs[0]);
+    return divides ? terms[column].identifiers.front() : "";
+  }
+
+  void note_table(const Operator& op, TensorId input, const std::string& dim) {
+    if (graph_.tensors[input].role != model::Role::parameter) return;
+    const auto place = std::ranges::find(op.inputs, input) - op.inputs.begin();
+    tables_[input] = model::dimension_of(op.annotation.inputs[place], dim);
+  }
+
+  void note_outputs(const Operator& op, const std::string& dim) {
+    for (std::size_t i = 0; i < op.outputs.size(); ++i) {
+      const int position = model::dimension_of(op.annotation.outputs[i], dim);
+      if (position >= 0) divided_[op.outputs[i]] = position;
+    }
+  }
+
+  const model::Graph& graph_;
+  const Options& options_;
+  std::set<TensorId> cut_into_heads_;
+  std::set<TensorId> partial_;       ///< activations of which every rank has a partial sum
+  std::map<TensorId, int> divided_;  ///< by activation: its dimension that Megatron-LM divides
+  std::map<TensorId, int> tables_;   ///< by parameter: its divided dimension, -1 if whole
+};
+
+}  // namespace
+
+/// op-trans, operator by operator: the token table along the vocabulary; QKV and fc1 by columns, so
+/// that heads and MLP columns stay on their rank; the projections after them by rows, which leaves
+/// partial sums; logits and the parts of the cross-entropy along the vocabulary. Norms, dropouts
+/// and residuals between are replicated. The lowering finds what must be communicated: two
+/// all-reduces of b*s*h per layer forward and two backward. Source: Shoeybi et al., Megatron-LM,
+/// arXiv:1909.08053, section 3.
+///
+/// Operators that the option "operators" names divide what it says. Where that is another dimension
+/// than Megatron-LM's, the operators after them go on as if what they read were whole.
+void tensor_parallel(Plan& plan, const Options& options) {
+  if (options.tensor == 1) return;
+  divide_as_tensor_ranks(plan, plan.operators(),
+                         {.name = "tensor", .size = options.tensor, .stride = options.stride("tp")},
+                         options);
+}
+
+void divide_as_tensor_ranks(Plan& plan, const std::vector<model::OpId>& ops,
+                            const placement::Axis& ranks, const Options& options) {
+  TensorDivision division(plan.graph(), options);
+  for (const model::OpId id : ops) {
+    const std::string dim = division.next(plan.graph().operators[id]);
+    plan.assign(plan.trans(id, {.dim = dim, .parts = ranks.size}), ranks);
+  }
+}
+
+}  // namespace stratagem::strategies

@@ -1,0 +1,204 @@
+// Records what the three primitives say, and refuses op-trans that no operator allows.
+#include "strategies/plan/plan.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "base/input_error.hpp"
+
+namespace stratagem::strategies {
+
+using placement::Cell;
+
+Plan::Plan(const model::Graph& graph)
+    : graph_(&graph), placements_(graph.operators.size()), group_of_(graph.operators.size(), -1) {
+  stages.emplace_back(graph.segments.size());
+  std::iota(stages.front().begin(), stages.front().end(), 0);
+}
+
+bool Plan::speaks_of_operators() const {
+  const auto placed = [](const Placement& placement) {
+    return !placement.axes.empty() || !placement.listed.empty() ||
+           std::ranges::any_of(placement.first_devices, [](int device) { return device != 0; });
+  };
+  return std::ranges::any_of(placements_, placed) || !recomputed_.empty();
+}
+
+void Plan::rewrite(model::Graph graph, std::vector<Colocation> colocations) {
+  expects(!speaks_of_operators(),
+          "a graph is rewritten before its operators are split, placed or recomputed");
+  expects(graph.segments.size() == graph_->segments.size(), "a rewriting keeps the segments");
+  rewritten_ = std::make_shared<const model::Graph>(std::move(graph));
+  graph_ = rewritten_.get();
+  colocations_ = std::move(colocations);
+  placements_.assign(graph_->operators.size(), {});
+  copy_stages(copies_);
+  group_of_.assign(graph_->operators.size(), -1);
+}
+
+std::vector<model::OpId> Plan::operators() const {
+  std::vector<model::OpId> ids;
+  for (const model::Segment& segment : graph_->segments) {
+    ids.insert(ids.end(), segment.forward.begin(), segment.forward.end());
+  }
+  return ids;
+}
+
+std::int64_t size_of_dimension(const model::Graph& graph, const model::Operator& op,
+                               const std::string& dim) {
+  std::int64_t size = 0;
+  const auto look = [&](const std::vector<model::TensorId>& tensors,
+                        const std::vector<std::vector<model::Term>>& terms) {
+    for (std::size_t t = 0; t < tensors.size(); ++t) {
+      const int position = model::dimension_of(terms[t], dim);
+      if (position < 0) continue;
+      const std::int64_t here = graph.tensors[tensors[t]].shape[position];
+      size = size == 0 ? here : std::min(size, here);
+    }
+  };
+  look(op.inputs, op.annotation.inputs);
+  look(op.outputs, op.annotation.outputs);
+  return size;
+}
+
+std::pair<int, int> segment_range(const model::Graph& graph, const std::vector<model::OpId>& ops) {
+  const auto segment = [&](model::OpId op) { return graph.operators[op].segment; };
+  const auto [first, last] = std::ranges::minmax(ops, {}, segment);
+  return {segment(first), segment(last)};
+}
+
+bool divides_evenly(const Plan& plan, model::OpId id) {
+  const Plan::Placement& placement = plan.placement(id);
+  for (std::size_t i = 0; i < placement.axes.size(); ++i) {
+    if (!placement.uneven[i] || placement.dims[i].empty()) continue;
+    std::int64_t parts = 1;
+    for (std::size_t k = 0; k < placement.axes.size(); ++k)
+      parts *= placement.dims[k] == placement.dims[i] ? placement.axes[k].size : 1;
+    const model::Operator& op = plan.graph().operators[id];
+    if (size_of_dimension(plan.graph(), op, placement.dims[i]) % parts != 0) return false;
+  }
+  return true;
+}
+
+Parts Plan::trans(model::OpId id, const Split& split) {
+  const model::Operator& op = graph_->operators[id];
+  Placement& placement = placements_[id];
+  if (!split.dim.empty()) {
+    const std::string where = "operator " + op.name + " (" + op.annotation.text + ")";
+    if (!model::may_split(op.annotation, split.dim)) {
+      throw InputError("", "", where + " to have a splittable dimension " + split.dim, "");
+    }
+    std::int64_t parts = split.parts;
+    for (std::size_t i = 0; i < placement.dims.size(); ++i) {
+      if (placement.dims[i] == split.dim) parts *= placement.axes[i].size;
+    }
+    const std::int64_t size = size_of_dimension(*graph_, op, split.dim);
+    if (split.uneven ? size < parts : size % parts != 0) {
+      throw InputError("", "",
+                       "dimension " + split.dim + " of " + where + " to divide into " +
+                           std::to_string(parts) + (split.uneven ? "" : " equal") + " parts",
+                       std::to_string(size));
+    }
+  }
+  placement.axes.push_back({"", split.parts, 0});
+  placement.dims.push_back(split.dim);
+  placement.uneven.push_back(split.uneven);
+  return {id, static_cast<int>(placement.axes.size()) - 1};
+}
+
+void Plan::assign(const Parts& parts, const placement::Axis& axis) {
+  placement::Axis& level = placements_[parts.op].axes[parts.level];
+  expects(level.size == axis.size, "an axis has as many devices as the op-trans made parts");
+  level = axis;
+}
+
+void Plan::assign(model::OpId op, int first_device, int copy) {
+  std::vector<int>& devices = placements_[op].first_devices;
+  expects(copy >= 0 && copy < static_cast<int>(devices.size()), "a plan has the copy it assigns");
+  devices[copy] = first_device;
+}
+
+void Plan::assign(model::OpId op, std::vector<int> devices, int copy) {
+  std::vector<std::vector<int>>& listed = placements_[op].listed;
+  expects(copy >= 0 && copy < copies_of(op), "a plan has the copy it assigns");
+  if (listed.empty()) listed.resize(copies_of(op), devices);
+  listed[copy] = std::move(devices);
+}
+
+void Plan::order(const Cell& before, const Cell& after) { orders_.push_back({before, after}); }
+
+void Plan::order(OrderRule rule) { rules_.push_back(std::move(rule)); }
+
+void Plan::chain(std::vector<Cell> cells) { chains_.push_back(std::move(cells)); }
+
+void Plan::run_together(const Cell& first, const Cell& second) {
+  together_.emplace_back(first, second);
+}
+
+void Plan::copy_stages(Copies copies) {
+  expects(copies.of_stage.empty() || copies.of_stage.size() == stages.size(),
+          "a plan says how many copies each of its stages has");
+  for (const int n : copies.of_stage) {
+    expects(n >= 1, "a plan has at least one copy of every stage");
+    if (copies.deal == Deal::shares || micro_batches % n == 0) continue;
+    throw InputError("", "", "a number of micro-batches that the copies of every stage divide",
+                     std::to_string(micro_batches) + " for " + std::to_string(n) + " copies");
+  }
+  copies_ = std::move(copies);
+  for (std::size_t stage = 0; stage < copies_.of_stage.size(); ++stage) {
+    const int n = copies_.of_stage[stage];
+    for (const int segment : stages[stage]) {
+      for (const model::OpId op : graph_->segments[segment].forward) {
+        Placement& placement = placements_[op];
+        placement.first_devices.resize(n, placement.first_devices.front());
+        if (!placement.listed.empty()) placement.listed.resize(n, placement.listed.front());
+      }
+    }
+  }
+}
+
+void Plan::split_backward(int stage, int micro_batch) { split_.emplace(stage, micro_batch); }
+
+void Plan::evict(const Eviction& eviction) {
+  evictions_[{eviction.stage, eviction.micro_batch}] = eviction.guest_of;
+}
+
+void Plan::check_together(const std::vector<model::OpId>& group) const {
+  const auto [first, last] = segment_range(*graph_, group);
+  if (first == last) return;
+  const std::string expected =
+      "a recomputed group of one segment, or of all operators of consecutive ones of a stage";
+  std::vector<model::OpId> all;
+  for (int segment = first; segment <= last; ++segment) {
+    const std::vector<model::OpId>& ops = graph_->segments[segment].forward;
+    all.insert(all.end(), ops.begin(), ops.end());
+  }
+  std::ranges::sort(all);
+  const auto [other, missing] = std::ranges::mismatch(group, all);
+  if (missing != all.end())
+    throw InputError("", "", expected, "one without " + graph_->operators[*missing].name);
+  for (const std::vector<int>& stage : stages) {
+    for (int segment = first + 1; segment <= last; ++segment) {
+      if (std::ranges::count(stage, segment - 1) == std::ranges::count(stage, segment)) continue;
+      throw InputError("", "", expected,
+                       graph_->segments[segment - 1].name + " and " +
+                           graph_->segments[segment].name + " of two stages");
+    }
+  }
+}
+
+void Plan::recompute(std::vector<model::OpId> group) {
+  if (group.empty()) return;
+  std::ranges::sort(group);
+  check_together(group);
+  for (const model::OpId id : group) {
+    const model::Operator& op = graph_->operators[id];
+    if (group_of_[id] >= 0)
+      throw InputError("", "", "every operator in one recomputed group", op.name + " in two");
+    group_of_[id] = static_cast<int>(recomputed_.size());
+  }
+  recomputed_.push_back(std::move(group));
+}
+
+}  // namespace stratagem::strategies

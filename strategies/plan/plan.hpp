@@ -1,0 +1,296 @@
+// A parallelisation plan: what op-trans, op-assign and op-order have said about a graph.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/quantity.hpp"
+#include "model/graph.hpp"
+#include "placement/axis.hpp"
+#include "placement/cell.hpp"
+#include "strategies/plan/copies.hpp"
+#include "strategies/plan/order_rule.hpp"
+
+namespace stratagem::strategies {
+
+/// The algorithm of an op-trans: divide the dimension that the operator's annotation calls `dim`
+/// into equal parts, or into parts that differ by one; an empty `dim` replicates the operator.
+struct Split {
+  std::string dim;
+  int parts = 1;
+  bool uneven = false;  ///< the first parts may be larger by one
+};
+
+/// The sub-operators that one op-trans made of every sub-operator there was before it.
+struct Parts {
+  model::OpId op = 0;
+  int level = 0;
+};
+
+/// How gradients that are partial sums over devices are reduced: an op-trans of the reduction into
+/// buckets of about `bucket` bytes in the order in which gradients appear, on a stream of their
+/// own. With `overlap` each is ordered right after the backward cell that completes it, else after
+/// the last one.
+struct GradientReduction {
+  bool overlap = false;
+  std::optional<Bytes> bucket;  ///< nullopt: all gradients in one
+  /// Number of buffers of `bucket` bytes that exist from the first backward cell to the last.
+  /// Gradients that are reduced to shards, or leave for the host, wait in them. 0: each gradient
+  /// waits in a buffer of its own.
+  int buffers = 0;
+};
+
+/// op-trans of what belongs to every weight: into equal runs of its elements (the last one padded),
+/// one for each of the ranks along `axes` that would all hold the weight whole. Without axes
+/// nothing is divided, but parameters are gathered if the framework gathers even then. Source:
+/// Rajbhandari et al., ZeRO, SC 2020, arXiv:1910.02054, section 5.
+struct WeightShards {
+  /// Each divides what those before it divide, too.
+  enum class Of : std::uint8_t {
+    nothing,
+    steps,      ///< optimizer steps and their states; each rank tells the others its new weights
+    gradients,  ///< what a backward cell adds is reduced to the ranks that keep it, and freed
+    parameters  ///< gathered before each forward and backward pass of a segment, freed after it
+  };
+  Of of = Of::nothing;
+  std::vector<std::string> axes;
+  /// op-order: the parameters of a segment are gathered after the segment `prefetch` + 1 places
+  /// before it has run, so that those of `prefetch` + 1 segments exist at once.
+  int prefetch = 0;
+  /// Parameters with fewer elements than this on a device stay whole there; their gradients and
+  /// steps are still divided.
+  int whole_below = 0;
+
+  [[nodiscard]] bool divides(Of what) const { return of >= what && !axes.empty(); }
+};
+
+/// An eviction: when a forward cell has ended, what it keeps for its backward cell is copied to the
+/// devices of another stage, each part to the device with the same coordinates, and freed. It is
+/// copied back before the backward cell begins.
+struct Eviction {
+  int stage = 0;
+  int micro_batch = 0;
+  int guest_of = 0;  ///< the stage that takes it in
+};
+
+/// A swap: op-trans that adds two copies to segments. When a segment has run, what its forward pass
+/// keeps for the backward pass is copied to host memory, or to the devices of another stage, and
+/// freed. It comes back before the segment's backward pass begins.
+struct Swap {
+  std::vector<int> segments;  ///< ascending
+  /// By segment: the stage whose devices hold what it keeps, each part the device with the same
+  /// coordinates; nullopt: the host holds it.
+  std::map<int, int> peers;
+  /// op-order: at most `prefetch` + 1 segments are being copied at once, out or back. A segment
+  /// runs forward only after the copy out of the segment `prefetch` + 1 places before it has ended.
+  /// Likewise, its copy back begins only after the backward pass of the segment that runs so many
+  /// places before it.
+  int prefetch = 0;
+};
+
+/// Runs of operators in parts that run one after another on the same devices, see model::divide:
+/// those that divide `dim` together with one of the named operators of the graph before.
+struct Colocation {
+  std::string operators;  ///< a selector
+  std::string dim;
+  int parts = 1;
+  friend bool operator==(const Colocation&, const Colocation&) = default;
+};
+
+/// When weights are updated, and which version of them a micro-batch reads.
+struct Updates {
+  /// Without a flush, the micro-batches of one iteration follow those of the one before: orders
+  /// between cells hold for micro-batches counted through all iterations, and the forward cells of
+  /// the next may overtake an update.
+  bool flush = true;
+  /// How a stage of a plan without flush chooses the version that F and B of a micro-batch read;
+  /// what is read later is kept (weight stashing).
+  enum class Version : std::uint8_t {
+    latest,    ///< the newest when F begins: PipeDream
+    vertical,  ///< on all stages the one that was newest on the first: PipeDream with vertical sync
+    previous   ///< the one before the newest complete iteration: PipeDream-2BW
+  };
+  Version version = Version::latest;
+};
+
+/// One plan for one graph. Splitting is affine: sub-operator (i, j, ...) of an operator stands on
+/// device first + i * stride_i + j * stride_j + ..., so a plan for thousands of devices stays as
+/// small as the graph; a list may place it anywhere else. Backward operators and optimizer steps follow their forward operator.
+class Plan {
+ public:
+  /// `graph` must outlive the plan, or its first rewriting.
+  explicit Plan(const model::Graph& graph);
+
+  /// op-trans that changes operators rather than dividing them: from now on the plan is of `graph`,
+  /// which it owns, with as many segments as the one before; `colocations` tell what makes it of the
+  /// graph that the plan was given. Expects that nothing was said yet of single operators, whose ids
+  /// change.
+  void rewrite(model::Graph graph, std::vector<Colocation> colocations);
+  [[nodiscard]] const std::vector<Colocation>& colocations() const { return colocations_; }
+  /// Has a primitive spoken of single operators?
+  [[nodiscard]] bool speaks_of_operators() const;
+
+  [[nodiscard]] const model::Graph& graph() const { return *graph_; }
+  /// The forward operators, in order.
+  [[nodiscard]] std::vector<model::OpId> operators() const;
+
+  /// op-trans. Throws InputError if the dimension does not exist, may not be split, has fewer
+  /// elements than parts, or does not divide evenly where it has to.
+  Parts trans(model::OpId op, const Split& split);
+  /// op-assign of all parts: part i moves i places along the axis.
+  void assign(const Parts& parts, const placement::Axis& axis);
+  /// op-assign of the whole operator: where its sub-operator with all coordinates 0 stands. A copy
+  /// is the operator as it works on the micro-batches of that copy.
+  void assign(model::OpId op, int first_device, int copy = 0);
+  /// op-assign of every part: parts in row-major order of the op-trans, the last one fastest. Takes
+  /// the place of first device and axes. The lowering checks the list, since op-trans may follow.
+  void assign(model::OpId op, std::vector<int> devices, int copy = 0);
+
+  /// op-order.
+  void order(const placement::Cell& before, const placement::Cell& after);
+  void order(OrderRule rule);
+  /// op-order of each cell before the next.
+  void chain(std::vector<placement::Cell> cells);
+  /// Two cells of one device that run together: both begin when both may begin, and results of
+  /// either leave when both have ended.
+  void run_together(const placement::Cell& first, const placement::Cell& second);
+
+  /// op-trans that replicates stages; each copy processes a subset of the micro-batches. Until they
+  /// are assigned, a copy's operators share the devices of copy 0. Expects a number for each stage,
+  /// and that stages and micro-batches do not change afterwards. Throws InputError if copies that
+  /// take turns would not get equally many micro-batches of an iteration.
+  void copy_stages(Copies copies);
+  [[nodiscard]] const Copies& copies() const { return copies_; }
+  /// The copy of a stage that works on a micro-batch.
+  [[nodiscard]] int copy_of(int stage, int micro_batch) const {
+    return copies_.of_micro_batch(stage, micro_batch, micro_batches);
+  }
+  /// How many copies a forward operator has: those of its stage.
+  [[nodiscard]] int copies_of(model::OpId forward_op) const {
+    return static_cast<int>(placements_[forward_op].first_devices.size());
+  }
+
+  /// op-trans of a backward cell into B, its input gradients, and W, its weight gradients.
+  void split_backward(int stage, int micro_batch);
+  [[nodiscard]] bool splits_backward(int stage, int micro_batch) const {
+    return split_.contains({stage, micro_batch});
+  }
+
+  /// op-trans that adds the two copies to a forward and a backward cell.
+  void evict(const Eviction& eviction);
+  /// By stage and micro-batch: the stage that takes it in.
+  [[nodiscard]] const std::map<std::pair<int, int>, int>& evictions() const { return evictions_; }
+
+  /// op-trans that recomputes some forward operators of a segment, as one group: they run again
+  /// right before the first backward operator that reads what only the group's own gradients need.
+  /// Instead of their results only the group's inputs are kept. A group may also be all operators
+  /// of consecutive segments of a stage: all run again before the backward pass of the last
+  /// segment. Throws InputError if an operator is in a group already, or if operators of several
+  /// segments are not all of their operators.
+  void recompute(std::vector<model::OpId> group);
+
+  /// The split of every axis that an operator stands on: `axes[i]` carries `dims[i]` ("" =
+  /// replicated).
+  struct Placement {
+    std::vector<int> first_devices = {0};  ///< by copy
+    std::vector<placement::Axis> axes;
+    std::vector<std::string> dims;
+    std::vector<bool> uneven;              ///< by axis, see Split
+    std::vector<std::vector<int>> listed;  ///< by copy: the device of every part; empty: affine
+  };
+  [[nodiscard]] const Placement& placement(model::OpId forward_op) const {
+    return placements_[forward_op];
+  }
+  [[nodiscard]] const std::vector<placement::Order>& orders() const { return orders_; }
+  [[nodiscard]] const std::vector<OrderRule>& rules() const { return rules_; }
+  [[nodiscard]] const std::vector<std::vector<placement::Cell>>& chains() const { return chains_; }
+  [[nodiscard]] const std::vector<std::pair<placement::Cell, placement::Cell>>& together() const {
+    return together_;
+  }
+  /// The groups of forward operators that run again in the backward pass; each in forward order.
+  [[nodiscard]] const std::vector<std::vector<model::OpId>>& recomputed() const {
+    return recomputed_;
+  }
+  /// The group of a forward operator, -1 if it is in none.
+  [[nodiscard]] int group_of(model::OpId forward_op) const { return group_of_[forward_op]; }
+
+  /// op-trans of every micro-batch along its tokens: how many tokens each slice has; empty: whole.
+  std::vector<std::int64_t> token_slices;
+  [[nodiscard]] int slices() const {
+    return token_slices.empty() ? 1 : static_cast<int>(token_slices.size());
+  }
+  /// How many cells there are.
+  [[nodiscard]] Extent extent() const {
+    return {.stages = static_cast<int>(stages.size()),
+            .micro_batches = micro_batches,
+            .slices = slices(),
+            .repeats = graph_->forward_repeats};
+  }
+  int micro_batches = 1;  ///< op-trans along the batch: repetitions of the graph per iteration
+  std::vector<std::vector<int>>
+      stages;  ///< segments of every stage, in order; at first one stage with all
+  GradientReduction gradients;
+  WeightShards shards;
+  /// op-trans of the inputs of recomputed groups, between the forward pass and the second run. They
+  /// are divided over the ranks along these axes that would all keep the same: each copies its part
+  /// and frees the whole, and the second run gathers the parts. Source: Rajbhandari et al., ZeRO,
+  /// SC 2020, arXiv:1910.02054, section 6.1 (P_a); Megatron-LM's --distribute-saved-activations.
+  std::vector<std::string> checkpoint_axes;
+  Swap swap;
+  /// op-assign of optimizer steps to the processors of each device's server. Their states live
+  /// there. Gradients of every micro-batch go there as soon as they are reduced, and weights come
+  /// back. Source: Ren et al., ZeRO-Offload, USENIX ATC 2021, arXiv:2101.06840, section 4.
+  bool steps_on_host = false;
+  /// op-assign of the parameters to the memory of the host, beside their steps. Before each pass of
+  /// a segment, `shards.prefetch` segments ahead, every device fetches its shards of the segment's
+  /// parameters (whole ones where nothing divides them) and gathers them. It frees them after the
+  /// pass. Source: Rajbhandari et al., ZeRO-Infinity, SC 2021, arXiv:2104.07857, sections 5 and 6.
+  bool parameters_on_host = false;
+  /// op-assign of what these steps keep to the drives of the server: read into the host's memory, stepped
+  /// and written back segment by segment. Source: ZeRO-Infinity, section 5 (infinity offload engine).
+  bool states_on_drives = false;
+  /// op-assign of the parameters that are on the host to its drives: read from there before they are
+  /// fetched, and written back when they have stepped.
+  bool parameters_on_drives = false;
+  /// op-order of the steps on the host after the beginning of the iteration's first forward cell,
+  /// rather than before it. So an iteration computes with weights that do not include the gradients
+  /// of the one before. Those gradients reach their steps while it runs, and the new weights reach
+  /// the device after it. Source: ZeRO-Offload, section 5.2.
+  bool delayed_update = false;
+  Updates updates;
+
+ private:
+  void check_together(const std::vector<model::OpId>& group) const;
+
+  const model::Graph* graph_;
+  std::shared_ptr<const model::Graph> rewritten_;  ///< what graph_ looks at after a rewriting
+  std::vector<Colocation> colocations_;
+  std::vector<Placement> placements_;
+  std::vector<placement::Order> orders_;
+  std::vector<OrderRule> rules_;
+  std::vector<std::vector<placement::Cell>> chains_;
+  std::vector<std::pair<placement::Cell, placement::Cell>> together_;
+  std::set<std::pair<int, int>> split_;  ///< stage, micro-batch
+  std::map<std::pair<int, int>, int> evictions_;
+  std::vector<std::vector<model::OpId>> recomputed_;
+  std::vector<int> group_of_;  ///< by forward operator
+  Copies copies_;
+};
+
+/// The first and the last segment of operators, at least one.
+std::pair<int, int> segment_range(const model::Graph& graph, const std::vector<model::OpId>& ops);
+
+/// Are all parts of a forward operator equal?
+bool divides_evenly(const Plan& plan, model::OpId forward_op);
+
+/// Size of the dimension that an operator's annotation calls `dim`; for a fused dimension the
+/// smallest size that any tensor gives the identifier. 0 if no tensor names it in a leading place.
+std::int64_t size_of_dimension(const model::Graph&, const model::Operator&, const std::string& dim);
+
+}  // namespace stratagem::strategies
