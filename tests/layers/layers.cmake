@@ -1,4 +1,5 @@
-# Reads every #include of the folders and fails for one that points up or for a library out of its place.
+# Reads every #include of the folders and fails for one that points up, for subfolders that include each other in a
+# circle, and for a library out of its place.
 #   cmake -DROOT=<repository> -P layers.cmake
 # CONTRIBUTING.md shows the first table. report/ stands on study/, since what it reports on are a scenario's results.
 cmake_minimum_required(VERSION 3.25)
@@ -71,6 +72,35 @@ endforeach()
 
 set(offences "")
 set(includes_read 0)
+set(subfolders "")  # that include something beside them: includes_of_<subfolder or file beside one>
+
+# Notes what an include within a folder says of the subfolders and files that lie side by side where the two paths
+# part: `file` lies in one, `header` in another. A file stands for its header, too; what is in inside/ is no subfolder.
+function(note_siblings file header)
+  string(REGEX REPLACE "[.][a-z]+$" "" file "${file}")
+  string(REGEX REPLACE "[.][a-z]+$" "" header "${header}")
+  set(parent "")
+  while(TRUE)
+    string(REGEX MATCH "^[^/]+/?" from "${file}")
+    string(REGEX MATCH "^[^/]+/?" to "${header}")
+    if(NOT from STREQUAL to OR NOT from MATCHES "/$")
+      break()
+    endif()
+    string(APPEND parent "${from}")
+    string(LENGTH "${from}" length)
+    string(SUBSTRING "${file}" ${length} -1 file)
+    string(SUBSTRING "${header}" ${length} -1 header)
+  endwhile()
+  if(from STREQUAL to OR "${from}${to}" MATCHES "inside/" OR NOT "${from}${to}" MATCHES "/")
+    return()
+  endif()
+  list(APPEND "includes_of_${parent}${from}" "${parent}${to}")
+  list(REMOVE_DUPLICATES "includes_of_${parent}${from}")
+  set("includes_of_${parent}${from}" "${includes_of_${parent}${from}}" PARENT_SCOPE)
+  if(from MATCHES "/$" AND NOT "${parent}${from}" IN_LIST subfolders)
+    set(subfolders "${subfolders};${parent}${from}" PARENT_SCOPE)
+  endif()
+endfunction()
 
 # Adds one offence: where (file:line), the include, why.
 function(refuse file content directive why)
@@ -107,6 +137,8 @@ foreach(folder IN LISTS folders)
         elseif(header MATCHES "/inside/" AND
                NOT (first STREQUAL folder AND file MATCHES "/inside/|\\.(cpp|cu)$"))
           refuse("${file}" "${content}" "${directive}" "only sources of ${first}/ may see its inside")
+        elseif(first STREQUAL folder)
+          note_siblings("${file}" "${header}")
         endif()
         continue()
       endif()
@@ -139,6 +171,34 @@ foreach(folder IN LISTS folders)
       endif()
     endforeach()
   endforeach()
+endforeach()
+
+# From every subfolder along its includes, nearest first: one that comes back to where it began is the shortest circle.
+set(in_circles "")
+foreach(start IN LISTS subfolders)
+  if("${start}" IN_LIST in_circles)
+    continue()
+  endif()
+  set(seen "")
+  set(queue "${start}")
+  set("way_to_${start}" "")
+  while(queue AND NOT "${start}" IN_LIST seen)
+    list(POP_FRONT queue here)
+    foreach(next IN LISTS "includes_of_${here}")
+      if(NOT "${next}" IN_LIST seen)
+        list(APPEND seen "${next}")
+        list(APPEND queue "${next}")
+        set(way "${way_to_${here}}" "${here}")
+        list(REMOVE_ITEM way "")
+        set("way_to_${next}" "${way}")
+      endif()
+    endforeach()
+  endwhile()
+  if("${start}" IN_LIST seen)
+    list(APPEND in_circles ${way_to_${start}})
+    string(REPLACE ";" " -> " circle "${way_to_${start}}")
+    string(APPEND offences "\n  ${circle} -> ${start}: a circle of includes")
+  endif()
 endforeach()
 
 if(offences)

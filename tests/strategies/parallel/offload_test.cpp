@@ -101,7 +101,7 @@ TEST_CASE(
   CHECK(std::ranges::count_if(calls, steps) == static_cast<int>(graph.segments.size()));
   CHECK(std::ranges::is_partitioned(calls, steps));
   for (const Call& call : calls) {
-    if (!lowering::steps(call)) continue;
+    if (!steps(call)) continue;
     CHECK(call.waits.empty());
     for (const Task& task : program.blocks[call.block].tasks) CHECK(task.synchronizations == 0);
   }
