@@ -1,6 +1,7 @@
 // Adds kernels before and after collectives, on their stream.
 #include "lowering/residency/shard_collectives.hpp"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -81,6 +82,17 @@ void append_scatter(Block& block, Task scatter, int ranks, const cost::ShardColl
     block.tasks.push_back(std::move(copy));
   }
   block.tasks.push_back(std::move(scatter));
+}
+
+void append_accumulation(Block& block, Bytes shard, const cost::OperatorFacts& facts) {
+  if (facts.extra_passes == 0) return;
+  Task& scatter = block.tasks.back();
+  const int launches = std::max(1, facts.kernels) * static_cast<int>(scatter.writes.size());
+  Task add = kernel_beside(scatter, "add", facts.extra_passes * shard, launches);
+  add.reads = scatter.reads;
+  add.writes = scatter.writes;
+  add.deaths = std::exchange(scatter.deaths, {});
+  block.tasks.push_back(std::move(add));
 }
 
 }  // namespace stratagem::lowering

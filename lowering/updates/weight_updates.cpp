@@ -193,6 +193,7 @@ void WeightUpdates::append_scatters(Block& block, const Bucket& bucket, const Co
     task.operations = {sum(scattered, false, {its.from, to_host ? its.to : std::vector<int>{}})};
     task.operations.front().adds = !to_host;
     append_scatter(block, std::move(task), ranks_along(bucket.grid, bucket.scattered()), facts);
+    if (!to_host) append_accumulation(block, scattered.shard, c_.stack.gradient_accumulation);
   };
   if (!facts.by_weight) return append(bucket, slots);
   for (std::size_t i = 0; i < bucket.gradients.size(); ++i)

@@ -44,6 +44,9 @@ struct Run {
     if (task.name.starts_with("parts of ")) {
       copied += kernel.traffic;
       copies += kernel.launches;
+    } else if (task.name.starts_with("add ")) {
+      added += kernel.traffic;
+      additions += kernel.launches;
     } else if (task.name.starts_with("clear ")) {
       cleared += kernel.traffic;
       waits += task.synchronizations;
@@ -53,8 +56,9 @@ struct Run {
   std::map<CollectiveKind, int> collectives;
   std::map<CollectiveKind, int> tensors;
   std::map<CollectiveKind, Bytes> payload;
-  Bytes copied, cleared;
+  Bytes copied, cleared, added;
   int copies = 0;
+  int additions = 0;
   int waits = 0;
 };
 
@@ -109,6 +113,22 @@ TEST_CASE("each rank's part is copied through a second buffer, what is gathered 
     CHECK(close(run.copied.value, 2 * (gathered + run.payload.at(scatter)).value, 1e-12));
     CHECK(close(run.cleared.value, gathered.value, 1e-12));
     CHECK(run.waits == run.collectives.at(gather));
+  }
+}
+
+TEST_CASE("reduced shards are added up by the kernels that add up whole gradients") {
+  // Of each micro-batch a rank adds the fourth of what it reduces: it reads what it has and what came,
+  // and writes their sum.
+  const model::Graph graph = untied_gpt();
+  for (const std::string stage : {"2", "3"}) {
+    const std::string strategy = R"({"data": 4, "zero": )" + stage + "}";
+    cost::Stack stack = plain_stack();
+    stack.gradient_accumulation = {.kernels = 1, .extra_passes = 3};
+    const Run run(lower(plan_of(graph, strategy, 2), stack));
+    CHECK(close(run.added.value, 3 * run.payload.at(scatter).value / 4, 1e-12));
+    CHECK(run.additions == run.tensors.at(scatter));
+    stack.gradient_accumulation = {.kernels = 0, .extra_passes = 0};
+    CHECK(Run(lower(plan_of(graph, strategy, 2), stack)).additions == 0);
   }
 }
 
