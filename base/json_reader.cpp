@@ -300,7 +300,11 @@ bool JsonReader::boolean() const {
 
 std::string JsonReader::text() const {
   if (!is_string()) malformed(*this, "a string");
-  return layers_.front().value->get<std::string>();
+  const auto text = layers_.front().value->get<std::string>();
+  // Terminals and tables would act on them.
+  const auto controls = [](unsigned char c) { return c < 0x20 || c == 0x7f; };
+  if (std::ranges::any_of(text, controls)) malformed(*this, "text without control characters");
+  return text;
 }
 
 double JsonReader::number() const {

@@ -336,6 +336,13 @@ TEST_CASE("a run that is a second of its name is refused") {
           {"a name that no run before it has"});
 }
 
+TEST_CASE("names with control characters are refused, and shown in their JSON form") {
+  refuses(with(small_scenario(), "\"four\"", R"("a\u001b[31m")"), "/runs/1/name",
+          {"text without control characters", R"("a\u001b[31m")"});
+  refuses(with(small_scenario(), "\"four\"", R"("a\nb")"), "/runs/1/name",
+          {"text without control characters", R"("a\nb")"});
+}
+
 TEST_CASE("a run without a name is refused") {
   refuses(with(small_scenario(), "\"four\"", "\"\""), "/runs/1/name", {"a name"});
 }
