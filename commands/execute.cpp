@@ -38,6 +38,7 @@
 #include "kernels/world.hpp"
 #include "kernels/yardstick.hpp"
 #include "lowering/lower.hpp"
+#include "program/program_text.hpp"
 #include "report/trace.hpp"
 #include "strategies/parallel/all.hpp"
 #include "study/plan_of.hpp"
@@ -339,7 +340,7 @@ int on_rank(const Arguments& asked, kernels::World& world) {
     check_ranks(*lowered, ranks.size());
   });
   unit.nccl = collectives_of(asked, unit, ranks);
-  expect_alike(ranks, "the program", to_text(lowered->program));
+  expect_alike(ranks, "the program", program::to_text(lowered->program, lowered->plan.graph()));
   const Needed need = needed_by(*lowered, unit, ranks.rank());
   const Needed all{.host = needed_on_server(ranks, need.host),
                    .gpu = needed_on_server(ranks, need.gpu, unit.id)};

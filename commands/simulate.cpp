@@ -7,11 +7,14 @@
 #include "commands/all.hpp"
 #include "commands/arguments.hpp"
 #include "commands/chosen_run.hpp"
+#include "commands/expanded.hpp"
 #include "commands/outputs.hpp"
 #include "program/program.hpp"
+#include "program/program_text.hpp"
 #include "report/memory_table.hpp"
 #include "report/report.hpp"
 #include "report/trace.hpp"
+#include "study/plan_of.hpp"
 #include "study/results.hpp"
 #include "study/scenario.hpp"
 
@@ -24,6 +27,9 @@ Options simulate_options() {
   options.text("json", "write the results as JSON");
   options.text("trace", "write a Perfetto trace of one run");
   options.text("program", "write the lowered program of one run as text");
+  options.flag("expanded",
+               "with --program: write the programs of all runs into that folder, a file each, and "
+               "simulate none");
   options.text("run", "the run to trace or write (default: the first)", "");
   options.flag("accuracy", "print what was measured beside what is predicted, as Markdown");
   options.flag("no-remedies", "do not look for changes with which runs fit that do not");
@@ -50,7 +56,8 @@ std::vector<study::Result> simulate_all(const study::Scenario& scenario, const A
            " (open it in https://ui.perfetto.dev)"});
     }
     if (shown && asked.has("program")) {
-      outputs.push_back({asked.text("program"), to_text(simulated.program)});
+      const strategies::Plan plan = study::plan_of(run);
+      outputs.push_back({asked.text("program"), program::to_text(simulated.program, plan.graph())});
     }
     outcomes.push_back(std::move(simulated.outcome));
   }
@@ -70,6 +77,7 @@ int simulate(const std::vector<std::string>& line) {
   Options options = simulate_options();
   const Arguments asked(options, line);
   if (asked.helped()) return done;
+  if (asked.has("expanded")) return write_programs(asked);
   const study::Scenario scenario = study::read_scenario(asked.required("scenario"));
   std::vector<Output> outputs;
   std::vector<study::Result> results = simulate_all(scenario, asked, outputs);

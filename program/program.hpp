@@ -232,8 +232,4 @@ Flops hardware_flops(const Program&);
 /// one rank a collective is at most a copy on the device.
 bool crosses_links(const Program&, const Device&, const Collective&);
 
-/// One line per task of every block, then the calls of every sequence: for people and for comparing
-/// programs.
-std::string to_text(const Program&);
-
 }  // namespace stratagem::program

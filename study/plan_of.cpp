@@ -2,16 +2,52 @@
 // in a plan file that becomes "/primitives", or the primitive whose orders close a cycle.
 #include "study/plan_of.hpp"
 
+#include "lowering/lower.hpp"
 #include "strategies/language/plan_file.hpp"
 #include "strategies/parallel/all.hpp"
 #include "study/order_cycle.hpp"
 
 namespace stratagem::study {
+namespace {
+
+/// What is to lie on drives needs some.
+void check_drives(const Run& run, const strategies::Plan& plan) {
+  const bool wanted = plan.states_on_drives || plan.parameters_on_drives;
+  if (!wanted || run.cluster.design().drives) return;
+  throw InputError(
+      "", plan.states_on_drives ? "/strategy/offload/optimizer" : "/strategy/offload/parameters",
+      "a cluster whose servers have drives (its key \"drives\" describes them)",
+      run.cluster.design().name + " without");
+}
+
+/// Where anything is to lie in the memory of processors there must be some, and steps there take a time.
+void check_hosts(const Run& run, const strategies::Plan& plan) {
+  if (plan.steps_on_host && !run.profile.host_memory_bandwidth) {
+    throw InputError("", "/strategy/offload",
+                     "a profile with host_memory_bandwidth, what optimizer steps on a server's "
+                     "processors reach, such as \"180 GB/s\"",
+                     "profile " + run.profile.name + " without");
+  }
+  const auto& memory = run.cluster.design().host_memory;
+  const bool swaps = plan.swap.segments.size() > plan.swap.peers.size();
+  if (!memory || *memory > Bytes{} || !(plan.steps_on_host || swaps)) return;
+  throw InputError("", plan.steps_on_host ? "/strategy/offload" : "/strategy/swap",
+                   "a cluster whose servers have memory of their processors",
+                   run.cluster.design().name + " without");
+}
+
+}  // namespace
 
 strategies::Plan plan_of(const Run& run) {
   if (run.refused) throw *run.refused;
   if (run.plan) return strategies::read_plan(*run.plan, run.graph, run.micro_batches);
   return strategies::compose(run.graph, run.micro_batches, run.options, run.strategy);
+}
+
+program::Program program_of(const Run& run, const strategies::Plan& plan) {
+  check_hosts(run, plan);
+  check_drives(run, plan);
+  return lowering::lower(plan, run.stack, run.training);
 }
 
 InputError located(const Run& run, const InputError& error) {

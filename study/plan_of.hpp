@@ -1,7 +1,8 @@
-// The plan of a run, whether a strategy composes it or a file has it.
+// The plan and the program of a run, whether a strategy composes it or a file has it.
 #pragma once
 
 #include "base/input_error.hpp"
+#include "program/program.hpp"
 #include "strategies/plan/plan.hpp"
 #include "study/scenario.hpp"
 
@@ -10,6 +11,10 @@ namespace stratagem::study {
 /// `run` must outlive the plan. Throws InputError; for a refused run, the error that it was refused
 /// for.
 strategies::Plan plan_of(const Run& run);
+
+/// What a run's plan becomes. Throws InputError for a plan that cannot be lowered, or for which the run's cluster
+/// or profile lacks something.
+program::Program program_of(const Run& run, const strategies::Plan& plan);
 
 /// Adds the file to the error of a plan, which does not know its file. An error that names a file
 /// already stays as it is.

@@ -48,32 +48,6 @@ void judge_memory(Outcome& outcome, const Run& run) {
   outcome.tight.clear();
 }
 
-/// What is to lie on drives needs some.
-void check_drives(const Run& run, const strategies::Plan& plan) {
-  const bool wanted = plan.states_on_drives || plan.parameters_on_drives;
-  if (!wanted || run.cluster.design().drives) return;
-  throw InputError(
-      "", plan.states_on_drives ? "/strategy/offload/optimizer" : "/strategy/offload/parameters",
-      "a cluster whose servers have drives (its key \"drives\" describes them)",
-      run.cluster.design().name + " without");
-}
-
-/// Where anything is to lie in the memory of processors there must be some, and steps there take a time.
-void check_hosts(const Run& run, const strategies::Plan& plan) {
-  if (plan.steps_on_host && !run.profile.host_memory_bandwidth) {
-    throw InputError("", "/strategy/offload",
-                     "a profile with host_memory_bandwidth, what optimizer steps on a server's "
-                     "processors reach, such as \"180 GB/s\"",
-                     "profile " + run.profile.name + " without");
-  }
-  const auto& memory = run.cluster.design().host_memory;
-  const bool swaps = plan.swap.segments.size() > plan.swap.peers.size();
-  if (!memory || *memory > Bytes{} || !(plan.steps_on_host || swaps)) return;
-  throw InputError("", plan.steps_on_host ? "/strategy/offload" : "/strategy/swap",
-                   "a cluster whose servers have memory of their processors",
-                   run.cluster.design().name + " without");
-}
-
 /// How many ranks the groups have that the stack communicates in beside the plan's collectives. A
 /// plan file has no degrees: of it only the group of all ranks is known.
 std::vector<int> groups_beside(const Run& run) {
@@ -111,10 +85,7 @@ Seconds host_links(const topology::Cluster& cluster) {
 
 Simulated play(const Run& run, const SimulateOptions& options) {
   const strategies::Plan plan = plan_of(run);
-  check_hosts(run, plan);
-  check_drives(run, plan);
-  Simulated result{
-      .program = lowering::lower(plan, run.stack, run.training), .timeline = {}, .outcome = {}};
+  Simulated result{.program = program_of(run, plan), .timeline = {}, .outcome = {}};
   cost::Collectives collectives(run.cluster, run.profile.collective, run.stack.nccl);
   const sim::Cast cast = sim::cast(result.program, collectives, options.folded);
   const sim::Prices prices = sim::price(result.program, run.profile, run.stack,

@@ -3,6 +3,7 @@
 
 #include "model/zoo/llama.hpp"
 #include "model/zoo/t5.hpp"
+#include "program/program_text.hpp"
 #include "tests/catch.hpp"
 #include "tests/execute/trained.hpp"
 

@@ -11,6 +11,7 @@
 #include "base/input_error.hpp"
 #include "lowering/lower.hpp"
 #include "model/zoo/gpt.hpp"
+#include "program/program_text.hpp"
 #include "strategies/parallel/all.hpp"
 
 namespace stratagem::lowering {

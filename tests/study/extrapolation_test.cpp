@@ -34,8 +34,8 @@ cost::Kernel moving(Bytes traffic, int launches = 1) {
 }
 
 /// One device that runs these once, in one group of `ranks`.
-program::Program program(const std::vector<std::variant<cost::Kernel, program::Collective>>& all,
-                         const std::vector<int>& ranks = {0, 1}) {
+program::Program program_of(const std::vector<std::variant<cost::Kernel, program::Collective>>& all,
+                            const std::vector<int>& ranks = {0, 1}) {
   program::Program program;
   program.communicators = {{ranks}};
   program.blocks = {{.name = "block"}};
@@ -50,17 +50,17 @@ program::Program program(const std::vector<std::variant<cost::Kernel, program::C
 TEST_CASE("kernels that move more or less than was measured count with their time") {
   // 100 MB within, 300 MB beyond: 300 of 400.
   const auto shares =
-      extrapolated(profile(), stack(), program({moving(100_MB), moving(300_MB)}), gpus_per_node);
+      extrapolated(profile(), stack(), program_of({moving(100_MB), moving(300_MB)}), gpus_per_node);
   CHECK(close(shares.kernel_time, 0.75, 1e-9));
   CHECK(close(shares.by_kind.at("elementwise"), 0.75, 1e-9));
   CHECK(shares.bytes == 0);
   // 300 MB in two launches are two kernels of 150 MB.
-  CHECK(extrapolated(profile(), stack(), program({moving(300_MB, 2)}), gpus_per_node).kernel_time ==
-        0);
+  CHECK(extrapolated(profile(), stack(), program_of({moving(300_MB, 2)}), gpus_per_node)
+            .kernel_time == 0);
 }
 
 TEST_CASE("a block counts as often as devices call it") {
-  program::Program twice = program({moving(100_MB)});
+  program::Program twice = program_of({moving(100_MB)});
   twice.blocks.push_back({.name = "large", .tasks = {{.name = "task", .work = moving(300_MB)}}});
   twice.sequences[0].calls = {{.block = 0}, {.block = 0}, {.block = 0}, {.block = 1}};
   twice.devices.resize(5, {.sequence = 0, .groups = {0}});
@@ -72,7 +72,7 @@ TEST_CASE("a product is beyond by its operations or by its smallest dimension") 
     const auto flops = Flops{2.0 * static_cast<double>(m * n * k)};
     const cost::Kernel kernel{
         .kind = cost::KernelKind::gemm, .m = m, .n = n, .k = k, .batch = 1, .flops = flops};
-    return extrapolated(profile(), stack(), program({kernel}), gpus_per_node).kernel_time;
+    return extrapolated(profile(), stack(), program_of({kernel}), gpus_per_node).kernel_time;
   };
   CHECK(share(1024, 1024, 1024) == 0);
   CHECK(share(32, 8192, 8192) == 1);       // 4e9 FLOP, but narrower than all that was measured
@@ -81,14 +81,14 @@ TEST_CASE("a product is beyond by its operations or by its smallest dimension") 
 
 TEST_CASE("a kind that nobody fitted is beyond what was measured") {
   const cost::Kernel softmax{.kind = cost::KernelKind::softmax, .traffic = 100_MB};
-  CHECK(extrapolated(profile(), stack(), program({softmax}), gpus_per_node).by_kind.at("softmax") ==
-        1);
+  CHECK(extrapolated(profile(), stack(), program_of({softmax}), gpus_per_node)
+            .by_kind.at("softmax") == 1);
 }
 
 TEST_CASE("all-reduces of measured sizes and ranks in one server are within, all else is beyond") {
   const auto share = [&](cost::CollectiveKind kind, Bytes payload, const std::vector<int>& ranks) {
     const program::Collective one{.kind = kind, .payload = payload};
-    return extrapolated(profile(), stack(), program({one}, ranks), gpus_per_node).bytes;
+    return extrapolated(profile(), stack(), program_of({one}, ranks), gpus_per_node).bytes;
   };
   using cost::CollectiveKind;
   CHECK(share(CollectiveKind::all_reduce, 100_MB, {0, 1, 2}) == 0);
@@ -106,7 +106,7 @@ TEST_CASE("collectives of ranks on processors are within what was measured of th
                                                  {4, {{1_KB, 20_us}, {10_MB, 2_ms}}}};
   const auto share = [&](cost::CollectiveKind kind, Bytes payload, const std::vector<int>& ranks) {
     const program::Collective one{.kind = kind, .payload = payload};
-    return extrapolated(cpu, stack(), program({one}, ranks), gpus_per_node).bytes;
+    return extrapolated(cpu, stack(), program_of({one}, ranks), gpus_per_node).bytes;
   };
   using cost::CollectiveKind;
   CHECK(share(CollectiveKind::all_gather, 100_KB, {0, 1}) == 0);
@@ -123,7 +123,7 @@ TEST_CASE("collectives of ranks on processors are within what was measured of th
 
 TEST_CASE("a run of shipped constants says what it extrapolates") {
   const auto shares = extrapolated(cost::read_profile("scenarios/profiles/v100-sxm2.json"), stack(),
-                                   program({moving(100_MB), moving(500_GB)}), gpus_per_node);
+                                   program_of({moving(100_MB), moving(500_GB)}), gpus_per_node);
   CHECK(shares.kernel_time > 0.99);
   CHECK(shares.kernel_time < 1);
 }

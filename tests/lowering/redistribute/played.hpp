@@ -54,7 +54,7 @@ inline bool tile(const std::vector<placement::Mask>& masks, const placement::Mas
   std::int64_t size = 0;
   for (std::size_t i = 0; i < masks.size(); ++i) {
     size += size_of(masks[i]);
-    if (!contains(all_values(box), all_values(masks[i]))) return false;
+    if (!placement::contains(all_values(box), all_values(masks[i]))) return false;
     for (std::size_t j = 0; j < i; ++j) {
       if (overlap(with_value(masks[i], {}), with_value(masks[j], {}))) return false;
     }
@@ -105,7 +105,8 @@ class PlayedSteps {
     if (kind == StepKind::select) {
       demand(group.size() == 1 && read.size() <= 1, "a select reads one mask or none");
       if (!read.empty())
-        demand(contains(all_values(read[0]), all_values(group[0].holds)), "a select is a part");
+        demand(placement::contains(all_values(read[0]), all_values(group[0].holds)),
+               "a select is a part");
     } else {
       demand(!read.empty(), "a step reads something");
     }
@@ -199,7 +200,7 @@ inline double moved(const Step& step) {
         const placement::Seen before = all_values(last.reads[0]);
         const placement::Seen now =
             all_values(last.holds);  // what was not there before is received
-        total += held - static_cast<double>(common(before, now).size()) / value_parts;
+        total += held - static_cast<double>(placement::common(before, now).size()) / value_parts;
         break;
       }
       default:
