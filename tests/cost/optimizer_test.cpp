@@ -55,6 +55,8 @@ TEST_CASE("weights, gradients, master copies and states take the bytes of hand f
     CHECK(model::size_of(precision.values).value == kept.weights);
     CHECK(model::size_of(precision.gradients).value == kept.gradients);
     CHECK(cost::master_bytes(precision, tensor).value == kept.master * tensor.elements);
+    // What is in fp32 beside weights of 16 bits is its own master copy.
+    CHECK(cost::master_bytes(precision, matrix(model::DataType::fp32)).value == 0);
   }
   for (const cost::Optimizer& optimizer : cost::optimizers()) {
     INFO(optimizer.name);

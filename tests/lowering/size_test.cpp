@@ -49,6 +49,19 @@ TEST_CASE("as many tasks are foretold as there will be, within a third") {
   }
 }
 
+TEST_CASE("an operator that is recomputed counts once more in each micro-batch") {
+  const model::Graph graph = gpt_of(8);
+  for (const char* strategy : {R"({"recompute": "full"})", R"({"recompute": "selective"})"}) {
+    INFO(strategy);
+    double again = 0;
+    const strategies::Plan plan = plan_of(graph, strategy, 16);
+    for (const std::vector<model::OpId>& group : plan.recomputed())
+      again += static_cast<double>(group.size());
+    CHECK(again > 0);
+    CHECK(size_of(graph, strategy, 16).tasks == size_of(graph, "{}", 16).tasks + 16 * again);
+  }
+}
+
 TEST_CASE("tasks grow with micro-batches, what waits with the square of a stage's layers") {
   const Size one = size_of(gpt_of(10), "{}", 1), more = size_of(gpt_of(10), "{}", 7);
   CHECK(more.tasks == 7 * one.tasks);
