@@ -64,6 +64,24 @@ TEST_CASE(
   CHECK(forward.launches == 1);
 }
 
+TEST_CASE(
+    "fused operators are one kernel, and what passes between them is neither written nor read") {
+  // The bias's output is b x s x 4h numbers of 16 bits.
+  const model::Graph graph = model::gpt(small_gpt);
+  const auto asked_of_mlp = [&](std::vector<std::vector<std::string>> fusions) {
+    cost::Stack stack = plain_stack();
+    stack.fusions = std::move(fusions);
+    const Program program = lower(plan_of(graph, "{}"), stack);
+    return asked(block_of(program, 1, CellPass::forward), "mlp.");
+  };
+  const Asked apart = asked_of_mlp({}), fused = asked_of_mlp({{"bias_add", "gelu"}});
+  const double passed = 2.0 * small_gpt.batch * small_gpt.sequence * 4 * small_gpt.hidden;
+  CHECK(apart.launches == fused.launches + 1);
+  CHECK(close(apart.traffic, fused.traffic + Bytes{2 * passed}, 1e-12));
+  // What others read in between fuses nothing.
+  CHECK(asked_of_mlp({{"gelu", "bias_add"}}).launches == apart.launches);
+}
+
 TEST_CASE("hardware FLOPs are those that run: of half of all pairs where attention is fused") {
   // Forward 2bs FLOPs for each weight of a matrix, and 4bs^2h for attention of all pairs; backward twice
   // that. Fused: (2 + 5) / 2 products in place of 6.

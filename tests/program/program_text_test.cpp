@@ -5,10 +5,10 @@
 #include <set>
 
 #include "tests/catch.hpp"
-#include "tests/lowering/lowered.hpp"
-#include "tests/program/renumbered.hpp"
 #include "tests/lowering/irregular_plans.hpp"
+#include "tests/lowering/lowered.hpp"
 #include "tests/lowering/variants.hpp"
+#include "tests/program/renumbered.hpp"
 
 namespace stratagem::program {
 using lowering::divide;
