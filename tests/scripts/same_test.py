@@ -69,8 +69,8 @@ class Differences(unittest.TestCase):
 
     def test_the_first_line_that_differs_is_told(self):
         old = "".join(f"{i}\n" for i in range(1000))
-        lines = same.difference(old, old.replace("\n700\n", "\nother\n"))
-        self.assertEqual(lines[0], "line 701 of 1000, now of 1000")
+        where, lines = same.difference(old, old.replace("\n700\n", "\nother\n"))
+        self.assertEqual(where, "line 701 of 1000, now of 1000")
         self.assertIn("-700", lines)
         self.assertIn("+other", lines)
 
