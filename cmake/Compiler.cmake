@@ -15,9 +15,10 @@ add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:-Wno-missing-field-initializers>"
 include_directories("${CMAKE_SOURCE_DIR}")
 
 option(STRATAGEM_JOIN "Compile several sources as one: for builds from nothing, such as that of scripts/check" OFF)
-# Sources that are joined look like headers to this warning.
+# Sources that are joined look like headers to this warning. They are large: with more memory before it looks for what it
+# no longer needs, GCC takes a tenth less time.
 if(STRATAGEM_JOIN)
-  add_compile_options("$<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage>")
+  add_compile_options("$<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage;--param=ggc-min-heapsize=1000000>")
 endif()
 
 # GCC 12 and 13 see overlaps and overruns in inlined std::string that are not there (GCC bugs 105651, 105329,

@@ -99,7 +99,7 @@ class ProgramWriter {
       if (fresh) {
         std::string name = called(blocks_[call.block], call.segment);
         const std::string what = what_runs(s, call);
-        const auto [same, is_new] = known.try_emplace(name + ": " + what);
+        const auto [same, is_new] = known.try_emplace(fmt::format("{}: {}", name, what));
         if (is_new) {
           const int number = ++count[name];
           if (number > 1) name += fmt::format(" ({})", number);

@@ -127,14 +127,14 @@ bool moves(const model::Operator& op, const std::vector<std::int64_t>& operand,
 Bytes bytes_moved(const model::Graph& graph, const model::Operator& op, const Shapes& inputs,
                   const Shapes& outputs, const cost::OperatorFacts& facts) {
   Bytes total;
-  Bytes largest;
+  Bytes largest_operand;
   const auto count = [&](model::TensorId tensor, const std::vector<std::int64_t>& shape) {
     const bool made = std::ranges::count(op.outputs, tensor) > 0;
     const model::DataType type =
         made ? computed_type(graph, op, tensor) : graph.tensors[tensor].type;
     const Bytes bytes = product(shape) * model::size_of(type);
     total += bytes;
-    largest = std::max(largest, bytes);
+    largest_operand = std::max(largest_operand, bytes);
   };
   if (op.kind == OpKind::identity) return {};
   if (op.kind == OpKind::embedding) {  // the rows that tokens pick, read and written
@@ -149,7 +149,7 @@ Bytes bytes_moved(const model::Graph& graph, const model::Operator& op, const Sh
   // One kernel reads all that the gradients of queries, keys and values need: a third each.
   if (op.kind == OpKind::fused_attention && op.pass != model::Pass::forward) total = total / 3;
   for (std::size_t i = 0; i < outputs.size(); ++i) count(op.outputs[i], outputs[i]);
-  return std::max(Bytes{}, total + facts.extra_passes * largest);
+  return std::max(Bytes{}, total + facts.extra_passes * largest_operand);
 }
 
 }  // namespace

@@ -296,7 +296,8 @@ void WeightUpdates::add_steps(const ScheduledCell& last) {
       const int end = static_cast<int>(step.block.tasks.size()) - 1;
       step.block.tasks.push_back(copy_in(step.bytes, step.block.slots.size(), ends));
       step.block.tasks.back().waits = {end};
-      Operation& back = step.block.tasks.back().operations.emplace_back(Deed::select);
+      Operation& back =
+          step.block.tasks.back().operations.emplace_back(Operation{.deed = Deed::select});
       for (int task = 0; task <= end; ++task) {
         for (const Operand& parameter : step.block.tasks[task].operations.front().outputs)
           back.inputs.push_back(parameter);
