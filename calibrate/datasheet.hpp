@@ -18,7 +18,7 @@ struct Likeness {
   std::string because;
 };
 
-/// A file of scenarios/datasheets/. docs/measurements.md describes the format.
+/// A file of scenarios/datasheets/. docs/guide/measurements.md describes the format.
 struct Datasheet {
   std::string file;
   std::string name;          ///< of the profile: "v100-sxm2"

@@ -1,4 +1,4 @@
-// Measurements from a CSV that anybody can write: docs/measurements.md describes it.
+// Measurements from a CSV that anybody can write: docs/guide/measurements.md describes it.
 #pragma once
 
 #include <string>

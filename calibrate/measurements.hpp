@@ -1,4 +1,4 @@
-// Measured points, as a file of scenarios/measurements/ holds them; see docs/measurements.md.
+// Measured points, as a file of scenarios/measurements/ holds them; see docs/guide/measurements.md.
 #pragma once
 
 #include <cstdint>

@@ -86,7 +86,7 @@ std::vector<std::string> files_of(const std::vector<std::string>& names) {
   return files;
 }
 
-/// `calibrate report`: measured against fitted; of profiles, the tables of docs/calibration.md.
+/// `calibrate report`: measured against fitted; of profiles, the tables of docs/records/calibration.md.
 int report(const Arguments& asked) {
   if (asked.has("markdown")) {
     if (!asked.has("files")) throw UsageError("missing profiles");
@@ -369,7 +369,7 @@ Options calibrate_options() {
       "  calibrate import LOGS... --datasheet FILE --cluster PRESET -o MEASUREMENTS\n"
       "    from the output of a program of nccl-tests, text or JSON\n"
       "  calibrate import TABLES.csv... --datasheet FILE -o MEASUREMENTS\n"
-      "    times of kernels (docs/measurements.md)\n"
+      "    times of kernels (docs/guide/measurements.md)\n"
       "  calibrate import RECORDS --rules RULES -o FOLDER\n"
       "    scenarios from records of published runs\n"
       "  calibrate nccl MEASUREMENTS...\n"

@@ -172,7 +172,7 @@ CommunicatorConstants read_communicator(const JsonReader& json);
 AttentionConstants read_attention(const JsonReader& json);
 Profile read_profile(const JsonReader&);
 
-/// The same format: what is written here reads back equal. docs/measurements.md describes it.
+/// The same format: what is written here reads back equal. docs/guide/measurements.md describes it.
 Json to_json(const Profile&);
 
 /// One constant, `{"value": "900 GB/s", "provenance": "datasheet", "source": "..."}`, with "error"

@@ -120,7 +120,7 @@ Carried ring_loads(CollectiveKind kind, const topology::Cluster& cluster,
 ///     take host_copy's latency and the excess of their links; copies to and from drives take the
 ///     latency of their links
 /// Closed-form channels: no trees, no choice of protocol by size, no in-switch reduction.
-/// Source for the factors: nccl-tests, doc/PERFORMANCE.md; for the channels: docs/hardware.md.
+/// Source for the factors: nccl-tests, doc/PERFORMANCE.md; for the channels: docs/reference/hardware.md.
 Route ring_route(CollectiveKind kind, const topology::Cluster& cluster,
                  const std::vector<int>& ranks, const CollectiveConstants& constants);
 

@@ -176,8 +176,8 @@ std::string legend(const std::vector<Result>& results) {
           baselines(results),
       2);
   text +=
-      "Peak memory: used, as nvidia-smi shows it (docs/memory.md); GB = 1e9 bytes. Error: % of "
-      "measured, or points (pt).\n";
+      "Peak memory: used, as nvidia-smi shows it (docs/internals/memory.md); GB = 1e9 bytes. "
+      "Error: % of measured, or points (pt).\n";
   const bool from_memory = std::ranges::any_of(results, [](const Result& result) {
     return std::ranges::any_of(result.figures,
                                [](const Figure& f) { return f.measured && !f.gates; });

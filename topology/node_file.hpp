@@ -10,7 +10,7 @@
 
 namespace stratagem::topology {
 
-/// docs/scenario.md has every key. Vertices are numbered kind by kind.
+/// docs/reference/scenario.md has every key. Vertices are numbered kind by kind.
 struct NodeFile {
   NodeDesign design;
   std::optional<NetworkSpeed> port;  ///< of its network adapters; a node without any may lack it

@@ -25,7 +25,7 @@ struct Graphs {
 /// as many channels as rings) get a faster speed between GPUs where the links allow it, and
 /// reductions in the switch a faster one through adapters. Where nothing fits, not even at the
 /// slowest speed, there is one channel of 0.1 GB/s in the order of the GPUs. Source: search.cc of
-/// NVIDIA/nccl 2.28.9, as docs/network.md tells it; error: none in the counts and speeds of the 34
+/// NVIDIA/nccl 2.28.9, as docs/internals/network.md tells it; error: none in the counts and speeds of the 34
 /// machines and parts of machines that its own code was run on; the orders of GPUs differ. Left out:
 /// NCCL's preference for fewer hops among equal solutions, CollNet, and what it takes off where GPUs
 /// talk through an Intel processor.

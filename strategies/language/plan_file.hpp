@@ -6,7 +6,7 @@
 
 namespace stratagem::strategies {
 
-/// Reads and checks a whole plan file for a model; docs/plan-language.md has the format. `graph` must
+/// Reads and checks a whole plan file for a model; docs/reference/plan-language.md has the format. `graph` must
 /// outlive the plan. Throws InputError with the file and the path of the primitive.
 Plan read_plan(const JsonReader& file, const model::Graph& graph, int micro_batches);
 /// The same without the op-orders of cells that stand behind the first `primitives` primitives.

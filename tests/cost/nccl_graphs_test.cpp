@@ -107,9 +107,26 @@ TEST_CASE("where links are slower than every speed that is tried there is one sl
       REQUIRE(graph->count() == 1);
       CHECK(graph->channels[0].gpus == std::vector{0, 1, 2});
       CHECK(graph->intra == 0.1_GBps);
+      CHECK(graph->same_order);  // one channel has one order
     }
     Collectives collectives(cluster, {}, "2.28.9");
     CHECK(collectives.route(CollectiveKind::all_reduce, first_gpus(3 * nodes), 1_MB).limit >
           BytesPerSecond{});
   }
+}
+
+TEST_CASE("four channels of 40 GB/s on eight links of an H100 become eight of 20 GB/s") {
+  // Eight links of 20.6 GB/s carry 2 channels of 60, 3 of 50 or 4 of 40 GB/s: the last carry most.
+  // Of fast channels NCCL makes twice as many of half the speed; on GPUs after 8.0, where they are
+  // slower than 50 GB/s, it does so for four channels at most (search.cc, 2.28.9).
+  topology::NodeDesign design{.name = "eight links", .gpu = "test", .vertices = {}, .links = {}};
+  design.compute_capability = 90;
+  const auto hub = design.add(topology::VertexKind::nv_switch, "hub");
+  for (int i = 0; i < 4; ++i) {
+    const auto gpu = design.add(topology::VertexKind::gpu, "gpu" + std::to_string(i));
+    design.join(gpu, hub, topology::LinkKind::nvlink, 8, 25_GBps, 1_us);
+  }
+  const Graph ring = graphs_of_first(topology::Cluster(design, 1, 1_GBps, 1_us), 4).ring;
+  CHECK(ring.count() == 8);
+  CHECK(ring.intra == 20_GBps);
 }

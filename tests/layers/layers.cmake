@@ -202,7 +202,7 @@ foreach(start IN LISTS subfolders)
 endforeach()
 
 if(offences)
-  message(FATAL_ERROR "Includes against the arrows of DESIGN.md:${offences}")
+  message(FATAL_ERROR "Includes against the arrows of docs/internals/design.md:${offences}")
 endif()
 if(includes_read EQUAL 0)
   message(FATAL_ERROR "no #include found under ROOT=${ROOT}")

@@ -1,4 +1,9 @@
 // The documents show what the program prints; if not, scripts/readme brings them up to date.
+#include <cctype>
+#include <regex>
+#include <set>
+
+#include "base/read_file.hpp"
 #include "tests/main/executable.hpp"
 
 // Not with sanitizers, with which tests/scenarios plays the same runs.
@@ -32,14 +37,54 @@ std::vector<Block> blocks_of(const std::filesystem::path& file) {
   return blocks;
 }
 
+std::vector<std::filesystem::path> all_documents() {
+  std::vector<std::filesystem::path> documents = {"README.md", "CONTRIBUTING.md"};
+  for (const auto& entry : std::filesystem::recursive_directory_iterator("docs")) {
+    if (entry.is_regular_file()) documents.push_back(entry.path());
+  }
+  return documents;
+}
+
+/// Headings as links name them: "What is fitted?" is "what-is-fitted".
+std::set<std::string> anchors_of(const std::filesystem::path& file) {
+  std::set<std::string> anchors;
+  std::ifstream stream(file);
+  for (std::string line; std::getline(stream, line);) {
+    if (!line.starts_with("#")) continue;
+    std::string anchor;
+    for (const char c : line.substr(line.find(' ') + 1)) {
+      const bool kept = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_';
+      if (kept) anchor += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+      if (c == ' ') anchor += '-';
+    }
+    anchors.insert(anchor);
+  }
+  return anchors;
+}
+
 }  // namespace
 
+TEST_CASE("links in the documents lead to files and headings that are there") {
+  const std::regex link(R"(\]\(([^)#\s]*)(#[^)\s]*)?\))");
+  int followed = 0;
+  for (const std::filesystem::path& document : all_documents()) {
+    const std::string text = read_file(document);
+    for (std::sregex_iterator at(text.begin(), text.end(), link), end; at != end; ++at) {
+      const std::string name = (*at)[1], anchor = (*at)[2];
+      if (name.starts_with("http")) continue;
+      INFO(document.string() << ": " << at->str());
+      const auto target = name.empty() ? document : document.parent_path() / name;
+      REQUIRE(std::filesystem::exists(target));
+      CHECK((anchor.empty() || anchors_of(target).contains(anchor.substr(1))));
+      ++followed;
+    }
+  }
+  CHECK(followed > 50);
+}
+
 TEST_CASE("what the documents show is what the program prints (if not: scripts/readme)") {
-  std::vector<std::filesystem::path> documents = {"README.md"};
-  for (const auto& entry : std::filesystem::directory_iterator("docs"))
-    documents.push_back(entry.path());
   std::size_t checked = 0;
-  for (const std::filesystem::path& document : documents) {
+  for (const std::filesystem::path& document : all_documents()) {
     for (const Block& block : blocks_of(document)) {
       const TemporaryFolder folder;
       std::filesystem::create_directory_symlink(std::filesystem::absolute("scenarios"),
