@@ -76,8 +76,8 @@ FlatSequence flatten(const program::Program& program, const program::Sequence& s
       const Price& price = prices[call.block][t];
       flat.tasks.push_back({static_cast<int>(c), call.block, static_cast<int>(t), task.stream});
       flat.prices.push_back({.device = price.device,
-                             .launched = {host.count + price.first_launch.count},
-                             .finished = {host.count + price.host.count + price.last_kernel.count},
+                             .launched = host + price.first_launch,
+                             .finished = host + price.host + price.last_kernel,
                              .last_kernel = price.last_kernel,
                              .synchronisations = static_cast<int>(flat.host_spans.size()),
                              .first_wait = static_cast<int>(flat.waits.size()),
@@ -90,7 +90,7 @@ FlatSequence flatten(const program::Program& program, const program::Sequence& s
         if (wait.task == static_cast<int>(t))
           flat.waits.push_back(first_of_call[wait.of_call] + wait.of_task);
       }
-      host.count += price.host.count;
+      host = host + price.host;
       if (task.synchronizations > 0) {
         flat.host_spans.push_back(host);
         host = {};

@@ -36,12 +36,15 @@ inline Ticks to_ticks(Seconds duration) {
   return {std::llround(duration.value * 1e12)};
 }
 
-/// Throws InputError beyond what can be counted.
-constexpr Instant operator+(Instant when, Ticks duration) {
-  Instant sum;
-  if (__builtin_add_overflow(when.picoseconds, duration.count, &sum.picoseconds))
+// Both throw InputError beyond what can be counted.
+constexpr Ticks operator+(Ticks a, Ticks b) {
+  Ticks sum;
+  if (__builtin_add_overflow(a.count, b.count, &sum.count))
     throw InputError("", "", "a simulation of less than 106 days", "a longer one");
   return sum;
+}
+constexpr Instant operator+(Instant when, Ticks duration) {
+  return {(Ticks{when.picoseconds} + duration).count};
 }
 constexpr Ticks operator-(Instant later, Instant earlier) {
   return {later.picoseconds - earlier.picoseconds};

@@ -7,7 +7,7 @@
 #include "tests/catch.hpp"
 #include "tests/execute/trained.hpp"
 
-namespace stratagem::execute {
+namespace stratagem::execute::agreement_test {
 namespace {
 
 constexpr int micro_batches = 4;
@@ -398,4 +398,4 @@ TEST_CASE("plans that cannot be run are refused by name") {
 }
 
 }  // namespace
-}  // namespace stratagem::execute
+}  // namespace stratagem::execute::agreement_test

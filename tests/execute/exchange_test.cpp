@@ -5,7 +5,7 @@
 #include "kernels/thread_communicator.hpp"
 #include "tests/catch.hpp"
 
-namespace stratagem::execute {
+namespace stratagem::execute::exchange_test {
 namespace {
 
 using cost::CollectiveKind;
@@ -151,4 +151,4 @@ TEST_CASE("a kind that is no conversion is refused") {
 }
 
 }  // namespace
-}  // namespace stratagem::execute
+}  // namespace stratagem::execute::exchange_test

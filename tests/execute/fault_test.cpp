@@ -8,7 +8,7 @@
 #include "tests/catch.hpp"
 #include "tests/execute/trained.hpp"
 
-namespace stratagem::execute {
+namespace stratagem::execute::fault_test {
 namespace {
 
 constexpr model::GptConfig tiny_gpt{
@@ -119,4 +119,4 @@ TEST_CASE("a place tells its task until it is left") {
 }
 
 }  // namespace
-}  // namespace stratagem::execute
+}  // namespace stratagem::execute::fault_test

@@ -7,7 +7,7 @@
 #include "tests/execute/trained.hpp"
 #include "tests/lowering/irregular_plans.hpp"
 
-namespace stratagem::execute {
+namespace stratagem::execute::irregular_test {
 namespace {
 
 using strategies::Plan;
@@ -72,4 +72,4 @@ TEST_CASE("a vocabulary in unequal parts trains as on one device") {
 }
 
 }  // namespace
-}  // namespace stratagem::execute
+}  // namespace stratagem::execute::irregular_test

@@ -4,7 +4,7 @@
 #include "tests/execute/trained.hpp"
 #include "tests/sim/hand_built.hpp"
 
-namespace stratagem::execute {
+namespace stratagem::execute::live_bytes_test {
 namespace {
 
 constexpr model::GptConfig gpt_in_fp32{.layers = 4,
@@ -93,4 +93,4 @@ TEST_CASE("without a flush versions of weights and activations on their way are 
 }
 
 }  // namespace
-}  // namespace stratagem::execute
+}  // namespace stratagem::execute::live_bytes_test

@@ -4,7 +4,7 @@
 #include "tests/catch.hpp"
 #include "tests/execute/trained.hpp"
 
-namespace stratagem::execute {
+namespace stratagem::execute::memory_need_test {
 namespace {
 
 constexpr model::GptConfig small_gpt{
@@ -51,4 +51,4 @@ TEST_CASE("ranks that share out parameters need less") {
 }
 
 }  // namespace
-}  // namespace stratagem::execute
+}  // namespace stratagem::execute::memory_need_test

@@ -10,7 +10,7 @@
 #include "tests/execute/rounded_engine.hpp"
 #include "tests/sanitized.hpp"
 
-namespace stratagem::execute {
+namespace stratagem::execute::mixed_test {
 namespace {
 
 using kernels::BFloat16;
@@ -87,4 +87,4 @@ TEST_CASE("a GPU agrees with one device of the host: fp32, fp16 and, if it has i
 }
 
 }  // namespace
-}  // namespace stratagem::execute
+}  // namespace stratagem::execute::mixed_test

@@ -8,7 +8,7 @@
 #include "tests/catch.hpp"
 #include "tests/execute/trained.hpp"
 
-namespace stratagem::execute {
+namespace stratagem::execute::placement_test {
 namespace {
 
 constexpr model::GptConfig tiny_gpt{
@@ -138,4 +138,4 @@ TEST_CASE("ranks that train hold what fits their placement, in every iteration a
 }
 
 }  // namespace
-}  // namespace stratagem::execute
+}  // namespace stratagem::execute::placement_test

@@ -7,7 +7,7 @@
 #include "tests/catch.hpp"
 #include "tests/execute/trained.hpp"
 
-namespace stratagem::execute {
+namespace stratagem::execute::planted_test {
 namespace {
 
 using lowering::lowered;
@@ -174,4 +174,4 @@ TEST_CASE("the gradients of prefixes are those of the loss") {
 }
 
 }  // namespace
-}  // namespace stratagem::execute
+}  // namespace stratagem::execute::planted_test

@@ -9,7 +9,7 @@
 #include "tests/catch.hpp"
 #include "tests/execute/trained.hpp"
 
-namespace stratagem::execute {
+namespace stratagem::execute::recording_test {
 namespace {
 
 constexpr model::GptConfig tiny_gpt{
@@ -177,4 +177,4 @@ TEST_CASE("a message begins and ends for both ranks at the same time") {
 }
 
 }  // namespace
-}  // namespace stratagem::execute
+}  // namespace stratagem::execute::recording_test

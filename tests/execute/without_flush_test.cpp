@@ -8,7 +8,7 @@
 #include "tests/catch.hpp"
 #include "tests/execute/trained.hpp"
 
-namespace stratagem::execute {
+namespace stratagem::execute::without_flush_test {
 namespace {
 
 using model::TensorId;
@@ -302,4 +302,4 @@ TEST_CASE("a version that a device has no room for is noticed") {
 }
 
 }  // namespace
-}  // namespace stratagem::execute
+}  // namespace stratagem::execute::without_flush_test

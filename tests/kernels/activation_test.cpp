@@ -3,7 +3,7 @@
 
 #include "tests/kernels/operands.hpp"
 
-using namespace stratagem::kernels;
+namespace stratagem::kernels::activation_test {
 
 namespace {
 
@@ -99,3 +99,5 @@ TEST_CASE("SwiGLU: fp32 agrees with fp64, gradients with finite differences") {
 }
 
 }  // namespace
+
+}  // namespace stratagem::kernels::activation_test

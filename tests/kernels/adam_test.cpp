@@ -3,7 +3,7 @@
 
 #include "tests/kernels/operands.hpp"
 
-using namespace stratagem::kernels;
+namespace stratagem::kernels::adam_test {
 
 namespace {
 
@@ -57,3 +57,5 @@ TEST_CASE("many steps in fp32 agree with the formula in fp64, term by term") {
 }
 
 }  // namespace
+
+}  // namespace stratagem::kernels::adam_test

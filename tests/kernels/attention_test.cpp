@@ -5,7 +5,7 @@
 #include "kernels/softmax.hpp"
 #include "tests/kernels/operands.hpp"
 
-using namespace stratagem::kernels;
+namespace stratagem::kernels::attention_test {
 
 namespace {
 
@@ -115,3 +115,5 @@ TEST_CASE("heads of keys that do not divide heads of queries are refused") {
 }
 
 }  // namespace
+
+}  // namespace stratagem::kernels::attention_test

@@ -3,7 +3,7 @@
 
 #include "tests/kernels/operands.hpp"
 
-using namespace stratagem::kernels;
+namespace stratagem::kernels::cross_entropy_test {
 
 namespace {
 
@@ -105,3 +105,5 @@ TEST_CASE("the steps in fp32 agree with fp64 on awkward shapes") {
 }
 
 }  // namespace
+
+}  // namespace stratagem::kernels::cross_entropy_test

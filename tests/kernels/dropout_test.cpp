@@ -5,7 +5,7 @@
 
 #include "tests/kernels/operands.hpp"
 
-using namespace stratagem::kernels;
+namespace stratagem::kernels::dropout_test {
 
 namespace {
 
@@ -80,3 +80,5 @@ TEST_CASE("the gradient passes where elements were kept") {
 }
 
 }  // namespace
+
+}  // namespace stratagem::kernels::dropout_test

@@ -3,7 +3,7 @@
 
 #include "tests/kernels/operands.hpp"
 
-using namespace stratagem::kernels;
+namespace stratagem::kernels::elementwise_test {
 
 namespace {
 
@@ -57,3 +57,5 @@ TEST_CASE("operands of another size are refused") {
 }
 
 }  // namespace
+
+}  // namespace stratagem::kernels::elementwise_test

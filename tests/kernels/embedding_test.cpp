@@ -4,7 +4,7 @@
 #include "kernels/elementwise.hpp"
 #include "tests/kernels/operands.hpp"
 
-using namespace stratagem::kernels;
+namespace stratagem::kernels::embedding_test {
 
 namespace {
 
@@ -43,3 +43,5 @@ TEST_CASE("the gradient of a table agrees with finite differences") {
 }
 
 }  // namespace
+
+}  // namespace stratagem::kernels::embedding_test

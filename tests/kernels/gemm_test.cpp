@@ -6,7 +6,7 @@
 
 #include "tests/kernels/operands.hpp"
 
-using namespace stratagem::kernels;
+namespace stratagem::kernels::gemm_test {
 
 namespace {
 
@@ -85,3 +85,5 @@ TEST_CASE("an operand that is too small is refused") {
 }
 
 }  // namespace
+
+}  // namespace stratagem::kernels::gemm_test

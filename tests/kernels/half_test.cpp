@@ -5,7 +5,7 @@
 
 #include "tests/catch.hpp"
 
-using namespace stratagem::kernels;
+namespace stratagem::kernels::half_test {
 
 namespace {
 
@@ -65,3 +65,5 @@ TEST_CASE("no number stays none") {
 }
 
 }  // namespace
+
+}  // namespace stratagem::kernels::half_test

@@ -3,7 +3,7 @@
 
 #include "tests/kernels/operands.hpp"
 
-using namespace stratagem::kernels;
+namespace stratagem::kernels::heads_test {
 
 namespace {
 
@@ -33,3 +33,5 @@ TEST_CASE("merging heads and its gradient undo each other") {
 }
 
 }  // namespace
+
+}  // namespace stratagem::kernels::heads_test

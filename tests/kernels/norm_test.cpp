@@ -3,7 +3,7 @@
 
 #include "tests/kernels/operands.hpp"
 
-using namespace stratagem::kernels;
+namespace stratagem::kernels::norm_test {
 
 namespace {
 
@@ -123,3 +123,5 @@ TEST_CASE("RMS norm of one column keeps the sign alone, and gives back what epsi
 }
 
 }  // namespace
+
+}  // namespace stratagem::kernels::norm_test

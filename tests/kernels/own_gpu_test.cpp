@@ -4,8 +4,7 @@
 #include "base/input_error.hpp"
 #include "tests/catch.hpp"
 
-using namespace stratagem;
-using namespace stratagem::kernels;
+namespace stratagem::kernels::own_gpu_test {
 
 namespace {
 
@@ -38,3 +37,5 @@ TEST_CASE("what a rank sees arrives as it was") {
 }
 
 }  // namespace
+
+}  // namespace stratagem::kernels::own_gpu_test

@@ -4,7 +4,7 @@
 #include "base/input_error.hpp"
 #include "tests/catch.hpp"
 
-using namespace stratagem::kernels;
+namespace stratagem::kernels::part_test {
 
 namespace {
 
@@ -52,3 +52,5 @@ TEST_CASE("a part that reaches out of its whole is refused") {
 }
 
 }  // namespace
+
+}  // namespace stratagem::kernels::part_test

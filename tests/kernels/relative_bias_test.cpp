@@ -7,7 +7,7 @@
 #include "tests/catch.hpp"
 #include "tests/kernels/operands.hpp"
 
-namespace stratagem::kernels {
+namespace stratagem::kernels::relative_bias_test {
 namespace {
 
 TEST_CASE("32 buckets in both directions: 8 exact ones, then 8 up to 128, for either side") {
@@ -78,4 +78,4 @@ TEST_CASE("the gradient of a table of biases is that of differences, and is adde
 }
 
 }  // namespace
-}  // namespace stratagem::kernels
+}  // namespace stratagem::kernels::relative_bias_test

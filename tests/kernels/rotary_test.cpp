@@ -7,7 +7,7 @@
 #include "tests/catch.hpp"
 #include "tests/kernels/operands.hpp"
 
-namespace stratagem::kernels {
+namespace stratagem::kernels::rotary_test {
 namespace {
 
 std::vector<double> turned(const Rotary& shape, const std::vector<double>& x) {
@@ -62,4 +62,4 @@ TEST_CASE("a head without pairs is refused") {
 }
 
 }  // namespace
-}  // namespace stratagem::kernels
+}  // namespace stratagem::kernels::rotary_test

@@ -3,7 +3,7 @@
 
 #include "tests/kernels/operands.hpp"
 
-using namespace stratagem::kernels;
+namespace stratagem::kernels::softmax_test {
 
 namespace {
 
@@ -74,3 +74,5 @@ TEST_CASE("gradients of softmax agree with finite differences, masked or not") {
 }
 
 }  // namespace
+
+}  // namespace stratagem::kernels::softmax_test

@@ -7,7 +7,7 @@
 
 #include "tests/catch.hpp"
 
-namespace stratagem::kernels {
+namespace stratagem::kernels::stolen_time_test {
 namespace {
 
 // user nice system idle iowait irq softirq steal guest guest_nice
@@ -48,4 +48,4 @@ TEST_CASE("of this thread it is told for every processor that it may run on, and
 }
 
 }  // namespace
-}  // namespace stratagem::kernels
+}  // namespace stratagem::kernels::stolen_time_test

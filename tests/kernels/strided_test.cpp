@@ -7,7 +7,7 @@
 #include "tests/catch.hpp"
 #include "tests/kernels/operands.hpp"
 
-namespace stratagem::kernels {
+namespace stratagem::kernels::strided_test {
 namespace {
 
 TEST_CASE("a transpose, a part, and a row that is read again") {
@@ -51,4 +51,4 @@ TEST_CASE("what reaches out of an operand is a broken promise") {
 }
 
 }  // namespace
-}  // namespace stratagem::kernels
+}  // namespace stratagem::kernels::strided_test

@@ -6,7 +6,7 @@
 
 #include "tests/catch.hpp"
 
-namespace stratagem::kernels {
+namespace stratagem::kernels::thread_communicator_test {
 namespace {
 
 TEST_CASE("threads reduce, gather, scatter and exchange as ranks do") {
@@ -68,4 +68,4 @@ TEST_CASE("when a thread fails the others stop waiting, and its error is told") 
 }
 
 }  // namespace
-}  // namespace stratagem::kernels
+}  // namespace stratagem::kernels::thread_communicator_test

@@ -10,8 +10,7 @@
 
 #include "tests/catch.hpp"
 
-using namespace stratagem;
-using namespace stratagem::kernels;
+namespace stratagem::kernels::watchdog_test {
 
 namespace {
 
@@ -34,15 +33,15 @@ Ended outcome_of(const std::function<void()>& work) {
   REQUIRE(pipe(ends.data()) == 0);
   const pid_t child = child_that([&] {
     dup2(ends[1], STDERR_FILENO);
-    close(ends[1]);
+    ::close(ends[1]);
     work();
   });
-  close(ends[1]);
+  ::close(ends[1]);
   Ended result;
   std::array<char, 256> text{};
   for (ssize_t got = 0; (got = read(ends[0], text.data(), text.size())) > 0;)
     result.said.append(text.data(), static_cast<std::size_t>(got));
-  close(ends[0]);
+  ::close(ends[0]);
   int status = 0;
   waitpid(child, &status, 0);
   if (WIFEXITED(status)) result.exit = WEXITSTATUS(status);
@@ -104,3 +103,5 @@ TEST_CASE("a rank that waits for nobody is left alone") {
 }
 
 }  // namespace
+
+}  // namespace stratagem::kernels::watchdog_test

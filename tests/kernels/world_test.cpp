@@ -6,8 +6,7 @@
 
 #include "tests/catch.hpp"
 
-using namespace stratagem;
-using namespace stratagem::kernels;
+namespace stratagem::kernels::world_test {
 
 namespace {
 
@@ -72,3 +71,5 @@ TEST_CASE("ranks of torchrun are told that MPI does not know them") {
 }
 
 }  // namespace
+
+}  // namespace stratagem::kernels::world_test

@@ -6,7 +6,7 @@
 #include "tests/catch.hpp"
 #include "tests/lowering/lowered.hpp"
 
-namespace stratagem::lowering {
+namespace stratagem::lowering::activation_formulas_test {
 
 using program::Category;
 
@@ -127,4 +127,4 @@ TEST_CASE("34sbh + 5as^2b is what Megatron-LM stores, tensor by tensor") {
   CHECK(kept == all);
 }
 
-}  // namespace stratagem::lowering
+}  // namespace stratagem::lowering::activation_formulas_test

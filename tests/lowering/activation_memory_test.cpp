@@ -2,7 +2,7 @@
 #include "tests/catch.hpp"
 #include "tests/lowering/lowered.hpp"
 
-namespace stratagem::lowering {
+namespace stratagem::lowering::activation_memory_test {
 
 using placement::CellPass;
 using program::Block;
@@ -212,4 +212,4 @@ TEST_CASE("of a fused kernel's operands those of the operator that is named are 
   CHECK(deaths_at_gelu({{.of = "dropout", .until = "gelu"}}) == deaths_at_gelu({}) + 1);
 }
 
-}  // namespace stratagem::lowering
+}  // namespace stratagem::lowering::activation_memory_test

@@ -6,7 +6,7 @@
 #include "tests/lowering/lowered.hpp"
 #include "tests/lowering/replay.hpp"
 
-namespace stratagem::lowering {
+namespace stratagem::lowering::checkpoints_test {
 
 using placement::CellPass;
 using program::Block;
@@ -143,4 +143,4 @@ TEST_CASE("checkpoints that do not divide, or that lie on no grid, are refused")
   CHECK_THAT(refusal([&] { lower(plan, plain_stack()); }), ContainsSubstring("stages on one grid"));
 }
 
-}  // namespace stratagem::lowering
+}  // namespace stratagem::lowering::checkpoints_test

@@ -6,7 +6,7 @@
 #include "tests/catch.hpp"
 #include "tests/lowering/lowered.hpp"
 
-namespace stratagem::lowering {
+namespace stratagem::lowering::frozen_test {
 
 using placement::CellPass;
 using program::Category;
@@ -176,4 +176,4 @@ TEST_CASE("slices of tokens do not go with prefixes") {
   CHECK(why.find("no prefix of keys") != std::string::npos);
 }
 
-}  // namespace stratagem::lowering
+}  // namespace stratagem::lowering::frozen_test

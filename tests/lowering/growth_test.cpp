@@ -2,7 +2,7 @@
 // they do the same.
 #include "tests/lowering/lowered.hpp"
 
-namespace stratagem::lowering {
+namespace stratagem::lowering::growth_test {
 
 using program::Program;
 
@@ -70,4 +70,4 @@ TEST_CASE("layers and micro-batches add calls to a program and nothing else") {
   CHECK(size_of(gpt_3(96, 128, 1)) == longer);
 }
 
-}  // namespace stratagem::lowering
+}  // namespace stratagem::lowering::growth_test

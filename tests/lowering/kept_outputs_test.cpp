@@ -6,7 +6,7 @@
 #include "tests/catch.hpp"
 #include "tests/lowering/lowered.hpp"
 
-namespace stratagem::lowering {
+namespace stratagem::lowering::kept_outputs_test {
 namespace {
 
 /// Bytes of each buffer that a sequence keeps among its activations.
@@ -50,4 +50,4 @@ TEST_CASE("ranks keep their own part of it, also without a pipeline") {
   CHECK(kept(R"({"data": 3})", 3, 0, 2) == std::vector{exponentials(3), exponentials(3)});
 }
 
-}  // namespace stratagem::lowering
+}  // namespace stratagem::lowering::kept_outputs_test

@@ -4,7 +4,7 @@
 #include "tests/catch.hpp"
 #include "tests/lowering/lowered.hpp"
 
-namespace stratagem::lowering {
+namespace stratagem::lowering::kernels_test {
 
 using placement::CellPass;
 using program::Block;
@@ -194,4 +194,4 @@ TEST_CASE("an axis of one rank is no axis: nothing is communicated along it") {
   }
 }
 
-}  // namespace stratagem::lowering
+}  // namespace stratagem::lowering::kernels_test

@@ -7,7 +7,7 @@
 #include "tests/catch.hpp"
 #include "tests/lowering/lowered.hpp"
 
-namespace stratagem::lowering {
+namespace stratagem::lowering::llama_test {
 
 using placement::CellPass;
 using program::Category;
@@ -150,4 +150,4 @@ TEST_CASE("more tensor ranks than keys are refused") {
              ContainsSubstring("to divide into 8 equal parts, found 4"));
 }
 
-}  // namespace stratagem::lowering
+}  // namespace stratagem::lowering::llama_test

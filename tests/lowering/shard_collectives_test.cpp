@@ -8,7 +8,7 @@
 #include "tests/catch.hpp"
 #include "tests/lowering/lowered.hpp"
 
-namespace stratagem::lowering {
+namespace stratagem::lowering::shard_collectives_test {
 
 using program::Category;
 using program::Program;
@@ -289,4 +289,4 @@ TEST_CASE("a smallest size wants parameters that are divided, on the device") {
              StartsWith("test.json: /strategy/offload: expected all parameters divided"));
 }
 
-}  // namespace stratagem::lowering
+}  // namespace stratagem::lowering::shard_collectives_test

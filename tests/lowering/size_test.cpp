@@ -5,7 +5,7 @@
 #include "tests/lowering/lowered.hpp"
 #include "tests/sanitized.hpp"
 
-namespace stratagem::lowering {
+namespace stratagem::lowering::size_test {
 namespace {
 
 model::Graph gpt_of(std::int64_t layers) {
@@ -100,4 +100,4 @@ TEST_CASE(
                         ContainsSubstring("1024 micro-batches in 256 sequences"));
 }
 
-}  // namespace stratagem::lowering
+}  // namespace stratagem::lowering::size_test

@@ -8,7 +8,7 @@
 #include "tests/catch.hpp"
 #include "tests/lowering/lowered.hpp"
 
-namespace stratagem::lowering {
+namespace stratagem::lowering::stage_shares_test {
 
 using program::Collective;
 using program::Program;
@@ -149,4 +149,4 @@ TEST_CASE("there is nothing to share where ranks hold different parts, or one ho
   }
 }
 
-}  // namespace stratagem::lowering
+}  // namespace stratagem::lowering::stage_shares_test

@@ -7,7 +7,7 @@
 #include "tests/catch.hpp"
 #include "tests/lowering/lowered.hpp"
 
-namespace stratagem::lowering {
+namespace stratagem::lowering::t5_test {
 
 using placement::CellPass;
 using program::Program;
@@ -114,4 +114,4 @@ TEST_CASE("slices of tokens do not go with an encoder") {
 }
 
 }  // namespace
-}  // namespace stratagem::lowering
+}  // namespace stratagem::lowering::t5_test

@@ -8,7 +8,7 @@
 #include "tests/lowering/lowered.hpp"
 #include "tests/lowering/variants.hpp"
 
-namespace stratagem::lowering {
+namespace stratagem::lowering::training_test {
 
 using placement::CellPass;
 using program::Block;
@@ -464,4 +464,4 @@ TEST_CASE("shards of gradients, and gradients without a flush, live always") {
   }
 }
 
-}  // namespace stratagem::lowering
+}  // namespace stratagem::lowering::training_test

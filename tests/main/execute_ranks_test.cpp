@@ -4,6 +4,7 @@
 
 #include "base/json_reader.hpp"
 #include "tests/main/launched.hpp"
+#include "tests/sanitized.hpp"
 
 using namespace stratagem;
 
@@ -74,6 +75,7 @@ TEST_CASE("a plan whose groups were not measured is executed without a predictio
 }
 
 TEST_CASE("ranks that are to execute different things are refused in one line") {
+  if (sanitized) return;
   const TemporaryFolder folder;
   folder.write("two.json", two_ranks());
   const auto refused = [&](const std::string& first, const std::string& second,
@@ -105,6 +107,7 @@ TEST_CASE("ranks whose scenarios differ are refused") {
 }
 
 TEST_CASE("when a rank of an execution is killed all end within half a minute, and say where") {
+  if (sanitized) return;
   const TemporaryFolder folder;
   folder.write("two.json", two_ranks());
   const auto iterations = [](const std::string& file) {

@@ -17,8 +17,7 @@ std::size_t count(const std::string& text, const std::string& part) {
   return number;
 }
 
-TEST_CASE(
-    "--expanded writes the program of every run, or why there is none, and simulates nothing") {
+TEST_CASE("simulate --expanded writes the program of every run, or why there is none, untimed") {
   const TemporaryFolder folder;
   folder.write("a.json", with_refused());
   const Ran ran = run("simulate a.json --program out/deep --expanded", folder);
@@ -37,7 +36,7 @@ TEST_CASE(
   CHECK(count(four, "\nsequence of ranks 0-3\n") == 1);
 }
 
-TEST_CASE("--expanded writes of a run what --program alone does") {
+TEST_CASE("simulate --expanded writes of a run what --program alone does") {
   const TemporaryFolder folder;
   folder.write("a.json", small_scenario());
   REQUIRE(run("simulate a.json --program four.txt --run four", folder).exit == 0);
@@ -47,7 +46,7 @@ TEST_CASE("--expanded writes of a run what --program alone does") {
   CHECK(!folder.has("out/alone.txt"));
 }
 
-TEST_CASE("--expanded goes with --program, and with nothing that needs a simulation") {
+TEST_CASE("simulate --expanded goes with --program, and with nothing that needs a simulation") {
   const TemporaryFolder folder;
   folder.write("a.json", small_scenario());
   CHECK(run("simulate a.json --expanded", folder).exit == 2);

@@ -68,6 +68,7 @@ void round_trip(const std::string& gpus, const std::string& global_batch,
 
 TEST_CASE("a strategy written as a plan gives the same report, trace and program") {
   round_trip("1", "4", "{}");
+  if (sanitized) return;
   round_trip("4", "8", R"({"tensor": 4})");
   round_trip("4", "8", R"({"data": 4})");
   round_trip("4", "8", R"({"data": 4, "overlap_gradients": true, "bucket": "100 KB"})");

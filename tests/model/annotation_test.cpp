@@ -4,7 +4,7 @@
 #include "base/input_error.hpp"
 #include "tests/catch.hpp"
 
-namespace stratagem::model {
+namespace stratagem::model::annotation_test {
 
 namespace {
 
@@ -102,4 +102,4 @@ TEST_CASE("a plus on a dimension that an output names is refused") {
   CHECK_THROWS_AS(parse_annotation("b k -> b k+"), BrokenPromise);
 }
 
-}  // namespace stratagem::model
+}  // namespace stratagem::model::annotation_test

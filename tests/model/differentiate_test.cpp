@@ -8,7 +8,7 @@
 #include "model/zoo/gpt.hpp"
 #include "tests/catch.hpp"
 
-namespace stratagem::model {
+namespace stratagem::model::differentiate_test {
 
 namespace {
 
@@ -404,4 +404,4 @@ TEST_CASE("differentiating the forward half again gives the same graph") {
   }
 }
 
-}  // namespace stratagem::model
+}  // namespace stratagem::model::differentiate_test

@@ -10,7 +10,7 @@
 #include "model/zoo/gpt.hpp"
 #include "tests/catch.hpp"
 
-namespace stratagem::model {
+namespace stratagem::model::divide_test {
 
 namespace {
 
@@ -225,4 +225,4 @@ TEST_CASE("parts that do not come out even are refused by the operator's name") 
   }
 }
 
-}  // namespace stratagem::model
+}  // namespace stratagem::model::divide_test

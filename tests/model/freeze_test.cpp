@@ -7,7 +7,7 @@
 #include "model/zoo/llama.hpp"
 #include "tests/catch.hpp"
 
-namespace stratagem::model {
+namespace stratagem::model::freeze_test {
 namespace {
 
 constexpr GptConfig small{
@@ -91,4 +91,4 @@ TEST_CASE("products of a prefix-tuned step: no gradients of weights, more keys t
 }
 
 }  // namespace
-}  // namespace stratagem::model
+}  // namespace stratagem::model::freeze_test

@@ -5,7 +5,7 @@
 #include "model/builder.hpp"
 #include "tests/catch.hpp"
 
-namespace stratagem::model {
+namespace stratagem::model::graph_test {
 
 namespace {
 
@@ -53,4 +53,4 @@ TEST_CASE("an operator has as many operands as its annotation, and stands in a s
   CHECK_THROWS_AS(build.add(OpKind::dropout, "drop", "b -> b, b", {x}, {x}), BrokenPromise);
 }
 
-}  // namespace stratagem::model
+}  // namespace stratagem::model::graph_test

@@ -3,7 +3,7 @@
 
 #include "tests/catch.hpp"
 
-namespace stratagem::model {
+namespace stratagem::model::tensor_test {
 
 TEST_CASE("elements of every data type have the bytes of their formats") {
   // IEEE 754: 64, 32 and 16 bits; bfloat16 is the upper half of a 32-bit number.
@@ -26,4 +26,4 @@ TEST_CASE("a tensor of more than 2^31 elements is counted exactly") {
   CHECK(element_count({.name = "words", .shape = {1 << 20, 1 << 14}}) == std::int64_t{1} << 34);
 }
 
-}  // namespace stratagem::model
+}  // namespace stratagem::model::tensor_test

@@ -10,7 +10,7 @@
 #include "tests/placement/elements.hpp"
 #include "tests/placement/roles.hpp"
 
-namespace stratagem::placement {
+namespace stratagem::placement::layout_test {
 
 namespace {
 
@@ -339,4 +339,4 @@ TEST_CASE("no other sequence of single steps is cheaper") {
   SUCCEED();
 }
 
-}  // namespace stratagem::placement
+}  // namespace stratagem::placement::layout_test

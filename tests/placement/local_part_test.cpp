@@ -3,7 +3,7 @@
 
 #include "tests/catch.hpp"
 
-namespace stratagem::placement {
+namespace stratagem::placement::local_part_test {
 
 TEST_CASE("what devices share out is cut along the first dimension that has equal parts") {
   const Grid grid{.axes = {{.name = "data", .size = 4}}};
@@ -20,4 +20,4 @@ TEST_CASE("what devices share out is cut along the first dimension that has equa
   CHECK(cut({3, 6}) == -1);
 }
 
-}  // namespace stratagem::placement
+}  // namespace stratagem::placement::local_part_test

@@ -7,7 +7,7 @@
 #include "tests/catch.hpp"
 #include "tests/placement/elements.hpp"
 
-namespace stratagem::placement {
+namespace stratagem::placement::mask_test {
 
 namespace {
 
@@ -163,4 +163,4 @@ TEST_CASE("an uneven split gives the remainder to the first parts, in whole unit
   CHECK_THROWS_AS(part(0, 6, 2), BrokenPromise);  // five units
 }
 
-}  // namespace stratagem::placement
+}  // namespace stratagem::placement::mask_test

@@ -6,7 +6,7 @@
 #include "tests/lowering/lowered.hpp"
 #include "tests/lowering/variants.hpp"
 
-namespace stratagem::program {
+namespace stratagem::program::check_test {
 
 namespace {
 
@@ -317,4 +317,4 @@ TEST_CASE("whatever lowering makes of a schedule can run") {
   }
 }
 
-}  // namespace stratagem::program
+}  // namespace stratagem::program::check_test

@@ -4,7 +4,7 @@
 #include "tests/lowering/replay.hpp"
 #include "tests/lowering/variants.hpp"
 
-namespace stratagem::program {
+namespace stratagem::program::lives_test {
 
 using lowering::check_program;
 using lowering::lower;
@@ -111,4 +111,4 @@ TEST_CASE("a stage keeps the input of every micro-batch in flight") {
   }
 }
 
-}  // namespace stratagem::program
+}  // namespace stratagem::program::lives_test

@@ -9,7 +9,7 @@
 #include "tests/lowering/lowered.hpp"
 #include "tests/lowering/variants.hpp"
 
-namespace stratagem::program {
+namespace stratagem::program::program_test {
 
 using lowering::lowered;
 using lowering::small_gpt;
@@ -157,4 +157,4 @@ TEST_CASE("a sequence runs every task of every cell") {
   CHECK(task_count(program, program.sequences[0]) == 3 * operators + optimizer_steps);
 }
 
-}  // namespace stratagem::program
+}  // namespace stratagem::program::program_test

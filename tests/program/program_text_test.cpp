@@ -10,7 +10,7 @@
 #include "tests/lowering/variants.hpp"
 #include "tests/program/renumbered.hpp"
 
-namespace stratagem::program {
+namespace stratagem::program::program_text_test {
 using lowering::divide;
 using lowering::lower;
 using lowering::lowered;
@@ -381,4 +381,4 @@ TEST_CASE("segments that are alike share the text of their blocks, whatever the 
   CHECK(to_text(apart, graph) == to_text(program, graph));
 }
 
-}  // namespace stratagem::program
+}  // namespace stratagem::program::program_text_test

@@ -47,8 +47,8 @@ TEST_CASE("what a GPU would be told to do is what one device does, in three type
 TEST_CASE("fused attention and its three gradients, on heads that lie in rows of tokens") {
   for (const model::Graph& graph : small_fused()) {
     for (const std::string& strategy : fused_strategies) {
-      check<float>(graph, strategy);
-      check<Half>(graph, strategy);
+      if (!sanitized) check<float>(graph, strategy);
+      if (!sanitized) check<Half>(graph, strategy);
       check<BFloat16>(graph, strategy);
     }
   }

@@ -12,7 +12,7 @@
 #include "tests/placement/roles.hpp"
 #include "tests/random_cases.hpp"
 
-namespace stratagem::lowering {
+namespace stratagem::lowering::redistribute_test {
 
 using placement::columns;
 using placement::Layout;
@@ -440,4 +440,4 @@ TEST_CASE("without any one of its parts a tensor is refused") {
       150);
 }
 
-}  // namespace stratagem::lowering
+}  // namespace stratagem::lowering::redistribute_test

@@ -6,7 +6,7 @@
 #include "base/input_error.hpp"
 #include "tests/catch.hpp"
 
-namespace stratagem::model {
+namespace stratagem::model::all_test {
 
 namespace {
 
@@ -161,4 +161,4 @@ TEST_CASE("sizes below one and missing sizes are refused where they stand") {
   }
 }
 
-}  // namespace stratagem::model
+}  // namespace stratagem::model::all_test

@@ -7,7 +7,7 @@
 #include "model/zoo/all.hpp"
 #include "tests/catch.hpp"
 
-namespace stratagem::model {
+namespace stratagem::model::evoformer_test {
 
 namespace {
 
@@ -146,4 +146,4 @@ TEST_CASE("an Evoformer is read from its sizes, with AlphaFold2's widths") {
   CHECK_THROWS_AS(build(R"({"layers": 2, "msa_rows": 8, "residues": 0})"), InputError);
 }
 
-}  // namespace stratagem::model
+}  // namespace stratagem::model::evoformer_test

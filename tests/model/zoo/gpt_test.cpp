@@ -5,7 +5,7 @@
 
 #include "tests/catch.hpp"
 
-namespace stratagem::model {
+namespace stratagem::model::gpt_test {
 
 namespace {
 
@@ -154,4 +154,4 @@ TEST_CASE(
   }
 }
 
-}  // namespace stratagem::model
+}  // namespace stratagem::model::gpt_test

@@ -5,7 +5,7 @@
 
 #include "tests/catch.hpp"
 
-namespace stratagem::model {
+namespace stratagem::model::llama_test {
 
 namespace {
 
@@ -80,4 +80,4 @@ TEST_CASE("a Llama has one segment for embeddings, one per layer and one for the
   CHECK(graph.segments.back().optimizer.size() == 2);  // the norm and the table for logits
 }
 
-}  // namespace stratagem::model
+}  // namespace stratagem::model::llama_test

@@ -4,7 +4,7 @@
 #include "model/zoo/gpt.hpp"
 #include "tests/catch.hpp"
 
-namespace stratagem::model {
+namespace stratagem::model::mixture_of_experts_test {
 
 namespace {
 
@@ -105,4 +105,4 @@ TEST_CASE("gradients reach router and experts") {
   }
 }
 
-}  // namespace stratagem::model
+}  // namespace stratagem::model::mixture_of_experts_test

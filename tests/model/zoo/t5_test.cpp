@@ -7,7 +7,7 @@
 
 #include "tests/catch.hpp"
 
-namespace stratagem::model {
+namespace stratagem::model::t5_test {
 
 namespace {
 
@@ -151,4 +151,4 @@ TEST_CASE(
   for (int segment = 0; segment < 7; ++segment) CHECK(count(t5(c), segment) == 0);
 }
 
-}  // namespace stratagem::model
+}  // namespace stratagem::model::t5_test

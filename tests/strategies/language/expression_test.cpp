@@ -8,7 +8,7 @@
 #include "base/input_error.hpp"
 #include "tests/catch.hpp"
 
-namespace stratagem::strategies {
+namespace stratagem::strategies::expression_test {
 
 namespace {
 
@@ -205,4 +205,4 @@ TEST_CASE("random expressions are worth what the tree they were printed from is 
   CHECK(divided_by_zero > 100);
 }
 
-}  // namespace stratagem::strategies
+}  // namespace stratagem::strategies::expression_test

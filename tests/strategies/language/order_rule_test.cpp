@@ -6,7 +6,7 @@
 #include "tests/catch.hpp"
 #include "tests/lowering/lowered.hpp"
 
-namespace stratagem::strategies {
+namespace stratagem::strategies::order_rule_test {
 
 using lowering::refusal;
 using placement::Cell;
@@ -327,4 +327,4 @@ TEST_CASE("variables that no coordinate tells and rules without bounds are refus
              ContainsSubstring("at most 64 bits"));
 }
 
-}  // namespace stratagem::strategies
+}  // namespace stratagem::strategies::order_rule_test

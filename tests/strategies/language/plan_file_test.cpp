@@ -7,7 +7,7 @@
 #include "tests/catch.hpp"
 #include "tests/lowering/lowered.hpp"
 
-namespace stratagem::strategies {
+namespace stratagem::strategies::plan_file_test {
 
 using lowering::lower;
 using lowering::plain_stack;
@@ -245,4 +245,4 @@ TEST_CASE("devices of stages are told by a formula where one is easily found") {
   CHECK(formulas({5, 0, {}, 3}) == "0-0: 5; 1-1: 0; 3-3: 3; ");
 }
 
-}  // namespace stratagem::strategies
+}  // namespace stratagem::strategies::plan_file_test

@@ -10,7 +10,7 @@
 #include "strategies/language/summary.hpp"
 #include "tests/catch.hpp"
 
-namespace stratagem::strategies {
+namespace stratagem::strategies::selector_test {
 
 namespace {
 
@@ -222,4 +222,4 @@ TEST_CASE("selecting by a summary gives back what was summarized") {
   }
 }
 
-}  // namespace stratagem::strategies
+}  // namespace stratagem::strategies::selector_test

@@ -6,7 +6,7 @@
 #include "tests/catch.hpp"
 #include "tests/lowering/lowered.hpp"
 
-namespace stratagem::strategies {
+namespace stratagem::strategies::all_test {
 
 using lowering::lowered;
 using lowering::refusal;
@@ -142,4 +142,4 @@ TEST_CASE("a degree that does not divide the model is refused at its key") {
   CHECK_THAT(refused(R"({"data": 8, "tensor": 2})"), StartsWith("test.json: /strategy/data: "));
 }
 
-}  // namespace stratagem::strategies
+}  // namespace stratagem::strategies::all_test

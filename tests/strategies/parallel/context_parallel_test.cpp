@@ -5,7 +5,7 @@
 #include "tests/catch.hpp"
 #include "tests/lowering/lowered.hpp"
 
-namespace stratagem::strategies {
+namespace stratagem::strategies::context_parallel_test {
 
 using lowering::block_of;
 using lowering::collectives;
@@ -119,4 +119,4 @@ TEST_CASE("a sequence that does not divide over context ranks is refused") {
              StartsWith("test.json: /strategy/context: expected dimension s of "));
 }
 
-}  // namespace stratagem::strategies
+}  // namespace stratagem::strategies::context_parallel_test

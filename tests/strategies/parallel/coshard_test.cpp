@@ -6,7 +6,7 @@
 #include "tests/catch.hpp"
 #include "tests/lowering/lowered.hpp"
 
-namespace stratagem::strategies {
+namespace stratagem::strategies::coshard_test {
 
 using lowering::block_of;
 using lowering::collectives;
@@ -209,4 +209,4 @@ TEST_CASE("parts that do not come out even are refused where they stand") {
              StartsWith("test.json: /strategy/tensor: "));
 }
 
-}  // namespace stratagem::strategies
+}  // namespace stratagem::strategies::coshard_test

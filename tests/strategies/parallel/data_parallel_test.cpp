@@ -6,7 +6,7 @@
 #include "tests/catch.hpp"
 #include "tests/lowering/lowered.hpp"
 
-namespace stratagem::strategies {
+namespace stratagem::strategies::data_parallel_test {
 
 using lowering::lowered;
 using lowering::small_gpt;
@@ -231,4 +231,4 @@ TEST_CASE("a batch that does not divide is refused at /strategy/data") {
   CHECK_THAT(text, ContainsSubstring("found 12"));
 }
 
-}  // namespace stratagem::strategies
+}  // namespace stratagem::strategies::data_parallel_test

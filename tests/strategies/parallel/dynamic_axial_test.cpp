@@ -5,7 +5,7 @@
 #include "tests/catch.hpp"
 #include "tests/lowering/lowered.hpp"
 
-namespace stratagem::strategies {
+namespace stratagem::strategies::dynamic_axial_test {
 
 using lowering::block_of;
 using lowering::collectives;
@@ -127,4 +127,4 @@ TEST_CASE("axial ranks of a model without axes are refused") {
              StartsWith("test.json: /strategy/dap: expected a model with axial attention"));
 }
 
-}  // namespace stratagem::strategies
+}  // namespace stratagem::strategies::dynamic_axial_test

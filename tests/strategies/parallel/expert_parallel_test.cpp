@@ -5,7 +5,7 @@
 #include "tests/catch.hpp"
 #include "tests/lowering/lowered.hpp"
 
-namespace stratagem::strategies {
+namespace stratagem::strategies::expert_parallel_test {
 
 using lowering::block_of;
 using lowering::collectives;
@@ -153,4 +153,4 @@ TEST_CASE("expert degrees that fit neither the data ranks nor the model are refu
              StartsWith("test.json: /strategy/expert: expected a model with experts"));
 }
 
-}  // namespace stratagem::strategies
+}  // namespace stratagem::strategies::expert_parallel_test

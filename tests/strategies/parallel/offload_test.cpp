@@ -4,7 +4,7 @@
 #include "tests/catch.hpp"
 #include "tests/lowering/lowered.hpp"
 
-namespace stratagem::strategies {
+namespace stratagem::strategies::offload_test {
 
 using lowering::lowered;
 using lowering::resident;
@@ -285,4 +285,4 @@ TEST_CASE("a step begins when its states are there, and they are written when it
   CHECK(synchronizations == 1);  // the iteration ends with the last write
 }
 
-}  // namespace stratagem::strategies
+}  // namespace stratagem::strategies::offload_test

@@ -5,7 +5,7 @@
 #include "tests/catch.hpp"
 #include "tests/lowering/lowered.hpp"
 
-namespace stratagem::strategies {
+namespace stratagem::strategies::operators_test {
 
 using lowering::block_of;
 using lowering::lowered;
@@ -115,4 +115,4 @@ TEST_CASE("entries that say nothing about the model are refused") {
              StartsWith("test.json: /strategy/operators/layers.*.mlp.fc1: "));
 }
 
-}  // namespace stratagem::strategies
+}  // namespace stratagem::strategies::operators_test

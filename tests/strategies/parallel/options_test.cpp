@@ -4,7 +4,7 @@
 #include "tests/catch.hpp"
 #include "tests/lowering/lowered.hpp"
 
-namespace stratagem::strategies {
+namespace stratagem::strategies::options_test {
 
 namespace {
 
@@ -106,4 +106,4 @@ TEST_CASE("an unknown option is refused and the nearest known one named") {
   CHECK_THAT(text, ContainsSubstring("\"tensor\""));
 }
 
-}  // namespace stratagem::strategies
+}  // namespace stratagem::strategies::options_test

@@ -6,7 +6,7 @@
 #include "tests/catch.hpp"
 #include "tests/lowering/lowered.hpp"
 
-namespace stratagem::strategies {
+namespace stratagem::strategies::pipeline_test {
 
 using lowering::collectives;
 using lowering::lowered;
@@ -250,4 +250,4 @@ TEST_CASE("a plan without a flush wants one stage on every device") {
              ContainsSubstring("one stage on every device of a plan without a flush"));
 }
 
-}  // namespace stratagem::strategies
+}  // namespace stratagem::strategies::pipeline_test

@@ -4,7 +4,7 @@
 #include "tests/catch.hpp"
 #include "tests/lowering/lowered.hpp"
 
-namespace stratagem::strategies {
+namespace stratagem::strategies::recompute_test {
 
 using lowering::block_of;
 using lowering::left_by;
@@ -162,4 +162,4 @@ TEST_CASE("what is recomputed is dead when its backward block ends") {
   CHECK(left_by(block, Category::checkpoints) == -1.0 * 2 * 20 * 12 * 48 * 1_B);  // the layer's own
 }
 
-}  // namespace stratagem::strategies
+}  // namespace stratagem::strategies::recompute_test

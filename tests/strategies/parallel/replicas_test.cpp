@@ -12,7 +12,7 @@
 #include "tests/lowering/lowered.hpp"
 #include "tests/lowering/replay.hpp"
 
-namespace stratagem::strategies {
+namespace stratagem::strategies::replicas_test {
 
 using lowering::cells_of;
 using lowering::collectives;
@@ -369,4 +369,4 @@ TEST_CASE("copies whose reader stands on another grid are redistributed pair by 
   CHECK(sent == std::map<Numbers, int>{{{0, 2}, 2}, {{0, 3}, 2}, {{1, 2}, 2}, {{1, 3}, 2}});
 }
 
-}  // namespace stratagem::strategies
+}  // namespace stratagem::strategies::replicas_test

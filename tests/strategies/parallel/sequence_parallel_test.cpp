@@ -6,7 +6,7 @@
 #include "tests/catch.hpp"
 #include "tests/lowering/lowered.hpp"
 
-namespace stratagem::strategies {
+namespace stratagem::strategies::sequence_parallel_test {
 
 using lowering::block_of;
 using lowering::lowered;
@@ -131,4 +131,4 @@ TEST_CASE("a sequence that does not divide is refused") {
              StartsWith("test.json: /strategy/tensor: expected dimension s of "));
 }
 
-}  // namespace stratagem::strategies
+}  // namespace stratagem::strategies::sequence_parallel_test

@@ -6,7 +6,7 @@
 #include "tests/lowering/replay.hpp"
 #include "tests/lowering/small_evoformer.hpp"
 
-namespace stratagem::strategies {
+namespace stratagem::strategies::swap_test {
 
 using lowering::left_by;
 using lowering::lowered;
@@ -197,4 +197,4 @@ TEST_CASE("what is swapped is whole, and stays on its own devices until then") {
              ContainsSubstring("none lent to other stages"));
 }
 
-}  // namespace stratagem::strategies
+}  // namespace stratagem::strategies::swap_test

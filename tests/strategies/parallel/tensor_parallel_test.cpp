@@ -2,7 +2,7 @@
 #include "tests/catch.hpp"
 #include "tests/lowering/lowered.hpp"
 
-namespace stratagem::strategies {
+namespace stratagem::strategies::tensor_parallel_test {
 
 using lowering::block_of;
 using lowering::collectives;
@@ -145,4 +145,4 @@ TEST_CASE("heads that do not divide are refused at /strategy/tensor") {
   CHECK_THAT(text, ContainsSubstring("found 8"));
 }
 
-}  // namespace stratagem::strategies
+}  // namespace stratagem::strategies::tensor_parallel_test

@@ -2,7 +2,7 @@
 #include "tests/catch.hpp"
 #include "tests/lowering/lowered.hpp"
 
-namespace stratagem::strategies {
+namespace stratagem::strategies::token_slices_test {
 
 using lowering::lowered;
 using lowering::small_gpt;
@@ -99,4 +99,4 @@ TEST_CASE("slices that do not add up, models without a causal mask and recomputa
              ContainsSubstring("no recomputation"));
 }
 
-}  // namespace stratagem::strategies
+}  // namespace stratagem::strategies::token_slices_test

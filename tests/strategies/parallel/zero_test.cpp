@@ -6,7 +6,7 @@
 #include "tests/catch.hpp"
 #include "tests/lowering/lowered.hpp"
 
-namespace stratagem::strategies {
+namespace stratagem::strategies::zero_test {
 
 using lowering::lower;
 using lowering::lowered;
@@ -328,4 +328,4 @@ TEST_CASE("weights that are divided want a flush, and stages in equal parts") {
              ContainsSubstring("stages on one grid in equal parts"));
 }
 
-}  // namespace stratagem::strategies
+}  // namespace stratagem::strategies::zero_test

@@ -5,7 +5,7 @@
 #include "tests/catch.hpp"
 #include "tests/lowering/lowered.hpp"
 
-namespace stratagem::strategies {
+namespace stratagem::strategies::plan_test {
 
 using lowering::lower;
 using lowering::operator_named;
@@ -133,4 +133,4 @@ TEST_CASE("an order between cells that the plan does not have is refused by thei
              ContainsSubstring("F(stage 1, micro-batch 0)"));
 }
 
-}  // namespace stratagem::strategies
+}  // namespace stratagem::strategies::plan_test

@@ -3,7 +3,7 @@
 #include "tests/catch.hpp"
 #include "tests/lowering/lowered.hpp"
 
-namespace stratagem::strategies {
+namespace stratagem::strategies::schedules_test {
 
 using lowering::cells_of;
 using lowering::lower;
@@ -176,4 +176,4 @@ TEST_CASE("cells that nothing orders are refused by name") {
   CHECK(refusal([&] { lower(plan, plain_stack()); }).empty());
 }
 
-}  // namespace stratagem::strategies
+}  // namespace stratagem::strategies::schedules_test

@@ -9,7 +9,7 @@
 #include "tests/catch.hpp"
 #include "tests/strategies/schedules/cell_clock.hpp"
 
-namespace stratagem::strategies {
+namespace stratagem::strategies::timetables_test {
 
 using placement::Cell;
 using placement::CellPass;
@@ -430,4 +430,4 @@ TEST_CASE("a kept order that waits for itself has no list schedule") {
   CHECK(timetables::list_schedule(workload, first)->makespan == 3);  // F + B + W
 }
 
-}  // namespace stratagem::strategies
+}  // namespace stratagem::strategies::timetables_test

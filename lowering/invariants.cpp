@@ -1,0 +1,126 @@
+// Goes through all devices, cells and tasks of blocks.
+#include "lowering/invariants.hpp"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "base/input_error.hpp"
+
+namespace stratagem::lowering {
+
+using placement::Cell;
+using placement::CellPass;
+using strategies::Plan;
+
+namespace {
+
+#ifdef NDEBUG
+constexpr bool looks = false;
+#else
+constexpr bool looks = true;
+#endif
+
+/// When a cell of one iteration runs, for cells of one device class: its round, then its place.
+using Moment = std::pair<int, std::size_t>;
+
+std::map<Cell, Moment> moments_of(const std::vector<ScheduledCell>& cells) {
+  std::map<Cell, Moment> moments;
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    const bool first = moments.emplace(cells[i].cell, Moment{cells[i].lag, i}).second;
+    expects(first, "a device class runs each cell once a round");
+  }
+  return moments;
+}
+
+/// The cells that must have ended before one begins, of the same stage and micro-batch.
+std::vector<Cell> before(const Cell& cell, int repeats) {
+  if (cell.pass == CellPass::forward) return {};
+  Cell earlier = cell;
+  earlier.pass = cell.pass == CellPass::weight ? CellPass::backward : CellPass::forward;
+  if (earlier.pass == CellPass::forward) earlier.repeat = repeats - 1;
+  return {earlier};
+}
+
+int micro_batches_of(const Plan& plan, const Site& site) {
+  int count = 0;
+  for (int m = 0; m < plan.micro_batches; ++m) count += plan.copy_of(site.stage, m) == site.copy;
+  return count;
+}
+
+void expect_tasks(const program::Block& block) {
+  const std::size_t never = block.tasks.size();
+  std::vector<std::size_t> allocated(block.slots.size(), never);
+  std::vector<std::size_t> freed(block.slots.size(), never);
+  const auto note = [&](std::vector<std::size_t>& when, const std::vector<int>& slots,
+                        std::size_t task) {
+    for (const int slot : slots) {
+      expects(slot >= 0 && slot < static_cast<int>(when.size()), "tasks name slots that there are");
+      expects(std::exchange(when[slot], task) == never,
+              "a block allocates and frees a slot once at most");
+    }
+  };
+  for (std::size_t t = 0; t < block.tasks.size(); ++t) {
+    const program::Task& task = block.tasks[t];
+    for (const int wait : task.waits)
+      expects(wait >= 0 && wait < static_cast<int>(t), "tasks wait for earlier tasks");
+    note(allocated, task.births, t);
+    note(freed, task.deaths, t);
+  }
+  for (std::size_t slot = 0; slot < block.slots.size(); ++slot) {
+    const bool both = allocated[slot] != never && freed[slot] != never;
+    expects(!both || allocated[slot] <= freed[slot], "a slot is freed after it was allocated");
+  }
+}
+
+}  // namespace
+
+void expect_stages(const Stages& stages) {
+  if (!looks) return;
+  std::vector<int> classes(stages.host_of_device().size(), 0);
+  std::vector<std::size_t> devices_of_site(stages.sites().size(), 0);
+  for (std::size_t host = 0; host < stages.hosts().size(); ++host) {
+    for (const int device : stages.hosts()[host].devices) {
+      ++classes.at(device);
+      expects(stages.host_of_device()[device] == static_cast<int>(host),
+              "a device knows its device class");
+    }
+    for (const int site : stages.hosts()[host].sites)
+      devices_of_site.at(site) += stages.hosts()[host].devices.size();
+  }
+  expects(std::ranges::all_of(classes, [](int count) { return count == 1; }),
+          "every device is in one device class");
+  for (std::size_t site = 0; site < devices_of_site.size(); ++site) {
+    expects(devices_of_site[site] == static_cast<std::size_t>(stages.sites()[site].grid.count()),
+            "every replica has all of its devices");
+  }
+}
+
+void expect_cells(const Plan& plan, const Stages& stages, const CellOrder& order) {
+  if (!looks) return;
+  const int repeats = plan.graph().forward_repeats;
+  for (std::size_t host = 0; host < order.hosts.size(); ++host) {
+    const std::map<Cell, Moment> moments = moments_of(order.hosts[host]);
+    for (const auto& [cell, moment] : moments) {
+      for (const Cell& earlier : before(cell, repeats)) {
+        const auto found = moments.find(earlier);
+        expects(found != moments.end() && found->second < moment, "F comes before B before W");
+      }
+    }
+    std::size_t forward = 0;
+    for (const int site : stages.hosts()[host].sites)
+      forward += micro_batches_of(plan, stages.sites()[site]) * plan.slices() * repeats;
+    const auto is_forward = [](const auto& one) { return one.first.pass == CellPass::forward; };
+    expects(std::ranges::count_if(moments, is_forward) == static_cast<std::ptrdiff_t>(forward),
+            "a device class runs every cell of its replicas");
+  }
+}
+
+void expect_blocks(const program::Program& program) {
+  if (!looks) return;
+  for (const program::Block& block : program.blocks) expect_tasks(block);
+}
+
+}  // namespace stratagem::lowering

@@ -1,0 +1,26 @@
+// What holds between the passes of lower.cpp.
+#pragma once
+
+#include "lowering/cells/cells.hpp"
+#include "lowering/stages/stages.hpp"
+#include "program/program.hpp"
+#include "strategies/plan/plan.hpp"
+
+namespace stratagem::lowering {
+
+// Each throws BrokenPromise if it does not hold: then a pass has a defect, whatever the plan is.
+// Builds with NDEBUG do not look.
+
+/// Every device is in one device class, and in every replica of that class; every replica has all
+/// of its devices.
+void expect_stages(const Stages& stages);
+
+/// Every device class has each cell of its replicas once a round, and F before B before W of one
+/// iteration, stage and micro-batch.
+void expect_cells(const strategies::Plan& plan, const Stages& stages, const CellOrder& order);
+
+/// In every block a task waits for earlier tasks and names slots that there are, and a slot is
+/// allocated at most once, freed at most once, and not freed before it is allocated.
+void expect_blocks(const program::Program& program);
+
+}  // namespace stratagem::lowering

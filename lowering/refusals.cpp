@@ -1,0 +1,186 @@
+// What plans the lowering refuses, told before the passes that could not take them.
+#include "lowering/refusals.hpp"
+
+#include <string>
+
+#include "base/input_error.hpp"
+#include "lowering/stack/casts.hpp"
+#include "lowering/stages/shards.hpp"
+
+namespace stratagem::lowering {
+
+using strategies::Plan;
+using strategies::WeightShards;
+
+namespace {
+
+/// Are there parameters that devices gather, whether ranks divide them or one rank has all?
+bool gathers_parameters(const Plan& plan, const cost::Stack& stack) {
+  return plan.shards.divides(WeightShards::Of::parameters) || is_gathered(plan, stack, {});
+}
+
+/// What divides weights needs grids to divide them over, and weights that have one version.
+void refuse_shards(const Plan& plan, const Stages& stages, const cost::Stack& stack) {
+  const std::string where = plan.steps_on_host ? " where steps run on the host"
+                                               : " where weights are divided or gathered";
+  const std::string path = plan.steps_on_host ? "/strategy/offload" : "/strategy/zero";
+  const bool divides = plan.shards.divides(WeightShards::Of::steps);
+  if (!divides && !gathers_parameters(plan, stack) && !plan.steps_on_host) return;
+  if (!plan.updates.flush)
+    throw InputError("", path, "a schedule with a flush" + where, "one without");
+  for (int stage = 0; stage < stages.count(); ++stage) {
+    if (stages.irregular(stage))
+      throw InputError("", path, "stages on one grid in equal parts" + where, "");
+  }
+}
+
+/// Buffers that are there for as long as backward cells run hold what is reduced to shards, or leaves
+/// for the host, before the steps of the same iteration.
+void refuse_gradient_buffers(const Plan& plan) {
+  if (plan.gradients.buffers == 0) return;
+  if (!plan.shards.divides(WeightShards::Of::gradients) && !plan.steps_on_host) {
+    throw InputError("", "/strategy/gradient_buffers",
+                     "gradients that ranks divide, or that leave for the host, to wait in them",
+                     "none");
+  }
+  if (!plan.updates.flush || plan.delayed_update) {
+    throw InputError("", "/strategy/gradient_buffers",
+                     "a schedule with a flush, and steps that are not delayed, beside them", "");
+  }
+}
+
+/// Hosts that wait for their device before they gather wait for each other where stages on different
+/// grids share devices. Some schedules would run nevertheless.
+void refuse_waiting_gathers(const Plan& plan, const Stages& stages, const cost::Stack& stack) {
+  if (!gathers_parameters(plan, stack) || !stack.shard_collectives.gathers_wait) return;
+  for (const Host& host : stages.hosts()) {
+    for (const int site : host.sites) {
+      if (stages.sites()[site].grid == stages.sites()[host.sites.front()].grid) continue;
+      throw InputError("", "/strategy/zero",
+                       "stages that share all devices or none where hosts wait for the device "
+                       "before each gather (shard_collectives of the stack)",
+                       "");
+    }
+  }
+}
+
+/// Copies of weights in another type are cast from whole weights once an iteration.
+void refuse_casts(const Plan& plan, const cost::Stack& stack, const cost::Precision& precision) {
+  if (!needs_casts(precision)) return;
+  if (!gathers_parameters(plan, stack) && !plan.parameters_on_host) return;
+  throw InputError("", plan.parameters_on_host ? "/strategy/offload" : "/strategy/zero",
+                   "weights that stay whole where linear layers multiply in " +
+                       model::to_text(precision.products),
+                   plan.parameters_on_host ? "weights on the host" : "weights that are gathered");
+}
+
+/// What waits on the host are whole activations of whole micro-batches.
+void refuse_swaps(const Plan& plan, const Stages& stages) {
+  if (plan.swap.segments.empty()) return;
+  if (!plan.updates.flush) {
+    throw InputError("", "/strategy/swap", "a schedule with a flush where activations are swapped",
+                     "one without");
+  }
+  if (plan.slices() > 1 || !plan.evictions().empty()) {
+    throw InputError("", "/strategy/swap",
+                     "whole micro-batches, and none lent to other stages, where they are swapped",
+                     "");
+  }
+  for (const int segment : plan.swap.segments) {
+    if (stages.irregular(stages.of(segment))) {
+      throw InputError("", "/strategy/swap",
+                       "stages on one grid in equal parts where they are swapped", "");
+    }
+  }
+}
+
+/// Parts of checkpoints are parts of a layout, and what runs again in several segments has one stage.
+void refuse_recomputation(const Plan& plan, const Stages& stages) {
+  for (int stage = 0; !plan.checkpoint_axes.empty() && stage < stages.count(); ++stage) {
+    if (stages.irregular(stage)) {
+      throw InputError("", "/strategy/partition_checkpoints",
+                       "stages on one grid in equal parts where checkpoints are divided", "");
+    }
+  }
+  for (const std::vector<model::OpId>& group : plan.recomputed()) {
+    const auto [first, last] = strategies::segment_range(plan.graph(), group);
+    for (int segment = first; segment < last; ++segment) {
+      if (stages.of(segment) == stages.of(last)) continue;
+      throw InputError("", "/strategy/recompute", "a recomputed group of one stage",
+                       plan.graph().segments[segment].name + " of another");
+    }
+  }
+}
+
+/// What is lent to other stages, and slices of tokens, are parts of micro-batches in different ways.
+void refuse_slices(const Plan& plan, const Stages& stages) {
+  if (plan.slices() <= 1) return;
+  if (!plan.evictions().empty())
+    throw InputError("", "/strategy", "evictions of whole micro-batches, not of token slices", "");
+  for (int stage = 0; stage < stages.count(); ++stage) {
+    if (stages.irregular(stage))
+      throw InputError("", "/strategy/token_slices", "stages on one grid in equal parts", "");
+  }
+}
+
+/// A shard is a run of elements, which has neither rows nor columns.
+void refuse_factored_states(const Stages& stages, const Parameters& parameters,
+                            const cost::Training& training) {
+  if (!is_factored(training.optimizer)) return;
+  for (std::size_t host = 0; host < stages.hosts().size(); ++host) {
+    for (const auto& [parameter, local] : parameters.on(static_cast<int>(host))) {
+      if (local.shards.empty()) continue;
+      throw InputError(
+          "", "/strategy/zero",
+          "an optimizer that keeps something of every element where its steps are divided",
+          training.optimizer.name + ", which keeps sums of rows and columns");
+    }
+  }
+}
+
+/// Every cell sends its gradients to the host: what other ranks have to add must be there by then.
+void refuse_steps_on_host(const Plan& plan, const Parameters& parameters) {
+  if (plan.parameters_on_host && (!plan.steps_on_host || plan.delayed_update)) {
+    throw InputError("", "/strategy/offload",
+                     "steps on the host, none of them delayed, where parameters live there", "");
+  }
+  if (plan.states_on_drives && !plan.steps_on_host)
+    throw InputError("", "/strategy/offload", "steps on the host where their states are on drives",
+                     "");
+  if (plan.parameters_on_host && plan.shards.whole_below > 0) {
+    throw InputError("", "/strategy/zero/whole_below", "0 where parameters live on the host",
+                     std::to_string(plan.shards.whole_below));
+  }
+  if (!plan.steps_on_host) return;
+  for (std::size_t id = 0; id < plan.graph().tensors.size(); ++id) {
+    if (plan.graph().gradient_of[id] < 0) continue;
+    if (plan.graph().tensors[id].role != model::Role::parameter) continue;
+    if (parameters[static_cast<model::TensorId>(id)].grids.size() < 2) continue;
+    throw InputError("", "/strategy/offload",
+                     "parameter " + plan.graph().tensors[id].name +
+                         " on one stage (untied, and no copies of stages) where steps run on the "
+                         "host",
+                     "");
+  }
+}
+
+}  // namespace
+
+void refuse_before_blocks(const Plan& plan, const Stages& stages, const cost::Stack& stack,
+                          const cost::Precision& precision) {
+  refuse_slices(plan, stages);
+  refuse_shards(plan, stages, stack);
+  refuse_gradient_buffers(plan);
+  refuse_waiting_gathers(plan, stages, stack);
+  refuse_casts(plan, stack, precision);
+  refuse_swaps(plan, stages);
+  refuse_recomputation(plan, stages);
+}
+
+void refuse_before_sequences(const Plan& plan, const Stages& stages, const Parameters& parameters,
+                             const cost::Training& training) {
+  refuse_steps_on_host(plan, parameters);
+  refuse_factored_states(stages, parameters, training);
+}
+
+}  // namespace stratagem::lowering
