@@ -6,6 +6,7 @@
 #include "model/zoo/t5.hpp"
 #include "tests/catch.hpp"
 #include "tests/execute/trained.hpp"
+#include "tests/sanitized.hpp"
 
 namespace stratagem::execute::planted_test {
 namespace {
@@ -109,7 +110,9 @@ double error_of_gradients(const model::Graph& graph) {
   const Program program = lowered(graph, "{}", 2);
   const Trained trained = train<double>(graph, program, 2, 1);
   std::vector<std::pair<double, double>> slopes;  // as the loss has it, and as it was found
+  std::size_t number = 0;
   for (const auto& [parameter, gradient] : trained.gradients) {
+    if (number++ % stride(2) != 0) continue;
     for (const std::size_t element : {std::size_t{0}, gradient.size() / 2, gradient.size() - 1}) {
       constexpr double h = 1e-5;
       const double slope = (loss_with(graph, program, parameter, element, h) -
