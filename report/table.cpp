@@ -176,7 +176,7 @@ std::string legend(const std::vector<Result>& results) {
           baselines(results),
       2);
   text +=
-      "Peak memory: used, as nvidia-smi shows it (docs/internals/memory.md); GB = 1e9 bytes. "
+      "Peak memory: used, as in nvidia-smi (docs/internals/memory.md); GB = 1e9 bytes. "
       "Error: % of measured, or points (pt).\n";
   const bool from_memory = std::ranges::any_of(results, [](const Result& result) {
     return std::ranges::any_of(result.figures,
