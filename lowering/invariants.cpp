@@ -109,11 +109,11 @@ void expect_cells(const Plan& plan, const Stages& stages, const CellOrder& order
         expects(found != moments.end() && found->second < moment, "F comes before B before W");
       }
     }
-    std::size_t forward = 0;
+    int forward = 0;
     for (const int site : stages.hosts()[host].sites)
       forward += micro_batches_of(plan, stages.sites()[site]) * plan.slices() * repeats;
     const auto is_forward = [](const auto& one) { return one.first.pass == CellPass::forward; };
-    expects(std::ranges::count_if(moments, is_forward) == static_cast<std::ptrdiff_t>(forward),
+    expects(std::ranges::count_if(moments, is_forward) == forward,
             "a device class runs every cell of its replicas");
   }
 }
