@@ -2,6 +2,8 @@
 // in a plan file that becomes "/primitives", or the primitive whose orders close a cycle.
 #include "study/plan_of.hpp"
 
+#include <algorithm>
+
 #include "lowering/lower.hpp"
 #include "strategies/language/plan_file.hpp"
 #include "strategies/parallel/all.hpp"
@@ -41,7 +43,12 @@ void check_hosts(const Run& run, const strategies::Plan& plan) {
 strategies::Plan plan_of(const Run& run) {
   if (run.refused) throw *run.refused;
   if (run.plan) return strategies::read_plan(*run.plan, run.graph, run.micro_batches);
-  return strategies::compose(run.graph, run.micro_batches, run.options, run.strategy);
+  strategies::Options options = run.options;
+  options.link = [&](int from, int to) {
+    const bool known = std::max(from, to) < run.cluster.gpus();
+    return known ? run.cluster.bandwidth(from, to) : BytesPerSecond{};
+  };
+  return strategies::compose(run.graph, run.micro_batches, options, run.strategy);
 }
 
 program::Program program_of(const Run& run, const strategies::Plan& plan) {

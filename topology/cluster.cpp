@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <initializer_list>
+#include <limits>
 #include <utility>
 
 #include "base/input_error.hpp"
@@ -281,6 +282,15 @@ std::vector<int> Cluster::nearest_nics(int gpu) const {
   }
   std::sort(nearest.begin(), nearest.end());
   return nearest;
+}
+
+BytesPerSecond Cluster::bandwidth(int from_gpu, int to_gpu) const {
+  BytesPerSecond least{std::numeric_limits<double>::infinity()};
+  for (const Share& part : route(from_gpu, to_gpu)) {
+    const Link& link = links()[part.direction.link];
+    least = std::min(least, link.toward(part.direction.forward) / part.share);
+  }
+  return least;
 }
 
 Seconds Cluster::latency(int from_gpu, int to_gpu) const {

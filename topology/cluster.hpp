@@ -63,6 +63,8 @@ class Cluster {
   [[nodiscard]] std::vector<Share> route_from_drives(int gpu) const;
   /// The adapters (indices within the node) nearest to a GPU, in ascending order.
   [[nodiscard]] std::vector<int> nearest_nics(int gpu) const;
+  /// What `route` carries of a message alone: the least, over its links, of rate over share.
+  [[nodiscard]] BytesPerSecond bandwidth(int from_gpu, int to_gpu) const;
   /// The latency of `route`: the sum of its links' latencies along the slowest of its paths. The
   /// others are the same for `route_between`, `route_to_host` and `route_to_drives`, in either
   /// direction.

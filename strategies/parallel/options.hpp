@@ -1,6 +1,7 @@
 // The "strategy" object of a scenario: degrees of parallelism and the options of each strategy.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -33,7 +34,7 @@ struct Zero {
 /// Layers whose activations wait in the memory of the host, or of other GPUs.
 struct SwapOptions {
   int layers = 0;        ///< the first ones
-  bool to_peer = false;  ///< on the pipeline rank that stands as far from the other end
+  bool to_peer = false;  ///< on the GPUs of another stage
   int prefetch = 1;      ///< layers whose activations come back ahead of the one that runs
 };
 
@@ -86,6 +87,9 @@ struct Options {
   bool overlap_gradients = false;
   std::optional<Bytes> bucket;  ///< of gradient reductions; nullopt: one for all
   int gradient_buffers = 0;     ///< of a bucket's size, in which gradients wait for their reduction
+  /// No key: how fast one device reaches another, said by whoever knows the cluster. Without it all
+  /// are equally fast.
+  std::function<BytesPerSecond(int from, int to)> link = {};
 
   /// Stages on every pipeline rank under a schedule.
   [[nodiscard]] int chunks_of(const Schedule& schedule) const;

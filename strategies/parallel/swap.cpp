@@ -1,8 +1,15 @@
 // Swap: activations of layers wait in the memory of the host, or of other GPUs.
 #include <algorithm>
+#include <limits>
+#include <map>
+#include <numeric>
+#include <optional>
 #include <string>
+#include <tuple>
+#include <vector>
 
 #include "base/input_error.hpp"
+#include "placement/grid.hpp"
 #include "strategies/parallel/all.hpp"
 
 namespace stratagem::strategies {
@@ -15,36 +22,84 @@ int stage_of(const Plan& plan, int segment) {
   return static_cast<int>(std::ranges::find_if(plan.stages, has) - plan.stages.begin());
 }
 
-/// Stage s lends to S-1-s, which has as much less to keep as s has more: pairs as BPipe's.
-int peer_of(const Plan& plan, int stage) {
-  const int peer = static_cast<int>(plan.stages.size()) - 1 - stage;
-  const auto device = [&](int of) {
-    const model::Segment& segment = plan.graph().segments[plan.stages[of].front()];
-    return plan.placement(segment.forward.front()).first_devices.front();
-  };
-  if (device(stage) == device(peer)) {
-    throw InputError(
-        "", "/to", "pipeline ranks in pairs, of which one takes in what the other swaps",
-        "stage " + std::to_string(stage) + " on the devices of stage " + std::to_string(peer));
-  }
-  return peer;
+/// The devices of a stage, by copy.
+std::vector<std::vector<int>> devices_of(const Plan& plan, int stage) {
+  const model::Segment& segment = plan.graph().segments[plan.stages[stage].front()];
+  const Plan::Placement& placement = plan.placement(segment.forward.front());
+  if (!placement.listed.empty()) return placement.listed;
+  std::vector<std::vector<int>> devices;
+  for (const int first : placement.first_devices)
+    devices.push_back(placement::Grid{first, placement.axes, {}}.devices());
+  return devices;
 }
+
+/// Chooses which stage holds what another one swaps.
+class Peers {
+ public:
+  Peers(const Plan& plan, const Options& options) : plan_(plan), options_(options) {}
+
+  int of(int stage) {
+    const auto [known, fresh] = chosen_.try_emplace(stage, -1);
+    if (fresh) {
+      known->second = best_for(stage);
+      ++taken_[known->second];
+    }
+    return known->second;
+  }
+
+ private:
+  /// A later stage, which keeps fewer micro-batches at once, if there is one; of those the one that
+  /// is reached fastest; of equally fast ones the one that holds least for others, then the last.
+  int best_for(int stage) {
+    using Rank = std::tuple<bool, BytesPerSecond, int, int>;
+    std::optional<Rank> best;
+    for (int peer = 0; peer < static_cast<int>(plan_.stages.size()); ++peer) {
+      if (const auto speed = speed_between(stage, peer))
+        best = std::max(best, std::optional<Rank>({peer > stage, *speed, -taken_[peer], peer}));
+    }
+    if (best) return std::get<3>(*best);
+    throw InputError("", "/to", "a stage of as many other devices, to hold what is swapped",
+                     "none for stage " + std::to_string(stage));
+  }
+
+  /// The slowest link between devices that stand for each other; nullopt where two stages have not as
+  /// many devices, or share one.
+  [[nodiscard]] std::optional<BytesPerSecond> speed_between(int stage, int peer) const {
+    const auto from = devices_of(plan_, stage), to = devices_of(plan_, peer);
+    BytesPerSecond slowest{std::numeric_limits<double>::infinity()};
+    for (std::size_t copy = 0; copy < std::lcm(from.size(), to.size()); ++copy) {
+      const std::vector<int>& here = from[copy % from.size()];
+      const std::vector<int>& there = to[copy % to.size()];
+      const auto is_there = [&](int device) { return std::ranges::count(there, device) > 0; };
+      if (here.size() != there.size() || std::ranges::any_of(here, is_there)) return std::nullopt;
+      for (std::size_t i = 0; options_.link && i < here.size(); ++i)
+        slowest = std::min(slowest, options_.link(here[i], there[i]));
+    }
+    return slowest;
+  }
+
+  const Plan& plan_;
+  const Options& options_;
+  std::map<int, int> chosen_;  ///< by stage
+  std::map<int, int> taken_;   ///< by peer: how many stages it holds something of
+};
 
 }  // namespace
 
 /// An op-trans of the first layers (segments between the first and the last): what a layer's forward
 /// pass keeps is copied to the host after it, and back before its backward pass, while other layers
-/// run. Source: Rhu et al., vDNN, MICRO 2016, arXiv:1602.08124. Or to the GPUs of the stage with which
-/// its own makes a pair: Zhou et al., MPress, HPCA 2023, with pairs as in Kim et al., BPipe, ICML 2023.
+/// run. Source: Rhu et al., vDNN, MICRO 2016, arXiv:1602.08124. Or to the GPUs of another
+/// stage, chosen by links and by what is left of its memory: Zhou et al., MPress, HPCA 2023.
 void swap_activations(Plan& plan, const Options& options) {
   const auto segments = static_cast<int>(plan.graph().segments.size());
   if (options.swap.layers > std::max(segments - 2, 0)) {
     throw InputError("", "", "at most the model's " + std::to_string(segments - 2) + " layers",
                      std::to_string(options.swap.layers));
   }
+  Peers peers(plan, options);
   for (int segment = 1; segment + 1 < segments && segment <= options.swap.layers; ++segment) {
     plan.swap.segments.push_back(segment);
-    if (options.swap.to_peer) plan.swap.peers[segment] = peer_of(plan, stage_of(plan, segment));
+    if (options.swap.to_peer) plan.swap.peers[segment] = peers.of(stage_of(plan, segment));
   }
   plan.swap.prefetch = plan.swap.segments.empty() ? 0 : options.swap.prefetch;
 }

@@ -1,7 +1,10 @@
 // Scenarios: defaults below every run, names of files, batches.
 #include "study/scenario.hpp"
 
+#include <map>
+
 #include "base/input_error.hpp"
+#include "study/plan_of.hpp"
 #include "tests/small_scenario.hpp"
 
 using namespace stratagem;
@@ -39,6 +42,20 @@ TEST_CASE("settings of objects within a strategy are read and reported in their 
   REQUIRE(run.options.operators.size() == 2);
   CHECK(run.options.operators[0].first == "*.fc1");
   CHECK_THAT(run.resolved.text(), ContainsSubstring(R"("operators":{"*.fc1":"n","*.gelu":""})"));
+}
+
+TEST_CASE("what a stage of a DGX-1V swaps goes over two NVLinks where there are two") {
+  const std::string on_dgx1 =
+      with(with(small_scenario(), R"("preset": "dgx-2")", R"("preset": "dgx-1v")"),
+           R"("layers": 2)", R"("layers": 4)");
+  const auto peers = [&](const std::string& swap) {
+    const study::Scenario scenario = read(
+        with(on_dgx1, R"("tensor": 2, "data": 2,)", R"("pipeline": 4, "swap": )" + swap + ","));
+    return study::plan_of(scenario.runs[1]).swap.peers;
+  };
+  // Of GPUs 0 to 3, GPU 0 has two links to GPU 3 and GPU 1 to GPU 2, and one to the two others.
+  CHECK(peers(R"({"layers": 1, "to": "peer"})") == std::map<int, int>{{1, 3}});
+  CHECK(peers(R"({"layers": 2, "to": "peer"})") == std::map<int, int>{{1, 3}, {2, 2}});
 }
 
 TEST_CASE("what ranks compute redundantly does not count as the model's work") {

@@ -199,6 +199,14 @@ TEST_CASE("GB200 NVL72: 130 TB/s of NVLink, a port of 72 on every switch chip fo
   CHECK(close(bottleneck(rack, rack.route_to_host(5)), 450_GBps, 1e-12));
 }
 
+TEST_CASE("a message alone is as fast as the NVLinks between two GPUs, two, one or none") {
+  // DGX-1V: GPU 0 has two links of 25 GB/s to GPUs 3 and 4, one to 1 and 2, none to 5, 6 and 7.
+  const Cluster server = build("dgx-1v", 1);
+  for (const int neighbour : {3, 4}) CHECK(close(server.bandwidth(0, neighbour), 50_GBps, 1e-12));
+  for (const int neighbour : {1, 2}) CHECK(close(server.bandwidth(0, neighbour), 25_GBps, 1e-12));
+  for (const int far : {5, 6, 7}) CHECK(server.bandwidth(0, far) < 20_GBps);
+}
+
 TEST_CASE("PCIe servers: GPUs of a socket meet on its switch, those of two between the sockets") {
   const Cluster server = build("pcie-a100", 1);
   CHECK(touched(server, server.route(0, 3), VertexKind::cpu).empty());
