@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <map>
-#include <tuple>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -35,13 +35,13 @@ std::map<Cell, Moment> moments_of(const std::vector<ScheduledCell>& cells) {
   return moments;
 }
 
-/// The cells that must have ended before one begins, of the same stage and micro-batch.
-std::vector<Cell> before(const Cell& cell, int repeats) {
-  if (cell.pass == CellPass::forward) return {};
-  Cell earlier = cell;
-  earlier.pass = cell.pass == CellPass::weight ? CellPass::backward : CellPass::forward;
-  if (earlier.pass == CellPass::forward) earlier.repeat = repeats - 1;
-  return {earlier};
+/// The cell of the same stage and micro-batch that must end before one begins; none before a forward
+/// cell.
+std::optional<Cell> cell_before(Cell cell, int repeats) {
+  if (cell.pass == CellPass::forward) return std::nullopt;
+  cell.pass = cell.pass == CellPass::weight ? CellPass::backward : CellPass::forward;
+  if (cell.pass == CellPass::forward) cell.repeat = repeats - 1;
+  return cell;
 }
 
 int micro_batches_of(const Plan& plan, const Site& site) {
@@ -104,10 +104,10 @@ void expect_cells(const Plan& plan, const Stages& stages, const CellOrder& order
   for (std::size_t host = 0; host < order.hosts.size(); ++host) {
     const std::map<Cell, Moment> moments = moments_of(order.hosts[host]);
     for (const auto& [cell, moment] : moments) {
-      for (const Cell& earlier : before(cell, repeats)) {
-        const auto found = moments.find(earlier);
-        expects(found != moments.end() && found->second < moment, "F comes before B before W");
-      }
+      const std::optional<Cell> earlier = cell_before(cell, repeats);
+      if (!earlier) continue;
+      const auto found = moments.find(*earlier);
+      expects(found != moments.end() && found->second < moment, "F comes before B before W");
     }
     int forward = 0;
     for (const int site : stages.hosts()[host].sites)

@@ -11,8 +11,8 @@ namespace stratagem::lowering {
 // Each throws BrokenPromise if it does not hold: then a pass has a defect, whatever the plan is.
 // Builds with NDEBUG do not look.
 
-/// Every device is in one device class, and in every replica of that class; every replica has all
-/// of its devices.
+/// Every device is in one device class, and the device classes of a replica have together as many
+/// devices as the replica.
 void expect_stages(const Stages& stages);
 
 /// Every device class has each cell of its replicas once a round, and F before B before W of one

@@ -48,14 +48,15 @@ class Peers {
   }
 
  private:
-  /// A later stage, which keeps fewer micro-batches at once, if there is one; of those the one that
-  /// is reached fastest; of equally fast ones the one that holds least for others, then the last.
+  /// A later stage if there is one, since it keeps fewer micro-batches at once under 1F1B; of those
+  /// the one that is reached fastest; of equally fast ones the one that holds something for fewest
+  /// stages, then the last. How much memory is free is not looked at.
   int best_for(int stage) {
-    using Rank = std::tuple<bool, BytesPerSecond, int, int>;
-    std::optional<Rank> best;
+    using Score = std::tuple<bool, BytesPerSecond, int, int>;
+    std::optional<Score> best;
     for (int peer = 0; peer < static_cast<int>(plan_.stages.size()); ++peer) {
       if (const auto speed = speed_between(stage, peer))
-        best = std::max(best, std::optional<Rank>({peer > stage, *speed, -taken_[peer], peer}));
+        best = std::max(best, std::optional<Score>({peer > stage, *speed, -taken_[peer], peer}));
     }
     if (best) return std::get<3>(*best);
     throw InputError("", "/to", "a stage of as many other devices, to hold what is swapped",
@@ -89,7 +90,7 @@ class Peers {
 /// An op-trans of the first layers (segments between the first and the last): what a layer's forward
 /// pass keeps is copied to the host after it, and back before its backward pass, while other layers
 /// run. Source: Rhu et al., vDNN, MICRO 2016, arXiv:1602.08124. Or to the GPUs of another
-/// stage, chosen by links and by what is left of its memory: Zhou et al., MPress, HPCA 2023.
+/// stage, see Peers: Zhou et al., MPress, HPCA 2023.
 void swap_activations(Plan& plan, const Options& options) {
   const auto segments = static_cast<int>(plan.graph().segments.size());
   if (options.swap.layers > std::max(segments - 2, 0)) {

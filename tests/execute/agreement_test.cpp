@@ -96,7 +96,7 @@ const model::Graph& prefix_tuned_llama() {
   return graph;
 }
 
-/// With sanitizers of every third strategy.
+/// With sanitizers it runs every third strategy only.
 void check_agreement(const model::Graph& graph, const std::string& strategy) {
   static std::size_t number = 0;
   if (number++ % stride(3) != 0) return;
