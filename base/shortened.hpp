@@ -6,8 +6,8 @@
 
 namespace stratagem {
 
-/// The text, or the first `longest` bytes of it and how many are left out: "abc... (997 more bytes)". Cuts
-/// no UTF-8 character in two.
+/// The text, or the first `longest` bytes of it and how many are left out: "abc... (997 more
+/// bytes)". Cuts no UTF-8 character in two.
 std::string shortened(const std::string& text, std::size_t longest);
 
 }  // namespace stratagem

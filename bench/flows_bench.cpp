@@ -51,9 +51,9 @@ void re_solve(benchmark::State& state) {
   cost::CollectiveConstants constants;
   constants.nvlink_efficiency.value = constants.network_efficiency.value = 1;
   constants.pcie_efficiency.value = 1;
-  const sim::Cast cast =
-      sim::cast(random_sends(cluster.gpus(), 2 * count), cluster, constants, false);
-  sim::ActiveFlows flows(cast);
+  const sim::Folding folding =
+      sim::fold(random_sends(cluster.gpus(), 2 * count), cluster, constants, false);
+  sim::ActiveFlows flows(folding);
   std::mt19937 random(2);
   std::uniform_real_distribution<double> any_size(1e8, 1e10);
   const auto begin = [&](int flow) { flows.begin(flow, flow, Bytes{any_size(random)}); };
@@ -65,11 +65,11 @@ void re_solve(benchmark::State& state) {
     now = flows.next_end();
     for (const int ended : flows.end_at(now)) {
       benchmark::DoNotOptimize(ended);
-      begin(next++ % static_cast<int>(cast.flows.size()));
+      begin(next++ % static_cast<int>(folding.flows.size()));
     }
     flows.share(now);
   }
-  state.counters["links"] = static_cast<double>(cast.capacities.size());
+  state.counters["links"] = static_cast<double>(folding.capacities.size());
 }
 BENCHMARK(re_solve)->ArgName("flows")->Arg(100)->Arg(1000)->Unit(benchmark::kMicrosecond);
 

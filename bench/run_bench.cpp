@@ -13,7 +13,7 @@ using namespace stratagem;
 /// A program with everything that playing it needs.
 struct Prepared {
   program::Program program;
-  sim::Cast cast;
+  sim::Folding folding;
   sim::Prices prices;
   std::int64_t tasks = 0;  ///< of one iteration on all actors
 };
@@ -24,9 +24,9 @@ Prepared prepare(int nodes, int micro_batches, const strategies::Options& option
   const model::Graph graph = bench::gpt_24_layers(options.data);
   Prepared result;
   result.program = lowering::lower(bench::plan(graph, micro_batches, options), stack);
-  result.cast = sim::cast(result.program, bench::dgx_2h(nodes), profile.collective, folded);
+  result.folding = sim::fold(result.program, bench::dgx_2h(nodes), profile.collective, folded);
   result.prices = sim::price(result.program, profile, stack);
-  for (const sim::Actor& actor : result.cast.actors) {
+  for (const sim::Actor& actor : result.folding.actors) {
     result.tasks += static_cast<std::int64_t>(
         program::task_count(result.program, result.program.sequences[actor.sequence]));
   }
@@ -37,11 +37,11 @@ void run(benchmark::State& state, const Prepared& prepared) {
   constexpr int iterations = 3;
   for (auto _ : state) {
     benchmark::DoNotOptimize(
-        sim::run(prepared.program, prepared.cast, prepared.prices, iterations));
+        sim::run(prepared.program, prepared.folding, prepared.prices, iterations));
   }
   state.SetItemsProcessed(state.iterations() * iterations * prepared.tasks);
   state.counters["tasks"] = static_cast<double>(iterations * prepared.tasks);
-  state.counters["actors"] = static_cast<double>(prepared.cast.actors.size());
+  state.counters["actors"] = static_cast<double>(prepared.folding.actors.size());
 }
 
 /// One actor: computation with two all-reduces per layer and pass.
@@ -66,7 +66,7 @@ BENCHMARK(run_unfolded)->Unit(benchmark::kMillisecond);
 void run_slowed_pipeline(benchmark::State& state) {
   Prepared prepared =
       prepare(4, 64, {.tensor = 4, .pipeline = 8, .data = 2, .recompute = "full"}, true);
-  prepared.cast.compute_slowdown = 0.15;
+  prepared.folding.compute_slowdown = 0.15;
   run(state, prepared);
 }
 BENCHMARK(run_slowed_pipeline)->Unit(benchmark::kMillisecond);
@@ -74,7 +74,7 @@ BENCHMARK(run_slowed_pipeline)->Unit(benchmark::kMillisecond);
 /// And where nothing runs beside communication: none is.
 void run_slowed_tensor_parallel(benchmark::State& state) {
   Prepared prepared = prepare(1, 64, {.tensor = 8, .recompute = "full"}, true);
-  prepared.cast.compute_slowdown = 0.15;
+  prepared.folding.compute_slowdown = 0.15;
   run(state, prepared);
 }
 BENCHMARK(run_slowed_tensor_parallel)->Unit(benchmark::kMillisecond);
@@ -82,7 +82,7 @@ BENCHMARK(run_slowed_tensor_parallel)->Unit(benchmark::kMillisecond);
 void measure(benchmark::State& state) {
   const Prepared prepared =
       prepare(4, 64, {.tensor = 4, .pipeline = 8, .data = 2, .recompute = "full"}, true);
-  const sim::Timeline timeline = sim::run(prepared.program, prepared.cast, prepared.prices, 3);
+  const sim::Timeline timeline = sim::run(prepared.program, prepared.folding, prepared.prices, 3);
   for (auto _ : state) benchmark::DoNotOptimize(sim::metrics(prepared.program, timeline));
   state.SetItemsProcessed(state.iterations() * 3 * prepared.tasks);
 }

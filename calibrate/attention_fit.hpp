@@ -7,9 +7,9 @@
 
 namespace stratagem::calibrate {
 
-/// Fits the share of the peak for each pass, if both passes were measured on this architecture, in fp16
-/// or bf16; else the datasheet's shares stay for both. Call it after the kernel floor and the kinds that move memory
-/// are fitted.
+/// Fits the share of the peak for each pass, if both passes were measured on this architecture, in
+/// fp16 or bf16; else the datasheet's shares stay for both. Call it after the kernel floor and the
+/// kinds that move memory are fitted.
 void fit_attention(const std::vector<Measurements>& measurements, const Datasheet& datasheet,
                    Fit& result);
 

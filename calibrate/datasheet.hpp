@@ -24,8 +24,8 @@ struct Datasheet {
   std::string name;          ///< of the profile: "v100-sxm2"
   std::string gpu;           ///< "NVIDIA Tesla V100-SXM2-16GB"
   std::string architecture;  ///< measurements of the same architecture count as this GPU's
-  std::vector<std::string>
-      measurements;  ///< files to fit from, for what those that the user names do not have
+  /// Files to fit from, for what those that the user names do not have.
+  std::vector<std::string> measurements;
   cost::Constant<double> multiprocessors;
   std::map<std::string, cost::Constant<FlopsPerSecond>> peak;
   cost::Constant<Bytes> memory;

@@ -33,8 +33,8 @@ struct Fit {
 ///                   eager:  t = max(floor, start + bytes / (share * bandwidth))
 ///                   where tables of both passes are there, one share for each; that of the kind is
 ///                   then the one at which as many bytes of both take as long
-///     attention     t = kernel_floor + max(flops / (share * peak), bytes / (elementwise share * bandwidth))
-///                   of fp16 and bf16 on this architecture; else the datasheet's
+///     attention     t = kernel_floor + max(flops / (share * peak), bytes / (elementwise share *
+///                   bandwidth)) of fp16 and bf16 on this architecture; else the datasheet's
 ///     kernel_floor  the median kernel gap
 ///     launch        the median floor of eager elementwise operators: the host's time from one
 ///     event to the

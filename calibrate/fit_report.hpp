@@ -11,8 +11,8 @@ namespace stratagem::calibrate {
 /// predict worst.
 std::string text_report(const Fit& fit);
 
-/// One HTML page without scripts or other files: for every fit its errors, and an SVG of fitted over
-/// measured times in logarithmic scales; hovering over a point tells its shape.
+/// One HTML page without scripts or other files: for every fit its errors, and an SVG of fitted
+/// over measured times in logarithmic scales; hovering over a point tells its shape.
 std::string html_report(const Fit& fit);
 
 }  // namespace stratagem::calibrate

@@ -104,8 +104,8 @@ class TableRows {
 };
 
 /// Which rows of a table are alike in shape: those that agree in every word of its "family", each a
-/// column, "decade of" a column, or of products the "smallest", "middle" or "largest" of m, n and k.
-/// All rows of a table that was measured for a scenario are one family.
+/// column, "decade of" a column, or of products the "smallest", "middle" or "largest" of m, n and
+/// k. All rows of a table that was measured for a scenario are one family.
 class Families {
  public:
   Families(const JsonReader& table, const TableRows& rows, std::vector<std::string> otherwise)

@@ -131,8 +131,8 @@ struct Measurements {
   std::vector<AttentionTable> attentions;
   std::vector<AllReduceTable> all_reduces;
   std::vector<NcclTable> nccl_all_reduces;
-  std::vector<NcclTable>
-      nccl_others;  ///< other collectives, for judging: nothing is fitted to them
+  /// Other collectives, for judging: nothing is fitted to them.
+  std::vector<NcclTable> nccl_others;
   std::vector<MpiTable> mpi;
   std::vector<Seconds> kernel_gaps;  ///< from one tiny kernel on a stream to the next
   /// The file was named by the datasheet, not by the user: use it only for tables that the user's

@@ -77,7 +77,7 @@ NcclPredictor::NcclPredictor(const NcclTable& table)
       constants_(cost::nccl::constants_of(table.version)),
       communicators_(cluster_, constants_) {}
 
-const NcclPredictor::Ways& NcclPredictor::ways(int ranks) {
+const NcclPredictor::Estimates& NcclPredictor::estimates_of(int ranks) {
   const auto found = known_.find(ranks);
   if (found != known_.end()) return found->second;
   if (ranks > cluster_.gpus())
@@ -89,13 +89,14 @@ const NcclPredictor::Ways& NcclPredictor::ways(int ranks) {
   std::iota(gpus.begin(), gpus.end(), 0);
   const cost::nccl::Communicator communicator = communicators_.of(gpus);
   return known_
-      .emplace(ranks, Ways{communicator, cost::nccl::estimates(kind, communicator, constants_)})
+      .emplace(ranks,
+               Estimates{communicator, cost::nccl::estimates(kind, communicator, constants_)})
       .first->second;
 }
 
 Seconds NcclPredictor::predict(const NcclPoint& point,
                                const std::optional<cost::NcclConstants>& constants) {
-  const Ways& known = ways(point.ranks);
+  const Estimates& known = estimates_of(point.ranks);
   const auto chosen = cost::nccl::choose(known.estimates, kind, point.size, known.communicator);
   const double nvlink = constants ? constants->bandwidth_factor.value : 1;
   const auto now = cost::nccl::corrected(chosen, known.communicator, constants, nvlink);

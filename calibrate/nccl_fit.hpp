@@ -28,16 +28,16 @@ class NcclPredictor {
   Seconds predict(const NcclPoint& point, const std::optional<cost::NcclConstants>& constants);
 
  private:
-  struct Ways {
+  struct Estimates {
     cost::nccl::Communicator communicator;
     std::vector<cost::nccl::Estimate> estimates;
   };
-  const Ways& ways(int ranks);
+  const Estimates& estimates_of(int ranks);
 
   topology::Cluster cluster_;
   const cost::nccl::Constants& constants_;
   cost::nccl::Communicators communicators_;
-  std::map<int, Ways> known_;
+  std::map<int, Estimates> known_;
 };
 
 /// Sizes that count, once per octave, however many were measured.
@@ -50,8 +50,8 @@ bool power_of_two(Bytes size);
 struct NcclFit {
   cost::NcclConstants constants;
   Estimate estimate;
-  /// A number of ranks is a family. Those that were not fitted at all follow behind the others, with
-  /// what was fitted as a prediction of the unseen.
+  /// A number of ranks is a family. Those that were not fitted at all follow behind the others,
+  /// with what was fitted as a prediction of the unseen.
   Judgement judgement;
 };
 NcclFit fit_nccl(const NcclTable& table);

@@ -179,7 +179,8 @@ class TextReader {
                .bus_rate = value(first + 2)});
   }
 
-  /// A collective that computed something wrong measures nothing; N/A where results were not checked.
+  /// A collective that computed something wrong measures nothing; N/A where results were not
+  /// checked.
   void check_results(const std::vector<std::string>& words, const std::string& where) const {
     for (std::size_t column = 0; column < columns_.size(); ++column) {
       if (columns_[column] != "#wrong") continue;
@@ -202,8 +203,8 @@ cost::CollectiveKind collective_of(const JsonReader& json, const std::string& pr
   return nccl_test(first.text(), json.file(), first.path()).kind;
 }
 
-/// The file of -J: src/util.cu of nccl-tests. Numbers of ranks are the devices listed; without MPI a
-/// file lists only the first, so there threads times GPUs each count.
+/// The file of -J: src/util.cu of nccl-tests. Numbers of ranks are the devices listed; without MPI
+/// a file lists only the first, so there threads times GPUs each count.
 NcclLog read_json(const std::string& file, const std::string& program) {
   const JsonReader json = JsonReader::from_file(file);
   NcclLog log{.file = file, .gpu = "", .version = "", .ranks = 0, .rows = {}};

@@ -8,8 +8,8 @@
 
 namespace stratagem::calibrate {
 
-/// How long a collective of the first `ranks` GPUs takes alone, NcclLog::Row's `size` being its payload;
-/// a send is of every rank to the next one, all at once.
+/// How long a collective of the first `ranks` GPUs takes alone, NcclLog::Row's `size` being its
+/// payload; a send is of every rank to the next one, all at once.
 Seconds predict_alone(cost::Collectives& collectives, cost::CollectiveKind kind, int ranks,
                       Bytes size);
 

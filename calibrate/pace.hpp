@@ -13,8 +13,8 @@ namespace stratagem::calibrate {
 /// `pace`: all that a core does speeds up and slows down alike.
 Seconds at_pace(Seconds time, Seconds then, Seconds pace);
 
-/// The median over all kernels; nullopt where not all of them, and the rates of devices, say at which
-/// pace they were measured, as of GPUs, whose clocks are their own.
+/// The median over all kernels; nullopt where not all of them, and the rates of devices, say at
+/// which pace they were measured, as of GPUs, whose clocks are their own.
 std::optional<Seconds> common_pace(const std::vector<Measurements>& measurements);
 
 /// Kernels' times and the rates of devices at that pace. Times of collectives stay as they are: two

@@ -46,9 +46,9 @@ BytesPerSecond fastest(const std::vector<StreamingTable>& tables) {
 }
 
 /// The same rates for all: shares are of the rates of their own file, and the profile has one rate.
-/// Of products the median. Of memory the most that a sum or a kernel reached, since no share is above
-/// 1: where others use the memory, too, a sum that was timed once may have been a third slower than most
-/// kernels.
+/// Of products the median. Of memory the most that a sum or a kernel reached, since no share is
+/// above 1: where others use the memory, too, a sum that was timed once may have been a third
+/// slower than most kernels.
 void give_common_rates(std::vector<Measurements>& measurements) {
   std::map<std::string, std::vector<double>> peaks;
   BytesPerSecond bandwidth;

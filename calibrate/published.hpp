@@ -29,8 +29,8 @@ struct ImportedRecords {
 
 /// Turns records into scenarios by rules: which profile, servers and stack an experiment had, which
 /// of the figures of memory its source printed and in which unit, and what is assumed where the
-/// record is silent. docs/guide/measurements.md describes both formats. Throws InputError for a record
-/// that no rule names, and for one that lacks what a scenario needs.
+/// record is silent. docs/guide/measurements.md describes both formats. Throws InputError for a
+/// record that no rule names, and for one that lacks what a scenario needs.
 ImportedRecords import_records(const std::string& records_file, const std::string& rules_file);
 
 /// How many records became scenarios, by group, and why the others did not, as Markdown.

@@ -1,4 +1,5 @@
-# The libraries of others; all come from Debian 12 or Ubuntu 24.04 packages (scripts/setup installs them).
+# The libraries of others; all come from Debian 12 or Ubuntu 24.04 packages (scripts/setup installs
+# them).
 find_package(Boost 1.74 REQUIRED)  # headers only: Boost::headers
 find_package(Eigen3 3.4 REQUIRED NO_MODULE)
 find_package(nlohmann_json 3.11 REQUIRED)

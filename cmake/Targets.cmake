@@ -3,18 +3,21 @@
 # One precompiled header of the standard library for all folders, compiled once.
 add_library(stratagem_standard_headers OBJECT "${CMAKE_CURRENT_LIST_DIR}/precompiled.cpp")
 target_precompile_headers(stratagem_standard_headers PRIVATE
-  <algorithm> <array> <cmath> <cstdint> <functional> <map> <memory> <numeric> <optional> <ostream> <set>
+  <algorithm> <array> <cmath> <cstdint> <functional> <map> <memory> <numeric> <optional> <ostream>
+  <set>
   <span> <string> <string_view> <tuple> <unordered_map> <utility> <variant> <vector>)
 
-# Compiles the sources of a target eight at a time, which takes half as long in all, and longer after a small change.
+# Compiles the sources of a target eight at a time, which takes half as long in all, and longer
+# after a small change.
 function(stratagem_join target)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ${STRATAGEM_JOIN} UNITY_BUILD_BATCH_SIZE 8)
 endfunction()
 
-# stratagem_library(<folder> SOURCES <files>... [USES <folders>...] [LIBRARIES <imported targets>...])
+# stratagem_library(<folder> SOURCES <files>... [USES <folders>...] [LIBRARIES <imported
+# targets>...])
 #
-# Adds the static library stratagem_<folder>; a folder without SOURCES is headers only. USES are our own
-# folders and are visible to whoever uses this one; LIBRARIES are of others and stay inside.
+# Adds the static library stratagem_<folder>; a folder without SOURCES is headers only. USES are our
+# own folders and are visible to whoever uses this one; LIBRARIES are of others and stay inside.
 function(stratagem_library folder)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;USES;LIBRARIES")
   if(arg_UNPARSED_ARGUMENTS)
@@ -32,8 +35,8 @@ function(stratagem_library folder)
   endif()
 endfunction()
 
-# Tests spend their time in the libraries, so they are hardly optimised themselves; sanitized ones not at all, and without
-# checks of their own arithmetic: that compiles in a third of the time.
+# Tests spend their time in the libraries, so they are hardly optimised themselves; sanitized ones
+# not at all, and without checks of their own arithmetic: that compiles in a third of the time.
 function(stratagem_quick_to_compile target)
   if(STRATAGEM_SANITIZE)
     target_compile_options(${target} PRIVATE -O0 -fno-sanitize=undefined)
@@ -45,13 +48,14 @@ endfunction()
 # stratagem_test(<folder> SOURCES <files>... [USES <folders>...] [LIBRARIES <imported targets>...]
 #                [RUNS_EXECUTABLE] [SKIPPED_BY <regular expression>] [APART])
 #
-# Adds the program <folder>_test and one ctest entry per TEST_CASE, named "<folder>/<the test's name>"
-# and labelled <folder>; they run in the root of the repository. It links stratagem_<folder> where there
-# is one. RUNS_EXECUTABLE builds `stratagem` before it and defines STRATAGEM_EXECUTABLE as its path.
-# A test that prints what matches SKIPPED_BY counts as skipped. APART: its sources use the same names for different
-# things, so they are never joined.
+# Adds the program <folder>_test and one ctest entry per TEST_CASE, named "<folder>/<the test's
+# name>" and labelled <folder>; they run in the root of the repository. It links stratagem_<folder>
+# where there is one. RUNS_EXECUTABLE builds `stratagem` before it and defines STRATAGEM_EXECUTABLE
+# as its path. A test that prints what matches SKIPPED_BY counts as skipped. APART: its sources use
+# the same names for different things, so they are never joined.
 function(stratagem_test folder)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "RUNS_EXECUTABLE;APART" "SKIPPED_BY" "SOURCES;USES;LIBRARIES")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "RUNS_EXECUTABLE;APART" "SKIPPED_BY"
+    "SOURCES;USES;LIBRARIES")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "stratagem_test(${folder}): what is ${arg_UNPARSED_ARGUMENTS}?")
   endif()
@@ -69,7 +73,8 @@ function(stratagem_test folder)
   endif()
   if(arg_RUNS_EXECUTABLE)
     add_dependencies(${target} stratagem)
-    target_compile_definitions(${target} PRIVATE "STRATAGEM_EXECUTABLE=\"$<TARGET_FILE:stratagem>\"")
+    target_compile_definitions(${target}
+      PRIVATE "STRATAGEM_EXECUTABLE=\"$<TARGET_FILE:stratagem>\"")
   endif()
   set(properties LABELS ${folder})
   if(arg_SKIPPED_BY)

@@ -86,7 +86,8 @@ std::vector<std::string> files_of(const std::vector<std::string>& names) {
   return files;
 }
 
-/// `calibrate report`: measured against fitted; of profiles, the tables of docs/records/calibration.md.
+/// `calibrate report`: measured against fitted; of profiles, the tables of
+/// docs/records/calibration.md.
 int report(const Arguments& asked) {
   if (asked.has("markdown")) {
     if (!asked.has("files")) throw UsageError("missing profiles");

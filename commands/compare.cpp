@@ -1,4 +1,5 @@
-// `stratagem compare`: two traces of one run, task by task, or the runs of a scenario, plan by plan.
+// `stratagem compare`: two traces of one run, task by task, or the runs of a scenario, plan by
+// plan.
 #include <fmt/format.h>
 
 #include "base/input_error.hpp"
@@ -11,7 +12,8 @@
 namespace stratagem::commands {
 namespace {
 
-/// Fails where a plan computes something else than one device, or takes other memory than predicted.
+/// Fails where a plan computes something else than one device, or takes other memory than
+/// predicted.
 int compare_plans(const Arguments& asked) {
   if (asked.has("trace")) throw UsageError("--trace is for two traces, not for results of runs");
   const std::vector<std::string> executed = asked.texts("measured");

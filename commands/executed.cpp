@@ -79,7 +79,8 @@ std::string disturbances(const Sorted& iterations) {
   return text;
 }
 
-/// What was measured of the iterations that count; their median at the profile's pace, if it is known.
+/// What was measured of the iterations that count; their median at the profile's pace, if it is
+/// known.
 Seconds print_times(std::FILE* to, const Executed& executed, const cost::Profile& profile,
                     bool at_pace) {
   const Sorted iterations = sorted(executed);

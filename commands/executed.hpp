@@ -40,8 +40,8 @@ struct Predicted {
   std::vector<Bytes> peaks;  ///< by device, of live buffers; none where those are of other types
 };
 
-/// Simulates the run. If its profile lacks a constant for that, no time is predicted, and the peaks are those of the
-/// program in the order in which its tasks ran, `measured` (if that was recorded).
+/// Simulates the run. If its profile lacks a constant for that, no time is predicted, and the peaks
+/// are those of the program in the order in which its tasks ran, `measured` (if that was recorded).
 Predicted predicted(const Lowered& lowered, const Unit& unit, const sim::Timeline& measured);
 
 /// Some lines on stdout. Expects that the check is over.

@@ -13,7 +13,7 @@ struct Needed {
   Bytes host, gpu;
 };
 
-/// By the births and deaths of a rank's program, beside the gradients that the check keeps on the
+/// By what a rank's program allocates and frees, beside the gradients that the check keeps on the
 /// host; the first one also is the one device. A lower bound, as execute::memory_need is.
 Needed needed(const execute::Runnable& plan, const execute::Runnable& alone, const Unit& unit,
               int rank);

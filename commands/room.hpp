@@ -13,8 +13,8 @@ namespace stratagem::commands {
 /// container's own limit is not in it. nullopt where the system does not say.
 std::optional<Bytes> memory_available();
 
-/// What ranks need on this rank's server, of all of its ranks, or of those on the same `part` of it,
-/// a name of up to 39 characters. Called on all ranks.
+/// What ranks need on this rank's server, of all of its ranks, or of those on the same `part` of
+/// it, a name of up to 39 characters. Called on all ranks.
 Bytes needed_on_server(kernels::Communicator& ranks, Bytes of_this_rank,
                        const std::string& part = "");
 

@@ -35,9 +35,9 @@ void check_unit(const Arguments& asked);
 /// where there is no GPU, or one without the type.
 Unit unit_of(const Arguments& asked, int rank_on_server);
 
-/// "NCCL 2.28.9" where it is to move the messages of collectives: where every rank has a GPU to itself and
-/// finds the library, and nobody asked for the host; else "". All ranks call it alike. Throws InputError
-/// where it was asked for and cannot be.
+/// "NCCL 2.28.9" where it is to move the messages of collectives: where every rank has a GPU to
+/// itself and finds the library, and nobody asked for the host; else "". All ranks call it alike.
+/// Throws InputError where it was asked for and cannot be.
 std::string collectives_of(const Arguments& asked, const Unit& unit, kernels::Communicator& ranks);
 
 /// Bytes of elements there.

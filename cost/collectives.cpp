@@ -53,10 +53,10 @@ std::vector<Routed> Collectives::routes(CollectiveKind kind, const std::vector<i
   if (nccl_ == nullptr || ranks.size() < 2)
     return {{ring_route(kind, cluster_, ranks, constants_), {}}};
   const nccl::Communicator communicator = communicators_->of(ranks);
-  std::map<std::tuple<nccl::Algorithm, Seconds, BytesPerSecond>, Routed> ways;
+  std::map<std::tuple<nccl::Algorithm, Seconds, BytesPerSecond>, Routed> routed_by;
   for (const Bytes payload : payloads) {
-    const nccl::Estimate chosen = way(kind, communicator, payload);
-    Routed& routed = ways[{chosen.algorithm, chosen.latency, chosen.bandwidth}];
+    const nccl::Estimate chosen = estimate(kind, communicator, payload);
+    Routed& routed = routed_by[{chosen.algorithm, chosen.latency, chosen.bandwidth}];
     if (routed.payloads.empty()) {
       const Carried& carried = carried_by(kind, chosen.algorithm, ranks, communicator);
       routed.route = {
@@ -68,8 +68,8 @@ std::vector<Routed> Collectives::routes(CollectiveKind kind, const std::vector<i
     routed.payloads.push_back(payload);
   }
   std::vector<Routed> result;
-  result.reserve(ways.size());
-  for (auto& [key, routed] : ways) result.push_back(std::move(routed));
+  result.reserve(routed_by.size());
+  for (auto& [key, routed] : routed_by) result.push_back(std::move(routed));
   return result;
 }
 
@@ -113,8 +113,8 @@ Seconds Collectives::alone(const Route& route, Bytes payload) const {
   return route.latency + slowest;
 }
 
-nccl::Estimate Collectives::way(CollectiveKind kind, const nccl::Communicator& communicator,
-                                Bytes payload) const {
+nccl::Estimate Collectives::estimate(CollectiveKind kind, const nccl::Communicator& communicator,
+                                     Bytes payload) const {
   if (kind == CollectiveKind::send || kind == CollectiveKind::all_to_all)
     return nccl::direct_estimate(communicator, *nccl_);
   const auto chosen =

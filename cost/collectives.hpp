@@ -32,8 +32,8 @@ class Collectives {
  public:
   /// Rings in closed form, ring.hpp.
   Collectives(const topology::Cluster& cluster, const CollectiveConstants& constants);
-  /// As NCCL `version` does them (nccl::is_version), but for channels on a switch, which are those of
-  /// 2.28 (nccl/filling.hpp); an empty version is closed form. Throws InputError
+  /// As NCCL `version` does them (nccl::is_version), but for channels on a switch, which are those
+  /// of 2.28 (nccl/filling.hpp); an empty version is closed form. Throws InputError
   /// where ranks are processors and NCCL is asked for, or the profile has no memory_efficiency.
   Collectives(const topology::Cluster& cluster, const CollectiveConstants& constants,
               const std::string& version);
@@ -72,8 +72,8 @@ class Collectives {
   /// were.
   [[nodiscard]] const CollectiveTimes* times_of(CollectiveKind kind,
                                                 const std::vector<int>& ranks) const;
-  [[nodiscard]] nccl::Estimate way(CollectiveKind kind, const nccl::Communicator& communicator,
-                                   Bytes payload) const;
+  [[nodiscard]] nccl::Estimate estimate(CollectiveKind kind, const nccl::Communicator& communicator,
+                                        Bytes payload) const;
   const Carried& carried_by(CollectiveKind kind, nccl::Algorithm algorithm,
                             const std::vector<int>& ranks, const nccl::Communicator& communicator);
   /// The latency that a group's links add to its measured times.

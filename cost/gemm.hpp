@@ -21,7 +21,8 @@ namespace stratagem::cost {
 /// For s > 1 the traffic includes partial sums of 4 bytes, written and read. The fourth powers are
 /// a maximum with a round corner: 19 % above it where both are equal, 1.5 % where one is half.
 /// Holds for dense operands whose dimensions are multiples of 8 (others miss the tensor cores).
-/// Error, cross-validated: in the profile; docs/records/calibration.md says for which shapes it is larger.
+/// Error, cross-validated: in the profile; docs/records/calibration.md says for which shapes it is
+/// larger.
 /// Source: the tile and wave picture is NVIDIA's "Matrix Multiplication Background" guide.
 ///
 /// On a processor (Profile::of_processor) the library packs each operand once for all of the
@@ -31,8 +32,8 @@ namespace stratagem::cost {
 ///     compute = batch * 2*m*n * (k + ramp) / rate
 ///
 /// and fixed and memory as above. Of 30 products on a core of a Xeon (OpenBLAS) that leaves a
-/// median error of 4 % where tiles leave 8 % (docs/records/calibration.md). Source: Goto and van de Geijn,
-/// Anatomy of high-performance matrix multiplication, ACM TOMS 34(3), 2008.
+/// median error of 4 % where tiles leave 8 % (docs/records/calibration.md). Source: Goto and van de
+/// Geijn, Anatomy of high-performance matrix multiplication, ACM TOMS 34(3), 2008.
 /// Throws InputError if the profile has no peak for the kernel's data type.
 Seconds gemm_time(const Kernel&, const GemmConstants&, const Profile&);
 

@@ -23,13 +23,14 @@ double sums(const std::vector<std::int64_t>& shape) {
 
 const std::vector<Optimizer>& optimizers() {
   // 8 bits: Dettmers et al., 8-bit Optimizers via Block-wise Quantization, ICLR 2022, section 2:
-  // blocks of 2,048 elements; tensors of fewer than 4,096 stay in 32 bits (bitsandbytes, min_8bit_size;
-  // its later versions have blocks of 256).
+  // blocks of 2,048 elements; tensors of fewer than 4,096 stay in 32 bits (bitsandbytes,
+  // min_8bit_size; its later versions have blocks of 256).
   const auto in_8_bits = [](const char* name) {
     return OptimizerState{.name = name, .element = 1_B, .block = 2048, .smallest = 4096};
   };
-  // Shazeer, Stern, Adafactor, ICML 2018, algorithm 4: the sums of squares by rows and columns, then
-  // the size of the whole update (which clips it) and of the weights (which scales it), then the step.
+  // Shazeer, Stern, Adafactor, ICML 2018, algorithm 4: the sums of squares by rows and columns,
+  // then the size of the whole update (which clips it) and of the weights (which scales it), then
+  // the step.
   const OptimizerState sums_of_squares{.name = "variance", .factored = true};
   static const std::vector<Optimizer> table = {
       {"adam", "momentum and variance", {{.name = "momentum"}, {.name = "variance"}}},

@@ -13,8 +13,8 @@ namespace stratagem::cost {
 /// One thing that an optimizer keeps of every tensor of parameters.
 struct OptimizerState {
   std::string name;
-  /// Only the sums of rows and of columns are kept of a matrix; of a tensor of more dimensions those
-  /// of all its matrices, which the last two dimensions are; every element of a vector.
+  /// Only the sums of rows and of columns are kept of a matrix; of a tensor of more dimensions
+  /// those of all its matrices, which the last two dimensions are; every element of a vector.
   bool factored = false;
   Bytes element = 4_B;
   std::int64_t block = 0;     ///< elements that share a scale in fp32; 0: there are no scales

@@ -54,8 +54,8 @@ struct AttentionConstants {
 struct NcclConstants {
   Constant<Seconds> added;          ///< fixed time of one collective
   Constant<double> latency_factor;  ///< measured latency over the predicted one
-  Constant<double>
-      bandwidth_factor;           ///< speed of NVLink channels over what nvlink_efficiency leaves
+  /// Speed of NVLink channels over what nvlink_efficiency leaves.
+  Constant<double> bandwidth_factor;
   Constant<BytesPerSecond> copy;  ///< rate at which the payload is moved once more, by each GPU
 };
 

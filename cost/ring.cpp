@@ -81,8 +81,8 @@ Seconds slowest_way(const Cluster& cluster, const NodeMembers& from, int nic_out
   return slowest;
 }
 
-/// The edge from a node to the next one, over leaves and spines: from adapter to adapter in turn where
-/// both have as many, else from each to all.
+/// The edge from a node to the next one, over leaves and spines: from adapter to adapter in turn
+/// where both have as many, else from each to all.
 void add_crossing(Sums& sums, const Cluster& cluster, const NodeMembers& from,
                   const NodeMembers& to, double per_edge) {
   const bool in_turn = from.nics.size() == to.nics.size();

@@ -111,8 +111,8 @@ Carried ring_loads(CollectiveKind kind, const topology::Cluster& cluster,
 ///   all-to-all: 1/n of the payload from each rank to each other over the shortest paths
 ///   send: the payload from rank 0 to rank 1
 ///   to_host, from_host: the payload over PCIe, to or from the nearest processor
-///   to_drives, from_drives: an equal part of the payload to or from each drive of the server, by way
-///     of that processor
+///   to_drives, from_drives: an equal part of the payload to or from each drive of the server, by
+///     way of that processor
 ///   latency = base + steps within nodes * node_step + steps between nodes * network_step
 ///     with the steps of ring_steps. A step within nodes is longer by the excess of the slowest
 ///     such hop over node_link_latency, a step between nodes by that over network_link_latency. The
@@ -120,7 +120,8 @@ Carried ring_loads(CollectiveKind kind, const topology::Cluster& cluster,
 ///     take host_copy's latency and the excess of their links; copies to and from drives take the
 ///     latency of their links
 /// Closed-form channels: no trees, no choice of protocol by size, no in-switch reduction.
-/// Source for the factors: nccl-tests, doc/PERFORMANCE.md; for the channels: docs/reference/hardware.md.
+/// Source for the factors: nccl-tests, doc/PERFORMANCE.md; for the channels:
+/// docs/reference/hardware.md.
 Route ring_route(CollectiveKind kind, const topology::Cluster& cluster,
                  const std::vector<int>& ranks, const CollectiveConstants& constants);
 
@@ -129,8 +130,8 @@ Route ring_route(CollectiveKind kind, const topology::Cluster& cluster,
 BytesPerSecond usable_bandwidth(const topology::Link& link, const CollectiveConstants& constants,
                                 bool forward = true);
 
-/// t = latency + max(payload / limit, max over links of payload * load / usable bandwidth); 0 for one
-/// rank.
+/// t = latency + max(payload / limit, max over links of payload * load / usable bandwidth); 0 for
+/// one rank.
 Seconds collective_time(const Route& route, Bytes payload, const topology::Cluster& cluster,
                         const CollectiveConstants& constants);
 

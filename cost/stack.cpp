@@ -37,8 +37,8 @@ struct KindInStacks {
   std::string_view passes;  ///< F: forward; B, W: gradients of activations, of weights
 };
 
-/// Which operators models have. A causal softmax goes by masked_softmax, whose kernels frameworks take
-/// for both; an identity has no kernel, and steps have facts of their own.
+/// Which operators models have. A causal softmax goes by masked_softmax, whose kernels frameworks
+/// take for both; an identity has no kernel, and steps have facts of their own.
 constexpr std::array kinds_in_stacks = {KindInStacks{"embedding", "FW"},
                                         KindInStacks{"contraction", "FBW"},
                                         KindInStacks{"add", "F"},

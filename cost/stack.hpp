@@ -24,19 +24,19 @@ namespace stratagem::cost {
 struct OperatorFacts {
   int kernels = 1;
   double extra_passes = 0;
-  int state_copies_before =
-      0;  ///< copies of the random generator's state before and after the operator
+  /// Copies of the random generator's state before and after the operator.
+  int state_copies_before = 0;
   int state_copies_after = 0;
 };
 
-/// What a framework adds to the update of one parameter tensor. What the update itself needs is in the
-/// tables of precisions and optimizers (optimizer.hpp).
+/// What a framework adds to the update of one parameter tensor. What the update itself needs is in
+/// the tables of precisions and optimizers (optimizer.hpp).
 struct OptimizerFacts {
   int kernels = 1;      ///< launches per parameter tensor, with those of an optimizer in one pass
   Bytes extra_traffic;  ///< device memory traffic per parameter
   int synchronizations = 0;  ///< times per parameter tensor that the host waits for the device
-  std::map<std::string, Bytes>
-      extra_states;  ///< bytes per parameter that live all the time, such as a second gradient
+  /// Bytes per parameter that live all the time, such as a second gradient.
+  std::map<std::string, Bytes> extra_states;
   /// Bytes per parameter that a device holds all the time, even if ranks divide its step, such as
   /// gradients that wait to be added up in another type.
   std::map<std::string, Bytes> gradient_copies = {};
@@ -65,8 +65,8 @@ struct MemoryFacts {
   static constexpr std::array<std::string_view, 3> allocator_names = {"none", "caching",
                                                                       "expandable"};
   Allocator allocator = Allocator::none;
-  std::optional<Constant<Bytes>>
-      workspace;                     ///< of the library of matrix products, one for a stream
+  /// Of the library of matrix products, one for a stream.
+  std::optional<Constant<Bytes>> workspace;
   bool workspace_allocated = false;  ///< is it a block of the allocator, or the driver's?
 };
 
@@ -157,8 +157,8 @@ struct Stack {
   std::string name;
   std::string source;
   std::vector<std::string> precisions;  ///< for which its facts hold, of the table: "fp16"
-  std::map<std::string, OperatorFacts>
-      operators;  ///< by operator kind, ".B" and ".W" appended for its gradients
+  /// By operator kind, ".B" and ".W" appended for its gradients.
+  std::map<std::string, OperatorFacts> operators;
   /// Operators that follow each other with these kinds run as one kernel: what passes between them
   /// is not moved.
   std::vector<std::vector<std::string>> fusions;
@@ -189,16 +189,17 @@ struct Stack {
   RandomStateFacts random_state;
   MemoryFacts memory;
   Constant<double> slowdown;  ///< first scalar: device time of every kernel over the profile's
-  Constant<double>
-      host_factor;  ///< second scalar: host time of a launch over the profile's `launch`
+  /// Second scalar: host time of a launch over the profile's `launch`.
+  Constant<double> host_factor;
 };
 
-/// Device time of a kernel as this framework runs it: slowdown * kernel_time; what concerns the host
-/// as it is.
+/// Device time of a kernel as this framework runs it: slowdown * kernel_time; what concerns the
+/// host as it is.
 Seconds kernel_time(const Kernel& kernel, const Profile& profile, const Stack& stack);
 
 /// Reads a stack file; throws InputError for missing or unknown keys. A file with the key "base"
-/// names another stack of its folder, which may have one itself, and states only what differs from it.
+/// names another stack of its folder, which may have one itself, and states only what differs from
+/// it.
 Stack read_stack(const std::string& file);
 
 /// The pass whose kernels a collective runs beside; nullopt if the collective waits for all

@@ -19,6 +19,6 @@ std::byte* Arena::hold(int buffer, std::size_t bytes) {
   return memory_.get() + place.offset;
 }
 
-void Arena::die(int buffer) { live_ -= std::exchange(held_[buffer], 0); }
+void Arena::release(int buffer) { live_ -= std::exchange(held_[buffer], 0); }
 
 }  // namespace stratagem::execute

@@ -10,7 +10,8 @@
 
 namespace stratagem::execute {
 
-/// Counts the bytes that buffers really hold: from when they are first written until they die.
+/// Counts the bytes that buffers really hold: from when they are first written until they are
+/// freed.
 class Arena {
  public:
   /// In memory of the engine.
@@ -24,7 +25,7 @@ class Arena {
   /// The place of a buffer in which so many bytes lie from now on. Throws BrokenPromise where the
   /// program has less room for it.
   std::byte* hold(int buffer, std::size_t bytes);
-  void die(int buffer);
+  void release(int buffer);
 
   [[nodiscard]] std::size_t live() const { return live_; }
   /// The highest since the last time that it was asked to begin anew.

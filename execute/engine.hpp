@@ -26,7 +26,8 @@ struct Step {
 
 /// One rank's processor, or its GPU. Work is done in the order in which it was asked for; a GPU
 /// does it later, so that whatever goes wrong may be thrown by any later call, by `finish` at the
-/// latest. Values that an engine is given lie where it computes, unless they are said to lie on the host.
+/// latest. Values that an engine is given lie where it computes, unless they are said to lie on the
+/// host.
 template <typename T>
 class Engine {
  public:

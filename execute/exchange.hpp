@@ -22,9 +22,9 @@ struct Exchange {
 };
 
 /// Writes what this member has afterwards. Large tensors that lie as a message does travel alone,
-/// the others in one message, in which parts are padded to equal lengths. Throws BrokenPromise for a
-/// kind of collective that is none of the four conversions, kernels::CommunicationError where ranks
-/// cannot meet.
+/// the others in one message, in which parts are padded to equal lengths. Throws BrokenPromise for
+/// a kind of collective that is none of the four conversions, kernels::CommunicationError where
+/// ranks cannot meet.
 template <typename T>
 void run(Engine<T>& engine, const program::Collective& work, const Exchange<T>& exchange,
          Post<T>& post);

@@ -9,9 +9,10 @@
 
 namespace stratagem::execute {
 
-/// Weights of the part of a parameter that a value is to have: scales of norms about 1, other vectors and tables about 0, and
-/// matrices by Glorot and Bengio's rule, Understanding the difficulty of training deep feedforward
-/// neural networks, AISTATS 2010: uniform within sqrt(6 / (in + out)).
+/// Weights of the part of a parameter that a value is to have: scales of norms about 1, other
+/// vectors and tables about 0, and matrices by Glorot and Bengio's rule, Understanding the
+/// difficulty of training deep feedforward neural networks, AISTATS 2010: uniform within sqrt(6 /
+/// (in + out)).
 template <typename T>
 void initialize(const model::Graph& graph, model::TensorId parameter, std::uint64_t seed,
                 Value<T>& value);

@@ -18,9 +18,9 @@ namespace stratagem::execute {
 
 using model::Role;
 using model::TensorId;
+using program::Action;
 using program::Call;
 using program::Collective;
-using program::Deed;
 using program::Operand;
 using program::Operation;
 using program::Task;
@@ -40,7 +40,7 @@ struct Interpreter<T>::CallState {
   const Call& call;
   const program::Block& block;
   int owner = 0;
-  std::vector<int> buffers = {};        ///< by slot: of the arena, -1 if it was not born here
+  std::vector<int> buffers = {};        ///< by slot: of the arena, -1 if it was not allocated here
   std::vector<Shared<T>> slots = {};    ///< what they hold; null: not read or written yet
   std::vector<bool> from_outside = {};  ///< is it what an earlier call left?
   std::vector<bool> dead = {};
@@ -87,9 +87,9 @@ void Interpreter<T>::run(const Call& call) {
   state.dead.resize(block.slots.size());
   for (const Task& task : block.tasks) {
     engine_->begin(recording_, task_);
-    bear(state);
+    allocate(state);
     run(state, task);
-    for (const int buffer : arena_.placement().deaths[moment()]) arena_.die(buffer);
+    for (const int buffer : arena_.placement().frees[moment()]) arena_.release(buffer);
     engine_->end(recording_, task_++);
   }
   keep(state);
@@ -103,28 +103,28 @@ void Interpreter<T>::run(CallState& state, const Task& task) {
   place_.enter(state.block, whole ? nullptr : &graph_.segments[call.segment].name, task,
                whole ? -1 : call.cell.micro_batch, iteration_);
   for (const Operation& operation : task.operations) {
-    switch (operation.deed) {
-      case Deed::apply:
+    switch (operation.action) {
+      case Action::apply:
         apply(state, task, operation);
         break;
-      case Deed::convert:
+      case Action::convert:
         convert(state, *work, operation);
         break;
-      case Deed::select:
+      case Action::select:
         select(state, operation);
         break;
-      case Deed::join:
+      case Action::join:
         join(state, operation);
         break;
-      case Deed::transfer:
+      case Action::transfer:
         transfer(state, *work, operation);
         break;
-      case Deed::step:
+      case Action::step:
         step(state, operation);
         break;
     }
   }
-  for (const int slot : task.deaths) free(state, slot);
+  for (const int slot : task.frees) free(state, slot);
 }
 
 template <typename T>
@@ -344,8 +344,8 @@ Shared<T>* Interpreter<T>::kept(const Owned& key, const Region& wanted, bool nam
 }
 
 template <typename T>
-void Interpreter<T>::bear(CallState& state) {
-  for (const auto& [slot, buffer] : arena_.placement().births[moment()])
+void Interpreter<T>::allocate(CallState& state) {
+  for (const auto& [slot, buffer] : arena_.placement().allocates[moment()])
     state.buffers[slot] = buffer;
 }
 

@@ -97,7 +97,7 @@ class Interpreter {
   void select(CallState& state, const program::Operation& operation);
   void join(CallState& state, const program::Operation& operation);
   void step(CallState& state, const program::Operation& operation);
-  void bear(CallState& state);
+  void allocate(CallState& state);
   void free(CallState& state, int slot);
   void keep(CallState& state);
 

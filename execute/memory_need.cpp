@@ -20,7 +20,7 @@ double stepped(const program::Program& program, const model::Graph& graph, int d
   for (const program::Call& call : sequence.calls) {
     for (const program::Task& task : program.blocks[call.block].tasks) {
       for (const program::Operation& operation : task.operations) {
-        if (operation.deed != program::Deed::step) continue;
+        if (operation.action != program::Action::step) continue;
         const program::Operand& stepped = operation.outputs[0];
         const model::TensorId tensor = call.segment < 0
                                            ? stepped.tensor

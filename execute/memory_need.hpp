@@ -16,8 +16,8 @@ struct MemoryNeed {
 /// Of one device, in elements of such sizes: the arena in which the interpreter has buffers, and
 /// what of the optimizer's states does not fit there, all of them where the program has those on
 /// the host. Parts of values that are copied for one operator, messages on their way and what they
-/// are packed into, and buffers of libraries are left out, so it is a lower bound. Expects a program
-/// that is not refused.
+/// are packed into, and buffers of libraries are left out, so it is a lower bound. Expects a
+/// program that is not refused.
 MemoryNeed memory_need(const program::Program& program, const model::Graph& graph, int device,
                        const ElementSizes& sizes);
 

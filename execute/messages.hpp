@@ -16,7 +16,7 @@
 
 namespace stratagem::execute {
 
-/// Of one rank. What leaves is a copy, since its buffer may die before; copies are kept until
+/// Of one rank. What leaves is a copy, since its buffer may be freed before; copies are kept until
 /// `finish`, or a `settle` that is late enough.
 template <typename T>
 class Messages {

@@ -72,8 +72,8 @@ class Gaps {
   std::size_t end_ = 0;
 };
 
-/// Task i of all rounds runs from 2i to 2i + 1. Where iterations overlap there are rounds before the
-/// one with number `lag`, in which every call runs, and as many behind it.
+/// Task i of all rounds runs from 2i to 2i + 1. Where iterations overlap there are rounds before
+/// the one with number `lag`, in which every call runs, and as many behind it.
 sim::Timeline in_program_order(const program::Program& program, int device) {
   const int sequence = program.devices[device].sequence;
   const sim::Prices no_prices =
@@ -82,7 +82,8 @@ sim::Timeline in_program_order(const program::Program& program, int device) {
   result.tasks.resize(program.sequences.size());
   result.tasks[sequence] =
       sim::flatten(program, program.sequences[sequence], no_prices, 0, true).tasks;
-  result.actors = {{.device = device, .multiplicity = 1, .sequence = sequence, .meetings = {}}};
+  result.actors = {
+      {.device = device, .multiplicity = 1, .sequence = sequence, .communicator_classes = {}}};
   result.lag = 2 * program.lag;
   sim::ActorTimes times;
   std::int64_t now = 0;
@@ -133,24 +134,24 @@ class Placing {
   }
 
   void place_slots() {
-    result_.births.resize(tasks_.size());
-    result_.deaths.resize(tasks_.size());
+    result_.allocates.resize(tasks_.size());
+    result_.frees.resize(tasks_.size());
     std::unordered_map<int, int> buffer_of;
-    const int slots = slots_born();
+    const int slots = slots_allocated();
     for (const sim::MemoryChange& change : sim::memory_changes(program_, timeline_, 0)) {
-      expects(change.buffer >= 0, "what dies was born");
-      if (const auto born = buffer_of.find(change.buffer); born != buffer_of.end()) {
-        const Placement::Buffer& dead = result_.buffers[born->second];
+      expects(change.buffer >= 0, "what is freed was allocated");
+      if (const auto allocated = buffer_of.find(change.buffer); allocated != buffer_of.end()) {
+        const Placement::Buffer& dead = result_.buffers[allocated->second];
         gaps_.give_back(dead.offset, dead.capacity);
-        result_.deaths[change.task].push_back(born->second);
-        buffer_of.erase(born);
+        result_.frees[change.task].push_back(allocated->second);
+        buffer_of.erase(allocated);
       } else if (change.bytes < Bytes{}) {
         continue;  // of a resident that has no place
       } else if (change.buffer < slots) {
-        const int slot = next_birth(change.task);
+        const int slot = next_allocation(change.task);
         const int buffer = take(capacity(change.bytes, tensor(change.task, slot)));
         buffer_of[change.buffer] = buffer;
-        result_.births[change.task].push_back({slot, buffer});
+        result_.allocates[change.task].push_back({slot, buffer});
       } else {
         const int resident = spans_[change.buffer - slots];
         const int named = sequence_.residents[resident].tensor;
@@ -161,28 +162,29 @@ class Placing {
     }
   }
 
-  /// A slot's buffer that is born in the round in which every call runs; tasks count through rounds.
+  /// A slot's buffer that is allocated in the round in which every call runs; tasks count through
+  /// rounds.
   struct Life {
-    int birth = 0;
+    int allocated = 0;
     int slot = 0;
-    int death = -1;
+    int freed = -1;
     std::size_t capacity = 0;
   };
 
-  /// In the order of their births.
+  /// In the order in which they are allocated.
   [[nodiscard]] std::vector<Life> lives() {
     const auto tasks = static_cast<int>(tasks_.size());
     std::vector<Life> lives;
     std::unordered_map<int, std::size_t> life_of;
-    result_.births.resize(tasks_.size());
+    result_.allocates.resize(tasks_.size());
     for (const sim::MemoryChange& change : sim::memory_changes(program_, timeline_, 0)) {
-      expects(change.buffer >= 0, "what dies was born");
-      if (const auto born = life_of.find(change.buffer); born != life_of.end()) {
-        lives[born->second].death = change.task;
+      expects(change.buffer >= 0, "what is freed was allocated");
+      if (const auto allocated = life_of.find(change.buffer); allocated != life_of.end()) {
+        lives[allocated->second].freed = change.task;
       } else if (change.bytes >= Bytes{} && change.task / tasks == program_.lag) {
-        const int task = change.task % tasks, slot = next_birth(task);
+        const int task = change.task % tasks, slot = next_allocation(task);
         life_of[change.buffer] = lives.size();
-        result_.births[task].push_back({slot, -1});
+        result_.allocates[task].push_back({slot, -1});
         lives.push_back({change.task, slot, -1, capacity(change.bytes, tensor(task, slot))});
       }
     }
@@ -194,54 +196,54 @@ class Placing {
     const std::vector<Life> all = lives();
     const std::size_t tasks = tasks_.size();
     result_.rounds = program_.lag + 1;
-    result_.births.assign(tasks * result_.rounds, {});
-    result_.deaths.assign(tasks * result_.rounds, {});
-    std::vector<std::vector<const Life*>> births(tasks);
+    result_.allocates.assign(tasks * result_.rounds, {});
+    result_.frees.assign(tasks * result_.rounds, {});
+    std::vector<std::vector<const Life*>> allocates(tasks);
     for (const Life& life : all) {
-      expects(life.death >= 0, "what is born in a round dies");
-      if (life.birth / tasks == life.death / tasks) {
-        births[life.birth % tasks].push_back(&life);
+      expects(life.freed >= 0, "what is allocated in a round is freed");
+      if (life.allocated / tasks == life.freed / tasks) {
+        allocates[life.allocated % tasks].push_back(&life);
         continue;
       }
       for (int round = 0; round < result_.rounds; ++round) note(life, take(life.capacity), round);
     }
-    std::vector<std::vector<int>> deaths(tasks);
+    std::vector<std::vector<int>> frees(tasks);
     for (std::size_t task = 0; task < tasks; ++task) {
-      for (const Life* life : births[task]) {
+      for (const Life* life : allocates[task]) {
         const int buffer = take(life->capacity);
-        deaths[life->death % tasks].push_back(buffer);
+        frees[life->freed % tasks].push_back(buffer);
         for (int round = 0; round < result_.rounds; ++round) note(*life, buffer, round);
       }
-      for (const int buffer : deaths[task])
+      for (const int buffer : frees[task])
         gaps_.give_back(result_.buffers[buffer].offset, result_.buffers[buffer].capacity);
     }
   }
 
-  /// A buffer that is born in one of the rounds that differ.
+  /// A buffer that is allocated in one of the rounds that differ.
   void note(const Life& life, int buffer, int round) {
     const auto tasks = static_cast<int>(tasks_.size());
-    const int later = life.death / tasks - life.birth / tasks;
-    const int dies = (round + later) % result_.rounds;
-    result_.births[round * tasks + life.birth % tasks].push_back({life.slot, buffer});
-    result_.deaths[dies * tasks + life.death % tasks].push_back(buffer);
+    const int later = life.freed / tasks - life.allocated / tasks;
+    const int freed = (round + later) % result_.rounds;
+    result_.allocates[round * tasks + life.allocated % tasks].push_back({life.slot, buffer});
+    result_.frees[freed * tasks + life.freed % tasks].push_back(buffer);
   }
 
   /// Of slots, wherever they lie: residents with a span are numbered behind them.
-  [[nodiscard]] int slots_born() const {
+  [[nodiscard]] int slots_allocated() const {
     std::size_t count = 0;
     for (const sim::FlatTask& task : tasks_)
-      count += program_.blocks[task.block].tasks[task.task].births.size();
+      count += program_.blocks[task.block].tasks[task.task].allocates.size();
     return static_cast<int>(count);
   }
 
-  /// The slot that a task bears next on the device.
-  [[nodiscard]] int next_birth(int task) const {
+  /// The slot that a task allocates next on the device.
+  [[nodiscard]] int next_allocation(int task) const {
     const program::Block& block = program_.blocks[tasks_[task].block];
-    std::size_t skipped = result_.births[task].size();
-    for (const int slot : block.tasks[tasks_[task].task].births) {
+    std::size_t skipped = result_.allocates[task].size();
+    for (const int slot : block.tasks[tasks_[task].task].allocates) {
       if (block.slots[slot].place == Residence::device && skipped-- == 0) return slot;
     }
-    throw BrokenPromise("a task bears as many buffers as it has births");
+    throw BrokenPromise("a task has as many buffers as it allocates");
   }
 
   [[nodiscard]] int tensor(int task, int slot) const {

@@ -17,24 +17,24 @@ namespace stratagem::execute {
 /// iteration in which they live; so have optimizer states on the device, together. What else
 /// frameworks keep has none.
 ///
-/// Where iterations overlap, what outlives its round has a buffer for good in each of as many rounds
-/// as may be on their way: more than are alive at once.
+/// Where iterations overlap, what outlives its round has a buffer for good in each of as many
+/// rounds as may be on their way: more than are alive at once.
 struct Placement {
   struct Buffer {
     std::size_t offset = 0;
     std::size_t capacity = 0;  ///< bytes
   };
-  struct Birth {
+  struct Allocation {
     int slot = 0;
     int buffer = 0;
   };
   std::vector<Buffer> buffers;
-  int rounds = 1;                          ///< that differ: round r is as round r mod this
-  std::vector<std::vector<Birth>> births;  ///< by round, then task
-  std::vector<std::vector<int>> deaths;    ///< likewise: buffers
-  std::vector<int> residents;              ///< by resident: its buffer, -1 if it has none
-  int states = -1;                         ///< the buffer of all optimizer states
-  std::size_t extent = 0;                  ///< of all
+  int rounds = 1;                                  ///< that differ: round r is as round r mod this
+  std::vector<std::vector<Allocation>> allocates;  ///< by round, then task
+  std::vector<std::vector<int>> frees;             ///< likewise: buffers
+  std::vector<int> residents;                      ///< by resident: its buffer, -1 if it has none
+  int states = -1;                                 ///< the buffer of all optimizer states
+  std::size_t extent = 0;                          ///< of all
 };
 
 /// Bytes that elements take, whatever their type in the graph; those of masks take one.
@@ -48,7 +48,7 @@ constexpr ElementSizes sizes_of() {
   return {.number = sizeof(T), .wide = sizeof(OnHost<T>), .state = sizeof(OnHost<T>)};
 }
 
-/// A newborn buffer takes the smallest gap that is large enough, the first of equals.
+/// A new buffer takes the smallest gap that is large enough, the first of equals.
 Placement placement(const program::Program& program, const model::Graph& graph, int device,
                     const ElementSizes& sizes);
 

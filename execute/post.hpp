@@ -18,8 +18,8 @@ struct Packing {
   std::vector<OnHost<T>> out, in;
 };
 
-/// Of one group. Spans are where the post has its messages, which need not be memory of the host: only
-/// the post looks into them. What it has moved has arrived when the call returns.
+/// Of one group. Spans are where the post has its messages, which need not be memory of the host:
+/// only the post looks into them. What it has moved has arrived when the call returns.
 template <typename T>
 class Post {
  public:
@@ -38,8 +38,8 @@ class Post {
   /// Room for a message that leaves, or for one that arrives: one of each at a time.
   virtual Message room_out(std::size_t elements) = 0;
   virtual Message room_in(std::size_t elements) = 0;
-  /// A value's numbers as a message that may be written to: where they lie, if they lie where messages
-  /// do and in their type, else a copy in the room of what leaves.
+  /// A value's numbers as a message that may be written to: where they lie, if they lie where
+  /// messages do and in their type, else a copy in the room of what leaves.
   virtual Message open(const Value<T>& value) = 0;
   /// The same place, or the room of what arrives, with whatever lies there.
   virtual Message place(const Value<T>& value) = 0;

@@ -59,26 +59,28 @@ std::vector<double> starts(const Recording& recording, kernels::Communicator& wo
   return result;
 }
 
-/// Moves the beginning of all parts of a collective to that of the last, and the end of a message to
-/// that of its receive.
-class Meetings {
+/// Moves the beginning of all parts of a collective to that of the last, and the end of a message
+/// to that of its receive.
+class CollectiveInstances {
  public:
-  Meetings(const program::Program& program, const std::vector<sim::FlatSequence>& sequences)
+  CollectiveInstances(const program::Program& program,
+                      const std::vector<sim::FlatSequence>& sequences)
       : program_(program), sequences_(sequences) {}
 
-  void meet(sim::Timeline& timeline) {
-    visit(timeline, [](Meeting& meeting, sim::Instant& begin, sim::Instant& end, bool sends) {
-      meeting.begin = std::max(meeting.begin, begin);
-      if (!sends) meeting.end = std::max(meeting.end, end);
+  void align(sim::Timeline& timeline) {
+    visit(timeline, [](Instance& instance, sim::Instant& begin, sim::Instant& end, bool sends) {
+      instance.begin = std::max(instance.begin, begin);
+      if (!sends) instance.end = std::max(instance.end, end);
     });
-    visit(timeline, [](const Meeting& meeting, sim::Instant& begin, sim::Instant& end, bool sends) {
-      begin = meeting.begin;
-      end = std::max(sends ? meeting.end : end, begin);
-    });
+    visit(timeline,
+          [](const Instance& instance, sim::Instant& begin, sim::Instant& end, bool sends) {
+            begin = instance.begin;
+            end = std::max(sends ? instance.end : end, begin);
+          });
   }
 
  private:
-  struct Meeting {
+  struct Instance {
     sim::Instant begin{0}, end{0};
   };
 
@@ -93,7 +95,7 @@ class Meetings {
         const int communicator = device.groups[collective->group];
         const bool sends = flat.tasks[i].stream == program::Stream::send_forward ||
                            flat.tasks[i].stream == program::Stream::send_backward;
-        visit(meetings_[{communicator, flat.prices[i].ordinal}], timeline.times[rank].begins[0][i],
+        visit(instances_[{communicator, flat.prices[i].ordinal}], timeline.times[rank].begins[0][i],
               timeline.times[rank].ends[0][i], sends);
       }
     }
@@ -101,7 +103,7 @@ class Meetings {
 
   const program::Program& program_;
   const std::vector<sim::FlatSequence>& sequences_;
-  std::map<std::pair<int, int>, Meeting> meetings_;  ///< by communicator and place among its own
+  std::map<std::pair<int, int>, Instance> instances_;  ///< by communicator and place among its own
 };
 
 }  // namespace
@@ -139,7 +141,7 @@ sim::Timeline timeline(const program::Program& program, const Recording& recordi
     result.actors.push_back({.device = static_cast<int>(rank),
                              .multiplicity = 1,
                              .sequence = device.sequence,
-                             .meetings = device.groups});
+                             .communicator_classes = device.groups});
     result.actor_of.push_back(static_cast<int>(rank));
     std::vector<sim::Instant> from, to;
     for (const double begin : begins[rank]) from.push_back(instant(later[rank] + begin));
@@ -147,7 +149,7 @@ sim::Timeline timeline(const program::Program& program, const Recording& recordi
     for (const sim::Instant end : to) last = std::max(last, end);
     result.times.push_back({.begins = {from}, .ends = {to}, .launches = {from}});
   }
-  Meetings(program, sequences).meet(result);
+  CollectiveInstances(program, sequences).align(result);
   result.iteration_ends = {last};
   for (sim::FlatSequence& sequence : sequences) {
     result.tasks.push_back(std::move(sequence.tasks));

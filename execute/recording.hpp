@@ -35,8 +35,8 @@ class Recording {
 };
 
 /// What all ranks recorded of one iteration, with an actor for every device; called on all of them,
-/// and the same on all. Ranks of one server have one clock; those of several servers are held to have
-/// started at the same time, so a barrier is to be passed right before. As in a simulation, a
+/// and the same on all. Ranks of one server have one clock; those of several servers are held to
+/// have started at the same time, so a barrier is to be passed right before. As in a simulation, a
 /// collective begins when its last rank has come (`launches` says when each did), and a message
 /// lasts, for both of its ranks, from when both have begun it until it has been received.
 sim::Timeline timeline(const program::Program& program, const Recording& recording,

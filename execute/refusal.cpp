@@ -12,8 +12,8 @@ using program::Category;
 using program::Stream;
 using program::Task;
 
-/// Copies of a random generator's state, which the ranks here do not have, do nothing to values, nor
-/// does what only has its place in the order of a stream.
+/// Copies of a random generator's state, which the ranks here do not have, do nothing to values,
+/// nor does what only has its place in the order of a stream.
 bool needs_meaning(const Task& task) {
   const auto* kernel = std::get_if<cost::Kernel>(&task.work);
   const bool idle = kernel != nullptr && kernel->launches == 0 && task.writes.empty();
@@ -46,7 +46,7 @@ std::string refusal_of_task(const program::Program& program, const program::Bloc
   const auto concerns = [&](Category category) {
     const auto is = [&](int slot) { return block.slots[slot].category == category; };
     return std::ranges::any_of(task.reads, is) || std::ranges::any_of(task.writes, is) ||
-           std::ranges::any_of(task.births, is);
+           std::ranges::any_of(task.allocates, is);
   };
   const std::string named = " (task " + task.name + ")";
   if (task.stream == Stream::read_drives || task.stream == Stream::write_drives)
@@ -65,7 +65,7 @@ std::string refusal_of_task(const program::Program& program, const program::Bloc
 /// Is it of a stage of which every device has parts of its own?
 bool differs_by_device(const program::Operation& operation) {
   const auto own = [](const program::Operand& operand) { return !operand.masks.empty(); };
-  return operation.deed == program::Deed::join || std::ranges::any_of(operation.inputs, own) ||
+  return operation.action == program::Action::join || std::ranges::any_of(operation.inputs, own) ||
          std::ranges::any_of(operation.outputs, own);
 }
 
@@ -79,7 +79,7 @@ std::string refusal_of_tasks(const program::Program& program, const model::Graph
       if (backend == Backend::cuda && differs_by_device(operation))
         return "stages whose operators do not share one grid in equal parts, on a GPU (task " +
                task.name + ")";
-      if (operation.deed != program::Deed::apply) continue;
+      if (operation.action != program::Action::apply) continue;
       const model::Segment& segment = graph.segments[call.segment];
       const auto forward = static_cast<int>(segment.forward.size());
       const model::OpId id = operation.op < forward ? segment.forward[operation.op]

@@ -78,7 +78,7 @@ template <typename T>
 std::size_t Interpreter<T>::moment() const {
   const Placement& placement = arena_.placement();
   const auto rounds = static_cast<std::size_t>(placement.rounds);
-  return static_cast<std::size_t>(round_) % rounds * (placement.births.size() / rounds) + task_;
+  return static_cast<std::size_t>(round_) % rounds * (placement.allocates.size() / rounds) + task_;
 }
 
 #define INSTANTIATE(T)                                                     \

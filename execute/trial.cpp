@@ -34,8 +34,8 @@ class Looks {
   /// Right before it, behind the barrier.
   void before() { stolen_ = stolen(); }
 
-  /// Right after it: what was stolen meanwhile from the processor that lost most, and the mean of the pace
-  /// now and when this was asked the last time.
+  /// Right after it: what was stolen meanwhile from the processor that lost most, and the mean of
+  /// the pace now and when this was asked the last time.
   void after(TimedIteration& iteration) {
     const std::vector<Seconds> now = stolen();
     Seconds most;

@@ -1,4 +1,4 @@
-// Whoever comes last to a meeting does the work of all.
+// Whoever comes last to a rendezvous does the work of all.
 #include "kernels/thread_communicator.hpp"
 
 #include <algorithm>
@@ -21,11 +21,11 @@ std::span<const std::byte> bytes_of(const Source& source) {
 }
 
 /// What the members of a group have brought to one operation.
-struct Meeting {
+struct Rendezvous {
   std::vector<Source> sources;
   std::vector<Target> targets;
   int arrived = 0;
-  long held = 0;  ///< meetings so far
+  long held = 0;  ///< operations done so far
 };
 
 /// What all threads share; whoever runs holds the lock.
@@ -33,17 +33,17 @@ struct Shared {
   std::mutex turn;
   std::condition_variable changed;
   std::exception_ptr failure;
-  std::map<std::vector<int>, Meeting>
-      meetings;  ///< by world ranks, then which group of these it is
+  /// By world ranks, then which group of these it is.
+  std::map<std::vector<int>, Rendezvous> rendezvous;
   /// By group, sender and receiver: messages sent and not taken yet, by number, and how many have
   /// been
   /// sent and asked for.
-  struct Way {
+  struct Connection {
     std::map<long, std::vector<std::byte>> messages;
     long sent = 0;
     long asked = 0;
   };
-  std::map<std::tuple<std::vector<int>, int, int>, Way> ways;
+  std::map<std::tuple<std::vector<int>, int, int>, Connection> connections;
 };
 
 template <typename T>
@@ -90,36 +90,37 @@ class Threads final : public Communicator {
   }
 
   void barrier() override {
-    meet({}, {}, [](Meeting&) {});
+    meet({}, {}, [](Rendezvous&) {});
   }
 
   [[nodiscard]] std::unique_ptr<Pending> start(const std::vector<Sent>& sent,
                                                const std::vector<Received>& received) override {
     for (const Sent& message : sent) {
       const std::span<const std::byte> bytes = bytes_of(message.values);
-      Shared::Way& there = way(me_, message.to);
+      Shared::Connection& there = connection(me_, message.to);
       there.messages[there.sent++].assign(bytes.begin(), bytes.end());
     }
     if (!sent.empty()) shared_.changed.notify_all();
     auto pending = std::make_unique<Arrivals>(*this);
     for (const Received& message : received)
-      pending->expect(message, way(message.from, me_).asked++);
+      pending->expect(message, connection(message.from, me_).asked++);
     return pending;
   }
 
  protected:
   void do_all_reduce(Reduction reduction, Target values) override {
     const Source source{values.data, values.count, values.element};
-    meet(source, values, [&](Meeting& meeting) {
-      reduce_all(reduction, meeting.sources, 0, meeting.targets.front());
-      for (const Target& target : meeting.targets) copy(bytes_of(meeting.targets.front()), target);
+    meet(source, values, [&](Rendezvous& rendezvous) {
+      reduce_all(reduction, rendezvous.sources, 0, rendezvous.targets.front());
+      for (const Target& target : rendezvous.targets)
+        copy(bytes_of(rendezvous.targets.front()), target);
     });
   }
   void do_all_gather(Source part, Target whole) override {
-    meet(part, whole, [&](Meeting& meeting) {
-      for (const Target& target : meeting.targets) {
+    meet(part, whole, [&](Rendezvous& rendezvous) {
+      for (const Target& target : rendezvous.targets) {
         std::size_t at = 0;
-        for (const Source& source : meeting.sources) {
+        for (const Source& source : rendezvous.sources) {
           const std::span<const std::byte> bytes = bytes_of(source);
           std::ranges::copy(bytes, bytes_of(target).begin() + static_cast<std::ptrdiff_t>(at));
           at += bytes.size();
@@ -128,31 +129,32 @@ class Threads final : public Communicator {
     });
   }
   void do_reduce_scatter(Reduction reduction, Source whole, Target part) override {
-    meet(whole, part, [&](Meeting& meeting) {
-      for (std::size_t i = 0; i < meeting.targets.size(); ++i)
-        reduce_all(reduction, meeting.sources, i * part.count, meeting.targets[i]);
+    meet(whole, part, [&](Rendezvous& rendezvous) {
+      for (std::size_t i = 0; i < rendezvous.targets.size(); ++i)
+        reduce_all(reduction, rendezvous.sources, i * part.count, rendezvous.targets[i]);
     });
   }
   void do_broadcast(int root, Target values) override {
-    meet({values.data, values.count, values.element}, values, [&](Meeting& meeting) {
-      for (const Target& target : meeting.targets)
-        copy(bytes_of(meeting.sources[static_cast<std::size_t>(root)]), target);
+    meet({values.data, values.count, values.element}, values, [&](Rendezvous& rendezvous) {
+      for (const Target& target : rendezvous.targets)
+        copy(bytes_of(rendezvous.sources[static_cast<std::size_t>(root)]), target);
     });
   }
   void do_reduce(Reduction reduction, int root, Target values) override {
-    meet({values.data, values.count, values.element}, values, [&](Meeting& meeting) {
-      reduce_all(reduction, meeting.sources, 0, meeting.targets[static_cast<std::size_t>(root)]);
+    meet({values.data, values.count, values.element}, values, [&](Rendezvous& rendezvous) {
+      reduce_all(reduction, rendezvous.sources, 0,
+                 rendezvous.targets[static_cast<std::size_t>(root)]);
     });
   }
   void do_all_to_all(Source out, Target in) override {
-    meet(out, in, [&](Meeting& meeting) {
-      const std::size_t ranks = meeting.sources.size();
+    meet(out, in, [&](Rendezvous& rendezvous) {
+      const std::size_t ranks = rendezvous.sources.size();
       for (std::size_t to = 0; to < ranks; ++to) {
         for (std::size_t from = 0; from < ranks; ++from) {
-          const std::span<const std::byte> all = bytes_of(meeting.sources[from]);
+          const std::span<const std::byte> all = bytes_of(rendezvous.sources[from]);
           const std::size_t length = all.size() / ranks;
           std::ranges::copy(all.subspan(to * length, length),
-                            bytes_of(meeting.targets[to]).subspan(from * length).begin());
+                            bytes_of(rendezvous.targets[to]).subspan(from * length).begin());
         }
       }
     });
@@ -165,10 +167,10 @@ class Threads final : public Communicator {
     void expect(const Received& message, long number) { expected_.emplace_back(message, number); }
     void wait() override {
       for (const auto& [message, number] : expected_) {
-        Shared::Way& way = group_.way(message.from, group_.me_);
-        group_.wait_until([&, wanted = number] { return way.messages.contains(wanted); });
-        copy(way.messages.at(number), message.values);
-        way.messages.erase(number);
+        Shared::Connection& connection = group_.connection(message.from, group_.me_);
+        group_.wait_until([&, wanted = number] { return connection.messages.contains(wanted); });
+        copy(connection.messages.at(number), message.values);
+        connection.messages.erase(number);
       }
       expected_.clear();
     }
@@ -184,7 +186,9 @@ class Threads final : public Communicator {
     if (from.data() != bytes.data()) std::ranges::copy(from, bytes.begin());
   }
 
-  [[nodiscard]] Shared::Way& way(int from, int to) { return shared_.ways[{key_, from, to}]; }
+  [[nodiscard]] Shared::Connection& connection(int from, int to) {
+    return shared_.connections[{key_, from, to}];
+  }
 
   template <typename Condition>
   void wait_until(const Condition& condition) {
@@ -195,19 +199,19 @@ class Threads final : public Communicator {
   template <typename Work>
   void meet(Source source, Target target, const Work& work) {
     if (shared_.failure) throw CommunicationError("another rank of this process has failed");
-    Meeting& meeting = shared_.meetings[key_];
-    meeting.sources.resize(ranks_.size());
-    meeting.targets.resize(ranks_.size());
-    meeting.sources[static_cast<std::size_t>(me_)] = source;
-    meeting.targets[static_cast<std::size_t>(me_)] = target;
-    if (++meeting.arrived == size()) {
-      work(meeting);
-      meeting.arrived = 0;
-      ++meeting.held;
+    Rendezvous& rendezvous = shared_.rendezvous[key_];
+    rendezvous.sources.resize(ranks_.size());
+    rendezvous.targets.resize(ranks_.size());
+    rendezvous.sources[static_cast<std::size_t>(me_)] = source;
+    rendezvous.targets[static_cast<std::size_t>(me_)] = target;
+    if (++rendezvous.arrived == size()) {
+      work(rendezvous);
+      rendezvous.arrived = 0;
+      ++rendezvous.held;
       shared_.changed.notify_all();
       return;
     }
-    wait_until([&meeting, held = meeting.held] { return meeting.held != held; });
+    wait_until([&rendezvous, held = rendezvous.held] { return rendezvous.held != held; });
   }
 
   Shared& shared_;

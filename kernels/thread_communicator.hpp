@@ -7,10 +7,10 @@
 
 namespace stratagem::kernels {
 
-/// Runs `rank` on so many ranks, each with the group of all, and returns when all have. One computes at
-/// a time, the others wait for their turn, so libraries need not stand several threads. Messages are
-/// copied when they are sent. Throws what the first rank to fail threw; the others get a
-/// CommunicationError wherever they would wait for it.
+/// Runs `rank` on so many ranks, each with the group of all, and returns when all have. One
+/// computes at a time, the others wait for their turn, so libraries need not stand several threads.
+/// Messages are copied when they are sent. Throws what the first rank to fail threw; the others get
+/// a CommunicationError wherever they would wait for it.
 void run_ranks(int ranks, const std::function<void(Communicator& world)>& rank);
 
 }  // namespace stratagem::kernels

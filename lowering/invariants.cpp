@@ -35,8 +35,8 @@ std::map<Cell, Moment> moments_of(const std::vector<ScheduledCell>& cells) {
   return moments;
 }
 
-/// The cell of the same stage and micro-batch that must end before one begins; none before a forward
-/// cell.
+/// The cell of the same stage and micro-batch that must end before one begins; none before a
+/// forward cell.
 std::optional<Cell> cell_before(Cell cell, int repeats) {
   if (cell.pass == CellPass::forward) return std::nullopt;
   cell.pass = cell.pass == CellPass::weight ? CellPass::backward : CellPass::forward;
@@ -44,9 +44,10 @@ std::optional<Cell> cell_before(Cell cell, int repeats) {
   return cell;
 }
 
-int micro_batches_of(const Plan& plan, const Site& site) {
+int micro_batches_of(const Plan& plan, const Replica& replica) {
   int count = 0;
-  for (int m = 0; m < plan.micro_batches; ++m) count += plan.copy_of(site.stage, m) == site.copy;
+  for (int m = 0; m < plan.micro_batches; ++m)
+    count += plan.copy_of(replica.stage, m) == replica.copy;
   return count;
 }
 
@@ -66,8 +67,8 @@ void expect_tasks(const program::Block& block) {
     const program::Task& task = block.tasks[t];
     for (const int wait : task.waits)
       expects(wait >= 0 && wait < static_cast<int>(t), "tasks wait for earlier tasks");
-    note(allocated, task.births, t);
-    note(freed, task.deaths, t);
+    note(allocated, task.allocates, t);
+    note(freed, task.frees, t);
   }
   for (std::size_t slot = 0; slot < block.slots.size(); ++slot) {
     const bool both = allocated[slot] != never && freed[slot] != never;
@@ -79,21 +80,23 @@ void expect_tasks(const program::Block& block) {
 
 void expect_stages(const Stages& stages) {
   if (!looks) return;
-  std::vector<int> classes(stages.host_of_device().size(), 0);
-  std::vector<std::size_t> devices_of_site(stages.sites().size(), 0);
-  for (std::size_t host = 0; host < stages.hosts().size(); ++host) {
-    for (const int device : stages.hosts()[host].devices) {
+  std::vector<int> classes(stages.class_of_device().size(), 0);
+  std::vector<std::size_t> devices_of_site(stages.replicas().size(), 0);
+  for (std::size_t device_class = 0; device_class < stages.device_classes().size();
+       ++device_class) {
+    for (const int device : stages.device_classes()[device_class].devices) {
       ++classes.at(device);
-      expects(stages.host_of_device()[device] == static_cast<int>(host),
+      expects(stages.class_of_device()[device] == static_cast<int>(device_class),
               "a device knows its device class");
     }
-    for (const int site : stages.hosts()[host].sites)
-      devices_of_site.at(site) += stages.hosts()[host].devices.size();
+    for (const int replica : stages.device_classes()[device_class].replicas)
+      devices_of_site.at(replica) += stages.device_classes()[device_class].devices.size();
   }
   expects(std::ranges::all_of(classes, [](int count) { return count == 1; }),
           "every device is in one device class");
-  for (std::size_t site = 0; site < devices_of_site.size(); ++site) {
-    expects(devices_of_site[site] == static_cast<std::size_t>(stages.sites()[site].grid.count()),
+  for (std::size_t replica = 0; replica < devices_of_site.size(); ++replica) {
+    expects(devices_of_site[replica] ==
+                static_cast<std::size_t>(stages.replicas()[replica].grid.count()),
             "every replica has all of its devices");
   }
 }
@@ -101,8 +104,8 @@ void expect_stages(const Stages& stages) {
 void expect_cells(const Plan& plan, const Stages& stages, const CellOrder& order) {
   if (!looks) return;
   const int repeats = plan.graph().forward_repeats;
-  for (std::size_t host = 0; host < order.hosts.size(); ++host) {
-    const std::map<Cell, Moment> moments = moments_of(order.hosts[host]);
+  for (std::size_t device_class = 0; device_class < order.rounds.size(); ++device_class) {
+    const std::map<Cell, Moment> moments = moments_of(order.rounds[device_class]);
     for (const auto& [cell, moment] : moments) {
       const std::optional<Cell> earlier = cell_before(cell, repeats);
       if (!earlier) continue;
@@ -110,8 +113,8 @@ void expect_cells(const Plan& plan, const Stages& stages, const CellOrder& order
       expects(found != moments.end() && found->second < moment, "F comes before B before W");
     }
     int forward = 0;
-    for (const int site : stages.hosts()[host].sites)
-      forward += micro_batches_of(plan, stages.sites()[site]) * plan.slices() * repeats;
+    for (const int replica : stages.device_classes()[device_class].replicas)
+      forward += micro_batches_of(plan, stages.replicas()[replica]) * plan.slices() * repeats;
     const auto is_forward = [](const auto& one) { return one.first.pass == CellPass::forward; };
     expects(std::ranges::count_if(moments, is_forward) == forward,
             "a device class runs every cell of its replicas");

@@ -23,18 +23,18 @@ using strategies::Plan;
 program::Program empty_program(const Stages& stages, const CellOrder& order) {
   program::Program program;
   program.lag = order.lag;
-  for (const int host : stages.host_of_device())
-    program.devices.push_back({.sequence = host, .groups = {}});
+  for (const int device_class : stages.class_of_device())
+    program.devices.push_back({.sequence = device_class, .groups = {}});
   for (const SegmentFacts& facts : stages.facts()) program.segment_tensors.push_back(facts.tensors);
-  for (const Site& site : stages.sites()) program.grids.push_back(site.grid);
+  for (const Replica& replica : stages.replicas()) program.grids.push_back(replica.grid);
   return program;
 }
 
 /// The grids on whose axes communicators are made: irregular stages have communicators of lists.
 std::vector<placement::Grid> regular_grids(const Stages& stages) {
   std::vector<placement::Grid> grids;
-  for (const Site& site : stages.sites()) {
-    if (!stages.irregular(site.stage)) grids.push_back(site.grid);
+  for (const Replica& replica : stages.replicas()) {
+    if (!stages.irregular(replica.stage)) grids.push_back(replica.grid);
   }
   return grids;
 }
@@ -75,11 +75,11 @@ program::Program lower(const Plan& plan, const cost::Stack& stack, const cost::T
 
   // Sequences: every device class has its calls of blocks in the order of its cells, with all that
   // passes between calls: messages, what waits elsewhere, reductions, steps.
-  std::map<std::array<int, 4>, CrossingBlocks> crossings;
-  const SequenceContext context{plan,       stack,  training, stages, order,    versions,
-                                parameters, groups, table,    slices, crossings};
-  for (std::size_t host = 0; host < stages.hosts().size(); ++host)
-    program.sequences.push_back(build_sequence(context, static_cast<int>(host)));
+  std::map<std::array<int, 4>, RedistributionBlocks> redistributions;
+  const SequenceContext context{plan,       stack,  training, stages, order,          versions,
+                                parameters, groups, table,    slices, redistributions};
+  for (std::size_t device_class = 0; device_class < stages.device_classes().size(); ++device_class)
+    program.sequences.push_back(build_sequence(context, static_cast<int>(device_class)));
   expect_blocks(program);
   check(program);
   return program;

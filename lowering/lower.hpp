@@ -10,9 +10,9 @@ namespace stratagem::lowering {
 
 /// Lowers a plan: shapes every operator's part, connects producers to consumers by the cheapest
 /// collectives, reduces weight gradients that are partial sums, orders the cells of every stage,
-/// and states when every buffer is born and dies. `stack` says how many kernels an operator becomes
-/// and what a framework adds to an optimizer step, `training` what weights are kept as and what that
-/// step needs; the plan's graph is in the types of its precision.
+/// and states when every buffer is allocated and freed. `stack` says how many kernels an operator
+/// becomes and what a framework adds to an optimizer step, `training` what weights are kept as and
+/// what that step needs; the plan's graph is in the types of its precision.
 ///
 /// Throws InputError if the orders contradict each other (the message prints one cycle) or leave
 /// two cells of a stage unordered, and for plans that cannot be lowered, naming them:

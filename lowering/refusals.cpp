@@ -34,8 +34,8 @@ void refuse_shards(const Plan& plan, const Stages& stages, const cost::Stack& st
   }
 }
 
-/// Buffers that are there for as long as backward cells run hold what is reduced to shards, or leaves
-/// for the host, before the steps of the same iteration.
+/// Buffers that are there for as long as backward cells run hold what is reduced to shards, or
+/// leaves for the host, before the steps of the same iteration.
 void refuse_gradient_buffers(const Plan& plan) {
   if (plan.gradients.buffers == 0) return;
   if (!plan.shards.divides(WeightShards::Of::gradients) && !plan.steps_on_host) {
@@ -49,13 +49,14 @@ void refuse_gradient_buffers(const Plan& plan) {
   }
 }
 
-/// Hosts that wait for their device before they gather wait for each other where stages on different
-/// grids share devices. Some schedules would run nevertheless.
+/// Hosts that wait for their device before they gather wait for each other where stages on
+/// different grids share devices. Some schedules would run nevertheless.
 void refuse_waiting_gathers(const Plan& plan, const Stages& stages, const cost::Stack& stack) {
   if (!gathers_parameters(plan, stack) || !stack.shard_collectives.gathers_wait) return;
-  for (const Host& host : stages.hosts()) {
-    for (const int site : host.sites) {
-      if (stages.sites()[site].grid == stages.sites()[host.sites.front()].grid) continue;
+  for (const DeviceClass& device_class : stages.device_classes()) {
+    for (const int replica : device_class.replicas) {
+      if (stages.replicas()[replica].grid == stages.replicas()[device_class.replicas.front()].grid)
+        continue;
       throw InputError("", "/strategy/zero",
                        "stages that share all devices or none where hosts wait for the device "
                        "before each gather (shard_collectives of the stack)",
@@ -94,7 +95,8 @@ void refuse_swaps(const Plan& plan, const Stages& stages) {
   }
 }
 
-/// Parts of checkpoints are parts of a layout, and what runs again in several segments has one stage.
+/// Parts of checkpoints are parts of a layout, and what runs again in several segments has one
+/// stage.
 void refuse_recomputation(const Plan& plan, const Stages& stages) {
   for (int stage = 0; !plan.checkpoint_axes.empty() && stage < stages.count(); ++stage) {
     if (stages.irregular(stage)) {
@@ -112,7 +114,8 @@ void refuse_recomputation(const Plan& plan, const Stages& stages) {
   }
 }
 
-/// What is lent to other stages, and slices of tokens, are parts of micro-batches in different ways.
+/// What is lent to other stages, and slices of tokens, are parts of micro-batches in different
+/// ways.
 void refuse_slices(const Plan& plan, const Stages& stages) {
   if (plan.slices() <= 1) return;
   if (!plan.evictions().empty())
@@ -127,8 +130,9 @@ void refuse_slices(const Plan& plan, const Stages& stages) {
 void refuse_factored_states(const Stages& stages, const Parameters& parameters,
                             const cost::Training& training) {
   if (!is_factored(training.optimizer)) return;
-  for (std::size_t host = 0; host < stages.hosts().size(); ++host) {
-    for (const auto& [parameter, local] : parameters.on(static_cast<int>(host))) {
+  for (std::size_t device_class = 0; device_class < stages.device_classes().size();
+       ++device_class) {
+    for (const auto& [parameter, local] : parameters.on(static_cast<int>(device_class))) {
       if (local.shards.empty()) continue;
       throw InputError(
           "", "/strategy/zero",

@@ -43,13 +43,13 @@ Bytes Size::memory() const { return (180 * tasks + 13 * waiting + 2900 * operato
 Size size_of(const Plan& plan, const Stages& stages) {
   std::vector<StageWork> works;
   for (int stage = 0; stage < stages.count(); ++stage) works.push_back(work_of(plan, stage));
-  Size size{.sequences = static_cast<int>(stages.hosts().size()),
+  Size size{.sequences = static_cast<int>(stages.device_classes().size()),
             .segments = static_cast<int>(plan.graph().segments.size()),
             .operators = static_cast<double>(plan.graph().operators.size())};
-  for (const Host& host : stages.hosts()) {
+  for (const DeviceClass& device_class : stages.device_classes()) {
     StageWork here;
-    for (const int site : host.sites) {
-      const int stage = stages.sites()[site].stage;
+    for (const int replica : device_class.replicas) {
+      const int stage = stages.replicas()[replica].stage;
       here.forward += works[stage].forward;
       here.segments += works[stage].segments;
       size.tasks += works[stage].all * plan.micro_batches * plan.slices() / plan.copies().of(stage);

@@ -9,8 +9,8 @@ namespace stratagem::lowering {
 
 /// How large the program of a plan will be.
 struct Size {
-  double tasks =
-      0;  ///< of one iteration, over all sequences: a task for every operator of every cell
+  /// Of one iteration, over all sequences: a task for every operator of every cell.
+  double tasks = 0;
   int sequences = 0;     ///< of devices that run the same
   int segments = 0;      ///< layers and ends of the model
   double operators = 0;  ///< of the graph, both passes

@@ -28,7 +28,8 @@ bool makes_pairs(const Graph& graph, const Operator& op) {
   return alone(0, 1) && alone(1, 0);
 }
 
-/// The core that begins with an operator; nullopt if no product of activations sums over its scores.
+/// The core that begins with an operator; nullopt if no product of activations sums over its
+/// scores.
 std::optional<std::vector<OpId>> core_from(const Graph& graph, const Segment& segment, OpId first) {
   std::vector<OpId> core = {first};
   std::set<TensorId> pairs = {graph.operators[first].outputs[0]};

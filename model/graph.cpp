@@ -47,7 +47,8 @@ constexpr const char* kind_names[] = {"embedding",
                                       "optimizer_step"};
 
 /// Products within a fused attention that an operator stands for, those of scores that are computed
-/// again not counted: two forward; for the gradient of the queries two, for those of keys and values one.
+/// again not counted: two forward; for the gradient of the queries two, for those of keys and
+/// values one.
 int attention_products(const Operator& op) {
   const bool queries = dimension_of(op.annotation.outputs[0], "s") >= 0;
   return op.pass == Pass::forward || queries ? 2 : 1;
@@ -69,8 +70,8 @@ std::string to_text(OpKind kind) { return kind_names[static_cast<int>(kind)]; }
 Flops flops(const Graph& graph, const Operator& op) {
   if (op.kind == OpKind::fused_attention) return attention_flops(graph, op);
   if (op.kind != OpKind::contraction) return {};
-  std::map<std::string, double>
-      sizes;  // a fused dimension counts once, under its leading identifier
+  // A fused dimension counts once, under its leading identifier.
+  std::map<std::string, double> sizes;
   double filled = 1;
   const auto collect = [&](const std::vector<TensorId>& tensors,
                            const std::vector<std::vector<Term>>& terms) {

@@ -34,8 +34,9 @@ enum class OpKind : std::uint8_t {
   dropout,            ///< its mask is its second output
   attention_dropout,  ///< the same on attention probabilities, where frameworks draw other random
                       ///< numbers
-  fused_attention,  ///< all of a causal attention core as one kernel that keeps no scores; its second
-                    ///< output is the logarithm of every row's sum
+  /// All of a causal attention core as one kernel that keeps no scores; its second output is the
+  /// logarithm of every row's sum.
+  fused_attention,
   gelu,
   relu,
   silu,
@@ -77,7 +78,8 @@ struct Operator {
   int segment = 0;
   OpId forward = -1;  ///< the forward operator that a backward operator belongs to
   Combine combine = Combine::sum;
-  /// Of a copy that divide() made: how many copies there are, and the identifier that they share out.
+  /// Of a copy that divide() made: how many copies there are, and the identifier that they share
+  /// out.
   int copies = 1;
   std::string shared = {};
 };
@@ -111,22 +113,23 @@ struct Graph {
   std::vector<std::pair<TensorId, TensorId>> recycled;
 };
 
-/// Model FLOPs, whatever a kernel computes: 2 * the product of all identifiers' sizes for contractions, as
-/// many for each product within a fused attention (its backward pass has four, scores that are computed
-/// again not counted), 0 for other kinds; shapes of the whole tensors. All pairs of tokens count, those
-/// that a causal mask hides, too, as in Megatron-LM's formula, 72BLsh^2(1 + s/6h + V/12hL) without
-/// recomputation (Narayanan et al., arXiv:2104.04473, equation 3). Empty slots of experts do not count.
+/// Model FLOPs, whatever a kernel computes: 2 * the product of all identifiers' sizes for
+/// contractions, as many for each product within a fused attention (its backward pass has four,
+/// scores that are computed again not counted), 0 for other kinds; shapes of the whole tensors. All
+/// pairs of tokens count, those that a causal mask hides, too, as in Megatron-LM's formula,
+/// 72BLsh^2(1 + s/6h + V/12hL) without recomputation (Narayanan et al., arXiv:2104.04473, equation
+/// 3). Empty slots of experts do not count.
 Flops flops(const Graph&, const Operator& op);
 
 /// Of all forward passes and the backward pass of one micro-batch.
 Flops step_flops(const Graph&);
 
-/// The first matrix product of the forward pass that has no dimension of this name to divide; -1 if all
-/// have.
+/// The first matrix product of the forward pass that has no dimension of this name to divide; -1 if
+/// all have.
 OpId product_without(const Graph&, const std::string& dimension);
 
-/// Has the gradients of parameters held in a type of their own, between micro-batches and in sums over
-/// devices; what computes them computes in the type of what it reads.
+/// Has the gradients of parameters held in a type of their own, between micro-batches and in sums
+/// over devices; what computes them computes in the type of what it reads.
 void hold_gradients_in(Graph& graph, DataType type);
 
 /// Elements of all parameters.

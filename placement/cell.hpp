@@ -7,8 +7,8 @@
 
 namespace stratagem::placement {
 
-/// F, B, W. Where a stage's backward pass of a micro-batch is split, B holds its input gradients and
-/// W its weight gradients; else B holds both and there is no W.
+/// F, B, W. Where a stage's backward pass of a micro-batch is split, B holds its input gradients
+/// and W its weight gradients; else B holds both and there is no W.
 enum class CellPass : std::uint8_t { forward, backward, weight };
 std::string to_text(CellPass);
 

@@ -144,7 +144,7 @@ std::vector<Conversion> convert(const Layout& from, const Layout& to,
   if (from == to) return {};
   expects(local_elements(to, shape, axis_sizes) >= 0, "a layout is wanted that comes out even");
   if (const auto step = direct_step(from, to)) return {*step};
-  return way_to(to, convert_from({{from, 0}}, shape, axis_sizes, to)).second;
+  return path_to(to, convert_from({{from, 0}}, shape, axis_sizes, to)).second;
 }
 
 double conversion_cost(const std::vector<Conversion>& steps, const Layout& from,
@@ -191,7 +191,7 @@ Arrivals convert_from(const std::map<Layout, double>& starts,
   return arrivals;
 }
 
-std::pair<Layout, std::vector<Conversion>> way_to(const Layout& layout, const Arrivals& arrivals) {
+std::pair<Layout, std::vector<Conversion>> path_to(const Layout& layout, const Arrivals& arrivals) {
   std::vector<Conversion> steps;
   auto at = arrivals.find(layout);
   expects(at != arrivals.end(), "every layout can be reached through replicas");

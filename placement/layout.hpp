@@ -65,7 +65,7 @@ std::vector<Conversion> convert(const Layout& from, const Layout& to,
 double conversion_cost(const std::vector<Conversion>&, const Layout& from,
                        const std::vector<std::int64_t>& shape, const std::vector<int>& axis_sizes);
 
-/// How a cheapest way reaches a layout. A step without axes: it begins there.
+/// The last step of a cheapest path to a layout. A step without axes: the path begins there.
 struct Arrival {
   double cost = 0;
   Layout before;
@@ -73,13 +73,13 @@ struct Arrival {
 };
 using Arrivals = std::map<Layout, Arrival>;
 
-/// The cheapest ways to all layouts, each from whichever of `starts` (layout, cost paid so far) is
-/// best for it. With `until`, the search ends there, and only that layout's way is sure.
+/// The cheapest paths to all layouts, each from whichever of `starts` (layout, cost paid so far) is
+/// best for it. With `until`, the search ends there, and only that layout's path is sure.
 Arrivals convert_from(const std::map<Layout, double>& starts,
                       const std::vector<std::int64_t>& shape, const std::vector<int>& axis_sizes,
                       const std::optional<Layout>& until = std::nullopt);
 
 /// The steps that lead to a layout, and where they start. Expects that it was reached.
-std::pair<Layout, std::vector<Conversion>> way_to(const Layout&, const Arrivals&);
+std::pair<Layout, std::vector<Conversion>> path_to(const Layout&, const Arrivals&);
 
 }  // namespace stratagem::placement

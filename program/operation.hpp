@@ -24,7 +24,7 @@ struct Operand {
   std::vector<placement::Mask> masks = {};
 };
 
-enum class Deed : std::uint8_t {
+enum class Action : std::uint8_t {
   apply,     ///< an operator of the model
   convert,   ///< what a group holds of each input into what it holds of the output of its place
   select,    ///< a part of what is here
@@ -34,7 +34,7 @@ enum class Deed : std::uint8_t {
 };
 
 struct Operation {
-  Deed deed = Deed::apply;
+  Action action = Action::apply;
   /// For `apply`: its place among the forward and then the backward operators of the call's
   /// segment.
   int op = -1;

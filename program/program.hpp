@@ -67,7 +67,7 @@ enum class Category : std::uint8_t {
   activations,          ///< kept for the backward pass
   checkpoints,          ///< inputs of what is recomputed
   statistics,           ///< of norms and of the loss: per token
-  temporaries,          ///< everything that dies within its block
+  temporaries,          ///< everything that is freed within its block
   gathered_parameters,  ///< weights that wait in shards, or on the host, while they are whole here
   whole_gradients,      ///< gradients that are reduced to shards, or leave for the host, until then
   staged,               ///< on the host, what comes from its drives or goes there
@@ -123,10 +123,10 @@ struct Task {
   std::vector<int> waits;
   std::vector<int> reads;
   std::vector<int> writes;
-  std::vector<int> births;  ///< slots allocated when it starts
-  std::vector<int> deaths;  ///< slots freed when it ends
-  int synchronizations =
-      0;  ///< times that the host waits for the device to finish it before going on
+  std::vector<int> allocates;  ///< slots allocated when it starts
+  std::vector<int> frees;      ///< slots freed when it ends
+  /// Times that the host waits for the device to finish it before going on.
+  int synchronizations = 0;
   bool recomputed = false;  ///< repeats a forward task
   /// What it does to values, in this order; none where values stay as they are, or where lowering
   /// does not say it: of casts, of copies to the host and back.
@@ -202,8 +202,8 @@ struct Communicator {
 
 struct Device {
   int sequence = 0;
-  std::vector<int>
-      groups;  ///< by the `group` of a task: index into Program::communicators, -1 if it has none
+  /// By the `group` of a task: index into Program::communicators, -1 if it has none.
+  std::vector<int> groups;
 };
 
 /// One round of a plan on all its devices. A round is one iteration; where iterations overlap
@@ -211,8 +211,8 @@ struct Device {
 /// iterations take n + lag rounds, and waits and streams are those of a round. A value: it can be
 /// printed, compared and tested.
 struct Program {
-  std::vector<std::vector<model::TensorId>>
-      segment_tensors;                 ///< by segment: what Slot::tensor indexes
+  /// By segment: what Slot::tensor indexes.
+  std::vector<std::vector<model::TensorId>> segment_tensors;
   std::vector<placement::Grid> grids;  ///< of all copies of all stages
   std::vector<Communicator> communicators;
   std::vector<Block> blocks;

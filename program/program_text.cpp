@@ -1,4 +1,5 @@
-// Blocks in the order in which ranks call them, then sequences, their calls named for segment and cell.
+// Blocks in the order in which ranks call them, then sequences, their calls named for segment and
+// cell.
 #include "program/program_text.hpp"
 
 #include <fmt/format.h>
@@ -88,7 +89,8 @@ class ProgramWriter {
     }
   }
 
-  /// Writes what the calls of a sequence run: blocks for segments on grids. Returns the calls' names.
+  /// Writes what the calls of a sequence run: blocks for segments on grids. Returns the calls'
+  /// names.
   std::vector<std::string> write_runs(int s) {
     std::map<std::tuple<int, int, int>, std::string> runs;  // names
     std::unordered_map<std::string, std::string> known;     // names by what is run
@@ -145,8 +147,8 @@ class ProgramWriter {
     }
   }
 
-  /// Those of the device in the order in which they are allocated, then others sorted; equal neighbours are
-  /// counted.
+  /// Those of the device in the order in which they are allocated, then others sorted; equal
+  /// neighbours are counted.
   void write_residents(const Sequence& sequence, const std::vector<std::string>& calls) {
     std::vector<Resident> always, for_a_while;
     std::vector<std::string> lines, elsewhere;

@@ -8,18 +8,19 @@
 
 namespace stratagem::program {
 
-/// Every fact of a program that an interpreter can see: each block once, with its buffers and tasks, then what
-/// the devices of each sequence run, every call by itself.
+/// Every fact of a program that an interpreter can see: each block once, with its buffers and
+/// tasks, then what the devices of each sequence run, every call by itself.
 ///
-/// Programs that differ only in how they number things have the same text. Blocks, buffers, calls and
-/// communicators are named for what they are: a block for its segment and pass, a communicator for its ranks, a
-/// sequence for the ranks that run it; equal names are told apart by a number in the order of first use. What
-/// has no order is sorted: buffers, waits, what a task reads, writes and frees, sequences. What has one keeps it:
-/// calls of a sequence and tasks of a block, which the host launches in this order; buffers that a task bears
-/// and residents of one category, which an allocator takes in this order; ranks of a communicator.
+/// Programs that differ only in how they number things have the same text. Blocks, buffers, calls
+/// and communicators are named for what they are: a block for its segment and pass, a communicator
+/// for its ranks, a sequence for the ranks that run it; equal names are told apart by a number in
+/// the order of first use. What has no order is sorted: buffers, waits, what a task reads, writes
+/// and frees, sequences. What has one keeps it: calls of a sequence and tasks of a block, which the
+/// host launches in this order; buffers that a task allocates and residents of one category, which
+/// an allocator takes in this order; ranks of a communicator.
 ///
-/// Names of segments, tensors and operators are those of `graph`, the plan's; what it lacks has a number.
-/// Linear in the calls.
+/// Names of segments, tensors and operators are those of `graph`, the plan's; what it lacks has a
+/// number. Linear in the calls.
 std::string to_text(const Program& program, const model::Graph& graph = {});
 
 }  // namespace stratagem::program

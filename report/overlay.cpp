@@ -39,10 +39,11 @@ class Overlay {
         event(fmt::format(
             R"({{"ph":"M","pid":{},"tid":{},"name":"thread_name","args":{{"name":{}}}}})", process,
             row->second, Json(task.stream).text()));
-      event(fmt::format(
-          R"({{"ph":"X","pid":{},"tid":{},"ts":{:.6f},"dur":{:.6f},"name":{},"args":{{"block":{},"cell":{},"kind":{}}}}})",
-          process, row->second, task.begin * 1e6, task.duration * 1e6, Json(task.name).text(),
-          Json(task.block).text(), Json(task.cell).text(), Json(task.kind).text()));
+      event(fmt::format(R"({{"ph":"X","pid":{},"tid":{},"ts":{:.6f},"dur":{:.6f},"name":{},)"
+                        R"("args":{{"block":{},"cell":{},"kind":{}}}}})",
+                        process, row->second, task.begin * 1e6, task.duration * 1e6,
+                        Json(task.name).text(), Json(task.block).text(), Json(task.cell).text(),
+                        Json(task.kind).text()));
     }
   }
 

@@ -89,11 +89,11 @@ class Writer {
       const program::Block& block = program_.blocks[tasks[i].block];
       const program::Task& task = block.tasks[tasks[i].task];
       const program::Call& call = sequence.calls[tasks[i].call];
-      event(fmt::format(
-          R"({{"ph":"X","pid":{},"tid":{},"ts":{:.6f},"dur":{:.6f},"name":{},"args":{{"task":{},"block":{},"segment":{},"cell":"{}",{}}}}})",
-          a, tasks[i].queue, microseconds(zero, begins[i]), microseconds(begins[i], ends[i]),
-          Json(task.name).text(), i, Json(block.name).text(), call.segment, to_text(call.cell),
-          work(task)));
+      event(fmt::format(R"({{"ph":"X","pid":{},"tid":{},"ts":{:.6f},"dur":{:.6f},"name":{},)"
+                        R"("args":{{"task":{},"block":{},"segment":{},"cell":"{}",{}}}}})",
+                        a, tasks[i].queue, microseconds(zero, begins[i]),
+                        microseconds(begins[i], ends[i]), Json(task.name).text(), i,
+                        Json(block.name).text(), call.segment, to_text(call.cell), work(task)));
     }
   }
 

@@ -8,11 +8,11 @@
 
 namespace stratagem::sim {
 
-ActiveFlows::ActiveFlows(const Cast& cast)
-    : cast_(cast), fair_share_(cast.capacities, cast.link_uses, cast.weights) {}
+ActiveFlows::ActiveFlows(const Folding& folding)
+    : folding_(folding), fair_share_(folding.capacities, folding.link_uses, folding.weights) {}
 
 void ActiveFlows::count(int flow, std::int64_t sign) {
-  for (const Flow::Part& part : cast_.flows[flow].parts)
+  for (const Flow::Part& part : folding_.flows[flow].parts)
     fair_share_.add(part.link, part.use, sign * part.count);
 }
 
@@ -41,9 +41,9 @@ std::vector<int> ActiveFlows::end_at(Instant now) {
 void ActiveFlows::share(Instant now) {
   const std::vector<BytesPerSecond>& rates = fair_share_.rates();
   for (Entry& entry : entries_) {
-    const Flow& flow = cast_.flows[entry.flow];
+    const Flow& flow = folding_.flows[entry.flow];
     // What is on no link shares none: it has the rate that it reaches alone.
-    const BytesPerSecond rate = (flow.parts.empty() ? cast_.weights : rates)[flow.flow_class];
+    const BytesPerSecond rate = (flow.parts.empty() ? folding_.weights : rates)[flow.flow_class];
     if (rate == entry.rate && entry.end != never) continue;  // its end stands
     entry.left -= entry.rate * to_seconds(now - entry.since);
     entry.left = std::max(entry.left, Bytes{0});

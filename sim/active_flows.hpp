@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "sim/fold.hpp"
+#include "sim/folding.hpp"
 #include "sim/instant.hpp"
 #include "sim/network.hpp"
 
@@ -12,7 +12,7 @@ namespace stratagem::sim {
 /// Flows by a handle that the caller chooses.
 class ActiveFlows {
  public:
-  explicit ActiveFlows(const Cast& cast);
+  explicit ActiveFlows(const Folding& folding);
 
   /// Adds a flow of `volume` bytes of payload. Its rate counts after the next `share`.
   void begin(int flow, int handle, Bytes volume);
@@ -35,7 +35,7 @@ class ActiveFlows {
   };
   void count(int flow, std::int64_t sign);
 
-  const Cast& cast_;
+  const Folding& folding_;
   FairShare fair_share_;
   std::vector<Entry> entries_;
 };

@@ -57,7 +57,7 @@ void add_communicators(DeviceMemory& device, const Program& program, const Actor
   }
 }
 
-void bear_residents(CachingAllocator& allocator, const program::Sequence& sequence) {
+void allocate_residents(CachingAllocator& allocator, const program::Sequence& sequence) {
   std::vector<program::Resident> residents = sequence.residents;
   std::ranges::stable_sort(residents, {}, &program::Resident::category);
   for (const program::Resident& resident : residents) {
@@ -70,7 +70,7 @@ void replay(CachingAllocator& allocator, const std::vector<HostChange>& changes)
   std::vector<CachingAllocator::Block> blocks;  // by buffer
   for (const HostChange& change : changes) {
     if (change.bytes == Bytes{}) continue;
-    expects(change.buffer >= 0, "what dies was born");
+    expects(change.buffer >= 0, "what is freed was allocated");
     if (change.buffer >= static_cast<int>(blocks.size())) blocks.resize(change.buffer + 1, -1);
     CachingAllocator::Block& block = blocks[change.buffer];
     allocator.advance(change.clock.picoseconds);
@@ -93,7 +93,7 @@ void reserve(DeviceMemory& device, const program::Sequence& sequence,
   if (stack.memory.allocator == Allocator::none) return;
   CachingAllocator allocator(whole(profile.memory.value) - whole(device.outside()),
                              stack.memory.allocator == Allocator::expandable);
-  bear_residents(allocator, sequence);
+  allocate_residents(allocator, sequence);
   if (device.workspace_allocated && device.workspace > Bytes{})
     allocator.allocate(whole(device.workspace));
   replay(allocator, changes);

@@ -25,14 +25,14 @@ struct MemoryFigures {
 /// to end, except `reserved`.
 ///   used = reserved + outside(): context, communicators, and the workspace if the driver gives it
 struct DeviceMemory {
-  int device = 0;       ///< the first of them
-  int count = 1;        ///< devices that are alike
-  MemoryPeak peak;      ///< of the program's buffers
-  std::string at;       ///< the task that bore the last of it: "mlp.gelu of layers.3 in F(stage 0,
-                        ///< micro-batch 1)"; empty: none, residents alone
-  Bytes allocated;      ///< with the workspace if the allocator gives it
-  Bytes reserved;       ///< highest; what is allocated where the stack has no allocator of its own
-  Bytes context;        ///< of the driver
+  int device = 0;   ///< the first of them
+  int count = 1;    ///< devices that are alike
+  MemoryPeak peak;  ///< of the program's buffers
+  std::string at;   ///< the task that allocated the last of it: "mlp.gelu of layers.3 in F(stage 0,
+                    ///< micro-batch 1)"; empty: none, residents alone
+  Bytes allocated;  ///< with the workspace if the allocator gives it
+  Bytes reserved;   ///< highest; what is allocated where the stack has no allocator of its own
+  Bytes context;    ///< of the driver
   Bytes communicators;  ///< buffers of all that the device is in
   int communicator_count = 0;
   Bytes workspace;                   ///< of the library of matrix products

@@ -31,8 +31,8 @@ struct ActorState {
   const FlatSequence* sequence = nullptr;
   std::vector<QueueState> queues;
   int collectives = 0;  ///< that it has arrived at and that have not ended
-  std::vector<Instant>
-      host;  ///< by synchronisation over all rounds: when the host went on; the first is 0
+  /// By synchronisation over all rounds: when the host went on; the first is 0.
+  std::vector<Instant> host;
 };
 
 /// A rank's part in a collective.
@@ -43,34 +43,35 @@ struct Arrival {
   int task;
 };
 
-/// The k-th collective of a meeting.
-struct Gathering {
+/// The k-th collective of a communicator class.
+struct CollectiveInstance {
   const program::Collective* collective = nullptr;
-  int meeting = 0;
+  int communicator_class = 0;
   Instant last_arrival;
   std::vector<Arrival> arrivals;
 };
 
 class Engine {
  public:
-  Engine(const program::Program& program, const Cast& cast, const Prices& prices, int iterations)
-      : cast_(cast),
+  Engine(const program::Program& program, const Folding& folding, const Prices& prices,
+         int iterations)
+      : folding_(folding),
         iterations_(iterations),
         rounds_(iterations + program.lag),
-        flows_(cast),
-        slowdown_(to_millionths(cast.compute_slowdown)),
-        kernels_(cast.actors.size()),
-        gatherings_of_(cast.meetings.size()) {
+        flows_(folding),
+        slowdown_(to_millionths(folding.compute_slowdown)),
+        kernels_(folding.actors.size()),
+        instances_of_(folding.communicator_classes.size()) {
     for (const program::Sequence& sequence : program.sequences) {
-      sequences_.push_back(flatten(program, sequence, prices, slowdown_, cast.serial));
+      sequences_.push_back(flatten(program, sequence, prices, slowdown_, folding.serial));
     }
-    for (std::size_t f = 0; f < cast.flows.size(); ++f) {
-      const Flow& flow = cast.flows[f];
-      Ways& ways = ways_of_[{flow.meeting, flow.kind}];
-      if (flow.payloads.empty()) ways.any = static_cast<int>(f);
-      for (const Bytes payload : flow.payloads) ways.by_payload[payload] = static_cast<int>(f);
+    for (std::size_t f = 0; f < folding.flows.size(); ++f) {
+      const Flow& flow = folding.flows[f];
+      Routes& routes = routes_of_[{flow.communicator_class, flow.kind}];
+      if (flow.payloads.empty()) routes.any = static_cast<int>(f);
+      for (const Bytes payload : flow.payloads) routes.by_payload[payload] = static_cast<int>(f);
     }
-    for (const Actor& actor : cast.actors) {
+    for (const Actor& actor : folding.actors) {
       const FlatSequence& sequence = sequences_[actor.sequence];
       actors_.push_back({.sequence = &sequence,
                          .queues = std::vector<QueueState>(sequence.queues.size()),
@@ -106,7 +107,7 @@ class Engine {
  private:
   struct Start {
     Instant when;
-    int gathering;  ///< numbered in the order of creation: ties are settled by it
+    int instance;  ///< numbered in the order of creation: ties are settled by it
     friend auto operator<=>(const Start&, const Start&) = default;
   };
 
@@ -118,12 +119,12 @@ class Engine {
 
   /// Ends and begins flows.
   void change_flows(Instant now) {
-    for (const int gathering : flows_.end_at(now)) end(gathering, now);
+    for (const int instance : flows_.end_at(now)) end(instance, now);
     while (when_next(starts_) == now) {
-      const int gathering = starts_.top().gathering;
+      const int instance = starts_.top().instance;
       starts_.pop();
-      const Gathering& g = gatherings_[gathering];
-      flows_.begin(flow_of(g.meeting, *g.collective), gathering, g.collective->payload);
+      const CollectiveInstance& g = instances_[instance];
+      flows_.begin(flow_of(g.communicator_class, *g.collective), instance, g.collective->payload);
     }
     flows_.share(now);
   }
@@ -135,7 +136,7 @@ class Engine {
   /// Slows down the kernels of collectives that begin, and ends kernels.
   void change_kernels(Instant now) {
     while (when_next(slowing_) == now) {
-      for (const Arrival& arrival : gatherings_[slowing_.top().gathering].arrivals)
+      for (const Arrival& arrival : instances_[slowing_.top().instance].arrivals)
         kernels_.begin_communication(arrival.actor, now);
       slowing_.pop();
     }
@@ -272,26 +273,28 @@ class Engine {
 
   void arrive(const FlatPrice& price, const Arrival& arrival, Instant when) {
     const program::Collective& collective = *price.collective;
-    const int meeting = cast_.actors[arrival.actor].meetings[collective.group];
+    const int communicator_class =
+        folding_.actors[arrival.actor].communicator_classes[collective.group];
     const int per_iteration = actors_[arrival.actor].sequence->collectives[collective.group];
     const std::size_t k =
         static_cast<std::size_t>(arrival.round - price.lag) * per_iteration + price.ordinal;
-    std::vector<int>& known = gatherings_of_[meeting];
+    std::vector<int>& known = instances_of_[communicator_class];
     if (k >= known.size()) known.resize(k + 1, -1);
     if (known[k] < 0) {
-      known[k] = static_cast<int>(gatherings_.size());
-      gatherings_.push_back({&collective, meeting, when, {}});
+      known[k] = static_cast<int>(instances_.size());
+      instances_.push_back({&collective, communicator_class, when, {}});
     }
-    Gathering& gathering = gatherings_[known[k]];
-    expects(gathering.collective->kind == collective.kind &&
-                gathering.collective->payload == collective.payload,
+    CollectiveInstance& instance = instances_[known[k]];
+    expects(instance.collective->kind == collective.kind &&
+                instance.collective->payload == collective.payload,
             "the k-th collectives of all ranks of a communicator are the same");
-    gathering.last_arrival = std::max(gathering.last_arrival, when);
-    gathering.arrivals.push_back(arrival);
-    if (gathering.arrivals.size() < cast_.meetings[meeting].actors.size()) return;
-    if (slows(collective)) slowing_.push({gathering.last_arrival, known[k]});
-    const Ticks latency = cast_.flows[flow_of(meeting, collective)].latency;
-    starts_.push({gathering.last_arrival + latency, known[k]});
+    instance.last_arrival = std::max(instance.last_arrival, when);
+    instance.arrivals.push_back(arrival);
+    if (instance.arrivals.size() < folding_.communicator_classes[communicator_class].actors.size())
+      return;
+    if (slows(collective)) slowing_.push({instance.last_arrival, known[k]});
+    const Ticks latency = folding_.flows[flow_of(communicator_class, collective)].latency;
+    starts_.push({instance.last_arrival + latency, known[k]});
   }
 
   /// Copy engines carry copies to and from the host; all else takes multiprocessors.
@@ -299,28 +302,28 @@ class Engine {
     return slowdown_ > 0 && !cost::concerns_host(collective.kind);
   }
 
-  /// The flows of one kind of collective of one meeting.
-  struct Ways {
+  /// The flows of one kind of collective of one communicator class.
+  struct Routes {
     int any = -1;  ///< whatever the payload
     std::map<Bytes, int> by_payload;
   };
 
-  [[nodiscard]] int flow_of(int meeting, const program::Collective& collective) const {
-    const Ways& ways = ways_of_.at({meeting, collective.kind});
-    return ways.any >= 0 ? ways.any : ways.by_payload.at(collective.payload);
+  [[nodiscard]] int flow_of(int communicator_class, const program::Collective& collective) const {
+    const Routes& routes = routes_of_.at({communicator_class, collective.kind});
+    return routes.any >= 0 ? routes.any : routes.by_payload.at(collective.payload);
   }
 
   void end(int id, Instant now) {
-    Gathering& gathering = gatherings_[id];
-    for (const Arrival& arrival : gathering.arrivals) {
+    CollectiveInstance& instance = instances_[id];
+    for (const Arrival& arrival : instance.arrivals) {
       ActorState& state = actors_[arrival.actor];
       state.queues[arrival.queue].busy = false;
       --state.collectives;
-      if (slows(*gathering.collective)) kernels_.end_communication(arrival.actor, now);
-      finish_task(arrival.actor, arrival.queue, arrival.task, gathering.last_arrival, now);
+      if (slows(*instance.collective)) kernels_.end_communication(arrival.actor, now);
+      finish_task(arrival.actor, arrival.queue, arrival.task, instance.last_arrival, now);
       resumed_.push_back(arrival.actor);
     }
-    gathering.arrivals = {};
+    instance.arrivals = {};
   }
 
   /// When the host came to the tasks of the first rounds.
@@ -340,8 +343,8 @@ class Engine {
 
   Timeline timeline() {
     Timeline result;
-    result.actors = cast_.actors;
-    result.actor_of = cast_.actor_of;
+    result.actors = folding_.actors;
+    result.actor_of = folding_.actor_of;
     result.lag = rounds_ - iterations_;
     result.iteration_ends.assign(iterations_, Instant{0});
     for (std::size_t a = 0; a < times_.size(); ++a) {
@@ -365,7 +368,7 @@ class Engine {
     return result;
   }
 
-  const Cast& cast_;
+  const Folding& folding_;
   int iterations_;
   int rounds_;
   ActiveFlows flows_;
@@ -374,9 +377,9 @@ class Engine {
   std::vector<FlatSequence> sequences_;
   std::vector<ActorState> actors_;
   std::vector<ActorTimes> times_;
-  std::vector<Gathering> gatherings_;
-  std::vector<std::vector<int>> gatherings_of_;  ///< by meeting
-  std::map<std::pair<int, cost::CollectiveKind>, Ways> ways_of_;
+  std::vector<CollectiveInstance> instances_;
+  std::vector<std::vector<int>> instances_of_;  ///< by communicator class
+  std::map<std::pair<int, cost::CollectiveKind>, Routes> routes_of_;
   Starts starts_;   ///< of flows
   Starts slowing_;  ///< of collectives that slow kernels down
   std::deque<int> resumed_;
@@ -384,14 +387,15 @@ class Engine {
 
 }  // namespace
 
-Timeline run(const program::Program& program, const Cast& cast, const Prices& prices,
+Timeline run(const program::Program& program, const Folding& folding, const Prices& prices,
              int iterations) {
-  return Engine(program, cast, prices, iterations).run();
+  return Engine(program, folding, prices, iterations).run();
 }
 
-Timeline run_until_steady(const program::Program& program, const Cast& cast, const Prices& prices) {
+Timeline run_until_steady(const program::Program& program, const Folding& folding,
+                          const Prices& prices) {
   for (int iterations = 3 + program.lag;; iterations *= 2) {
-    Timeline timeline = run(program, cast, prices, iterations);
+    Timeline timeline = run(program, folding, prices, iterations);
     const std::vector<Instant>& ends = timeline.iteration_ends;
     const std::size_t n = ends.size();
     timeline.steady = (ends[n - 1] - ends[n - 2]).count == (ends[n - 2] - ends[n - 3]).count;

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "program/program.hpp"
-#include "sim/fold.hpp"
+#include "sim/folding.hpp"
 #include "sim/price.hpp"
 #include "sim/timeline.hpp"
 
@@ -18,12 +18,12 @@ namespace stratagem::sim {
 /// one rank meets the k-th of every other), takes its latency, then flows until its volume is
 /// through, at rates shared max-min fairly with all flows there are at the time.
 ///
-/// Communication slows kernels down, by the cast's `compute_slowdown` s. While its GPU takes part
-/// in at least one collective or send (from the arrival of the last rank to the end, latency
+/// Communication slows kernels down, by the folding's `compute_slowdown` s. While its GPU takes
+/// part in at least one collective or send (from the arrival of the last rank to the end, latency
 /// included) a kernel progresses at the rate 1 - s, otherwise at the rate 1. That applies to its
 /// device time, and to its last kernel from its launch on (slowed_kernels.hpp). It does not apply
 /// to launches, nor to the time that the device idles between kernels (Price::idle). Copies to and
-/// from the host slow nothing down, and work of the host is not slowed down. With a serial cast,
+/// from the host slow nothing down, and work of the host is not slowed down. With a serial folding,
 /// tasks on streams that do not transfer run one after another, in the order of the program. A GPU
 /// that waits for other ranks is not slowed down, though NCCL's kernel already runs there.
 ///
@@ -32,11 +32,12 @@ namespace stratagem::sim {
 /// What an actor does ahead of an unfinished collective cannot depend on it. And if it has arrived
 /// at no unfinished collective, none slows it down before it arrives at the next. Expects that no
 /// rank waits for ever (lowering refuses plans that deadlock).
-Timeline run(const program::Program& program, const Cast& cast, const Prices& prices,
+Timeline run(const program::Program& program, const Folding& folding, const Prices& prices,
              int iterations);
 
 /// Simulates until two successive periods agree, in 3, 6 or 12 iterations. If iterations overlap,
 /// in as many more as the program's lag.
-Timeline run_until_steady(const program::Program& program, const Cast& cast, const Prices& prices);
+Timeline run_until_steady(const program::Program& program, const Folding& folding,
+                          const Prices& prices);
 
 }  // namespace stratagem::sim

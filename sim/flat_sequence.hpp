@@ -42,7 +42,7 @@ struct FlatSequence {
 
 /// `slowdown`: millionths of a kernel's speed that communication takes. It is less for a task whose
 /// device time includes idling, rounded to whole millionths. With `serial` the streams that do not
-/// transfer are one queue (Cast::serial).
+/// transfer are one queue (Folding::serial).
 FlatSequence flatten(const program::Program& program, const program::Sequence& sequence,
                      const Prices& prices, int slowdown = 0, bool serial = false);
 

@@ -29,7 +29,8 @@ bool exchanges(const std::vector<FlatTask>& tasks) {
 }
 
 /// The host waits before backward passes of stages below this one: of all where it waits for each
-/// pass; where it reads what stages receive, of all but the last, whose passes begin with its own loss.
+/// pass; where it reads what stages receive, of all but the last, whose passes begin with its own
+/// loss.
 int waits_backward_below(const program::Program& program, const std::vector<FlatTask>& tasks,
                          const cost::Stack& stack) {
   if (stack.host_waits == cost::HostWaits::each_pass) return std::numeric_limits<int>::max();
@@ -41,8 +42,8 @@ int waits_backward_below(const program::Program& program, const std::vector<Flat
   return last;
 }
 
-/// Does the host wait for the device before a task: the first of a forward cell, or of a backward one
-/// of a stage below that?
+/// Does the host wait for the device before a task: the first of a forward cell, or of a backward
+/// one of a stage below that?
 bool waits_before(const std::vector<placement::Cell>& cells, std::size_t i, int below) {
   if (cells[i].pass != placement::CellPass::forward && cells[i].stage >= below) return false;
   return i == 0 || cells[i - 1] != cells[i];

@@ -15,8 +15,8 @@ namespace stratagem::sim {
 struct HostChange {
   Instant clock;  ///< of the host
   int buffer = -1;
-  Bytes bytes;    ///< below 0: a death
-  Instant ready;  ///< of a death: when collectives are done with the buffer
+  Bytes bytes;    ///< below 0: a free
+  Instant ready;  ///< of a free: when collectives are done with the buffer
 };
 
 /// How many kernels a stream takes before launches wait for the first of them to end. Source:

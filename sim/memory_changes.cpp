@@ -14,13 +14,13 @@ namespace {
 
 using program::Program;
 
-/// Numbers buffers as they are born.
+/// Numbers buffers as they are allocated.
 class Buffers {
  public:
   Buffers(const Program& program, const program::Sequence& sequence)
       : program_(program), sequence_(sequence), owners_(program) {}
 
-  /// Of which call, in which iteration, the next births and deaths are.
+  /// Of which call, in which iteration, the next allocations and frees are.
   void enter(int call, int iteration) {
     if (call == call_ && iteration == iteration_) return;
     leave();
@@ -29,9 +29,9 @@ class Buffers {
     own_.assign(program_.blocks[sequence_.calls[call].block].slots.size(), -1);
   }
 
-  int bear(int slot) { return own_[slot] = born_++; }
+  int allocate(int slot) { return own_[slot] = allocated_++; }
   /// One that belongs to no call.
-  int bear() { return born_++; }
+  int allocate() { return allocated_++; }
 
   /// One of this call, or the one that earlier calls of its owner left; -1: none.
   [[nodiscard]] int of(int slot) const {
@@ -51,7 +51,7 @@ class Buffers {
   }
 
   /// The same, which is no more.
-  int die(int slot) {
+  int release(int slot) {
     if (own_[slot] >= 0) return std::exchange(own_[slot], -1);
     const auto found = left_.find(key(slot));
     if (found == left_.end()) return -1;
@@ -82,7 +82,7 @@ class Buffers {
   program::BufferOwners owners_;
   int call_ = -1;
   int iteration_ = -1;
-  int born_ = 0;
+  int allocated_ = 0;
   std::vector<int> own_;                         ///< by slot of the call
   std::unordered_map<std::uint64_t, int> left_;  ///< by owner and tensor
   std::vector<Instant> ready_;  ///< by buffer: the end of its last collective so far
@@ -109,18 +109,18 @@ void add_round(std::vector<MemoryChange>& changes, Buffers& buffers, const Progr
     const program::Block& block = program.blocks[tasks[i].block];
     const program::Task& task = block.tasks[tasks[i].task];
     const bool communicates = std::holds_alternative<program::Collective>(task.work);
-    if (task.births.empty() && task.deaths.empty() && !communicates) continue;
+    if (task.allocates.empty() && task.frees.empty() && !communicates) continue;
     buffers.enter(tasks[i].call, round - sequence.calls[tasks[i].call].lag);
     const auto id = static_cast<int>(round * tasks.size() + i);
-    for (const int slot : task.births) {
-      const int buffer = buffers.bear(slot);
+    for (const int slot : task.allocates) {
+      const int buffer = buffers.allocate(slot);
       if (block.slots[slot].place != place) continue;
       changes.push_back(
           {begins[i], true, id, buffer, block.slots[slot].category, block.slots[slot].bytes});
     }
     note_communication(buffers, task, ends[i]);
-    for (const int slot : task.deaths) {
-      const int buffer = buffers.die(slot);
+    for (const int slot : task.frees) {
+      const int buffer = buffers.release(slot);
       if (block.slots[slot].place != place) continue;
       changes.push_back({ends[i], begins[i] == ends[i], id, buffer, block.slots[slot].category,
                          -1.0 * block.slots[slot].bytes, buffers.ready(buffer)});
@@ -141,13 +141,13 @@ void add_spans(std::vector<MemoryChange>& changes, Buffers& buffers, const Progr
     if (!resident.span || resident.place != place) continue;
     const auto first = index(resident.span->first);
     const auto last = index(resident.span->last);
-    const int buffer = buffers.bear();
-    const Instant birth = timeline.times[actor].begins[0][first];
+    const int buffer = buffers.allocate();
+    const Instant allocated = timeline.times[actor].begins[0][first];
     const Instant begin = timeline.times[actor].begins[0][last];
-    const Instant death = timeline.times[actor].ends[0][last];
+    const Instant freed = timeline.times[actor].ends[0][last];
     changes.push_back(
-        {birth, true, static_cast<int>(first), buffer, resident.category, resident.bytes});
-    changes.push_back({death, begin == death, static_cast<int>(last), buffer, resident.category,
+        {allocated, true, static_cast<int>(first), buffer, resident.category, resident.bytes});
+    changes.push_back({freed, begin == freed, static_cast<int>(last), buffer, resident.category,
                        -1.0 * resident.bytes});
   }
 }

@@ -14,11 +14,12 @@ struct MemoryChange {
   Instant when;
   bool begun = false;  ///< by a task that began at this instant
   int task = 0;        ///< round * tasks of a round + place in the sequence
-  int buffer = -1;     ///< births and deaths of one buffer have its number; -1: nobody bore it
+  /// What allocates and what frees one buffer has its number; -1: nothing allocated it.
+  int buffer = -1;
   program::Category category = program::Category::temporaries;
-  Bytes bytes;  ///< below 0: a death
-  Instant ready{
-      0};  ///< of a death: when the last collective that reads or writes the buffer has ended
+  Bytes bytes;  ///< below 0: a free
+  /// Of a free: when the last collective that reads or writes the buffer has ended.
+  Instant ready{0};
 };
 
 /// The changes in one place (device, host or drives) in the first iteration; if iterations overlap,

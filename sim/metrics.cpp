@@ -1,4 +1,4 @@
-// Sweeps over the tasks of the last period, and over births and deaths of the first iteration.
+// Sweeps over the tasks of the last period, and over allocations and frees of the first iteration.
 #include "sim/metrics.hpp"
 
 #include <algorithm>

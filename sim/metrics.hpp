@@ -22,7 +22,7 @@ struct MemoryPeak {
   ByCategory by_category{};  ///< at that instant
   ByCategory highest{};      ///< of every category on its own, at whatever instant
   Instant when;
-  int task = -1;  ///< that bore the last of it, as MemoryChange::task; -1: residents alone
+  int task = -1;  ///< that allocated the last of it, as MemoryChange::task; -1: residents alone
   friend bool operator==(const MemoryPeak&, const MemoryPeak&) = default;
 };
 
@@ -55,8 +55,8 @@ struct Metrics {
   double bubble_fraction = 0;     ///< neither computing nor communicating
   Seconds exposed_communication;  ///< communicating without computing
   MemoryPeak peak;                ///< of the device with the highest peak
-  std::map<std::string, Bytes>
-      communication;  ///< payload over links per device and iteration, mean over devices, by kind
+  /// Payload over links per device and iteration, mean over devices, by kind.
+  std::map<std::string, Bytes> communication;
   bool steady = false;
 };
 

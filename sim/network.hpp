@@ -26,12 +26,12 @@ struct LinkUse {
 /// Networks, section 6.5.2.
 ///
 /// Only flows that share a link with one that began or ended, or with one that does, and so on, can
-/// have another rate than before; only these are filled anew: links in the order in which they become
-/// full, so that the cost is linear in their uses, and logarithmic in the links.
+/// have another rate than before; only these are filled anew: links in the order in which they
+/// become full, so that the cost is linear in their uses, and logarithmic in the links.
 ///
-/// A link is given as the list of its uses in ascending (class, load), and its sums are taken in that
-/// order, so that equal links compute equal bits however many of them there are: folded and unfolded
-/// runs agree.
+/// A link is given as the list of its uses in ascending (class, load), and its sums are taken in
+/// that order, so that equal links compute equal bits however many of them there are: folded and
+/// unfolded runs agree.
 class FairShare {
  public:
   /// `capacities[l]` of link l; `uses[l]` its possible uses (`count` ignored); `weights[f]` of

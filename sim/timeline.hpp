@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "program/program.hpp"
-#include "sim/fold.hpp"
+#include "sim/folding.hpp"
 #include "sim/instant.hpp"
 
 namespace stratagem::sim {

@@ -18,8 +18,8 @@ namespace stratagem::study {
 struct Extrapolated {
   double kernel_time = 0;  ///< of the sum of all kernels' times, recomputation included
   std::map<std::string, double> by_kind;  ///< of the same sum: "gemm fp16", "attention"
-  double bytes =
-      0;  ///< of what collectives, sends and receives are asked to move, copies to the host left out
+  /// Of what collectives, sends and receives are asked to move, copies to the host left out.
+  double bytes = 0;
 };
 
 Extrapolated extrapolated(const cost::Profile& profile, const cost::Stack& stack,

@@ -1,4 +1,5 @@
-// Reads the plan again with fewer and fewer op-orders: what is told needs no record of who said what.
+// Reads the plan again with fewer and fewer op-orders: what is told needs no record of who said
+// what.
 #include "study/order_cycle.hpp"
 
 #include "lowering/cells/cell_graph.hpp"

@@ -22,7 +22,8 @@ void check_drives(const Run& run, const strategies::Plan& plan) {
       run.cluster.design().name + " without");
 }
 
-/// Where anything is to lie in the memory of processors there must be some, and steps there take a time.
+/// Where anything is to lie in the memory of processors there must be some, and steps there take a
+/// time.
 void check_hosts(const Run& run, const strategies::Plan& plan) {
   if (plan.steps_on_host && !run.profile.host_memory_bandwidth) {
     throw InputError("", "/strategy/offload",

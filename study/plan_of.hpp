@@ -12,8 +12,8 @@ namespace stratagem::study {
 /// for.
 strategies::Plan plan_of(const Run& run);
 
-/// What a run's plan becomes. Throws InputError for a plan that cannot be lowered, or for which the run's cluster
-/// or profile lacks something.
+/// What a run's plan becomes. Throws InputError for a plan that cannot be lowered, or for which the
+/// run's cluster or profile lacks something.
 program::Program program_of(const Run& run, const strategies::Plan& plan);
 
 /// Adds the file to the error of a plan, which does not know its file. An error that names a file

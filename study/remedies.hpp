@@ -23,10 +23,10 @@ struct Remedy {
 /// ZeRO; sequence parallelism; twice, four and eight times the tensor- or pipeline-parallel ranks
 /// for fewer data-parallel ones; co-shard; the optimizer's steps on the host, alone or with the
 /// parameters, and drives for what is there already; swapped activations; a schedule with fewer
-/// micro-batches in flight. If too few of them suffice, two and then three at once: of every setting
-/// the value that leaves the least memory, for the six leanest. A run with a plan of its own has no
-/// strategy to change: only its micro-batches. Nothing changes what is computed: neither the global
-/// batch nor the precision, nor is a flush added to a schedule.
+/// micro-batches in flight. If too few of them suffice, two and then three at once: of every
+/// setting the value that leaves the least memory, for the six leanest. A run with a plan of its
+/// own has no strategy to change: only its micro-batches. Nothing changes what is computed: neither
+/// the global batch nor the precision, nor is a flush added to a schedule.
 std::vector<Remedy> remedies(const Run& run, std::size_t most);
 
 }  // namespace stratagem::study

@@ -11,7 +11,8 @@
 namespace stratagem::study {
 namespace {
 
-/// Of one device, which must be the first of those that are alike: which the others are, nobody keeps.
+/// Of one device, which must be the first of those that are alike: which the others are, nobody
+/// keeps.
 sim::MemoryFigures memory_of(const Outcome& outcome, const Run& run, const std::string& name,
                              int device) {
   const auto found = std::ranges::find(outcome.devices, device, &sim::DeviceMemory::device);

@@ -376,10 +376,10 @@ std::vector<std::string> files_named(const JsonReader& reader, bool with_profile
   return files;
 }
 
-/// Does a step of reading a run; false if its settings cannot go together. The run is refused by the first
-/// such step, and what is left of it is still read, so that a slip in writing is found wherever it stands.
-/// What is wrong with the form of a file, or with another file than the scenario and the plan, concerns
-/// more than this run.
+/// Does a step of reading a run; false if its settings cannot go together. The run is refused by
+/// the first such step, and what is left of it is still read, so that a slip in writing is found
+/// wherever it stands. What is wrong with the form of a file, or with another file than the
+/// scenario and the plan, concerns more than this run.
 bool can_be(Run& run, const std::function<void()>& step) {
   try {
     step();

@@ -96,8 +96,8 @@ struct Scenario {
 /// With `instead` profiles are not read: that one stands in for all of them.
 Scenario read_scenario(const std::string& file, const std::optional<cost::Profile>& instead = {});
 
-/// A run with other settings: `changes` is an object as in a scenario, {"strategy": {...}}, laid over
-/// the run's own. Throws InputError where the settings do not go together.
+/// A run with other settings: `changes` is an object as in a scenario, {"strategy": {...}}, laid
+/// over the run's own. Throws InputError where the settings do not go together.
 Run with_settings(const Run& run, const Json& changes);
 
 /// The outcome of a run. A run that is out of memory has metrics as if it had fitted. A run that

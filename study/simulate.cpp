@@ -1,4 +1,4 @@
-// A run from its settings to its metrics: plan, program, cast, prices, timeline.
+// A run from its settings to its metrics: plan, program, folding, prices, timeline.
 #include <algorithm>
 #include <string>
 
@@ -87,10 +87,10 @@ Simulated play(const Run& run, const SimulateOptions& options) {
   const strategies::Plan plan = plan_of(run);
   Simulated result{.program = program_of(run, plan), .timeline = {}, .outcome = {}};
   cost::Collectives collectives(run.cluster, run.profile.collective, run.stack.nccl);
-  const sim::Cast cast = sim::cast(result.program, collectives, options.folded);
+  const sim::Folding folding = sim::fold(result.program, collectives, options.folded);
   const sim::Prices prices = sim::price(result.program, run.profile, run.stack,
                                         run.cluster.gpus_per_node(), host_links(run.cluster));
-  result.timeline = sim::run_until_steady(result.program, cast, prices);
+  result.timeline = sim::run_until_steady(result.program, folding, prices);
   Outcome& outcome = result.outcome;
   outcome.gpus = run.gpus;
   std::vector<std::string> segments;

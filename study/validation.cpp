@@ -83,7 +83,8 @@ bool wanted(const Selection& selection, const std::string& figure) {
   return selection.figure.empty() || selection.figure == figure;
 }
 
-/// What a limit may be for: the median error of a figure in a group, or the number of wrong verdicts on it.
+/// What a limit may be for: the median error of a figure in a group, or the number of wrong
+/// verdicts on it.
 struct Counted {
   std::string group;
   std::string figure;

@@ -82,11 +82,13 @@ struct Limits {
     double value;
   };
   std::vector<AtMost> medians;  ///< of the absolute errors of a figure
-  /// How many verdicts of a group may be wrong ("fits"): none of a group without a limit. Nullopt: any.
+  /// How many verdicts of a group may be wrong ("fits"): none of a group without a limit. Nullopt:
+  /// any.
   std::optional<std::vector<AtMost>> wrong_verdicts;
 };
 
-/// Reads a file of limits, a median for every figure of every group, and of wrong verdicts for those that have some:
+/// Reads a file of limits, a median for every figure of every group, and of wrong verdicts for
+/// those that have some:
 ///   {"median_error": {"GROUP": {"peak_used": 0.08}}, "wrong_verdicts": {"GROUP": 1}}
 Limits read_limits(const std::string& file);
 

@@ -20,8 +20,8 @@ struct Silent : rc::detail::TestListener {
                       const rc::detail::TestResult& /*unused*/) override {}
 };
 
-/// Checks a property on random cases, always the same ones; the smallest failing case is printed. With
-/// sanitizers, which take many times as long, on the first eighth of them.
+/// Checks a property on random cases, always the same ones; the smallest failing case is printed.
+/// With sanitizers, which take many times as long, on the first eighth of them.
 template <typename Property>
 void always(Property property, int cases) {
   rc::detail::TestParams parameters;

@@ -49,17 +49,20 @@ inline std::string small_scenario() {
   "question": "Does it work?",
   "baseline": "alone",
   "defaults": {
-    "model": {"family": "gpt", "layers": 2, "hidden": 64, "heads": 4, "sequence": 32, "vocabulary": 128},
+    "model": {"family": "gpt", "layers": 2, "hidden": 64, "heads": 4, "sequence": 32,)"
+         R"( "vocabulary": 128},
     "cluster": {"preset": "dgx-2", "gpus": 4},
     "profile": ")" +
          shipped + R"(/profiles/v100-sxm3.json",
     "stack": ")" +
-         shipped + R"(/stacks/megatron-2019.json",
+         shipped +
+         R"(/stacks/megatron-2019.json",
     "training": {"global_batch": 8, "micro_batch": 2, "precision": "fp16", "optimizer": "adam"}
   },
   "runs": [
     {"name": "alone", "cluster": {"gpus": 1}, "strategy": {"recompute": "full"}},
-    {"name": "four", "strategy": {"tensor": 2, "data": 2, "overlap_gradients": true, "bucket": "25 MiB"}}
+    {"name": "four", "strategy": {"tensor": 2, "data": 2, "overlap_gradients": true,)"
+         R"( "bucket": "25 MiB"}}
   ]
 }
 )";

@@ -31,8 +31,9 @@ std::vector<VertexId> places_of_drives(const NodeDesign& design);
 /// Its processors, in order: where drives stand if nobody says otherwise.
 std::vector<VertexId> processors_of(const NodeDesign& design);
 
-/// An object that describes drives, see docs/reference/scenario.md. What it leaves out is as of the design's
-/// own drives; without any of its own it must tell all but where they stand. Throws InputError.
+/// An object that describes drives, see docs/reference/scenario.md. What it leaves out is as of the
+/// design's own drives; without any of its own it must tell all but where they stand. Throws
+/// InputError.
 NodeDesign read_drives(const JsonReader& reader, const NodeDesign& design);
 
 }  // namespace stratagem::topology

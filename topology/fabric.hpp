@@ -1,4 +1,5 @@
-// The network between servers: one switch that never blocks, or a fat tree of leaves, spines, cores.
+// The network between servers: one switch that never blocks, or a fat tree of leaves, spines,
+// cores.
 #pragma once
 
 #include <cstdint>
@@ -33,8 +34,8 @@ struct FabricDesign {
 /// flows), so that all uplinks of a leaf are loaded alike, and so are the switches of a stage. They
 /// therefore stand as one: every leaf has one thick link up, to its pod's spines as one vertex, and
 /// each pod one to the cores (the tree of Leiserson, IEEE Trans. Computers C-34(10), 1985). That is
-/// exact for even spreading; what hashing adds in collisions is not in it. A route costs a few links
-/// however many switches there are.
+/// exact for even spreading; what hashing adds in collisions is not in it. A route costs a few
+/// links however many switches there are.
 /// Which adapter is cabled where is arithmetic: nothing is kept per pair.
 class Fabric {
  public:

@@ -8,12 +8,12 @@
 namespace stratagem::topology {
 
 /// - InfiniBand's rates: stas00/ml-engineering 744d01e. Port latencies: the same for EDR and HDR
-///   (there those of an adapter), SimAI's default for NDR (aliyun/SimAI cef83f9). Switches: 36 ports
-///   and 90 ns (EDR), 40 and 130 ns (HDR), 144 ports (XDR) from memory; 64 ports (NDR) read in
-///   ml-engineering; HDR's 130 ns stand in for NDR's and XDR's.
+///   (there those of an adapter), SimAI's default for NDR (aliyun/SimAI cef83f9). Switches: 36
+///   ports and 90 ns (EDR), 40 and 130 ns (HDR), 144 ports (XDR) from memory; 64 ports (NDR) read
+///   in ml-engineering; HDR's 130 ns stand in for NDR's and XDR's.
 /// - Ethernet's rates are in the names. 64 ports of 800 Gb/s read (SN5600, ml-engineering); other
-///   radixes assumed. 1 us to a switch and 600 ns between switches are assumed for RDMA (RoCE, EFA);
-///   a TCP stack costs more, which is a matter of the profile's network_step.
+///   radixes assumed. 1 us to a switch and 600 ns between switches are assumed for RDMA (RoCE,
+///   EFA); a TCP stack costs more, which is a matter of the profile's network_step.
 const std::vector<NetworkSpeed>& network_speeds() {
   static const std::vector<NetworkSpeed> table{
       {"EDR", 12.5_GBps, 0.5_us, 90_ns, 36, "rate, port latency read; radix, switch assumed"},

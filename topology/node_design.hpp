@@ -23,8 +23,8 @@ enum class VertexKind : std::uint8_t {
   cpu_rank,
   drive
 };
-/// c2c: a GPU's coherent link to the processor beside it (NVLink-C2C), which is no way to other GPUs.
-/// memory: a cpu_rank's share of its processor's memory bandwidth.
+/// c2c: a GPU's coherent link to the processor beside it (NVLink-C2C), which is no way to other
+/// GPUs. memory: a cpu_rank's share of its processor's memory bandwidth.
 /// drive: from a drive to what it stands at, as fast as the drive itself reads and writes.
 enum class LinkKind : std::uint8_t { nvlink, c2c, pcie, inter_socket, network, memory, drive };
 std::string to_text(VertexKind);
@@ -68,8 +68,8 @@ struct Share {
   double share = 1;
 };
 
-/// Drives of one kind. Each reads and writes at its rate at the same time, and no access takes a time
-/// of its own: what is read and written is many megabytes long.
+/// Drives of one kind. Each reads and writes at its rate at the same time, and no access takes a
+/// time of its own: what is read and written is many megabytes long.
 struct Drives {
   Bytes capacity;          ///< of each
   BytesPerSecond read;     ///< of each
@@ -88,7 +88,8 @@ struct NodeDesign {
   int compute_capability = 0;  ///< of its GPUs, ten times CUDA's number: 70 for 7.0; 0: not known
   Processor processor = Processor::unknown;
   std::optional<Bytes> host_memory = {};  ///< of its processors, all together; none: not known
-  /// What its vertices of kind `drive` are; none: it has none that we know of (topology/drives.hpp).
+  /// What its vertices of kind `drive` are; none: it has none that we know of
+  /// (topology/drives.hpp).
   std::optional<Drives> drives = {};
   /// Are its ranks shares of processors? Else they are GPUs.
   [[nodiscard]] bool on_processors() const;
@@ -101,16 +102,16 @@ struct NodeDesign {
 /// Has a kind of vertex a rank on it?
 bool is_rank(VertexKind kind);
 
-/// The design itself. Throws InputError if a vertex is a fabric, if there are both GPUs and shares of
-/// processors, if a drive has not one link, to a PCIe switch or a processor, or if a link joins what
-/// is not there, is a memory's that does not join a share to a processor, has no cable, no finite
-/// bandwidth above 0 or no finite latency of 0 or more.
+/// The design itself. Throws InputError if a vertex is a fabric, if there are both GPUs and shares
+/// of processors, if a drive has not one link, to a PCIe switch or a processor, or if a link joins
+/// what is not there, is a memory's that does not join a share to a processor, has no cable, no
+/// finite bandwidth above 0 or no finite latency of 0 or more.
 NodeDesign checked(NodeDesign design);
 
-/// A server whose ranks are processors, with `ranks` of them in place of its own: each of its shares is
-/// cut into equally many, and with it its links, so that all together move what it did. A rank that
-/// communicates alone could draw more than its share; that is left out. Throws InputError for servers
-/// of GPUs and for numbers that do not divide so.
+/// A server whose ranks are processors, with `ranks` of them in place of its own: each of its
+/// shares is cut into equally many, and with it its links, so that all together move what it did. A
+/// rank that communicates alone could draw more than its share; that is left out. Throws InputError
+/// for servers of GPUs and for numbers that do not divide so.
 NodeDesign divided(const NodeDesign& design, int ranks);
 
 }  // namespace stratagem::topology

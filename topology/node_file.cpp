@@ -43,7 +43,8 @@ Names read_vertices(const JsonReader& reader, NodeDesign& design) {
   return ids;
 }
 
-/// What communication libraries judge a server by, and the memory of its processors, where it is known.
+/// What communication libraries judge a server by, and the memory of its processors, where it is
+/// known.
 void read_facts(const JsonReader& reader, NodeDesign& design) {
   if (const auto capability = reader.find("compute_capability")) {
     const double tenfold = capability->number() * 10;

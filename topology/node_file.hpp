@@ -17,7 +17,8 @@ struct NodeFile {
   std::string source;                ///< where the figures are from, "" where nobody says
 };
 
-/// Throws InputError for what is not of the format, and for a node whose GPUs do not reach each other.
+/// Throws InputError for what is not of the format, and for a node whose GPUs do not reach each
+/// other.
 NodeFile read_node(const std::string& file);
 NodeFile read_node(const JsonReader& reader);
 

@@ -22,8 +22,8 @@ class NodeRoutes {
     Seconds latency;            ///< sum along the slowest of the shortest paths
   };
 
-  /// Throws InputError for a design without GPUs and for one whose GPUs cannot reach each other or, if
-  /// `leaves_node`, the fabric.
+  /// Throws InputError for a design without GPUs and for one whose GPUs cannot reach each other or,
+  /// if `leaves_node`, the fabric.
   NodeRoutes(const NodeDesign& design, const NetworkSpeed& network, bool leaves_node);
 
   [[nodiscard]] int gpus() const { return gpus_; }
@@ -38,8 +38,8 @@ class NodeRoutes {
   [[nodiscard]] const Route& between(int from_end, int to_end) const {
     return routes_[static_cast<std::size_t>(from_end) * (fabric_end() + 1) + to_end];
   }
-  /// To the processor nearest to a GPU, the first of equals, and back; empty if there is none, and where
-  /// ranks are processors themselves.
+  /// To the processor nearest to a GPU, the first of equals, and back; empty if there is none, and
+  /// where ranks are processors themselves.
   [[nodiscard]] const Route& to_host(int gpu) const { return to_host_[gpu]; }
   [[nodiscard]] const Route& from_host(int gpu) const { return from_host_[gpu]; }
   /// From that processor's memory to all drives at once, each with an equal share, and

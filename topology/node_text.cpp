@@ -13,7 +13,8 @@ namespace stratagem::topology {
 
 namespace {
 
-/// Exact, in units that people read: values are whole picoseconds and kilobytes per second, or nearly.
+/// Exact, in units that people read: values are whole picoseconds and kilobytes per second, or
+/// nearly.
 std::string exact(BytesPerSecond rate) {
   return fmt::format("{} GB/s", static_cast<double>(rate.value / 1e9L));
 }

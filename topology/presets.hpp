@@ -17,8 +17,9 @@ struct Preset {
 /// All presets, in the order in which --help lists them.
 const std::vector<Preset>& presets();
 
-/// A table of the cluster for people: what stands in a node, every distinct link with count, bandwidth and
-/// latency, the NVLink bandwidth of a GPU, the adapters nearest to each GPU, and the network per node.
+/// A table of the cluster for people: what stands in a node, every distinct link with count,
+/// bandwidth and latency, the NVLink bandwidth of a GPU, the adapters nearest to each GPU, and the
+/// network per node.
 std::string describe(const Cluster&);
 
 }  // namespace stratagem::topology

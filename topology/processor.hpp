@@ -18,8 +18,8 @@ enum class Processor : std::uint8_t {
   amd
 };
 
-/// What NCCL counts on in one direction between two such processors of a server (topo.h of 2.28.9). Of
-/// POWER and ARM, which it tells apart and we do not: what it takes for unknown ones.
+/// What NCCL counts on in one direction between two such processors of a server (topo.h of 2.28.9).
+/// Of POWER and ARM, which it tells apart and we do not: what it takes for unknown ones.
 BytesPerSecond nccl_socket_rate(Processor processor);
 
 }  // namespace stratagem::topology

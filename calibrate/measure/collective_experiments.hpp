@@ -33,7 +33,8 @@ std::vector<int> group_of(const Grouping& grouping, int rank, int ranks);
 ///
 /// Buffers are of zeros, which stay zeros however often they are summed, and dealt in turn out of a
 /// pool that is twice `cache` (a rank's share of it) and the largest buffers, so none is in a
-/// cache; or out of a working set of so many bytes. Preparing makes the group: all ranks do so at the same time.
+/// cache; or out of a working set of so many bytes. Preparing makes the group: all ranks do so at
+/// the same time.
 std::vector<Experiment> collective_experiments(Sweep sweep, Bytes cache,
                                                kernels::Communicator& ranks,
                                                std::optional<Bytes> working_set = std::nullopt);

@@ -13,8 +13,8 @@ namespace stratagem::calibrate {
 enum class Sweep { quick, full };
 
 struct CpuExperiments {
-  /// A large product, and a sum of operands as large as the cache, or an eighth of the working set: the
-  /// rates that shares are taken of.
+  /// A large product, and a sum of operands as large as the cache, or an eighth of the working set:
+  /// the rates that shares are taken of.
   Experiment peak, bandwidth;
   /// Matrix products of transformer layers, forward and backward, of widths and numbers of tokens
   /// that are and are not multiples of what vectors and tiles hold, and of attention heads; and

@@ -23,8 +23,8 @@ class Pool {
  public:
   /// Of twice the cache and three operands as large as it, so that nothing is in a cache when its
   /// turn comes again; more where experiments ask for room. With a `working_set` of so many bytes,
-  /// to be read and to be written together, turns come sooner: then only experiments with operands of
-  /// more than an eighth of it use more of the pool.
+  /// to be read and to be written together, turns come sooner: then only experiments with operands
+  /// of more than an eighth of it use more of the pool.
   explicit Pool(Bytes cache, std::optional<Bytes> working_set = std::nullopt);
 
   /// Operands of one experiment will take so many elements. Before anything is dealt.

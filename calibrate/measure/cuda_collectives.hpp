@@ -25,8 +25,8 @@ class CudaCollectives {
   /// A sample is of several collectives in a row, as many as make 100 us and at most 20: behind a
   /// barrier of all ranks' streams, from one event to another, of the rank that takes longest,
   /// waiting for others included. That a rank leaves the barrier some microseconds before another
-  /// is in it. While the host asks for them the GPU fills memory, as long as that takes. All-reduces,
-  /// broadcasts and reduces are in place.
+  /// is in it. While the host asks for them the GPU fills memory, as long as that takes.
+  /// All-reduces, broadcasts and reduces are in place.
   Timed time_of(const GpuCollective& collective, const Effort& effort);
 
  private:

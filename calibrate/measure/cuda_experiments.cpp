@@ -48,8 +48,9 @@ DeviceArray<T> random_elements(const Stream& stream, std::size_t elements, float
 }
 
 /// Operands, dealt out in turn, each at a multiple of 256 bytes: what is dealt was last used a
-/// whole pool ago. They are of both signs, as in training: products of positive numbers toggle fewer
-/// bits, take less power, and keep a higher clock. Statistics and states are positive, as they are.
+/// whole pool ago. They are of both signs, as in training: products of positive numbers toggle
+/// fewer bits, take less power, and keep a higher clock. Statistics and states are positive, as
+/// they are.
 template <typename T>
 class DevicePool {
  public:

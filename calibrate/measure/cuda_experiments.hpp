@@ -41,9 +41,9 @@ CudaExperiments cuda_experiments(const kernels::Stream& stream, const std::strin
                                  Sweep sweep);
 
 /// How long the GPU takes, by events around several launches. Before them it fills memory, which
-/// leaves nothing of theirs in the cache and lets the host ask for all of them ahead, so that its own
-/// time is not counted: where the host took longer than that, the GPU fills more and the sample is
-/// taken again. Nullopt where the host is never ahead.
+/// leaves nothing of theirs in the cache and lets the host ask for all of them ahead, so that its
+/// own time is not counted: where the host took longer than that, the GPU fills more and the sample
+/// is taken again. Nullopt where the host is never ahead.
 class CudaStopwatch {
  public:
   explicit CudaStopwatch(const kernels::Stream& stream);

@@ -10,7 +10,8 @@
 
 namespace stratagem::calibrate {
 
-/// One row of one table of a measurements file: docs/guide/measurements.md has the kinds and columns.
+/// One row of one table of a measurements file: docs/guide/measurements.md has the kinds and
+/// columns.
 struct Experiment {
   std::string kind;                  ///< one of cost::kernel_kind_names
   std::string operation;             ///< "gelu"; "" of matrix products

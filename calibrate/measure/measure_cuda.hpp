@@ -28,8 +28,8 @@ struct CudaAssignment {
 ///
 /// All ranks call it alike. Throws InputError on one rank, and AnotherRankFailed on the others, for
 /// files that cannot be read or written, ranks that are not alike or have no GPU each, a cluster
-/// that is none, and if no experiment begins with `only`; DeviceError for a GPU that fails, or where
-/// several ranks have no NCCL; CommunicationError for ranks that are lost. Returns how many
+/// that is none, and if no experiment begins with `only`; DeviceError for a GPU that fails, or
+/// where several ranks have no NCCL; CommunicationError for ranks that are lost. Returns how many
 /// experiments were run.
 std::size_t measure_cuda(const CudaAssignment& assignment, kernels::World& world,
                          const std::function<void(const Progress&)>& tell);

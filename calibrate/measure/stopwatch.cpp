@@ -46,17 +46,17 @@ std::vector<Seconds> slowest(std::vector<double> begins, std::vector<double> end
   return result;
 }
 
-/// Looks at the slowest core's pace between samples, and the pace that a median of them stands for; the
-/// same on all ranks.
+/// Looks at the slowest core's pace between samples, and the pace that a median of them stands for;
+/// the same on all ranks.
 class Pace {
  public:
   explicit Pace(kernels::Communicator& ranks) : ranks_(ranks) {}
 
   void look() { looks_.push_back(kernels::slowest_pace(yardstick_, ranks_)); }
 
-  /// Of the median of samples, `apart` of which were taken between two looks, or fewer before the last.
-  /// Each sample over its own pace, the mean of the looks around it, gives another median: the first
-  /// over the second is the pace.
+  /// Of the median of samples, `apart` of which were taken between two looks, or fewer before the
+  /// last. Each sample over its own pace, the mean of the looks around it, gives another median:
+  /// the first over the second is the pace.
   [[nodiscard]] Seconds of(Seconds median, const std::vector<Seconds>& samples, int apart) const {
     std::vector<Seconds> in_yardsticks;
     for (std::size_t i = 0; i < samples.size(); ++i) {

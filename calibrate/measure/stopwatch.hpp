@@ -28,13 +28,13 @@ struct Timed {
   Seconds pace;
 };
 
-/// Times `work` by the steady clock, and looks at the core's pace every 20 ms, or around each sample
-/// that is longer.
+/// Times `work` by the steady clock, and looks at the core's pace every 20 ms, or around each
+/// sample that is longer.
 Timed time_of(const std::function<void()>& work, const Effort& effort);
 
 /// The same on several ranks at once, each of which does its own work: all begin every sample
-/// together, as they look at their paces, and go on until all know their medians. The slowest rank's
-/// median counts, on all ranks.
+/// together, as they look at their paces, and go on until all know their medians. The slowest
+/// rank's median counts, on all ranks.
 Timed time_of(const std::function<void()>& work, const Effort& effort,
               kernels::Communicator& ranks);
 
@@ -51,15 +51,15 @@ Timed time_of_collective(const std::function<void()>& work, const Effort& effort
 Timed time_of_rounds(const std::function<std::vector<Seconds>()>& round, const Effort& effort,
                      kernels::Communicator& ranks);
 
-/// How long a GPU took, and whether the host had asked for all of it before the GPU got there: else the time
-/// is the host's.
+/// How long a GPU took, and whether the host had asked for all of it before the GPU got there: else
+/// the time is the host's.
 struct GpuSample {
   Seconds time;  ///< of one launch
   bool host_was_ahead = false;
 };
 
-/// The median of samples of so many launches, before which the GPU fills so much memory: more and more as long as
-/// the host is not ahead. Nullopt where it is not even with 32 fills.
+/// The median of samples of so many launches, before which the GPU fills so much memory: more and
+/// more as long as the host is not ahead. Nullopt where it is not even with 32 fills.
 std::optional<Timed> time_behind_fills(
     const std::function<GpuSample(int launches, int fills)>& once, const Effort& effort);
 

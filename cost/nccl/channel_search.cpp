@@ -11,8 +11,9 @@ namespace {
 
 using topology::LinkKind;
 
-/// Speeds in GB/s that NCCL tries, descending. Published: search.cc of NVIDIA/nccl 2.28.9, read; that
-/// Blackwell's list between nodes begins with 96 is from memory and agrees with its solved graphs.
+/// Speeds in GB/s that NCCL tries, descending. Published: search.cc of NVIDIA/nccl 2.28.9, read;
+/// that Blackwell's list between nodes begins with 96 is from memory and agrees with its solved
+/// graphs.
 std::vector<double> speeds(int compute_capability, bool several_nodes) {
   if (compute_capability >= 100 && !several_nodes)
     return {90, 80, 70, 60, 50, 40, 30, 24, 20, 19, 18};

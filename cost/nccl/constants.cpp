@@ -68,8 +68,8 @@ Constants version_2_18() {
   return c;
 }
 
-/// 2.20.5: published, read. When the share of LL rose, between 2.19 and 2.22, is not known: old here
-/// (assumed).
+/// 2.20.5: published, read. When the share of LL rose, between 2.19 and 2.22, is not known: old
+/// here (assumed).
 Constants version_2_20() {
   Constants c = version_2_18();
   c.version = "2.20.5";

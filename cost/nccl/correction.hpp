@@ -20,8 +20,8 @@ namespace stratagem::cost::nccl {
 /// bus bandwidth than eight. Without fitted constants the latency stays as predicted, and there is
 /// no copy.
 /// Fitted: `stratagem calibrate fit`, to all-reduces of 1 MiB to 1 GiB on 2, 4 and 8 GPUs. Error on
-/// 3, 5, 6 and 7 GPUs: docs/internals/network.md. Not measured: other collectives, several servers, below 1
-/// MiB.
+/// 3, 5, 6 and 7 GPUs: docs/internals/network.md. Not measured: other collectives, several servers,
+/// below 1 MiB.
 Estimate corrected(const Estimate& chosen, const Communicator& communicator,
                    const std::optional<NcclConstants>& constants, double nvlink);
 

@@ -48,8 +48,8 @@ class Filling {
     return steps_ <= 0 || static_cast<int>(best_.size()) >= terms_.most;
   }
 
-  /// Takes `amount` from every link of a path, or gives it back; false, and nothing taken, where one
-  /// has not enough.
+  /// Takes `amount` from every link of a path, or gives it back; false, and nothing taken, where
+  /// one has not enough.
   bool take(const std::vector<int>& edges, BytesPerSecond amount) {
     for (const int edge : edges) free_[edge] -= amount;
     const auto overdrawn = [this](int edge) { return free_[edge] + rounding < BytesPerSecond{}; };
@@ -154,8 +154,9 @@ class Filling {
 
   // ---- one channel
   //
-  // The search is as deep as all of its channels are long: 1,152 GPUs for 16 of an NVL72. What needs
-  // room of its own on the stack stays out of line, so that the frames of extend and advance are small.
+  // The search is as deep as all of its channels are long: 1,152 GPUs for 16 of an NVL72. What
+  // needs room of its own on the stack stays out of line, so that the frames of extend and advance
+  // are small.
 
   /// Adds the next GPU to the open channel: that of `order` where one is given, else each in turn.
   void extend(const std::vector<int>& order) {
@@ -206,8 +207,8 @@ class Filling {
     return std::ranges::find(open_.gpus, g) != open_.gpus.end();
   }
 
-  /// On a switch: the neighbours in number that are not yet on the channel. Rings try the one before
-  /// first, balanced trees the one after; plain trees try no other than that.
+  /// On a switch: the neighbours in number that are not yet on the channel. Rings try the one
+  /// before first, balanced trees the one after; plain trees try no other than that.
   [[nodiscard]] std::vector<int> neighbours() const {
     const int last = open_.gpus.back();
     const int after = (last + 1) % size_;

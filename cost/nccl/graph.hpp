@@ -17,8 +17,8 @@ enum class Pattern : std::uint8_t {
   nvls            ///< every GPU to and from the switch, with one GPU as its head
 };
 
-/// GPUs are places in Server::gpus. With several servers the channel comes in at `nic_in` and leaves
-/// at `nic_out`; adapters are -1 within one server.
+/// GPUs are places in Server::gpus. With several servers the channel comes in at `nic_in` and
+/// leaves at `nic_out`; adapters are -1 within one server.
 struct Channel {
   std::vector<int> gpus;
   int nic_in = -1;

@@ -37,9 +37,9 @@ struct Paths {
 };
 
 /// GPUs reach each other by NVLink where they can, else over one other GPU of the communicator (the
-/// widest), else over PCIe. An adapter is reached over PCIe or, where that leads through a processor
-/// and `proxies` are there (since NCCL 2.12), over the NVLink of a GPU near it; what an adapter
-/// receives always comes over PCIe.
+/// widest), else over PCIe. An adapter is reached over PCIe or, where that leads through a
+/// processor and `proxies` are there (since NCCL 2.12), over the NVLink of a GPU near it; what an
+/// adapter receives always comes over PCIe.
 /// Published: paths.cc of NVIDIA/nccl 2.28.9, read; that proxies begin with 2.12 is from memory.
 Paths paths_of(const Server& server, bool proxies);
 

@@ -104,8 +104,8 @@ class Loading {
     slow(hops_.near, add_edge(members, from, to, amount));
   }
 
-  /// A hop to the first GPU of another server's channel: perhaps over a third GPU to the adapter, over
-  /// leaves and spines, and straight from the other adapter.
+  /// A hop to the first GPU of another server's channel: perhaps over a third GPU to the adapter,
+  /// over leaves and spines, and straight from the other adapter.
   void add_hop(const Members& from, int leaving, int nic_out, const Members& to,
                const Channel& arriving, double amount) {
     Seconds to_proxy;

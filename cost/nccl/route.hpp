@@ -14,8 +14,8 @@ namespace stratagem::cost::nccl {
 ///   ring      what a ring's edge carries (cost/ring.hpp) along every edge of each channel; between
 ///             nodes out of one's adapter into the next one's; PAT counts as a ring
 ///   tree      the payload up and down every edge of a channel within a node; between nodes half of
-///             it up and down each of two binary trees over the nodes, one shifted against the other
-///             by a node, so that what is a leaf in one is not in the other
+///             it up and down each of two binary trees over the nodes, one shifted against the
+///             other by a node, so that what is a leaf in one is not in the other
 ///   NVLS      all-reduce: 1 + 1/k from each of a node's k GPUs to its switches and back;
 ///             reduce-scatter 1 up and 1/k down, all-gather the reverse
 ///   NVLSTree  NVLS in every node and the trees of each channel's adapter between nodes

@@ -226,8 +226,8 @@ class Predictor {
   std::vector<Estimate> estimates_;
 };
 
-/// By protocol and by floor(log2(bytes / 64)), from 0 on. Published: tuning.cc of 2.28.9, read; that
-/// older versions have the same table is assumed.
+/// By protocol and by floor(log2(bytes / 64)), from 0 on. Published: tuning.cc of 2.28.9, read;
+/// that older versions have the same table is assumed.
 constexpr std::array<std::array<double, 23>, 3> tree_shares{
     {{1,   1,   1,   1,   0.9, 0.8, 0.7, 0.7, 0.7, 0.7, 0.6, 0.5,
       0.4, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1,   1,   1,   1},

@@ -19,24 +19,26 @@ struct Estimate {
   BytesPerSecond bandwidth;  ///< of the payload as cost/ring.hpp means it
 };
 
-/// Every way that NCCL would consider, by algorithm and protocol. With n ranks on N nodes, k = n/N on
-/// each, and c channels of the speed `bw` (between GPUs up to two nodes, else through adapters):
+/// Every way that NCCL would consider, by algorithm and protocol. With n ranks on N nodes, k = n/N
+/// on each, and c channels of the speed `bw` (between GPUs up to two nodes, else through adapters):
 ///
 ///   bandwidth    bus = c bw; payload / time = bus n / steps with steps = 2(n-1) for an all-reduce,
 ///                n-1 for all-gather and reduce-scatter, n for broadcast and reduce
 ///     ring       LL min(limit, share bus); LL128 min(0.92 bus, c limit); Simple bus
 ///     tree       all-reduce only; t = min(0.92 bus, c limit); LL min(t / 3.8, limit); LL128
-///                min(t 7/9 on one node or t 0.9375, c limit); all halved, and x 0.85 where a node's
-///                tree is a plain one
-///     NVLS       one node: c min(2 share intra (c-1)/c, inter) for all-reduce, with (k-1)/k instead
-///                of 2 for all-gather and reduce-scatter of up to 32 ranks (whose payload / time
-///                is bus)
+///                min(t 7/9 on one node or t 0.9375, c limit); all halved, and x 0.85 where a
+///                node's tree is a plain one
+///     NVLS       one node: c min(2 share intra (c-1)/c, inter) for all-reduce, with (k-1)/k
+///                instead of 2 for all-gather and reduce-scatter of up to 32 ranks (whose payload /
+///                time is bus)
 ///     NVLSTree   several nodes: the same with inter, twice that on two nodes, and a limit
-///     PAT        all-gather and reduce-scatter with one GPU on each node; payload / time = share bus
+///     PAT        all-gather and reduce-scatter with one GPU on each node; payload / time = share
+///                bus
 ///   latency      b fixed, s a step within a node, w one between nodes
 ///     ring       b + (steps - x) max(s, overhead) + x w, x = 2(N-1) for an all-reduce, else N-1;
-///                overhead, on several nodes, 1 us with Intel, 2 us with AMD, thrice that for Simple;
-///                broadcast and reduce b + step, or b + n steps where channels differ in order
+///                overhead, on several nodes, 1 us with Intel, 2 us with AMD, thrice that for
+///                Simple; broadcast and reduce b + step, or b + n steps where channels differ in
+///                order
 ///     tree       b + 2 ((k-1) s + log2(N) w)
 ///     NVLS s, NVLSTree s + 2 log2(N) w, PAT b + log2(N) w / 3.5 + 2.8 us n
 ///   To that, links add the latency that the constants do not contain: beyond_steps.

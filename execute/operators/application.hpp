@@ -55,16 +55,16 @@ std::int64_t head_size(const model::Graph& graph, const model::Operator& rotary)
 /// Of a fused attention, whose queries' rows hold several heads, as its log sums tell.
 std::int64_t fused_head_size(const model::Graph& graph, const model::Operator& attention);
 
-/// Is what a fused attention's backward operator computes the gradient of one of its operands, which
-/// nobody else adds to?
+/// Is what a fused attention's backward operator computes the gradient of one of its operands,
+/// which nobody else adds to?
 bool is_gradient_of_one(const model::Graph& graph, const model::Operator& attention);
 
 /// Expects an operator that is not refused.
 template <typename T>
 void apply(const Application<T>& application);
 
-// One file each: products, fused attention, what works element by element, along rows, on heads, and
-// the loss. They
+// One file each: products, fused attention, what works element by element, along rows, on heads,
+// and the loss. They
 // return false for a kind that is not theirs.
 template <typename T>
 bool apply_contraction(const Application<T>& application);

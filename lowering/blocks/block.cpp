@@ -96,8 +96,8 @@ class BlockLowering {
     if (versions_.contains(tensor)) keep(tensor, smallest(tensor), category);
   }
 
-  /// Keeps this device's part of a checkpoint that the plan divides, and frees the whole; false if it
-  /// lies nowhere whole along the plan's axes.
+  /// Keeps this device's part of a checkpoint that the plan divides, and frees the whole; false if
+  /// it lies nowhere whole along the plan's axes.
   bool keep_part(TensorId tensor, Category category) {
     const auto found = versions_.find(tensor);
     if (c_.plan.checkpoint_axes.empty() || found == versions_.end()) return false;
@@ -116,7 +116,7 @@ class BlockLowering {
     if (external_.contains(whole.slot)) note_reader(tensor, task.stream);
     const int slot = new_slot(tensor, part, category);
     task.writes = {slot};
-    task.operations = {{.deed = program::Deed::select,
+    task.operations = {{.action = program::Action::select,
                         .inputs = {{place(tensor), whole.slot, whole.layout}},
                         .outputs = {{place(tensor), slot, part}}}};
     result_.parts[place(tensor)] = push(std::move(task));
@@ -169,9 +169,9 @@ class BlockLowering {
     survivors_.insert(version.slot);
   }
 
-  /// Of the layouts in which a tensor was made or read here the one of fewest bytes; among equals one
-  /// that the backward pass reads, and the latest of those. A view of a buffer in another layout is no
-  /// choice.
+  /// Of the layouts in which a tensor was made or read here the one of fewest bytes; among equals
+  /// one that the backward pass reads, and the latest of those. A view of a buffer in another
+  /// layout is no choice.
   [[nodiscard]] Version smallest(TensorId tensor) const {
     const std::vector<Version>& versions = versions_.at(tensor);
     const auto cost = [&](const Version& version) {
@@ -187,7 +187,8 @@ class BlockLowering {
     return version;
   }
 
-  /// A layout of a checkpoint whose devices along the plan's axes hold parts where they held the same.
+  /// A layout of a checkpoint whose devices along the plan's axes hold parts where they held the
+  /// same.
   [[nodiscard]] Layout divided_checkpoint(TensorId tensor, Layout layout) const {
     for (std::size_t axis = 0; axis < layout.size(); ++axis) {
       const placement::Axis& ranks = c_.grid.axes[axis];
@@ -293,8 +294,8 @@ class BlockLowering {
     running_ = -1;
   }
 
-  /// Notes what variables of the framework name from an operator on; its task is then the last to use
-  /// what they name no longer.
+  /// Notes what variables of the framework name from an operator on; its task is then the last to
+  /// use what they name no longer.
   void hold_operands(Task& task, model::OpId id) {
     if (c_.stack.held_inputs.empty()) return;
     const std::vector<int> gone = held_.pass(stack_name(graph_.operators[id]), slots_read(id));
@@ -346,8 +347,8 @@ class BlockLowering {
     return result;
   }
 
-  /// Where a tensor lies in a layout: what was there first is read, what came last was written; -1 of
-  /// inputs and of what is resident.
+  /// Where a tensor lies in a layout: what was there first is read, what came last was written; -1
+  /// of inputs and of what is resident.
   [[nodiscard]] int slot_of(TensorId tensor, const Layout& layout, bool written) const {
     if (const auto whole = whole_gradients_.find(tensor); whole != whole_gradients_.end())
       return whole->second;
@@ -641,7 +642,7 @@ class BlockLowering {
     wait_for(task, issued_before(tensor, from, kind));
     if (!in_place) to.slot = new_slot(tensor, to.layout, result_.block.slots[from.slot].category);
     task.writes = {to.slot};
-    task.operations = {{.deed = program::Deed::convert,
+    task.operations = {{.action = program::Action::convert,
                         .inputs = {{place(tensor), from.slot, from.layout}},
                         .outputs = {{place(tensor), to.slot, to.layout}}}};
     if (external_.contains(from.slot)) {

@@ -35,12 +35,12 @@ struct LoweredBlock {
   /// By tensor from outside: the first task of every stream that reads it.
   std::map<int, std::map<program::Stream, int>> first_readers;
   std::map<int, int> last_writer;  ///< by tensor: the last task that writes it
-  std::map<int, int>
-      first_addition;        ///< by gradient of a parameter: the first task that adds to it
+  /// By gradient of a parameter: the first task that adds to it.
+  std::map<int, int> first_addition;
   std::map<int, int> parts;  ///< by tensor of which only a part is kept: what copies it
   std::map<int, placement::Layout> parameters;  ///< by parameter: how operators here see it
-  std::map<int, placement::Layout>
-      gradients;  ///< by gradient of a parameter: how operators here leave it
+  /// By gradient of a parameter: how operators here leave it.
+  std::map<int, placement::Layout> gradients;
   /// The parameters and gradients that exist only while they are whole, see WeightShards:
   /// parameters that must have been gathered, and gradients that outlive the block until they are
   /// reduced or have left for the host.
@@ -48,8 +48,8 @@ struct LoweredBlock {
   std::set<int> whole_gradients;
   // The same two where the stage is irregular, for the one device that runs the block.
   std::map<int, placement::Mask> parameter_masks;
-  std::map<int, std::map<model::OpId, placement::Mask>>
-      gradient_masks;  ///< what each operator adds to it
+  /// What each operator adds to it.
+  std::map<int, std::map<model::OpId, placement::Mask>> gradient_masks;
 };
 
 /// What a block is lowered from.
@@ -63,8 +63,8 @@ struct BlockContext {
   Groups& groups;
   const SegmentFacts& facts;
   const Recomputation& recomputation;
-  int site = 0;  ///< of `grid`
-  int copy = 0;  ///< that it is of
+  int replica = 0;  ///< of `grid`
+  int copy = 0;     ///< that it is of
 };
 
 /// Which run of a segment's forward pass a block is.

@@ -16,12 +16,12 @@ const NumberedBlock& BlockTable::shared(const std::string& key,
 }
 
 const NumberedBlock& BlockTable::shared_parts(
-    const std::string& key, int copies, const std::function<ScatteredBlocks(int copy)>& lower) {
+    const std::string& key, int copies, const std::function<PerDeviceBlocks(int copy)>& lower) {
   std::unique_ptr<NumberedBlock>& block = known_[key];
   if (block) return *block;
   block = std::make_unique<NumberedBlock>();
   for (int copy = 0; copy < copies; ++copy) {
-    ScatteredBlocks lowered = lower(copy);
+    PerDeviceBlocks lowered = lower(copy);
     std::vector<NumberedBlock>& parts = block->parts.emplace_back();
     for (LoweredBlock& one : lowered.devices) {
       const int id = add(one.block);

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "lowering/blocks/block.hpp"
-#include "lowering/blocks/scattered.hpp"
+#include "lowering/blocks/per_device.hpp"
 
 namespace stratagem::lowering {
 
@@ -18,9 +18,9 @@ namespace stratagem::lowering {
 struct NumberedBlock {
   int id = -1;
   LoweredBlock lowered;
-  std::vector<std::vector<NumberedBlock>> parts = {};  ///< by copy, then position in its site
+  std::vector<std::vector<NumberedBlock>> parts = {};  ///< by copy, then position in its replica
 
-  /// What the device at a position in a site of a copy runs.
+  /// What the device at a position in a replica runs.
   [[nodiscard]] const NumberedBlock& on(int copy, int position) const {
     return parts.empty() ? *this : parts[copy][position];
   }
@@ -34,7 +34,7 @@ class BlockTable {
   const NumberedBlock& shared(const std::string& key, const std::function<LoweredBlock()>& lower);
   /// The same for the blocks of an irregular segment, lowered copy by copy.
   const NumberedBlock& shared_parts(const std::string& key, int copies,
-                                    const std::function<ScatteredBlocks(int copy)>& lower);
+                                    const std::function<PerDeviceBlocks(int copy)>& lower);
   /// A block of its own.
   int add(program::Block block);
   [[nodiscard]] const program::Block& operator[](int id) const { return program_.blocks[id]; }

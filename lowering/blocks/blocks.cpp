@@ -92,17 +92,17 @@ std::vector<const NumberedBlock*> Blocks::with_weights(int segment) const {
 }
 
 BlockContext Blocks::context(int segment, int copy) const {
-  const int site = stages_.site(stages_.of(segment), copy);
+  const int replica = stages_.replica(stages_.of(segment), copy);
   return {plan_,
           graph_,
           slice_,
           stack_,
           precision_,
-          stages_.sites()[site].grid,
+          stages_.replicas()[replica].grid,
           groups_,
           stages_.facts(segment),
           recomputations_[segment],
-          site,
+          replica,
           copy};
 }
 
@@ -135,7 +135,7 @@ void Blocks::arrive(int segment, const std::vector<model::OpId>& ops, TensorId t
   const bool same_axes =
       stages_.grid_of_segment(from).axes == stages_.grid_of_segment(segment).axes;
   const int stage = stages_.of(segment);
-  const bool stays = stages_.crossing(stages_.of(from), stage) == Crossing::stays;
+  const bool stays = stages_.transfer(stages_.of(from), stage) == StageTransfer::stays;
   if (!stays && stages_.irregular(stage)) {
     border = {
         {}, border.category, masks_read(plan_, stages_.grid_of_segment(segment), 0, ops, tensor)};
@@ -187,7 +187,7 @@ const NumberedBlock* Blocks::forward_block(int segment, const Borders& in,
   const std::string whole = key_of(segment, name) + key;
   if (stages_.irregular(stages_.of(segment))) {
     return &table_.shared_parts(whole, plan_.copies().of(stages_.of(segment)), [&](int copy) {
-      return scatter_forward(context(segment, copy), in, leaves, run);
+      return forward_per_device(context(segment, copy), in, leaves, run);
     });
   }
   return &table_.shared(whole, [&] { return lower_forward(context(segment), in, leaves, run); });
@@ -203,7 +203,7 @@ void Blocks::lower_forward_of(int segment) {
   for (const TensorId tensor : facts.activations_out) {
     // What leaves for another stage is only passing through here.
     const int to = stages_.of(stages_.reader(tensor));
-    const bool sent = stages_.crossing(stages_.of(segment), to) == Crossing::sends;
+    const bool sent = stages_.transfer(stages_.of(segment), to) == StageTransfer::sends;
     const Category category = sent ? Category::temporaries : category_for_reader(tensor);
     leaves[facts.place.at(tensor)] = category;
     key += "o" + std::to_string(static_cast<int>(category));
@@ -290,7 +290,7 @@ const NumberedBlock* Blocks::backward_block(int segment, const Borders& kept, Ba
   if (stages_.irregular(stages_.of(segment))) {
     return &table_.shared_parts(
         key_of(segment, name) + text_of(kept) + text_of(in), plan_.copies().of(stages_.of(segment)),
-        [&](int copy) { return scatter_backward(context(segment, copy), kept, in, part); });
+        [&](int copy) { return backward_per_device(context(segment, copy), kept, in, part); });
   }
   return &table_.shared(key_of(segment, name) + text_of(kept) + text_of(in),
                         [&] { return lower_backward(context(segment), kept, in, part); });

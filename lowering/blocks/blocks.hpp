@@ -27,8 +27,8 @@ struct SegmentBlocks {
 
 class Blocks {
  public:
-  /// Lowers every segment's forward pass from the first to the last, then what runs again in blocks of
-  /// its own, then every backward pass from the last to the first, into the table. One
+  /// Lowers every segment's forward pass from the first to the last, then what runs again in blocks
+  /// of its own, then every backward pass from the last to the first, into the table. One
   /// slice of the tokens has blocks of its own.
   Blocks(const strategies::Plan& plan, const TokenSlice& slice, const cost::Stack& stack,
          const cost::Precision& precision, const Stages& stages, Groups& groups, BlockTable& table);
@@ -38,10 +38,11 @@ class Blocks {
   [[nodiscard]] const std::optional<SegmentsTogether>& together(int segment) const {
     return recomputations_[segment].together();
   }
-  /// The blocks of the segment that compute all its weight gradients, for what they say of them: B and
-  /// W as one, or the two, since what reads a gradient that leaves runs in B.
+  /// The blocks of the segment that compute all its weight gradients, for what they say of them: B
+  /// and W as one, or the two, since what reads a gradient that leaves runs in B.
   [[nodiscard]] std::vector<const NumberedBlock*> with_weights(int segment) const;
-  /// What the forward pass of a segment leaves for its backward pass, by place in the segment's table.
+  /// What the forward pass of a segment leaves for its backward pass, by place in the segment's
+  /// table.
   [[nodiscard]] std::map<int, Border> left_by_forward(int segment) const;
   /// The layout of an activation or gradient when it leaves a stage for another, and when the
   /// segment that reads it there begins. They are equal unless the tensor is redistributed on the
@@ -79,8 +80,8 @@ class Blocks {
 
   const strategies::Plan& plan_;
   TokenSlice slice_;
-  std::optional<model::Graph>
-      sized_;  ///< for a slice; copying a graph takes longer than lowering it
+  /// For a slice; copying a graph takes longer than lowering it.
+  std::optional<model::Graph> sized_;
   const model::Graph& graph_;
   const cost::Stack& stack_;
   const cost::Precision& precision_;
@@ -96,7 +97,8 @@ class Blocks {
   /// By tensor and two stages: both as they were when it crossed.
   std::map<std::array<int, 3>, std::pair<Border, Border>> crossed_;
   std::vector<SegmentBlocks> segments_;
-  /// By stage and gradient of a parameter: how later segments leave it where it is not there always.
+  /// By stage and gradient of a parameter: how later segments leave it where it is not there
+  /// always.
   std::map<std::pair<int, model::TensorId>, Border> begun_;
 };
 

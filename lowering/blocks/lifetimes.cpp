@@ -32,9 +32,9 @@ void set_lifetimes(program::Block& block, const std::set<int>& external,
   const std::vector<Use> uses = uses_of_slots(block);
   for (int slot = 0; slot < static_cast<int>(uses.size()); ++slot) {
     const bool used = uses[slot].first >= 0;
-    if (used && !external.contains(slot)) block.tasks[uses[slot].first].births.push_back(slot);
+    if (used && !external.contains(slot)) block.tasks[uses[slot].first].allocates.push_back(slot);
     if (survivors.contains(slot)) continue;
-    (used ? block.tasks[uses[slot].last] : block.tasks.back()).deaths.push_back(slot);
+    (used ? block.tasks[uses[slot].last] : block.tasks.back()).frees.push_back(slot);
   }
 }
 

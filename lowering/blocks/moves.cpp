@@ -9,7 +9,7 @@
 namespace stratagem::lowering {
 
 using placement::Mask;
-using program::Deed;
+using program::Action;
 using program::Operation;
 using program::Stream;
 
@@ -101,17 +101,18 @@ class Appending {
 
   /// What a step does to values, yet without its operands.
   [[nodiscard]] Operation meaning(StepKind kind) const {
-    if (kind == StepKind::send || kind == StepKind::broadcast) return {.deed = Deed::transfer};
-    if (communicates(kind)) return {.deed = Deed::convert};
-    return {.deed = Deed::join, .adds = kind == StepKind::sum, .combine = move_.combine};
+    if (kind == StepKind::send || kind == StepKind::broadcast) return {.action = Action::transfer};
+    if (communicates(kind)) return {.action = Action::convert};
+    return {.action = Action::join, .adds = kind == StepKind::sum, .combine = move_.combine};
   }
 
-  /// Of a selection only what is selected is read; of a collective it matters what all members have.
+  /// Of a selection only what is selected is read; of a collective it matters what all members
+  /// have.
   static Operation with_members(Operation operation, const Share& share,
                                 const std::vector<Share>& group) {
-    if (operation.deed == Deed::join && operation.inputs.size() == 1)
+    if (operation.action == Action::join && operation.inputs.size() == 1)
       operation.inputs.front().masks = {share.holds};
-    if (operation.deed != Deed::convert) return operation;
+    if (operation.action != Action::convert) return operation;
     operation.inputs.front().masks.clear();
     operation.outputs.front().masks.clear();
     for (const Share& member : group) {

@@ -1,5 +1,5 @@
 // The order of operators in the two passes of a segment, shared by block.cpp (one block for all
-// devices) and scattered.cpp (one for each).
+// devices) and per_device.cpp (one for each).
 #pragma once
 
 #include <map>

@@ -10,9 +10,9 @@
 
 namespace stratagem::lowering {
 
-/// Tokens [begin, end) of `total`, and what annotations call queries' and keys' tokens. Queries of a
-/// slice see the keys of all tokens before its end: the mask [0, end) of keys and values, which the
-/// slices before it have left on the same device. No token values are needed for that.
+/// Tokens [begin, end) of `total`, and what annotations call queries' and keys' tokens. Queries of
+/// a slice see the keys of all tokens before its end: the mask [0, end) of keys and values, which
+/// the slices before it have left on the same device. No token values are needed for that.
 struct TokenSlice {
   std::int64_t begin = 0;
   std::int64_t end = 0;
@@ -31,9 +31,9 @@ struct TokenSlice {
 /// (it would need keys that are not kept).
 std::vector<TokenSlice> token_slices(const strategies::Plan& plan);
 
-/// The graph as it works on one slice, with the same ids. Buffers have the slice's tokens; scores its
-/// tokens by the keys before its end; gradients of keys and values all tokens, since slices share
-/// them.
+/// The graph as it works on one slice, with the same ids. Buffers have the slice's tokens; scores
+/// its tokens by the keys before its end; gradients of keys and values all tokens, since slices
+/// share them.
 model::Graph sliced(const model::Graph& graph, const TokenSlice& slice);
 
 /// The shape in which an operator sees an operand: along the tokens the slice's, along keys those

@@ -67,9 +67,9 @@ std::vector<Cell> CellGraph::cells(int node) const {
   return {cell(node), cell(partner_[node])};
 }
 
-int CellGraph::site(const Cell& cell) const {
-  return stages_.site(cell.stage,
-                      plan_.copy_of(cell.stage, cell.micro_batch % plan_.micro_batches));
+int CellGraph::replica(const Cell& cell) const {
+  return stages_.replica(cell.stage,
+                         plan_.copy_of(cell.stage, cell.micro_batch % plan_.micro_batches));
 }
 
 int CellGraph::existing(const Cell& cell, const std::string& path) const {
@@ -97,7 +97,8 @@ void CellGraph::merge_pairs() {
       b.micro_batch += m;
       const int into = existing(a, "/strategy");
       const int merged = existing(b, "/strategy");
-      if (site(a) != site(b) && stages_.sites()[site(a)].grid != stages_.sites()[site(b)].grid) {
+      if (replica(a) != replica(b) &&
+          stages_.replicas()[replica(a)].grid != stages_.replicas()[replica(b)].grid) {
         throw InputError("", "/strategy", "cells that run together to be on the same devices",
                          describe(a) + " and " + describe(b));
       }
@@ -210,7 +211,7 @@ bool CellGraph::leads_to(int from, int to, const std::vector<int>& position) con
 }
 
 std::string CellGraph::describe(const Cell& cell) const {
-  const placement::Grid& grid = stages_.sites()[site(cell)].grid;
+  const placement::Grid& grid = stages_.replicas()[replica(cell)].grid;
   const int first = grid.first_device;
   if (!grid.listed.empty()) {
     std::string names;

@@ -28,8 +28,8 @@ class CellGraph {
   [[nodiscard]] placement::Cell cell(int node) const;
   /// The cells of a node in the order in which they run: one, or a pair.
   [[nodiscard]] std::vector<placement::Cell> cells(int node) const;
-  /// The site in which a cell runs.
-  [[nodiscard]] int site(const placement::Cell& cell) const;
+  /// The replica in which a cell runs.
+  [[nodiscard]] int replica(const placement::Cell& cell) const;
   /// "F(stage 1, micro-batch 3) on devices 4 to 7".
   [[nodiscard]] std::string describe(const placement::Cell& cell) const;
 

@@ -16,22 +16,23 @@ using strategies::Plan;
 
 namespace {
 
-/// Cells of every host in a sorted order, micro-batches counted through all iterations.
-std::vector<std::vector<ScheduledCell>> cells_of_hosts(const CellGraph& graph,
-                                                       const Stages& stages) {
+/// Cells of every device class in a sorted order, micro-batches counted through all iterations.
+std::vector<std::vector<ScheduledCell>> cells_of_classes(const CellGraph& graph,
+                                                         const Stages& stages) {
   const std::vector<int> sorted = graph.sorted();
   std::vector<int> position(graph.count(), -1);
   for (std::size_t i = 0; i < sorted.size(); ++i) position[sorted[i]] = static_cast<int>(i);
-  std::vector<std::vector<int>> hosts_of(stages.sites().size());
-  for (std::size_t h = 0; h < stages.hosts().size(); ++h) {
-    for (const int site : stages.hosts()[h].sites) hosts_of[site].push_back(static_cast<int>(h));
+  std::vector<std::vector<int>> classes_of(stages.replicas().size());
+  for (std::size_t h = 0; h < stages.device_classes().size(); ++h) {
+    for (const int replica : stages.device_classes()[h].replicas)
+      classes_of[replica].push_back(static_cast<int>(h));
   }
-  std::vector<std::vector<ScheduledCell>> result(stages.hosts().size());
-  std::vector<int> last(stages.hosts().size(), -1);
+  std::vector<std::vector<ScheduledCell>> result(stages.device_classes().size());
+  std::vector<int> last(stages.device_classes().size(), -1);
   for (const int node : sorted) {
     const std::vector<Cell> cells = graph.cells(node);
-    for (const int host : hosts_of[graph.site(cells.front())]) {
-      const int before = std::exchange(last[host], node);
+    for (const int device_class : classes_of[graph.replica(cells.front())]) {
+      const int before = std::exchange(last[device_class], node);
       if (before >= 0 && !graph.leads_to(before, node, position)) {
         throw InputError("", "/strategy",
                          "an op-order between " + graph.describe(graph.cell(before)) + " and " +
@@ -39,7 +40,8 @@ std::vector<std::vector<ScheduledCell>> cells_of_hosts(const CellGraph& graph,
                          "neither");
       }
       for (const Cell& cell : cells)
-        result[host].push_back({.cell = cell, .lag = 0, .with_next = &cell != &cells.back()});
+        result[device_class].push_back(
+            {.cell = cell, .lag = 0, .with_next = &cell != &cells.back()});
     }
   }
   return result;
@@ -79,23 +81,24 @@ std::vector<Cell> replayed(const std::vector<ScheduledCell>& round, int micro_ba
 }
 
 CellOrder without_flush(const Plan& plan, const Stages& stages) {
-  for (const Host& host : stages.hosts()) {
-    if (host.sites.size() == 1) continue;
+  for (const DeviceClass& device_class : stages.device_classes()) {
+    if (device_class.replicas.size() == 1) continue;
     // Its parameters would take their steps together, between cells that read different versions.
-    throw InputError(
-        "", "/strategy/schedule", "one stage on every device of a plan without a flush",
-        std::to_string(host.sites.size()) + " on device " + std::to_string(host.devices.front()));
+    throw InputError("", "/strategy/schedule",
+                     "one stage on every device of a plan without a flush",
+                     std::to_string(device_class.replicas.size()) + " on device " +
+                         std::to_string(device_class.devices.front()));
   }
   const int iterations = iterations_to_order(plan, stages);
   const CellGraph graph(plan, stages, iterations);
   CellOrder order;
-  for (const std::vector<ScheduledCell>& unrolled : cells_of_hosts(graph, stages)) {
-    order.hosts.push_back(round_of(unrolled, plan.micro_batches, iterations));
-    for (const ScheduledCell& one : order.hosts.back()) order.lag = std::max(order.lag, one.lag);
+  for (const std::vector<ScheduledCell>& unrolled : cells_of_classes(graph, stages)) {
+    order.rounds.push_back(round_of(unrolled, plan.micro_batches, iterations));
+    for (const ScheduledCell& one : order.rounds.back()) order.lag = std::max(order.lag, one.lag);
     std::vector<Cell> cells;
     cells.reserve(unrolled.size());
     for (const ScheduledCell& one : unrolled) cells.push_back(one.cell);
-    if (replayed(order.hosts.back(), plan.micro_batches, iterations, order.lag) != cells) {
+    if (replayed(order.rounds.back(), plan.micro_batches, iterations, order.lag) != cells) {
       throw InputError("", "/strategy",
                        "orders that repeat from iteration to iteration on every device",
                        "others on that of " + graph.describe(cells.front()));
@@ -108,13 +111,14 @@ CellOrder without_flush(const Plan& plan, const Stages& stages) {
 
 int iterations_to_order(const Plan& plan, const Stages& stages) {
   if (plan.updates.flush) return 1;
-  // A host is ahead of an update by at most the cells in flight, a micro-batch per site and pass.
-  return 2 * static_cast<int>(stages.sites().size()) / plan.micro_batches + 4;
+  // A device is ahead of an update by at most the cells in flight: a micro-batch per replica and
+  // pass.
+  return 2 * static_cast<int>(stages.replicas().size()) / plan.micro_batches + 4;
 }
 
 CellOrder ordered_cells(const Plan& plan, const Stages& stages) {
   if (!plan.updates.flush) return without_flush(plan, stages);
-  return {.hosts = cells_of_hosts(CellGraph(plan, stages, 1), stages), .lag = 0};
+  return {.rounds = cells_of_classes(CellGraph(plan, stages, 1), stages), .lag = 0};
 }
 
 bool weighs(const Plan& plan, const Cell& cell) {

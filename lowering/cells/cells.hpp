@@ -8,8 +8,8 @@
 
 namespace stratagem::lowering {
 
-/// A cell in the round of a host. Round r of a host runs its cells of iteration r - lag; without lag
-/// rounds are iterations.
+/// A cell in the round of a device class. Round r runs the class's cells of iteration r - lag;
+/// without lag rounds are iterations.
 struct ScheduledCell {
   placement::Cell cell;
   int lag = 0;
@@ -17,8 +17,8 @@ struct ScheduledCell {
 };
 
 struct CellOrder {
-  std::vector<std::vector<ScheduledCell>> hosts;  ///< one round each
-  int lag = 0;                                    ///< the largest of all
+  std::vector<std::vector<ScheduledCell>> rounds;  ///< one round each, by device class
+  int lag = 0;                                     ///< the largest of all
 };
 
 /// How many iterations must be looked at to see in which order cells follow each other: one with a
@@ -27,17 +27,17 @@ int iterations_to_order(const strategies::Plan& plan, const Stages& stages);
 
 /// Data flows forward as the stages' flows say, and back where gradients return; a backward cell
 /// follows its own forward cell, W follows B. Plans without a flush are unrolled over as many
-/// iterations as it takes to see every host's round repeat.
+/// iterations as it takes to see the round of every device class repeat.
 /// Throws InputError, printing one cycle with the devices of every cell, if the orders contradict
-/// that or each other, and naming two cells of a device that nothing orders; without a flush also where a
-/// device has several stages.
+/// that or each other, and naming two cells of a device that nothing orders; without a flush also
+/// where a device has several stages.
 CellOrder ordered_cells(const strategies::Plan& plan, const Stages& stages);
 
 /// Does a cell compute weight gradients?
 bool weighs(const strategies::Plan& plan, const placement::Cell& cell);
 
-/// By site of the host: the place in `cells` of the cell that computes its last weight gradients of
-/// an iteration; -1 if none does.
+/// The place in `cells`, those of a device class, of the cell that computes the last weight
+/// gradients of a copy of a stage in an iteration; -1 if none does.
 int last_weight_cell(const strategies::Plan& plan, int stage, int copy,
                      const std::vector<ScheduledCell>& cells);
 

@@ -13,11 +13,11 @@ using program::Stream;
 using program::Task;
 
 int SequenceDraft::add_call(int block, int segment, const ScheduledCell& of) {
-  const int site = site_of(of.cell.stage, of.cell);
-  const int behind = c_.versions[site].behind[of.cell.micro_batch];
+  const int replica = replica_of(of.cell.stage, of.cell);
+  const int behind = c_.versions[replica].behind[of.cell.micro_batch];
   sequence_.calls.push_back({.block = block,
                              .segment = segment,
-                             .grid = c_.stages.irregular(of.cell.stage) ? -1 : site,
+                             .grid = c_.stages.irregular(of.cell.stage) ? -1 : replica,
                              .cell = of.cell,
                              .lag = of.lag,
                              .versions_behind = behind,
@@ -88,9 +88,9 @@ std::map<std::pair<Stream, int>, std::pair<int, int>> SequenceDraft::queues_of(i
   return queues;
 }
 
-bool SequenceDraft::hosts_site(int site) const {
-  const std::vector<int>& sites = c_.stages.hosts()[host_].sites;
-  return std::ranges::find(sites, site) != sites.end();
+bool SequenceDraft::runs_replica(int replica) const {
+  const std::vector<int>& replicas = c_.stages.device_classes()[device_class_].replicas;
+  return std::ranges::find(replicas, replica) != replicas.end();
 }
 
 std::optional<Resident::Span> SequenceDraft::gradient_span(model::TensorId parameter) const {

@@ -12,7 +12,7 @@
 
 #include "cost/optimizer.hpp"
 #include "lowering/blocks/blocks.hpp"
-#include "lowering/blocks/crossing.hpp"
+#include "lowering/blocks/redistribution.hpp"
 #include "lowering/cells/cells.hpp"
 #include "lowering/cells/versions.hpp"
 #include "lowering/stages/stages.hpp"
@@ -32,7 +32,8 @@ struct SequenceContext {
   Groups& groups;
   BlockTable& table;
   const std::vector<std::unique_ptr<Blocks>>& slices;  ///< of the tokens, one if they are whole
-  std::map<std::array<int, 4>, CrossingBlocks>& crossings;  ///< by tensor, sites and slice
+  /// By tensor, replicas and slice.
+  std::map<std::array<int, 4>, RedistributionBlocks>& redistributions;
 };
 
 /// A task of the sequence.
@@ -43,7 +44,8 @@ struct Written {
 
 class SequenceDraft {
  public:
-  SequenceDraft(const SequenceContext& context, int host) : c_(context), host_(host) {}
+  SequenceDraft(const SequenceContext& context, int device_class)
+      : c_(context), device_class_(device_class) {}
 
   int add_call(int block, int segment, const ScheduledCell& of);
   /// Task `task` of a call starts after an earlier one has ended.
@@ -64,14 +66,14 @@ class SequenceDraft {
   /// The last one of each.
   [[nodiscard]] std::vector<int> last_of_queues(int call) const;
 
-  /// The site of a stage in the copy that works on the micro-batch of a cell.
-  [[nodiscard]] int site_of(int stage, const placement::Cell& cell) const {
-    return c_.stages.site(stage, c_.plan.copy_of(stage, cell.micro_batch));
+  /// The replica of a stage in the copy that works on the micro-batch of a cell.
+  [[nodiscard]] int replica_of(int stage, const placement::Cell& cell) const {
+    return c_.stages.replica(stage, c_.plan.copy_of(stage, cell.micro_batch));
   }
-  [[nodiscard]] const Site& site(int stage, const placement::Cell& cell) const {
-    return c_.stages.sites()[site_of(stage, cell)];
+  [[nodiscard]] const Replica& replica(int stage, const placement::Cell& cell) const {
+    return c_.stages.replicas()[replica_of(stage, cell)];
   }
-  [[nodiscard]] int host() const { return host_; }
+  [[nodiscard]] int device_class() const { return device_class_; }
 
   /// Records that a task adds to the gradient of a parameter, or steps the parameter.
   void note_addition(model::TensorId gradient, program::TaskOfCall task) {
@@ -85,14 +87,15 @@ class SequenceDraft {
   [[nodiscard]] const std::optional<Written>& last_reduction() const { return last_reduction_; }
   /// From the first step to the last; none if nothing steps here.
   [[nodiscard]] std::optional<program::Resident::Span> steps_span() const;
-  /// From the first task that adds to a parameter's gradient to its step; none if nothing steps it here.
+  /// From the first task that adds to a parameter's gradient to its step; none if nothing steps it
+  /// here.
   [[nodiscard]] std::optional<program::Resident::Span> gradient_span(
       model::TensorId parameter) const;
   /// From the first computation of the first backward cell to the last before the steps, including
   /// the reductions of what these cells added; nullopt without backward cells.
   [[nodiscard]] std::optional<program::Resident::Span> backward_span() const;
-  /// Does the device class of the sequence belong to a site?
-  [[nodiscard]] bool hosts_site(int site) const;
+  /// Does the device class of the sequence belong to a replica?
+  [[nodiscard]] bool runs_replica(int replica) const;
 
   program::Sequence finish(std::vector<program::Resident> residents);
 
@@ -102,7 +105,7 @@ class SequenceDraft {
       int call) const;
 
   const SequenceContext& c_;
-  int host_;
+  int device_class_;
   program::Sequence sequence_;
   std::optional<Written> last_reduction_;
   std::map<model::TensorId, program::TaskOfCall> added_;    ///< the first ones, by gradient

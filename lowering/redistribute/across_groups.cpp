@@ -1,4 +1,4 @@
-// One search over two layers of layouts: the costs at which the crossing enters the consumers'
+// One search over two layers of layouts: the costs at which the sends enter the consumers'
 // layouts are the starts of the search among those.
 #include "lowering/redistribute/across_groups.hpp"
 
@@ -42,9 +42,9 @@ double local_size(const Counts& counts, const std::vector<std::int64_t>& shape) 
   return elements;
 }
 
-/// nullopt where one crossing cannot do it.
-std::optional<double> crossing_cost(const Counts& from, const Counts& to,
-                                    const std::vector<std::int64_t>& shape) {
+/// nullopt where sends alone cannot do it.
+std::optional<double> send_cost(const Counts& from, const Counts& to,
+                                const std::vector<std::int64_t>& shape) {
   std::optional<std::size_t> changed;
   for (std::size_t i = 0; i < from.size(); ++i) {
     if (from[i] == to[i]) continue;
@@ -109,20 +109,20 @@ std::vector<Step> across_groups(const AlignedGrid& producers, const AlignedGrid&
   for (const Layout& layout : layouts(consumers, shape)) {
     const Counts counts = counts_of(layout, consumers, shape.size());
     for (const auto& [exit_counts, exit] : ways_out) {
-      const auto crossing = crossing_cost(exit_counts, counts, shape);
-      if (!crossing) continue;
-      const auto [entry, fresh] = entries.try_emplace(layout, exit.cost + *crossing);
-      if (!fresh && entry->second <= exit.cost + *crossing) continue;
-      entry->second = exit.cost + *crossing;
+      const auto sends = send_cost(exit_counts, counts, shape);
+      if (!sends) continue;
+      const auto [entry, fresh] = entries.try_emplace(layout, exit.cost + *sends);
+      if (!fresh && entry->second <= exit.cost + *sends) continue;
+      entry->second = exit.cost + *sends;
       exit_of[layout] = exit.layout;
     }
   }
   const Arrivals here =
       placement::convert_from(entries, shape, consumers.sizes, consumers.layouts[0]);
-  const auto [entry, inwards] = way_to(consumers.layouts[0], here);
+  const auto [entry, inwards] = path_to(consumers.layouts[0], here);
   const Layout& exit = exit_of.at(entry);
   std::vector<Step> steps =
-      within_group(producers, shape, producers.layouts[0], way_to(exit, there).second);
+      within_group(producers, shape, producers.layouts[0], path_to(exit, there).second);
   std::ranges::copy(cover(pieces_in(exit, producers, shape), pieces_in(entry, consumers, shape)),
                     std::back_inserter(steps));
   std::ranges::copy(within_group(consumers, shape, entry, inwards), std::back_inserter(steps));

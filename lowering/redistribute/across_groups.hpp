@@ -8,10 +8,10 @@
 
 namespace stratagem::lowering {
 
-/// The cheapest of: conversions among the producers, one crossing, conversions among the consumers.
-/// A crossing (cover.hpp finds its sends) changes at most one of the numbers of replicas, of
-/// partial values, and of parts of each dimension. It costs 1 + 24 times, from N elements on each
-/// producer to n on each consumer,
+/// The cheapest of: conversions among the producers, sends to the consumers, conversions among
+/// these. What is sent at once (cover.hpp finds the sends) changes at most one of the numbers of
+/// replicas, of partial values, and of parts of each dimension. It costs 1 + 24 times, from N
+/// elements on each producer to n on each consumer,
 ///   r times as many replicas: rN; fewer, or nothing changes: N
 ///   k times as many parts of a dimension: N; k times fewer: n
 ///   k times as many partial values (nnScaler's cost; the zeros are not sent here), or k times

@@ -22,8 +22,8 @@ struct AlignedGrid {
 /// The sides hold one tensor, one piece per device, on the same devices. A division of a dimension
 /// or value into n parts gives one digit per prime factor of n, in any order of factors; equal
 /// digits on two sides are one axis, and devices equal in all digits are replicas on all sides.
-/// Empty where a side is not uniform (equal parts, each on equally many devices) or where the digits
-/// are not independent. Two sides give up to two grids, with the one's or the other's digits
+/// Empty where a side is not uniform (equal parts, each on equally many devices) or where the
+/// digits are not independent. Two sides give up to two grids, with the one's or the other's digits
 /// outermost, since the order of axes decides which layouts lie between them (layout.hpp).
 /// Grids with so many axes that a search over their layouts would take long get larger axes:
 /// neighbours with equal roles on all sides move together.

@@ -77,8 +77,8 @@ std::vector<Mask> cut(int device, const std::vector<Mask>& parts, const Mask& ta
 
 Assembly assemble(int device, const std::vector<Mask>& parts, const Mask& target) {
   Assembly assembly;
-  std::map<std::vector<placement::Range>, std::vector<Mask>>
-      cells;  // the partial values of the same elements
+  // The partial values of the same elements.
+  std::map<std::vector<placement::Range>, std::vector<Mask>> cells;
   for (const Mask& cell : cut(device, parts, target, assembly.cuts))
     cells[cell.ranges].push_back(cell);
   std::vector<Mask> summed;

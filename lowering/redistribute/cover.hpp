@@ -1,5 +1,5 @@
-// The general way: every consumer takes what it needs from whoever has it, each element and partial
-// value once.
+// The general case: every consumer takes what it needs from whoever has it, each element and
+// partial value once.
 #pragma once
 
 #include <vector>

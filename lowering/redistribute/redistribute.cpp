@@ -1,4 +1,4 @@
-// Chooses the way: nothing, within a group, across groups, or the general cover.
+// Chooses how to redistribute: nothing, within a group, across groups, or the general cover.
 #include "lowering/redistribute/redistribute.hpp"
 
 #include <algorithm>
@@ -61,7 +61,7 @@ std::optional<std::vector<Step>> conversions(const std::vector<std::int64_t>& sh
   return cheapest;
 }
 
-/// The steps of the first way that fits.
+/// The steps of the first method that fits.
 std::vector<Step> steps_between(const std::vector<std::int64_t>& shape,
                                 const std::vector<Piece>& producers,
                                 const std::vector<Piece>& consumers) {

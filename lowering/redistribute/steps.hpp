@@ -46,13 +46,13 @@ struct Share {
 };
 
 /// Groups work in parallel, their shares are in the order of ranks.
-///   select, sum, concatenate: groups of one; a device may have several. A select reads one mask, or
-///     none and holds zeros
+///   select, sum, concatenate: groups of one; a device may have several. A select reads one mask,
+///     or none and holds zeros
 ///   send, broadcast: the first rank reads and goes on holding the mask, the others read nothing;
 ///     a device may be in several groups, and all devices can take them in the order given here
 ///   collectives: every rank reads one mask; a device is in at most one group
-/// A value becomes partial values by select: one device reads it and holds it as one of the parts, the
-/// others read nothing and hold zeros.
+/// A value becomes partial values by select: one device reads it and holds it as one of the parts,
+/// the others read nothing and hold zeros.
 struct Step {
   StepKind kind = StepKind::select;
   std::vector<std::vector<Share>> groups;

@@ -9,11 +9,11 @@
 
 namespace stratagem::lowering {
 
-/// One segment of one cell as its host runs it.
+/// One segment of one cell as a device class runs it.
 struct SegmentRun {
   int segment = 0;
   const ScheduledCell* of = nullptr;
-  const NumberedBlock* block = nullptr;  ///< of the host's own device
+  const NumberedBlock* block = nullptr;  ///< of the class's own devices
   bool again = false;  ///< runs forward in a backward cell, together with other segments
 };
 

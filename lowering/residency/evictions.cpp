@@ -32,7 +32,7 @@ program::Block eviction_block(const strategies::Plan& plan, const Stages& stages
       const Bytes bytes = local_bytes(t, border.layout, stages.grid_of_segment(segment));
       const auto slot = static_cast<int>(block.slots.size());
       (sends ? task.reads : task.writes).push_back(slot);
-      (sends ? task.deaths : task.births).push_back(slot);
+      (sends ? task.frees : task.allocates).push_back(slot);
       block.slots.push_back({t.name, facts.tensors[place], bytes, border.category});
       total += bytes;
     }
@@ -52,21 +52,22 @@ std::optional<Eviction> Evictions::eviction_of(const placement::Cell& cell) cons
   return Eviction{cell.stage, cell.micro_batch, found->second};
 }
 
-bool Evictions::stands_in(int host, int stage) const {
-  const std::vector<int>& sites = c_.stages.hosts()[host].sites;
-  return std::ranges::any_of(sites, [&](int s) { return c_.stages.sites()[s].stage == stage; });
+bool Evictions::stands_in(int device_class, int stage) const {
+  const std::vector<int>& replicas = c_.stages.device_classes()[device_class].replicas;
+  return std::ranges::any_of(replicas,
+                             [&](int s) { return c_.stages.replicas()[s].stage == stage; });
 }
 
-void Evictions::attend_guests() {
+void Evictions::add_copies_for_peers() {
   if (c_.plan.evictions().empty()) return;
   std::map<std::pair<int, int>, Written> taken_in;  // by stage and micro-batch
-  for (std::size_t owner = 0; owner < c_.order.hosts.size(); ++owner) {
-    for (const ScheduledCell& of : c_.order.hosts[owner]) {
+  for (std::size_t owner = 0; owner < c_.order.rounds.size(); ++owner) {
+    for (const ScheduledCell& of : c_.order.rounds[owner]) {
       const placement::Cell& cell = of.cell;
       const std::optional<Eviction> eviction = eviction_of(cell);
       if (!eviction || cell.pass == CellPass::weight) continue;
       if (!stands_in(static_cast<int>(owner), cell.stage)) continue;
-      if (!draft_.hosts_site(draft_.site_of(eviction->guest_of, cell))) continue;
+      if (!draft_.runs_replica(draft_.replica_of(eviction->guest_of, cell))) continue;
       const bool returns = cell.pass == CellPass::backward;
       const int call = move(*eviction, of, returns, true);
       const std::pair key(cell.stage, cell.micro_batch);
@@ -94,8 +95,8 @@ std::optional<Written> Evictions::fetch_for(const ScheduledCell& of) {
 
 /// One side of one copy: away or back, of the guest or of its owner.
 int Evictions::move(const Eviction& eviction, const ScheduledCell& of, bool back, bool guest) {
-  const placement::Grid& owner = draft_.site(eviction.stage, of.cell).grid;
-  const placement::Grid& lender = draft_.site(eviction.guest_of, of.cell).grid;
+  const placement::Grid& owner = draft_.replica(eviction.stage, of.cell).grid;
+  const placement::Grid& lender = draft_.replica(eviction.guest_of, of.cell).grid;
   if (owner.axes != lender.axes || !owner.listed.empty())
     throw InputError("", "/strategy", "evictions between stages with equal grids of devices", "");
   const int group = back ? c_.groups.across({lender, owner}, -3 - eviction.stage)

@@ -1,4 +1,4 @@
-// Activations that a host lends to other devices, and those that it takes in.
+// Activations that devices evict to the devices of another stage, and those that they take in.
 #pragma once
 
 #include <optional>
@@ -7,14 +7,14 @@
 
 namespace stratagem::lowering {
 
-/// Adds the copies of a plan's evictions to the sequence of one host.
+/// Adds the copies of a plan's evictions to the sequence of one device class.
 class Evictions {
  public:
   Evictions(const SequenceContext& context, SequenceDraft& draft) : c_(context), draft_(draft) {}
 
-  /// This host's part in the copies of others. All before its first cell: the other side says when
-  /// each copy begins, and a host that waits for its own cells would hold it up.
-  void attend_guests();
+  /// This device class's part in the copies of others. All before its first cell: the other side
+  /// says when each copy begins, and devices that wait for their own cells would hold it up.
+  void add_copies_for_peers();
   /// After a forward cell: sends away what it keeps.
   void evict_from(const ScheduledCell& of);
   /// Before a backward cell: fetches what it needs once the cell before it has ended; not earlier,
@@ -23,7 +23,7 @@ class Evictions {
 
  private:
   [[nodiscard]] std::optional<strategies::Eviction> eviction_of(const placement::Cell& cell) const;
-  [[nodiscard]] bool stands_in(int host, int stage) const;
+  [[nodiscard]] bool stands_in(int device_class, int stage) const;
   int move(const strategies::Eviction& eviction, const ScheduledCell& of, bool back, bool guest);
 
   const SequenceContext& c_;

@@ -64,7 +64,7 @@ Task& GatherTasks::add(const LocalHolding& local) {
     task.name = name_ + (alone ? " alone" : " over " + axis_names(local.grid, local.shards));
     task.stream = stream_;
     task.work = Collective{.kind = cost::CollectiveKind::all_gather, .group = group};
-    task.operations = {{.deed = program::Deed::convert}};
+    task.operations = {{.action = program::Action::convert}};
     found->second.ranks = ranks_along(local.grid, local.shards);
   }
   std::get<Collective>(task.work).payload += local.bytes;

@@ -24,7 +24,8 @@ class GatherTasks {
   /// Adds a weight to the task that gathers it, and returns the task: its payload and its
   /// operation's operands have grown. The caller fills in the operands' tensors and slots.
   program::Task& add(const LocalHolding& local);
-  /// Appends them to a block, in one order on all hosts, with what the framework does beside them.
+  /// Appends them to a block, in one order on all devices, with what the framework does beside
+  /// them.
   void append_to(program::Block& block);
 
  private:

@@ -100,34 +100,35 @@ Block Gathers::gather_block(const SegmentRun& run, bool first) const {
   const int fetch = static_cast<int>(block.tasks.size()) - 1;
   if (context().plan.parameters_on_drives) {
     block.tasks[fetch].waits = {0};
-    block.tasks[fetch].deaths = block.tasks[0].births;
+    block.tasks[fetch].frees = block.tasks[0].allocates;
   }
   // Groups of their own: where stages share some devices, each looks ahead in its own order.
   GatherTasks gathers(context().groups, block.name,
                       first ? Stream::compute : Stream::parameter_communication, 1,
                       context().stack.shard_collectives);
-  const auto bear = [&block](Task& task, program::Slot slot) {
-    task.births.push_back(static_cast<int>(block.slots.size()));
-    task.writes.push_back(task.births.back());
+  const auto allocate = [&block](Task& task, program::Slot slot) {
+    task.allocates.push_back(static_cast<int>(block.slots.size()));
+    task.writes.push_back(task.allocates.back());
     block.slots.push_back(std::move(slot));
-    return task.births.back();
+    return task.allocates.back();
   };
   std::vector<int> shards;
   for (const int place : run.block->lowered.gathered) {
-    const LocalHolding& local = context().parameters.on(draft().host()).at(facts.tensors[place]);
+    const LocalHolding& local =
+        context().parameters.on(draft().device_class()).at(facts.tensors[place]);
     const std::string& name = name_in(*run.block, place);
     const bool gathered =
         is_gathered(context().plan, context().stack, local.shards) && !local.stays_whole;
     if (fetches && gathered) {
       shards.push_back(
-          bear(block.tasks[fetch], {name, place, local.shard, Category::gathered_parameters}));
+          allocate(block.tasks[fetch], {name, place, local.shard, Category::gathered_parameters}));
     }
     Task& task = gathered ? gathers.add(local) : block.tasks[fetch];
-    const int slot = bear(task, {.name = name,
-                                 .tensor = place,
-                                 .bytes = local.bytes,
-                                 .category = Category::gathered_parameters,
-                                 .layout = local.holding->layout});
+    const int slot = allocate(task, {.name = name,
+                                     .tensor = place,
+                                     .bytes = local.bytes,
+                                     .category = Category::gathered_parameters,
+                                     .layout = local.holding->layout});
     if (!gathered) continue;
     program::Operation& gather = task.operations.front();
     gather.inputs.back().tensor = gather.outputs.back().tensor = place;
@@ -142,7 +143,7 @@ Block Gathers::gather_block(const SegmentRun& run, bool first) const {
   }
   for (const int shard : shards) {
     block.tasks.back().reads.push_back(shard);
-    block.tasks.back().deaths.push_back(shard);
+    block.tasks.back().frees.push_back(shard);
   }
   return block;
 }
@@ -152,11 +153,12 @@ Bytes Gathers::kept_of(const SegmentRun& run) const {
   const SegmentFacts& facts = context().stages.facts(run.segment);
   Bytes bytes;
   for (const int place : run.block->lowered.gathered)
-    bytes += context().parameters.on(draft().host()).at(facts.tensors[place]).shard;
+    bytes += context().parameters.on(draft().device_class()).at(facts.tensors[place]).shard;
   return bytes;
 }
 
-/// Brings that from the drives to the host, into a buffer of the block that its copy from there frees.
+/// Brings that from the drives to the host, into a buffer of the block that its copy from there
+/// frees.
 Task Gathers::read_task(const SegmentRun& run, Block& block) const {
   Task task{};
   task.name = "read " + context().plan.graph().segments[run.segment].name;
@@ -164,7 +166,7 @@ Task Gathers::read_task(const SegmentRun& run, Block& block) const {
                          .group = context().groups.alone(),
                          .payload = kept_of(run)};
   task.stream = Stream::read_drives;
-  task.births = {static_cast<int>(block.slots.size())};
+  task.allocates = {static_cast<int>(block.slots.size())};
   block.slots.push_back({.name = "staging",
                          .tensor = *run.block->lowered.gathered.begin(),
                          .bytes = kept_of(run),

@@ -22,7 +22,7 @@ Task kernel_beside(const Task& collective, const std::string& does, Bytes traffi
   task.name = does + " " + collective.name;
   task.work = kernel;
   task.stream = collective.stream;
-  task.operations = {{.deed = program::Deed::select}};  // of nothing: values stay as they are
+  task.operations = {{.action = program::Action::select}};  // of nothing: values stay as they are
   return task;
 }
 
@@ -38,11 +38,11 @@ int second_buffer(Block& block, const Task& collective, int of) {
   return static_cast<int>(block.slots.size()) - 1;
 }
 
-/// Takes what is born, and waits, in front of a gather.
+/// Allocates, and waits, in front of a gather, in its place.
 Task clearing(Task& gather) {
   Task clear = kernel_beside(gather, "clear", payload(gather), 1);
   clear.writes = gather.writes;
-  clear.births = std::exchange(gather.births, {});
+  clear.allocates = std::exchange(gather.allocates, {});
   clear.waits = std::exchange(gather.waits, {});
   clear.synchronizations = 1;
   return clear;
@@ -64,9 +64,9 @@ void append_gather(Block& block, Task gather, int ranks, const cost::ShardCollec
   Task copy = copying(gather, ranks, facts);
   copy.writes = gather.writes;
   const int flat = second_buffer(block, gather, gather.writes.front());
-  copy.reads = copy.deaths = {flat};
+  copy.reads = copy.frees = {flat};
   gather.writes.push_back(flat);
-  gather.births.push_back(flat);
+  gather.allocates.push_back(flat);
   block.tasks.push_back(std::move(gather));
   block.tasks.push_back(std::move(copy));
 }
@@ -76,9 +76,9 @@ void append_scatter(Block& block, Task scatter, int ranks, const cost::ShardColl
     Task copy = copying(scatter, ranks, facts);
     copy.reads = scatter.reads;
     const int flat = second_buffer(block, scatter, scatter.reads.front());
-    copy.writes = copy.births = {flat};
+    copy.writes = copy.allocates = {flat};
     scatter.reads.push_back(flat);
-    scatter.deaths.push_back(flat);
+    scatter.frees.push_back(flat);
     block.tasks.push_back(std::move(copy));
   }
   block.tasks.push_back(std::move(scatter));
@@ -91,7 +91,7 @@ void append_accumulation(Block& block, Bytes shard, const cost::OperatorFacts& f
   Task add = kernel_beside(scatter, "add", facts.extra_passes * shard, launches);
   add.reads = scatter.reads;
   add.writes = scatter.writes;
-  add.deaths = std::exchange(scatter.deaths, {});
+  add.frees = std::exchange(scatter.frees, {});
   block.tasks.push_back(std::move(add));
 }
 

@@ -16,9 +16,9 @@ void append_gather(program::Block& block, program::Task gather, int ranks,
 void append_scatter(program::Block& block, program::Task scatter, int ranks,
                     const cost::ShardCollectives& facts);
 
-/// Appends to a reduce-scatter, the last task of its block, the kernels that add what it leaves (`shard`
-/// bytes) to the shards that earlier micro-batches have left. They are the stack's kernels for whole
-/// gradients, but never part of a product: one for each gradient at least.
+/// Appends to a reduce-scatter, the last task of its block, the kernels that add what it leaves
+/// (`shard` bytes) to the shards that earlier micro-batches have left. They are the stack's kernels
+/// for whole gradients, but never part of a product: one for each gradient at least.
 void append_accumulation(program::Block& block, Bytes shard, const cost::OperatorFacts& facts);
 
 }  // namespace stratagem::lowering

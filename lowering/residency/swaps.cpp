@@ -115,30 +115,30 @@ void Swaps::connect(std::size_t index, int call) {
   for (const int task : draft().first_of_queues(call)) draft().wait(call, task, brought(index));
 }
 
-void Swaps::attend_guests() {
+void Swaps::add_copies_for_peers() {
   if (context().plan.swap.peers.empty()) return;
   std::map<Key, Written> taken_in;
-  std::set<int> attended;  // sites, of which all hosts run the same cells
-  for (const std::vector<ScheduledCell>& cells : context().order.hosts) {
+  std::set<int> served;  // replicas, of which all device classes run the same cells
+  for (const std::vector<ScheduledCell>& cells : context().order.rounds) {
     std::set<int> here;
     for (const ScheduledCell& of : cells) {
-      const int site = draft().site_of(of.cell.stage, of.cell);
-      if (attended.contains(site)) continue;
-      here.insert(site);
-      attend_cell(of, taken_in);
+      const int replica = draft().replica_of(of.cell.stage, of.cell);
+      if (served.contains(replica)) continue;
+      here.insert(replica);
+      add_copies_for_cell(of, taken_in);
     }
-    attended.merge(here);
+    served.merge(here);
   }
 }
 
-void Swaps::attend_cell(const ScheduledCell& of, std::map<Key, Written>& taken_in) {
+void Swaps::add_copies_for_cell(const ScheduledCell& of, std::map<Key, Written>& taken_in) {
   const Cell& cell = of.cell;
   const bool forward = cell.pass == CellPass::forward;
   if (forward && cell.repeat + 1 != context().plan.graph().forward_repeats) return;
   for (const int segment : segments_run(context(), cell)) {
     const auto peer = context().plan.swap.peers.find(segment);
     if (peer == context().plan.swap.peers.end() || !swaps(context(), segment)) continue;
-    if (!draft().hosts_site(draft().site_of(peer->second, cell))) continue;
+    if (!draft().runs_replica(draft().replica_of(peer->second, cell))) continue;
     const Key key(segment, cell.micro_batch);
     if (forward) {
       taken_in[key] = {draft().add_call(peer_block(segment, true, true, cell), -1, of), 0};
@@ -157,8 +157,8 @@ int Swaps::copy_block(int segment, bool out, const Cell& cell) const {
                         [&] { return lowered_copy(segment, out); });
 }
 
-/// A block of one task, without work, that frees what a segment keeps or gives it room, as the segment's
-/// devices name it or as guests do.
+/// A block of one task, without work, that frees what a segment keeps or gives it room, as the
+/// segment's devices name it or as guests do.
 Block Swaps::buffers(int segment, bool freed, bool guest) const {
   const SegmentFacts& facts = context().stages.facts(segment);
   Block block{.name = "", .slots = {}, .tasks = {Task{}}};
@@ -169,7 +169,7 @@ Block Swaps::buffers(int segment, bool freed, bool guest) const {
         local_bytes(tensor, border.layout, context().stages.grid_of_segment(segment));
     const auto slot = static_cast<int>(block.slots.size());
     (freed ? task.reads : task.writes).push_back(slot);
-    (freed ? task.deaths : task.births).push_back(slot);
+    (freed ? task.frees : task.allocates).push_back(slot);
     block.slots.push_back(
         {tensor.name, guest ? facts.tensors[place] : place, bytes, border.category});
   }
@@ -179,17 +179,17 @@ Block Swaps::buffers(int segment, bool freed, bool guest) const {
 /// One side of a copy between two stages: of the segment's own devices or of those that take it in.
 int Swaps::peer_block(int segment, bool out, bool guest, const Cell& cell) const {
   const int stage = context().stages.of(segment);
-  const Grid& owner = draft().site(stage, cell).grid;
-  const Grid& lender = draft().site(context().plan.swap.peers.at(segment), cell).grid;
+  const Grid& owner = draft().replica(stage, cell).grid;
+  const Grid& lender = draft().replica(context().plan.swap.peers.at(segment), cell).grid;
   if (owner.axes != lender.axes || !owner.listed.empty() || owner == lender) {
     throw InputError("", "/strategy/swap",
                      "stages on equal grids of other devices where one takes in what another swaps",
                      "");
   }
-  const std::vector<Grid> way = out ? std::vector{owner, lender} : std::vector{lender, owner};
-  // Where two stages lend to each other, each way has a queue of its own.
-  const int purpose = -3 - 2 * draft().site_of(stage, cell) - (out ? 1 : 0);
-  const int group = context().groups.across(way, purpose);
+  const std::vector<Grid> direction = out ? std::vector{owner, lender} : std::vector{lender, owner};
+  // Where two stages take in each other's activations, each direction has a queue of its own.
+  const int purpose = -3 - 2 * draft().replica_of(stage, cell) - (out ? 1 : 0);
+  const int group = context().groups.across(direction, purpose);
   const int forward = context().slices.front()->of(segment).forward->id;
   const std::string name = guest ? "guest " + std::to_string(segment) : "own";
   return draft().shared(
@@ -223,7 +223,7 @@ Block Swaps::lowered_copy(int segment, bool out) const {
     block.slots.push_back(block.slots[slot]);
     block.slots.back().place = program::Residence::host;
     (out ? task.writes : task.reads).push_back(there);
-    (out ? task.births : task.deaths).push_back(there);
+    (out ? task.allocates : task.frees).push_back(there);
   }
   return block;
 }

@@ -16,8 +16,8 @@ class Swaps : public AheadOfRuns {
   /// `runs`: all of an iteration, in order.
   Swaps(const SequenceContext& context, SequenceDraft& draft, const std::vector<SegmentRun>& runs);
 
-  /// This host's part in the copies of others: all before its first cell, as for Evictions.
-  void attend_guests();
+  /// This device class's part in the copies of others: all before its first cell, as for Evictions.
+  void add_copies_for_peers();
   /// Does a forward run leave something that waits elsewhere?
   [[nodiscard]] bool leaves(const SegmentRun& run) const;
   /// Is a run of B or W the first that needs what waits there?
@@ -39,7 +39,7 @@ class Swaps : public AheadOfRuns {
   [[nodiscard]] program::Block buffers(int segment, bool freed, bool guest) const;
   [[nodiscard]] int peer_block(int segment, bool out, bool guest,
                                const placement::Cell& cell) const;
-  void attend_cell(const ScheduledCell& of, std::map<Key, Written>& taken_in);
+  void add_copies_for_cell(const ScheduledCell& of, std::map<Key, Written>& taken_in);
 
   std::map<Key, Written> left_;  ///< copies out
   std::vector<Written> out_;     ///< the same in order

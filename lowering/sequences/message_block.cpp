@@ -9,9 +9,9 @@
 namespace stratagem::lowering {
 
 using placement::Layout;
+using program::Action;
 using program::Block;
 using program::Category;
-using program::Deed;
 using program::Stream;
 using program::Task;
 
@@ -95,11 +95,11 @@ class MessageBlock {
     const int sent = share && kept ? copy(whole, *share) : whole;
     Task task = transfer(share.value_or(border_.layout));
     task.reads = {sent};
-    if (!kept) task.deaths = {sent};
+    if (!kept) task.frees = {sent};
     if (sent != whole) task.waits = {0};
     if (border_.masks.empty())
       task.operations = {
-          {.deed = Deed::transfer, .inputs = {operand(sent, share.value_or(border_.layout))}}};
+          {.action = Action::transfer, .inputs = {operand(sent, share.value_or(border_.layout))}}};
     block_.tasks.push_back(std::move(task));
   }
 
@@ -110,9 +110,9 @@ class MessageBlock {
     task.name = tensor(message_.tensor).name + " part";
     task.work = cost::Kernel{.kind = cost::KernelKind::elementwise,
                              .traffic = 2 * block_.slots[part].bytes};
-    task.reads = task.deaths = {whole};
-    task.writes = task.births = {part};
-    task.operations = {{.deed = Deed::select,
+    task.reads = task.frees = {whole};
+    task.writes = task.allocates = {part};
+    task.operations = {{.action = Action::select,
                         .inputs = {operand(whole, border_.layout)},
                         .outputs = {operand(part, share)}}};
     block_.tasks.push_back(std::move(task));
@@ -124,10 +124,10 @@ class MessageBlock {
     const int slot =
         add_slot(message_.tensor, layout, share ? Category::temporaries : border_.category);
     Task task = transfer(layout);
-    task.writes = task.births = {slot};
-    if (message_.recycled) task.deaths = {slot};
+    task.writes = task.allocates = {slot};
+    if (message_.recycled) task.frees = {slot};
     if (border_.masks.empty())
-      task.operations = {{.deed = Deed::transfer, .outputs = {operand(slot, layout)}}};
+      task.operations = {{.action = Action::transfer, .outputs = {operand(slot, layout)}}};
     block_.tasks.push_back(std::move(task));
     if (share) gather(slot, *share);
     if (stack_.keeps_sent && t_.stream == Stream::receive_backward && message_.activation >= 0)
@@ -147,9 +147,9 @@ class MessageBlock {
                                     .payload = block_.slots[whole].bytes};
     task.stream = Stream::communication;
     task.waits = {0};
-    task.reads = task.deaths = {part};
-    task.writes = task.births = {whole};
-    task.operations = {{.deed = Deed::convert,
+    task.reads = task.frees = {part};
+    task.writes = task.allocates = {whole};
+    task.operations = {{.action = Action::convert,
                         .inputs = {operand(part, share)},
                         .outputs = {operand(whole, border_.layout)}}};
     block_.tasks.push_back(std::move(task));
@@ -159,7 +159,7 @@ class MessageBlock {
   void free_what_was_sent() {
     const Border& sent = blocks_.leaving(message_.activation, message_.to, message_.from);
     const Layout kept = share_of(message_.activation, sent).value_or(sent.layout);
-    block_.tasks.front().deaths.push_back(
+    block_.tasks.front().frees.push_back(
         add_slot(message_.activation, kept, Category::temporaries));
   }
 

@@ -59,18 +59,18 @@ std::vector<Message> outgoing(const Plan& plan, const Stages& stages, const Cell
 }
 
 std::vector<ScheduledCell> send_order(const Plan& plan, const Stages& stages,
-                                      const CellOrder& order, const Way& way, CellPass pass,
-                                      bool recycled) {
+                                      const CellOrder& order, const ReplicaPair& pair,
+                                      CellPass pass, bool recycled) {
   const int last = plan.graph().forward_repeats - 1;
-  const int host = stages.host_of_device()[way.sender.grid.devices().front()];
+  const int device_class = stages.class_of_device()[pair.sender.grid.devices().front()];
   std::vector<ScheduledCell> result;
-  for (const ScheduledCell& one : order.hosts[host]) {
+  for (const ScheduledCell& one : order.rounds[device_class]) {
     const Cell& cell = one.cell;
-    const auto works = [&](const Site& site) {
-      return plan.copy_of(site.stage, cell.micro_batch) == site.copy;
+    const auto works = [&](const Replica& replica) {
+      return plan.copy_of(replica.stage, cell.micro_batch) == replica.copy;
     };
-    const bool theirs = cell.stage == way.sender.stage && cell.pass == pass && works(way.sender) &&
-                        works(way.receiver);
+    const bool theirs = cell.stage == pair.sender.stage && cell.pass == pass &&
+                        works(pair.sender) && works(pair.receiver);
     if (theirs && (!recycled || cell.repeat < last)) result.push_back(one);
   }
   std::ranges::stable_sort(result, {}, &ScheduledCell::lag);

@@ -25,16 +25,16 @@ std::vector<Message> incoming(const strategies::Plan& plan, const Stages& stages
 std::vector<Message> outgoing(const strategies::Plan& plan, const Stages& stages,
                               const placement::Cell& cell);
 
-/// Where messages go from and to.
-struct Way {
-  const Site& sender;
-  const Site& receiver;
+/// The replicas between which messages go.
+struct ReplicaPair {
+  const Replica& sender;
+  const Replica& receiver;
 };
 
-/// The cells that send one kind of message on a way, in the order in which their host sends them in an
-/// iteration.
+/// The cells that send one kind of message from one replica to another, in the order in which its
+/// devices send them in an iteration.
 std::vector<ScheduledCell> send_order(const strategies::Plan& plan, const Stages& stages,
-                                      const CellOrder& order, const Way& way,
+                                      const CellOrder& order, const ReplicaPair& pair,
                                       placement::CellPass pass, bool recycled);
 
 }  // namespace stratagem::lowering

@@ -46,19 +46,19 @@ CellTensor cell_tensor(TensorId tensor, const Cell& cell) {
 
 class SequenceBuilder {
  public:
-  explicit SequenceBuilder(const SequenceContext& context, int host)
+  explicit SequenceBuilder(const SequenceContext& context, int device_class)
       : c_(context),
-        host_(host),
-        cells_(context.order.hosts[host]),
-        draft_(context, host),
+        device_class_(device_class),
+        cells_(context.order.rounds[device_class]),
+        draft_(context, device_class),
         evictions_(context, draft_),
-        updates_(context, host, draft_),
+        updates_(context, device_class, draft_),
         gathers_(context, draft_, all_runs()),
         swaps_(context, draft_, all_runs()) {}
 
   program::Sequence build() {
-    evictions_.attend_guests();
-    swaps_.attend_guests();
+    evictions_.add_copies_for_peers();
+    swaps_.add_copies_for_peers();
     updates_.begin();
     for (std::size_t first = 0; first < cells_.size();) {
       std::size_t end = first + 1;
@@ -72,8 +72,8 @@ class SequenceBuilder {
  private:
   [[nodiscard]] int live_versions() const {
     int live = 1;
-    for (const int site : c_.stages.hosts()[host_].sites)
-      live = std::max(live, c_.versions[site].live);
+    for (const int replica : c_.stages.device_classes()[device_class_].replicas)
+      live = std::max(live, c_.versions[replica].live);
     return live;
   }
 
@@ -139,12 +139,12 @@ class SequenceBuilder {
     return all;
   }
 
-  /// What the devices of this host run of a block of a cell.
+  /// What the devices of this class run of a block of a cell.
   [[nodiscard]] const NumberedBlock* own_block(const Cell& cell, const NumberedBlock* block) const {
     if (block->parts.empty()) return block;
-    const int device = c_.stages.hosts()[host_].devices.front();
-    const Site& site = draft_.site(cell.stage, cell);
-    return &block->on(site.copy, site.grid.position(device));
+    const int device = c_.stages.device_classes()[device_class_].devices.front();
+    const Replica& replica = draft_.replica(cell.stage, cell);
+    return &block->on(replica.copy, replica.grid.position(device));
   }
 
   [[nodiscard]] const NumberedBlock* block_for(const Cell& cell,
@@ -235,8 +235,8 @@ class SequenceBuilder {
     return call;
   }
 
-  /// What is recycled takes the place of an input, of which blocks know nothing: they begin after it
-  /// has come.
+  /// What is recycled takes the place of an input, of which blocks know nothing: they begin after
+  /// it has come.
   void connect_recycled(int call, int segment, const Cell& cell) {
     if (cell.pass != CellPass::forward || cell.repeat == 0) return;
     for (const Recycled& one : c_.stages.recycled()) {
@@ -252,16 +252,16 @@ class SequenceBuilder {
   // ---- transfers
 
   [[nodiscard]] bool redistributes(const Message& message) const {
-    return c_.stages.crossing(message.from, message.to) == Crossing::redistributes;
+    return c_.stages.transfer(message.from, message.to) == StageTransfer::redistributes;
   }
-  /// Is there nothing to do for this host before the cell that reads (or after the one that makes)
-  /// a tensor?
+  /// Is there nothing to do for this device class before the cell that reads (or after the one that
+  /// makes) a tensor?
   [[nodiscard]] bool idle(const Message& message, bool reads, const Cell& cell) const {
-    const Crossing crossing = c_.stages.crossing(message.from, message.to);
-    if (crossing == Crossing::stays) return true;
+    const StageTransfer how = c_.stages.transfer(message.from, message.to);
+    if (how == StageTransfer::stays) return true;
     // A device of both sides has done its part when the tensor was made.
-    return crossing == Crossing::redistributes && reads &&
-           draft_.hosts_site(draft_.site_of(message.from, cell));
+    return how == StageTransfer::redistributes && reads &&
+           draft_.runs_replica(draft_.replica_of(message.from, cell));
   }
   void receive_for(const ScheduledCell& of) {
     const Stream stream =
@@ -272,15 +272,16 @@ class SequenceBuilder {
   }
 
   /// Posts the receive that the cell needs, and before it those of messages that its sender sends
-  /// earlier on the same way, whatever their tensors.
+  /// earlier between the same replicas, whatever their tensors.
   void receive_until(const Message& message, const ScheduledCell& of, Stream stream) {
     Cell made_by = of.cell;
     if (message.recycled) --made_by.repeat;
     const auto wanted = std::tuple(message.from, message.to, cell_tensor(message.tensor, made_by));
     if (received_.erase(wanted) > 0) return;
-    const std::array way{draft_.site_of(message.from, of.cell), draft_.site_of(message.to, of.cell),
-                         static_cast<int>(of.cell.pass), message.recycled ? 1 : 0};
-    auto& [next, order] = senders_[way];
+    const std::array connection{draft_.replica_of(message.from, of.cell),
+                                draft_.replica_of(message.to, of.cell),
+                                static_cast<int>(of.cell.pass), message.recycled ? 1 : 0};
+    auto& [next, order] = senders_[connection];
     if (order.empty()) order = receive_order(message, of);
     while (received_.erase(wanted) == 0) {
       expects(next < order.size(), "what a cell receives is sent");
@@ -289,7 +290,8 @@ class SequenceBuilder {
     }
   }
 
-  /// Posts the receives of everything that one cell of the sender sends on the way of a message.
+  /// Posts the receives of everything that one cell of the sender sends to the replica that
+  /// receives a message.
   void receive_all(const Message& like, const ScheduledCell& sent, const ScheduledCell& of,
                    Stream stream) {
     ScheduledCell reader = of;
@@ -306,13 +308,14 @@ class SequenceBuilder {
     }
   }
 
-  /// The cells that send on a message's way, each with the lag of the cell that reads it: a message is
-  /// received in the round of its reader. What lags most comes first, as in all rounds together.
+  /// The cells that send between a message's replicas, each with the lag of the cell that reads it:
+  /// a message is received in the round of its reader. What lags most comes first, as in all rounds
+  /// together.
   [[nodiscard]] std::vector<ScheduledCell> receive_order(const Message& message,
                                                          const ScheduledCell& of) const {
     std::vector<ScheduledCell> order =
         send_order(c_.plan, c_.stages, c_.order,
-                   {draft_.site(message.from, of.cell), draft_.site(message.to, of.cell)},
+                   {draft_.replica(message.from, of.cell), draft_.replica(message.to, of.cell)},
                    of.cell.pass, message.recycled);
     for (ScheduledCell& one : order) {
       Cell reader = one.cell;
@@ -344,45 +347,47 @@ class SequenceBuilder {
     }
   }
 
-  /// The tensor of a message, the sites between which it goes, and the slice.
-  [[nodiscard]] std::array<int, 4> crossing_key(const Message& message, const Cell& cell) const {
-    return {message.tensor, draft_.site_of(message.from, cell), draft_.site_of(message.to, cell),
-            cell.slice};
+  /// The tensor of a message, the replicas between which it goes, and the slice.
+  [[nodiscard]] std::array<int, 4> redistribution_key(const Message& message,
+                                                      const Cell& cell) const {
+    return {message.tensor, draft_.replica_of(message.from, cell),
+            draft_.replica_of(message.to, cell), cell.slice};
   }
 
   /// What all devices do to bring a tensor to a stage on another grid.
-  const CrossingBlocks& crossing_of(const Message& message, const Cell& cell) {
-    const auto [found, fresh] = c_.crossings.try_emplace(crossing_key(message, cell));
+  const RedistributionBlocks& redistribution_of(const Message& message, const Cell& cell) {
+    const auto [found, fresh] = c_.redistributions.try_emplace(redistribution_key(message, cell));
     if (!fresh) return found->second;
     const Blocks& here = blocks(cell);
-    found->second = cross({.id = message.tensor,
-                           .tensor = &here.graph().tensors[message.tensor],
-                           .from = &draft_.site(message.from, cell).grid,
-                           .to = &draft_.site(message.to, cell).grid,
-                           .leaves = here.leaving(message.tensor, message.from, message.to),
-                           .arrives = here.arriving(message.tensor, message.from, message.to),
-                           .backward = cell.pass == CellPass::backward,
-                           .purpose = purpose_of(message, cell)},
-                          c_.plan.graph(), c_.groups);
+    found->second =
+        redistribution_blocks({.id = message.tensor,
+                               .tensor = &here.graph().tensors[message.tensor],
+                               .from = &draft_.replica(message.from, cell).grid,
+                               .to = &draft_.replica(message.to, cell).grid,
+                               .leaves = here.leaving(message.tensor, message.from, message.to),
+                               .arrives = here.arriving(message.tensor, message.from, message.to),
+                               .backward = cell.pass == CellPass::backward,
+                               .purpose = purpose_of(message, cell)},
+                              c_.plan.graph(), c_.groups);
     return found->second;
   }
 
-  /// What flows from one site to another has groups of its own.
+  /// What flows from one replica to another has groups of its own.
   [[nodiscard]] int purpose_of(const Message& message, const Cell& cell) const {
-    return draft_.site_of(message.from, cell) * static_cast<int>(c_.stages.sites().size()) +
-           draft_.site_of(message.to, cell);
+    return draft_.replica_of(message.from, cell) * static_cast<int>(c_.stages.replicas().size()) +
+           draft_.replica_of(message.to, cell);
   }
 
-  /// This host's part in bringing a tensor to a stage on another grid, after the cell that makes it
-  /// or before the one that reads it; -1 if it has none.
+  /// This device class's part in bringing a tensor to a stage on another grid, after the cell that
+  /// makes it or before the one that reads it; -1 if it has none.
   int redistribute(const Message& message, const ScheduledCell& of, bool leaving) {
-    const CrossingBlocks& crossing = crossing_of(message, of.cell);
-    const auto& side = leaving ? crossing.leaving : crossing.arriving;
-    const int device = c_.stages.hosts()[host_].devices.front();
+    const RedistributionBlocks& both = redistribution_of(message, of.cell);
+    const auto& side = leaving ? both.leaving : both.arriving;
+    const int device = c_.stages.device_classes()[device_class_].devices.front();
     const auto found = side.find(device);
     if (found == side.end()) return -1;
     std::string name = leaving ? "leaves" : "arrives";
-    for (const int part : crossing_key(message, of.cell)) name += " " + std::to_string(part);
+    for (const int part : redistribution_key(message, of.cell)) name += " " + std::to_string(part);
     name += " " + std::to_string(device);
     const NumberedBlock& block = c_.table.shared(name, [&] { return found->second; });
     const int call = draft_.add_call(block.id, -1, of);
@@ -391,11 +396,11 @@ class SequenceBuilder {
     return call;
   }
 
-  /// One half of a transfer between stages: the block of this host's side.
+  /// One half of a transfer between stages: the block of this class's side.
   int transfer(const Message& message, const ScheduledCell& of, Stream stream) {
     const bool sends = stream == Stream::send_forward || stream == Stream::send_backward;
-    const placement::Grid& sender = draft_.site(message.from, of.cell).grid;
-    const placement::Grid& receiver = draft_.site(message.to, of.cell).grid;
+    const placement::Grid& sender = draft_.replica(message.from, of.cell).grid;
+    const placement::Grid& receiver = draft_.replica(message.to, of.cell).grid;
     const int group = c_.groups.across({sender, receiver}, purpose_of(message, of.cell));
     const std::string key = "transfer " + std::to_string(message.tensor) + (sends ? "s" : "r") +
                             std::to_string(group) + "/" + std::to_string(of.cell.slice);
@@ -413,7 +418,7 @@ class SequenceBuilder {
   }
 
   const SequenceContext& c_;
-  int host_;
+  int device_class_;
   const std::vector<ScheduledCell>& cells_;
   SequenceDraft draft_;
   Evictions evictions_;
@@ -422,17 +427,18 @@ class SequenceBuilder {
   Swaps swaps_;
   std::map<CellTensor, Written> written_;
   std::map<CellTensor, Written> parts_;  ///< of checkpoints, copied by their forward runs
-  std::set<std::tuple<int, int, CellTensor>>
-      received_;  ///< ahead of the cell that reads it; by stages
-  /// By way (sites from and to, pass, recycled): the cells that send on it, and which of them comes next.
+  /// Ahead of the cell that reads it; by stages.
+  std::set<std::tuple<int, int, CellTensor>> received_;
+  /// By connection (replicas from and to, pass, recycled): the cells that send on it, and which of
+  /// them comes next.
   std::map<std::array<int, 4>, std::pair<std::size_t, std::vector<ScheduledCell>>> senders_;
   Written fetched_;  ///< what the next backward block waits for
 };
 
 }  // namespace
 
-program::Sequence build_sequence(const SequenceContext& context, int host) {
-  return SequenceBuilder(context, host).build();
+program::Sequence build_sequence(const SequenceContext& context, int device_class) {
+  return SequenceBuilder(context, device_class).build();
 }
 
 }  // namespace stratagem::lowering

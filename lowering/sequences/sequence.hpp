@@ -11,6 +11,6 @@ namespace stratagem::lowering {
 /// Messages are received in the order in which their sender's cells produce them, so both sides
 /// agree. Gradients that are partial sums are reduced as the plan says, then those of parameters
 /// that several grids hold; then every parameter takes its step.
-program::Sequence build_sequence(const SequenceContext& context, int host);
+program::Sequence build_sequence(const SequenceContext& context, int device_class);
 
 }  // namespace stratagem::lowering

@@ -103,7 +103,8 @@ void set_gemm_sizes(cost::Kernel& kernel, const model::Operator& op, const Shape
 
 /// Of the products that the kernel computes: two forward; for the gradient of the queries three, of
 /// which one gives the scores again, for those of keys and values one each. It leaves out the tiles
-/// that the causal mask hides: half of all pairs of tokens, on the mean over ranks that divide queries.
+/// that the causal mask hides: half of all pairs of tokens, on the mean over ranks that divide
+/// queries.
 Flops attention_flops(const model::Operator& op, const Shapes& inputs) {
   const bool forward = op.pass == model::Pass::forward;
   const std::size_t queries = forward ? 0 : 1;  // what comes back for the output stands before them

@@ -20,8 +20,8 @@ struct OperatorParts {
 };
 
 /// Of a backward operator the parts of its forward operator. Where the plan gives no list, axes are
-/// ordered from the largest stride to the smallest, as in a grid. Throws InputError where a part has
-/// no device, or two have one.
+/// ordered from the largest stride to the smallest, as in a grid. Throws InputError where a part
+/// has no device, or two have one.
 OperatorParts parts_of(const strategies::Plan& plan, model::OpId op, int copy);
 
 /// What a part sees of the i-th input or output. Parts of a reduction leave parts of the value.

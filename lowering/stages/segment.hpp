@@ -15,16 +15,16 @@ namespace stratagem::lowering {
 /// `tensors`, so that segments of the same structure (the layers of a model) have equal facts.
 struct SegmentFacts {
   int segment = 0;
-  std::vector<model::TensorId>
-      tensors;  ///< in order of first appearance: forward, then backward operators
+  /// In order of first appearance: forward, then backward operators.
+  std::vector<model::TensorId> tensors;
   std::map<model::TensorId, int> place;          ///< the inverse
   std::map<model::OpId, int> place_of_operator;  ///< among forward, then backward operators
-  std::vector<model::TensorId>
-      activations_in;  ///< computed by earlier segments, read by forward operators here
-  std::vector<model::TensorId>
-      activations_out;  ///< computed here, read by forward operators of later segments
-  std::vector<model::TensorId>
-      gradients_in;  ///< computed by later segments (or given), read by backward operators
+  /// Computed by earlier segments, read by forward operators here.
+  std::vector<model::TensorId> activations_in;
+  /// Computed here, read by forward operators of later segments.
+  std::vector<model::TensorId> activations_out;
+  /// Computed by later segments (or given), read by backward operators.
+  std::vector<model::TensorId> gradients_in;
   std::vector<model::TensorId> gradients_out;  ///< gradients of activations_in
   std::set<model::TensorId> kept;              ///< activations that backward operators here read
 

@@ -26,8 +26,8 @@ bool is_gathered(const strategies::Plan& plan, const cost::Stack& stack,
 /// `whole`: as every device holds it then.
 bool stays_whole(const strategies::Plan& plan, const model::Tensor& tensor, Bytes whole);
 
-/// Bytes of the largest of the shards into which `axes` divide what every device of a grid would hold
-/// of a tensor: whole elements, the last shard filled up to the size of the others.
+/// Bytes of the largest of the shards into which `axes` divide what every device of a grid would
+/// hold of a tensor: whole elements, the last shard filled up to the size of the others.
 Bytes shard_bytes(const model::Tensor& tensor, Bytes whole, const placement::Grid& grid,
                   const std::vector<int>& axes);
 

@@ -19,14 +19,14 @@ using strategies::Plan;
 
 namespace {
 
-Crossing crossing_of(const Grid& from, const Grid& to) {
-  if (from == to) return Crossing::stays;
-  if (from.axes != to.axes) return Crossing::redistributes;
+StageTransfer transfer_between(const Grid& from, const Grid& to) {
+  if (from == to) return StageTransfer::stays;
+  if (from.axes != to.axes) return StageTransfer::redistributes;
   const std::vector<int> here = from.devices();
   const std::vector<int> there = to.devices();
   std::vector<int> shared;
   std::ranges::set_intersection(here, there, std::back_inserter(shared));
-  return shared.empty() ? Crossing::sends : Crossing::redistributes;
+  return shared.empty() ? StageTransfer::sends : StageTransfer::redistributes;
 }
 
 }  // namespace
@@ -35,27 +35,27 @@ Stages::Stages(const Plan& plan) : facts_(segment_facts(plan.graph())) {
   place_segments(plan);
   find_flows(plan.graph());
   find_recycled(plan.graph());
-  find_crossings(plan);
+  find_transfers(plan);
   place_devices(plan);
 }
 
-void Stages::find_crossings(const Plan& plan) {
+void Stages::find_transfers(const Plan& plan) {
   for (const StageFlow& flow : flows_) {
-    std::set<std::pair<int, int>> ways;  // sites between which a micro-batch goes
+    std::set<std::pair<int, int>> pairs;  // replicas between which a micro-batch goes
     for (int m = 0; m < plan.micro_batches; ++m) {
-      ways.emplace(site(flow.from, plan.copy_of(flow.from, m)),
-                   site(flow.to, plan.copy_of(flow.to, m)));
+      pairs.emplace(replica(flow.from, plan.copy_of(flow.from, m)),
+                    replica(flow.to, plan.copy_of(flow.to, m)));
     }
-    std::set<Crossing> found;
-    for (const auto& [producer, reader] : ways) {
-      const Grid& from = sites_[producer].grid;
-      const Grid& to = sites_[reader].grid;
-      const bool scattered = from != to && (irregular_[flow.from] || irregular_[flow.to]);
-      found.insert(scattered ? Crossing::redistributes : crossing_of(from, to));
+    std::set<StageTransfer> found;
+    for (const auto& [producer, reader] : pairs) {
+      const Grid& from = replicas_[producer].grid;
+      const Grid& to = replicas_[reader].grid;
+      const bool apart = from != to && (irregular_[flow.from] || irregular_[flow.to]);
+      found.insert(apart ? StageTransfer::redistributes : transfer_between(from, to));
     }
     // Where one micro-batch stays and another is sent, the general path does for both.
-    crossings_[std::minmax(flow.from, flow.to)] =
-        found.size() == 1 ? *found.begin() : Crossing::redistributes;
+    transfers_[std::minmax(flow.from, flow.to)] =
+        found.size() == 1 ? *found.begin() : StageTransfer::redistributes;
   }
 }
 
@@ -75,7 +75,7 @@ void Stages::place_segments(const Plan& plan) {
 
 void Stages::place_stage(const Plan& plan, int stage) {
   const int copies = plan.copies().of(stage);
-  first_site_.push_back(static_cast<int>(sites_.size()));
+  first_replica_.push_back(static_cast<int>(replicas_.size()));
   std::vector<std::optional<Grid>> grids;
   grids.reserve(copies);
   for (int copy = 0; copy < copies; ++copy)
@@ -83,21 +83,21 @@ void Stages::place_stage(const Plan& plan, int stage) {
   irregular_.push_back(!std::ranges::all_of(grids, &std::optional<Grid>::has_value));
   for (int copy = 0; copy < copies; ++copy) {
     if (!irregular_[stage]) {
-      sites_.push_back({stage, copy, *grids[copy]});
+      replicas_.push_back({stage, copy, *grids[copy]});
       continue;
     }
     Grid grid;
     grid.listed = devices_of(plan, plan.stages[stage], copy);
     grid.first_device = grid.listed.front();
     grid.axes = {{"", static_cast<int>(grid.listed.size()), 1}};
-    sites_.push_back({stage, copy, grid});
+    replicas_.push_back({stage, copy, grid});
   }
 }
 
-std::set<int> Stages::scattered(const Plan& plan) const {
+std::set<int> Stages::stages_per_device(const Plan& plan) const {
   std::set<int> stages;
   for (const StageFlow& flow : flows_) {
-    if (crossing(flow.from, flow.to) == Crossing::redistributes)
+    if (transfer(flow.from, flow.to) == StageTransfer::redistributes)
       stages.insert({flow.from, flow.to});
   }
   std::set<model::TensorId> parameters;  // of irregular stages
@@ -122,33 +122,33 @@ std::set<int> Stages::scattered(const Plan& plan) const {
 }
 
 void Stages::place_devices(const Plan& plan) {
-  std::map<int, std::vector<int>> sites_of;  // by device
-  for (std::size_t site = 0; site < sites_.size(); ++site) {
-    const Grid& grid = sites_[site].grid;
+  std::map<int, std::vector<int>> replicas_of;  // by device
+  for (std::size_t replica = 0; replica < replicas_.size(); ++replica) {
+    const Grid& grid = replicas_[replica].grid;
     for (int i = 0; i < grid.count(); ++i) {
-      std::vector<int>& here = sites_of[grid.device(grid.coordinates(i))];
-      if (!here.empty() && here.back() == static_cast<int>(site)) {
+      std::vector<int>& here = replicas_of[grid.device(grid.coordinates(i))];
+      if (!here.empty() && here.back() == static_cast<int>(replica)) {
         throw InputError("", "/strategy", "one part of an operator on each device",
-                         "two of stage " + std::to_string(sites_[site].stage) + " on one");
+                         "two of stage " + std::to_string(replicas_[replica].stage) + " on one");
       }
-      here.push_back(static_cast<int>(site));
+      here.push_back(static_cast<int>(replica));
     }
   }
-  const std::set<int> apart = scattered(plan);
+  const std::set<int> apart = stages_per_device(plan);
   std::map<std::vector<int>, int> known;
-  for (const auto& [device, sites] : sites_of) {
-    const auto next = static_cast<int>(host_of_device_.size());
+  for (const auto& [device, replicas] : replicas_of) {
+    const auto next = static_cast<int>(class_of_device_.size());
     if (device != next) {
       throw InputError("", "/strategy", "a part of the plan on device " + std::to_string(next),
                        "none");
     }
-    std::vector<int> key = sites;
-    if (std::ranges::any_of(sites, [&](int s) { return apart.contains(sites_[s].stage); }))
+    std::vector<int> key = replicas;
+    if (std::ranges::any_of(replicas, [&](int s) { return apart.contains(replicas_[s].stage); }))
       key.push_back(-1 - device);
-    const auto [found, fresh] = known.emplace(key, static_cast<int>(hosts_.size()));
-    if (fresh) hosts_.push_back({.sites = sites, .devices = {}});
-    hosts_[found->second].devices.push_back(device);
-    host_of_device_.push_back(found->second);
+    const auto [found, fresh] = known.emplace(key, static_cast<int>(device_classes_.size()));
+    if (fresh) device_classes_.push_back({.replicas = replicas, .devices = {}});
+    device_classes_[found->second].devices.push_back(device);
+    class_of_device_.push_back(found->second);
   }
 }
 

@@ -14,23 +14,23 @@
 
 namespace stratagem::lowering {
 
-/// A replica: one copy of a stage on its devices.
-struct Site {
+/// One copy of a stage on its devices.
+struct Replica {
   int stage = 0;
   int copy = 0;
   placement::Grid grid;
 };
 
-/// A device class: devices that belong to the same sites, so they run the same cells in the same
-/// order. If tensors are redistributed, and on irregular stages, devices do different things, and
-/// each device is a class of its own.
-struct Host {
-  std::vector<int> sites;
+/// Devices that belong to the same replicas, so they run the same cells in the same order. If
+/// tensors are redistributed, and on irregular stages, devices do different things, and each device
+/// is a class of its own.
+struct DeviceClass {
+  std::vector<int> replicas;
   std::vector<int> devices;
 };
 
-/// How a tensor gets from the devices of a stage to those of another.
-enum class Crossing : std::uint8_t {
+/// How a tensor gets from the devices of one stage to those of another.
+enum class StageTransfer : std::uint8_t {
   stays,         ///< the same grid: it stays where it is
   sends,         ///< equal grids apart: every device sends its part to the one with its coordinates
   redistributes  ///< other grids, or some shared devices: see redistribute.hpp
@@ -59,32 +59,32 @@ class Stages {
  public:
   explicit Stages(const strategies::Plan& plan);
 
-  [[nodiscard]] int count() const { return static_cast<int>(first_site_.size()); }
+  [[nodiscard]] int count() const { return static_cast<int>(first_replica_.size()); }
   [[nodiscard]] int of(int segment) const { return of_segment_[segment]; }
-  [[nodiscard]] const std::vector<Site>& sites() const { return sites_; }
-  [[nodiscard]] int site(int stage, int copy) const { return first_site_[stage] + copy; }
+  [[nodiscard]] const std::vector<Replica>& replicas() const { return replicas_; }
+  [[nodiscard]] int replica(int stage, int copy) const { return first_replica_[stage] + copy; }
   /// Do the operators of a stage stand on different devices, or in unequal parts? Then its grid is
   /// only a list of all its devices.
   [[nodiscard]] bool irregular(int stage) const { return irregular_[stage]; }
   /// The grid of a segment's stage; copies have equal ones but for the first device.
   [[nodiscard]] const placement::Grid& grid_of_segment(int segment) const {
-    return sites_[site(of_segment_[segment], 0)].grid;
+    return replicas_[replica(of_segment_[segment], 0)].grid;
   }
-  [[nodiscard]] const std::vector<Host>& hosts() const { return hosts_; }
-  /// The device class (host) of each device.
-  [[nodiscard]] const std::vector<int>& host_of_device() const { return host_of_device_; }
+  [[nodiscard]] const std::vector<DeviceClass>& device_classes() const { return device_classes_; }
+  /// The device class of each device.
+  [[nodiscard]] const std::vector<int>& class_of_device() const { return class_of_device_; }
   [[nodiscard]] const std::vector<StageFlow>& flows() const { return flows_; }
   [[nodiscard]] const SegmentFacts& facts(int segment) const { return facts_[segment]; }
   [[nodiscard]] const std::vector<SegmentFacts>& facts() const { return facts_; }
-  /// A site that stands on a grid; -1 if none does.
-  [[nodiscard]] int site_on(const placement::Grid& grid) const {
-    const auto found = std::ranges::find(sites_, grid, &Site::grid);
-    return found == sites_.end() ? -1 : static_cast<int>(found - sites_.begin());
+  /// A replica on a grid; -1 if there is none.
+  [[nodiscard]] int replica_on(const placement::Grid& grid) const {
+    const auto found = std::ranges::find(replicas_, grid, &Replica::grid);
+    return found == replicas_.end() ? -1 : static_cast<int>(found - replicas_.begin());
   }
   /// How tensors get from one stage to another, for stages between which something flows in either
   /// direction.
-  [[nodiscard]] Crossing crossing(int from, int to) const {
-    return from == to ? Crossing::stays : crossings_.at(std::minmax(from, to));
+  [[nodiscard]] StageTransfer transfer(int from, int to) const {
+    return from == to ? StageTransfer::stays : transfers_.at(std::minmax(from, to));
   }
   [[nodiscard]] const std::vector<Recycled>& recycled() const { return recycled_; }
   /// The segment that computes an activation which leaves it, and the one that reads it.
@@ -94,23 +94,23 @@ class Stages {
  private:
   void place_segments(const strategies::Plan& plan);
   void place_stage(const strategies::Plan& plan, int stage);
-  /// Stages whose devices do different things.
-  [[nodiscard]] std::set<int> scattered(const strategies::Plan& plan) const;
+  /// Stages whose devices each run something different, so that each device is a class of its own.
+  [[nodiscard]] std::set<int> stages_per_device(const strategies::Plan& plan) const;
   void place_devices(const strategies::Plan& plan);
   void find_flows(const model::Graph& graph);
-  void find_crossings(const strategies::Plan& plan);
+  void find_transfers(const strategies::Plan& plan);
   void find_recycled(const model::Graph& graph);
 
   std::vector<SegmentFacts> facts_;
-  std::vector<Site> sites_;      ///< by stage, then copy
-  std::vector<int> first_site_;  ///< by stage: that of copy 0
-  std::vector<bool> irregular_;  ///< by stage
-  std::vector<Host> hosts_;
+  std::vector<Replica> replicas_;   ///< by stage, then copy
+  std::vector<int> first_replica_;  ///< by stage: that of copy 0
+  std::vector<bool> irregular_;     ///< by stage
+  std::vector<DeviceClass> device_classes_;
   std::vector<int> of_segment_;
-  std::vector<int> host_of_device_;
+  std::vector<int> class_of_device_;
   std::vector<StageFlow> flows_;
   std::vector<Recycled> recycled_;
-  std::map<std::pair<int, int>, Crossing> crossings_;  ///< by stages, the lower one first
+  std::map<std::pair<int, int>, StageTransfer> transfers_;  ///< by stages, the lower one first
   std::map<model::TensorId, int> producer_;
   std::map<model::TensorId, int> reader_;
 };

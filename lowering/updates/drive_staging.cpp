@@ -25,8 +25,8 @@ Bytes DriveStaging::written_of(const StepBlock& step) const {
   return bytes;
 }
 
-/// All that is written was read or made there. It is known by the first gradient of the step, which has
-/// left for the host: no other buffer has its name.
+/// All that is written was read or made there. It is known by the first gradient of the step, which
+/// has left for the host: no other buffer has its name.
 program::Slot DriveStaging::buffer(const StepBlock& step) const {
   const model::TensorId gradient = c_.plan.graph().gradient_of[step.parameters.front()];
   return {.name = "staging",
@@ -46,7 +46,7 @@ void DriveStaging::before_step(std::vector<StepBlock>& steps, std::size_t i,
     read(steps[reads_.size()], of, reads_.empty() ? ready : Written{});
   StepBlock& step = steps[i];
   if (reads_[i].call >= 0 || written_of(step) <= Bytes{}) return;
-  step.block.tasks.front().births.push_back(static_cast<int>(step.block.slots.size()));
+  step.block.tasks.front().allocates.push_back(static_cast<int>(step.block.slots.size()));
   step.block.slots.push_back(buffer(step));
   step.key += " staged";
 }
@@ -81,7 +81,7 @@ int DriveStaging::move(const StepBlock& step, bool reads, Bytes bytes, bool wait
                             .group = c_.groups.alone(),
                             .payload = bytes};
     task.stream = reads ? program::Stream::read_drives : program::Stream::write_drives;
-    (reads ? task.births : task.deaths) = {0};
+    (reads ? task.allocates : task.frees) = {0};
     task.synchronizations = waits ? 1 : 0;
     return program::Block{.name = name, .slots = {room}, .tasks = {task}};
   });

@@ -15,12 +15,12 @@ namespace stratagem::lowering {
 /// segment has a buffer in host memory from its read to the end of its write. There are three
 /// buffers at once: a read begins when the write three segments before it has ended.
 ///   bytes read per device and iteration, of the parameters (or shards) that it steps
-///     states on drives: the master copy and the optimizer's states; 12 a parameter with Adam in fp16
-///     parameters on drives: the weights, where there is no master copy that a step could read instead
+///     states on drives: the master copy and the optimizer's states; 12 with Adam in fp16
+///     parameters on drives: the weights, where there is no master copy to read instead
 ///   bytes written
 ///     states on drives: the same again; parameters on drives: the weights, 2 a parameter in fp16
-/// Gradients and what frameworks keep beside the states wait in memory, which is simplified: DeepSpeed
-/// may write gradients out, too. Source: Rajbhandari et al., ZeRO-Infinity, SC 2021,
+/// Gradients and what frameworks keep beside the states wait in memory, which is simplified:
+/// DeepSpeed may write gradients out, too. Source: Rajbhandari et al., ZeRO-Infinity, SC 2021,
 /// arXiv:2104.07857, section 5.2 (optimizer step in pieces, with reads and writes beside it).
 class DriveStaging {
  public:

@@ -18,8 +18,8 @@ Bytes at_place(const program::Block& block, int place) {
   return most;
 }
 
-/// What the forward passes of a sequence write of a tensor of a segment, by micro-batch, of all of its
-/// slices.
+/// What the forward passes of a sequence write of a tensor of a segment, by micro-batch, of all of
+/// its slices.
 std::map<int, Bytes> written(const SequenceContext& context, const SequenceDraft& draft,
                              int segment, model::TensorId tensor) {
   const int place = context.stages.facts(segment).place.at(tensor);

@@ -69,7 +69,7 @@ void add_step(StepBlock& step, const model::Tensor& tensor, const std::string& p
   }
 }
 
-/// What a device of a host steps of a parameter.
+/// What each device of a class steps of a parameter.
 cost::Stepped stepped(const SequenceContext& context, const model::Tensor& tensor,
                       const LocalHolding& local) {
   const Bytes kept = local.kept(context.plan, WeightShards::Of::steps);
@@ -78,20 +78,21 @@ cost::Stepped stepped(const SequenceContext& context, const model::Tensor& tenso
 }
 
 /// What a device has of a parameter of which every device has a part of its own; else none.
-std::vector<placement::Mask> own_part(const SequenceContext& context, int host,
+std::vector<placement::Mask> own_part(const SequenceContext& context, int device_class,
                                       const LocalHolding& local) {
   if (local.holding->masks.empty()) return {};
-  return {local.holding->masks.at(context.stages.hosts()[host].devices.front())};
+  return {local.holding->masks.at(context.stages.device_classes()[device_class].devices.front())};
 }
 
 /// The gradient and the parameter, or their shards.
-Operation step_values(const SequenceContext& context, int host, int segment, TensorId parameter,
-                      const LocalHolding& local) {
+Operation step_values(const SequenceContext& context, int device_class, int segment,
+                      TensorId parameter, const LocalHolding& local) {
   const Plan& plan = context.plan;
   const std::map<TensorId, int>& places = context.stages.facts(segment).place;
-  Operand operand{.layout = local.holding->layout, .masks = own_part(context, host, local)};
+  Operand operand{.layout = local.holding->layout, .masks = own_part(context, device_class, local)};
   if (plan.shards.divides(WeightShards::Of::steps)) operand.shards = local.shards;
-  Operation values{.deed = program::Deed::step, .inputs = {operand, operand}, .outputs = {operand}};
+  Operation values{
+      .action = program::Action::step, .inputs = {operand, operand}, .outputs = {operand}};
   values.inputs[0].tensor = places.at(plan.graph().gradient_of[parameter]);
   values.inputs[1].tensor = values.outputs[0].tensor = places.at(parameter);
   return values;
@@ -99,9 +100,9 @@ Operation step_values(const SequenceContext& context, int host, int segment, Ten
 
 }  // namespace
 
-std::vector<StepBlock> step_blocks(const SequenceContext& context, int host) {
+std::vector<StepBlock> step_blocks(const SequenceContext& context, int device_class) {
   const model::Graph& graph = context.plan.graph();
-  const std::map<TensorId, LocalHolding>& held = context.parameters.on(host);
+  const std::map<TensorId, LocalHolding>& held = context.parameters.on(device_class);
   std::map<int, std::vector<TensorId>> by_segment;
   for (const auto& [parameter, local] : held) {
     if (graph.gradient_of[parameter] >= 0) by_segment[local.segments.front()].push_back(parameter);
@@ -117,7 +118,7 @@ std::vector<StepBlock> step_blocks(const SequenceContext& context, int host) {
       step.parameters.push_back(parameter);
       add_step(step, tensor, graph.segments[segment].name + ".", place,
                stepped(context, tensor, held.at(parameter)),
-               step_values(context, host, segment, parameter, held.at(parameter)), context);
+               step_values(context, device_class, segment, parameter, held.at(parameter)), context);
     }
     steps.push_back(std::move(step));
   }
@@ -145,8 +146,8 @@ void add_gradient_buffers(std::vector<Resident>& residents,
     residents.push_back({Category::whole_gradients, gradients.bucket.value(), span});
 }
 
-/// Master weights and what the optimizer and the stack keep of a parameter that steps here. What the
-/// stack keeps beside is where the steps are, though the states be on drives.
+/// Master weights and what the optimizer and the stack keep of a parameter that steps here. What
+/// the stack keeps beside is where the steps are, though the states be on drives.
 void add_states(std::vector<Resident>& residents, const SequenceContext& context,
                 const cost::Stepped& steps) {
   const Residence here = context.plan.steps_on_host ? Residence::host : Residence::device;
@@ -163,8 +164,9 @@ void add_states(std::vector<Resident>& residents, const SequenceContext& context
 }
 
 /// Weights of a device, in shards and on the host where the plan says so.
-void add_parameter(std::vector<Resident>& residents, const SequenceContext& context, int host,
-                   TensorId parameter, const LocalHolding& local, bool cast, int versions) {
+void add_parameter(std::vector<Resident>& residents, const SequenceContext& context,
+                   int device_class, TensorId parameter, const LocalHolding& local, bool cast,
+                   int versions) {
   const Plan& plan = context.plan;
   const model::Tensor& tensor = plan.graph().tensors[parameter];
   const Residence place = plan.parameters_on_drives ? Residence::drives
@@ -174,9 +176,9 @@ void add_parameter(std::vector<Resident>& residents, const SequenceContext& cont
                        .bytes = versions * local.kept(plan, WeightShards::Of::parameters),
                        .place = place,
                        .tensor = parameter,
-                       .grid = context.stages.site_on(local.grid),
+                       .grid = context.stages.replica_on(local.grid),
                        .layout = local.holding->layout,
-                       .masks = own_part(context, host, local),
+                       .masks = own_part(context, device_class, local),
                        .versions = versions});
   if (local.divides(plan, WeightShards::Of::parameters)) residents.back().shards = local.shards;
   if (!cast) return;
@@ -218,12 +220,12 @@ std::vector<Resident> resident_buffers(const SequenceContext& context, const Seq
   const std::set<TensorId> cast = cast_parameters(plan.graph(), context.training.precision);
   std::vector<Resident> residents;
   double stepped_here = 0;
-  for (const auto& [parameter, local] : context.parameters.on(draft.host())) {
+  for (const auto& [parameter, local] : context.parameters.on(draft.device_class())) {
     const model::Tensor& tensor = plan.graph().tensors[parameter];
     const bool steps_here = plan.graph().gradient_of[parameter] >= 0;
     // What is not trained stays as it is.
-    add_parameter(residents, context, draft.host(), parameter, local, cast.contains(parameter),
-                  steps_here ? versions : 1);
+    add_parameter(residents, context, draft.device_class(), parameter, local,
+                  cast.contains(parameter), steps_here ? versions : 1);
     if (!steps_here) continue;
     const cost::Stepped steps = stepped(context, tensor, local);
     if (plan.steps_on_host) {

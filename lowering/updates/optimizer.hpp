@@ -1,4 +1,4 @@
-// Optimizer steps of one host, and the buffers that live from iteration to iteration.
+// Optimizer steps of one device class, and the buffers that live from iteration to iteration.
 #pragma once
 
 #include <string>
@@ -19,10 +19,11 @@ struct StepBlock {
   std::string key;                          ///< equal for equal blocks
   std::vector<model::TensorId> parameters;  ///< in the order of the tasks
 };
-std::vector<StepBlock> step_blocks(const SequenceContext& context, int host);
+std::vector<StepBlock> step_blocks(const SequenceContext& context, int device_class);
 
-/// Parameters, gradients and optimizer states of the host of a sequence that has all its calls, per
-/// device, on it and in its server's memory; `versions` of the parameters are kept at once.
+/// Parameters, gradients and optimizer states of the device class of a sequence that has all its
+/// calls, per device, on it and in its server's memory; `versions` of the parameters are kept at
+/// once.
 std::vector<program::Resident> resident_buffers(const SequenceContext& context,
                                                 const SequenceDraft& draft, int versions);
 

@@ -13,27 +13,27 @@
 namespace stratagem::lowering {
 
 using placement::AxisRole;
+using program::Action;
 using program::Block;
 using program::Category;
 using program::Collective;
-using program::Deed;
 using program::Operand;
 using program::Operation;
 using program::Stream;
 using program::Task;
 
-WeightUpdates::WeightUpdates(const SequenceContext& context, int host, SequenceDraft& draft)
+WeightUpdates::WeightUpdates(const SequenceContext& context, int device_class, SequenceDraft& draft)
     : c_(context),
-      host_(host),
+      device_class_(device_class),
       draft_(draft),
-      cells_(context.order.hosts[host]),
+      cells_(context.order.rounds[device_class]),
       buckets_(gradient_buckets(context.plan, context.stages, *context.slices.front(),
-                                context.parameters, host, cells_)),
+                                context.parameters, device_class, cells_)),
       staging_(context, draft) {
   for (std::size_t i = 0; i < buckets_.along_axes.size(); ++i)
     of_cell_.emplace(buckets_.along_axes[i].cell, i);
-  for (const int site : c_.stages.hosts()[host].sites) {
-    const Site& s = c_.stages.sites()[site];
+  for (const int replica : c_.stages.device_classes()[device_class].replicas) {
+    const Replica& s = c_.stages.replicas()[replica];
     const int cell = last_weight_cell(c_.plan, s.stage, s.copy, cells_);
     const auto rank = [&](int index) { return std::pair(cells_[index].lag, index); };
     if (cell >= 0 && (last_cell_ < 0 || rank(last_cell_) < rank(cell))) last_cell_ = cell;
@@ -124,8 +124,8 @@ std::vector<int> WeightUpdates::add_slots(Block& block, const Bucket& bucket,
   return slots;
 }
 
-/// Whole gradients die where shards take their place; in the same buffers they leave for the host,
-/// or stay where they live always.
+/// Whole gradients are freed where shards take their place; in the same buffers they leave for the
+/// host, or stay where they live always.
 Block WeightUpdates::reduction_block(const Bucket& bucket,
                                      const std::vector<Collective>& works) const {
   Block block{.name = "reduce gradients", .slots = {}, .tasks = {}};
@@ -161,7 +161,7 @@ Block WeightUpdates::reduction_block(const Bucket& bucket,
   if (to_shards && works.empty()) {
     block.tasks.push_back(select_shards(bucket.shard, before, after));
     Operation select = sum(bucket, false, {before, to_host ? after : std::vector<int>{}});
-    select.deed = Deed::select;
+    select.action = Action::select;
     select.adds = !to_host;
     block.tasks.back().operations = {std::move(select)};
   }
@@ -187,9 +187,9 @@ void WeightUpdates::append_scatters(Block& block, const Bucket& bucket, const Co
     task.work = work;
     std::get<Collective>(task.work).payload = scattered.bytes;
     task.stream = Stream::gradient_communication;
-    task.reads = task.deaths = its.from;
+    task.reads = task.frees = its.from;
     task.writes = its.to;
-    if (to_host) task.births = its.to;
+    if (to_host) task.allocates = its.to;
     task.operations = {sum(scattered, false, {its.from, to_host ? its.to : std::vector<int>{}})};
     task.operations.front().adds = !to_host;
     append_scatter(block, std::move(task), ranks_along(bucket.grid, bucket.scattered()), facts);
@@ -206,7 +206,7 @@ Operation WeightUpdates::sum(const Bucket& bucket, bool second, const SlotsOfSum
   const std::vector<int> scattered = bucket.scattered();
   const bool to_shards =
       !second && (bucket.to_shards ? !bucket.shards.empty() : !scattered.empty());
-  Operation result{.deed = Deed::convert};
+  Operation result{.action = Action::convert};
   for (std::size_t i = 0; i < bucket.gradients.size(); ++i) {
     Operand operand{.tensor = bucket.gradients[i], .layout = bucket.layouts[i]};
     if (second || bucket.held_in_shards) operand.shards = bucket.shards;
@@ -226,7 +226,7 @@ Operation WeightUpdates::sum(const Bucket& bucket, bool second, const SlotsOfSum
 /// The same of gradients of which all of some devices have equal parts: each has added up terms of
 /// its own.
 Operation WeightUpdates::sum_of_parts(const Bucket& bucket) {
-  Operation result{.deed = Deed::convert};
+  Operation result{.action = Action::convert};
   for (std::size_t i = 0; i < bucket.gradients.size(); ++i) {
     const std::vector<placement::Mask> of_all(bucket.ranks.size(), bucket.masks[i]);
     result.inputs.push_back({.tensor = bucket.gradients[i], .masks = of_all});
@@ -238,7 +238,7 @@ Operation WeightUpdates::sum_of_parts(const Bucket& bucket) {
 /// Adds reduced gradients, or those that need no reduction, to what waits on the host.
 Operation WeightUpdates::add_on_host(const Bucket& bucket, bool unreduced,
                                      const std::vector<int>& slots) const {
-  Operation result{.deed = Deed::select, .adds = true};
+  Operation result{.action = Action::select, .adds = true};
   for (std::size_t i = 0; i < bucket.gradients.size(); ++i) {
     Operand operand{.tensor = bucket.gradients[i], .layout = bucket.layouts[i]};
     for (const int axis : bucket.axes) operand.layout[axis] = {AxisRole::replica};
@@ -259,9 +259,9 @@ Task WeightUpdates::select_shards(Bytes bytes, const std::vector<int>& whole,
   Task task{};
   task.name = "select shards";
   task.work = kernel;
-  task.reads = task.deaths = whole;
+  task.reads = task.frees = whole;
   task.writes = shards;
-  if (c_.plan.steps_on_host) task.births = shards;
+  if (c_.plan.steps_on_host) task.allocates = shards;
   return task;
 }
 
@@ -274,7 +274,7 @@ Task WeightUpdates::copy_out(std::vector<int> gradients, Bytes bytes, std::size_
   task.stream = Stream::copy_out;
   if (tasks > 0) task.waits = {static_cast<int>(tasks) - 1};
   task.reads = gradients;
-  task.deaths = std::move(gradients);
+  task.frees = std::move(gradients);
   return task;
 }
 
@@ -284,7 +284,7 @@ Task WeightUpdates::copy_out(std::vector<int> gradients, Bytes bytes, std::size_
 /// of the iteration before: they wait for nothing, hold up nothing, and their weights come back
 /// later.
 void WeightUpdates::add_steps(const ScheduledCell& last) {
-  std::vector<StepBlock> steps = step_blocks(c_, host_);
+  std::vector<StepBlock> steps = step_blocks(c_, device_class_);
   const bool delayed = c_.plan.delayed_update;
   const bool returns = c_.plan.steps_on_host && !c_.plan.parameters_on_host && !delayed;
   Written before;
@@ -297,7 +297,7 @@ void WeightUpdates::add_steps(const ScheduledCell& last) {
       step.block.tasks.push_back(copy_in(step.bytes, step.block.slots.size(), ends));
       step.block.tasks.back().waits = {end};
       Operation& back =
-          step.block.tasks.back().operations.emplace_back(Operation{.deed = Deed::select});
+          step.block.tasks.back().operations.emplace_back(Operation{.action = Action::select});
       for (int task = 0; task <= end; ++task) {
         for (const Operand& parameter : step.block.tasks[task].operations.front().outputs)
           back.inputs.push_back(parameter);
@@ -350,7 +350,7 @@ void WeightUpdates::gather_parameters(const ScheduledCell& last) {
   using Of = strategies::WeightShards::Of;
   Block block{.name = "gather parameters", .slots = {}, .tasks = {}};
   GatherTasks gathers(c_.groups, block.name, Stream::compute, c_.stack.step_gathers);
-  for (const auto& [parameter, local] : c_.parameters.on(host_)) {
+  for (const auto& [parameter, local] : c_.parameters.on(device_class_)) {
     const bool tells = local.divides(c_.plan, Of::steps) && !local.divides(c_.plan, Of::parameters);
     if (!tells || c_.plan.graph().gradient_of[parameter] < 0) continue;
     Task& task = gathers.add(local);
@@ -371,8 +371,8 @@ void WeightUpdates::cast_parameters(const ScheduledCell& last) {
   const cost::Precision& precision = c_.training.precision;
   Block block{.name = "cast parameters", .slots = {}, .tasks = {}};
   for (const model::TensorId parameter : lowering::cast_parameters(graph, precision)) {
-    const auto held = c_.parameters.on(host_).find(parameter);
-    if (held == c_.parameters.on(host_).end() || graph.gradient_of[parameter] < 0) continue;
+    const auto held = c_.parameters.on(device_class_).find(parameter);
+    if (held == c_.parameters.on(device_class_).end() || graph.gradient_of[parameter] < 0) continue;
     const Bytes bytes = held->second.bytes;
     const auto slot = static_cast<int>(block.slots.size());
     block.slots.push_back({graph.tensors[parameter].name, parameter, bytes, Category::parameters});

@@ -15,10 +15,10 @@ namespace stratagem::lowering {
 /// Adds to the sequence of a device class the reductions and steps that update its weights.
 class WeightUpdates {
  public:
-  WeightUpdates(const SequenceContext& context, int host, SequenceDraft& draft);
+  WeightUpdates(const SequenceContext& context, int device_class, SequenceDraft& draft);
 
-  /// The cell of the host's order after which the weights of an iteration are complete; -1 if it
-  /// has none to train.
+  /// The cell in the device class's order after which the weights of an iteration are complete; -1
+  /// if it has none to train.
   [[nodiscard]] int last_cell() const { return last_cell_; }
   /// Reduces every bucket that a segment of a cell completes.
   void reduce_completed(int cell, int segment);
@@ -64,7 +64,7 @@ class WeightUpdates {
   void cast_parameters(const ScheduledCell& last);
 
   const SequenceContext& c_;
-  int host_;
+  int device_class_;
   SequenceDraft& draft_;
   const std::vector<ScheduledCell>& cells_;
   GradientBuckets buckets_;

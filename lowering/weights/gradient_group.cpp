@@ -28,23 +28,23 @@ void add(Terms& terms, int copy, int op, const placement::Mask& mask, const plac
   terms.emplace(copy, op, mask.value);
 }
 
-/// What a block adds to a gradient, by the device at a position of a site.
-void add_terms(std::map<int, Terms>& terms, const NumberedBlock& block, const Site& site,
+/// What a block adds to a gradient, by the device at a position of a replica.
+void add_terms(std::map<int, Terms>& terms, const NumberedBlock& block, const Replica& replica,
                int position, int place, int segment, const model::Tensor& gradient,
                const Holding& holding) {
-  const std::vector<int> at = site.grid.coordinates(position);
-  const int device = site.grid.device(at);
-  const LoweredBlock& lowered = block.on(site.copy, position).lowered;
+  const std::vector<int> at = replica.grid.coordinates(position);
+  const int device = replica.grid.device(at);
+  const LoweredBlock& lowered = block.on(replica.copy, position).lowered;
   const auto layout = lowered.gradients.find(place);
   if (layout != lowered.gradients.end()) {
-    add(terms[device], site.copy, -1 - segment,
-        mask_at(layout->second, gradient.shape, site.grid.sizes(), at), holding.masks.at(device),
+    add(terms[device], replica.copy, -1 - segment,
+        mask_at(layout->second, gradient.shape, replica.grid.sizes(), at), holding.masks.at(device),
         gradient.name, device);
   }
   const auto masks = lowered.gradient_masks.find(place);
   if (masks == lowered.gradient_masks.end()) return;
   for (const auto& [op, mask] : masks->second)
-    add(terms[device], site.copy, op, mask, holding.masks.at(device), gradient.name, device);
+    add(terms[device], replica.copy, op, mask, holding.masks.at(device), gradient.name, device);
 }
 
 /// By device that holds the parameter.
@@ -53,14 +53,14 @@ std::map<int, Terms> terms_by_device(const strategies::Plan& plan, const Stages&
                                      model::TensorId gradient) {
   const model::Tensor& tensor = plan.graph().tensors[gradient];
   std::map<int, Terms> terms;
-  for (const int index : holding.sites) {
-    const Site& site = stages.sites()[index];
-    for (const int segment : plan.stages[site.stage]) {
+  for (const int index : holding.replicas) {
+    const Replica& replica = stages.replicas()[index];
+    for (const int segment : plan.stages[replica.stage]) {
       const auto place = stages.facts(segment).place.find(gradient);
       if (place == stages.facts(segment).place.end()) continue;
       for (const NumberedBlock* block : blocks.with_weights(segment)) {
-        for (int i = 0; i < site.grid.count(); ++i)
-          add_terms(terms, *block, site, i, place->second, segment, tensor, holding);
+        for (int i = 0; i < replica.grid.count(); ++i)
+          add_terms(terms, *block, replica, i, place->second, segment, tensor, holding);
       }
     }
   }

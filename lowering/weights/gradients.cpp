@@ -1,4 +1,4 @@
-// Fills buckets in the order in which the cells of a host complete gradients.
+// Fills buckets in the order in which the cells of a device class complete gradients.
 #include "lowering/weights/gradients.hpp"
 
 #include <algorithm>
@@ -33,13 +33,16 @@ struct Completed {
   Layout layout;
 };
 
-/// What the blocks of a segment say of a gradient on a host's device: nothing if they add nothing to it.
-const LoweredBlock* adding(const Stages& stages, const Blocks& blocks, int host, const Site& site,
-                           int segment, TensorId gradient) {
+/// What the blocks of a segment say of a gradient on a device of a class: nothing if they add
+/// nothing to it.
+const LoweredBlock* adding(const Stages& stages, const Blocks& blocks, int device_class,
+                           const Replica& replica, int segment, TensorId gradient) {
   const LoweredBlock* last = nullptr;
   for (const NumberedBlock* block : blocks.with_weights(segment)) {
     if (!block->parts.empty())
-      block = &block->on(site.copy, site.grid.position(stages.hosts()[host].devices.front()));
+      block =
+          &block->on(replica.copy,
+                     replica.grid.position(stages.device_classes()[device_class].devices.front()));
     const auto place = stages.facts(segment).place.at(gradient);
     const LoweredBlock& lowered = block->lowered;
     if (lowered.gradients.contains(place) || lowered.gradient_masks.contains(place))
@@ -48,18 +51,19 @@ const LoweredBlock* adding(const Stages& stages, const Blocks& blocks, int host,
   return last;
 }
 
-/// The last of the cells and segments (`last_cells` by site) that add to the gradient of a parameter
-/// on a host. Within a cell segments run backwards; what B adds is counted as W's, which follows.
-Completed completed(const Plan& plan, const Stages& stages, const Blocks& blocks, int host,
+/// The last of the cells and segments (`last_cells` by replica) that add to the gradient of a
+/// parameter on a device class. Within a cell segments run backwards; what B adds is counted as
+/// W's, which follows.
+Completed completed(const Plan& plan, const Stages& stages, const Blocks& blocks, int device_class,
                     TensorId parameter, const LocalHolding& local,
                     const std::vector<ScheduledCell>& cells, const std::map<int, int>& last_cells) {
   Completed last{.gradient = plan.graph().gradient_of[parameter]};
-  for (const auto& [site, cell] : last_cells) {
-    const Site& s = stages.sites()[site];
+  for (const auto& [replica, cell] : last_cells) {
+    const Replica& s = stages.replicas()[replica];
     if (cell < 0) continue;
     for (const int segment : local.segments) {
       if (stages.of(segment) != s.stage) continue;
-      const LoweredBlock* lowered = adding(stages, blocks, host, s, segment, last.gradient);
+      const LoweredBlock* lowered = adding(stages, blocks, device_class, s, segment, last.gradient);
       if (lowered == nullptr) continue;
       const auto place = stages.facts(segment).place.at(last.gradient);
       const auto layout = lowered->gradients.find(place);
@@ -135,7 +139,8 @@ std::vector<int> key_of(const std::vector<Grid>& grids) {
   return key;
 }
 
-/// Buckets by key, in the order in which they were begun: nothing depends on how devices are numbered.
+/// Buckets by key, in the order in which they were begun: nothing depends on how devices are
+/// numbered.
 class OpenBuckets {
  public:
   using Key = std::vector<int>;
@@ -183,17 +188,18 @@ void sort_gradients(Bucket& bucket) {
 class BucketFiller {
  public:
   BucketFiller(const Plan& plan, const Stages& stages, const Blocks& blocks,
-               const Parameters& parameters, int host, const std::vector<ScheduledCell>& cells)
+               const Parameters& parameters, int device_class,
+               const std::vector<ScheduledCell>& cells)
       : plan_(plan),
         stages_(stages),
         blocks_(blocks),
         parameters_(parameters),
-        host_(host),
+        device_class_(device_class),
         cells_(cells) {}
 
   /// Of what one cell completes: what it must reduce to shards.
-  void scatter(int site, int cell) {
-    for (const auto& [gradient, local] : completed_by({{site, cell}})) {
+  void scatter(int replica, int cell) {
+    for (const auto& [gradient, local] : completed_by({{replica, cell}})) {
       const std::vector<int> axes = axes_of(gradient, *local);
       if (plan_.steps_on_host) {
         add_along(axes, gradient, *local, true);
@@ -204,8 +210,8 @@ class BucketFiller {
     open_.close_into(result_.along_axes);
   }
 
-  /// Of what all cells (the last of each site) have summed up: all, or what is left where every cell
-  /// has reduced to shards.
+  /// Of what all cells (the last of each replica) have summed up: all, or what is left where every
+  /// cell has reduced to shards.
   void fill(const std::map<int, int>& last_cells, bool scattered) {
     for (const auto& [gradient, local] : completed_by(last_cells)) {
       if (!local->holding->masks.empty()) {
@@ -241,10 +247,10 @@ class BucketFiller {
 
   [[nodiscard]] Gradients completed_by(const std::map<int, int>& last_cells) const {
     Gradients gradients;
-    for (const auto& [parameter, local] : parameters_.on(host_)) {
+    for (const auto& [parameter, local] : parameters_.on(device_class_)) {
       if (plan_.graph().gradient_of[parameter] < 0) continue;
       Completed one =
-          completed(plan_, stages_, blocks_, host_, parameter, local, cells_, last_cells);
+          completed(plan_, stages_, blocks_, device_class_, parameter, local, cells_, last_cells);
       if (one.cell >= 0) gradients.emplace_back(std::move(one), &local);
     }
     std::ranges::stable_sort(gradients, {}, [](const auto& pair) {
@@ -274,8 +280,8 @@ class BucketFiller {
   void add_along(const std::vector<int>& axes, const Completed& gradient, const LocalHolding& local,
                  bool to_shards, bool held_in_shards = false) {
     const placement::Cell& cell = cells_[gradient.cell].cell;
-    const int site = stages_.site(cell.stage, plan_.copy_of(cell.stage, cell.micro_batch));
-    const Grid& grid = stages_.sites()[site].grid;
+    const int replica = stages_.replica(cell.stage, plan_.copy_of(cell.stage, cell.micro_batch));
+    const Grid& grid = stages_.replicas()[replica].grid;
     const std::vector<int> key = key_of(grid, axes, local.shards);
     Bucket& bucket = open_[key];
     bucket.grid = grid;
@@ -297,12 +303,12 @@ class BucketFiller {
   }
 
   void add_part(const Completed& gradient, const LocalHolding& local) {
-    const int device = stages_.hosts()[host_].devices.front();
+    const int device = stages_.device_classes()[device_class_].devices.front();
     const std::vector<int> ranks =
         gradient_group(plan_, stages_, blocks_, *local.holding, gradient.gradient, device);
     if (ranks.size() < 2) return;
     const std::vector<int> key = key_of(ranks);
-    const bool along = local.holding->sites.size() == 1;
+    const bool along = local.holding->replicas.size() == 1;
     Bucket& bucket = along ? open_[key] : across_[key];
     bucket.ranks = ranks;
     put(bucket, gradient, local);
@@ -321,7 +327,7 @@ class BucketFiller {
   const Stages& stages_;
   const Blocks& blocks_;
   const Parameters& parameters_;
-  int host_;
+  int device_class_;
   const std::vector<ScheduledCell>& cells_;
   GradientBuckets result_;
   OpenBuckets open_;
@@ -346,19 +352,19 @@ Bucket Bucket::only(std::size_t gradient) const {
 }
 
 GradientBuckets gradient_buckets(const Plan& plan, const Stages& stages, const Blocks& blocks,
-                                 const Parameters& parameters, int host,
+                                 const Parameters& parameters, int device_class,
                                  const std::vector<ScheduledCell>& cells) {
   const bool each = reduces_each_cell(plan);
-  BucketFiller filler(plan, stages, blocks, parameters, host, cells);
+  BucketFiller filler(plan, stages, blocks, parameters, device_class, cells);
   for (std::size_t i = 0; each && i < cells.size(); ++i) {
     const placement::Cell& cell = cells[i].cell;
-    const int site = stages.site(cell.stage, plan.copy_of(cell.stage, cell.micro_batch));
-    if (weighs(plan, cell)) filler.scatter(site, static_cast<int>(i));
+    const int replica = stages.replica(cell.stage, plan.copy_of(cell.stage, cell.micro_batch));
+    if (weighs(plan, cell)) filler.scatter(replica, static_cast<int>(i));
   }
   std::map<int, int> last_cells;
-  for (const int site : stages.hosts()[host].sites) {
-    const Site& s = stages.sites()[site];
-    last_cells[site] = last_weight_cell(plan, s.stage, s.copy, cells);
+  for (const int replica : stages.device_classes()[device_class].replicas) {
+    const Replica& s = stages.replicas()[replica];
+    last_cells[replica] = last_weight_cell(plan, s.stage, s.copy, cells);
   }
   if (!plan.steps_on_host) filler.fill(last_cells, each);
   return filler.finish();

@@ -9,10 +9,10 @@
 
 namespace stratagem::lowering {
 
-/// Gradients that are reduced together, possible once a cell of a host has run the backward block of
-/// segment `segment`.
+/// Gradients that are reduced together, possible once a cell of a device class has run the backward
+/// block of segment `segment`.
 struct Bucket {
-  int cell = 0;  ///< in the host's order
+  int cell = 0;  ///< in the device class's order
   int segment = 0;
   placement::Grid grid;     ///< on which its gradients lie, if axes say along what they are summed
   std::vector<int> axes;    ///< of the grid along which devices hold partial sums; empty: none
@@ -21,8 +21,8 @@ struct Bucket {
   std::vector<int> ranks;  ///< on irregular stages, instead of both: the devices that do
   std::vector<model::TensorId> gradients;
   std::vector<placement::Layout> layouts;  ///< of each, before any sum
-  std::vector<placement::Mask>
-      masks;  ///< instead, where `ranks` are summed over: what each of them has
+  /// Instead, where `ranks` are summed over: what each of them has.
+  std::vector<placement::Mask> masks;
   std::vector<Bytes> sizes;
   std::vector<Bytes> shard_sizes;  ///< of their shards; the same without shards
   Bytes bytes;                     ///< all of them
@@ -31,7 +31,8 @@ struct Bucket {
   bool held_in_shards = false;  ///< is that what is left to sum up?
   bool reduced = false;
 
-  /// Axes along which sums and shards are divided alike: reduce-scatters; then those of the sums alone.
+  /// Axes along which sums and shards are divided alike: reduce-scatters; then those of the sums
+  /// alone.
   [[nodiscard]] std::vector<int> scattered() const;
   [[nodiscard]] std::vector<int> others() const;
   /// With one of its gradients alone.
@@ -46,11 +47,11 @@ struct GradientBuckets {
   /// at once. If gradients leave for the host, every cell first reduces all of them.
   std::vector<Bucket> along_axes;
   /// Reductions over grids that hold the same parameter: tied embeddings on two stages, copies of a
-  /// stage. The same for devices of several sites.
+  /// stage. The same for devices of several replicas.
   std::vector<Bucket> across_grids;
 };
 GradientBuckets gradient_buckets(const strategies::Plan& plan, const Stages& stages,
-                                 const Blocks& blocks, const Parameters& parameters, int host,
-                                 const std::vector<ScheduledCell>& cells);
+                                 const Blocks& blocks, const Parameters& parameters,
+                                 int device_class, const std::vector<ScheduledCell>& cells);
 
 }  // namespace stratagem::lowering

@@ -1,4 +1,4 @@
-// Collects the parameters that the forward blocks of all sites read.
+// Collects the parameters that the forward blocks of all replicas read.
 #include "lowering/weights/parameters.hpp"
 
 #include <algorithm>
@@ -16,7 +16,8 @@ namespace {
 
 using model::TensorId;
 
-/// The grid of a site is one more place where the parameter is; all places must agree on its parts.
+/// The grid of a replica is one more place where the parameter is; all places must agree on its
+/// parts.
 void hold(Holding& holding, const placement::Layout& layout, const Grid& grid,
           const std::string& name) {
   if (holding.grids.empty()) holding.layout = layout;
@@ -70,43 +71,43 @@ void measure(const Plan& plan, const model::Tensor& tensor, const Grid& grid, in
 }
 
 /// The places of the parameters that a device reads in a segment.
-std::vector<int> read_by(const Site& site, const NumberedBlock& block, int device) {
+std::vector<int> read_by(const Replica& replica, const NumberedBlock& block, int device) {
   std::vector<int> places;
   for (const auto& [place, layout] : block.lowered.parameters) places.push_back(place);
   if (block.parts.empty()) return places;
-  const LoweredBlock& own = block.on(site.copy, site.grid.position(device)).lowered;
+  const LoweredBlock& own = block.on(replica.copy, replica.grid.position(device)).lowered;
   for (const auto& [place, mask] : own.parameter_masks) places.push_back(place);
   return places;
 }
 
 }  // namespace
 
-void Parameters::hold_on_site(const Plan& plan, const Stages& stages, const Blocks& blocks,
-                              int index) {
-  const Site& site = stages.sites()[index];
+void Parameters::hold_on_replica(const Plan& plan, const Stages& stages, const Blocks& blocks,
+                                 int index) {
+  const Replica& replica = stages.replicas()[index];
   const std::set<TensorId> in_parts = read_in_parts(plan, stages);
-  for (const int segment : plan.stages[site.stage]) {
+  for (const int segment : plan.stages[replica.stage]) {
     const std::vector<TensorId>& tensors = stages.facts(segment).tensors;
     const NumberedBlock& block = *blocks.of(segment).forward;
     for (const auto& [place, layout] : block.lowered.parameters) {
       const model::Tensor& tensor = plan.graph().tensors[tensors[place]];
       Holding& holding = holdings_[tensors[place]];
-      holding.sites.insert(index);
+      holding.replicas.insert(index);
       if (!in_parts.contains(tensors[place])) {
-        hold(holding, layout, site.grid, tensor.name);
+        hold(holding, layout, replica.grid, tensor.name);
         continue;
       }
-      for (int i = 0; i < site.grid.count(); ++i) {
-        const std::vector<int> at = site.grid.coordinates(i);
-        hold_part(holding, site.grid.device(at),
-                  mask_at(layout, tensor.shape, site.grid.sizes(), at), tensor.name);
+      for (int i = 0; i < replica.grid.count(); ++i) {
+        const std::vector<int> at = replica.grid.coordinates(i);
+        hold_part(holding, replica.grid.device(at),
+                  mask_at(layout, tensor.shape, replica.grid.sizes(), at), tensor.name);
       }
     }
-    for (int i = 0; !block.parts.empty() && i < site.grid.count(); ++i) {
-      for (const auto& [place, mask] : block.on(site.copy, i).lowered.parameter_masks) {
+    for (int i = 0; !block.parts.empty() && i < replica.grid.count(); ++i) {
+      for (const auto& [place, mask] : block.on(replica.copy, i).lowered.parameter_masks) {
         Holding& holding = holdings_[tensors[place]];
-        holding.sites.insert(index);
-        hold_part(holding, site.grid.listed[i], mask, plan.graph().tensors[tensors[place]].name);
+        holding.replicas.insert(index);
+        hold_part(holding, replica.grid.listed[i], mask, plan.graph().tensors[tensors[place]].name);
       }
     }
   }
@@ -131,22 +132,22 @@ void Parameters::check_parts(const model::Graph& graph) const {
 }
 
 Parameters::Parameters(const Plan& plan, const Stages& stages, const Blocks& blocks) {
-  for (std::size_t site = 0; site < stages.sites().size(); ++site)
-    hold_on_site(plan, stages, blocks, static_cast<int>(site));
+  for (std::size_t replica = 0; replica < stages.replicas().size(); ++replica)
+    hold_on_replica(plan, stages, blocks, static_cast<int>(replica));
   check_parts(plan.graph());
-  for (const Host& host : stages.hosts()) {
-    std::map<TensorId, LocalHolding>& here = on_host_.emplace_back();
-    const int device = host.devices.front();
-    for (const int index : host.sites) {
-      const Site& site = stages.sites()[index];
-      for (const int segment : plan.stages[site.stage]) {
-        for (const int place : read_by(site, *blocks.of(segment).forward, device)) {
+  for (const DeviceClass& device_class : stages.device_classes()) {
+    std::map<TensorId, LocalHolding>& here = on_class_.emplace_back();
+    const int device = device_class.devices.front();
+    for (const int index : device_class.replicas) {
+      const Replica& replica = stages.replicas()[index];
+      for (const int segment : plan.stages[replica.stage]) {
+        for (const int place : read_by(replica, *blocks.of(segment).forward, device)) {
           const TensorId parameter = stages.facts(segment).tensors[place];
           const model::Tensor& tensor = plan.graph().tensors[parameter];
           const Holding& holding = holdings_.at(parameter);
           LocalHolding& local = here[parameter];
           local.holding = &holding;
-          measure(plan, tensor, site.grid, device, local);
+          measure(plan, tensor, replica.grid, device, local);
           if (const TensorId gradient = plan.graph().gradient_of[parameter]; gradient >= 0)
             local.gradient_scale =
                 model::size_of(plan.graph().tensors[gradient].type) / model::size_of(tensor.type);

@@ -18,7 +18,7 @@ struct Holding {
   std::vector<placement::Grid> grids;  ///< distinct, by first device
   /// In place of layout and grids, if an irregular stage reads it: what each device holds.
   std::map<int, placement::Mask> masks;
-  std::set<int> sites;  ///< whose devices these are
+  std::set<int> replicas;  ///< whose devices these are
 };
 
 /// A parameter on one device class, and the segments that read it there.
@@ -54,17 +54,17 @@ class Parameters {
     return holdings_.at(parameter);
   }
   /// The parameters of one device class.
-  [[nodiscard]] const std::map<model::TensorId, LocalHolding>& on(int host) const {
-    return on_host_[host];
+  [[nodiscard]] const std::map<model::TensorId, LocalHolding>& on(int device_class) const {
+    return on_class_[device_class];
   }
 
  private:
-  void hold_on_site(const strategies::Plan& plan, const Stages& stages, const Blocks& blocks,
-                    int site);
+  void hold_on_replica(const strategies::Plan& plan, const Stages& stages, const Blocks& blocks,
+                       int replica);
   void check_parts(const model::Graph& graph) const;
 
   std::map<model::TensorId, Holding> holdings_;
-  std::vector<std::map<model::TensorId, LocalHolding>> on_host_;
+  std::vector<std::map<model::TensorId, LocalHolding>> on_class_;
 };
 
 }  // namespace stratagem::lowering

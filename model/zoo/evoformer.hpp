@@ -29,9 +29,9 @@ struct EvoformerConfig {
 ///   z += outer product mean of m;  z += triangle multiplication, outgoing, then incoming
 ///   z += triangle attention around the starting, then the ending node;  z += transition
 /// with the dropouts of the paper (masks shared along one axis). Attentions compute queries, keys
-/// and values with one matrix. An identity ends m's way through a block, so that what the next block
-/// keeps is not what the outer product keeps: one copy of m too many per block where no plan changes
-/// its layout there. Inputs are one matrix each over 49 features of m and 65 of z (the
+/// and values with one matrix. An identity ends m's way through a block, so that what the next
+/// block keeps is not what the outer product keeps: one copy of m too many per block where no plan
+/// changes its layout there. Inputs are one matrix each over 49 features of m and 65 of z (the
 /// relative positions), and the norm of the pairs of the pass before; the head is the distogram's
 /// matrix and cross-entropy (64 bins). Templates, extra sequences, the structure module, the other
 /// losses and the recycled first row and positions are left out. Source: Jumper et al., Nature

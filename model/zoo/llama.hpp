@@ -29,7 +29,8 @@ struct LlamaConfig {
 
 /// One segment for the embeddings, one per layer, one for the final norm, logits and loss. Per
 /// layer:
-///   x = x + W_o attention(rotary(W_qkv norm(x)));  x = x + W_down(silu(W_gate norm(x)) * W_up norm(x))
+///   x = x + W_o attention(rotary(W_qkv norm(x)));  x = x + W_down(silu(W_gate norm(x)) * W_up
+///                                                  norm(x))
 /// Queries, keys and values are one matrix, gate and up another, unless the latter are not fused.
 /// Heads are divided by the groups that share keys and values. With a prefix every layer has
 /// trained keys and values before those of the tokens, which nothing turns; nothing else is

@@ -30,11 +30,12 @@ struct Experts {
 ///   E_e(x) = W_2e gelu(W_1e x + b_1e) + b_2e
 /// for x of shape (batch, sequence, hidden). Every sample is a group of its own: it has `capacity`
 /// slots at every expert, so that shapes are fixed and k * tokens * capacity_factor slots are
-/// computed whatever the router says; model FLOPs are those of the slots that tokens take. Which tokens find no slot, which slots stay empty, and the
-/// loss that balances the experts are not modelled. Experts work on (expert, sample and slot,
-/// hidden), samples outermost: split along samples before and after, along experts between, the
-/// layout search finds one all-to-all on either side. Source: Lepikhin et al., GShard,
-/// arXiv:2006.16668, section 2.2; Fedus et al., Switch Transformers, arXiv:2101.03961, section 2.2.
+/// computed whatever the router says; model FLOPs are those of the slots that tokens take. Which
+/// tokens find no slot, which slots stay empty, and the loss that balances the experts are not
+/// modelled. Experts work on (expert, sample and slot, hidden), samples outermost: split along
+/// samples before and after, along experts between, the layout search finds one all-to-all on
+/// either side. Source: Lepikhin et al., GShard, arXiv:2006.16668, section 2.2; Fedus et al.,
+/// Switch Transformers, arXiv:2101.03961, section 2.2.
 TensorId mixture_of_experts(Builder& build, TensorId x, const Experts& experts);
 
 /// Of the router and all experts: count * (h + 2 * h * inner + inner + h).

@@ -78,21 +78,21 @@ class MessageOrder {
   /// The send that a receive of a device matches, in words.
   [[nodiscard]] std::string sent(int device, int group, const Place& receive) const {
     const Device& receiver = program_.devices[device];
-    const int seat = receiver.sequence * rendezvous_.groups() + group;
-    const std::vector<Place>& posted = rendezvous_.posted(seat);
+    const int endpoint = receiver.sequence * rendezvous_.groups() + group;
+    const std::vector<Place>& posted = rendezvous_.posted(endpoint);
     const auto is_it = [&](const Place& place) {
       return place.call == receive.call && place.task == receive.task;
     };
     const auto k = std::ranges::find_if(posted, is_it) - posted.begin();
     const int source = program_.communicators[receiver.groups[group]].ranks.front();
-    for (const Seated& seated : rendezvous_.communicators()[receiver.groups[group]]) {
-      if (seated.device != source) continue;
-      const Sequence& theirs = program_.sequences[rendezvous_.sequence(seated.seat)];
+    for (const Member& member : rendezvous_.communicators()[receiver.groups[group]]) {
+      if (member.device != source) continue;
+      const Sequence& theirs = program_.sequences[rendezvous_.sequence(member.endpoint)];
       return "device " + std::to_string(source) + " at " +
              describe(program_, theirs,
-                      rendezvous_.posted(seated.seat)[static_cast<std::size_t>(k)]);
+                      rendezvous_.posted(member.endpoint)[static_cast<std::size_t>(k)]);
     }
-    throw BrokenPromise("a communicator's devices are seated");
+    throw BrokenPromise("a communicator's devices are its members");
   }
 
   const Program& program_;

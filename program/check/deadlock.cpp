@@ -37,13 +37,13 @@ class Rounds {
     return graph;
   }
 
-  /// The k-th collectives of some actors are one, each actor at a seat.
-  void meet(EventGraph& graph, const std::vector<Seated>& actors) const {
-    const std::size_t count = rendezvous_.posted(actors.front().seat).size();
+  /// The k-th collectives of some actors are one, each actor's at an endpoint.
+  void meet(EventGraph& graph, const std::vector<Member>& actors) const {
+    const std::size_t count = rendezvous_.posted(actors.front().endpoint).size();
     for (int iteration = 0; iteration < iterations_; ++iteration) {
       for (std::size_t k = 0; k < count; ++k) {
         const int one = occurrence(actors.front(), iteration, k);
-        for (const Seated& actor : actors) graph.together(one, occurrence(actor, iteration, k));
+        for (const Member& actor : actors) graph.together(one, occurrence(actor, iteration, k));
       }
     }
   }
@@ -104,10 +104,10 @@ class Rounds {
     }
   }
 
-  [[nodiscard]] int occurrence(const Seated& seated, int iteration, std::size_t k) const {
-    const Actor& actor = actors_[seated.device];
+  [[nodiscard]] int occurrence(const Member& member, int iteration, std::size_t k) const {
+    const Actor& actor = actors_[member.device];
     const Steps& steps = steps_[actor.sequence];
-    const Place& place = rendezvous_.posted(seated.seat)[k];
+    const Place& place = rendezvous_.posted(member.endpoint)[k];
     const int of_call = steps.first[place.call];
     const int step = grain_ == Grain::calls ? of_call : of_call + place.task;
     const int round = iteration + program_.sequences[actor.sequence].calls[place.call].lag;
@@ -144,24 +144,24 @@ class Rounds {
 /// Do collectives that meet stand at the same place of their blocks? Then calls that meet can go
 /// through their blocks side by side.
 bool side_by_side(const Rendezvous& rendezvous) {
-  return std::ranges::all_of(rendezvous.companies(), [&](const std::vector<int>& company) {
-    return std::ranges::all_of(company, [&](int seat) {
-      return std::ranges::equal(rendezvous.posted(company.front()), rendezvous.posted(seat), {},
+  return std::ranges::all_of(rendezvous.peer_sets(), [&](const std::vector<int>& peers) {
+    return std::ranges::all_of(peers, [&](int endpoint) {
+      return std::ranges::equal(rendezvous.posted(peers.front()), rendezvous.posted(endpoint), {},
                                 &Place::task, &Place::task);
     });
   });
 }
 
-/// Can calls be ordered with all devices of a sequence as one? A cycle of tasks would be one of calls,
-/// since within a block, and within blocks side by side, everything leads to later tasks.
+/// Can calls be ordered with all devices of a sequence as one? A cycle of tasks would be one of
+/// calls, since within a block, and within blocks side by side, everything leads to later tasks.
 bool calls_in_order(const Program& program, const Rendezvous& rendezvous) {
   if (!side_by_side(rendezvous)) return false;
   Rounds rounds(program, rendezvous, Grain::calls);
   for (std::size_t s = 0; s < program.sequences.size(); ++s) rounds.add_actor(static_cast<int>(s));
   EventGraph graph = rounds.graph();
-  for (const std::vector<int>& company : rendezvous.companies()) {
-    std::vector<Seated> actors;
-    for (const int seat : company) actors.push_back({rendezvous.sequence(seat), seat});
+  for (const std::vector<int>& peers : rendezvous.peer_sets()) {
+    std::vector<Member> actors;
+    for (const int endpoint : peers) actors.push_back({rendezvous.sequence(endpoint), endpoint});
     rounds.meet(graph, actors);
   }
   return graph.cycle().empty();
@@ -174,7 +174,7 @@ void check_deadlock(const Program& program, const Rendezvous& rendezvous) {
   Rounds rounds(program, rendezvous, Grain::tasks);
   for (const Device& device : program.devices) rounds.add_actor(device.sequence);
   EventGraph graph = rounds.graph();
-  for (const std::vector<Seated>& ranks : rendezvous.communicators()) {
+  for (const std::vector<Member>& ranks : rendezvous.communicators()) {
     if (!ranks.empty()) rounds.meet(graph, ranks);
   }
   const std::vector<EventGraph::Edge> cycle = graph.cycle();

@@ -16,14 +16,14 @@
 namespace stratagem::program {
 namespace {
 
-enum class Life : std::uint8_t { none, born, written, dead };
+enum class Life : std::uint8_t { none, allocated, written, freed };
 
-/// Which tensors have living buffers, sorted, with their lives.
+/// Which tensors have live buffers, sorted, with their lives.
 using State = std::vector<std::pair<model::TensorId, Life>>;
 
 bool is_resident(const Slot& slot) { return is_resident(slot.category); }
 
-/// By tensor: the life of its buffer. Remembers what was born.
+/// By tensor: the life of its buffer. Remembers what was allocated.
 class Lives {
  public:
   explicit Lives(std::size_t tensors) : of_tensor_(tensors, Life::none) {}
@@ -34,26 +34,26 @@ class Lives {
   Life& operator[](model::TensorId tensor) { return of_tensor_[tensor]; }
   void add(model::TensorId tensor, Life life) {
     of_tensor_[tensor] = life;
-    born_.push_back(tensor);
+    seen_.push_back(tensor);
   }
 
   /// What has become of a state; afterwards there is nothing.
   State end(const State& before) {
-    std::ranges::sort(born_);
-    for (const auto& [tensor, life] : before) born_.push_back(tensor);
-    std::ranges::inplace_merge(born_, born_.end() - static_cast<std::ptrdiff_t>(before.size()));
+    std::ranges::sort(seen_);
+    for (const auto& [tensor, life] : before) seen_.push_back(tensor);
+    std::ranges::inplace_merge(seen_, seen_.end() - static_cast<std::ptrdiff_t>(before.size()));
     State after;
-    for (const model::TensorId tensor : born_) {
+    for (const model::TensorId tensor : seen_) {
       const Life life = std::exchange(of_tensor_[tensor], Life::none);
-      if (life == Life::born || life == Life::written) after.emplace_back(tensor, life);
+      if (life == Life::allocated || life == Life::written) after.emplace_back(tensor, life);
     }
-    born_.clear();
+    seen_.clear();
     return after;
   }
 
  private:
   std::vector<Life> of_tensor_;
-  std::vector<model::TensorId> born_;
+  std::vector<model::TensorId> seen_;
 };
 
 /// Plays one call on what is alive.
@@ -70,7 +70,7 @@ class LivesOfCall {
     own_.assign(block_.slots.size(), Life::none);
     for (task_ = 0; task_ < static_cast<int>(block_.tasks.size()); ++task_) {
       const Task& task = block_.tasks[task_];
-      for (const int slot : task.births) bear(slot);
+      for (const int slot : task.allocates) allocate(slot);
       for (const int slot : task.reads) {
         if (!is_resident(block_.slots[slot]) && alive(slot, "read") != Life::written)
           refuse("to be written before it is read", slot);
@@ -78,7 +78,7 @@ class LivesOfCall {
       for (const int slot : task.writes) {
         if (!is_resident(block_.slots[slot])) alive(slot, "written") = Life::written;
       }
-      for (const int slot : task.deaths) alive(slot, "freed") = Life::dead;
+      for (const int slot : task.frees) alive(slot, "freed") = Life::freed;
     }
     --task_;
     for (std::size_t slot = 0; slot < own_.size(); ++slot) leave(static_cast<int>(slot));
@@ -91,24 +91,25 @@ class LivesOfCall {
     return segment < 0 ? place : program_.segment_tensors[segment][place];
   }
 
-  void bear(int slot) {
-    if (is_resident(block_.slots[slot])) refuse("not to be born, since it is always there", slot);
-    if (own_[slot] != Life::none) refuse("to be born once", slot);
-    own_[slot] = Life::born;
+  void allocate(int slot) {
+    if (is_resident(block_.slots[slot]))
+      refuse("not to be allocated, since it is always there", slot);
+    if (own_[slot] != Life::none) refuse("to be allocated once", slot);
+    own_[slot] = Life::allocated;
   }
 
   /// A buffer of this call, or the one that earlier calls left.
   Life& alive(int slot, const char* when) {
     Life& life = own_[slot] == Life::none ? lives_[tensor(slot)] : own_[slot];
-    if (life == Life::none || life == Life::dead)
+    if (life == Life::none || life == Life::freed)
       refuse(std::string("to be alive when it is ") + when, slot);
     return life;
   }
 
   /// What is still alive is for later calls, which know it by its tensor.
   void leave(int slot) {
-    if (own_[slot] == Life::none || own_[slot] == Life::dead) return;
-    if (lives_[tensor(slot)] != Life::none && lives_[tensor(slot)] != Life::dead)
+    if (own_[slot] == Life::none || own_[slot] == Life::freed) return;
+    if (lives_[tensor(slot)] != Life::none && lives_[tensor(slot)] != Life::freed)
       refuse("to be the only one of its tensor that outlives a call", slot);
     lives_.add(tensor(slot), own_[slot]);
   }
@@ -123,7 +124,7 @@ class LivesOfCall {
   int call_;
   const Block& block_;
   Lives& lives_;
-  std::vector<Life> own_;  ///< by slot: of a buffer that is born here
+  std::vector<Life> own_;  ///< by slot: of a buffer that is allocated here
   int task_ = 0;
 };
 
@@ -180,7 +181,7 @@ class States {
  private:
   const Program& program_;
   Lives lives_;
-  std::vector<bool> touches_;  ///< by block: any buffer that lives and dies
+  std::vector<bool> touches_;  ///< by block: any buffer that is allocated and freed
   std::vector<State> states_ = {{}};
   std::map<State, int> numbers_ = {{{}, 0}};
   std::vector<std::map<std::size_t, int>> changes_;  ///< by state: by block and segment

@@ -15,7 +15,7 @@ bool within(int index, std::size_t size) {
 }
 
 void check_slots(const Block& block, const Task& task) {
-  for (const auto* slots : {&task.reads, &task.writes, &task.births, &task.deaths}) {
+  for (const auto* slots : {&task.reads, &task.writes, &task.allocates, &task.frees}) {
     for (const int slot : *slots) {
       if (!within(slot, block.slots.size()) || block.slots[slot].tensor < 0) {
         throw InputError(
@@ -62,8 +62,8 @@ void check_wait(const Program& program, const Sequence& sequence, int call, cons
   throw InputError("", "", who + " to wait for tasks of earlier calls", "a wait for " + of);
 }
 
-/// What lives during a part of an iteration does so between two tasks, in this order, and iterations
-/// do not overlap.
+/// What lives during a part of an iteration does so between two tasks, in this order, and
+/// iterations do not overlap.
 void check_spans(const Program& program, const Sequence& sequence) {
   const auto known = [&](const TaskOfCall& of) {
     return within(of.call, sequence.calls.size()) &&

@@ -1,4 +1,4 @@
-// Numbers the collectives of every sequence and compares those that meet.
+// Numbers the collectives of every sequence and compares those that match.
 #include "program/check/rendezvous.hpp"
 
 #include <algorithm>
@@ -30,7 +30,8 @@ struct Posted {
   }
 };
 
-/// Devices of one communicator mean the same: of a transfer, the same tensor of the same micro-batch.
+/// Devices of one communicator mean the same: of a transfer, the same tensor of the same
+/// micro-batch.
 bool equal(const Posted& a, const Posted& b) {
   const Collective& x = a.collective();
   const Collective& y = b.collective();
@@ -62,8 +63,8 @@ Rendezvous::Rendezvous(const Program& program) : program_(program) {
   count_groups();
   post();
   check_bound();
-  seat_devices();
-  find_companies();
+  find_members();
+  find_peers();
   compare();
 }
 
@@ -89,7 +90,7 @@ void Rendezvous::post() {
         const Block& block = program_.blocks[calls[c].block];
         for (const int task : collectives[calls[c].block]) {
           const int group = std::get<Collective>(block.tasks[task].work).group;
-          posted_[seat(static_cast<int>(s), group)].push_back({static_cast<int>(c), task});
+          posted_[endpoint(static_cast<int>(s), group)].push_back({static_cast<int>(c), task});
         }
       }
     }
@@ -101,7 +102,7 @@ void Rendezvous::check_bound() const {
   for (std::size_t d = 0; d < program_.devices.size(); ++d) {
     const Device& device = program_.devices[d];
     for (int group = 0; group < groups_; ++group) {
-      const std::vector<Place>& posted = posted_[seat(device.sequence, group)];
+      const std::vector<Place>& posted = posted_[endpoint(device.sequence, group)];
       const bool knows = group < static_cast<int>(device.groups.size()) &&
                          device.groups[group] >= 0 &&
                          device.groups[group] < static_cast<int>(program_.communicators.size());
@@ -114,22 +115,22 @@ void Rendezvous::check_bound() const {
   }
 }
 
-void Rendezvous::seat_devices() {
-  seated_.resize(program_.communicators.size());
+void Rendezvous::find_members() {
+  members_.resize(program_.communicators.size());
   for (std::size_t d = 0; d < program_.devices.size(); ++d) {
     const Device& device = program_.devices[d];
     for (std::size_t group = 0; group < device.groups.size(); ++group) {
       const int communicator = device.groups[group];
       if (communicator < 0) continue;
-      seated_[communicator].push_back(
-          {static_cast<int>(d), seat(device.sequence, static_cast<int>(group))});
+      members_[communicator].push_back(
+          {static_cast<int>(d), endpoint(device.sequence, static_cast<int>(group))});
     }
   }
-  for (std::size_t c = 0; c < seated_.size(); ++c) {
+  for (std::size_t c = 0; c < members_.size(); ++c) {
     std::vector<int> ranks = program_.communicators[c].ranks;
     std::ranges::sort(ranks);
     std::vector<int> known;
-    for (const Seated& seated : seated_[c]) known.push_back(seated.device);
+    for (const Member& member : members_[c]) known.push_back(member.device);
     if (ranks == known) continue;
     std::vector<int> odd;
     std::ranges::set_symmetric_difference(ranks, known, std::back_inserter(odd));
@@ -142,16 +143,16 @@ void Rendezvous::seat_devices() {
   }
 }
 
-void Rendezvous::find_companies() {
+void Rendezvous::find_peers() {
   UnionFind joined(static_cast<int>(posted_.size()));
-  for (const std::vector<Seated>& seated : seated_) {
-    for (const Seated& one : seated) joined.merge(seated.front().seat, one.seat);
+  for (const std::vector<Member>& members : members_) {
+    for (const Member& one : members) joined.merge(members.front().endpoint, one.endpoint);
   }
   std::map<int, std::vector<int>> by_root;
-  for (int seat = 0; seat < static_cast<int>(posted_.size()); ++seat)
-    by_root[joined.root(seat)].push_back(seat);
-  for (auto& [root, seats] : by_root) {
-    if (seats.size() > 1) companies_.push_back(std::move(seats));
+  for (int endpoint = 0; endpoint < static_cast<int>(posted_.size()); ++endpoint)
+    by_root[joined.root(endpoint)].push_back(endpoint);
+  for (auto& [root, endpoints] : by_root) {
+    if (endpoints.size() > 1) peer_sets_.push_back(std::move(endpoints));
   }
 }
 
@@ -161,26 +162,27 @@ bool Rendezvous::same(int a, int b) const {
   });
 }
 
-/// Where a company disagrees, two devices of one of its communicators do.
+/// Where peers disagree, two devices of one of their communicators do.
 void Rendezvous::compare() const {
-  const bool agreed = std::ranges::all_of(companies_, [this](const std::vector<int>& company) {
-    return std::ranges::all_of(company, [&](int seat) { return same(company.front(), seat); });
+  const bool agreed = std::ranges::all_of(peer_sets_, [this](const std::vector<int>& peers) {
+    return std::ranges::all_of(peers, [&](int endpoint) { return same(peers.front(), endpoint); });
   });
   if (agreed) return;
-  for (std::size_t c = 0; c < seated_.size(); ++c) compare(static_cast<int>(c));
+  for (std::size_t c = 0; c < members_.size(); ++c) compare(static_cast<int>(c));
 }
 
 void Rendezvous::compare(int communicator) const {
-  const std::vector<Seated>& ranks = seated_[communicator];
-  for (const Seated& other : ranks) {
-    const Seated& first = ranks.front();
-    if (same(first.seat, other.seat)) continue;
+  const std::vector<Member>& ranks = members_[communicator];
+  for (const Member& other : ranks) {
+    const Member& first = ranks.front();
+    if (same(first.endpoint, other.endpoint)) continue;
     const auto met = [&](const Place& a, const Place& b) {
-      return equal({program_, sequence_of(first.seat), a}, {program_, sequence_of(other.seat), b});
+      return equal({program_, sequence_of(first.endpoint), a},
+                   {program_, sequence_of(other.endpoint), b});
     };
     const auto k = static_cast<std::size_t>(
-        std::ranges::mismatch(posted_[first.seat], posted_[other.seat], met).in1 -
-        posted_[first.seat].begin());
+        std::ranges::mismatch(posted_[first.endpoint], posted_[other.endpoint], met).in1 -
+        posted_[first.endpoint].begin());
     throw InputError("", "",
                      "the devices of a communicator to post equal collectives in equal order",
                      text_of(first, k) + " as number " + std::to_string(k) +
@@ -188,11 +190,11 @@ void Rendezvous::compare(int communicator) const {
   }
 }
 
-std::string Rendezvous::text_of(const Seated& seated, std::size_t k) const {
-  const std::string who = " on device " + std::to_string(seated.device);
-  const std::vector<Place>& posted = posted_[seated.seat];
+std::string Rendezvous::text_of(const Member& member, std::size_t k) const {
+  const std::string who = " on device " + std::to_string(member.device);
+  const std::vector<Place>& posted = posted_[member.endpoint];
   if (k >= posted.size()) return "nothing" + who;
-  const Sequence& sequence = sequence_of(seated.seat);
+  const Sequence& sequence = sequence_of(member.endpoint);
   const Collective& collective = Posted(program_, sequence, posted[k]).collective();
   const bool maximum = collective.combine == model::Combine::maximum;
   return cost::to_text(collective.kind) + (maximum ? " (maximum)" : "") + " of " +

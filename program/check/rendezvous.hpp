@@ -9,14 +9,14 @@
 
 namespace stratagem::program {
 
-/// A device at a seat.
-struct Seated {
+/// A device of a communicator, and the endpoint by which it communicates.
+struct Member {
   int device = 0;
-  int seat = 0;
+  int endpoint = 0;
 };
 
-/// A seat is a group as all devices of one sequence see it. Seats whose devices share a
-/// communicator are in company: the k-th collective of one in an iteration matches the k-th of the
+/// An endpoint is a group as all devices of one sequence see it. Endpoints whose devices share a
+/// communicator are peers: the k-th collective of one in an iteration matches the k-th of the
 /// others.
 class Rendezvous {
  public:
@@ -26,35 +26,35 @@ class Rendezvous {
 
   /// How many groups devices know.
   [[nodiscard]] int groups() const { return groups_; }
-  [[nodiscard]] int sequence(int seat) const { return seat / groups_; }
-  /// What a seat posts in one iteration: what runs in its round first, then what lags by one, and so
-  /// on.
-  [[nodiscard]] const std::vector<Place>& posted(int seat) const { return posted_[seat]; }
+  [[nodiscard]] int sequence(int endpoint) const { return endpoint / groups_; }
+  /// What an endpoint posts in one iteration: what runs in its round first, then what lags by one,
+  /// and so on.
+  [[nodiscard]] const std::vector<Place>& posted(int endpoint) const { return posted_[endpoint]; }
   /// By communicator: its devices, ascending.
-  [[nodiscard]] const std::vector<std::vector<Seated>>& communicators() const { return seated_; }
-  /// Companies of two seats and more.
-  [[nodiscard]] const std::vector<std::vector<int>>& companies() const { return companies_; }
+  [[nodiscard]] const std::vector<std::vector<Member>>& communicators() const { return members_; }
+  /// Sets of peers: two endpoints and more.
+  [[nodiscard]] const std::vector<std::vector<int>>& peer_sets() const { return peer_sets_; }
 
  private:
   void count_groups();
   void post();
   void check_bound() const;
-  void seat_devices();
-  void find_companies();
+  void find_members();
+  void find_peers();
   void compare() const;
   [[nodiscard]] bool same(int a, int b) const;
-  [[nodiscard]] int seat(int sequence, int group) const { return sequence * groups_ + group; }
-  [[nodiscard]] const Sequence& sequence_of(int seat) const {
-    return program_.sequences[sequence(seat)];
+  [[nodiscard]] int endpoint(int sequence, int group) const { return sequence * groups_ + group; }
+  [[nodiscard]] const Sequence& sequence_of(int endpoint) const {
+    return program_.sequences[sequence(endpoint)];
   }
   void compare(int communicator) const;
-  [[nodiscard]] std::string text_of(const Seated& seated, std::size_t k) const;
+  [[nodiscard]] std::string text_of(const Member& member, std::size_t k) const;
 
   const Program& program_;
   int groups_ = 0;
-  std::vector<std::vector<Place>> posted_;   ///< by seat
-  std::vector<std::vector<Seated>> seated_;  ///< by communicator
-  std::vector<std::vector<int>> companies_;
+  std::vector<std::vector<Place>> posted_;    ///< by endpoint
+  std::vector<std::vector<Member>> members_;  ///< by communicator
+  std::vector<std::vector<int>> peer_sets_;
 };
 
 }  // namespace stratagem::program

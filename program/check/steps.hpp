@@ -16,8 +16,8 @@ struct Steps {
   std::vector<Place> places;                ///< of steps; of a call, its first task
   std::vector<int> first;                   ///< by call: its first step
   std::vector<std::pair<int, int>> queued;  ///< next to each other in a queue
-  std::vector<std::pair<int, int>>
-      wrapped;  ///< the last of a queue in a round, its first in the next
+  /// The last of a queue in a round, its first in the next.
+  std::vector<std::pair<int, int>> wrapped;
   std::vector<std::pair<int, int>> waits;
 };
 

@@ -1,4 +1,5 @@
-// Names first, since tasks refer to buffers by them; then a line for each buffer, and some for each task.
+// Names first, since tasks refer to buffers by them; then a line for each buffer, and some for each
+// task.
 #include "program/text/block_text.hpp"
 
 #include <fmt/format.h>
@@ -19,8 +20,8 @@ model::TensorId bound(const Program& program, int segment, int place) {
   return segment < 0 ? place : program.segment_tensors[segment][place];
 }
 
-constexpr std::array<std::string_view, 6> deed_names = {"apply", "convert",  "select",
-                                                        "join",  "transfer", "step"};
+constexpr std::array<std::string_view, 6> action_names = {"apply", "convert",  "select",
+                                                          "join",  "transfer", "step"};
 constexpr std::array<std::string_view, 3> residence_names = {"", " on host", " on drives"};
 constexpr std::array<std::string_view, 3> kernel_pass_names = {"", " forward", " gradient"};
 
@@ -88,11 +89,11 @@ class BlockWriter {
     for (std::size_t t = 0; t < block_.tasks.size(); ++t) {
       const Task& task = block_.tasks[t];
       const auto at = static_cast<int>(t);
-      for (std::size_t i = 0; i < task.births.size(); ++i)
-        uses_[task.births[i]].emplace_back(at, 0, static_cast<int>(i));
+      for (std::size_t i = 0; i < task.allocates.size(); ++i)
+        uses_[task.allocates[i]].emplace_back(at, 0, static_cast<int>(i));
       for (const int slot : task.reads) uses_[slot].emplace_back(at, 1, 0);
       for (const int slot : task.writes) uses_[slot].emplace_back(at, 2, 0);
-      for (const int slot : task.deaths) uses_[slot].emplace_back(at, 3, 0);
+      for (const int slot : task.frees) uses_[slot].emplace_back(at, 3, 0);
     }
     for_operands([&](int task, const Operand& operand, int place) {
       if (operand.slot >= 0) uses_[operand.slot].emplace_back(task, 4, place);
@@ -100,7 +101,8 @@ class BlockWriter {
     for (Uses& one : uses_) std::ranges::sort(one);
   }
 
-  /// Those of equal names, and of other segments, are numbered in the order in which tasks use them.
+  /// Those of equal names, and of other segments, are numbered in the order in which tasks use
+  /// them.
   void name_tensors() {
     std::map<int, Uses> uses;  // by place
     for (std::size_t s = 0; s < block_.slots.size(); ++s) {
@@ -164,8 +166,8 @@ class BlockWriter {
     list("waits for", named(task.waits, result_.tasks), true);
     list("reads", named(task.reads, slots_), true);
     list("writes", named(task.writes, slots_), true);
-    list("bears", named(task.births, slots_), false);
-    list("frees", named(task.deaths, slots_), true);
+    list("bears", named(task.allocates, slots_), false);
+    list("frees", named(task.frees, slots_), true);
     for (const Operation& operation : task.operations)
       result_.text += "    " + operation_text(operation) + "\n";
   }
@@ -196,8 +198,8 @@ class BlockWriter {
   }
 
   [[nodiscard]] std::string operation_text(const Operation& operation) const {
-    std::string text(deed_names[static_cast<std::size_t>(operation.deed)]);
-    if (operation.deed == Deed::apply) text += " " + names_.operation(segment_, operation.op);
+    std::string text(action_names[static_cast<std::size_t>(operation.action)]);
+    if (operation.action == Action::apply) text += " " + names_.operation(segment_, operation.op);
     if (operation.adds) text += " adds";
     if (operation.combine == model::Combine::maximum) text += " maximum";
     if (operation.replicas != 1) text += fmt::format(" replicas {}", operation.replicas);

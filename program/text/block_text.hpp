@@ -10,8 +10,8 @@
 
 namespace stratagem::program {
 
-/// A block is named and written so that segments that are alike have the same text: without their names, and with
-/// groups numbered in the order in which its tasks name them.
+/// A block is named and written so that segments that are alike have the same text: without their
+/// names, and with groups numbered in the order in which its tasks name them.
 struct BlockText {
   std::string name;                 ///< "F *": a call puts its segment there
   std::string text;                 ///< its buffers and tasks, a line or some each
@@ -23,8 +23,8 @@ struct BlockText {
 /// Of the block that a call runs.
 BlockText block_text(const Program& program, const Call& call, const GraphNames& names);
 
-/// ", ^ = layers.2.out": the tensors that a call of a segment binds where the names in the text do not say
-/// it, because they are of other segments or called otherwise.
+/// ", ^ = layers.2.out": the tensors that a call of a segment binds where the names in the text do
+/// not say it, because they are of other segments or called otherwise.
 std::string text_of_binding(const Program& program, const BlockText& block, int segment,
                             const GraphNames& names);
 

@@ -15,8 +15,8 @@ struct Chain {
 };
 
 /// The cells of a text, blanks between them; F, or F1, F2, ... for a repeat, coordinates being
-/// expressions of S, M, K and R. Throws InputError at `path` for other text and for cells that no plan
-/// of that extent has.
+/// expressions of S, M, K and R. Throws InputError at `path` for other text and for cells that no
+/// plan of that extent has.
 Chain parse_chain(const std::string& text, const Extent& extent, const std::string& path);
 
 /// Is the text one cell or cell pattern, rather than a chain?

@@ -11,8 +11,8 @@
 namespace stratagem::strategies {
 
 struct Dependence {
-  std::optional<std::int64_t> slope =
-      0;                              ///< per step of the name; nullopt where it is not one number
+  /// Per step of the name; nullopt where it is not one number.
+  std::optional<std::int64_t> slope = 0;
   std::optional<std::int64_t> value;  ///< where it is always the same
 };
 

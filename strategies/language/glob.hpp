@@ -9,8 +9,8 @@
 
 namespace stratagem::strategies {
 
-/// `*` is any text without a dot, `**` in place of a part any number of parts (none too), `[2-11]` a
-/// number of that range, `{a,b}` either of the texts, which may be patterns themselves.
+/// `*` is any text without a dot, `**` in place of a part any number of parts (none too), `[2-11]`
+/// a number of that range, `{a,b}` either of the texts, which may be patterns themselves.
 class Glob {
  public:
   /// Throws InputError at `path` for what is not of this form.

@@ -20,8 +20,8 @@ struct SelectorScope {
 
 /// A selector is a list, separated by commas, of patterns (see Glob) of names and of stage(x), x
 /// being an expression such as S-1. Returns the ids of the forward operators that any of the list
-/// names, ascending. Throws InputError at `path` for text of another form, for a stage that does not
-/// exist, and for an item of the list that names nothing.
+/// names, ascending. Throws InputError at `path` for text of another form, for a stage that does
+/// not exist, and for an item of the list that names nothing.
 std::vector<model::OpId> select_operators(const std::string& selector, const SelectorScope& scope,
                                           const std::string& path);
 /// The same for segments: patterns are of their names ("layers.*", "head").

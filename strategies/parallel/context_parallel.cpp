@@ -20,13 +20,13 @@ void check_products(const model::Graph& graph, int ranks) {
 }  // namespace
 
 /// op-trans of every operator along the tokens "s". Attention reads keys and values of all tokens
-/// ("t"), so the lowering finds an all-gather of each in the forward pass; the backward pass gathers
-/// them again (only the rank's own part is kept) and reduce-scatters their gradients. Learned
-/// positions divide as the tokens do. Models with matrix products that cannot (those of experts, whose
-/// slots are of a whole sample) are refused. Not modelled: a ring that passes keys and values on
-/// chunk by chunk behind the attention of the chunk before, and chunks paired so that every rank has
-/// the same share of a causal mask (scores are computed in full on all ranks, as on one). Source:
-/// Llama Team, arXiv:2407.21783, section 3.3.2.
+/// ("t"), so the lowering finds an all-gather of each in the forward pass; the backward pass
+/// gathers them again (only the rank's own part is kept) and reduce-scatters their gradients.
+/// Learned positions divide as the tokens do. Models with matrix products that cannot (those of
+/// experts, whose slots are of a whole sample) are refused. Not modelled: a ring that passes keys
+/// and values on chunk by chunk behind the attention of the chunk before, and chunks paired so that
+/// every rank has the same share of a causal mask (scores are computed in full on all ranks, as on
+/// one). Source: Llama Team, arXiv:2407.21783, section 3.3.2.
 void context_parallel(Plan& plan, const Options& options) {
   if (options.context == 1) return;
   check_products(plan.graph(), options.context);

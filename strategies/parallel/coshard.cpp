@@ -49,9 +49,9 @@ std::vector<model::Division> divisions(const model::Graph& graph, const CoShard&
 /// results are added up before they cross ranks.
 ///
 /// nnScaler makes n = C |D| parts and puts part k on device floor(k / C). Here the C parts come
-/// first, and tensor parallelism divides each over D: device d has the parts c |D| + d for all c. That
-/// is the same plan up to a permutation of the heads and of the inner dimension. Source: Lin et al.,
-/// nnScaler, OSDI 2024, table 5.
+/// first, and tensor parallelism divides each over D: device d has the parts c |D| + d for all c.
+/// That is the same plan up to a permutation of the heads and of the inner dimension. Source: Lin
+/// et al., nnScaler, OSDI 2024, table 5.
 void coshard(Plan& plan, const Options& options) {
   const CoShard& parts = options.coshard;
   if (parts.attention == 1 && parts.mlp == 1) return;

@@ -69,8 +69,8 @@ void read_degrees(const JsonReader& reader, Options& options) {
   if (all > 1'000'000) reader.fail("tensor x context x dap x pipeline x data of at most 1000000");
 }
 
-/// A word, or an object that says more: {"every": k}, {"layers": n, "method": "block" | "uniform"} with
-/// the words of Megatron-LM's --recompute-method, or {"operators": [...]}.
+/// A word, or an object that says more: {"every": k}, {"layers": n, "method": "block" | "uniform"}
+/// with the words of Megatron-LM's --recompute-method, or {"operators": [...]}.
 void read_recompute_options(const JsonReader& reader, Options& options) {
   const auto count = [](const JsonReader& number) {
     return static_cast<int>(number.between(1, 1'000'000));
@@ -248,8 +248,8 @@ bool read_on_drives(const JsonReader& place) {
   return place.one_of({"memory", "drives"}) == "drives";
 }
 
-/// What waits on the host: a word, an object with that word, or one with a place for each part. Returns
-/// what tells it.
+/// What waits on the host: a word, an object with that word, or one with a place for each part.
+/// Returns what tells it.
 JsonReader read_offloaded(const JsonReader& value, OffloadOptions& offload) {
   if (value.is_object() &&
       (!value.has("of") || value.has("optimizer") || value.has("parameters"))) {

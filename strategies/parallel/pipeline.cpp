@@ -69,7 +69,8 @@ std::vector<std::vector<int>> segments_of_stages(const std::vector<int>& layers,
   return stages;
 }
 
-/// The pipeline rank of a copy of a stage. Replicas stand side by side, before those of the next stage.
+/// The pipeline rank of a copy of a stage. Replicas stand side by side, before those of the next
+/// stage.
 int rank_of_copy(const Options& options, const Schedule& schedule, int stage, int copy) {
   const std::vector<int>& replicas = options.replicas_per_stage;
   if (replicas.empty()) return rank_of(schedule.placement, options.pipeline, stage, copy);
@@ -79,11 +80,11 @@ int rank_of_copy(const Options& options, const Schedule& schedule, int stage, in
 }  // namespace
 
 /// op-assign of every operator to the devices of its stage. The layers (all segments but the first
-/// and the last) are divided evenly, or as layers_per_stage says; the first stage also has the first
-/// segment (embeddings), the last stage the last (head), unless they stand apart. The schedule says
-/// how many stages stand on one pipeline rank, and which. With replicas_per_stage, stages are copied and
-/// micro-batches are dealt to the copies in turn. Source: Huang et al., GPipe, NeurIPS 2019;
-/// Narayanan et al., arXiv:2104.04473, section 2.2.
+/// and the last) are divided evenly, or as layers_per_stage says; the first stage also has the
+/// first segment (embeddings), the last stage the last (head), unless they stand apart. The
+/// schedule says how many stages stand on one pipeline rank, and which. With replicas_per_stage,
+/// stages are copied and micro-batches are dealt to the copies in turn. Source: Huang et al.,
+/// GPipe, NeurIPS 2019; Narayanan et al., arXiv:2104.04473, section 2.2.
 void pipeline(Plan& plan, const Options& options) {
   const Schedule& schedule = schedule_named(options.schedule);
   const int ranks = options.pipeline;

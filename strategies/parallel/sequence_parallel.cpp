@@ -14,8 +14,8 @@ bool divides_tokens(const model::Operator& op, const Options& options) {
 /// tensor_parallel divides what it would replicate along the tokens; here only models without
 /// tokens are refused. The lowering finds an all-gather and a reduce-scatter in place of every
 /// all-reduce, keeps the divided part for the backward pass, and gathers it again there: two
-/// all-gathers more per layer. Gradients of norms and row biases become partial sums over the tensor
-/// ranks. Source: Korthikanti et al., arXiv:2205.05198, section 4.2.2.
+/// all-gathers more per layer. Gradients of norms and row biases become partial sums over the
+/// tensor ranks. Source: Korthikanti et al., arXiv:2205.05198, section 4.2.2.
 void sequence_parallel(Plan& plan, const Options& options) {
   if (!options.sequence_parallel) return;
   const auto divides = [&](model::OpId op) {

@@ -63,8 +63,8 @@ class Peers {
                      "none for stage " + std::to_string(stage));
   }
 
-  /// The slowest link between devices that stand for each other; nullopt where two stages have not as
-  /// many devices, or share one.
+  /// The slowest link between devices that stand for each other; nullopt where two stages have not
+  /// as many devices, or share one.
   [[nodiscard]] std::optional<BytesPerSecond> speed_between(int stage, int peer) const {
     const auto from = devices_of(plan_, stage), to = devices_of(plan_, peer);
     BytesPerSecond slowest{std::numeric_limits<double>::infinity()};
@@ -87,10 +87,10 @@ class Peers {
 
 }  // namespace
 
-/// An op-trans of the first layers (segments between the first and the last): what a layer's forward
-/// pass keeps is copied to the host after it, and back before its backward pass, while other layers
-/// run. Source: Rhu et al., vDNN, MICRO 2016, arXiv:1602.08124. Or to the GPUs of another
-/// stage, see Peers: Zhou et al., MPress, HPCA 2023.
+/// An op-trans of the first layers (segments between the first and the last): what a layer's
+/// forward pass keeps is copied to the host after it, and back before its backward pass, while
+/// other layers run. Source: Rhu et al., vDNN, MICRO 2016, arXiv:1602.08124. Or to the GPUs of
+/// another stage, see Peers: Zhou et al., MPress, HPCA 2023.
 void swap_activations(Plan& plan, const Options& options) {
   const auto segments = static_cast<int>(plan.graph().segments.size());
   if (options.swap.layers > std::max(segments - 2, 0)) {

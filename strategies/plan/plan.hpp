@@ -121,16 +121,17 @@ struct Updates {
 
 /// One plan for one graph. Splitting is affine: sub-operator (i, j, ...) of an operator stands on
 /// device first + i * stride_i + j * stride_j + ..., so a plan for thousands of devices stays as
-/// small as the graph; a list may place it anywhere else. Backward operators and optimizer steps follow their forward operator.
+/// small as the graph; a list may place it anywhere else. Backward operators and optimizer steps
+/// follow their forward operator.
 class Plan {
  public:
   /// `graph` must outlive the plan, or its first rewriting.
   explicit Plan(const model::Graph& graph);
 
   /// op-trans that changes operators rather than dividing them: from now on the plan is of `graph`,
-  /// which it owns, with as many segments as the one before; `colocations` tell what makes it of the
-  /// graph that the plan was given. Expects that nothing was said yet of single operators, whose ids
-  /// change.
+  /// which it owns, with as many segments as the one before; `colocations` tell what makes it of
+  /// the graph that the plan was given. Expects that nothing was said yet of single operators,
+  /// whose ids change.
   void rewrite(model::Graph graph, std::vector<Colocation> colocations);
   [[nodiscard]] const std::vector<Colocation>& colocations() const { return colocations_; }
   /// Has a primitive spoken of single operators?
@@ -233,8 +234,8 @@ class Plan {
             .repeats = graph_->forward_repeats};
   }
   int micro_batches = 1;  ///< op-trans along the batch: repetitions of the graph per iteration
-  std::vector<std::vector<int>>
-      stages;  ///< segments of every stage, in order; at first one stage with all
+  /// Segments of every stage, in order; at first one stage with all.
+  std::vector<std::vector<int>> stages;
   GradientReduction gradients;
   WeightShards shards;
   /// op-trans of the inputs of recomputed groups, between the forward pass and the second run. They
@@ -252,11 +253,12 @@ class Plan {
   /// parameters (whole ones where nothing divides them) and gathers them. It frees them after the
   /// pass. Source: Rajbhandari et al., ZeRO-Infinity, SC 2021, arXiv:2104.07857, sections 5 and 6.
   bool parameters_on_host = false;
-  /// op-assign of what these steps keep to the drives of the server: read into the host's memory, stepped
-  /// and written back segment by segment. Source: ZeRO-Infinity, section 5 (infinity offload engine).
+  /// op-assign of what these steps keep to the drives of the server: read into the host's memory,
+  /// stepped and written back segment by segment. Source: ZeRO-Infinity, section 5 (infinity
+  /// offload engine).
   bool states_on_drives = false;
-  /// op-assign of the parameters that are on the host to its drives: read from there before they are
-  /// fetched, and written back when they have stepped.
+  /// op-assign of the parameters that are on the host to its drives: read from there before they
+  /// are fetched, and written back when they have stepped.
   bool parameters_on_drives = false;
   /// op-order of the steps on the host after the beginning of the iteration's first forward cell,
   /// rather than before it. So an iteration computes with weights that do not include the gradients

@@ -12,8 +12,8 @@
 namespace stratagem::strategies {
 namespace {
 
-/// op-order of each rank's cells, one after the other. Where a W cell stands, the backward cell of its
-/// stage and micro-batch is split.
+/// op-order of each rank's cells, one after the other. Where a W cell stands, the backward cell of
+/// its stage and micro-batch is split.
 void order(Plan& plan, const Timetable& timetable) {
   for (const std::vector<placement::Cell>& cells : timetable.ranks) {
     for (const placement::Cell& cell : cells) {

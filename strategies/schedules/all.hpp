@@ -30,8 +30,9 @@ const std::vector<Schedule>& schedules();
 /// Expects that there is one of the name.
 const Schedule& schedule_named(const std::string& name);
 
-/// Orders all cells of a plan whose stages stand on the pipeline's ranks as the schedule's placement
-/// says, but for the ends; several ranks may share a device. Throws InputError for numbers that it cannot order.
+/// Orders all cells of a plan whose stages stand on the pipeline's ranks as the schedule's
+/// placement says, but for the ends; several ranks may share a device. Throws InputError for
+/// numbers that it cannot order.
 void apply(const Schedule& schedule, Plan& plan, const Pipeline& pipeline, const Ends& ends,
            int ranks_per_device);
 

@@ -7,8 +7,8 @@
 namespace stratagem::strategies {
 namespace {
 
-/// Walks stage s's cells of 1F1B and evicts the newest micro-batch wherever the next cell would take
-/// in one more than `most`.
+/// Walks stage s's cells of 1F1B and evicts the newest micro-batch wherever the next cell would
+/// take in one more than `most`.
 void balance(Plan& plan, int s, int most) {
   const auto stages = static_cast<int>(plan.stages.size());
   const int warm_up = std::min(plan.micro_batches, stages - 1 - s);
@@ -36,11 +36,11 @@ void balance(Plan& plan, int s, int most) {
 
 }  // namespace
 
-/// Stages s and p-1-s of 1F1B hold p+1 micro-batches together; stage s < p/2 hands to the other what
-/// it holds above half of that, so that no stage holds more than ceil((p+2)/2). A micro-batch leaves
-/// right after its forward cell and comes back right before its backward cell, which waits for it: an
-/// implementation that fetches it a cell earlier hides that. Source: Kim et al., BPipe, ICML 2023,
-/// section 3.
+/// Stages s and p-1-s of 1F1B hold p+1 micro-batches together; stage s < p/2 hands to the other
+/// what it holds above half of that, so that no stage holds more than ceil((p+2)/2). A micro-batch
+/// leaves right after its forward cell and comes back right before its backward cell, which waits
+/// for it: an implementation that fetches it a cell earlier hides that. Source: Kim et al., BPipe,
+/// ICML 2023, section 3.
 void bpipe(Plan& plan) {
   one_f_one_b(plan);
   const auto stages = static_cast<int>(plan.stages.size());

@@ -6,10 +6,11 @@ namespace stratagem::strategies {
 using placement::CellPass;
 
 /// In step t of m+p-1 all ranks embed micro-batch t, then rank s runs F(t - s/2) and
-/// B(t - (p-1-s/2)), in the other order where s is odd, then all take the gradient of the embeddings
-/// of micro-batch t-(p-1) (halves rounded down; as far as micro-batches exist). No bubble in the
-/// steady state where F and B take equally long: a period is 2 te + 2 max(F, B). Source: Lin et al.,
-/// nnScaler, OSDI 2024, section 3 and Table 6; the order is that of its hand-written mBART.
+/// B(t - (p-1-s/2)), in the other order where s is odd, then all take the gradient of the
+/// embeddings of micro-batch t-(p-1) (halves rounded down; as far as micro-batches exist). No
+/// bubble in the steady state where F and B take equally long: a period is 2 te + 2 max(F, B).
+/// Source: Lin et al., nnScaler, OSDI 2024, section 3 and Table 6; the order is that of its
+/// hand-written mBART.
 Timetable interlaced(const Pipeline& pipeline) {
   const int p = pipeline.ranks;
   const int m = pipeline.micro_batches;

@@ -15,10 +15,10 @@ using Lets = std::vector<std::pair<std::string, std::string>>;
 void gpipe(Plan& plan);
 void one_f_one_b(Plan& plan);
 /// How many forward cells every copy of a stage runs ahead of its backward cells in 1F1B:
-/// floor((n - 1 - copies in stages before) / copies of the stage), n being all copies of all stages; with
-/// one of each S-1-i. So copies x (warm-up + 1) micro-batches are in flight, as few as give one to
-/// every copy of this and of all later stages. Source: Narayanan et al., PipeDream, SOSP 2019, section
-/// 3.2; the number is that of its runtime (num_warmup_minibatches).
+/// floor((n - 1 - copies in stages before) / copies of the stage), n being all copies of all
+/// stages; with one of each S-1-i. So copies x (warm-up + 1) micro-batches are in flight, as few as
+/// give one to every copy of this and of all later stages. Source: Narayanan et al., PipeDream,
+/// SOSP 2019, section 3.2; the number is that of its runtime (num_warmup_minibatches).
 int warm_up(const std::vector<int>& copies, int stage);
 void bpipe(Plan& plan);
 /// Asynchronous: no flush, every micro-batch reads the newest weights, or on every stage those that

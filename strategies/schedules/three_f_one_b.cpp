@@ -5,9 +5,9 @@
 namespace stratagem::strategies {
 
 /// In step t stage i runs F1(t+2), F2(t+1), F3(t), B(t-ofst), ofst = S-1-i, as far as they exist.
-/// Without a bubble in the steady state while S f <= 3f + b, since the next pass of a micro-batch on
-/// the first stage waits for the one before it on the last. Source: Lin et al., nnScaler, OSDI 2024,
-/// section 3 and Table 7 (there ofst = S-i, with stages counted from 1).
+/// Without a bubble in the steady state while S f <= 3f + b, since the next pass of a micro-batch
+/// on the first stage waits for the one before it on the last. Source: Lin et al., nnScaler, OSDI
+/// 2024, section 3 and Table 7 (there ofst = S-i, with stages counted from 1).
 void three_f_one_b(Plan& plan) {
   const Lets ofst = {{"ofst", "S-1-i"}};
   const auto order = [&](const char* before, const char* after) {

@@ -6,7 +6,8 @@
 namespace stratagem::strategies::timetables {
 
 /// At most p micro-batches' activations of a rank (2p of its chunks). Where F = B = W no rank waits
-/// inside its own span in the cases that are tested, m >= 2p for p = 4, m >= 3p for p = 8; others may.
+/// inside its own span in the cases that are tested, m >= 2p for p = 4, m >= 3p for p = 8; others
+/// may.
 /// Source: Qi et al., Zero Bubble Pipeline Parallelism, ICLR 2024, section 6.
 Timetable zb_v(const Pipeline& pipeline) {
   require_chunks("zb_v", 2, pipeline.chunks);

@@ -30,7 +30,8 @@ class TemporaryFile {
 const char* const schema_text = R"({
   "type": "object", "required": ["runs"], "additionalProperties": false,
   "properties": { "runs": { "type": "array", "items": {
-    "type": "object", "required": ["name"], "properties": { "name": { "type": "string" } } } } } })";
+    "type": "object", "required": ["name"],
+      "properties": { "name": { "type": "string" } } } } } })";
 
 }  // namespace
 

@@ -1,5 +1,5 @@
-// A file as `calibrate measure --backend cuda` writes it on one GPU, made by its own writer with times
-// of formulas: synthetic, nothing in it was measured. `calibrate fit` makes a profile of it.
+// A file as `calibrate measure --backend cuda` writes it on one GPU, made by its own writer with
+// times of formulas: synthetic, nothing in it was measured. `calibrate fit` makes a profile of it.
 #include "calibrate/measure/gpu_file.hpp"
 
 #include "base/input_error.hpp"
@@ -36,8 +36,8 @@ cost::GemmConstants planted_products() {
           .fixed = {.value = 5_us, .source = {}}};
 }
 
-/// Rows of a planted GPU: a gap of 2.2 us, products by the formula of cost::gemm_time, kernels that move
-/// memory at 90 % of the bandwidth and 3 us, fused attention at 60 % and 40 % of the peak.
+/// Rows of a planted GPU: a gap of 2.2 us, products by the formula of cost::gemm_time, kernels that
+/// move memory at 90 % of the bandwidth and 3 us, fused attention at 60 % and 40 % of the peak.
 class Planted {
  public:
   Planted(const Datasheet& sheet, const std::string& name)
@@ -122,7 +122,8 @@ class Planted {
       for (const std::int64_t causal : {1, 2}) {
         for (const bool forward : {true, false}) {
           const std::int64_t batch = 16384 / length, heads = 16, size = 128;
-          // 2 m n k of (length, size) x (size, length), of which forward there are two, backward five.
+          // 2 m n k of (length, size) x (size, length), of which forward there are two, backward
+          // five.
           const double flops = (forward ? 2 : 5) * 2 * product(batch, heads) *
                                product(length, length) * static_cast<double>(size) /
                                static_cast<double>(causal);
@@ -213,7 +214,8 @@ TEST_CASE("the operations of fused attention follow from its sizes and its mask"
     "device": {"gpu": "g", "architecture": "a", "multiprocessors": 1, "peak": {"fp16": "1 TFLOP/s"},
                "memory_bandwidth": "1 GB/s"},
     "tables": [{"kind": "attention", "type": "fp16", "timing": "kernel",
-      "columns": ["batch", "heads", "queries", "keys", "size", "causal", "bytes", "time us"], "rows": [)";
+      "columns": ["batch", "heads", "queries", "keys", "size", "causal", "bytes", "time us"],
+        "rows": [)";
   const auto read = [&](const std::string& row) {
     return read_measurements(JsonReader::from_text(head + row + "]}]}", "m.json"), "m.json");
   };

@@ -6,7 +6,8 @@
 namespace stratagem::calibrate {
 namespace {
 
-/// Twenty times of 1 s of the family "short", then twenty of 3 s of "long", predicted by one constant.
+/// Twenty times of 1 s of the family "short", then twenty of 3 s of "long", predicted by one
+/// constant.
 struct TwoFamilies {
   std::vector<Parameter> parameters{{"time", Range::positive, 1.7, 3}};
   std::vector<MeasuredPoint> points;

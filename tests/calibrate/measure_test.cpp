@@ -49,8 +49,8 @@ const Seconds pace{0.5e-3};
 const Rates rates{.fp32 = FlopsPerSecond{50e9}, .memory = BytesPerSecond{10e9}, .pace = pace};
 
 /// A file with all quick experiments, timed by the formulas of the cost models: softmaxes at 0.2 of
-/// the bandwidth and their gradients at 0.7, everything else at 0.8. The core's pace is `slower` times
-/// as slow in two experiments out of five, and so is all that they time.
+/// the bandwidth and their gradients at 0.7, everything else at 0.8. The core's pace is `slower`
+/// times as slow in two experiments out of five, and so is all that they time.
 void record_by_formula(const std::string& file, double slower = 1) {
   Recorder recorder(file, machine);
   recorder.set(rates);
@@ -251,8 +251,8 @@ TEST_CASE("a collective is timed as often as work is, and no shorter than it tak
   }
 }
 
-/// One warms up for longer, so that it has less of its budget left: had each rank decided by its own,
-/// the other would wait for a round that never comes.
+/// One warms up for longer, so that it has less of its budget left: had each rank decided by its
+/// own, the other would wait for a round that never comes.
 TEST_CASE("ranks end their rounds together, however long each has warmed up") {
   std::array<int, 2> repeats{};
   kernels::run_ranks(2, [&](kernels::Communicator& world) {
@@ -412,7 +412,8 @@ TEST_CASE("a core that slows down while it is measured has the profile that it h
   older.streaming.front().points.front().pace.reset();
   CHECK_FALSE(common_pace({read_measurements(even.name()), older}));
   CHECK_FALSE(fit_processor({older}, "one").profile.pace);
-  // At the pace of the others everything, rates included, is slower by as much: shares are the same.
+  // At the pace of the others everything, rates included, is slower by as much: shares are the
+  // same.
   const auto slow = at_pace({read_measurements(even.name())}, 1.4 * pace);
   CHECK(close(slow.front().gemms.front().points.front().time,
               1.4 * read_measurements(even.name()).gemms.front().points.front().time, 1e-12));

@@ -70,11 +70,10 @@ TEST_CASE("a rate is turned into a time") {
 TEST_CASE("mistakes in a table are named with their row and column") {
   const auto error = [](const std::string& rows, const std::string& time = "time us") {
     try {
-      static_cast<void>(
-          OneTable(
-              R"({"kind": "gemm", "type": "fp16", "timing": "kernel", "columns": ["m", "n", "k", ")" +
-              time + R"("], "rows": )" + rows + "}")
-              .read());
+      static_cast<void>(OneTable(R"({"kind": "gemm", "type": "fp16", "timing": "kernel",)"
+                                 R"( "columns": ["m", "n", "k", ")" +
+                                 time + R"("], "rows": )" + rows + "}")
+                            .read());
     } catch (const InputError& thrown) {
       return thrown.path;
     }
@@ -165,7 +164,8 @@ TEST_CASE("products are alike by their weights, unless the table says otherwise"
 
 TEST_CASE("kernels that move memory are alike by the power of ten of their bytes") {
   const auto points = OneTable(R"({"kind": "softmax", "operation": "softmax", "type": "fp16",
-      "timing": "kernel", "columns": ["bytes", "time us"], "rows": [[1000, 1], [9999, 1], [10000, 1]]})")
+      "timing": "kernel", "columns": ["bytes", "time us"],
+        "rows": [[1000, 1], [9999, 1], [10000, 1]]})")
                           .read()
                           .streaming[0]
                           .points;

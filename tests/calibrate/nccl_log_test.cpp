@@ -1,5 +1,5 @@
-// Runs of nccl-tests as measurements. Figures of the rows are from public logs; the lines around them
-// follow the format of nccl-tests (src/util.cu).
+// Runs of nccl-tests as measurements. Figures of the rows are from public logs; the lines around
+// them follow the format of nccl-tests (src/util.cu).
 #include "calibrate/nccl_log.hpp"
 
 #include "base/input_error.hpp"
@@ -40,7 +40,8 @@ std::string eight_ranks() {
 /// The first of these results as -J writes it.
 const std::string as_json = R"({"version": 1, "nccl_version": 22809,
   "config": {"nthreads": 1, "ngpus": 8, "devices": [
-    {"rank": 0, "group": 0, "hostname": "gpu59", "device": 0, "device_info": "NVIDIA A100-SXM4-80GB"}]},
+    {"rank": 0, "group": 0, "hostname": "gpu59", "device": 0,
+      "device_info": "NVIDIA A100-SXM4-80GB"}]},
   "results": [{"size": 1048576, "count": 262144, "type": "float", "redop": "sum", "root": "    -1",
     "out_of_place": {"time": 27.76, "alg_bw": 37.78, "bus_bw": 66.11, "nwrong": 0},
     "in_place": {"time": 27.49, "alg_bw": 38.15, "bus_bw": 66.76, "nwrong": 0}}],
@@ -93,8 +94,8 @@ TEST_CASE("older logs have no root, and NCCL's own line its version") {
   CHECK(log.rows.size() == 2);
 }
 
-/// A log of four A100 with one row of 4 MiB in 100 us, in the columns of nccl-tests 2.17: an algorithm
-/// bandwidth of 4194304 / 100e-6 = 41.94 GB/s.
+/// A log of four A100 with one row of 4 MiB in 100 us, in the columns of nccl-tests 2.17: an
+/// algorithm bandwidth of 4194304 / 100e-6 = 41.94 GB/s.
 std::string four_ranks(const std::string& program, const std::string& operation,
                        const std::string& root, const std::string& bus) {
   std::string text = "# nccl-tests version 2.17.1 nccl-headers=22803 nccl-library=22809\n";
@@ -118,7 +119,8 @@ std::string four_ranks_json(const std::string& program, const std::string& opera
   const std::string body = R"("time": 100.0, "alg_bw": 41.943040, "bus_bw": )" + bus;
   return R"({"version": 2, "args": [".\/build\/)" + program + R"(", "-J", "a.json"],
     "nccl_version": 22809, "config": {"nthreads": 1, "ngpus": 4, "devices": [
-      {"rank": 0, "group": 0, "hostname": "gpu59", "device": 0, "device_info": "NVIDIA A100-SXM4-80GB"}]},
+      {"rank": 0, "group": 0, "hostname": "gpu59", "device": 0,
+        "device_info": "NVIDIA A100-SXM4-80GB"}]},
     "results": [{"size": 4194304, "count": 1048576, "type": "float", "redop": ")" +
          operation + R"(", "root": ")" + root + R"(", "out_of_place": {)" + body +
          R"(, "nwrong": 0}, "in_place": {)" + body + R"(, "nwrong": null}}]})";

@@ -21,7 +21,8 @@ std::string contents(const std::filesystem::path& file) {
 }
 
 std::string record(const std::string& model, const std::string& plan, const std::string& measured) {
-  return R"({"id": "one", "group": "G", "source": "a paper", "confidence": "read", "value_origin": "printed",
+  return R"({"id": "one", "group": "G", "source": "a paper", "confidence": "read",
+      "value_origin": "printed",
     "hardware": {"gpu": "A", "gpus": 24}, "model": {)" +
          model + R"(}, "parallel": {)" + plan + R"(}, "measured": {)" + measured + "}}";
 }
@@ -100,17 +101,19 @@ TEST_CASE("layers are divided as DeepSpeed divides them") {
 
 TEST_CASE("a record's plan, batch and figures are said in a scenario's words") {
   const std::string more = R"x("tp": 2, "pp": 4, "dp": 3, "num_micro_batches": 5, "micro_batch": 2,
-    "zero": "2 and more", "recompute": "full (default)", "schedule": "ZB-2p", "precision": "bf16/fp16", "offload": "CPU")x";
-  const JsonReader run = run_of(imported(
-      record(with(model, "70", "8"), more, R"("peak_mem_gb": 12.5, "iteration_s": 3)"),
-      R"(, {"vocabulary_multiple": 128, "memory": {"figure": "peak_used", "unit": "GiB", "because": "so"}})"));
+    "zero": "2 and more", "recompute": "full (default)", "schedule": "ZB-2p",
+      "precision": "bf16/fp16", "offload": "CPU")x";
+  const JsonReader run = run_of(
+      imported(record(with(model, "70", "8"), more, R"("peak_mem_gb": 12.5, "iteration_s": 3)"),
+               R"(, {"vocabulary_multiple": 128, "memory": {"figure": "peak_used", "unit": "GiB",)"
+               R"( "because": "so"}})"));
   CHECK(run.at("model").dump() ==
         R"({"family":"gpt","layers":8,"hidden":64,"heads":4,"sequence":32,"vocabulary":1024})");
   CHECK(run.at("training").dump() ==
         R"({"global_batch":30,"micro_batch":2,"precision":"bf16","optimizer":"adam"})");
-  CHECK(
-      run.at("strategy").dump() ==
-      R"({"tensor":2,"data":3,"pipeline":4,"schedule":"zb-h2","recompute":"full","zero":2,"offload":"optimizer"})");
+  CHECK(run.at("strategy").dump() ==
+        R"({"tensor":2,"data":3,"pipeline":4,"schedule":"zb-h2","recompute":"full","zero":2,)"
+        R"("offload":"optimizer"})");
   CHECK(run.at("assumed").text() == "so");
   const JsonReader measured = run.at("measured");
   CHECK(measured.at("peak_used").at("value").text() == "12.5 GiB");
@@ -128,13 +131,13 @@ TEST_CASE("a rule says on which device memory was measured") {
 
 TEST_CASE("a record with heads of keys of their own is a Llama, and a width of the MLP is said") {
   const std::string shared = with(model, "70", "8") + R"(, "kv_heads": 2, "ffn": 176)";
-  CHECK(
-      run_of(imported(record(shared, plan, R"("fits": true)"), "")).at("model").dump() ==
-      R"({"family":"llama","layers":8,"hidden":64,"heads":4,"sequence":32,"vocabulary":1000,"kv_heads":2,"intermediate":176})");
+  CHECK(run_of(imported(record(shared, plan, R"("fits": true)"), "")).at("model").dump() ==
+        R"({"family":"llama","layers":8,"hidden":64,"heads":4,"sequence":32,"vocabulary":1000,)"
+        R"("kv_heads":2,"intermediate":176})");
   const std::string wide = with(model, "70", "8") + R"(, "ffn": 176)";
-  CHECK(
-      run_of(imported(record(wide, plan, R"("fits": true)"), "")).at("model").dump() ==
-      R"({"family":"gpt","layers":8,"hidden":64,"heads":4,"sequence":32,"vocabulary":1000,"intermediate":176})");
+  CHECK(run_of(imported(record(wide, plan, R"("fits": true)"), "")).at("model").dump() ==
+        R"({"family":"gpt","layers":8,"hidden":64,"heads":4,"sequence":32,"vocabulary":1000,)"
+        R"("intermediate":176})");
 }
 
 TEST_CASE("rules hold where their conditions do, and later ones go before earlier ones") {

@@ -28,8 +28,8 @@ CollectiveConstants nothing() {
   return c;
 }
 
-/// Four GPUs on a switch, whose cables take 1, 2, 3 and 4 us: neighbours in a ring are 3, 5, 7 and 5 us
-/// apart.
+/// Four GPUs on a switch, whose cables take 1, 2, 3 and 4 us: neighbours in a ring are 3, 5, 7 and
+/// 5 us apart.
 topology::Cluster uneven() {
   NodeDesign design{.name = "uneven", .gpu = "test", .vertices = {}, .links = {}};
   const auto hub = design.add(VertexKind::nv_switch, "hub");
@@ -77,7 +77,8 @@ TEST_CASE(
   CHECK(close(empty(CollectiveKind::send, cluster, {0, 1}, nothing()), 3_us, 1e-12));
   CHECK(close(empty(CollectiveKind::send, cluster, {0, 3}, nothing()), 5_us, 1e-12));
   CHECK(close(empty(CollectiveKind::send, cluster, {3, 2}, nothing()), 7_us, 1e-12));
-  // Each of 2(n-1) steps ends when its slowest hop has, 7 us of four; 3 and 5 us of the first two, three.
+  // Each of 2(n-1) steps ends when its slowest hop has, 7 us of four; 3 and 5 us of the first two,
+  // three.
   CHECK(close(empty(CollectiveKind::all_reduce, cluster, {0, 1, 2, 3}, nothing()), 42_us, 1e-12));
   CHECK(close(empty(CollectiveKind::all_reduce, cluster, {0, 1}, nothing()), 6_us, 1e-12));
   CHECK(close(empty(CollectiveKind::all_reduce, cluster, {0, 1, 2}, nothing()), 20_us, 1e-12));
@@ -104,7 +105,8 @@ TEST_CASE("a step takes longer by what a hop has beyond the latency that its con
 }
 
 TEST_CASE("between servers a hop is all its links: adapters, ports and the fabric's switches") {
-  // Three servers of two GPUs, n = 6 on N = 3: 2(n-N) steps of 2 us within, 2(N-1) of 1 + 3 + 3 + 1 us.
+  // Three servers of two GPUs, n = 6 on N = 3: 2(n-N) steps of 2 us within, 2(N-1) of 1 + 3 + 3 + 1
+  // us.
   const topology::Cluster three(pair(2_us), 3, 12.5_GBps, 3_us);
   const std::vector<int> all{0, 1, 2, 3, 4, 5};
   CHECK(close(empty(CollectiveKind::send, three, {1, 2}, nothing()), 8_us, 1e-12));
@@ -164,7 +166,8 @@ TEST_CASE(
 }
 
 TEST_CASE("NCCL's steps, too, take longer by their links, whatever the version's own constants") {
-  // On N = 4 DGX A100, k = 8: two NVLinks from GPU to GPU; four PCIe links and two ports between servers.
+  // On N = 4 DGX A100, k = 8: two NVLinks from GPU to GPU; four PCIe links and two ports between
+  // servers.
   const topology::Cluster cluster = preset_named("dgx-a100", 4);
   const topology::Cluster slow = farther(cluster, 5_ms);
   const Seconds near = 2 * 5_ms;
@@ -218,7 +221,8 @@ TEST_CASE("what links add to NCCL's steps is added as it is, and changes no choi
     const topology::Cluster cluster = preset_named(preset, 2);
     const topology::Cluster slow = farther(cluster, 5_ms);
     const bool ampere = std::string(preset) == "dgx-a100";
-    // The fit multiplies NCCL's latency by 1.48 and 0.94, and NCCL a ring's of many bytes by 1.9 and 1.4.
+    // The fit multiplies NCCL's latency by 1.48 and 0.94, and NCCL a ring's of many bytes by 1.9
+    // and 1.4.
     const CollectiveConstants c = shipped(ampere ? "a100-sxm4-80gb" : "v100-sxm2");
     Collectives before(cluster, c, "2.12.12");
     Collectives after(slow, c, "2.12.12");
@@ -226,8 +230,8 @@ TEST_CASE("what links add to NCCL's steps is added as it is, and changes no choi
     const Route other = after.route(CollectiveKind::all_reduce, first_gpus(16), 1_GiB);
     INFO(preset);
     CHECK(one.limit == other.limit);
-    // A100s take a ring of 16: 28 steps over two links within servers, 2 between them over six. V100s
-    // take a tree: up and down seven steps over one link each, and one between.
+    // A100s take a ring of 16: 28 steps over two links within servers, 2 between them over six.
+    // V100s take a tree: up and down seven steps over one link each, and one between.
     const int links = ampere ? 28 * 2 + 2 * 6 : 2 * (7 * 1 + 6);
     CHECK(close(other.latency - one.latency, links * 5_ms, 1e-4));
   }
@@ -286,14 +290,15 @@ TEST_CASE(
   CHECK(close(carried(c, ""), c.nvlink_efficiency.value * datasheet, 1e-12));
   // What was fitted: 1.168 times the 20 GB/s of 25 that NCCL's search counts on.
   CHECK(close(carried(c, "2.18.6"), 1.168 * 20.0 / 25 * datasheet, 1e-5));
-  // Rings run at 1.168 times their 12 x 20 GB/s, of which 8/14 is payload; what the GPU copies besides
-  // does not depend on links.
+  // Rings run at 1.168 times their 12 x 20 GB/s, of which 8/14 is payload; what the GPU copies
+  // besides does not depend on links.
   const auto ring = [&](const CollectiveConstants& constants) {
     return BytesPerSecond{1 / (1 / rate(constants).value - 1 / constants.nccl->copy.value.value)};
   };
   CHECK(close(ring(c), 1.168 * 240_GBps * (8.0 / 14), 1e-5));
   CHECK(close(ring(half), 0.5 * ring(c), 1e-9));
-  // Without a fit an NVLink carries that share of its datasheet's rate, whatever the search counts on.
+  // Without a fit an NVLink carries that share of its datasheet's rate, whatever the search counts
+  // on.
   c.nccl = std::nullopt;
   c.nvlink_efficiency.value = 0.9;
   CHECK(close(carried(c, "2.18.6"), 0.9 * datasheet, 1e-12));

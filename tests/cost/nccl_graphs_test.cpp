@@ -60,8 +60,8 @@ TEST_CASE("rings on the first 2 to 8 GPUs of a DGX-1V: 1, 2, 4, 2, 2, 4 and 6 of
 }
 
 TEST_CASE("groups whose GPUs share adapters begin at different ones") {
-  // Two GPUs of a DGX A100 have two adapters equally near: with tensor parallelism over four GPUs the
-  // data-parallel groups {0, 4} and {1, 5} of every server meet there.
+  // Two GPUs of a DGX A100 have two adapters equally near: with tensor parallelism over four GPUs
+  // the data-parallel groups {0, 4} and {1, 5} of every server meet there.
   const topology::Cluster cluster = preset_named("dgx-a100", 2);
   std::set<int> taken;
   for (const int first : {0, 1, 2, 3}) {

@@ -12,8 +12,8 @@
 
 namespace stratagem {
 
-/// Servers of Blackwell GPUs that are no presets: 18 cables of 50 GB/s from each GPU to two switches
-/// and, with several servers, an adapter of 50 GB/s beside each GPU.
+/// Servers of Blackwell GPUs that are no presets: 18 cables of 50 GB/s from each GPU to two
+/// switches and, with several servers, an adapter of 50 GB/s beside each GPU.
 inline topology::Cluster blackwell(int gpus, int nodes) {
   using topology::LinkKind;
   using topology::VertexKind;

@@ -1,4 +1,5 @@
-// Loads of NCCL's channels: what links carry, and that they leave a lone collective its predicted time.
+// Loads of NCCL's channels: what links carry, and that they leave a lone collective its predicted
+// time.
 #include <map>
 
 #include "cost/collectives.hpp"

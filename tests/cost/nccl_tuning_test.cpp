@@ -109,8 +109,8 @@ TEST_CASE("many nodes reduce small payloads over trees and large ones over rings
 }
 
 TEST_CASE("a tree has the shares of its bandwidth that tuning.cc states for powers of two") {
-  // treeCorrectionFactor of NCCL 2.21 and 2.28, in tenths, from 64 bytes to 512 MiB; ncclTopoGetAlgoTime
-  // applies none to what is no all-reduce.
+  // treeCorrectionFactor of NCCL 2.21 and 2.28, in tenths, from 64 bytes to 512 MiB;
+  // ncclTopoGetAlgoTime applies none to what is no all-reduce.
   const std::map<Protocol, std::vector<int>> tenths{
       {Protocol::ll, {10, 10, 10, 10, 9, 8, 7, 7, 7, 7, 6, 5, 4, 4, 5, 6, 7, 8, 9, 10, 10, 10, 10}},
       {Protocol::ll128,

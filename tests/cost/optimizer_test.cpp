@@ -1,4 +1,5 @@
-// Precisions and optimizers: bytes per parameter of every pair, and what depends on a tensor's shape.
+// Precisions and optimizers: bytes per parameter of every pair, and what depends on a tensor's
+// shape.
 #include "cost/optimizer.hpp"
 
 #include <map>
@@ -26,9 +27,10 @@ Bytes states(const std::string& optimizer, const Stepped& tensor) {
 
 }  // namespace
 
-// Of a parameter: weights, gradient, master copy (Micikevicius et al., section 3.1; Rajbhandari et al.,
-// section 3.1: 2 + 2 + 12 with Adam in fp16, 4 + 4 + 8 in fp32) and states of each optimizer. Rows and
-// columns of the matrix are 4 (1/2048 + 1/4096) bytes a parameter, scales of 8 bits 4/2048 each.
+// Of a parameter: weights, gradient, master copy (Micikevicius et al., section 3.1; Rajbhandari et
+// al., section 3.1: 2 + 2 + 12 with Adam in fp16, 4 + 4 + 8 in fp32) and states of each optimizer.
+// Rows and columns of the matrix are 4 (1/2048 + 1/4096) bytes a parameter, scales of 8 bits 4/2048
+// each.
 TEST_CASE("weights, gradients, master copies and states take the bytes of hand formulas") {
   struct Kept {
     double weights, gradients, master;

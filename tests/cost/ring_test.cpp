@@ -186,9 +186,9 @@ TEST_CASE("usable shares apply to their kind of link") {
 
 TEST_CASE(
     "rings cross leaves: the uplinks hold them up once they are thinner than a server's ports") {
-  // 16 DGX H100, eight on a leaf; a ring's edge is 8 x 50 GB/s wide. Without rails it leaves a leaf of
-  // 64 adapters by 64 x 50 / k GB/s; with rails an eighth of it leaves each leaf by 8 x 50 / k. Either
-  // way k may be 8; with 16 it takes twice as long.
+  // 16 DGX H100, eight on a leaf; a ring's edge is 8 x 50 GB/s wide. Without rails it leaves a leaf
+  // of 64 adapters by 64 x 50 / k GB/s; with rails an eighth of it leaves each leaf by 8 x 50 / k.
+  // Either way k may be 8; with 16 it takes twice as long.
   using namespace topology;
   const Cluster switched = preset("dgx-h100", 16);
   const auto with = [&](int rails, double k) {

@@ -19,7 +19,8 @@ const char* const whole = R"({
   "operators": { "gelu": { "kernels": 2, "extra_passes": 1.5, "because": "so" } },
   "fusions": [["bias_add", "gelu"]],
   "gradient_accumulation": { "kernels": 1, "extra_passes": 3 },
-  "optimizer": { "kernels": 3, "extra_traffic": "6 B", "synchronizations": 1, "extra_states": { "master gradient": "4 B" } },
+  "optimizer": { "kernels": 3, "extra_traffic": "6 B", "synchronizations": 1,
+    "extra_states": { "master gradient": "4 B" } },
   "slowdown": { "value": 1.5, "provenance": "fitted", "source": "one run" },
   "host_factor": { "value": 1, "provenance": "assumed", "source": "nothing better" } })";
 
@@ -100,8 +101,8 @@ TEST_CASE("facts that no model can show are refused") {
         "variant.json", R"({ "name": "variant", "base": "whole", "source": "x", )" + fact + " }");
     CHECK_THROWS_WITH(cost::read_stack(file), ContainsSubstring("variant.json: " + path));
   };
-  // Activations have no weights, tokens no gradients, and a copy of a tensor in place has no kernel. A causal softmax
-  // is looked up as masked_softmax.
+  // Activations have no weights, tokens no gradients, and a copy of a tensor in place has no
+  // kernel. A causal softmax is looked up as masked_softmax.
   for (const std::string name : {"gelu.W", "embedding.B", "identity", "causal_softmax", "add.B",
                                  "optimizer_step", "bias_gradient"}) {
     refused(R"("operators": {")" + name + R"(": {"kernels": 2}})", "/operators/" + name);
@@ -121,7 +122,8 @@ TEST_CASE("a stack names the groups that have communicators, and whether hosts w
   };
   using Group = cost::RankGroup;
   const cost::Stack stack = variant(R"("communicators": {"groups": ["world", "pipeline", "world"]},
-                                       "shard_collectives": {"by": "weight", "gathers": "waited for",
+                                       "shard_collectives": {"by": "weight",
+                                         "gathers": "waited for",
                                                              "kernels_per_rank": 2,
                                                              "of_one_rank": true},
                                        "step_gathers": {"bucket": "1 GB", "kernels_per_rank": 1},

@@ -19,13 +19,13 @@ constexpr model::GptConfig gpt_in_fp32{.layers = 4,
 /// kernel as long as any other.
 std::vector<double> simulated_peaks(const program::Program& program) {
   using cost::CollectiveKind;
-  sim::Cast cast = sim::on_one_link(
+  sim::Folding folding = sim::on_one_link(
       program, {CollectiveKind::all_reduce, CollectiveKind::reduce_scatter,
                 CollectiveKind::all_gather, CollectiveKind::all_to_all, CollectiveKind::send});
-  cast.serial = true;
+  folding.serial = true;
   const sim::Prices prices = sim::price(
       program, [](const program::Task&) { return sim::Price{.device = {1'000'000'000}}; });
-  const sim::Timeline timeline = sim::run(program, cast, prices, 1 + 2 * program.lag);
+  const sim::Timeline timeline = sim::run(program, folding, prices, 1 + 2 * program.lag);
   std::vector<double> peaks;
   for (std::size_t actor = 0; actor < timeline.actors.size(); ++actor)
     peaks.push_back(sim::memory_peak(program, timeline, actor).total.value);

@@ -18,21 +18,21 @@ bool apart(const Placement::Buffer& one, const Placement::Buffer& other) {
   return one.offset + one.capacity <= other.offset || other.offset + other.capacity <= one.offset;
 }
 
-/// Follows births and deaths, and returns the most that is alive at once.
+/// Follows allocations and frees, and returns the most that is alive at once.
 std::size_t follow(const Placement& placement) {
   std::map<int, Placement::Buffer> alive;
   std::size_t bytes = 0, most = 0;
-  for (std::size_t task = 0; task < placement.births.size(); ++task) {
-    for (const auto& [slot, number] : placement.births[task]) {
-      const Placement::Buffer& born = placement.buffers[number];
-      CHECK(born.offset % 64 == 0);
-      CHECK(born.offset + born.capacity <= placement.extent);
-      for (const auto& [other, buffer] : alive) CHECK(apart(born, buffer));
-      CHECK(alive.emplace(number, born).second);
-      bytes += born.capacity;
+  for (std::size_t task = 0; task < placement.allocates.size(); ++task) {
+    for (const auto& [slot, number] : placement.allocates[task]) {
+      const Placement::Buffer& allocated = placement.buffers[number];
+      CHECK(allocated.offset % 64 == 0);
+      CHECK(allocated.offset + allocated.capacity <= placement.extent);
+      for (const auto& [other, buffer] : alive) CHECK(apart(allocated, buffer));
+      CHECK(alive.emplace(number, allocated).second);
+      bytes += allocated.capacity;
     }
     most = std::max(most, bytes);
-    for (const int number : placement.deaths[task]) {
+    for (const int number : placement.frees[task]) {
       if (alive.erase(number) > 0) bytes -= placement.buffers[number].capacity;
     }
   }
@@ -40,15 +40,15 @@ std::size_t follow(const Placement& placement) {
   return most;
 }
 
-/// What is there for good: all that no task bears. Buffers begin at multiples of 64.
+/// What is there for good: all that no task allocates. Buffers begin at multiples of 64.
 std::size_t residents(const Placement& placement) {
-  std::vector<bool> born(placement.buffers.size());
-  for (const auto& births : placement.births) {
-    for (const auto& [slot, number] : births) born[static_cast<std::size_t>(number)] = true;
+  std::vector<bool> allocated(placement.buffers.size());
+  for (const auto& of_task : placement.allocates) {
+    for (const auto& [slot, number] : of_task) allocated[static_cast<std::size_t>(number)] = true;
   }
   std::size_t bytes = 0;
-  for (std::size_t i = 0; i < born.size(); ++i) {
-    if (!born[i]) bytes += (placement.buffers[i].capacity + 63) / 64 * 64;
+  for (std::size_t i = 0; i < allocated.size(); ++i) {
+    if (!allocated[i]) bytes += (placement.buffers[i].capacity + 63) / 64 * 64;
   }
   return bytes;
 }
@@ -72,7 +72,7 @@ TEST_CASE("no two buffers that are alive at the same time overlap") {
   }
 }
 
-/// Rounds that repeat, from the first one on, in which what was not born yet does not die.
+/// Rounds that repeat, from the first one on, in which what was not allocated yet is not freed.
 TEST_CASE("buffers of iterations that overlap do not") {
   const model::Graph graph = model::gpt(tiny_gpt);
   for (const int micro_batches : {1, 4}) {
@@ -84,27 +84,27 @@ TEST_CASE("buffers of iterations that overlap do not") {
     REQUIRE(once.rounds == plan.program.lag + 1);
     std::map<int, Placement::Buffer> alive;
     std::size_t longest = 0;
-    for (std::size_t task = 0; task < 3 * once.births.size(); ++task) {
-      const std::size_t at = task % once.births.size();
-      for (const auto& [slot, number] : once.births[at]) {
-        const Placement::Buffer& born = once.buffers[number];
-        CHECK(born.offset + born.capacity <= once.extent);
-        for (const auto& [other, buffer] : alive) CHECK(apart(born, buffer));
-        CHECK(alive.emplace(number, born).second);
+    for (std::size_t task = 0; task < 3 * once.allocates.size(); ++task) {
+      const std::size_t at = task % once.allocates.size();
+      for (const auto& [slot, number] : once.allocates[at]) {
+        const Placement::Buffer& allocated = once.buffers[number];
+        CHECK(allocated.offset + allocated.capacity <= once.extent);
+        for (const auto& [other, buffer] : alive) CHECK(apart(allocated, buffer));
+        CHECK(alive.emplace(number, allocated).second);
       }
-      for (const int number : once.deaths[at]) alive.erase(number);
-      const std::size_t tasks = once.births.size() / once.rounds;
+      for (const int number : once.frees[at]) alive.erase(number);
+      const std::size_t tasks = once.allocates.size() / once.rounds;
       if (task % tasks + 1 == tasks) longest = std::max(longest, alive.size());
     }
     CHECK(longest > 0);  // some outlive their round
   }
 }
 
-TEST_CASE("an arena counts what its buffers hold until they die") {
+TEST_CASE("an arena counts what its buffers hold until they are freed") {
   HostEngine<float> engine;
   Arena arena({.buffers = {{0, 128}, {128, 64}},
-               .births = {},
-               .deaths = {},
+               .allocates = {},
+               .frees = {},
                .residents = {},
                .extent = 192},
               engine);
@@ -112,7 +112,7 @@ TEST_CASE("an arena counts what its buffers hold until they die") {
   CHECK(arena.hold(1, 64) == first + 128);
   CHECK(arena.hold(0, 80) == first);  // it held more before, and does not shrink
   CHECK(arena.live() == 164);
-  arena.die(0);
+  arena.release(0);
   CHECK(arena.live() == 64);
   CHECK(arena.peak() == 164);
   arena.begin_peak();

@@ -12,7 +12,7 @@ namespace stratagem::execute::planted_test {
 namespace {
 
 using lowering::lowered;
-using program::Deed;
+using program::Action;
 using program::Program;
 
 constexpr model::GptConfig tiny_gpt{
@@ -25,12 +25,12 @@ double distance_from_one(const Program& program) {
   return distance(train<double>(graph, program, 2), reference);
 }
 
-/// The first task of a program that does a deed and, if asked for, reduces gradients.
-program::Task& task_that(Program& program, Deed deed, bool gradients = false) {
+/// The first task of a program that does an action and, if asked for, reduces gradients.
+program::Task& task_that(Program& program, Action action, bool gradients = false) {
   for (program::Block& block : program.blocks) {
     for (program::Task& task : block.tasks) {
       const bool reduces = task.stream == program::Stream::gradient_communication;
-      if (!task.operations.empty() && task.operations[0].deed == deed && reduces == gradients)
+      if (!task.operations.empty() && task.operations[0].action == action && reduces == gradients)
         return task;
     }
   }
@@ -38,7 +38,7 @@ program::Task& task_that(Program& program, Deed deed, bool gradients = false) {
 }
 
 /// Has a task do nothing, in a way that no check of the program sees.
-void omit(program::Task& task) { task.operations = {{.deed = Deed::select}}; }
+void omit(program::Task& task) { task.operations = {{.action = Action::select}}; }
 
 Program program_of(const std::string& strategy) {
   return lowered(model::gpt(tiny_gpt), strategy, 2);
@@ -52,26 +52,26 @@ TEST_CASE("programs that the planted faults start from agree with one device") {
 
 TEST_CASE("a missing reduction of gradients is noticed") {
   Program program = program_of(R"({"data": 2})");
-  omit(task_that(program, Deed::convert, true));
+  omit(task_that(program, Action::convert, true));
   CHECK_THROWS_AS(distance_from_one(program), BrokenPromise);  // what is stepped with is not whole
 }
 
 TEST_CASE("a missing sum over tensor ranks is noticed") {
   Program program = program_of(R"({"tensor": 2})");
-  omit(task_that(program, Deed::convert));
+  omit(task_that(program, Action::convert));
   CHECK_THROWS_AS(distance_from_one(program), BrokenPromise);  // what is read is not whole
 }
 
 TEST_CASE("a sum that takes the largest value is noticed") {
   Program program = program_of(R"({"tensor": 2})");
-  std::get<program::Collective>(task_that(program, Deed::convert).work).combine =
+  std::get<program::Collective>(task_that(program, Action::convert).work).combine =
       model::Combine::maximum;
   CHECK(distance_from_one(program) > 1e-3);
 }
 
 TEST_CASE("a stale weight is noticed") {
   Program program = program_of("{}");
-  omit(task_that(program, Deed::step));
+  omit(task_that(program, Action::step));
   CHECK(distance_from_one(program) > 1e-6);
 }
 
@@ -104,8 +104,9 @@ double loss_with(const model::Graph& graph, const Program& program, model::Tenso
   return loss;
 }
 
-/// Of all gradients, three elements each: how far the worst is from central differences of the loss,
-/// over itself, or over a hundredth of what is typical of all: differences are good to 1e-5 of that.
+/// Of all gradients, three elements each: how far the worst is from central differences of the
+/// loss, over itself, or over a hundredth of what is typical of all: differences are good to 1e-5
+/// of that.
 double error_of_gradients(const model::Graph& graph) {
   const Program program = lowered(graph, "{}", 2);
   const Trained trained = train<double>(graph, program, 2, 1);

@@ -1,4 +1,4 @@
-// What ranks record is a timeline: tasks in order, meetings at one instant.
+// What ranks record is a timeline: tasks in order, collectives at one instant.
 #include "execute/recording.hpp"
 
 #include <algorithm>
@@ -74,8 +74,9 @@ TEST_CASE("the pace of the slowest core stands beside every iteration, if it is 
   });
 }
 
-/// Iterations of one rank before and after each of which a clock of what was stolen is looked at: so much
-/// is gone from its one processor, one look after the other, and nothing more after the last.
+/// Iterations of one rank before and after each of which a clock of what was stolen is looked at:
+/// so much is gone from its one processor, one look after the other, and nothing more after the
+/// last.
 Trial tried_where(const std::vector<Seconds>& stolen, int steps) {
   const model::Graph graph = model::gpt(tiny_gpt);
   const Planned plan = planned(graph, "{}", 1);
@@ -129,7 +130,8 @@ TEST_CASE("where others always have the cores, those count from which they took 
     even.push_back({.time = 1_s, .pace = {}, .stolen = one.stolen});
   CHECK(counting(even, 2) == std::vector<std::size_t>{1, 5});
   CHECK(counting(even, 9).size() == 6);
-  // Ticks are coarse: of as many, the longer iteration has lost no less. And what was left alone comes first.
+  // Ticks are coarse: of as many, the longer iteration has lost no less. And what was left alone
+  // comes first.
   const auto lost = [](Seconds time, Seconds stolen) {
     return TimedIteration{.time = time, .pace = {}, .stolen = stolen};
   };

@@ -80,8 +80,8 @@ struct Weight {
   std::vector<double> gradient, momentum, variance;
 };
 
-/// w(t+1) = w(t) - step(mean over micro-batches of grad f(w_1 at its version, ..., w_n at its own)),
-/// on one device, one micro-batch at a time, on weights that are put there for each of them.
+/// w(t+1) = w(t) - step(mean over micro-batches of grad f(w_1 at its version, ..., w_n at its
+/// own)), on one device, one micro-batch at a time, on weights that are put there for each of them.
 class OneDevice {
  public:
   OneDevice(const model::Graph& graph, const strategies::Plan& plan, kernels::Communicator& alone)
@@ -203,7 +203,8 @@ TEST_CASE("PipeDream-2BW reads the weights of the iteration before") {
 }
 
 /// PipeDream's replicated stages (section 3.2): a copy of a stage sees every r-th micro-batch, and
-/// what stages behind it have of ranks, shared out among its r, is ahead of its first backward cell.
+/// what stages behind it have of ranks, shared out among its r, is ahead of its first backward
+/// cell.
 TEST_CASE("copies of PipeDream's stages take turns and step together") {
   const std::vector<int> copies = GENERATE(std::vector{2, 1}, std::vector{1, 2});
   const int micro_batches = GENERATE(2, 4);

@@ -1,4 +1,5 @@
-// Rotary positions keep lengths, leave the first token alone, and make products depend on distances.
+// Rotary positions keep lengths, leave the first token alone, and make products depend on
+// distances.
 #include "kernels/rotary.hpp"
 
 #include <cmath>

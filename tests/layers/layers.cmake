@@ -1,7 +1,8 @@
-# Reads every #include of the folders and fails for one that points up, for subfolders that include each other in a
-# circle, and for a library out of its place.
+# Reads every #include of the folders and fails for one that points up, for subfolders that include
+# each other in a circle, and for a library out of its place.
 #   cmake -DROOT=<repository> -P layers.cmake
-# CONTRIBUTING.md shows the first table. report/ stands on study/, since what it reports on are a scenario's results.
+# CONTRIBUTING.md shows the first table. report/ stands on study/, since what it reports on are a
+# scenario's results.
 cmake_minimum_required(VERSION 3.25)
 
 # folder: the folders just below it. Arrows are transitive.
@@ -20,7 +21,8 @@ set(below_calibrate kernels cost)
 set(below_execute kernels sim)
 set(below_report study)
 set(below_commands calibrate execute report)
-set(folders base topology model cost placement strategies program lowering sim study kernels calibrate execute report commands)
+set(folders base topology model cost placement strategies program lowering sim study kernels
+  calibrate execute report commands)
 
 # Headers in a folder's inside/ are for its own sources only; they may show a library.
 
@@ -35,7 +37,8 @@ set(headers_blas "cblas|lapacke")
 set(folders_blas kernels)
 set(headers_mpi "mpi\\.h")
 set(folders_mpi kernels search)
-set(headers_cuda "cuda|cublas|cudnn|cufft|curand|cusparse|cub/|thrust/|cooperative_groups|mma\\.h|nv|device_")
+set(headers_cuda
+  "cuda|cublas|cudnn|cufft|curand|cusparse|cub/|thrust/|cooperative_groups|mma\\.h|nv|device_")
 set(folders_cuda kernels)
 set(headers_nccl "nccl")
 set(folders_nccl kernels)
@@ -59,7 +62,8 @@ set(headers_fmt "fmt/")
 set(folders_fmt ${folders})
 
 # The system's own headers; those of the language have neither a dot nor a slash in their names.
-set(system_headers "^(sys/.+|unistd\\.h|fcntl\\.h|signal\\.h|dlfcn\\.h|malloc\\.h|poll\\.h|pthread\\.h|sched\\.h|immintrin\\.h)$")
+set(system_headers
+  "^(sys/.+|unistd\\.h|fcntl\\.h|signal\\.h|dlfcn\\.h|malloc\\.h|poll\\.h|pthread\\.h|sched\\.h|immintrin\\.h)$")
 
 # Every folder may include itself and what its arrows reach; `folders` goes from low to high.
 foreach(folder IN LISTS folders)
@@ -74,8 +78,9 @@ set(offences "")
 set(includes_read 0)
 set(subfolders "")  # that include something beside them: includes_of_<subfolder or file beside one>
 
-# Notes what an include within a folder says of the subfolders and files that lie side by side where the two paths
-# part: `file` lies in one, `header` in another. A file stands for its header, too; what is in inside/ is no subfolder.
+# Notes what an include within a folder says of the subfolders and files that lie side by side where
+# the two paths part: `file` lies in one, `header` in another. A file stands for its header, too;
+# what is in inside/ is no subfolder.
 function(note_siblings file header)
   string(REGEX REPLACE "[.][a-z]+$" "" file "${file}")
   string(REGEX REPLACE "[.][a-z]+$" "" header "${header}")
@@ -136,7 +141,8 @@ foreach(folder IN LISTS folders)
           refuse("${file}" "${content}" "${directive}" "${folder}/ may include only ${may}")
         elseif(header MATCHES "/inside/" AND
                NOT (first STREQUAL folder AND file MATCHES "/inside/|\\.(cpp|cu)$"))
-          refuse("${file}" "${content}" "${directive}" "only sources of ${first}/ may see its inside")
+          refuse("${file}" "${content}" "${directive}"
+            "only sources of ${first}/ may see its inside")
         elseif(first STREQUAL folder)
           note_siblings("${file}" "${header}")
         endif()
@@ -165,7 +171,8 @@ foreach(folder IN LISTS folders)
       endif()
 
       # The language or the system; anything else is a library that the table above does not know.
-      if(directive MATCHES "\"" OR (header MATCHES "[./]" AND NOT header MATCHES "${system_headers}"))
+      if(directive MATCHES "\"" OR (header MATCHES "[./]" AND NOT header
+        MATCHES "${system_headers}"))
         refuse("${file}" "${content}" "${directive}"
           "neither folder/file nor a library of the table in tests/layers/layers.cmake")
       endif()
@@ -173,7 +180,8 @@ foreach(folder IN LISTS folders)
   endforeach()
 endforeach()
 
-# From every subfolder along its includes, nearest first: one that comes back to where it began is the shortest circle.
+# From every subfolder along its includes, nearest first: one that comes back to where it began is
+# the shortest circle.
 set(in_circles "")
 foreach(start IN LISTS subfolders)
   if("${start}" IN_LIST in_circles)

@@ -48,8 +48,8 @@ double published(const Shape& shape, double t, bool sequence, const std::string&
   return (sequence ? shape.sbh / t * 34 : shape.sbh * (10 + 24 / t)) + core / t;
 }
 
-/// What the first layer's forward block leaves behind but for the statistics of its norms, which the
-/// paper neglects: two numbers for a token.
+/// What the first layer's forward block leaves behind but for the statistics of its norms, which
+/// the paper neglects: two numbers for a token.
 double kept(const model::Graph& graph, const std::string& strategy) {
   const program::Program program = lowered(graph, strategy);
   const program::Block& block = block_of(program, 1, placement::CellPass::forward);
@@ -79,19 +79,18 @@ TEST_CASE(
 
 TEST_CASE("34sbh + 5as^2b is what Megatron-LM stores, tensor by tensor") {
   // Section 4.1: attention 11sbh + 5as^2b, MLP 19sbh, norms 4sbh; masks of dropout take a byte an
-  // element, all else two. Nothing differs but in whose name it is kept: a layer's input (2sbh, of its
-  // first norm) is its predecessor's output, so mlp.residual.out is the next layer's. A fused dropout and
-  // residual sum keeps the same mask.
+  // element, all else two. Nothing differs but in whose name it is kept: a layer's input (2sbh, of
+  // its first norm) is its predecessor's output, so mlp.residual.out is the next layer's. A fused
+  // dropout and residual sum keeps the same mask.
   const model::GptConfig config = published_shapes().at("175B");
   const auto [sbh, core] = shape_of(config);
   const program::Program program = lowered(model::gpt(config), "{}");
   const program::Block& block = block_of(program, 1, placement::CellPass::forward);
   std::map<std::string, double> left;
   for (const program::Task& task : block.tasks) {
-    for (const int slot : task.births)
+    for (const int slot : task.allocates)
       left[block.slots[slot].name] += block.slots[slot].bytes.value;
-    for (const int slot : task.deaths)
-      left[block.slots[slot].name] -= block.slots[slot].bytes.value;
+    for (const int slot : task.frees) left[block.slots[slot].name] -= block.slots[slot].bytes.value;
   }
   std::map<std::string, double> kept;
   for (const program::Slot& slot : block.slots) {

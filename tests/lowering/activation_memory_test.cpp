@@ -28,11 +28,11 @@ Bytes left_by_layer(const model::GptConfig& config, const std::string& strategy,
   return left_by(block_of(lowered(graph, strategy), 1, CellPass::forward), category);
 }
 
-/// The tasks of a block with which buffers of its attention scores die.
+/// The tasks of a block that free buffers of its attention scores.
 std::vector<std::string> ends_of_scores(const Block& block) {
   std::vector<std::string> ends;
   for (const program::Task& task : block.tasks) {
-    for (const int slot : task.deaths) {
+    for (const int slot : task.frees) {
       if (block.slots[slot].name.find("attention.scores") != std::string::npos)
         ends.push_back(task.name);
     }
@@ -105,8 +105,8 @@ TEST_CASE("full recomputation keeps 2sbh bytes per layer and nothing else") {
     const Block& block = block_of(program, segment, CellPass::forward);
     // The last layer's output is the head's input, which is not recomputed.
     CHECK(left_by(block, Category::checkpoints) == (segment < 4 ? 2 * sbh : 0) * 1_B);
-    const double mask =
-        segment == 0 ? sbh : 0;  // of the dropout after the embeddings, one byte each
+    // Of the dropout after the embeddings, one byte each.
+    const double mask = segment == 0 ? sbh : 0;
     CHECK(left_by(block, Category::activations) == (segment < 4 ? mask : 2 * sbh) * 1_B);
     CHECK(left_by(block, Category::temporaries) == 0_B);
   }
@@ -157,9 +157,9 @@ TEST_CASE("when the forward pass ends, the whole model keeps what its parts keep
 
 TEST_CASE("without dropout a layer keeps sbh(32 + 2as/h): no masks, probabilities once") {
   // Of 34 + 5as/h the two masks of a byte go, and of the core the mask and the copy that dropout
-  // returns: probabilities are what their own gradient and the product with the values both read. ReLU
-  // keeps its output, which fc2 reads anyway: 8sbh less. An MLP of width f keeps 4f in place of 16h.
-  // Fused attention keeps its result, which the projection reads, and no probabilities.
+  // returns: probabilities are what their own gradient and the product with the values both read.
+  // ReLU keeps its output, which fc2 reads anyway: 8sbh less. An MLP of width f keeps 4f in place
+  // of 16h. Fused attention keeps its result, which the projection reads, and no probabilities.
   for (model::GptConfig c : {small_gpt, gpt3}) {
     const double sb = static_cast<double>(c.sequence * c.batch);
     const auto h = static_cast<double>(c.hidden);
@@ -198,7 +198,7 @@ TEST_CASE("scores that variables of a framework name live until the heads are me
 
 TEST_CASE("of a fused kernel's operands those of the operator that is named are held") {
   const model::Graph graph = model::gpt(small_gpt);
-  const auto deaths_at_gelu = [&](const std::vector<cost::HeldInputs>& held) {
+  const auto freed_at_gelu = [&](const std::vector<cost::HeldInputs>& held) {
     cost::Stack stack = plain_stack();
     stack.fusions = {{"bias_add", "dropout", "add"}};
     stack.held_inputs = held;
@@ -206,10 +206,10 @@ TEST_CASE("of a fused kernel's operands those of the operator that is named are 
     const Block& block = block_of(program, 1, CellPass::forward);
     const auto gelu = std::ranges::find(block.tasks, "mlp.gelu", &program::Task::name);
     REQUIRE(gelu != block.tasks.end());
-    return gelu->deaths.size();
+    return gelu->frees.size();
   };
   // The dropout reads what the bias was added to; bias and residual are read by its neighbours.
-  CHECK(deaths_at_gelu({{.of = "dropout", .until = "gelu"}}) == deaths_at_gelu({}) + 1);
+  CHECK(freed_at_gelu({{.of = "dropout", .until = "gelu"}}) == freed_at_gelu({}) + 1);
 }
 
 }  // namespace stratagem::lowering::activation_memory_test

@@ -1,5 +1,5 @@
-// What a program's size depends on: the work of different devices, never their number, nor how often
-// they do the same.
+// What a program's size depends on: the work of different devices, never their number, nor how
+// often they do the same.
 #include "tests/lowering/lowered.hpp"
 
 namespace stratagem::lowering::growth_test {
@@ -47,8 +47,8 @@ TEST_CASE("data-parallel replicas add devices to a program and nothing else") {
   CHECK(two.devices.size() == 128);
   CHECK(eight.devices.size() == 512);
   CHECK(size_of(two) == size_of(eight));
-  // One replica does not reduce gradients. Of several every rank of the pipeline reduces those of its own
-  // layers, all at once: a block of one task on each, called once.
+  // One replica does not reduce gradients. Of several every rank of the pipeline reduces those of
+  // its own layers, all at once: a block of one task on each, called once.
   Size expected = size_of(gpt_3(96, 64, 1));
   REQUIRE(expected.sequences == 8);
   expected.blocks += 8;
@@ -63,8 +63,9 @@ TEST_CASE("layers and micro-batches add calls to a program and nothing else") {
   Size deeper = size;
   for (std::size_t& calls : deeper.calls) calls += 12 * (2 * 64 + 1);
   CHECK(size_of(gpt_3(192, 64, 1)) == deeper);
-  // Per micro-batch 12 layers forward and backward, and 8 calls besides: two stages receive and send on
-  // both ways, or run the embedding or the head instead of what would cross the ends of the pipeline.
+  // Per micro-batch 12 layers forward and backward, and 8 calls besides: two stages receive and
+  // send on both ways, or run the embedding or the head instead of what would cross the ends of the
+  // pipeline.
   Size longer = size;
   for (std::size_t& calls : longer.calls) calls += 64 * (12 * 2 + 8);
   CHECK(size_of(gpt_3(96, 128, 1)) == longer);

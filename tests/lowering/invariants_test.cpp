@@ -16,8 +16,8 @@ namespace {
 /// Two tasks: the first allocates slot 0, the second frees it and waits for the first.
 program::Program two_tasks() {
   program::Block block{.name = "pair", .slots = {{}}, .tasks = {{}, {}}};
-  block.tasks[0].births = {0};
-  block.tasks[1].deaths = {0};
+  block.tasks[0].allocates = {0};
+  block.tasks[1].frees = {0};
   block.tasks[1].waits = {0};
   program::Program program;
   program.blocks = {block};
@@ -32,14 +32,14 @@ TEST_CASE("a block whose tasks wait backwards and free what they allocated is we
   forward.blocks[0].tasks[0].waits = {1};
   CHECK_THROWS_AS(expect_blocks(forward), BrokenPromise);
   program::Program missing = two_tasks();
-  missing.blocks[0].tasks[1].deaths = {1};
+  missing.blocks[0].tasks[1].frees = {1};
   CHECK_THROWS_AS(expect_blocks(missing), BrokenPromise);
   program::Program twice = two_tasks();
-  twice.blocks[0].tasks[0].deaths = {0};
+  twice.blocks[0].tasks[0].frees = {0};
   CHECK_THROWS_AS(expect_blocks(twice), BrokenPromise);
   program::Program early = two_tasks();
-  std::swap(early.blocks[0].tasks[0].births, early.blocks[0].tasks[0].deaths);
-  std::swap(early.blocks[0].tasks[1].births, early.blocks[0].tasks[1].deaths);
+  std::swap(early.blocks[0].tasks[0].allocates, early.blocks[0].tasks[0].frees);
+  std::swap(early.blocks[0].tasks[1].allocates, early.blocks[0].tasks[1].frees);
   CHECK_THROWS_AS(expect_blocks(early), BrokenPromise);
 }
 
@@ -50,18 +50,19 @@ TEST_CASE("an order of cells misses none, repeats none, and has F before B befor
   expect_stages(stages);
   const CellOrder order = ordered_cells(plan, stages);
   expect_cells(plan, stages, order);
-  const std::size_t cells = order.hosts[0].size();
+  const std::size_t cells = order.rounds[0].size();
   REQUIRE(cells == 3 * 4);  // F, B and W of four micro-batches
   for (std::size_t i = 0; i + 1 < cells; ++i) {
     CellOrder repeated = order;
-    repeated.hosts[0][i + 1] = repeated.hosts[0][i];
+    repeated.rounds[0][i + 1] = repeated.rounds[0][i];
     CHECK_THROWS_AS(expect_cells(plan, stages, repeated), BrokenPromise);
   }
   CellOrder reversed = order;
-  std::ranges::reverse(reversed.hosts[0]);
+  std::ranges::reverse(reversed.rounds[0]);
   CHECK_THROWS_AS(expect_cells(plan, stages, reversed), BrokenPromise);
   CellOrder fewer = order;
-  std::erase_if(fewer.hosts[0], [](const ScheduledCell& one) { return one.cell.micro_batch == 3; });
+  std::erase_if(fewer.rounds[0],
+                [](const ScheduledCell& one) { return one.cell.micro_batch == 3; });
   CHECK_THROWS_AS(expect_cells(plan, stages, fewer), BrokenPromise);
 }
 

@@ -147,7 +147,8 @@ inline strategies::Plan random_pipeline(const model::Graph& graph, int devices, 
   return plan;
 }
 
-/// Two layers, sizes of which many do not divide by the numbers of parts, one use of every parameter.
+/// Two layers, sizes of which many do not divide by the numbers of parts, one use of every
+/// parameter.
 inline constexpr model::GptConfig tiny_gpt{.layers = 2,
                                            .hidden = 12,
                                            .heads = 6,

@@ -77,8 +77,8 @@ std::vector<Piece> pieces(const Plan& plan, model::OpId op, bool output) {
 }  // namespace
 
 TEST_CASE("a uniform plan written as lists of devices becomes the same work on every device") {
-  // A table on two stages would be another case: the uniform path sums its gradient within each stage,
-  // then across, the general one over all devices at once.
+  // A table on two stages would be another case: the uniform path sums its gradient within each
+  // stage, then across, the general one over all devices at once.
   model::GptConfig untied = small_gpt;
   untied.tied = false;
   const model::Graph graph = model::gpt(untied);
@@ -127,7 +127,8 @@ TEST_CASE("an operator on four devices feeds one on two and one on three") {
   const model::Graph graph = product_chain(3);
   const Program program = lower(four_two_three(graph), plain_stack());
   check_program(graph, program);
-  // 2 * 12 * 8 * 8 per product and pass, forward, input and weight gradients, whoever computes them.
+  // 2 * 12 * 8 * 8 per product and pass, forward, input and weight gradients, whoever computes
+  // them.
   CHECK(close(hardware_flops(program), Flops{3 * 3 * 2.0 * 12 * 8 * 8}, 1e-12));
   // Product 1 needs all rows on devices 0 and 2. Its result's columns go to rows on 1, 2, 3.
   const Bytes quarter = 3.0 * 8 * 2_B;

@@ -1,5 +1,5 @@
-// What kernels are asked to compute and move, by hand for small shapes, and what all of a program compute,
-// by published formulas.
+// What kernels are asked to compute and move, by hand for small shapes, and what all of a program
+// compute, by published formulas.
 #include "model/zoo/llama.hpp"
 #include "tests/catch.hpp"
 #include "tests/lowering/lowered.hpp"
@@ -47,9 +47,9 @@ Asked asked(const Block& block, const std::string& name) {
 
 TEST_CASE(
     "a fused attention computes two products forward and five backward, of half of all pairs") {
-  // A product of s x s scores takes 2bs^2h FLOPs; a causal mask leaves half of the pairs. Forward: scores
-  // and their product with the values. Backward: scores again, gradients of probabilities, queries, keys
-  // and values. Source: Dao, FlashAttention-2, arXiv:2307.08691, section 3.1.
+  // A product of s x s scores takes 2bs^2h FLOPs; a causal mask leaves half of the pairs. Forward:
+  // scores and their product with the values. Backward: scores again, gradients of probabilities,
+  // queries, keys and values. Source: Dao, FlashAttention-2, arXiv:2307.08691, section 3.1.
   const Program program = lowered(model::llama(few_keys), "{}");
   const Asked forward = asked(block_of(program, 1, CellPass::forward), "attention.core");
   const Asked backward = asked(block_of(program, 1, CellPass::backward), "attention.core");
@@ -83,8 +83,8 @@ TEST_CASE(
 }
 
 TEST_CASE("hardware FLOPs are those that run: of half of all pairs where attention is fused") {
-  // Forward 2bs FLOPs for each weight of a matrix, and 4bs^2h for attention of all pairs; backward twice
-  // that. Fused: (2 + 5) / 2 products in place of 6.
+  // Forward 2bs FLOPs for each weight of a matrix, and 4bs^2h for attention of all pairs; backward
+  // twice that. Fused: (2 + 5) / 2 products in place of 6.
   const double layer = 2 * b * s * (2 * h * h + 2 * h * kv + 3 * h * f);
   const double head = 2 * b * s * v * h;
   const double product = 2 * b * s * s * h;
@@ -112,8 +112,8 @@ TEST_CASE("hardware FLOPs are those that run: of half of all pairs where attenti
 }
 
 TEST_CASE("a loss looks up one logit a token, and its gradient reads and writes all") {
-  // One rank: a number for every token is 4 bytes, a label 8; a lookup touches at most a sector of 32
-  // bytes a token.
+  // One rank: a number for every token is 4 bytes, a label 8; a lookup touches at most a sector of
+  // 32 bytes a token.
   const double tokens = 12 * 20, classes = 112;
   const Program program = lowered(model::gpt(small_gpt), "{}");
   const auto between = [](Bytes least, Bytes value, Bytes most) {
@@ -127,7 +127,8 @@ TEST_CASE("a loss looks up one logit a token, and its gradient reads and writes 
   const Bytes loss = std::get<cost::Kernel>(alone->work).traffic;
   CHECK(between(tokens * 12_B, loss, tokens * 64_B));
   CHECK(loss < tokens * classes * 2_B / 2);
-  // exponential / sum - [label] for every class: fp32 in, fp16 out; sum, label and gradient a token.
+  // exponential / sum - [label] for every class: fp32 in, fp16 out; sum, label and gradient a
+  // token.
   const Block& backward = block_of(program, 5, CellPass::backward);
   CHECK(asked(backward, "loss.B").traffic == tokens * (classes * 6_B + 4_B + 8_B + 4_B));
 }
@@ -153,8 +154,8 @@ TEST_CASE("copies of the random generator's state move its bytes, and the host w
 }
 
 TEST_CASE("a step on the host moves its formula's bytes and, both ways, what the framework keeps") {
-  // Adam in fp16: gradient 2, weight written 2, master copy 4 + 4, two states of 4 + 4; kept besides 4 + 4
-  // and 2 + 2. No kernel is launched for it.
+  // Adam in fp16: gradient 2, weight written 2, master copy 4 + 4, two states of 4 + 4; kept
+  // besides 4 + 4 and 2 + 2. No kernel is launched for it.
   const model::Graph graph = model::gpt(small_gpt);
   cost::Stack stack = plain_stack();
   stack.optimizer.extra_states = {{"gradient", 4_B}, {"average", 2_B}};

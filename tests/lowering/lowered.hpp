@@ -120,14 +120,14 @@ inline std::string cells_of(const program::Program& program, int sequence) {
   return text;
 }
 
-/// Bytes of a category that a block leaves behind: births less deaths.
+/// Bytes of a category that a block leaves behind: allocated less freed.
 inline Bytes left_by(const program::Block& block, program::Category category) {
   Bytes bytes;
   for (const program::Task& task : block.tasks) {
-    for (const int slot : task.births) {
+    for (const int slot : task.allocates) {
       if (block.slots[slot].category == category) bytes += block.slots[slot].bytes;
     }
-    for (const int slot : task.deaths) {
+    for (const int slot : task.frees) {
       if (block.slots[slot].category == category) bytes -= block.slots[slot].bytes;
     }
   }

@@ -1,5 +1,5 @@
-// A second reading of what a program promises: buffers are born once, complete when used, and dead
-// in the end.
+// A second reading of what a program promises: buffers are allocated once, complete when used, and
+// freed in the end.
 #pragma once
 
 #include <algorithm>
@@ -37,7 +37,8 @@ struct Life {
   std::vector<Moment> used;
 };
 
-/// A tensor of a micro-batch, in one of the layouts that it has within a block: the n-th birth.
+/// A tensor of a micro-batch, in one of the layouts that it has within a block: the n-th
+/// allocation.
 using Buffer = std::tuple<model::TensorId, int, int>;
 
 /// Plays one sequence call by call, as a second implementation of what the header of the program
@@ -53,7 +54,7 @@ class Replay {
   [[nodiscard]] const std::map<Buffer, Life>& alive() const { return alive_; }
   [[nodiscard]] const std::map<program::Category, double>& balance() const { return balance_; }
   [[nodiscard]] const std::vector<std::vector<Moment>>& moments() const { return moments_; }
-  [[nodiscard]] int births() const { return births_; }
+  [[nodiscard]] int allocations() const { return allocations_; }
   /// How many micro-batches' buffers of one tensor were alive at the same time.
   [[nodiscard]] int most(model::TensorId tensor) const { return most_.at(tensor); }
 
@@ -65,8 +66,8 @@ class Replay {
     const program::Call& call = calls_[c];
     const program::Block& block = program_.blocks[call.block];
     moments_.emplace_back();
-    born_here_.clear();
-    births_before_ = births_;
+    allocated_here_.clear();
+    allocations_before_ = allocations_;
     for (std::size_t t = 0; t < block.tasks.size(); ++t) {
       const program::Task& task = block.tasks[t];
       INFO("call " << c << ", " << block.name << ", " << task.name);
@@ -95,17 +96,17 @@ class Replay {
     return {std::get<0>(buffer), std::get<1>(buffer)};
   }
 
-  /// The buffer that a slot means: born in this call, or else the one that earlier calls left.
+  /// The buffer that a slot means: allocated in this call, or else the one that earlier calls left.
   [[nodiscard]] Buffer buffer(const program::Call& call, int slot) const {
     const int place = program_.blocks[call.block].slots[slot].tensor;
     const model::TensorId tensor =
         call.segment < 0 ? place : program_.segment_tensors[call.segment][place];
-    if (const auto here = born_here_.find(slot); here != born_here_.end())
+    if (const auto here = allocated_here_.find(slot); here != allocated_here_.end())
       return {tensor, moment_of(call.cell), here->second};
     const auto left = alive_.lower_bound({tensor, moment_of(call.cell), 0});
     REQUIRE(left != alive_.end());
     REQUIRE(named(left->first) == std::make_pair(tensor, moment_of(call.cell)));
-    REQUIRE(std::get<2>(left->first) <= births_before_);
+    REQUIRE(std::get<2>(left->first) <= allocations_before_);
     return left->first;
   }
 
@@ -115,10 +116,10 @@ class Replay {
     const auto is_resident = [&](int slot) {
       return program::is_resident(block.slots[slot].category);
     };
-    for (const int slot : task.births) {
+    for (const int slot : task.allocates) {
       INFO(block.slots[slot].name);
       CHECK_FALSE(is_resident(slot));
-      CHECK(born_here_.emplace(slot, ++births_).second);
+      CHECK(allocated_here_.emplace(slot, ++allocations_).second);
       const model::TensorId tensor = std::get<0>(key(slot));
       most_[tensor] = std::max(most_[tensor], ++now_alive_[tensor]);
       alive_[key(slot)] = {
@@ -143,7 +144,7 @@ class Replay {
       CHECK(follows(now, life.written));
       life.written = now;
     }
-    for (const int slot : task.deaths) {
+    for (const int slot : task.frees) {
       INFO("frees " << block.slots[slot].name);
       REQUIRE(alive_.count(key(slot)) == 1);
       const Life& life = alive_.at(key(slot));
@@ -163,11 +164,12 @@ class Replay {
   std::map<program::Stream, Clock> ended_;
   std::vector<std::vector<Moment>> moments_;  ///< by call and task
   std::map<Buffer, Life> alive_;
-  std::map<int, int> born_here_;  ///< by slot of the current call: the number of its birth
-  int births_before_ = 0;         ///< when the current call began
+  /// By slot of the current call: the number of its allocation.
+  std::map<int, int> allocated_here_;
+  int allocations_before_ = 0;  ///< when the current call began
   std::map<program::Category, double> balance_;
   std::map<model::TensorId, int> now_alive_, most_;
-  int births_ = 0;
+  int allocations_ = 0;
 };
 
 /// Every sum of a gradient and every step follows all weight gradients that go into it. How many of
@@ -230,7 +232,7 @@ inline void check_program(const model::Graph& graph, const program::Program& pro
       INFO(program::category_names[static_cast<std::size_t>(category)]);
       CHECK(bytes == 0);
     }
-    CHECK(replay.births() > 0);
+    CHECK(replay.allocations() > 0);
     gradients += check_gradients(graph, program, static_cast<int>(s), replay);
   }
   CHECK(gradients > 0);

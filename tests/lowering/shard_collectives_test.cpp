@@ -117,8 +117,8 @@ TEST_CASE("each rank's part is copied through a second buffer, what is gathered 
 }
 
 TEST_CASE("reduced shards are added up by the kernels that add up whole gradients") {
-  // Of each micro-batch a rank adds the fourth of what it reduces: it reads what it has and what came,
-  // and writes their sum.
+  // Of each micro-batch a rank adds the fourth of what it reduces: it reads what it has and what
+  // came, and writes their sum.
   const model::Graph graph = untied_gpt();
   for (const std::string stage : {"2", "3"}) {
     const std::string strategy = R"({"data": 4, "zero": )" + stage + "}";
@@ -239,8 +239,8 @@ TEST_CASE("facts of ZeRO 3 leave other stages as they are") {
   }
 }
 
-// A weight that stays whole is as in ZeRO 2: 2 + 14/N bytes an element instead of 16/N, and 2 (N-1)/N
-// of its elements communicated instead of 3 (N-1)/N.
+// A weight that stays whole is as in ZeRO 2: 2 + 14/N bytes an element instead of 16/N, and 2
+// (N-1)/N of its elements communicated instead of 3 (N-1)/N.
 TEST_CASE("small weights stay whole, and are told after the step") {
   const model::Graph graph = untied_gpt();
   for (const int below : {0, 100, 3000, 1'000'000}) {

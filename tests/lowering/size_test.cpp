@@ -66,8 +66,8 @@ TEST_CASE("tasks grow with micro-batches, what waits with the square of a stage'
   const Size one = size_of(gpt_of(10), "{}", 1), more = size_of(gpt_of(10), "{}", 7);
   CHECK(more.tasks == 7 * one.tasks);
   CHECK(more.waiting == one.waiting);
-  // 200 layers on one stage, or 10 on each of 20: the same tasks, a twentieth of the waiting, but for the
-  // ends of the model.
+  // 200 layers on one stage, or 10 on each of 20: the same tasks, a twentieth of the waiting, but
+  // for the ends of the model.
   const Size whole = size_of(gpt_of(200), "{}", 1);
   const Size staged = size_of(gpt_of(200), R"({"pipeline": 20})", 1);
   CHECK(staged.tasks == whole.tasks);
@@ -77,8 +77,8 @@ TEST_CASE("tasks grow with micro-batches, what waits with the square of a stage'
 
 TEST_CASE(
     "the largest runs that people report are accepted, absurd ones refused with what they need") {
-  // Narayanan et al., arXiv:2104.04473, table 1: the trillion on 3,072 GPUs, 64 stages, 512 micro-batches;
-  // Brown et al. on 1,024, as there.
+  // Narayanan et al., arXiv:2104.04473, table 1: the trillion on 3,072 GPUs, 64 stages, 512
+  // micro-batches; Brown et al. on 1,024, as there.
   const auto refuse = [](std::int64_t layers, const std::string& strategy, int micro_batches) {
     const model::Graph graph = gpt_of(layers);
     const strategies::Plan plan = plan_of(graph, strategy, micro_batches);

@@ -111,7 +111,8 @@ TEST_CASE("what is sent is received, activations and gradients each as the stack
 }
 
 TEST_CASE(
-    "the share dies when it is gathered, and what is gathered is counted as what was received") {
+    "the share is freed when it is gathered, and what is gathered is counted as what was "
+    "received") {
   const Program program = with(shares, R"({"pipeline": 2, "tensor": 4})");
   const Program whole = with({}, R"({"pipeline": 2, "tensor": 4})");
   const program::Block& block = message(program, 1, Stream::receive_forward);
@@ -119,10 +120,10 @@ TEST_CASE(
   REQUIRE(block.slots.size() == 2);
   CHECK(block.slots[0].bytes == activation / 4);
   CHECK(block.slots[1].bytes == activation);
-  CHECK(block.tasks[0].births == std::vector<int>{0});
+  CHECK(block.tasks[0].allocates == std::vector<int>{0});
   CHECK(block.tasks[1].waits == std::vector<int>{0});
-  CHECK(block.tasks[1].births == std::vector<int>{1});
-  CHECK(block.tasks[1].deaths == std::vector<int>{0});
+  CHECK(block.tasks[1].allocates == std::vector<int>{1});
+  CHECK(block.tasks[1].frees == std::vector<int>{0});
   CHECK(block.slots[1].category ==
         message(whole, 1, Stream::receive_forward).slots.front().category);
 }
@@ -134,8 +135,8 @@ TEST_CASE("of what is kept after it was sent a share is kept") {
   const auto left = [&](int sequence, Stream stream) {
     return left_by(message(program, sequence, stream), program::Category::temporaries);
   };
-  // The whole dies, a part of it is born; the gradient's message frees that part and leaves the
-  // gradient.
+  // The whole is freed, a part of it is allocated; the gradient's message frees that part and
+  // leaves the gradient.
   CHECK(left(0, Stream::send_forward) == activation / 4 - activation);
   CHECK(left(0, Stream::receive_backward) == activation - activation / 4);
 }

@@ -24,8 +24,8 @@ cost::Training training(const std::string& precision, const std::string& optimiz
   return {cost::precision_named(precision), cost::optimizer_named(optimizer)};
 }
 
-/// Every parameter has a multiple of 1,024 elements; norms and biases have fewer than 4,096, matrices
-/// multiples of 2,048.
+/// Every parameter has a multiple of 1,024 elements; norms and biases have fewer than 4,096,
+/// matrices multiples of 2,048.
 model::Graph even_gpt(const cost::Precision& precision, bool tied = false) {
   model::Graph graph = model::gpt({.layers = 2,
                                    .hidden = 1024,
@@ -218,10 +218,10 @@ TEST_CASE("a gradient that is held in fp32 is added from a bf16 buffer that live
   const auto& plain = std::get<cost::Kernel>(same.work);
   CHECK(kernel.traffic.value - plain.traffic.value == 10 * count);
   CHECK(kernel.launches == 2);
-  REQUIRE(apart.births.size() == 1);
-  CHECK(std::ranges::count(apart.deaths, apart.births[0]) == 1);
-  CHECK(block.slots[apart.births[0]].bytes.value == 2 * count);
-  CHECK(same.births.empty());
+  REQUIRE(apart.allocates.size() == 1);
+  CHECK(std::ranges::count(apart.frees, apart.allocates[0]) == 1);
+  CHECK(block.slots[apart.allocates[0]].bytes.value == 2 * count);
+  CHECK(same.allocates.empty());
   // Where a whole gradient is there until it is reduced to shards, it is cast: 2 read, 4 written.
   const auto [cast, scattered] =
       weight_pass(held_apart, zero(2, 2), training("bf16-fp32-gradients"));
@@ -313,7 +313,7 @@ TEST_CASE("products of linear layers run in fp8, those of attention and the logi
     const Bytes copies = forward.slots[task.writes.at(0)].bytes;
     // 2 bytes are read, two copies of 1 byte written; they live until the product has run.
     CHECK(std::get<cost::Kernel>(task.work).traffic == 2 * copies);
-    CHECK(task.births == task.writes);
+    CHECK(task.allocates == task.writes);
   }
   CHECK(casts == 4);
 }

@@ -8,7 +8,8 @@
 
 namespace stratagem::lowering {
 
-/// A strategy of a scenario with a number of micro-batches; each fits small_gpt. With sanitizers a third of them.
+/// A strategy of a scenario with a number of micro-batches; each fits small_gpt. With sanitizers a
+/// third of them.
 struct Variant {
   std::string strategy;
   int micro_batches = 1;

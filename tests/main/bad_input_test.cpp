@@ -1,5 +1,6 @@
-// Whatever a user can get wrong: one line that says where and what; exit 1. What is wrong with the form of
-// a file ends all of it, and nothing is written; a run that cannot be is a row, and the others are answered.
+// Whatever a user can get wrong: one line that says where and what; exit 1. What is wrong with the
+// form of a file ends all of it, and nothing is written; a run that cannot be is a row, and the
+// others are answered.
 #include "base/json_reader.hpp"
 #include "tests/main/executable.hpp"
 #include "tests/sanitized.hpp"
@@ -28,9 +29,9 @@ void refuses(const std::string& scenario, const std::string& path,
   refuses(TemporaryFolder(), scenario, path, parts);
 }
 
-/// Simulates a scenario of which runs cannot be, and checks that they are rows that say so, in the table and
-/// in the JSON, told once on standard error: with a line that begins with `a.json: ` and the path, has
-/// every one of the parts, and ends with the runs.
+/// Simulates a scenario of which runs cannot be, and checks that they are rows that say so, in the
+/// table and in the JSON, told once on standard error: with a line that begins with `a.json: ` and
+/// the path, has every one of the parts, and ends with the runs.
 void refuses_runs(const std::string& scenario, const std::string& path,
                   const std::vector<std::string>& parts, const std::string& runs) {
   const TemporaryFolder folder;
@@ -58,7 +59,8 @@ TEST_CASE("runs that cannot be are told, and the others are answered as if they 
     {"name": "bad", "strategy": {"tensor": 3}},
     {"name": "no precision", "training": {"precision": "bf16"}, "strategy": {"data": 4}},
     {"name": "no cluster", "cluster": {"nodes": 1, "gpus": 17}, "strategy": {"data": 4}},
-    {"name": "unlowered", "strategy": {"data": 4, "zero": 1}, "training": {"optimizer": "adafactor"}},
+    {"name": "unlowered", "strategy": {"data": 4, "zero": 1},)"
+                          R"( "training": {"optimizer": "adafactor"}},
     {"name": "alone",)";
   folder.write("a.json", with(small_scenario(), "{\"name\": \"alone\",", bad.substr(1)));
   const Ran ran = run("simulate a.json --json out.json --run four --trace t.json", folder);
@@ -233,7 +235,8 @@ TEST_CASE("a quantity of the wrong unit or without one is refused with an exampl
   bucket("25");
   bucket("\"-25 MiB\"");
   const std::string measured =
-      R"("name": "four", "measured": {"iteration_time": {"value": "39 TFLOP/s", "provenance": "measured", "source": "us"}},)";
+      R"("name": "four", "measured": {"iteration_time": {"value": "39 TFLOP/s",)"
+      R"( "provenance": "measured", "source": "us"}},)";
   refuses(with(small_scenario(), "\"name\": \"four\",", measured),
           "/runs/1/measured/iteration_time/value", {"a time such as", "found \"39 TFLOP/s\""});
 }
@@ -427,7 +430,8 @@ TEST_CASE("constants that no machine has are refused where they stand") {
   bucket("\"1e300 MiB\"", "a size of at most 1e6 TB");
   bucket("\"-0 MiB\"", "\"32 GiB\"");
   const std::string measured =
-      R"("name": "four", "measured": {"iteration_time": {"value": "1e20 s", "provenance": "measured", "source": "us"}},)";
+      R"("name": "four", "measured": {"iteration_time": {"value": "1e20 s",)"
+      R"( "provenance": "measured", "source": "us"}},)";
   refuses(with(small_scenario(), "\"name\": \"four\",", measured),
           "/runs/1/measured/iteration_time/value", {"a time of at most 1e6 s", "found \"1e20 s\""});
 }

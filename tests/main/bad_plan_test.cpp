@@ -89,7 +89,8 @@ TEST_CASE("a split of a dimension that may not be split is refused") {
 TEST_CASE("an uneven split is refused unless it is said to be one") {
   const std::string three = with(split, "\"parts\": 2", "\"parts\": 3");
   const std::string heads =
-      R"~({"op-trans": "layers.0.attention.scores", "dim": "heads", "parts": 3, "axis": "tensor"})~";
+      R"~({"op-trans": "layers.0.attention.scores", "dim": "heads", "parts": 3,)~"
+      R"~( "axis": "tensor"})~";
   refuses_plan(but(split, split + ", " + heads), "p.json: /primitives/1",
                {"dimension heads", "3 equal parts", "found 4"});
   // Said to be one it passes, up to the op-assign that is missing.
@@ -101,7 +102,8 @@ TEST_CASE("an uneven split is refused unless it is said to be one") {
 TEST_CASE("unequal parts are refused where the plan does not say that they may be") {
   const std::string three = R"~(, "cluster": {"gpus": 3}, "training": {"global_batch": 2})~";
   refuses_plan(R"~({"primitives": [
-    {"op-trans": "embedding.**, head.**, layers.*.*, layers.*.attention.**, layers.*.mlp.fc*.**, layers.*.mlp.{dropout,residual}",
+    {"op-trans": "embedding.**, head.**, layers.*.*, layers.*.attention.**, )~"
+               R"~(layers.*.mlp.fc*.**, layers.*.mlp.{dropout,residual}",
      "dim": null, "parts": 3, "axis": "tensor"},
     {"op-trans": "layers.*.mlp.gelu", "dim": "n", "parts": 3, "axis": "tensor"},
     {"op-assign": "**", "axis": "tensor", "stride": 1}]})~",
@@ -121,8 +123,8 @@ TEST_CASE("orders that contradict each other are refused at what closes the cycl
 }
 
 TEST_CASE("what closes a cycle is told apart from what stands before and behind it") {
-  // The chain comes first and is right with data alone; /primitives/5 has B(1,0) before F(1,1), which is
-  // before B(1,1).
+  // The chain comes first and is right with data alone; /primitives/5 has B(1,0) before F(1,1),
+  // which is before B(1,1).
   const std::string device = R"~({"op-assign": "stage(i)", "device": "2*i"})~";
   refuses_plan(but(device, device + R"~(, {"op-order": "B(1,1) B(1,0)"})~"),
                "p.json: /primitives/5", {"B(stage 1, micro-batch 0)", "F(stage 1, micro-batch 1)"});

@@ -66,7 +66,8 @@ TEST_CASE("nodes and fabrics that a scenario cannot have are refused with their 
   refuses_cluster(R"({"preset": "dgx-2", "gpus": 4, "fabric": {"kind": "fat_tree", "rails": 12}})",
                   "a.json: /defaults/cluster/fabric/rails: expected");
   refuses_cluster(
-      R"({"preset": "dgx-2", "nodes": 2, "gpus": 4, "fabric": {"kind": "fat_tree", "nodes_per_leaf": 5}})",
+      R"({"preset": "dgx-2", "nodes": 2, "gpus": 4,)"
+      R"( "fabric": {"kind": "fat_tree", "nodes_per_leaf": 5}})",
       "a.json: /defaults/cluster/fabric: expected at most 18 adapters on a leaf of 36 ports");
   refuses_cluster(R"({"preset": "dgx-2", "gpus": 4, "fabric": {"kind": "fat_tree", "rail": true}})",
                   "a.json: /defaults/cluster/fabric");

@@ -16,9 +16,9 @@ struct Ran {
   std::string err;
 };
 
-/// `cd folder && environment stratagem arguments`; the arguments are words for the shell, and so are
-/// assignments of variables: "NAME=value ". What it prints goes to `out`, if that is given: ">/dev/full",
-/// "| cat >file".
+/// `cd folder && environment stratagem arguments`; the arguments are words for the shell, and so
+/// are assignments of variables: "NAME=value ". What it prints goes to `out`, if that is given:
+/// ">/dev/full", "| cat >file".
 inline Ran run(const std::string& arguments, const TemporaryFolder& folder,
                const std::string& environment = "", const std::string& out = "") {
   const TemporaryFolder said;

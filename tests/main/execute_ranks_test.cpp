@@ -46,7 +46,8 @@ TEST_CASE("a plan whose groups were not measured is executed without a predictio
     "question": "Is there a prediction?",
     "runs": [{
       "name": "four",
-      "model": {"family": "gpt", "layers": 2, "hidden": 64, "heads": 4, "sequence": 32, "vocabulary": 128},
+      "model": {"family": "gpt", "layers": 2, "hidden": 64, "heads": 4, "sequence": 32,)"
+                            R"( "vocabulary": 128},
       "cluster": {"preset": "cpu-host", "ranks_per_node": 4, "ranks": 4},
       "profile": ")" + shipped + R"(/profiles/amd-epyc-2-ranks.json",
       "stack": ")" + shipped + R"(/stacks/plain.json",

@@ -88,8 +88,8 @@ TEST_CASE(
 TEST_CASE("validation ends with exit code 3 where a limit does not hold, else with 0") {
   const TemporaryFolder folder;
   std::filesystem::create_directory(folder.path() / "all");
-  const std::string measured =
-      R"("name": "four", "measured": {"iteration_time": {"value": "1 s", "provenance": "published", "source": "x"},
+  const std::string measured = R"("name": "four", "measured": {"iteration_time": {"value": "1 s",)"
+                               R"( "provenance": "published", "source": "x"},
          "fits": {"value": false, "provenance": "published", "source": "x"}},)";
   folder.write("all/a.json", with(small_scenario(), "\"name\": \"four\",", measured));
   CHECK(run("validate all", folder).exit == 0);
@@ -113,8 +113,8 @@ TEST_CASE("validation ends with exit code 3 where a limit does not hold, else wi
 TEST_CASE("lost standard output is an error of every command, told in one line") {
   const TemporaryFolder folder;
   folder.write("a.json", small_scenario());
-  const std::string measured =
-      R"("name": "four", "measured": {"iteration_time": {"value": "1 s", "provenance": "published", "source": "x"}},)";
+  const std::string measured = R"("name": "four", "measured": {"iteration_time": {"value": "1 s",)"
+                               R"( "provenance": "published", "source": "x"}},)";
   folder.write("m.json", with(small_scenario(), "\"name\": \"four\",", measured));
   REQUIRE(run("simulate a.json --json p.json --trace t.json", folder).exit == 0);
   REQUIRE(run("execute a.json --steps 1 --trace e.json", folder).exit == 0);

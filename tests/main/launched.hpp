@@ -40,8 +40,8 @@ inline int times(const std::string& text, const std::string& part) {
   return count;
 }
 
-/// Starts a line of the shell, of which mpirun is the last word but its arguments; its process, which
-/// ends when the test does.
+/// Starts a line of the shell, of which mpirun is the last word but its arguments; its process,
+/// which ends when the test does.
 inline pid_t started(const std::string& line) {
   const pid_t launcher = fork();
   if (launcher == 0) {

@@ -7,7 +7,8 @@ using namespace stratagem;
 
 namespace {
 
-/// A scenario with one run of eight layers; `training` and `how`, a strategy or a plan, are members.
+/// A scenario with one run of eight layers; `training` and `how`, a strategy or a plan, are
+/// members.
 std::string scenario(const std::string& gpus, const std::string& global_batch,
                      const std::string& how) {
   const std::string shipped = std::filesystem::absolute("scenarios").string();
@@ -15,7 +16,8 @@ std::string scenario(const std::string& gpus, const std::string& global_batch,
   "question": "Does the plan do what the strategy does?",
   "runs": [{
     "name": "one",
-    "model": {"family": "gpt", "layers": 8, "hidden": 64, "heads": 4, "sequence": 32, "vocabulary": 128},
+    "model": {"family": "gpt", "layers": 8, "hidden": 64, "heads": 4, "sequence": 32,)"
+         R"( "vocabulary": 128},
     "cluster": {"preset": "dgx-2", "gpus": )" +
          gpus + R"(},
     "profile": ")" +

@@ -267,14 +267,14 @@ TEST_CASE("residents live from a task to a later one of the same iteration") {
 }
 
 TEST_CASE("buffers are written before they are read, and freed once") {
-  const auto with_buffer = [](const std::vector<int>& births, const std::vector<int>& writes,
-                              const std::vector<int>& reads, const std::vector<int>& deaths) {
+  const auto with_buffer = [](const std::vector<int>& allocated, const std::vector<int>& writes,
+                              const std::vector<int>& reads, const std::vector<int>& freed) {
     Task first = kernel("first");
-    first.births = births;
+    first.allocates = allocated;
     first.writes = writes;
     Task second = kernel("second");
     second.reads = reads;
-    second.deaths = deaths;
+    second.frees = freed;
     Program program = program_of({{first, second}}, {});
     program.blocks[0].slots = {{.name = "x", .tensor = 0, .bytes = 1_B}};
     return program;
@@ -285,7 +285,8 @@ TEST_CASE("buffers are written before they are read, and freed once") {
         "F(stage 0, micro-batch 0)");
   CHECK_THAT(refused(with_buffer({0}, {}, {0}, {0})),
              ContainsSubstring("x to be written before it is read"));
-  CHECK_THAT(refused(with_buffer({0, 0}, {0}, {0}, {0})), ContainsSubstring("x to be born once"));
+  CHECK_THAT(refused(with_buffer({0, 0}, {0}, {0}, {0})),
+             ContainsSubstring("x to be allocated once"));
   CHECK_THAT(refused(with_buffer({0}, {0}, {0}, {0, 0})),
              ContainsSubstring("x to be alive when it is freed"));
   CHECK_THAT(refused(with_buffer({0}, {0}, {0}, {})), ContainsSubstring("to be freed"));

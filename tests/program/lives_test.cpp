@@ -1,4 +1,4 @@
-// Births and deaths of buffers, and that streams wait for each other wherever one needs what
+// What allocates and frees buffers, and that streams wait for each other wherever one needs what
 // another makes.
 #include "model/zoo/evoformer.hpp"
 #include "tests/lowering/replay.hpp"
@@ -16,8 +16,8 @@ using strategies::Plan;
 
 namespace {
 
-/// Every buffer dies, whichever cells use it.
-void check_deaths(const Program& program) {
+/// Every buffer is freed, whichever cells use it.
+void check_all_freed(const Program& program) {
   for (std::size_t s = 0; s < program.sequences.size(); ++s) {
     const lowering::Replay replay(program, static_cast<int>(s));
     CHECK(replay.alive().empty());
@@ -27,7 +27,7 @@ void check_deaths(const Program& program) {
 
 }  // namespace
 
-TEST_CASE("buffers are born once, alive and complete when used, and dead in the end") {
+TEST_CASE("buffers are allocated once, live and complete when used, and freed in the end") {
   const model::Graph graph = model::gpt(small_gpt);
   for (const lowering::Variant& variant : lowering::variants()) {
     INFO(variant.strategy << ", " << variant.micro_batches << " micro-batches");
@@ -42,14 +42,15 @@ TEST_CASE("what B and W cells read of each other and of recomputed groups lives 
        {R"("recompute": "none")", R"("recompute": "selective")", R"("recompute": "full")",
         R"("coshard": 4)", R"("tensor": 2, "coshard": 2)"}) {
     INFO(options);
-    check_deaths(lowered(graph, "{\"pipeline\": 2, \"schedule\": \"zb-h1\", " + options + "}", 4));
+    check_all_freed(
+        lowered(graph, "{\"pipeline\": 2, \"schedule\": \"zb-h1\", " + options + "}", 4));
   }
   Plan plan(graph);  // a group that runs again in W alone
   plan.split_backward(0, 0);
   plan.recompute({lowering::operator_named(graph, "layers.0.mlp.gelu"),
                   lowering::operator_named(graph, "layers.0.mlp.fc2")});
   plan.chain({{0, 0, CellPass::forward}, {0, 0, CellPass::backward}, {0, 0, CellPass::weight}});
-  check_deaths(lower(plan, plain_stack()));
+  check_all_freed(lower(plan, plain_stack()));
 }
 
 TEST_CASE("buffers of mixtures of experts and of Evoformers live as long, too") {

@@ -77,7 +77,7 @@ TEST_CASE("tasks are well formed: waits point back, slots exist") {
         const Task& task = block.tasks[t];
         INFO(block.name << ": " << task.name);
         for (const int wait : task.waits) CHECK((wait >= 0 && wait < static_cast<int>(t)));
-        for (const auto* slots : {&task.reads, &task.writes, &task.births, &task.deaths}) {
+        for (const auto* slots : {&task.reads, &task.writes, &task.allocates, &task.frees}) {
           for (const int slot : *slots)
             CHECK((slot >= 0 && slot < static_cast<int>(block.slots.size())));
           CHECK(std::set<int>(slots->begin(), slots->end()).size() == slots->size());

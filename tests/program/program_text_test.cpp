@@ -131,9 +131,10 @@ std::vector<Fact> facts_of_blocks() {
       {"a task's waits", of_tasks([](Task& t) { return shorten(t.waits); })},
       {"a task's reads", of_tasks([](Task& t) { return shorten(t.reads); })},
       {"a task's writes", of_tasks([](Task& t) { return shorten(t.writes); })},
-      {"a task's births", of_tasks([](Task& t) { return shorten(t.births); })},
-      {"the order of births", of_tasks([](Task& t) { return swap_first_two(t.births); })},
-      {"a task's deaths", of_tasks([](Task& t) { return shorten(t.deaths); })},
+      {"what a task allocates", of_tasks([](Task& t) { return shorten(t.allocates); })},
+      {"the order in which it allocates",
+       of_tasks([](Task& t) { return swap_first_two(t.allocates); })},
+      {"what a task frees", of_tasks([](Task& t) { return shorten(t.frees); })},
       {"synchronizations", of_tasks([](Task& t) { return ++t.synchronizations, true; })},
       {"recomputed", of_tasks([](Task& t) { return t.recomputed = !t.recomputed, true; })},
       {"the order of tasks", of_blocks([](Block& b) {
@@ -159,7 +160,7 @@ std::vector<Fact> facts_of_blocks() {
 std::vector<Fact> facts_of_operations() {
   const Mask mask{.ranges = {{0, 3}}, .value = {1, 2}};
   return {
-      {"a deed", of_operations([](Operation& o) { return step(o.deed, 6); })},
+      {"an action", of_operations([](Operation& o) { return step(o.action, 6); })},
       {"an operator", of_operations([](Operation& o) { return o.op > 0 && (--o.op, true); })},
       {"whether it adds", of_operations([](Operation& o) { return o.adds = !o.adds, true; })},
       {"how it combines", of_operations([](Operation& o) { return step(o.combine, 2); })},

@@ -77,7 +77,7 @@ class Renumbering {
     const std::vector<int> slots = order(block.slots.size());
     move(block.slots, slots);
     for (Task& task : block.tasks) {
-      for (auto* list : {&task.reads, &task.writes, &task.births, &task.deaths}) {
+      for (auto* list : {&task.reads, &task.writes, &task.allocates, &task.frees}) {
         for (int& slot : *list) renumber(slot, slots);
       }
     }
@@ -152,7 +152,7 @@ class Renumbering {
   void shuffle_lists() {
     for (Block& block : program_.blocks) {
       for (Task& task : block.tasks) {
-        for (auto* list : {&task.waits, &task.reads, &task.writes, &task.deaths})
+        for (auto* list : {&task.waits, &task.reads, &task.writes, &task.frees})
           std::ranges::shuffle(*list, engine_);
       }
     }

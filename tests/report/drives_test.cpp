@@ -65,7 +65,8 @@ TEST_CASE("tables and reports tell what lies on drives, and that their rates are
   CHECK(without.weakest.cluster.empty());
 }
 
-// 16 bytes a parameter are 1.765 MB; with three of the four segments staged at once it takes 1.641 MB.
+// 16 bytes a parameter are 1.765 MB; with three of the four segments staged at once it takes 1.641
+// MB.
 TEST_CASE("what does not fit the host's memory is offered its drives") {
   const study::Scenario little =
       scenario(dgx_2(R"(, "host_memory": "1700 KB")"), R"("parameters")");

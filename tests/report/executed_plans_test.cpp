@@ -81,7 +81,8 @@ TEST_CASE("plans that differ by more than 10 % are to be in the order that was p
 }
 
 TEST_CASE("what a core did at several paces is held to the prediction at one") {
-  // Profiles of paces 1 and 2; the machine was at 1, 2 and 4, and every time was as predicted for it.
+  // Profiles of paces 1 and 2; the machine was at 1, 2 and 4, and every time was as predicted for
+  // it.
   const std::string predictions = R"({"runs": [
     {"name": "a", "status": "ok", "iteration_time_s": 1.0, "pace_s": 1},
     {"name": "b", "status": "ok", "iteration_time_s": 4.0, "pace_s": 2}]})";

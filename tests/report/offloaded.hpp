@@ -1,4 +1,5 @@
-// A run that keeps something in its servers' memory, or on their drives, for tests of what is told of it.
+// A run that keeps something in its servers' memory, or on their drives, for tests of what is told
+// of it.
 #pragma once
 
 #include <filesystem>
@@ -9,7 +10,8 @@
 
 namespace stratagem {
 
-/// A GPT on a cluster with a strategy, both as a scenario writes them; its parameters fill up evenly.
+/// A GPT on a cluster with a strategy, both as a scenario writes them; its parameters fill up
+/// evenly.
 inline study::Scenario offloaded(const std::string& cluster, const std::string& strategy) {
   const std::string shipped = std::filesystem::absolute("scenarios").string();
   const TemporaryFolder folder;

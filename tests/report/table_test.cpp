@@ -20,14 +20,18 @@ struct Tabulated {
 /// GPU.
 Tabulated tabulated() {
   const TemporaryFolder folder;
-  std::string text =
-      with(small_scenario(), "\"name\": \"four\",", R"("name": "four", "group": "Parallel",
-      "assumed": "the first thing, told at such length that one line of the table does not hold it all and it must be wrapped",
+  std::string text = with(small_scenario(), "\"name\": \"four\",",
+                          R"("name": "four", "group": "Parallel",
+      "assumed": "the first thing, told at such length that one line of the table )"
+                          R"(does not hold it all and it must be wrapped",
       "measured": {"speedup": {"value": 2, "provenance": "from memory", "source": "nobody"},
-                   "iteration_time": {"value": "5 ms", "provenance": "published", "source": "somebody"}},)");
+                   "iteration_time": {"value": "5 ms", "provenance": "published",
+                     "source": "somebody"}},)");
   text = with(text, "\n  ]", R"(,
-    {"name": "two", "group": "Parallel", "cluster": {"gpus": 2}, "strategy": {"data": 2}, "assumed": "the second thing"},
-    {"name": "large", "group": "Too large", "cluster": {"gpus": 1}, "strategy": {}, "training": {"micro_batch": 1},
+    {"name": "two", "group": "Parallel", "cluster": {"gpus": 2}, "strategy": {"data": 2},
+      "assumed": "the second thing"},
+    {"name": "large", "group": "Too large", "cluster": {"gpus": 1}, "strategy": {},
+      "training": {"micro_batch": 1},
      "model": {"layers": 24, "hidden": 4096, "heads": 32}} ])");
   folder.write("a.json", text);
   Tabulated made{study::read_scenario((folder.path() / "a.json").string()), {}};

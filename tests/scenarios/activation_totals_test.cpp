@@ -21,8 +21,8 @@ double of(const ByCategory& bytes, Category category) {
 }
 
 /// A model of the paper with its degrees, and the first stage's bytes with tensor parallelism, with
-/// sequence parallelism, with selective recomputation too, and with full recomputation, in GiB to two
-/// digits (bytes of a layer x L x (1 + (p - 1)/(pv)), section 4.2.3).
+/// sequence parallelism, with selective recomputation too, and with full recomputation, in GiB to
+/// two digits (bytes of a layer x L x (1 + (p - 1)/(pv)), section 4.2.3).
 struct Published {
   std::string name;
   std::int64_t heads, hidden, layers;
@@ -59,10 +59,11 @@ double layer_bytes(const Published& model, std::size_t variant) {
   return 2 * sbh;
 }
 
-/// What a device of the first stage keeps at most of layers. The embeddings stand apart where there are
-/// other ranks, else the mask of their dropout, sbh bytes, is taken out: the paper counts it apart
-/// (section 4.3). With full recomputation only checkpoints are counted, without what the one layer that
-/// runs again keeps meanwhile. Never counted: two numbers for every token and norm (statistics).
+/// What a device of the first stage keeps at most of layers. The embeddings stand apart where there
+/// are other ranks, else the mask of their dropout, sbh bytes, is taken out: the paper counts it
+/// apart (section 4.3). With full recomputation only checkpoints are counted, without what the one
+/// layer that runs again keeps meanwhile. Never counted: two numbers for every token and norm
+/// (statistics).
 double first_stage(const Published& model, std::size_t variant) {
   const int p = model.pipeline;
   std::string strategy = R"({"tensor": 8, "pipeline": )" + std::to_string(p) + variants()[variant];
@@ -72,10 +73,10 @@ double first_stage(const Published& model, std::size_t variant) {
   const program::Program program =
       UnitPipeline::lowered(strategy + "}", model::gpt(config_of(model)), 2 * p);
   const auto devices = static_cast<int>(program.devices.size());
-  const Cast actors = cast(program, instant_cluster(devices), ideal_network(), true);
+  const Folding folding = fold(program, instant_cluster(devices), ideal_network(), true);
   const Prices prices =
       price(program, [](const program::Task&) { return Price{.device = {unit}}; });
-  const Timeline timeline = run(program, actors, prices, 1);
+  const Timeline timeline = run(program, folding, prices, 1);
   std::size_t first = 0;
   while (timeline.actors[first].sequence != program.devices.front().sequence) ++first;
   const MemoryPeak peak = memory_peak(program, timeline, first);
@@ -86,9 +87,9 @@ double first_stage(const Published& model, std::size_t variant) {
   return of(peak.highest, Category::activations) + checkpoints - mask;
 }
 
-/// With selective recomputation the peak is inside the first backward cell, which the paper's sum is
-/// not: the attention's core, 5as/h sbh/t, is there again, and of its layer's bytes are gone the MLP's
-/// and the projection's input, 24 sbh/t:
+/// With selective recomputation the peak is inside the first backward cell, which the paper's sum
+/// is not: the attention's core, 5as/h sbh/t, is there again, and of its layer's bytes are gone the
+/// MLP's and the projection's input, 24 sbh/t:
 ///   mlp.dropout.mask 1, mlp.gelu.out 8, mlp.fc1.out 8, mlp_norm.out 2, attention.residual.out 2,
 ///   attention.output_dropout.mask 1, attention.merged 2.
 double again(const Published& model, std::size_t variant) {
@@ -109,8 +110,8 @@ double head(const Published& model, std::size_t variant) {
           static_cast<double>(config.vocabulary) / 8);
 }
 
-/// Equal layers that each keep one tensor that they compute, 128 bytes, between two segments that keep
-/// nothing. What a stage receives, perhaps ahead of its cell, is not kept.
+/// Equal layers that each keep one tensor that they compute, 128 bytes, between two segments that
+/// keep nothing. What a stage receives, perhaps ahead of its cell, is not kept.
 model::Graph even_chain(int layers, int repeats) {
   using model::OpKind;
   using model::Role;
@@ -198,7 +199,8 @@ TEST_CASE("a rank keeps its schedule's micro-batches in flight times what its st
           const int first = schedule.name == "interlaced" ? 1 : 0;
           const MemoryPeak peak = memory_peak(played.program, played.timeline, rank);
           const double kept = of(peak.highest, Category::activations) / (layers * 128.0);
-          // What BPipe lends is at home or away; a guest leaves at the instant at which another comes.
+          // What BPipe lends is at home or away; a guest leaves at the instant at which another
+          // comes.
           const int held =
               schedule.name == "bpipe" ? static_cast<int>(kept) : played.in_flight(rank, first);
           CHECK(kept == held);
@@ -213,8 +215,9 @@ TEST_CASE("a rank keeps its schedule's micro-batches in flight times what its st
 }
 
 TEST_CASE("gradients on their way to shards take room for two buckets, however long the model") {
-  // ZeRO-R's constant-size buffers, Rajbhandari et al., section 6.2: one bucket fills up while another
-  // is reduced. A bucket is full once it has `bucket` bytes, and a layer's gradients are there at once.
+  // ZeRO-R's constant-size buffers, Rajbhandari et al., section 6.2: one bucket fills up while
+  // another is reduced. A bucket is full once it has `bucket` bytes, and a layer's gradients are
+  // there at once.
   const auto gpt_of = [](std::int64_t layers) {
     return model::gpt({.layers = layers,
                        .hidden = 64,
@@ -229,10 +232,10 @@ TEST_CASE("gradients on their way to shards take room for two buckets, however l
         UnitPipeline::lowered(R"({"data": 2, "zero": 2, "gradient_buffers": )" +
                                   std::to_string(buffers) + R"(, "bucket": ")" + bucket + "\"}",
                               gpt_of(layers), 2);
-    const Cast actors = cast(program, instant_cluster(2), ideal_network(), false);
+    const Folding folding = fold(program, instant_cluster(2), ideal_network(), false);
     const Prices prices =
         price(program, [](const program::Task&) { return Price{.device = {unit}}; });
-    const Timeline timeline = run(program, actors, prices, 1);
+    const Timeline timeline = run(program, folding, prices, 1);
     return of(memory_peak(program, timeline, 0).highest, Category::whole_gradients);
   };
   const double layer = 2 * (12.0 * 64 * 64 + 13 * 64);

@@ -1,5 +1,6 @@
-// Every key acts: what a user may write in a scenario, profile, stack, node or plan moves an answer, in the direction that
-// physics says, in a small world where it should matter. keys/README.md tells how the tables are made.
+// Every key acts: what a user may write in a scenario, profile, stack, node or plan moves an
+// answer, in the direction that physics says, in a small world where it should matter.
+// keys/README.md tells how the tables are made.
 #include <fstream>
 #include <iostream>
 #include <set>
@@ -37,7 +38,8 @@ Worlds& worlds() {
   return all;
 }
 
-/// The constant that a key belongs to: "/profile/launch" of "/profile/launch/value"; "" where it is none's.
+/// The constant that a key belongs to: "/profile/launch" of "/profile/launch/value"; "" where it is
+/// none's.
 std::string constant_of(std::string key, const std::set<std::string>& keys) {
   while (key.rfind('/') != 0) {
     key.erase(key.rfind('/'));
@@ -104,8 +106,8 @@ std::vector<std::string> quoted(const std::string& text) {
   return words;
 }
 
-/// Which keys a reader knows at a place: it lists them where a key is like none of them. None where it looks keys up
-/// in a table of words, which a line each shows to act.
+/// Which keys a reader knows at a place: it lists them where a key is like none of them. None where
+/// it looks keys up in a table of words, which a line each shows to act.
 std::vector<std::string> keys_of_reader(const ordered_json& world, const std::string& place) {
   ordered_json other = world;
   other[ordered_json::json_pointer(place)]["@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@"] = 1;

@@ -1,4 +1,5 @@
-// The scenarios of published runs, which scripts/check validates within scenarios/published/validate.json.
+// The scenarios of published runs, which scripts/check validates within
+// scenarios/published/validate.json.
 #include <filesystem>
 
 #include "lowering/size.hpp"

@@ -84,14 +84,17 @@ TEST_CASE("what simulate writes as JSON obeys the schema of reports") {
   const std::string more = R"(,
     {"name": "large", "cluster": {"gpus": 1}, "model": {"layers": 24, "hidden": 4096, "heads": 32},
      "training": {"micro_batch": 1}, "strategy": {}, "group": "large ones", "assumed": "nothing",
-     "measured": {"iteration_time": {"value": "1 s", "provenance": "from memory", "source": "nobody"},
+     "measured": {"iteration_time": {"value": "1 s", "provenance": "from memory",
+       "source": "nobody"},
                   "speedup": {"value": 2, "provenance": "published", "source": "nobody"},
-                  "peak_allocated": {"value": "60 GB", "provenance": "measured", "source": "nobody"},
+                  "peak_allocated": {"value": "60 GB", "provenance": "measured",
+                    "source": "nobody"},
                   "peak_reserved": {"value": "70 GB", "provenance": "measured", "source": "nobody"},
                   "peak_used": {"value": "80 GiB", "provenance": "measured", "source": "nobody"},
                   "fits": {"value": false, "provenance": "measured", "source": "nobody"}},
      "expect": {"fits": {"value": false, "because": "16 bytes for each of 4.8e9 parameters"},
-                "peak_used": {"at_least": "76.8 GB", "because": "16 bytes for each of 4.8e9 parameters"}}} ])";
+                "peak_used": {"at_least": "76.8 GB",
+                  "because": "16 bytes for each of 4.8e9 parameters"}}} ])";
   folder.write("a.json", with(small_scenario(), "\n  ]", more));
   CHECK_NOTHROW(check_schema((folder.path() / "a.json").string(), scenario_schema));
   REQUIRE(run("simulate a.json --json out.json", folder).exit == 0);
@@ -101,13 +104,14 @@ TEST_CASE("what simulate writes as JSON obeys the schema of reports") {
 
 TEST_CASE("what strategies may say of recomputation and swaps, the schemas and the program take") {
   const TemporaryFolder folder;
-  for (
-      const std::string strategy :
-      {R"("data": 2, "recompute": {"every": 2})",
-       R"("data": 2, "recompute": {"layers": 1, "method": "block"})",
-       R"("data": 2, "recompute": {"layers": 2, "method": "uniform"}, "partition_checkpoints": true)",
-       R"("data": 2, "recompute": {"operators": ["layers.*.mlp.*"]}, "swap": {"layers": 2, "to": "host"})",
-       R"("pipeline": 2, "swap": {"layers": 1, "to": "peer", "prefetch": 0})"}) {
+  for (const std::string strategy :
+       {R"("data": 2, "recompute": {"every": 2})",
+        R"("data": 2, "recompute": {"layers": 1, "method": "block"})",
+        R"("data": 2, "recompute": {"layers": 2, "method": "uniform"},)"
+        R"( "partition_checkpoints": true)",
+        R"("data": 2, "recompute": {"operators": ["layers.*.mlp.*"]},)"
+        R"( "swap": {"layers": 2, "to": "host"})",
+        R"("pipeline": 2, "swap": {"layers": 1, "to": "peer", "prefetch": 0})"}) {
     INFO(strategy);
     const std::string four =
         R"({"tensor": 2, "data": 2, "overlap_gradients": true, "bucket": "25 MiB"})";

@@ -234,7 +234,8 @@ TEST_CASE("elementwise kernels of an eager framework reach what a streaming benc
   }
 }
 
-/// Errors of the simulator's own collectives, on the preset's links, against measured all-reduces on the first GPUs.
+/// Errors of the simulator's own collectives, on the preset's links, against measured all-reduces
+/// on the first GPUs.
 std::vector<double> all_reduce_errors(const std::string& measured, const std::string& profile,
                                       const std::string& preset) {
   const auto found = std::ranges::find(topology::presets(), preset, &topology::Preset::name);

@@ -12,7 +12,7 @@ namespace stratagem::sim {
 namespace {
 
 /// `count` flows that each fill the one link alone.
-Cast one_link(int count, BytesPerSecond capacity) {
+Folding one_link(int count, BytesPerSecond capacity) {
   HandBuilt built;
   for (int i = 0; i < count; ++i) built.add_device(0, {i});
   return on_one_link(built.program, {CollectiveKind::all_reduce}, {}, capacity);
@@ -21,8 +21,8 @@ Cast one_link(int count, BytesPerSecond capacity) {
 }  // namespace
 
 TEST_CASE("a flow alone takes volume over rate, rounded once") {
-  const Cast cast = one_link(1, {3});
-  ActiveFlows flows(cast);
+  const Folding folding = one_link(1, {3});
+  ActiveFlows flows(folding);
   CHECK(flows.next_end() == never);
   flows.begin(0, 7, 10_B);
   flows.share(Instant{5});
@@ -35,8 +35,8 @@ TEST_CASE("a flow alone takes volume over rate, rounded once") {
 TEST_CASE("a flow speeds up when the one it shared with has ended") {
   // 100 and 200 bytes at 1 byte per ps, together from 0: half rate until the first has its 100 at
   // 200 ps; the other has 100 left and goes on at full rate until 300 ps.
-  const Cast cast = one_link(2, byte_per_picosecond);
-  ActiveFlows flows(cast);
+  const Folding folding = one_link(2, byte_per_picosecond);
+  ActiveFlows flows(folding);
   flows.begin(0, 0, 100_B);
   flows.begin(1, 1, 200_B);
   flows.share(Instant{0});
@@ -49,8 +49,8 @@ TEST_CASE("a flow speeds up when the one it shared with has ended") {
 TEST_CASE("a flow slows down when another joins") {
   // The first has 50 of 100 bytes left at 50 ps; at half rate it ends at 150 ps. The second, 200
   // bytes, has 150 left then and ends at 300 ps.
-  const Cast cast = one_link(2, byte_per_picosecond);
-  ActiveFlows flows(cast);
+  const Folding folding = one_link(2, byte_per_picosecond);
+  ActiveFlows flows(folding);
   flows.begin(0, 0, 100_B);
   flows.share(Instant{0});
   CHECK(flows.next_end() == Instant{100});
@@ -63,8 +63,8 @@ TEST_CASE("a flow slows down when another joins") {
 }
 
 TEST_CASE("flows that end at one instant end together, in the order in which they began") {
-  const Cast cast = one_link(3, byte_per_picosecond);
-  ActiveFlows flows(cast);
+  const Folding folding = one_link(3, byte_per_picosecond);
+  ActiveFlows flows(folding);
   flows.begin(2, 20, 100_B);
   flows.begin(0, 30, 100_B);
   flows.begin(1, 10, 100_B);
@@ -74,13 +74,13 @@ TEST_CASE("flows that end at one instant end together, in the order in which the
 }
 
 TEST_CASE("a volume of nothing ends at once, and so does one that no link carries") {
-  const Cast cast = one_link(1, byte_per_picosecond);
-  ActiveFlows flows(cast);
+  const Folding folding = one_link(1, byte_per_picosecond);
+  ActiveFlows flows(folding);
   flows.begin(0, 0, 0_B);
   flows.share(Instant{42});
   CHECK(flows.next_end() == Instant{42});
 
-  Cast lonely;  // a communicator of one rank
+  Folding lonely;  // a communicator of one rank
   lonely.flows.push_back({.kind = CollectiveKind::all_reduce});
   lonely.weights = {{0}};
   ActiveFlows none(lonely);
@@ -90,11 +90,11 @@ TEST_CASE("a volume of nothing ends at once, and so does one that no link carrie
 }
 
 TEST_CASE("flows on no link have their own rates, beside each other") {
-  Cast cast;  // as measured times of processors have them: 2 and 4 ps a byte
-  cast.flows.push_back({.kind = CollectiveKind::all_reduce, .flow_class = 0});
-  cast.flows.push_back({.kind = CollectiveKind::all_gather, .flow_class = 1});
-  cast.weights = {{0.5e12}, {0.25e12}};
-  ActiveFlows flows(cast);
+  Folding folding;  // as measured times of processors have them: 2 and 4 ps a byte
+  folding.flows.push_back({.kind = CollectiveKind::all_reduce, .flow_class = 0});
+  folding.flows.push_back({.kind = CollectiveKind::all_gather, .flow_class = 1});
+  folding.weights = {{0.5e12}, {0.25e12}};
+  ActiveFlows flows(folding);
   flows.begin(0, 0, 100_B);
   flows.begin(1, 1, 100_B);
   flows.share(Instant{7});
@@ -110,24 +110,24 @@ TEST_CASE("random arrivals: the integral of every flow's rate is its volume") {
   std::uniform_int_distribution<std::int64_t> gap(1, 400);
   std::uniform_int_distribution<int> any_volume(1, 3000);
   for (int round = 0; round < 40; ++round) {
-    Cast cast;
-    cast.capacities.assign(3, byte_per_picosecond);
-    cast.link_uses.resize(3);
+    Folding folding;
+    folding.capacities.assign(3, byte_per_picosecond);
+    folding.link_uses.resize(3);
     for (int f = 0; f < 8; ++f) {
-      Flow flow{.kind = CollectiveKind::all_reduce, .meeting = f, .flow_class = f};
+      Flow flow{.kind = CollectiveKind::all_reduce, .communicator_class = f, .flow_class = f};
       for (const int link : {f % 3, f / 3}) {
         if (!flow.parts.empty() && flow.parts[0].link == link) continue;
-        flow.parts.push_back({link, static_cast<int>(cast.link_uses[link].size()), 1});
-        cast.link_uses[link].push_back({.flow = f, .load = 1, .count = 1});
+        flow.parts.push_back({link, static_cast<int>(folding.link_uses[link].size()), 1});
+        folding.link_uses[link].push_back({.flow = f, .load = 1, .count = 1});
       }
-      cast.flows.push_back(flow);
-      cast.weights.push_back(byte_per_picosecond);
+      folding.flows.push_back(flow);
+      folding.weights.push_back(byte_per_picosecond);
     }
-    FairShare shares(cast.capacities, cast.link_uses, cast.weights);
+    FairShare shares(folding.capacities, folding.link_uses, folding.weights);
     const auto count = [&](int f, int sign) {
-      for (const Flow::Part& part : cast.flows[f].parts) shares.add(part.link, part.use, sign);
+      for (const Flow::Part& part : folding.flows[f].parts) shares.add(part.link, part.use, sign);
     };
-    ActiveFlows flows(cast);
+    ActiveFlows flows(folding);
     std::map<int, double> volume;
     std::map<int, double> carried;
     std::map<int, Instant> arrival;

@@ -66,8 +66,8 @@ class Naive {
     bool small;
   };
 
-  /// Free runs of a pool in order of addresses. Ranges of `mapped_` that touch are one in expandable
-  /// pools only.
+  /// Free runs of a pool in order of addresses. Ranges of `mapped_` that touch are one in
+  /// expandable pools only.
   [[nodiscard]] std::vector<Run> runs(bool small) const {
     std::vector<Run> ranges;
     for (const auto& [address, range] : mapped_) {

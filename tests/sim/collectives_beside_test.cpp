@@ -22,7 +22,8 @@ const cost::CollectiveBeside reduced{CollectiveKind::all_reduce, true, Pass::wei
 const cost::CollectiveBeside scattered{CollectiveKind::reduce_scatter, true, Pass::weight_gradient};
 const cost::CollectiveBeside gathered{CollectiveKind::all_gather, false, Pass::input_gradient};
 
-/// Units that products of column-split layers take for their gradients, and an activation on a link.
+/// Units that products of column-split layers take for their gradients, and an activation on a
+/// link.
 struct Durations {
   double input = 0;
   double weight = 0;
@@ -36,7 +37,7 @@ double makespan(const std::string& more, const std::vector<cost::CollectiveBesid
   const program::Program program =
       UnitPipeline::lowered(R"({"tensor": 2)" + more + "}", graph, 1, {.collectives = rules});
   const BytesPerSecond bandwidth = activation / Seconds{times.activation * 1e-12 * unit};
-  const Cast actors = cast(program, instant_cluster(2, bandwidth), ideal_network(), false);
+  const Folding folding = fold(program, instant_cluster(2, bandwidth), ideal_network(), false);
   const Prices prices = price(program, [&](const program::Task& task) {
     double units = 0;
     for (const char* product : {"attention.qkv", "mlp.fc1", "logits"}) {
@@ -45,7 +46,7 @@ double makespan(const std::string& more, const std::vector<cost::CollectiveBesid
     }
     return Price{.device = {static_cast<std::int64_t>(units * unit)}};
   });
-  const Timeline timeline = run(program, actors, prices, 1);
+  const Timeline timeline = run(program, folding, prices, 1);
   return static_cast<double>(timeline.iteration_ends.front().picoseconds) / unit;
 }
 
@@ -58,8 +59,8 @@ constexpr int column_split = 2 * layer_count + 1;
 }  // namespace
 
 TEST_CASE("an all-reduce beside the product for the weight gradient hides the shorter of the two") {
-  // Of each column-split layer, one after the other or side by side: w + a or max(w, a). An all-reduce
-  // of two ranks puts all of the tensor on a link: 2 (n-1)/n = 1.
+  // Of each column-split layer, one after the other or side by side: w + a or max(w, a). An
+  // all-reduce of two ranks puts all of the tensor on a link: 2 (n-1)/n = 1.
   for (const Durations& times : {Durations{1, 3, 2}, Durations{1, 2, 5}, Durations{4, 0, 2}}) {
     const double hidden = column_split * std::min(times.weight, times.activation);
     const double blocking = makespan("", {}, times);
@@ -70,9 +71,9 @@ TEST_CASE("an all-reduce beside the product for the weight gradient hides the sh
 
 TEST_CASE(
     "with sequence parallelism scatters run beside one product and gathers beside the other") {
-  // A layer's input is gathered for the product that gives the weight gradient, the input gradient is
-  // scattered; either puts half of the tensor on a link: c = a/2. In a row b + c + w + c, side by side
-  // max(b, c) + max(w, c).
+  // A layer's input is gathered for the product that gives the weight gradient, the input gradient
+  // is scattered; either puts half of the tensor on a link: c = a/2. In a row b + c + w + c, side
+  // by side max(b, c) + max(w, c).
   const std::string more = R"(, "sequence_parallel": true)";
   for (const Durations& times : {Durations{1, 3, 4}, Durations{3, 1, 4}, Durations{5, 6, 4}}) {
     const double c = times.activation / 2;

@@ -37,11 +37,11 @@ HandBuilt three_tasks(Bytes x, Bytes y, Bytes z) {
                                                             {"y", -1, y, Category::temporaries},
                                                             {"z", -1, z, Category::temporaries}});
   std::vector<program::Task>& tasks = built.program.blocks[0].tasks;
-  tasks[0].births = {0};
-  tasks[1].births = {1};
-  tasks[1].deaths = {0, 1};
-  tasks[2].births = {2};
-  tasks[2].deaths = {2};
+  tasks[0].allocates = {0};
+  tasks[1].allocates = {1};
+  tasks[1].frees = {0, 1};
+  tasks[2].allocates = {2};
+  tasks[2].frees = {2};
   tasks[1].name = "second";
   tasks[2].name = "third";
   built.program.blocks[0].name = "block";
@@ -49,8 +49,8 @@ HandBuilt three_tasks(Bytes x, Bytes y, Bytes z) {
   return built;
 }
 
-/// Of two devices: in every layer a computation bears a buffer of 12 MiB, a collective works on it, and
-/// the next computation frees it.
+/// Of two devices: in every layer a computation allocates a buffer of 12 MiB, a collective works on
+/// it, and the next computation frees it.
 HandBuilt layers_with_sums(int layers) {
   HandBuilt built;
   std::vector<Step> steps;
@@ -61,9 +61,9 @@ HandBuilt layers_with_sums(int layers) {
     steps.push_back(collective(8_B, {before}));
     steps.push_back(kernel(10, 0, {before + 1}));
     slots.push_back({"sum", -1, 12_MiB, Category::temporaries});
-    steps[before].task.births = {layer};
+    steps[before].task.allocates = {layer};
     steps[before + 1].task.reads = steps[before + 1].task.writes = {layer};
-    steps[before + 2].task.deaths = {layer};
+    steps[before + 2].task.frees = {layer};
   }
   built.add_sequence(steps, slots);
   built.add_device(0, {0});
@@ -145,7 +145,7 @@ TEST_CASE("residents come first: parameters, gradients, states, each rounded on 
 }
 
 TEST_CASE("a host that runs ahead allocates beside what collectives still work on") {
-  // The host launches all of five layers at once, so no buffer is free when the next is born.
+  // The host launches all of five layers at once, so no buffer is free when the next is allocated.
   HandBuilt built = layers_with_sums(5);
   const DeviceMemory ahead = memory_of(built, small_gpu(), stack_with(Allocator::caching));
   CHECK(ahead.allocated == 12_MiB);  // of live tensors, in the order of time
@@ -160,9 +160,9 @@ TEST_CASE("a host that runs ahead allocates beside what collectives still work o
 }
 
 TEST_CASE("a stream takes a thousand launches before the host waits for the first of them to end") {
-  // A computation bears a buffer, a collective works on it from 10 to 18 ps, and the next computation
-  // frees it, from 18 to 28. The last one bears another buffer: in the same block if the host has
-  // waited for that second computation, else beside it.
+  // A computation allocates a buffer, a collective works on it from 10 to 18 ps, and the next
+  // computation frees it, from 18 to 28. The last one allocates another buffer: in the same block
+  // if the host has waited for that second computation, else beside it.
   const auto reserved = [](int first, int second, int between, int last) {
     HandBuilt built;
     std::vector<Step> steps = {kernel(10), collective(8_B, {0}), kernel(10, 0, {1})};
@@ -174,10 +174,10 @@ TEST_CASE("a stream takes a thousand launches before the host waits for the firs
     for (int i = 0; i < between; ++i) steps.push_back(kernel(10));
     steps.push_back(kernel(10));
     launches(steps.back(), last);
-    steps[0].task.births = {0};
+    steps[0].task.allocates = {0};
     steps[1].task.reads = steps[1].task.writes = {0};
-    steps[2].task.deaths = {0};
-    steps.back().task.births = steps.back().task.deaths = {1};
+    steps[2].task.frees = {0};
+    steps.back().task.allocates = steps.back().task.frees = {1};
     built.add_sequence(steps, {{"worked on", -1, 12_MiB, Category::temporaries},
                                {"later", -1, 12_MiB, Category::temporaries}});
     built.add_device(0, {0});
@@ -202,10 +202,10 @@ TEST_CASE("a host does not wait for the end of what it is launching") {
   HandBuilt built;
   std::vector<Step> steps = {kernel(10), collective(100_B, {0}), kernel(10), kernel(10'000)};
   std::get<cost::Kernel>(steps[3].task.work).launches = 2000;
-  steps[0].task.births = {0};
+  steps[0].task.allocates = {0};
   steps[1].task.reads = steps[1].task.writes = {0};
-  steps[2].task.deaths = {0};
-  steps[3].task.births = steps[3].task.deaths = {1};
+  steps[2].task.frees = {0};
+  steps[3].task.allocates = steps[3].task.frees = {1};
   built.add_sequence(steps, {{"worked on", -1, 12_MiB, Category::temporaries},
                              {"later", -1, 12_MiB, Category::temporaries}});
   built.add_device(0, {0});
@@ -227,15 +227,15 @@ TEST_CASE("a host that waits between passes holds the buffers of one of them") {
 }
 
 TEST_CASE("reserved is no less than what streams that run at once hold at a time") {
-  // A copy on a stream of its own bears its buffer while a computation still needs another one, which
-  // the host has freed behind it by then.
+  // A copy on a stream of its own allocates its buffer while a computation still needs another one,
+  // which the host has freed behind it by then.
   HandBuilt built;
   built.add_sequence(
       {kernel(10), kernel(3, 0, {}, Stream::copy_in)},
       {{"x", -1, 12_MiB, Category::temporaries}, {"y", -1, 12_MiB, Category::temporaries}});
   for (int task = 0; task < 2; ++task) {
-    built.program.blocks[0].tasks[task].births =
-        built.program.blocks[0].tasks[task].deaths = {task};
+    built.program.blocks[0].tasks[task].allocates =
+        built.program.blocks[0].tasks[task].frees = {task};
   }
   built.add_device(0);
   const DeviceMemory device = memory_of(built, small_gpu(), stack_with(Allocator::caching));
@@ -276,8 +276,9 @@ TEST_CASE("a stage's host waits for exchanges, for what describes them, or for n
     CHECK(reserved(false, any) == 72_MiB);
 }
 
-TEST_CASE("buffers of gradients live until both what bears and what frees them has run") {
-  // Lent activations come back, and weights are gathered, on streams that do not wait for each other.
+TEST_CASE("buffers of gradients live until both what allocates and what frees them has run") {
+  // Lent activations come back, and weights are gathered, on streams that do not wait for each
+  // other.
   model::GptConfig config = lowering::small_gpt;
   config.tied = false;
   cost::Stack stack = stack_with(Allocator::caching);
@@ -292,7 +293,7 @@ TEST_CASE("buffers of gradients live until both what bears and what frees them h
   const auto& presets = topology::presets();
   const topology::Cluster cluster =
       std::ranges::find(presets, "dgx-2", &topology::Preset::name)->build(1);
-  const Timeline timeline = run(program, cast(program, cluster, profile.collective, true),
+  const Timeline timeline = run(program, fold(program, cluster, profile.collective, true),
                                 price(program, profile, stack), 2);
   Bytes most;
   for (std::size_t a = 0; a < timeline.actors.size(); ++a) {
@@ -340,15 +341,16 @@ TEST_CASE("every distinct group of GPUs has a communicator, with buffers for eac
   CHECK(device.communicators == 2030_B);  // two neighbours of four, and the other of two
   std::get<program::Collective>(built.program.blocks[0].tasks[0].work).kind =
       CollectiveKind::all_to_all;
-  const Cast cast =
+  const Folding folding =
       on_one_link(built.program, {CollectiveKind::all_reduce, CollectiveKind::all_to_all});
-  const Timeline timeline = run(built.program, cast, built.prices, 2);
+  const Timeline timeline = run(built.program, folding, built.prices, 2);
   const std::vector<DeviceMemory> all =
       device_memory(built.program, timeline, profile, stack_with(Allocator::none));
   CHECK(all[0].communicators == 2040_B);  // all three others
 }
 
-TEST_CASE("in the programs of all strategies every buffer is born before it dies, once each") {
+TEST_CASE(
+    "in the programs of all strategies every buffer is allocated before it is freed, once each") {
   const cost::Profile profile = cost::read_profile("scenarios/profiles/v100-sxm3.json");
   for (const lowering::Variant& variant : lowering::variants()) {
     INFO(variant.strategy);
@@ -359,8 +361,8 @@ TEST_CASE("in the programs of all strategies every buffer is born before it dies
     const topology::Cluster cluster =
         std::ranges::find(presets, "dgx-2", &topology::Preset::name)->build(servers);
     const cost::Stack stack = stack_with(Allocator::caching);
-    const Cast actors = cast(program, cluster, profile.collective, true);
-    const Timeline timeline = run(program, actors, price(program, profile, stack), 2);
+    const Folding folding = fold(program, cluster, profile.collective, true);
+    const Timeline timeline = run(program, folding, price(program, profile, stack), 2);
     for (std::size_t a = 0; a < timeline.actors.size(); ++a) {
       std::map<int, MemoryChange> live;
       for (const MemoryChange& change : memory_changes(program, timeline, a)) {
@@ -368,11 +370,11 @@ TEST_CASE("in the programs of all strategies every buffer is born before it dies
         if (change.bytes > 0_B) {
           CHECK(live.emplace(change.buffer, change).second);
         } else if (change.bytes < 0_B) {
-          const auto born = live.find(change.buffer);
-          REQUIRE(born != live.end());
-          CHECK(born->second.bytes + change.bytes == 0_B);
-          CHECK(born->second.category == change.category);
-          live.erase(born);
+          const auto allocated = live.find(change.buffer);
+          REQUIRE(allocated != live.end());
+          CHECK(allocated->second.bytes + change.bytes == 0_B);
+          CHECK(allocated->second.category == change.category);
+          live.erase(allocated);
         }
       }
       if (timeline.lag == 0) CHECK(live.empty());

@@ -42,7 +42,8 @@ double communicated(const Program& program) {
   return bytes;
 }
 
-/// How two programs differ where device d of the first is names[d] of the second; "" if they do not.
+/// How two programs differ where device d of the first is names[d] of the second; "" if they do
+/// not.
 std::string difference(const Program& first, const Program& second, const std::vector<int>& names) {
   const Timeline before = played(first);
   const Timeline after = played(second);
@@ -58,8 +59,8 @@ std::string difference(const Program& first, const Program& second, const std::v
   return "";
 }
 
-/// Has a gradient partial sums of which there are replicas? Which replicas sum up with each other is told by
-/// the numbers of their devices.
+/// Has a gradient partial sums of which there are replicas? Which replicas sum up with each other
+/// is told by the numbers of their devices.
 bool sums_have_replicas(const RandomPlan& random) {
   return std::ranges::any_of(random.graph->operators, [&](const model::Operator& op) {
     if (op.pass != model::Pass::weight_gradient) return false;
@@ -99,8 +100,8 @@ std::vector<Island> islands(const RandomPlan& random) {
   return result;
 }
 
-/// Is every dimension of tensors divided along one axis at most? Else strides tell which axis divides it
-/// first, and other strides are another plan.
+/// Is every dimension of tensors divided along one axis at most? Else strides tell which axis
+/// divides it first, and other strides are another plan.
 bool divides_once(const RandomPlan& random) {
   std::map<std::string, std::string> axis_of;  // by dimension; k is n as a product reads it
   bool once = true;
@@ -115,7 +116,8 @@ bool divides_once(const RandomPlan& random) {
   return once;
 }
 
-/// Gives axes other strides where all stages have the same: between unequal ones tensors go other ways.
+/// Gives axes other strides where all stages have the same: between unequal ones tensors go other
+/// ways.
 void swap_axes(RandomPlan& random) {
   std::vector<placement::Axis> axes = random.stages.front().axes;
   if (!std::ranges::all_of(random.stages, [&](const auto& s) { return s.axes == axes; })) return;

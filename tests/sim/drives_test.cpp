@@ -43,14 +43,14 @@ topology::Cluster server(int ranks, const Costs& costs, int drives) {
       0_s};
 }
 
-/// A chain of layers on one micro-batch; its weights are those of the layers and a shift an eighth of
-/// one, which steps first: w = layers + 1/8 layers all together.
+/// A chain of layers on one micro-batch; its weights are those of the layers and a shift an eighth
+/// of one, which steps first: w = layers + 1/8 layers all together.
 class OnDrives {
  public:
   OnDrives(int layers, const std::string& strategy, const Costs& costs, int ranks = 1,
            int drives = 2)
       : program(UnitPipeline::lowered(strategy, chain(layers), 1)) {
-    const Cast actors = cast(program, server(ranks, costs, drives), ideal_network(), false);
+    const Folding folding = fold(program, server(ranks, costs, drives), ideal_network(), false);
     const Prices prices = price(program, [&](const program::Task& task) {
       const bool layer = task.name.starts_with("product");
       const double time = layer && task.stream == program::Stream::host ? costs.step
@@ -59,7 +59,7 @@ class OnDrives {
                                                                         : 0;
       return Price{.device = {static_cast<std::int64_t>(time * unit)}};
     });
-    timeline = run(program, actors, prices, 4);
+    timeline = run(program, folding, prices, 4);
   }
 
   [[nodiscard]] double period() const {
@@ -93,9 +93,9 @@ Bytes in(const HostMemory& host, Category category) {
 
 }  // namespace
 
-// Three streams in order, w = L + 1/8, the shift first, whose step takes nothing. Where one of the three
-// takes longest it is never idle from its first layer on; the others add what stands before the first
-// and behind the last of it.
+// Three streams in order, w = L + 1/8, the shift first, whose step takes nothing. Where one of the
+// three takes longest it is never idle from its first layer on; the others add what stands before
+// the first and behind the last of it.
 TEST_CASE("steps from drives take as long as the slowest of reading, stepping and writing") {
   for (const int layers : {1, 2, 5, 9}) {
     const double l = layers;
@@ -110,8 +110,8 @@ TEST_CASE("steps from drives take as long as the slowest of reading, stepping an
   }
 }
 
-// Before them are the passes, and the gradients' way out; the last weights' way back is beside the last
-// write.
+// Before them are the passes, and the gradients' way out; the last weights' way back is beside the
+// last write.
 TEST_CASE("reads begin when all gradients have left, and the iteration ends with the last write") {
   const double w = 4.125;
   CHECK(close(OnDrives(4, states_there(), {2, 3, 3, 5, 8, 2}).period(),
@@ -210,7 +210,8 @@ TEST_CASE("what a drive's link carries is what tasks read and write, in equal pa
   }
 }
 
-// 12 bytes of states a parameter leave the host's memory but for those of the segments on their way.
+// 12 bytes of states a parameter leave the host's memory but for those of the segments on their
+// way.
 TEST_CASE("drives keep 12 bytes a parameter, 14 with its weights, and the host those under way") {
   const double parameters = 8 + 4 * 64;
   for (const int ranks : {1, 2}) {

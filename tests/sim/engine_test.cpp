@@ -86,9 +86,9 @@ TEST_CASE("a serial rank does one thing at a time, but for what it sends and rec
       kernel(2),                                                             // 16..18
   });
   built.add_device(0, {0, 1});
-  Cast cast = on_one_link(built.program, {CollectiveKind::all_reduce, CollectiveKind::send});
-  cast.serial = true;
-  const Timeline timeline = run(built.program, cast, built.prices, 1);
+  Folding folding = on_one_link(built.program, {CollectiveKind::all_reduce, CollectiveKind::send});
+  folding.serial = true;
+  const Timeline timeline = run(built.program, folding, built.prices, 1);
   CHECK(begins(timeline, 0, 0) == Times{0, 10, 15, 16, 16});
   CHECK(ends(timeline, 0, 0) == Times{10, 15, 16, 36, 18});
 }
@@ -114,8 +114,8 @@ TEST_CASE(
   }
   built.add_device(0, {0});
   built.add_device(1, {0});
-  const Cast cast = on_one_link(built.program, {CollectiveKind::all_reduce}, {7});
-  const Timeline timeline = run(built.program, cast, built.prices, 1);
+  const Folding folding = on_one_link(built.program, {CollectiveKind::all_reduce}, {7});
+  const Timeline timeline = run(built.program, folding, built.prices, 1);
   CHECK(begins(timeline, 0, 0) == Times{0, 30, 10, 137});
   CHECK(ends(timeline, 0, 0) == Times{10, 137, 11, 138});
   CHECK(begins(timeline, 1, 0) == Times{0, 30, 30, 137});
@@ -162,8 +162,9 @@ TEST_CASE("the k-th collective of a rank meets the k-th of the others in program
                       collective(6_B, {2}, Stream::gradient_communication)});
   built.add_device(0, {0, 1});
   built.add_device(1, {0, 1});
-  const Cast cast = on_one_link(built.program, {CollectiveKind::send, CollectiveKind::all_reduce});
-  const Timeline timeline = run(built.program, cast, built.prices, 2);
+  const Folding folding =
+      on_one_link(built.program, {CollectiveKind::send, CollectiveKind::all_reduce});
+  const Timeline timeline = run(built.program, folding, built.prices, 2);
   CHECK(begins(timeline, 0, 0) == Times{0, 10, 24, 27});
   CHECK(ends(timeline, 0, 0) == Times{10, 14, 27, 33});
   CHECK(begins(timeline, 1, 1) == Times{20, 24, 34, 37});
@@ -197,10 +198,10 @@ TEST_CASE("a synchronisation drains the queue before the host goes on") {
   HandBuilt built;
   built.add_sequence({kernel(10, 2), kernel(1, 2)});
   built.add_device(0);
-  const Cast cast = on_one_link(built.program);
-  CHECK(begins(run(built.program, cast, built.prices, 2), 0, 0) == Times{2, 12});
+  const Folding folding = on_one_link(built.program);
+  CHECK(begins(run(built.program, folding, built.prices, 2), 0, 0) == Times{2, 12});
   built.program.blocks[0].tasks[0].synchronizations = 1;
-  const Timeline timeline = run(built.program, cast, built.prices, 2);
+  const Timeline timeline = run(built.program, folding, built.prices, 2);
   CHECK(begins(timeline, 0, 0) == Times{2, 14});
   CHECK(begins(timeline, 0, 1) == Times{16, 28});
   CHECK(timeline.iteration_ends == std::vector<Instant>{{15}, {29}});
@@ -256,8 +257,8 @@ TEST_CASE("a collective with the network to itself takes what its cost formula s
         const Ticks formula =
             to_ticks(cost::collective_time(route, payload, machine, profile.collective));
         for (const bool folded : {true, false}) {
-          const Cast actors = cast(built.program, machine, profile.collective, folded);
-          const Timeline timeline = run(built.program, actors, built.prices, 1);
+          const Folding folding = fold(built.program, machine, profile.collective, folded);
+          const Timeline timeline = run(built.program, folding, built.prices, 1);
           INFO(preset << " " << cost::to_text(kind) << " of " << ranks.size());
           CHECK(std::abs(ends(timeline, 0, 0)[0] - formula.count) <= 1);
         }
@@ -271,12 +272,12 @@ TEST_CASE("two runs are equal to the picosecond") {
   const strategies::Options options{
       .tensor = 2, .pipeline = 2, .data = 4, .overlap_gradients = true, .bucket = 20_KB};
   const program::Program program = lowered_gpt(2, 4, options);
-  const Cast actors = cast(program, cluster("dgx-2h", 1), profile.collective, false);
+  const Folding folding = fold(program, cluster("dgx-2h", 1), profile.collective, false);
   const Prices prices = price(program, profile, {.slowdown = {1}, .host_factor = {1}});
-  const Timeline first = run(program, actors, prices, 3);
-  const Timeline second = run(program, actors, prices, 3);
+  const Timeline first = run(program, folding, prices, 3);
+  const Timeline second = run(program, folding, prices, 3);
   CHECK(first.iteration_ends == second.iteration_ends);
-  for (std::size_t a = 0; a < actors.actors.size(); ++a) {
+  for (std::size_t a = 0; a < folding.actors.size(); ++a) {
     CHECK(first.times[a].begins == second.times[a].begins);
     CHECK(first.times[a].ends == second.times[a].ends);
   }

@@ -61,8 +61,8 @@ class PassVolume {
     obtain(tensor, full);
     return full;
   }
-  /// The layout of the smallest buffer of which it is all; among equals one that `readers` read, the
-  /// latest of those.
+  /// The layout of the smallest buffer of which it is all; among equals one that `readers` read,
+  /// the latest of those.
   [[nodiscard]] const placement::Layout& smallest(model::TensorId tensor,
                                                   const std::vector<model::OpId>& readers) const {
     const auto cost = [&](const Held& one) {

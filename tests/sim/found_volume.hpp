@@ -62,8 +62,9 @@ inline Volumes volumes_on(const program::Program& program, int device) {
   return volumes;
 }
 
-/// Of all crossings of an iteration together, by the definition of lowering::volume in bytes.
-inline std::map<cost::CollectiveKind, double> crossing_volume(const program::Program& program) {
+/// Of all redistributions of an iteration together, by the definition of lowering::volume in bytes.
+inline std::map<cost::CollectiveKind, double> redistribution_volume(
+    const program::Program& program) {
   using program::Stream;
   std::map<cost::CollectiveKind, double> volumes;
   for (int device = 0; device < static_cast<int>(program.devices.size()); ++device) {

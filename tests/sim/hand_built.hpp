@@ -1,4 +1,4 @@
-// Programs, prices and casts made by hand: picoseconds of work, and networks of one link.
+// Programs, prices and foldings made by hand: picoseconds of work, and networks of one link.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 #include "program/program.hpp"
 #include "sim/engine.hpp"
-#include "sim/fold.hpp"
+#include "sim/folding.hpp"
 #include "sim/price.hpp"
 
 namespace stratagem::sim {
@@ -78,35 +78,36 @@ inline constexpr BytesPerSecond byte_per_picosecond{1e12};
 
 /// Every device is an actor. All collectives of the given kinds of all communicators load one link
 /// with one byte per byte, and have one latency.
-inline Cast on_one_link(const program::Program& program,
-                        const std::vector<CollectiveKind>& kinds = {CollectiveKind::all_reduce},
-                        Ticks latency = {}, BytesPerSecond capacity = byte_per_picosecond) {
-  Cast cast;
+inline Folding on_one_link(const program::Program& program,
+                           const std::vector<CollectiveKind>& kinds = {CollectiveKind::all_reduce},
+                           Ticks latency = {}, BytesPerSecond capacity = byte_per_picosecond) {
+  Folding folding;
   for (std::size_t d = 0; d < program.devices.size(); ++d) {
     const program::Device& device = program.devices[d];
-    cast.actors.push_back({.device = static_cast<int>(d),
-                           .multiplicity = 1,
-                           .sequence = device.sequence,
-                           .meetings = device.groups});
+    folding.actors.push_back({.device = static_cast<int>(d),
+                              .multiplicity = 1,
+                              .sequence = device.sequence,
+                              .communicator_classes = device.groups});
   }
   for (const program::Communicator& communicator : program.communicators) {
-    cast.meetings.push_back({.actors = communicator.ranks, .multiplicity = 1});
+    folding.communicator_classes.push_back({.actors = communicator.ranks, .multiplicity = 1});
   }
-  cast.capacities = {capacity};
-  cast.link_uses.emplace_back();
-  for (std::size_t meeting = 0; meeting < cast.meetings.size(); ++meeting) {
+  folding.capacities = {capacity};
+  folding.link_uses.emplace_back();
+  for (std::size_t communicator_class = 0; communicator_class < folding.communicator_classes.size();
+       ++communicator_class) {
     for (const CollectiveKind kind : kinds) {
-      const auto id = static_cast<int>(cast.flows.size());
-      cast.flows.push_back({.kind = kind,
-                            .meeting = static_cast<int>(meeting),
-                            .flow_class = id,
-                            .latency = latency,
-                            .parts = {{.link = 0, .use = id, .count = 1}}});
-      cast.link_uses[0].push_back({.flow = id, .load = 1, .count = 1});
-      cast.weights.push_back(capacity);
+      const auto id = static_cast<int>(folding.flows.size());
+      folding.flows.push_back({.kind = kind,
+                               .communicator_class = static_cast<int>(communicator_class),
+                               .flow_class = id,
+                               .latency = latency,
+                               .parts = {{.link = 0, .use = id, .count = 1}}});
+      folding.link_uses[0].push_back({.flow = id, .load = 1, .count = 1});
+      folding.weights.push_back(capacity);
     }
   }
-  return cast;
+  return folding;
 }
 
 /// Picoseconds of the tasks of an actor in one iteration.

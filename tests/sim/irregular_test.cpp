@@ -13,10 +13,10 @@ namespace {
 std::size_t iterations_of(const strategies::Plan& plan) {
   const program::Program program = lowering::lower(plan, lowering::plain_stack());
   const auto devices = static_cast<int>(program.devices.size());
-  const Cast actors = cast(program, instant_cluster(devices), ideal_network(), false);
+  const Folding folding = fold(program, instant_cluster(devices), ideal_network(), false);
   const Prices prices =
       price(program, [](const program::Task&) { return Price{.device = {1000}}; });
-  return run(program, actors, prices, 3).iteration_ends.size();
+  return run(program, folding, prices, 3).iteration_ends.size();
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 #include "cost/stack.hpp"
 #include "lowering/lower.hpp"
 #include "model/zoo/gpt.hpp"
-#include "sim/fold.hpp"
+#include "sim/folding.hpp"
 #include "strategies/parallel/all.hpp"
 #include "topology/presets.hpp"
 
@@ -44,8 +44,8 @@ inline cost::CollectiveConstants ideal_network() {
   return constants;
 }
 
-/// GPUs on one switch, each by a link of its own; unless a test says otherwise so fast that no message
-/// takes a picosecond.
+/// GPUs on one switch, each by a link of its own; unless a test says otherwise so fast that no
+/// message takes a picosecond.
 inline topology::Cluster instant_cluster(int gpus, BytesPerSecond bandwidth = {1e30}) {
   topology::NodeDesign design{.name = "instant", .gpu = "test", .vertices = {}, .links = {}};
   const auto hub = design.add(topology::VertexKind::nv_switch, "hub");

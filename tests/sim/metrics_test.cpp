@@ -23,16 +23,17 @@ Timeline play(const HandBuilt& built, int iterations) {
   return run(built.program, on_one_link(built.program), built.prices, iterations);
 }
 
-/// A slot born in one task and dead after another.
-void lives(program::Block& block, int slot, int birth, int death) {
-  block.tasks[birth].births.push_back(slot);
-  block.tasks[death].deaths.push_back(slot);
+/// A slot that one task allocates and another frees.
+void lives(program::Block& block, int slot, int allocated, int freed) {
+  block.tasks[allocated].allocates.push_back(slot);
+  block.tasks[freed].frees.push_back(slot);
 }
 
 }  // namespace
 
 TEST_CASE("what a task does tells computing from communicating, not its stream") {
-  // 0..10 computes, 10..30 gathers on the stream of computations, 30..60 the host computes, 60..65 computes.
+  // 0..10 computes, 10..30 gathers on the stream of computations, 30..60 the host computes, 60..65
+  // computes.
   HandBuilt built;
   Step host = kernel(30, 0, {1}, Stream::host);
   built.add_sequence({kernel(10), collective(20_B, {}, Stream::compute), host, kernel(5, 0, {2})});
@@ -63,7 +64,7 @@ TEST_CASE("the peak is the largest sum of buffers alive at one time, residents i
   //          0..10   10..20   20..30
   // x (40)   ######################          activations
   // y (7)            ########                temporaries
-  // z (9)                     #######        temporaries, born the instant that y dies
+  // z (9)                     #######        temporaries, allocated the instant that y is freed
   HandBuilt built;
   built.add_sequence({kernel(10), kernel(10), kernel(10)}, {{"x", -1, 40_B, Category::activations},
                                                             {"y", -1, 7_B, Category::temporaries},
@@ -132,16 +133,16 @@ TEST_CASE("a buffer of the device that lives from one task to another counts in 
   CHECK(peak.when == Instant{10});
 }
 
-// All activations are there when the backward pass begins, and gradients are not yet: the peak falls
-// by no more than those, and by something where they are the last to come.
+// All activations are there when the backward pass begins, and gradients are not yet: the peak
+// falls by no more than those, and by something where they are the last to come.
 TEST_CASE("gradients that are freed between iterations lower the peak") {
   const cost::Profile profile = cost::read_profile("scenarios/profiles/v100-sxm3-450w.json");
   cost::Stack stack{.slowdown = {1}, .host_factor = {1}};
   const auto peak_of = [&](bool frees) {
     stack.frees_gradients = frees;
     const program::Program program = lowered_gpt(4, 2, {.pipeline = 2}, stack);
-    const Cast actors = cast(program, cluster("dgx-1v", 1), profile.collective, true);
-    return metrics(program, run(program, actors, price(program, profile, stack), 2)).peak;
+    const Folding folding = fold(program, cluster("dgx-1v", 1), profile.collective, true);
+    return metrics(program, run(program, folding, price(program, profile, stack), 2)).peak;
   };
   const MemoryPeak kept = peak_of(false);
   const MemoryPeak freed = peak_of(true);
@@ -150,16 +151,16 @@ TEST_CASE("gradients that are freed between iterations lower the peak") {
   CHECK(of(freed.highest, Category::gradients) == of(kept.highest, Category::gradients));
 }
 
-// 1F1B on four stages: four micro-batches are in flight on the first one, and each leaves 2sbh bytes;
-// at most one of them is still on its way when the first backward pass is at its peak.
+// 1F1B on four stages: four micro-batches are in flight on the first one, and each leaves 2sbh
+// bytes; at most one of them is still on its way when the first backward pass is at its peak.
 TEST_CASE("what a stage has sent waits for its gradient where the stack says so") {
   const cost::Profile profile = cost::read_profile("scenarios/profiles/v100-sxm3-450w.json");
   cost::Stack stack{.slowdown = {1}, .host_factor = {1}};
   const auto steps_of = [&](bool keeps) {
     stack.keeps_sent = keeps;
     const program::Program program = lowered_gpt(4, 8, {.pipeline = 4}, stack);
-    const Cast actors = cast(program, cluster("dgx-1v", 1), profile.collective, true);
-    const Timeline timeline = run(program, actors, price(program, profile, stack), 2);
+    const Folding folding = fold(program, cluster("dgx-1v", 1), profile.collective, true);
+    const Timeline timeline = run(program, folding, price(program, profile, stack), 2);
     return std::pair(memory_peak(program, timeline, 0), memory_steps(program, timeline, 0).back());
   };
   const auto [kept, kept_at_end] = steps_of(true);
@@ -236,11 +237,11 @@ TEST_CASE("what an iteration allocates it frees: live bytes return to the reside
         strategies::Options{.pipeline = 4, .swap = {.layers = 2, .to_peer = true}},
         strategies::Options{.pipeline = 4, .data = 2, .schedule = "gpipe"}}) {
     const program::Program program = lowered_gpt(4, 4, options, stack);
-    const Cast actors = cast(program, cluster("dgx-1v", 1), profile.collective, true);
-    const Timeline timeline = run(program, actors, price(program, profile, stack), 2);
-    for (std::size_t a = 0; a < actors.actors.size(); ++a) {
+    const Folding folding = fold(program, cluster("dgx-1v", 1), profile.collective, true);
+    const Timeline timeline = run(program, folding, price(program, profile, stack), 2);
+    for (std::size_t a = 0; a < folding.actors.size(); ++a) {
       Bytes residents;
-      const int sequence = actors.actors[a].sequence;
+      const int sequence = folding.actors[a].sequence;
       for (const program::Resident& resident : program.sequences[sequence].residents) {
         residents += resident.bytes;
       }
@@ -306,9 +307,9 @@ TEST_CASE("an actor that stands for many devices weighs as many") {
   }
   built.add_device(0, {0});
   built.add_device(1, {0});
-  Cast cast = on_one_link(built.program);
-  cast.actors[0].multiplicity = 3;
-  const Metrics result = metrics(built.program, run(built.program, cast, built.prices, 3));
+  Folding folding = on_one_link(built.program);
+  folding.actors[0].multiplicity = 3;
+  const Metrics result = metrics(built.program, run(built.program, folding, built.prices, 3));
   CHECK(to_ticks(result.iteration_time).count == 40);
   CHECK(close(result.bubble_fraction, 20.0 / 160, 1e-12));
 }

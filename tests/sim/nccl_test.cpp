@@ -37,7 +37,7 @@ TEST_CASE("each payload takes the way that NCCL chooses for it, to the picosecon
       }
       for (const bool folded : {true, false}) {
         const Timeline timeline =
-            run(built.program, cast(built.program, collectives, folded), built.prices, 1);
+            run(built.program, fold(built.program, collectives, folded), built.prices, 1);
         for (std::size_t i = 0; i < payloads.size(); ++i) {
           INFO(preset << ", " << ranks.size() << " ranks, " << payloads[i] / 1_MB << " MB");
           const auto route = collectives.route(CollectiveKind::all_reduce, ranks, payloads[i]);
@@ -70,8 +70,8 @@ TEST_CASE("with NCCL's channels, too, folded and unfolded runs agree to the pico
     cost::Collectives collectives(machine, constants, "2.18.6");
     const cost::Profile profile = cost::read_profile("scenarios/profiles/v100-sxm3-450w.json");
     const Prices prices = price(program, profile, {.slowdown = {1}, .host_factor = {1}});
-    const Timeline one = run_until_steady(program, cast(program, collectives, true), prices);
-    const Timeline all = run_until_steady(program, cast(program, collectives, false), prices);
+    const Timeline one = run_until_steady(program, fold(program, collectives, true), prices);
+    const Timeline all = run_until_steady(program, fold(program, collectives, false), prices);
     CHECK(one.iteration_ends == all.iteration_ends);
     CHECK(one.actors.size() <= all.actors.size());
   }

@@ -27,7 +27,7 @@ class Offloaded {
             bool shared = false)
       : program(UnitPipeline::lowered(strategy, chain(layers), 1)) {
     const BytesPerSecond pcie = 128_B / Seconds{costs.copy * 1e-12 * static_cast<double>(unit)};
-    const Cast actors = cast(program, with_host(ranks, pcie, shared), ideal_network(), false);
+    const Folding folding = fold(program, with_host(ranks, pcie, shared), ideal_network(), false);
     const Prices prices = price(program, [&](const program::Task& task) {
       const bool layer = task.name.starts_with("product");
       const double time = !layer                                 ? 0
@@ -37,7 +37,7 @@ class Offloaded {
                                                                  : 0;
       return Price{.device = {static_cast<std::int64_t>(time * unit)}};
     });
-    timeline = run(program, actors, prices, 4);
+    timeline = run(program, folding, prices, 4);
   }
 
   [[nodiscard]] double period() const {

@@ -126,9 +126,9 @@ TEST_CASE("splitting B and W shortens the bubble to (p-1)(F + B - W) and to (p-1
 }
 
 TEST_CASE("V-shaped schedules trade memory for bubbles") {
-  // Qi et al., Pipeline Parallelism with Controllable Memory, NeurIPS 2024; figures of an independent
-  // simulation, F = B = W = 1 for each of two chunks; bubbles are of a rank's own span, peaks in
-  // half-stages. They bound ours from above.
+  // Qi et al., Pipeline Parallelism with Controllable Memory, NeurIPS 2024; figures of an
+  // independent simulation, F = B = W = 1 for each of two chunks; bubbles are of a rank's own span,
+  // peaks in half-stages. They bound ours from above.
   struct V {
     int p, m;
     double span_v, makespan_v, half, half_bubble, min, min_bubble;
@@ -163,8 +163,8 @@ TEST_CASE("Chimera with D micro-batches takes 2D + D - 2 slots, 3D + 2(D - 2) wh
 }
 
 TEST_CASE("a hand-written Chimera of two micro-batches takes nnScaler's 16 slots") {
-  // Its artifact's order on 4 stages with B = 2F: micro-batch 0 goes down from device 0 (F at 0, 1, 2,
-  // 3, B at 4, 6, 8, 10), micro-batch 1 up from device 3 (F at 2, 3, 4, 6, B at 8, 10, 12, 14).
+  // Its artifact's order on 4 stages with B = 2F: micro-batch 0 goes down from device 0 (F at 0, 1,
+  // 2, 3, B at 4, 6, 8, 10), micro-batch 1 up from device 3 (F at 2, 3, 4, 6, B at 8, 10, 12, 14).
   using placement::CellPass;
   const model::Graph graph = chain(4);
   strategies::Plan plan(graph);
@@ -180,8 +180,8 @@ TEST_CASE("a hand-written Chimera of two micro-batches takes nnScaler's 16 slots
 }
 
 TEST_CASE("DualPipe and DualPipeV bubble as their ranks' orders say") {
-  // DeepSeek-AI, DualPipe (README): (P/2 - 1)(F&B + B - 3W) on the worst rank where F&B takes as long
-  // as F and B; per rank and for other costs from an independent simulation of the same order.
+  // DeepSeek-AI, DualPipe (README): (P/2 - 1)(F&B + B - 3W) on the worst rank where F&B takes as
+  // long as F and B; per rank and for other costs from an independent simulation of the same order.
   const UnitPipeline four(strategy("dualpipe", 4), 4, 8, {1, 1, 1});
   CHECK(four.makespan() == 26);
   CHECK(bubbles(four, 4) == std::vector<double>{2, 1, 1, 2});
@@ -223,8 +223,8 @@ TEST_CASE("3F1B makes the makespans of its table") {
 }
 
 TEST_CASE("the interlaced pipeline makes the makespans of its table") {
-  // An independent simulation of nnScaler's hand-written order; te is one pass of the embeddings, which
-  // all ranks take part in, tb the full backward cell. Steady period 2 te + 2 max(tf, tb).
+  // An independent simulation of nnScaler's hand-written order; te is one pass of the embeddings,
+  // which all ranks take part in, tb the full backward cell. Steady period 2 te + 2 max(tf, tb).
   struct Row {
     int p, m, te, tf, tb;
     double makespan, period;
@@ -289,8 +289,8 @@ TEST_CASE("TeraPipe's slices follow each other: sum t + (p - 1) max t forward") 
       const std::int64_t rows = task.name == "attention.qkv" ? kernel->m : 0;
       return Price{.device = {rows * unit}};
     });
-    const Cast actors = cast(program, instant_cluster(c.p), ideal_network(), false);
-    const Timeline timeline = run(program, actors, prices, 1);
+    const Folding folding = fold(program, instant_cluster(c.p), ideal_network(), false);
+    const Timeline timeline = run(program, folding, prices, 1);
     CHECK(timeline.iteration_ends.front().picoseconds == c.forward * unit);
   }
 }
@@ -356,8 +356,9 @@ TEST_CASE("PipeDream has no bubble and keeps p - s versions of the weights") {
 }
 
 TEST_CASE("with vertical sync all stages read the version that the first one read") {
-  // F of iteration i reads version max(0, i - (p-1)) everywhere (Narayanan et al., SOSP 2019, section
-  // 3.3); a newer one waits on stage s until that micro-batch arrives: p versions on every stage.
+  // F of iteration i reads version max(0, i - (p-1)) everywhere (Narayanan et al., SOSP 2019,
+  // section 3.3); a newer one waits on stage s until that micro-batch arrives: p versions on every
+  // stage.
   const int p = 4;
   const UnitPipeline pipeline(UnitPipeline::lowered(strategy("pipedream-vertical", p), chain(p), 1),
                               {1, 1, 1}, 12);

@@ -130,8 +130,8 @@ TEST_CASE(
 }
 
 TEST_CASE("a step on the host shares its memory with the steps of all ranks of the server") {
-  // 100 MB at 100 GB/s take 1 ms alone. Six ranks: on servers of four GPUs four step at a time, on a
-  // server of sixteen all six.
+  // 100 MB at 100 GB/s take 1 ms alone. Six ranks: on servers of four GPUs four step at a time, on
+  // a server of sixteen all six.
   HandBuilt built;
   built.add_sequence({kernel(0)});
   built.program.blocks[0].tasks[0].work =

@@ -19,10 +19,10 @@ inline Ticks duration(const std::string& name) {
 /// One iteration on GPUs that send a byte in a picosecond; every device is an actor.
 inline Timeline played(const program::Program& program) {
   const auto devices = static_cast<int>(program.devices.size());
-  const Cast actors = cast(program, instant_cluster(devices, {1e12}), ideal_network(), false);
+  const Folding folding = fold(program, instant_cluster(devices, {1e12}), ideal_network(), false);
   const Prices prices = price(
       program, [](const program::Task& task) { return Price{.device = duration(task.name)}; });
-  return run(program, actors, prices, 1);
+  return run(program, folding, prices, 1);
 }
 
 }  // namespace stratagem::sim

@@ -9,7 +9,8 @@
 
 namespace stratagem::sim {
 
-/// Every operator has a name of its own within the whole graph, so that no two segments share blocks.
+/// Every operator has a name of its own within the whole graph, so that no two segments share
+/// blocks.
 class RandomGraph {
  public:
   model::Graph build() {

@@ -157,8 +157,8 @@ inline bool overlap(const RandomStage& a, const RandomStage& b) {
   return a.first_device < b.end() && b.first_device < a.end();
 }
 
-/// Messages between neighbouring stages. From one device to another those of one pass have no tags: they
-/// are taken in the order in which they were sent.
+/// Messages between neighbouring stages. From one device to another those of one pass have no tags:
+/// they are taken in the order in which they were sent.
 class InLine {
  public:
   explicit InLine(const RandomPlan& random) : random_(random) {}

@@ -158,7 +158,8 @@ TEST_CASE(
           double back = 0;
           each_task(program, static_cast<int>(s), [&](const program::Block&, const Task& task) {
             const auto* work = std::get_if<program::Collective>(&task.work);
-            // Gradients go, weights come back from there: of those what is swapped is told by its task.
+            // Gradients go, weights come back from there: of those what is swapped is told by its
+            // task.
             if (work == nullptr || !task.name.starts_with("copy")) return;
             if (work->kind == cost::CollectiveKind::to_host) out += work->payload.value;
             if (work->kind == cost::CollectiveKind::from_host) back += work->payload.value;
@@ -184,7 +185,8 @@ TEST_CASE("every operator reads and writes the parts that its split says, whatev
           each_task(program, sequence, [&](const program::Block& block, const Task& task) {
             if (std::holds_alternative<program::Collective>(task.work)) return;
             const auto found = operators.find(task.name.substr(0, task.name.find(' ')));
-            if (found == operators.end()) return;  // an optimizer step, or a step of a crossing
+            if (found == operators.end())
+              return;  // an optimizer step, or a step of a redistribution
             const model::Operator& op = *found->second;
             RC_ASSERT(hold(sizes(block, task.reads),
                            parts(random, op, op.inputs, op.annotation.inputs, false)));
@@ -226,7 +228,7 @@ TEST_CASE("between unequal grids goes the analytical volume of the steps that we
                volume(redistribute(tensor.shape, one.leaves, one.arrives)))
             wanted[lowering::collective(kind)] += elements * bytes;
         }
-        const auto found = crossing_volume(lowering::lower(*random.plan, {}));
+        const auto found = redistribution_volume(lowering::lower(*random.plan, {}));
         RC_ASSERT(found.size() == wanted.size());
         for (const auto& [kind, bytes] : wanted) {
           RC_ASSERT(near(found.at(kind), bytes));

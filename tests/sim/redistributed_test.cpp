@@ -12,8 +12,8 @@ namespace {
 constexpr std::int64_t rows = 24;
 constexpr std::int64_t columns = 4;
 
-/// A segment for every text, with an operator for every letter: b adds a bias, which leaves gradients as
-/// they are, g is a GELU.
+/// A segment for every text, with an operator for every letter: b adds a bias, which leaves
+/// gradients as they are, g is a GELU.
 model::Graph chain_of(const std::vector<std::string>& segments) {
   constexpr model::DataType type = model::DataType::fp16;
   const std::vector<std::int64_t> shape = {rows, columns};
@@ -45,8 +45,8 @@ program::Program lowered(const model::Graph& graph, const std::string& plan, int
 }  // namespace
 
 TEST_CASE("gradients of stages that share a device are summed along the axes of each") {
-  // Device 0 stands in both. Its terms of b0 of stage 0 are summed with device 1, those of stage 1 with
-  // device 2; one bucket, by the number of the axis, takes both.
+  // Device 0 stands in both. Its terms of b0 of stage 0 are summed with device 1, those of stage 1
+  // with device 2; one bucket, by the number of the axis, takes both.
   const program::Program program =
       lowered(chain_of({"b", "gbg"}), R"~({"stages": ["s0", "s1"], "primitives": [
     {"op-trans": "**", "dim": "b", "parts": 2, "axis": "rows"},
@@ -62,8 +62,8 @@ TEST_CASE("gradients of stages that share a device are summed along the axes of 
 }
 
 TEST_CASE("gradients of stages on one set of devices are summed along the axes of each") {
-  // All four devices have terms of the 4 elements of stage 0's bias, two and two those of stage 1's: 2
-  // (n-1)/n of 8 bytes each. One bucket takes both, and nothing refuses the plan.
+  // All four devices have terms of the 4 elements of stage 0's bias, two and two those of stage
+  // 1's: 2 (n-1)/n of 8 bytes each. One bucket takes both, and nothing refuses the plan.
   const program::Program program =
       lowered(chain_of({"b", "gbg"}), R"~({"stages": ["s0", "s1"], "primitives": [
     {"op-trans": "s0.**", "dim": "b", "parts": 4, "axis": "rows"},
@@ -96,8 +96,8 @@ double received(const program::Program& program, int device) {
 }
 
 TEST_CASE("a gradient crosses one border after another unchanged") {
-  // Of a tensor one crossing and one border are remembered, but a bias passes on the gradient that it gets:
-  // from stage 2 to stage 1, from there to stage 0.
+  // Of a tensor one redistribution and one border are remembered, but a bias passes on the gradient
+  // that it gets: from stage 2 to stage 1, from there to stage 0.
   const program::Program program =
       lowered(chain_of({"b", "b", "g"}), R"~({"stages": ["s0", "s1", "s2"], "primitives": [
     {"op-trans": "s1.**", "dim": null, "parts": 2, "axis": "replicas"},
@@ -107,8 +107,9 @@ TEST_CASE("a gradient crosses one border after another unchanged") {
     {"op-assign": "stage(i)", "device": "i*(i+1)/2"},
     {"op-order": ["F(i, 0)", "B(i, 0)"]}]})~",
               1);
-  // Stage 0 gets the gradient; both replicas of stage 1 get the tensor and its gradient; each device of stage
-  // 2 a third of the tensor at least, for grids of two and of three devices share no finer layout.
+  // Stage 0 gets the gradient; both replicas of stage 1 get the tensor and its gradient; each
+  // device of stage 2 a third of the tensor at least, for grids of two and of three devices share
+  // no finer layout.
   CHECK(received(program, 0) == whole_tensor);
   for (const int device : {1, 2}) CHECK(received(program, device) == 2 * whole_tensor);
   for (const int device : {3, 4, 5}) CHECK(received(program, device) >= whole_tensor / 3);
@@ -130,9 +131,9 @@ TEST_CASE("what reads a gradient that leaves runs in B, and is summed nonetheles
 }
 
 TEST_CASE("tensors that take one way between devices for two reasons do not wait for each other") {
-  // Device 0 sends F(0,1)'s result and then B(2,0)'s gradient to devices 1 and 2, which run B(1,0) before
-  // F(1,1). Messages between equal grids have a group for each pair of stages; what is redistributed
-  // has one for each pair of devices.
+  // Device 0 sends F(0,1)'s result and then B(2,0)'s gradient to devices 1 and 2, which run B(1,0)
+  // before F(1,1). Messages between equal grids have a group for each pair of stages; what is
+  // redistributed has one for each pair of devices.
   const program::Program program =
       lowered(chain_of({"b", "g", "g"}), R"~({"stages": ["s0", "s1", "s2"], "primitives": [
     {"op-trans": "s1.**", "dim": null, "parts": 2, "axis": "replicas"},
@@ -141,11 +142,11 @@ TEST_CASE("tensors that take one way between devices for two reasons do not wait
     {"op-order": "F(0,0) F(0,1) F(2,0) B(2,0) B(0,0) F(2,1) B(2,1) B(0,1)"},
     {"op-order": "F(1,0) B(1,0) F(1,1) B(1,1)"}]})~",
               2);
-  // Of each micro-batch device 0 gets the tensor for stage 2 and the gradient for stage 0, stage 1's replicas
-  // the other two; and it comes to an end.
+  // Of each micro-batch device 0 gets the tensor for stage 2 and the gradient for stage 0, stage
+  // 1's replicas the other two; and it comes to an end.
   for (const int device : {0, 1, 2}) CHECK(received(program, device) == 2 * 2 * whole_tensor);
   const Timeline timeline =
-      run(program, cast(program, instant_cluster(3), ideal_network(), true),
+      run(program, fold(program, instant_cluster(3), ideal_network(), true),
           price(program, [](const auto&) { return Price{.device = {1}}; }), 2);
   CHECK(timeline.iteration_ends.size() >= 2);
 }

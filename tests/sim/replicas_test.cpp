@@ -1,5 +1,5 @@
-// PipeDream with stages in several copies that take turns: time, micro-batches in flight and versions of
-// the weights, with unit costs and a network that takes no time.
+// PipeDream with stages in several copies that take turns: time, micro-batches in flight and
+// versions of the weights, with unit costs and a network that takes no time.
 #include <algorithm>
 #include <numeric>
 #include <string>
@@ -83,8 +83,8 @@ TEST_CASE("every iteration of PipeDream with copies ends when a second clock say
 
 TEST_CASE(
     "whatever the numbers of copies, no cells wait for each other and the second clock agrees") {
-  // All pipelines of up to four stages in up to three copies: 3 + 9 + 27 + 81. Lowering refuses what
-  // would wait for ever.
+  // All pipelines of up to four stages in up to three copies: 3 + 9 + 27 + 81. Lowering refuses
+  // what would wait for ever.
   int played = 0;
   for (int stages = 1; stages <= 4; ++stages) {
     Numbers copies(stages, 1);
@@ -106,8 +106,8 @@ TEST_CASE(
 }
 
 TEST_CASE("PipeDream's own example, 2-1, has no bubble; nor have pipelines of equal copies") {
-  // Narayanan et al., SOSP 2019, section 3.2: a stage of twice the time in two copies. A stage of r times
-  // the time in r copies takes as long for a micro-batch, F + B, as every other.
+  // Narayanan et al., SOSP 2019, section 3.2: a stage of twice the time in two copies. A stage of r
+  // times the time in r copies takes as long for a micro-batch, F + B, as every other.
   for (const UnitCosts& costs : {UnitCosts{1, 1, 0}, UnitCosts{1, 1, 1}}) {
     const int work = costs.forward + costs.input + costs.weight;
     for (const Numbers& copies : {Numbers{2, 1}, {3, 1}, {5, 1}, {2, 2}, {2, 2, 1}, {2, 2, 2}}) {
@@ -122,11 +122,11 @@ TEST_CASE("PipeDream's own example, 2-1, has no bubble; nor have pipelines of eq
 }
 
 TEST_CASE("copies wait for each other at an update, once an iteration however long it is") {
-  // From an update all r copies go on together, so that r micro-batches reach the next stage at once. On
-  // r-1-1 the last of them is back after (r + 1)(F + B), and a warm-up of one covers r (F + B); on
-  // r-1 it is back after r (F + B). On 3-2 one of two copies has two of three, which are back after
-  // 4 (F + B). On 1-2 the copies get their micro-batches one after the other, and the first waits for
-  // the second. All of this is gone where copies do not wait.
+  // From an update all r copies go on together, so that r micro-batches reach the next stage at
+  // once. On r-1-1 the last of them is back after (r + 1)(F + B), and a warm-up of one covers r (F
+  // + B); on r-1 it is back after r (F + B). On 3-2 one of two copies has two of three, which are
+  // back after 4 (F + B). On 1-2 the copies get their micro-batches one after the other, and the
+  // first waits for the second. All of this is gone where copies do not wait.
   for (const UnitCosts& costs : {UnitCosts{1, 1, 0}, UnitCosts{1, 1, 1}}) {
     const int work = costs.forward + costs.input + costs.weight;
     for (const Numbers& copies :
@@ -146,10 +146,10 @@ TEST_CASE("copies wait for each other at an update, once an iteration however lo
 
 TEST_CASE(
     "between single stages the copies of a stage collide: 1F1B-RR itself has a bubble there") {
-  // 1-2-1: a micro-batch that never waits needs 8 units (F = B = 1, 2 in the copies) to come back to
-  // stage 0, which has 4 in flight, one every 2 units: nothing may wait. F of the next micro-batch
-  // but one reaches a copy 1 + 4 units after this one began, and so does B of this one. One of the
-  // two waits for the other, in every round. No update is needed for that.
+  // 1-2-1: a micro-batch that never waits needs 8 units (F = B = 1, 2 in the copies) to come back
+  // to stage 0, which has 4 in flight, one every 2 units: nothing may wait. F of the next
+  // micro-batch but one reaches a copy 1 + 4 units after this one began, and so does B of this one.
+  // One of the two waits for the other, in every round. No update is needed for that.
   for (const bool updates_meet : {true, false}) {
     RoundRobin pipeline = clock_of({1, 2, 1}, {1, 2, 1}, 4, {1, 1, 0}, 60);
     pipeline.updates_meet = updates_meet;
@@ -158,8 +158,8 @@ TEST_CASE(
 }
 
 TEST_CASE("a copy keeps warm-up + 1 versions where each of its micro-batches ends in an update") {
-  // Where it runs k micro-batches an iteration, its j-th reads the version of floor((j - w) / k), and
-  // updates pass while w more run: ceil(w / k) + 1 versions. With k = 1 that is PipeDream's.
+  // Where it runs k micro-batches an iteration, its j-th reads the version of floor((j - w) / k),
+  // and updates pass while w more run: ceil(w / k) + 1 versions. With k = 1 that is PipeDream's.
   for (const Numbers& copies : shapes()) {
     for (const int rounds : {1, 2}) {
       const int m = rounds * common_multiple(copies);

@@ -26,13 +26,13 @@ Step on_host(std::int64_t duration, std::vector<int> waits = {}) {
 }
 
 /// Links so wide that no collective takes anything from another: one takes a picosecond a byte.
-Cast apart(const program::Program& program, double slowdown, Ticks latency = {}) {
-  Cast cast = on_one_link(
+Folding apart(const program::Program& program, double slowdown, Ticks latency = {}) {
+  Folding folding = on_one_link(
       program, {CollectiveKind::all_reduce, CollectiveKind::send, CollectiveKind::to_host},
       latency);
-  cast.capacities = {1e6 * byte_per_picosecond};
-  cast.compute_slowdown = slowdown;
-  return cast;
+  folding.capacities = {1e6 * byte_per_picosecond};
+  folding.compute_slowdown = slowdown;
+  return folding;
 }
 
 /// One device, alone in a communicator; ends of its tasks.
@@ -67,8 +67,8 @@ TEST_CASE("two collectives at a time count once") {
 }
 
 TEST_CASE("kernels on two streams are slowed down beside each other") {
-  // The collective begins when the kernel on its own stream has ended, at 10; both others go at half
-  // their speed from then on: 2 of the first are left, 1 of the last.
+  // The collective begins when the kernel on its own stream has ended, at 10; both others go at
+  // half their speed from then on: 2 of the first are left, 1 of the last.
   CHECK(ends_of({kernel(12), kernel(10, 0, {}, Stream::communication), collective(10_B),
                  kernel(11, 0, {}, Stream::gradient_communication), kernel(1, 0, {3})},
                 0.5) == Times{14, 10, 20, 12, 16});
@@ -329,11 +329,11 @@ TEST_CASE("where nothing runs beside communication, slower kernels change nothin
   const cost::Profile profile = cost::read_profile("scenarios/profiles/v100-sxm3-450w.json");
   const program::Program program = lowered_gpt(4, 4, {.tensor = 4, .recompute = "full"});
   const Prices prices = price(program, profile, {.slowdown = {1}, .host_factor = {1}});
-  Cast actors = cast(program, cluster("dgx-2h", 1), profile.collective, true);
-  const Timeline fast = run(program, actors, prices, 3);
-  actors.compute_slowdown = 0.5;
-  const Timeline slow = run(program, actors, prices, 3);
-  for (std::size_t a = 0; a < actors.actors.size(); ++a) {
+  Folding folding = fold(program, cluster("dgx-2h", 1), profile.collective, true);
+  const Timeline fast = run(program, folding, prices, 3);
+  folding.compute_slowdown = 0.5;
+  const Timeline slow = run(program, folding, prices, 3);
+  for (std::size_t a = 0; a < folding.actors.size(); ++a) {
     CHECK(fast.times[a].begins == slow.times[a].begins);
     CHECK(fast.times[a].ends == slow.times[a].ends);
   }
@@ -353,11 +353,11 @@ TEST_CASE("folded and unfolded runs agree to the picosecond with slowed kernels"
     std::vector<Instant> without;
     for (const double slowdown : {0.0, 0.15, 0.7}) {
       profile.collective.compute_slowdown = cost::Constant<double>{.value = slowdown};
-      const auto actors = [&](bool folded) {
-        return cast(program, cluster("dgx-2h", 1), profile.collective, folded);
+      const auto folding = [&](bool folded) {
+        return fold(program, cluster("dgx-2h", 1), profile.collective, folded);
       };
-      const Timeline one = run_until_steady(program, actors(true), prices);
-      const Timeline all = run_until_steady(program, actors(false), prices);
+      const Timeline one = run_until_steady(program, folding(true), prices);
+      const Timeline all = run_until_steady(program, folding(false), prices);
       REQUIRE(one.actors.size() < all.actors.size());
       CHECK(one.iteration_ends == all.iteration_ends);
       for (std::size_t a = 0; a < one.actors.size(); ++a) {

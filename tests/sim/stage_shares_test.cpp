@@ -34,15 +34,15 @@ Seconds makespan(const std::string& strategy, int micro_batches, int tensor, int
   const model::Graph graph = model::gpt(lowering::small_gpt);
   const program::Program program = UnitPipeline::lowered(
       strategy, graph, micro_batches, {.shares_activations = shares, .shares_gradients = shares});
-  const Cast actors = cast(program, servers(stages, tensor), ideal_network(), false);
+  const Folding folding = fold(program, servers(stages, tensor), ideal_network(), false);
   const Prices prices = price(program, [](const program::Task&) { return Price{}; });
-  const Timeline timeline = run(program, actors, prices, 1);
+  const Timeline timeline = run(program, folding, prices, 1);
   return Seconds{static_cast<double>(timeline.iteration_ends.front().picoseconds) * 1e-12};
 }
 
 }  // namespace
 
-TEST_CASE("a crossing takes a t-th of the network's time and a gather within the server") {
+TEST_CASE("a transfer takes a t-th of the network's time and a gather within the server") {
   // One micro-batch, forth and back over every border: V / across becomes V / t / across and, since
   // each link of a gather carries (t-1)/t of the whole, (t-1)/t V / within.
   for (const int t : {2, 4, 8}) {
@@ -50,13 +50,13 @@ TEST_CASE("a crossing takes a t-th of the network's time and a gather within the
       INFO("tensor " << t << ", stages " << p);
       const std::string strategy = R"({"schedule": "1f1b", "tensor": )" + std::to_string(t) +
                                    R"(, "pipeline": )" + std::to_string(p) + "}";
-      const int crossings = 2 * (p - 1);
+      const int transfers = 2 * (p - 1);
       const double parts = t;
       const Seconds saved = activation / across - (activation / parts / across +
                                                    (parts - 1) / parts * activation / within);
       const Seconds whole = makespan(strategy, 1, t, p, false);
       const Seconds shared = makespan(strategy, 1, t, p, true);
-      CHECK(close(whole - shared, crossings * saved, 1e-6));
+      CHECK(close(whole - shared, transfers * saved, 1e-6));
     }
   }
 }

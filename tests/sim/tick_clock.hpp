@@ -47,9 +47,8 @@ class TickClock {
   struct Job {
     program::Task task;
     Price price;
-    std::vector<int> before;  ///< that must have ended
-    std::pair<int, int> meeting{-1,
-                                -1};  ///< communicator and how many collectives of it come before
+    std::vector<int> before;               ///< that must have ended
+    std::pair<int, int> instance{-1, -1};  ///< communicator, and its collectives before
     std::int64_t launch = unknown;
     std::int64_t launches_end = unknown;
     std::int64_t begin = unknown;  ///< of a collective first its arrival
@@ -66,7 +65,7 @@ class TickClock {
     std::int64_t host = 0;
     std::map<int, int> collectives;  ///< by communicator
   };
-  struct Meeting {
+  struct Instance {
     std::size_t size = 0;
     std::size_t arrived = 0;
     std::int64_t begin = unknown;
@@ -90,8 +89,8 @@ class TickClock {
       job.left_last = job.price.last_kernel.count * million;
       if (const auto* collective = job.collective()) {
         const int communicator = place.groups[collective->group];
-        job.meeting = {communicator, rank.collectives[communicator]++};
-        meetings_[job.meeting].size = program.communicators[communicator].ranks.size();
+        job.instance = {communicator, rank.collectives[communicator]++};
+        instances_[job.instance].size = program.communicators[communicator].ranks.size();
       }
       rank.jobs.push_back(std::move(job));
     }
@@ -110,11 +109,11 @@ class TickClock {
       changed = launch(rank) || changed;
       for (Job& job : rank.jobs) changed = begin(rank, job, now) || end(job, now) || changed;
     }
-    for (auto& [key, meeting] : meetings_) {
-      if (meeting.begin != unknown || meeting.arrived < meeting.size) continue;
+    for (auto& [key, instance] : instances_) {
+      if (instance.begin != unknown || instance.arrived < instance.size) continue;
       const Job& job = first_of(key);
-      meeting.begin = now;
-      meeting.end = now + latency_ + static_cast<std::int64_t>(job.collective()->payload.value);
+      instance.begin = now;
+      instance.end = now + latency_ + static_cast<std::int64_t>(job.collective()->payload.value);
       changed = true;
     }
     return changed;
@@ -143,16 +142,16 @@ class TickClock {
       if (rank.jobs[other].end == unknown) return false;
     }
     job.begin = now;
-    if (job.collective() != nullptr) ++meetings_.at(job.meeting).arrived;
+    if (job.collective() != nullptr) ++instances_.at(job.instance).arrived;
     return true;
   }
 
   bool end(Job& job, std::int64_t now) {
     if (job.begin == unknown || job.end != unknown) return false;
     if (job.collective() != nullptr) {
-      const Meeting& meeting = meetings_.at(job.meeting);
-      if (meeting.begin == unknown || meeting.end > now) return false;
-      job.begin = meeting.begin;
+      const Instance& instance = instances_.at(job.instance);
+      if (instance.begin == unknown || instance.end > now) return false;
+      job.begin = instance.begin;
     } else if (job.left > 0 || job.left_last > 0 || job.launches_end > now) {
       return false;
     }
@@ -166,8 +165,8 @@ class TickClock {
       const bool slow = std::ranges::any_of(rank.jobs, [&](const Job& job) {
         const auto* collective = job.collective();
         if (collective == nullptr || cost::concerns_host(collective->kind)) return false;
-        const Meeting& meeting = meetings_.at(job.meeting);
-        return meeting.begin != unknown && meeting.begin <= now && now < meeting.end;
+        const Instance& instance = instances_.at(job.instance);
+        return instance.begin != unknown && instance.begin <= now && now < instance.end;
       });
       for (Job& job : rank.jobs) {
         const auto* kernel = std::get_if<cost::Kernel>(&job.task.work);
@@ -180,13 +179,13 @@ class TickClock {
     }
   }
 
-  [[nodiscard]] const Job& first_of(std::pair<int, int> meeting) const {
+  [[nodiscard]] const Job& first_of(std::pair<int, int> instance) const {
     for (const Rank& rank : ranks_) {
       for (const Job& job : rank.jobs) {
-        if (job.meeting == meeting) return job;
+        if (job.instance == instance) return job;
       }
     }
-    throw std::out_of_range("a meeting has ranks");
+    throw std::out_of_range("a collective has ranks");
   }
 
   [[nodiscard]] std::vector<std::int64_t> times(int device, std::int64_t Job::*time) const {
@@ -198,7 +197,7 @@ class TickClock {
   std::int64_t millionths_;
   std::int64_t latency_;
   std::vector<Rank> ranks_;
-  std::map<std::pair<int, int>, Meeting> meetings_;
+  std::map<std::pair<int, int>, Instance> instances_;
 };
 
 }  // namespace stratagem::sim

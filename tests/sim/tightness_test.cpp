@@ -56,8 +56,8 @@ std::vector<std::vector<Instant>> ready_times(const program::Program& program, c
 struct Place {
   std::size_t actor, iteration, task;
 };
-std::map<std::pair<int, int>, std::vector<Place>> meetings(const program::Program& program,
-                                                           const Timeline& timeline) {
+std::map<std::pair<int, int>, std::vector<Place>> collective_instances(
+    const program::Program& program, const Timeline& timeline) {
   std::map<std::pair<int, int>, std::vector<Place>> result;
   for (std::size_t a = 0; a < timeline.actors.size(); ++a) {
     const Actor& actor = timeline.actors[a];
@@ -85,7 +85,7 @@ std::size_t check_tight(const program::Program& program, const Prices& prices,
     ready.push_back(ready_times(program, prices, timeline, a, launched[a]));
   }
   // A collective is ready when the last of its ranks is.
-  for (const auto& [key, places] : meetings(program, timeline)) {
+  for (const auto& [key, places] : collective_instances(program, timeline)) {
     Instant last{0};
     for (const Place& p : places) last = std::max(last, ready[p.actor][p.iteration][p.task]);
     std::set<Instant> ends;
@@ -126,8 +126,8 @@ TEST_CASE("every task begins at the instant at which the last of what it needs i
           strategies::Options{.pipeline = 4, .data = 2, .schedule = "gpipe"}}) {
       const program::Program program = lowered_gpt(4, 4, options, stack);
       const Prices prices = price(program, profile, stack);
-      const Cast actors = cast(program, cluster("dgx-1v", 1), profile.collective, false);
-      const Timeline timeline = run(program, actors, prices, 2);
+      const Folding folding = fold(program, cluster("dgx-1v", 1), profile.collective, false);
+      const Timeline timeline = run(program, folding, prices, 2);
       CHECK(check_tight(program, prices, timeline) > 1000);
     }
   }

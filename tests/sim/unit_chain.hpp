@@ -19,11 +19,11 @@ namespace stratagem::sim {
 
 inline constexpr std::int64_t unit = 1'000'000;  // picoseconds
 
-/// `layers` matrix products in a row, one to a segment, between a first segment that adds a shift, so
-/// that all of them have an input gradient, and a last one that bends it. `repeats` > 1: the
-/// result is fed back to the first. With `shared_input` the first segment has two more products between
-/// which ranks divide the inner dimension, so that ranks that share it meet at the end of its forward
-/// and of its backward pass.
+/// `layers` matrix products in a row, one to a segment, between a first segment that adds a shift,
+/// so that all of them have an input gradient, and a last one that bends it. `repeats` > 1: the
+/// result is fed back to the first. With `shared_input` the first segment has two more products
+/// between which ranks divide the inner dimension, so that ranks that share it meet at the end of
+/// its forward and of its backward pass.
 inline model::Graph chain(int layers, int repeats = 1, bool shared_input = false) {
   using model::OpKind;
   using model::Role;
@@ -89,8 +89,8 @@ class UnitPipeline {
   UnitPipeline(program::Program lowered, const UnitCosts& costs, int iterations = 3)
       : program(std::move(lowered)) {
     const auto devices = static_cast<int>(program.devices.size());
-    const Cast actors = cast(program, instant_cluster(devices), ideal_network(), false);
-    timeline = run(program, actors, unit_prices(program, costs), iterations);
+    const Folding folding = fold(program, instant_cluster(devices), ideal_network(), false);
+    timeline = run(program, folding, unit_prices(program, costs), iterations);
   }
 
   /// A scenario's strategy on a chain of one layer for each stage.
@@ -129,8 +129,8 @@ class UnitPipeline {
     return last - first - busy;
   }
 
-  /// The most (stage, micro-batch) pairs of a device whose last forward cell has begun and whose last
-  /// backward cell has not ended, in the first iteration; of stages from the given one on.
+  /// The most (stage, micro-batch) pairs of a device whose last forward cell has begun and whose
+  /// last backward cell has not ended, in the first iteration; of stages from the given one on.
   [[nodiscard]] int in_flight(int device, int first_stage = 0) const {
     std::map<std::pair<int, int>, std::pair<double, double>> lives;
     for (const Cell& cell : cells(device)) {
@@ -151,7 +151,8 @@ class UnitPipeline {
     return highest(std::move(changes));
   }
 
-  /// The same where micro-batches are lent to other devices: less those that are away, and with guests.
+  /// The same where micro-batches are lent to other devices: less those that are away, and with
+  /// guests.
   [[nodiscard]] int held(int device) const {
     std::vector<std::pair<double, int>> changes;
     for (const Cell& cell : cells(device)) {

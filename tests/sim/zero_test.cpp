@@ -21,7 +21,7 @@ struct Gathered {
             chain(layers), 1, stack)) {
     // Each of two ranks sends the half of 8 x 8 numbers of two bytes.
     const BytesPerSecond link = 64_B / Seconds{gather * 1e-12 * static_cast<double>(unit)};
-    const Cast actors = cast(program, instant_cluster(2, link), ideal_network(), false);
+    const Folding folding = fold(program, instant_cluster(2, link), ideal_network(), false);
     Prices prices = unit_prices(program, {.forward = forward, .input = 0});
     for (std::size_t b = 0; b < prices.size(); ++b) {
       for (std::size_t t = 0; t < prices[b].size(); ++t) {
@@ -30,7 +30,7 @@ struct Gathered {
           prices[b][t].host = {launch * std::get<cost::Kernel>(task.work).launches * unit};
       }
     }
-    timeline = run(program, actors, prices, 2);
+    timeline = run(program, folding, prices, 2);
   }
 
   /// Units from the begin of an iteration until the last layer's forward pass has ended.

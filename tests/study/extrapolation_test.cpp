@@ -10,8 +10,9 @@ namespace {
 
 constexpr int gpus_per_node = 8;
 
-/// Elementwise kernels of 1 to 200 MB and products of 1e9 to 1e12 FLOP were measured, and all-reduces
-/// of 1 MB to 1 GB on 2 to 8 ranks. Launches take no time, so that times are as traffic.
+/// Elementwise kernels of 1 to 200 MB and products of 1e9 to 1e12 FLOP were measured, and
+/// all-reduces of 1 MB to 1 GB on 2 to 8 ranks. Launches take no time, so that times are as
+/// traffic.
 cost::Profile profile() {
   cost::Profile profile = cost::read_profile("scenarios/profiles/v100-sxm3.json");
   profile.kernel_floor.value = 0_s;

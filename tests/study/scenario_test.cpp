@@ -221,8 +221,8 @@ TEST_CASE("profiles and stacks are files beside the scenario, by name") {
   CHECK(scenario.runs[0].stack.name == "megatron-2019");
 }
 
-// At twice the rate for linear layers, and nothing else faster, a large model takes less time, but more
-// than half of it.
+// At twice the rate for linear layers, and nothing else faster, a large model takes less time, but
+// more than half of it.
 TEST_CASE("fp8 runs on a profile that has constants for it, and on no other") {
   const TemporaryFolder folder;
   const std::string shipped = std::filesystem::absolute("scenarios").string();
@@ -232,7 +232,8 @@ TEST_CASE("fp8 runs on a profile that has constants for it, and on no other") {
   profile.gemm["fp8"] = profile.gemm.at("bf16");
   folder.write("fp8.json", cost::to_json(profile).text());
   const std::string text = R"({ "question": "Faster?", "defaults": {
-      "model": {"family": "gpt", "layers": 2, "hidden": 8192, "heads": 64, "sequence": 1024, "vocabulary": 1024},
+      "model": {"family": "gpt", "layers": 2, "hidden": 8192, "heads": 64, "sequence": 1024,
+        "vocabulary": 1024},
       "cluster": {"preset": "dgx-a100", "gpus": 1}, "profile": "fp8.json", "strategy": {},
       "stack": ")" + shipped +
                            R"(/stacks/plain.json",

@@ -194,8 +194,8 @@ TEST_CASE("limits are read from a file, in which every key is known") {
     folder.write("validate.json", text);
     return study::read_limits((folder.path() / "validate.json").string());
   };
-  const Limits limits = read(
-      R"({"median_error": {"some runs": {"peak_used": 0.08}}, "wrong_verdicts": {"some runs": 1}})");
+  const Limits limits = read(R"({"median_error": {"some runs": {"peak_used": 0.08}},)"
+                             R"( "wrong_verdicts": {"some runs": 1}})");
   REQUIRE(limits.medians.size() == 1);
   CHECK(limits.medians[0].group == "some runs");
   CHECK(limits.medians[0].figure == "peak_used");
@@ -210,11 +210,13 @@ TEST_CASE("limits are read from a file, in which every key is known") {
   CHECK_THROWS_AS(read(R"({"median_errors": {}})"), InputError);
 }
 
-// In the small scenario "alone" is the baseline: its speedup is 1, so that a figure relative to it can be predicted.
+// In the small scenario "alone" is the baseline: its speedup is 1, so that a figure relative to it
+// can be predicted.
 TEST_CASE("runs played on two threads come to what they come to alone, and only those measured") {
   const TemporaryFolder folder;
   const std::string measured =
-      R"("name": "four", "measured": {"speedup": {"value": 2, "provenance": "published", "source": "x"}},)";
+      R"("name": "four", "measured": {"speedup": {"value": 2, "provenance": "published",)"
+      R"( "source": "x"}},)";
   folder.write("a.json", with(small_scenario(), "\"name\": \"four\",", measured));
   const std::string file = (folder.path() / "a.json").string();
   const auto status = [](const study::Played& one, std::size_t run) {

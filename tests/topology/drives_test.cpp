@@ -1,4 +1,5 @@
-// Drives of servers: what presets have, what is read and written beside each other, what users write.
+// Drives of servers: what presets have, what is read and written beside each other, what users
+// write.
 #include "topology/drives.hpp"
 
 #include <map>
@@ -65,7 +66,8 @@ const std::string four = R"({"count": 4, "capacity": "2 TB", "read": "3 GB/s", "
 
 }  // namespace
 
-// DGX-1: 4 x 1.92 TB; DGX-2: 8 x 3.84 TB, "30 TB"; DGX A100 of 80 GB and DGX H100: 8 x 3.84 TB, "30 TB".
+// DGX-1: 4 x 1.92 TB; DGX-2: 8 x 3.84 TB, "30 TB"; DGX A100 of 80 GB and DGX H100: 8 x 3.84 TB, "30
+// TB".
 TEST_CASE("servers have the drives that are known of them, and where nothing is known none") {
   for (const auto& [name, count, terabytes] :
        {std::tuple("dgx-1v", 4, 7.68), std::tuple("dgx-2", 8, 30.72),

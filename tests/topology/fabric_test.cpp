@@ -39,8 +39,8 @@ FabricDesign tree(int rails, double oversubscription) {
           .oversubscription = oversubscription};
 }
 
-/// Bytes on each direction of each link of the network while every GPU sends one byte to each GPU of
-/// every other server.
+/// Bytes on each direction of each link of the network while every GPU sends one byte to each GPU
+/// of every other server.
 std::map<Direction, double> everyone_to_everyone(const Cluster& cluster) {
   std::map<Direction, double> load;
   for (int from = 0; from < cluster.gpus(); ++from) {
@@ -76,8 +76,8 @@ std::string refusal(const FabricDesign& design, int nodes, int nics) {
 }  // namespace
 
 TEST_CASE("a two-stage fat tree of k-port switches holds k^2/2 ports with 3k/2 switches") {
-  // Al-Fares et al., SIGCOMM 2008, section 2: k/2 ports down and k/2 up on each of k leaves, and k/2
-  // spines with a port for each leaf.
+  // Al-Fares et al., SIGCOMM 2008, section 2: k/2 ports down and k/2 up on each of k leaves, and
+  // k/2 spines with a port for each leaf.
   const Fabric fabric(tree(0, 1), 32, 1);
   CHECK(fabric.leaves().groups == 8);
   CHECK(fabric.ports_per_leaf() == 4);
@@ -88,7 +88,8 @@ TEST_CASE("a two-stage fat tree of k-port switches holds k^2/2 ports with 3k/2 s
 }
 
 TEST_CASE("a three-stage fat tree of k-port switches holds k^3/4 ports with 5k^2/4 switches") {
-  // The same: k pods of k/2 leaves and k/2 spines, and (k/2)^2 cores; k = 8: 128 ports, 80 switches.
+  // The same: k pods of k/2 leaves and k/2 spines, and (k/2)^2 cores; k = 8: 128 ports, 80
+  // switches.
   const Fabric fabric(tree(0, 1), 128, 1);
   CHECK(fabric.leaves().groups == 32);
   CHECK(fabric.spines().groups == 8);
@@ -176,7 +177,8 @@ TEST_CASE(
   CHECK(switches(1, 3 * 4 + 1) == 1);  // GPU 1 likewise
   CHECK(switches(0, 3 * 4 + 1) == 3);  // another rail: over the spines
   CHECK(switches(0, 4 * 4) == 3);      // another unit
-  // NCCL's PXN hands over to the GPU of the other rail by NVLink; what that one sends stays on the leaf.
+  // NCCL's PXN hands over to the GPU of the other rail by NVLink; what that one sends stays on the
+  // leaf.
   CHECK(touched(cluster, cluster.route_between(1, 1, 3 * 4 + 1, 1), VertexKind::fabric).size() ==
         1);
 }

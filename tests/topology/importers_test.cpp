@@ -1,5 +1,5 @@
-// Importers, on what public sources show of real servers. The texts are put together here from what was
-// read there; attributes that the reader does not look at are left out.
+// Importers, on what public sources show of real servers. The texts are put together here from what
+// was read there; attributes that the reader does not look at are left out.
 #include "base/input_error.hpp"
 #include "tests/catch.hpp"
 #include "tests/small_scenario.hpp"
@@ -38,9 +38,10 @@ std::string complaint(const Import& import_it) {
   return "accepted";
 }
 
-/// An HGX H100 as a virtual machine of IBM Cloud sees it (IBM Cloud documentation, "NVIDIA H100 cluster
-/// network profile", topology file): four GPUs and adapters on each socket, pairs of them on a switch;
-/// each GPU has 4 NVLinks to switches f3 and f6, 5 to f4 and f5; adapters count backwards; widths of 0.
+/// An HGX H100 as a virtual machine of IBM Cloud sees it (IBM Cloud documentation, "NVIDIA H100
+/// cluster network profile", topology file): four GPUs and adapters on each socket, pairs of them
+/// on a switch; each GPU has 4 NVLinks to switches f3 and f6, 5 to f4 and f5; adapters count
+/// backwards; widths of 0.
 std::string ibm_h100() {
   std::string text = "<system version=\"1\">\n";
   for (int gpu = 0; gpu < 8; ++gpu) {
@@ -67,8 +68,8 @@ std::string ibm_h100() {
   return text + "</system>\n";
 }
 
-/// Azure's NCv4 (azhpc-images, customizations/ncv4.sh): four A100 PCIe on a processor each, bridged in
-/// pairs; nothing is said of PCIe; one adapter hangs on the first processor.
+/// Azure's NCv4 (azhpc-images, customizations/ncv4.sh): four A100 PCIe on a processor each, bridged
+/// in pairs; nothing is said of PCIe; one adapter hangs on the first processor.
 std::string azure_ncv4() {
   std::string text = "<system version=\"1\">";
   for (int gpu = 0; gpu < 4; ++gpu) {
@@ -120,7 +121,8 @@ std::string v100_mesh() {
   return matrix(names, cells, affinity);
 }
 
-/// Eight H100 (nccl#1453): NIC0 far from all, NICs 5 to 8 with GPUs 3 to 0, 1 to 4 with GPUs 7 to 4.
+/// Eight H100 (nccl#1453): NIC0 far from all, NICs 5 to 8 with GPUs 3 to 0, 1 to 4 with GPUs 7 to
+/// 4.
 std::string h100_matrix() {
   const auto partner = [](int nic) { return nic == 0 ? -1 : 8 - nic; };
   const auto socket = [&](int device) {
@@ -220,7 +222,8 @@ TEST_CASE("what a job did not see is not in the server: peers, slow adapters, ad
           <nic><net name="mlx5_0" dev="0" speed="200000"/></nic></pci>
       </pci>
       <pci busid="0000:61:00.0" class="0x020700" link_speed="8 GT/s" link_width="16">
-        <nic><net name="mlx5_4" dev="4" speed="200000"/><net name="mlx5_5" dev="5" speed="100000"/></nic></pci>
+        <nic><net name="mlx5_4" dev="4" speed="200000"/><net name="mlx5_5" dev="5" speed="100000"/>
+          </nic></pci>
     </cpu></system>)";
   const NodeFile node = from_xml(text);
   const Cluster cluster = cluster_of(node);
@@ -234,13 +237,15 @@ TEST_CASE("what a job did not see is not in the server: peers, slow adapters, ad
 }
 
 TEST_CASE("C2C of a Grace and NVLink to switches that nobody sees (GB300)") {
-  // Figures of a GB300 NVL72's tray in a public report: 18 links to target fffffff:ff:ff.0, C2C of five
-  // links of 44712 MB/s.
+  // Figures of a GB300 NVL72's tray in a public report: 18 links to target fffffff:ff:ff.0, C2C of
+  // five links of 44712 MB/s.
   const std::string text = R"(<system version="1"><cpu numaid="0" arch="arm64">
     <pci busid="0008:06:00.0"><gpu dev="0" sm="103">
-      <nvlink target="fffffff:ff:ff.0" count="18" tclass="0x068000"/><c2c bw="44712" count="5"/></gpu></pci>
+      <nvlink target="fffffff:ff:ff.0" count="18" tclass="0x068000"/><c2c bw="44712" count="5"/>
+        </gpu></pci>
     <pci busid="0009:06:00.0"><gpu dev="1" sm="103">
-      <nvlink target="fffffff:ff:ff.0" count="18" tclass="0x068000"/><c2c bw="44712" count="5"/></gpu></pci>
+      <nvlink target="fffffff:ff:ff.0" count="18" tclass="0x068000"/><c2c bw="44712" count="5"/>
+        </gpu></pci>
     </cpu></system>)";
   const NodeFile node = from_xml(text);
   const Cluster cluster = cluster_of(node);
@@ -270,7 +275,8 @@ TEST_CASE(
     unknown.replace(at, 7, "sm=\"50\"");
   CHECK_THAT(refused(unknown), ContainsSubstring("expected GPUs whose NVLinks we know"));
   const auto grace = [](const std::string& links) {
-    return R"(<system version="1"><cpu numaid="0" arch="arm64"><pci busid="0008:06:00.0" link_width="16">
+    return R"(<system version="1"><cpu numaid="0" arch="arm64">
+      <pci busid="0008:06:00.0" link_width="16">
       <gpu dev="0" sm="103">)" +
            links + "</gpu></pci></cpu></system>";
   };

@@ -30,8 +30,10 @@ const std::string small = R"({
   "name": "small", "gpu": "v100-sxm2", "port": "HDR",
   "vertices": {"gpu": 2, "pcie_switch": ["root"], "nic": 1},
   "links": [
-    {"kind": "nvlink", "count": 2, "bandwidth": "25 GB/s", "latency": "25 ns", "pairs": [["gpu0", "gpu1"]]},
-    {"kind": "pcie", "bandwidth": "126 Gb/s", "latency": "150 ns", "pairs": [[["gpu0", "gpu1", "nic0"], "root"]]}
+    {"kind": "nvlink", "count": 2, "bandwidth": "25 GB/s", "latency": "25 ns",
+      "pairs": [["gpu0", "gpu1"]]},
+    {"kind": "pcie", "bandwidth": "126 Gb/s", "latency": "150 ns",
+      "pairs": [[["gpu0", "gpu1", "nic0"], "root"]]}
   ]})";
 
 FabricDesign fabric(const std::string& text, int nics = 8) {
@@ -154,8 +156,9 @@ TEST_CASE("what is wrong in a node file is told with its place") {
 
 TEST_CASE("a fabric takes from the servers what it does not say") {
   CHECK(fabric(R"({"kind": "single_switch"})").speed.name == "HDR");
-  const FabricDesign tree = fabric(
-      R"({"kind": "fat_tree", "rails": true, "oversubscription": 2, "speed": "NDR", "nodes_per_leaf": 20})");
+  const FabricDesign tree =
+      fabric(R"({"kind": "fat_tree", "rails": true, "oversubscription": 2, "speed": "NDR",)"
+             R"( "nodes_per_leaf": 20})");
   CHECK(tree.kind == FabricKind::fat_tree);
   CHECK(tree.speed.port == 50_GBps);
   CHECK(tree.rails == 8);

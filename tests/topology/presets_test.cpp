@@ -29,9 +29,9 @@ BytesPerSecond crossing(const Cluster& cluster, const std::set<VertexId>& left) 
 
 }  // namespace
 
-// DGX-1: 512 GB of DDR4; DGX-2: 1.5 TB; DGX A100 with GPUs of 80 GB, DGX H100 and H200: 2 TB (32 modules of
-// 64 GB); p3.16xlarge: 488 GiB; p3dn.24xlarge: 768 GiB. Modules are binary. The others are no products
-// of one size, or have several hosts.
+// DGX-1: 512 GB of DDR4; DGX-2: 1.5 TB; DGX A100 with GPUs of 80 GB, DGX H100 and H200: 2 TB (32
+// modules of 64 GB); p3.16xlarge: 488 GiB; p3dn.24xlarge: 768 GiB. Modules are binary. The others
+// are no products of one size, or have several hosts.
 TEST_CASE("servers have the memory that their sources print, and none where there is no source") {
   for (const auto& [name, memory] :
        {std::pair("dgx-1v", 512), std::pair("dgx-2", 1536), std::pair("dgx-2h", 1536),

@@ -7,9 +7,9 @@
 
 namespace stratagem::topology::importers {
 
-/// NVLinks and PCIe: accelerator tables of stas00/ml-engineering 744d01e; P100 and the fewer links of
-/// A800, H800 (8 each: NV8 in nccl#933) from memory, and that H20 has all 18. Sockets: those of the
-/// presets DGX-1V, DGX A100, DGX H100 and HGX B200, so assumed for other servers.
+/// NVLinks and PCIe: accelerator tables of stas00/ml-engineering 744d01e; P100 and the fewer links
+/// of A800, H800 (8 each: NV8 in nccl#933) from memory, and that H20 has all 18. Sockets: those of
+/// the presets DGX-1V, DGX A100, DGX H100 and HGX B200, so assumed for other servers.
 const std::vector<GpuGeneration>& gpu_generations() {
   using namespace parts;
   static const std::vector<GpuGeneration> table{

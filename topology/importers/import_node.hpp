@@ -14,10 +14,10 @@ struct Known {
   std::string name;  ///< of the server; the file's name if ""
 };
 
-/// Reads a topology of NCCL (XML) or a matrix of `nvidia-smi topo -m` (text), whichever the file holds.
-/// Adapters that are nobody's nearest (for storage, say) are left out. `source` of the result tells
-/// where each kind of figure is from. Throws InputError for a file that is neither, for what
-/// contradicts itself, and for what neither the file nor the user says.
+/// Reads a topology of NCCL (XML) or a matrix of `nvidia-smi topo -m` (text), whichever the file
+/// holds. Adapters that are nobody's nearest (for storage, say) are left out. `source` of the
+/// result tells where each kind of figure is from. Throws InputError for a file that is neither,
+/// for what contradicts itself, and for what neither the file nor the user says.
 NodeFile import_node(const std::string& file, const Known& known);
 
 /// The same for text that was read already; `file` for messages.

@@ -178,7 +178,8 @@ class Reader {
     }
   }
 
-  /// Model 85 is Skylake's, 143 Sapphire Rapids', 207 Emerald Rapids'; the others count as Broadwell.
+  /// Model 85 is Skylake's, 143 Sapphire Rapids', 207 Emerald Rapids'; the others count as
+  /// Broadwell.
   static Processor processor_of(const xml_node& cpu) {
     const std::string vendor = cpu.attribute("vendor").value();
     if (vendor == "AuthenticAMD") return Processor::amd;
@@ -199,8 +200,8 @@ class Reader {
     }
   }
 
-  /// 8b/10b coding for 2.5 and 5 GT/s, 128b/130b (rounded as in the presets) up to 32, 242 of a flit's
-  /// 256 bytes for 64. NCCL takes 16 lanes of 8 GT/s where a virtual machine says nothing.
+  /// 8b/10b coding for 2.5 and 5 GT/s, 128b/130b (rounded as in the presets) up to 32, 242 of a
+  /// flit's 256 bytes for 64. NCCL takes 16 lanes of 8 GT/s where a virtual machine says nothing.
   BytesPerSecond pcie_rate(const xml_node& pci) const {
     const int said = whole(pci, "link_width", 0);
     const int lanes = said == 0 ? 16 : positive(pci, "link_width", {}, most_links);
@@ -280,7 +281,8 @@ class Reader {
     return rate;
   }
 
-  /// Switches that not all GPUs reach stand as one, as NCCL has them: how they are joined is not said.
+  /// Switches that not all GPUs reach stand as one, as NCCL has them: how they are joined is not
+  /// said.
   void finish_nvlinks() {
     const xml_node first = gpus_.front().element;
     for (const auto& [pair, count] : pairs_) {

@@ -1,5 +1,5 @@
-// A server from the matrix of `nvidia-smi topo -m`: what hangs together how closely, and the rates of
-// the GPU's generation.
+// A server from the matrix of `nvidia-smi topo -m`: what hangs together how closely, and the rates
+// of the GPU's generation.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -58,8 +58,8 @@ class Builder {
     return design_.add(kind, stem + std::to_string(count));
   }
 
-  /// More NVLinks than a GPU has, all peers counted: they are the same ones, and lead to switches, which
-  /// stand as one.
+  /// More NVLinks than a GPU has, all peers counted: they are the same ones, and lead to switches,
+  /// which stand as one.
   void add_nvlinks(std::size_t gpus) {
     int most = 0;
     std::vector<int> widest(gpus);
@@ -86,8 +86,8 @@ class Builder {
     }
   }
 
-  /// Devices at PIX hang on one switch, switches at PXB on another one, and all that are not at SYS, or
-  /// have the same CPU affinity, on one processor.
+  /// Devices at PIX hang on one switch, switches at PXB on another one, and all that are not at
+  /// SYS, or have the same CPU affinity, on one processor.
   void add_pcie() {
     const auto cell = [this](std::size_t a, std::size_t b) { return matrix_.cells[a][b]; };
     const auto pix = groups(size(), [&](auto a, auto b) { return cell(a, b) == "PIX"; });
@@ -126,7 +126,8 @@ class Builder {
     return false;
   }
 
-  /// The switch of a group, hung on `above` when it is first asked for; `above` itself for a device alone.
+  /// The switch of a group, hung on `above` when it is first asked for; `above` itself for a device
+  /// alone.
   VertexId switch_above(const std::vector<std::size_t>& groups_of, std::size_t group, bool wanted,
                         std::map<std::size_t, VertexId>& switches, VertexId above) {
     if (!wanted || std::ranges::count(groups_of, group) < 2) return above;

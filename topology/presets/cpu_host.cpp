@@ -9,10 +9,10 @@ namespace stratagem::topology {
 
 /// The host of a DGX-2 without its GPUs: two Xeon Platinum of the Skylake kind, one rank on each
 /// (`divided` makes more of them).
-/// - Memory: six channels of DDR4-2666 per processor, 8 bytes at 2.667 GT/s, 21.33 GB/s each (JEDEC's
-///   rate; six channels: datasheet from memory). Channels read or write, not both at once; what ranks
-///   get of them when one writes what another reads says the profile's memory_efficiency. Latency
-///   assumed.
+/// - Memory: six channels of DDR4-2666 per processor, 8 bytes at 2.667 GT/s, 21.33 GB/s each
+///   (JEDEC's rate; six channels: datasheet from memory). Channels read or write, not both at once;
+///   what ranks get of them when one writes what another reads says the profile's
+///   memory_efficiency. Latency assumed.
 /// - Sockets: three UPI links of 20.8 GB/s, as in the DGX-2.
 /// - Adapters: one EDR per processor, PCIe 3.0 x16, assumed.
 Cluster cpu_host(int nodes) {

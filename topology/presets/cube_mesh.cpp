@@ -6,8 +6,8 @@
 
 namespace stratagem::topology::parts {
 
-/// Read in `nvidia-smi topo -m` of a server with eight V100 SXM2 (kyumdoctor.tistory.com/74), and of
-/// GPUs 0 and 1 in the NCCL XML of nccl#671. Isomorphic to `dgx1()` of msccl-tools; agrees with
+/// Read in `nvidia-smi topo -m` of a server with eight V100 SXM2 (kyumdoctor.tistory.com/74), and
+/// of GPUs 0 and 1 in the NCCL XML of nccl#671. Isomorphic to `dgx1()` of msccl-tools; agrees with
 /// vTrain's measured all-reduces on the first 2..8 GPUs.
 void join_cube_mesh(NodeDesign& design, const std::vector<VertexId>& gpus) {
   struct Pair {

@@ -12,8 +12,8 @@ namespace stratagem::topology {
 ///   memory; 3.0 x16, datasheet. Adapters: 4 EDR (hardware.json).
 /// - Sockets: Xeon E5-2698 v4 (mlperf07), QPI of 9.6 GT/s, 19.2 GB/s per link and direction
 ///   (xryan.net/p/295); that both links of a processor join the two sockets is assumed. NCCL
-///   counts on no more than 6 GB/s between these sockets. 512 GB of memory (Run:ai's guide to NVIDIA
-///   DGX, which prints the datasheet), taken as GiB, since modules are binary.
+///   counts on no more than 6 GB/s between these sockets. 512 GB of memory (Run:ai's guide to
+///   NVIDIA DGX, which prints the datasheet), taken as GiB, since modules are binary.
 /// - Drives: four of 1.92 TB (encyclopedias' tables of the DGX family). That they are SATA is from
 ///   memory; 0.5 GB/s each way and their place at the first processor are assumed (SATA carries
 ///   0.6 GB/s).

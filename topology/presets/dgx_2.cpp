@@ -17,10 +17,11 @@ namespace stratagem::topology {
 /// - Sockets: Xeon Platinum of the Skylake kind (mlperf07), UPI of 10.4 GT/s, 20.8 GB/s per link
 ///   and direction (xryan.net/p/295); three links between the sockets are assumed. 1.5 TB of memory
 ///   (DeepSpeed's posts on ZeRO-3 Offload), taken as 1536 GiB, since modules are binary.
-/// - Drives: eight of 3.84 TB from memory (NVIDIA sells up to sixteen); pairs under one PCIe switch,
-///   and GPUs beside them, are read in NVIDIA's GPUDirect Storage benchmarking guide, which of the
-///   switches is assumed. 3.2 GB/s each are an eighth of the 25.6 GB/s of sixteen GPUs that read
-///   1.6 GB/s each (hardware.json, from memory of ZeRO-Infinity); that writing is as fast is assumed.
+/// - Drives: eight of 3.84 TB from memory (NVIDIA sells up to sixteen); pairs under one PCIe
+///   switch, and GPUs beside them, are read in NVIDIA's GPUDirect Storage benchmarking guide, which
+///   of the switches is assumed. 3.2 GB/s each are an eighth of the 25.6 GB/s of sixteen GPUs that
+///   read 1.6 GB/s each (hardware.json, from memory of ZeRO-Infinity); that writing is as fast is
+///   assumed.
 NodeDesign dgx_2_design(const std::string& name, const std::string& gpu) {
   constexpr int trunk = 8;
   constexpr BytesPerSecond upi = 20.8_GBps;

@@ -16,9 +16,9 @@ namespace stratagem::topology {
 /// - Sockets: EPYC 7742 (mlperf07); four links of 16 lanes at 16 GT/s, 32 GB/s each, are assumed.
 ///   NCCL counts on no more than 16 GB/s between AMD sockets. 2 TB of memory (NVIDIA's user guide:
 ///   1 TB with GPUs of 40 GB, 2 TB with those of 80 GB), taken as GiB.
-/// - Drives: 30 TB (Microway's review: 15 TB with GPUs of 40 GB, which 30 TB replace), eight of 3.84
-///   TB. 6.25 GB/s of reading are a quarter of the 25 GB/s that NVIDIA announced for four, from
-///   memory; that writing is half as fast and their places at both processors are assumed.
+/// - Drives: 30 TB (Microway's review: 15 TB with GPUs of 40 GB, which 30 TB replace), eight of
+///   3.84 TB. 6.25 GB/s of reading are a quarter of the 25 GB/s that NVIDIA announced for four,
+///   from memory; that writing is half as fast and their places at both processors are assumed.
 Cluster dgx_a100(int nodes) {
   constexpr BytesPerSecond infinity_fabric = 32_GBps;
 

@@ -15,10 +15,10 @@ namespace stratagem::topology {
 ///   5.0 x16, datasheet; four such switches per socket (hardware.json, unmarked).
 /// - Adapters: 8 NDR (mleng).
 /// - Sockets: Xeon 8480C from memory; four UPI 2.0 links of 24 lanes at 16 GT/s, 48 GB/s each, are
-///   assumed. NCCL counts on no more than 22 GB/s between these sockets. 2 TB of memory, 32 modules of
-///   64 GB (MLPerf inference v4.1, NVIDIA's system H200-SXM-141GBx8, of the same processors).
-/// - Drives: eight of 3.84 TB (user guide, from memory); that they are as fast as the DGX A100's and
-///   stand at both processors is assumed.
+///   assumed. NCCL counts on no more than 22 GB/s between these sockets. 2 TB of memory, 32 modules
+///   of 64 GB (MLPerf inference v4.1, NVIDIA's system H200-SXM-141GBx8, of the same processors).
+/// - Drives: eight of 3.84 TB (user guide, from memory); that they are as fast as the DGX A100's
+///   and stand at both processors is assumed.
 NodeDesign dgx_h100_design(const std::string& name, const std::string& gpu) {
   constexpr std::array<int, 4> split{5, 5, 4, 4};
   constexpr BytesPerSecond upi = 48_GBps;

@@ -8,11 +8,11 @@
 namespace stratagem::topology {
 
 /// - NVLinks: 18 of 50 GB/s per GPU (mleng accelerator tables), one to each of the 18 chips of nine
-///   switch trays: the trays read (NVIDIA's Mission Control documentation, hardware.json), chips per
-///   tray and links per chip from memory. 72 x 18 x 50 GB/s are the 130 TB/s of the datasheet, which
-///   counts both directions.
-/// - Trays: 18 of four GPUs and two Grace, from memory; a Grace with two GPUs, 450 GB/s of NVLink-C2C
-///   to each (mleng). Its latency is assumed to be that of an NVLink.
+///   switch trays: the trays read (NVIDIA's Mission Control documentation, hardware.json), chips
+///   per tray and links per chip from memory. 72 x 18 x 50 GB/s are the 130 TB/s of the datasheet,
+///   which counts both directions.
+/// - Trays: 18 of four GPUs and two Grace, from memory; a Grace with two GPUs, 450 GB/s of
+///   NVLink-C2C to each (mleng). Its latency is assumed to be that of an NVLink.
 /// - Adapters: four ConnectX-7 per tray (mleng), 400 Gb/s each; that two hang on each Grace at PCIe
 ///   5.0 x16 is assumed. Adapters count tray by tray, so four rails are those of the trays.
 /// - The link between the two Grace of a tray is left out: neither GPUs nor copies to the nearest

@@ -8,9 +8,9 @@ namespace stratagem::topology {
 
 namespace {
 
-/// No product in particular, the whole shape is assumed: two sockets, each with one PCIe switch that
-/// four GPUs and an adapter hang on ("dual root"), and one x16 link up from the switch. GPUs that are
-/// bridged in pairs by NVLink are not shown.
+/// No product in particular, the whole shape is assumed: two sockets, each with one PCIe switch
+/// that four GPUs and an adapter hang on ("dual root"), and one x16 link up from the switch. GPUs
+/// that are bridged in pairs by NVLink are not shown.
 NodeDesign dual_root(const std::string& name, const std::string& gpu, int capability,
                      Processor processor, BytesPerSecond pcie_x16, int socket_links,
                      BytesPerSecond socket_link) {

@@ -21,7 +21,8 @@ Cluster p3_16xlarge(int nodes);
 Cluster p3dn_24xlarge(int nodes);
 Cluster cpu_host(int nodes);
 
-/// DGX-2 and DGX-2H have the same wiring and differ in their GPUs, and so have DGX H100 and DGX H200.
+/// DGX-2 and DGX-2H have the same wiring and differ in their GPUs, and so have DGX H100 and DGX
+/// H200.
 NodeDesign dgx_2_design(const std::string& name, const std::string& gpu);
 NodeDesign dgx_h100_design(const std::string& name, const std::string& gpu);
 

@@ -1,4 +1,5 @@
-// {"op-trans": SELECTOR, "dim": "heads", "parts": 4, "colocated": true}: runs in parts on their devices.
+// {"op-trans": SELECTOR, "dim": "heads", "parts": 4, "colocated": true}: runs in parts on their
+// devices.
 #include <algorithm>
 #include <set>
 #include <utility>

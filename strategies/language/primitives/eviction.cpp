@@ -1,4 +1,5 @@
-// {"op-trans": "F(0, 2) F(0, 5)", "evict": 3}: what these cells keep is lent to the devices of stage 3.
+// {"op-trans": "F(0, 2) F(0, 5)", "evict": 3}: what these cells keep is lent to the devices of
+// stage 3.
 #include <map>
 #include <utility>
 

@@ -1,5 +1,5 @@
-// {"op-trans": SELECTOR of operators, "recompute": true}: those of one segment run again as one group;
-// with "segments": k those of k segments, which follow each other.
+// {"op-trans": SELECTOR of operators, "recompute": true}: those of one segment run again as one
+// group; with "segments": k those of k segments, which follow each other.
 #include <map>
 #include <set>
 #include <utility>
@@ -32,7 +32,8 @@ void read_recompute(PlanBuilder& builder, const JsonReader& reader) {
 
 namespace {
 
-/// Groups of equally many segments are one primitive: in the order of segments they follow each other.
+/// Groups of equally many segments are one primitive: in the order of segments they follow each
+/// other.
 std::vector<Primitive> write_together(const Plan& plan, const std::vector<std::string>& all) {
   std::map<int, std::vector<std::string>> names;  // by number of segments
   for (const std::vector<model::OpId>& group : plan.recomputed()) {

@@ -1,4 +1,5 @@
-// {"op-trans": SELECTOR, "dim": "n", "parts": 4, "axis": "tensor"}: operators in parts along a new axis.
+// {"op-trans": SELECTOR, "dim": "n", "parts": 4, "axis": "tensor"}: operators in parts along a new
+// axis.
 #include <algorithm>
 
 #include "strategies/language/operator_groups.hpp"
@@ -15,7 +16,8 @@ struct SplitAlong {
   friend bool operator==(const SplitAlong&, const SplitAlong&) = default;
 };
 
-/// Where every part has a device of its own an axis needs no name, but a file tells axes apart by it.
+/// Where every part has a device of its own an axis needs no name, but a file tells axes apart by
+/// it.
 std::string name_of(const Plan::Placement& placement, std::size_t axis) {
   const std::string& name = placement.axes[axis].name;
   return name.empty() ? "axis " + std::to_string(axis) : name;

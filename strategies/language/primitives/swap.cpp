@@ -1,5 +1,5 @@
-// {"op-trans": "layers.[0-7]", "swap": "host", "prefetch": 1}: what segments keep waits on the host, or,
-// with "swap": 3, on the devices of stage 3.
+// {"op-trans": "layers.[0-7]", "swap": "host", "prefetch": 1}: what segments keep waits on the
+// host, or, with "swap": 3, on the devices of stage 3.
 #include <algorithm>
 #include <map>
 

@@ -15,8 +15,8 @@ struct Span {
   int end = 0;
 };
 
-/// The earliest times at `costs` of cells of `stages` stages in a row (F from stage to stage, B back,
-/// W after B) under the given orders. Throws InputError if they have a cycle.
+/// The earliest times at `costs` of cells of `stages` stages in a row (F from stage to stage, B
+/// back, W after B) under the given orders. Throws InputError if they have a cycle.
 std::map<placement::Cell, Span> cell_times(int stages, const std::vector<placement::Cell>& cells,
                                            const std::vector<placement::Order>& orders,
                                            const CellCosts& costs);

@@ -17,8 +17,8 @@ struct Ends {
   [[nodiscard]] bool any() const { return embedding || head; }
 };
 
-/// `timetable` orders the stages between the ends, counted from 0. Each cell of an end is put where it
-/// is wanted when the others run at `pipeline.costs`: embeddings before the forward cell that
+/// `timetable` orders the stages between the ends, counted from 0. Each cell of an end is put where
+/// it is wanted when the others run at `pipeline.costs`: embeddings before the forward cell that
 /// reads them and after the backward cell that returns their gradient, the head's two cells between
 /// the last stage's. Since all ranks follow one order of time, no rank waits for itself.
 Timetable with_ends(const Timetable& timetable, Placement placement, const Pipeline& pipeline,

@@ -25,7 +25,8 @@ namespace {
 constexpr unsigned most_threads = 1024;
 constexpr std::size_t stack_size = std::size_t{128} << 10;
 
-/// What __builtin_setjmp keeps: makecontext() begins a fiber, but its swaps are calls of the system.
+/// What __builtin_setjmp keeps: makecontext() begins a fiber, but its swaps are calls of the
+/// system.
 using Registers = void* [5];
 
 struct Copy {
@@ -51,14 +52,14 @@ struct Thread {
   } doubtful;
 };
 
-struct Meeting {
+struct SyncPoint {
   std::vector<Thread*> waiting;
   Site site;
 };
-struct Barrier : Meeting {
+struct Barrier : SyncPoint {
   bool answer = false, answers = false;  ///< of those who came, and of the last time
 };
-struct Warp : Meeting {
+struct Warp : SyncPoint {
   unsigned mask = 0, arrived = 0;
   void* brought[32] = {};
 };

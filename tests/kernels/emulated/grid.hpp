@@ -29,7 +29,7 @@ struct Site {
 /// passes true.
 bool meet_block(bool answer, const Site& site);
 
-/// What each lane brought to a meeting; the last to come does what is to be done for all.
+/// What each lane brought to a synchronisation; the last to come does what is to be done for all.
 using OfLanes = void* const (&)[32];
 using ForAll = void (*)(OfLanes of_lanes, unsigned mask);
 /// The lanes of `mask`, this one among them, meet here. Only some meetings order memory.

@@ -32,7 +32,8 @@ inline bool no_clock() {
   return emulated();
 }
 
-/// The relative_error that each type may have: half of the last bit is 4.9e-4 and 3.9e-3 in those of two bytes.
+/// The relative_error that each type may have: half of the last bit is 4.9e-4 and 3.9e-3 in those
+/// of two bytes.
 template <typename T>
 constexpr double tolerance = std::is_same_v<T, Half>
                                  ? 5e-3

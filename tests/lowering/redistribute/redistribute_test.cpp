@@ -177,7 +177,8 @@ TEST_CASE("one part that several devices need is one broadcast") {
 }
 
 TEST_CASE("consumers ask the producer that has sent least") {
-  // Two whole copies; 4 consumers of unequal rows: the sources alternate while that keeps them even.
+  // Two whole copies; 4 consumers of unequal rows: the sources alternate while that keeps them
+  // even.
   const Shape shape = {10, 1};
   const Redistribution result = between(shape, {{0, whole(shape)}, {1, whole(shape)}},
                                         {{2, box({0, 4}, {0, 1})},

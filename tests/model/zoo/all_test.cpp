@@ -86,7 +86,8 @@ TEST_CASE("a GPT's width, activation, dropout and attention are read") {
 
 TEST_CASE("a Llama is read from its sizes; heads must be shared out evenly") {
   const std::string sizes =
-      R"({"layers": 2, "hidden": 16, "heads": 4, "intermediate": 24, "sequence": 8, "vocabulary": 11)";
+      R"({"layers": 2, "hidden": 16, "heads": 4, "intermediate": 24, "sequence": 8,)"
+      R"( "vocabulary": 11)";
   // L(2h^2 + 2hk + 3hf + 2h) + 2Vh + h, with k = h where kv_heads are not given.
   CHECK(parameter_count(build(sizes + "}", "llama")) == 2 * (512 + 512 + 1152 + 32) + 352 + 16);
   const Graph shared = build(sizes + R"(, "kv_heads": 2, "tied": true})", "llama");

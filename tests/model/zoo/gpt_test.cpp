@@ -124,7 +124,8 @@ TEST_CASE("a GPT has one segment for embeddings, one per layer and one for the h
 }
 
 TEST_CASE("an MLP of another width has 2fh + f + h parameters in place of 8h^2 + 5h") {
-  // OPT-175B's neighbours keep 4h; BigScience ran 58B parameters with 16384 for a hidden size of 11600.
+  // OPT-175B's neighbours keep 4h; BigScience ran 58B parameters with 16384 for a hidden size of
+  // 11600.
   GptConfig config{.layers = 2, .hidden = 116, .heads = 4, .sequence = 8, .vocabulary = 32};
   const std::int64_t usual = gpt_parameters(config);
   config.intermediate = 4 * 116;

@@ -55,8 +55,8 @@ double number_of(const ordered_json& value) {
   return value.is_number() ? value.get<double>() : 0;
 }
 
-/// Does an answer move as expected: "up", "down", "changes", "stays", or "x2", exactly so many times? Lists and
-/// objects do not: their last digits would do, so a line names a figure in them.
+/// Does an answer move as expected: "up", "down", "changes", "stays", or "x2", exactly so many
+/// times? Lists and objects do not: their last digits would do, so a line names a figure in them.
 bool moves(const ordered_json& before, const ordered_json& after, const std::string& expected) {
   if (expected == "stays") return before == after;
   if (before.is_structured() || after.is_structured()) return false;

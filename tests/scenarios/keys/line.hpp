@@ -11,7 +11,8 @@
 
 namespace stratagem::keys {
 
-/// One line of a table (README.md there says what it may have), for the keys that its pattern names.
+/// One line of a table (README.md there says what it may have), for the keys that its pattern
+/// names.
 struct Line {
   std::string pattern;
   ordered_json says;

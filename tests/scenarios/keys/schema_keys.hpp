@@ -29,7 +29,8 @@ struct KnownKeys {
 /// The objects of a document whose keys are not free.
 std::vector<KnownKeys> known_keys(const ordered_json& schema, const ordered_json& document);
 
-/// Does a pattern name a path? `*` in it stands for any one step, and "KEY = *" for any word of the key.
+/// Does a pattern name a path? `*` in it stands for any one step, and "KEY = *" for any word of the
+/// key.
 bool names(const std::string& pattern, const std::string& path);
 
 }  // namespace stratagem::keys

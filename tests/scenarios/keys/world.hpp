@@ -12,9 +12,11 @@ namespace stratagem::keys {
 using nlohmann::ordered_json;
 
 /// The files of one run as one document:
-///   {"scenario": {...}, "run": {...}, "profile": {...}, "stack": {...}, "node": {...}, "plan": {...}, "files": {...}}
-/// A text in place of an object names a file of the repository's. `run` is the first of the scenario's; its profile, stack,
-/// node and plan are those beside it unless it names others, which "files" may have by name.
+///   {"scenario": {...}, "run": {...}, "profile": {...}, "stack": {...}, "node": {...}, "plan":
+///       {...}, "files": {...}}
+/// A text in place of an object names a file of the repository's. `run` is the first of the
+/// scenario's; its profile, stack, node and plan are those beside it unless it names others, which
+/// "files" may have by name.
 ordered_json loaded(ordered_json world);
 
 /// The answers of the program for the run, as users read them.
@@ -42,8 +44,8 @@ class Oracle {
   TemporaryFolder folder_;
 };
 
-/// A value of the answers: a pointer into the run's report without its first stroke, or the name of one
-/// of the others. What is not there is 0.
+/// A value of the answers: a pointer into the run's report without its first stroke, or the name of
+/// one of the others. What is not there is 0.
 ordered_json answer(const Answers& answers, const std::string& name);
 
 }  // namespace stratagem::keys

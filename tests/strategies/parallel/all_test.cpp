@@ -103,7 +103,8 @@ TEST_CASE("another order of ranks puts other ranks next to each other") {
 TEST_CASE("an order of ranks computes the same, wherever they stand") {
   const model::Graph graph = model::gpt(small_gpt);
   const std::string rest =
-      R"({"tensor": 2, "data": 2, "pipeline": 2, "zero": 1, "sequence_parallel": true, "rank_order": ")";
+      R"({"tensor": 2, "data": 2, "pipeline": 2, "zero": 1, "sequence_parallel": true,)"
+      R"( "rank_order": ")";
   const program::Program usual = lowered(graph, rest + "tp-dp-pp\"}", 3);
   for (const std::string order : {"tp-pp-dp", "dp-tp-pp", "pp-tp-dp", "dp-pp-tp", "pp-dp-tp"}) {
     INFO(order);

@@ -41,23 +41,23 @@ Bytes peak(const Block& block, Category category) {
   Bytes now;
   Bytes most;
   for (const Task& task : block.tasks) {
-    for (const int slot : task.births)
+    for (const int slot : task.allocates)
       if (block.slots[slot].category == category) now += block.slots[slot].bytes;
     most = std::max(most, now);
-    for (const int slot : task.deaths)
+    for (const int slot : task.frees)
       if (block.slots[slot].category == category) now -= block.slots[slot].bytes;
   }
   return most;
 }
 
 Bytes inner_peak(const model::Graph& graph, const std::string& strategy) {
-  // Deaths of what the forward pass left are not of the peak: count births of this block alone.
+  // Frees of what the forward pass left are not of the peak: count what this block allocates.
   const Program program = lowered(graph, strategy);
   Block block = block_of(program, 2, CellPass::backward);
-  std::set<int> born;
+  std::set<int> allocated;
   for (Task& task : block.tasks) {
-    born.insert(task.births.begin(), task.births.end());
-    std::erase_if(task.deaths, [&](int slot) { return !born.contains(slot); });
+    allocated.insert(task.allocates.begin(), task.allocates.end());
+    std::erase_if(task.frees, [&](int slot) { return !allocated.contains(slot); });
   }
   return peak(block, Category::activations);
 }
@@ -96,9 +96,9 @@ TEST_CASE("gradients of what all parts read are added up part by part") {
       return block.slots[slot].name.find("mlp_norm.out.grad") == 0 ? 1 : 0;
     };
     for (const Task& task : block.tasks) {
-      for (const int slot : task.births) alive += counts(slot);
+      for (const int slot : task.allocates) alive += counts(slot);
       most = std::max(most, alive);
-      for (const int slot : task.deaths) alive -= counts(slot);
+      for (const int slot : task.frees) alive -= counts(slot);
     }
     CHECK(most == (parts == 1 ? 1 : 3));
     CHECK(alive == 0);

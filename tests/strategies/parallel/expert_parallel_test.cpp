@@ -108,8 +108,8 @@ TEST_CASE("expert parallelism adds to tensor parallelism what it adds to one ran
 }
 
 TEST_CASE("hardware FLOPs are of all slots of all experts, wherever they are") {
-  // Two products of h x 4h for every slot, forward, and twice that backward, in two of four layers: more
-  // slots are more of these and nothing else.
+  // Two products of h x 4h for every slot, forward, and twice that backward, in two of four layers:
+  // more slots are more of these and nothing else.
   const auto flops = [](double factor, const std::string& ranks) {
     model::GptConfig config = mixture;
     config.capacity_factor = factor;

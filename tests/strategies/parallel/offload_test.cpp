@@ -204,8 +204,8 @@ TEST_CASE("ranks that would have to add up on the host are refused") {
              StartsWith("test.json: /strategy/offload/optimizer: expected zero beside it"));
 }
 
-// Adam in mixed precision keeps a master copy, a momentum and a variance in fp32: 12 bytes a parameter,
-// all of which a step changes. Weights of 2 bytes are fetched for each pass.
+// Adam in mixed precision keeps a master copy, a momentum and a variance in fp32: 12 bytes a
+// parameter, all of which a step changes. Weights of 2 bytes are fetched for each pass.
 TEST_CASE("12 bytes of states go to drives and back a step, 2 of weights come for each pass") {
   using cost::CollectiveKind;
   const model::Graph graph = even_gpt(false);

@@ -176,8 +176,8 @@ TEST_CASE("what is recycled and read by the head as well is sent on after the he
             sent += one.payload;
         }
       }
-      // Of 3 micro-batches both tensors cross each border in three passes and their gradients in one; the
-      // pairs go back to the first stage before the second and the third pass.
+      // Of 3 micro-batches both tensors cross each border in three passes and their gradients in
+      // one; the pairs go back to the first stage before the second and the third pass.
       const Bytes msa = 2.0 * 8 * 16 * 256 * 2_B, pairs = 2.0 * 16 * 16 * 128 * 2_B;
       CHECK(sent == (p == 1 ? 0 : 3) * ((p - 1) * (3 + 1) * (msa + pairs) + 2 * pairs));
     }
@@ -197,7 +197,8 @@ TEST_CASE("ends apart and shared devices are for one forward pass") {
 }
 
 TEST_CASE("a stage that takes micro-batches in another order than they come is refused") {
-  // An Evoformer's border has two tensors; the second stage takes the micro-batches in either order.
+  // An Evoformer's border has two tensors; the second stage takes the micro-batches in either
+  // order.
   const model::Graph graph =
       model::evoformer({.layers = 2, .msa_rows = 8, .residues = 16, .batch = 2});
   const auto refused = [&](int first, int second) {

@@ -63,8 +63,8 @@ TEST_CASE(
 }
 
 TEST_CASE("selective recomputation repeats scores, softmax, dropout and context, and their FLOPs") {
-  // Two products of 2bs^2h each per layer: s/18h of 72BLsh^2. (Korthikanti et al., arXiv:2205.05198, add
-  // s/6h, three times as much.)
+  // Two products of 2bs^2h each per layer: s/18h of 72BLsh^2. (Korthikanti et al.,
+  // arXiv:2205.05198, add s/6h, three times as much.)
   const model::Graph graph = model::gpt(small_gpt);
   const Program program = lowered(graph, R"({"recompute": "selective"})", 3);
   for (int segment = 0; segment <= 5; ++segment) {
@@ -106,8 +106,8 @@ TEST_CASE("a group runs again right before the first gradient that reads what it
 }
 
 TEST_CASE("a group leaves what other operators need, and its inputs") {
-  // fc1 to gelu as a group: fc2's weight gradient reads the gelu's result, so that is kept; what the
-  // gelu's own gradient reads is not.
+  // fc1 to gelu as a group: fc2's weight gradient reads the gelu's result, so that is kept; what
+  // the gelu's own gradient reads is not.
   const model::Graph graph = model::gpt(small_gpt);
   const model::OpId first = operator_named(graph, "layers.0.mlp.fc1");
   Plan plan(graph);
@@ -153,7 +153,7 @@ TEST_CASE("where B and W are split, a group runs in the one that needs it first"
         std::vector<std::string>{"mlp.gelu again", "mlp.fc2 again"});
 }
 
-TEST_CASE("what is recomputed is dead when its backward block ends") {
+TEST_CASE("what is recomputed is freed when its backward block ends") {
   const model::Graph graph = model::gpt(small_gpt);
   const Program program = lowered(graph, R"({"recompute": "full"})");
   const Block& block = block_of(program, 2, CellPass::backward);

@@ -1,4 +1,5 @@
-// Stages in several copies that take turns (PipeDream's 1F1B-RR), and copies with shares of their own.
+// Stages in several copies that take turns (PipeDream's 1F1B-RR), and copies with shares of their
+// own.
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -89,9 +90,9 @@ Plan plan_from(const model::Graph& graph, const std::string& text, int micro_bat
 }  // namespace
 
 TEST_CASE("copies warm up with floor((n - 1 - copies before) / copies) micro-batches") {
-  // Of PipeDream's configurations (Narayanan et al., SOSP 2019; recalled): 15-1 for VGG-16, and 2-1, with
-  // which the paper explains 1F1B-RR, both with two micro-batches a replica in flight; straight
-  // pipelines as 1F1B.
+  // Of PipeDream's configurations (Narayanan et al., SOSP 2019; recalled): 15-1 for VGG-16, and
+  // 2-1, with which the paper explains 1F1B-RR, both with two micro-batches a replica in flight;
+  // straight pipelines as 1F1B.
   CHECK(warm_ups({15, 1}) == Numbers{1, 0});
   CHECK(warm_ups({2, 1}) == Numbers{1, 0});
   CHECK(warm_ups({1, 1, 1, 1}) == Numbers{3, 2, 1, 0});
@@ -321,9 +322,9 @@ TEST_CASE("plan files refuse numbers of copies that do not fit") {
 }
 
 TEST_CASE("orders that wait for each other through the copies' all-reduce are refused") {
-  // Without a warm-up copies wait for B before the next F, and stage 1 wants F of the next micro-batch
-  // before B. Cells alone allow that: micro-batch 2 may begin on copy 0 when B0 is done, and end
-  // the wait of B1. But the update of copy 0 after B0 needs the gradients of B1.
+  // Without a warm-up copies wait for B before the next F, and stage 1 wants F of the next
+  // micro-batch before B. Cells alone allow that: micro-batch 2 may begin on copy 0 when B0 is
+  // done, and end the wait of B1. But the update of copy 0 after B0 needs the gradients of B1.
   const model::Graph graph = gpt_of(2);
   const auto with_warm_up = [&](int ahead) {
     const std::string n = std::to_string(2 * ahead);

@@ -20,8 +20,8 @@ using program::Stream;
 
 namespace {
 
-/// Every buffer dies.
-void check_deaths(const Program& program) {
+/// Every buffer is freed.
+void check_all_freed(const Program& program) {
   for (std::size_t s = 0; s < program.sequences.size(); ++s)
     CHECK(lowering::Replay(program, static_cast<int>(s)).alive().empty());
 }
@@ -102,11 +102,11 @@ TEST_CASE("repeats that do not train leave nothing, and W has back what B has no
   Plan plan = lowering::plan_of(once, R"({"pipeline": 2, "schedule": "zb-h1"})", 4);
   for (int segment = 0; segment < static_cast<int>(once.segments.size()); ++segment)
     plan.swap.segments.push_back(segment);
-  check_deaths(lowering::lower(plan, lowering::plain_stack()));
+  check_all_freed(lowering::lower(plan, lowering::plain_stack()));
   config.passes = 3;
   const model::Graph thrice = model::evoformer(config);
   const Program program = lowered(thrice, R"({"schedule": "3f1b", "swap": 2})", 4);
-  check_deaths(program);
+  check_all_freed(program);
   CHECK(copies(program, cost::CollectiveKind::to_host) ==
         copies(program, cost::CollectiveKind::from_host));
 }
@@ -117,7 +117,7 @@ TEST_CASE("what a stage lends another takes in, and gives back before the backwa
   const Program plain = lowered(graph, R"({"pipeline": 4})", micro_batches);
   const Program program =
       lowered(graph, R"({"pipeline": 4, "swap": {"layers": 2, "to": "peer"}})", micro_batches);
-  check_deaths(program);
+  check_all_freed(program);
   // Layer i is stage i; its checkpoint came with it. By rank: bytes lent, and taken in.
   std::map<int, Bytes> lent;
   std::map<int, Bytes> taken;
@@ -179,12 +179,14 @@ TEST_CASE("split backward cells, repeats, copies and ends apart have back what t
   model::Graph thrice = model::gpt(config);
   thrice.forward_repeats = 3;
   const std::string to_peer = R"({"swap": {"layers": 2, "to": "peer"}, "pipeline": 2)";
-  check_deaths(lowered(graph, to_peer + R"(, "schedule": "zb-h1", "recompute": "selective"})", 4));
-  check_deaths(lowered(graph, to_peer + R"(, "schedule": "zb-h2", "recompute": {"every": 2}})", 4));
-  check_deaths(lowered(graph, to_peer + R"(, "replicas_per_stage": [2, 1]})", 4));
-  check_deaths(lowered(graph, to_peer + R"(, "schedule": "chimera", "tensor": 2})", 4));
-  check_deaths(lowered(untied, to_peer + R"(, "embedding": "all", "head": "all"})", 4));
-  check_deaths(lowered(thrice, to_peer + R"(, "schedule": "3f1b"})", 4));
+  check_all_freed(
+      lowered(graph, to_peer + R"(, "schedule": "zb-h1", "recompute": "selective"})", 4));
+  check_all_freed(
+      lowered(graph, to_peer + R"(, "schedule": "zb-h2", "recompute": {"every": 2}})", 4));
+  check_all_freed(lowered(graph, to_peer + R"(, "replicas_per_stage": [2, 1]})", 4));
+  check_all_freed(lowered(graph, to_peer + R"(, "schedule": "chimera", "tensor": 2})", 4));
+  check_all_freed(lowered(untied, to_peer + R"(, "embedding": "all", "head": "all"})", 4));
+  check_all_freed(lowered(thrice, to_peer + R"(, "schedule": "3f1b"})", 4));
 }
 
 TEST_CASE("a stage has a peer on other devices, on an equal grid") {

@@ -200,8 +200,8 @@ TEST_CASE("blocks of weights that are gathered are shared by equal layers and mi
 }
 
 TEST_CASE("a gradient that context ranks compute alike is reduced over the others alone") {
-  // Trained keys and values in front of those of the tokens, which every query sees, alike on both context
-  // ranks; nothing else is trained.
+  // Trained keys and values in front of those of the tokens, which every query sees, alike on both
+  // context ranks; nothing else is trained.
   model::GptConfig config = small_gpt;
   config.prefix = 6;
   const model::Graph graph = model::gpt(config);

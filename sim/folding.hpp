@@ -13,25 +13,28 @@
 
 namespace stratagem::sim {
 
-/// A device, standing for `multiplicity` devices that do the same at the same instants.
+/// What is simulated: a device, standing for `multiplicity` devices that do the same at the same
+/// instants.
 struct Actor {
   int device = 0;  ///< the first of them
   int multiplicity = 1;
   int sequence = 0;
-  std::vector<int> meetings;  ///< by group: index into Cast::meetings, -1 if it has none
+  /// By group: index into Folding::communicator_classes, -1 if it has none.
+  std::vector<int> communicator_classes;
 };
 
-/// A communicator, standing for `multiplicity` of them.
-struct Meeting {
+/// A communicator, standing for `multiplicity` communicators that do the same.
+struct CommunicatorClass {
   std::vector<int> actors;  ///< distinct members
   int multiplicity = 1;
 };
 
-/// The flows of one kind of collective of one meeting, for the payloads that take the same route.
+/// The flows of one kind of collective of one communicator class, for the payloads that take the
+/// same route.
 struct Flow {
   cost::CollectiveKind kind = cost::CollectiveKind::all_reduce;
   std::vector<Bytes> payloads;  ///< ascending; none: whatever the payload
-  int meeting = 0;
+  int communicator_class = 0;
   FlowClass flow_class = 0;
   Ticks latency;
   /// uses[u] of link `link` gains `count` flows while this one is active.
@@ -43,17 +46,17 @@ struct Flow {
   std::vector<Part> parts;
 };
 
-/// Everything the engine needs to know about devices and links. Links that no flow uses are left
-/// out. Of links that the same flows load in the same way only the slowest is kept: it is full
-/// before the others.
-struct Cast {
+/// What is simulated of a cluster: everything the engine needs to know about devices and links.
+/// Links that no flow uses are left out. Of links that the same flows load in the same way only the
+/// slowest is kept: it is full before the others.
+struct Folding {
   std::vector<Actor> actors;
   std::vector<int> actor_of;  ///< by device
-  std::vector<Meeting> meetings;
+  std::vector<CommunicatorClass> communicator_classes;
   std::vector<Flow> flows;
   std::vector<BytesPerSecond> capacities;  ///< by link
-  std::vector<std::vector<LinkUse>>
-      link_uses;  ///< by link: classes that use it, `count` when all are active
+  /// By link: classes that use it, `count` when all are active.
+  std::vector<std::vector<LinkUse>> link_uses;
   std::vector<BytesPerSecond> weights;  ///< by flow class: the rate it reaches alone
   double compute_slowdown = 0;  ///< share of their speed that kernels lose beside communication
   /// Actors do one thing at a time, in the order of the program. This is for processors, whose
@@ -71,12 +74,12 @@ struct Cast {
 ///     a link: its flows
 /// This ends when no class divides any more. The result is an equitable partition: every link of a
 /// class carries equally many flows of every class. With `folded`, each class has one actor,
-/// meeting, flow and link. Otherwise all of them are there, and only the classes of flows are used.
-/// Nothing depends on how the plan was made. Serial where the cluster's ranks are processors.
-Cast cast(const program::Program& program, cost::Collectives& collectives, bool folded);
+/// communicator, flow and link. Otherwise all of them are there, and only the classes of flows are
+/// used. Nothing depends on how the plan was made. Serial where the cluster's ranks are processors.
+Folding fold(const program::Program& program, cost::Collectives& collectives, bool folded);
 
 /// With rings in closed form.
-Cast cast(const program::Program& program, const topology::Cluster& cluster,
-          const cost::CollectiveConstants& constants, bool folded);
+Folding fold(const program::Program& program, const topology::Cluster& cluster,
+             const cost::CollectiveConstants& constants, bool folded);
 
 }  // namespace stratagem::sim

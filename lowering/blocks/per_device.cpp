@@ -1,5 +1,5 @@
 // Goes through the operators of a pass part by part, and tracks where every tensor is.
-#include "lowering/blocks/scattered.hpp"
+#include "lowering/blocks/per_device.hpp"
 
 #include <algorithm>
 #include <set>
@@ -36,9 +36,9 @@ Pieces pieces_read(const strategies::Plan& plan, model::OpId op, std::size_t i,
   return pieces;
 }
 
-class ScatteredLowering {
+class PerDeviceLowering {
  public:
-  ScatteredLowering(const BlockContext& context, const std::string& pass)
+  PerDeviceLowering(const BlockContext& context, const std::string& pass)
       : c_(context), graph_(context.graph) {
     const model::Segment& segment = graph_.segments[c_.facts.segment];
     for (const int device : c_.grid.listed) {
@@ -111,8 +111,8 @@ class ScatteredLowering {
     for (const auto& [device, slot] : imported_.at(tensor)) blocks_.at(device).spare(slot);
   }
 
-  ScatteredBlocks finish() {
-    ScatteredBlocks all{{}, std::move(out_)};
+  PerDeviceBlocks finish() {
+    PerDeviceBlocks all{{}, std::move(out_)};
     for (const int device : c_.grid.listed) {
       LoweredBlock& result = results_.at(device);
       DeviceBlock& block = blocks_.at(device);
@@ -319,10 +319,10 @@ class ScatteredLowering {
     std::vector<Pieces>& versions = versions_[tensor];
     expects(!versions.empty(), "an operator reads what an earlier one wrote or was given");
     if (!held(tensor, wanted)) {
-      const auto [from, way] = cheapest(tensor, wanted);
+      const auto [from, redistribution] = cheapest(tensor, wanted);
       const Piece& first = versions[from].front();
       const DeviceBlock& source = blocks_.at(first.device);
-      append(way,
+      append(redistribution,
              {.tensor = name_of(tensor),
               .combine = combine_[tensor],
               .category = source.slot(source.slot_of(tensor, first.mask)).category,
@@ -330,7 +330,7 @@ class ScatteredLowering {
               .recomputed = recomputed_,
               .blocking = true,
               .held = true,
-              .purpose = c_.site},
+              .purpose = c_.replica},
              blocks_, c_.groups, graph_.tensors[tensor]);
       std::erase_if(versions, [&](const Pieces& old) { return !held(tensor, old); });
     }
@@ -343,12 +343,13 @@ class ScatteredLowering {
     std::optional<double> least;
     const std::vector<Pieces>& versions = versions_.at(tensor);
     for (std::size_t from = 0; from < versions.size(); ++from) {
-      Redistribution way = redistribute(graph_.tensors[tensor].shape, versions[from], wanted);
+      Redistribution redistribution =
+          redistribute(graph_.tensors[tensor].shape, versions[from], wanted);
       double cost = 0;
-      for (const auto& [kind, elements] : volume(way)) cost += elements;
+      for (const auto& [kind, elements] : volume(redistribution)) cost += elements;
       if (least && cost >= *least) continue;
       least = cost;
-      best = {from, std::move(way)};
+      best = {from, std::move(redistribution)};
     }
     return best;
   }
@@ -367,16 +368,16 @@ class ScatteredLowering {
 
 }  // namespace
 
-ScatteredBlocks scatter_forward(const BlockContext& context, const std::map<int, Border>& in,
-                                const std::map<int, Category>& leaves, ForwardRun run) {
-  ScatteredLowering lowering(context, run == ForwardRun::again ? "F again" : "F");
+PerDeviceBlocks forward_per_device(const BlockContext& context, const std::map<int, Border>& in,
+                                   const std::map<int, Category>& leaves, ForwardRun run) {
+  PerDeviceLowering lowering(context, run == ForwardRun::again ? "F again" : "F");
   forward_pass(lowering, context, in, leaves, run);
   return lowering.finish();
 }
 
-ScatteredBlocks scatter_backward(const BlockContext& context, const std::map<int, Border>& kept,
-                                 const std::map<int, Border>& in, BackwardPart part) {
-  ScatteredLowering lowering(context, part == BackwardPart::weight ? "W" : "B");
+PerDeviceBlocks backward_per_device(const BlockContext& context, const std::map<int, Border>& kept,
+                                    const std::map<int, Border>& in, BackwardPart part) {
+  PerDeviceLowering lowering(context, part == BackwardPart::weight ? "W" : "B");
   backward_pass(lowering, context, kept, in, part);
   return lowering.finish();
 }

@@ -1,4 +1,4 @@
-// Blocks that bring a tensor from one site to another whose grid differs.
+// Blocks that bring a tensor from one replica to another whose grid differs.
 #pragma once
 
 #include <map>
@@ -8,8 +8,8 @@
 
 namespace stratagem::lowering {
 
-/// A tensor that crosses.
-struct Crosser {
+/// A tensor that moves to another grid.
+struct RedistributedTensor {
   model::TensorId id = -1;
   const model::Tensor* tensor = nullptr;
   const placement::Grid* from = nullptr;
@@ -21,13 +21,14 @@ struct Crosser {
 };
 
 /// By device, one block each; tensor names in slots are the tensor itself.
-struct CrossingBlocks {
+struct RedistributionBlocks {
   std::map<int, LoweredBlock> leaving;   ///< devices of `from`: after the producing cell
   std::map<int, LoweredBlock> arriving;  ///< the other devices of `to`: before the consuming cell
 };
 
 /// The steps of `redistribute` as tasks (moves.hpp). A buffer that nobody on its device needs any
 /// more is freed.
-CrossingBlocks cross(const Crosser& crosser, const model::Graph& graph, Groups& groups);
+RedistributionBlocks redistribution_blocks(const RedistributedTensor& moved,
+                                           const model::Graph& graph, Groups& groups);
 
 }  // namespace stratagem::lowering

@@ -1,5 +1,5 @@
 // Colour refinement over devices, flows and links, then representatives of the classes.
-#include "sim/fold.hpp"
+#include "sim/folding.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -23,7 +23,7 @@ double rounded(double load) { return std::ldexp(std::round(std::ldexp(load, 40))
 
 std::uint64_t bits(double value) { return std::bit_cast<std::uint64_t>(value); }
 
-/// One way of one kind of collective of one communicator.
+/// One route of one kind of collective of one communicator.
 struct RawFlow {
   int communicator = 0;
   int group = 0;
@@ -289,22 +289,24 @@ std::vector<int> communicator_colours(const Program& program, const Raw& raw,
   return result;
 }
 
-void add_actors(Cast& result, const Program& program, const Classes& devices,
+void add_actors(Folding& result, const Program& program, const Classes& devices,
                 const Classes& communicators) {
   for (std::size_t a = 0; a < devices.first.size(); ++a) {
     const program::Device& device = program.devices[devices.first[a]];
     Actor actor{.device = devices.first[a],
                 .multiplicity = devices.size[a],
                 .sequence = device.sequence,
-                .meetings = {}};
-    for (const int c : device.groups) actor.meetings.push_back(c < 0 ? -1 : communicators.of[c]);
+                .communicator_classes = {}};
+    for (const int c : device.groups)
+      actor.communicator_classes.push_back(c < 0 ? -1 : communicators.of[c]);
     result.actors.push_back(std::move(actor));
   }
   for (std::size_t m = 0; m < communicators.first.size(); ++m) {
     std::set<int> members;
     for (const int rank : program.communicators[communicators.first[m]].ranks)
       members.insert(devices.of[rank]);
-    result.meetings.push_back({{members.begin(), members.end()}, communicators.size[m]});
+    result.communicator_classes.push_back(
+        {{members.begin(), members.end()}, communicators.size[m]});
   }
 }
 
@@ -320,7 +322,7 @@ Uses uses_of(const Raw& raw, const Colours& colours, const Classes& flows, int l
 }
 
 /// Adds a link and tells every flow where it counts.
-void add_link(Cast& result, BytesPerSecond capacity, const Uses& uses) {
+void add_link(Folding& result, BytesPerSecond capacity, const Uses& uses) {
   const auto id = static_cast<int>(result.capacities.size());
   result.capacities.push_back(capacity);
   result.link_uses.emplace_back();
@@ -337,13 +339,13 @@ void add_link(Cast& result, BytesPerSecond capacity, const Uses& uses) {
 
 }  // namespace
 
-Cast cast(const Program& program, const topology::Cluster& cluster,
-          const cost::CollectiveConstants& constants, bool folded) {
+Folding fold(const Program& program, const topology::Cluster& cluster,
+             const cost::CollectiveConstants& constants, bool folded) {
   cost::Collectives closed_form(cluster, constants);
-  return cast(program, closed_form, folded);
+  return fold(program, closed_form, folded);
 }
 
-Cast cast(const Program& program, cost::Collectives& collectives, bool folded) {
+Folding fold(const Program& program, cost::Collectives& collectives, bool folded) {
   expects(static_cast<int>(program.devices.size()) <= collectives.cluster().gpus(),
           "a program has at most as many devices as the cluster");
   const Raw unfolded = raw(program, collectives);
@@ -352,14 +354,14 @@ Cast cast(const Program& program, cost::Collectives& collectives, bool folded) {
   const Classes communicators(communicator_colours(program, unfolded, colours), folded);
   const Classes flows(colours.flow, folded);
   const Classes links(colours.link, folded);
-  Cast result;
+  Folding result;
   add_actors(result, program, devices, communicators);
   result.actor_of = devices.of;
   for (const int f : flows.first) {
     const RawFlow& flow = unfolded.flows[f];
     result.flows.push_back({.kind = flow.kind,
                             .payloads = flow.payloads,
-                            .meeting = communicators.of[flow.communicator],
+                            .communicator_class = communicators.of[flow.communicator],
                             .flow_class = colours.flow[f],
                             .latency = flow.latency,
                             .parts = {}});

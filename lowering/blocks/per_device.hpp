@@ -8,9 +8,9 @@
 
 namespace stratagem::lowering {
 
-/// By position in the site. `out` of the single blocks is empty: what leaves the segment lies on all
-/// of them.
-struct ScatteredBlocks {
+/// By position in the replica. `out` of the single blocks is empty: what leaves the segment lies on
+/// all of them.
+struct PerDeviceBlocks {
   std::vector<LoweredBlock> devices;
   std::map<int, Border> out;
 };
@@ -20,10 +20,10 @@ struct ScatteredBlocks {
 /// redistributed from the holders of the version of the tensor that is cheapest to move
 /// (redistribute.hpp). All devices get their tasks in one global order, so all communicate in the
 /// same order. The stack's fusions are left out: every operator is a kernel of its own.
-ScatteredBlocks scatter_forward(const BlockContext& context, const std::map<int, Border>& in,
-                                const std::map<int, program::Category>& leaves, ForwardRun run);
-ScatteredBlocks scatter_backward(const BlockContext& context, const std::map<int, Border>& kept,
-                                 const std::map<int, Border>& in, BackwardPart part);
+PerDeviceBlocks forward_per_device(const BlockContext& context, const std::map<int, Border>& in,
+                                   const std::map<int, program::Category>& leaves, ForwardRun run);
+PerDeviceBlocks backward_per_device(const BlockContext& context, const std::map<int, Border>& kept,
+                                    const std::map<int, Border>& in, BackwardPart part);
 
 /// What the devices of an irregular stage hold of a tensor, for the first of `ops` that reads it;
 /// the whole tensor on every device if none does.

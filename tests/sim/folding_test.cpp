@@ -1,5 +1,5 @@
 // Folding: which devices are one actor, and that nobody can tell a folded run from an unfolded one.
-#include "sim/fold.hpp"
+#include "sim/folding.hpp"
 
 #include <map>
 #include <set>
@@ -19,16 +19,16 @@ using strategies::Options;
 
 cost::Profile v100() { return cost::read_profile("scenarios/profiles/v100-sxm3-450w.json"); }
 
-int devices_of(const Cast& cast) {
+int devices_of(const Folding& folding) {
   int sum = 0;
-  for (const Actor& actor : cast.actors) sum += actor.multiplicity;
+  for (const Actor& actor : folding.actors) sum += actor.multiplicity;
   return sum;
 }
 
 /// Multiplicities of the actors, largest first.
-std::vector<int> multiplicities(const Cast& cast) {
+std::vector<int> multiplicities(const Folding& folding) {
   std::vector<int> result;
-  for (const Actor& actor : cast.actors) result.push_back(actor.multiplicity);
+  for (const Actor& actor : folding.actors) result.push_back(actor.multiplicity);
   std::ranges::sort(result, std::greater<>());
   return result;
 }
@@ -151,8 +151,8 @@ TEST_CASE("folded and unfolded runs agree to the picosecond") {
     const program::Program program = lowered_gpt(4, plan.micro_batches, plan.options, stack);
     const topology::Cluster machine = cluster(plan.preset, plan.nodes);
     const Prices prices = price(program, profile, stack);
-    const Cast folded = cast(program, machine, profile.collective, true);
-    const Cast unfolded = cast(program, machine, profile.collective, false);
+    const Folding folded = fold(program, machine, profile.collective, true);
+    const Folding unfolded = fold(program, machine, profile.collective, false);
     CHECK(devices_of(folded) == plan.options.devices());
     CHECK(unfolded.actors.size() == program.devices.size());
     CHECK(folded.actors.size() < unfolded.actors.size());
@@ -194,7 +194,7 @@ TEST_CASE("devices without communication are one class per sequence") {
   built.add_sequence({kernel(1)});
   built.add_sequence({kernel(2)});
   for (int device = 0; device < 16; ++device) built.add_device(device < 10 ? 0 : 1);
-  const Cast folded = cast(built.program, cluster("dgx-2h", 1), ideal_network(), true);
+  const Folding folded = fold(built.program, cluster("dgx-2h", 1), ideal_network(), true);
   CHECK(multiplicities(folded) == std::vector<int>{10, 6});
 }
 
@@ -212,17 +212,17 @@ TEST_CASE("groups that lie differently on the nodes are classes of their own") {
   for (int i = 0; i < 4; ++i) other.push_back(20 + i);
   const auto machine = cluster("dgx-2h", 2);
   const auto program = rows({row(0, 8), across, other, row(24, 8)}, 32);
-  CHECK(multiplicities(cast(program, machine, v100().collective, true)) ==
+  CHECK(multiplicities(fold(program, machine, v100().collective, true)) ==
         std::vector<int>{16, 16});
   // All four within boards: one class.
   const auto even = rows({row(0, 8), row(8, 8), row(16, 8), row(24, 8)}, 32);
-  CHECK(multiplicities(cast(even, machine, v100().collective, true)) == std::vector<int>{32});
+  CHECK(multiplicities(fold(even, machine, v100().collective, true)) == std::vector<int>{32});
 }
 
 TEST_CASE("one group that is different unfolds only what it must") {
   // Three pairs of neighbours and one pair that lies across the boards: its ring crosses the trunk.
   const auto program = rows({{0, 1}, {2, 3}, {4, 5}, {6, 8}}, 16);
-  const Cast folded = cast(program, cluster("dgx-2h", 1), v100().collective, true);
+  const Folding folded = fold(program, cluster("dgx-2h", 1), v100().collective, true);
   CHECK(multiplicities(folded) == std::vector<int>{8, 6, 2});  // idle GPUs, pairs, the odd pair
 }
 
@@ -231,7 +231,7 @@ TEST_CASE("a rank whose partner does something else is a class of its own") {
   HandBuilt built;
   for (const int work : {10, 20}) built.add_sequence({kernel(work), collective(1_MB, {0})});
   for (int device = 0; device < 4; ++device) built.add_device(device == 3 ? 1 : 0, {device / 2});
-  const Cast folded = cast(built.program, cluster("dgx-2h", 1), ideal_network(), true);
+  const Folding folded = fold(built.program, cluster("dgx-2h", 1), ideal_network(), true);
   CHECK(multiplicities(folded) == std::vector<int>{2, 1, 1});
 }
 
@@ -254,8 +254,8 @@ TEST_CASE("communicators that share an adapter share its port, folded or not") {
       built.add_device(pair < pairs ? 0 : 1, {pair < pairs ? pair : -1});
     }
     for (const bool folded : {true, false}) {
-      const Cast actors = cast(built.program, machine, ideal_network(), folded);
-      const Timeline timeline = run(built.program, actors, built.prices, 1);
+      const Folding folding = fold(built.program, machine, ideal_network(), folded);
+      const Timeline timeline = run(built.program, folding, built.prices, 1);
       CHECK(timeline.iteration_ends[0] == Instant{0} + to_ticks(pairs * payload / port));
     }
   }
@@ -275,16 +275,17 @@ TEST_CASE("two sends of equal loads that take links of other latency are two cla
       lowered_gpt(4, 4, {.pipeline = 2, .data = 2, .schedule = "1f1b"});
   const cost::Profile profile = v100();
   const Prices prices = price(program, profile, {.slowdown = {1}, .host_factor = {1}});
-  const Cast folded = cast(program, machine, profile.collective, true);
+  const Folding folded = fold(program, machine, profile.collective, true);
   CHECK(multiplicities(folded) == std::vector<int>{1, 1, 1, 1});
   const Timeline one = run_until_steady(program, folded, prices);
   const Timeline all =
-      run_until_steady(program, cast(program, machine, profile.collective, false), prices);
+      run_until_steady(program, fold(program, machine, profile.collective, false), prices);
   CHECK(one.iteration_ends == all.iteration_ends);
 }
 
 TEST_CASE("across leaves a ring takes the switches on its longest hop, folded or not") {
-  // Four servers of one GPU, two on a leaf: 2(n-1) hops of two ports, and of two cables between switches.
+  // Four servers of one GPU, two on a leaf: 2(n-1) hops of two ports, and of two cables between
+  // switches.
   using namespace topology;
   NodeDesign design{.name = "lone", .gpu = "test", .vertices = {}, .links = {}};
   design.join(design.add(VertexKind::gpu, "gpu"), design.add(VertexKind::nic, "nic"),
@@ -297,9 +298,9 @@ TEST_CASE("across leaves a ring takes the switches on its longest hop, folded or
   cost::CollectiveConstants constants = ideal_network();
   constants.network_link_latency = std::nullopt;
   const auto ends_of = [&](const program::Program& program, bool folded) {
-    const Cast actors = cast(program, machine, constants, folded);
+    const Folding folding = fold(program, machine, constants, folded);
     const Prices free = price(program, [](const program::Task&) { return Price{}; });
-    return run(program, actors, free, 1).iteration_ends.at(0);
+    return run(program, folding, free, 1).iteration_ends.at(0);
   };
   HandBuilt ring;
   ring.add_sequence({collective(0_B)});
@@ -321,8 +322,8 @@ TEST_CASE("across leaves a ring takes the switches on its longest hop, folded or
   const Prices prices = price(program, profile, {.slowdown = {1}, .host_factor = {1}});
   for (const char* version : {"", "2.18.6"}) {
     cost::Collectives collectives(uneven, profile.collective, version);
-    const Timeline one = run_until_steady(program, cast(program, collectives, true), prices);
-    const Timeline all = run_until_steady(program, cast(program, collectives, false), prices);
+    const Timeline one = run_until_steady(program, fold(program, collectives, true), prices);
+    const Timeline all = run_until_steady(program, fold(program, collectives, false), prices);
     CHECK(one.iteration_ends == all.iteration_ends);
   }
 }
@@ -342,16 +343,16 @@ TEST_CASE("classes are those of colour refinement in its plainest form") {
     const topology::Cluster machine = cluster(preset, nodes);
     const program::Program program = rows(communicators, machine.gpus());
     INFO(preset << " x " << nodes << ", " << communicators.size() << " groups");
-    CHECK(multiplicities(cast(program, machine, constants, true)) ==
+    CHECK(multiplicities(fold(program, machine, constants, true)) ==
           naive_classes(program, machine, constants));
   }
 }
 
 TEST_CASE(
     "flows of one class load every link of a class equally often: the partition is equitable") {
-  // Read from the unfolded cast: links are alike if they have equal capacity and equal uses.
+  // Read from the unfolded run: links are alike if they have equal capacity and equal uses.
   const auto program = rows({{0, 1, 2, 3, 8, 9, 10, 11}, {4, 5, 6, 7, 12, 13, 14, 15}}, 16);
-  const Cast all = cast(program, cluster("dgx-1v", 2), v100().collective, false);
+  const Folding all = fold(program, cluster("dgx-1v", 2), v100().collective, false);
   using Kind = std::pair<double, std::vector<std::tuple<int, double, std::int64_t>>>;
   const auto kind_of = [&](int link) {
     Kind kind{all.capacities[link].value, {}};

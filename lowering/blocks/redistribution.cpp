@@ -1,5 +1,5 @@
 // Turns the steps of a redistribution into a block for every device that takes part.
-#include "lowering/blocks/crossing.hpp"
+#include "lowering/blocks/redistribution.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -26,12 +26,13 @@ std::vector<Piece> pieces(const model::Tensor& tensor, const placement::Grid& gr
   return result;
 }
 
-class CrossingLowering {
+class RedistributionLowering {
  public:
-  CrossingLowering(const Crosser& crosser, const model::Graph& graph, Groups& groups)
-      : c_(crosser), graph_(graph), groups_(groups) {}
+  RedistributionLowering(const RedistributedTensor& moved, const model::Graph& graph,
+                         Groups& groups)
+      : c_(moved), graph_(graph), groups_(groups) {}
 
-  CrossingBlocks run() {
+  RedistributionBlocks run() {
     const std::vector<Piece> have = pieces(*c_.tensor, *c_.from, c_.leaves);
     const std::vector<Piece> want = pieces(*c_.tensor, *c_.to, c_.arrives);
     const SlotName name{c_.id, c_.id, c_.tensor->name};
@@ -55,13 +56,14 @@ class CrossingLowering {
   }
 
   /// Without those of devices that have nothing to do.
-  CrossingBlocks finish(std::map<int, DeviceBlock>& blocks, const std::vector<Piece>& want) const {
+  RedistributionBlocks finish(std::map<int, DeviceBlock>& blocks,
+                              const std::vector<Piece>& want) const {
     const std::vector<int> from = c_.from->devices();  // also those that have no part of the tensor
     for (const Piece& piece : want) {
       DeviceBlock& block = blocks.at(piece.device);
       block.keep(block.slot_of(c_.id, piece.mask), c_.arrives.category);
     }
-    CrossingBlocks result;
+    RedistributionBlocks result;
     for (auto& [device, block] : blocks) {
       LoweredBlock lowered;
       lowered.block = block.finish();
@@ -77,15 +79,16 @@ class CrossingLowering {
     return result;
   }
 
-  const Crosser& c_;
+  const RedistributedTensor& c_;
   const model::Graph& graph_;
   Groups& groups_;
 };
 
 }  // namespace
 
-CrossingBlocks cross(const Crosser& crosser, const model::Graph& graph, Groups& groups) {
-  return CrossingLowering(crosser, graph, groups).run();
+RedistributionBlocks redistribution_blocks(const RedistributedTensor& moved,
+                                           const model::Graph& graph, Groups& groups) {
+  return RedistributionLowering(moved, graph, groups).run();
 }
 
 }  // namespace stratagem::lowering

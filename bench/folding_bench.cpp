@@ -2,13 +2,13 @@
 #include <benchmark/benchmark.h>
 
 #include "bench/workload.hpp"
-#include "sim/fold.hpp"
+#include "sim/folding.hpp"
 
 namespace {
 
 using namespace stratagem;
 
-void cast(benchmark::State& state, const strategies::Options& options) {
+void fold(benchmark::State& state, const strategies::Options& options) {
   const cost::Profile profile = bench::v100();
   const model::Graph graph = bench::gpt_24_layers(options.data);
   const program::Program program =
@@ -16,12 +16,12 @@ void cast(benchmark::State& state, const strategies::Options& options) {
   const topology::Cluster cluster = bench::dgx_2h(options.devices() / 16);
   std::size_t actors = 0;
   for (auto _ : state) {
-    actors = sim::cast(program, cluster, profile.collective, true).actors.size();
+    actors = sim::fold(program, cluster, profile.collective, true).actors.size();
   }
   state.counters["actors"] = static_cast<double>(actors);
 }
-BENCHMARK_CAPTURE(cast, tensor_8_data_64, {.tensor = 8, .data = 64})->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(cast, tensor_8_pipeline_8_data_8, {.tensor = 8, .pipeline = 8, .data = 8})
+BENCHMARK_CAPTURE(fold, tensor_8_data_64, {.tensor = 8, .data = 64})->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(fold, tensor_8_pipeline_8_data_8, {.tensor = 8, .pipeline = 8, .data = 8})
     ->Unit(benchmark::kMillisecond);
 
 }  // namespace
