@@ -170,7 +170,7 @@ void fill(const Stream&, double value, DeviceOut<T> y) {
   std::fill_n(y.data(), y.size(), static_cast<T>(static_cast<float>(value)));
 }
 template <typename From, typename To>
-void fold(const Stream&, DeviceIn<From> x, DeviceOut<To> y) {
+void cast(const Stream&, DeviceIn<From> x, DeviceOut<To> y) {
   put(floats(x), y);
 }
 template <typename T>
