@@ -136,6 +136,21 @@ TEST_CASE(
   CHECK(datasheets == 13);
 }
 
+TEST_CASE(
+    "steps on the processors of every server reach the share of its memory that a DGX-2's do") {
+  // 112 of 256 GB/s. The others: channels of DDR4-3200 and DDR5-4400, 16 of either, and four Graces.
+  for (const auto& [name, rate] :
+       {std::tuple{"v100-sxm3", 256_GBps}, std::tuple{"a100-sxm4-80gb", 16 * 8 * 3.2 * 1_GBps},
+        std::tuple{"h100-sxm5", 16 * 8 * 4.4 * 1_GBps},
+        std::tuple{"h200-sxm5", 16 * 8 * 4.4 * 1_GBps},
+        std::tuple{"b200-sxm", 16 * 8 * 4.4 * 1_GBps}, std::tuple{"gh200-96gb", 4 * 512_GBps}}) {
+    INFO(name);
+    const auto reached = cost::read_profile(profile_file(name)).host_memory_bandwidth;
+    REQUIRE(reached.has_value());
+    CHECK(close(reached->value, 112.0 / 256 * rate, 0.005));
+  }
+}
+
 TEST_CASE("every shipped profile of a processor is what the fit makes of its measurements") {
   for (const auto& [file, name, ranks] : {std::tuple{"amd_epyc_1_rank", "amd-epyc-1-rank", 1},
                                           std::tuple{"amd_epyc_2_ranks", "amd-epyc-2-ranks", 2}}) {
