@@ -34,15 +34,6 @@ void read_tree(const JsonReader& reader, int nics, FabricDesign& design) {
   }
 }
 
-/// No cable leads from a single switch to another.
-void refuse_switch_latency(const JsonReader& reader) {
-  const auto speed = reader.find("speed");
-  if (!speed || !speed->is_object() || !speed->has("switch_latency")) return;
-  const JsonReader latency = speed->at("switch_latency");
-  latency.fail("a fat_tree where switches have a latency to each other",
-               "a single_switch with " + latency.dump());
-}
-
 }  // namespace
 
 FabricDesign read_fabric(const JsonReader& reader, const std::optional<NetworkSpeed>& own,
@@ -50,7 +41,7 @@ FabricDesign read_fabric(const JsonReader& reader, const std::optional<NetworkSp
   const bool tree = reader.at("kind").one_of({"single_switch", "fat_tree"}) == "fat_tree";
   FabricDesign design{.kind = tree ? FabricKind::fat_tree : FabricKind::single_switch,
                       .speed = own && !reader.has("speed") ? *own : read_speed(reader.at("speed"))};
-  tree ? read_tree(reader, nics, design) : refuse_switch_latency(reader);
+  if (tree) read_tree(reader, nics, design);
   return design;
 }
 

@@ -34,6 +34,30 @@ TEST_CASE("a run takes from the defaults, key by key, what it does not say") {
   CHECK_THAT(alone.resolved.text(), ContainsSubstring(R"("cluster":{"gpus":1,"preset":"dgx-2"})"));
 }
 
+TEST_CASE("50 ms to the switch between servers are waited for as often as gradients go that way") {
+  const std::string shipped = std::filesystem::absolute("scenarios").string();
+  const study::Scenario scenario = read(R"({
+    "question": "Does a 50 ms link between servers matter?",
+    "defaults": {
+      "model": {"family": "gpt", "layers": 2, "hidden": 64, "heads": 4, "sequence": 32, "vocabulary": 128},
+      "cluster": {"preset": "dgx-2", "nodes": 2},
+      "profile": ")" + shipped + R"(/profiles/v100-sxm3.json",
+      "stack": ")" + shipped + R"(/stacks/plain.json",
+      "training": {"global_batch": 32, "micro_batch": 1, "precision": "fp16", "optimizer": "adam"},
+      "strategy": {"data": 32}},
+    "runs": [
+      {"name": "near", "cluster": {"fabric": {"kind": "single_switch", "speed":
+        {"bandwidth": "25 GB/s", "latency": "1 us"}}}},
+      {"name": "far", "cluster": {"fabric": {"kind": "single_switch", "speed":
+        {"bandwidth": "25 GB/s", "latency": "50 ms", "switch_latency": "50 ms"}}}}]})");
+  const auto time = [](study::Run run) {
+    run.profile.launch.value = {};  // else the host launches the next iteration meanwhile
+    return study::simulate(run, {}).outcome.metrics->iteration_time;
+  };
+  // One all-reduce, a ring over N = 2 servers: 2(N-1) steps over two ports, and no second switch.
+  CHECK(close(time(scenario.runs[1]) - time(scenario.runs[0]), 2 * 2 * 50_ms, 1e-3));
+}
+
 TEST_CASE("settings of objects within a strategy are read and reported in their order") {
   const std::string operators = R"("operators": {"*.fc1": "n", "*.gelu": ""}, )";
   const study::Scenario scenario =
