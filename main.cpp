@@ -26,7 +26,7 @@ void print_help() {
     fmt::print("  {:<10} {}\n", command.name, command.summary);
   fmt::print("\nStrategies (keys of a run's \"strategy\"):\n");
   for (const strategies::Strategy& entry : strategies::all())
-    fmt::print("  {:<10} {}\n", entry.key, entry.summary);
+    fmt::print("  {:<10} {}\n", entry.key(), entry.options.front().sentence);
   fmt::print("\nSchedules (\"schedule\"):\n");
   for (const strategies::Schedule& entry : strategies::schedules())
     fmt::print("  {:<10} {}\n", entry.name, entry.summary);

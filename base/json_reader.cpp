@@ -325,9 +325,12 @@ std::int64_t JsonReader::at_least(std::int64_t least) const {
 }
 
 std::int64_t JsonReader::between(std::int64_t least, std::int64_t most) const {
-  const std::int64_t value = at_least(least);
-  if (value > most) fail("at most " + std::to_string(most));
-  return value;
+  const std::string range =
+      "a whole number from " + std::to_string(least) + " to " + std::to_string(most);
+  const auto whole = whole_number_of(*layers_.front().value);
+  if (!whole || *whole < least) malformed(*this, range);
+  if (*whole > most) fail(range);
+  return *whole;
 }
 
 template <typename Q>

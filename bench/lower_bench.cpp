@@ -13,7 +13,7 @@ void lower(benchmark::State& state) {
   const cost::Stack stack = bench::megatron();
   const model::Graph graph = bench::gpt_24_layers(data);
   const strategies::Plan plan =
-      bench::plan(graph, 8, {.tensor = 8, .data = data, .recompute = "full"});
+      bench::plan(graph, 8, {.tensor = 8, .data = data, .recompute = {"full"}});
   for (auto _ : state) benchmark::DoNotOptimize(lowering::lower(plan, stack));
 }
 /// GPT-3 175B over 8 tensor x 8 pipeline ranks with two chunks each, times `data` replicas.
@@ -32,7 +32,7 @@ void lower_gpt3(benchmark::State& state) {
                                              .data = data,
                                              .schedule = "interleaved",
                                              .chunks = 2,
-                                             .recompute = "full"});
+                                             .recompute = {"full"}});
   for (auto _ : state) benchmark::DoNotOptimize(lowering::lower(plan, stack));
 }
 BENCHMARK(lower_gpt3)->ArgName("data")->Arg(1)->Arg(8)->Unit(benchmark::kMillisecond);

@@ -46,26 +46,26 @@ void run(benchmark::State& state, const Prepared& prepared) {
 
 /// One actor: computation with two all-reduces per layer and pass.
 void run_tensor_parallel(benchmark::State& state) {
-  run(state, prepare(1, 64, {.tensor = 8, .recompute = "full"}, true));
+  run(state, prepare(1, 64, {.tensor = 8, .recompute = {"full"}}, true));
 }
 BENCHMARK(run_tensor_parallel)->Unit(benchmark::kMillisecond);
 
 /// Eight actors that send to each other.
 void run_pipeline(benchmark::State& state) {
-  run(state, prepare(4, 64, {.tensor = 4, .pipeline = 8, .data = 2, .recompute = "full"}, true));
+  run(state, prepare(4, 64, {.tensor = 4, .pipeline = 8, .data = 2, .recompute = {"full"}}, true));
 }
 BENCHMARK(run_pipeline)->Unit(benchmark::kMillisecond);
 
 /// Sixty-four actors: nothing is folded.
 void run_unfolded(benchmark::State& state) {
-  run(state, prepare(4, 8, {.tensor = 4, .pipeline = 8, .data = 2, .recompute = "full"}, false));
+  run(state, prepare(4, 8, {.tensor = 4, .pipeline = 8, .data = 2, .recompute = {"full"}}, false));
 }
 BENCHMARK(run_unfolded)->Unit(benchmark::kMillisecond);
 
 /// The pipeline again where communication slows kernels down: they are events.
 void run_slowed_pipeline(benchmark::State& state) {
   Prepared prepared =
-      prepare(4, 64, {.tensor = 4, .pipeline = 8, .data = 2, .recompute = "full"}, true);
+      prepare(4, 64, {.tensor = 4, .pipeline = 8, .data = 2, .recompute = {"full"}}, true);
   prepared.folding.compute_slowdown = 0.15;
   run(state, prepared);
 }
@@ -73,7 +73,7 @@ BENCHMARK(run_slowed_pipeline)->Unit(benchmark::kMillisecond);
 
 /// And where nothing runs beside communication: none is.
 void run_slowed_tensor_parallel(benchmark::State& state) {
-  Prepared prepared = prepare(1, 64, {.tensor = 8, .recompute = "full"}, true);
+  Prepared prepared = prepare(1, 64, {.tensor = 8, .recompute = {"full"}}, true);
   prepared.folding.compute_slowdown = 0.15;
   run(state, prepared);
 }
@@ -81,7 +81,7 @@ BENCHMARK(run_slowed_tensor_parallel)->Unit(benchmark::kMillisecond);
 
 void measure(benchmark::State& state) {
   const Prepared prepared =
-      prepare(4, 64, {.tensor = 4, .pipeline = 8, .data = 2, .recompute = "full"}, true);
+      prepare(4, 64, {.tensor = 4, .pipeline = 8, .data = 2, .recompute = {"full"}}, true);
   const sim::Timeline timeline = sim::run(prepared.program, prepared.folding, prepared.prices, 3);
   for (auto _ : state) benchmark::DoNotOptimize(sim::metrics(prepared.program, timeline));
   state.SetItemsProcessed(state.iterations() * 3 * prepared.tasks);

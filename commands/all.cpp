@@ -11,6 +11,7 @@ std::span<const Command> all() {
       {"compare", "hold what was predicted of a run to what was measured, task by task", &compare},
       {"explain", "print the strategy of a run as primitives, or write it as a plan file",
        &explain},
+      {"options", "list what may be written in a strategy or a model", &options},
       {"topology", "show a cluster, or write a server as a file", &topology},
       {"calibrate", "measure this machine, fit a hardware profile", &calibrate},
   };

@@ -12,7 +12,7 @@ enum ExitCode { done = 0, bad_input = 1, usage = 2, check_failed = 3 };
 /// Takes the words behind the command's name; returns an exit code. Throws UsageError and
 /// InputError.
 using Run = int(const std::vector<std::string>& line);
-Run simulate, validate, execute, compare, explain, topology, calibrate;
+Run simulate, validate, execute, compare, explain, options, topology, calibrate;
 
 struct Command {
   const char* name;

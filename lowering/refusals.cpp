@@ -6,9 +6,11 @@
 #include "base/input_error.hpp"
 #include "lowering/stack/casts.hpp"
 #include "lowering/stages/shards.hpp"
+#include "strategies/parallel/options.hpp"
 
 namespace stratagem::lowering {
 
+using strategies::Options;
 using strategies::Plan;
 using strategies::WeightShards;
 
@@ -23,7 +25,8 @@ bool gathers_parameters(const Plan& plan, const cost::Stack& stack) {
 void refuse_shards(const Plan& plan, const Stages& stages, const cost::Stack& stack) {
   const std::string where = plan.steps_on_host ? " where steps run on the host"
                                                : " where weights are divided or gathered";
-  const std::string path = plan.steps_on_host ? "/strategy/offload" : "/strategy/zero";
+  const std::string path =
+      plan.steps_on_host ? path_of(&Options::offload) : path_of(&Options::zero);
   const bool divides = plan.shards.divides(WeightShards::Of::steps);
   if (!divides && !gathers_parameters(plan, stack) && !plan.steps_on_host) return;
   if (!plan.updates.flush)
@@ -39,12 +42,12 @@ void refuse_shards(const Plan& plan, const Stages& stages, const cost::Stack& st
 void refuse_gradient_buffers(const Plan& plan) {
   if (plan.gradients.buffers == 0) return;
   if (!plan.shards.divides(WeightShards::Of::gradients) && !plan.steps_on_host) {
-    throw InputError("", "/strategy/gradient_buffers",
+    throw InputError("", path_of(&Options::gradient_buffers),
                      "gradients that ranks divide, or that leave for the host, to wait in them",
                      "none");
   }
   if (!plan.updates.flush || plan.delayed_update) {
-    throw InputError("", "/strategy/gradient_buffers",
+    throw InputError("", path_of(&Options::gradient_buffers),
                      "a schedule with a flush, and steps that are not delayed, beside them", "");
   }
 }
@@ -57,7 +60,7 @@ void refuse_waiting_gathers(const Plan& plan, const Stages& stages, const cost::
     for (const int replica : device_class.replicas) {
       if (stages.replicas()[replica].grid == stages.replicas()[device_class.replicas.front()].grid)
         continue;
-      throw InputError("", "/strategy/zero",
+      throw InputError("", path_of(&Options::zero),
                        "stages that share all devices or none where hosts wait for the device "
                        "before each gather (shard_collectives of the stack)",
                        "");
@@ -69,7 +72,8 @@ void refuse_waiting_gathers(const Plan& plan, const Stages& stages, const cost::
 void refuse_casts(const Plan& plan, const cost::Stack& stack, const cost::Precision& precision) {
   if (!needs_casts(precision)) return;
   if (!gathers_parameters(plan, stack) && !plan.parameters_on_host) return;
-  throw InputError("", plan.parameters_on_host ? "/strategy/offload" : "/strategy/zero",
+  throw InputError("",
+                   plan.parameters_on_host ? path_of(&Options::offload) : path_of(&Options::zero),
                    "weights that stay whole where linear layers multiply in " +
                        model::to_text(precision.products),
                    plan.parameters_on_host ? "weights on the host" : "weights that are gathered");
@@ -79,17 +83,17 @@ void refuse_casts(const Plan& plan, const cost::Stack& stack, const cost::Precis
 void refuse_swaps(const Plan& plan, const Stages& stages) {
   if (plan.swap.segments.empty()) return;
   if (!plan.updates.flush) {
-    throw InputError("", "/strategy/swap", "a schedule with a flush where activations are swapped",
-                     "one without");
+    throw InputError("", path_of(&Options::swap),
+                     "a schedule with a flush where activations are swapped", "one without");
   }
   if (plan.slices() > 1 || !plan.evictions().empty()) {
-    throw InputError("", "/strategy/swap",
+    throw InputError("", path_of(&Options::swap),
                      "whole micro-batches, and none lent to other stages, where they are swapped",
                      "");
   }
   for (const int segment : plan.swap.segments) {
     if (stages.irregular(stages.of(segment))) {
-      throw InputError("", "/strategy/swap",
+      throw InputError("", path_of(&Options::swap),
                        "stages on one grid in equal parts where they are swapped", "");
     }
   }
@@ -100,7 +104,7 @@ void refuse_swaps(const Plan& plan, const Stages& stages) {
 void refuse_recomputation(const Plan& plan, const Stages& stages) {
   for (int stage = 0; !plan.checkpoint_axes.empty() && stage < stages.count(); ++stage) {
     if (stages.irregular(stage)) {
-      throw InputError("", "/strategy/partition_checkpoints",
+      throw InputError("", path_of(&Options::partition_checkpoints),
                        "stages on one grid in equal parts where checkpoints are divided", "");
     }
   }
@@ -108,7 +112,7 @@ void refuse_recomputation(const Plan& plan, const Stages& stages) {
     const auto [first, last] = strategies::segment_range(plan.graph(), group);
     for (int segment = first; segment < last; ++segment) {
       if (stages.of(segment) == stages.of(last)) continue;
-      throw InputError("", "/strategy/recompute", "a recomputed group of one stage",
+      throw InputError("", path_of(&Options::recompute), "a recomputed group of one stage",
                        plan.graph().segments[segment].name + " of another");
     }
   }
@@ -119,10 +123,11 @@ void refuse_recomputation(const Plan& plan, const Stages& stages) {
 void refuse_slices(const Plan& plan, const Stages& stages) {
   if (plan.slices() <= 1) return;
   if (!plan.evictions().empty())
-    throw InputError("", "/strategy", "evictions of whole micro-batches, not of token slices", "");
+    throw InputError("", "", "evictions of whole micro-batches, not of token slices", "");
   for (int stage = 0; stage < stages.count(); ++stage) {
     if (stages.irregular(stage))
-      throw InputError("", "/strategy/token_slices", "stages on one grid in equal parts", "");
+      throw InputError("", path_of(&Options::token_slices), "stages on one grid in equal parts",
+                       "");
   }
 }
 
@@ -135,7 +140,7 @@ void refuse_factored_states(const Stages& stages, const Parameters& parameters,
     for (const auto& [parameter, local] : parameters.on(static_cast<int>(device_class))) {
       if (local.shards.empty()) continue;
       throw InputError(
-          "", "/strategy/zero",
+          "", path_of(&Options::zero),
           "an optimizer that keeps something of every element where its steps are divided",
           training.optimizer.name + ", which keeps sums of rows and columns");
     }
@@ -145,14 +150,15 @@ void refuse_factored_states(const Stages& stages, const Parameters& parameters,
 /// Every cell sends its gradients to the host: what other ranks have to add must be there by then.
 void refuse_steps_on_host(const Plan& plan, const Parameters& parameters) {
   if (plan.parameters_on_host && (!plan.steps_on_host || plan.delayed_update)) {
-    throw InputError("", "/strategy/offload",
+    throw InputError("", path_of(&Options::offload),
                      "steps on the host, none of them delayed, where parameters live there", "");
   }
   if (plan.states_on_drives && !plan.steps_on_host)
-    throw InputError("", "/strategy/offload", "steps on the host where their states are on drives",
-                     "");
+    throw InputError("", path_of(&Options::offload),
+                     "steps on the host where their states are on drives", "");
   if (plan.parameters_on_host && plan.shards.whole_below > 0) {
-    throw InputError("", "/strategy/zero/whole_below", "0 where parameters live on the host",
+    throw InputError("", path_of(&Options::zero) + "/whole_below",
+                     "0 where parameters live on the host",
                      std::to_string(plan.shards.whole_below));
   }
   if (!plan.steps_on_host) return;
@@ -160,7 +166,7 @@ void refuse_steps_on_host(const Plan& plan, const Parameters& parameters) {
     if (plan.graph().gradient_of[id] < 0) continue;
     if (plan.graph().tensors[id].role != model::Role::parameter) continue;
     if (parameters[static_cast<model::TensorId>(id)].grids.size() < 2) continue;
-    throw InputError("", "/strategy/offload",
+    throw InputError("", path_of(&Options::offload),
                      "parameter " + plan.graph().tensors[id].name +
                          " on one stage (untied, and no copies of stages) where steps run on the "
                          "host",

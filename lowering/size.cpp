@@ -62,7 +62,7 @@ Size size_of(const Plan& plan, const Stages& stages) {
 void refuse_size(const Plan& plan, const Stages& stages) {
   const Size size = size_of(plan, stages);
   if (size.memory() <= largest) return;
-  throw InputError("", "/strategy",
+  throw InputError("", "",
                    "a run that is estimated to take at most " + to_text(largest) +
                        " to simulate (estimates may be 40 % low): fewer layers, micro-batches "
                        "or stages that are not alike",

@@ -1,5 +1,6 @@
-// Composes a plan from a strategy, or reads a plan file. Lowering names the whole plan "/strategy";
-// in a plan file that becomes "/primitives", or the primitive whose orders close a cycle.
+// Composes a plan from a strategy, or reads a plan file. Lowering names no path for the whole plan:
+// in a scenario that is "/strategy", in a plan file "/primitives", or the primitive whose orders
+// close a cycle.
 #include "study/plan_of.hpp"
 
 #include <algorithm>
@@ -10,6 +11,9 @@
 #include "study/order_cycle.hpp"
 
 namespace stratagem::study {
+
+using strategies::Options;
+
 namespace {
 
 /// What is to lie on drives needs some.
@@ -17,7 +21,7 @@ void check_drives(const Run& run, const strategies::Plan& plan) {
   const bool wanted = plan.states_on_drives || plan.parameters_on_drives;
   if (!wanted || run.cluster.design().drives) return;
   throw InputError(
-      "", plan.states_on_drives ? "/strategy/offload/optimizer" : "/strategy/offload/parameters",
+      "", path_of(&Options::offload) + (plan.states_on_drives ? "/optimizer" : "/parameters"),
       "a cluster whose servers have drives (its key \"drives\" describes them)",
       run.cluster.design().name + " without");
 }
@@ -26,7 +30,7 @@ void check_drives(const Run& run, const strategies::Plan& plan) {
 /// time.
 void check_hosts(const Run& run, const strategies::Plan& plan) {
   if (plan.steps_on_host && !run.profile.host_memory_bandwidth) {
-    throw InputError("", "/strategy/offload",
+    throw InputError("", path_of(&Options::offload),
                      "a profile with host_memory_bandwidth, what optimizer steps on a server's "
                      "processors reach, such as \"180 GB/s\"",
                      "profile " + run.profile.name + " without");
@@ -34,7 +38,7 @@ void check_hosts(const Run& run, const strategies::Plan& plan) {
   const auto& memory = run.cluster.design().host_memory;
   const bool swaps = plan.swap.segments.size() > plan.swap.peers.size();
   if (!memory || *memory > Bytes{} || !(plan.steps_on_host || swaps)) return;
-  throw InputError("", plan.steps_on_host ? "/strategy/offload" : "/strategy/swap",
+  throw InputError("", plan.steps_on_host ? path_of(&Options::offload) : path_of(&Options::swap),
                    "a cluster whose servers have memory of their processors",
                    run.cluster.design().name + " without");
 }
@@ -44,7 +48,7 @@ void check_hosts(const Run& run, const strategies::Plan& plan) {
 strategies::Plan plan_of(const Run& run) {
   if (run.refused) throw *run.refused;
   if (run.plan) return strategies::read_plan(*run.plan, run.graph, run.micro_batches);
-  strategies::Options options = run.options;
+  Options options = run.options;
   options.link = [&](int from, int to) {
     const bool known = std::max(from, to) < run.cluster.gpus();
     return known ? run.cluster.bandwidth(from, to) : BytesPerSecond{};

@@ -30,8 +30,8 @@ void add_micro_batches(std::vector<Change>& changes, const Run& run) {
 }
 
 void add_recomputation(std::vector<Change>& changes, const strategies::Options& options) {
-  if (options.recompute == "full") return;
-  if (options.recompute == "none") changes.push_back({strategy("recompute", "selective")});
+  if (options.recompute.what == "full") return;
+  if (options.recompute.what == "none") changes.push_back({strategy("recompute", "selective")});
   changes.push_back({strategy("recompute", "full")});
 }
 
@@ -58,18 +58,19 @@ void add_for_layers(std::vector<Change>& changes, const strategies::Options& opt
 
 /// What waits in the memory of the host.
 void add_for_host(std::vector<Change>& changes, const Run& run) {
+  using Place = strategies::HostPlace;
   const strategies::Options& options = run.options;
   const int layers = std::max(0, static_cast<int>(run.graph.segments.size()) - 2);
   for (int share : {2, 1}) {
     if (options.swap.layers == 0 && layers >= share)
       changes.push_back({strategy("swap", layers / share)});
   }
-  if (!options.offload.parameters) {
+  if (options.offload.parameters == Place::none) {
     Change all = {strategy("offload", "parameters")};
     if (options.zero.stage < 3) all.push_back(strategy("zero", Json::object().set("stage", 3)));
     changes.push_back(all);
   }
-  if (options.offload.optimizer) return;
+  if (options.offload.optimizer != Place::none) return;
   Change offload = {strategy("offload", "optimizer")};
   if (options.data > 1 && options.zero.stage < 2)
     offload.push_back(strategy("zero", Json::object().set("stage", 2)));
@@ -78,15 +79,16 @@ void add_for_host(std::vector<Change>& changes, const Run& run) {
 
 /// What waits there already may go on to the drives.
 void add_for_drives(std::vector<Change>& changes, const Run& run) {
+  using Place = strategies::HostPlace;
   const strategies::OffloadOptions& now = run.options.offload;
-  if (!now.optimizer || !run.cluster.design().drives) return;
+  if (now.optimizer == Place::none || !run.cluster.design().drives) return;
   const auto places = [&](const char* parameters) {
     Json object = Json::object().set("optimizer", "drives");
-    if (now.parameters) object.set("parameters", parameters);
+    if (now.parameters != Place::none) object.set("parameters", parameters);
     changes.push_back({strategy("offload", object)});
   };
-  if (!now.states_on_drives) places(now.parameters_on_drives ? "drives" : "memory");
-  if (now.parameters && !now.parameters_on_drives) places("drives");
+  if (now.optimizer == Place::memory) places(now.parameters == Place::drives ? "drives" : "memory");
+  if (now.parameters == Place::memory) places("drives");
 }
 
 void add_schedules(std::vector<Change>& changes, const Run& run) {

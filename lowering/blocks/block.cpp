@@ -17,6 +17,7 @@
 #include "lowering/stages/operator_layout.hpp"
 #include "lowering/stages/shards.hpp"
 #include "placement/local_part.hpp"
+#include "strategies/parallel/options.hpp"
 
 namespace stratagem::lowering {
 
@@ -196,7 +197,7 @@ class BlockLowering {
       if (!named || layout[axis].dim != AxisRole::replica) continue;
       const auto parts = divided(layout, axis, graph_.tensors[tensor], c_.grid);
       if (!parts) {
-        throw InputError("", "/strategy/partition_checkpoints",
+        throw InputError("", path_of(&strategies::Options::partition_checkpoints),
                          "a dimension of " + graph_.tensors[tensor].name + " that divides by " +
                              std::to_string(ranks.size) + ", the ranks of " + ranks.name,
                          "none");

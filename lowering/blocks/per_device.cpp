@@ -196,7 +196,7 @@ class PerDeviceLowering {
       const auto [found, fresh] =
           results_.at(piece.device).parameter_masks.emplace(place(tensor), piece.mask);
       if (!fresh && found->second != piece.mask) {
-        throw InputError("", "/strategy",
+        throw InputError("", "",
                          "every operator on device " + std::to_string(piece.device) +
                              " to see the same part of parameter " + graph_.tensors[tensor].name,
                          "");

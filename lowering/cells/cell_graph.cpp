@@ -95,11 +95,11 @@ void CellGraph::merge_pairs() {
       Cell b = second;
       a.micro_batch += m;
       b.micro_batch += m;
-      const int into = existing(a, "/strategy");
-      const int merged = existing(b, "/strategy");
+      const int into = existing(a, "");
+      const int merged = existing(b, "");
       if (replica(a) != replica(b) &&
           stages_.replicas()[replica(a)].grid != stages_.replicas()[replica(b)].grid) {
-        throw InputError("", "/strategy", "cells that run together to be on the same devices",
+        throw InputError("", "", "cells that run together to be on the same devices",
                          describe(a) + " and " + describe(b));
       }
       merged_into_[merged] = into;
@@ -150,7 +150,7 @@ void CellGraph::add_orders() {
     const int b = existing(after, path);
     if (a != b) after_[a].push_back(b);
   };
-  for (const placement::Order& one : plan_.orders()) order(one.before, one.after, "/strategy");
+  for (const placement::Order& one : plan_.orders()) order(one.before, one.after, "");
   const strategies::Extent extent{.stages = stage_count_,
                                   .micro_batches = micro_batches_,
                                   .slices = slices_,
@@ -165,7 +165,7 @@ void CellGraph::add_orders() {
     }
   }
   for (const std::vector<Cell>& chain : plan_.chains()) {
-    for (std::size_t i = 0; i + 1 < chain.size(); ++i) order(chain[i], chain[i + 1], "/strategy");
+    for (std::size_t i = 0; i + 1 < chain.size(); ++i) order(chain[i], chain[i + 1], "");
   }
 }
 
@@ -191,7 +191,7 @@ std::vector<int> CellGraph::sorted() const {
     }
   }
   if (static_cast<int>(result.size()) < expected)
-    throw InputError("", "/strategy", "op-orders without a cycle", cycle(missing));
+    throw InputError("", "", "op-orders without a cycle", cycle(missing));
   return result;
 }
 

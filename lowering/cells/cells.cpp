@@ -8,6 +8,7 @@
 
 #include "base/input_error.hpp"
 #include "lowering/cells/cell_graph.hpp"
+#include "strategies/parallel/options.hpp"
 
 namespace stratagem::lowering {
 
@@ -34,7 +35,7 @@ std::vector<std::vector<ScheduledCell>> cells_of_classes(const CellGraph& graph,
     for (const int device_class : classes_of[graph.replica(cells.front())]) {
       const int before = std::exchange(last[device_class], node);
       if (before >= 0 && !graph.leads_to(before, node, position)) {
-        throw InputError("", "/strategy",
+        throw InputError("", "",
                          "an op-order between " + graph.describe(graph.cell(before)) + " and " +
                              graph.describe(cells.front()),
                          "neither");
@@ -84,7 +85,7 @@ CellOrder without_flush(const Plan& plan, const Stages& stages) {
   for (const DeviceClass& device_class : stages.device_classes()) {
     if (device_class.replicas.size() == 1) continue;
     // Its parameters would take their steps together, between cells that read different versions.
-    throw InputError("", "/strategy/schedule",
+    throw InputError("", path_of(&strategies::Options::schedule),
                      "one stage on every device of a plan without a flush",
                      std::to_string(device_class.replicas.size()) + " on device " +
                          std::to_string(device_class.devices.front()));
@@ -99,8 +100,7 @@ CellOrder without_flush(const Plan& plan, const Stages& stages) {
     cells.reserve(unrolled.size());
     for (const ScheduledCell& one : unrolled) cells.push_back(one.cell);
     if (replayed(order.rounds.back(), plan.micro_batches, iterations, order.lag) != cells) {
-      throw InputError("", "/strategy",
-                       "orders that repeat from iteration to iteration on every device",
+      throw InputError("", "", "orders that repeat from iteration to iteration on every device",
                        "others on that of " + graph.describe(cells.front()));
     }
   }

@@ -98,7 +98,7 @@ int Evictions::move(const Eviction& eviction, const ScheduledCell& of, bool back
   const placement::Grid& owner = draft_.replica(eviction.stage, of.cell).grid;
   const placement::Grid& lender = draft_.replica(eviction.guest_of, of.cell).grid;
   if (owner.axes != lender.axes || !owner.listed.empty())
-    throw InputError("", "/strategy", "evictions between stages with equal grids of devices", "");
+    throw InputError("", "", "evictions between stages with equal grids of devices", "");
   const int group = back ? c_.groups.across({lender, owner}, -3 - eviction.stage)
                          : c_.groups.across({owner, lender}, -3 - eviction.stage);
   const std::string key = "evict " + std::to_string(eviction.stage) + (back ? "b" : "a") +

@@ -9,6 +9,7 @@
 
 #include "base/input_error.hpp"
 #include "placement/local_part.hpp"
+#include "strategies/parallel/options.hpp"
 
 namespace stratagem::lowering {
 
@@ -182,7 +183,7 @@ int Swaps::peer_block(int segment, bool out, bool guest, const Cell& cell) const
   const Grid& owner = draft().replica(stage, cell).grid;
   const Grid& lender = draft().replica(context().plan.swap.peers.at(segment), cell).grid;
   if (owner.axes != lender.axes || !owner.listed.empty() || owner == lender) {
-    throw InputError("", "/strategy/swap",
+    throw InputError("", path_of(&strategies::Options::swap),
                      "stages on equal grids of other devices where one takes in what another swaps",
                      "");
   }

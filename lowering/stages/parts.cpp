@@ -52,19 +52,18 @@ std::vector<int> affine_devices(const Plan::Placement& placement, const Operator
 void check_devices(const OperatorParts& parts, int count, const std::string& name) {
   const std::string where = "operator " + name + " to have ";
   if (static_cast<int>(parts.devices.size()) != count) {
-    throw InputError("", "/strategy",
-                     where + "a device for each of its " + std::to_string(count) + " parts",
+    throw InputError("", "", where + "a device for each of its " + std::to_string(count) + " parts",
                      std::to_string(parts.devices.size()) + " devices");
   }
   std::set<int> taken;
   for (std::size_t part = 0; part < parts.devices.size(); ++part) {
     const int device = parts.devices[part];
     if (device < 0) {
-      throw InputError("", "/strategy", where + "every part on a device",
+      throw InputError("", "", where + "every part on a device",
                        "part " + std::to_string(part) + " on device " + std::to_string(device));
     }
     if (!taken.insert(device).second) {
-      throw InputError("", "/strategy", where + "one part of an operator on each device",
+      throw InputError("", "", where + "one part of an operator on each device",
                        "two on device " + std::to_string(device));
     }
   }
@@ -77,7 +76,7 @@ Mask divide(const Mask& mask, const model::Tensor& tensor, int dim, std::int64_t
   const std::int64_t size = tensor.shape[dim];
   const std::int64_t unit = elements > 0 && size % elements == 0 ? size / elements : 1;
   if (!uneven && (range.end - range.begin) % n != 0) {
-    throw InputError("", "/strategy",
+    throw InputError("", "",
                      "tensor " + tensor.name + " of operator " + name + " to divide into " +
                          std::to_string(n) + " equal parts",
                      std::to_string(range.end - range.begin));
@@ -152,7 +151,7 @@ std::vector<int> devices_of(const Plan& plan, const std::vector<int>& segments, 
         const bool another =
             fresh ? !images.insert(known->second).second : known->second != here.devices[part];
         if (!another) continue;
-        throw InputError("", "/strategy",
+        throw InputError("", "",
                          "operator " + plan.graph().operators[op].name +
                              " to share devices with the same operators on every copy",
                          "another device " + std::to_string(here.devices[part]) + " on copy " +

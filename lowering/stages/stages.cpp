@@ -67,7 +67,7 @@ void Stages::place_segments(const Plan& plan) {
   }
   for (std::size_t segment = 0; segment < of_segment_.size(); ++segment) {
     if (of_segment_[segment] < 0) {
-      throw InputError("", "/strategy", "every segment in a stage",
+      throw InputError("", "", "every segment in a stage",
                        plan.graph().segments[segment].name + " in none");
     }
   }
@@ -128,7 +128,7 @@ void Stages::place_devices(const Plan& plan) {
     for (int i = 0; i < grid.count(); ++i) {
       std::vector<int>& here = replicas_of[grid.device(grid.coordinates(i))];
       if (!here.empty() && here.back() == static_cast<int>(replica)) {
-        throw InputError("", "/strategy", "one part of an operator on each device",
+        throw InputError("", "", "one part of an operator on each device",
                          "two of stage " + std::to_string(replicas_[replica].stage) + " on one");
       }
       here.push_back(static_cast<int>(replica));
@@ -139,8 +139,7 @@ void Stages::place_devices(const Plan& plan) {
   for (const auto& [device, replicas] : replicas_of) {
     const auto next = static_cast<int>(class_of_device_.size());
     if (device != next) {
-      throw InputError("", "/strategy", "a part of the plan on device " + std::to_string(next),
-                       "none");
+      throw InputError("", "", "a part of the plan on device " + std::to_string(next), "none");
     }
     std::vector<int> key = replicas;
     if (std::ranges::any_of(replicas, [&](int s) { return apart.contains(replicas_[s].stage); }))

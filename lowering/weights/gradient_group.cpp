@@ -20,7 +20,7 @@ using Terms = std::set<Term>;
 void add(Terms& terms, int copy, int op, const placement::Mask& mask, const placement::Mask& held,
          const std::string& gradient, int device) {
   if (mask.ranges != held.ranges) {
-    throw InputError("", "/strategy",
+    throw InputError("", "",
                      "gradient " + gradient + " on device " + std::to_string(device) +
                          " to be of the part of the parameter that the device holds",
                      "");

@@ -35,7 +35,7 @@ void hold(Holding& holding, const placement::Layout& layout, const Grid& grid,
 /// A device holds one part of a parameter, whoever reads it there.
 void hold_part(Holding& holding, int device, const placement::Mask& mask, const std::string& name) {
   if (holding.masks.emplace(device, mask).first->second == mask) return;
-  throw InputError("", "/strategy",
+  throw InputError("", "",
                    "every operator on device " + std::to_string(device) +
                        " to see the same part of parameter " + name,
                    "");
@@ -121,7 +121,7 @@ void Parameters::check_parts(const model::Graph& graph) const {
     for (const auto& [one, device] : distinct) {
       for (const auto& [other, there] : distinct) {
         if (one == other || !overlap(one, other)) continue;
-        throw InputError("", "/strategy",
+        throw InputError("", "",
                          "devices " + std::to_string(device) + " and " + std::to_string(there) +
                              " to see equal parts of parameter " + graph.tensors[parameter].name +
                              ", or parts that share nothing",

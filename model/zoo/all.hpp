@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "base/json_reader.hpp"
+#include "base/options.hpp"
 #include "model/graph.hpp"
 
 namespace stratagem::model {
@@ -14,11 +16,34 @@ namespace stratagem::model {
 struct Family {
   std::string name;
   std::string summary;
+  std::vector<OptionText> options;  ///< keys of the object
   /// Builds the graph of one micro-batch of `batch` samples with weights of type `type`.
-  Graph (*build)(const JsonReader& config, std::int64_t batch, DataType type);
+  std::function<Graph(const JsonReader& config, std::int64_t batch, DataType type)> build;
 };
 
 /// All families, in the order in which --help lists them.
 const std::vector<Family>& families();
+/// The schema of a model object, of whatever family.
+Json schema_of_models();
+
+/// A family whose configurations are read by their options, completed and checked (if `complete` is
+/// not null), and built.
+template <typename Config>
+Family family_of(const std::string& name, const std::string& summary,
+                 const OptionList<Config>& options,
+                 void (*complete)(Config&, const JsonReader& config),
+                 Graph (*build)(const Config&)) {
+  return {name,
+          summary,
+          {options.begin(), options.end()},
+          [=](const JsonReader& reader, std::int64_t batch, DataType type) {
+            Config config = read_object(options, reader, Config{.batch = batch, .type = type});
+            if (complete != nullptr) complete(config, reader);
+            return build(config);
+          }};
+}
+
+/// Rows of the table; each family's file declares its own.
+Family gpt_family(), llama_family(), t5_family(), evoformer_family();
 
 }  // namespace stratagem::model

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "model/builder.hpp"
+#include "model/zoo/all.hpp"
 #include "model/zoo/axial.hpp"
 #include "model/zoo/cross_entropy.hpp"
 
@@ -170,6 +171,27 @@ std::int64_t evoformer_block_parameters(const EvoformerConfig& c) {
   const std::int64_t multiplication = 4 * z + 6 * (z * z + z);
   return 2 * attention(m, c.msa_heads) + row_bias + transitions + outer_product +
          2 * multiplication + 2 * (attention(z, c.pair_heads) + z * c.pair_heads);
+}
+
+/// Widths are AlphaFold2's where the configuration does not say others.
+Family evoformer_family() {
+  using C = EvoformerConfig;
+  const auto size = whole(1);
+  return family_of<C>(
+      "evoformer",
+      "AlphaFold2's trunk: axial attention over aligned sequences and pairs of residues",
+      {{"layers", &C::layers, whole(1, 10'000), "blocks", must_be_there},
+       {"msa_rows", &C::msa_rows, size, "aligned sequences", must_be_there},
+       {"residues", &C::residues, size, "residues", must_be_there},
+       {"msa_width", &C::msa_width, size, "width of the aligned sequences"},
+       {"pair_width", &C::pair_width, size, "width of the pairs of residues"},
+       {"msa_heads", &C::msa_heads, size, "heads of attentions over the aligned sequences"},
+       {"pair_heads", &C::pair_heads, size, "heads of attentions over the pairs"},
+       {"head_width", &C::head_width, size, "width of a head"},
+       {"outer_width", &C::outer_width, size, "width of the factors of the outer product"},
+       {"passes", &C::passes, whole(1, 1000),
+        "forward passes before the one backward pass: recycling (the schedule `3f1b` runs three)"}},
+      nullptr, &evoformer);
 }
 
 }  // namespace stratagem::model

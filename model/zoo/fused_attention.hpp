@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "base/options.hpp"
 #include "model/builder.hpp"
 
 namespace stratagem::model {
@@ -14,5 +15,13 @@ namespace stratagem::model {
 /// FlashAttention-2, arXiv:2307.08691, algorithms 1 and 2.
 TensorId fused_attention(Builder& build, const std::string& name, TensorId queries, TensorId keys,
                          TensorId values, std::int64_t heads);
+
+/// The key "attention" of a configuration.
+template <typename Config>
+Option<Config> fused_attention_option(bool Config::*fused) {
+  return {"attention", fused, choice<bool>({{"unfused", false}, {"fused", true}}),
+          "in parts, or one kernel that keeps no probabilities (FlashAttention; wants a profile "
+          "with `attention`)"};
+}
 
 }  // namespace stratagem::model

@@ -6,6 +6,7 @@
 
 #include "base/input_error.hpp"
 #include "model/builder.hpp"
+#include "model/zoo/all.hpp"
 #include "model/zoo/cross_entropy.hpp"
 #include "model/zoo/dropout.hpp"
 #include "model/zoo/fused_attention.hpp"
@@ -194,6 +195,58 @@ std::int64_t gpt_parameters(const GptConfig& c) {
          (c.vocabulary + c.sequence + 2) * c.hidden + (c.tied ? 0 : c.vocabulary * c.hidden) +
          2 * c.layers * c.prefix * c.hidden +
          mixtures * (mixture_of_experts_parameters(experts_of(c), c.hidden) - dense_mlp);
+}
+
+namespace {
+
+/// Of keys that make sense with experts only, and count layers or experts.
+void check_experts(const GptConfig& c, const JsonReader& config) {
+  for (const char* key : {"experts_per_token", "capacity_factor", "moe_every"}) {
+    if (config.has(key) && c.experts == 0) config.at(key).fail("experts beside it");
+  }
+  if (c.experts == 0) return;
+  if (c.experts_per_token > c.experts)
+    config.at("experts_per_token").fail("at most " + std::to_string(c.experts));
+  if (c.moe_every > c.layers) config.at("moe_every").fail("at most " + std::to_string(c.layers));
+}
+
+void complete_gpt(GptConfig& c, const JsonReader& config) {
+  if (c.hidden % c.heads != 0)
+    config.at("heads").fail("a divisor of hidden, " + std::to_string(c.hidden));
+  check_experts(c, config);
+  check_prefix(config, c.fused_attention);
+}
+
+}  // namespace
+
+Family gpt_family() {
+  using C = GptConfig;
+  const auto size = whole(1, 10'000'000);
+  return family_of<C>(
+      "gpt", "GPT-2, GPT-3, OPT, mixtures of experts: learned positions",
+      {{"layers", &C::layers, whole(1, 10'000), "layers", must_be_there},
+       {"hidden", &C::hidden, size, "hidden size", must_be_there},
+       {"heads", &C::heads, size, "heads of every attention; divides `hidden`", must_be_there},
+       {"sequence", &C::sequence, size, "tokens of a sample", must_be_there},
+       {"vocabulary", &C::vocabulary, size, "entries of the table, as padded for the run",
+        must_be_there},
+       {"intermediate", &C::intermediate, size, "width of the MLP, and of experts", "4 x `hidden`"},
+       {"activation", &C::activation,
+        choice<OpKind>({{"gelu", OpKind::gelu}, {"relu", OpKind::relu}}), "of the MLP"},
+       {"dropout", &C::dropout, flag(),
+        "after the embeddings, on attention probabilities and before residual sums, or nowhere"},
+       fused_attention_option(&C::fused_attention),
+       {"tied", &C::tied, flag(), "logits use the word embedding, or a table of their own"},
+       {"experts", &C::experts, whole(1),
+        "experts of every mixture; without it layers have one MLP", "none"},
+       {"experts_per_token", &C::experts_per_token, whole(1),
+        "with `experts`: how many each token is sent to"},
+       {"capacity_factor", &C::capacity_factor, positive(1'000'000),
+        "with `experts`: an expert's slots over its even share of a sample's tokens"},
+       {"moe_every", &C::moe_every, whole(1),
+        "with `experts`: every n-th layer is a mixture, the others have one MLP"},
+       prefix_option(&C::prefix)},
+      &complete_gpt, &gpt);
 }
 
 }  // namespace stratagem::model

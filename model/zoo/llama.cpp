@@ -6,6 +6,7 @@
 
 #include "base/input_error.hpp"
 #include "model/builder.hpp"
+#include "model/zoo/all.hpp"
 #include "model/zoo/cross_entropy.hpp"
 #include "model/zoo/fused_attention.hpp"
 #include "model/zoo/prefix.hpp"
@@ -198,6 +199,53 @@ std::int64_t llama_parameters(const LlamaConfig& c) {
   const std::int64_t layer = 2 * h * h + 2 * h * width_of_keys(c) + 3 * h * c.intermediate + 2 * h;
   return c.layers * layer + (c.tied ? 1 : 2) * c.vocabulary * h + h +
          2 * c.layers * c.prefix * width_of_keys(c);
+}
+
+namespace {
+
+void complete_llama(LlamaConfig& c, const JsonReader& config) {
+  if (c.hidden % c.heads != 0)
+    config.at("heads").fail("a divisor of hidden, " + std::to_string(c.hidden));
+  if (c.kv_heads == 0) c.kv_heads = c.heads;
+  if (c.heads % c.kv_heads != 0)
+    config.at("kv_heads").fail("a divisor of heads, " + std::to_string(c.heads));
+  if (c.repeats_keys && !c.fused_attention)
+    config.at("repeat_keys").fail("false with unfused attention, whose products share keys");
+  check_prefix(config, c.fused_attention);
+}
+
+}  // namespace
+
+Family llama_family() {
+  using C = LlamaConfig;
+  const auto size = whole(1, 10'000'000);
+  const auto fused = choice<bool>({{"unfused", false}, {"fused", true}});
+  return family_of<C>(
+      "llama", "Llama 1 to 3: RMS norms, rotary positions, gated MLPs",
+      {{"layers", &C::layers, whole(1, 10'000), "layers", must_be_there},
+       {"hidden", &C::hidden, size, "hidden size", must_be_there},
+       {"heads", &C::heads, size, "heads of every attention; divides `hidden`", must_be_there},
+       {"intermediate", &C::intermediate, size, "width of the MLP", must_be_there},
+       {"sequence", &C::sequence, size, "tokens of a sample", must_be_there},
+       {"vocabulary", &C::vocabulary, size, "entries of the table, as padded for the run",
+        must_be_there},
+       {"kv_heads", &C::kv_heads, size,
+        "keys and values, each shared by `heads` / `kv_heads` queries; more tensor ranks are "
+        "refused",
+        "`heads`"},
+       {"tied", &C::tied, flag(), "logits use the word embedding, or a table of their own"},
+       fused_attention_option(&C::fused_attention),
+       {"repeat_keys", &C::repeats_keys, flag(),
+        "keys and values are copied for every query before a fused attention, as some frameworks "
+        "do"},
+       {"swiglu", &C::fused_swiglu, fused,
+        "one kernel that keeps both halves of its input, or silu and product, which keep a tensor "
+        "more"},
+       {"loss", &C::fused_loss, fused,
+        "exponentials of the logits are kept in fp32, or the loss leaves the gradient of the "
+        "logits in their own type (Transformer Engine)"},
+       prefix_option(&C::prefix)},
+      &complete_llama, &llama);
 }
 
 }  // namespace stratagem::model

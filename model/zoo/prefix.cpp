@@ -27,6 +27,12 @@ TensorId with_prefix(Builder& build, const std::string& what, TensorId x, std::i
   return y;
 }
 
+void check_prefix(const JsonReader& config, bool fused_attention) {
+  const auto prefix = config.find("prefix");
+  if (prefix && fused_attention)
+    prefix->fail("no prefix with fused attention, whose kernel knows none");
+}
+
 Graph train_prefixes_only(Graph graph) {
   std::set<std::string> trained;  // what is copied in front of other rows
   for (const Operator& op : graph.operators) {

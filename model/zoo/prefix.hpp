@@ -2,8 +2,11 @@
 // else.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
+#include "base/json_reader.hpp"
+#include "base/options.hpp"
 #include "model/builder.hpp"
 
 namespace stratagem::model {
@@ -16,6 +19,17 @@ namespace stratagem::model {
 /// dimension.
 TensorId with_prefix(Builder& build, const std::string& what, TensorId x, std::int64_t prefix,
                      const std::string& heads);
+
+/// The key "prefix" of a configuration.
+template <typename Config>
+Option<Config> prefix_option(std::int64_t Config::*member) {
+  return {"prefix", member, whole(1),
+          "prefix tuning: so many trained keys and values of every head before those of the "
+          "tokens, in each layer; all else is frozen (with unfused attention)",
+          "none"};
+}
+/// Refuses the key with an attention that is one kernel.
+void check_prefix(const JsonReader& config, bool fused_attention);
 
 /// The graph that trains nothing but such prefixes.
 Graph train_prefixes_only(Graph graph);

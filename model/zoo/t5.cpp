@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "model/builder.hpp"
+#include "model/zoo/all.hpp"
 #include "model/zoo/cross_entropy.hpp"
 #include "model/zoo/dropout.hpp"
 
@@ -248,6 +249,48 @@ std::int64_t t5_parameters(const T5Config& c) {
   const std::int64_t mlp = (c.gated ? 3 : 2) * h * c.intermediate;
   return c.layers * (4 * matrix + mlp + 2 * h) + c.decoder_layers * (8 * matrix + mlp + 3 * h) +
          2 * h + 2 * c.bias_buckets * c.heads + (c.tied ? 1 : 2) * c.vocabulary * h;
+}
+
+namespace {
+
+void complete_t5(T5Config& c, const JsonReader& config) {
+  if (c.head_width == 0 && c.hidden % c.heads != 0)
+    config.at("heads").fail("a divisor of hidden, " + std::to_string(c.hidden) + ", or head_width");
+  if (c.bias_buckets % 4 != 0)
+    config.at("bias_buckets").fail("a multiple of 4 (0: no biases by distance)");
+}
+
+}  // namespace
+
+Family t5_family() {
+  using C = T5Config;
+  const auto size = whole(1, 10'000'000);
+  return family_of<C>(
+      "t5", "T5's encoder and decoder: RMS norms, biases by distance",
+      {{"layers", &C::layers, whole(1, 10'000), "layers of the encoder", must_be_there},
+       {"decoder_layers", &C::decoder_layers, whole(1, 10'000),
+        "layers of the decoder; stages of a pipeline count both as one row, the encoder's first",
+        must_be_there},
+       {"hidden", &C::hidden, size, "hidden size", must_be_there},
+       {"heads", &C::heads, size,
+        "heads of every attention; divides `hidden` where there is no `head_width`", must_be_there},
+       {"intermediate", &C::intermediate, size, "width of the MLP", must_be_there},
+       {"sequence", &C::sequence, size, "tokens of a sample in the encoder", must_be_there},
+       {"decoder_sequence", &C::decoder_sequence, size, "tokens of a sample in the decoder",
+        must_be_there},
+       {"vocabulary", &C::vocabulary, size, "entries of the table, as padded for the run",
+        must_be_there},
+       {"head_width", &C::head_width, size, "width of a head", "`hidden` / `heads`"},
+       {"activation", &C::gated, choice<bool>({{"relu", false}, {"gated-gelu", true}}),
+        "of the MLP: T5, T5 1.1"},
+       {"tied", &C::tied, flag(),
+        "logits use the word embedding, or a table of their own (T5 1.1); the decoder's embedding "
+        "is the encoder's"},
+       {"dropout", &C::dropout, flag(), "as in T5, or nowhere"},
+       {"bias_buckets", &C::bias_buckets, whole(0, 252),
+        "distances between tokens, each with a learned bias of every head's scores; a multiple of "
+        "4, 0 for none"}},
+      &complete_t5, &t5);
 }
 
 }  // namespace stratagem::model

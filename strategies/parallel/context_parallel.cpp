@@ -17,8 +17,6 @@ void check_products(const model::Graph& graph, int ranks) {
           graph.operators[whole].name);
 }
 
-}  // namespace
-
 /// op-trans of every operator along the tokens "s". Attention reads keys and values of all tokens
 /// ("t"), so the lowering finds an all-gather of each in the forward pass; the backward pass
 /// gathers them again (only the rank's own part is kept) and reduce-scatters their gradients.
@@ -27,7 +25,7 @@ void check_products(const model::Graph& graph, int ranks) {
 /// and values on chunk by chunk behind the attention of the chunk before, and chunks paired so that
 /// every rank has the same share of a causal mask (scores are computed in full on all ranks, as on
 /// one). Source: Llama Team, arXiv:2407.21783, section 3.3.2.
-void context_parallel(Plan& plan, const Options& options) {
+void divide_sequences(Plan& plan, const Options& options) {
   if (options.context == 1) return;
   check_products(plan.graph(), options.context);
   const placement::Axis ranks{
@@ -36,6 +34,15 @@ void context_parallel(Plan& plan, const Options& options) {
     const bool tokens = model::may_split(plan.graph().operators[op].annotation, "s");
     plan.assign(plan.trans(op, {.dim = tokens ? "s" : "", .parts = ranks.size}), ranks);
   }
+}
+
+}  // namespace
+
+Strategy context_parallel() {
+  return {{{"context", &Options::context, whole(1),
+            "context parallelism: ranks that divide the tokens of every sequence; keys and values "
+            "are gathered whole"}},
+          &divide_sequences};
 }
 
 }  // namespace stratagem::strategies

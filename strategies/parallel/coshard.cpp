@@ -40,8 +40,6 @@ std::vector<model::Division> divisions(const model::Graph& graph, const CoShard&
   return result;
 }
 
-}  // namespace
-
 /// op-trans of attention and MLP of the first layers along heads and the MLP's inner dimension into
 /// C parts that stand on one device, in order; each part is a recomputed group of its own, so that
 /// the inner activations of one part are alive at a time: 1/C of the layer's. Kept are the norm's
@@ -52,7 +50,7 @@ std::vector<model::Division> divisions(const model::Graph& graph, const CoShard&
 /// first, and tensor parallelism divides each over D: device d has the parts c |D| + d for all c.
 /// That is the same plan up to a permutation of the heads and of the inner dimension. Source: Lin
 /// et al., nnScaler, OSDI 2024, table 5.
-void coshard(Plan& plan, const Options& options) {
+void divide_layers(Plan& plan, const Options& options) {
   const CoShard& parts = options.coshard;
   if (parts.attention == 1 && parts.mlp == 1) return;
   const std::vector<model::Division> wanted = divisions(plan.graph(), parts);
@@ -61,6 +59,30 @@ void coshard(Plan& plan, const Options& options) {
   for (auto& division : colocate(plan, plan.graph(), wanted)) {
     for (std::vector<model::OpId>& part : division) plan.recompute(std::move(part));
   }
+}
+
+void check_coshard(Options& /*options*/, const JsonReader& strategy) {
+  const auto layers = strategy.find("coshard_layers");
+  if (layers && !strategy.has("coshard")) layers->fail("coshard beside it");
+}
+
+}  // namespace
+
+Strategy coshard() {
+  const auto both = converted<CoShard>(whole(1), [](std::int64_t parts) {
+    return CoShard{.attention = static_cast<int>(parts), .mlp = static_cast<int>(parts)};
+  });
+  const OptionList<CoShard> each = {
+      {"attention", &CoShard::attention, whole(1), "parts of the attention"},
+      {"mlp", &CoShard::mlp, whole(1), "parts of the MLP"}};
+  return {{{"coshard", &Options::coshard, either(both, {object_of(each)}),
+            "co-shard: parts of a layer's attention and MLP, one after another on the same GPUs, "
+            "each recomputed by itself",
+            "1"},
+           {"coshard_layers", [](Options& all) -> int& { return all.coshard.layers; }, whole(1),
+            "how many of the first layers are divided so", "all"}},
+          &divide_layers,
+          &check_coshard};
 }
 
 }  // namespace stratagem::strategies

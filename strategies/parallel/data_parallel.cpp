@@ -9,14 +9,12 @@ std::string batch_dimension(const Plan& plan, model::OpId op) {
 
 namespace {
 
-void divide_batch(Plan& plan, const placement::Axis& ranks) {
+void divide_along_batch(Plan& plan, const placement::Axis& ranks) {
   if (ranks.size == 1) return;
   for (const model::OpId op : plan.operators()) {
     plan.assign(plan.trans(op, {.dim = batch_dimension(plan, op), .parts = ranks.size}), ranks);
   }
 }
-
-}  // namespace
 
 /// op-trans of every operator along the batch dimension, one part per rank; operators without one
 /// (none in a GPT) would be replicated. The lowering sees that weight gradients become partial sums
@@ -24,15 +22,47 @@ void divide_batch(Plan& plan, const placement::Axis& ranks) {
 /// into one part for every group of `expert` ranks. Source: Li et al., PyTorch Distributed, VLDB
 /// 2020, section 3.2 (buckets, overlap).
 /// With ZeRO in groups of ranks, these are an axis of their own.
-void data_parallel(Plan& plan, const Options& options) {
+void divide_batch(Plan& plan, const Options& options) {
   plan.gradients = {.overlap = options.overlap_gradients,
                     .bucket = options.bucket,
                     .buffers = options.gradient_buffers};
   const int ranks = options.data / options.expert;
   const int stride = options.stride("dp") * options.expert;
   const int group = options.zero.ranks > 0 ? options.zero.ranks : ranks;
-  divide_batch(plan, {.name = "replica", .size = ranks / group, .stride = stride * group});
-  divide_batch(plan, {.name = "data", .size = group, .stride = stride});
+  divide_along_batch(plan, {.name = "replica", .size = ranks / group, .stride = stride * group});
+  divide_along_batch(plan, {.name = "data", .size = group, .stride = stride});
+}
+
+/// What ZeRO divides, it reduces as it comes, by default in buckets of 5e8 elements of two bytes as
+/// DeepSpeed's reduce_bucket_size has it (deepspeed.ai/docs/config-json).
+void complete_gradients(Options& options, const JsonReader& strategy) {
+  const bool leave_or_are_divided =
+      options.zero.stage >= 2 || options.offload.optimizer != HostPlace::none;
+  if (leave_or_are_divided) {
+    if (!strategy.has("overlap_gradients")) options.overlap_gradients = true;
+    if (!options.bucket) options.bucket = 1_GB;
+  } else if (const auto buffers = strategy.find("gradient_buffers")) {
+    buffers->fail("zero 2 or 3, or the optimizer on the host, beside it: other gradients stay");
+  }
+}
+
+}  // namespace
+
+Strategy data_parallel() {
+  return {{{"data", &Options::data, whole(1),
+            "data parallelism: ranks that hold the whole model and divide the batch"},
+           {"overlap_gradients", &Options::overlap_gradients, flag(),
+            "reduce gradients during the last backward pass, on a stream of their own; without "
+            "`bucket` there is one reduction, at its end, and nothing to overlap with",
+            "false; with `zero` 2 and 3 and with `offload` true"},
+           {"bucket", &Options::bucket, size(), "size of the pieces in which gradients are reduced",
+            "one for all; with `zero` 2 and 3 and with `offload` 1 GB"},
+           {"gradient_buffers", &Options::gradient_buffers, whole(0, 16),
+            "buffers of `bucket` bytes that exist from an iteration's first backward pass to its "
+            "last, in which gradients wait that are reduced to shards or leave for the host; 0: "
+            "each gradient in a buffer of its own"}},
+          &divide_batch,
+          &complete_gradients};
 }
 
 }  // namespace stratagem::strategies

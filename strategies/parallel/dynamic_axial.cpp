@@ -20,14 +20,12 @@ const NamedDimensions& axial_dimensions() {
   return table;
 }
 
-}  // namespace
-
 /// op-trans of every operator along the axis that its layer treats as a batch. Where neighbours
 /// divide different axes the lowering finds an all-to-all: two per block of the aligned sequences,
 /// four of the pairs. The pair biases of three attentions, one factor of the outer product and one
 /// of each triangle multiplication are needed whole: six all-gathers, whose gradients are
 /// reduce-scattered. Source: Cheng et al., FastFold, arXiv:2203.00854, and its code.
-void dynamic_axial(Plan& plan, const Options& options) {
+void divide_axes(Plan& plan, const Options& options) {
   if (options.dap == 1) return;
   const placement::Axis ranks{.name = "dap", .size = options.dap, .stride = options.stride("dap")};
   bool axial = false;
@@ -37,6 +35,15 @@ void dynamic_axial(Plan& plan, const Options& options) {
     plan.assign(plan.trans(id, {.dim = dim.value_or(""), .parts = ranks.size}), ranks);
   }
   if (!axial) throw InputError("", "", "a model with axial attention", "none");
+}
+
+}  // namespace
+
+Strategy dynamic_axial() {
+  return {{{"dap", &Options::dap, whole(1),
+            "FastFold's dynamic axial parallelism of an `evoformer`: ranks that divide the axis "
+            "along which a layer does not work; divides `msa_rows` and `residues`"}},
+          &divide_axes};
 }
 
 }  // namespace stratagem::strategies

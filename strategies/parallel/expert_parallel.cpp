@@ -15,14 +15,12 @@ bool by_expert(const model::Operator& op) {
          model::dimension_of(op.annotation.outputs[0], "expert") >= 0;
 }
 
-}  // namespace
-
 /// Consecutive data-parallel ranks form an axis of their own. Operators that work expert by expert
 /// are divided along the experts there, all others along the batch as before. The lowering finds
 /// one all-to-all of the slots' contents before the experts and one after them, forward and
 /// backward, and that the gradients of experts are partial sums over the other data-parallel ranks
 /// only. Source: Lepikhin et al., GShard, arXiv:2006.16668, section 3.
-void expert_parallel(Plan& plan, const Options& options) {
+void divide_experts(Plan& plan, const Options& options) {
   if (options.expert == 1) return;
   const model::Graph& graph = plan.graph();
   const std::vector<model::OpId> ops = plan.operators();
@@ -34,6 +32,21 @@ void expert_parallel(Plan& plan, const Options& options) {
     const std::string dim = by_expert(graph.operators[op]) ? "expert" : batch_dimension(plan, op);
     plan.assign(plan.trans(op, {.dim = dim, .parts = ranks.size}), ranks);
   }
+}
+
+void check_experts(Options& options, const JsonReader& strategy) {
+  if (options.data % options.expert != 0)
+    strategy.at("expert").fail("a divisor of data, " + std::to_string(options.data));
+}
+
+}  // namespace
+
+Strategy expert_parallel() {
+  return {{{"expert", &Options::expert, whole(1),
+            "consecutive data-parallel ranks that divide the experts of a layer: two all-to-alls a "
+            "layer and pass; divides `data` and `experts`"}},
+          &divide_experts,
+          &check_experts};
 }
 
 }  // namespace stratagem::strategies

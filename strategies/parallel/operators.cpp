@@ -23,10 +23,12 @@ std::optional<std::string> named_dimension(const NamedDimensions& entries,
   return last == entries.rend() ? std::nullopt : std::optional(last->second);
 }
 
+namespace {
+
 /// Refuses entries that say nothing about this model; tensor_parallel applies the others. Any
 /// choice is a valid plan: the lowering finds the transitions between neighbours. Source: Jia et
 /// al., FlexFlow, MLSys 2019, and Wang et al., Tofu, EuroSys 2019, both search such choices.
-void operators(Plan& plan, const Options& options) {
+void check_names(Plan& plan, const Options& options) {
   const model::Graph& graph = plan.graph();
   const std::vector<model::OpId> ops = plan.operators();
   for (const auto& entry : options.operators) {
@@ -36,6 +38,29 @@ void operators(Plan& plan, const Options& options) {
     const std::string divides = entry.second.empty() ? "" : " that can divide " + entry.second;
     throw InputError("", "", "a pattern of operators' names" + divides, entry.first);
   }
+}
+
+/// {"pattern": "dimension"}
+Format<NamedDimensions> dimensions_by_pattern() {
+  return {{Json::object().set("type", "object").set("additionalProperties", text().schema),
+           "`{pattern: dimension, ...}`"},
+          [](const JsonReader& reader) {
+            NamedDimensions all;
+            for (const std::string& pattern : reader.keys())
+              all.emplace_back(pattern, reader.at(pattern).text());
+            return all;
+          }};
+}
+
+}  // namespace
+
+Strategy operators() {
+  return {{{"operators", &Options::operators, dimensions_by_pattern(),
+            "flexible tensor parallelism: by pattern of operators' names (`*` is any text) the "
+            "dimension of their annotation that they divide over the tensor ranks, `\"\"` "
+            "replicates them; the last entry wins",
+            "{}"}},
+          &check_names};
 }
 
 }  // namespace stratagem::strategies

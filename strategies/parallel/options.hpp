@@ -38,19 +38,22 @@ struct SwapOptions {
   int prefetch = 1;      ///< layers whose activations come back ahead of the one that runs
 };
 
-/// What is offloaded to the memory of the host, and stepped there.
+/// Where something lives: on devices, in the memory of their server's processors, on its drives.
+enum class HostPlace { none, memory, drives };
+
+/// What is offloaded to the host.
 struct OffloadOptions {
-  bool optimizer = false;             ///< its steps and states
-  bool parameters = false;            ///< beside them
-  bool delayed_update = false;        ///< steps run beside the iteration that follows
-  bool states_on_drives = false;      ///< read and written around the steps
-  bool parameters_on_drives = false;  ///< fetched from there by way of memory
+  HostPlace optimizer = HostPlace::none;  ///< its states; its steps run on the processors
+  HostPlace parameters = HostPlace::none;
+  bool delayed_update = false;  ///< steps run beside the iteration that follows
+  friend bool operator==(const OffloadOptions&, const OffloadOptions&) = default;
 };
 
-/// Which layers or operators run again, beside "selective" and "full".
+/// Which layers or operators run again.
 struct RecomputeOptions {
-  int together = 1;  ///< consecutive layers of a stage that run again as one; "full"
-  int layers = 0;    ///< the first ones of every stage; 0: all; "full"
+  std::string what = "none";  ///< "none" | "selective" | "full" | "operators"
+  int together = 1;           ///< consecutive layers of a stage that run again as one; "full"
+  int layers = 0;             ///< the first ones of every stage; 0: all; "full"
   std::vector<std::string> operators;  ///< by pattern: a group of every segment; "operators"
 };
 
@@ -77,8 +80,7 @@ struct Options {
   static constexpr int all_ranks = -1;
   /// Which ranks stand next to each other, innermost first.
   std::vector<std::string> rank_order = {"tp", "cp", "dap", "dp", "pp"};
-  std::string recompute = "none";  ///< "none" | "selective" | "full" | "operators"
-  RecomputeOptions recomputed;
+  RecomputeOptions recompute;
   bool partition_checkpoints = false;  ///< inputs of what runs again divided over tensor ranks
   CoShard coshard;
   Zero zero;
@@ -104,7 +106,17 @@ struct Options {
   [[nodiscard]] int size(const std::string& kind) const;
 };
 
-/// Reads and checks a strategy object; throws InputError.
+/// The path in a scenario of the option whose value goes to `place`, a member of `options`.
+std::string path_of(Options& options, const void* place);
+/// The same of a member of any: path_of(&Options::swap) is "/strategy/swap".
+template <typename Member>
+std::string path_of(Member Options::*member) {
+  Options options;
+  return path_of(options, &(options.*member));
+}
+
+/// Reads a strategy object by the declarations of all strategies, and lets each complete it; throws
+/// InputError.
 Options read_options(const JsonReader& reader);
 
 }  // namespace stratagem::strategies

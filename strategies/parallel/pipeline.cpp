@@ -77,15 +77,13 @@ int rank_of_copy(const Options& options, const Schedule& schedule, int stage, in
   return std::accumulate(replicas.begin(), replicas.begin() + stage, copy);
 }
 
-}  // namespace
-
 /// op-assign of every operator to the devices of its stage. The layers (all segments but the first
 /// and the last) are divided evenly, or as layers_per_stage says; the first stage also has the
 /// first segment (embeddings), the last stage the last (head), unless they stand apart. The
 /// schedule says how many stages stand on one pipeline rank, and which. With replicas_per_stage,
 /// stages are copied and micro-batches are dealt to the copies in turn. Source: Huang et al.,
 /// GPipe, NeurIPS 2019; Narayanan et al., arXiv:2104.04473, section 2.2.
-void pipeline(Plan& plan, const Options& options) {
+void assign_stages(Plan& plan, const Options& options) {
   const Schedule& schedule = schedule_named(options.schedule);
   const int ranks = options.pipeline;
   const int chunks = options.chunks_of(schedule);
@@ -113,6 +111,78 @@ void pipeline(Plan& plan, const Options& options) {
   }
   if (ends.embedding && ends.embedding->size() > 1) spread(plan, 0, options);
   if (ends.head && ends.head->size() > 1) spread(plan, first + stages, options);
+}
+
+/// Nothing for `usual`, all_ranks for "all", else the number of a rank.
+Format<std::optional<int>> end_of_model(const std::string& usual) {
+  const Format<std::string> word = words({usual, "all"});
+  const Format<std::int64_t> rank = whole(0);
+  return {{Json::object().set("anyOf", Json::array().push(word.schema).push(rank.schema)),
+           word.words + " or " + rank.words},
+          [=](const JsonReader& reader) -> std::optional<int> {
+            if (reader.is_number()) return static_cast<int>(rank.read(reader));
+            if (word.read(reader) == usual) return std::nullopt;
+            return Options::all_ranks;
+          }};
+}
+
+/// Ends of the model on ranks, and ranks that share devices, are of so many ranks.
+void check_ranks(const Options& options, const JsonReader& strategy) {
+  const std::string last = "at most " + std::to_string(options.pipeline - 1);
+  if (options.embedding.value_or(0) >= options.pipeline) strategy.at("embedding").fail(last);
+  if (options.head.value_or(0) >= options.pipeline) strategy.at("head").fail(last);
+  if (options.pipeline % options.ranks_per_device != 0) {
+    strategy.at("ranks_per_device")
+        .fail("a divisor of pipeline, " + std::to_string(options.pipeline));
+  }
+}
+
+/// A number for every stage, and what replicas cannot be combined with.
+void check_replicas(const Options& options, const JsonReader& replicas) {
+  if (static_cast<int>(options.replicas_per_stage.size()) != options.pipeline) {
+    replicas.fail("a number for each of the " + std::to_string(options.pipeline) + " stages",
+                  std::to_string(options.replicas_per_stage.size()));
+  }
+  if (std::ranges::max(options.replicas_per_stage) == 1) return;
+  if (!schedule_named(options.schedule).takes_turns) {
+    replicas.fail("one of each stage with the schedule " + options.schedule +
+                  "; replicas take turns with " + schedules_that(&Schedule::takes_turns));
+  }
+  if (options.embedding || options.head)
+    replicas.fail("one of each stage where ends of the model stand apart");
+  if (options.ranks_per_device > 1) replicas.fail("one of each stage where ranks share devices");
+}
+
+void complete_stages(Options& options, const JsonReader& strategy) {
+  check_ranks(options, strategy);
+  const auto replicas = strategy.find("replicas_per_stage");
+  if (!replicas) return;
+  check_replicas(options, *replicas);
+  if (std::ranges::max(options.replicas_per_stage) == 1) options.replicas_per_stage.clear();
+}
+
+}  // namespace
+
+Strategy pipeline() {
+  using O = Options;
+  const std::string apart = " stage, or as a stage of its own on all pipeline ranks or on one";
+  return {{{"pipeline", &O::pipeline, whole(1),
+            "pipeline ranks: stages of consecutive layers, activations sent from stage to stage"},
+           {"layers_per_stage", &O::layers_per_stage, list_of<int>(whole(0)),
+            "layers of every stage in order", "equally many"},
+           {"replicas_per_stage", &O::replicas_per_stage, list_of<int>(whole(1)),
+            "PipeDream's replicated stages: how often each stands on ranks of its own, to which "
+            "micro-batches are dealt in turn (with " +
+                schedules_that(&Schedule::takes_turns) + ")",
+            "one each"},
+           {"embedding", &O::embedding, end_of_model("first"),
+            "where the model's first segment stands: in the first" + apart, "first"},
+           {"head", &O::head, end_of_model("last"),
+            "where the model's last segment stands: in the last" + apart, "last"},
+           {"ranks_per_device", &O::ranks_per_device, whole(1),
+            "consecutive pipeline ranks that share the time and memory of one GPU"}},
+          &assign_stages,
+          &complete_stages};
 }
 
 }  // namespace stratagem::strategies

@@ -99,8 +99,6 @@ void recompute_named(Plan& plan, const std::string& pattern) {
   }
 }
 
-}  // namespace
-
 /// An op-trans: {op} becomes {op, op again}, the second ordered before the operator's backward
 /// pass. "full": all operators of a layer (a segment between the first and the last) as one group,
 /// or those of several layers of a stage, of all its layers or the first ones: Megatron-LM's
@@ -112,13 +110,13 @@ void recompute_named(Plan& plan, const std::string& pattern) {
 /// layer with such groups gets none from "full".
 ///
 /// partition_checkpoints: tensor ranks that would keep the same input of a group keep a part each.
-void recompute(Plan& plan, const Options& options) {
+void run_again(Plan& plan, const Options& options) {
   for (const std::vector<int>& stage : plan.stages) {
     const std::vector<int> layers = layers_of(plan, stage);
-    if (options.recompute == "full") recompute_layers(plan, layers, options.recomputed);
-    if (options.recompute == "selective") recompute_cores(plan, layers);
+    if (options.recompute.what == "full") recompute_layers(plan, layers, options.recompute);
+    if (options.recompute.what == "selective") recompute_cores(plan, layers);
   }
-  const std::vector<std::string>& patterns = options.recomputed.operators;
+  const std::vector<std::string>& patterns = options.recompute.operators;
   for (std::size_t i = 0; i < patterns.size(); ++i) {
     try {
       recompute_named(plan, patterns[i]);
@@ -127,6 +125,56 @@ void recompute(Plan& plan, const Options& options) {
     }
   }
   if (options.partition_checkpoints && options.tensor > 1) plan.checkpoint_axes = {"tensor"};
+}
+
+void check_checkpoints(Options& options, const JsonReader& strategy) {
+  if (options.partition_checkpoints && options.recompute.what == "none")
+    strategy.at("partition_checkpoints").fail("recompute beside it, which has checkpoints");
+}
+
+/// {"layers": n, "method": "block"}, in the words of Megatron-LM's --recompute-method.
+Format<RecomputeOptions> by_method() {
+  using R = RecomputeOptions;
+  const OptionList<R> options = {
+      {"layers", &R::layers, whole(1), "`full`, by a `method` of Megatron-LM's", must_be_there},
+      {"method", &R::what, words({"block", "uniform"}),
+       "`block`: the first layers of every stage, one by one; `uniform`: so many together, as "
+       "`every`",
+       must_be_there}};
+  return converted<R>(object_of(options), [](const R& said) {
+    return said.what == "block" ? R{.what = "full", .layers = said.layers}
+                                : R{.what = "full", .together = said.layers};
+  });
+}
+
+/// A word, or an object that says more.
+Format<RecomputeOptions> what_runs_again() {
+  using R = RecomputeOptions;
+  const OptionList<R> every = {
+      {"every", &R::together, whole(1),
+       "`full`, with so many consecutive layers of a stage run again together", must_be_there}};
+  const OptionList<R> operators = {
+      {"operators", &R::operators, list_of<std::string>(text(), 1),
+       "patterns of operators' names (`*` is any text), each a group of every segment",
+       must_be_there}};
+  return either(converted<R>(words({"none", "selective", "full"}),
+                             [](const std::string& word) { return R{.what = word}; }),
+                {object_of(every, R{.what = "full"}), by_method(),
+                 object_of(operators, R{.what = "operators"})});
+}
+
+}  // namespace
+
+Strategy recompute() {
+  return {{{"recompute", &Options::recompute, what_runs_again(),
+            "what runs again in the backward pass: `full`, every layer, of which only the input is "
+            "kept; `selective`, the core of every attention, scores to context",
+            "none"},
+           {"partition_checkpoints", &Options::partition_checkpoints, flag(),
+            "ZeRO-R's P_a: tensor ranks keep a part each of the inputs of what runs again, and "
+            "gather them before"}},
+          &run_again,
+          &check_checkpoints};
 }
 
 }  // namespace stratagem::strategies

@@ -85,13 +85,11 @@ class Peers {
   std::map<int, int> taken_;   ///< by peer: how many stages it holds something of
 };
 
-}  // namespace
-
 /// An op-trans of the first layers (segments between the first and the last): what a layer's
 /// forward pass keeps is copied to the host after it, and back before its backward pass, while
 /// other layers run. Source: Rhu et al., vDNN, MICRO 2016, arXiv:1602.08124. Or to the GPUs of
 /// another stage, see Peers: Zhou et al., MPress, HPCA 2023.
-void swap_activations(Plan& plan, const Options& options) {
+void swap_layers(Plan& plan, const Options& options) {
   const auto segments = static_cast<int>(plan.graph().segments.size());
   if (options.swap.layers > std::max(segments - 2, 0)) {
     throw InputError("", "", "at most the model's " + std::to_string(segments - 2) + " layers",
@@ -103,6 +101,25 @@ void swap_activations(Plan& plan, const Options& options) {
     if (options.swap.to_peer) plan.swap.peers[segment] = peers.of(stage_of(plan, segment));
   }
   plan.swap.prefetch = plan.swap.segments.empty() ? 0 : options.swap.prefetch;
+}
+
+}  // namespace
+
+Strategy swap_activations() {
+  const auto layers = whole(0);
+  const OptionList<SwapOptions> more = {
+      {"layers", &SwapOptions::layers, layers, "as the number alone", must_be_there},
+      {"to", &SwapOptions::to_peer, choice<bool>({{"host", false}, {"peer", true}}),
+       "`peer`: the GPUs of a later stage, which the fastest links lead to (MPress)"},
+      {"prefetch", &SwapOptions::prefetch, whole(0, 1'000),
+       "layers whose activations come back ahead of the one that runs"}};
+  const auto alone = converted<SwapOptions>(
+      layers, [](std::int64_t n) { return SwapOptions{.layers = static_cast<int>(n)}; });
+  return {{{"swap", &Options::swap, either(alone, {object_of(more)}),
+            "how many of the first layers keep their activations in the memory of the host, or of "
+            "other GPUs, between their passes",
+            "0"}},
+          &swap_layers};
 }
 
 }  // namespace stratagem::strategies

@@ -102,8 +102,6 @@ class TensorDivision {
   std::map<TensorId, int> tables_;   ///< by parameter: its divided dimension, -1 if whole
 };
 
-}  // namespace
-
 /// op-trans, operator by operator: the token table along the vocabulary; QKV and fc1 by columns, so
 /// that heads and MLP columns stay on their rank; the projections after them by rows, which leaves
 /// partial sums; logits and the parts of the cross-entropy along the vocabulary. Norms, dropouts
@@ -113,11 +111,20 @@ class TensorDivision {
 ///
 /// Operators that the option "operators" names divide what it says. Where that is another dimension
 /// than Megatron-LM's, the operators after them go on as if what they read were whole.
-void tensor_parallel(Plan& plan, const Options& options) {
+void divide_operators(Plan& plan, const Options& options) {
   if (options.tensor == 1) return;
   divide_as_tensor_ranks(plan, plan.operators(),
                          {.name = "tensor", .size = options.tensor, .stride = options.stride("tp")},
                          options);
+}
+
+}  // namespace
+
+Strategy tensor_parallel() {
+  return {{{"tensor", &Options::tensor, whole(1),
+            "Megatron-LM's tensor parallelism: ranks that divide heads, MLP and vocabulary; two "
+            "all-reduces a layer and pass"}},
+          &divide_operators};
 }
 
 void divide_as_tensor_ranks(Plan& plan, const std::vector<model::OpId>& ops,

@@ -6,6 +6,7 @@
 #include "strategies/parallel/all.hpp"
 
 namespace stratagem::strategies {
+namespace {
 
 /// op-trans of the optimizer's steps (stage 1), of the gradients that they read (2), and of the
 /// parameters themselves (3: an identity between weight and operator, divided where the operator is
@@ -17,19 +18,60 @@ namespace stratagem::strategies {
 /// Stages 2 and 3 reduce the gradients of every micro-batch. Sources: Rajbhandari et al., ZeRO, SC
 /// 2020, arXiv:1910.02054; groups of ranks, that is hybrid sharding: Zhao et al., PyTorch FSDP,
 /// VLDB 2023, arXiv:2304.11277, section 3.2.2.
-void zero(Plan& plan, const Options& options) {
+void divide_weights(Plan& plan, const Options& options) {
   if (options.zero.stage == 0) return;
   const int together = options.zero.ranks > 0 ? options.zero.ranks : options.data / options.expert;
   std::vector<std::string> axes;
   if (together > 1) axes.emplace_back("data");
   if (options.expert > 1) axes.emplace_back("expert");
   if (options.context > 1) axes.emplace_back("context");
-  const bool gathers = options.zero.stage == 3 && !options.offload.parameters;
+  const bool gathers = options.zero.stage == 3 && options.offload.parameters == HostPlace::none;
   if (axes.empty() && !gathers) return;
   plan.shards = {.of = static_cast<WeightShards::Of>(options.zero.stage),
                  .axes = std::move(axes),
                  .prefetch = options.zero.stage == 3 ? options.zero.prefetch : 0,
                  .whole_below = options.zero.whole_below};
+}
+
+void check_groups(const Options& options, const JsonReader& ranks) {
+  const int group = options.zero.ranks;
+  if (options.zero.stage == 0) ranks.fail("a stage above 0 beside it");
+  if (group > options.data) ranks.fail("at most " + std::to_string(options.data));
+  if (options.expert > 1) ranks.fail("experts on one rank beside it");
+  if (options.data % group != 0) ranks.fail("a divisor of data, " + std::to_string(options.data));
+}
+
+void check_zero(Options& options, const JsonReader& strategy) {
+  const auto zero = strategy.find("zero");
+  if (!zero || !zero->is_object()) return;
+  if (const auto ranks = zero->find("ranks")) check_groups(options, *ranks);
+  for (const std::string key : {"prefetch", "whole_below"}) {
+    if (options.zero.stage < 3 && zero->has(key))
+      zero->at(key).fail("stage 3 beside it, which divides and gathers parameters");
+  }
+}
+
+}  // namespace
+
+Strategy zero() {
+  const auto stage = whole(0, 3);
+  const OptionList<Zero> more = {
+      {"stage", &Zero::stage, stage, "as the number alone", must_be_there},
+      {"ranks", &Zero::ranks, whole(1),
+       "consecutive data ranks that keep one copy together (hybrid sharding); divides `data`",
+       "all"},
+      {"prefetch", &Zero::prefetch, whole(0, 1'000),
+       "segments whose parameters are gathered ahead of the one that runs (stage 3)"},
+      {"whole_below", &Zero::whole_below, whole(0, 1'000'000'000),
+       "parameters of fewer elements on a device are not divided (stage 3)"}};
+  const auto alone =
+      converted<Zero>(stage, [](std::int64_t n) { return Zero{.stage = static_cast<int>(n)}; });
+  return {{{"zero", &Options::zero, either(alone, {object_of(more)}),
+            "ZeRO: ranks that divide batch or tokens keep shards of optimizer states (1), "
+            "gradients (2), parameters (3)",
+            "0"}},
+          &divide_weights,
+          &check_zero};
 }
 
 }  // namespace stratagem::strategies

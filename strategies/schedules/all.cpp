@@ -74,6 +74,14 @@ const std::vector<Schedule>& schedules() {
   return table;
 }
 
+std::string schedules_that(const std::function<bool(const Schedule&)>& are_so) {
+  std::string names;
+  for (const Schedule& one : schedules()) {
+    if (are_so(one)) names += (names.empty() ? "" : ", ") + one.name;
+  }
+  return names;
+}
+
 const Schedule& schedule_named(const std::string& name) {
   const auto found = std::ranges::find(schedules(), name, &Schedule::name);
   expects(found != schedules().end(), "a schedule is one of the table");

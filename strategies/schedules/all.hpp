@@ -1,6 +1,7 @@
 // Every pipeline schedule by name.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -27,6 +28,8 @@ struct Schedule {
   bool takes_turns = false;        ///< orders stages with several copies that take turns
 };
 const std::vector<Schedule>& schedules();
+/// Names of some: "interleaved, hanayo".
+std::string schedules_that(const std::function<bool(const Schedule&)>& are_so);
 /// Expects that there is one of the name.
 const Schedule& schedule_named(const std::string& name);
 

@@ -196,7 +196,7 @@ TEST_CASE("an eviction of a cell that is not there, or keeps nothing, is refused
   evicts("F(1, 0)", "cells of other stages than the one that takes in");
   evicts("F(0, 0) F(0, 0)", "one eviction of a cell");
   refuses_plan(but(split, split + R"~(, {"op-trans": "F(0, 0)", "evict": 2})~"),
-               "p.json: /primitives/1/evict", {"at most 1, found 2"});
+               "p.json: /primitives/1/evict", {"a whole number from 0 to 1, found 2"});
 }
 
 TEST_CASE("parts on one device that do not divide, or come too late, are refused") {

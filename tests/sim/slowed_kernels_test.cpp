@@ -327,7 +327,7 @@ TEST_CASE("a longer kernel can put communication off until it slows another one 
 TEST_CASE("where nothing runs beside communication, slower kernels change nothing") {
   // Tensor parallelism alone: its collectives stand in the queue of the kernels.
   const cost::Profile profile = cost::read_profile("scenarios/profiles/v100-sxm3-450w.json");
-  const program::Program program = lowered_gpt(4, 4, {.tensor = 4, .recompute = "full"});
+  const program::Program program = lowered_gpt(4, 4, {.tensor = 4, .recompute = {"full"}});
   const Prices prices = price(program, profile, {.slowdown = {1}, .host_factor = {1}});
   Folding folding = fold(program, cluster("dgx-2h", 1), profile.collective, true);
   const Timeline fast = run(program, folding, prices, 3);
@@ -346,7 +346,7 @@ TEST_CASE("folded and unfolded runs agree to the picosecond with slowed kernels"
   stack.optimizer.synchronizations = 2;
   for (const strategies::Options& options :
        {strategies::Options{.tensor = 2, .data = 8, .overlap_gradients = true, .bucket = 50_KB},
-        strategies::Options{.tensor = 2, .pipeline = 4, .data = 2, .recompute = "full"},
+        strategies::Options{.tensor = 2, .pipeline = 4, .data = 2, .recompute = {"full"}},
         strategies::Options{.pipeline = 4, .data = 4, .schedule = "gpipe"}}) {
     const program::Program program = lowered_gpt(4, 4, options, stack);
     const Prices prices = price(program, profile, stack);

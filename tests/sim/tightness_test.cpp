@@ -122,7 +122,7 @@ TEST_CASE("every task begins at the instant at which the last of what it needs i
     stack.optimizer.synchronizations = synchronizations;
     for (const strategies::Options& options :
          {strategies::Options{.tensor = 4, .data = 2, .overlap_gradients = true, .bucket = 50_KB},
-          strategies::Options{.tensor = 2, .pipeline = 2, .data = 2, .recompute = "full"},
+          strategies::Options{.tensor = 2, .pipeline = 2, .data = 2, .recompute = {"full"}},
           strategies::Options{.pipeline = 4, .data = 2, .schedule = "gpipe"}}) {
       const program::Program program = lowered_gpt(4, 4, options, stack);
       const Prices prices = price(program, profile, stack);

@@ -27,7 +27,7 @@ TEST_CASE("a run takes from the defaults, key by key, what it does not say") {
   CHECK(alone.options.devices() == 1);
   CHECK(alone.cluster.design().name == "DGX-2");  // its "cluster" states the GPUs only
   CHECK(four.options.tensor == 2);
-  CHECK(four.options.recompute == "none");
+  CHECK(four.options.recompute.what == "none");
   CHECK(four.baseline == "alone");
   CHECK(four.path == "/runs/1");
   // All settings after defaults, for the report.

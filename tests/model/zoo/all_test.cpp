@@ -35,6 +35,36 @@ TEST_CASE("every family has a name and a summary") {
   }
 }
 
+TEST_CASE(
+    "every size of a model tells its values, default and use, and is refused beyond its range") {
+  for (const Family& family : families()) {
+    for (const OptionText& option : family.options) {
+      INFO(family.name << ": " << option.key);
+      CHECK_FALSE(option.sentence.empty());
+      CHECK_FALSE(option.words.empty());
+      CHECK_FALSE(option.usual.empty());
+      const JsonReader schema = JsonReader::from_text(option.schema.text(), option.key);
+      if (!schema.has("type") || schema.at("type").text() != "integer") continue;
+      const auto least = schema.at("minimum").whole_number();
+      const auto most = schema.at("maximum").whole_number();
+      for (const std::int64_t value : {least - 1, most + 1}) {
+        Json config = Json::object();
+        for (const OptionText& other : family.options) {
+          if (other.key == option.key) {
+            config.set(other.key, value);
+          } else if (other.required()) {
+            config.set(other.key, 8);
+          }
+        }
+        CHECK(refusal(config.text(), family.name) ==
+              "test.json: /" + option.key + ": expected a whole number from " +
+                  std::to_string(least) + " to " + std::to_string(most) + ", found " +
+                  std::to_string(value));
+      }
+    }
+  }
+}
+
 TEST_CASE("a GPT is read from its five sizes, with the batch and type of the training") {
   const Graph graph =
       build(R"({"layers": 3, "hidden": 8, "heads": 2, "sequence": 4, "vocabulary": 11})");

@@ -12,11 +12,61 @@ using lowering::lowered;
 using lowering::refusal;
 using lowering::small_gpt;
 
+namespace {
+
+/// What is wrong with {"key": value}, below `above` if it is not empty.
+std::string refused(const std::string& above, const std::string& key, std::int64_t value) {
+  const Json object = Json::object().set(key, value);
+  const Json strategy = above.empty() ? object : Json::object().set(above, object);
+  return refusal([&] { read_options(JsonReader::from_text(strategy.text(), "a.json")); });
+}
+
+/// What a key tells its reader, and that it refuses whole numbers beyond its range. Returns whether
+/// it has one. Objects of which another key must be there lack that.
+bool check_option(const OptionText& option, const std::string& above) {
+  INFO(above << "/" << option.key);
+  CHECK_FALSE(option.sentence.empty());
+  CHECK_FALSE(option.words.empty());
+  CHECK_FALSE(option.usual.empty());
+  const JsonReader schema = JsonReader::from_text(option.schema.text(), option.key);
+  const bool in_range = schema.has("type") && schema.at("type").text() == "integer";
+  if (!in_range || !(above.empty() || option.required())) return false;
+  const auto least = schema.at("minimum").whole_number(),
+             most = schema.at("maximum").whole_number();
+  const std::string path = "a.json: /" + (above.empty() ? "" : above + "/") + option.key;
+  for (const std::int64_t value : {least - 1, most + 1}) {
+    CHECK_THAT(refused(above, option.key, value),
+               StartsWith(path + ": expected a whole number from " + std::to_string(least) +
+                          " to " + std::to_string(most) + ", found " + std::to_string(value)));
+  }
+  return true;
+}
+
+}  // namespace
+
+TEST_CASE("every option tells its values, default and use, and is refused beyond its range") {
+  int in_range = 0;
+  for (const OptionText& option : option_texts()) {
+    in_range += check_option(option, "") ? 1 : 0;
+    for (const OptionText& below : option.keys) in_range += check_option(below, option.key) ? 1 : 0;
+  }
+  // tensor, context, dap, data, expert, pipeline, ranks_per_device, chunks, coshard_layers,
+  // gradient_buffers; stage of zero, layers of swap, every of recompute
+  CHECK(in_range >= 13);
+}
+
+TEST_CASE("an option's path is that of its key") {
+  CHECK(path_of(&Options::swap) == "/strategy/swap");
+  CHECK(path_of(&Options::recompute) == "/strategy/recompute");
+  CHECK(path_of(&Options::gradient_buffers) == "/strategy/gradient_buffers");
+  CHECK(path_of(&Options::partition_checkpoints) == "/strategy/partition_checkpoints");
+}
+
 TEST_CASE("every strategy and schedule has a name of its own and a summary") {
   std::set<std::string> names;
   for (const Strategy& entry : all()) {
-    CHECK(names.insert(entry.key).second);
-    CHECK_FALSE(entry.summary.empty());
+    CHECK(names.insert(entry.key()).second);
+    CHECK_FALSE(entry.options.front().sentence.empty());
   }
   for (const Schedule& entry : schedules()) {
     CHECK(names.insert(entry.name).second);
@@ -27,7 +77,7 @@ TEST_CASE("every strategy and schedule has a name of its own and a summary") {
 TEST_CASE("every strategy leaves a plan alone where its degree is one") {
   const model::Graph graph = model::gpt(small_gpt);
   for (const Strategy& entry : all()) {
-    INFO(entry.key);
+    INFO(entry.key());
     Plan plan(graph);
     entry.apply(plan, Options{});
     CHECK(plan.stages.size() == 1);

@@ -181,7 +181,7 @@ TEST_CASE("ranks that would have to add up on the host are refused") {
   CHECK_THAT(refused(even_gpt(), R"({"offload": "parameters", "data": 2, "zero": 2})"),
              StartsWith("test.json: /strategy/offload: expected zero 3 beside parameters"));
   CHECK_THAT(refused(even_gpt(), R"({"offload": {"of": "optimizer", "to": "nvme"}})"),
-             ContainsSubstring("/strategy/offload/to: expected \"host\", or in place of"));
+             ContainsSubstring("/strategy/offload/to: expected one of \"host\""));
   CHECK_THAT(refused(even_gpt(), R"({"offload": {"of": "nvme"}})"),
              ContainsSubstring("/strategy/offload/of: expected"));
   CHECK_THAT(
@@ -194,12 +194,13 @@ TEST_CASE("ranks that would have to add up on the host are refused") {
   CHECK(places(R"({"optimizer": "drives"})").empty());
   CHECK_THAT(places(R"({"optimizer": "nvme"})"),
              ContainsSubstring("/strategy/offload/optimizer: expected"));
-  CHECK_THAT(places(R"({"parameters": "drives"})"),
-             ContainsSubstring("/strategy/offload: expected the key \"optimizer\""));
+  CHECK_THAT(
+      places(R"({"parameters": "drives"})"),
+      ContainsSubstring("/strategy/offload: expected one of the keys \"optimizer\", \"of\""));
   CHECK_THAT(places(R"({"optimizer": "drives", "parameters": "drives"})"),
              StartsWith("test.json: /strategy/offload/parameters: expected zero 3 beside"));
   CHECK_THAT(places(R"({"optimizer": "drives", "to": "host"})"),
-             ContainsSubstring("/strategy/offload/to: expected a place for each part"));
+             StartsWith("test.json: /strategy/offload/to: expected "));
   CHECK_THAT(places(R"({"optimizer": "drives"})", R"(, "data": 2)"),
              StartsWith("test.json: /strategy/offload/optimizer: expected zero beside it"));
 }

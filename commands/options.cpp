@@ -1,0 +1,63 @@
+// `stratagem options`: what may be written in a part of a scenario.
+#include "base/options.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "commands/all.hpp"
+#include "commands/arguments.hpp"
+#include "model/zoo/all.hpp"
+#include "strategies/parallel/all.hpp"
+
+namespace stratagem::commands {
+namespace {
+
+std::string table_of(const std::vector<OptionText>& options) {
+  return "| key | values | default | |\n|---|---|---|---|\n" + rows_of(options);
+}
+
+struct Part {
+  std::string name;
+  Json schema;
+  std::string table;
+};
+
+std::vector<Part> parts() {
+  const std::vector<OptionText> strategy = strategies::option_texts();
+  const std::string devices =
+      "Degrees of parallelism and options; their product is the number of GPUs.";
+  std::vector<Part> all = {{"strategy", schema_of(strategy, devices), table_of(strategy)},
+                           {"model", model::schema_of_models(), ""}};
+  for (const model::Family& family : model::families()) {
+    const std::string table = table_of(family.options);
+    all[1].table += "`" + family.name + "`: " + family.summary + "\n\n" + table + "\n";
+    all.push_back({family.name, schema_of(family.options, family.summary), table});
+  }
+  return all;
+}
+
+}  // namespace
+
+int options(const std::vector<std::string>& line) {
+  const std::vector<Part> known = parts();
+  std::string names;
+  for (const Part& part : known) names += (names.empty() ? "" : ", ") + part.name;
+  Options options("stratagem options",
+                  "List what may be written in a part of a scenario, with defaults, in Markdown.");
+  options.text("part", "one of " + names);
+  options.flag("schema", "print its JSON schema instead");
+  options.positional({"part"}, "PART");
+  const Arguments asked(options, line);
+  if (asked.helped()) return done;
+  const std::string name = asked.required("part");
+  const auto part = std::ranges::find(known, name, &Part::name);
+  if (part == known.end())
+    throw UsageError(fmt::format("no part \"{}\"; there is {}", name, names));
+  fmt::print("{}", asked.has("schema") ? part->schema.text(2) + "\n" : part->table);
+  return done;
+}
+
+}  // namespace stratagem::commands
