@@ -14,6 +14,7 @@
 #include "cost/optimizer.hpp"
 #include "cost/precision.hpp"
 #include "model/zoo/all.hpp"
+#include "model/zoo/presets.hpp"
 #include "strategies/parallel/all.hpp"
 
 namespace {
@@ -39,6 +40,9 @@ void print_help() {
   fmt::print("\nModels (\"family\"):\n");
   for (const model::Family& family : model::families())
     fmt::print("  {:<10} {}\n", family.name, family.summary);
+  fmt::print("\nPublished models (\"preset\" of \"model\"):\n");
+  for (const model::Preset& preset : model::presets())
+    fmt::print("  {:<10} {}\n", preset.name, preset.summary);
 }
 
 int run(const std::vector<std::string>& line) {

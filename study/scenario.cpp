@@ -13,6 +13,7 @@
 #include "base/json_copy.hpp"
 #include "base/malformed_input.hpp"
 #include "model/zoo/all.hpp"
+#include "model/zoo/presets.hpp"
 #include "strategies/language/plan_devices.hpp"
 #include "strategies/language/plan_file.hpp"
 #include "study/plan_of.hpp"
@@ -406,7 +407,7 @@ void read_plan(Run& run, const JsonReader& reader, const JsonReader& model) {
 
 /// What the run consists of. A part that cannot be is not read to its end.
 void read_parts(Run& run, const JsonReader& reader) {
-  const JsonReader cluster = reader.at("cluster"), model = reader.at("model"),
+  const JsonReader cluster = reader.at("cluster"), model = model::with_preset(reader.at("model")),
                    training = reader.at("training");
   const auto read = [&](const JsonReader& part, const std::function<void()>& step) {
     if (!can_be(run, step)) part.skip();

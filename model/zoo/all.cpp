@@ -6,6 +6,7 @@
 
 #include "base/pattern.hpp"
 #include "model/freeze.hpp"
+#include "model/zoo/presets.hpp"
 
 namespace stratagem::model {
 namespace {
@@ -69,7 +70,14 @@ Json schema_of_models() {
       key->second.push(schema_of(option).set("title", family.name));
     }
   }
-  Json properties = Json::object().set("family", words(names).schema);
+  Json published = Json::array();
+  for (const Preset& preset : presets()) published.push(preset.name);
+  const std::string gives =
+      "a published model: gives all keys, those beside it change them; stratagem --help lists them";
+  Json properties =
+      Json::object()
+          .set("preset", Json::object().set("enum", published).set("description", gives))
+          .set("family", words(names).schema);
   for (const auto& [key, schemas] : keys) properties.set(key, Json::object().set("anyOf", schemas));
   return Json::object()
       .set("description", "The network, by the sizes of its family.")

@@ -15,16 +15,8 @@
 namespace stratagem::model {
 namespace {
 
-std::int64_t width_of(const GptConfig& c) {
-  return c.intermediate > 0 ? c.intermediate : 4 * c.hidden;
-}
-
-Experts experts_of(const GptConfig& c) {
-  return {.count = c.experts,
-          .per_token = c.experts_per_token,
-          .capacity_factor = c.capacity_factor,
-          .inner = width_of(c),
-          .activation = c.activation};
+Mlp mlp_of(const GptConfig& c) {
+  return {.inner = c.intermediate > 0 ? c.intermediate : 4 * c.hidden, .activation = c.activation};
 }
 
 class Gpt {
@@ -76,14 +68,8 @@ class Gpt {
     return y;
   }
 
-  TensorId linear(const std::string& name, TensorId x, std::int64_t in, std::int64_t out) {
-    const TensorId weight = build_.parameter(name + ".weight", {out, in}, c_.type);
-    const TensorId bias = build_.parameter(name + ".bias", {out}, c_.type);
-    const TensorId product = activation(name + ".product", {c_.batch, c_.sequence, out});
-    build_.add(OpKind::contraction, name, "b s k+, n k+ -> b s n", {x, weight}, {product});
-    const TensorId y = activation(name + ".out", {c_.batch, c_.sequence, out});
-    build_.add(OpKind::bias_add, name + ".bias_add", "b s n, n -> b s n", {product, bias}, {y});
-    return y;
+  TensorId linear(const std::string& name, TensorId x, std::int64_t out) {
+    return model::linear(build_, tokens(c_.batch, c_.sequence), name, x, out, Bias::added);
   }
 
   TensorId dropout(const std::string& name, TensorId x, const std::string& dims,
@@ -99,9 +85,9 @@ class Gpt {
 
   TensorId attention(TensorId x) {
     const std::int64_t head = c_.hidden / c_.heads;
-    const TensorId qkv = linear("attention.qkv", norm("input_norm", x), c_.hidden, 3 * c_.hidden);
+    const TensorId qkv = linear("attention.qkv", norm("input_norm", x), 3 * c_.hidden);
     const TensorId core = c_.fused_attention ? fused_core(qkv, head) : core_in_parts(qkv, head);
-    const TensorId out = linear("attention.projection", core, c_.hidden, c_.hidden);
+    const TensorId out = linear("attention.projection", core, c_.hidden);
     return residual("attention.residual", dropout("attention.output_dropout", out, "b s h"), x);
   }
 
@@ -144,19 +130,9 @@ class Gpt {
   }
 
   TensorId feed_forward(TensorId x, std::int64_t layer) {
-    const bool mixed = c_.experts > 0 && (layer + 1) % c_.moe_every == 0;
-    const TensorId normed = norm("mlp_norm", x);
-    const TensorId y = mixed ? mixture_of_experts(build_, normed, experts_of(c_)) : mlp(normed);
+    const TensorId y =
+        model::feed_forward(build_, norm("mlp_norm", x), layer, c_.experts, mlp_of(c_));
     return residual("mlp.residual", dropout("mlp.dropout", y, "b s h"), x);
-  }
-
-  TensorId mlp(TensorId x) {
-    const std::int64_t width = width_of(c_);
-    const std::string bend = "mlp." + to_text(c_.activation);
-    const TensorId up = linear("mlp.fc1", x, c_.hidden, width);
-    const TensorId bent = activation(bend + ".out", {c_.batch, c_.sequence, width});
-    build_.add(c_.activation, bend, "b s n -> b s n", {up}, {bent});
-    return linear("mlp.fc2", bent, width, c_.hidden);
   }
 
   TensorId head(TensorId x) {
@@ -188,32 +164,18 @@ Graph gpt(const GptConfig& config) {
 }
 
 std::int64_t gpt_parameters(const GptConfig& c) {
-  const std::int64_t width = width_of(c);
-  const std::int64_t dense_mlp = 2 * width * c.hidden + width + c.hidden;
-  const std::int64_t mixtures = c.experts > 0 ? c.layers / c.moe_every : 0;
-  return c.layers * (4 * c.hidden * c.hidden + 8 * c.hidden + dense_mlp) +
+  return c.layers * (4 * c.hidden * c.hidden + 8 * c.hidden) +
+         feed_forward_parameters(c.layers, c.experts, mlp_of(c), c.hidden) +
          (c.vocabulary + c.sequence + 2) * c.hidden + (c.tied ? 0 : c.vocabulary * c.hidden) +
-         2 * c.layers * c.prefix * c.hidden +
-         mixtures * (mixture_of_experts_parameters(experts_of(c), c.hidden) - dense_mlp);
+         2 * c.layers * c.prefix * c.hidden;
 }
 
 namespace {
 
-/// Of keys that make sense with experts only, and count layers or experts.
-void check_experts(const GptConfig& c, const JsonReader& config) {
-  for (const char* key : {"experts_per_token", "capacity_factor", "moe_every"}) {
-    if (config.has(key) && c.experts == 0) config.at(key).fail("experts beside it");
-  }
-  if (c.experts == 0) return;
-  if (c.experts_per_token > c.experts)
-    config.at("experts_per_token").fail("at most " + std::to_string(c.experts));
-  if (c.moe_every > c.layers) config.at("moe_every").fail("at most " + std::to_string(c.layers));
-}
-
 void complete_gpt(GptConfig& c, const JsonReader& config) {
   if (c.hidden % c.heads != 0)
     config.at("heads").fail("a divisor of hidden, " + std::to_string(c.hidden));
-  check_experts(c, config);
+  check_experts(config, c.experts, c.layers);
   check_prefix(config, c.fused_attention);
 }
 
@@ -224,28 +186,23 @@ Family gpt_family() {
   const auto size = whole(1, 10'000'000);
   return family_of<C>(
       "gpt", "GPT-2, GPT-3, OPT, mixtures of experts: learned positions",
-      {{"layers", &C::layers, whole(1, 10'000), "layers", must_be_there},
-       {"hidden", &C::hidden, size, "hidden size", must_be_there},
-       {"heads", &C::heads, size, "heads of every attention; divides `hidden`", must_be_there},
-       {"sequence", &C::sequence, size, "tokens of a sample", must_be_there},
-       {"vocabulary", &C::vocabulary, size, "entries of the table, as padded for the run",
-        must_be_there},
-       {"intermediate", &C::intermediate, size, "width of the MLP, and of experts", "4 x `hidden`"},
-       {"activation", &C::activation,
-        choice<OpKind>({{"gelu", OpKind::gelu}, {"relu", OpKind::relu}}), "of the MLP"},
-       {"dropout", &C::dropout, flag(),
-        "after the embeddings, on attention probabilities and before residual sums, or nowhere"},
-       fused_attention_option(&C::fused_attention),
-       {"tied", &C::tied, flag(), "logits use the word embedding, or a table of their own"},
-       {"experts", &C::experts, whole(1),
-        "experts of every mixture; without it layers have one MLP", "none"},
-       {"experts_per_token", &C::experts_per_token, whole(1),
-        "with `experts`: how many each token is sent to"},
-       {"capacity_factor", &C::capacity_factor, positive(1'000'000),
-        "with `experts`: an expert's slots over its even share of a sample's tokens"},
-       {"moe_every", &C::moe_every, whole(1),
-        "with `experts`: every n-th layer is a mixture, the others have one MLP"},
-       prefix_option(&C::prefix)},
+      with_experts<C>(
+          {{"layers", &C::layers, whole(1, 10'000), "layers", must_be_there},
+           {"hidden", &C::hidden, size, "hidden size", must_be_there},
+           {"heads", &C::heads, size, "heads of every attention; divides `hidden`", must_be_there},
+           {"sequence", &C::sequence, size, "tokens of a sample", must_be_there},
+           {"vocabulary", &C::vocabulary, size, "entries of the table, as padded for the run",
+            must_be_there},
+           {"intermediate", &C::intermediate, size, "width of the MLP, and of experts",
+            "4 x `hidden`"},
+           {"activation", &C::activation,
+            choice<OpKind>({{"gelu", OpKind::gelu}, {"relu", OpKind::relu}}), "of the MLP"},
+           {"dropout", &C::dropout, flag(),
+            "after the embeddings, on attention probabilities and before residual sums, or "
+            "nowhere"},
+           fused_attention_option(&C::fused_attention),
+           {"tied", &C::tied, flag(), "logits use the word embedding, or a table of their own"},
+           prefix_option(&C::prefix)}),
       &complete_gpt, &gpt);
 }
 

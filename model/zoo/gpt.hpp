@@ -23,11 +23,8 @@ struct GptConfig {
   bool dropout = true;               ///< after embeddings, on probabilities, before residual sums
   bool fused_attention = false;      ///< its core as one kernel, see fused_attention.hpp
   bool tied = true;                  ///< logits use the word embedding; else a table of their own
-  std::int64_t experts = 0;          ///< per mixture of experts; 0: all layers have one MLP
-  std::int64_t experts_per_token = 1;
-  double capacity_factor = 1.0;  ///< see Experts
-  std::int64_t prefix = 0;       ///< trained places before the tokens, see prefix.hpp; 0: none
-  std::int64_t moe_every = 1;    ///< layers n, 2n, ... are mixtures of experts, counted from 1
+  std::int64_t prefix = 0;           ///< trained places before the tokens, see prefix.hpp; 0: none
+  Experts experts;
 };
 
 /// One segment for the embeddings, one per layer, one for the final norm, logits and loss. Per

@@ -16,6 +16,10 @@ namespace {
 
 std::int64_t width_of_keys(const LlamaConfig& c) { return c.kv_heads * (c.hidden / c.heads); }
 
+Mlp mlp_of(const LlamaConfig& c) {
+  return {.inner = c.intermediate, .activation = c.fused_swiglu ? OpKind::swiglu : OpKind::silu};
+}
+
 class Llama {
  public:
   explicit Llama(const LlamaConfig& config) : c_(config), build_("llama") {}
@@ -24,7 +28,7 @@ class Llama {
     TensorId x = embeddings();
     for (std::int64_t layer = 0; layer < c_.layers; ++layer) {
       build_.begin_segment("layers." + std::to_string(layer));
-      x = feed_forward(attention(x));
+      x = feed_forward(attention(x), layer);
     }
     return std::move(build_).finish(head(x));
   }
@@ -59,11 +63,8 @@ class Llama {
     return y;
   }
 
-  TensorId linear(const std::string& name, TensorId x, std::int64_t in, std::int64_t out) {
-    const TensorId weight = build_.parameter(name + ".weight", {out, in}, c_.type);
-    const TensorId y = states(name + ".out", out);
-    build_.add(OpKind::contraction, name, "b s k+, n k+ -> b s n", {x, weight}, {y});
-    return y;
+  TensorId linear(const std::string& name, TensorId x, std::int64_t out) {
+    return model::linear(build_, tokens(c_.batch, c_.sequence), name, x, out, Bias::none);
   }
 
   TensorId residual(const std::string& name, TensorId branch, TensorId x) {
@@ -73,10 +74,10 @@ class Llama {
   }
 
   TensorId attention(TensorId x) {
-    const TensorId qkv = linear("attention.qkv", norm("input_norm", x), c_.hidden,
-                                c_.hidden + 2 * width_of_keys(c_));
+    const TensorId qkv =
+        linear("attention.qkv", norm("input_norm", x), c_.hidden + 2 * width_of_keys(c_));
     const TensorId core = c_.fused_attention ? fused_core(qkv) : core_in_parts(qkv);
-    const TensorId out = linear("attention.projection", core, c_.hidden, c_.hidden);
+    const TensorId out = linear("attention.projection", core, c_.hidden);
     return residual("attention.residual", out, x);
   }
 
@@ -143,27 +144,10 @@ class Llama {
     return merged;
   }
 
-  TensorId feed_forward(TensorId x) {
-    const TensorId normed = norm("mlp_norm", x);
-    const TensorId bent = c_.fused_swiglu ? fused_gate(normed) : gate_in_parts(normed);
-    return residual("mlp.residual", linear("mlp.down", bent, c_.intermediate, c_.hidden), x);
-  }
-
-  TensorId fused_gate(TensorId x) {
-    const TensorId both = linear("mlp.gate_up", x, c_.hidden, 2 * c_.intermediate);
-    const TensorId bent = states("mlp.swiglu.out", c_.intermediate);
-    build_.add(OpKind::swiglu, "mlp.swiglu", "b s (n two^) -> b s n", {both}, {bent});
-    return bent;
-  }
-
-  TensorId gate_in_parts(TensorId x) {
-    const TensorId gate = linear("mlp.gate", x, c_.hidden, c_.intermediate);
-    const TensorId bent = states("mlp.silu.out", c_.intermediate);
-    build_.add(OpKind::silu, "mlp.silu", "b s n -> b s n", {gate}, {bent});
-    const TensorId up = linear("mlp.up", x, c_.hidden, c_.intermediate);
-    const TensorId gated = states("mlp.gated.out", c_.intermediate);
-    build_.add(OpKind::multiply, "mlp.gated", "b s n, b s n -> b s n", {bent, up}, {gated});
-    return gated;
+  TensorId feed_forward(TensorId x, std::int64_t layer) {
+    const TensorId y =
+        model::feed_forward(build_, norm("mlp_norm", x), layer, c_.experts, mlp_of(c_));
+    return residual("mlp.residual", y, x);
   }
 
   TensorId head(TensorId x) {
@@ -196,9 +180,10 @@ Graph llama(const LlamaConfig& config) {
 
 std::int64_t llama_parameters(const LlamaConfig& c) {
   const std::int64_t h = c.hidden;
-  const std::int64_t layer = 2 * h * h + 2 * h * width_of_keys(c) + 3 * h * c.intermediate + 2 * h;
-  return c.layers * layer + (c.tied ? 1 : 2) * c.vocabulary * h + h +
-         2 * c.layers * c.prefix * width_of_keys(c);
+  const std::int64_t attention = 2 * h * h + 2 * h * width_of_keys(c);
+  return c.layers * (attention + 2 * h) +
+         feed_forward_parameters(c.layers, c.experts, mlp_of(c), h) +
+         (c.tied ? 1 : 2) * c.vocabulary * h + h + 2 * c.layers * c.prefix * width_of_keys(c);
 }
 
 namespace {
@@ -211,6 +196,7 @@ void complete_llama(LlamaConfig& c, const JsonReader& config) {
     config.at("kv_heads").fail("a divisor of heads, " + std::to_string(c.heads));
   if (c.repeats_keys && !c.fused_attention)
     config.at("repeat_keys").fail("false with unfused attention, whose products share keys");
+  check_experts(config, c.experts, c.layers);
   check_prefix(config, c.fused_attention);
 }
 
@@ -221,30 +207,34 @@ Family llama_family() {
   const auto size = whole(1, 10'000'000);
   const auto fused = choice<bool>({{"unfused", false}, {"fused", true}});
   return family_of<C>(
-      "llama", "Llama 1 to 3: RMS norms, rotary positions, gated MLPs",
-      {{"layers", &C::layers, whole(1, 10'000), "layers", must_be_there},
-       {"hidden", &C::hidden, size, "hidden size", must_be_there},
-       {"heads", &C::heads, size, "heads of every attention; divides `hidden`", must_be_there},
-       {"intermediate", &C::intermediate, size, "width of the MLP", must_be_there},
-       {"sequence", &C::sequence, size, "tokens of a sample", must_be_there},
-       {"vocabulary", &C::vocabulary, size, "entries of the table, as padded for the run",
-        must_be_there},
-       {"kv_heads", &C::kv_heads, size,
-        "keys and values, each shared by `heads` / `kv_heads` queries; more tensor ranks are "
-        "refused",
-        "`heads`"},
-       {"tied", &C::tied, flag(), "logits use the word embedding, or a table of their own"},
-       fused_attention_option(&C::fused_attention),
-       {"repeat_keys", &C::repeats_keys, flag(),
-        "keys and values are copied for every query before a fused attention, as some frameworks "
-        "do"},
-       {"swiglu", &C::fused_swiglu, fused,
-        "one kernel that keeps both halves of its input, or silu and product, which keep a tensor "
-        "more"},
-       {"loss", &C::fused_loss, fused,
-        "exponentials of the logits are kept in fp32, or the loss leaves the gradient of the "
-        "logits in their own type (Transformer Engine)"},
-       prefix_option(&C::prefix)},
+      "llama", "Llama 1 to 3, Mixtral: RMS norms, rotary positions, gated MLPs",
+      with_experts<C>(
+          {{"layers", &C::layers, whole(1, 10'000), "layers", must_be_there},
+           {"hidden", &C::hidden, size, "hidden size", must_be_there},
+           {"heads", &C::heads, size, "heads of every attention; divides `hidden`", must_be_there},
+           {"intermediate", &C::intermediate, size, "width of the MLP, and of experts",
+            must_be_there},
+           {"sequence", &C::sequence, size, "tokens of a sample", must_be_there},
+           {"vocabulary", &C::vocabulary, size, "entries of the table, as padded for the run",
+            must_be_there},
+           {"kv_heads", &C::kv_heads, size,
+            "keys and values, each shared by `heads` / `kv_heads` queries; more tensor ranks are "
+            "refused",
+            "`heads`"},
+           {"tied", &C::tied, flag(), "logits use the word embedding, or a table of their own"},
+           fused_attention_option(&C::fused_attention),
+           {"repeat_keys", &C::repeats_keys, flag(),
+            "keys and values are copied for every query before a fused attention, as some "
+            "frameworks "
+            "do"},
+           {"swiglu", &C::fused_swiglu, fused,
+            "one kernel that keeps both halves of its input, or silu and product, which keep a "
+            "tensor "
+            "more"},
+           {"loss", &C::fused_loss, fused,
+            "exponentials of the logits are kept in fp32, or the loss leaves the gradient of the "
+            "logits in their own type (Transformer Engine)"},
+           prefix_option(&C::prefix)}),
       &complete_llama, &llama);
 }
 

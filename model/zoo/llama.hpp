@@ -1,10 +1,11 @@
-// Llama 1 to 3: decoder-only transformers with rotary positions, RMS norms, gated MLPs and queries
-// that share keys and values; no biases, no dropout.
+// Llama 1 to 3 and Mixtral: decoder-only transformers with rotary positions, RMS norms, gated MLPs,
+// which layers may have many of, and queries that share keys and values; no biases, no dropout.
 #pragma once
 
 #include <cstdint>
 
 #include "model/graph.hpp"
+#include "model/zoo/mixture_of_experts.hpp"
 
 namespace stratagem::model {
 
@@ -25,6 +26,7 @@ struct LlamaConfig {
   bool fused_swiglu = true;   ///< silu and product as one kernel that keeps its input only
   bool fused_loss = false;    ///< see fused_cross_entropy
   std::int64_t prefix = 0;    ///< trained places before the tokens, see prefix.hpp; 0: none
+  Experts experts;
 };
 
 /// One segment for the embeddings, one per layer, one for the final norm, logits and loss. Per
@@ -34,11 +36,14 @@ struct LlamaConfig {
 /// Queries, keys and values are one matrix, gate and up another, unless the latter are not fused.
 /// Heads are divided by the groups that share keys and values. With a prefix every layer has
 /// trained keys and values before those of the tokens, which nothing turns; nothing else is
-/// trained, and the attention is not fused. Source: Llama Team, arXiv:2407.21783, section 3.2.
+/// trained, and the attention is not fused. A mixture of experts has many MLPs, see
+/// mixture_of_experts.hpp. Mixtral divides the weights of the chosen ones by their sum; that is
+/// left out: it moves nothing and takes no time. Source: Llama Team, arXiv:2407.21783, section 3.2;
+/// Jiang et al., Mixtral of Experts, arXiv:2401.04088, section 2.
 Graph llama(const LlamaConfig& config);
 
 /// L(2h^2 + 2hk + 3hf + 2h) + 2Vh + h with k = kv_heads * h / heads and MLPs of width f; tied: Vh;
-/// a prefix of P places adds 2LPk.
+/// a prefix of P places adds 2LPk, a mixture of E experts Eh and 3(E - 1)hf.
 std::int64_t llama_parameters(const LlamaConfig& config);
 
 }  // namespace stratagem::model

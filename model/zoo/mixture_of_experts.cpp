@@ -5,6 +5,7 @@
 #include <cmath>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace stratagem::model {
 namespace {
@@ -15,72 +16,58 @@ class Mixture {
       : build_(build),
         x_(x),
         experts_(experts),
-        batch_(build[x].shape[0]),
-        sequence_(build[x].shape[1]),
-        hidden_(build[x].shape[2]),
-        type_(build[x].type) {}
+        tokens_(tokens(build[x].shape[0], build[x].shape[1])),
+        slots_(slots_of(tokens_, experts)) {}
 
-  TensorId add() {
+  TensorId add(const Mlp& expert) {
     const TensorId probabilities = router();
-    const TensorId slots = build_.tensor("mlp.slots", {batch_, sequence_, experts_.per_token},
-                                         DataType::int64, Role::mask);
-    const TensorId sent = slotted("mlp.dispatch.out", hidden_);
+    std::vector<std::int64_t> choices = tokens_.shape;
+    choices.push_back(experts_.per_token);
+    const TensorId slots =
+        build_.tensor("mlp.slots", std::move(choices), DataType::int64, Role::mask);
+    const TensorId sent = like_x("mlp.dispatch.out", slots_);
     build_.add(OpKind::dispatch, "mlp.dispatch",
-               "b s^ h, b s^ expert -> expert (b capacity^) h, b s^ choice^", {x_, probabilities},
+               "b s^ h, b s^ expert^ -> expert (b capacity^) h, b s^ choice^", {x_, probabilities},
                {sent, slots});
-    const TensorId up = linear("mlp.fc1", sent, hidden_, experts_.inner);
-    const std::string bend = "mlp." + to_text(experts_.activation);
-    const TensorId bent = slotted(bend + ".out", experts_.inner);
-    build_.add(experts_.activation, bend, "expert (b capacity^) n -> expert (b capacity^) n", {up},
-               {bent});
-    const TensorId down = linear("mlp.fc2", bent, experts_.inner, hidden_);
-    const TensorId y = activation("mlp.combine.out", {batch_, sequence_, hidden_});
+    const TensorId returned = mlp(build_, slots_, sent, expert);
+    const TensorId y = like_x("mlp.combine.out", tokens_);
     build_.add(OpKind::combine, "mlp.combine",
                "expert+ (b capacity^) h, b s^ expert+, b s^ choice^ -> b s^ h",
-               {down, probabilities, slots}, {y});
+               {returned, probabilities, slots}, {y});
     return y;
   }
 
  private:
-  TensorId activation(const std::string& name, std::vector<std::int64_t> shape) {
-    return build_.tensor(name, std::move(shape), type_, Role::activation);
+  static Rows slots_of(const Rows& tokens, const Experts& experts) {
+    const std::int64_t sequence = tokens.shape[1];
+    return {.dims = "expert (b capacity^)",
+            .shape = {experts.count, tokens.shape[0] * experts.capacity(sequence)},
+            .experts = experts.count,
+            .filled = experts.filled(sequence)};
   }
-  TensorId slotted(const std::string& name, std::int64_t width) {
-    return build_.tensor(name, {experts_.count, batch_ * experts_.capacity(sequence_), width},
-                         type_, Role::activation, experts_.filled(sequence_));
+
+  TensorId like_x(const std::string& name, const Rows& rows) {
+    return activation(build_, rows, name, build_[x_].shape.back(), build_[x_].type);
   }
 
   TensorId router() {
-    const std::vector<std::int64_t> shape = {batch_, sequence_, experts_.count};
-    const TensorId weight = build_.parameter("mlp.router.weight", {experts_.count, hidden_}, type_);
-    const TensorId logits = activation("mlp.router.logits", shape);
+    const DataType type = build_[x_].type;
+    const TensorId weight =
+        build_.parameter("mlp.router.weight", {experts_.count, build_[x_].shape.back()}, type);
+    const TensorId logits = activation(build_, tokens_, "mlp.router.logits", experts_.count, type);
     build_.add(OpKind::contraction, "mlp.router", "b s k+, expert k+ -> b s expert", {x_, weight},
                {logits});
-    const TensorId probabilities = activation("mlp.router.probabilities", shape);
+    const TensorId probabilities =
+        activation(build_, tokens_, "mlp.router.probabilities", experts_.count, type);
     build_.add(OpKind::softmax, "mlp.router.softmax", "b s expert^ -> b s expert^", {logits},
                {probabilities});
     return probabilities;
   }
 
-  /// One matrix and one bias for every expert.
-  TensorId linear(const std::string& name, TensorId x, std::int64_t in, std::int64_t out) {
-    const TensorId weight = build_.parameter(name + ".weight", {experts_.count, out, in}, type_);
-    const TensorId bias = build_.parameter(name + ".bias", {experts_.count, out}, type_);
-    const TensorId product = slotted(name + ".product", out);
-    build_.add(OpKind::contraction, name,
-               "expert (b capacity^) k+, expert n k+ -> expert (b capacity^) n", {x, weight},
-               {product});
-    const TensorId y = slotted(name + ".out", out);
-    build_.add(OpKind::bias_add, name + ".bias_add",
-               "expert (b capacity^) n, expert n -> expert (b capacity^) n", {product, bias}, {y});
-    return y;
-  }
-
   Builder& build_;
   TensorId x_;
   const Experts& experts_;
-  std::int64_t batch_, sequence_, hidden_;
-  DataType type_;
+  Rows tokens_, slots_;
 };
 
 }  // namespace
@@ -95,12 +82,33 @@ double Experts::filled(std::int64_t sequence) const {
                            static_cast<double>(count * capacity(sequence)));
 }
 
-TensorId mixture_of_experts(Builder& build, TensorId x, const Experts& experts) {
-  return Mixture(build, x, experts).add();
+bool Experts::in_layer(std::int64_t layer) const { return count > 0 && (layer + 1) % every == 0; }
+
+TensorId mixture_of_experts(Builder& build, TensorId x, const Experts& experts, const Mlp& expert) {
+  return Mixture(build, x, experts).add(expert);
 }
 
-std::int64_t mixture_of_experts_parameters(const Experts& e, std::int64_t hidden) {
-  return e.count * (hidden + 2 * hidden * e.inner + e.inner + hidden);
+TensorId feed_forward(Builder& build, TensorId x, std::int64_t layer, const Experts& experts,
+                      const Mlp& mlp) {
+  if (experts.in_layer(layer)) return mixture_of_experts(build, x, experts, mlp);
+  return model::mlp(build, tokens(build[x].shape[0], build[x].shape[1]), x, mlp);
+}
+
+std::int64_t feed_forward_parameters(std::int64_t layers, const Experts& experts, const Mlp& mlp,
+                                     std::int64_t hidden) {
+  const std::int64_t one = mlp_parameters(mlp, hidden);
+  const std::int64_t mixtures = experts.count > 0 ? layers / experts.every : 0;
+  return layers * one + mixtures * (experts.count * (hidden + one) - one);
+}
+
+void check_experts(const JsonReader& config, const Experts& experts, std::int64_t layers) {
+  for (const char* key : {"experts_per_token", "capacity_factor", "moe_every"}) {
+    if (config.has(key) && experts.count == 0) config.at(key).fail("experts beside it");
+  }
+  if (experts.count == 0) return;
+  if (experts.per_token > experts.count)
+    config.at("experts_per_token").fail("at most " + std::to_string(experts.count));
+  if (experts.every > layers) config.at("moe_every").fail("at most " + std::to_string(layers));
 }
 
 }  // namespace stratagem::model

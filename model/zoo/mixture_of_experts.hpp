@@ -3,17 +3,20 @@
 
 #include <cstdint>
 
+#include "base/options.hpp"
 #include "model/builder.hpp"
+#include "model/zoo/mlp.hpp"
 
 namespace stratagem::model {
 
-/// What the experts of a layer are like.
+/// Which layers have experts, how many, and how much of them is used.
 struct Experts {
-  std::int64_t count = 0;
+  std::int64_t count = 0;        ///< of one layer; 0: all layers have one MLP
   std::int64_t per_token = 1;    ///< k: how many experts every token is sent to
   double capacity_factor = 1.0;  ///< an expert's slots over its share of the tokens
-  std::int64_t inner = 0;        ///< columns of an expert's first matrix
-  OpKind activation = OpKind::gelu;
+  std::int64_t every = 1;        ///< layers n, 2n, ... have experts, counted from 1
+
+  [[nodiscard]] bool in_layer(std::int64_t layer) const;  ///< counted from 0
 
   /// Slots of one expert for the `sequence` tokens of one sample: ceil(k * s * capacity_factor /
   /// count).
@@ -26,19 +29,44 @@ struct Experts {
 };
 
 /// Adds
-///   p = softmax(W_r x);  y = sum over the k experts e with the largest p_e of p_e * E_e(x),
-///   E_e(x) = W_2e gelu(W_1e x + b_1e) + b_2e
-/// for x of shape (batch, sequence, hidden). Every sample is a group of its own: it has `capacity`
-/// slots at every expert, so that shapes are fixed and k * tokens * capacity_factor slots are
-/// computed whatever the router says; model FLOPs are those of the slots that tokens take. Which
-/// tokens find no slot, which slots stay empty, and the loss that balances the experts are not
-/// modelled. Experts work on (expert, sample and slot, hidden), samples outermost: split along
-/// samples before and after, along experts between, the layout search finds one all-to-all on
-/// either side. Source: Lepikhin et al., GShard, arXiv:2006.16668, section 2.2; Fedus et al.,
-/// Switch Transformers, arXiv:2101.03961, section 2.2.
-TensorId mixture_of_experts(Builder& build, TensorId x, const Experts& experts);
+///   p = softmax(W_r x);  y = sum over the k experts e with the largest p_e of p_e * E_e(x)
+/// for x of shape (batch, sequence, hidden), each E_e an MLP of its own. Every sample is a group:
+/// it has `capacity` slots at every expert, so that shapes are fixed and k * tokens *
+/// capacity_factor slots are computed whatever the router says; model FLOPs are those of the slots
+/// that tokens take. Costs know neither which tokens find no slot nor which slots stay empty, and
+/// the loss that balances the experts is left out. Experts work on (expert, sample and slot,
+/// hidden), samples outermost: split along samples before and after, along experts between, the
+/// layout search finds one all-to-all on either side. Source: Lepikhin et al., GShard,
+/// arXiv:2006.16668, section 2.2; Fedus et al., Switch Transformers, arXiv:2101.03961, section 2.2.
+TensorId mixture_of_experts(Builder& build, TensorId x, const Experts& experts, const Mlp& expert);
 
-/// Of the router and all experts: count * (h + 2 * h * inner + inner + h).
-std::int64_t mixture_of_experts_parameters(const Experts& experts, std::int64_t hidden);
+/// What a layer, counted from 0, does after its attention: one MLP or a mixture of many.
+TensorId feed_forward(Builder& build, TensorId x, std::int64_t layer, const Experts& experts,
+                      const Mlp& mlp);
+
+/// Of all layers together: an MLP each; in mixtures count * h of the router and count MLPs.
+std::int64_t feed_forward_parameters(std::int64_t layers, const Experts& experts, const Mlp& mlp,
+                                     std::int64_t hidden);
+
+/// A family's options, with those of its experts.
+template <typename Config>
+OptionList<Config> with_experts(OptionList<Config> options) {
+  const auto add = [&](const char* key, auto member, const auto& format, const char* what,
+                       const char* usual = "") {
+    const auto place = [member](Config & c) -> auto& { return c.experts.*member; };
+    options.push_back(Option<Config>(key, place, format, what, usual));
+  };
+  add("experts", &Experts::count, whole(1),
+      "experts of every mixture; without it layers have one MLP", "none");
+  add("experts_per_token", &Experts::per_token, whole(1),
+      "with `experts`: how many each token is sent to");
+  add("capacity_factor", &Experts::capacity_factor, positive(1'000'000),
+      "with `experts`: an expert's slots over its even share of a sample's tokens");
+  add("moe_every", &Experts::every, whole(1),
+      "with `experts`: every n-th layer is a mixture, the others have one MLP");
+  return options;
+}
+/// Refuses keys that make sense with experts only, and more experts or layers than there are.
+void check_experts(const JsonReader& config, const Experts& experts, std::int64_t layers);
 
 }  // namespace stratagem::model

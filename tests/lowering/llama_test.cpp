@@ -58,6 +58,21 @@ TEST_CASE(
   }
 }
 
+TEST_CASE(
+    "a mixture keeps every slot's row, gate, factor, product and result, and where tokens went") {
+  // 4 experts with ceil(2 * 20 * 1.5 / 4) = 15 slots a sample: three for every token, in place of
+  // the token's own 3f; a probability for every expert, the numbers of two slots in 8 bytes.
+  model::LlamaConfig c = small_llama;
+  c.experts = {.count = 4, .per_token = 2, .capacity_factor = 1.5};
+  for (const int t : {1, 2}) {
+    const double layer = 4 * h + (2 * h + 2 * k) / t, slots = 3 * (2 * h + 3 * f / t);
+    CHECK(close(kept(c, strategy(t, false), Category::activations),
+                Bytes{2 * tokens * (layer + 4 + slots) + 8 * tokens * 2}, 1e-14));
+    CHECK(kept(c, strategy(t, false, "full"), Category::activations) == 0_B);
+    CHECK(kept(c, strategy(t, false, "full"), Category::checkpoints) == Bytes{2 * tokens * h});
+  }
+}
+
 TEST_CASE("what is not fused keeps more: silu and its product, copies of keys and values, scores") {
   const Bytes fused = kept(small_llama, "{}", Category::activations);
   model::LlamaConfig c = small_llama;

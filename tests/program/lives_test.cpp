@@ -55,9 +55,9 @@ TEST_CASE("what B and W cells read of each other and of recomputed groups lives 
 
 TEST_CASE("buffers of mixtures of experts and of Evoformers live as long, too") {
   model::GptConfig config = small_gpt;
-  config.experts = 4;
-  config.experts_per_token = 2;
-  config.moe_every = 2;
+  config.experts.count = 4;
+  config.experts.per_token = 2;
+  config.experts.every = 2;
   config.tied = false;
   const model::Graph mixture = model::gpt(config);
   for (const std::string strategy :

@@ -4,6 +4,7 @@
 #include "cost/optimizer.hpp"
 #include "cost/profile.hpp"
 #include "model/zoo/all.hpp"
+#include "model/zoo/presets.hpp"
 #include "strategies/language/primitives/all.hpp"
 #include "strategies/parallel/all.hpp"
 #include "tests/main/executable.hpp"
@@ -164,6 +165,7 @@ TEST_CASE(
   CHECK(named(scenario.at("definitions").at("network_speed")) == speeds);
   CHECK(named(JsonReader::from_file(node_schema).at("properties").at("port")) == speeds);
   CHECK(in_scenario("model", "family") == names(model::families()));
+  CHECK(in_scenario("model", "preset") == names(model::presets()));
   CHECK(in_scenario("strategy", "schedule") == names(strategies::schedules()));
   CHECK(in_scenario("training", "precision") == names(cost::precisions()));
   CHECK(in_scenario("training", "optimizer") == names(cost::optimizers()));

@@ -96,6 +96,24 @@ TEST_CASE("a GPT's table for logits and its experts are read") {
              StartsWith("test.json: /capacity_factor: "));
 }
 
+TEST_CASE("a Llama's experts are read as a GPT's, each with three matrices") {
+  const std::string sizes = R"({"layers": 4, "hidden": 8, "heads": 2, "intermediate": 12,)"
+                            R"( "sequence": 4, "vocabulary": 11)";
+  const std::int64_t dense = parameter_count(build(sizes + "}", "llama"));
+  const Graph mixture = build(sizes + R"(, "experts": 3, "experts_per_token": 2, "moe_every": 2,
+    "capacity_factor": 1.5})",
+                              "llama");
+  CHECK(parameter_count(mixture) == dense + 2 * (3 * 8 + 2 * 3 * 8 * 12));
+  for (const Tensor& tensor : mixture.tensors) {  // 2 samples * 2 * 4 * 1.5 / 3 slots an expert
+    if (tensor.name == "layers.1.mlp.swiglu.out")
+      CHECK(tensor.shape == std::vector<std::int64_t>{3, 2 * 4, 12});
+  }
+  CHECK_THAT(refusal(sizes + R"(, "experts": 3, "experts_per_token": 4})", "llama"),
+             StartsWith("test.json: /experts_per_token: "));
+  CHECK_THAT(refusal(sizes + R"(, "experts": 3, "moe_every": 5})", "llama"),
+             StartsWith("test.json: /moe_every: "));
+}
+
 TEST_CASE("a GPT's width, activation, dropout and attention are read") {
   const std::string sizes =
       R"({"layers": 1, "hidden": 8, "heads": 2, "sequence": 4, "vocabulary": 11, )";

@@ -1,6 +1,7 @@
 // Llama graphs against published sizes and closed forms of parameters, FLOPs and operators.
 #include "model/zoo/llama.hpp"
 
+#include <cmath>
 #include <set>
 
 #include "tests/catch.hpp"
@@ -68,6 +69,62 @@ TEST_CASE("matrix products of a step are six times weights and tokens, and 12bs^
       CHECK(close(total(graph, {Pass::forward}), forward, 1e-12));
       CHECK(close(step_flops(graph), 3 * forward, 1e-12));
     }
+  }
+}
+
+/// Jiang et al., Mixtral of Experts, arXiv:2401.04088, table 1.
+LlamaConfig mixtral_8x7b() {
+  LlamaConfig c{32, 4096, 32, 8, 14336, 32768, 32000};
+  c.experts = {.count = 8, .per_token = 2};
+  return c;
+}
+
+TEST_CASE("Mixtral 8x7B has 47B parameters, of which a token uses 13B") {
+  // Per layer W_q, W_o of h x h, W_k, W_v of h x 1024, two norms, a router of 8h, three matrices of
+  // h x 14336 for each of 8 experts; two tables and a norm.
+  const std::int64_t h = 4096, expert = 3 * h * 14336;
+  const std::int64_t others = 32 * (2 * h * h + 2 * h * 1024 + 2 * h + 8 * h) + 2 * 32000 * h + h;
+  const std::int64_t all = others + 32 * 8 * expert, active = others + 32 * 2 * expert;
+  CHECK(all == 46'702'792'704);  // of the released checkpoint
+  CHECK(std::round(static_cast<double>(all) / 1e9) == 47);
+  CHECK(std::round(static_cast<double>(active) / 1e9) == 13);
+  const LlamaConfig mixtral = mixtral_8x7b();
+  CHECK(llama_parameters(mixtral) == all);
+  LlamaConfig other = mixtral;
+  other.fused_attention = other.fused_swiglu = false;
+  CHECK(parameter_count(llama(mixtral)) == all);
+  CHECK(parameter_count(llama(other)) == all);
+  LlamaConfig chosen =
+      mixtral;  // a Llama of the experts that a token uses, but for 6 routers' rows
+  chosen.experts.count = 2;
+  CHECK(llama_parameters(chosen) == active - 32 * 6 * h);
+}
+
+TEST_CASE("matrix products of Mixtral are six times active weights and tokens, and attention") {
+  // As above, of the matrices that a token passes: all but tables looked up, norms, and six experts.
+  LlamaConfig c = mixtral_8x7b();
+  c.batch = 2;
+  c.sequence = 4096;
+  const double tokens = 2 * 4096, h = 4096, k = 1024, expert = 3 * h * 14336;
+  const double matrices = 32 * (2 * h * h + 2 * h * k + 8 * h + 2 * expert) + 32000 * h;
+  const Flops step{6 * tokens * matrices + 12 * tokens * 4096 * h * 32};
+  for (const bool fused : {true, false}) {
+    c.fused_attention = c.fused_swiglu = fused;
+    for (const double factor : {1.0, 1.25, 8.0}) {  // empty slots are no work of the model
+      c.experts.capacity_factor = factor;
+      CHECK(close(step_flops(llama(c)), step, 1e-12));
+    }
+  }
+}
+
+TEST_CASE("every n-th layer of a Llama is a mixture, the others have one MLP") {
+  LlamaConfig c{6, 48, 8, 4, 96, 20, 112};
+  const std::int64_t dense = parameter_count(llama(c));
+  for (const std::int64_t every : {1, 2, 3, 4}) {
+    c.experts = {.count = 5, .per_token = 2, .every = every};
+    const std::int64_t expected = dense + 6 / every * (5 * 48 + 4 * 3 * 48 * 96);
+    CHECK(parameter_count(llama(c)) == expected);
+    CHECK(llama_parameters(c) == expected);
   }
 }
 

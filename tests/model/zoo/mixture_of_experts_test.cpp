@@ -8,16 +8,14 @@ namespace stratagem::model::mixture_of_experts_test {
 
 namespace {
 
-constexpr GptConfig mixture{.layers = 6,
-                            .hidden = 48,
-                            .heads = 8,
-                            .sequence = 20,
-                            .vocabulary = 112,
-                            .batch = 3,
-                            .experts = 5,
-                            .experts_per_token = 2,
-                            .capacity_factor = 1.25,
-                            .moe_every = 2};
+constexpr GptConfig mixture{
+    .layers = 6,
+    .hidden = 48,
+    .heads = 8,
+    .sequence = 20,
+    .vocabulary = 112,
+    .batch = 3,
+    .experts = {.count = 5, .per_token = 2, .capacity_factor = 1.25, .every = 2}};
 
 Flops forward_flops(const Graph& graph, const std::string& part) {
   Flops sum;
@@ -36,7 +34,7 @@ TEST_CASE("every n-th MLP becomes a router of Eh and E MLPs of 8h^2 + 5h paramet
   const std::int64_t dense = 12 * 6 * h * h + 13 * 6 * h + (112 + 20 + 2) * h;
   for (const std::int64_t every : {1, 2, 3, 4, 6}) {
     GptConfig config = mixture;
-    config.moe_every = every;
+    config.experts.every = every;
     const std::int64_t expected = dense + 6 / every * (5 * h + (5 - 1) * mlp);
     CHECK(parameter_count(gpt(config)) == expected);
     CHECK(gpt_parameters(config) == expected);
@@ -71,7 +69,7 @@ TEST_CASE("an expert has k * tokens * capacity factor / E slots for every sample
 TEST_CASE("the model's work is that of k experts for every token, whatever the slots") {
   // In place of one MLP of 16bsh^2 FLOPs k of them, and a router of 2bshE; backward twice that.
   GptConfig dense = mixture;
-  dense.experts = 0;
+  dense.experts.count = 0;
   const Flops without = step_flops(gpt(dense));
   const double b = 3, s = 20, h = 48, mixtures = 3;
   const Flops router{3 * mixtures * 2 * b * s * h * 5};
@@ -81,11 +79,11 @@ TEST_CASE("the model's work is that of k experts for every token, whatever the s
   GptConfig config = mixture;
   for (const double factor : {1.0, 1.01, 1.25, 2.0, 4.0}) {
     INFO(factor);
-    config.capacity_factor = factor;
+    config.experts.capacity_factor = factor;
     CHECK(close(step_flops(gpt(config)), without + router + more_mlps(2), 1e-12));
   }
   // Half of the slots that tokens want: the others are dropped.
-  config.capacity_factor = 0.5;
+  config.experts.capacity_factor = 0.5;
   CHECK(close(step_flops(gpt(config)), without + router + more_mlps(1), 1e-12));
   // 2bshE
   CHECK(forward_flops(gpt(mixture), "layers.1.mlp.router") == Flops{2.0 * 3 * 20 * 48 * 5});
@@ -95,6 +93,18 @@ TEST_CASE("a slot that is there because slots are whole is no work of the model"
   // 20 tokens, one expert each, 3 experts with ceil(20 / 3) = 7 slots: 21.
   const Experts experts{.count = 3, .per_token = 1, .capacity_factor = 1};
   CHECK(close(experts.filled(20), 20.0 / 21, 1e-15));
+}
+
+TEST_CASE(
+    "who chooses a token's experts sees all of them: a dispatch cannot be divided along them") {
+  const Graph graph = gpt(mixture);
+  const auto divides = [&](const std::string& name) {
+    const auto op = std::ranges::find(graph.operators, "layers.1.mlp." + name, &Operator::name);
+    return may_split(op->annotation, "expert");
+  };
+  CHECK_FALSE(divides("dispatch"));
+  CHECK(divides("fc1"));
+  CHECK(divides("combine"));  // leaves partial sums
 }
 
 TEST_CASE("gradients reach router and experts") {

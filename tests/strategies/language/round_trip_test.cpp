@@ -58,9 +58,9 @@ model::Graph untied_gpt() {
 
 model::Graph mixture_of_experts() {
   model::GptConfig config = small_gpt;
-  config.experts = 16;
-  config.experts_per_token = 2;
-  config.moe_every = 2;
+  config.experts.count = 16;
+  config.experts.per_token = 2;
+  config.experts.every = 2;
   return model::gpt(config);
 }
 

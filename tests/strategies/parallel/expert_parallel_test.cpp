@@ -2,6 +2,7 @@
 // partial.
 #include <set>
 
+#include "model/zoo/llama.hpp"
 #include "tests/catch.hpp"
 #include "tests/lowering/lowered.hpp"
 
@@ -17,16 +18,14 @@ using program::Program;
 
 namespace {
 
-constexpr model::GptConfig mixture{.layers = 4,
-                                   .hidden = 48,
-                                   .heads = 8,
-                                   .sequence = 20,
-                                   .vocabulary = 112,
-                                   .batch = 24,
-                                   .experts = 16,
-                                   .experts_per_token = 2,
-                                   .capacity_factor = 2,
-                                   .moe_every = 2};
+constexpr model::GptConfig mixture{
+    .layers = 4,
+    .hidden = 48,
+    .heads = 8,
+    .sequence = 20,
+    .vocabulary = 112,
+    .batch = 24,
+    .experts = {.count = 16, .per_token = 2, .capacity_factor = 2, .every = 2}};
 constexpr double hidden = 48, experts = 16;
 /// k * tokens * capacity factor slots of all experts together, in fp16.
 constexpr Bytes slots = 24.0 * (2 * 20 * 2) * hidden * 2_B;
@@ -107,12 +106,60 @@ TEST_CASE("expert parallelism adds to tensor parallelism what it adds to one ran
   CHECK(exchanged == 2);
 }
 
+/// Two layers, hidden 48, MLPs of 96, four of eight heads share keys in pairs, 8 experts.
+model::LlamaConfig gated_mixture(bool fused) {
+  model::LlamaConfig config{2, 48, 8, 4, 96, 20, 112, 24};
+  config.fused_attention = config.fused_swiglu = fused;
+  config.experts = {.count = 8, .per_token = 2, .capacity_factor = 2};
+  return config;
+}
+
+TEST_CASE("a Llama's experts are divided as a GPT's: the same all-to-alls, the rest everywhere") {
+  for (const bool fused : {true, false}) {
+    const model::LlamaConfig config = gated_mixture(fused);
+    const model::Graph graph = model::llama(config);
+    const auto all = static_cast<double>(model::llama_parameters(config));
+    const double of_experts = 2 * 8 * 3 * hidden * 96;
+    for (const int expert : {2, 4, 8}) {
+      INFO("fused " << fused << ", expert " << expert);
+      const Program program = lowered(graph, strategy(8, expert));
+      for (const CellPass pass : {CellPass::forward, CellPass::backward}) {
+        const std::vector<Collective> found = collectives(block_of(program, 1, pass));
+        CHECK(found.size() == 2);
+        for (const Collective& one : found) {
+          CHECK(one.kind == cost::CollectiveKind::all_to_all);
+          CHECK(one.payload == slots / 8);
+        }
+      }
+      CHECK(lowering::resident(program.sequences[0], program::Category::parameters) ==
+            (all - of_experts * (1 - 1.0 / expert)) * 2_B);
+      CHECK(reduced_over(program, 8) == (all - of_experts) * 2_B);
+    }
+  }
+}
+
+TEST_CASE("tensor ranks divide the columns of each of a Llama's experts, and nothing of routers") {
+  for (const bool fused : {true, false}) {
+    const model::LlamaConfig config = gated_mixture(fused);
+    const model::Graph graph = model::llama(config);
+    // Norms and routers are whole, all matrices and tables are halves, experts also quarters.
+    const double whole = (2 * 2 + 1) * hidden + 2 * 8 * hidden;
+    const double of_experts = 2 * 8 * 3 * hidden * 96;
+    const double halves = static_cast<double>(model::llama_parameters(config)) - whole - of_experts;
+    for (const int expert : {1, 4}) {
+      const Program program = lowered(graph, strategy(4, expert, R"(, "tensor": 2)"));
+      CHECK(lowering::resident(program.sequences[0], program::Category::parameters) ==
+            (whole + halves / 2 + of_experts / 2 / expert) * 2_B);
+    }
+  }
+}
+
 TEST_CASE("hardware FLOPs are of all slots of all experts, wherever they are") {
   // Two products of h x 4h for every slot, forward, and twice that backward, in two of four layers:
   // more slots are more of these and nothing else.
   const auto flops = [](double factor, const std::string& ranks) {
     model::GptConfig config = mixture;
-    config.capacity_factor = factor;
+    config.experts.capacity_factor = factor;
     return hardware_flops(lowered(model::gpt(config), ranks));
   };
   const auto of_slots = [](double slots) {

@@ -175,9 +175,9 @@ TEST_CASE("tensor ranks keep shards of what data ranks share, and of nothing els
 
 TEST_CASE("experts are divided over the ranks that share them, everything else over all") {
   model::GptConfig config = small_gpt;
-  config.experts = 4;
-  config.experts_per_token = 2;
-  config.moe_every = 2;
+  config.experts.count = 4;
+  config.experts.per_token = 2;
+  config.experts.every = 2;
   const model::Graph graph = model::gpt(config);
   const Program program = lowered(graph, R"({"data": 4, "expert": 2, "zero": 1})");
   double elements = 0;

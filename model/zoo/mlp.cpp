@@ -1,0 +1,99 @@
+// Builds matrices, activation and product, with the names that frameworks give them.
+#include "model/zoo/mlp.hpp"
+
+#include <utility>
+
+namespace stratagem::model {
+namespace {
+
+/// Matrices or vectors of these dimensions, one for every expert if there are experts.
+std::vector<std::int64_t> shape_of_each(const Rows& rows, std::vector<std::int64_t> shape) {
+  if (rows.experts > 0) shape.insert(shape.begin(), rows.experts);
+  return shape;
+}
+std::string dims_of_each(const Rows& rows, const std::string& dims) {
+  return rows.experts > 0 ? "expert " + dims : dims;
+}
+
+/// An operator row by row, from one width to another.
+std::string row_by_row(const Rows& rows, const std::string& from, const std::string& to = "n") {
+  return rows.dims + " " + from + " -> " + rows.dims + " " + to;
+}
+
+TensorId bend(Builder& build, const Rows& rows, OpKind kind, TensorId x) {
+  const std::string name = "mlp." + to_text(kind);
+  const TensorId y = activation(build, rows, name + ".out", build[x].shape.back(), build[x].type);
+  build.add(kind, name, row_by_row(rows, "n"), {x}, {y});
+  return y;
+}
+
+TensorId plain(Builder& build, const Rows& rows, TensorId x, const Mlp& mlp) {
+  const std::int64_t hidden = build[x].shape.back();
+  const TensorId up = linear(build, rows, "mlp.fc1", x, mlp.inner, Bias::added);
+  const TensorId bent = bend(build, rows, mlp.activation, up);
+  return linear(build, rows, "mlp.fc2", bent, hidden, Bias::added);
+}
+
+TensorId fused_gate(Builder& build, const Rows& rows, TensorId x, const Mlp& mlp) {
+  const TensorId both = linear(build, rows, "mlp.gate_up", x, 2 * mlp.inner, Bias::none);
+  const TensorId y = activation(build, rows, "mlp.swiglu.out", mlp.inner, build[x].type);
+  build.add(OpKind::swiglu, "mlp.swiglu", row_by_row(rows, "(n two^)"), {both}, {y});
+  return y;
+}
+
+TensorId gate_in_parts(Builder& build, const Rows& rows, TensorId x, const Mlp& mlp) {
+  const TensorId gate = linear(build, rows, "mlp.gate", x, mlp.inner, Bias::none);
+  const TensorId bent = bend(build, rows, mlp.activation, gate);
+  const TensorId up = linear(build, rows, "mlp.up", x, mlp.inner, Bias::none);
+  const TensorId y = activation(build, rows, "mlp.gated.out", mlp.inner, build[x].type);
+  const std::string factor = rows.dims + " n, ";
+  build.add(OpKind::multiply, "mlp.gated", factor + row_by_row(rows, "n"), {bent, up}, {y});
+  return y;
+}
+
+}  // namespace
+
+Rows tokens(std::int64_t batch, std::int64_t sequence) {
+  return {.dims = "b s", .shape = {batch, sequence}};
+}
+
+TensorId activation(Builder& build, const Rows& rows, const std::string& name, std::int64_t width,
+                    DataType type) {
+  std::vector<std::int64_t> shape = rows.shape;
+  shape.push_back(width);
+  return build.tensor(name, std::move(shape), type, Role::activation, rows.filled);
+}
+
+TensorId linear(Builder& build, const Rows& rows, const std::string& name, TensorId x,
+                std::int64_t out, Bias bias) {
+  const std::int64_t in = build[x].shape.back();
+  const DataType type = build[x].type;
+  const bool adds = bias == Bias::added;
+  const TensorId weight = build.parameter(name + ".weight", shape_of_each(rows, {out, in}), type);
+  const TensorId vector =
+      adds ? build.parameter(name + ".bias", shape_of_each(rows, {out}), type) : -1;
+  const TensorId product = activation(build, rows, name + (adds ? ".product" : ".out"), out, type);
+  build.add(OpKind::contraction, name,
+            rows.dims + " k+, " + dims_of_each(rows, "n k+") + " -> " + rows.dims + " n",
+            {x, weight}, {product});
+  if (!adds) return product;
+  const TensorId y = activation(build, rows, name + ".out", out, type);
+  build.add(OpKind::bias_add, name + ".bias_add",
+            rows.dims + " n, " + dims_of_each(rows, "n") + " -> " + rows.dims + " n",
+            {product, vector}, {y});
+  return y;
+}
+
+TensorId mlp(Builder& build, const Rows& rows, TensorId x, const Mlp& mlp) {
+  if (!mlp.gated()) return plain(build, rows, x, mlp);
+  const TensorId bent = mlp.activation == OpKind::swiglu ? fused_gate(build, rows, x, mlp)
+                                                         : gate_in_parts(build, rows, x, mlp);
+  return linear(build, rows, "mlp.down", bent, build[x].shape.back(), Bias::none);
+}
+
+std::int64_t mlp_parameters(const Mlp& mlp, std::int64_t hidden) {
+  const std::int64_t matrix = hidden * mlp.inner;
+  return mlp.gated() ? 3 * matrix : 2 * matrix + mlp.inner + hidden;
+}
+
+}  // namespace stratagem::model

@@ -1,0 +1,46 @@
+// Published models by name: their numbers of parameters, and what users change of them.
+#include "model/zoo/presets.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "base/input_error.hpp"
+#include "model/zoo/all.hpp"
+#include "tests/catch.hpp"
+
+namespace stratagem::model::presets_test {
+
+namespace {
+
+Graph build(const std::string& text) {
+  const JsonReader model = with_preset(JsonReader::from_text(text, "test.json"));
+  return std::ranges::find(families(), model.at("family").text(), &Family::name)
+      ->build(model, 1, DataType::bf16);
+}
+
+}  // namespace
+
+TEST_CASE("presets have as many parameters as the released models") {
+  const std::map<std::string, std::int64_t> released = {{"mixtral-8x7b", 46'702'792'704}};
+  CHECK(presets().size() == released.size());
+  for (const Preset& preset : presets()) {
+    INFO(preset.name);
+    CHECK(parameter_count(build(R"({"preset": ")" + preset.name + "\"}")) ==
+          released.at(preset.name));
+  }
+}
+
+TEST_CASE("keys beside a preset change it, but for its family") {
+  const Graph graph =
+      build(R"({"preset": "mixtral-8x7b", "layers": 2, "sequence": 64, "experts": 4})");
+  CHECK(graph.segments.size() == 2 + 2);
+  CHECK(graph.sample_tokens == 64);
+  // 32 - 2 layers less, and 4 experts of three matrices and their routers' rows.
+  const std::int64_t h = 4096, expert = 3 * h * 14336 + h;
+  const std::int64_t layer = 2 * h * h + 2 * h * 1024 + 2 * h + 8 * expert;
+  CHECK(parameter_count(graph) == 46'702'792'704 - 30 * layer - 2 * 4 * expert);
+  CHECK_THROWS_AS(build(R"({"preset": "mixtral-8x7b", "family": "gpt"})"), InputError);
+  CHECK_THROWS_AS(build(R"({"preset": "mixtral-8x7"})"), InputError);
+}
+
+}  // namespace stratagem::model::presets_test
