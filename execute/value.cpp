@@ -84,7 +84,8 @@ void for_each_stretch(const Mask& whole, const Mask& part,
 
 List list_of(const model::Graph& graph, model::TensorId tensor) {
   const model::Role role = graph.tensors[tensor].role;
-  if (role == model::Role::mask) return List::bytes;
+  const bool bytes = graph.tensors[tensor].type == model::DataType::int8;
+  if (role == model::Role::mask && bytes) return List::bytes;
   const bool wide = role == model::Role::statistic || tensor == graph.loss ||
                     tensor == graph.gradient_of[graph.loss];
   return wide ? List::wide : List::data;

@@ -63,9 +63,8 @@ bool is_gradient_of_one(const model::Graph& graph, const model::Operator& attent
 template <typename T>
 void apply(const Application<T>& application);
 
-// One file each: products, fused attention, what works element by element, along rows, on heads,
-// and the loss. They
-// return false for a kind that is not theirs.
+// One file each: products, fused attention, what works element by element, along rows, on heads, on
+// slots of experts, and the loss. They return false for a kind that is not theirs.
 template <typename T>
 bool apply_contraction(const Application<T>& application);
 template <typename T>
@@ -76,6 +75,8 @@ template <typename T>
 bool apply_rows(const Application<T>& application);
 template <typename T>
 bool apply_heads(const Application<T>& application);
+template <typename T>
+bool apply_experts(const Application<T>& application);
 template <typename T>
 bool apply_loss(const Application<T>& application);
 

@@ -36,6 +36,8 @@ constexpr std::array computed = {OpKind::embedding,
                                  OpKind::prepend,
                                  OpKind::relative_bias,
                                  OpKind::causal_relative_bias,
+                                 OpKind::dispatch,
+                                 OpKind::combine,
                                  OpKind::row_max,
                                  OpKind::exponential,
                                  OpKind::row_sum,
@@ -57,14 +59,14 @@ std::string refusal(const model::Graph& graph, const model::Operator& op, Backen
   }
   if (op.kind == OpKind::fused_attention && !is_gradient_of_one(graph, op))
     return "fused attention whose operands others read, too" + named;
-  if (op.kind == OpKind::dispatch || op.kind == OpKind::combine)
-    return "mixtures of experts" + named;
   if (std::ranges::find(computed, op.kind) == computed.end())
     return to_text(op.kind) + ", for which there is no kernel" + named;
   const bool by_distance =
       op.kind == OpKind::relative_bias || op.kind == OpKind::causal_relative_bias;
   if (by_distance && backend == Backend::cuda)
     return "biases by distance, as T5's, on a GPU" + named;
+  const bool mixes = op.kind == OpKind::dispatch || op.kind == OpKind::combine;
+  if (mixes && backend == Backend::cuda) return "mixtures of experts on a GPU" + named;
   if (op.kind == OpKind::rotary) {
     const model::Operator& forward = op.forward >= 0 ? graph.operators[op.forward] : op;
     const std::int64_t size = head_size(graph, forward);
@@ -80,7 +82,8 @@ template <typename T>
 void apply(const Application<T>& application) {
   const bool done = apply_contraction(application) || apply_attention(application) ||
                     apply_pointwise(application) || apply_rows(application) ||
-                    apply_heads(application) || apply_loss(application);
+                    apply_heads(application) || apply_experts(application) ||
+                    apply_loss(application);
   expects(done, "an operator that is not refused is computed");
 }
 

@@ -13,23 +13,51 @@ namespace {
 
 using model::OpKind;
 
-/// The sum of two operands, of which the second may lack leading dimensions of the first.
+/// How many vectors an operand has for as many blocks of rows, one after another: experts have one
+/// each.
 template <typename T>
-void sum(const Application<T>& a) {
-  const std::int64_t columns = a.inputs[1]->region.size();
-  if (columns == a.inputs[0]->region.size()) return kernels::add<T>(a.in(0), a.in(1), a.out(0));
-  kernels::bias_add<T>({.rows = a.inputs[0]->region.size() / columns, .columns = columns}, a.in(0),
-                       a.in(1), a.out(0));
+std::int64_t vectors_of(const Application<T>& a, const std::vector<model::Term>& terms,
+                        const Value<T>& vectors) {
+  const auto leads = [](const std::vector<model::Term>& of) {
+    return of.front().identifiers.front();
+  };
+  return leads(terms) == leads(a.op.annotation.inputs[0]) ? vectors.region.shape().front() : 1;
 }
 
-/// Adds to the gradient of a vector, or of a table, that was added to every row.
+/// The block of so many equal ones.
+template <typename Span>
+Span block_of(Span all, std::int64_t blocks, std::int64_t block) {
+  const std::size_t size = all.size() / static_cast<std::size_t>(blocks);
+  return all.subspan(static_cast<std::size_t>(block) * size, size);
+}
+
+/// The sum of two operands, of which the second may lack dimensions of the first: leading ones, or
+/// those between experts and columns.
+template <typename T>
+void sum(const Application<T>& a) {
+  const Value<T>&rows = *a.inputs[0], &vectors = *a.inputs[1];
+  if (vectors.region.size() == rows.region.size())
+    return kernels::add<T>(a.in(0), a.in(1), a.out(0));
+  const std::int64_t blocks = vectors_of(a, a.op.annotation.inputs[1], vectors);
+  const kernels::Rows block{.rows = rows.region.size() / vectors.region.size(),
+                            .columns = vectors.region.size() / blocks};
+  for (std::int64_t i = 0; i < blocks; ++i)
+    kernels::bias_add<T>(block, block_of(a.in(0), blocks, i), block_of(a.in(1), blocks, i),
+                         block_of(a.out(0), blocks, i));
+}
+
+/// Adds to the gradient of vectors, or of a table, that were added to every row.
 template <typename T>
 void bias_gradient(const Application<T>& a) {
-  const std::int64_t columns = a.outputs[0]->region.size();
-  std::vector<T> sums(static_cast<std::size_t>(columns));
-  kernels::column_sums<T>({.rows = a.inputs[0]->region.size() / columns, .columns = columns},
-                          a.in(0), kernels::Out<T>(sums));
-  kernels::add<T>(kernels::In<T>(a.outputs[0]->data), kernels::In<T>(sums), a.out(0));
+  const Value<T>&rows = *a.inputs[0], &vectors = *a.outputs[0];
+  const std::int64_t blocks = vectors_of(a, a.op.annotation.outputs[0], vectors);
+  const kernels::Rows block{.rows = rows.region.size() / vectors.region.size(),
+                            .columns = vectors.region.size() / blocks};
+  std::vector<T> sums(static_cast<std::size_t>(vectors.region.size()));
+  for (std::int64_t i = 0; i < blocks; ++i)
+    kernels::column_sums<T>(block, block_of(a.in(0), blocks, i),
+                            block_of(kernels::Out<T>(sums), blocks, i));
+  kernels::add<T>(kernels::In<T>(vectors.data), kernels::In<T>(sums), a.out(0));
 }
 
 template <typename T>

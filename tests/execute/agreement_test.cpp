@@ -1,4 +1,5 @@
 // Plans compute what one device computes: gradients of the first iteration and losses of three.
+#include <array>
 #include <string>
 
 #include "model/zoo/llama.hpp"
@@ -94,6 +95,26 @@ const model::Graph& prefix_tuned_llama() {
     return model::llama(config);
   }();
   return graph;
+}
+
+/// Four experts, two for every token: in each layer of a Llama, fused or in parts, or in every second
+/// one of a GPT, whose experts have biases and too few slots.
+enum class Mixture : std::uint8_t { llama, llama_in_parts, gpt };
+const model::Graph& tiny_mixture(Mixture mixture) {
+  const auto llama = [](bool fused) {
+    model::LlamaConfig config{4, 16, 4, 2, 24, 8, 24, 4};
+    config.fused_attention = false;
+    config.fused_swiglu = fused;
+    config.experts = {.count = 4, .per_token = 2, .capacity_factor = fused ? 1.5 : 1};
+    return model::llama(config);
+  };
+  const auto gpt = [] {
+    model::GptConfig config = tiny();
+    config.experts = {.count = 4, .per_token = 2, .capacity_factor = 0.75, .every = 2};
+    return model::gpt(config);
+  };
+  static const std::array graphs = {llama(true), llama(false), gpt()};
+  return graphs[static_cast<std::size_t>(mixture)];
 }
 
 /// With sanitizers it runs every third strategy only.
@@ -258,6 +279,21 @@ TEST_CASE("Llama trains as on one device") {
                            R"({"recompute": "full"})"));
 }
 
+TEST_CASE("mixtures of experts train as on one device") {
+  const model::Graph& graph =
+      tiny_mixture(GENERATE(Mixture::llama, Mixture::llama_in_parts, Mixture::gpt));
+  CAPTURE(graph.name);
+  check_agreement(
+      graph,
+      GENERATE(as<std::string>{}, R"({"data": 2})", R"({"data": 2, "expert": 2})",
+               R"({"data": 4, "expert": 2})", R"({"data": 4, "expert": 4})", R"({"tensor": 2})",
+               R"({"tensor": 2, "sequence_parallel": true})",
+               R"({"data": 2, "expert": 2, "tensor": 2})", R"({"zero": 3, "data": 2})",
+               R"({"zero": 1, "data": 4, "expert": 2})", R"({"zero": 3, "data": 4, "expert": 2})",
+               R"({"recompute": "full"})", R"({"data": 2, "expert": 2, "recompute": "full"})",
+               R"({"data": 2, "expert": 2, "pipeline": 2, "schedule": "zb-h1"})"));
+}
+
 TEST_CASE("T5 trains as on one device") {
   check_agreement(
       tiny_t5(false),
@@ -399,6 +435,9 @@ TEST_CASE("plans that cannot be run are refused by name") {
   CHECK(why(R"({"data": 2, "zero": 2, "gradient_buffers": 2})") ==
         "gradients in buffers of a constant size");
   CHECK(why("{}").empty());
+  const Planned mixed = planned(tiny_mixture(Mixture::gpt), "{}", micro_batches);
+  CHECK(refusal(mixed.program, mixed.plan.graph(), Backend::cuda) ==
+        "mixtures of experts on a GPU (operator layers.1.mlp.dispatch)");
 }
 
 }  // namespace

@@ -151,6 +151,17 @@ TEST_CASE("the gradients of fused attention are those of the loss") {
   CHECK(error_of_gradients(model::llama(llama_config)) < 1e-5);
 }
 
+TEST_CASE("the gradients of experts and their routers are those of the loss") {
+  model::LlamaConfig config{2, 16, 4, 2, 24, 8, 24, 4};
+  config.fused_attention = false;
+  config.fused_swiglu = GENERATE(false, true);
+  config.experts = {.count = 4, .per_token = 2};
+  CHECK(error_of_gradients(model::llama(config)) < 1e-5);
+  model::GptConfig plain = tiny_gpt;
+  plain.experts = {.count = 4, .per_token = 2, .every = 2};
+  CHECK(error_of_gradients(model::gpt(plain)) < 1e-5);
+}
+
 TEST_CASE("a T5's gradients are those of its loss") {
   model::T5Config config;
   config.layers = config.decoder_layers = 2;
