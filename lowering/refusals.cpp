@@ -71,12 +71,14 @@ void refuse_waiting_gathers(const Plan& plan, const Stages& stages, const cost::
 /// Copies of weights in another type are cast from whole weights once an iteration.
 void refuse_casts(const Plan& plan, const cost::Stack& stack, const cost::Precision& precision) {
   if (!needs_casts(precision)) return;
-  if (!gathers_parameters(plan, stack) && !plan.parameters_on_host) return;
+  const bool gathers = gathers_parameters(plan, stack) || gathers_before_first_use(plan);
+  if (!gathers && !plan.parameters_on_host) return;
   throw InputError("",
                    plan.parameters_on_host ? path_of(&Options::offload) : path_of(&Options::zero),
                    "weights that stay whole where linear layers multiply in " +
                        model::to_text(precision.products),
-                   plan.parameters_on_host ? "weights on the host" : "weights that are gathered");
+                   plan.parameters_on_host ? "weights on the host"
+                                           : "weights that are gathered ahead of their use");
 }
 
 /// What waits on the host are whole activations of whole micro-batches.

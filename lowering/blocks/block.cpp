@@ -521,10 +521,9 @@ class BlockLowering {
 
   void read_parameter(Task& task, TensorId tensor, const Layout& wanted) {
     see_parameter(tensor, wanted);
-    const std::optional<int> slot = gathered(tensor, wanted);
-    if (!slot) return;
-    if (std::ranges::count(task.reads, *slot) == 0) task.reads.push_back(*slot);
     note_reader(tensor, task.stream);
+    const std::optional<int> slot = gathered(tensor, wanted);
+    if (slot && std::ranges::count(task.reads, *slot) == 0) task.reads.push_back(*slot);
   }
 
   /// The buffer in which a parameter is whole for this block, if it is not always.

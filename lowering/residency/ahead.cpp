@@ -2,6 +2,7 @@
 #include "lowering/residency/ahead.hpp"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "base/input_error.hpp"
@@ -41,6 +42,25 @@ bool AheadOfRuns::wait_for_room(std::size_t run, int call) {
   if (run < ahead_) return false;
   draft_.wait(call, 0, ended_[run - ahead_]);
   return true;
+}
+
+Written AheadOfRuns::follow(std::size_t run, int call) {
+  if (!wait_for_room(run, call) && run > 0) draft_.wait(call, 0, brought_[0]);
+  return {call, static_cast<int>(draft_.tasks_of(call).size()) - 1};
+}
+
+void AheadOfRuns::hold_readers(std::size_t run, int call, const std::set<int>& places) {
+  const LoweredBlock& lowered = runs_[run].block->lowered;
+  std::map<program::Stream, int> readers;
+  for (const int place : places) {
+    const auto found = lowered.first_readers.find(place);
+    if (found == lowered.first_readers.end()) continue;
+    for (const auto& [stream, task] : found->second) {
+      const auto known = readers.emplace(stream, task).first;
+      known->second = std::min(known->second, task);
+    }
+  }
+  for (const auto& [stream, task] : readers) draft_.wait(call, task, brought_[run]);
 }
 
 }  // namespace stratagem::lowering

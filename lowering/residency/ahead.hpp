@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "lowering/draft/sequence_draft.hpp"
@@ -53,6 +54,12 @@ class AheadOfRuns {
   [[nodiscard]] const Written& brought(std::size_t run) const { return brought_[run]; }
   /// Is a run far enough behind the first to wait for the end of another? If so, makes it wait.
   bool wait_for_room(std::size_t run, int call);
+  /// Makes the call for a run wait until there is room, else for the first run's; returns its last
+  /// task.
+  Written follow(std::size_t run, int call);
+  /// On each stream, the first task of a run's call that reads a tensor at one of these places
+  /// waits for what was brought.
+  void hold_readers(std::size_t run, int call, const std::set<int>& places);
 
   [[nodiscard]] const SequenceContext& context() const { return c_; }
   [[nodiscard]] SequenceDraft& draft() const { return draft_; }

@@ -18,9 +18,9 @@ GatherTasks::GatherTasks(Groups& groups, std::string name, program::Stream strea
                          const cost::ShardCollectives& facts)
     : groups_(groups), name_(std::move(name)), stream_(stream), purpose_(purpose), facts_(facts) {}
 
-GatherTasks::GatherTasks(Groups& groups, std::string name, program::Stream stream,
+GatherTasks::GatherTasks(Groups& groups, std::string name, program::Stream stream, int purpose,
                          const cost::StepGathers& facts)
-    : GatherTasks(groups, std::move(name), stream, 0,
+    : GatherTasks(groups, std::move(name), stream, purpose,
                   cost::ShardCollectives{.kernels_per_rank = facts.kernels_per_rank}) {
   bucket_ = facts.bucket;
 }

@@ -18,7 +18,7 @@ class GatherTasks {
   GatherTasks(Groups& groups, std::string name, program::Stream stream, int purpose,
               const cost::ShardCollectives& facts);
   /// Gathers of weights that ranks have stepped.
-  GatherTasks(Groups& groups, std::string name, program::Stream stream,
+  GatherTasks(Groups& groups, std::string name, program::Stream stream, int purpose,
               const cost::StepGathers& facts);
 
   /// Adds a weight to the task that gathers it, and returns the task: its payload and its

@@ -2,7 +2,6 @@
 #include "lowering/residency/gathers.hpp"
 
 #include <algorithm>
-#include <map>
 #include <string>
 #include <utility>
 
@@ -28,7 +27,7 @@ const std::string& name_in(const NumberedBlock& block, int place) {
 
 Gathers::Gathers(const SequenceContext& context, SequenceDraft& draft, std::vector<SegmentRun> runs)
     : AheadOfRuns(context, draft, only(std::move(runs), &Gathers::needed),
-                  context.plan.shards.prefetch) {}
+                  context.plan.shards.prefetch.value_or(0)) {}
 
 /// Are two runs of one micro-batch, with a weight in common?
 bool Gathers::same_buffers(std::size_t one, std::size_t other) const {
@@ -57,9 +56,9 @@ Written Gathers::issue(std::size_t index) {
   const std::string key = "gather " + std::to_string(of.block->id) + (first ? "first" : "");
   const int block = draft().shared(key, [&] { return gather_block(of, first); });
   const int call = draft().add_call(block, of.segment, *of.of);
-  if (!wait_for_room(index, call) && !first) draft().wait(call, 0, brought(0));
+  const Written last = follow(index, call);
   wait_for_device(call);
-  return {call, static_cast<int>(draft().tasks_of(call).size()) - 1};
+  return last;
 }
 
 /// Where a gather makes the host wait, it goes on when what it has launched has ended: computations
@@ -76,17 +75,7 @@ void Gathers::wait_for_device(int call) {
 }
 
 void Gathers::connect(std::size_t index, int call) {
-  const LoweredBlock& lowered = run(index).block->lowered;
-  std::map<Stream, int> readers;
-  for (const int place : lowered.gathered) {
-    const auto found = lowered.first_readers.find(place);
-    if (found == lowered.first_readers.end()) continue;
-    for (const auto& [stream, task] : found->second) {
-      const auto known = readers.emplace(stream, task).first;
-      known->second = std::min(known->second, task);
-    }
-  }
-  for (const auto& [stream, task] : readers) draft().wait(call, task, brought(index));
+  hold_readers(index, call, run(index).block->lowered.gathered);
 }
 
 Block Gathers::gather_block(const SegmentRun& run, bool first) const {

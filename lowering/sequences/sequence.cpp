@@ -15,6 +15,7 @@
 #include "lowering/redistribute/redistribute.hpp"
 #include "lowering/residency/evictions.hpp"
 #include "lowering/residency/gathers.hpp"
+#include "lowering/residency/step_gathers.hpp"
 #include "lowering/residency/swaps.hpp"
 #include "lowering/sequences/message_block.hpp"
 #include "lowering/sequences/messages.hpp"
@@ -54,6 +55,7 @@ class SequenceBuilder {
         evictions_(context, draft_),
         updates_(context, device_class, draft_),
         gathers_(context, draft_, all_runs()),
+        step_gathers_(context, draft_, all_runs()),
         swaps_(context, draft_, all_runs()) {}
 
   program::Sequence build() {
@@ -221,9 +223,12 @@ class SequenceBuilder {
   int call_with_needs(const SegmentRun& run) {
     const bool forward = run.of->cell.pass == CellPass::forward;
     const bool swapped = forward ? swaps_.leaves(run) : swaps_.comes_back(run);
+    const bool first_use = step_gathers_.needed(run);
+    if (first_use) step_gathers_.before_run();
     if (Gathers::needed(run)) gathers_.before_run();
     if (swapped && !forward) swaps_.before_run();
     const int call = draft_.add_call(run.block->id, run.segment, *run.of);
+    if (first_use) step_gathers_.after_run(call);
     if (Gathers::needed(run)) gathers_.after_run(call);
     if (swapped && !forward) swaps_.after_run(call);
     if (swapped && forward) swaps_.copy_out(run, call);
@@ -424,6 +429,7 @@ class SequenceBuilder {
   Evictions evictions_;
   WeightUpdates updates_;
   Gathers gathers_;
+  StepGathers step_gathers_;
   Swaps swaps_;
   std::map<CellTensor, Written> written_;
   std::map<CellTensor, Written> parts_;  ///< of checkpoints, copied by their forward runs

@@ -27,6 +27,11 @@ bool is_gathered(const Plan& plan, const cost::Stack& stack, const std::vector<i
   return !axes.empty() || (stack.shard_collectives.of_one_rank && !plan.parameters_on_host);
 }
 
+bool gathers_before_first_use(const Plan& plan) {
+  const bool whole = plan.shards.of < strategies::WeightShards::Of::parameters;
+  return whole && plan.shards.prefetch && !plan.parameters_on_host;
+}
+
 bool stays_whole(const Plan& plan, const model::Tensor& tensor, Bytes whole) {
   return std::round(whole / model::size_of(tensor.type)) < plan.shards.whole_below;
 }

@@ -22,6 +22,10 @@ std::vector<int> shard_axes(const strategies::Plan& plan, const placement::Grid&
 bool is_gathered(const strategies::Plan& plan, const cost::Stack& stack,
                  const std::vector<int>& axes);
 
+/// Are weights of which every rank steps a shard gathered in the next iteration, each before its
+/// first use, rather than all after the steps?
+bool gathers_before_first_use(const strategies::Plan& plan);
+
 /// Does the plan leave a parameter whole because of its size, where it would divide it otherwise?
 /// `whole`: as every device holds it then.
 bool stays_whole(const strategies::Plan& plan, const model::Tensor& tensor, Bytes whole);

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "lowering/blocks/waiting_gradients.hpp"
-#include "lowering/residency/gather_tasks.hpp"
 #include "lowering/residency/shard_collectives.hpp"
+#include "lowering/residency/step_gathers.hpp"
 #include "lowering/stack/casts.hpp"
 #include "lowering/stages/shards.hpp"
 
@@ -347,21 +347,10 @@ Task WeightUpdates::copy_in(Bytes bytes, std::size_t slots, bool ends) const {
 /// Where every rank steps for a shard of weights that are there whole, it tells the others; they
 /// compute with them next, and wait.
 void WeightUpdates::gather_parameters(const ScheduledCell& last) {
-  using Of = strategies::WeightShards::Of;
-  Block block{.name = "gather parameters", .slots = {}, .tasks = {}};
-  GatherTasks gathers(c_.groups, block.name, Stream::compute, c_.stack.step_gathers);
-  for (const auto& [parameter, local] : c_.parameters.on(device_class_)) {
-    const bool tells = local.divides(c_.plan, Of::steps) && !local.divides(c_.plan, Of::parameters);
-    if (!tells || c_.plan.graph().gradient_of[parameter] < 0) continue;
-    Task& task = gathers.add(local);
-    task.reads.push_back(static_cast<int>(block.slots.size()));
-    task.writes = task.reads;
-    Operation& gather = task.operations.front();
-    gather.inputs.back().tensor = gather.outputs.back().tensor = parameter;
-    block.slots.push_back(
-        {c_.plan.graph().tensors[parameter].name, parameter, local.bytes, Category::parameters});
-  }
-  gathers.append_to(block);
+  if (gathers_before_first_use(c_.plan)) return;
+  std::vector<model::TensorId> all;
+  for (const auto& [parameter, local] : c_.parameters.on(device_class_)) all.push_back(parameter);
+  Block block = step_gathers(c_, device_class_, "gather parameters", Stream::compute, 0, all);
   if (!block.tasks.empty()) draft_.add_call(c_.table.add(std::move(block)), -1, last);
 }
 

@@ -19,7 +19,8 @@ void place_on_host(Plan& plan, const Options& options) {
   plan.states_on_drives = offload.optimizer == HostPlace::drives;
   plan.parameters_on_drives = offload.parameters == HostPlace::drives;
   plan.delayed_update = offload.delayed_update;
-  if (plan.parameters_on_host) plan.shards.prefetch = options.zero.prefetch;
+  if (plan.parameters_on_host)
+    plan.shards.prefetch = options.zero.prefetch.value_or(default_prefetch);
 }
 
 /// The value that says what waits on the host.

@@ -22,11 +22,16 @@ struct CoShard {
   int layers = 0;  ///< the first ones; 0: all
 };
 
+/// Segments whose parameters are gathered or fetched ahead, where nobody says how many.
+constexpr int default_prefetch = 1;
+
 /// Which share of what belongs to the weights every data-parallel rank keeps.
 struct Zero {
-  int stage = 0;     ///< 1: optimizer states; 2: gradients, too; 3: parameters, too
-  int ranks = 0;     ///< consecutive data ranks that keep one copy together; 0: all
-  int prefetch = 1;  ///< segments whose parameters are gathered ahead of the one that runs
+  int stage = 0;  ///< 1: optimizer states; 2: gradients, too; 3: parameters, too
+  int ranks = 0;  ///< consecutive data ranks that keep one copy together; 0: all
+  /// Segments whose parameters are gathered ahead of the one that runs; nullopt: in stages 1 and 2
+  /// all are gathered after the steps.
+  std::optional<int> prefetch;
   /// Elements, on a device, of the smallest parameter that is divided in stage 3.
   int whole_below = 0;
 };

@@ -12,8 +12,8 @@ namespace {
 /// parameters themselves (3: an identity between weight and operator, divided where the operator is
 /// not) over all ranks that would keep the same: those that divide the batch, the tokens or, for
 /// what is not of an expert, the experts. The lowering finds reduce-scatters of gradients, and
-/// gathers of weights after the steps or, in stage 3, before each pass of a segment: 2, 2, 2 and 3
-/// times the parameters per rank and step. Where there is one such rank nothing is divided, and
+/// gathers of weights after the steps or before their first use, or, in stage 3, before each pass
+/// of a segment: 2, 2, 2 and 3 times the parameters per rank and step. Where there is one such rank nothing is divided, and
 /// only a framework that gathers nonetheless (cost::ShardCollectives) does anything in stage 3.
 /// Stages 2 and 3 reduce the gradients of every micro-batch. Sources: Rajbhandari et al., ZeRO, SC
 /// 2020, arXiv:1910.02054; groups of ranks, that is hybrid sharding: Zhao et al., PyTorch FSDP,
@@ -27,9 +27,11 @@ void divide_weights(Plan& plan, const Options& options) {
   if (options.context > 1) axes.emplace_back("context");
   const bool gathers = options.zero.stage == 3 && options.offload.parameters == HostPlace::none;
   if (axes.empty() && !gathers) return;
+  std::optional<int> prefetch = options.zero.prefetch;
+  if (options.zero.stage == 3 && !prefetch) prefetch = default_prefetch;
   plan.shards = {.of = static_cast<WeightShards::Of>(options.zero.stage),
                  .axes = std::move(axes),
-                 .prefetch = options.zero.stage == 3 ? options.zero.prefetch : 0,
+                 .prefetch = prefetch,
                  .whole_below = options.zero.whole_below};
 }
 
@@ -45,10 +47,11 @@ void check_zero(Options& options, const JsonReader& strategy) {
   const auto zero = strategy.find("zero");
   if (!zero || !zero->is_object()) return;
   if (const auto ranks = zero->find("ranks")) check_groups(options, *ranks);
-  for (const std::string key : {"prefetch", "whole_below"}) {
-    if (options.zero.stage < 3 && zero->has(key))
-      zero->at(key).fail("stage 3 beside it, which divides and gathers parameters");
-  }
+  const auto wants = [&](const char* key, int stage, const char* expected) {
+    if (options.zero.stage < stage && zero->has(key)) zero->at(key).fail(expected);
+  };
+  wants("prefetch", 1, "a stage above 0 beside it, which gathers parameters");
+  wants("whole_below", 3, "stage 3 beside it, which divides parameters");
 }
 
 }  // namespace
@@ -61,7 +64,10 @@ Strategy zero() {
        "consecutive data ranks that keep one copy together (hybrid sharding); divides `data`",
        "all"},
       {"prefetch", &Zero::prefetch, whole(0, 1'000),
-       "segments whose parameters are gathered ahead of the one that runs (stage 3)"},
+       "segments whose parameters are gathered ahead of the one that runs: in stage 3 for each "
+       "pass, in stages 1 and 2 for the first pass of the next iteration (Megatron-LM's "
+       "--overlap-param-gather)",
+       "1; in stages 1 and 2 all are gathered after the steps"},
       {"whole_below", &Zero::whole_below, whole(0, 1'000'000'000),
        "parameters of fewer elements on a device are not divided (stage 3)"}};
   const auto alone =

@@ -61,8 +61,11 @@ struct WeightShards {
   Of of = Of::nothing;
   std::vector<std::string> axes;
   /// op-order: the parameters of a segment are gathered after the segment `prefetch` + 1 places
-  /// before it has run, so that those of `prefetch` + 1 segments exist at once.
-  int prefetch = 0;
+  /// before it has run. Divided ones are gathered for each run, so that those of `prefetch` + 1
+  /// segments exist at once. Whole ones of which ranks step shards are gathered for the first run
+  /// of the next iteration; without the number (nullopt), all after the steps. Source:
+  /// Megatron-LM's --overlap-param-gather.
+  std::optional<int> prefetch;
   /// Parameters with fewer elements than this on a device stay whole there; their gradients and
   /// steps are still divided.
   int whole_below = 0;

@@ -159,6 +159,9 @@ TEST_CASE("GPT with less memory trains as on one device") {
                R"({"zero": {"stage": 1, "ranks": 2}, "data": 4})",
                R"({"zero": {"stage": 2, "ranks": 2}, "data": 4})",
                R"({"zero": {"stage": 3, "ranks": 2}, "data": 4})",
+               R"({"zero": {"stage": 1, "prefetch": 1}, "data": 4})",
+               R"({"zero": {"stage": 2, "prefetch": 0}, "data": 2, "tensor": 2})",
+               R"({"zero": {"stage": 1, "prefetch": 2}, "data": 2, "offload": "optimizer"})",
                R"({"zero": 1, "data": 2, "offload": "optimizer"})",
                R"({"zero": 2, "data": 2, "offload": "optimizer"})"));
 }
@@ -177,6 +180,7 @@ TEST_CASE("GPT in a pipeline trains as on one device") {
           R"({"pipeline": 2, "schedule": "1f1b", "recompute": "full"})",
           R"({"pipeline": 2, "schedule": "zb-h1", "recompute": "full"})",
           R"({"pipeline": 2, "schedule": "1f1b", "zero": 1, "data": 2})",
+          R"({"pipeline": 2, "schedule": "1f1b", "zero": {"stage": 1, "prefetch": 1}, "data": 2})",
           R"({"pipeline": 2, "schedule": "gpipe", "zero": 2, "data": 2})",
           R"({"pipeline": 2, "schedule": "gpipe", "zero": 3, "data": 2})",
           R"({"pipeline": 2, "data": 2, "tensor": 2, "schedule": "1f1b"})"));
@@ -309,6 +313,7 @@ TEST_CASE("T5 trains as on one device") {
           R"({"pipeline": 2, "schedule": "interleaved", "chunks": 2})",
           R"({"pipeline": 2, "schedule": "1f1b", "recompute": "full"})",
           R"({"pipeline": 2, "schedule": "1f1b", "zero": 1, "data": 2})",
+          R"({"pipeline": 2, "schedule": "1f1b", "zero": {"stage": 1, "prefetch": 1}, "data": 2})",
           R"({"pipeline": 2, "schedule": "1f1b", "tensor": 2})",
           R"({"pipeline": 2, "schedule": "zb-v"})", R"({"pipeline": 4, "schedule": "chimera"})",
           R"({"pipeline": 2, "schedule": "dualpipe"})",

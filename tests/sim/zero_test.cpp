@@ -15,10 +15,12 @@ using program::Category;
 /// to gather on two ranks; backward passes take no time.
 struct Gathered {
   Gathered(int layers, int prefetch, int forward, double gather, const cost::Stack& stack = {},
-           int launch = 0)
-      : program(UnitPipeline::lowered(
-            R"({"data": 2, "zero": {"stage": 3, "prefetch": )" + std::to_string(prefetch) + "}}",
-            chain(layers), 1, stack)) {
+           int launch = 0, int stage = 3)
+      : Gathered(layers, ahead(stage, prefetch), forward, gather, stack, launch) {}
+  Gathered(int layers, const std::string& zero, int forward, double gather,
+           const cost::Stack& stack = {}, int launch = 0)
+      : program(UnitPipeline::lowered(R"({"data": 2, "zero": )" + zero + "}", chain(layers), 1,
+                                      stack)) {
     // Each of two ranks sends the half of 8 x 8 numbers of two bytes.
     const BytesPerSecond link = 64_B / Seconds{gather * 1e-12 * static_cast<double>(unit)};
     const Folding folding = fold(program, instant_cluster(2, link), ideal_network(), false);
@@ -31,6 +33,17 @@ struct Gathered {
       }
     }
     timeline = run(program, folding, prices, 2);
+  }
+
+  static std::string ahead(int stage, int prefetch) {
+    return R"({"stage": )" + std::to_string(stage) + R"(, "prefetch": )" +
+           std::to_string(prefetch) + "}";
+  }
+
+  /// Units from the end of one iteration to the end of the next.
+  [[nodiscard]] double period() const {
+    const auto& ends = timeline.iteration_ends;
+    return static_cast<double>((ends[1] - ends[0]).count) / static_cast<double>(unit);
   }
 
   /// Units from the begin of an iteration until the last layer's forward pass has ended.
@@ -123,6 +136,26 @@ TEST_CASE("a host that runs ahead comes to a gather when the plan has made room 
       }
     }
     CHECK(highest == (prefetch + 1) * 128_B);
+  }
+}
+
+// What ranks step in shards, they hold whole: only its gathers move, not what lives when.
+TEST_CASE(
+    "weights stepped in shards are gathered after the steps, or beside the next forward pass") {
+  for (const int stage : {1, 2}) {
+    INFO(stage);
+    const Gathered after(5, std::to_string(stage), 3, 2);
+    CHECK(close(after.forward_pass(1), 5 * 3, 1e-5));
+    for (const int prefetch : {0, 1, 7}) {
+      INFO(prefetch);
+      const Gathered before(5, prefetch, 3, 2, {}, 0, stage);
+      CHECK(close(before.forward_pass(1), Gathered(5, prefetch, 3, 2).forward_pass(), 1e-5));
+      // All of them, less what is not hidden.
+      const double hidden = (5 + shift) * 2 - (before.forward_pass(1) - 5 * 3);
+      CHECK(close(after.period() - before.period(), hidden, 1e-5));
+      CHECK(memory_peak(before.program, before.timeline, 0).highest ==
+            memory_peak(after.program, after.timeline, 0).highest);
+    }
   }
 }
 

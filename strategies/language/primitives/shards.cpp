@@ -53,10 +53,8 @@ void read_shards(PlanBuilder& builder, const JsonReader& reader) {
   shards.axes = read_axes(builder, reader.at("over"));
   const bool gathers = shards.of == WeightShards::Of::parameters;
   if (shards.axes.empty() && !gathers) reader.at("over").fail("an axis at least");
-  if (const auto prefetch = reader.find("prefetch")) {
-    if (!gathers) prefetch->fail("parameters among what is divided");
+  if (const auto prefetch = reader.find("prefetch"))
     shards.prefetch = static_cast<int>(prefetch->between(0, 1'000));
-  }
   if (const auto below = reader.find("whole below")) {
     if (!gathers) below->fail("parameters among what is divided");
     shards.whole_below = static_cast<int>(below->between(0, 1'000'000'000));
@@ -69,8 +67,7 @@ std::vector<Primitive> write_shards(const Plan& plan) {
   const WeightShards& shards = plan.shards;
   if (shards.of == WeightShards::Of::nothing) return result;
   result.push_back(written(subjects[static_cast<int>(shards.of)], shards.axes));
-  if (shards.of == WeightShards::Of::parameters)
-    result.back().fields.push_back(field("prefetch", shards.prefetch));
+  if (shards.prefetch) result.back().fields.push_back(field("prefetch", *shards.prefetch));
   if (shards.whole_below > 0)
     result.back().fields.push_back(field("whole below", shards.whole_below));
   return result;

@@ -48,7 +48,7 @@ std::vector<Primitive> write_steps_on_host(const Plan& plan) {
     const char* place = plan.parameters_on_drives ? "drives" : "host";
     result.push_back(primitive("op-assign", "parameters", {field("to", place)}));
     if (!plan.shards.divides(WeightShards::Of::parameters))
-      result.back().fields.push_back(field("prefetch", plan.shards.prefetch));
+      result.back().fields.push_back(field("prefetch", plan.shards.prefetch.value_or(0)));
   }
   return result;
 }
