@@ -45,8 +45,10 @@ int Options::devices() const {
 }
 
 Ends Options::ends(const Schedule& of) const {
-  const std::optional<int> first = of.spreads_embedding ? all_ranks : embedding;
-  return {.embedding = ranks_of(first, pipeline), .head = ranks_of(head, pipeline)};
+  const auto ranks = [&](const std::optional<int>& end) {
+    return ranks_of(of.spreads_ends ? all_ranks : end, pipeline);
+  };
+  return {.embedding = ranks(embedding), .head = ranks(head)};
 }
 
 int Options::pipeline_ranks() const {

@@ -38,15 +38,20 @@ void assign(Plan& plan, int stage, int first_device, int copy) {
   }
 }
 
-/// Divides an end that stands on all ranks over them, as tensor ranks would (tables along the
-/// vocabulary), and puts it on the first.
-void spread(Plan& plan, int stage, const Options& options) {
-  const int per_rank = options.stride("pp");
-  for (const int segment : plan.stages[stage]) {
-    divide_as_tensor_ranks(plan, plan.graph().segments[segment].forward,
-                           {.name = "pipeline", .size = options.pipeline, .stride = per_rank},
-                           options);
-  }
+/// Divides the ends that stand on all ranks over them, as tensor ranks would: tables along the
+/// vocabulary, one that both ends read alike.
+void spread(Plan& plan, const Ends& ends, const Options& options) {
+  std::vector<model::OpId> spread;
+  const auto add = [&](const std::optional<std::vector<int>>& ranks, int segment) {
+    if (!ranks || ranks->size() == 1) return;
+    const std::vector<model::OpId>& ops = plan.graph().segments[segment].forward;
+    spread.insert(spread.end(), ops.begin(), ops.end());
+  };
+  add(ends.embedding, 0);
+  add(ends.head, static_cast<int>(plan.graph().segments.size()) - 1);
+  divide_as_tensor_ranks(
+      plan, spread, {.name = "pipeline", .size = options.pipeline, .stride = options.stride("pp")},
+      options);
 }
 
 /// The stages' segments: layers, with the model's ends in the first and the last or apart.
@@ -90,6 +95,11 @@ void assign_stages(Plan& plan, const Options& options) {
   const bool both_ways = schedule.placement == Placement::bidirectional;
   const int stages = Pipeline{.ranks = ranks, .chunks = chunks}.stages(schedule.placement);
   const Ends ends = options.ends(schedule);
+  if (schedule.spreads_ends && (options.embedding || options.head))
+    throw InputError("", "",
+                     "a schedule that does not spread embeddings and head itself, beside "
+                     "embedding or head",
+                     schedule.name);
   if (options.pipeline_ranks() == 1 && stages == 1 && !ends.any()) return;
   const auto segments = static_cast<int>(plan.graph().segments.size());
   plan.stages = segments_of_stages(layers_of_stages(options, segments - 2, stages), segments, ends);
@@ -109,8 +119,7 @@ void assign_stages(Plan& plan, const Options& options) {
     if (ends.embedding) assign(plan, 0, device(ends.embedding->front()), copy);
     if (ends.head) assign(plan, first + stages, device(ends.head->front()), copy);
   }
-  if (ends.embedding && ends.embedding->size() > 1) spread(plan, 0, options);
-  if (ends.head && ends.head->size() > 1) spread(plan, first + stages, options);
+  spread(plan, ends, options);
 }
 
 /// Nothing for `usual`, all_ranks for "all", else the number of a rank.

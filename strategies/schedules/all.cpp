@@ -30,7 +30,7 @@ void order(Plan& plan, const Timetable& timetable) {
 const std::vector<Schedule>& schedules() {
   using P = Placement;
   // name, summary, where the stages stand, how many on a rank (0: the user says), what orders them,
-  // and, where they are not false, 1 and false: spreads the embedding, forward passes, takes turns
+  // and, where they are not false, 1 and false: spreads the ends, forward passes, takes turns
   static const std::vector<Schedule> table = {
       {"gpipe", "all forward cells, then all backward cells", P::loop, 1, &gpipe},
       {"1f1b",
@@ -57,8 +57,10 @@ const std::vector<Schedule>& schedules() {
        &timetables::dualpipe_v},
       {"hanayo", "waves: an even number of chunks a rank, forth and back", P::wave, 0,
        &timetables::hanayo},
-      {"interlaced", "embeddings on all ranks, which take turns with 1F1B's stages", P::loop, 1,
-       &interlaced, true},
+      {"interlaced",
+       "embeddings and head on all ranks, which take turns with the stages: no bubble at one and "
+       "a half times 1F1B's memory",
+       P::loop, 1, &interlaced, true},
       {"bpipe",
        "1F1B whose early stages lend activations to the late ones: about half as many in flight",
        P::loop, 1, &bpipe},
@@ -116,11 +118,7 @@ void apply(const Schedule& schedule, Plan& plan, const Pipeline& pipeline, const
                          (repeats == 1 ? " time" : " times"),
                      schedule.name);
   }
-  const bool apart = ends.any() && !schedule.spreads_embedding;
-  if (schedule.spreads_embedding && ends.head) {
-    throw InputError("", "", "a schedule that leaves the head in the last stage alone",
-                     schedule.name);
-  }
+  const bool apart = ends.any() && !schedule.spreads_ends;
   const auto* rules = std::get_if<Schedule::Rules>(&schedule.orders);
   if (rules != nullptr && !apart && ranks_per_device == 1) return (*rules)(plan);
   if (plan.slices() > 1) {

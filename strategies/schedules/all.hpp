@@ -23,7 +23,7 @@ struct Schedule {
   Placement placement = Placement::loop;
   int chunks = 1;  ///< stages on every pipeline rank; 0: as many as the option "chunks" says
   std::variant<Rules, TimetableOf> orders;
-  bool spreads_embedding = false;  ///< over all ranks, as a stage of its own
+  bool spreads_ends = false;  ///< embeddings and head over all ranks, as stages of their own
   int forward_passes = 1;          ///< of each micro-batch
   bool takes_turns = false;        ///< orders stages with several copies that take turns
 };

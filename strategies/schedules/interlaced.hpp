@@ -5,7 +5,7 @@
 
 namespace stratagem::strategies {
 
-/// The embeddings are stage 0 on every rank, the stages behind them are counted from 1.
+/// The embeddings are stage 0 on every rank, the head is the last stage on every rank.
 Timetable interlaced(const Pipeline& pipeline);
 
 }  // namespace stratagem::strategies

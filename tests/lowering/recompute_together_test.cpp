@@ -200,7 +200,6 @@ TEST_CASE("groups of layers go with every schedule, and with stages that are no 
     INFO(entry.name);
     // Where iterations overlap, a round has calls of several: buffers of one name for the replay.
     if (entry.name.starts_with("pipedream")) continue;
-    config.tied = !entry.spreads_embedding;
     model::Graph graph = model::gpt(config);
     if (entry.name == "3f1b") graph.forward_repeats = 3;
     const std::string strategy =

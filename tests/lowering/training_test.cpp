@@ -368,7 +368,7 @@ TEST_CASE("whatever precisions, optimizers and freed gradients make of a strateg
     }
   }
   for (const strategies::Schedule& schedule : strategies::schedules()) {
-    if (schedule.forward_passes > 1 || schedule.spreads_embedding) continue;
+    if (schedule.forward_passes > 1 || schedule.spreads_ends) continue;
     INFO(schedule.name);
     const std::string chunks = schedule.chunks == 0 ? ", \"chunks\": 2" : "";
     config.layers = 8;

@@ -172,7 +172,8 @@ TEST_CASE("shards over axes that are not there, twice or none are refused at the
   over(R"~(["dta"])~", "p.json: /primitives/1/over/0", "an axis that an op-trans before has made");
   over(R"~(["data", "data"])~", "p.json: /primitives/1/over/1", "each axis once");
   over("[]", "p.json: /primitives/1/over", "an axis at least");
-  over(R"~(["data"], "prefetch": 1)~", "p.json: /primitives/1/prefetch", "parameters among what");
+  over(R"~(["data"], "whole below": 1)~", "p.json: /primitives/1/whole below",
+       "parameters among what");
   const std::string once = R"~(, {"op-trans": "steps", "over": ["data"]})~";
   refuses_plan(but(split, split + once + once), "p.json: /primitives/2",
                {"one primitive for all shards"});

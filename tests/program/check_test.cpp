@@ -304,7 +304,6 @@ TEST_CASE("whatever lowering makes of a schedule can run") {
   for (const strategies::Schedule& schedule : strategies::schedules()) {
     model::GptConfig config = lowering::small_gpt;
     config.layers = 8;
-    config.tied = !schedule.spreads_embedding;
     model::Graph graph = model::gpt(config);
     if (schedule.name == "3f1b") graph.forward_repeats = 3;
     const std::string chunks = schedule.chunks == 0 ? ", \"chunks\": 2" : "";

@@ -21,10 +21,10 @@ inline constexpr std::int64_t unit = 1'000'000;  // picoseconds
 
 /// `layers` matrix products in a row, one to a segment, between a first segment that adds a shift,
 /// so that all of them have an input gradient, and a last one that bends it. `repeats` > 1: the
-/// result is fed back to the first. With `shared_input` the first segment has two more products
-/// between which ranks divide the inner dimension, so that ranks that share it meet at the end of
-/// its forward and of its backward pass.
-inline model::Graph chain(int layers, int repeats = 1, bool shared_input = false) {
+/// result is fed back to the first. With `shared_ends` the first and the last segment have two more
+/// products between which ranks divide the inner dimension, so that ranks that share them meet at
+/// the end of their forward and of their backward passes.
+inline model::Graph chain(int layers, int repeats = 1, bool shared_ends = false) {
   using model::OpKind;
   using model::Role;
   model::Builder build("chain");
@@ -47,9 +47,12 @@ inline model::Graph chain(int layers, int repeats = 1, bool shared_input = false
     build.add(OpKind::gelu, "bend", "b s n -> b s n", {x}, {y});
     x = y;
   };
-  if (shared_input) {
-    product("widen", 8, 840);
-    product("narrow", 840, 8);
+  const auto share = [&](const std::string& end) {
+    product("widen " + end, 8, 840);
+    product("narrow " + end, 840, 8);
+  };
+  if (shared_ends) {
+    share("input");
     bend();
   }
   for (int i = 0; i < layers; ++i) {
@@ -57,6 +60,7 @@ inline model::Graph chain(int layers, int repeats = 1, bool shared_input = false
     product("product", 8, 8);
   }
   build.begin_segment("output");
+  if (shared_ends) share("output");
   bend();
   model::Graph graph = std::move(build).finish(x);
   graph.forward_repeats = repeats;
@@ -69,16 +73,18 @@ struct UnitCosts {
   int forward = 1;
   int input = 1;
   int weight = 0;
-  int end = 0;  ///< of a shared input's forward and backward pass, each
+  int end = 0;  ///< of the forward and the backward pass of a shared end, each
 };
 
 inline Prices unit_prices(const program::Program& program, const UnitCosts& costs) {
   return price(program, [&](const program::Task& task) {
-    const int time = task.name == "product"                           ? costs.forward
-                     : task.name == "product.B"                       ? costs.input
-                     : task.name == "product.W"                       ? costs.weight
-                     : task.name == "widen" || task.name == "widen.B" ? costs.end
-                                                                      : 0;
+    static const std::set<std::string> ends = {"widen input", "widen input.B", "widen output",
+                                               "widen output.B"};
+    const int time = task.name == "product"     ? costs.forward
+                     : task.name == "product.B" ? costs.input
+                     : task.name == "product.W" ? costs.weight
+                     : ends.contains(task.name) ? costs.end
+                                                : 0;
     return Price{.device = {time * unit}};
   });
 }
@@ -130,11 +136,11 @@ class UnitPipeline {
   }
 
   /// The most (stage, micro-batch) pairs of a device whose last forward cell has begun and whose
-  /// last backward cell has not ended, in the first iteration; of stages from the given one on.
-  [[nodiscard]] int in_flight(int device, int first_stage = 0) const {
+  /// last backward cell has not ended, in the first iteration; of stages `first` to `last`.
+  [[nodiscard]] int in_flight(int device, int first = 0, int last = 1'000) const {
     std::map<std::pair<int, int>, std::pair<double, double>> lives;
     for (const Cell& cell : cells(device)) {
-      if (cell.cell.stage < first_stage) continue;
+      if (cell.cell.stage < first || cell.cell.stage > last) continue;
       const std::pair key(cell.cell.stage, cell.cell.micro_batch);
       if (cell.cell.pass == placement::CellPass::forward) {
         if (cell.cell.repeat == 0) lives[key] = {cell.begin, 1e300};

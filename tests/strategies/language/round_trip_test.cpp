@@ -96,7 +96,6 @@ TEST_CASE("every schedule, written and read again, lowers to the same program") 
   model::GptConfig config = small_gpt;
   config.layers = 8;
   for (const Schedule& entry : schedules()) {
-    config.tied = !entry.spreads_embedding;
     model::Graph graph = model::gpt(config);
     if (entry.name == "3f1b") graph.forward_repeats = 3;
     round_trip(graph, R"~({"pipeline": 4, "schedule": ")~" + entry.name + "\"}", 8);
