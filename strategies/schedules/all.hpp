@@ -24,8 +24,8 @@ struct Schedule {
   int chunks = 1;  ///< stages on every pipeline rank; 0: as many as the option "chunks" says
   std::variant<Rules, TimetableOf> orders;
   bool spreads_ends = false;  ///< embeddings and head over all ranks, as stages of their own
-  int forward_passes = 1;          ///< of each micro-batch
-  bool takes_turns = false;        ///< orders stages with several copies that take turns
+  int forward_passes = 1;     ///< of each micro-batch
+  bool takes_turns = false;   ///< orders stages with several copies that take turns
 };
 const std::vector<Schedule>& schedules();
 /// Names of some: "interleaved, hanayo".
