@@ -7,7 +7,7 @@
 
 #include "base/json_writer.hpp"
 #include "base/quantity_text.hpp"
-#include "calibrate/judgement.hpp"
+#include "calibrate/fit/judgement.hpp"
 
 namespace stratagem::calibrate {
 namespace {

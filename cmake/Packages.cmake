@@ -24,7 +24,7 @@ add_library(OpenBLAS::OpenBLAS UNKNOWN IMPORTED)
 set_target_properties(OpenBLAS::OpenBLAS PROPERTIES
   IMPORTED_LOCATION "${OPENBLAS_LIBRARY}" INTERFACE_INCLUDE_DIRECTORIES "${OPENBLAS_INCLUDE_DIR}")
 
-# Optional; loaded at run time where a launcher has started ranks (kernels/world.hpp).
+# Optional; loaded at run time where a launcher has started ranks (kernels/ranks/world.hpp).
 if(NOT STRATAGEM_MPI STREQUAL "OFF")
   set(MPI_CXX_SKIP_MPICXX TRUE)
   if(STRATAGEM_MPI STREQUAL "ON")

@@ -4,7 +4,7 @@
 #include <functional>
 #include <string>
 
-#include "kernels/communicator.hpp"
+#include "kernels/ranks/communicator.hpp"
 
 namespace stratagem::commands {
 

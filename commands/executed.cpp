@@ -8,9 +8,9 @@
 
 #include "base/input_error.hpp"
 #include "base/quantity_text.hpp"
+#include "calibrate/fit/pace.hpp"
 #include "calibrate/measure/machine.hpp"
 #include "calibrate/measure/stopwatch.hpp"
-#include "calibrate/pace.hpp"
 #include "sim/metrics.hpp"
 
 namespace stratagem::commands {

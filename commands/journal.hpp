@@ -12,7 +12,7 @@
 #include "base/json_writer.hpp"
 #include "commands/termination.hpp"
 #include "execute/place.hpp"
-#include "kernels/world.hpp"
+#include "kernels/ranks/world.hpp"
 
 namespace stratagem::commands {
 

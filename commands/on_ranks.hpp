@@ -5,7 +5,7 @@
 
 #include "base/quantity.hpp"
 #include "commands/all.hpp"
-#include "kernels/world.hpp"
+#include "kernels/ranks/world.hpp"
 
 namespace stratagem::commands {
 

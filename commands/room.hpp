@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/quantity.hpp"
-#include "kernels/communicator.hpp"
+#include "kernels/ranks/communicator.hpp"
 
 namespace stratagem::commands {
 

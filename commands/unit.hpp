@@ -6,7 +6,7 @@
 #include "commands/arguments.hpp"
 #include "execute/operators/application.hpp"
 #include "execute/placement.hpp"
-#include "kernels/communicator.hpp"
+#include "kernels/ranks/communicator.hpp"
 
 namespace stratagem::commands {
 

@@ -6,7 +6,7 @@
 #include "execute/engine.hpp"
 #include "execute/fault.hpp"
 #include "execute/place.hpp"
-#include "kernels/communicator.hpp"
+#include "kernels/ranks/communicator.hpp"
 
 namespace stratagem::execute {
 

@@ -8,7 +8,7 @@
 #include "base/quantity.hpp"
 #include "execute/engine.hpp"
 #include "kernels/half.hpp"
-#include "kernels/nccl_communicator.hpp"
+#include "kernels/ranks/nccl_communicator.hpp"
 
 namespace stratagem::execute {
 

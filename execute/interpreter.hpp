@@ -22,7 +22,7 @@
 #include "execute/value.hpp"
 #include "execute/weight_versions.hpp"
 #include "kernels/adam.hpp"
-#include "kernels/communicator.hpp"
+#include "kernels/ranks/communicator.hpp"
 #include "model/graph.hpp"
 #include "program/buffer_owners.hpp"
 #include "program/program.hpp"

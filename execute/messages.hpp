@@ -12,7 +12,7 @@
 
 #include "base/input_error.hpp"
 #include "execute/engine.hpp"
-#include "kernels/communicator.hpp"
+#include "kernels/ranks/communicator.hpp"
 
 namespace stratagem::execute {
 

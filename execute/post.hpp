@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "execute/value.hpp"
-#include "kernels/communicator.hpp"
+#include "kernels/ranks/communicator.hpp"
 
 namespace stratagem::execute {
 

@@ -4,7 +4,7 @@
 #include <chrono>
 #include <vector>
 
-#include "kernels/communicator.hpp"
+#include "kernels/ranks/communicator.hpp"
 #include "program/program.hpp"
 #include "sim/timeline.hpp"
 

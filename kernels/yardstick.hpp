@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "base/quantity.hpp"
-#include "kernels/communicator.hpp"
+#include "kernels/ranks/communicator.hpp"
 
 namespace stratagem::kernels {
 

@@ -6,7 +6,7 @@
 #include <cstddef>
 
 #include "cost/ring.hpp"
-#include "kernels/communicator.hpp"
+#include "kernels/ranks/communicator.hpp"
 
 namespace stratagem::calibrate {
 

@@ -6,7 +6,7 @@
 #include "base/quantity.hpp"
 #include "calibrate/measure/cpu_experiments.hpp"
 #include "calibrate/measure/experiment.hpp"
-#include "kernels/communicator.hpp"
+#include "kernels/ranks/communicator.hpp"
 
 namespace stratagem::calibrate {
 

@@ -7,7 +7,7 @@
 #include "calibrate/measure/gpu_collectives.hpp"
 #include "calibrate/measure/stopwatch.hpp"
 #include "kernels/device.hpp"
-#include "kernels/nccl_communicator.hpp"
+#include "kernels/ranks/nccl_communicator.hpp"
 
 namespace stratagem::calibrate {
 

@@ -10,13 +10,13 @@
 
 #include "base/input_error.hpp"
 #include "base/quantity_text.hpp"
+#include "calibrate/fit/pace.hpp"
 #include "calibrate/measure/collective_experiments.hpp"
 #include "calibrate/measure/fresh_experiments.hpp"
 #include "calibrate/measure/machine.hpp"
 #include "calibrate/measure/ranks.hpp"
 #include "calibrate/measure/recorder.hpp"
 #include "calibrate/measure/stopwatch.hpp"
-#include "calibrate/pace.hpp"
 #include "cost/kernel.hpp"
 #include "cost/profile.hpp"
 

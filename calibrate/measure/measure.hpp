@@ -9,7 +9,7 @@
 #include "calibrate/fresh_check.hpp"
 #include "calibrate/measure/cpu_experiments.hpp"
 #include "calibrate/measure/scenario_experiments.hpp"
-#include "kernels/communicator.hpp"
+#include "kernels/ranks/communicator.hpp"
 
 namespace stratagem::calibrate {
 

@@ -11,15 +11,15 @@
 #include <utility>
 
 #include "calibrate/datasheet.hpp"
+#include "calibrate/fit/nccl.hpp"
 #include "calibrate/measure/cuda_collectives.hpp"
 #include "calibrate/measure/cuda_experiments.hpp"
 #include "calibrate/measure/gpu_file.hpp"
 #include "calibrate/measure/machine.hpp"
 #include "calibrate/measure/ranks.hpp"
-#include "calibrate/nccl_fit.hpp"
 #include "kernels/elementwise.hpp"
-#include "kernels/nccl_communicator.hpp"
-#include "kernels/own_gpu.hpp"
+#include "kernels/ranks/nccl_communicator.hpp"
+#include "kernels/ranks/own_gpu.hpp"
 
 namespace stratagem::calibrate {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "calibrate/measure/measure.hpp"
-#include "kernels/world.hpp"
+#include "kernels/ranks/world.hpp"
 
 namespace stratagem::calibrate {
 

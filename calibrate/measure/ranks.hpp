@@ -6,7 +6,7 @@
 #include <string>
 
 #include "calibrate/measure/machine.hpp"
-#include "kernels/communicator.hpp"
+#include "kernels/ranks/communicator.hpp"
 
 namespace stratagem::calibrate {
 

@@ -10,9 +10,9 @@
 
 #include "base/input_error.hpp"
 #include "base/json_reader.hpp"
-#include "calibrate/fit.hpp"
-#include "calibrate/nccl_fit.hpp"
-#include "calibrate/nccl_others.hpp"
+#include "calibrate/fit/fit.hpp"
+#include "calibrate/fit/nccl.hpp"
+#include "calibrate/fit/nccl_others.hpp"
 #include "tests/catch.hpp"
 
 using namespace stratagem;

@@ -4,7 +4,7 @@
 
 #include "base/input_error.hpp"
 #include "base/json_reader.hpp"
-#include "calibrate/fit.hpp"
+#include "calibrate/fit/fit.hpp"
 #include "cost/gemm.hpp"
 #include "tests/catch.hpp"
 #include "tests/small_scenario.hpp"

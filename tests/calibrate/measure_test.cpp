@@ -10,17 +10,17 @@
 
 #include "base/input_error.hpp"
 #include "base/json_reader.hpp"
-#include "calibrate/fit.hpp"
+#include "calibrate/fit/fit.hpp"
+#include "calibrate/fit/pace.hpp"
+#include "calibrate/fit/processor.hpp"
 #include "calibrate/measure/collective_experiments.hpp"
 #include "calibrate/measure/cpu_experiments.hpp"
 #include "calibrate/measure/ranks.hpp"
 #include "calibrate/measure/recorder.hpp"
 #include "calibrate/measure/stopwatch.hpp"
 #include "calibrate/measurements.hpp"
-#include "calibrate/pace.hpp"
-#include "calibrate/processor.hpp"
 #include "cost/kernel.hpp"
-#include "kernels/thread_communicator.hpp"
+#include "kernels/ranks/thread_communicator.hpp"
 #include "tests/catch.hpp"
 
 using namespace stratagem;

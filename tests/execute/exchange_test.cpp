@@ -2,7 +2,7 @@
 #include "execute/exchange.hpp"
 
 #include "execute/host_engine.hpp"
-#include "kernels/thread_communicator.hpp"
+#include "kernels/ranks/thread_communicator.hpp"
 #include "tests/catch.hpp"
 
 namespace stratagem::execute::exchange_test {

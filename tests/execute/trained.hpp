@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "execute/interpreter.hpp"
-#include "kernels/thread_communicator.hpp"
+#include "kernels/ranks/thread_communicator.hpp"
 #include "tests/lowering/lowered.hpp"
 
 namespace stratagem::execute {

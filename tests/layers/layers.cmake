@@ -1,5 +1,5 @@
 # Reads every #include of the folders and fails for one that points up, for subfolders that include
-# each other in a circle, and for a library out of its place.
+# each other in a circle, for a library out of its place, and for a folder with too many sources.
 #   cmake -DROOT=<repository> -P layers.cmake
 # CONTRIBUTING.md shows the first table. report/ stands on study/, since what it reports on are a
 # scenario's results.
@@ -206,6 +206,20 @@ foreach(start IN LISTS subfolders)
     list(APPEND in_circles ${way_to_${start}})
     string(REPLACE ";" " -> " circle "${way_to_${start}}")
     string(APPEND offences "\n  ${circle} -> ${start}: a circle of includes")
+  endif()
+endforeach()
+
+# A folder that nobody can take in at a glance wants subfolders.
+set(globs "${folders}")
+list(TRANSFORM globs PREPEND "${ROOT}/")
+list(TRANSFORM globs APPEND "/*.cpp")
+file(GLOB_RECURSE sources RELATIVE "${ROOT}" ${globs})
+foreach(source IN LISTS sources)
+  get_filename_component(folder "${source}" DIRECTORY)
+  string(MAKE_C_IDENTIFIER "${folder}" key)
+  math(EXPR sources_in_${key} "0${sources_in_${key}} + 1")
+  if(sources_in_${key} EQUAL 26)
+    string(APPEND offences "\n  ${folder}/ has more than 25 sources of its own")
   endif()
 endforeach()
 

@@ -1,11 +1,11 @@
 // Communicators: every operation against its closed form, on as many ranks as were launched.
-#include "kernels/communicator.hpp"
+#include "kernels/ranks/communicator.hpp"
 
 #include <array>
 #include <numeric>
 #include <set>
 
-#include "kernels/world.hpp"
+#include "kernels/ranks/world.hpp"
 #include "tests/catch.hpp"
 
 using namespace stratagem;

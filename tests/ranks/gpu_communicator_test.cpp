@@ -6,9 +6,9 @@
 #include <optional>
 
 #include "base/input_error.hpp"
-#include "kernels/nccl_communicator.hpp"
-#include "kernels/own_gpu.hpp"
-#include "kernels/world.hpp"
+#include "kernels/ranks/nccl_communicator.hpp"
+#include "kernels/ranks/own_gpu.hpp"
+#include "kernels/ranks/world.hpp"
 #include "tests/catch.hpp"
 
 using namespace stratagem;

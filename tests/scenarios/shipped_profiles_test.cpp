@@ -4,8 +4,8 @@
 #include <numeric>
 #include <tuple>
 
-#include "calibrate/fit.hpp"
-#include "calibrate/processor.hpp"
+#include "calibrate/fit/fit.hpp"
+#include "calibrate/fit/processor.hpp"
 #include "cost/gemm.hpp"
 #include "cost/ring.hpp"
 #include "tests/catch.hpp"

@@ -3,7 +3,7 @@
 
 #include <stdexcept>
 
-#include "kernels/nccl_communicator.hpp"
+#include "kernels/ranks/nccl_communicator.hpp"
 
 namespace stratagem::kernels {
 namespace {

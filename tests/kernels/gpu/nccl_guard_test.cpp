@@ -1,12 +1,12 @@
 // How NCCL is waited for and given up, with functions in place of NCCL's: needs no GPU.
-#include "kernels/inside/nccl_guard.hpp"
+#include "kernels/ranks/inside/nccl_guard.hpp"
 
 #include <algorithm>
 #include <chrono>
 #include <optional>
 
 #include "base/input_error.hpp"
-#include "kernels/device_communicator.hpp"
+#include "kernels/ranks/device_communicator.hpp"
 #include "tests/catch.hpp"
 
 using namespace stratagem;

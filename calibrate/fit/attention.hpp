@@ -1,0 +1,16 @@
+// Fits the constants of fused attention.
+#pragma once
+
+#include <vector>
+
+#include "calibrate/fit/fit.hpp"
+
+namespace stratagem::calibrate {
+
+/// Fits the share of the peak for each pass, if both passes were measured on this architecture, in
+/// fp16 or bf16; else the datasheet's shares stay for both. Call it after the kernel floor and the
+/// kinds that move memory are fitted.
+void fit_attention(const std::vector<Measurements>& measurements, const Datasheet& datasheet,
+                   Fit& result);
+
+}  // namespace stratagem::calibrate

@@ -1,0 +1,137 @@
+// Assembles a profile from the fits of all kinds.
+#include "calibrate/fit/fit.hpp"
+
+#include <array>
+#include <cstdio>
+#include <set>
+#include <utility>
+
+#include "base/input_error.hpp"
+#include "base/json_writer.hpp"
+#include "base/median.hpp"
+#include "base/write_file.hpp"
+#include "calibrate/fit/attention.hpp"
+#include "calibrate/fit/chosen.hpp"
+#include "calibrate/fit/collectives.hpp"
+#include "calibrate/fit/gemm.hpp"
+#include "calibrate/fit/streaming.hpp"
+
+namespace stratagem::calibrate {
+namespace {
+
+cost::Constant<Seconds> kernel_floor(const std::vector<Measurements>& measurements,
+                                     const Datasheet& datasheet) {
+  if (datasheet.kernel_floor) return *datasheet.kernel_floor;
+  for (const auto& [same, stands_in] : {std::pair{true, false}, std::pair{true, true},
+                                        std::pair{false, false}, std::pair{false, true}}) {
+    for (const Measurements& from : measurements) {
+      if (from.kernel_gaps.empty() || from.stands_in != stands_in ||
+          (from.device.architecture == datasheet.architecture) != same)
+        continue;
+      std::vector<double> gaps;
+      for (const Seconds gap : from.kernel_gaps) gaps.push_back(gap.value);
+      const std::string where =
+          "kernels back to back on " + from.device.gpu + " (" + from.source + ")";
+      if (!same) {
+        return {.value = rounded(Seconds{median(gaps)}),
+                .provenance = cost::Provenance::assumed,
+                .source = "another architecture's, " + where};
+      }
+      return {.value = rounded(Seconds{median(gaps)}),
+              .provenance = from.status == "measured" ? cost::Provenance::measured
+                                                      : cost::Provenance::published,
+              .source = where};
+    }
+  }
+  throw InputError(datasheet.file, "/measurements",
+                   "a file with a table of the kind \"kernel_gap\"", "none");
+}
+
+/// Numbers of ranks that were busy on a processor while its kernels were measured.
+std::vector<int> busy_ranks(const std::vector<Measurements>& measurements,
+                            const Datasheet& datasheet) {
+  std::set<int> numbers;
+  for (const Measurements& from : measurements) {
+    const bool kernels = !from.gemms.empty() || !from.streaming.empty();
+    if (kernels && from.device.architecture == datasheet.architecture)
+      numbers.insert(from.ranks_of_server());
+  }
+  return {numbers.begin(), numbers.end()};
+}
+
+}  // namespace
+
+Fit fit_profile(const std::vector<Measurements>& measurements, const Datasheet& datasheet) {
+  Fit result;
+  result.profile = {.name = datasheet.name,
+                    .gpu = datasheet.gpu,
+                    .multiprocessors = datasheet.multiprocessors,
+                    .peak = datasheet.peak,
+                    .memory = datasheet.memory,
+                    .memory_bandwidth = datasheet.memory_bandwidth,
+                    .attention = datasheet.attention,
+                    .kernel_floor = kernel_floor(measurements, datasheet),
+                    .host_copy = datasheet.host_copy,
+                    .host_memory_bandwidth = datasheet.host_memory_bandwidth,
+                    .context = datasheet.context,
+                    .communicator = datasheet.communicator};
+  fit_gemms(measurements, datasheet, result);
+  fit_streaming_kinds(measurements, datasheet, result);
+  fit_attention(measurements, datasheet, result);
+  fit_collectives(measurements, datasheet, result);
+  if (result.profile.of_processor())
+    result.profile.busy_ranks = busy_ranks(measurements, datasheet);
+  return result;
+}
+
+Fit fit_profile(const Datasheet& datasheet) { return fit_completed({}, datasheet); }
+
+Fit fit_completed(std::vector<Measurements> measurements, const Datasheet& datasheet) {
+  const bool stand_in = !measurements.empty();
+  std::string own;  // the GPU's, as it calls itself
+  if (stand_in && measurements.front().status == "measured" &&
+      measurements.front().device.architecture == datasheet.architecture)
+    own = measurements.front().device.gpu;
+  for (const std::string& file : datasheet.measurements) {
+    measurements.push_back(read_measurements(file));
+    measurements.back().stands_in = stand_in;
+  }
+  Fit result = fit_profile(measurements, datasheet);
+  if (!own.empty()) result.profile.gpu = own;
+  return result;
+}
+
+const cost::Evidence* evidence_of(const Fit& fit, const Quality& quality) {
+  const auto found = fit.profile.evidence.find(quality.what);
+  return found == fit.profile.evidence.end() ? nullptr : &found->second;
+}
+
+std::string describe(const Fit& fit) {
+  std::string text =
+      "                                    |predicted / measured - 1|, %\n"
+      "what                  points  median  5 folds  families  left out: median  90th  95th\n";
+  for (const Quality& quality : fit.qualities) {
+    std::array<char, 160> line{};
+    std::snprintf(line.data(), line.size(), "%-20s  %6zu  %6.1f  %7.1f", quality.what.c_str(),
+                  quality.points, 100 * quality.median_error, 100 * quality.cross_validated_error);
+    text += line.data();
+    if (const cost::Evidence* found = evidence_of(fit, quality);
+        found != nullptr && found->all.fit.points > 0) {
+      const cost::Evidence& evidence = *found;
+      std::snprintf(line.data(), line.size(), "  %8zu", evidence.families);
+      text += line.data();
+      std::snprintf(line.data(), line.size(), "  %16.1f  %4.0f  %4.0f",
+                    100 * evidence.all.fit.median, 100 * evidence.all.fit.p90,
+                    100 * evidence.all.fit.p95);
+      text += line.data();
+    }
+    text += "\n";
+  }
+  return text;
+}
+
+void write_profile(const cost::Profile& profile, const std::string& file) {
+  write_file(file, cost::to_json(profile).text(2) + "\n");
+}
+
+}  // namespace stratagem::calibrate
