@@ -12,23 +12,24 @@ namespace stratagem::lowering {
 
 using strategies::Options;
 using strategies::Plan;
-using strategies::WeightShards;
+using Place = strategies::Keep::Where;
+using What = strategies::Keep::What;
 
 namespace {
 
 /// Are there parameters that devices gather, whether ranks divide them or one rank has all?
 bool gathers_parameters(const Plan& plan, const cost::Stack& stack) {
-  return plan.shards.divides(WeightShards::Of::parameters) || is_gathered(plan, stack, {});
+  return !plan.divided(What::parameters).empty() || is_gathered(plan, stack, {});
 }
 
 /// What divides weights needs grids to divide them over, and weights that have one version.
 void refuse_shards(const Plan& plan, const Stages& stages, const cost::Stack& stack) {
-  const std::string where = plan.steps_on_host ? " where steps run on the host"
+  const std::string where = plan.steps.on_host ? " where steps run on the host"
                                                : " where weights are divided or gathered";
   const std::string path =
-      plan.steps_on_host ? path_of(&Options::offload) : path_of(&Options::zero);
-  const bool divides = plan.shards.divides(WeightShards::Of::steps);
-  if (!divides && !gathers_parameters(plan, stack) && !plan.steps_on_host) return;
+      plan.steps.on_host ? path_of(&Options::offload) : path_of(&Options::zero);
+  const bool divides = !plan.divided(What::states).empty();
+  if (!divides && !gathers_parameters(plan, stack) && !plan.steps.on_host) return;
   if (!plan.updates.flush)
     throw InputError("", path, "a schedule with a flush" + where, "one without");
   for (int stage = 0; stage < stages.count(); ++stage) {
@@ -41,12 +42,12 @@ void refuse_shards(const Plan& plan, const Stages& stages, const cost::Stack& st
 /// leaves for the host, before the steps of the same iteration.
 void refuse_gradient_buffers(const Plan& plan) {
   if (plan.gradients.buffers == 0) return;
-  if (!plan.shards.divides(WeightShards::Of::gradients) && !plan.steps_on_host) {
+  if (plan.divided(What::gradients).empty() && !plan.steps.on_host) {
     throw InputError("", path_of(&Options::gradient_buffers),
                      "gradients that ranks divide, or that leave for the host, to wait in them",
                      "none");
   }
-  if (!plan.updates.flush || plan.delayed_update) {
+  if (!plan.updates.flush || plan.steps.delayed) {
     throw InputError("", path_of(&Options::gradient_buffers),
                      "a schedule with a flush, and steps that are not delayed, beside them", "");
   }
@@ -72,29 +73,29 @@ void refuse_waiting_gathers(const Plan& plan, const Stages& stages, const cost::
 void refuse_casts(const Plan& plan, const cost::Stack& stack, const cost::Precision& precision) {
   if (!needs_casts(precision)) return;
   const bool gathers = gathers_parameters(plan, stack) || gathers_before_first_use(plan);
-  if (!gathers && !plan.parameters_on_host) return;
-  throw InputError("",
-                   plan.parameters_on_host ? path_of(&Options::offload) : path_of(&Options::zero),
+  const bool away = plan.place_of(What::parameters) != Place::device;
+  if (!gathers && !away) return;
+  throw InputError("", away ? path_of(&Options::offload) : path_of(&Options::zero),
                    "weights that stay whole where linear layers multiply in " +
                        model::to_text(precision.products),
-                   plan.parameters_on_host ? "weights on the host"
-                                           : "weights that are gathered ahead of their use");
+                   away ? "weights on the host" : "weights that are gathered ahead of their use");
 }
 
 /// What waits on the host are whole activations of whole micro-batches.
 void refuse_swaps(const Plan& plan, const Stages& stages) {
-  if (plan.swap.segments.empty()) return;
+  if (!plan.residency.keeps_segments()) return;
   if (!plan.updates.flush) {
     throw InputError("", path_of(&Options::swap),
                      "a schedule with a flush where activations are swapped", "one without");
   }
-  if (plan.slices() > 1 || !plan.evictions().empty()) {
+  if (plan.slices() > 1 || plan.residency.keeps_cells()) {
     throw InputError("", path_of(&Options::swap),
                      "whole micro-batches, and none lent to other stages, where they are swapped",
                      "");
   }
-  for (const int segment : plan.swap.segments) {
-    if (stages.irregular(stages.of(segment))) {
+  for (std::size_t segment = 0; segment < plan.graph().segments.size(); ++segment) {
+    const auto one = static_cast<int>(segment);
+    if (plan.residency.of_segment(one) != nullptr && stages.irregular(stages.of(one))) {
       throw InputError("", path_of(&Options::swap),
                        "stages on one grid in equal parts where they are swapped", "");
     }
@@ -104,7 +105,7 @@ void refuse_swaps(const Plan& plan, const Stages& stages) {
 /// Parts of checkpoints are parts of a layout, and what runs again in several segments has one
 /// stage.
 void refuse_recomputation(const Plan& plan, const Stages& stages) {
-  for (int stage = 0; !plan.checkpoint_axes.empty() && stage < stages.count(); ++stage) {
+  for (int stage = 0; !plan.divided(What::checkpoints).empty() && stage < stages.count(); ++stage) {
     if (stages.irregular(stage)) {
       throw InputError("", path_of(&Options::partition_checkpoints),
                        "stages on one grid in equal parts where checkpoints are divided", "");
@@ -124,7 +125,7 @@ void refuse_recomputation(const Plan& plan, const Stages& stages) {
 /// ways.
 void refuse_slices(const Plan& plan, const Stages& stages) {
   if (plan.slices() <= 1) return;
-  if (!plan.evictions().empty())
+  if (plan.residency.keeps_cells())
     throw InputError("", "", "evictions of whole micro-batches, not of token slices", "");
   for (int stage = 0; stage < stages.count(); ++stage) {
     if (stages.irregular(stage))
@@ -151,19 +152,20 @@ void refuse_factored_states(const Stages& stages, const Parameters& parameters,
 
 /// Every cell sends its gradients to the host: what other ranks have to add must be there by then.
 void refuse_steps_on_host(const Plan& plan, const Parameters& parameters) {
-  if (plan.parameters_on_host && (!plan.steps_on_host || plan.delayed_update)) {
+  const bool away = plan.place_of(What::parameters) != Place::device;
+  if (away && (!plan.steps.on_host || plan.steps.delayed)) {
     throw InputError("", path_of(&Options::offload),
                      "steps on the host, none of them delayed, where parameters live there", "");
   }
-  if (plan.states_on_drives && !plan.steps_on_host)
+  if (plan.place_of(What::states) == Place::drives && !plan.steps.on_host)
     throw InputError("", path_of(&Options::offload),
                      "steps on the host where their states are on drives", "");
-  if (plan.parameters_on_host && plan.shards.whole_below > 0) {
+  if (away && plan.residency.of(What::parameters)->at_least > 0) {
     throw InputError("", path_of(&Options::zero) + "/whole_below",
                      "0 where parameters live on the host",
-                     std::to_string(plan.shards.whole_below));
+                     std::to_string(plan.residency.of(What::parameters)->at_least));
   }
-  if (!plan.steps_on_host) return;
+  if (!plan.steps.on_host) return;
   for (std::size_t id = 0; id < plan.graph().tensors.size(); ++id) {
     if (plan.graph().gradient_of[id] < 0) continue;
     if (plan.graph().tensors[id].role != model::Role::parameter) continue;

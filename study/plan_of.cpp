@@ -12,33 +12,37 @@
 
 namespace stratagem::study {
 
+using strategies::Keep;
 using strategies::Options;
 
 namespace {
 
 /// What is to lie on drives needs some.
 void check_drives(const Run& run, const strategies::Plan& plan) {
-  const bool wanted = plan.states_on_drives || plan.parameters_on_drives;
-  if (!wanted || run.cluster.design().drives) return;
-  throw InputError(
-      "", path_of(&Options::offload) + (plan.states_on_drives ? "/optimizer" : "/parameters"),
-      "a cluster whose servers have drives (its key \"drives\" describes them)",
-      run.cluster.design().name + " without");
+  const auto on_drives = [&](Keep::What what) {
+    return plan.place_of(what) == Keep::Where::drives;
+  };
+  const bool states = on_drives(Keep::What::states);
+  if (!(states || on_drives(Keep::What::parameters)) || run.cluster.design().drives) return;
+  throw InputError("", path_of(&Options::offload) + (states ? "/optimizer" : "/parameters"),
+                   "a cluster whose servers have drives (its key \"drives\" describes them)",
+                   run.cluster.design().name + " without");
 }
 
 /// Where anything is to lie in the memory of processors there must be some, and steps there take a
 /// time.
 void check_hosts(const Run& run, const strategies::Plan& plan) {
-  if (plan.steps_on_host && !run.profile.host_memory_bandwidth) {
+  if (plan.steps.on_host && !run.profile.host_memory_bandwidth) {
     throw InputError("", path_of(&Options::offload),
                      "a profile with host_memory_bandwidth, what optimizer steps on a server's "
                      "processors reach, such as \"180 GB/s\"",
                      "profile " + run.profile.name + " without");
   }
   const auto& memory = run.cluster.design().host_memory;
-  const bool swaps = plan.swap.segments.size() > plan.swap.peers.size();
-  if (!memory || *memory > Bytes{} || !(plan.steps_on_host || swaps)) return;
-  throw InputError("", plan.steps_on_host ? path_of(&Options::offload) : path_of(&Options::swap),
+  const bool swaps =
+      std::ranges::count(plan.residency.rules(), Keep::Where::host, &Keep::where) > 0;
+  if (!memory || *memory > Bytes{} || !(plan.steps.on_host || swaps)) return;
+  throw InputError("", plan.steps.on_host ? path_of(&Options::offload) : path_of(&Options::swap),
                    "a cluster whose servers have memory of their processors",
                    run.cluster.design().name + " without");
 }

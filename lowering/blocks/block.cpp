@@ -26,6 +26,7 @@ using placement::Layout;
 using program::Category;
 using program::Stream;
 using program::Task;
+using strategies::Keep;
 
 namespace {
 
@@ -101,7 +102,7 @@ class BlockLowering {
   /// it lies nowhere whole along the plan's axes.
   bool keep_part(TensorId tensor, Category category) {
     const auto found = versions_.find(tensor);
-    if (c_.plan.checkpoint_axes.empty() || found == versions_.end()) return false;
+    if (c_.plan.divided(Keep::What::checkpoints).empty() || found == versions_.end()) return false;
     const Version whole =
         external_.contains(found->second.front().slot) ? found->second.front() : smallest(tensor);
     const Layout part = divided_checkpoint(tensor, whole.layout);
@@ -193,7 +194,8 @@ class BlockLowering {
   [[nodiscard]] Layout divided_checkpoint(TensorId tensor, Layout layout) const {
     for (std::size_t axis = 0; axis < layout.size(); ++axis) {
       const placement::Axis& ranks = c_.grid.axes[axis];
-      const bool named = std::ranges::count(c_.plan.checkpoint_axes, ranks.name) > 0;
+      const auto& named_axes = c_.plan.divided(Keep::What::checkpoints);
+      const bool named = std::ranges::count(named_axes, ranks.name) > 0;
       if (!named || layout[axis].dim != AxisRole::replica) continue;
       const auto parts = divided(layout, axis, graph_.tensors[tensor], c_.grid);
       if (!parts) {
@@ -529,11 +531,11 @@ class BlockLowering {
   /// The buffer in which a parameter is whole for this block, if it is not always.
   std::optional<int> gathered(TensorId tensor, const Layout& layout) {
     const model::Tensor& parameter = graph_.tensors[tensor];
-    const std::vector<int> axes =
-        shard_axes(c_.plan, c_.grid, layout, strategies::WeightShards::Of::parameters);
+    const std::vector<int> axes = shard_axes(c_.plan, c_.grid, layout, Keep::What::parameters);
     const bool whole = !is_gathered(c_.plan, c_.stack, axes) ||
                        stays_whole(c_.plan, parameter, local_bytes(parameter, layout, c_.grid));
-    if (whole && !c_.plan.parameters_on_host) return std::nullopt;
+    if (whole && c_.plan.place_of(Keep::What::parameters) == Keep::Where::device)
+      return std::nullopt;
     const auto [found, fresh] = gathered_.try_emplace(tensor, -1);
     if (fresh) {
       found->second = new_slot(tensor, layout, Category::gathered_parameters);
@@ -545,8 +547,8 @@ class BlockLowering {
 
   /// Does a parameter's gradient that operators here leave so live only until it is reduced?
   [[nodiscard]] bool keeps_nothing_whole(const Layout& layout) const {
-    return c_.plan.steps_on_host ||
-           !shard_axes(c_.plan, c_.grid, layout, strategies::WeightShards::Of::gradients).empty();
+    return c_.plan.steps.on_host ||
+           !shard_axes(c_.plan, c_.grid, layout, Keep::What::gradients).empty();
   }
 
   /// The buffer into which operators here add a parameter's gradient, if it does not live always.

@@ -41,7 +41,7 @@ struct LoweredBlock {
   std::map<int, placement::Layout> parameters;  ///< by parameter: how operators here see it
   /// By gradient of a parameter: how operators here leave it.
   std::map<int, placement::Layout> gradients;
-  /// The parameters and gradients that exist only while they are whole, see WeightShards:
+  /// The parameters and gradients that exist only while they are whole:
   /// parameters that must have been gathered, and gradients that outlive the block until they are
   /// reduced or have left for the host.
   std::set<int> gathered;

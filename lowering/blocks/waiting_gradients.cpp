@@ -4,7 +4,7 @@
 namespace stratagem::lowering {
 
 bool reduces_each_cell(const strategies::Plan& plan) {
-  return plan.steps_on_host || plan.shards.divides(strategies::WeightShards::Of::gradients);
+  return plan.steps.on_host || !plan.divided(strategies::Keep::What::gradients).empty();
 }
 
 Bytes own_bytes(const strategies::Plan& plan, program::Category category, Bytes bytes) {

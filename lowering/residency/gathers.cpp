@@ -15,6 +15,7 @@ using program::Category;
 using program::Collective;
 using program::Stream;
 using program::Task;
+using strategies::Keep;
 
 namespace {
 
@@ -26,8 +27,8 @@ const std::string& name_in(const NumberedBlock& block, int place) {
 }  // namespace
 
 Gathers::Gathers(const SequenceContext& context, SequenceDraft& draft, std::vector<SegmentRun> runs)
-    : AheadOfRuns(context, draft, only(std::move(runs), &Gathers::needed),
-                  context.plan.shards.prefetch.value_or(0)) {}
+    : AheadOfRuns(context, draft, only(std::move(runs), &Gathers::needed), ahead_of(context.plan)) {
+}
 
 /// Are two runs of one micro-batch, with a weight in common?
 bool Gathers::same_buffers(std::size_t one, std::size_t other) const {
@@ -83,11 +84,13 @@ Block Gathers::gather_block(const SegmentRun& run, bool first) const {
               .slots = {},
               .tasks = {}};
   const SegmentFacts& facts = context().stages.facts(run.segment);
-  const bool fetches = context().plan.parameters_on_host;
-  if (context().plan.parameters_on_drives) block.tasks.push_back(read_task(run, block));
+  const Keep::Where where = context().plan.place_of(Keep::What::parameters);
+  const bool fetches = where != Keep::Where::device;
+  const bool reads = where == Keep::Where::drives;
+  if (reads) block.tasks.push_back(read_task(run, block));
   if (fetches) block.tasks.push_back(fetch_task(run));
   const int fetch = static_cast<int>(block.tasks.size()) - 1;
-  if (context().plan.parameters_on_drives) {
+  if (reads) {
     block.tasks[fetch].waits = {0};
     block.tasks[fetch].frees = block.tasks[0].allocates;
   }

@@ -16,9 +16,9 @@ namespace {
 
 bool is_stepped_in_shards(const strategies::Plan& plan, TensorId parameter,
                           const LocalHolding& local) {
-  using Of = strategies::WeightShards::Of;
-  return plan.graph().gradient_of[parameter] >= 0 && local.divides(plan, Of::steps) &&
-         !local.divides(plan, Of::parameters);
+  using What = strategies::Keep::What;
+  return plan.graph().gradient_of[parameter] >= 0 && local.divides(plan, What::states) &&
+         !local.divides(plan, What::parameters);
 }
 
 std::vector<SegmentRun> runs_of(const auto& uses) {
@@ -54,8 +54,7 @@ StepGathers::StepGathers(const SequenceContext& context, SequenceDraft& draft,
 
 StepGathers::StepGathers(const SequenceContext& context, SequenceDraft& draft,
                          std::vector<FirstUse> uses)
-    : AheadOfRuns(context, draft, runs_of(uses), context.plan.shards.prefetch.value_or(0)),
-      uses_(std::move(uses)) {}
+    : AheadOfRuns(context, draft, runs_of(uses), ahead_of(context.plan)), uses_(std::move(uses)) {}
 
 std::vector<StepGathers::FirstUse> StepGathers::first_uses(const SequenceContext& context,
                                                            int device_class,

@@ -13,10 +13,9 @@
 
 #include "base/input_error.hpp"
 #include "lowering/redistribute/redistribute.hpp"
-#include "lowering/residency/evictions.hpp"
+#include "lowering/residency/activations.hpp"
 #include "lowering/residency/gathers.hpp"
 #include "lowering/residency/step_gathers.hpp"
-#include "lowering/residency/swaps.hpp"
 #include "lowering/sequences/message_block.hpp"
 #include "lowering/sequences/messages.hpp"
 #include "lowering/updates/optimizer.hpp"
@@ -52,15 +51,13 @@ class SequenceBuilder {
         device_class_(device_class),
         cells_(context.order.rounds[device_class]),
         draft_(context, device_class),
-        evictions_(context, draft_),
         updates_(context, device_class, draft_),
         gathers_(context, draft_, all_runs()),
         step_gathers_(context, draft_, all_runs()),
-        swaps_(context, draft_, all_runs()) {}
+        activations_(context, draft_, all_runs()) {}
 
   program::Sequence build() {
-    evictions_.add_copies_for_peers();
-    swaps_.add_copies_for_peers();
+    activations_.add_copies_for_peers();
     updates_.begin();
     for (std::size_t first = 0; first < cells_.size();) {
       std::size_t end = first + 1;
@@ -85,7 +82,7 @@ class SequenceBuilder {
   /// One cell, or a pair: all receive, all compute, all send.
   void run_together(int first, int end) {
     for (int i = first; i < end; ++i) {
-      if (const auto fetched = evictions_.fetch_for(cells_[i])) fetched_ = *fetched;
+      if (const auto fetched = activations_.copy_in(cells_[i])) fetched_ = *fetched;
       receive_for(cells_[i]);
     }
     for (int i = first; i < end; ++i) {
@@ -94,7 +91,7 @@ class SequenceBuilder {
     }
     for (int i = first; i < end; ++i) {
       send_from(cells_[i]);
-      evictions_.evict_from(cells_[i]);
+      activations_.copy_out(cells_[i]);
     }
     if (first <= updates_.last_cell() && updates_.last_cell() < end) updates_.finish();
   }
@@ -177,7 +174,7 @@ class SequenceBuilder {
 
   /// Notes where a run leaves its part of a checkpoint, and makes a run that gathers parts wait.
   void connect_parts(int call, const SegmentRun& run) {
-    if (c_.plan.checkpoint_axes.empty()) return;
+    if (c_.plan.divided(strategies::Keep::What::checkpoints).empty()) return;
     const LoweredBlock& lowered = run.block->lowered;
     const SegmentFacts& facts = c_.stages.facts(run.segment);
     if (run.of->cell.pass == CellPass::forward) {
@@ -222,16 +219,16 @@ class SequenceBuilder {
   /// The call of a run, with what must be brought there before it, and what leaves after it.
   int call_with_needs(const SegmentRun& run) {
     const bool forward = run.of->cell.pass == CellPass::forward;
-    const bool swapped = forward ? swaps_.leaves(run) : swaps_.comes_back(run);
+    const bool swapped = forward ? activations_.leaves(run) : activations_.comes_back(run);
     const bool first_use = step_gathers_.needed(run);
     if (first_use) step_gathers_.before_run();
     if (Gathers::needed(run)) gathers_.before_run();
-    if (swapped && !forward) swaps_.before_run();
+    if (swapped && !forward) activations_.before_run();
     const int call = draft_.add_call(run.block->id, run.segment, *run.of);
     if (first_use) step_gathers_.after_run(call);
     if (Gathers::needed(run)) gathers_.after_run(call);
-    if (swapped && !forward) swaps_.after_run(call);
-    if (swapped && forward) swaps_.copy_out(run, call);
+    if (swapped && !forward) activations_.after_run(call);
+    if (swapped && forward) activations_.copy_out(run, call);
     if (!run.block->lowered.whole_gradients.empty()) {
       if (const auto room = updates_.room_for_gradients()) {
         for (const int task : draft_.first_of_queues(call)) draft_.wait(call, task, *room);
@@ -426,11 +423,10 @@ class SequenceBuilder {
   int device_class_;
   const std::vector<ScheduledCell>& cells_;
   SequenceDraft draft_;
-  Evictions evictions_;
   WeightUpdates updates_;
   Gathers gathers_;
   StepGathers step_gathers_;
-  Swaps swaps_;
+  Activations activations_;
   std::map<CellTensor, Written> written_;
   std::map<CellTensor, Written> parts_;  ///< of checkpoints, copied by their forward runs
   /// Ahead of the cell that reads it; by stages.

@@ -7,14 +7,15 @@
 namespace stratagem::lowering {
 
 using placement::Grid;
+using strategies::Keep;
 using strategies::Plan;
 
 std::vector<int> shard_axes(const Plan& plan, const Grid& grid, const placement::Layout& layout,
-                            strategies::WeightShards::Of what) {
+                            Keep::What what) {
   std::vector<int> axes;
-  if (!plan.shards.divides(what)) return axes;
+  const std::vector<std::string>& divided = plan.divided(what);
   for (std::size_t axis = 0; axis < grid.axes.size(); ++axis) {
-    const bool named = std::ranges::count(plan.shards.axes, grid.axes[axis].name) > 0;
+    const bool named = std::ranges::count(divided, grid.axes[axis].name) > 0;
     const int role = layout[axis].dim;
     const bool whole = role == placement::AxisRole::replica || role == placement::AxisRole::partial;
     if (named && whole && grid.axes[axis].size > 1) axes.push_back(static_cast<int>(axis));
@@ -23,17 +24,25 @@ std::vector<int> shard_axes(const Plan& plan, const Grid& grid, const placement:
 }
 
 bool is_gathered(const Plan& plan, const cost::Stack& stack, const std::vector<int>& axes) {
-  if (plan.shards.of != strategies::WeightShards::Of::parameters) return false;
-  return !axes.empty() || (stack.shard_collectives.of_one_rank && !plan.parameters_on_host);
+  const Keep* rule = plan.residency.of(Keep::What::parameters);
+  if (rule == nullptr || rule->between != Keep::Between::passes) return false;
+  return !axes.empty() ||
+         (stack.shard_collectives.of_one_rank && rule->where == Keep::Where::device);
 }
 
 bool gathers_before_first_use(const Plan& plan) {
-  const bool whole = plan.shards.of < strategies::WeightShards::Of::parameters;
-  return whole && plan.shards.prefetch && !plan.parameters_on_host;
+  const Keep* rule = plan.residency.of(Keep::What::parameters);
+  return rule != nullptr && rule->between == Keep::Between::iterations;
+}
+
+int ahead_of(const Plan& plan) {
+  const Keep* rule = plan.residency.of(Keep::What::parameters);
+  return rule == nullptr ? 0 : rule->ahead.value_or(0);
 }
 
 bool stays_whole(const Plan& plan, const model::Tensor& tensor, Bytes whole) {
-  return std::round(whole / model::size_of(tensor.type)) < plan.shards.whole_below;
+  const Keep* rule = plan.residency.of(Keep::What::parameters);
+  return rule != nullptr && std::round(whole / model::size_of(tensor.type)) < rule->at_least;
 }
 
 Bytes shard_bytes(const model::Tensor& tensor, Bytes whole, const Grid& grid,

@@ -15,7 +15,7 @@ namespace stratagem::lowering {
 /// the plan's shards along which the weight is not divided already and there is more than one rank.
 /// Empty unless the plan divides `what`.
 std::vector<int> shard_axes(const strategies::Plan& plan, const placement::Grid& grid,
-                            const placement::Layout& layout, strategies::WeightShards::Of what);
+                            const placement::Layout& layout, strategies::Keep::What what);
 
 /// Is a parameter gathered for each pass of a segment that reads it? `axes` divide it. Without axes
 /// it is gathered if the plan has gathers and the framework gathers even on one rank.
@@ -25,6 +25,9 @@ bool is_gathered(const strategies::Plan& plan, const cost::Stack& stack,
 /// Are weights of which every rank steps a shard gathered in the next iteration, each before its
 /// first use, rather than all after the steps?
 bool gathers_before_first_use(const strategies::Plan& plan);
+
+/// The plan's `ahead` for parameters: how many segments ahead of their reader they are gathered.
+int ahead_of(const strategies::Plan& plan);
 
 /// Does the plan leave a parameter whole because of its size, where it would divide it otherwise?
 /// `whole`: as every device holds it then.

@@ -5,23 +5,30 @@
 #include <utility>
 
 namespace stratagem::lowering {
+
+using strategies::Keep;
+
 namespace {
 
 constexpr std::size_t buffers = 3;  // one is read, one steps, one is written
+
+bool on_drives(const strategies::Plan& plan, Keep::What what) {
+  return plan.place_of(what) == Keep::Where::drives;
+}
 
 }  // namespace
 
 Bytes DriveStaging::read_of(const StepBlock& step) const {
   Bytes bytes;
-  if (c_.plan.states_on_drives) bytes += step.states;
-  if (c_.plan.parameters_on_drives) bytes += step.without_master;
+  if (on_drives(c_.plan, Keep::What::states)) bytes += step.states;
+  if (on_drives(c_.plan, Keep::What::parameters)) bytes += step.without_master;
   return bytes;
 }
 
 Bytes DriveStaging::written_of(const StepBlock& step) const {
   Bytes bytes;
-  if (c_.plan.states_on_drives) bytes += step.states;
-  if (c_.plan.parameters_on_drives) bytes += step.bytes;
+  if (on_drives(c_.plan, Keep::What::states)) bytes += step.states;
+  if (on_drives(c_.plan, Keep::What::parameters)) bytes += step.bytes;
   return bytes;
 }
 
@@ -104,7 +111,7 @@ void DriveStaging::write(const StepBlock& step, const Written& after, const Sche
   writes_.emplace_back();
   const Bytes bytes = written_of(step);
   if (bytes <= Bytes{}) return;
-  const int call = move(step, false, bytes, ends && !c_.plan.delayed_update, of);
+  const int call = move(step, false, bytes, ends && !c_.plan.steps.delayed, of);
   draft_.wait(call, 0, after);
   writes_.back() = last_write_ = {call, 0};
 }

@@ -16,8 +16,8 @@ using program::Operand;
 using program::Operation;
 using program::Residence;
 using program::Resident;
+using strategies::Keep;
 using strategies::Plan;
-using strategies::WeightShards;
 
 namespace {
 
@@ -34,7 +34,7 @@ Bytes kept_states(const cost::Training& training, const cost::Stepped& steps) {
 /// A parameter's task in a step block; `place` is its place in the segment's table.
 void add_step(StepBlock& step, const model::Tensor& tensor, const std::string& prefix, int place,
               const cost::Stepped& stepped, Operation values, const SequenceContext& context) {
-  const bool on_host = context.plan.steps_on_host;
+  const bool on_host = context.plan.steps.on_host;
   const Bytes bytes = stepped.elements * model::size_of(tensor.type);
   const std::string name =
       tensor.name.starts_with(prefix) ? tensor.name.substr(prefix.size()) : tensor.name;
@@ -72,7 +72,7 @@ void add_step(StepBlock& step, const model::Tensor& tensor, const std::string& p
 /// What each device of a class steps of a parameter.
 cost::Stepped stepped(const SequenceContext& context, const model::Tensor& tensor,
                       const LocalHolding& local) {
-  const Bytes kept = local.kept(context.plan, WeightShards::Of::steps);
+  const Bytes kept = local.kept(context.plan, Keep::What::states);
   return {
       .shape = local.shape, .elements = kept / model::size_of(tensor.type), .type = tensor.type};
 }
@@ -90,7 +90,7 @@ Operation step_values(const SequenceContext& context, int device_class, int segm
   const Plan& plan = context.plan;
   const std::map<TensorId, int>& places = context.stages.facts(segment).place;
   Operand operand{.layout = local.holding->layout, .masks = own_part(context, device_class, local)};
-  if (plan.shards.divides(WeightShards::Of::steps)) operand.shards = local.shards;
+  if (!plan.divided(Keep::What::states).empty()) operand.shards = local.shards;
   Operation values{
       .action = program::Action::step, .inputs = {operand, operand}, .outputs = {operand}};
   values.inputs[0].tensor = places.at(plan.graph().gradient_of[parameter]);
@@ -137,6 +137,11 @@ void add_step_copies(std::vector<Resident>& residents, const SequenceContext& co
   }
 }
 
+Residence residence(Keep::Where where) {
+  if (where == Keep::Where::drives) return Residence::drives;
+  return where == Keep::Where::host ? Residence::host : Residence::device;
+}
+
 /// Buffers of a constant size in which gradients wait for their reduction.
 void add_gradient_buffers(std::vector<Resident>& residents,
                           const strategies::GradientReduction& gradients,
@@ -150,12 +155,12 @@ void add_gradient_buffers(std::vector<Resident>& residents,
 /// the stack keeps beside is where the steps are, though the states be on drives.
 void add_states(std::vector<Resident>& residents, const SequenceContext& context,
                 const cost::Stepped& steps) {
-  const Residence here = context.plan.steps_on_host ? Residence::host : Residence::device;
+  const Residence here = context.plan.steps.on_host ? Residence::host : Residence::device;
   const auto keep = [&](Bytes bytes, Residence place) {
     if (bytes > Bytes{})
       residents.push_back({.category = Category::optimizer_states, .bytes = bytes, .place = place});
   };
-  const Residence of_states = context.plan.states_on_drives ? Residence::drives : here;
+  const Residence of_states = residence(context.plan.place_of(Keep::What::states));
   keep(cost::master_bytes(context.training.precision, steps), of_states);
   for (const cost::OptimizerState& state : context.training.optimizer.states)
     keep(cost::state_bytes(state, steps), of_states);
@@ -169,18 +174,15 @@ void add_parameter(std::vector<Resident>& residents, const SequenceContext& cont
                    int versions) {
   const Plan& plan = context.plan;
   const model::Tensor& tensor = plan.graph().tensors[parameter];
-  const Residence place = plan.parameters_on_drives ? Residence::drives
-                          : plan.parameters_on_host ? Residence::host
-                                                    : Residence::device;
   residents.push_back({.category = Category::parameters,
-                       .bytes = versions * local.kept(plan, WeightShards::Of::parameters),
-                       .place = place,
+                       .bytes = versions * local.kept(plan, Keep::What::parameters),
+                       .place = residence(plan.place_of(Keep::What::parameters)),
                        .tensor = parameter,
                        .grid = context.stages.replica_on(local.grid),
                        .layout = local.holding->layout,
                        .masks = own_part(context, device_class, local),
                        .versions = versions});
-  if (local.divides(plan, WeightShards::Of::parameters)) residents.back().shards = local.shards;
+  if (local.divides(plan, Keep::What::parameters)) residents.back().shards = local.shards;
   if (!cast) return;
   const Bytes copies = copies_of(local.bytes, tensor.type, context.training.precision);
   residents.push_back({.category = Category::parameters, .bytes = versions * copies});
@@ -189,9 +191,9 @@ void add_parameter(std::vector<Resident>& residents, const SequenceContext& cont
 /// Gradients that wait on the host for their step: what the rank steps; of two iterations where the
 /// step of one runs while those of the next arrive.
 Resident gradients_on_host(const Plan& plan, const LocalHolding& local) {
-  const Bytes one = local.gradient_scale * local.kept(plan, WeightShards::Of::steps);
+  const Bytes one = local.gradient_scale * local.kept(plan, Keep::What::states);
   return {.category = Category::gradients,
-          .bytes = (plan.delayed_update ? 2 : 1) * one,
+          .bytes = (plan.steps.delayed ? 2 : 1) * one,
           .place = Residence::host};
 }
 
@@ -199,12 +201,11 @@ Resident gradients_on_host(const Plan& plan, const LocalHolding& local) {
 void add_gradients(std::vector<Resident>& residents, const SequenceContext& context,
                    const SequenceDraft& draft, model::TensorId parameter,
                    const LocalHolding& local) {
-  using Of = WeightShards::Of;
   const Plan& plan = context.plan;
   residents.push_back({.category = Category::gradients,
-                       .bytes = local.gradient_scale * local.kept(plan, Of::gradients),
+                       .bytes = local.gradient_scale * local.kept(plan, Keep::What::gradients),
                        .tensor = plan.graph().gradient_of[parameter]});
-  const bool shard = plan.shards.divides(Of::gradients) && !local.shards.empty();
+  const bool shard = !plan.divided(Keep::What::gradients).empty() && !local.shards.empty();
   if (context.stack.frees_gradients && plan.updates.flush && !shard)
     residents.back().span = draft.gradient_span(parameter);
   const double elements = local.bytes / model::size_of(plan.graph().tensors[parameter].type);
@@ -228,7 +229,7 @@ std::vector<Resident> resident_buffers(const SequenceContext& context, const Seq
                   cast.contains(parameter), steps_here ? versions : 1);
     if (!steps_here) continue;
     const cost::Stepped steps = stepped(context, tensor, local);
-    if (plan.steps_on_host) {
+    if (plan.steps.on_host) {
       residents.push_back(gradients_on_host(plan, local));
     } else {
       add_gradients(residents, context, draft, parameter, local);

@@ -21,6 +21,7 @@ using program::Operand;
 using program::Operation;
 using program::Stream;
 using program::Task;
+using strategies::Keep;
 
 WeightUpdates::WeightUpdates(const SequenceContext& context, int device_class, SequenceDraft& draft)
     : c_(context),
@@ -57,15 +58,15 @@ void WeightUpdates::end_cell(int cell) {
 }
 
 void WeightUpdates::begin() {
-  if (c_.plan.delayed_update && last_cell_ >= 0) add_steps(cells_[last_cell_]);
-  if (c_.plan.delayed_update) staging_.finish();
+  if (c_.plan.steps.delayed && last_cell_ >= 0) add_steps(cells_[last_cell_]);
+  if (c_.plan.steps.delayed) staging_.finish();
 }
 
 void WeightUpdates::finish() {
   const ScheduledCell& last = cells_[last_cell_];
   for (Bucket& bucket : buckets_.along_axes) reduce(bucket, last);
   for (Bucket& bucket : buckets_.across_grids) reduce(bucket, last);
-  c_.plan.delayed_update ? copy_stepped(last) : add_steps(last);
+  c_.plan.steps.delayed ? copy_stepped(last) : add_steps(last);
   gather_parameters(last);
   cast_parameters(last);
   staging_.finish();
@@ -129,7 +130,7 @@ std::vector<int> WeightUpdates::add_slots(Block& block, const Bucket& bucket,
 Block WeightUpdates::reduction_block(const Bucket& bucket,
                                      const std::vector<Collective>& works) const {
   Block block{.name = "reduce gradients", .slots = {}, .tasks = {}};
-  const bool to_host = c_.plan.steps_on_host;
+  const bool to_host = c_.plan.steps.on_host;
   const bool to_shards = bucket.to_shards && !bucket.shards.empty();
   std::vector<int> before;
   if (to_shards || to_host)
@@ -176,8 +177,8 @@ Block WeightUpdates::reduction_block(const Bucket& bucket,
 /// where the framework has it so.
 void WeightUpdates::append_scatters(Block& block, const Bucket& bucket, const Collective& work,
                                     const SlotsOfSum& slots) const {
-  const bool to_host = c_.plan.steps_on_host;
-  const bool parameters = c_.plan.shards.divides(strategies::WeightShards::Of::parameters);
+  const bool to_host = c_.plan.steps.on_host;
+  const bool parameters = !c_.plan.divided(Keep::What::parameters).empty();
   const cost::ShardCollectives facts =
       parameters ? c_.stack.shard_collectives : cost::ShardCollectives{};
   const auto append = [&](const Bucket& scattered, const SlotsOfSum& its) {
@@ -261,7 +262,7 @@ Task WeightUpdates::select_shards(Bytes bytes, const std::vector<int>& whole,
   task.work = kernel;
   task.reads = task.frees = whole;
   task.writes = shards;
-  if (c_.plan.steps_on_host) task.allocates = shards;
+  if (c_.plan.steps.on_host) task.allocates = shards;
   return task;
 }
 
@@ -285,8 +286,9 @@ Task WeightUpdates::copy_out(std::vector<int> gradients, Bytes bytes, std::size_
 /// later.
 void WeightUpdates::add_steps(const ScheduledCell& last) {
   std::vector<StepBlock> steps = step_blocks(c_, device_class_);
-  const bool delayed = c_.plan.delayed_update;
-  const bool returns = c_.plan.steps_on_host && !c_.plan.parameters_on_host && !delayed;
+  const bool delayed = c_.plan.steps.delayed;
+  const bool returns = c_.plan.steps.on_host &&
+                       c_.plan.place_of(Keep::What::parameters) == Keep::Where::device && !delayed;
   Written before;
   for (std::size_t i = 0; i < steps.size(); ++i) {
     StepBlock& step = steps[i];

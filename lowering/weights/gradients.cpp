@@ -201,7 +201,7 @@ class BucketFiller {
   void scatter(int replica, int cell) {
     for (const auto& [gradient, local] : completed_by({{replica, cell}})) {
       const std::vector<int> axes = axes_of(gradient, *local);
-      if (plan_.steps_on_host) {
+      if (plan_.steps.on_host) {
         add_along(axes, gradient, *local, true);
       } else if (!local->shards.empty()) {
         add_along(in_both(axes, local->shards), gradient, *local, true);
@@ -366,7 +366,7 @@ GradientBuckets gradient_buckets(const Plan& plan, const Stages& stages, const B
     const Replica& s = stages.replicas()[replica];
     last_cells[replica] = last_weight_cell(plan, s.stage, s.copy, cells);
   }
-  if (!plan.steps_on_host) filler.fill(last_cells, each);
+  if (!plan.steps.on_host) filler.fill(last_cells, each);
   return filler.finish();
 }
 

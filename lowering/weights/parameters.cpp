@@ -65,7 +65,7 @@ void measure(const Plan& plan, const model::Tensor& tensor, const Grid& grid, in
   local.grid = grid;
   local.bytes = local_bytes(tensor, holding.layout, grid);
   local.shape = local_shape(tensor, holding.layout, grid);
-  local.shards = shard_axes(plan, grid, holding.layout, strategies::WeightShards::Of::steps);
+  local.shards = shard_axes(plan, grid, holding.layout, strategies::Keep::What::states);
   local.shard = shard_bytes(tensor, local.bytes, grid, local.shards);
   local.stays_whole = stays_whole(plan, tensor, local.bytes);
 }

@@ -33,13 +33,12 @@ struct LocalHolding {
   double gradient_scale = 1;        ///< bytes of its gradient over its own
   bool stays_whole = false;         ///< too small for the plan to divide the parameter itself
 
-  [[nodiscard]] bool divides(const strategies::Plan& plan,
-                             strategies::WeightShards::Of what) const {
-    if (what == strategies::WeightShards::Of::parameters && stays_whole) return false;
-    return plan.shards.divides(what) && !shards.empty();
+  [[nodiscard]] bool divides(const strategies::Plan& plan, strategies::Keep::What what) const {
+    if (what == strategies::Keep::What::parameters && stays_whole) return false;
+    return !plan.divided(what).empty() && !shards.empty();
   }
   /// The bytes that each device keeps of something that the plan may divide.
-  [[nodiscard]] Bytes kept(const strategies::Plan& plan, strategies::WeightShards::Of what) const {
+  [[nodiscard]] Bytes kept(const strategies::Plan& plan, strategies::Keep::What what) const {
     return divides(plan, what) ? shard : bytes;
   }
 };

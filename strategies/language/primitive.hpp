@@ -24,7 +24,7 @@ inline Field field(const std::string& key, int value) {
 }
 
 struct Primitive {
-  std::string name;  ///< "op-trans", "op-assign" or "op-order"
+  std::string name;  ///< "op-trans", "op-assign", "op-order" or "keep"
   Json subject;
   std::string text;  ///< the subject in words
   std::vector<Field> fields;

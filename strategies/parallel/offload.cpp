@@ -14,13 +14,15 @@ namespace {
 /// behind that memory; gradients stay in it.
 void place_on_host(Plan& plan, const Options& options) {
   const OffloadOptions& offload = options.offload;
-  plan.steps_on_host = offload.optimizer != HostPlace::none;
-  plan.parameters_on_host = offload.parameters != HostPlace::none;
-  plan.states_on_drives = offload.optimizer == HostPlace::drives;
-  plan.parameters_on_drives = offload.parameters == HostPlace::drives;
-  plan.delayed_update = offload.delayed_update;
-  if (plan.parameters_on_host)
-    plan.shards.prefetch = options.zero.prefetch.value_or(default_prefetch);
+  plan.steps.on_host = offload.optimizer != HostPlace::none;
+  plan.steps.delayed = offload.delayed_update;
+  if (offload.optimizer == HostPlace::drives)
+    plan.residency.keep({.what = Keep::What::states, .where = Keep::Where::drives});
+  if (offload.parameters == HostPlace::none) return;
+  const bool drives = offload.parameters == HostPlace::drives;
+  plan.residency.keep({.what = Keep::What::parameters,
+                       .where = drives ? Keep::Where::drives : Keep::Where::host,
+                       .ahead = options.zero.prefetch.value_or(default_prefetch)});
 }
 
 /// The value that says what waits on the host.

@@ -124,7 +124,8 @@ void run_again(Plan& plan, const Options& options) {
       throw InputError("", "/operators/" + std::to_string(i), error.expected, error.found);
     }
   }
-  if (options.partition_checkpoints && options.tensor > 1) plan.checkpoint_axes = {"tensor"};
+  if (options.partition_checkpoints && options.tensor > 1)
+    plan.residency.keep({.what = Keep::What::checkpoints, .divided = {"tensor"}});
 }
 
 void check_checkpoints(Options& options, const JsonReader& strategy) {

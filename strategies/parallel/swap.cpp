@@ -96,11 +96,19 @@ void swap_layers(Plan& plan, const Options& options) {
                      std::to_string(options.swap.layers));
   }
   Peers peers(plan, options);
+  constexpr int host = -1;
+  std::map<int, std::vector<int>> by_place;
   for (int segment = 1; segment + 1 < segments && segment <= options.swap.layers; ++segment) {
-    plan.swap.segments.push_back(segment);
-    if (options.swap.to_peer) plan.swap.peers[segment] = peers.of(stage_of(plan, segment));
+    const int place = options.swap.to_peer ? peers.of(stage_of(plan, segment)) : host;
+    by_place[place].push_back(segment);
   }
-  plan.swap.prefetch = plan.swap.segments.empty() ? 0 : options.swap.prefetch;
+  for (auto& [place, layers] : by_place) {
+    plan.residency.keep({.what = Keep::What::activations,
+                         .segments = std::move(layers),
+                         .where = place == host ? Keep::Where::host : Keep::Where::stage,
+                         .stage = std::max(place, 0),
+                         .ahead = options.swap.prefetch});
+  }
 }
 
 }  // namespace

@@ -8,9 +8,8 @@
 namespace stratagem::strategies {
 namespace {
 
-/// op-trans of the optimizer's steps (stage 1), of the gradients that they read (2), and of the
-/// parameters themselves (3: an identity between weight and operator, divided where the operator is
-/// not) over all ranks that would keep the same: those that divide the batch, the tokens or, for
+/// op-trans of the optimizer's steps (stage 1), of the gradients between micro-batches (2), and of
+/// the parameters between passes (3) over all ranks that would keep the same: those that divide the batch, the tokens or, for
 /// what is not of an expert, the experts. The lowering finds reduce-scatters of gradients, and
 /// gathers of weights after the steps or before their first use, or, in stage 3, before each pass
 /// of a segment: 2, 2, 2 and 3 times the parameters per rank and step. Where there is one such rank nothing is divided, and
@@ -27,12 +26,19 @@ void divide_weights(Plan& plan, const Options& options) {
   if (options.context > 1) axes.emplace_back("context");
   const bool gathers = options.zero.stage == 3 && options.offload.parameters == HostPlace::none;
   if (axes.empty() && !gathers) return;
-  std::optional<int> prefetch = options.zero.prefetch;
-  if (options.zero.stage == 3 && !prefetch) prefetch = default_prefetch;
-  plan.shards = {.of = static_cast<WeightShards::Of>(options.zero.stage),
-                 .axes = std::move(axes),
-                 .prefetch = prefetch,
-                 .whole_below = options.zero.whole_below};
+  plan.steps.divided = axes;
+  if (options.zero.stage >= 2 && !axes.empty())
+    plan.residency.keep({.what = Keep::What::gradients, .divided = axes});
+  Keep parameters{.what = Keep::What::parameters,
+                  .divided = axes,
+                  .ahead = options.zero.prefetch,
+                  .at_least = options.zero.whole_below};
+  if (options.zero.stage < 3) {
+    if (!parameters.ahead) return;
+    parameters.between = Keep::Between::iterations;
+  }
+  if (!parameters.ahead) parameters.ahead = default_prefetch;
+  plan.residency.keep(parameters);
 }
 
 void check_groups(const Options& options, const JsonReader& ranks) {

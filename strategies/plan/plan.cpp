@@ -160,8 +160,19 @@ void Plan::copy_stages(Copies copies) {
 
 void Plan::split_backward(int stage, int micro_batch) { split_.emplace(stage, micro_batch); }
 
-void Plan::evict(const Eviction& eviction) {
-  evictions_[{eviction.stage, eviction.micro_batch}] = eviction.guest_of;
+const std::vector<std::string>& Plan::divided(Keep::What what) const {
+  static const std::vector<std::string> whole;
+  if (what == Keep::What::states) return steps.divided;
+  const Keep* rule = residency.of(what);
+  const bool often = rule != nullptr && rule->between == Keep::Between::passes;
+  return often ? rule->divided : whole;
+}
+
+Keep::Where Plan::place_of(Keep::What what) const {
+  const Keep* rule = residency.of(what);
+  if (rule != nullptr && rule->where != Keep::Where::device) return rule->where;
+  const bool with_steps = what == Keep::What::states || what == Keep::What::gradients;
+  return with_steps && steps.on_host ? Keep::Where::host : Keep::Where::device;
 }
 
 void Plan::check_together(const std::vector<model::OpId>& group) const {

@@ -15,6 +15,7 @@
 #include "placement/axis.hpp"
 #include "placement/cell.hpp"
 #include "strategies/plan/copies.hpp"
+#include "strategies/plan/keep.hpp"
 #include "strategies/plan/order_rule.hpp"
 
 namespace stratagem::strategies {
@@ -46,55 +47,21 @@ struct GradientReduction {
   int buffers = 0;
 };
 
-/// op-trans of what belongs to every weight: into equal runs of its elements (the last one padded),
-/// one for each of the ranks along `axes` that would all hold the weight whole. Without axes
-/// nothing is divided, but parameters are gathered if the framework gathers even then. Source:
-/// Rajbhandari et al., ZeRO, SC 2020, arXiv:1910.02054, section 5.
-struct WeightShards {
-  /// Each divides what those before it divide, too.
-  enum class Of : std::uint8_t {
-    nothing,
-    steps,      ///< optimizer steps and their states; each rank tells the others its new weights
-    gradients,  ///< what a backward cell adds is reduced to the ranks that keep it, and freed
-    parameters  ///< gathered before each forward and backward pass of a segment, freed after it
-  };
-  Of of = Of::nothing;
-  std::vector<std::string> axes;
-  /// op-order: the parameters of a segment are gathered after the segment `prefetch` + 1 places
-  /// before it has run. Divided ones are gathered for each run, so that those of `prefetch` + 1
-  /// segments exist at once. Whole ones of which ranks step shards are gathered for the first run
-  /// of the next iteration; without the number (nullopt), all after the steps. Source:
-  /// Megatron-LM's --overlap-param-gather.
-  std::optional<int> prefetch;
-  /// Parameters with fewer elements than this on a device stay whole there; their gradients and
-  /// steps are still divided.
-  int whole_below = 0;
-
-  [[nodiscard]] bool divides(Of what) const { return of >= what && !axes.empty(); }
-};
-
-/// An eviction: when a forward cell has ended, what it keeps for its backward cell is copied to the
-/// devices of another stage, each part to the device with the same coordinates, and freed. It is
-/// copied back before the backward cell begins.
-struct Eviction {
-  int stage = 0;
-  int micro_batch = 0;
-  int guest_of = 0;  ///< the stage that takes it in
-};
-
-/// A swap: op-trans that adds two copies to segments. When a segment has run, what its forward pass
-/// keeps for the backward pass is copied to host memory, or to the devices of another stage, and
-/// freed. It comes back before the segment's backward pass begins.
-struct Swap {
-  std::vector<int> segments;  ///< ascending
-  /// By segment: the stage whose devices hold what it keeps, each part the device with the same
-  /// coordinates; nullopt: the host holds it.
-  std::map<int, int> peers;
-  /// op-order: at most `prefetch` + 1 segments are being copied at once, out or back. A segment
-  /// runs forward only after the copy out of the segment `prefetch` + 1 places before it has ended.
-  /// Likewise, its copy back begins only after the backward pass of the segment that runs so many
-  /// places before it.
-  int prefetch = 0;
+/// The optimizer's steps, each with the states that it keeps.
+struct Steps {
+  /// op-trans into equal runs of a weight's elements (the last one padded), one for each of the
+  /// ranks along these axes that would all hold the weight whole. Each rank steps its run and tells
+  /// the others. Source: Rajbhandari et al., ZeRO, SC 2020, arXiv:1910.02054, section 5.
+  std::vector<std::string> divided;
+  /// op-assign to the processors of each device's server, in whose memory the states live then.
+  /// Gradients of every micro-batch go there as soon as they are reduced, and weights come back.
+  /// Source: Ren et al., ZeRO-Offload, USENIX ATC 2021, arXiv:2101.06840, section 4.
+  bool on_host = false;
+  /// op-order of steps on the host after the beginning of the next iteration's first forward cell,
+  /// rather than before it. So an iteration computes with weights that do not include the gradients
+  /// of the one before. Those gradients reach their steps while it runs, and the new weights reach
+  /// the device after it. Source: ZeRO-Offload, section 5.2.
+  bool delayed = false;
 };
 
 /// Runs of operators in parts that run one after another on the same devices, see model::divide:
@@ -186,11 +153,6 @@ class Plan {
     return split_.contains({stage, micro_batch});
   }
 
-  /// op-trans that adds the two copies to a forward and a backward cell.
-  void evict(const Eviction& eviction);
-  /// By stage and micro-batch: the stage that takes it in.
-  [[nodiscard]] const std::map<std::pair<int, int>, int>& evictions() const { return evictions_; }
-
   /// op-trans that recomputes some forward operators of a segment, as one group: they run again
   /// right before the first backward operator that reads what only the group's own gradients need.
   /// Instead of their results only the group's inputs are kept. A group may also be all operators
@@ -240,34 +202,15 @@ class Plan {
   /// Segments of every stage, in order; at first one stage with all.
   std::vector<std::vector<int>> stages;
   GradientReduction gradients;
-  WeightShards shards;
-  /// op-trans of the inputs of recomputed groups, between the forward pass and the second run. They
-  /// are divided over the ranks along these axes that would all keep the same: each copies its part
-  /// and frees the whole, and the second run gathers the parts. Source: Rajbhandari et al., ZeRO,
-  /// SC 2020, arXiv:1910.02054, section 6.1 (P_a); Megatron-LM's --distribute-saved-activations.
-  std::vector<std::string> checkpoint_axes;
-  Swap swap;
-  /// op-assign of optimizer steps to the processors of each device's server. Their states live
-  /// there. Gradients of every micro-batch go there as soon as they are reduced, and weights come
-  /// back. Source: Ren et al., ZeRO-Offload, USENIX ATC 2021, arXiv:2101.06840, section 4.
-  bool steps_on_host = false;
-  /// op-assign of the parameters to the memory of the host, beside their steps. Before each pass of
-  /// a segment, `shards.prefetch` segments ahead, every device fetches its shards of the segment's
-  /// parameters (whole ones where nothing divides them) and gathers them. It frees them after the
-  /// pass. Source: Rajbhandari et al., ZeRO-Infinity, SC 2021, arXiv:2104.07857, sections 5 and 6.
-  bool parameters_on_host = false;
-  /// op-assign of what these steps keep to the drives of the server: read into the host's memory,
-  /// stepped and written back segment by segment. Source: ZeRO-Infinity, section 5 (infinity
-  /// offload engine).
-  bool states_on_drives = false;
-  /// op-assign of the parameters that are on the host to its drives: read from there before they
-  /// are fetched, and written back when they have stepped.
-  bool parameters_on_drives = false;
-  /// op-order of the steps on the host after the beginning of the iteration's first forward cell,
-  /// rather than before it. So an iteration computes with weights that do not include the gradients
-  /// of the one before. Those gradients reach their steps while it runs, and the new weights reach
-  /// the device after it. Source: ZeRO-Offload, section 5.2.
-  bool delayed_update = false;
+  Steps steps;
+  /// What waits elsewhere, or in parts, between its uses.
+  Residency residency;
+  /// The axes over which something is divided between its uses: states over those of their steps,
+  /// parameters only if they are between passes.
+  [[nodiscard]] const std::vector<std::string>& divided(Keep::What what) const;
+  /// Where parameters, gradients, states or checkpoints are between their uses: states, and
+  /// gradients before them, where their steps are.
+  [[nodiscard]] Keep::Where place_of(Keep::What what) const;
   Updates updates;
 
  private:
@@ -282,7 +225,6 @@ class Plan {
   std::vector<std::vector<placement::Cell>> chains_;
   std::vector<std::pair<placement::Cell, placement::Cell>> together_;
   std::set<std::pair<int, int>> split_;  ///< stage, micro-batch
-  std::map<std::pair<int, int>, int> evictions_;
   std::vector<std::vector<model::OpId>> recomputed_;
   std::vector<int> group_of_;  ///< by forward operator
   Copies copies_;

@@ -98,7 +98,7 @@ Timetable timetable_of(const Schedule& schedule, const Plan& plan, const Pipelin
   between.micro_batches = plan.micro_batches;
   between.stages.resize(pipeline.stages(schedule.placement));
   std::get<Schedule::Rules>(schedule.orders)(between);
-  if (schedule.forward_passes > 1 || !between.updates.flush || !between.evictions().empty()) {
+  if (schedule.forward_passes > 1 || !between.updates.flush || !between.residency.rules().empty()) {
     throw InputError("", "",
                      "a schedule with a flush, one forward pass and no evictions where ends stand "
                      "apart or ranks share devices",

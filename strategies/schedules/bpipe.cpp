@@ -7,11 +7,12 @@
 namespace stratagem::strategies {
 namespace {
 
-/// Walks stage s's cells of 1F1B and evicts the newest micro-batch wherever the next cell would
-/// take in one more than `most`.
+/// Walks stage s's cells of 1F1B and lends the newest micro-batch to stage p-1-s wherever the next
+/// cell would take in one more than `most`.
 void balance(Plan& plan, int s, int most) {
   const auto stages = static_cast<int>(plan.stages.size());
   const int warm_up = std::min(plan.micro_batches, stages - 1 - s);
+  Keep lent{.what = Keep::What::activations, .where = Keep::Where::stage, .stage = stages - 1 - s};
   std::set<int> here;
   std::set<int> away;
   int forward = 0;
@@ -21,7 +22,7 @@ void balance(Plan& plan, int s, int most) {
     const bool takes_in = forward_next || away.contains(backward);
     if (takes_in && static_cast<int>(here.size()) == most) {
       const int newest = *here.rbegin();
-      plan.evict({.stage = s, .micro_batch = newest, .guest_of = stages - 1 - s});
+      lent.cells.emplace_back(s, newest);
       here.erase(newest);
       away.insert(newest);
     }
@@ -32,6 +33,7 @@ void balance(Plan& plan, int s, int most) {
       here.erase(backward++);
     }
   }
+  if (!lent.cells.empty()) plan.residency.keep(std::move(lent));
 }
 
 }  // namespace

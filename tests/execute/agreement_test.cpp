@@ -432,7 +432,7 @@ TEST_CASE("plans that cannot be run are refused by name") {
   };
   CHECK(why(R"({"swap": 2})") == "swapped activations (task copy out layers.0)");
   CHECK(why(R"({"pipeline": 4, "schedule": "bpipe"})") ==
-        "activations that are lent to other devices (task evict activations)");
+        "activations that are lent to other devices (task lend activations)");
   CHECK(why(R"({"offload": {"optimizer": "drives"}})") ==
         "optimizer states or parameters on drives (task read from drives)");
   CHECK(why(R"({"zero": 3, "offload": {"optimizer": "memory", "parameters": "drives"}})") ==

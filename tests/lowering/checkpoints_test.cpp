@@ -136,7 +136,7 @@ TEST_CASE("checkpoints that do not divide, or that lie on no grid, are refused")
   for (const model::OpId op : plan.operators())
     plan.assign(plan.trans(op, {.dim = "", .parts = 7}), {.name = "replicas", .size = 7});
   plan.recompute(graph.segments[2].forward);
-  plan.checkpoint_axes = {"replicas"};
+  plan.residency.keep({.what = strategies::Keep::What::checkpoints, .divided = {"replicas"}});
   CHECK_THAT(refusal([&] { lower(plan, plain_stack()); }),
              ContainsSubstring("that divides by 7, the ranks of replicas"));
   plan = with_lists(plan_of(graph, strategy(2, true)));

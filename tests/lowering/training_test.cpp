@@ -361,7 +361,9 @@ TEST_CASE("whatever precisions, optimizers and freed gradients make of a strateg
     INFO(variant.strategy << ", " << variant.micro_batches << " micro-batches");
     const Plan plan = plan_of(graph, variant.strategy, variant.micro_batches);
     const std::string text = refusal([&] { lower(plan, stack, how); });  // checks what it makes
-    if (plan.shards.divides(strategies::WeightShards::Of::parameters) || plan.parameters_on_host) {
+    using strategies::Keep;
+    const bool away = plan.place_of(Keep::What::parameters) != Keep::Where::device;
+    if (away || !plan.divided(Keep::What::parameters).empty()) {
       CHECK_THAT(text, ContainsSubstring("weights that stay whole"));
     } else {
       CHECK(text.empty());

@@ -172,32 +172,31 @@ TEST_CASE("shards over axes that are not there, twice or none are refused at the
   over(R"~(["dta"])~", "p.json: /primitives/1/over/0", "an axis that an op-trans before has made");
   over(R"~(["data", "data"])~", "p.json: /primitives/1/over/1", "each axis once");
   over("[]", "p.json: /primitives/1/over", "an axis at least");
-  over(R"~(["data"], "whole below": 1)~", "p.json: /primitives/1/whole below",
-       "parameters among what");
   const std::string once = R"~(, {"op-trans": "steps", "over": ["data"]})~";
   refuses_plan(but(split, split + once + once), "p.json: /primitives/2",
-               {"one primitive for all shards"});
+               {"one primitive that divides all steps"});
   refuses_plan(but(split, R"~({"op-trans": "steps", "over": ["data"]}, )~" + split),
                "p.json: /primitives/0/over/0", {"an axis that an op-trans before has made"});
   const std::string host = R"~(, {"op-assign": "steps", "to": "host"})~";
   refuses_plan(but(split, split + host + host), "p.json: /primitives/2",
-               {"one primitive for all steps"});
-  const std::string swap = R"~(, {"op-trans": "layers.*", "swap": "host"})~";
-  refuses_plan(but(split, split + swap + swap), "p.json: /primitives/2",
-               {"one primitive for all segments"});
+               {"one primitive that assigns all steps"});
+  const std::string swap = R"~(, {"keep": "activations", "of": "layers.*", "where": "host"})~";
+  refuses_plan(but(split, split + swap + swap), "p.json: /primitives/2/of",
+               {"one rule for each segment"});
 }
 
-TEST_CASE("an eviction of a cell that is not there, or keeps nothing, is refused at its cells") {
-  const auto evicts = [](const std::string& cells, const std::string& what) {
-    refuses_plan(but(split, split + R"~(, {"op-trans": ")~" + cells + R"~(", "evict": 1})~"),
-                 "p.json: /primitives/1/op-trans", {what});
+TEST_CASE("a rule for a cell that is not there, or keeps nothing, is refused at its cells") {
+  const auto lends = [](const std::string& cells, const std::string& what) {
+    refuses_plan(but(split, split + R"~(, {"keep": "activations", "where": 1, "cells": ")~" +
+                                cells + R"~("})~"),
+                 "p.json: /primitives/1/cells", {what});
   };
-  evicts("F(0, 0) F(0, M)", "a micro-batch from 0 to 1 in \"F(0, M)\"");
-  evicts("B(0, 0)", "forward cells");
-  evicts("F(1, 0)", "cells of other stages than the one that takes in");
-  evicts("F(0, 0) F(0, 0)", "one eviction of a cell");
-  refuses_plan(but(split, split + R"~(, {"op-trans": "F(0, 0)", "evict": 2})~"),
-               "p.json: /primitives/1/evict", {"a whole number from 0 to 1, found 2"});
+  lends("F(0, 0) F(0, M)", "a micro-batch from 0 to 1 in \"F(0, M)\"");
+  lends("B(0, 0)", "forward cells");
+  lends("F(1, 0)", "cells of other stages than the one that takes in");
+  lends("F(0, 0) F(0, 0)", "one rule for each cell");
+  refuses_plan(but(split, split + R"~(, {"keep": "activations", "where": 2, "cells": "F(0, 0)"})~"),
+               "p.json: /primitives/1/where", {"a whole number from 0 to 1, found 2"});
 }
 
 TEST_CASE("parts on one device that do not divide, or come too late, are refused") {

@@ -121,6 +121,37 @@ std::vector<std::string> some_of(const std::set<std::string>& names) {
   return some;
 }
 
+/// Rules of residency, any that go together.
+void keep_somewhere(strategies::Plan& plan, const std::vector<std::string>& axes) {
+  using strategies::Keep;
+  if (!axes.empty() && pick(0, 3) > 0) plan.steps.divided = axes;
+  const std::vector<std::string>& divided = plan.steps.divided;
+  if (pick(0, 1) == 1) plan.residency.keep({.what = Keep::What::gradients, .divided = divided});
+  plan.steps.on_host = pick(0, 3) == 0;
+  const bool away = plan.steps.on_host && pick(0, 1) == 0;
+  plan.steps.delayed = plan.steps.on_host && !away && pick(0, 1) == 0;
+  if (plan.steps.on_host && pick(0, 1) == 0)
+    plan.residency.keep({.what = Keep::What::states, .where = Keep::Where::drives});
+  const Keep::Where place = pick(0, 1) == 0 ? Keep::Where::host : Keep::Where::drives;
+  const int often = away ? 0 : pick(0, 2);
+  if (often < 2) {
+    plan.residency.keep({.what = Keep::What::parameters,
+                         .between = often == 0 ? Keep::Between::passes : Keep::Between::iterations,
+                         .where = away ? place : Keep::Where::device,
+                         .divided = divided,
+                         .ahead = pick(0, 2)});
+  }
+  std::vector<int> segments;
+  for (int i = 0; i < static_cast<int>(plan.graph().segments.size()); ++i) {
+    if (pick(0, 1) == 1) segments.push_back(i);
+  }
+  if (segments.empty()) return;
+  plan.residency.keep({.what = Keep::What::activations,
+                       .segments = segments,
+                       .where = Keep::Where::host,
+                       .ahead = pick(0, 2)});
+}
+
 }  // namespace
 
 TEST_CASE("any legal plan lowers to a program that can run") {
@@ -142,16 +173,7 @@ TEST_CASE(
         for (const model::OpId op : plan.operators()) {
           for (const placement::Axis& axis : plan.placement(op).axes) axes.insert(axis.name);
         }
-        plan.shards = {.of = static_cast<strategies::WeightShards::Of>(pick(0, 3)),
-                       .axes = some_of(axes),
-                       .prefetch = pick(0, 2)};
-        for (int i = 0; i < static_cast<int>(plan.graph().segments.size()); ++i) {
-          if (pick(0, 1) == 1) plan.swap.segments.push_back(i);
-        }
-        plan.swap.prefetch = pick(0, 2);
-        plan.steps_on_host = pick(0, 3) == 0;
-        plan.parameters_on_host = plan.steps_on_host && pick(0, 1) == 0;
-        plan.delayed_update = plan.steps_on_host && !plan.parameters_on_host && pick(0, 1) == 0;
+        keep_somewhere(plan, some_of(axes));
         const Program program = lowering::lower(plan, {});  // checks it
         for (std::size_t s = 0; s < program.sequences.size(); ++s) {
           double out = 0;

@@ -168,7 +168,7 @@ class UnitPipeline {
     const std::vector<FlatTask>& tasks = timeline.tasks[timeline.actors[device].sequence];
     for (std::size_t i = 0; i < tasks.size(); ++i) {
       const program::Block& block = program.blocks[tasks[i].block];
-      if (block.name != "evict activations" && block.name != "fetch activations") continue;
+      if (!block.name.starts_with("lend ") && !block.name.starts_with("take back ")) continue;
       const bool sends = !block.tasks.front().reads.empty();
       const ActorTimes& times = timeline.times[device];
       changes.emplace_back(in_units(sends ? times.ends[0][i] : times.begins[0][i]), sends ? -1 : 1);

@@ -75,7 +75,12 @@ TEST_CASE("what a stage of a DGX-1V swaps goes over two NVLinks where there are 
   const auto peers = [&](const std::string& swap) {
     const study::Scenario scenario = read(
         with(on_dgx1, R"("tensor": 2, "data": 2,)", R"("pipeline": 4, "swap": )" + swap + ","));
-    return study::plan_of(scenario.runs[1]).swap.peers;
+    std::map<int, int> stage_of;
+    const strategies::Plan plan = study::plan_of(scenario.runs[1]);
+    for (const strategies::Keep& rule : plan.residency.rules()) {
+      for (const int segment : rule.segments) stage_of[segment] = rule.stage;
+    }
+    return stage_of;
   };
   // Of GPUs 0 to 3, GPU 0 has two links to GPU 3 and GPU 1 to GPU 2, and one to the two others.
   CHECK(peers(R"({"layers": 1, "to": "peer"})") == std::map<int, int>{{1, 3}});

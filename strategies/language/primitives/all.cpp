@@ -13,13 +13,12 @@ const std::vector<PrimitiveKind>& primitive_kinds() {
       {"op-trans", "recompute", &read_recompute, &write_recompute},
       {"op-trans", "tokens", &read_token_slices, &write_token_slices},
       {"op-trans", "into", &read_backward_split, &write_backward_splits},
-      {"op-trans", "evict", &read_eviction, &write_evictions},
       {"op-trans", "overlap", &read_gradients, &write_gradients},
-      {"op-trans", "swap", &read_swap, &write_swaps},
-      {"op-trans", "over", &read_shards, &write_shards},
+      {"op-trans", "over", &read_divided_steps, &write_divided_steps},
       {"op-assign", "to", &read_steps_on_host, &write_steps_on_host},
       {"op-order", "flush", &read_updates, &write_updates},
       {"op-order", "", &read_order, &write_orders},
+      {"keep", "", &read_keep, &write_keeps},
   };
   return table;
 }

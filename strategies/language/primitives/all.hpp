@@ -22,6 +22,11 @@ struct PrimitiveKind {
 /// In the order in which a plan is written.
 const std::vector<PrimitiveKind>& primitive_kinds();
 
+/// The axes of a list, each made by an op-trans before, and named once.
+std::vector<std::string> read_axis_names(const PlanBuilder&, const JsonReader& list);
+/// A list of axes as a field.
+Field axes_field(const std::string& key, const std::vector<std::string>& axes);
+
 // Each in its own file.
 void read_colocation(PlanBuilder&, const JsonReader&);
 std::vector<Primitive> write_colocations(const Plan&);
@@ -39,14 +44,12 @@ void read_token_slices(PlanBuilder&, const JsonReader&);
 std::vector<Primitive> write_token_slices(const Plan&);
 void read_backward_split(PlanBuilder&, const JsonReader&);
 std::vector<Primitive> write_backward_splits(const Plan&);
-void read_eviction(PlanBuilder&, const JsonReader&);
-std::vector<Primitive> write_evictions(const Plan&);
 void read_gradients(PlanBuilder&, const JsonReader&);
 std::vector<Primitive> write_gradients(const Plan&);
-void read_swap(PlanBuilder&, const JsonReader&);
-std::vector<Primitive> write_swaps(const Plan&);
-void read_shards(PlanBuilder&, const JsonReader&);
-std::vector<Primitive> write_shards(const Plan&);
+void read_keep(PlanBuilder&, const JsonReader&);
+std::vector<Primitive> write_keeps(const Plan&);
+void read_divided_steps(PlanBuilder&, const JsonReader&);
+std::vector<Primitive> write_divided_steps(const Plan&);
 void read_steps_on_host(PlanBuilder&, const JsonReader&);
 std::vector<Primitive> write_steps_on_host(const Plan&);
 void read_updates(PlanBuilder&, const JsonReader&);

@@ -184,7 +184,7 @@ TEST_CASE("segments that run again together and divided checkpoints are written 
     {"op-assign": "**", "axis": "pair", "stride": 1},
     {"op-assign": "stage(0)", "device": 0},
     {"op-trans": "layers.**", "recompute": true, "segments": 2},
-    {"op-trans": "checkpoints", "over": ["pair"]}
+    {"keep": "checkpoints", "divided": ["pair"]}
   ]
 }
 )~";
@@ -204,8 +204,8 @@ TEST_CASE("segments that run again together and divided checkpoints are written 
              StartsWith("plan.json: /primitives/0/segments: expected"));
   CHECK_THAT(refused(R"~({"op-trans": "layers.*.mpl.**", "recompute": true})~"),
              ContainsSubstring("did you mean \"layers.*.mlp.**\"?"));
-  CHECK_THAT(refused(R"~({"op-trans": "checkpoints", "over": ["pair"]})~"),
-             StartsWith("plan.json: /primitives/0/over/0: expected an axis that an op-trans"));
+  CHECK_THAT(refused(R"~({"keep": "checkpoints", "divided": ["pair"]})~"),
+             StartsWith("plan.json: /primitives/0/divided/0: expected an axis that an op-trans"));
   CHECK_THAT(refusal([&] {
                plan_from(graph, four_stages(
                                     R"~({"op-trans": "layers.*.**", "recompute": true,

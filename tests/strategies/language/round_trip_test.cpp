@@ -66,16 +66,16 @@ model::Graph mixture_of_experts() {
 
 }  // namespace
 
-TEST_CASE("a plan file says what lives on drives, once, and beside steps on the host") {
+TEST_CASE("a plan file says what lives on drives, and beside steps on the host") {
   const model::Graph graph = untied_gpt();
   const std::string all =
       R"({"zero": 3, "offload": {"optimizer": "drives", "parameters": "drives"}})";
   const std::string text = file_text(lowering::plan_of(graph, all, 2));
   const std::string steps = R"({"op-assign": "steps", "to": "host"})";
-  const std::string states = R"({"op-assign": "states", "to": "drives"})";
+  const std::string states = R"({"keep": "states", "where": "drives"})";
   REQUIRE_THAT(text, ContainsSubstring(steps));
   REQUIRE_THAT(text, ContainsSubstring(states));
-  CHECK_THAT(text, ContainsSubstring(R"({"op-assign": "parameters", "to": "drives")"));
+  CHECK_THAT(text, ContainsSubstring(R"({"keep": "parameters", "where": "drives")"));
   const auto refused = [&](const std::string& from, const std::string& to) {
     std::string changed = text;
     changed.replace(changed.find(from), from.size(), to);
@@ -85,10 +85,9 @@ TEST_CASE("a plan file says what lives on drives, once, and beside steps on the 
     });
   };
   CHECK(refused(states, states).empty());
-  CHECK_THAT(refused(states, R"({"op-assign": "states", "to": "host"})"),
-             ContainsSubstring("/to: expected one of \"drives\", found \"host\""));
-  CHECK_THAT(refused(states, states + ", " + states),
-             ContainsSubstring("expected one primitive for all states"));
+  CHECK(refused(states, states + ", " + states).empty());
+  CHECK_THAT(refused(states, R"({"keep": "states", "where": "host"})"),
+             ContainsSubstring("/where: expected a place where these can wait"));
   CHECK_THAT(refused(steps + ",", ""), ContainsSubstring("steps on the host"));
 }
 

@@ -1,5 +1,6 @@
 // Swapped activations: what leaves comes back, and nothing else.
 #include <map>
+#include <numeric>
 
 #include "tests/catch.hpp"
 #include "tests/lowering/lowered.hpp"
@@ -17,6 +18,7 @@ using program::Call;
 using program::Category;
 using program::Program;
 using program::Stream;
+using strategies::Keep;
 
 namespace {
 
@@ -100,8 +102,10 @@ TEST_CASE("repeats that do not train leave nothing, and W has back what B has no
   config.layers = 2;
   const model::Graph once = model::evoformer(config);
   Plan plan = lowering::plan_of(once, R"({"pipeline": 2, "schedule": "zb-h1"})", 4);
-  for (int segment = 0; segment < static_cast<int>(once.segments.size()); ++segment)
-    plan.swap.segments.push_back(segment);
+  std::vector<int> all(once.segments.size());
+  std::iota(all.begin(), all.end(), 0);
+  plan.residency.keep(
+      {.what = Keep::What::activations, .segments = all, .where = Keep::Where::host});
   check_all_freed(lowering::lower(plan, lowering::plain_stack()));
   config.passes = 3;
   const model::Graph thrice = model::evoformer(config);
@@ -150,9 +154,12 @@ std::map<int, int> peers_of(const std::function<BytesPerSecond(int, int)>& link,
   options.link = link;
   const Plan plan = compose(graph, 4, options, reader);
   std::map<int, int> peers;  // layer i is segment i + 1, on stage i / 2
-  for (const auto& [segment, peer] : plan.swap.peers) {
-    const auto [known, fresh] = peers.emplace((segment - 1) / 2, peer);
-    CHECK((fresh || known->second == peer));
+  for (const Keep& rule : plan.residency.rules()) {
+    CHECK(rule.where == Keep::Where::stage);
+    for (const int segment : rule.segments) {
+      const auto [known, fresh] = peers.emplace((segment - 1) / 2, rule.stage);
+      CHECK((fresh || known->second == rule.stage));
+    }
   }
   return peers;
 }
@@ -204,8 +211,10 @@ TEST_CASE("a stage has a peer on other devices, on an equal grid") {
   CHECK_THAT(refused(R"(, "pipeline": 4, "schedule": "bpipe")"),
              ContainsSubstring("none lent to other stages"));
   Plan plan = lowering::plan_of(graph, R"({"pipeline": 2})", 4);
-  plan.swap.segments = {1};
-  plan.swap.peers = {{1, 0}};  // its own stage
+  plan.residency.keep({.what = Keep::What::activations,
+                       .segments = {1},
+                       .where = Keep::Where::stage,
+                       .stage = 0});  // its own
   CHECK_THAT(refusal([&] { lowering::lower(plan, lowering::plain_stack()); }),
              ContainsSubstring("/strategy/swap: expected stages on equal grids of other devices"));
   CHECK_THAT(refusal([&] {

@@ -274,11 +274,15 @@ TEST_CASE("a tied table on stages that share some devices is gathered on the gri
               {2, 0, CellPass::backward},
               {1, 0, CellPass::backward},
               {0, 0, CellPass::backward}});
-  for (const auto of : {WeightShards::Of::steps, WeightShards::Of::parameters}) {
-    plan.shards = {.of = of, .axes = {"data"}};
+  plan.steps.divided = {"data"};
+  for (const bool between_passes : {false, true}) {
+    if (between_passes) {
+      plan.residency.keep({.what = Keep::What::gradients, .divided = {"data"}});
+      plan.residency.keep({.what = Keep::What::parameters, .divided = {"data"}});
+    }
     const Program program = lower(plan, plain_stack());
     // What is stepped in halves is gathered once, what is kept in halves for both passes.
-    const int times = of == WeightShards::Of::steps ? 1 : 2;
+    const int times = between_passes ? 2 : 1;
     for (int device = 0; device < 5; ++device) {
       std::map<std::vector<int>, Bytes> gathered, expected;
       for (const Call& call : program.sequences[program.devices[device].sequence].calls) {
@@ -318,7 +322,7 @@ TEST_CASE("weights that are divided want a flush, and stages in equal parts") {
   CHECK_THAT(refused(R"({"offload": {"optimizer": "memory", "delayed_update": true})" + buffers),
              ContainsSubstring("steps that are not delayed"));
   Plan plan(graph);
-  plan.shards = {.of = WeightShards::Of::steps, .axes = {"data"}};
+  plan.steps.divided = {"data"};
   for (const model::OpId op : plan.operators()) {
     plan.trans(op, {.dim = "b", .parts = 2});
     plan.assign(op, std::vector<int>{1, 0});
