@@ -382,6 +382,8 @@ Shared<T> Interpreter<T>::target(CallState& state, const Operand& operand) {
   Shared<T>& slot = state.slots[operand.slot];
   if (!slot && state.buffers[operand.slot] >= 0)
     return slot = placed(state.buffers[operand.slot], tensor, wanted);
+  if (!slot && state.block.slots[operand.slot].place != program::Residence::device)
+    return slot = zeros(*engine_, list_of(graph_, tensor), wanted);
   if (!slot) {
     Shared<T>* left = kept({tensor, state.owner}, wanted, !operand.masks.empty());
     if (left == nullptr)

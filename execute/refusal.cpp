@@ -8,13 +8,14 @@
 namespace stratagem::execute {
 namespace {
 
-using program::Category;
 using program::Stream;
 using program::Task;
 
 /// Copies of a random generator's state, which the ranks here do not have, do nothing to values,
-/// nor does what only has its place in the order of a stream.
+/// nor does what only has its place in the order of a stream. What a host reads from its drives, or
+/// writes there, lies in memory of the rank all the time.
 bool needs_meaning(const Task& task) {
+  if (task.stream == Stream::read_drives || task.stream == Stream::write_drives) return false;
   const auto* kernel = std::get_if<cost::Kernel>(&task.work);
   const bool idle = kernel != nullptr && kernel->launches == 0 && task.writes.empty();
   return kernel == nullptr || (kernel->kind != cost::KernelKind::host_copy && !idle);
@@ -41,19 +42,8 @@ std::string refusal_of_call(const program::Call& call, Backend backend) {
 }
 
 /// Of a task of which lowering does not say what it does to values.
-std::string refusal_of_task(const program::Program& program, const program::Block& block,
-                            const Task& task) {
-  const auto concerns = [&](Category category) {
-    const auto is = [&](int slot) { return block.slots[slot].category == category; };
-    return std::ranges::any_of(task.reads, is) || std::ranges::any_of(task.writes, is) ||
-           std::ranges::any_of(task.allocates, is);
-  };
+std::string refusal_of_task(const program::Program& program, const Task& task) {
   const std::string named = " (task " + task.name + ")";
-  if (task.stream == Stream::read_drives || task.stream == Stream::write_drives)
-    return "optimizer states or parameters on drives" + named;
-  const bool copies = task.stream == Stream::copy_in || task.stream == Stream::copy_out;
-  if (copies && concerns(Category::gathered_parameters)) return "parameters on the host" + named;
-  if (copies) return "swapped activations" + named;
   if (program::transfers(task.stream)) return "activations that are lent to other devices" + named;
   const bool steps_on_host = any_kernel(program, [](const cost::Kernel& kernel) {
     return kernel.kind == cost::KernelKind::host_optimizer;
@@ -73,8 +63,12 @@ std::string refusal_of_tasks(const program::Program& program, const model::Graph
                              const program::Call& call, Backend backend) {
   const program::Block& block = program.blocks[call.block];
   for (const Task& task : block.tasks) {
-    if (task.operations.empty() && needs_meaning(task))
-      return refusal_of_task(program, block, task);
+    if (task.operations.empty() && needs_meaning(task)) return refusal_of_task(program, task);
+    const auto away = [&](int slot) {
+      return block.slots[slot].place != program::Residence::device;
+    };
+    if (backend == Backend::cuda && std::ranges::any_of(task.allocates, away))
+      return "values that wait on the host, on a GPU (task " + task.name + ")";
     for (const program::Operation& operation : task.operations) {
       if (backend == Backend::cuda && differs_by_device(operation))
         return "stages whose operators do not share one grid in equal parts, on a GPU (task " +

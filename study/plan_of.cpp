@@ -19,12 +19,15 @@ namespace {
 
 /// What is to lie on drives needs some.
 void check_drives(const Run& run, const strategies::Plan& plan) {
-  const auto on_drives = [&](Keep::What what) {
-    return plan.place_of(what) == Keep::Where::drives;
-  };
-  const bool states = on_drives(Keep::What::states);
-  if (!(states || on_drives(Keep::What::parameters)) || run.cluster.design().drives) return;
-  throw InputError("", path_of(&Options::offload) + (states ? "/optimizer" : "/parameters"),
+  const auto on_drives = [](const Keep& rule) { return rule.where == Keep::Where::drives; };
+  if (std::ranges::none_of(plan.residency.rules(), on_drives) || run.cluster.design().drives)
+    return;
+  const auto there = [&](Keep::What what) { return plan.place_of(what) == Keep::Where::drives; };
+  const std::string path = there(Keep::What::states) ? path_of(&Options::offload) + "/optimizer"
+                           : there(Keep::What::parameters)
+                               ? path_of(&Options::offload) + "/parameters"
+                               : path_of(&Options::swap);
+  throw InputError("", path,
                    "a cluster whose servers have drives (its key \"drives\" describes them)",
                    run.cluster.design().name + " without");
 }
@@ -39,8 +42,9 @@ void check_hosts(const Run& run, const strategies::Plan& plan) {
                      "profile " + run.profile.name + " without");
   }
   const auto& memory = run.cluster.design().host_memory;
-  const bool swaps =
-      std::ranges::count(plan.residency.rules(), Keep::Where::host, &Keep::where) > 0;
+  const bool swaps = std::ranges::any_of(plan.residency.rules(), [](const Keep& rule) {
+    return rule.where == Keep::Where::host || rule.where == Keep::Where::drives;
+  });
   if (!memory || *memory > Bytes{} || !(plan.steps.on_host || swaps)) return;
   throw InputError("", plan.steps.on_host ? path_of(&Options::offload) : path_of(&Options::swap),
                    "a cluster whose servers have memory of their processors",

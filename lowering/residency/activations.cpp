@@ -17,23 +17,26 @@ using placement::Cell;
 using placement::CellPass;
 using placement::Grid;
 using program::Block;
+using program::Category;
+using program::Residence;
 using program::Stream;
 using program::Task;
 using strategies::Keep;
 
 namespace {
 
-bool leaves_device(const SequenceContext& context, int segment) {
-  return context.plan.residency.of_segment(segment) != nullptr &&
-         !context.slices.front()->left_by_forward(segment).empty();
+/// What a rule moves of what a segment's forward run leaves.
+std::map<int, Border> moved(const SequenceContext& context, int segment, const Keep& rule) {
+  std::map<int, Border> left = context.slices.front()->left_by_forward(segment);
+  if (rule.what == Keep::What::checkpoints)
+    std::erase_if(left,
+                  [](const auto& one) { return one.second.category != Category::checkpoints; });
+  return left;
 }
 
-/// The same of all rules for segments.
-int ahead_of_segments(const strategies::Plan& plan) {
-  for (const Keep& rule : plan.residency.rules()) {
-    if (!rule.segments.empty()) return rule.ahead.value_or(0);
-  }
-  return 0;
+bool leaves_device(const SequenceContext& context, int segment) {
+  const Keep* rule = context.plan.residency.of_segment(segment);
+  return rule != nullptr && !moved(context, segment, *rule).empty();
 }
 
 bool trains(const SequenceContext& context, const Cell& cell) {
@@ -77,7 +80,8 @@ std::vector<int> segments_run(const SequenceContext& context, const Cell& cell) 
 
 Activations::Activations(const SequenceContext& context, SequenceDraft& draft,
                          const std::vector<SegmentRun>& runs)
-    : AheadOfRuns(context, draft, backward(context, runs), ahead_of_segments(context.plan)) {}
+    : AheadOfRuns(context, draft, backward(context, runs),
+                  context.plan.residency.ahead_of_segments()) {}
 
 std::vector<SegmentRun> Activations::backward(const SequenceContext& context,
                                               const std::vector<SegmentRun>& runs) {
@@ -102,13 +106,18 @@ bool Activations::comes_back(const SegmentRun& run) const {
 void Activations::copy_out(const SegmentRun& run, int call) {
   const int copy = add_copy(portion_of(run.segment), true, false, *run.of);
   for (const int task : draft().last_of_queues(call)) draft().wait(copy, 0, {call, task});
-  const std::size_t ahead = static_cast<std::size_t>(ahead_of_segments(context().plan)) + 1;
+  const std::size_t ahead =
+      static_cast<std::size_t>(context().plan.residency.ahead_of_segments()) + 1;
   if (out_.size() >= ahead) {
     for (const int task : draft().first_of_queues(call))
       draft().wait(call, task, out_[out_.size() - ahead]);
   }
-  out_.push_back({copy, 0});
-  left_[{run.segment, run.of->cell.micro_batch}] = {copy, 0};
+  out_.push_back({copy, 0});  // from there on the device has room
+  left_[{run.segment, run.of->cell.micro_batch}] = last_of(copy);
+}
+
+Written Activations::last_of(int call) const {
+  return {call, static_cast<int>(draft().tasks_of(call).size()) - 1};
 }
 
 bool Activations::may_issue(std::size_t index) const {
@@ -120,7 +129,7 @@ Written Activations::issue(std::size_t index) {
   const int copy = add_copy(portion_of(of.segment), false, false, *of.of);
   draft().wait(copy, 0, left_.at({of.segment, of.of->cell.micro_batch}));
   wait_for_room(index, copy);
-  return {copy, 0};
+  return last_of(copy);
 }
 
 void Activations::connect(std::size_t index, int call) {
@@ -205,26 +214,27 @@ int Activations::add_copy(const Portion& portion, bool out, bool guest, const Sc
   return draft().add_call(block, of_one ? portion.segments.front() : -1, of);
 }
 
-/// A block of one task, without work, that frees what segments keep or gives it room. A call of one
-/// segment names tensors as the segment does.
-Block Activations::buffers(const Portion& portion, bool freed, bool guest) const {
+/// Adds to a block, as slots in one memory, what a rule moves; returns them. A call of one segment
+/// names tensors as the segment does.
+std::vector<int> Activations::add_slots(Block& block, const Portion& portion, bool guest,
+                                        program::Residence place) const {
   const bool of_one = !guest && portion.segments.size() == 1;
-  Block block{.name = "", .slots = {}, .tasks = {Task{}}};
-  Task& task = block.tasks.front();
+  std::vector<int> slots;
   for (const int segment : portion.segments) {
     const SegmentFacts& facts = context().stages.facts(segment);
-    for (const auto& [place, border] : context().slices.front()->left_by_forward(segment)) {
-      const model::Tensor& tensor = context().plan.graph().tensors[facts.tensors[place]];
-      const Bytes bytes =
-          local_bytes(tensor, border.layout, context().stages.grid_of_segment(segment));
-      const auto slot = static_cast<int>(block.slots.size());
-      (freed ? task.reads : task.writes).push_back(slot);
-      (freed ? task.frees : task.allocates).push_back(slot);
+    for (const auto& [table, border] : moved(context(), segment, *portion.rule)) {
+      const model::Tensor& tensor = context().plan.graph().tensors[facts.tensors[table]];
+      slots.push_back(static_cast<int>(block.slots.size()));
       block.slots.push_back(
-          {tensor.name, of_one ? place : facts.tensors[place], bytes, border.category});
+          {.name = tensor.name,
+           .tensor = of_one ? table : facts.tensors[table],
+           .bytes = local_bytes(tensor, border.layout, context().stages.grid_of_segment(segment)),
+           .category = border.category,
+           .place = place,
+           .layout = border.layout});
     }
   }
-  return block;
+  return slots;
 }
 
 /// The forward blocks of its segments, as part of a key: equal ones keep the same.
@@ -261,36 +271,84 @@ int Activations::peer_block(const Portion& portion, bool out, bool guest, const 
       side + (out ? " out" : " in") + key_of(portion) + "/" + std::to_string(group);
   return draft().shared(key, [&] {
     const bool sends = out != guest;
-    Block block = buffers(portion, sends, guest);
-    block.name = (out ? "lend " : "take back ") + name_of(portion);
-    Task& task = block.tasks.front();
+    Block block{.name = (out ? "lend " : "take back ") + name_of(portion)};
+    const std::vector<int> slots = add_slots(block, portion, guest, Residence::device);
+    Task& task = block.tasks.emplace_back();
     task.name = block.name;
     task.stream = sends ? Stream::send_forward : Stream::receive_forward;
+    (sends ? task.reads : task.writes) = (sends ? task.frees : task.allocates) = slots;
     task.work = program::Collective{
         .kind = cost::CollectiveKind::send, .group = group, .payload = bytes_of(block)};
     return block;
   });
 }
 
-/// What leaves the device lies on the host until it comes back.
+namespace {
+
+/// A copy between the device, its host and the host's drives.
+struct Hop {
+  Residence from;
+  Residence to;
+  cost::CollectiveKind kind;
+  Stream stream;
+};
+
+/// The way from the device to a place, or back.
+std::vector<Hop> way(Keep::Where where, bool out) {
+  using Kind = cost::CollectiveKind;
+  constexpr auto device = Residence::device, host = Residence::host, drives = Residence::drives;
+  const bool far = where == Keep::Where::drives;
+  std::vector<Hop> hops;
+  if (out) {
+    hops.push_back({device, host, Kind::to_host, Stream::copy_out});
+    if (far) hops.push_back({host, drives, Kind::to_drives, Stream::write_drives});
+  } else {
+    if (far) hops.push_back({drives, host, Kind::from_drives, Stream::read_drives});
+    hops.push_back({host, device, Kind::from_host, Stream::copy_in});
+  }
+  return hops;
+}
+
+program::Operation select_all(const Block& block, const std::vector<int>& from,
+                              const std::vector<int>& to) {
+  const auto operand = [&](int slot) {
+    const program::Slot& named = block.slots[slot];
+    return program::Operand{.tensor = named.tensor, .slot = slot, .layout = named.layout};
+  };
+  program::Operation operation{.action = program::Action::select};
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    operation.inputs.push_back(operand(from[i]));
+    operation.outputs.push_back(operand(to[i]));
+  }
+  return operation;
+}
+
+}  // namespace
+
+/// A task for each hop; what it copies is freed where it was.
 int Activations::host_block(const Portion& portion, bool out) const {
-  return draft().shared((out ? "out" : "in") + key_of(portion), [&] {
-    Block block = buffers(portion, out, false);
-    block.name = (out ? "copy out " : "copy in ") + name_of(portion);
-    Task& task = block.tasks.front();
-    task.name = block.name;
-    task.stream = out ? Stream::copy_out : Stream::copy_in;
-    task.work = program::Collective{
-        .kind = out ? cost::CollectiveKind::to_host : cost::CollectiveKind::from_host,
-        .group = context().groups.alone(),
-        .payload = bytes_of(block)};
-    const std::size_t buffers = block.slots.size();
-    for (std::size_t slot = 0; slot < buffers; ++slot) {
-      const auto there = static_cast<int>(block.slots.size());
-      block.slots.push_back(block.slots[slot]);
-      block.slots.back().place = program::Residence::host;
-      (out ? task.writes : task.reads).push_back(there);
-      (out ? task.allocates : task.frees).push_back(there);
+  const Keep::Where where = portion.rule->where;
+  const std::string key =
+      (out ? "out" : "in") + std::to_string(static_cast<int>(where)) + key_of(portion);
+  return draft().shared(key, [&] {
+    Block block{.name = (out ? "copy out " : "copy in ") + name_of(portion)};
+    const std::vector<Hop> hops = way(where, out);
+    std::vector<int> from = add_slots(block, portion, false, hops.front().from);
+    const Bytes bytes = bytes_of(block);
+    for (const Hop& hop : hops) {
+      std::vector<int> to = add_slots(block, portion, false, hop.to);
+      Task& task = block.tasks.emplace_back();
+      task.name = hop.kind == cost::CollectiveKind::to_drives     ? "write " + name_of(portion)
+                  : hop.kind == cost::CollectiveKind::from_drives ? "read " + name_of(portion)
+                                                                  : block.name;
+      task.stream = hop.stream;
+      task.work = program::Collective{
+          .kind = hop.kind, .group = context().groups.alone(), .payload = bytes};
+      if (block.tasks.size() > 1) task.waits = {static_cast<int>(block.tasks.size()) - 2};
+      task.operations = {select_all(block, from, to)};
+      task.reads = task.frees = from;
+      task.writes = task.allocates = to;
+      from = std::move(to);
     }
     return block;
   });

@@ -57,7 +57,9 @@ class Activations : public AheadOfRuns {
   [[nodiscard]] int host_block(const Portion& portion, bool out) const;
   [[nodiscard]] int peer_block(const Portion& portion, bool out, bool guest,
                                const placement::Cell& cell) const;
-  [[nodiscard]] program::Block buffers(const Portion& portion, bool freed, bool guest) const;
+  std::vector<int> add_slots(program::Block& block, const Portion& portion, bool guest,
+                             program::Residence place) const;
+  [[nodiscard]] Written last_of(int call) const;
   [[nodiscard]] std::string key_of(const Portion& portion) const;
   [[nodiscard]] std::string name_of(const Portion& portion) const;
   void add_copies_for_cell(const ScheduledCell& of, std::map<Key, Written>& taken_in);

@@ -24,6 +24,15 @@ const std::string& name_in(const NumberedBlock& block, int place) {
   return std::ranges::find(block.lowered.block.slots, place, &program::Slot::tensor)->name;
 }
 
+/// What a device keeps of a weight on its host, into a slot.
+void fetch_values(Task& fetch, int tensor, int slot, const placement::Layout& layout,
+                  const std::vector<int>& shards) {
+  if (fetch.operations.empty()) fetch.operations = {{.action = program::Action::select}};
+  program::Operation& select = fetch.operations.front();
+  select.inputs.push_back({.tensor = tensor, .layout = layout, .shards = shards});
+  select.outputs.push_back({.tensor = tensor, .slot = slot, .layout = layout, .shards = shards});
+}
+
 }  // namespace
 
 Gathers::Gathers(const SequenceContext& context, SequenceDraft& draft, std::vector<SegmentRun> runs)
@@ -114,6 +123,7 @@ Block Gathers::gather_block(const SegmentRun& run, bool first) const {
     if (fetches && gathered) {
       shards.push_back(
           allocate(block.tasks[fetch], {name, place, local.shard, Category::gathered_parameters}));
+      fetch_values(block.tasks[fetch], place, shards.back(), local.holding->layout, local.shards);
     }
     Task& task = gathered ? gathers.add(local) : block.tasks[fetch];
     const int slot = allocate(task, {.name = name,
@@ -121,9 +131,13 @@ Block Gathers::gather_block(const SegmentRun& run, bool first) const {
                                      .bytes = local.bytes,
                                      .category = Category::gathered_parameters,
                                      .layout = local.holding->layout});
-    if (!gathered) continue;
+    if (!gathered) {
+      fetch_values(task, place, slot, local.holding->layout, {});
+      continue;
+    }
     program::Operation& gather = task.operations.front();
     gather.inputs.back().tensor = gather.outputs.back().tensor = place;
+    if (fetches) gather.inputs.back().slot = shards.back();
     gather.outputs.back().slot = slot;
   }
   const std::size_t fetched = block.tasks.size();
@@ -131,7 +145,6 @@ Block Gathers::gather_block(const SegmentRun& run, bool first) const {
   for (std::size_t task = fetched; fetches && task < block.tasks.size(); ++task) {
     if (!std::holds_alternative<Collective>(block.tasks[task].work)) continue;
     block.tasks[task].waits = {fetch};
-    block.tasks[task].operations.clear();  // shards are not resident
   }
   for (const int shard : shards) {
     block.tasks.back().reads.push_back(shard);

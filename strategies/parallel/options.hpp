@@ -9,6 +9,7 @@
 #include "base/json_reader.hpp"
 #include "base/quantity.hpp"
 #include "strategies/parallel/operators.hpp"
+#include "strategies/plan/keep.hpp"
 
 namespace stratagem::strategies {
 
@@ -36,11 +37,11 @@ struct Zero {
   int whole_below = 0;
 };
 
-/// Layers whose activations wait in the memory of the host, or of other GPUs.
+/// Layers whose activations wait in the memory of the host, on its drives, or on other GPUs.
 struct SwapOptions {
-  int layers = 0;        ///< the first ones
-  bool to_peer = false;  ///< on the GPUs of another stage
-  int prefetch = 1;      ///< layers whose activations come back ahead of the one that runs
+  int layers = 0;                      ///< the first ones
+  Keep::Where to = Keep::Where::host;  ///< Where::stage: on the GPUs of one that is chosen
+  int prefetch = 1;  ///< layers whose activations come back ahead of the one that runs
 };
 
 /// Where something lives: on devices, in the memory of their server's processors, on its drives.
@@ -87,6 +88,7 @@ struct Options {
   std::vector<std::string> rank_order = {"tp", "cp", "dap", "dp", "pp"};
   RecomputeOptions recompute;
   bool partition_checkpoints = false;  ///< inputs of what runs again divided over tensor ranks
+  bool cpu_checkpointing = false;      ///< and on the host until they are read again
   CoShard coshard;
   Zero zero;
   SwapOptions swap;

@@ -109,6 +109,7 @@ void recompute_named(Plan& plan, const std::string& pattern) {
 /// names, as a group of every segment. What another strategy has put into groups stays there; a
 /// layer with such groups gets none from "full".
 ///
+/// cpu_checkpointing: these inputs wait on the host, and come back layer by layer (P_a+cpu).
 /// partition_checkpoints: tensor ranks that would keep the same input of a group keep a part each.
 void run_again(Plan& plan, const Options& options) {
   for (const std::vector<int>& stage : plan.stages) {
@@ -126,11 +127,15 @@ void run_again(Plan& plan, const Options& options) {
   }
   if (options.partition_checkpoints && options.tensor > 1)
     plan.residency.keep({.what = Keep::What::checkpoints, .divided = {"tensor"}});
+  if (options.cpu_checkpointing)
+    plan.residency.keep({.what = Keep::What::checkpoints, .where = Keep::Where::host});
 }
 
 void check_checkpoints(Options& options, const JsonReader& strategy) {
   if (options.partition_checkpoints && options.recompute.what == "none")
     strategy.at("partition_checkpoints").fail("recompute beside it, which has checkpoints");
+  if (options.cpu_checkpointing && options.recompute.what == "none")
+    strategy.at("cpu_checkpointing").fail("recompute beside it, which has checkpoints");
 }
 
 /// {"layers": n, "method": "block"}, in the words of Megatron-LM's --recompute-method.
@@ -173,7 +178,10 @@ Strategy recompute() {
             "none"},
            {"partition_checkpoints", &Options::partition_checkpoints, flag(),
             "ZeRO-R's P_a: tensor ranks keep a part each of the inputs of what runs again, and "
-            "gather them before"}},
+            "gather them before"},
+           {"cpu_checkpointing", &Options::cpu_checkpointing, flag(),
+            "inputs of what runs again wait in the memory of the host, their parts where they are "
+            "divided, and come back layer by layer (DeepSpeed's key of this name)"}},
           &run_again,
           &check_checkpoints};
 }

@@ -96,17 +96,15 @@ void swap_layers(Plan& plan, const Options& options) {
                      std::to_string(options.swap.layers));
   }
   Peers peers(plan, options);
-  constexpr int host = -1;
-  std::map<int, std::vector<int>> by_place;
-  for (int segment = 1; segment + 1 < segments && segment <= options.swap.layers; ++segment) {
-    const int place = options.swap.to_peer ? peers.of(stage_of(plan, segment)) : host;
-    by_place[place].push_back(segment);
-  }
-  for (auto& [place, layers] : by_place) {
+  const bool to_peer = options.swap.to == Keep::Where::stage;
+  std::map<int, std::vector<int>> by_peer;  // one place is all that is not a stage's
+  for (int segment = 1; segment + 1 < segments && segment <= options.swap.layers; ++segment)
+    by_peer[to_peer ? peers.of(stage_of(plan, segment)) : 0].push_back(segment);
+  for (auto& [peer, layers] : by_peer) {
     plan.residency.keep({.what = Keep::What::activations,
                          .segments = std::move(layers),
-                         .where = place == host ? Keep::Where::host : Keep::Where::stage,
-                         .stage = std::max(place, 0),
+                         .where = options.swap.to,
+                         .stage = peer,
                          .ahead = options.swap.prefetch});
   }
 }
@@ -117,8 +115,12 @@ Strategy swap_activations() {
   const auto layers = whole(0);
   const OptionList<SwapOptions> more = {
       {"layers", &SwapOptions::layers, layers, "as the number alone", must_be_there},
-      {"to", &SwapOptions::to_peer, choice<bool>({{"host", false}, {"peer", true}}),
-       "`peer`: the GPUs of a later stage, which the fastest links lead to (MPress)"},
+      {"to", &SwapOptions::to,
+       choice<Keep::Where>({{"host", Keep::Where::host},
+                            {"peer", Keep::Where::stage},
+                            {"drives", Keep::Where::drives}}),
+       "`peer`: the GPUs of a later stage, which the fastest links lead to (MPress); `drives`: the "
+       "server's, behind its memory (SSDTrain)"},
       {"prefetch", &SwapOptions::prefetch, whole(0, 1'000),
        "layers whose activations come back ahead of the one that runs"}};
   const auto alone = converted<SwapOptions>(

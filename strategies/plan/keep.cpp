@@ -15,31 +15,50 @@ using Where = Keep::Where;
   throw InputError("", "/" + key, expected, "");
 }
 
-/// What can be said of a subject. Nothing else is modelled, and no framework that we know does it.
+/// What can be said of a subject; docs/reference/residency.md has all of it.
 struct Scope {
   What what;
   std::vector<Where> where;
-  bool divided;
+  const char* places;     ///< the same in words
+  const char* undivided;  ///< expected in place of axes; nullptr: there may be some
   bool ahead;
 };
 
 const Scope& scope_of(What what) {
   static const std::vector<Scope> scopes = {
-      {What::parameters, {Where::device, Where::host, Where::drives}, true, true},
-      {What::gradients, {Where::device}, true, false},
-      {What::states, {Where::drives}, false, false},
-      {What::activations, {Where::stage, Where::host}, false, true},
-      {What::checkpoints, {Where::device}, true, false}};
+      {What::parameters,
+       {Where::device, Where::host, Where::drives},
+       "the device, its host or its drives for parameters",
+       nullptr,
+       true},
+      {What::gradients,
+       {Where::device},
+       "the device for gradients; on the host those of steps wait that run there",
+       nullptr,
+       false},
+      {What::states,
+       {Where::drives},
+       "drives for states; elsewhere they are where their steps are",
+       "no axes for states, which are divided as their steps are",
+       false},
+      {What::activations,
+       {Where::stage, Where::host, Where::drives},
+       "a stage, the host or its drives for activations",
+       "no axes for activations, which are divided as their operators are",
+       true},
+      {What::checkpoints,
+       {Where::device, Where::host, Where::drives},
+       "the device, its host or its drives for checkpoints",
+       nullptr,
+       true}};
   return *std::ranges::find(scopes, what, &Scope::what);
 }
 
 void check(const Keep& rule) {
   const Scope& scope = scope_of(rule.what);
-  if (std::ranges::count(scope.where, rule.where) == 0)
-    refuse("where", "a place where these can wait");
-  if (!scope.divided && !rule.divided.empty())
-    refuse("divided", "parameters, gradients or checkpoints to divide");
-  if (!scope.ahead && rule.ahead) refuse("ahead", "parameters or activations to bring back ahead");
+  if (std::ranges::count(scope.where, rule.where) == 0) refuse("where", scope.places);
+  if (scope.undivided != nullptr && !rule.divided.empty()) refuse("divided", scope.undivided);
+  if (!scope.ahead && rule.ahead) refuse("ahead", "parameters or activations to bring back");
   if (rule.at_least > 0 && rule.what != What::parameters)
     refuse("at least", "parameters, of which small ones stay whole");
   const bool once = rule.between == Keep::Between::iterations;
@@ -53,6 +72,12 @@ void check(const Keep& rule) {
     refuse("of", "activations, the only subject with parts of its own");
 }
 
+/// Does it move what forward runs of segments leave?
+bool leaves_segments(const Keep& rule) {
+  const bool checkpoints = rule.what == What::checkpoints && rule.where != Where::device;
+  return checkpoints || !rule.segments.empty();
+}
+
 }  // namespace
 
 const Keep* Residency::of(What what) const {
@@ -62,7 +87,16 @@ const Keep* Residency::of(What what) const {
 
 const Keep* Residency::of_segment(int segment) const {
   const auto found = of_segment_.find(segment);
-  return found == of_segment_.end() ? nullptr : &rules_[found->second];
+  if (found != of_segment_.end()) return &rules_[found->second];
+  const Keep* checkpoints = of(What::checkpoints);
+  return checkpoints != nullptr && leaves_segments(*checkpoints) ? checkpoints : nullptr;
+}
+
+bool Residency::keeps_segments() const { return std::ranges::any_of(rules_, leaves_segments); }
+
+int Residency::ahead_of_segments() const {
+  const auto found = std::ranges::find_if(rules_, leaves_segments);
+  return found == rules_.end() ? 0 : found->ahead.value_or(0);
 }
 
 const Keep* Residency::of_cell(int stage, int micro_batch) const {
@@ -79,6 +113,7 @@ void Residency::keep(Keep rule) {
   } else {
     complete(*known, rule);
   }
+  expect_one_window();
 }
 
 /// Takes over what the known rule leaves open.
@@ -98,18 +133,13 @@ void Residency::complete(Keep& known, const Keep& rule) {
   known = all;
 }
 
-/// Every segment and every cell has one rule. Segments share one window of copies.
+/// Every segment and every cell has one rule.
 void Residency::keep_activations(const Keep& rule) {
   const std::string subject = rule.cells.empty() ? "of" : "cells";
   if (rule.segments.empty() == rule.cells.empty())
     refuse(subject, "segments or forward cells whose activations are kept");
   if (!rule.cells.empty() && (rule.where != Where::stage || rule.ahead))
     refuse("where", "a stage, and nothing ahead, for activations of cells");
-  for (const Keep& other : rules_) {
-    if (other.segments.empty() || rule.segments.empty()) continue;
-    if (other.ahead.value_or(0) != rule.ahead.value_or(0))
-      refuse("ahead", "the same for activations of all segments");
-  }
   for (const int segment : rule.segments) {
     if (!of_segment_.emplace(segment, rules_.size()).second)
       refuse(subject, "one rule for each segment");
@@ -118,6 +148,15 @@ void Residency::keep_activations(const Keep& rule) {
     if (!of_cell_.emplace(cell, rules_.size()).second) refuse(subject, "one rule for each cell");
   }
   rules_.push_back(rule);
+  expect_one_window();
+}
+
+/// Segments share one window of copies.
+void Residency::expect_one_window() const {
+  for (const Keep& rule : rules_) {
+    if (leaves_segments(rule) && rule.ahead.value_or(0) != ahead_of_segments())
+      refuse("ahead", "the same for all that leaves segments");
+  }
 }
 
 }  // namespace stratagem::strategies

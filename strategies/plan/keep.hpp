@@ -60,16 +60,20 @@ class Residency {
   [[nodiscard]] const std::vector<Keep>& rules() const { return rules_; }
   /// The rule for parameters, gradients, states or checkpoints; nullptr without one.
   [[nodiscard]] const Keep* of(Keep::What what) const;
-  /// The rule for what a segment's forward pass leaves, or for what a forward cell leaves.
+  /// The rule for what a segment's forward pass leaves: its own, else that for checkpoints, if they
+  /// leave the device. Or for what a forward cell leaves.
   [[nodiscard]] const Keep* of_segment(int segment) const;
   [[nodiscard]] const Keep* of_cell(int stage, int micro_batch) const;
-  /// Are there rules for activations of segments? Of cells?
-  [[nodiscard]] bool keeps_segments() const { return !of_segment_.empty(); }
+  /// Do activations or checkpoints of segments leave the device? Those of cells?
+  [[nodiscard]] bool keeps_segments() const;
   [[nodiscard]] bool keeps_cells() const { return !of_cell_.empty(); }
+  /// The `ahead` of all that leaves segments.
+  [[nodiscard]] int ahead_of_segments() const;
 
  private:
   void complete(Keep& known, const Keep& rule);
   void keep_activations(const Keep& rule);
+  void expect_one_window() const;
 
   std::vector<Keep> rules_;
   std::map<int, std::size_t> of_segment_;               ///< index of the rule

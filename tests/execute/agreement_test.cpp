@@ -401,6 +401,24 @@ TEST_CASE("collectives beside computations change no value") {
   }
 }
 
+TEST_CASE("what waits on the host or its drives is there when it is used") {
+  check_agreement(
+      untied_gpt(),
+      GENERATE(
+          as<std::string>{}, R"({"swap": 2})",
+          R"({"swap": {"layers": 4, "prefetch": 2}, "data": 2})",
+          R"({"swap": 3, "pipeline": 2, "schedule": "zb-h1"})",
+          R"({"swap": 4, "recompute": "full", "tensor": 2, "partition_checkpoints": true})",
+          R"({"swap": {"layers": 4, "to": "drives", "prefetch": 1}})",
+          R"({"recompute": {"every": 2}, "tensor": 2, "partition_checkpoints": true,
+              "cpu_checkpointing": true})",
+          R"({"offload": {"optimizer": "drives"}})", R"({"zero": 3, "offload": "parameters"})",
+          R"({"zero": 3, "offload": "parameters", "data": 4})",
+          R"({"zero": 3, "offload": {"optimizer": "drives", "parameters": "drives"}, "data": 2})",
+          R"({"zero": 3, "offload": {"optimizer": "memory", "parameters": "drives"}, "tensor": 2,
+              "data": 2, "pipeline": 2})"));
+}
+
 TEST_CASE("gathers in parts after a step leave all weights as they are on one device") {
   cost::Stack stack = lowering::plain_stack();
   stack.step_gathers = {.bucket = 1000_B, .kernels_per_rank = 1};
@@ -430,16 +448,14 @@ TEST_CASE("plans that cannot be run are refused by name") {
     const Planned one = planned(tiny_gpt(), strategy, micro_batches);
     return refusal(one.program, one.plan.graph());
   };
-  CHECK(why(R"({"swap": 2})") == "swapped activations (task copy out layers.0)");
   CHECK(why(R"({"pipeline": 4, "schedule": "bpipe"})") ==
         "activations that are lent to other devices (task lend activations)");
-  CHECK(why(R"({"offload": {"optimizer": "drives"}})") ==
-        "optimizer states or parameters on drives (task read from drives)");
-  CHECK(why(R"({"zero": 3, "offload": {"optimizer": "memory", "parameters": "drives"}})") ==
-        "optimizer states or parameters on drives (task read embedding)");
   CHECK(why(R"({"data": 2, "zero": 2, "gradient_buffers": 2})") ==
         "gradients in buffers of a constant size");
   CHECK(why("{}").empty());
+  const Planned swapped = planned(tiny_gpt(), R"({"swap": 2})", micro_batches);
+  CHECK(refusal(swapped.program, swapped.plan.graph(), Backend::cuda) ==
+        "values that wait on the host, on a GPU (task copy out layers.0)");
   const Planned mixed = planned(tiny_mixture(Mixture::gpt), "{}", micro_batches);
   CHECK(refusal(mixed.program, mixed.plan.graph(), Backend::cuda) ==
         "mixtures of experts on a GPU (operator layers.1.mlp.dispatch)");

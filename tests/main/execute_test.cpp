@@ -128,13 +128,9 @@ std::string model_with(const std::string& model) {
 }
 
 TEST_CASE("plans that cannot be executed are refused in plain words") {
-  refused(alone_with(R"("swap": 1)"), "", 1, "found swapped activations (task copy out layers.0)");
   refused(alone_with(R"("offload": {"of": "optimizer", "delayed_update": true})"), "", 1,
           "found steps on the host that are delayed");
   const std::string four = "--run four --in-process";
-  refused(with(four_with(R"("data": 4, "zero": 3, "offload": "parameters")"),
-               R"("vocabulary": 128)", R"("vocabulary": 128, "tied": false)"),
-          four, 1, "found parameters on the host");
   refused(four_with(R"("pipeline": 2, "data": 2, "schedule": "gpipe", "token_slices": [16, 16])"),
           four, 1, "found slices of tokens");
   refused(

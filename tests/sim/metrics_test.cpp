@@ -234,7 +234,8 @@ TEST_CASE("what an iteration allocates it frees: live bytes return to the reside
         strategies::Options{.tensor = 2, .pipeline = 2, .data = 2, .recompute = {"full"}},
         strategies::Options{.pipeline = 2, .recompute = {"full", 2}},
         strategies::Options{.tensor = 4, .recompute = {"full"}, .partition_checkpoints = true},
-        strategies::Options{.pipeline = 4, .swap = {.layers = 2, .to_peer = true}},
+        strategies::Options{.pipeline = 4,
+        .swap = {.layers = 2, .to = strategies::Keep::Where::stage}},
         strategies::Options{.pipeline = 4, .data = 2, .schedule = "gpipe"}}) {
     const program::Program program = lowered_gpt(4, 4, options, stack);
     const Folding folding = fold(program, cluster("dgx-1v", 1), profile.collective, true);

@@ -87,7 +87,7 @@ TEST_CASE("a plan file says what lives on drives, and beside steps on the host")
   CHECK(refused(states, states).empty());
   CHECK(refused(states, states + ", " + states).empty());
   CHECK_THAT(refused(states, R"({"keep": "states", "where": "host"})"),
-             ContainsSubstring("/where: expected a place where these can wait"));
+             ContainsSubstring("/where: expected drives for states"));
   CHECK_THAT(refused(steps + ",", ""), ContainsSubstring("steps on the host"));
 }
 

@@ -150,7 +150,7 @@ std::map<int, int> peers_of(const std::function<BytesPerSecond(int, int)>& link,
   config.layers = 8;
   const model::Graph graph = model::gpt(config);
   const JsonReader reader = JsonReader::from_text("{}", "test.json");
-  Options options{.pipeline = 4, .swap = {.layers = swapped, .to_peer = true}};
+  Options options{.pipeline = 4, .swap = {.layers = swapped, .to = Keep::Where::stage}};
   options.link = link;
   const Plan plan = compose(graph, 4, options, reader);
   std::map<int, int> peers;  // layer i is segment i + 1, on stage i / 2

@@ -48,7 +48,7 @@ TEST_CASE("each subject has the places, parts and windows that it can have") {
   CHECK(refused_at({{.what = What::states, .where = Where::drives}}).empty());
   CHECK(refused_at({{.what = What::states, .where = Where::drives, .divided = {"data"}}}) ==
         "/divided");
-  CHECK(refused_at({{.what = What::checkpoints, .divided = {"tensor"}, .ahead = 1}}) == "/ahead");
+  CHECK(refused_at({{.what = What::gradients, .divided = {"data"}, .ahead = 1}}) == "/ahead");
   CHECK(refused_at({{.what = What::gradients, .divided = {"data"}, .at_least = 5}}) == "/at least");
   CHECK(refused_at({{.what = What::gradients, .between = Keep::Between::iterations}}) ==
         "/between");
