@@ -1,4 +1,4 @@
-// A reader for five columns without quotes.
+// Parses CSV files of all-reduce times: five columns, without quotes.
 #include "calibrate/all_reduce_csv.hpp"
 
 #include <array>

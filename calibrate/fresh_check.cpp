@@ -7,7 +7,7 @@
 
 #include "base/json_writer.hpp"
 #include "base/quantity_text.hpp"
-#include "calibrate/fit/judgement.hpp"
+#include "calibrate/fit/cross_validation.hpp"
 
 namespace stratagem::calibrate {
 namespace {

@@ -156,7 +156,7 @@ struct Profile {
   /// shared memory and caches. Ascending, each number once. Empty: not known.
   std::vector<int> busy_ranks;
   /// Of a processor: its pace when kernels take the predicted times, as the time of the yardstick
-  /// (kernels/yardstick.hpp). At another pace, times of kernels are proportionally longer or
+  /// (kernels/core_speed.hpp). At another pace, times of kernels are proportionally longer or
   /// shorter. None: not known.
   std::optional<Constant<Seconds>> pace;
 

@@ -6,7 +6,7 @@
 
 #include "base/quantity.hpp"
 #include "execute/interpreter.hpp"
-#include "kernels/yardstick.hpp"
+#include "kernels/core_speed.hpp"
 #include "sim/timeline.hpp"
 
 namespace stratagem::execute {

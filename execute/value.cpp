@@ -1,4 +1,4 @@
-// Parts of parts.
+// Cuts regions of tensors out of larger ones, and lists their elements.
 #include "execute/value.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Walks tokens and their choices.
+// Routes tokens to the slots of experts, and adds their weighted outputs up again.
 #include "kernels/experts.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Looks at exponents: those of NaN and infinity are all ones.
+// Tests exponents: those of NaN and infinity are all ones.
 #include "kernels/finite.hpp"
 
 #include <bit>

@@ -1,4 +1,4 @@
-// Whoever finds one says so; all write the same.
+// Sets a flag on the GPU if an element is NaN or infinite.
 #include "kernels/finite.hpp"
 #include "kernels/inside/each.cuh"
 #include "kernels/inside/expect_type.cuh"

@@ -1,4 +1,4 @@
-// Is every element a number?
+// Tests whether all elements of a list are finite.
 #pragma once
 
 #include <cstdint>

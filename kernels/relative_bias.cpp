@@ -1,4 +1,4 @@
-// Looks up, or adds up, pair by pair.
+// Looks biases up for pairs of positions, and adds their gradients up.
 #include "kernels/relative_bias.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Turns pairs, forth or back.
+// Applies rotary positions, or the inverse rotation for the gradient.
 #include "kernels/rotary.hpp"
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// What plans the lowering refuses, told before the passes that could not take them.
+// Refuses plans that the lowering cannot compile, before the passes that would meet them.
 #pragma once
 
 #include "cost/optimizer.hpp"

@@ -40,7 +40,7 @@ struct ExecutedPlans {
   std::vector<ExecutedPlan> plans;  ///< in the order in which they were simulated
   std::vector<UnpredictedPlan> unpredicted;
   std::vector<std::string> not_executed;  ///< runs that were simulated alone
-  /// What the yardstick of kernels/yardstick.hpp took in the median iteration. Predictions and
+  /// What the yardstick of kernels/core_speed.hpp took in the median iteration. Predictions and
   /// measurements are scaled to this pace, whole iterations with their collectives. None if a
   /// profile or an iteration has no pace, as on GPUs; then times stay as they are.
   std::optional<Seconds> pace;

@@ -5,7 +5,7 @@
 #include <map>
 
 #include "cost/ring.hpp"
-#include "sim/uncountable.hpp"
+#include "sim/time_overflow.hpp"
 
 namespace stratagem::sim {
 

@@ -1,4 +1,4 @@
-// A no to a design or a fabric, whose place in the input its reader adds.
+// Throws the error for a server design or a fabric that cannot be; its reader adds the place.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Rounds constants, and records evidence and errors.
+// Rounds fitted constants, and records their evidence and errors.
 #include "calibrate/fit/chosen.hpp"
 
 #include <array>

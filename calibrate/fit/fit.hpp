@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "calibrate/datasheet.hpp"
-#include "calibrate/fit/judgement.hpp"
+#include "calibrate/fit/cross_validation.hpp"
 #include "calibrate/measurements.hpp"
 #include "cost/profile.hpp"
 

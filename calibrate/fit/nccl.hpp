@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "calibrate/fit/judgement.hpp"
+#include "calibrate/fit/cross_validation.hpp"
 #include "calibrate/fit/least_squares.hpp"
 #include "calibrate/measurements.hpp"
 #include "cost/nccl/correction.hpp"

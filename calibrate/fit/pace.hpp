@@ -9,7 +9,7 @@
 
 namespace stratagem::calibrate {
 
-/// A time that was measured while the yardstick (kernels/yardstick.hpp) took `then`, where it takes
+/// A time that was measured while the yardstick (kernels/core_speed.hpp) took `then`, where it takes
 /// `pace`: all that a core does speeds up and slows down alike.
 Seconds at_pace(Seconds time, Seconds then, Seconds pace);
 

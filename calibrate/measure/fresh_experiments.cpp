@@ -1,4 +1,4 @@
-// Draws shapes.
+// Draws shapes of kernels and collectives at random, none of which a profile was fitted to.
 #include "calibrate/measure/fresh_experiments.hpp"
 
 #include <algorithm>

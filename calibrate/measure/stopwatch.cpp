@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/input_error.hpp"
-#include "kernels/yardstick.hpp"
+#include "kernels/core_speed.hpp"
 
 namespace stratagem::calibrate {
 namespace {

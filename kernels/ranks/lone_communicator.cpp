@@ -1,4 +1,4 @@
-// A group of one rank: whatever it sends it receives.
+// A communicator of one rank: what it sends it receives.
 #include <cstring>
 #include <deque>
 #include <utility>

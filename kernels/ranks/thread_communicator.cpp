@@ -1,4 +1,4 @@
-// Whoever comes last to a rendezvous does the work of all.
+// The last rank to arrive at a collective computes it for all ranks.
 #include "kernels/ranks/thread_communicator.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Masks become digits, digits become axes.
+// Finds grid axes for masks: each device's mask is a number whose digits are its coordinates.
 #include "lowering/redistribute/aligned_grid.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Takes, then sends, then assembles.
+// Covers each consumer's mask: takes parts on its device, sends the rest, assembles all.
 #include "lowering/redistribute/cover.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Interlaced pipeline, see interlaced.cpp.
+// Interlaced pipelines: embedding and head run on all ranks, between the cells of the stages.
 #pragma once
 
 #include "strategies/schedules/timetable/timetable.hpp"

@@ -1,4 +1,4 @@
-// Explains a time that is too long to count: which task, and which constant.
+// Explains a time that is too long to count: which task, and which constant makes it so.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// As fixed numbers of bytes, so that ranks which were told other things can still be compared.
-#include "commands/alike.hpp"
+// Compares fixed numbers of bytes, so that ranks with different arguments can still be compared.
+#include "commands/rank_agreement.hpp"
 
 #include <fmt/format.h>
 

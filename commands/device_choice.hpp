@@ -1,4 +1,4 @@
-// What a rank of `execute` computes with: the processor, or one of the GPUs here.
+// Chooses what a rank of `execute` computes with: the processor, or one of the GPUs here.
 #pragma once
 
 #include <string>

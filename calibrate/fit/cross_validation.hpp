@@ -1,4 +1,4 @@
-// How well a fit predicts shapes that it has not seen.
+// Cross-validation: how well a fit predicts shapes that it has not seen.
 #pragma once
 
 #include <optional>

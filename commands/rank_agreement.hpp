@@ -1,4 +1,4 @@
-// Ranks that are to do the same: compared before they start, and failing together.
+// Compares what ranks are about to do before they start, and makes them fail together.
 #pragma once
 
 #include <functional>

@@ -1,12 +1,12 @@
-// Types go with backends; GPUs are asked of CUDA.
-#include "commands/unit.hpp"
+// Reads the backend and its number type, and asks CUDA for GPUs.
+#include "commands/device_choice.hpp"
 
 #include <array>
 #include <span>
 #include <vector>
 
 #include "base/input_error.hpp"
-#include "commands/room.hpp"
+#include "commands/free_memory.hpp"
 #include "execute/gpu_engine.hpp"
 #include "kernels/device.hpp"
 #include "kernels/half.hpp"

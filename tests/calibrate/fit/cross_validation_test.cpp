@@ -1,5 +1,5 @@
 // Errors of what a fit has not seen, against closed forms.
-#include "calibrate/fit/judgement.hpp"
+#include "calibrate/fit/cross_validation.hpp"
 
 #include "tests/catch.hpp"
 

@@ -1,5 +1,5 @@
-// Leaves families out, and sums up the errors of what was left out.
-#include "calibrate/fit/judgement.hpp"
+// Leaves out one family of shapes after the other, and sums up the errors of its prediction.
+#include "calibrate/fit/cross_validation.hpp"
 
 #include <algorithm>
 #include <array>

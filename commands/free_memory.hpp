@@ -1,4 +1,4 @@
-// Is there room for what ranks are about to do?
+// Checks before a run whether all ranks have enough memory.
 #pragma once
 
 #include <optional>

@@ -1,6 +1,6 @@
 // Sets one constant after the other to a value that costs nothing, and tests whether the time can
 // be counted then.
-#include "sim/uncountable.hpp"
+#include "sim/time_overflow.hpp"
 
 #include <cmath>
 #include <functional>

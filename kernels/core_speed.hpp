@@ -1,4 +1,4 @@
-// Measures how fast this core is at the moment.
+// Measures how fast a core computes at the moment, by a fixed matrix product.
 #pragma once
 
 #include <vector>

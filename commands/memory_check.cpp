@@ -1,5 +1,5 @@
-// Arenas are where ranks compute; what the check keeps is on the host.
-#include "commands/needed.hpp"
+// Adds up arenas, which are where ranks compute, and what the check keeps on the host.
+#include "commands/memory_check.hpp"
 
 #include <algorithm>
 #include <optional>
@@ -7,7 +7,7 @@
 
 #include "base/input_error.hpp"
 #include "base/quantity_text.hpp"
-#include "commands/room.hpp"
+#include "commands/free_memory.hpp"
 #include "execute/gpu_engine.hpp"
 #include "execute/memory_need.hpp"
 

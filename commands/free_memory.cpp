@@ -1,5 +1,5 @@
-// Ranks tell each other where they stand and what they need.
-#include "commands/room.hpp"
+// Sums up what the ranks of each machine need, and compares it with its free memory.
+#include "commands/free_memory.hpp"
 
 #include <unistd.h>
 

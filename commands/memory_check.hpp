@@ -1,9 +1,9 @@
-// What memory a rank of `execute` needs, held against what there is.
+// Compares the memory that a rank of `execute` needs with what there is.
 #pragma once
 
 #include "base/quantity.hpp"
 #include "commands/arguments.hpp"
-#include "commands/unit.hpp"
+#include "commands/device_choice.hpp"
 #include "execute/agreement.hpp"
 #include "study/scenario.hpp"
 
