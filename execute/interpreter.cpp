@@ -38,15 +38,10 @@ bool overwrites(const model::Operator& op) {
 template <typename T>
 struct Interpreter<T>::CallState {
   const Call& call;
-  const program::Block& block;
-  int owner = 0;
-  std::vector<int> buffers = {};        ///< by slot: of the arena, -1 if it was not allocated here
-  std::vector<Shared<T>> slots = {};    ///< what they hold; null: not read or written yet
-  std::vector<bool> from_outside = {};  ///< is it what an earlier call left?
-  std::vector<bool> dead = {};
+  int number = 0;  ///< of the call in its sequence
 
   [[nodiscard]] TensorId tensor(const program::Program& program, int named) const {
-    return call.segment < 0 ? named : program.segment_tensors[call.segment][named];
+    return tensor_of(program, call, named);
   }
 };
 
@@ -61,7 +56,7 @@ Interpreter<T>::Interpreter(const program::Program& program, const model::Graph&
       place_(settings.place == nullptr ? own_place_ : *settings.place),
       engine_(std::move(engine)),
       device_(world.rank()),
-      owners_(program),
+      buffers_(program, program.sequences[program.devices[device_].sequence]),
       arena_(placement(program, graph, device_, sizes_of<T>()), *engine_),
       states_(*engine_, arena_),
       messages_(*engine_),
@@ -78,21 +73,15 @@ Interpreter<T>::Interpreter(const program::Program& program, const model::Graph&
 }
 
 template <typename T>
-void Interpreter<T>::run(const Call& call) {
-  const program::Block& block = program_.blocks[call.block];
-  CallState state{.call = call, .block = block, .owner = owner_of(call.cell)};
-  state.buffers.resize(block.slots.size(), -1);
-  state.slots.resize(block.slots.size());
-  state.from_outside.resize(block.slots.size());
-  state.dead.resize(block.slots.size());
-  for (const Task& task : block.tasks) {
+void Interpreter<T>::run(const Call& call, int number) {
+  const std::vector<Task>& tasks = program_.blocks[call.block].tasks;
+  CallState state{.call = call, .number = number};
+  for (std::size_t t = 0; t < tasks.size(); ++t) {
     engine_->begin(recording_, task_);
-    allocate(state);
-    run(state, task);
-    for (const int buffer : arena_.placement().frees[moment()]) arena_.release(buffer);
+    run(state, tasks[t]);
+    buffers_.each_freed({number, static_cast<int>(t)}, [&](int buffer) { free(buffer); });
     engine_->end(recording_, task_++);
   }
-  keep(state);
 }
 
 template <typename T>
@@ -100,8 +89,8 @@ void Interpreter<T>::run(CallState& state, const Task& task) {
   const auto* work = std::get_if<Collective>(&task.work);
   const Call& call = state.call;
   const bool whole = call.segment < 0;
-  place_.enter(state.block, whole ? nullptr : &graph_.segments[call.segment].name, task,
-               whole ? -1 : call.cell.micro_batch, iteration_);
+  place_.enter(program_.blocks[call.block], whole ? nullptr : &graph_.segments[call.segment].name,
+               task, whole ? -1 : call.cell.micro_batch, iteration_);
   for (const Operation& operation : task.operations) {
     switch (operation.action) {
       case Action::apply:
@@ -124,7 +113,6 @@ void Interpreter<T>::run(CallState& state, const Task& task) {
         break;
     }
   }
-  for (const int slot : task.frees) free(state, slot);
 }
 
 template <typename T>
@@ -301,13 +289,13 @@ Shared<T> Interpreter<T>::read(CallState& state, const Operand& operand) {
                                           loss_weight() * loss_scale_),
                               list_of(graph_, tensor));
   }
-  const Shared<T> whole = held(state, operand, wanted);
+  const Shared<T> whole = held(state, operand);
   if (arrive(whole.get())) engine_->begin(recording_, task_);  // what waited has not begun before
   return view(*engine_, whole, operand.masks.empty() ? wanted : named_as(wanted, whole->region));
 }
 
 template <typename T>
-Shared<T> Interpreter<T>::held(CallState& state, const Operand& operand, const Region& wanted) {
+Shared<T> Interpreter<T>::held(const CallState& state, const Operand& operand) {
   const TensorId tensor = state.tensor(program_, operand.tensor);
   if (operand.slot < 0) {
     const bool parameter = graph_.tensors[tensor].role == Role::parameter;
@@ -320,39 +308,31 @@ Shared<T> Interpreter<T>::held(CallState& state, const Operand& operand, const R
       throw BrokenPromise(graph_.tensors[tensor].name + " is there when it is read");
     return found->second;
   }
-  Shared<T>& slot = state.slots[operand.slot];
-  if (slot) return slot;
-  Shared<T>* left = kept({tensor, state.owner}, wanted, !operand.masks.empty());
-  if (left == nullptr)
+  const int buffer = buffers_.of(state.number, operand.slot);
+  if (buffer < 0 || !value_of(buffer))
     throw BrokenPromise(graph_.tensors[tensor].name + " is there when it is read");
-  state.from_outside[operand.slot] = true;
-  return slot = *left;
+  return value_of(buffer);
 }
 
-/// What earlier calls left that shows a region, of whatever name if it is but `named`: it alone if
-/// there is such a one.
+/// What a buffer of the iteration that runs holds; null: not written yet.
 template <typename T>
-Shared<T>* Interpreter<T>::kept(const Owned& key, const Region& wanted, bool named) {
-  const auto found = store_.find(key);
-  if (found == store_.end()) return nullptr;
-  Shared<T>* result = nullptr;
-  for (Shared<T>& value : found->second) {
-    if (value->region == wanted) return &value;
-    if (shows(value->region, named ? named_as(wanted, value->region) : wanted)) result = &value;
-  }
-  return result;
+Shared<T>& Interpreter<T>::value_of(int buffer) {
+  return values_[(iteration_ - first_) % values_.size()][buffer];
 }
 
+/// The buffer of the arena.
 template <typename T>
-void Interpreter<T>::allocate(CallState& state) {
-  for (const auto& [slot, buffer] : arena_.placement().allocates[moment()])
-    state.buffers[slot] = buffer;
+int Interpreter<T>::place_of(int buffer) const {
+  const std::vector<std::vector<int>>& places = arena_.placement().buffer_of;
+  return places[(iteration_ - first_) % places.size()][buffer];
 }
 
-/// A value in a buffer of the arena, with whatever lies there.
+/// A value in a buffer of the arena, with whatever lies there; of zeros, in memory of its own, where
+/// the program has it on the host or its drives (-1).
 template <typename T>
 Shared<T> Interpreter<T>::placed(int buffer, TensorId tensor, const Region& region) {
   const List list = list_of(graph_, tensor);
+  if (buffer < 0) return zeros(*engine_, list, region);
   const auto size = static_cast<std::size_t>(region.size());
   std::byte* const at = arena_.hold(buffer, bytes_of<T>(list, size));
   Shared<T> value = value_in<T>(Memory(Memory(), at), list, region);  // the arena owns it
@@ -360,13 +340,11 @@ Shared<T> Interpreter<T>::placed(int buffer, TensorId tensor, const Region& regi
   return value;
 }
 
-/// A parameter, or a gradient that is there for good; in memory of its own if the program has it
-/// on the host.
+/// A parameter, or a gradient that is there for good.
 template <typename T>
 Shared<T> Interpreter<T>::resident(TensorId tensor, const Region& region) {
   const auto buffer = resident_buffers_.find(tensor);
-  return buffer == resident_buffers_.end() ? zeros(*engine_, list_of(graph_, tensor), region)
-                                           : placed(buffer->second, tensor, region);
+  return placed(buffer == resident_buffers_.end() ? -1 : buffer->second, tensor, region);
 }
 
 template <typename T>
@@ -379,23 +357,12 @@ Shared<T> Interpreter<T>::target(CallState& state, const Operand& operand) {
     if (!value || value->region != wanted) value = resident(tensor, wanted);
     return value;
   }
-  Shared<T>& slot = state.slots[operand.slot];
-  if (!slot && state.buffers[operand.slot] >= 0)
-    return slot = placed(state.buffers[operand.slot], tensor, wanted);
-  if (!slot && state.block.slots[operand.slot].place != program::Residence::device)
-    return slot = zeros(*engine_, list_of(graph_, tensor), wanted);
-  if (!slot) {
-    Shared<T>* left = kept({tensor, state.owner}, wanted, !operand.masks.empty());
-    if (left == nullptr)
-      throw BrokenPromise(graph_.tensors[tensor].name + " has a buffer when it is written");
-    state.from_outside[operand.slot] = true;
-    slot = *left;
-  }
-  if (slot->region == wanted) return slot;
-  const Shared<T> again = placed(slot->buffer, tensor, wanted);  // in place: what it was is gone
-  if (state.from_outside[operand.slot])
-    std::ranges::replace(store_[{tensor, state.owner}], slot, again);
-  return slot = again;
+  const int buffer = buffers_.of(state.number, operand.slot);
+  if (buffer < 0)
+    throw BrokenPromise(graph_.tensors[tensor].name + " has a buffer when it is written");
+  Shared<T>& value = value_of(buffer);  // in place: what was there in another layout is gone
+  if (!value || value->region != wanted) value = placed(place_of(buffer), tensor, wanted);
+  return value;
 }
 
 template <typename T>
@@ -405,9 +372,8 @@ Shared<T> Interpreter<T>::sum(CallState& state, const Operand& operand) {
   Shared<T> value;
   if (operand.slot < 0) {
     value = gradients_[tensor];
-  } else if (!(value = state.slots[operand.slot])) {
-    Shared<T>* left = kept({tensor, state.owner}, wanted, false);
-    if (left != nullptr) value = *left;
+  } else if (const int buffer = buffers_.of(state.number, operand.slot); buffer >= 0) {
+    value = value_of(buffer);
   }
   if (value && value->region != wanted)
     throw BrokenPromise("what is added to " + graph_.tensors[tensor].name + " is of one part");
@@ -431,39 +397,11 @@ bool Interpreter<T>::arrive(const Value<T>* value) {
   return task.has_value();
 }
 
+/// A message that was to arrive there is waited for.
 template <typename T>
-void Interpreter<T>::free(CallState& state, int slot) {
-  state.dead[slot] = true;
-  const program::Slot& named = state.block.slots[slot];
-  if (named.tensor < 0) return;
-  const TensorId tensor = state.tensor(program_, named.tensor);
-  Shared<T> value = std::exchange(state.slots[slot], nullptr);
-  const auto found = store_.find({tensor, state.owner});
-  if (found == store_.end()) {
-    if (value) arrive(value.get());
-    return;
-  }
-  if (!value) {
-    const Region wanted = region(state, {.tensor = named.tensor,
-                                         .layout = named.layout,
-                                         .shards = named.shards,
-                                         .masks = named.masks});
-    if (Shared<T>* left = kept({tensor, state.owner}, wanted, !named.masks.empty())) value = *left;
-  }
-  if (!value) return;
-  arrive(value.get());
-  std::erase(found->second, value);
-}
-
-/// What is still alive is there for later calls.
-template <typename T>
-void Interpreter<T>::keep(CallState& state) {
-  for (std::size_t slot = 0; slot < state.slots.size(); ++slot) {
-    const Shared<T>& value = state.slots[slot];
-    if (!value || state.dead[slot] || state.from_outside[slot]) continue;
-    const TensorId tensor = state.tensor(program_, state.block.slots[slot].tensor);
-    store_[{tensor, state.owner}].push_back(value);
-  }
+void Interpreter<T>::free(int buffer) {
+  if (const Shared<T> value = std::exchange(value_of(buffer), nullptr)) arrive(value.get());
+  if (place_of(buffer) >= 0) arena_.release(place_of(buffer));
 }
 
 template <typename T>

@@ -24,7 +24,7 @@
 #include "kernels/adam.hpp"
 #include "kernels/ranks/communicator.hpp"
 #include "model/graph.hpp"
-#include "program/buffer_owners.hpp"
+#include "program/buffers.hpp"
 #include "program/program.hpp"
 
 namespace stratagem::execute {
@@ -80,14 +80,13 @@ class Interpreter {
 
  private:
   struct CallState;
-  using Owned = std::pair<model::TensorId, int>;
 
   void create_groups();
   void create_parameters();
   void create_parameter(const program::Resident& resident);
   std::vector<double> overlap(int iterations, const Watch& watch);
   void run_round(const program::Sequence& sequence, int iterations);
-  void run(const program::Call& call);
+  void run(const program::Call& call, int number);
   void run(CallState& state, const program::Task& task);
   void apply(CallState& state, const program::Task& task, const program::Operation& operation);
   void convert(CallState& state, const program::Collective& work,
@@ -97,17 +96,16 @@ class Interpreter {
   void select(CallState& state, const program::Operation& operation);
   void join(CallState& state, const program::Operation& operation);
   void step(CallState& state, const program::Operation& operation);
-  void allocate(CallState& state);
-  void free(CallState& state, int slot);
-  void keep(CallState& state);
+  void free(int buffer);
 
   [[nodiscard]] int grid_of(model::TensorId tensor, const program::Call& call) const;
   [[nodiscard]] Region region(const CallState& state, const program::Operand& operand) const;
   [[nodiscard]] Region region_on(const CallState& state, const program::Operand& operand,
                                  std::size_t member, int device) const;
   Shared<T> read(CallState& state, const program::Operand& operand);
-  Shared<T> held(CallState& state, const program::Operand& operand, const Region& wanted);
-  Shared<T>* kept(const Owned& key, const Region& wanted, bool named);
+  Shared<T> held(const CallState& state, const program::Operand& operand);
+  [[nodiscard]] Shared<T>& value_of(int buffer);
+  [[nodiscard]] int place_of(int buffer) const;
   /// What an operand is written to: its buffer, whatever that holds.
   Shared<T> target(CallState& state, const program::Operand& operand);
   /// What it is added to: its buffer, with zeros if nothing is there.
@@ -127,8 +125,6 @@ class Interpreter {
   [[nodiscard]] Post<T>& post(int number);
   /// Do iterations begin before the steps of those before them?
   [[nodiscard]] bool without_flush() const { return program_.lag > 0 || versions_.any(); }
-  [[nodiscard]] int owner_of(const placement::Cell& cell) const;
-  [[nodiscard]] std::size_t moment() const;
 
   const program::Program& program_;
   const model::Graph& graph_;
@@ -139,7 +135,7 @@ class Interpreter {
   std::unique_ptr<Engine<T>> engine_;  ///< outlives all values
   FiniteCheck finite_;
   int device_;
-  program::BufferOwners owners_;
+  program::Buffers buffers_;
   std::vector<std::unique_ptr<kernels::Communicator>> communicators_;  ///< null: not in it
   Arena arena_;
   std::map<model::TensorId, int> resident_buffers_;  ///< of the arena
@@ -150,7 +146,8 @@ class Interpreter {
   std::map<model::TensorId, int> grid_of_resident_;  ///< of a parameter and its gradient
   std::set<model::TensorId> in_parts_;  ///< of which every device has a part of its own
   OptimizerStates<T> states_;
-  std::map<Owned, std::vector<Shared<T>>> store_;  ///< between calls, by tensor and owner
+  /// By iteration, of as many as overlap, then buffer; null: not written yet, or freed.
+  std::vector<std::vector<Shared<T>>> values_;
   Messages<T> messages_;
   double loss_scale_;
   Packing<T> packing_;

@@ -22,9 +22,7 @@ double stepped(const program::Program& program, const model::Graph& graph, int d
       for (const program::Operation& operation : task.operations) {
         if (operation.action != program::Action::step) continue;
         const program::Operand& stepped = operation.outputs[0];
-        const model::TensorId tensor = call.segment < 0
-                                           ? stepped.tensor
-                                           : program.segment_tensors[call.segment][stepped.tensor];
+        const model::TensorId tensor = tensor_of(program, call, stepped.tensor);
         const Region region = region_of(stepped, graph.tensors[tensor].shape, program.grids,
                                         grids.at(tensor), device);
         elements += static_cast<double>(region.size());

@@ -1,20 +1,20 @@
-// Follows allocations and frees as the simulator does, with a clock that ticks once a task.
+// Follows allocations and frees in program order.
 #include "execute/placement.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <unordered_map>
 
 #include "base/input_error.hpp"
-#include "sim/flat_sequence.hpp"
-#include "sim/memory_changes.hpp"
+#include "program/buffers.hpp"
 
 namespace stratagem::execute {
 namespace {
 
+using program::Buffer;
 using program::Category;
 using program::Residence;
+using program::TaskOfCall;
 
 /// Gaps in a range of addresses without an end.
 class Gaps {
@@ -72,34 +72,6 @@ class Gaps {
   std::size_t end_ = 0;
 };
 
-/// Task i of all rounds runs from 2i to 2i + 1. Where iterations overlap there are rounds before
-/// the one with number `lag`, in which every call runs, and as many behind it.
-sim::Timeline in_program_order(const program::Program& program, int device) {
-  const int sequence = program.devices[device].sequence;
-  const sim::Prices no_prices =
-      sim::price(program, [](const program::Task&) { return sim::Price{}; });
-  sim::Timeline result;
-  result.tasks.resize(program.sequences.size());
-  result.tasks[sequence] =
-      sim::flatten(program, program.sequences[sequence], no_prices, 0, true).tasks;
-  result.actors = {
-      {.device = device, .multiplicity = 1, .sequence = sequence, .communicator_classes = {}}};
-  result.lag = 2 * program.lag;
-  sim::ActorTimes times;
-  std::int64_t now = 0;
-  for (int round = 0; round <= result.lag; ++round) {
-    times.begins.emplace_back();
-    times.ends.emplace_back();
-    for (const sim::FlatTask& task : result.tasks[sequence]) {
-      const bool runs = round >= program.sequences[sequence].calls[task.call].lag;
-      times.begins.back().push_back(runs ? sim::Instant{now++} : sim::never_ran);
-      times.ends.back().push_back(runs ? sim::Instant{now++} : sim::never_ran);
-    }
-  }
-  result.times = {times};
-  return result;
-}
-
 class Placing {
  public:
   Placing(const program::Program& program, const model::Graph& graph, int device,
@@ -108,158 +80,87 @@ class Placing {
         graph_(graph),
         sequence_(program.sequences[program.devices[device].sequence]),
         sizes_(sizes),
-        timeline_(in_program_order(program, device)),
-        tasks_(timeline_.tasks[program.devices[device].sequence]) {}
+        buffers_(program, sequence_) {}
 
   Placement place() {
+    result_.buffer_of.assign(program_.lag + 1, std::vector<int>(buffers_.count(), -1));
     place_residents();
-    program_.lag > 0 ? place_rounds() : place_slots();
+    place_what_outlives_its_round();
+    for (std::size_t c = 0; c < sequence_.calls.size(); ++c) {
+      const std::size_t tasks = program_.blocks[sequence_.calls[c].block].tasks.size();
+      for (std::size_t t = 0; t < tasks; ++t) run({static_cast<int>(c), static_cast<int>(t)});
+    }
     result_.extent = gaps_.end();
     return std::move(result_);
   }
 
  private:
+  /// Buffers that live within a round take turns.
+  void run(const TaskOfCall& task) {
+    const auto shares = [&](int number) {
+      return has_place(number) && !outlives_its_round(buffers_[number]);
+    };
+    buffers_.each_allocated(task, [&](int number) {
+      if (shares(number)) place_in_all_iterations(number);
+    });
+    buffers_.each_freed(task, [&](int number) {
+      if (shares(number)) give_back(number);
+    });
+  }
+
+  /// What residents that hold no tensor would take is not there.
+  [[nodiscard]] bool has_place(int number) const {
+    expects(number >= 0, "what is freed was allocated");
+    const Buffer buffer = buffers_[number];
+    return buffer.place == Residence::device && (buffer.slot != nullptr || buffer.tensor >= 0);
+  }
+
+  [[nodiscard]] int lag(const TaskOfCall& of) const { return sequence_.calls[of.call].lag; }
+  [[nodiscard]] bool outlives_its_round(const Buffer& buffer) const {
+    return lag(*buffer.born) != lag(*buffer.dies);
+  }
+
   void place_residents() {
     std::size_t states = 0;
-    for (const program::Resident& resident : sequence_.residents) {
-      const bool here = resident.place == Residence::device;
-      const bool named = resident.tensor >= 0 && here;
-      if (resident.span && here) spans_.push_back(static_cast<int>(result_.residents.size()));
-      const bool now = named && !resident.span;
-      result_.residents.push_back(now ? take(capacity(resident.bytes, resident.tensor)) : -1);
-      if (resident.category == Category::optimizer_states && here)
-        states += rounded_up(resident.bytes.value / 4) * sizes_.state;
+    for (int number = buffers_.resident(0); number < buffers_.count(); ++number) {
+      const Buffer buffer = buffers_[number];
+      if (!buffer.born && has_place(number)) place_in_all_iterations(number);
+      if (buffer.category == Category::optimizer_states && buffer.place == Residence::device)
+        states += rounded_up(buffer.bytes.value / 4) * sizes_.state;
     }
     if (states > 0) result_.states = take(states);
   }
 
-  void place_slots() {
-    result_.allocates.resize(tasks_.size());
-    result_.frees.resize(tasks_.size());
-    std::unordered_map<int, int> buffer_of;
-    const int slots = slots_allocated();
-    for (const sim::MemoryChange& change : sim::memory_changes(program_, timeline_, 0)) {
-      expects(change.buffer >= 0, "what is freed was allocated");
-      if (const auto allocated = buffer_of.find(change.buffer); allocated != buffer_of.end()) {
-        const Placement::Buffer& dead = result_.buffers[allocated->second];
-        gaps_.give_back(dead.offset, dead.capacity);
-        result_.frees[change.task].push_back(allocated->second);
-        buffer_of.erase(allocated);
-      } else if (change.bytes < Bytes{}) {
-        continue;  // of a resident that has no place
-      } else if (change.buffer < slots) {
-        const int slot = next_allocation(change.task);
-        const int buffer = take(capacity(change.bytes, tensor(change.task, slot)));
-        buffer_of[change.buffer] = buffer;
-        result_.allocates[change.task].push_back({slot, buffer});
-      } else {
-        const int resident = spans_[change.buffer - slots];
-        const int named = sequence_.residents[resident].tensor;
-        if (named < 0) continue;
-        result_.residents[resident] = take(capacity(change.bytes, named));
-        buffer_of[change.buffer] = result_.residents[resident];
-      }
+  /// It takes places of its own; the others share what is left.
+  void place_what_outlives_its_round() {
+    for (int number = 0; number < buffers_.resident(0); ++number) {
+      const Buffer buffer = buffers_[number];
+      expects(buffer.dies.has_value(), "what is allocated is freed");
+      if (!has_place(number) || !outlives_its_round(buffer)) continue;
+      for (std::vector<int>& of_iteration : result_.buffer_of)
+        of_iteration[number] = take(capacity(buffer));
     }
   }
 
-  /// A slot's buffer that is allocated in the round in which every call runs; tasks count through
-  /// rounds.
-  struct Life {
-    int allocated = 0;
-    int slot = 0;
-    int freed = -1;
-    std::size_t capacity = 0;
-  };
-
-  /// In the order in which they are allocated.
-  [[nodiscard]] std::vector<Life> lives() {
-    const auto tasks = static_cast<int>(tasks_.size());
-    std::vector<Life> lives;
-    std::unordered_map<int, std::size_t> life_of;
-    result_.allocates.resize(tasks_.size());
-    for (const sim::MemoryChange& change : sim::memory_changes(program_, timeline_, 0)) {
-      expects(change.buffer >= 0, "what is freed was allocated");
-      if (const auto allocated = life_of.find(change.buffer); allocated != life_of.end()) {
-        lives[allocated->second].freed = change.task;
-      } else if (change.bytes >= Bytes{} && change.task / tasks == program_.lag) {
-        const int task = change.task % tasks, slot = next_allocation(task);
-        life_of[change.buffer] = lives.size();
-        result_.allocates[task].push_back({slot, -1});
-        lives.push_back({change.task, slot, -1, capacity(change.bytes, tensor(task, slot))});
-      }
-    }
-    return lives;
+  void place_in_all_iterations(int number) {
+    const int buffer = take(capacity(buffers_[number]));
+    for (std::vector<int>& of_iteration : result_.buffer_of) of_iteration[number] = buffer;
   }
 
-  /// What outlives its round takes places of its own first, then the others share what is left.
-  void place_rounds() {
-    const std::vector<Life> all = lives();
-    const std::size_t tasks = tasks_.size();
-    result_.rounds = program_.lag + 1;
-    result_.allocates.assign(tasks * result_.rounds, {});
-    result_.frees.assign(tasks * result_.rounds, {});
-    std::vector<std::vector<const Life*>> allocates(tasks);
-    for (const Life& life : all) {
-      expects(life.freed >= 0, "what is allocated in a round is freed");
-      if (life.allocated / tasks == life.freed / tasks) {
-        allocates[life.allocated % tasks].push_back(&life);
-        continue;
-      }
-      for (int round = 0; round < result_.rounds; ++round) note(life, take(life.capacity), round);
-    }
-    std::vector<std::vector<int>> frees(tasks);
-    for (std::size_t task = 0; task < tasks; ++task) {
-      for (const Life* life : allocates[task]) {
-        const int buffer = take(life->capacity);
-        frees[life->freed % tasks].push_back(buffer);
-        for (int round = 0; round < result_.rounds; ++round) note(*life, buffer, round);
-      }
-      for (const int buffer : frees[task])
-        gaps_.give_back(result_.buffers[buffer].offset, result_.buffers[buffer].capacity);
-    }
-  }
-
-  /// A buffer that is allocated in one of the rounds that differ.
-  void note(const Life& life, int buffer, int round) {
-    const auto tasks = static_cast<int>(tasks_.size());
-    const int later = life.freed / tasks - life.allocated / tasks;
-    const int freed = (round + later) % result_.rounds;
-    result_.allocates[round * tasks + life.allocated % tasks].push_back({life.slot, buffer});
-    result_.frees[freed * tasks + life.freed % tasks].push_back(buffer);
-  }
-
-  /// Of slots, wherever they lie: residents with a span are numbered behind them.
-  [[nodiscard]] int slots_allocated() const {
-    std::size_t count = 0;
-    for (const sim::FlatTask& task : tasks_)
-      count += program_.blocks[task.block].tasks[task.task].allocates.size();
-    return static_cast<int>(count);
-  }
-
-  /// The slot that a task allocates next on the device.
-  [[nodiscard]] int next_allocation(int task) const {
-    const program::Block& block = program_.blocks[tasks_[task].block];
-    std::size_t skipped = result_.allocates[task].size();
-    for (const int slot : block.tasks[tasks_[task].task].allocates) {
-      if (block.slots[slot].place == Residence::device && skipped-- == 0) return slot;
-    }
-    throw BrokenPromise("a task has as many buffers as it allocates");
-  }
-
-  [[nodiscard]] int tensor(int task, int slot) const {
-    const program::Call& call = sequence_.calls[tasks_[task].call];
-    const int named = program_.blocks[call.block].slots[slot].tensor;
-    return named < 0 || call.segment < 0 ? named : program_.segment_tensors[call.segment][named];
+  void give_back(int number) {
+    const Placement::Buffer& dead = result_.buffers[result_.buffer_of[0][number]];
+    gaps_.give_back(dead.offset, dead.capacity);
   }
 
   static std::size_t rounded_up(double count) {
     return static_cast<std::size_t>(std::ceil(count - 1e-6));
   }
 
-  [[nodiscard]] std::size_t capacity(Bytes bytes, int tensor) const {
-    if (tensor < 0) return rounded_up(bytes.value);
-    const std::size_t elements = rounded_up(bytes / model::size_of(graph_.tensors[tensor].type));
-    const List list = list_of(graph_, tensor);
+  [[nodiscard]] std::size_t capacity(const Buffer& buffer) const {
+    if (buffer.tensor < 0) return rounded_up(buffer.bytes.value);
+    const std::size_t elements =
+        rounded_up(buffer.bytes / model::size_of(graph_.tensors[buffer.tensor].type));
+    const List list = list_of(graph_, buffer.tensor);
     if (list == List::bytes) return elements;
     return elements * (list == List::wide ? sizes_.wide : sizes_.number);
   }
@@ -273,9 +174,7 @@ class Placing {
   const model::Graph& graph_;
   const program::Sequence& sequence_;
   ElementSizes sizes_;
-  sim::Timeline timeline_;
-  const std::vector<sim::FlatTask>& tasks_;
-  std::vector<int> spans_;  ///< residents of the device that live for a part of the iteration
+  program::Buffers buffers_;
   Gaps gaps_;
   Placement result_;
 };

@@ -24,17 +24,12 @@ struct Placement {
     std::size_t offset = 0;
     std::size_t capacity = 0;  ///< bytes
   };
-  struct Allocation {
-    int slot = 0;
-    int buffer = 0;
-  };
   std::vector<Buffer> buffers;
-  int rounds = 1;                                  ///< that differ: round r is as round r mod this
-  std::vector<std::vector<Allocation>> allocates;  ///< by round, then task
-  std::vector<std::vector<int>> frees;             ///< likewise: buffers
-  std::vector<int> residents;                      ///< by resident: its buffer, -1 if it has none
-  int states = -1;                                 ///< the buffer of all optimizer states
-  std::size_t extent = 0;                          ///< of all
+  /// By number in program::Buffers: its buffer here, -1 if it has none; for as many iterations as
+  /// may be on their way at once, which take turns.
+  std::vector<std::vector<int>> buffer_of;
+  int states = -1;         ///< the buffer of all optimizer states
+  std::size_t extent = 0;  ///< of all
 };
 
 /// Bytes that elements take, whatever their type in the graph; those of masks take one.

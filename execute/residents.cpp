@@ -27,7 +27,7 @@ void Interpreter<T>::create_parameters() {
   const std::vector<program::Resident>& residents = program_.sequences[sequence].residents;
   for (std::size_t i = 0; i < residents.size(); ++i) {
     const program::Resident& resident = residents[i];
-    if (const int buffer = arena_.placement().residents[i]; buffer >= 0)
+    if (const int buffer = place_of(buffers_.resident(static_cast<int>(i))); buffer >= 0)
       resident_buffers_[resident.tensor] = buffer;
     if (resident.tensor >= 0 && resident.category == program::Category::parameters)
       create_parameter(resident);

@@ -32,6 +32,7 @@ std::vector<double> Interpreter<T>::overlap(int iterations, const Watch& watch) 
   engine_->start(recording_, program::task_count(program_, sequence));
   arena_.begin_peak();
   first_ = iteration_;
+  values_.assign(program_.lag + 1, std::vector<Shared<T>>(buffers_.count()));
   for (round_ = 0; round_ < iterations + program_.lag; ++round_) {
     run_round(sequence, iterations);
     // What was sent so many rounds ago has been received in this one.
@@ -39,7 +40,7 @@ std::vector<double> Interpreter<T>::overlap(int iterations, const Watch& watch) 
   }
   for (const std::size_t task : messages_.finish()) engine_->end(recording_, task);
   engine_->finish(recording_);
-  store_.clear();
+  values_.clear();
   gradients_.clear();
   std::vector<double> losses = engine_->noted(static_cast<std::size_t>(iterations));
   world_.all_reduce(kernels::Reduction::sum, std::span<double>(losses));
@@ -55,39 +56,24 @@ std::vector<double> Interpreter<T>::overlap(int iterations, const Watch& watch) 
 template <typename T>
 void Interpreter<T>::run_round(const Sequence& sequence, int iterations) {
   task_ = 0;
-  for (const Call& call : sequence.calls) {
+  for (std::size_t c = 0; c < sequence.calls.size(); ++c) {
+    const Call& call = sequence.calls[c];
     const int of = round_ - call.lag;
     if (of < 0 || of >= iterations) {
       task_ += program_.blocks[call.block].tasks.size();
       continue;
     }
     iteration_ = first_ + static_cast<std::uint64_t>(of);
-    run(call);
+    run(call, static_cast<int>(c));
     ends_[static_cast<std::size_t>(of)] = Seconds{recording_.now()};
   }
-}
-
-/// What cells of different iterations leave is apart, as that of different micro-batches.
-template <typename T>
-int Interpreter<T>::owner_of(const placement::Cell& cell) const {
-  return static_cast<int>(iteration_ - first_) * owners_.count() + owners_.of(cell);
-}
-
-/// Of the placement's: a task in one of its rounds.
-template <typename T>
-std::size_t Interpreter<T>::moment() const {
-  const Placement& placement = arena_.placement();
-  const auto rounds = static_cast<std::size_t>(placement.rounds);
-  return static_cast<std::size_t>(round_) % rounds * (placement.allocates.size() / rounds) + task_;
 }
 
 #define INSTANTIATE(T)                                                     \
   template double Interpreter<T>::iterate(const Watch&);                   \
   template std::vector<double> Interpreter<T>::train(int, const Watch&);   \
   template std::vector<double> Interpreter<T>::overlap(int, const Watch&); \
-  template void Interpreter<T>::run_round(const program::Sequence&, int);  \
-  template int Interpreter<T>::owner_of(const placement::Cell&) const;     \
-  template std::size_t Interpreter<T>::moment() const;
+  template void Interpreter<T>::run_round(const program::Sequence&, int);
 INSTANTIATE(float)
 INSTANTIATE(double)
 INSTANTIATE(kernels::Half)

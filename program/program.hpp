@@ -164,6 +164,7 @@ struct Call {
 struct TaskOfCall {
   int call = 0;
   int task = 0;
+  friend auto operator<=>(const TaskOfCall&, const TaskOfCall&) = default;
 };
 
 /// A buffer that belongs to the device, or to its part of its server's memory or drives, and not to
@@ -220,6 +221,11 @@ struct Program {
   std::vector<Device> devices;
   int lag = 0;  ///< the largest of all calls
 };
+
+/// The tensor that a call binds to a place that its block names: see Slot.
+inline model::TensorId tensor_of(const Program& program, const Call& call, int place) {
+  return call.segment < 0 ? place : program.segment_tensors[call.segment][place];
+}
 
 /// Tasks of one sequence / of one device's iteration.
 std::size_t task_count(const Program&, const Sequence&);

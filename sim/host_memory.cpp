@@ -45,6 +45,15 @@ std::vector<MemoryChange> changes_of(const Program& program, const Timeline& tim
   return all;
 }
 
+bool holds_anything(const Program& program, Residence where) {
+  const auto there = [&](const auto& buffer) { return buffer.place == where; };
+  return std::ranges::any_of(program.blocks,
+                             [&](const auto& b) { return std::ranges::any_of(b.slots, there); }) ||
+         std::ranges::any_of(program.sequences, [&](const auto& sequence) {
+           return std::ranges::any_of(sequence.residents, there);
+         });
+}
+
 void fill(HostMemory& server, const Program& program, const Timeline& timeline,
           const Devices& devices, Residence where) {
   ByCategory live{};
@@ -66,6 +75,7 @@ void fill(HostMemory& server, const Program& program, const Timeline& timeline,
 std::vector<HostMemory> host_memory(const Program& program, const Timeline& timeline,
                                     int gpus_per_server, Residence where) {
   expects(timeline.actor_of.size() == program.devices.size(), "every device has an actor");
+  if (!holds_anything(program, where)) return {};
   std::vector<HostMemory> servers;
   for (auto& [devices, server] : distinct(timeline, gpus_per_server)) {
     fill(server, program, timeline, devices, where);

@@ -14,7 +14,8 @@ struct MemoryChange {
   Instant when;
   bool begun = false;  ///< by a task that began at this instant
   int task = 0;        ///< round * tasks of a round + place in the sequence
-  /// What allocates and what frees one buffer has its number; -1: nothing allocated it.
+  /// What allocates and what frees one buffer has its number: that in program::Buffers, beside those
+  /// of other iterations.
   int buffer = -1;
   program::Category category = program::Category::temporaries;
   Bytes bytes;  ///< below 0: a free
@@ -25,8 +26,8 @@ struct MemoryChange {
 /// The changes in one place (device, host or drives) in the first iteration; if iterations overlap,
 /// in as many rounds as it takes to have the largest number under way. A buffer is allocated when a
 /// task begins and freed when a task ends. At one instant the order is: frees by tasks that ran
-/// until then, then allocations and frees by tasks that take no time, in program order. Buffers are
-/// identified as in program/check/lives.hpp.
+/// until then, then allocations and frees by tasks that take no time, in program order. Expects a
+/// program of which nothing is freed that was not allocated (program/buffers.hpp).
 std::vector<MemoryChange> memory_changes(const program::Program& program, const Timeline& timeline,
                                          std::size_t actor,
                                          program::Residence place = program::Residence::device);

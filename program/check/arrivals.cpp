@@ -40,7 +40,7 @@ class MessageOrder {
       if (calls[c].segment >= 0 && computes(program_.blocks[calls[c].block]))
         begins.try_emplace(key(calls[c]), c);
     }
-    std::map<std::pair<Stream, int>, std::pair<Place, std::size_t>> latest;  // by queue
+    std::map<std::pair<Stream, int>, std::pair<TaskOfCall, std::size_t>> latest;  // by queue
     for (std::size_t c = 0; c < calls.size(); ++c) {
       const std::vector<Task>& tasks = program_.blocks[calls[c].block].tasks;
       for (std::size_t t = 0; t < tasks.size(); ++t) {
@@ -48,7 +48,7 @@ class MessageOrder {
         const auto begin = begins.find(key(calls[c]));
         if (begin == begins.end()) continue;  // for another device, which will take it back
         const int group = std::get<Collective>(tasks[t].work).group;
-        const Place here{static_cast<int>(c), static_cast<int>(t)};
+        const TaskOfCall here{static_cast<int>(c), static_cast<int>(t)};
         const auto [last, first] =
             latest.try_emplace({tasks[t].stream, group}, std::pair(here, begin->second));
         if (begin->second < last->second.second) refuse(sequence, group, last->second.first, here);
@@ -59,7 +59,8 @@ class MessageOrder {
 
  private:
   /// The receive `before` precedes the receive `after`, but the cell that reads `after` runs first.
-  [[noreturn]] void refuse(int sequence, int group, const Place& before, const Place& after) const {
+  [[noreturn]] void refuse(int sequence, int group, const TaskOfCall& before,
+                           const TaskOfCall& after) const {
     const std::vector<Call>& calls = program_.sequences[sequence].calls;
     const std::string first = to_text(calls[before.call].cell),
                       second = to_text(calls[after.call].cell);
@@ -76,11 +77,11 @@ class MessageOrder {
   }
 
   /// The send that a receive of a device matches, in words.
-  [[nodiscard]] std::string sent(int device, int group, const Place& receive) const {
+  [[nodiscard]] std::string sent(int device, int group, const TaskOfCall& receive) const {
     const Device& receiver = program_.devices[device];
     const int endpoint = receiver.sequence * rendezvous_.groups() + group;
-    const std::vector<Place>& posted = rendezvous_.posted(endpoint);
-    const auto is_it = [&](const Place& place) {
+    const std::vector<TaskOfCall>& posted = rendezvous_.posted(endpoint);
+    const auto is_it = [&](const TaskOfCall& place) {
       return place.call == receive.call && place.task == receive.task;
     };
     const auto k = std::ranges::find_if(posted, is_it) - posted.begin();

@@ -107,7 +107,7 @@ class Rounds {
   [[nodiscard]] int occurrence(const Member& member, int iteration, std::size_t k) const {
     const Actor& actor = actors_[member.device];
     const Steps& steps = steps_[actor.sequence];
-    const Place& place = rendezvous_.posted(member.endpoint)[k];
+    const TaskOfCall& place = rendezvous_.posted(member.endpoint)[k];
     const int of_call = steps.first[place.call];
     const int step = grain_ == Grain::calls ? of_call : of_call + place.task;
     const int round = iteration + program_.sequences[actor.sequence].calls[place.call].lag;
@@ -124,7 +124,7 @@ class Rounds {
     const Steps& steps = steps_[actor.sequence];
     const int at = occurrence - actor.first;
     const auto count = static_cast<int>(steps.places.size());
-    const Place& place = steps.places[at % count];
+    const TaskOfCall& place = steps.places[at % count];
     const Sequence& sequence = program_.sequences[actor.sequence];
     const std::string text = program::describe(program_, sequence, place);
     if (rounds_ == 1) return text;
@@ -147,7 +147,7 @@ bool side_by_side(const Rendezvous& rendezvous) {
   return std::ranges::all_of(rendezvous.peer_sets(), [&](const std::vector<int>& peers) {
     return std::ranges::all_of(peers, [&](int endpoint) {
       return std::ranges::equal(rendezvous.posted(peers.front()), rendezvous.posted(endpoint), {},
-                                &Place::task, &Place::task);
+                                &TaskOfCall::task, &TaskOfCall::task);
     });
   });
 }

@@ -8,13 +8,13 @@ std::string describe(const Block& block, const Task& task) {
   return task.name + " of " + block.name;
 }
 
-std::string describe(const Program& program, const Sequence& sequence, const Place& place) {
+std::string describe(const Program& program, const Sequence& sequence, const TaskOfCall& place) {
   const Call& call = sequence.calls[place.call];
   return describe(program.blocks[call.block], task_at(program, sequence, place)) + " in " +
          to_text(call.cell);
 }
 
-const Task& task_at(const Program& program, const Sequence& sequence, const Place& place) {
+const Task& task_at(const Program& program, const Sequence& sequence, const TaskOfCall& place) {
   return program.blocks[sequence.calls[place.call].block].tasks[place.task];
 }
 

@@ -16,7 +16,7 @@ struct Posted {
   const Call& call;
   const Task& task;
 
-  Posted(const Program& of, const Sequence& sequence, const Place& place)
+  Posted(const Program& of, const Sequence& sequence, const TaskOfCall& place)
       : program(of), call(sequence.calls[place.call]), task(task_at(of, sequence, place)) {}
 
   [[nodiscard]] const Collective& collective() const { return std::get<Collective>(task.work); }
@@ -25,8 +25,7 @@ struct Posted {
     return task.reads.empty() ? task.writes : task.reads;
   }
   [[nodiscard]] model::TensorId tensor(int slot) const {
-    const int place = program.blocks[call.block].slots[slot].tensor;
-    return call.segment < 0 ? place : program.segment_tensors[call.segment][place];
+    return tensor_of(program, call, program.blocks[call.block].slots[slot].tensor);
   }
 };
 
@@ -102,7 +101,7 @@ void Rendezvous::check_bound() const {
   for (std::size_t d = 0; d < program_.devices.size(); ++d) {
     const Device& device = program_.devices[d];
     for (int group = 0; group < groups_; ++group) {
-      const std::vector<Place>& posted = posted_[endpoint(device.sequence, group)];
+      const std::vector<TaskOfCall>& posted = posted_[endpoint(device.sequence, group)];
       const bool knows = group < static_cast<int>(device.groups.size()) &&
                          device.groups[group] >= 0 &&
                          device.groups[group] < static_cast<int>(program_.communicators.size());
@@ -157,7 +156,7 @@ void Rendezvous::find_peers() {
 }
 
 bool Rendezvous::same(int a, int b) const {
-  return std::ranges::equal(posted_[a], posted_[b], [&](const Place& x, const Place& y) {
+  return std::ranges::equal(posted_[a], posted_[b], [&](const TaskOfCall& x, const TaskOfCall& y) {
     return equal({program_, sequence_of(a), x}, {program_, sequence_of(b), y});
   });
 }
@@ -176,7 +175,7 @@ void Rendezvous::compare(int communicator) const {
   for (const Member& other : ranks) {
     const Member& first = ranks.front();
     if (same(first.endpoint, other.endpoint)) continue;
-    const auto met = [&](const Place& a, const Place& b) {
+    const auto met = [&](const TaskOfCall& a, const TaskOfCall& b) {
       return equal({program_, sequence_of(first.endpoint), a},
                    {program_, sequence_of(other.endpoint), b});
     };
@@ -192,7 +191,7 @@ void Rendezvous::compare(int communicator) const {
 
 std::string Rendezvous::text_of(const Member& member, std::size_t k) const {
   const std::string who = " on device " + std::to_string(member.device);
-  const std::vector<Place>& posted = posted_[member.endpoint];
+  const std::vector<TaskOfCall>& posted = posted_[member.endpoint];
   if (k >= posted.size()) return "nothing" + who;
   const Sequence& sequence = sequence_of(member.endpoint);
   const Collective& collective = Posted(program_, sequence, posted[k]).collective();

@@ -29,7 +29,9 @@ class Rendezvous {
   [[nodiscard]] int sequence(int endpoint) const { return endpoint / groups_; }
   /// What an endpoint posts in one iteration: what runs in its round first, then what lags by one,
   /// and so on.
-  [[nodiscard]] const std::vector<Place>& posted(int endpoint) const { return posted_[endpoint]; }
+  [[nodiscard]] const std::vector<TaskOfCall>& posted(int endpoint) const {
+    return posted_[endpoint];
+  }
   /// By communicator: its devices, ascending.
   [[nodiscard]] const std::vector<std::vector<Member>>& communicators() const { return members_; }
   /// Sets of peers: two endpoints and more.
@@ -52,8 +54,8 @@ class Rendezvous {
 
   const Program& program_;
   int groups_ = 0;
-  std::vector<std::vector<Place>> posted_;    ///< by endpoint
-  std::vector<std::vector<Member>> members_;  ///< by communicator
+  std::vector<std::vector<TaskOfCall>> posted_;  ///< by endpoint
+  std::vector<std::vector<Member>> members_;     ///< by communicator
   std::vector<std::vector<int>> peer_sets_;
 };
 

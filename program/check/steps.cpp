@@ -46,7 +46,7 @@ class StepBuilder {
       steps_.waits.emplace_back(steps_.first[wait.of_call] + wait.of_task, first + wait.task);
   }
 
-  int add_step(const Place& place) {
+  int add_step(const TaskOfCall& place) {
     steps_.places.push_back(place);
     return static_cast<int>(steps_.places.size()) - 1;
   }

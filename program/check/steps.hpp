@@ -13,7 +13,7 @@ enum class Grain : std::uint8_t { calls, tasks };
 
 /// Steps by number; pairs are {before, after}.
 struct Steps {
-  std::vector<Place> places;                ///< of steps; of a call, its first task
+  std::vector<TaskOfCall> places;           ///< of steps; of a call, its first task
   std::vector<int> first;                   ///< by call: its first step
   std::vector<std::pair<int, int>> queued;  ///< next to each other in a queue
   /// The last of a queue in a round, its first in the next.

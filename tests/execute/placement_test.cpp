@@ -5,6 +5,7 @@
 #include <map>
 
 #include "execute/arena.hpp"
+#include "program/buffers.hpp"
 #include "tests/catch.hpp"
 #include "tests/execute/trained.hpp"
 
@@ -18,40 +19,64 @@ bool apart(const Placement::Buffer& one, const Placement::Buffer& other) {
   return one.offset + one.capacity <= other.offset || other.offset + other.capacity <= one.offset;
 }
 
-/// Follows allocations and frees, and returns the most that is alive at once.
-std::size_t follow(const Placement& placement) {
-  std::map<int, Placement::Buffer> alive;
+/// The buffers of one device, and what of them is alive while it runs calls.
+struct Followed {
+  const program::Program& program;
+  const program::Sequence& sequence;
+  program::Buffers buffers;
+  Placement placement;
+  std::map<int, Placement::Buffer> alive = {};  ///< by number in the placement
   std::size_t bytes = 0, most = 0;
-  for (std::size_t task = 0; task < placement.allocates.size(); ++task) {
-    for (const auto& [slot, number] : placement.allocates[task]) {
-      const Placement::Buffer& allocated = placement.buffers[number];
-      CHECK(allocated.offset % 64 == 0);
-      CHECK(allocated.offset + allocated.capacity <= placement.extent);
-      for (const auto& [other, buffer] : alive) CHECK(apart(allocated, buffer));
-      CHECK(alive.emplace(number, allocated).second);
-      bytes += allocated.capacity;
-    }
-    most = std::max(most, bytes);
-    for (const int number : placement.frees[task]) {
-      if (alive.erase(number) > 0) bytes -= placement.buffers[number].capacity;
-    }
-  }
-  CHECK(alive.empty());
-  return most;
-}
 
-/// What is there for good: all that no task allocates. Buffers begin at multiples of 64.
-std::size_t residents(const Placement& placement) {
-  std::vector<bool> allocated(placement.buffers.size());
-  for (const auto& of_task : placement.allocates) {
-    for (const auto& [slot, number] : of_task) allocated[static_cast<std::size_t>(number)] = true;
+  Followed(const Planned& plan, int device)
+      : program(plan.program),
+        sequence(program.sequences[program.devices[device].sequence]),
+        buffers(program, sequence),
+        placement(execute::placement(program, plan.plan.graph(), device, sizes_of<double>())) {}
+
+  [[nodiscard]] int place(int buffer, int iteration) const {
+    return placement.buffer_of[iteration % placement.buffer_of.size()][buffer];
   }
-  std::size_t bytes = 0;
-  for (std::size_t i = 0; i < allocated.size(); ++i) {
-    if (!allocated[i]) bytes += (placement.buffers[i].capacity + 63) / 64 * 64;
+
+  /// Those of the calls of a round whose iteration has begun.
+  void run_round(int round) {
+    for (int c = 0; c < static_cast<int>(sequence.calls.size()); ++c) {
+      const int iteration = round - sequence.calls[c].lag;
+      const auto tasks = program.blocks[sequence.calls[c].block].tasks.size();
+      for (int t = 0; iteration >= 0 && t < static_cast<int>(tasks); ++t) {
+        buffers.each_allocated({c, t}, [&](int b) { allocate(place(b, iteration)); });
+        most = std::max(most, bytes);
+        buffers.each_freed({c, t}, [&](int b) { free(place(b, iteration)); });
+      }
+    }
   }
-  return bytes;
-}
+
+  void allocate(int number) {
+    if (number < 0) return;
+    const Placement::Buffer& allocated = placement.buffers[number];
+    CHECK(allocated.offset % 64 == 0);
+    CHECK(allocated.offset + allocated.capacity <= placement.extent);
+    for (const auto& [other, buffer] : alive) CHECK(apart(allocated, buffer));
+    CHECK(alive.emplace(number, allocated).second);
+    bytes += allocated.capacity;
+  }
+  void free(int number) {
+    if (alive.erase(number) > 0) bytes -= placement.buffers[number].capacity;
+  }
+
+  /// What is there for good: all that no task allocates. Buffers begin at multiples of 64.
+  [[nodiscard]] std::size_t residents() const {
+    std::vector<bool> allocated(placement.buffers.size());
+    for (int b = 0; b < buffers.count(); ++b) {
+      if (buffers[b].born && place(b, 0) >= 0) allocated[place(b, 0)] = true;
+    }
+    std::size_t sum = 0;
+    for (std::size_t i = 0; i < allocated.size(); ++i) {
+      if (!allocated[i]) sum += (placement.buffers[i].capacity + 63) / 64 * 64;
+    }
+    return sum;
+  }
+};
 
 TEST_CASE("no two buffers that are alive at the same time overlap") {
   const model::Graph graph = model::gpt(tiny_gpt);
@@ -61,40 +86,31 @@ TEST_CASE("no two buffers that are alive at the same time overlap") {
     INFO(strategy);
     const Planned plan = planned(graph, strategy, 4);
     for (int device = 0; device < static_cast<int>(plan.program.devices.size()); ++device) {
-      const Placement placement =
-          execute::placement(plan.program, plan.plan.graph(), device, sizes_of<double>());
-      const std::size_t most = follow(placement);
+      Followed followed(plan, device);
+      followed.run_round(0);
+      CHECK(followed.alive.empty());
+      const std::size_t most = followed.most;
       CHECK(most > 0);
-      const std::size_t slots = placement.extent - residents(placement);
+      const std::size_t slots = followed.placement.extent - followed.residents();
       CHECK(slots >= most);
       CHECK(slots < 2 * most);  // gaps cost something, but not another arena
     }
   }
 }
 
-/// Rounds that repeat, from the first one on, in which what was not allocated yet is not freed.
 TEST_CASE("buffers of iterations that overlap do not") {
   const model::Graph graph = model::gpt(tiny_gpt);
   for (const int micro_batches : {1, 4}) {
     const Planned plan =
         planned(graph, R"({"pipeline": 2, "schedule": "pipedream"})", micro_batches);
-    REQUIRE(plan.program.lag > 0);
-    const Placement once =
-        execute::placement(plan.program, plan.plan.graph(), 0, sizes_of<double>());
-    REQUIRE(once.rounds == plan.program.lag + 1);
-    std::map<int, Placement::Buffer> alive;
+    const int lag = plan.program.lag;
+    REQUIRE(lag > 0);
+    Followed followed(plan, 0);
+    REQUIRE(static_cast<int>(followed.placement.buffer_of.size()) == lag + 1);
     std::size_t longest = 0;
-    for (std::size_t task = 0; task < 3 * once.allocates.size(); ++task) {
-      const std::size_t at = task % once.allocates.size();
-      for (const auto& [slot, number] : once.allocates[at]) {
-        const Placement::Buffer& allocated = once.buffers[number];
-        CHECK(allocated.offset + allocated.capacity <= once.extent);
-        for (const auto& [other, buffer] : alive) CHECK(apart(allocated, buffer));
-        CHECK(alive.emplace(number, allocated).second);
-      }
-      for (const int number : once.frees[at]) alive.erase(number);
-      const std::size_t tasks = once.allocates.size() / once.rounds;
-      if (task % tasks + 1 == tasks) longest = std::max(longest, alive.size());
+    for (int round = 0; round < 3 * (lag + 1); ++round) {
+      followed.run_round(round);
+      longest = std::max(longest, followed.alive.size());
     }
     CHECK(longest > 0);  // some outlive their round
   }
@@ -102,12 +118,7 @@ TEST_CASE("buffers of iterations that overlap do not") {
 
 TEST_CASE("an arena counts what its buffers hold until they are freed") {
   HostEngine<float> engine;
-  Arena arena({.buffers = {{0, 128}, {128, 64}},
-               .allocates = {},
-               .frees = {},
-               .residents = {},
-               .extent = 192},
-              engine);
+  Arena arena({.buffers = {{0, 128}, {128, 64}}, .buffer_of = {}, .extent = 192}, engine);
   std::byte* first = arena.hold(0, 100);
   CHECK(arena.hold(1, 64) == first + 128);
   CHECK(arena.hold(0, 80) == first);  // it held more before, and does not shrink

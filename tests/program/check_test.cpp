@@ -292,6 +292,33 @@ TEST_CASE("buffers are written before they are read, and freed once") {
   CHECK_THAT(refused(with_buffer({0}, {0}, {0}, {})), ContainsSubstring("to be freed"));
 }
 
+TEST_CASE("what a call has freed is not there for the calls after it") {
+  // One call makes a buffer, the next frees it, and a third one reads or frees it again.
+  const auto then = [](const Task& last) {
+    Task makes = kernel("makes");
+    makes.allocates = makes.writes = {0};
+    Task frees = kernel("frees");
+    frees.frees = {0};
+    Program program = program_of({{makes}}, {});
+    program.blocks.push_back({.name = "more", .tasks = {frees}});
+    program.blocks.push_back({.name = "last", .tasks = {last}});
+    for (Block& block : program.blocks) block.slots = {{.name = "x", .tensor = 0, .bytes = 1_B}};
+    for (const int block : {1, 2}) program.sequences[0].calls.push_back({.block = block});
+    return refused(program);
+  };
+  Task last = kernel("last");
+  CHECK(then(last).empty());
+  last.reads = {0};
+  CHECK_THAT(then(last), ContainsSubstring("x to be alive when it is read"));
+  last.reads = {};
+  last.frees = {0};
+  CHECK_THAT(then(last), ContainsSubstring("x to be alive when it is freed"));
+  last.frees = {};
+  last.allocates = last.writes = {0};
+  CHECK_THAT(then(last), ContainsSubstring("to be freed when nothing needs them any more, found x "
+                                           "alive at the end, from last in F(stage 0"));
+}
+
 TEST_CASE("whatever lowering makes of a strategy can run") {
   const model::Graph graph = model::gpt(lowering::small_gpt);
   for (const lowering::Variant& variant : lowering::variants()) {
