@@ -23,6 +23,7 @@ using program::Call;
 using program::Collective;
 using program::Operand;
 using program::Operation;
+using program::Sequence;
 using program::Task;
 
 namespace {
@@ -73,13 +74,14 @@ Interpreter<T>::Interpreter(const program::Program& program, const model::Graph&
 }
 
 template <typename T>
-void Interpreter<T>::run(const Call& call, int number) {
+void Interpreter<T>::run(const program::Launch& launch) {
+  const Call& call = program_.sequences[program_.devices[device_].sequence].calls[launch.call];
   const std::vector<Task>& tasks = program_.blocks[call.block].tasks;
-  CallState state{.call = call, .number = number};
-  for (std::size_t t = 0; t < tasks.size(); ++t) {
+  CallState state{.call = call, .number = launch.call};
+  for (int task = launch.first; task < launch.end; ++task) {
     engine_->begin(recording_, task_);
-    run(state, tasks[t]);
-    buffers_.each_freed({number, static_cast<int>(t)}, [&](int buffer) { free(buffer); });
+    run(state, tasks[task]);
+    buffers_.each_freed({launch.call, task}, [&](int buffer) { free(buffer); });
     engine_->end(recording_, task_++);
   }
 }

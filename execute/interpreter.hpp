@@ -86,7 +86,7 @@ class Interpreter {
   void create_parameter(const program::Resident& resident);
   std::vector<double> overlap(int iterations, const Watch& watch);
   void run_round(const program::Sequence& sequence, int iterations);
-  void run(const program::Call& call, int number);
+  void run(const program::Launch& launch);
   void run(CallState& state, const program::Task& task);
   void apply(CallState& state, const program::Task& task, const program::Operation& operation);
   void convert(CallState& state, const program::Collective& work,

@@ -86,9 +86,8 @@ class Placing {
     result_.buffer_of.assign(program_.lag + 1, std::vector<int>(buffers_.count(), -1));
     place_residents();
     place_what_outlives_its_round();
-    for (std::size_t c = 0; c < sequence_.calls.size(); ++c) {
-      const std::size_t tasks = program_.blocks[sequence_.calls[c].block].tasks.size();
-      for (std::size_t t = 0; t < tasks; ++t) run({static_cast<int>(c), static_cast<int>(t)});
+    for (const program::Launch& launch : program::launch_order(program_, sequence_)) {
+      for (int task = launch.first; task < launch.end; ++task) run({launch.call, task});
     }
     result_.extent = gaps_.end();
     return std::move(result_);

@@ -7,7 +7,6 @@
 
 namespace stratagem::execute {
 
-using program::Call;
 using program::Sequence;
 
 template <typename T>
@@ -56,15 +55,14 @@ std::vector<double> Interpreter<T>::overlap(int iterations, const Watch& watch) 
 template <typename T>
 void Interpreter<T>::run_round(const Sequence& sequence, int iterations) {
   task_ = 0;
-  for (std::size_t c = 0; c < sequence.calls.size(); ++c) {
-    const Call& call = sequence.calls[c];
-    const int of = round_ - call.lag;
+  for (const program::Launch& launch : program::launch_order(program_, sequence)) {
+    const int of = round_ - sequence.calls[launch.call].lag;
     if (of < 0 || of >= iterations) {
-      task_ += program_.blocks[call.block].tasks.size();
+      task_ += static_cast<std::size_t>(launch.end - launch.first);
       continue;
     }
     iteration_ = first_ + static_cast<std::uint64_t>(of);
-    run(call, static_cast<int>(c));
+    run(launch);
     ends_[static_cast<std::size_t>(of)] = Seconds{recording_.now()};
   }
 }

@@ -1,12 +1,36 @@
 // Counts what programs ask for.
 #include "program/program.hpp"
 
+#include <algorithm>
+#include <numeric>
+
 namespace stratagem::program {
 
 std::size_t task_count(const Program& program, const Sequence& sequence) {
   std::size_t count = 0;
   for (const Call& call : sequence.calls) count += program.blocks[call.block].tasks.size();
   return count;
+}
+
+std::vector<Launch> launch_order(const Program& program, const Sequence& sequence) {
+  if (!sequence.launches.empty()) return sequence.launches;
+  std::vector<Launch> whole;
+  for (std::size_t call = 0; call < sequence.calls.size(); ++call) {
+    const std::size_t tasks = program.blocks[sequence.calls[call].block].tasks.size();
+    if (tasks > 0) whole.push_back({static_cast<int>(call), 0, static_cast<int>(tasks)});
+  }
+  return whole;
+}
+
+std::vector<int> first_beside(const Sequence& sequence) {
+  std::vector<int> first(sequence.calls.size());
+  std::iota(first.begin(), first.end(), 0);
+  int latest = 0;
+  for (const Launch& launch : sequence.launches) {
+    for (int call = launch.call; call < latest; ++call) first[call + 1] = first[launch.call];
+    latest = std::max(latest, launch.call);
+  }
+  return first;
 }
 
 Flops hardware_flops(const Program& program) {

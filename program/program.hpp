@@ -189,10 +189,21 @@ struct Resident {
   int versions = 1;  ///< of the parameter: `bytes` has room for so many
 };
 
+/// Tasks first, ..., end - 1 of a call, launched one after another.
+struct Launch {
+  int call = 0;
+  int first = 0;
+  int end = 0;
+};
+
 /// What one class of devices does in one iteration.
 struct Sequence {
   std::vector<Call> calls;
   std::vector<Resident> residents;
+  /// The order of launches: every task of every call once, those of a call in order, each after
+  /// what it waits for. Calls whose launches alternate have consecutive numbers. Empty: call after
+  /// call.
+  std::vector<Launch> launches = {};
 };
 
 /// The devices of one group, in the order that gives ring neighbours and, for sends, {source,
@@ -229,6 +240,12 @@ inline model::TensorId tensor_of(const Program& program, const Call& call, int p
 
 /// Tasks of one sequence / of one device's iteration.
 std::size_t task_count(const Program&, const Sequence&);
+
+/// The launches of a sequence: whole calls where it names none. Calls without tasks have none.
+std::vector<Launch> launch_order(const Program&, const Sequence&);
+
+/// By call: the first of the calls whose launches alternate with its own; itself if none do.
+std::vector<int> first_beside(const Sequence&);
 
 /// Hardware FLOPs: those of the kernels of one iteration on all devices. Model FLOPs are
 /// model::step_flops.

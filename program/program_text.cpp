@@ -87,6 +87,21 @@ class ProgramWriter {
       write_call(sequence.calls[c], calls[c]);
       write_waits(sequence, c, calls);
     }
+    write_launches(sequence, calls);
+  }
+
+  /// The launches of calls that alternate with others.
+  void write_launches(const Sequence& sequence, const std::vector<std::string>& calls) {
+    const std::vector<int> first = first_beside(sequence);
+    for (const Launch& launch : sequence.launches) {
+      const auto call = static_cast<std::size_t>(launch.call);
+      const bool alone = first[call] == launch.call &&
+                         (call + 1 == first.size() || first[call + 1] != launch.call);
+      if (alone) continue;
+      const std::vector<std::string>& tasks = blocks_[sequence.calls[call].block].tasks;
+      fmt::format_to(std::back_inserter(text_), "  launch {} to {} of {}\n", tasks[launch.first],
+                     tasks[launch.end - 1], calls[call]);
+    }
   }
 
   /// Writes what the calls of a sequence run: blocks for segments on grids. Returns the calls'

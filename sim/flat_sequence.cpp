@@ -56,48 +56,82 @@ void fill_queues(FlatSequence& flat, const program::Program& program, bool seria
   }
 }
 
+/// Lays tasks out one by one.
+class Flattening {
+ public:
+  Flattening(const program::Program& program, const program::Sequence& sequence,
+             const Prices& prices, int slowdown)
+      : program_(program), sequence_(sequence), prices_(prices), slowdown_(slowdown) {
+    const std::size_t count = program::task_count(program, sequence);
+    flat_.tasks.reserve(count);
+    flat_.prices.reserve(count + 1);
+  }
+
+  FlatSequence lay_out() {
+    number_tasks();
+    for (const program::Launch& launch : program::launch_order(program_, sequence_)) {
+      for (int task = launch.first; task < launch.end; ++task) add(launch.call, task);
+    }
+    flat_.host_spans.push_back(host_);
+    return std::move(flat_);
+  }
+
+ private:
+  void number_tasks() {
+    int count = 0;
+    for (const program::Call& call : sequence_.calls) {
+      first_of_call_.push_back(count);
+      count += static_cast<int>(program_.blocks[call.block].tasks.size());
+    }
+    number_.resize(count);
+    int number = 0;
+    for (const program::Launch& launch : program::launch_order(program_, sequence_)) {
+      for (int task = launch.first; task < launch.end; ++task)
+        number_[first_of_call_[launch.call] + task] = number++;
+    }
+  }
+
+  void add(int c, int t) {
+    const program::Call& call = sequence_.calls[c];
+    const program::Task& task = program_.blocks[call.block].tasks[t];
+    const Price& price = prices_[call.block][t];
+    flat_.tasks.push_back({c, call.block, t, task.stream});
+    flat_.prices.push_back({.device = price.device,
+                            .launched = host_ + price.first_launch,
+                            .finished = host_ + price.host + price.last_kernel,
+                            .last_kernel = price.last_kernel,
+                            .synchronisations = static_cast<int>(flat_.host_spans.size()),
+                            .first_wait = static_cast<int>(flat_.waits.size()),
+                            .synchronises = task.synchronizations > 0,
+                            .slowdown = slowdown_of(task, price, slowdown_),
+                            .collective = std::get_if<program::Collective>(&task.work),
+                            .lag = call.lag});
+    for (const int wait : task.waits) flat_.waits.push_back(number_[first_of_call_[c] + wait]);
+    for (const program::Wait& wait : call.waits) {
+      if (wait.task == t)
+        flat_.waits.push_back(number_[first_of_call_[wait.of_call] + wait.of_task]);
+    }
+    host_ = host_ + price.host;
+    if (task.synchronizations == 0) return;
+    flat_.host_spans.push_back(host_);
+    host_ = {};
+  }
+
+  const program::Program& program_;
+  const program::Sequence& sequence_;
+  const Prices& prices_;
+  int slowdown_;
+  FlatSequence flat_;
+  std::vector<int> first_of_call_;
+  std::vector<int> number_;  ///< in the order of launches, by place in the order of calls
+  Ticks host_;
+};
+
 }  // namespace
 
 FlatSequence flatten(const program::Program& program, const program::Sequence& sequence,
                      const Prices& prices, int slowdown, bool serial) {
-  FlatSequence flat;
-  const std::size_t count = program::task_count(program, sequence);
-  flat.tasks.reserve(count);
-  flat.prices.reserve(count + 1);
-  std::vector<int> first_of_call;
-  Ticks host;
-  for (std::size_t c = 0; c < sequence.calls.size(); ++c) {
-    const program::Call& call = sequence.calls[c];
-    const program::Block& block = program.blocks[call.block];
-    const auto first = static_cast<int>(flat.tasks.size());
-    first_of_call.push_back(first);
-    for (std::size_t t = 0; t < block.tasks.size(); ++t) {
-      const program::Task& task = block.tasks[t];
-      const Price& price = prices[call.block][t];
-      flat.tasks.push_back({static_cast<int>(c), call.block, static_cast<int>(t), task.stream});
-      flat.prices.push_back({.device = price.device,
-                             .launched = host + price.first_launch,
-                             .finished = host + price.host + price.last_kernel,
-                             .last_kernel = price.last_kernel,
-                             .synchronisations = static_cast<int>(flat.host_spans.size()),
-                             .first_wait = static_cast<int>(flat.waits.size()),
-                             .synchronises = task.synchronizations > 0,
-                             .slowdown = slowdown_of(task, price, slowdown),
-                             .collective = std::get_if<program::Collective>(&task.work),
-                             .lag = call.lag});
-      for (const int wait : task.waits) flat.waits.push_back(first + wait);
-      for (const program::Wait& wait : call.waits) {
-        if (wait.task == static_cast<int>(t))
-          flat.waits.push_back(first_of_call[wait.of_call] + wait.of_task);
-      }
-      host = host + price.host;
-      if (task.synchronizations > 0) {
-        flat.host_spans.push_back(host);
-        host = {};
-      }
-    }
-  }
-  flat.host_spans.push_back(host);
+  FlatSequence flat = Flattening(program, sequence, prices, slowdown).lay_out();
   number_collectives(flat);
   fill_queues(flat, program, serial);
   flat.prices.push_back({});

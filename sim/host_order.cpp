@@ -12,13 +12,15 @@ namespace stratagem::sim {
 namespace {
 
 /// By task: the cell that the host is at when it comes to it. A gather for a later cell belongs to
-/// the cell amid which it is issued.
+/// the cell amid which it is issued; cells that take turns begin as one.
 std::vector<placement::Cell> cells_of(const program::Sequence& sequence,
                                       const std::vector<FlatTask>& tasks) {
   std::vector<placement::Cell> cells(tasks.size());
+  const std::vector<int> first = program::first_beside(sequence);
   for (std::size_t i = tasks.size(); i-- > 0;) {
     const bool ahead = tasks[i].stream == program::Stream::parameter_communication;
-    cells[i] = ahead && i + 1 < tasks.size() ? cells[i + 1] : sequence.calls[tasks[i].call].cell;
+    cells[i] =
+        ahead && i + 1 < tasks.size() ? cells[i + 1] : sequence.calls[first[tasks[i].call]].cell;
   }
   return cells;
 }

@@ -46,12 +46,34 @@ Stream SequenceDraft::stream_of(const Written& task) const {
   return tasks_of(task.call)[task.task].stream;
 }
 
+void SequenceDraft::launch_whole(int end) {
+  for (; launched_ < end; ++launched_) {
+    const auto tasks = static_cast<int>(tasks_of(launched_).size());
+    if (tasks > 0) sequence_.launches.push_back({launched_, 0, tasks});
+  }
+}
+
+void SequenceDraft::launch_in(std::vector<program::Launch> launches, int first) {
+  launch_whole(first);
+  sequence_.launches.insert(sequence_.launches.end(), launches.begin(), launches.end());
+  launched_ = static_cast<int>(sequence_.calls.size());
+}
+
+std::optional<Written> SequenceDraft::last_computation_of(const program::Launch& launch) const {
+  const std::vector<Task>& tasks = tasks_of(launch.call);
+  for (int task = launch.end; task-- > launch.first;) {
+    if (tasks[task].stream == Stream::compute) return Written{launch.call, task};
+  }
+  return std::nullopt;
+}
+
 std::optional<Written> SequenceDraft::computed() const {
-  for (int call = static_cast<int>(sequence_.calls.size()) - 1; call >= 0; --call) {
-    const std::vector<Task>& tasks = tasks_of(call);
-    for (std::size_t task = tasks.size(); task-- > 0;) {
-      if (tasks[task].stream == Stream::compute) return Written{call, static_cast<int>(task)};
-    }
+  for (int call = static_cast<int>(sequence_.calls.size()); call-- > launched_;) {
+    const auto tasks = static_cast<int>(tasks_of(call).size());
+    if (const auto last = last_computation_of({call, 0, tasks})) return last;
+  }
+  for (std::size_t launch = sequence_.launches.size(); launch-- > 0;) {
+    if (const auto last = last_computation_of(sequence_.launches[launch])) return last;
   }
   return std::nullopt;
 }
@@ -128,6 +150,7 @@ std::optional<Resident::Span> SequenceDraft::backward_span() const {
 
 program::Sequence SequenceDraft::finish(std::vector<Resident> residents) {
   sequence_.residents = std::move(residents);
+  if (launched_ > 0) launch_whole(static_cast<int>(sequence_.calls.size()));
   return std::move(sequence_);
 }
 

@@ -56,6 +56,9 @@ class SequenceDraft {
   [[nodiscard]] const std::vector<program::Call>& calls() const { return sequence_.calls; }
   [[nodiscard]] const std::vector<program::Task>& tasks_of(int call) const;
   [[nodiscard]] program::Stream stream_of(const Written& task) const;
+  /// Decides in which order the tasks of the calls from `first` on are launched.
+  void launch_in(std::vector<program::Launch> launches, int first);
+
   /// The last task on the compute stream so far. The first function returns nullopt if there is
   /// none, the second expects one.
   [[nodiscard]] std::optional<Written> computed() const;
@@ -100,6 +103,8 @@ class SequenceDraft {
   program::Sequence finish(std::vector<program::Resident> residents);
 
  private:
+  void launch_whole(int end);
+  [[nodiscard]] std::optional<Written> last_computation_of(const program::Launch& launch) const;
   /// The first and the last task of every queue of a call's block.
   [[nodiscard]] std::map<std::pair<program::Stream, int>, std::pair<int, int>> queues_of(
       int call) const;
@@ -107,6 +112,7 @@ class SequenceDraft {
   const SequenceContext& c_;
   int device_class_;
   program::Sequence sequence_;
+  int launched_ = 0;  ///< calls of which sequence_.launches says in which order they are launched
   std::optional<Written> last_reduction_;
   std::map<model::TensorId, program::TaskOfCall> added_;    ///< the first ones, by gradient
   std::map<model::TensorId, program::TaskOfCall> stepped_;  ///< by parameter

@@ -6,6 +6,7 @@
 #include <array>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <tuple>
@@ -16,6 +17,7 @@
 #include "lowering/residency/activations.hpp"
 #include "lowering/residency/gathers.hpp"
 #include "lowering/residency/step_gathers.hpp"
+#include "lowering/sequences/interleaving.hpp"
 #include "lowering/sequences/message_block.hpp"
 #include "lowering/sequences/messages.hpp"
 #include "lowering/updates/optimizer.hpp"
@@ -59,12 +61,8 @@ class SequenceBuilder {
   program::Sequence build() {
     activations_.add_copies_for_peers();
     updates_.begin();
-    for (std::size_t first = 0; first < cells_.size();) {
-      std::size_t end = first + 1;
-      while (cells_[end - 1].with_next) ++end;
-      run_together(static_cast<int>(first), static_cast<int>(end));
-      first = end;
-    }
+    for (int first = 0; first < static_cast<int>(cells_.size()); first = end_of(first))
+      run_together(first, end_of(first));
     return draft_.finish(resident_buffers(c_, draft_, live_versions()));
   }
 
@@ -79,16 +77,20 @@ class SequenceBuilder {
   [[nodiscard]] const Blocks& blocks(const Cell& cell) const { return *c_.slices[cell.slice]; }
   // ---- cells
 
+  /// Behind a cell and those that run together with it.
+  [[nodiscard]] int end_of(int first) const {
+    int end = first + 1;
+    while (cells_[end - 1].with_next) ++end;
+    return end;
+  }
+
   /// One cell, or a pair: all receive, all compute, all send.
   void run_together(int first, int end) {
     for (int i = first; i < end; ++i) {
       if (const auto fetched = activations_.copy_in(cells_[i])) fetched_ = *fetched;
       receive_for(cells_[i]);
     }
-    for (int i = first; i < end; ++i) {
-      compute(i);
-      updates_.end_cell(i);
-    }
+    compute(first, end);
     for (int i = first; i < end; ++i) {
       send_from(cells_[i]);
       activations_.copy_out(cells_[i]);
@@ -96,12 +98,49 @@ class SequenceBuilder {
     if (first <= updates_.last_cell() && updates_.last_cell() < end) updates_.finish();
   }
 
-  void compute(int index) {
-    for (const SegmentRun& run : runs_of(index)) {
-      add_segment(run);
-      const bool backward = run.of->cell.pass != CellPass::forward && !run.again;
-      if (backward && c_.plan.gradients.overlap) updates_.reduce_completed(index, run.segment);
+  /// The segments of one cell, then those of the next; or in turns, where launches take turns too.
+  void compute(int first, int end) {
+    std::array<CallChain, 2> chains;
+    const auto before = static_cast<int>(draft_.calls().size());
+    const bool turns = take_turns(first, end);
+    for (const auto& [index, k, run, last] : order_of_runs(first, end)) {
+      const auto begin = static_cast<int>(draft_.calls().size());
+      if (run) add_run(index, *run);
+      if (last) updates_.end_cell(index);
+      const auto now = static_cast<int>(draft_.calls().size());
+      for (int call = begin; turns && call < now; ++call) chains[index - first].push_back(call);
     }
+    if (turns) draft_.launch_in(interleaved(draft_, chains), before);
+  }
+
+  void add_run(int index, const SegmentRun& run) {
+    add_segment(run);
+    const bool backward = run.of->cell.pass != CellPass::forward && !run.again;
+    if (backward && c_.plan.gradients.overlap) updates_.reduce_completed(index, run.segment);
+  }
+
+  [[nodiscard]] bool take_turns(int first, int end) const {
+    return end - first == 2 && alternate(c_, cells_[first].cell, cells_[first + 1].cell);
+  }
+
+  /// What a cell runs k-th: nothing if it has no segments. After its last the cell has ended.
+  struct NextRun {
+    int cell = 0;
+    int k = 0;
+    std::optional<SegmentRun> run;
+    bool last = false;
+  };
+
+  [[nodiscard]] std::vector<NextRun> order_of_runs(int first, int end) const {
+    std::vector<NextRun> order;
+    for (int i = first; i < end; ++i) {
+      std::vector<SegmentRun> runs = runs_of(i);
+      for (std::size_t k = 0; k < runs.size(); ++k)
+        order.push_back({i, static_cast<int>(k), runs[k], k + 1 == runs.size()});
+      if (runs.empty()) order.push_back({i, 0, std::nullopt, true});
+    }
+    if (take_turns(first, end)) std::ranges::stable_sort(order, {}, &NextRun::k);
+    return order;
   }
 
   /// The segments of a cell in the order in which they run; those with nothing to do are left out:
@@ -132,8 +171,10 @@ class SequenceBuilder {
 
   [[nodiscard]] std::vector<SegmentRun> all_runs() const {
     std::vector<SegmentRun> all;
-    for (std::size_t i = 0; i < cells_.size(); ++i) {
-      for (const SegmentRun& run : runs_of(static_cast<int>(i))) all.push_back(run);
+    for (int first = 0; first < static_cast<int>(cells_.size()); first = end_of(first)) {
+      for (const NextRun& next : order_of_runs(first, end_of(first))) {
+        if (next.run) all.push_back(*next.run);
+      }
     }
     return all;
   }

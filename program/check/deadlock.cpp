@@ -141,21 +141,50 @@ class Rounds {
   std::vector<Actor> actors_;
 };
 
-/// Do collectives that meet stand at the same place of their blocks? Then calls that meet can go
+/// By sequence, call and task: which task of its step of calls it is.
+class PlacesInSteps {
+ public:
+  explicit PlacesInSteps(const Program& program) {
+    for (const Sequence& sequence : program.sequences) {
+      std::vector<std::vector<int>>& calls = places_.emplace_back();
+      if (sequence.launches.empty()) continue;
+      const std::vector<int> first = first_beside(sequence);
+      std::vector<int> next(sequence.calls.size(), 0);  // by first call of a step
+      calls.resize(sequence.calls.size());
+      for (const Launch& launch : sequence.launches) {
+        for (int task = launch.first; task < launch.end; ++task)
+          calls[launch.call].push_back(next[first[launch.call]]++);
+      }
+    }
+  }
+  [[nodiscard]] int of(int sequence, const TaskOfCall& place) const {
+    return places_[sequence].empty() ? place.task : places_[sequence][place.call][place.task];
+  }
+
+ private:
+  std::vector<std::vector<std::vector<int>>> places_;
+};
+
+/// Do collectives that meet stand at the same place of their steps? Then calls that meet can go
 /// through their blocks side by side.
-bool side_by_side(const Rendezvous& rendezvous) {
+bool side_by_side(const Program& program, const Rendezvous& rendezvous) {
+  const PlacesInSteps places(program);
+  const auto all = [&](int endpoint) {
+    std::vector<int> result;
+    for (const TaskOfCall& place : rendezvous.posted(endpoint))
+      result.push_back(places.of(rendezvous.sequence(endpoint), place));
+    return result;
+  };
   return std::ranges::all_of(rendezvous.peer_sets(), [&](const std::vector<int>& peers) {
-    return std::ranges::all_of(peers, [&](int endpoint) {
-      return std::ranges::equal(rendezvous.posted(peers.front()), rendezvous.posted(endpoint), {},
-                                &TaskOfCall::task, &TaskOfCall::task);
-    });
+    const std::vector<int> first = all(peers.front());
+    return std::ranges::all_of(peers, [&](int endpoint) { return all(endpoint) == first; });
   });
 }
 
 /// Can calls be ordered with all devices of a sequence as one? A cycle of tasks would be one of
-/// calls, since within a block, and within blocks side by side, everything leads to later tasks.
+/// calls, since within a step, and within steps side by side, everything leads to later tasks.
 bool calls_in_order(const Program& program, const Rendezvous& rendezvous) {
-  if (!side_by_side(rendezvous)) return false;
+  if (!side_by_side(program, rendezvous)) return false;
   Rounds rounds(program, rendezvous, Grain::calls);
   for (std::size_t s = 0; s < program.sequences.size(); ++s) rounds.add_actor(static_cast<int>(s));
   EventGraph graph = rounds.graph();

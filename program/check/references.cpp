@@ -81,6 +81,32 @@ void check_spans(const Program& program, const Sequence& sequence) {
   }
 }
 
+/// Every task is launched once, those of a call in order, each after what it waits for.
+void check_launches(const Program& program, const Sequence& sequence) {
+  if (sequence.launches.empty()) return;
+  std::vector<int> launched(sequence.calls.size(), 0);
+  const auto refuse = [&](int call, int task) {
+    throw InputError("", "", "an order of launches with every task once, after what it waits for",
+                     "otherwise call " + std::to_string(call) + " at task " + std::to_string(task));
+  };
+  for (const Launch& launch : sequence.launches) {
+    if (!within(launch.call, sequence.calls.size())) refuse(launch.call, launch.first);
+    const Call& call = sequence.calls[launch.call];
+    const auto tasks = static_cast<int>(program.blocks[call.block].tasks.size());
+    const bool next = launched[launch.call] == launch.first && launch.first < launch.end;
+    if (!next || launch.end > tasks) refuse(launch.call, launch.first);
+    for (const Wait& wait : call.waits) {
+      const bool here = launch.first <= wait.task && wait.task < launch.end;
+      if (here && launched[wait.of_call] <= wait.of_task) refuse(launch.call, wait.task);
+    }
+    launched[launch.call] = launch.end;
+  }
+  for (std::size_t c = 0; c < launched.size(); ++c) {
+    const std::size_t tasks = program.blocks[sequence.calls[c].block].tasks.size();
+    if (launched[c] != static_cast<int>(tasks)) refuse(static_cast<int>(c), launched[c]);
+  }
+}
+
 /// By block: the highest place in a table of tensors that its slots name.
 std::vector<int> highest_places(const Program& program) {
   std::vector<int> highest;
@@ -110,6 +136,7 @@ void check_references(const Program& program) {
       }
       for (const Wait& wait : call.waits) check_wait(program, sequence, static_cast<int>(c), wait);
     }
+    check_launches(program, sequence);
     check_spans(program, sequence);
   }
   for (std::size_t d = 0; d < program.devices.size(); ++d) {

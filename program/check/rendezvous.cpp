@@ -56,6 +56,13 @@ std::vector<std::vector<int>> collectives_of_blocks(const Program& program) {
   return result;
 }
 
+/// Those of them that a launch has.
+std::ranges::subrange<std::vector<int>::const_iterator> in_launch(const std::vector<int>& tasks,
+                                                                  const Launch& launch) {
+  return {std::ranges::lower_bound(tasks, launch.first),
+          std::ranges::lower_bound(tasks, launch.end)};
+}
+
 }  // namespace
 
 Rendezvous::Rendezvous(const Program& program) : program_(program) {
@@ -83,13 +90,15 @@ void Rendezvous::post() {
   const std::vector<std::vector<int>> collectives = collectives_of_blocks(program_);
   for (std::size_t s = 0; s < program_.sequences.size(); ++s) {
     const std::vector<Call>& calls = program_.sequences[s].calls;
+    const std::vector<Launch> launches = launch_order(program_, program_.sequences[s]);
     for (int lag = 0; lag <= program_.lag; ++lag) {
-      for (std::size_t c = 0; c < calls.size(); ++c) {
-        if (calls[c].lag != lag) continue;
-        const Block& block = program_.blocks[calls[c].block];
-        for (const int task : collectives[calls[c].block]) {
-          const int group = std::get<Collective>(block.tasks[task].work).group;
-          posted_[endpoint(static_cast<int>(s), group)].push_back({static_cast<int>(c), task});
+      for (const Launch& launch : launches) {
+        const Call& call = calls[launch.call];
+        if (call.lag != lag) continue;
+        for (const int task : in_launch(collectives[call.block], launch)) {
+          const Task& posts = program_.blocks[call.block].tasks[task];
+          const int group = std::get<Collective>(posts.work).group;
+          posted_[endpoint(static_cast<int>(s), group)].push_back({launch.call, task});
         }
       }
     }

@@ -1,4 +1,4 @@
-// Walks a sequence once and remembers the last step of every queue.
+// Walks a sequence and remembers the last step of every queue.
 #include "program/check/steps.hpp"
 
 #include <algorithm>
@@ -15,8 +15,12 @@ class StepBuilder {
   }
 
   Steps build() {
-    for (std::size_t c = 0; c < sequence_.calls.size(); ++c)
-      grain_ == Grain::calls ? add_call(static_cast<int>(c)) : add_tasks(static_cast<int>(c));
+    const std::vector<int> first = first_beside(sequence_);
+    for (std::size_t c = 0; c < sequence_.calls.size(); ++c) {
+      grain_ == Grain::calls ? add_call(static_cast<int>(c), first[c])
+                             : add_tasks(static_cast<int>(c));
+    }
+    if (grain_ == Grain::tasks) enqueue_tasks();
     for (std::size_t queue = 0; queue < first_in_.size(); ++queue) {
       if (first_in_[queue] >= 0) steps_.wrapped.emplace_back(last_in_[queue], first_in_[queue]);
     }
@@ -24,12 +28,16 @@ class StepBuilder {
   }
 
  private:
-  void add_call(int c) {
+  /// A step of its own, or of the first of the calls beside it.
+  void add_call(int c, int first) {
     const Call& call = sequence_.calls[c];
-    const int step = add_step({.call = c, .task = 0});
+    const int step = first < c ? steps_.first[first] : add_step({.call = c, .task = 0});
     steps_.first.push_back(step);
     for (const int queue : queues_.of_block(call.block)) enqueue(step, queue);
-    for (const Wait& wait : call.waits) steps_.waits.emplace_back(steps_.first[wait.of_call], step);
+    for (const Wait& wait : call.waits) {
+      if (steps_.first[wait.of_call] != step)
+        steps_.waits.emplace_back(steps_.first[wait.of_call], step);
+    }
   }
 
   void add_tasks(int c) {
@@ -39,11 +47,20 @@ class StepBuilder {
     steps_.first.push_back(first);
     for (std::size_t t = 0; t < tasks.size(); ++t) {
       const int step = add_step({.call = c, .task = static_cast<int>(t)});
-      for (const int queue : queues_.of(tasks[t])) enqueue(step, queue);
       for (const int wait : tasks[t].waits) steps_.waits.emplace_back(first + wait, step);
     }
     for (const Wait& wait : call.waits)
       steps_.waits.emplace_back(steps_.first[wait.of_call] + wait.of_task, first + wait.task);
+  }
+
+  void enqueue_tasks() {
+    for (const Launch& launch : launch_order(program_, sequence_)) {
+      const std::vector<Task>& tasks = program_.blocks[sequence_.calls[launch.call].block].tasks;
+      for (int task = launch.first; task < launch.end; ++task) {
+        for (const int queue : queues_.of(tasks[task]))
+          enqueue(steps_.first[launch.call] + task, queue);
+      }
+    }
   }
 
   int add_step(const TaskOfCall& place) {
@@ -52,6 +69,7 @@ class StepBuilder {
   }
 
   void enqueue(int step, int queue) {
+    if (last_in_[queue] == step) return;
     if (first_in_[queue] < 0) first_in_[queue] = step;
     if (last_in_[queue] >= 0) steps_.queued.emplace_back(last_in_[queue], step);
     last_in_[queue] = step;

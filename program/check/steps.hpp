@@ -13,8 +13,9 @@ enum class Grain : std::uint8_t { calls, tasks };
 
 /// Steps by number; pairs are {before, after}.
 struct Steps {
-  std::vector<TaskOfCall> places;           ///< of steps; of a call, its first task
-  std::vector<int> first;                   ///< by call: its first step
+  /// Of steps; of a call, its first task. Calls whose launches alternate are one step.
+  std::vector<TaskOfCall> places;
+  std::vector<int> first;                   ///< by call: its first step, or the one that it is in
   std::vector<std::pair<int, int>> queued;  ///< next to each other in a queue
   /// The last of a queue in a round, its first in the next.
   std::vector<std::pair<int, int>> wrapped;

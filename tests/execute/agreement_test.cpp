@@ -186,6 +186,18 @@ TEST_CASE("GPT in a pipeline trains as on one device") {
           R"({"pipeline": 2, "data": 2, "tensor": 2, "schedule": "1f1b"})"));
 }
 
+TEST_CASE("cells that run together and communicate in turns train as on one device") {
+  check_agreement(
+      tiny_gpt(),
+      GENERATE(as<std::string>{}, R"({"pipeline": 2, "schedule": "dualpipe", "tensor": 2})",
+               R"({"pipeline": 2, "schedule": "dualpipe-v", "tensor": 2})",
+               R"({"pipeline": 2, "schedule": "dualpipe", "tensor": 2, "sequence_parallel": true})",
+               R"({"pipeline": 2, "schedule": "dualpipe", "tensor": 2, "recompute": "full"})",
+               R"({"pipeline": 2, "schedule": "dualpipe", "data": 2, "zero": 1})",
+               R"({"pipeline": 2, "schedule": "dualpipe", "data": 2, "zero": 3})",
+               R"({"pipeline": 2, "schedule": "dualpipe", "data": 2, "overlap_gradients": true})"));
+}
+
 TEST_CASE("GPT on stages of unequal grids trains as on one device") {
   check_agreement(
       tiny_gpt(),
@@ -295,7 +307,9 @@ TEST_CASE("mixtures of experts train as on one device") {
                R"({"data": 2, "expert": 2, "tensor": 2})", R"({"zero": 3, "data": 2})",
                R"({"zero": 1, "data": 4, "expert": 2})", R"({"zero": 3, "data": 4, "expert": 2})",
                R"({"recompute": "full"})", R"({"data": 2, "expert": 2, "recompute": "full"})",
-               R"({"data": 2, "expert": 2, "pipeline": 2, "schedule": "zb-h1"})"));
+               R"({"data": 2, "expert": 2, "pipeline": 2, "schedule": "zb-h1"})",
+               R"({"data": 2, "expert": 2, "pipeline": 2, "schedule": "dualpipe"})",
+               R"({"data": 2, "expert": 2, "pipeline": 2, "schedule": "dualpipe-v"})"));
 }
 
 TEST_CASE("T5 trains as on one device") {

@@ -75,6 +75,51 @@ TEST_CASE("collectives in different orders on two ranks are refused") {
              ContainsSubstring("all_reduce (maximum) of 8 B on device 1"));
 }
 
+/// Two devices that compute and communicate, and then do it again in another call.
+Program called_twice(const Task& first, const Task& second) {
+  Program program = program_of({{kernel("k"), first}, {kernel("k"), first}}, {{0, 1}, {0, 1}});
+  for (Sequence& sequence : program.sequences) {
+    sequence.calls.push_back(sequence.calls.front());
+    sequence.calls.back().block = static_cast<int>(program.blocks.size());
+    program.blocks.push_back({.name = "more", .slots = {}, .tasks = {kernel("k"), second}});
+  }
+  return program;
+}
+
+TEST_CASE("calls that take turns are checked in the order of their launches") {
+  const std::vector<Launch> turns = {{0, 0, 1}, {1, 0, 1}, {0, 1, 2}, {1, 1, 2}};
+  const std::vector<Launch> crossed = {{0, 0, 1}, {1, 0, 2}, {0, 1, 2}};
+  const Task sum = collective("sum");
+  // Of one communicator, as which number each comes.
+  Program one = called_twice(sum, collective("gather", Kind::all_gather));
+  for (Sequence& sequence : one.sequences) sequence.launches = turns;
+  CHECK(refused(one).empty());
+  one.sequences[1].launches = crossed;
+  CHECK_THAT(refused(one), ContainsSubstring("all_gather of 8 B on device 1 (gather of more"));
+  // Of two communicators on one stream, which waits for which.
+  Program two = called_twice(sum, collective("sum", Kind::all_reduce, Stream::communication, 1));
+  for (Sequence& sequence : two.sequences) sequence.launches = crossed;
+  CHECK(refused(two).empty());
+  two.sequences[0].launches = turns;
+  CHECK_THAT(refused(two), ContainsSubstring("expected devices that do not wait for each other"));
+}
+
+TEST_CASE("launches have every task once, after what it waits for") {
+  Program program = called_twice(collective("sum"), collective("sum"));
+  std::vector<Launch>& launches = program.sequences[0].launches;
+  for (const std::vector<Launch>& wrong :
+       {std::vector<Launch>{{0, 0, 2}, {1, 0, 1}}, std::vector<Launch>{{0, 0, 2}, {1, 1, 2}},
+        std::vector<Launch>{{0, 0, 2}, {0, 0, 2}, {1, 0, 2}},
+        std::vector<Launch>{{0, 0, 2}, {1, 0, 3}}, std::vector<Launch>{{0, 0, 2}, {2, 0, 2}}}) {
+    launches = wrong;
+    CHECK_THAT(refused(program), ContainsSubstring("an order of launches"));
+  }
+  launches = {{1, 0, 1}, {0, 0, 2}, {1, 1, 2}};
+  CHECK(refused(program).empty());
+  program.sequences[0].calls[1].waits = {{.task = 0, .of_call = 0, .of_task = 1}};
+  CHECK_THAT(refused(program), ContainsSubstring("otherwise call 1 at task 0"));
+}
+
 TEST_CASE("a participant that does not come is missed") {
   const Task sum = collective("sum");
   CHECK_THAT(refused(program_of({{sum, sum}, {sum}}, {{0, 1}})),

@@ -353,6 +353,26 @@ TEST_CASE("every fact of a program is in its text") {
   }
 }
 
+TEST_CASE("in which order calls take turns is in the text") {
+  const model::Graph graph = model::gpt(small_gpt);
+  const Program program =
+      lowered(graph, R"({"pipeline": 2, "tensor": 2, "schedule": "dualpipe"})", 4);
+  const std::string text = to_text(program, graph);
+  CHECK(to_text(Renumbering(program, 1).renumber(), graph) == text);
+  int changed = 0;
+  for (std::size_t s = 0; s < program.sequences.size(); ++s) {
+    const std::vector<Launch>& launches = program.sequences[s].launches;
+    for (std::size_t i = 0; i + 1 < launches.size(); ++i) {
+      if (launches[i].call < launches[i + 1].call || launches[i + 1].first == 0) continue;
+      Program other = program;
+      std::swap(other.sequences[s].launches[i], other.sequences[s].launches[i + 1]);
+      CHECK(to_text(other, graph) != text);
+      ++changed;
+    }
+  }
+  CHECK(changed > 0);
+}
+
 TEST_CASE("equal communicators are told apart by what uses them first") {
   // Two all-reduces of the same ranks: in one communicator each, or both in one.
   const auto program = [](int second) {
