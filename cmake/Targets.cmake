@@ -13,21 +13,39 @@ function(stratagem_join target)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ${STRATAGEM_JOIN} UNITY_BUILD_BATCH_SIZE 8)
 endfunction()
 
-# stratagem_library(<folder> SOURCES <files>... [USES <folders>...] [LIBRARIES <imported
-# targets>...])
+# Sets <result> to the sources that lie in the folder of the CMakeLists.txt that is read and below
+# it, but for those whose paths begin with one of the others. A build looks whether there are new
+# ones.
+function(stratagem_sources result)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS RELATIVE "${CMAKE_CURRENT_SOURCE_DIR}"
+    "${CMAKE_CURRENT_SOURCE_DIR}/*.cpp")
+  foreach(beginning IN LISTS ARGN)
+    list(FILTER sources EXCLUDE REGEX "^${beginning}")
+  endforeach()
+  set(${result} ${sources} PARENT_SCOPE)
+endfunction()
+
+# stratagem_library(<folder> [USES <folders>...] [LIBRARIES <imported targets>...]
+#                   [EXCEPT <paths>...])
 #
-# Adds the static library stratagem_<folder>; a folder without SOURCES is headers only. USES are our
-# own folders and are visible to whoever uses this one; LIBRARIES are of others and stay inside.
+# Adds the static library stratagem_<folder> of all sources of the folder but those whose paths
+# begin as EXCEPT says; a folder without sources is headers only. USES are our own folders and are
+# visible to whoever uses this one; LIBRARIES are of others and stay inside.
 function(stratagem_library folder)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;USES;LIBRARIES")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "USES;LIBRARIES;EXCEPT")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "stratagem_library(${folder}): what is ${arg_UNPARSED_ARGUMENTS}?")
   endif()
   list(TRANSFORM arg_USES PREPEND stratagem_)
-  if(arg_SOURCES)
-    add_library(stratagem_${folder} STATIC ${arg_SOURCES})
+  stratagem_sources(sources ${arg_EXCEPT})
+  if(sources)
+    add_library(stratagem_${folder} STATIC ${sources})
     target_precompile_headers(stratagem_${folder} REUSE_FROM stratagem_standard_headers)
     stratagem_join(stratagem_${folder})
+    # A test may link a table with another line in place of this one: it is an object of its own.
+    set(tables ${sources})
+    list(FILTER tables INCLUDE REGEX "(^|/)(all|presets|precision)\\.cpp$")
+    set_source_files_properties(${tables} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
     target_link_libraries(stratagem_${folder} PUBLIC ${arg_USES} PRIVATE ${arg_LIBRARIES})
   else()
     add_library(stratagem_${folder} INTERFACE)
@@ -45,21 +63,25 @@ function(stratagem_quick_to_compile target)
   endif()
 endfunction()
 
-# stratagem_test(<folder> SOURCES <files>... [USES <folders>...] [LIBRARIES <imported targets>...]
-#                [RUNS_EXECUTABLE] [SKIPPED_BY <regular expression>] [APART])
+# stratagem_test(<folder> [SOURCES <files>...] [USES <folders>...] [LIBRARIES <imported targets>...]
+#                [EXCEPT <paths>...] [RUNS_EXECUTABLE] [SKIPPED_BY <regular expression>] [APART])
 #
-# Adds the program <folder>_test and one ctest entry per TEST_CASE, named "<folder>/<the test's
-# name>" and labelled <folder>; they run in the root of the repository. It links stratagem_<folder>
-# where there is one. RUNS_EXECUTABLE builds `stratagem` before it and defines STRATAGEM_EXECUTABLE
+# Adds the program <folder>_test of SOURCES, or else of all sources of the folder but those whose
+# paths begin as EXCEPT says, and one ctest entry per TEST_CASE, named "<folder>/<the test's name>"
+# and labelled <folder>; they run in the root of the repository. It links stratagem_<folder> where
+# there is one. RUNS_EXECUTABLE builds `stratagem` before it and defines STRATAGEM_EXECUTABLE
 # as its path. A test that prints what matches SKIPPED_BY counts as skipped. APART: its sources use
 # the same names for different things, so they are never joined.
 function(stratagem_test folder)
   cmake_parse_arguments(PARSE_ARGV 1 arg "RUNS_EXECUTABLE;APART" "SKIPPED_BY"
-    "SOURCES;USES;LIBRARIES")
+    "SOURCES;USES;LIBRARIES;EXCEPT")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "stratagem_test(${folder}): what is ${arg_UNPARSED_ARGUMENTS}?")
   endif()
   set(target ${folder}_test)
+  if(NOT arg_SOURCES)
+    stratagem_sources(arg_SOURCES ${arg_EXCEPT})
+  endif()
   add_executable(${target} ${arg_SOURCES})
   target_precompile_headers(${target} REUSE_FROM stratagem_test_headers)
   stratagem_quick_to_compile(${target})

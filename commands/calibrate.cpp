@@ -406,9 +406,7 @@ Options calibrate_options() {
   return options;
 }
 
-}  // namespace
-
-int calibrate(const std::vector<std::string>& line) {
+int run_calibrate(const std::vector<std::string>& line) {
   const Arguments asked(calibrate_options(), line);
   if (asked.helped()) return done;
   const std::string verb = asked.required("verb");
@@ -422,6 +420,12 @@ int calibrate(const std::vector<std::string>& line) {
   throw UsageError(
       "calibrate knows seven verbs, measure, fit, check, report, import, nccl and stack; not \"" +
       verb + "\"");
+}
+
+}  // namespace
+
+Command calibrate() {
+  return {"calibrate", "measure this machine, fit a hardware profile", &run_calibrate};
 }
 
 }  // namespace stratagem::commands

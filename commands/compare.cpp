@@ -50,9 +50,7 @@ int compare_tasks(const Arguments& asked) {
   return done;
 }
 
-}  // namespace
-
-int compare(const std::vector<std::string>& line) {
+int run_compare(const std::vector<std::string>& line) {
   Options options("stratagem compare",
                   "Hold what simulate predicted to what execute measured: two traces, written with "
                   "--trace, task by task; or the runs of a scenario, written with --json, of which "
@@ -67,6 +65,13 @@ int compare(const std::vector<std::string>& line) {
   const std::string predicted = asked.required("predicted");
   if (!asked.has("measured")) throw UsageError("compare with what? name what execute wrote");
   return report::is_simulated(predicted) ? compare_plans(asked) : compare_tasks(asked);
+}
+
+}  // namespace
+
+Command compare() {
+  return {"compare", "hold what was predicted of a run to what was measured, task by task",
+          &run_compare};
 }
 
 }  // namespace stratagem::commands

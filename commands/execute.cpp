@@ -351,9 +351,7 @@ int on_rank(const Arguments& asked, kernels::World& world) {
   return execute_in(*lowered, asked, unit, asked.whole("steps"), ranks, &world);
 }
 
-}  // namespace
-
-int execute(const std::vector<std::string>& line) {
+int run_execute(const std::vector<std::string>& line) {
   // The others wait while the first one is the single device of the check.
   return on_ranks(Seconds{600}, check_failed, [&](kernels::World& world) -> int {
     kernels::Communicator& ranks = world.all();
@@ -370,6 +368,13 @@ int execute(const std::vector<std::string>& line) {
       return check_failed;
     }
   });
+}
+
+}  // namespace
+
+Command execute() {
+  return {"execute", "run a plan for real, and hold it to one device and to its prediction",
+          &run_execute};
 }
 
 }  // namespace stratagem::commands

@@ -15,8 +15,9 @@
 #include "study/scenario.hpp"
 
 namespace stratagem::commands {
+namespace {
 
-int explain(const std::vector<std::string>& line) {
+int run_explain(const std::vector<std::string>& line) {
   Options options("stratagem explain",
                   "Print what a run's strategy does, as op-trans, op-assign and op-order.");
   options.text("scenario", "scenario file");
@@ -34,6 +35,13 @@ int explain(const std::vector<std::string>& line) {
   fmt::print(for_people(outputs), "{}", report::explain(run, plan));
   write_below(outputs);
   return done;
+}
+
+}  // namespace
+
+Command explain() {
+  return {"explain", "print the strategy of a run as primitives, or write it as a plan file",
+          &run_explain};
 }
 
 }  // namespace stratagem::commands

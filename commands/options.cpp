@@ -39,9 +39,7 @@ std::vector<Part> parts() {
   return all;
 }
 
-}  // namespace
-
-int options(const std::vector<std::string>& line) {
+int run_options(const std::vector<std::string>& line) {
   const std::vector<Part> known = parts();
   std::string names;
   for (const Part& part : known) names += (names.empty() ? "" : ", ") + part.name;
@@ -58,6 +56,12 @@ int options(const std::vector<std::string>& line) {
     throw UsageError(fmt::format("no part \"{}\"; there is {}", name, names));
   fmt::print("{}", asked.has("schema") ? part->schema.text(2) + "\n" : part->table);
   return done;
+}
+
+}  // namespace
+
+Command options() {
+  return {"options", "list what may be written in a strategy or a model", &run_options};
 }
 
 }  // namespace stratagem::commands

@@ -71,9 +71,7 @@ void find_remedies(std::vector<study::Result>& results) {
   }
 }
 
-}  // namespace
-
-int simulate(const std::vector<std::string>& line) {
+int run_simulate(const std::vector<std::string>& line) {
   Options options = simulate_options();
   const Arguments asked(options, line);
   if (asked.helped()) return done;
@@ -93,6 +91,12 @@ int simulate(const std::vector<std::string>& line) {
                                    : report::table(scenario, results));
   write_below(outputs);
   return conclude(study::refusals(results), study::failures(results));
+}
+
+}  // namespace
+
+Command simulate() {
+  return {"simulate", "predict time and memory of every run of a scenario", &run_simulate};
 }
 
 }  // namespace stratagem::commands

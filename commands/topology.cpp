@@ -130,9 +130,7 @@ Options topology_options() {
   return options;
 }
 
-}  // namespace
-
-int topology(const std::vector<std::string>& line) {
+int run_topology(const std::vector<std::string>& line) {
   const Arguments asked(topology_options(), line);
   if (asked.helped()) {
     fmt::print("\nPresets:\n");
@@ -145,6 +143,12 @@ int topology(const std::vector<std::string>& line) {
   if (verb == "export") return export_topology(asked);
   if (verb == "import") return import_topology(asked);
   throw UsageError("topology knows three verbs, show, export and import; not \"" + verb + "\"");
+}
+
+}  // namespace
+
+Command topology() {
+  return {"topology", "show a cluster, or write a server as a file", &run_topology};
 }
 
 }  // namespace stratagem::commands

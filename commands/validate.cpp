@@ -84,9 +84,7 @@ study::Selection selection_of(const Arguments& asked) {
                                fmt::join(study::figure_names, ", ")));
 }
 
-}  // namespace
-
-int validate(const std::vector<std::string>& line) {
+int run_validate(const std::vector<std::string>& line) {
   Options options = validate_options();
   const Arguments asked(options, line);
   if (asked.helped()) return done;
@@ -113,6 +111,12 @@ int validate(const std::vector<std::string>& line) {
   write_below(outputs);
   const std::vector<std::string> broken = study::broken(validation, limits);
   return conclude(study::refusals(validation.refused), broken);
+}
+
+}  // namespace
+
+Command validate() {
+  return {"validate", "compare predictions with measurements over many scenarios", &run_validate};
 }
 
 }  // namespace stratagem::commands

@@ -280,8 +280,12 @@ Stack read_facts_and_scalars(const JsonReader& reader) {
   }
   std::vector<std::string> known;
   for (const Precision& precision : precisions()) known.push_back(precision.name);
-  for (const JsonReader& precision : reader.at("precisions").elements())
-    stack.precisions.push_back(precision.one_of(known));
+  if (const auto some = reader.find("precisions")) {
+    for (const JsonReader& precision : some->elements())
+      stack.precisions.push_back(precision.one_of(known));
+  } else {
+    stack.precisions = known;
+  }
   if (const auto fusions = reader.find("fusions")) stack.fusions = read_fusions(*fusions);
   if (const auto rules = reader.find("collectives")) stack.collectives = read_collectives(*rules);
   if (const auto shares = reader.find("stage_shares")) read_stage_shares(*shares, stack);

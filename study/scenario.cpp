@@ -347,7 +347,7 @@ void check_gpus(const Run& run, const JsonReader& reader) {
     if (devices != run.gpus)
       reader.at("plan").fail("a plan for " + of_cluster, std::to_string(devices) + " devices");
   } else if (run.options.devices() != run.gpus) {
-    run.strategy.fail("tensor x context x dap x pipeline x data = " + of_cluster,
+    run.strategy.fail(strategies::rank_keys() + " = " + of_cluster,
                       std::to_string(run.options.devices()));
   }
 }

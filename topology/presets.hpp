@@ -8,6 +8,7 @@
 
 namespace stratagem::topology {
 
+/// A file of presets/ defines a function that returns it, and presets/all.cpp names that function.
 struct Preset {
   std::string name;     ///< "dgx-2h"
   std::string summary;  ///< one line for --help

@@ -15,7 +15,7 @@
 namespace stratagem::calibrate {
 namespace {
 
-constexpr auto kind = cost::CollectiveKind::all_reduce;
+constexpr auto fitted_kind = cost::CollectiveKind::all_reduce;
 
 bool fitted(const NcclTable& table, int ranks) {
   return std::ranges::find(table.fitted_ranks, ranks) != table.fitted_ranks.end();
@@ -89,15 +89,16 @@ const NcclPredictor::Estimates& NcclPredictor::estimates_of(int ranks) {
   std::iota(gpus.begin(), gpus.end(), 0);
   const cost::nccl::Communicator communicator = communicators_.of(gpus);
   return known_
-      .emplace(ranks,
-               Estimates{communicator, cost::nccl::estimates(kind, communicator, constants_)})
+      .emplace(ranks, Estimates{communicator,
+                                cost::nccl::estimates(fitted_kind, communicator, constants_)})
       .first->second;
 }
 
 Seconds NcclPredictor::predict(const NcclPoint& point,
                                const std::optional<cost::NcclConstants>& constants) {
   const Estimates& known = estimates_of(point.ranks);
-  const auto chosen = cost::nccl::choose(known.estimates, kind, point.size, known.communicator);
+  const auto chosen =
+      cost::nccl::choose(known.estimates, fitted_kind, point.size, known.communicator);
   const double nvlink = constants ? constants->bandwidth_factor.value : 1;
   const auto now = cost::nccl::corrected(chosen, known.communicator, constants, nvlink);
   return now.latency + point.size / now.bandwidth;

@@ -12,7 +12,7 @@
 namespace stratagem::calibrate {
 namespace {
 
-constexpr int width = 61;
+constexpr int page_width = 61;
 constexpr int height = 21;
 
 /// Logarithms of the times of all points, measured and fitted, from end to end.
@@ -38,24 +38,24 @@ struct Axis {
 
 std::string scatter(const Judgement& judgement) {
   const Axis axis(judgement);
-  std::array<std::array<int, width>, height> counts{};
+  std::array<std::array<int, page_width>, height> counts{};
   for (const auto& [point, fitted, unseen, constant] : judgement.points) {
     const double time = point.time.value;
-    ++counts.at(axis.place(fitted * time, height)).at(axis.place(time, width));
+    ++counts.at(axis.place(fitted * time, height)).at(axis.place(time, page_width));
   }
   std::string text = fmt::format("  fitted, up to {}\n", to_text(Seconds{std::exp(axis.most)}));
   for (int row = height - 1; row >= 0; --row) {
     text += "  |";
-    for (int column = 0; column < width; ++column) {
+    for (int column = 0; column < page_width; ++column) {
       const int count = counts.at(row).at(column);
       const bool equal =
-          std::lround(static_cast<double>(column) * (height - 1) / (width - 1)) == row;
+          std::lround(static_cast<double>(column) * (height - 1) / (page_width - 1)) == row;
       text += count > 9 ? '#' : count > 1 ? 'o' : count == 1 ? '.' : equal ? '/' : ' ';
     }
     text.erase(text.find_last_not_of(' ') + 1);
     text += '\n';
   }
-  return text + fmt::format("  +{:-<{}} measured, from {}\n", "", width,
+  return text + fmt::format("  +{:-<{}} measured, from {}\n", "", page_width,
                             to_text(Seconds{std::exp(axis.least)}));
 }
 

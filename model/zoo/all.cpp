@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/pattern.hpp"
+#include "base/table.hpp"
 #include "model/freeze.hpp"
 #include "model/zoo/presets.hpp"
 
@@ -34,7 +35,8 @@ Graph frozen(const JsonReader& config, Graph graph) {
   return graph;
 }
 
-/// A family whose models may leave parameters alone.
+}  // namespace
+
 Family with_frozen(Family family) {
   family.options.push_back({list_of<std::string>(text()).values(), "frozen",
                             "patterns of names of parameters that are not trained (`*` is any "
@@ -47,17 +49,13 @@ Family with_frozen(Family family) {
   return family;
 }
 
-}  // namespace
-
-const std::vector<Family>& families() {
-  static const std::vector<Family> table = {
-      with_frozen(gpt_family()),
-      with_frozen(llama_family()),
-      with_frozen(t5_family()),
-      with_frozen(evoformer_family()),
-  };
-  return table;
-}
+// clang-format off
+STRATAGEM_TABLE(families, Family,
+    gpt_family,
+    llama_family,
+    t5_family,
+    evoformer_family)
+// clang-format on
 
 Json schema_of_models() {
   std::vector<std::string> names;

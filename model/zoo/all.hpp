@@ -12,7 +12,8 @@
 
 namespace stratagem::model {
 
-/// One family of models: reads its configuration from a scenario's "model" object.
+/// One family of models: reads its configuration from a scenario's "model" object. A file of this
+/// folder defines a function that returns it, and all.cpp names that function.
 struct Family {
   std::string name;
   std::string summary;
@@ -26,6 +27,9 @@ const std::vector<Family>& families();
 /// The schema of a model object, of whatever family.
 Json schema_of_models();
 
+/// The family with the key "frozen": its models may leave parameters as they are.
+Family with_frozen(Family family);
+
 /// A family whose configurations are read by their options, completed and checked (if `complete` is
 /// not null), and built.
 template <typename Config>
@@ -33,17 +37,15 @@ Family family_of(const std::string& name, const std::string& summary,
                  const OptionList<Config>& options,
                  void (*complete)(Config&, const JsonReader& config),
                  Graph (*build)(const Config&)) {
-  return {name,
+  return with_frozen(
+         {name,
           summary,
           {options.begin(), options.end()},
           [=](const JsonReader& reader, std::int64_t batch, DataType type) {
             Config config = read_object(options, reader, Config{.batch = batch, .type = type});
             if (complete != nullptr) complete(config, reader);
             return build(config);
-          }};
+          }});
 }
-
-/// Rows of the table; each family's file declares its own.
-Family gpt_family(), llama_family(), t5_family(), evoformer_family();
 
 }  // namespace stratagem::model

@@ -1,30 +1,37 @@
-// The table of strategies, and their composition.
+// The table of strategies, in the order in which they are applied, and their composition.
 #include "strategies/parallel/all.hpp"
 
+#include <algorithm>
+
 #include "base/input_error.hpp"
+#include "base/table.hpp"
 
 namespace stratagem::strategies {
 
-const std::vector<Strategy>& all() {
-  static const std::vector<Strategy> table = {
-      coshard(),
-      data_parallel(),
-      expert_parallel(),
-      context_parallel(),
-      dynamic_axial(),
-      sequence_parallel(),
-      operators(),
-      tensor_parallel(),
-      token_slices(),
-      pipeline(),
-      zero(),
-      offload(),
-      swap_activations(),
-      recompute(),
-      rank_order(),
-      schedule(),
-  };
-  return table;
+// clang-format off
+STRATAGEM_TABLE(all, Strategy,
+    coshard,
+    data_parallel,
+    expert_parallel,
+    dynamic_axial,
+    context_parallel,
+    sequence_parallel,
+    operators,
+    tensor_parallel,
+    token_slices,
+    pipeline,
+    zero,
+    offload,
+    swap_activations,
+    recompute,
+    rank_order,
+    schedule)
+// clang-format on
+
+const Strategy& strategy_named(const std::string& key) {
+  const auto found = std::ranges::find(all(), key, &Strategy::key);
+  expects(found != all().end(), "a strategy is one of the table");
+  return *found;
 }
 
 std::vector<OptionText> option_texts() {

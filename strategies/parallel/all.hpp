@@ -11,7 +11,15 @@
 
 namespace stratagem::strategies {
 
-/// One way to split, place or order a model; a no-op where its first option is left out.
+/// Ranks that a strategy adds to the devices.
+struct RankKind {
+  std::string name;                       ///< in "rank_order": "tp"
+  int (*size)(const Options&) = nullptr;  ///< how many
+  bool outermost = false;                 ///< unless the user says another order
+};
+
+/// One way to split, place or order a model; a no-op where its first option is left out. A file of
+/// this folder defines a function that returns it, and all.cpp names that function.
 struct Strategy {
   OptionList<Options> options;  ///< keys of a strategy object; errors name the first
   /// Throws InputError; the path is below the first option.
@@ -19,23 +27,21 @@ struct Strategy {
   /// Sets what follows from all options, once they are read. Throws InputError for what cannot go
   /// together.
   void (*complete)(Options&, const JsonReader& strategy) = nullptr;
+  RankKind ranks = {};  ///< without a name: it has none of its own
 
   [[nodiscard]] const std::string& key() const { return options.front().key; }
 };
 
 /// In the order in which they are applied.
 const std::vector<Strategy>& all();
+/// The one whose first key it is; expects that there is one.
+const Strategy& strategy_named(const std::string& key);
 /// All keys of a strategy object.
 std::vector<OptionText> option_texts();
 
 /// Applies every strategy. Errors name `strategy` (the scenario's object) and the option.
 Plan compose(const model::Graph& graph, int micro_batches, const Options& options,
              const JsonReader& strategy);
-
-/// Rows of the table; each strategy's file declares its own.
-Strategy coshard(), data_parallel(), expert_parallel(), context_parallel(), dynamic_axial(),
-    sequence_parallel(), operators(), tensor_parallel(), token_slices(), pipeline(), zero(),
-    offload(), swap_activations(), recompute(), rank_order(), schedule();
 
 /// What tensor parallelism does, for some operators over other ranks.
 void divide_as_tensor_ranks(Plan& plan, const std::vector<model::OpId>& ops,

@@ -42,7 +42,9 @@ Strategy context_parallel() {
   return {{{"context", &Options::context, whole(1),
             "context parallelism: ranks that divide the tokens of every sequence; keys and values "
             "are gathered whole"}},
-          &divide_sequences};
+          &divide_sequences,
+          nullptr,
+          {.name = "cp", .size = [](const Options& options) { return options.context; }}};
 }
 
 }  // namespace stratagem::strategies

@@ -62,7 +62,8 @@ Strategy data_parallel() {
             "last, in which gradients wait that are reduced to shards or leave for the host; 0: "
             "each gradient in a buffer of its own"}},
           &divide_batch,
-          &complete_gradients};
+          &complete_gradients,
+          {.name = "dp", .size = [](const Options& options) { return options.data; }}};
 }
 
 }  // namespace stratagem::strategies

@@ -6,6 +6,10 @@
 namespace stratagem::strategies {
 namespace {
 
+struct DynamicAxial {
+  int ranks = 1;
+};
+
 /// What the operators of an Evoformer divide: aligned sequences "rows", or the first or second
 /// residue "i", "j". Later entries win.
 const NamedDimensions& axial_dimensions() {
@@ -26,8 +30,9 @@ const NamedDimensions& axial_dimensions() {
 /// of each triangle multiplication are needed whole: six all-gathers, whose gradients are
 /// reduce-scattered. Source: Cheng et al., FastFold, arXiv:2203.00854, and its code.
 void divide_axes(Plan& plan, const Options& options) {
-  if (options.dap == 1) return;
-  const placement::Axis ranks{.name = "dap", .size = options.dap, .stride = options.stride("dap")};
+  const int size = options.size("dap");
+  if (size == 1) return;
+  const placement::Axis ranks{.name = "dap", .size = size, .stride = options.stride("dap")};
   bool axial = false;
   for (const model::OpId id : plan.operators()) {
     const auto dim = named_dimension(axial_dimensions(), plan.graph().operators[id]);
@@ -40,10 +45,13 @@ void divide_axes(Plan& plan, const Options& options) {
 }  // namespace
 
 Strategy dynamic_axial() {
-  return {{{"dap", &Options::dap, whole(1),
+  return {{{"dap", own(&DynamicAxial::ranks), whole(1),
             "FastFold's dynamic axial parallelism of an `evoformer`: ranks that divide the axis "
             "along which a layer does not work; divides `msa_rows` and `residues`"}},
-          &divide_axes};
+          &divide_axes,
+          nullptr,
+          {.name = "dap",
+           .size = [](const Options& options) { return options.own.of<DynamicAxial>().ranks; }}};
 }
 
 }  // namespace stratagem::strategies

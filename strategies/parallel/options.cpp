@@ -1,10 +1,12 @@
 // Reads the strategy object by the declarations of all strategies, and counts its ranks.
 #include "strategies/parallel/options.hpp"
 
+#include <algorithm>
 #include <numeric>
 #include <string>
 #include <vector>
 
+#include "base/input_error.hpp"
 #include "strategies/parallel/all.hpp"
 
 namespace stratagem::strategies {
@@ -25,23 +27,61 @@ std::optional<std::vector<int>> ranks_of(const std::optional<int>& end, int rank
 
 }  // namespace
 
+namespace {
+
+/// Strategies that have ranks, innermost first.
+std::vector<const Strategy*> with_ranks() {
+  std::vector<const Strategy*> some;
+  for (const Strategy& entry : all()) {
+    if (!entry.ranks.name.empty()) some.insert(some.begin(), &entry);
+  }
+  std::ranges::stable_partition(some, [](const Strategy* one) { return !one->ranks.outermost; });
+  return some;
+}
+
+}  // namespace
+
+std::vector<std::string> rank_kinds() {
+  std::vector<std::string> kinds;
+  for (const Strategy* one : with_ranks()) kinds.push_back(one->ranks.name);
+  return kinds;
+}
+
+std::string rank_keys() {
+  std::string keys;
+  for (const Strategy* one : with_ranks()) keys += (keys.empty() ? "" : " x ") + one->key();
+  return keys;
+}
+
 int Options::size(const std::string& kind) const {
-  if (kind == "tp") return tensor;
-  if (kind == "cp") return context;
-  if (kind == "dap") return dap;
-  return kind == "dp" ? data : pipeline_ranks() / ranks_per_device;
+  for (const Strategy& entry : all()) {
+    if (entry.ranks.name == kind) return entry.ranks.size(*this);
+  }
+  expects(false, "some strategy has ranks of the kind");
+  return 0;
+}
+
+std::vector<std::string> Options::order_of_ranks() const {
+  std::vector<std::string> order = rank_order;
+  for (const std::string& kind : rank_kinds()) {
+    if (std::ranges::find(order, kind) == order.end()) order.push_back(kind);
+  }
+  return order;
 }
 
 int Options::stride(const std::string& kind) const {
   int devices = 1;
-  for (auto one = rank_order.begin(); *one != kind; ++one) devices *= size(*one);
+  for (const std::string& one : order_of_ranks()) {
+    if (one == kind) break;
+    devices *= size(one);
+  }
   return devices;
 }
 
 int Options::devices() const {
-  int all = 1;
-  for (const std::string& kind : rank_order) all *= size(kind);
-  return all;
+  int devices = 1;
+  for (const std::string& kind : rank_kinds()) devices *= size(kind);
+  return devices;
 }
 
 Ends Options::ends(const Schedule& of) const {

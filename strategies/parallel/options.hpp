@@ -1,9 +1,12 @@
 // The "strategy" object of a scenario: degrees of parallelism and the options of each strategy.
 #pragma once
 
+#include <any>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
+#include <typeindex>
 #include <vector>
 
 #include "base/json_reader.hpp"
@@ -63,10 +66,28 @@ struct RecomputeOptions {
   std::vector<std::string> operators;  ///< by pattern: a group of every segment; "operators"
 };
 
+/// Settings of strategies by their type. Of a type that nobody has set, all defaults.
+class OwnSettings {
+ public:
+  template <typename Settings>
+  Settings& of() {
+    std::any& kept = by_type_[typeid(Settings)];
+    if (!kept.has_value()) kept = Settings{};
+    return *std::any_cast<Settings>(&kept);
+  }
+  template <typename Settings>
+  [[nodiscard]] Settings of() const {
+    const auto kept = by_type_.find(typeid(Settings));
+    return kept == by_type_.end() ? Settings{} : *std::any_cast<Settings>(&kept->second);
+  }
+
+ private:
+  std::map<std::type_index, std::any> by_type_;
+};
+
 struct Options {
   int tensor = 1;                  ///< tensor-parallel degree
   int context = 1;                 ///< ranks that divide the tokens of every sequence
-  int dap = 1;                     ///< ranks of dynamic axial parallelism
   int pipeline = 1;                ///< stages
   int data = 1;                    ///< data-parallel degree
   bool sequence_parallel = false;  ///< tensor ranks divide the tokens where they do not divide more
@@ -84,8 +105,9 @@ struct Options {
   std::optional<int> embedding;
   std::optional<int> head;
   static constexpr int all_ranks = -1;
-  /// Which ranks stand next to each other, innermost first.
-  std::vector<std::string> rank_order = {"tp", "cp", "dap", "dp", "pp"};
+  /// Which ranks stand next to each other, innermost first; kinds left out follow in their usual
+  /// order.
+  std::vector<std::string> rank_order;
   RecomputeOptions recompute;
   bool partition_checkpoints = false;  ///< inputs of what runs again divided over tensor ranks
   bool cpu_checkpointing = false;      ///< and on the host until they are read again
@@ -93,6 +115,8 @@ struct Options {
   Zero zero;
   SwapOptions swap;
   OffloadOptions offload;
+  /// What one strategy alone reads, declared in its own file; see own().
+  OwnSettings own;
   bool overlap_gradients = false;
   std::optional<Bytes> bucket;  ///< of gradient reductions; nullopt: one for all
   int gradient_buffers = 0;     ///< of a bucket's size, in which gradients wait for their reduction
@@ -107,11 +131,25 @@ struct Options {
   [[nodiscard]] int devices() const;
   /// All replicas of all stages, or the pipeline's degree.
   [[nodiscard]] int pipeline_ranks() const;
-  /// Devices from one rank of a kind to the next: the sizes of all kinds before it in `rank_order`.
+  /// All kinds of ranks, innermost first.
+  [[nodiscard]] std::vector<std::string> order_of_ranks() const;
+  /// Devices from one rank of a kind to the next: the sizes of all kinds inside it.
   [[nodiscard]] int stride(const std::string& kind) const;
-  /// Devices that ranks of a kind count: "tp", "cp", "dap", "dp" or "pp".
+  /// Devices that ranks of a kind count, as their strategy says.
   [[nodiscard]] int size(const std::string& kind) const;
 };
+
+/// Where a setting of a strategy's own goes, for its OptionList: own(&Ulysses::ranks).
+template <typename Settings, typename Member>
+auto own(Member Settings::*member) {
+  return [member](Options& all) -> Member& { return all.own.of<Settings>().*member; };
+}
+
+/// The kinds of ranks of all strategies, innermost first unless the user says another order: those
+/// that divide last stand next to each other, and stages, which exchange the least, outermost.
+std::vector<std::string> rank_kinds();
+/// The keys that say how many: "tensor x context x ...".
+std::string rank_keys();
 
 /// The path in a scenario of the option whose value goes to `place`, a member of `options`.
 std::string path_of(Options& options, const void* place);

@@ -191,7 +191,10 @@ Strategy pipeline() {
            {"ranks_per_device", &O::ranks_per_device, whole(1),
             "consecutive pipeline ranks that share the time and memory of one GPU"}},
           &assign_stages,
-          &complete_stages};
+          &complete_stages,
+          {.name = "pp",
+           .size = [](const Options& o) { return o.pipeline_ranks() / o.ranks_per_device; },
+           .outermost = true}};
 }
 
 }  // namespace stratagem::strategies

@@ -8,16 +8,22 @@
 namespace stratagem::strategies {
 namespace {
 
+std::string joined(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
 /// "tp-dp-pp"
 Format<std::vector<std::string>> kinds_of_ranks() {
-  return {{text().schema.set("pattern", "^(tp|cp|dap|dp|pp)(-(tp|cp|dap|dp|pp))*$"),
-           "kinds with `-` between"},
-          [known = Options{}.rank_order](const JsonReader& reader) {
+  return {{text().schema.set("pattern", "^[a-z]+(-[a-z]+)*$"), "kinds with `-` between"},
+          [](const JsonReader& reader) {
+            const std::vector<std::string> known = rank_kinds();
             std::vector<std::string> order;
             std::istringstream text(reader.text());
             for (std::string kind; std::getline(text, kind, '-');) {
               if (std::ranges::count(known, kind) == 0 || std::ranges::count(order, kind) > 0)
-                reader.fail("each of tp, cp, dap, dp and pp once at most, such as \"tp-dp-pp\"");
+                reader.fail("each of " + joined(known) + " once at most, such as \"tp-dp-pp\"");
               order.push_back(kind);
             }
             return order;
@@ -26,23 +32,25 @@ Format<std::vector<std::string>> kinds_of_ranks() {
 
 /// Devices of all ranks: an int holds them, and every product of some of their degrees.
 void check_devices(const Options& options, const JsonReader& strategy) {
-  const double without_pipeline =
-      1.0 * options.tensor * options.context * options.dap * options.data;
-  if (without_pipeline * options.pipeline > 1'000'000)
-    strategy.fail("tensor x context x dap x pipeline x data of at most 1000000");
+  double within_stages = 1;
+  for (const Strategy& entry : all()) {
+    if (entry.ranks.size != nullptr && !entry.ranks.outermost)
+      within_stages *= entry.ranks.size(options);
+  }
+  if (within_stages * options.pipeline > 1'000'000)
+    strategy.fail(rank_keys() + " of at most 1000000");
   const std::vector<int>& replicas = options.replicas_per_stage;
-  if (without_pipeline * std::accumulate(replicas.begin(), replicas.end(), 0.0) > 1'000'000)
+  if (within_stages * std::accumulate(replicas.begin(), replicas.end(), 0.0) > 1'000'000)
     strategy.at("replicas_per_stage").fail("replicas on at most 1000000 devices");
 }
 
 /// Kinds that are left out have one rank.
-void complete_order(Options& options, const JsonReader& strategy) {
+void check_order(Options& options, const JsonReader& strategy) {
   check_devices(options, strategy);
-  for (const std::string& kind : Options{}.rank_order) {
-    if (std::ranges::count(options.rank_order, kind) > 0) continue;
-    if (options.size(kind) > 1)
+  if (options.rank_order.empty()) return;
+  for (const std::string& kind : rank_kinds()) {
+    if (std::ranges::count(options.rank_order, kind) == 0 && options.size(kind) > 1)
       strategy.at("rank_order").fail(kind + " in the order, of which there are several ranks");
-    options.rank_order.push_back(kind);
   }
 }
 
@@ -55,7 +63,7 @@ Strategy rank_order() {
             "with one rank may be left out",
             "tp-cp-dap-dp-pp"}},
           [](Plan& /*plan*/, const Options& /*options*/) {},  // the others ask for strides
-          &complete_order};
+          &check_order};
 }
 
 }  // namespace stratagem::strategies

@@ -124,7 +124,9 @@ Strategy tensor_parallel() {
   return {{{"tensor", &Options::tensor, whole(1),
             "Megatron-LM's tensor parallelism: ranks that divide heads, MLP and vocabulary; two "
             "all-reduces a layer and pass"}},
-          &divide_operators};
+          &divide_operators,
+          nullptr,
+          {.name = "tp", .size = [](const Options& options) { return options.tensor; }}};
 }
 
 void divide_as_tensor_ranks(Plan& plan, const std::vector<model::OpId>& ops,

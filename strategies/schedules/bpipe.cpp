@@ -2,7 +2,8 @@
 #include <algorithm>
 #include <set>
 
-#include "strategies/schedules/rules.hpp"
+#include "strategies/schedules/all.hpp"
+#include "strategies/schedules/one_f_one_b.hpp"
 
 namespace stratagem::strategies {
 namespace {
@@ -36,17 +37,25 @@ void balance(Plan& plan, int s, int most) {
   if (!lent.cells.empty()) plan.residency.keep(std::move(lent));
 }
 
-}  // namespace
-
 /// Stages s and p-1-s of 1F1B hold p+1 micro-batches together; stage s < p/2 hands to the other
 /// what it holds above half of that, so that no stage holds more than ceil((p+2)/2). A micro-batch
 /// leaves right after its forward cell and comes back right before its backward cell, which waits
 /// for it: an implementation that fetches it a cell earlier hides that. Source: Kim et al., BPipe,
 /// ICML 2023, section 3.
-void bpipe(Plan& plan) {
-  one_f_one_b(plan);
+void order_bpipe(Plan& plan) {
+  order_one_f_one_b(plan);
   const auto stages = static_cast<int>(plan.stages.size());
   for (int s = 0; s < stages - 1 - s; ++s) balance(plan, s, (stages + 3) / 2);
+}
+
+}  // namespace
+
+Schedule bpipe() {
+  return {
+      .name = "bpipe",
+      .summary =
+          "1F1B whose early stages lend activations to the late ones: about half as many in flight",
+      .orders = &order_bpipe};
 }
 
 }  // namespace stratagem::strategies

@@ -1,17 +1,18 @@
 // Chimera: two copies of the model run through the ranks in opposite directions.
 #include <algorithm>
 
+#include "strategies/schedules/all.hpp"
 #include "strategies/schedules/require.hpp"
 #include "strategies/schedules/timetable/list_scheduler.hpp"
-#include "strategies/schedules/timetables.hpp"
 
-namespace stratagem::strategies::timetables {
+namespace stratagem::strategies {
+namespace {
 
 /// With m = p: bubble (p-2)F if F = B, 2(p-2)F if B = 2F; between p/2 + 1 (ends) and p (middle)
 /// micro-batches in flight. More micro-batches than ranks are the paper's concatenated units, whose
 /// first forward cells fill the last bubbles of the unit before; no rank holds more than p then.
 /// Source: Li and Hoefler, Chimera, SC 2021, sections 3.1 and 3.5.
-Timetable chimera(const Pipeline& pipeline) {
+Timetable chimera_timetable(const Pipeline& pipeline) {
   const int p = pipeline.ranks;
   require_chunks("chimera", 1, pipeline.chunks);
   require(p % 2 == 0, "an even number of pipeline ranks for chimera", p);
@@ -33,4 +34,13 @@ Timetable chimera(const Pipeline& pipeline) {
   return listed->timetable;
 }
 
-}  // namespace stratagem::strategies::timetables
+}  // namespace
+
+Schedule chimera() {
+  return {.name = "chimera",
+          .summary = "two copies of the model, one from either end of the pipeline",
+          .placement = Placement::bidirectional,
+          .orders = &chimera_timetable};
+}
+
+}  // namespace stratagem::strategies

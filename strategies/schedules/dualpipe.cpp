@@ -1,16 +1,17 @@
 // DualPipe: micro-batches enter at both ends, and forward cells run together with backward cells.
 #include <algorithm>
 
+#include "strategies/schedules/all.hpp"
 #include "strategies/schedules/require.hpp"
 #include "strategies/schedules/timetable/dualpipe_rank.hpp"
-#include "strategies/schedules/timetables.hpp"
 
-namespace stratagem::strategies::timetables {
+namespace stratagem::strategies {
+namespace {
 
 /// Bubble (p/2-1)(F&B + B - 3W) on the end ranks if a pair takes as long as its halves, less if it
 /// is shorter; at most p+1 micro-batches in flight; two copies of the weights.
 /// Source: DeepSeek-AI, DeepSeek-V3 Technical Report, 2024, section 3.2.1.
-Timetable dualpipe(const Pipeline& pipeline) {
+Timetable dualpipe_timetable(const Pipeline& pipeline) {
   const int p = pipeline.ranks;
   const int m = pipeline.micro_batches;
   require_chunks("dualpipe", 1, pipeline.chunks);
@@ -28,4 +29,13 @@ Timetable dualpipe(const Pipeline& pipeline) {
   return timetable;
 }
 
-}  // namespace stratagem::strategies::timetables
+}  // namespace
+
+Schedule dualpipe() {
+  return {.name = "dualpipe",
+          .summary = "as chimera, with B and W split and forward beside backward cells",
+          .placement = Placement::bidirectional,
+          .orders = &dualpipe_timetable};
+}
+
+}  // namespace stratagem::strategies

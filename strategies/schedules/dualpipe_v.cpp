@@ -1,14 +1,15 @@
 // DualPipeV: DualPipe folded at its middle, so that one copy of the weights is enough.
+#include "strategies/schedules/all.hpp"
 #include "strategies/schedules/require.hpp"
 #include "strategies/schedules/timetable/dualpipe_rank.hpp"
-#include "strategies/schedules/timetables.hpp"
 
-namespace stratagem::strategies::timetables {
+namespace stratagem::strategies {
+namespace {
 
 /// As DualPipe on 2p ranks with 2m micro-batches: bubble (p-1)(F&B + B - 3W) on the first rank if a
 /// pair takes as long as its halves; at most 2p+1 stages' activations.
 /// Source: Qi, "Cut-in-half" schedule (Sea AI Lab, 2025), as in the DualPipe repository's README.
-Timetable dualpipe_v(const Pipeline& pipeline) {
+Timetable dualpipe_v_timetable(const Pipeline& pipeline) {
   const int p = pipeline.ranks;
   require_chunks("dualpipe_v", 2, pipeline.chunks);
   require(pipeline.micro_batches >= 2 * p,
@@ -22,4 +23,14 @@ Timetable dualpipe_v(const Pipeline& pipeline) {
   return timetable;
 }
 
-}  // namespace stratagem::strategies::timetables
+}  // namespace
+
+Schedule dualpipe_v() {
+  return {.name = "dualpipe-v",
+          .summary = "dualpipe folded into a V: two chunks a rank, one copy",
+          .placement = Placement::wave,
+          .chunks = 2,
+          .orders = &dualpipe_v_timetable};
+}
+
+}  // namespace stratagem::strategies

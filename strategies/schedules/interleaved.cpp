@@ -1,10 +1,10 @@
 // Interleaved 1F1B: several stages on every rank, so that the pipeline fills in smaller steps.
 #include <algorithm>
 
+#include "strategies/schedules/all.hpp"
 #include "strategies/schedules/require.hpp"
-#include "strategies/schedules/timetables.hpp"
 
-namespace stratagem::strategies::timetables {
+namespace stratagem::strategies {
 
 using placement::CellPass;
 
@@ -21,12 +21,10 @@ placement::Cell kth_cell(const Pipeline& pipeline, int rank, int k, CellPass pas
   return {stage_of(Placement::loop, pipeline.ranks, rank, chunk), micro_batch, pass};
 }
 
-}  // namespace
-
 /// Makespan m(F+B) + (p-1)(F+B)/v for F and B of a rank's chunks together; at rank r
 /// min(mv, 2(p-1-r) + (v-1)p + 1) chunks in flight.
 /// Source: Narayanan et al., Efficient Large-Scale Language Model Training, SC 2021, section 2.2.2.
-Timetable interleaved(const Pipeline& pipeline) {
+Timetable interleaved_timetable(const Pipeline& pipeline) {
   require(pipeline.chunks >= 2, "chunks of at least 2 for interleaved", pipeline.chunks);
   require(pipeline.micro_batches % pipeline.ranks == 0,
           "a number of micro-batches that is a multiple of the " + std::to_string(pipeline.ranks) +
@@ -46,4 +44,14 @@ Timetable interleaved(const Pipeline& pipeline) {
   return timetable;
 }
 
-}  // namespace stratagem::strategies::timetables
+}  // namespace
+
+Schedule interleaved() {
+  return {
+      .name = "interleaved",
+      .summary = "1F1B with several stages (chunks) on every rank: a bubble as many times smaller",
+      .chunks = any_chunks,
+      .orders = &interleaved_timetable};
+}
+
+}  // namespace stratagem::strategies

@@ -1,10 +1,12 @@
 // 1F1B (PipeDream-flush): after a warm-up every stage alternates forward and backward cells.
+#include "strategies/schedules/one_f_one_b.hpp"
+
 #include <numeric>
 #include <string>
 #include <vector>
 
 #include "base/input_error.hpp"
-#include "strategies/schedules/rules.hpp"
+#include "strategies/schedules/all.hpp"
 
 namespace stratagem::strategies {
 namespace {
@@ -12,7 +14,7 @@ namespace {
 /// 1F1B on a stage, or on all (`stage` is i), whose `copies` take turns: each runs every copies-th
 /// micro-batch. `ahead` is how many micro-batches F is ahead of B, those of all copies counted.
 void order_stage(Plan& plan, const std::string& stage, const std::string& ahead, int copies) {
-  const Lets ofst = {{"ofst", ahead}};
+  const decltype(OrderRule::let) ofst = {{"ofst", ahead}};
   const std::string n = std::to_string(copies);
   const auto cell = [&](const std::string& pass, const std::string& micro_batch) {
     return pass + "(" + stage + ", " + micro_batch + ")";
@@ -44,7 +46,7 @@ int warm_up(const std::vector<int>& copies, int stage) {
 ///
 /// Where stages have copies that take turns (1F1B-RR), every copy of a stage alternates after a
 /// warm-up of its own, see warm_up.
-void one_f_one_b(Plan& plan) {
+void order_one_f_one_b(Plan& plan) {
   const Copies& copies = plan.copies();
   if (copies.most() == 1) return order_stage(plan, "i", "S-1-i", 1);
   expects(copies.deal == Deal::turns, "1F1B orders copies that take turns");
@@ -53,6 +55,16 @@ void one_f_one_b(Plan& plan) {
     const int ahead = n * warm_up(copies.of_stage, stage);
     order_stage(plan, std::to_string(stage), std::to_string(ahead), n);
   }
+}
+
+Schedule one_f_one_b() {
+  return {
+      .name = "1f1b",
+      .summary =
+          "one forward, one backward after a warm-up: at most as many micro-batches in flight as "
+          "stages left",
+      .orders = &order_one_f_one_b,
+      .takes_turns = true};
 }
 
 }  // namespace stratagem::strategies

@@ -1,5 +1,6 @@
 // PipeDream: 1F1B without a flush, and the version of the weights that each micro-batch reads.
-#include "strategies/schedules/rules.hpp"
+#include "strategies/schedules/all.hpp"
+#include "strategies/schedules/one_f_one_b.hpp"
 
 namespace stratagem::strategies {
 namespace {
@@ -26,26 +27,47 @@ namespace {
 /// where copies stand between single stages (1-2-1), F and B of different micro-batches may always
 /// reach a copy at the same time; no update is needed for that.
 void without_flush(Plan& plan, Updates::Version version) {
-  one_f_one_b(plan);
+  order_one_f_one_b(plan);
   plan.updates = {.flush = false, .version = version};
 }
-
-}  // namespace
 
 /// An update after every iteration (with one micro-batch an iteration, after every micro-batch).
 /// With one micro-batch an iteration, F of iteration i on stage s of p reads version
 /// max(0, i - (p-1-s)); its backward cell reads the same, so p-s versions are kept. Source:
 /// Narayanan et al., PipeDream, SOSP 2019, section 3.3; copies: section 3.2.
-void pipedream(Plan& plan) { without_flush(plan, Updates::Version::latest); }
+void order_pipedream(Plan& plan) { without_flush(plan, Updates::Version::latest); }
 
 /// Every stage reads the version that the first stage read: max(0, i - (p-1)). Newer versions wait
 /// until the micro-batches that read them arrive, so all p are kept on every stage. Source: the
 /// same.
-void pipedream_vertical(Plan& plan) { without_flush(plan, Updates::Version::vertical); }
+void order_pipedream_vertical(Plan& plan) { without_flush(plan, Updates::Version::vertical); }
 
 /// All micro-batches of iteration i read version max(0, i-1) on every stage, two versions are kept;
 /// needs at least as many micro-batches an iteration as stages. Source: Narayanan et al.,
 /// PipeDream-2BW, ICML 2021, section 3.1.
-void pipedream_2bw(Plan& plan) { without_flush(plan, Updates::Version::previous); }
+void order_pipedream_2bw(Plan& plan) { without_flush(plan, Updates::Version::previous); }
+
+}  // namespace
+
+Schedule pipedream() {
+  return {.name = "pipedream",
+          .summary = "1F1B without a flush: stages read the newest weights, old ones are kept",
+          .orders = &order_pipedream,
+          .takes_turns = true};
+}
+
+Schedule pipedream_vertical() {
+  return {.name = "pipedream-vertical",
+          .summary = "pipedream, all stages read the version that the first one read",
+          .orders = &order_pipedream_vertical,
+          .takes_turns = true};
+}
+
+Schedule pipedream_2bw() {
+  return {.name = "pipedream-2bw",
+          .summary = "1F1B without a flush on the weights of the iteration before: two versions",
+          .orders = &order_pipedream_2bw,
+          .takes_turns = true};
+}
 
 }  // namespace stratagem::strategies

@@ -5,7 +5,7 @@
 
 #include "base/input_error.hpp"
 
-namespace stratagem::strategies::timetables {
+namespace stratagem::strategies {
 
 /// Throws InputError unless `held`. The caller knows where in the user's file the number stands.
 inline void require(bool held, const std::string& expected, int found) {
@@ -17,4 +17,4 @@ inline void require_chunks(const std::string& schedule, int expected, int found)
   require(found == expected, "chunks " + std::to_string(expected) + " for " + schedule, found);
 }
 
-}  // namespace stratagem::strategies::timetables
+}  // namespace stratagem::strategies

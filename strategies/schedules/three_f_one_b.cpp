@@ -1,18 +1,19 @@
 // 3F1B: three forward passes and one backward pass per micro-batch, interleaved so that passes of
 // consecutive micro-batches fill each other's bubbles.
-#include "strategies/schedules/rules.hpp"
+#include "strategies/schedules/all.hpp"
 
 namespace stratagem::strategies {
+namespace {
 
 /// In step t stage i runs F1(t+2), F2(t+1), F3(t), B(t-ofst), ofst = S-1-i, as far as they exist.
 /// Without a bubble in the steady state while S f <= 3f + b, since the next pass of a micro-batch
 /// on the first stage waits for the one before it on the last. Source: Lin et al., nnScaler, OSDI
 /// 2024, section 3 and Table 7 (there ofst = S-i, with stages counted from 1).
-void three_f_one_b(Plan& plan) {
-  const Lets ofst = {{"ofst", "S-1-i"}};
+void order_three_f_one_b(Plan& plan) {
+  const decltype(OrderRule::let) ofst = {{"ofst", "S-1-i"}};
   const auto order = [&](const char* before, const char* after) {
     const bool shifted = std::string(before + std::string(after)).find("ofst") != std::string::npos;
-    plan.order({.before = before, .after = after, .let = shifted ? ofst : Lets{}});
+    plan.order({.before = before, .after = after, .let = shifted ? ofst : decltype(OrderRule::let){}});
   };
   for (const char* pass : {"F1", "F2", "F3", "B"}) {
     const std::string name = pass;
@@ -31,6 +32,15 @@ void three_f_one_b(Plan& plan) {
   order("F2(i, m)", "F1(i, m+2)");
   // Too few micro-batches for the last forward and the first backward cell to share a step.
   plan.order({.before = "F3(i, M-1)", .after = "B(i, 0)", .let = ofst, .where = "M <= ofst"});
+}
+
+}  // namespace
+
+Schedule three_f_one_b() {
+  return {.name = "3f1b",
+          .summary = "three forward passes and one backward pass of each micro-batch, interleaved",
+          .orders = &order_three_f_one_b,
+          .forward_passes = 3};
 }
 
 }  // namespace stratagem::strategies

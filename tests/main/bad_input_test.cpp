@@ -109,7 +109,7 @@ TEST_CASE("a refused run that was measured is told in a validation, and the othe
     const Ran ran = run(std::string("validate a.json --json out.json") + option, folder);
     CHECK(ran.exit == 1);
     CHECK(ran.err ==
-          "a.json: /runs/1/strategy: expected tensor x context x dap x pipeline x data = the "
+          "a.json: /runs/1/strategy: expected tensor x context x dap x data x pipeline = the "
           "cluster's 4 GPUs, found 6 (run \"four\")\n");
     CHECK_THAT(ran.out, ContainsSubstring("| a | iteration_time | 1 |"));
     CHECK_THAT(ran.out, ContainsSubstring("\nrefused:\n- four: a.json: /runs/1/strategy: "));
@@ -371,7 +371,7 @@ TEST_CASE("a measured or expected figure that nobody computes is refused, and th
 
 TEST_CASE("a product of degrees other than the number of GPUs is refused") {
   refuses_runs(with(small_scenario(), "\"data\": 2", "\"data\": 3"), "/runs/1/strategy",
-               {"tensor x context x dap x pipeline x data = the cluster's 4 GPUs", "found 6"},
+               {"tensor x context x dap x data x pipeline = the cluster's 4 GPUs", "found 6"},
                four_alone);
 }
 

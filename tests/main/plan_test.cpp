@@ -121,5 +121,5 @@ TEST_CASE("a plan of the scenario's own hides the strategy of its defaults") {
   CHECK(ran.exit == 1);  // "four" has tensor and, from the defaults, data
   CHECK_THAT(
       ran.err,
-      StartsWith("a.json: /runs/1/strategy: expected tensor x context x dap x pipeline x data"));
+      StartsWith("a.json: /runs/1/strategy: expected tensor x context x dap x data x pipeline"));
 }

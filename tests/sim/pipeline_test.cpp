@@ -169,7 +169,7 @@ TEST_CASE("a hand-written Chimera of two micro-batches takes nnScaler's 16 slots
   const model::Graph graph = chain(4);
   strategies::Plan plan(graph);
   plan.micro_batches = 2;
-  strategies::pipeline().apply(plan, {.pipeline = 4, .schedule = "chimera"});
+  strategies::strategy_named("pipeline").apply(plan, {.pipeline = 4, .schedule = "chimera"});
   const auto f = [](int stage, int m) { return placement::Cell{stage, m, CellPass::forward}; };
   const auto b = [](int stage, int m) { return placement::Cell{stage, m, CellPass::backward}; };
   plan.chain({f(0, 0), f(3, 1), b(3, 1), b(0, 0)});

@@ -2,10 +2,11 @@
 #include <cstddef>
 #include <utility>
 
+#include "topology/presets.hpp"
 #include "topology/presets/parts.hpp"
-#include "topology/presets/servers.hpp"
 
 namespace stratagem::topology {
+namespace {
 
 /// The host of a DGX-2 without its GPUs: two Xeon Platinum of the Skylake kind, one rank on each
 /// (`divided` makes more of them).
@@ -15,7 +16,7 @@ namespace stratagem::topology {
 ///   memory_efficiency. Latency assumed.
 /// - Sockets: three UPI links of 20.8 GB/s, as in the DGX-2.
 /// - Adapters: one EDR per processor, PCIe 3.0 x16, assumed.
-Cluster cpu_host(int nodes) {
+Cluster cpu_host_cluster(int nodes) {
   constexpr BytesPerSecond ddr4_2666 = 21.33_GBps;
   constexpr BytesPerSecond upi = 20.8_GBps;
   constexpr Seconds memory_latency = 100_ns;
@@ -34,6 +35,13 @@ Cluster cpu_host(int nodes) {
   }
   design.join(cpus[0], cpus[1], LinkKind::inter_socket, 3, upi, parts::socket_latency);
   return {std::move(design), nodes, parts::one_switch("EDR")};
+}
+
+}  // namespace
+
+Preset cpu_host() {
+  return {"cpu-host", "no GPUs: 2 Xeon Platinum (Skylake) with a rank each, 2 EDR adapters",
+          &cpu_host_cluster};
 }
 
 }  // namespace stratagem::topology

@@ -2,10 +2,11 @@
 #include <cstddef>
 
 #include "topology/drives.hpp"
+#include "topology/presets.hpp"
 #include "topology/presets/parts.hpp"
-#include "topology/presets/servers.hpp"
 
 namespace stratagem::topology {
+namespace {
 
 /// - NVLinks: the hybrid cube mesh (cube_mesh.cpp).
 /// - PCIe: GPUs 0 and 1 under one switch of socket 0 read (nccl#671); an adapter per switch from
@@ -17,7 +18,7 @@ namespace stratagem::topology {
 /// - Drives: four of 1.92 TB (encyclopedias' tables of the DGX family). That they are SATA is from
 ///   memory; 0.5 GB/s each way and their place at the first processor are assumed (SATA carries
 ///   0.6 GB/s).
-Cluster dgx_1v(int nodes) {
+Cluster dgx_1v_cluster(int nodes) {
   constexpr BytesPerSecond qpi = 19.2_GBps;
 
   NodeDesign design{.name = "DGX-1V",
@@ -48,6 +49,12 @@ Cluster dgx_1v(int nodes) {
                       .provenance = "assumed",
                       .source = "4 of 1.92 TB published; SATA from memory, rates assumed"};
   return {with_drives(design, 4, drives, {cpus[0]}), nodes, parts::one_switch("EDR")};
+}
+
+}  // namespace
+
+Preset dgx_1v() {
+  return {"dgx-1v", "8 V100 SXM2, hybrid cube mesh, 4 EDR adapters", &dgx_1v_cluster};
 }
 
 }  // namespace stratagem::topology

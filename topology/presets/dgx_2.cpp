@@ -2,6 +2,7 @@
 #include <cstddef>
 
 #include "topology/drives.hpp"
+#include "topology/presets.hpp"
 #include "topology/presets/parts.hpp"
 #include "topology/presets/servers.hpp"
 
@@ -69,8 +70,16 @@ NodeDesign dgx_2_design(const std::string& name, const std::string& gpu) {
   return with_drives(design, 8, drives, roots);
 }
 
-Cluster dgx_2(int nodes) {
+namespace {
+
+Cluster dgx_2_cluster(int nodes) {
   return {dgx_2_design("DGX-2", "v100-sxm3"), nodes, parts::one_switch("EDR")};
+}
+
+}  // namespace
+
+Preset dgx_2() {
+  return {"dgx-2", "16 V100 SXM3 (350 W), 12 NVSwitches, 8 EDR adapters", &dgx_2_cluster};
 }
 
 }  // namespace stratagem::topology

@@ -2,10 +2,11 @@
 #include <cstddef>
 
 #include "topology/drives.hpp"
+#include "topology/presets.hpp"
 #include "topology/presets/parts.hpp"
-#include "topology/presets/servers.hpp"
 
 namespace stratagem::topology {
+namespace {
 
 /// - NVLinks: two from each GPU to each of six switches, read in the NCCL XML of nccl#1505.
 /// - PCIe: GPUs (2i, 2i+1) with adapters (2i, 2i+1), all PXB to each other, read in DCGM#149 for
@@ -19,7 +20,7 @@ namespace stratagem::topology {
 /// - Drives: 30 TB (Microway's review: 15 TB with GPUs of 40 GB, which 30 TB replace), eight of
 ///   3.84 TB. 6.25 GB/s of reading are a quarter of the 25 GB/s that NVIDIA announced for four,
 ///   from memory; that writing is half as fast and their places at both processors are assumed.
-Cluster dgx_a100(int nodes) {
+Cluster dgx_a100_cluster(int nodes) {
   constexpr BytesPerSecond infinity_fabric = 32_GBps;
 
   NodeDesign design{.name = "DGX A100",
@@ -55,6 +56,12 @@ Cluster dgx_a100(int nodes) {
                       .provenance = "assumed",
                       .source = "size and number published, reading from memory, writing assumed"};
   return {with_drives(design, 8, drives, cpus), nodes, parts::one_switch("HDR")};
+}
+
+}  // namespace
+
+Preset dgx_a100() {
+  return {"dgx-a100", "8 A100 SXM4 80 GB, 6 NVSwitches, 8 HDR adapters", &dgx_a100_cluster};
 }
 
 }  // namespace stratagem::topology

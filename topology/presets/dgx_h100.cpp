@@ -3,6 +3,7 @@
 #include <cstddef>
 
 #include "topology/drives.hpp"
+#include "topology/presets.hpp"
 #include "topology/presets/parts.hpp"
 #include "topology/presets/servers.hpp"
 
@@ -59,8 +60,16 @@ NodeDesign dgx_h100_design(const std::string& name, const std::string& gpu) {
   return with_drives(design, 8, drives, cpus);
 }
 
-Cluster dgx_h100(int nodes) {
+namespace {
+
+Cluster dgx_h100_cluster(int nodes) {
   return {dgx_h100_design("DGX H100", "h100-sxm5"), nodes, parts::one_switch("NDR")};
+}
+
+}  // namespace
+
+Preset dgx_h100() {
+  return {"dgx-h100", "8 H100 SXM5, 4 NVSwitches, 8 NDR adapters", &dgx_h100_cluster};
 }
 
 }  // namespace stratagem::topology

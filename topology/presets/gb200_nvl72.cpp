@@ -2,10 +2,11 @@
 #include <cstddef>
 #include <utility>
 
+#include "topology/presets.hpp"
 #include "topology/presets/parts.hpp"
-#include "topology/presets/servers.hpp"
 
 namespace stratagem::topology {
+namespace {
 
 /// - NVLinks: 18 of 50 GB/s per GPU (mleng accelerator tables), one to each of the 18 chips of nine
 ///   switch trays: the trays read (NVIDIA's Mission Control documentation, hardware.json), chips
@@ -17,7 +18,7 @@ namespace stratagem::topology {
 ///   5.0 x16 is assumed. Adapters count tray by tray, so four rails are those of the trays.
 /// - The link between the two Grace of a tray is left out: neither GPUs nor copies to the nearest
 ///   processor use it. So a GPU reaches the adapters of its own Grace only.
-Cluster gb200_nvl72(int nodes) {
+Cluster gb200_nvl72_cluster(int nodes) {
   constexpr BytesPerSecond c2c = 450_GBps;
 
   NodeDesign design{.name = "GB200 NVL72",
@@ -41,6 +42,12 @@ Cluster gb200_nvl72(int nodes) {
     design.join(nics[i], cpus[i / 2], LinkKind::pcie, 1, parts::pcie_5_x16, parts::pcie_latency);
   }
   return {std::move(design), nodes, parts::one_switch("NDR")};
+}
+
+}  // namespace
+
+Preset gb200_nvl72() {
+  return {"gb200-nvl72", "72 GPUs of GB200, 18 NVSwitches, 72 NDR adapters", &gb200_nvl72_cluster};
 }
 
 }  // namespace stratagem::topology

@@ -2,10 +2,11 @@
 #include <cstddef>
 #include <utility>
 
+#include "topology/presets.hpp"
 #include "topology/presets/parts.hpp"
-#include "topology/presets/servers.hpp"
 
 namespace stratagem::topology {
+namespace {
 
 /// - NVLinks: 18 of 50 GB/s per GPU (mleng accelerator tables); nine to each of two switches, from
 ///   memory (hardware.json). 8 GPUs x 18 x 50 GB/s are the 14.4 TB/s of the datasheet, which counts
@@ -16,7 +17,7 @@ namespace stratagem::topology {
 ///   datasheet.
 /// - Adapters: 8 of 400 Gb/s (mleng).
 /// - Sockets: Xeon 8570 from memory; four UPI links of 24 lanes at 20 GT/s, 60 GB/s each, assumed.
-Cluster hgx_b200(int nodes) {
+Cluster hgx_b200_cluster(int nodes) {
   constexpr BytesPerSecond upi = 60_GBps;
 
   NodeDesign design{.name = "HGX B200",
@@ -46,6 +47,12 @@ Cluster hgx_b200(int nodes) {
   for (std::size_t i = 0; i < 4; ++i) pcie(switches[i], cpus[i / 2]);
   design.join(cpus[0], cpus[1], LinkKind::inter_socket, 4, upi, parts::socket_latency);
   return {std::move(design), nodes, parts::one_switch("NDR")};
+}
+
+}  // namespace
+
+Preset hgx_b200() {
+  return {"hgx-b200", "8 B200, 2 NVSwitches, 8 NDR adapters", &hgx_b200_cluster};
 }
 
 }  // namespace stratagem::topology

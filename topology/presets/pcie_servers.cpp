@@ -1,11 +1,10 @@
 // Servers whose GPUs are PCIe cards: no NVLinks, all traffic over PCIe switches and sockets.
 #include <cstddef>
 
+#include "topology/presets.hpp"
 #include "topology/presets/parts.hpp"
-#include "topology/presets/servers.hpp"
 
 namespace stratagem::topology {
-
 namespace {
 
 /// No product in particular, the whole shape is assumed: two sockets, each with one PCIe switch
@@ -37,20 +36,32 @@ NodeDesign dual_root(const std::string& name, const std::string& gpu, int capabi
   return design;
 }
 
-}  // namespace
-
 /// PCIe 3.0 x16 and the sockets of the DGX-2 (its sources); one EDR adapter per socket, assumed.
-Cluster pcie_v100(int nodes) {
+Cluster pcie_v100_cluster(int nodes) {
   return {dual_root("8 x V100 PCIe", "v100-pcie", 70, Processor::intel_skylake, parts::pcie_3_x16,
                     3, 20.8_GBps),
           nodes, parts::one_switch("EDR")};
 }
 
+}  // namespace
+
+Preset pcie_v100() {
+  return {"pcie-v100", "8 V100 PCIe on two PCIe switches, 2 EDR adapters", &pcie_v100_cluster};
+}
+
+namespace {
+
 /// PCIe 4.0 x16 and the sockets of the DGX A100 (its sources); one HDR adapter per socket, assumed.
-Cluster pcie_a100(int nodes) {
+Cluster pcie_a100_cluster(int nodes) {
   return {dual_root("8 x A100 PCIe", "a100-pcie-80gb", 80, Processor::amd, parts::pcie_4_x16, 4,
                     32_GBps),
           nodes, parts::one_switch("HDR")};
+}
+
+}  // namespace
+
+Preset pcie_a100() {
+  return {"pcie-a100", "8 A100 PCIe on two PCIe switches, 2 HDR adapters", &pcie_a100_cluster};
 }
 
 }  // namespace stratagem::topology

@@ -1,7 +1,7 @@
 // The eight steps of a DualPipe rank.
 #include "strategies/schedules/timetable/dualpipe_rank.hpp"
 
-namespace stratagem::strategies::timetables {
+namespace stratagem::strategies {
 
 using placement::Cell;
 using placement::CellPass;
@@ -104,4 +104,4 @@ void add_dual_rank(const DualRank& rank, Timetable& timetable) {
   drain(writer, rank);
 }
 
-}  // namespace stratagem::strategies::timetables
+}  // namespace stratagem::strategies

@@ -5,7 +5,7 @@
 
 #include "strategies/schedules/timetable/timetable.hpp"
 
-namespace stratagem::strategies::timetables {
+namespace stratagem::strategies {
 
 /// The two stages of a rank, which take turns. Stage 0 is the one that gets its first micro-batch
 /// earlier.
@@ -28,4 +28,4 @@ struct DualRank {
 /// DualPipe repository's README and figures.
 void add_dual_rank(const DualRank& rank, Timetable& timetable);
 
-}  // namespace stratagem::strategies::timetables
+}  // namespace stratagem::strategies

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <limits>
 
-namespace stratagem::strategies::timetables {
+namespace stratagem::strategies {
 
 using placement::CellPass;
 
@@ -209,4 +209,4 @@ std::optional<Listed> list_schedule(const Workload& workload, const Priority& pr
   return Scheduler(workload, priority).run();
 }
 
-}  // namespace stratagem::strategies::timetables
+}  // namespace stratagem::strategies

@@ -9,7 +9,7 @@
 
 #include "strategies/schedules/timetable/timetable.hpp"
 
-namespace stratagem::strategies::timetables {
+namespace stratagem::strategies {
 
 /// A cell that may begin. Stages of a rank are told by slots: the chunk or, where bidirectional,
 /// the copy. A stage takes its micro-batches in order; `turn` counts them from 0.
@@ -58,4 +58,4 @@ struct Listed {
 /// Source: Graham, Bounds on Multiprocessing Timing Anomalies, SIAM J. Appl. Math. 17(2), 1969.
 std::optional<Listed> list_schedule(const Workload& workload, const Priority& priority);
 
-}  // namespace stratagem::strategies::timetables
+}  // namespace stratagem::strategies

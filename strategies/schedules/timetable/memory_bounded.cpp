@@ -6,7 +6,7 @@
 
 #include "strategies/schedules/timetable/shortest.hpp"
 
-namespace stratagem::strategies::timetables {
+namespace stratagem::strategies {
 
 using placement::Cell;
 using placement::CellPass;
@@ -92,4 +92,4 @@ Timetable memory_bounded(const Pipeline& pipeline, int most,
   return shortest.take();
 }
 
-}  // namespace stratagem::strategies::timetables
+}  // namespace stratagem::strategies

@@ -6,7 +6,7 @@
 
 #include "strategies/schedules/timetable/timetable.hpp"
 
-namespace stratagem::strategies::timetables {
+namespace stratagem::strategies {
 
 /// When a rank begins the four cells F chunk 0, F chunk 1, B chunk 1, B chunk 0 of micro-batch 0 if
 /// every cell takes 1; those of micro-batch m begin 6m later, and W fills what is left.
@@ -18,4 +18,4 @@ using VPattern = std::array<int, 4>;
 Timetable memory_bounded(const Pipeline& pipeline, int most,
                          const std::function<VPattern(int rank)>& pattern);
 
-}  // namespace stratagem::strategies::timetables
+}  // namespace stratagem::strategies

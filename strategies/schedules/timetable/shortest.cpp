@@ -6,7 +6,7 @@
 
 #include "base/input_error.hpp"
 
-namespace stratagem::strategies::timetables {
+namespace stratagem::strategies {
 
 void Shortest::attempt(const Workload& workload, const Priority& priority) {
   offer(list_schedule(workload, priority));
@@ -31,4 +31,4 @@ void Shortest::offer(std::optional<Listed> found) {
   best_ = std::move(found);
 }
 
-}  // namespace stratagem::strategies::timetables
+}  // namespace stratagem::strategies

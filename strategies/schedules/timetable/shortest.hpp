@@ -5,7 +5,7 @@
 
 #include "strategies/schedules/timetable/list_scheduler.hpp"
 
-namespace stratagem::strategies::timetables {
+namespace stratagem::strategies {
 
 /// No list rule is the best one for all numbers and costs, so schedules try a few and keep the
 /// shortest; of equally short ones, that with the smallest bubble, then the first.
@@ -25,4 +25,4 @@ class Shortest {
   std::optional<Listed> best_;
 };
 
-}  // namespace stratagem::strategies::timetables
+}  // namespace stratagem::strategies

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace stratagem::strategies::timetables {
+namespace stratagem::strategies {
 
 using placement::CellPass;
 
@@ -24,4 +24,4 @@ Timetable zero_bubble(const Pipeline& pipeline, int slope) {
   return timetable;
 }
 
-}  // namespace stratagem::strategies::timetables
+}  // namespace stratagem::strategies

@@ -8,7 +8,7 @@
 namespace stratagem::calibrate {
 namespace {
 
-const std::string gemms =
+const std::string gemm_csv =
     "kind,gemm\ntype,bf16\nsource,cublasLtMatmul, 20 launches\nrows,2\nm,n,k,transposes,time us\n"
     "4096,4096,2048,TN,601.5\n64,128,256,NN,9\n";
 
@@ -27,7 +27,7 @@ std::string replaced(std::string text, const std::string& before, const std::str
 
 TEST_CASE("products in a CSV arrive as measurements of the datasheet's GPU") {
   const Measurements read =
-      read_measurements(JsonReader::from_text(imported(gemms), "mine.json"), "mine.json");
+      read_measurements(JsonReader::from_text(imported(gemm_csv), "mine.json"), "mine.json");
   CHECK(read.device.gpu == "NVIDIA A100-SXM4-80GB");
   CHECK(read.device.peak.at("bf16") == 312_TFLOPps);
   CHECK(read.source == "cublasLtMatmul, 20 launches");
@@ -55,17 +55,17 @@ TEST_CASE("kernels that move memory need their operation, and may state their fa
 }
 
 TEST_CASE("a file that is cut off is refused wherever it ends") {
-  for (std::size_t size = 0; size < gemms.size(); ++size)
-    CHECK_THROWS_AS(imported(gemms.substr(0, size)), InputError);
-  CHECK_NOTHROW(imported(gemms));
-  CHECK_THROWS_WITH(imported(replaced(gemms, "64,128,256,NN,9\n", "")),
+  for (std::size_t size = 0; size < gemm_csv.size(); ++size)
+    CHECK_THROWS_AS(imported(gemm_csv.substr(0, size)), InputError);
+  CHECK_NOTHROW(imported(gemm_csv));
+  CHECK_THROWS_WITH(imported(replaced(gemm_csv, "64,128,256,NN,9\n", "")),
                     ContainsSubstring("row 2 of 2") && ContainsSubstring("cut off"));
 }
 
 TEST_CASE("what is wrong is named by line and column") {
   const auto wrong = [](const std::string& before, const std::string& after) {
     try {
-      imported(replaced(gemms, before, after));
+      imported(replaced(gemm_csv, before, after));
     } catch (const InputError& error) {
       return std::string(error.what());
     }
@@ -93,18 +93,18 @@ TEST_CASE("what is wrong is named by line and column") {
 
 TEST_CASE("a shape stands in a table once") {
   // Its time may be another one: then nobody knows which to believe.
-  CHECK_THROWS_WITH(imported(replaced(gemms, "64,128,256,NN,9", "4096,4096,2048,TN,590")),
+  CHECK_THROWS_WITH(imported(replaced(gemm_csv, "64,128,256,NN,9", "4096,4096,2048,TN,590")),
                     ContainsSubstring("line 7: expected every shape once; line 6 has it"));
-  CHECK_NOTHROW(imported(replaced(gemms, "64,128,256,NN,9", "4096,4096,2048,NN,590")));
+  CHECK_NOTHROW(imported(replaced(gemm_csv, "64,128,256,NN,9", "4096,4096,2048,NN,590")));
 }
 
 TEST_CASE("nothing is faster than its GPU's datasheet, but for what clocks may gain") {
   // 2 * 4096^2 * 2048 = 68.7 GFLOP take 220 us at 312 TFLOP/s; at 1.2 times that 184 us.
-  CHECK_NOTHROW(imported(replaced(gemms, "601.5", "190")));
-  CHECK_THROWS_WITH(imported(replaced(gemms, "601.5", "180")),
+  CHECK_NOTHROW(imported(replaced(gemm_csv, "601.5", "190")));
+  CHECK_THROWS_WITH(imported(replaced(gemm_csv, "601.5", "180")),
                     ContainsSubstring("line 6, column \"time us\"") &&
                         ContainsSubstring("the datasheet's peak of bf16"));
-  const std::string rates = replaced(replaced(gemms, "time us", "rate TFLOP/s"), "601.5", "290");
+  const std::string rates = replaced(replaced(gemm_csv, "time us", "rate TFLOP/s"), "601.5", "290");
   const Measurements of_rates =
       read_measurements(JsonReader::from_text(imported(rates), "mine.json"), "mine.json");
   CHECK(

@@ -20,8 +20,8 @@ ordered_json parsed(const std::string& file) {
 }
 
 /// What a line has besides answers.
-const std::set<std::string> words = {"in",    "at",      "with",      "from",   "to",
-                                     "times", "because", "describes", "refused"};
+const std::set<std::string> joining_words = {"in",    "at",      "with",      "from",   "to",
+                                             "times", "because", "describes", "refused"};
 
 void put(ordered_json& document, const std::string& pointer, const ordered_json& value) {
   const ordered_json::json_pointer place(pointer);
@@ -102,7 +102,7 @@ std::string judged(const ordered_json& says, const Answers& before, const Answer
   std::string wrong;
   int expected = 0;
   for (const auto& [name, direction] : says.items()) {
-    if (words.contains(name)) continue;
+    if (joining_words.contains(name)) continue;
     ++expected;
     const ordered_json a = answer(before, name);
     const ordered_json b = answer(after, name);

@@ -7,7 +7,7 @@
 
 #include "strategies/language/plan_file.hpp"
 #include "strategies/language/plan_text.hpp"
-#include "strategies/schedules/rules.hpp"
+#include "strategies/schedules/one_f_one_b.hpp"
 #include "tests/catch.hpp"
 #include "tests/lowering/copy_numbers.hpp"
 #include "tests/lowering/lowered.hpp"

@@ -1,7 +1,7 @@
 // What the primitives accept, and which plans the lowering refuses.
 #include "strategies/plan/plan.hpp"
 
-#include "strategies/schedules/rules.hpp"
+#include "strategies/schedules/all.hpp"
 #include "tests/catch.hpp"
 #include "tests/lowering/lowered.hpp"
 
@@ -117,7 +117,7 @@ TEST_CASE("two stages on one device need an order between their cells") {
   Plan plan(graph);
   plan.stages = {{0, 1, 2}, {3, 4, 5}};
   plan.micro_batches = 2;
-  gpipe(plan);
+  std::get<Schedule::Rules>(schedule_named("gpipe").orders)(plan);
   CHECK_THAT(refusal([&] { lower(plan, plain_stack()); }),
              ContainsSubstring("on device 0 and ") && ContainsSubstring("an op-order between"));
   plan.order({1, 0, CellPass::forward}, {0, 1, CellPass::forward});

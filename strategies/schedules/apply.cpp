@@ -1,0 +1,74 @@
+// Applies a schedule to a plan: its op-orders, or its timetable as op-orders.
+#include <algorithm>
+
+#include "base/input_error.hpp"
+#include "strategies/schedules/all.hpp"
+#include "strategies/schedules/timetable/shared_ranks.hpp"
+
+namespace stratagem::strategies {
+namespace {
+
+/// op-order of each rank's cells, one after the other. Where a W cell stands, the backward cell of
+/// its stage and micro-batch is split.
+void order(Plan& plan, const Timetable& timetable) {
+  for (const std::vector<placement::Cell>& cells : timetable.ranks) {
+    for (const placement::Cell& cell : cells) {
+      if (cell.pass == placement::CellPass::weight)
+        plan.split_backward(cell.stage, cell.micro_batch);
+    }
+    plan.chain(cells);
+  }
+  for (const auto& [first, second] : timetable.together) plan.run_together(first, second);
+}
+
+/// What a schedule of a few op-orders leaves, as a timetable.
+Timetable timetable_of(const Schedule& schedule, const Plan& plan, const Pipeline& pipeline) {
+  Plan between(plan.graph());
+  between.micro_batches = plan.micro_batches;
+  between.stages.resize(pipeline.stages(schedule.placement));
+  std::get<Schedule::Rules>(schedule.orders)(between);
+  if (schedule.forward_passes > 1 || !between.updates.flush || !between.residency.rules().empty()) {
+    throw InputError("", "",
+                     "a schedule with a flush, one forward pass and no evictions where ends stand "
+                     "apart or ranks share devices",
+                     schedule.name);
+  }
+  return timetable_of(between.rules(), schedule.placement, pipeline);
+}
+
+}  // namespace
+
+void apply(const Schedule& schedule, Plan& plan, const Pipeline& pipeline, const Ends& ends,
+           int ranks_per_device) {
+  const int repeats = plan.graph().forward_repeats;
+  if (repeats != schedule.forward_passes) {
+    throw InputError("", "",
+                     "a schedule for a model whose forward pass runs " + std::to_string(repeats) +
+                         (repeats == 1 ? " time" : " times"),
+                     schedule.name);
+  }
+  const bool apart = ends.any() && !schedule.spreads_ends;
+  const auto* rules = std::get_if<Schedule::Rules>(&schedule.orders);
+  if (rules != nullptr && !apart && ranks_per_device == 1) return (*rules)(plan);
+  if (plan.slices() > 1) {
+    throw InputError("", "",
+                     "gpipe or 1f1b, ends in their stages and a rank a device for token slices",
+                     schedule.name);
+  }
+  Timetable timetable = rules != nullptr
+                            ? timetable_of(schedule, plan, pipeline)
+                            : std::get<Schedule::TimetableOf>(schedule.orders)(pipeline);
+  if (ranks_per_device > 1) {
+    if (ends.any())
+      throw InputError("", "", "ends in the first and last stage where ranks share devices", "");
+    timetable = on_shared_devices(timetable, pipeline.stages(schedule.placement), pipeline,
+                                  ranks_per_device);
+  }
+  if (apart && !timetable.together.empty()) {
+    throw InputError("", "", "a schedule without paired cells where ends stand apart",
+                     schedule.name);
+  }
+  order(plan, apart ? with_ends(timetable, schedule.placement, pipeline, ends) : timetable);
+}
+
+}  // namespace stratagem::strategies
