@@ -71,8 +71,7 @@ struct MemoryFacts {
 };
 
 /// A tensor that an operator reads stays allocated until a later operator of its segment has run,
-/// because a variable of the framework's code refers to it until then. Only on stages on one grid
-/// in equal parts.
+/// because a variable of the framework's code refers to it until then.
 struct HeldInputs {
   std::string of;     ///< its kind as in Stack::operators, "masked_softmax"
   std::string until;  ///< "merge_heads": the next of this kind

@@ -30,15 +30,6 @@ program::Program empty_program(const Stages& stages, const CellOrder& order) {
   return program;
 }
 
-/// The grids on whose axes communicators are made: irregular stages have communicators of lists.
-std::vector<placement::Grid> regular_grids(const Stages& stages) {
-  std::vector<placement::Grid> grids;
-  for (const Replica& replica : stages.replicas()) {
-    if (!stages.irregular(replica.stage)) grids.push_back(replica.grid);
-  }
-  return grids;
-}
-
 }  // namespace
 
 program::Program lower(const Plan& plan, const cost::Stack& stack, const cost::Training& training) {
@@ -57,7 +48,7 @@ program::Program lower(const Plan& plan, const cost::Stack& stack, const cost::T
   // Blocks: every segment has the tasks of its passes, with the collectives inside it, once for all
   // segments, cells and devices that run the same.
   program::Program program = empty_program(stages, order);
-  Groups groups(program, regular_grids(stages));
+  Groups groups(program);
   BlockTable table(program);
   std::vector<std::unique_ptr<Blocks>> slices;
   for (const TokenSlice& slice : token_slices(plan))

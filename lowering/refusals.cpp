@@ -22,6 +22,13 @@ bool gathers_parameters(const Plan& plan, const cost::Stack& stack) {
   return !plan.divided(What::parameters).empty() || is_gathered(plan, stack, {});
 }
 
+/// Throws unless a stage stands on a grid of axes.
+void expect_axes(const Stages& stages, int stage, const std::string& path,
+                 const std::string& where) {
+  if (stages.irregular(stage))
+    throw InputError("", path, "stages on one grid in equal parts" + where, "");
+}
+
 /// What divides weights needs grids to divide them over, and weights that have one version.
 void refuse_shards(const Plan& plan, const Stages& stages, const cost::Stack& stack) {
   const std::string where = plan.steps.on_host ? " where steps run on the host"
@@ -32,10 +39,7 @@ void refuse_shards(const Plan& plan, const Stages& stages, const cost::Stack& st
   if (!divides && !gathers_parameters(plan, stack) && !plan.steps.on_host) return;
   if (!plan.updates.flush)
     throw InputError("", path, "a schedule with a flush" + where, "one without");
-  for (int stage = 0; stage < stages.count(); ++stage) {
-    if (stages.irregular(stage))
-      throw InputError("", path, "stages on one grid in equal parts" + where, "");
-  }
+  for (int stage = 0; stage < stages.count(); ++stage) expect_axes(stages, stage, path, where);
 }
 
 /// Buffers that are there for as long as backward cells run hold what is reduced to shards, or
@@ -95,10 +99,8 @@ void refuse_swaps(const Plan& plan, const Stages& stages) {
   }
   for (std::size_t segment = 0; segment < plan.graph().segments.size(); ++segment) {
     const auto one = static_cast<int>(segment);
-    if (plan.residency.of_segment(one) != nullptr && stages.irregular(stages.of(one))) {
-      throw InputError("", path_of(&Options::swap),
-                       "stages on one grid in equal parts where they are swapped", "");
-    }
+    if (plan.residency.of_segment(one) != nullptr)
+      expect_axes(stages, stages.of(one), path_of(&Options::swap), " where they are swapped");
   }
 }
 
@@ -106,10 +108,8 @@ void refuse_swaps(const Plan& plan, const Stages& stages) {
 /// stage.
 void refuse_recomputation(const Plan& plan, const Stages& stages) {
   for (int stage = 0; !plan.divided(What::checkpoints).empty() && stage < stages.count(); ++stage) {
-    if (stages.irregular(stage)) {
-      throw InputError("", path_of(&Options::partition_checkpoints),
-                       "stages on one grid in equal parts where checkpoints are divided", "");
-    }
+    expect_axes(stages, stage, path_of(&Options::partition_checkpoints),
+                " where checkpoints are divided");
   }
   for (const std::vector<model::OpId>& group : plan.recomputed()) {
     const auto [first, last] = strategies::segment_range(plan.graph(), group);
@@ -127,11 +127,8 @@ void refuse_slices(const Plan& plan, const Stages& stages) {
   if (plan.slices() <= 1) return;
   if (plan.residency.keeps_cells())
     throw InputError("", "", "evictions of whole micro-batches, not of token slices", "");
-  for (int stage = 0; stage < stages.count(); ++stage) {
-    if (stages.irregular(stage))
-      throw InputError("", path_of(&Options::token_slices), "stages on one grid in equal parts",
-                       "");
-  }
+  for (int stage = 0; stage < stages.count(); ++stage)
+    expect_axes(stages, stage, path_of(&Options::token_slices), "");
 }
 
 /// A shard is a run of elements, which has neither rows nor columns.

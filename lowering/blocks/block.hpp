@@ -3,12 +3,12 @@
 #pragma once
 
 #include <map>
-#include <optional>
 #include <set>
 #include <vector>
 
 #include "cost/precision.hpp"
 #include "cost/stack.hpp"
+#include "lowering/blocks/border.hpp"
 #include "lowering/blocks/recomputation.hpp"
 #include "lowering/blocks/slices.hpp"
 #include "lowering/stages/groups.hpp"
@@ -18,14 +18,6 @@
 #include "placement/mask.hpp"
 
 namespace stratagem::lowering {
-
-/// The layout of a tensor that crosses a border between segments, and its memory category.
-struct Border {
-  placement::Layout layout;
-  program::Category category = program::Category::temporaries;
-  /// Instead of a layout where the stage is irregular: what each of its devices holds, if anything.
-  std::vector<std::optional<placement::Mask>> masks = {};
-};
 
 /// A lowered block with what its neighbours need to know. Tensors are places in the segment's
 /// table.
@@ -50,6 +42,14 @@ struct LoweredBlock {
   std::map<int, placement::Mask> parameter_masks;
   /// What each operator adds to it.
   std::map<int, std::map<model::OpId, placement::Mask>> gradient_masks;
+};
+
+/// The blocks of a pass of a segment, by position of the device in its replica; one for all devices
+/// if its stage stands on a grid of axes. `out` of the blocks is empty: what leaves the segment is
+/// on all of them.
+struct LoweredPass {
+  std::vector<LoweredBlock> blocks;
+  std::map<int, Border> out;  ///< tensors that later blocks read
 };
 
 /// What a block is lowered from.
@@ -80,8 +80,8 @@ enum class ForwardRun : std::uint8_t {
 /// read the tensors of activations_out that `leaves` describes: in a layout without partial values,
 /// counted as the category says. `in` gives the layouts of activations_in, which no later segment
 /// reads.
-LoweredBlock lower_forward(const BlockContext& context, const std::map<int, Border>& in,
-                           const std::map<int, program::Category>& leaves, ForwardRun run);
+LoweredPass lower_forward(const BlockContext& context, const std::map<int, Border>& in,
+                          const std::map<int, program::Category>& leaves, ForwardRun run);
 
 /// Which operators of a segment's backward pass a block runs: B and W as one, or either.
 enum class BackwardPart : std::uint8_t { both, input, weight };
@@ -92,7 +92,7 @@ enum class BackwardPart : std::uint8_t { both, input, weight };
 /// gives the layouts of gradients_in. If W is a block of its own, B leaves what W reads, and it is
 /// in the `kept` of W. A gradient of a parameter in `kept` is a partial result: a later segment has
 /// begun to sum it up.
-LoweredBlock lower_backward(const BlockContext& context, const std::map<int, Border>& kept,
-                            const std::map<int, Border>& in, BackwardPart part);
+LoweredPass lower_backward(const BlockContext& context, const std::map<int, Border>& kept,
+                           const std::map<int, Border>& in, BackwardPart part);
 
 }  // namespace stratagem::lowering

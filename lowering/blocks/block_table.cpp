@@ -15,15 +15,15 @@ const NumberedBlock& BlockTable::shared(const std::string& key,
   return *block;
 }
 
-const NumberedBlock& BlockTable::shared_parts(
-    const std::string& key, int copies, const std::function<PerDeviceBlocks(int copy)>& lower) {
+const NumberedBlock& BlockTable::shared_parts(const std::string& key, int copies,
+                                              const std::function<LoweredPass(int copy)>& lower) {
   std::unique_ptr<NumberedBlock>& block = known_[key];
   if (block) return *block;
   block = std::make_unique<NumberedBlock>();
   for (int copy = 0; copy < copies; ++copy) {
-    PerDeviceBlocks lowered = lower(copy);
+    LoweredPass lowered = lower(copy);
     std::vector<NumberedBlock>& parts = block->parts.emplace_back();
-    for (LoweredBlock& one : lowered.devices) {
+    for (LoweredBlock& one : lowered.blocks) {
       const int id = add(one.block);
       parts.push_back({id, std::move(one)});
     }

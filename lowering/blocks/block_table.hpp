@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "lowering/blocks/block.hpp"
-#include "lowering/blocks/per_device.hpp"
 
 namespace stratagem::lowering {
 
@@ -32,9 +31,9 @@ class BlockTable {
 
   /// The block under `key`, made by `lower` the first time that it is asked for.
   const NumberedBlock& shared(const std::string& key, const std::function<LoweredBlock()>& lower);
-  /// The same for the blocks of an irregular segment, lowered copy by copy.
+  /// The same for the blocks of a pass. If its stage lists its devices, every copy has its own.
   const NumberedBlock& shared_parts(const std::string& key, int copies,
-                                    const std::function<PerDeviceBlocks(int copy)>& lower);
+                                    const std::function<LoweredPass(int copy)>& lower);
   /// A block of its own.
   int add(program::Block block);
   [[nodiscard]] const program::Block& operator[](int id) const { return program_.blocks[id]; }

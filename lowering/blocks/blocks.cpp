@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "lowering/stages/operator_layout.hpp"
+#include "lowering/stages/operands.hpp"
 
 namespace stratagem::lowering {
 
@@ -113,22 +113,6 @@ Blocks::Borders Blocks::borders_of(const SegmentFacts& facts,
   return borders;
 }
 
-/// The layout in which the first of the operators that reads a tensor reads it; replicated if none
-/// does.
-placement::Layout Blocks::first_reading(int segment, const std::vector<model::OpId>& ops,
-                                        TensorId tensor) const {
-  const placement::Grid& grid = stages_.grid_of_segment(segment);
-  for (const model::OpId id : ops) {
-    const model::Operator& op = plan_.graph().operators[id];
-    const auto found = std::ranges::find(op.inputs, tensor);
-    if (found != op.inputs.end()) {
-      return input_layout(op, static_cast<std::size_t>(found - op.inputs.begin()),
-                          split_along(plan_, grid, id));
-    }
-  }
-  return placement::Layout(grid.axes.size(), {placement::AxisRole::replica});
-}
-
 /// Notes how a tensor from another segment lies where one of `ops` of this one reads it.
 void Blocks::arrive(int segment, const std::vector<model::OpId>& ops, TensorId tensor, int from) {
   Border border = borders_.at(tensor);
@@ -136,12 +120,10 @@ void Blocks::arrive(int segment, const std::vector<model::OpId>& ops, TensorId t
       stages_.grid_of_segment(from).axes == stages_.grid_of_segment(segment).axes;
   const int stage = stages_.of(segment);
   const bool stays = stages_.transfer(stages_.of(from), stage) == StageTransfer::stays;
-  if (!stays && stages_.irregular(stage)) {
-    border = {
-        {}, border.category, masks_read(plan_, stages_.grid_of_segment(segment), 0, ops, tensor)};
-  } else if (!same_axes || (!stays && !border.masks.empty())) {
-    border.layout = first_reading(segment, ops, tensor);
-    border.masks.clear();
+  const bool listed = stages_.irregular(stage) || !border.masks.empty();
+  if (!same_axes || (!stays && listed)) {
+    const placement::Grid& grid = stages_.grid_of_segment(segment);
+    border = border_of(first_reading(plan_, grid, 0, ops, tensor), grid, border.category);
   }
   crossed_[{tensor, stages_.of(from), stage}] = {borders_.at(tensor), border};
   arrivals_[tensor] = border;
@@ -180,17 +162,25 @@ bool Blocks::sends_again(const Recycled& one, int segment) const {
   return last == segment;
 }
 
+/// Copies on grids of axes share their blocks, too.
+const NumberedBlock* Blocks::shared(int segment, const std::string& key,
+                                    const std::function<LoweredPass(int copy)>& lower) {
+  if (stages_.grid_of_segment(segment).listed.empty()) {
+    return &table_.shared(key, [&] {
+      LoweredPass pass = lower(0);
+      pass.blocks.front().out = std::move(pass.out);
+      return std::move(pass.blocks.front());
+    });
+  }
+  return &table_.shared_parts(key, plan_.copies().of(stages_.of(segment)), lower);
+}
+
 const NumberedBlock* Blocks::forward_block(int segment, const Borders& in,
                                            const std::map<int, Category>& leaves, ForwardRun run,
                                            const std::string& key) {
   const char* name = run == ForwardRun::trains ? "F" : run == ForwardRun::infers ? "I" : "A";
-  const std::string whole = key_of(segment, name) + key;
-  if (stages_.irregular(stages_.of(segment))) {
-    return &table_.shared_parts(whole, plan_.copies().of(stages_.of(segment)), [&](int copy) {
-      return forward_per_device(context(segment, copy), in, leaves, run);
-    });
-  }
-  return &table_.shared(whole, [&] { return lower_forward(context(segment), in, leaves, run); });
+  return shared(segment, key_of(segment, name) + key,
+                [&](int copy) { return lower_forward(context(segment, copy), in, leaves, run); });
 }
 
 void Blocks::lower_forward_of(int segment) {
@@ -287,13 +277,8 @@ const NumberedBlock* Blocks::backward_block(int segment, const Borders& kept, Ba
   Borders in;
   if (part != BackwardPart::weight) in = borders_of(facts, facts.gradients_in);
   const char* name = part == BackwardPart::both ? "B" : part == BackwardPart::input ? "b" : "W";
-  if (stages_.irregular(stages_.of(segment))) {
-    return &table_.shared_parts(
-        key_of(segment, name) + text_of(kept) + text_of(in), plan_.copies().of(stages_.of(segment)),
-        [&](int copy) { return backward_per_device(context(segment, copy), kept, in, part); });
-  }
-  return &table_.shared(key_of(segment, name) + text_of(kept) + text_of(in),
-                        [&] { return lower_backward(context(segment), kept, in, part); });
+  return shared(segment, key_of(segment, name) + text_of(kept) + text_of(in),
+                [&](int copy) { return lower_backward(context(segment, copy), kept, in, part); });
 }
 
 /// What is kept, and the gradients of parameters that later segments of the stage have begun to sum

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -61,11 +62,11 @@ class Blocks {
   [[nodiscard]] Borders borders_of(const SegmentFacts& facts,
                                    const std::vector<model::TensorId>& tensors) const;
   [[nodiscard]] program::Category category_for_reader(model::TensorId activation) const;
-  [[nodiscard]] placement::Layout first_reading(int segment, const std::vector<model::OpId>& ops,
-                                                model::TensorId tensor) const;
   void arrive(int segment, const std::vector<model::OpId>& ops, model::TensorId tensor, int from);
   [[nodiscard]] std::string key_of(int segment, const std::string& what) const;
   [[nodiscard]] bool sends_again(const Recycled& one, int segment) const;
+  const NumberedBlock* shared(int segment, const std::string& key,
+                              const std::function<LoweredPass(int copy)>& lower);
   const NumberedBlock* forward_block(int segment, const Borders& in,
                                      const std::map<int, program::Category>& leaves, ForwardRun run,
                                      const std::string& key);

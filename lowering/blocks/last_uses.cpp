@@ -48,16 +48,6 @@ bool follows(const Ended& ended, const Block& block, int use) {
   return found != ended.end() && found->second >= use;
 }
 
-std::map<int, std::vector<int>> uses_by_slot(const Block& block) {
-  std::map<int, std::vector<int>> uses;
-  for (std::size_t t = 0; t < block.tasks.size(); ++t) {
-    for (const auto* slots : {&block.tasks[t].reads, &block.tasks[t].writes}) {
-      for (const int slot : *slots) uses[slot].push_back(static_cast<int>(t));
-    }
-  }
-  return uses;
-}
-
 void add_waits(Task& task, const std::vector<int>& earlier) {
   task.waits.insert(task.waits.end(), earlier.begin(), earlier.end());
   std::ranges::sort(task.waits);
@@ -73,10 +63,14 @@ Task idle_task(std::string name) {
   return task;
 }
 
-std::set<int> used_slots(const Block& block) {
-  std::set<int> used;
-  for (const auto& [slot, uses] : uses_by_slot(block)) used.insert(slot);
-  return used;
+std::map<int, std::vector<int>> uses_by_slot(const Block& block) {
+  std::map<int, std::vector<int>> uses;
+  for (std::size_t t = 0; t < block.tasks.size(); ++t) {
+    for (const auto* slots : {&block.tasks[t].reads, &block.tasks[t].writes}) {
+      for (const int slot : *slots) uses[slot].push_back(static_cast<int>(t));
+    }
+  }
+  return uses;
 }
 
 void join_streams(Block& block, const std::set<int>& survivors) {

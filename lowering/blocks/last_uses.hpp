@@ -1,15 +1,17 @@
 // Frees of buffers that several streams use: no single task is surely the last.
 #pragma once
 
+#include <map>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "program/program.hpp"
 
 namespace stratagem::lowering {
 
-/// The slots that tasks of a block read or write.
-std::set<int> used_slots(const program::Block& block);
+/// By slot: the tasks of a block that read or write it, in order.
+std::map<int, std::vector<int>> uses_by_slot(const program::Block& block);
 
 /// A task that does nothing but take part in the order of its stream.
 program::Task idle_task(std::string name);

@@ -1,24 +1,35 @@
-// Makes one task per device of a redistribution step.
+// Makes one task per block of a redistribution step.
 #include "lowering/blocks/moves.hpp"
 
 #include <algorithm>
 #include <utility>
 
-#include "placement/local_part.hpp"
-
 namespace stratagem::lowering {
 
 using placement::Mask;
+using placement::Part;
 using program::Action;
 using program::Operation;
 using program::Stream;
 
 namespace {
 
+/// What a block reads in a step, and what it holds afterwards.
+struct Turn {
+  int device = 0;
+  std::vector<Part> reads;
+  Part holds;
+};
+
+Turn turn_of(const Share& share) {
+  Turn turn{share.device, {}, {.mask = share.holds}};
+  for (const Mask& mask : share.reads) turn.reads.push_back({.mask = mask});
+  return turn;
+}
+
 class Appending {
  public:
-  Appending(const Move& move, std::map<int, DeviceBlock>& blocks, Groups& groups,
-            const model::Tensor& tensor)
+  Appending(const Move& move, BlockDrafts& blocks, Groups& groups, const model::Tensor& tensor)
       : move_(move), blocks_(blocks), groups_(groups), tensor_(tensor) {}
 
   void add(const Step& step) {
@@ -39,6 +50,19 @@ class Appending {
     }
   }
 
+  void add(const placement::Conversion& step, const placement::Layout& from,
+           const placement::Grid& grid) {
+    const Turn turn{grid.first_device, {Part{from}}, Part{after(from, step)}};
+    if (!step.communicates()) {
+      blocks_.at(turn.device).view(move_.tensor.id, turn.reads.front(), turn.holds);
+      return;
+    }
+    const Bytes payload =
+        std::max(bytes_of(tensor_, turn.reads.front(), grid), bytes_of(tensor_, turn.holds, grid));
+    push(kind_of(step), collective_of(kind_of(step), groups_.along(grid, step.axes), payload),
+         Stream::communication, turn);
+  }
+
  private:
   static std::vector<int> ranks_of(const std::vector<Share>& group) {
     std::vector<int> ranks;
@@ -46,17 +70,22 @@ class Appending {
     return ranks;
   }
 
+  [[nodiscard]] program::Collective collective_of(StepKind kind, int group, Bytes payload) const {
+    return {.kind = collective(kind), .combine = move_.combine, .group = group, .payload = payload};
+  }
+
   void local(StepKind kind, const Share& share) {
     const bool copied = move_.copied.contains({share.device, share.holds});
+    const Turn turn = turn_of(share);
     if (kind == StepKind::select && !share.reads.empty() && !copied) {
-      blocks_.at(share.device).view(move_.tensor.id, share.reads.front(), share.holds);
+      blocks_.at(share.device).view(move_.tensor.id, turn.reads.front(), turn.holds);
       return;
     }
     cost::Kernel kernel{.kind = cost::KernelKind::elementwise, .type = tensor_.type};
     kernel.traffic = bytes_of(tensor_, share.holds);
     for (const Mask& mask : share.reads)
       kernel.traffic += std::min(bytes_of(tensor_, mask), bytes_of(tensor_, share.holds));
-    push(kind, kernel, Stream::compute, share, {share});
+    push(kind, kernel, Stream::compute, turn);
   }
 
   void add_group(StepKind kind, const std::vector<Share>& group, int number, bool directed) {
@@ -65,38 +94,50 @@ class Appending {
       payload = std::max(payload, bytes_of(tensor_, share.holds));
       for (const Mask& mask : share.reads) payload = std::max(payload, bytes_of(tensor_, mask));
     }
-    const program::Collective work{
-        .kind = collective(kind), .combine = move_.combine, .group = number, .payload = payload};
     for (std::size_t i = 0; i < group.size(); ++i) {
       const Stream out = move_.backward ? Stream::send_backward : Stream::send_forward;
       const Stream in = move_.backward ? Stream::receive_backward : Stream::receive_forward;
-      push(kind, work, !directed ? Stream::communication : i == 0 ? out : in, group[i], group);
+      push(kind, collective_of(kind, number, payload),
+           !directed ? Stream::communication
+           : i == 0  ? out
+                     : in,
+           turn_of(group[i]), group);
     }
   }
 
+  /// `members`: of a group of devices that each have a block.
   void push(StepKind kind, std::variant<cost::Kernel, program::Collective> work, Stream stream,
-            const Share& share, const std::vector<Share>& group) {
-    DeviceBlock& block = blocks_.at(share.device);
+            const Turn& turn, const std::vector<Share>& members = {}) {
+    BlockDraft& block = blocks_.at(turn.device);
     program::Task task{};
     task.name = move_.tensor.name + " " + to_text(kind);
     task.work = std::move(work);
     task.stream = stream;
     task.recomputed = move_.recomputed;
-    if (move_.held && program::transfers(stream) && !share.reads.empty())
-      block.hold_transfers(move_.tensor.id, share.reads.front());
+    if (move_.issued_by != nullptr && program::transfers(stream) && !turn.reads.empty())
+      block.hold_transfers(move_.tensor.id, turn.reads.front());
     Operation operation = meaning(kind);
-    for (const Mask& mask : share.reads)
-      operation.inputs.push_back(block.read(task, move_.tensor.id, mask));
-    if (move_.blocking) block.follow_computation(task);
-    const bool keeps = share.reads.size() == 1 && share.reads.front() == share.holds;
+    for (const Part& part : turn.reads)
+      operation.inputs.push_back(block.read(task, move_.tensor.id, part));
+    issue(task, kind, block);
+    const bool keeps = turn.reads.size() == 1 && turn.reads.front() == turn.holds;
     if (kind == StepKind::all_reduce) {
-      operation.outputs = {
-          block.overwrite(task, move_.tensor.id, share.reads.front(), share.holds)};
+      operation.outputs = {block.overwrite(task, move_.tensor.id, turn.reads.front(), turn.holds)};
     } else if (!keeps) {
-      operation.outputs = {block.write(task, move_.tensor, share.holds, move_.category)};
+      operation.outputs = {block.write(task, move_.tensor, turn.holds, move_.category)};
     }
-    task.operations = {with_members(std::move(operation), share, group)};
+    task.operations = {with_members(std::move(operation), turn, members)};
     block.push(std::move(task));
+  }
+
+  /// A collective of gradients is part of the operator that wrote the gradient, one of activations
+  /// of the operator that reads them.
+  void issue(program::Task& task, StepKind kind, const BlockDraft& block) const {
+    if (move_.issued_by == nullptr || !communicates(kind)) return;
+    const int slot = task.reads.empty() ? -1 : task.reads.front();
+    const model::OpId of = move_.backward ? block.writer_of(slot) : block.running();
+    block.follow_computation(task, slot, of,
+                             cost::beside(*move_.issued_by, collective(kind), move_.backward));
   }
 
   /// What a step does to values, yet without its operands.
@@ -108,14 +149,14 @@ class Appending {
 
   /// Of a selection only what is selected is read; of a collective it matters what all members
   /// have.
-  static Operation with_members(Operation operation, const Share& share,
-                                const std::vector<Share>& group) {
+  static Operation with_members(Operation operation, const Turn& turn,
+                                const std::vector<Share>& members) {
     if (operation.action == Action::join && operation.inputs.size() == 1)
-      operation.inputs.front().masks = {share.holds};
-    if (operation.action != Action::convert) return operation;
+      operation.inputs.front().masks = {*turn.holds.mask};
+    if (operation.action != Action::convert || members.empty()) return operation;
     operation.inputs.front().masks.clear();
     operation.outputs.front().masks.clear();
-    for (const Share& member : group) {
+    for (const Share& member : members) {
       operation.inputs.front().masks.push_back(member.reads.front());
       operation.outputs.front().masks.push_back(member.holds);
     }
@@ -123,17 +164,23 @@ class Appending {
   }
 
   const Move& move_;
-  std::map<int, DeviceBlock>& blocks_;
+  BlockDrafts& blocks_;
   Groups& groups_;
   const model::Tensor& tensor_;
 };
 
 }  // namespace
 
-void append(const Redistribution& redistribution, const Move& move,
-            std::map<int, DeviceBlock>& blocks, Groups& groups, const model::Tensor& tensor) {
+void append(const Redistribution& redistribution, const Move& move, BlockDrafts& blocks,
+            Groups& groups, const model::Tensor& tensor) {
   Appending appending(move, blocks, groups, tensor);
   for (const Step& step : redistribution.steps) appending.add(step);
+}
+
+void append(const placement::Conversion& step, const placement::Layout& from, const Move& move,
+            const placement::Grid& grid, BlockDrafts& blocks, Groups& groups,
+            const model::Tensor& tensor) {
+  Appending(move, blocks, groups, tensor).add(step, from, grid);
 }
 
 }  // namespace stratagem::lowering

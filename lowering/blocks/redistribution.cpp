@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "lowering/blocks/device_block.hpp"
 #include "lowering/blocks/moves.hpp"
 #include "lowering/redistribute/redistribute.hpp"
 
@@ -36,9 +35,9 @@ class RedistributionLowering {
     const std::vector<Piece> have = pieces(*c_.tensor, *c_.from, c_.leaves);
     const std::vector<Piece> want = pieces(*c_.tensor, *c_.to, c_.arrives);
     const SlotName name{c_.id, c_.id, c_.tensor->name};
-    std::map<int, DeviceBlock> blocks;
+    BlockDrafts blocks;
     for (const Piece& piece : have) {
-      block_of(blocks, piece.device).import(name, piece.mask, c_.leaves.category);
+      block_of(blocks, piece.device).import(name, {.mask = piece.mask}, c_.leaves.category);
     }
     for (const Piece& piece : want) block_of(blocks, piece.device);
     append(redistribute(c_.tensor->shape, have, want),
@@ -51,26 +50,25 @@ class RedistributionLowering {
   }
 
  private:
-  DeviceBlock& block_of(std::map<int, DeviceBlock>& blocks, int device) const {
-    return blocks.try_emplace(device, graph_, "move " + c_.tensor->name).first->second;
+  BlockDraft& block_of(BlockDrafts& blocks, int device) const {
+    return blocks.try_emplace(device, graph_, *c_.from, "move " + c_.tensor->name).first->second;
   }
 
   /// Without those of devices that have nothing to do.
-  RedistributionBlocks finish(std::map<int, DeviceBlock>& blocks,
-                              const std::vector<Piece>& want) const {
+  RedistributionBlocks finish(BlockDrafts& blocks, const std::vector<Piece>& want) const {
     const std::vector<int> from = c_.from->devices();  // also those that have no part of the tensor
     for (const Piece& piece : want) {
-      DeviceBlock& block = blocks.at(piece.device);
-      block.keep(block.slot_of(c_.id, piece.mask), c_.arrives.category);
+      BlockDraft& block = blocks.at(piece.device);
+      block.keep(block.slot_of(c_.id, {.mask = piece.mask}), c_.arrives.category);
     }
     RedistributionBlocks result;
     for (auto& [device, block] : blocks) {
       LoweredBlock lowered;
-      lowered.block = block.finish();
+      lowered.block = block.finish().block;
       if (lowered.block.tasks.empty()) continue;
       const auto kept = std::ranges::find(want, device, &Piece::device);
       if (kept != want.end()) {
-        if (const int writer = block.ready(block.slot_of(c_.id, kept->mask)); writer >= 0)
+        if (const int writer = block.ready(block.slot_of(c_.id, {.mask = kept->mask})); writer >= 0)
           lowered.last_writer[0] = writer;
       }
       (std::ranges::binary_search(from, device) ? result.leaving : result.arriving)

@@ -58,6 +58,22 @@ cost::CollectiveKind collective(StepKind kind) {
   }
 }
 
+StepKind kind_of(const placement::Conversion& conversion) {
+  if (!conversion.communicates()) return StepKind::select;
+  switch (conversion.collective()) {
+    case cost::CollectiveKind::all_reduce:
+      return StepKind::all_reduce;
+    case cost::CollectiveKind::all_gather:
+      return StepKind::all_gather;
+    case cost::CollectiveKind::reduce_scatter:
+      return StepKind::reduce_scatter;
+    case cost::CollectiveKind::all_to_all:
+      return StepKind::all_to_all;
+    default:
+      throw BrokenPromise("conversions are collectives of all ranks");
+  }
+}
+
 std::map<StepKind, double> volume(const Redistribution& redistribution) {
   std::map<StepKind, double> volumes;
   for (const Step& step : redistribution.steps) {

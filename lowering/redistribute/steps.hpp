@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cost/ring.hpp"
+#include "placement/layout.hpp"
 #include "placement/mask.hpp"
 
 namespace stratagem::lowering {
@@ -36,6 +37,8 @@ std::string to_text(StepKind);
 [[nodiscard]] bool communicates(StepKind);
 /// Expects communicates().
 cost::CollectiveKind collective(StepKind);
+/// A conversion that does not communicate is a select.
+StepKind kind_of(const placement::Conversion&);
 
 /// One device's share of a step: the masks that it reads, and the one that it holds afterwards.
 struct Share {

@@ -6,7 +6,6 @@
 #include <map>
 #include <utility>
 
-#include "base/input_error.hpp"
 #include "lowering/redistribute/assemble.hpp"
 
 namespace stratagem::lowering {
@@ -14,22 +13,6 @@ namespace stratagem::lowering {
 using placement::Conversion;
 
 namespace {
-
-StepKind kind_of(const Conversion& conversion) {
-  if (!conversion.communicates()) return StepKind::select;
-  switch (conversion.collective()) {
-    case cost::CollectiveKind::all_reduce:
-      return StepKind::all_reduce;
-    case cost::CollectiveKind::all_gather:
-      return StepKind::all_gather;
-    case cost::CollectiveKind::reduce_scatter:
-      return StepKind::reduce_scatter;
-    case cost::CollectiveKind::all_to_all:
-      return StepKind::all_to_all;
-    default:
-      throw BrokenPromise("conversions are collectives of all ranks");
-  }
-}
 
 /// The devices' shares of a conversion, in groups of devices that differ only along its axes. Where
 /// a value becomes partial values, the first of a group keeps it.

@@ -2,6 +2,7 @@
 #include "lowering/stack/kernels.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <string>
 
@@ -167,6 +168,20 @@ std::string stack_name(const model::Operator& op) {
     default:
       return name;
   }
+}
+
+std::vector<std::size_t> fused_lengths(const model::Graph& graph, const cost::Stack& stack,
+                                       std::span<const model::OpId> ops) {
+  std::vector<std::size_t> lengths;
+  for (const std::vector<std::string>& kinds : stack.fusions) {
+    const auto matches = [&](model::OpId id, const std::string& kind) {
+      return stack_name(graph.operators[id]) == kind;
+    };
+    if (kinds.size() <= ops.size() && std::ranges::equal(ops.first(kinds.size()), kinds, matches))
+      lengths.push_back(kinds.size());
+  }
+  std::ranges::sort(lengths, std::greater<>());
+  return lengths;
 }
 
 cost::OperatorFacts facts_of(const model::Operator& op, const cost::Stack& stack) {

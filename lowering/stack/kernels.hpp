@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,11 @@ cost::Kernel kernel_of(const model::Graph& graph, const model::Operator& op, con
 
 /// An operator's kind as stacks name it: "gelu", "gelu.B", "contraction.W".
 std::string stack_name(const model::Operator& op);
+
+/// How many of the next operators may run as one kernel by their kinds: the lengths of the fusions
+/// that they begin, the longest first.
+std::vector<std::size_t> fused_lengths(const model::Graph& graph, const cost::Stack& stack,
+                                       std::span<const model::OpId> ops);
 
 /// The stack's facts for an operator's kind and pass.
 cost::OperatorFacts facts_of(const model::Operator& op, const cost::Stack& stack);

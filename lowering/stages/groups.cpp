@@ -11,10 +11,10 @@ namespace stratagem::lowering {
 
 using placement::Grid;
 
-Groups::Groups(program::Program& program, std::vector<Grid> grids) : program_(program) {
-  for (Grid& grid : grids) {
-    if (std::ranges::find(grids_, grid) != grids_.end()) continue;
-    grids_.push_back(std::move(grid));
+Groups::Groups(program::Program& program) : program_(program) {
+  for (const Grid& grid : program.grids) {
+    if (grid.listed.empty() && std::ranges::find(grids_, grid) == grids_.end())
+      grids_.push_back(grid);
   }
   // A family is a set of grids with equal axes of which no two overlap.
   std::vector<std::pair<const std::vector<placement::Axis>*, std::set<int>>> families;

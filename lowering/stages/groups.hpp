@@ -13,8 +13,9 @@ namespace stratagem::lowering {
 /// with equal axes share their groups, so their blocks can be equal.
 class Groups {
  public:
-  /// The program has all its devices already.
-  Groups(program::Program& program, std::vector<placement::Grid> grids);
+  /// The program has all its devices and grids already. Of grids that list their devices there are
+  /// only groups of lists (`of`).
+  explicit Groups(program::Program& program);
 
   /// The group of all devices of the grid that differ only along the given axes (ascending
   /// indices). It is also bound on every grid that is this one translated by whole grids. Calls

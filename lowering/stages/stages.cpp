@@ -50,7 +50,7 @@ void Stages::find_transfers(const Plan& plan) {
     for (const auto& [producer, reader] : pairs) {
       const Grid& from = replicas_[producer].grid;
       const Grid& to = replicas_[reader].grid;
-      const bool apart = from != to && (irregular_[flow.from] || irregular_[flow.to]);
+      const bool apart = from != to && (irregular(flow.from) || irregular(flow.to));
       found.insert(apart ? StageTransfer::redistributes : transfer_between(from, to));
     }
     // Where one micro-batch stays and another is sent, the general path does for both.
@@ -80,9 +80,9 @@ void Stages::place_stage(const Plan& plan, int stage) {
   grids.reserve(copies);
   for (int copy = 0; copy < copies; ++copy)
     grids.push_back(grid_of(plan, plan.stages[stage], copy));
-  irregular_.push_back(!std::ranges::all_of(grids, &std::optional<Grid>::has_value));
+  const bool regular = std::ranges::all_of(grids, &std::optional<Grid>::has_value);
   for (int copy = 0; copy < copies; ++copy) {
-    if (!irregular_[stage]) {
+    if (regular) {
       replicas_.push_back({stage, copy, *grids[copy]});
       continue;
     }
@@ -109,7 +109,7 @@ std::set<int> Stages::stages_per_device(const Plan& plan) const {
     }
   };
   for (int stage = 0; stage < count(); ++stage) {
-    if (!irregular_[stage]) continue;
+    if (!irregular(stage)) continue;
     stages.insert(stage);
     each_parameter(stage, [&](model::TensorId tensor) { parameters.insert(tensor); });
   }

@@ -65,7 +65,9 @@ class Stages {
   [[nodiscard]] int replica(int stage, int copy) const { return first_replica_[stage] + copy; }
   /// Do the operators of a stage stand on different devices, or in unequal parts? Then its grid is
   /// only a list of all its devices.
-  [[nodiscard]] bool irregular(int stage) const { return irregular_[stage]; }
+  [[nodiscard]] bool irregular(int stage) const {
+    return !replicas_[replica(stage, 0)].grid.listed.empty();
+  }
   /// The grid of a segment's stage; copies have equal ones but for the first device.
   [[nodiscard]] const placement::Grid& grid_of_segment(int segment) const {
     return replicas_[replica(of_segment_[segment], 0)].grid;
@@ -104,7 +106,6 @@ class Stages {
   std::vector<SegmentFacts> facts_;
   std::vector<Replica> replicas_;   ///< by stage, then copy
   std::vector<int> first_replica_;  ///< by stage: that of copy 0
-  std::vector<bool> irregular_;     ///< by stage
   std::vector<DeviceClass> device_classes_;
   std::vector<int> of_segment_;
   std::vector<int> class_of_device_;

@@ -6,6 +6,7 @@
 
 #include "lowering/redistribute/redistribute.hpp"
 #include "lowering/stages/parts.hpp"
+#include "model/zoo/llama.hpp"
 #include "tests/lowering/irregular_plans.hpp"
 #include "tests/lowering/redistribute/played.hpp"
 #include "tests/lowering/replay.hpp"
@@ -63,6 +64,47 @@ std::map<std::vector<int>, double> sums(const Program& program) {
   return result;
 }
 
+/// A stack that says something of everything that blocks are lowered by.
+cost::Stack busy_stack() {
+  cost::Stack stack = plain_stack();
+  stack.fusions = {{"bias_add", "gelu"}, {"dropout", "add"}, {"silu", "multiply"}};
+  stack.collectives = {{cost::CollectiveKind::all_reduce, true, model::Pass::weight_gradient},
+                       {cost::CollectiveKind::reduce_scatter, true, model::Pass::weight_gradient},
+                       {cost::CollectiveKind::all_gather, false, model::Pass::input_gradient}};
+  stack.held_inputs = {{"masked_softmax", "merge_heads"}};
+  stack.operators["attention_dropout"] = {.state_copies_before = 2, .state_copies_after = 1};
+  stack.random_state = {
+      .size = 800_B, .before_forward = 1, .before_recomputation = 2, .after_recomputation = 1};
+  return stack;
+}
+
+/// The tasks of a device's cells, with what they allocate and free.
+std::vector<std::string> tasks_of(const Program& program, int device) {
+  std::vector<std::string> tasks;
+  const program::Sequence& sequence = program.sequences[program.devices[device].sequence];
+  for (const program::Call& call : sequence.calls) {
+    if (call.segment < 0 || ends_iteration(program, call)) continue;
+    const program::Block& block = program.blocks[call.block];
+    for (const program::Task& task : block.tasks) {
+      std::string text = block.name + ": " + task.name + " on " +
+                         std::to_string(static_cast<int>(task.stream)) + ", waits";
+      for (const int wait : task.waits) text += " " + block.tasks[wait].name;
+      const auto* kernel = std::get_if<cost::Kernel>(&task.work);
+      if (kernel != nullptr)
+        text += ", " + std::to_string(kernel->launches) + " move " +
+                std::to_string(kernel->traffic.value);
+      for (const auto* slots : {&task.allocates, &task.frees}) {
+        text += ", slots";
+        for (const int slot : *slots)
+          text +=
+              " " + block.slots[slot].name + " " + std::to_string(block.slots[slot].bytes.value);
+      }
+      tasks.push_back(std::move(text));
+    }
+  }
+  return tasks;
+}
+
 /// What the parts of an operator leave, or read first.
 std::vector<Piece> pieces(const Plan& plan, model::OpId op, bool output) {
   const OperatorParts parts = parts_of(plan, op, 0);
@@ -101,6 +143,34 @@ TEST_CASE("a uniform plan written as lists of devices becomes the same work on e
       for (const Category category :
            {Category::parameters, Category::gradients, Category::optimizer_states})
         CHECK(resident_on(listed, device, category) == resident_on(uniform, device, category));
+    }
+  }
+}
+
+TEST_CASE("what a stack fuses, casts, holds and runs beside is the same where devices are listed") {
+  const model::Graph gpt = model::gpt(small_gpt);
+  const model::Graph llama = model::llama({.layers = 2,
+                                           .hidden = 48,
+                                           .heads = 8,
+                                           .kv_heads = 4,
+                                           .intermediate = 112,
+                                           .sequence = 20,
+                                           .vocabulary = 56,
+                                           .batch = 4,
+                                           .fused_swiglu = false});
+  for (const model::Graph* graph : {&gpt, &llama}) {
+    for (const std::string strategy :
+         {R"({"data": 2})", R"({"tensor": 2})", R"({"data": 2, "tensor": 2})",
+          R"({"tensor": 2, "recompute": "full"})", R"({"tensor": 4, "sequence_parallel": true})"}) {
+      INFO(graph->name << " " << strategy);
+      const Plan plan = plan_of(*graph, strategy);
+      const Program uniform = lower(plan, busy_stack());
+      const Program listed = lower(with_lists(plan), busy_stack());
+      const auto devices = static_cast<int>(uniform.devices.size());
+      for (int device = 0; device < devices; ++device) {
+        INFO("device " << device);
+        CHECK(tasks_of(listed, device) == tasks_of(uniform, device));
+      }
     }
   }
 }

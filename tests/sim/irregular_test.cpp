@@ -4,6 +4,7 @@
 #include "tests/lowering/irregular_plans.hpp"
 #include "tests/sanitized.hpp"
 #include "tests/sim/lowered.hpp"
+#include "tests/sim/priced_by_name.hpp"
 
 namespace stratagem::sim {
 
@@ -61,6 +62,22 @@ TEST_CASE("uniform strategies written as lists run to the end") {
     INFO(strategy);
     const strategies::Plan plan = lowering::plan_of(graph, strategy, 4);
     CHECK(iterations_of(lowering::with_lists(plan)) == 3);
+  }
+}
+
+TEST_CASE("a uniform plan takes as long where its devices are listed, whatever the stack fuses") {
+  const model::Graph graph = model::gpt(lowering::small_gpt);
+  cost::Stack stack = lowering::plain_stack();
+  stack.fusions = {{"bias_add", "gelu"}, {"dropout", "add"}};
+  stack.collectives = {{cost::CollectiveKind::all_reduce, true, model::Pass::weight_gradient}};
+  for (const std::string strategy :
+       {R"({"data": 2})", R"({"tensor": 2})", R"({"tensor": 2, "recompute": "full"})",
+        R"({"tensor": 4, "sequence_parallel": true})"}) {
+    INFO(strategy);
+    const strategies::Plan plan = lowering::plan_of(graph, strategy, 2);
+    const Timeline uniform = played(lowering::lower(plan, stack));
+    const Timeline listed = played(lowering::lower(lowering::with_lists(plan), stack));
+    CHECK(listed.iteration_ends == uniform.iteration_ends);
   }
 }
 

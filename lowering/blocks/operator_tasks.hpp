@@ -1,0 +1,56 @@
+// The tasks of operators in one block: casts of operands, and one kernel for those that the stack
+// fuses.
+#pragma once
+
+#include <map>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "lowering/blocks/block_weights.hpp"
+#include "lowering/blocks/held_slots.hpp"
+
+namespace stratagem::lowering {
+
+/// An operator as the devices of one block run it.
+struct OperatorPart {
+  model::OpId id = -1;
+  std::vector<placement::Part> reads;   ///< by input
+  std::vector<placement::Part> leaves;  ///< by output
+  int replicas = 1;                     ///< blocks that leave the same first output
+};
+
+class OperatorTasks {
+ public:
+  /// Adds tasks to `block`.
+  OperatorTasks(const BlockContext& context, BlockDraft& block);
+
+  [[nodiscard]] BlockWeights& weights() { return weights_; }
+  /// Casts an operand, unless it has been.
+  void cast(model::TensorId tensor, const placement::Part& part, bool recomputed);
+  /// One task for operators of which each reads the first output of the one before it; usually
+  /// there is only one. The block holds what they read.
+  void run(std::span<const OperatorPart> group, bool recomputed);
+
+ private:
+  void read_operands(program::Task& task, const OperatorPart& op, bool inner);
+  void write_results(program::Task& task, const OperatorPart& op, bool recomputed);
+  void hold_operands(program::Task& task, const OperatorPart& op);
+  [[nodiscard]] program::Operation operation(const OperatorPart& op) const;
+  [[nodiscard]] program::Operand named(model::TensorId tensor, const placement::Part& part,
+                                       bool written) const;
+  [[nodiscard]] cost::Kernel kernel(std::span<const OperatorPart> group) const;
+  [[nodiscard]] cost::Kernel kernel_alone(const OperatorPart& op) const;
+  [[nodiscard]] model::Tensor operand_of(model::TensorId id,
+                                         const std::vector<model::Term>& terms) const;
+
+  const BlockContext& c_;
+  const model::Graph& graph_;
+  BlockDraft& block_;
+  BlockWeights weights_;
+  HeldSlots held_;
+  /// Slots of operands that were cast here.
+  std::map<std::pair<model::TensorId, placement::Part>, int> cast_;
+};
+
+}  // namespace stratagem::lowering

@@ -1,0 +1,177 @@
+// Connects and runs operators, those that the stack fuses at once.
+#include "lowering/blocks/segment_lowering.hpp"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "lowering/stack/casts.hpp"
+#include "lowering/stack/kernels.hpp"
+
+namespace stratagem::lowering {
+
+using model::OpId;
+using model::TensorId;
+using placement::Distribution;
+using placement::PlacedPart;
+using program::Category;
+using program::Task;
+
+namespace {
+
+std::vector<int> devices_in(const Distribution& distribution) {
+  std::vector<int> devices;
+  for (const PlacedPart& placed : distribution) devices.push_back(placed.device);
+  return devices;
+}
+
+}  // namespace
+
+SegmentLowering::SegmentLowering(const BlockContext& context, const std::string& pass)
+    : c_(context),
+      graph_(context.graph),
+      connections_(context, blocks_),
+      outliving_(context, blocks_, connections_) {
+  devices_ = c_.grid.listed;
+  if (devices_.empty()) devices_ = {c_.grid.first_device};
+  for (const int device : devices_) {
+    const auto block = blocks_.try_emplace(device, graph_, c_.grid,
+                                           pass + " " + graph_.segments[c_.facts.segment].name);
+    tasks_.try_emplace(device, c_, block.first->second);
+  }
+}
+
+void SegmentLowering::import(TensorId tensor, const Border& border) {
+  const Distribution version = distribution_at(border, c_.grid);
+  for (const auto& [device, part] : version) {
+    if (border.category == Category::whole_gradients) {
+      tasks_.at(device).weights().import(name_of(graph_, c_.facts, tensor), part);
+    } else {
+      blocks_.at(device).import(name_of(graph_, c_.facts, tensor), part, border.category);
+    }
+  }
+  if (border.category != Category::whole_gradients) connections_.add(tensor, version);
+}
+
+void SegmentLowering::run(const std::vector<OpId>& ops, bool recomputed) {
+  for (std::size_t i = 0; i < ops.size();) {
+    const std::vector<Running> group = next_group(std::span(ops).subspan(i));
+    run_group(group, recomputed);
+    i += group.size();
+  }
+}
+
+/// The longest group that the stack fuses and in which every operator reads the first output of the
+/// one before it, as that one leaves it; or one operator.
+std::vector<SegmentLowering::Running> SegmentLowering::next_group(std::span<const OpId> ops) const {
+  std::vector<Running> group = {{ops.front(), connections_.operands(ops.front())}};
+  for (const std::size_t length : fused_lengths(graph_, c_.stack, ops)) {
+    std::vector<Running> longer = {group.front()};
+    for (const OpId id : ops.subspan(1, length - 1)) {
+      Running next{id, connections_.operands(id)};
+      const Running& before = longer.back();
+      const bool follows =
+          graph_.operators[id].inputs[0] == graph_.operators[before.id].outputs[0] &&
+          next.operands.reads[0] == before.operands.leaves[0];
+      if (!follows) break;
+      longer.push_back(std::move(next));
+    }
+    if (longer.size() == length) return longer;
+  }
+  return group;
+}
+
+void SegmentLowering::run_group(const std::vector<Running>& group, bool recomputed) {
+  const Running& last = group.back();
+  const std::vector<int> devices = devices_in(last.operands.leaves.front());
+  const cost::OperatorFacts facts = facts_of(graph_.operators[last.id], c_.stack);
+  for (auto& [device, block] : blocks_) block.begin(last.id);
+  copy_random_state(facts.state_copies_before, devices);
+  for (std::size_t i = 0; i < group.size(); ++i) cast_operands(group[i], i > 0, recomputed);
+  for (std::size_t i = 0; i < group.size(); ++i) obtain_operands(group[i], i > 0, recomputed);
+  for (std::size_t part = 0; part < devices.size(); ++part) {
+    std::vector<OperatorPart> parts;
+    for (const Running& op : group) parts.push_back(part_of(op, part));
+    tasks_.at(devices[part]).run(parts, recomputed);
+  }
+  for (const Running& op : group) note_results(op);
+  copy_random_state(facts.state_copies_after, devices);
+  for (auto& [device, block] : blocks_) block.begin(-1);
+}
+
+void SegmentLowering::copy_random_state(int copies, const std::vector<int>& devices) {
+  if (copies == 0) return;
+  for (const int device : devices) blocks_.at(device).push(random_state_copies(copies, c_.stack));
+}
+
+void SegmentLowering::copy_random_state(int copies) {
+  if (copies == 0) return;
+  std::set<int> busy;
+  for (const OpId id : graph_.segments[c_.facts.segment].forward) {
+    const std::vector<int> devices = devices_in(connections_.operands(id).leaves.front());
+    busy.insert(devices.begin(), devices.end());
+  }
+  copy_random_state(copies, {busy.begin(), busy.end()});
+}
+
+/// `inner`: the first operand comes from the operator before it in the same kernel.
+void SegmentLowering::obtain_operands(const Running& running, bool inner, bool recomputed) {
+  const model::Operator& op = graph_.operators[running.id];
+  for (std::size_t i = inner ? 1 : 0; i < op.inputs.size(); ++i) {
+    const model::Role role = graph_.tensors[op.inputs[i]].role;
+    if (role == model::Role::input || role == model::Role::parameter) continue;
+    connections_.obtain(name_of(graph_, c_.facts, op.inputs[i]), running.operands.reads[i],
+                        recomputed);
+  }
+}
+
+/// Casts what a product of a linear layer wants cast and has not been yet.
+void SegmentLowering::cast_operands(const Running& running, bool inner, bool recomputed) {
+  const model::Operator& op = graph_.operators[running.id];
+  for (std::size_t i = inner ? 1 : 0; i < op.inputs.size(); ++i) {
+    const TensorId tensor = op.inputs[i];
+    if (!casts_operand(graph_, op, tensor, c_.precision)) continue;
+    const Distribution& wanted = running.operands.reads[i];
+    connections_.obtain(name_of(graph_, c_.facts, tensor), wanted, recomputed);
+    for (const auto& [device, part] : wanted) tasks_.at(device).cast(tensor, part, recomputed);
+  }
+}
+
+OperatorPart SegmentLowering::part_of(const Running& running, std::size_t part) {
+  const Operands& operands = running.operands;
+  OperatorPart result{.id = running.id};
+  for (const Distribution& one : operands.reads) result.reads.push_back(one[part].part);
+  for (const Distribution& one : operands.leaves) result.leaves.push_back(one[part].part);
+  result.replicas = static_cast<int>(
+      std::ranges::count(operands.leaves.front(), result.leaves.front(), &PlacedPart::part));
+  return result;
+}
+
+void SegmentLowering::note_results(const Running& running) {
+  const model::Operator& op = graph_.operators[running.id];
+  for (std::size_t i = 0; i < op.outputs.size(); ++i) {
+    connections_.set_combine(op.outputs[i], op.combine);
+    if (!tasks_.begin()->second.weights().is_gradient_of_parameter(op.outputs[i]))
+      connections_.add(op.outputs[i], running.operands.leaves[i]);
+  }
+}
+
+void SegmentLowering::gather_all() {
+  for (const OpId id : graph_.segments[c_.facts.segment].forward) {
+    const std::vector<TensorId>& inputs = graph_.operators[id].inputs;
+    const Operands operands = connections_.operands(id);
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      if (graph_.tensors[inputs[i]].role != model::Role::parameter) continue;
+      for (const auto& [device, part] : operands.reads[i])
+        tasks_.at(device).weights().gather(name_of(graph_, c_.facts, inputs[i]), part);
+    }
+  }
+}
+
+LoweredPass SegmentLowering::finish() {
+  LoweredPass pass{{}, outliving_.out()};
+  for (const int device : devices_) pass.blocks.push_back(blocks_.at(device).finish());
+  return pass;
+}
+
+}  // namespace stratagem::lowering
