@@ -70,7 +70,7 @@ int fit_profile(const Arguments& asked) {
 }
 
 /// Files as they are named; of a folder its JSON files, by name.
-std::vector<std::string> files_of(const std::vector<std::string>& names) {
+std::vector<std::string> measurement_files(const std::vector<std::string>& names) {
   std::vector<std::string> files;
   for (const std::string& name : names) {
     const auto first = static_cast<std::ptrdiff_t>(files.size());
@@ -93,7 +93,7 @@ int report(const Arguments& asked) {
     if (!asked.has("files")) throw UsageError("missing profiles");
     if (asked.has("output")) throw UsageError("--markdown prints; --output is for a page");
     std::vector<cost::Profile> profiles;
-    for (const std::string& file : files_of(asked.texts("files")))
+    for (const std::string& file : measurement_files(asked.texts("files")))
       profiles.push_back(cost::read_profile(file));
     fmt::print("{}", calibrate::fit_table(profiles));
     return done;

@@ -37,15 +37,15 @@ Family family_of(const std::string& name, const std::string& summary,
                  const OptionList<Config>& options,
                  void (*complete)(Config&, const JsonReader& config),
                  Graph (*build)(const Config&)) {
-  return with_frozen(
-         {name,
-          summary,
-          {options.begin(), options.end()},
-          [=](const JsonReader& reader, std::int64_t batch, DataType type) {
-            Config config = read_object(options, reader, Config{.batch = batch, .type = type});
-            if (complete != nullptr) complete(config, reader);
-            return build(config);
-          }});
+  return with_frozen({name,
+                      summary,
+                      {options.begin(), options.end()},
+                      [=](const JsonReader& reader, std::int64_t batch, DataType type) {
+                        Config config =
+                            read_object(options, reader, Config{.batch = batch, .type = type});
+                        if (complete != nullptr) complete(config, reader);
+                        return build(config);
+                      }});
 }
 
 }  // namespace stratagem::model

@@ -13,7 +13,8 @@ void order_three_f_one_b(Plan& plan) {
   const decltype(OrderRule::let) ofst = {{"ofst", "S-1-i"}};
   const auto order = [&](const char* before, const char* after) {
     const bool shifted = std::string(before + std::string(after)).find("ofst") != std::string::npos;
-    plan.order({.before = before, .after = after, .let = shifted ? ofst : decltype(OrderRule::let){}});
+    plan.order(
+        {.before = before, .after = after, .let = shifted ? ofst : decltype(OrderRule::let){}});
   };
   for (const char* pass : {"F1", "F2", "F3", "B"}) {
     const std::string name = pass;
