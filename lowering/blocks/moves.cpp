@@ -111,7 +111,7 @@ class Appending {
     BlockDraft& block = blocks_.at(turn.device);
     program::Task task{};
     task.name = move_.tensor.name + " " + to_text(kind);
-    task.work = std::move(work);
+    task.work = work;
     task.stream = stream;
     task.recomputed = move_.recomputed;
     if (move_.issued_by != nullptr && program::transfers(stream) && !turn.reads.empty())

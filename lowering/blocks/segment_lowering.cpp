@@ -15,7 +15,6 @@ using model::TensorId;
 using placement::Distribution;
 using placement::PlacedPart;
 using program::Category;
-using program::Task;
 
 namespace {
 

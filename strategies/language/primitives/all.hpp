@@ -27,6 +27,10 @@ std::vector<std::string> read_axis_names(const PlanBuilder&, const JsonReader& l
 /// A list of axes as a field.
 Field axes_field(const std::string& key, const std::vector<std::string>& axes);
 
+/// Takes over the forward cells that a text names. Throws InputError for cells that leave nothing, or
+/// that are of the stage which is to take in what they leave.
+void read_cells(Keep& rule, const JsonReader& subject, const Extent& extent);
+
 // Each in its own file.
 void read_colocation(PlanBuilder&, const JsonReader&);
 std::vector<Primitive> write_colocations(const Plan&);
@@ -48,6 +52,9 @@ void read_gradients(PlanBuilder&, const JsonReader&);
 std::vector<Primitive> write_gradients(const Plan&);
 void read_keep(PlanBuilder&, const JsonReader&);
 std::vector<Primitive> write_keeps(const Plan&);
+void read_swap(PlanBuilder&, const JsonReader&);
+void read_eviction(PlanBuilder&, const JsonReader&);
+std::vector<Primitive> write_nothing(const Plan&);
 void read_divided_steps(PlanBuilder&, const JsonReader&);
 std::vector<Primitive> write_divided_steps(const Plan&);
 void read_steps_on_host(PlanBuilder&, const JsonReader&);

@@ -33,21 +33,6 @@ void read_place(Keep& rule, const JsonReader& where, int stages) {
   rule.where = where.one_of({"host", "drives"}) == "host" ? Keep::Where::host : Keep::Where::drives;
 }
 
-/// Forward cells that leave something, and for another stage.
-void read_cells(Keep& rule, const JsonReader& subject, const Extent& extent) {
-  if (extent.slices > 1 || extent.repeats > 1)
-    subject.fail("whole micro-batches and one forward pass where cells have rules");
-  const Chain cells = parse_chain(subject.text(), extent, subject.path());
-  if (cells.cells.empty() || !cells.together.empty()) subject.fail("cells with blanks between");
-  for (const placement::Cell& cell : cells.cells) {
-    if (cell.pass != placement::CellPass::forward)
-      subject.fail("forward cells such as \"F(0, 2)\"", to_text(cell));
-    if (rule.where == Keep::Where::stage && cell.stage == rule.stage)
-      subject.fail("cells of other stages than the one that takes in", to_text(cell));
-    rule.cells.emplace_back(cell.stage, cell.micro_batch);
-  }
-}
-
 Field place_field(const Keep& rule) {
   if (rule.where == Keep::Where::stage)
     return {"where", Json(rule.stage), "on stage " + std::to_string(rule.stage)};
@@ -82,6 +67,20 @@ Field subject_of(const Keep& rule, const Plan& plan) {
 }
 
 }  // namespace
+
+void read_cells(Keep& rule, const JsonReader& subject, const Extent& extent) {
+  if (extent.slices > 1 || extent.repeats > 1)
+    subject.fail("whole micro-batches and one forward pass where cells have rules");
+  const Chain cells = parse_chain(subject.text(), extent, subject.path());
+  if (cells.cells.empty() || !cells.together.empty()) subject.fail("cells with blanks between");
+  for (const placement::Cell& cell : cells.cells) {
+    if (cell.pass != placement::CellPass::forward)
+      subject.fail("forward cells such as \"F(0, 2)\"", to_text(cell));
+    if (rule.where == Keep::Where::stage && cell.stage == rule.stage)
+      subject.fail("cells of other stages than the one that takes in", to_text(cell));
+    rule.cells.emplace_back(cell.stage, cell.micro_batch);
+  }
+}
 
 void read_keep(PlanBuilder& builder, const JsonReader& reader) {
   Plan& plan = builder.plan();
