@@ -329,8 +329,8 @@ int Interpreter<T>::place_of(int buffer) const {
   return places[(iteration_ - first_) % places.size()][buffer];
 }
 
-/// A value in a buffer of the arena, with whatever lies there; of zeros, in memory of its own, where
-/// the program has it on the host or its drives (-1).
+/// A value in a buffer of the arena, with whatever lies there. Where the program has it on the host
+/// or its drives (-1), a value of zeros in memory of its own.
 template <typename T>
 Shared<T> Interpreter<T>::placed(int buffer, TensorId tensor, const Region& region) {
   const List list = list_of(graph_, tensor);

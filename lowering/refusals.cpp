@@ -29,6 +29,17 @@ void expect_axes(const Stages& stages, int stage, const std::string& path,
     throw InputError("", path, "stages on one grid in equal parts" + where, "");
 }
 
+/// Each device has one shard of a weight: what is kept of it in parts is kept in those that step.
+void refuse_other_axes(const Plan& plan) {
+  for (const What what : {What::parameters, What::gradients}) {
+    const strategies::Keep* rule = plan.residency.of(what);
+    if (rule == nullptr || rule->divided.empty() || rule->divided == plan.steps.divided) continue;
+    throw InputError("", path_of(&Options::zero),
+                     "parameters and gradients that are divided over the axes of their steps",
+                     plan.steps.divided.empty() ? "steps that are not divided" : "other axes");
+  }
+}
+
 /// What divides weights needs grids to divide them over, and weights that have one version.
 void refuse_shards(const Plan& plan, const Stages& stages, const cost::Stack& stack) {
   const std::string where = plan.steps.on_host ? " where steps run on the host"
@@ -107,6 +118,10 @@ void refuse_swaps(const Plan& plan, const Stages& stages) {
 /// Parts of checkpoints are parts of a layout, and what runs again in several segments has one
 /// stage.
 void refuse_recomputation(const Plan& plan, const Stages& stages) {
+  if (plan.residency.of(What::checkpoints) != nullptr && plan.recomputed().empty()) {
+    throw InputError("", path_of(&Options::recompute),
+                     "something that is recomputed where checkpoints have a rule", "nothing");
+  }
   for (int stage = 0; !plan.divided(What::checkpoints).empty() && stage < stages.count(); ++stage) {
     expect_axes(stages, stage, path_of(&Options::partition_checkpoints),
                 " where checkpoints are divided");
@@ -180,6 +195,7 @@ void refuse_steps_on_host(const Plan& plan, const Parameters& parameters) {
 void refuse_before_blocks(const Plan& plan, const Stages& stages, const cost::Stack& stack,
                           const cost::Precision& precision) {
   refuse_slices(plan, stages);
+  refuse_other_axes(plan);
   refuse_shards(plan, stages, stack);
   refuse_gradient_buffers(plan);
   refuse_waiting_gathers(plan, stages, stack);

@@ -9,8 +9,8 @@
 
 namespace stratagem::calibrate {
 
-/// A time that was measured while the yardstick (kernels/core_speed.hpp) took `then`, where it takes
-/// `pace`: all that a core does speeds up and slows down alike.
+/// A time that was measured while kernels/core_speed.hpp measured `then`, as it would be at `pace`:
+/// all that a core does speeds up and slows down alike.
 Seconds at_pace(Seconds time, Seconds then, Seconds pace);
 
 /// The median over all kernels; nullopt where not all of them, and the rates of devices, say at

@@ -23,8 +23,8 @@ struct Timed {
   Seconds median;
   double spread = 0;  ///< half the 95 % confidence interval of the median, relative to it
   int repeats = 0;
-  /// Of the slowest core meanwhile (kernels/core_speed.hpp): the median over it is the median of the
-  /// samples, each over the pace before and after it. 0: not asked for.
+  /// Of the slowest core meanwhile (kernels/core_speed.hpp): the median over it is the median of
+  /// the samples, each over the pace before and after it. 0: not asked for.
   Seconds pace;
 };
 

@@ -33,6 +33,52 @@ void fetch_values(Task& fetch, int tensor, int slot, const placement::Layout& la
   select.outputs.push_back({.tensor = tensor, .slot = slot, .layout = layout, .shards = shards});
 }
 
+/// A weight that a block brings to the device.
+struct WeightThere {
+  const std::string& name;
+  int place;  ///< in the segment's table
+  const LocalHolding& local;
+};
+
+/// Allocates a slot in a task, which writes it.
+int allocate(Block& block, Task& task, program::Slot slot) {
+  task.allocates.push_back(static_cast<int>(block.slots.size()));
+  task.writes.push_back(task.allocates.back());
+  block.slots.push_back(std::move(slot));
+  return task.allocates.back();
+}
+
+program::Slot whole_slot(const WeightThere& weight) {
+  return {.name = weight.name,
+          .tensor = weight.place,
+          .bytes = weight.local.bytes,
+          .category = Category::gathered_parameters,
+          .layout = weight.local.holding->layout};
+}
+
+void fetch_whole(Block& block, int fetch, const WeightThere& weight) {
+  Task& task = block.tasks[fetch];
+  const int slot = allocate(block, task, whole_slot(weight));
+  fetch_values(task, weight.place, slot, weight.local.holding->layout, {});
+}
+
+int fetch_shard(Block& block, int fetch, const WeightThere& weight) {
+  const auto& [name, place, local] = weight;
+  Task& task = block.tasks[fetch];
+  const int slot = allocate(block, task, {name, place, local.shard, Category::gathered_parameters});
+  fetch_values(task, place, slot, local.holding->layout, local.shards);
+  return slot;
+}
+
+/// From shards: a slot, or the resident ones (-1).
+void gather_whole(Block& block, Task& task, const WeightThere& weight, int shard) {
+  const int slot = allocate(block, task, whole_slot(weight));
+  program::Operation& gather = task.operations.front();
+  gather.inputs.back().tensor = gather.outputs.back().tensor = weight.place;
+  gather.inputs.back().slot = shard;
+  gather.outputs.back().slot = slot;
+}
+
 }  // namespace
 
 Gathers::Gathers(const SequenceContext& context, SequenceDraft& draft, std::vector<SegmentRun> runs)
@@ -107,38 +153,19 @@ Block Gathers::gather_block(const SegmentRun& run, bool first) const {
   GatherTasks gathers(context().groups, block.name,
                       first ? Stream::compute : Stream::parameter_communication, 1,
                       context().stack.shard_collectives);
-  const auto allocate = [&block](Task& task, program::Slot slot) {
-    task.allocates.push_back(static_cast<int>(block.slots.size()));
-    task.writes.push_back(task.allocates.back());
-    block.slots.push_back(std::move(slot));
-    return task.allocates.back();
-  };
   std::vector<int> shards;
   for (const int place : run.block->lowered.gathered) {
     const LocalHolding& local =
         context().parameters.on(draft().device_class()).at(facts.tensors[place]);
-    const std::string& name = name_in(*run.block, place);
+    const WeightThere weight{name_in(*run.block, place), place, local};
     const bool gathered =
         is_gathered(context().plan, context().stack, local.shards) && !local.stays_whole;
-    if (fetches && gathered) {
-      shards.push_back(
-          allocate(block.tasks[fetch], {name, place, local.shard, Category::gathered_parameters}));
-      fetch_values(block.tasks[fetch], place, shards.back(), local.holding->layout, local.shards);
-    }
-    Task& task = gathered ? gathers.add(local) : block.tasks[fetch];
-    const int slot = allocate(task, {.name = name,
-                                     .tensor = place,
-                                     .bytes = local.bytes,
-                                     .category = Category::gathered_parameters,
-                                     .layout = local.holding->layout});
     if (!gathered) {
-      fetch_values(task, place, slot, local.holding->layout, {});
+      fetch_whole(block, fetch, weight);
       continue;
     }
-    program::Operation& gather = task.operations.front();
-    gather.inputs.back().tensor = gather.outputs.back().tensor = place;
-    if (fetches) gather.inputs.back().slot = shards.back();
-    gather.outputs.back().slot = slot;
+    if (fetches) shards.push_back(fetch_shard(block, fetch, weight));
+    gather_whole(block, gathers.add(local), weight, fetches ? shards.back() : -1);
   }
   const std::size_t fetched = block.tasks.size();
   gathers.append_to(block);

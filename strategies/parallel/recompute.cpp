@@ -128,7 +128,9 @@ void run_again(Plan& plan, const Options& options) {
   if (options.partition_checkpoints && options.tensor > 1)
     plan.residency.keep({.what = Keep::What::checkpoints, .divided = {"tensor"}});
   if (options.cpu_checkpointing)
-    plan.residency.keep({.what = Keep::What::checkpoints, .where = Keep::Where::host});
+    plan.residency.keep({.what = Keep::What::checkpoints,
+                         .where = Keep::Where::host,
+                         .ahead = plan.residency.ahead_of_segments()});  // as swaps have it
 }
 
 void check_checkpoints(Options& options, const JsonReader& strategy) {

@@ -8,15 +8,16 @@
 namespace stratagem::strategies {
 namespace {
 
-/// op-trans of the optimizer's steps (stage 1), of the gradients between micro-batches (2), and of
-/// the parameters between passes (3) over all ranks that would keep the same: those that divide the batch, the tokens or, for
-/// what is not of an expert, the experts. The lowering finds reduce-scatters of gradients, and
-/// gathers of weights after the steps or before their first use, or, in stage 3, before each pass
-/// of a segment: 2, 2, 2 and 3 times the parameters per rank and step. Where there is one such rank nothing is divided, and
-/// only a framework that gathers nonetheless (cost::ShardCollectives) does anything in stage 3.
-/// Stages 2 and 3 reduce the gradients of every micro-batch. Sources: Rajbhandari et al., ZeRO, SC
-/// 2020, arXiv:1910.02054; groups of ranks, that is hybrid sharding: Zhao et al., PyTorch FSDP,
-/// VLDB 2023, arXiv:2304.11277, section 3.2.2.
+/// op-trans of the optimizer's steps (stage 1), of gradients between micro-batches (2), and of
+/// parameters between passes (3), over all ranks that would keep the same: those that divide the
+/// batch, the tokens or, for what is not of an expert, the experts. The lowering finds
+/// reduce-scatters of gradients, and gathers of weights: after the steps, before their first use,
+/// or, in stage 3, before each pass of a segment. That is 2, 2, 2 and 3 times the parameters per
+/// rank and step. Where there is one such rank nothing is divided, and only a framework that gathers
+/// nonetheless (cost::ShardCollectives) does anything in stage 3. Stages 2 and 3 reduce the
+/// gradients of every micro-batch. Sources: Rajbhandari et al., ZeRO, SC 2020, arXiv:1910.02054;
+/// groups of ranks, that is hybrid sharding: Zhao et al., PyTorch FSDP, VLDB 2023, arXiv:2304.11277,
+/// section 3.2.2.
 void divide_weights(Plan& plan, const Options& options) {
   if (options.zero.stage == 0) return;
   const int together = options.zero.ranks > 0 ? options.zero.ranks : options.data / options.expert;

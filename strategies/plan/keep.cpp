@@ -70,6 +70,9 @@ void check(const Keep& rule) {
   }
   if (rule.what != What::activations && !(rule.segments.empty() && rule.cells.empty()))
     refuse("of", "activations, the only subject with parts of its own");
+  const bool says = !rule.divided.empty() || rule.where != Where::device;
+  if ((rule.what == What::gradients || rule.what == What::checkpoints) && !says)
+    refuse("divided", "axes or a place, without which the rule says nothing");
 }
 
 /// Does it move what forward runs of segments leave?

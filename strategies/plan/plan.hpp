@@ -128,8 +128,8 @@ class Plan {
   void order(OrderRule rule);
   /// op-order of each cell before the next.
   void chain(std::vector<placement::Cell> cells);
-  /// Two cells of one device that run together: both begin when both may begin, each computes beside
-  /// the collectives of the other, and results of either leave when both have ended.
+  /// Two cells of one device that run together: both begin when both may begin, each computes
+  /// beside the collectives of the other, and results of either leave when both have ended.
   void run_together(const placement::Cell& first, const placement::Cell& second);
 
   /// op-trans that replicates stages; each copy processes a subset of the micro-batches. Until they

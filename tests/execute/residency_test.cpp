@@ -162,13 +162,17 @@ std::string system_of(const Row& row) {
 
 constexpr const char* head = R"(# Residency
 
-For whoever wants to know what can wait where between its uses, and what is refused, with which words.
+For whoever wants to know what can wait where between its uses, and what is refused, with which
+words.
 
-Each row was run: a GPT of four layers on two stages of two ranks, lowered and, where it has a flush, trained for two iterations in
-double precision; it agrees with one device to 1e-9. Axes are those of the data ranks; for checkpoints those of the tensor ranks.
-"Runs" without a flush means that the program passes all checks. A number names the refusal below. Gaps that a subject does not
-have are left out: gradients have none between passes, states none within an iteration, activations and checkpoints none between
-iterations. Written by `tests/execute/residency_test.cpp`, which compares it.
+Each row was run: a GPT of four layers on two stages of two ranks, lowered and, where it has a
+flush, trained for two iterations in double precision. It agrees with one device to 1e-9. Divided
+means over data ranks, checkpoints over tensor ranks. "Runs" without a flush means that the program
+passes all checks. A number names the refusal below.
+
+Gaps that a subject does not have are left out. Gradients have none between passes, states none
+within an iteration, activations and checkpoints none between iterations.
+`tests/execute/residency_test.cpp` writes this page, and compares it.
 
 | what | where | shortest gap | divided | with a flush | without a flush | stages of unequal parts | published systems |
 |---|---|---|---|---|---|---|---|

@@ -139,6 +139,13 @@ TEST_CASE("checkpoints that do not divide, or that lie on no grid, are refused")
   plan.residency.keep({.what = strategies::Keep::What::checkpoints, .divided = {"replicas"}});
   CHECK_THAT(refusal([&] { lower(plan, plain_stack()); }),
              ContainsSubstring("that divides by 7, the ranks of replicas"));
+  strategies::Plan without(graph);
+  without.residency.keep({.what = strategies::Keep::What::checkpoints, .divided = {"replicas"}});
+  CHECK_THAT(refusal([&] { lower(without, plain_stack()); }),
+             ContainsSubstring("something that is recomputed"));
+  CHECK(refusal([&] {
+          lowered(graph, R"({"swap": 1, "recompute": "full", "cpu_checkpointing": true})", 2);
+        }).empty());
   plan = with_lists(plan_of(graph, strategy(2, true)));
   CHECK_THAT(refusal([&] { lower(plan, plain_stack()); }), ContainsSubstring("stages on one grid"));
 }

@@ -126,7 +126,8 @@ void keep_somewhere(strategies::Plan& plan, const std::vector<std::string>& axes
   using strategies::Keep;
   if (!axes.empty() && pick(0, 3) > 0) plan.steps.divided = axes;
   const std::vector<std::string>& divided = plan.steps.divided;
-  if (pick(0, 1) == 1) plan.residency.keep({.what = Keep::What::gradients, .divided = divided});
+  if (!divided.empty() && pick(0, 1) == 1)
+    plan.residency.keep({.what = Keep::What::gradients, .divided = divided});
   plan.steps.on_host = pick(0, 3) == 0;
   const bool away = plan.steps.on_host && pick(0, 1) == 0;
   plan.steps.delayed = plan.steps.on_host && !away && pick(0, 1) == 0;

@@ -27,8 +27,8 @@ std::vector<std::string> read_axis_names(const PlanBuilder&, const JsonReader& l
 /// A list of axes as a field.
 Field axes_field(const std::string& key, const std::vector<std::string>& axes);
 
-/// Takes over the forward cells that a text names. Throws InputError for cells that leave nothing, or
-/// that are of the stage which is to take in what they leave.
+/// Adds the forward cells that a text names to a rule. Throws InputError for other passes, which
+/// leave nothing, and for cells of the stage that the rule names.
 void read_cells(Keep& rule, const JsonReader& subject, const Extent& extent);
 
 // Each in its own file.

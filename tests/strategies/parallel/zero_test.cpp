@@ -321,6 +321,12 @@ TEST_CASE("weights that are divided want a flush, and stages in equal parts") {
   CHECK_THAT(refused(R"({"zero": 2)" + buffers), ContainsSubstring("gradients that ranks divide"));
   CHECK_THAT(refused(R"({"offload": {"optimizer": "memory", "delayed_update": true})" + buffers),
              ContainsSubstring("steps that are not delayed"));
+  Plan unlike(graph);
+  unlike.residency.keep({.what = Keep::What::gradients, .divided = {"data"}});
+  CHECK_THAT(refusal([&] { lower(unlike, plain_stack()); }),
+             ContainsSubstring("axes of their steps, found steps that are not divided"));
+  unlike.steps.divided = {"context"};
+  CHECK_THAT(refusal([&] { lower(unlike, plain_stack()); }), ContainsSubstring("found other axes"));
   Plan plan(graph);
   plan.steps.divided = {"data"};
   for (const model::OpId op : plan.operators()) {

@@ -44,6 +44,8 @@ TEST_CASE("rules that contradict each other are refused at what they disagree ab
 
 TEST_CASE("each subject has the places, parts and windows that it can have") {
   CHECK(refused_at({{.what = What::gradients, .where = Where::host}}) == "/where");
+  CHECK(refused_at({{.what = What::gradients}}) == "/divided");
+  CHECK(refused_at({{.what = What::checkpoints}}) == "/divided");
   CHECK(refused_at({{.what = What::states, .where = Where::host}}) == "/where");
   CHECK(refused_at({{.what = What::states, .where = Where::drives}}).empty());
   CHECK(refused_at({{.what = What::states, .where = Where::drives, .divided = {"data"}}}) ==
