@@ -23,7 +23,6 @@ using program::Call;
 using program::Collective;
 using program::Operand;
 using program::Operation;
-using program::Sequence;
 using program::Task;
 
 namespace {
