@@ -55,13 +55,13 @@ void check_hosts(const Run& run, const strategies::Plan& plan) {
 
 strategies::Plan plan_of(const Run& run) {
   if (run.refused) throw *run.refused;
-  if (run.plan) return strategies::read_plan(*run.plan, run.graph, run.micro_batches);
+  if (run.plan) return strategies::read_plan(*run.plan, run.graph, run.batch.micro_batches);
   Options options = run.options;
   options.link = [&](int from, int to) {
     const bool known = std::max(from, to) < run.cluster.gpus();
     return known ? run.cluster.bandwidth(from, to) : BytesPerSecond{};
   };
-  return strategies::compose(run.graph, run.micro_batches, options, run.strategy);
+  return strategies::compose(run.graph, run.batch.micro_batches, options, run.strategy);
 }
 
 program::Program program_of(const Run& run, const strategies::Plan& plan) {
@@ -74,15 +74,15 @@ InputError located(const Run& run, const InputError& error) {
   if (!error.file.empty()) return error;
   const bool of_the_whole = error.path.empty() || error.path.starts_with("/strategy");
   if (run.plan && of_the_whole) {
-    const auto cycle = study::order_cycle(*run.plan, run.graph, run.micro_batches);
+    const auto cycle = study::order_cycle(*run.plan, run.graph, run.batch.micro_batches);
     if (cycle) return {run.plan->file(), cycle->path, cycle->expected, cycle->found};
   }
   if (run.plan && (of_the_whole || error.path.starts_with("/primitives"))) {
     return {run.plan->file(), of_the_whole ? "/primitives" : error.path, error.expected,
             error.found};
   }
-  return {run.file, run.path + (error.path.empty() ? "/strategy" : error.path), error.expected,
-          error.found};
+  return {run.origin.file, run.origin.path + (error.path.empty() ? "/strategy" : error.path),
+          error.expected, error.found};
 }
 
 }  // namespace stratagem::study

@@ -25,7 +25,7 @@ using Change = std::vector<Setting>;
 Setting strategy(const std::string& key, Json value) { return {"strategy", key, std::move(value)}; }
 
 void add_micro_batches(std::vector<Change>& changes, const Run& run) {
-  for (int size = run.micro_batch / 2; size >= 1; size /= 2)
+  for (int size = run.batch.micro / 2; size >= 1; size /= 2)
     changes.push_back({{"training", "micro_batch", size}});
 }
 

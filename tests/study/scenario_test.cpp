@@ -28,8 +28,8 @@ TEST_CASE("a run takes from the defaults, key by key, what it does not say") {
   CHECK(alone.cluster.design().name == "DGX-2");  // its "cluster" states the GPUs only
   CHECK(four.options.tensor == 2);
   CHECK(four.options.recompute.what == "none");
-  CHECK(four.baseline == "alone");
-  CHECK(four.path == "/runs/1");
+  CHECK(four.compared.baseline == "alone");
+  CHECK(four.origin.path == "/runs/1");
   // All settings after defaults, for the report.
   CHECK_THAT(alone.resolved.text(), ContainsSubstring(R"("cluster":{"gpus":1,"preset":"dgx-2"})"));
 }
@@ -136,8 +136,8 @@ TEST_CASE("a model that repeats its forward pass wants a schedule that does") {
 
 TEST_CASE("a batch divides into micro-batches of every data-parallel rank") {
   const study::Scenario scenario = read(small_scenario());
-  CHECK(scenario.runs[0].micro_batches == 4);  // 8 = 1 rank * 2 samples * 4
-  CHECK(scenario.runs[1].micro_batches == 2);  // 8 = 2 ranks * 2 samples * 2
+  CHECK(scenario.runs[0].batch.micro_batches == 4);  // 8 = 1 rank * 2 samples * 4
+  CHECK(scenario.runs[1].batch.micro_batches == 2);  // 8 = 2 ranks * 2 samples * 2
 }
 
 TEST_CASE("ranks on processors run a scenario with a profile that knows their memory") {
@@ -233,7 +233,7 @@ TEST_CASE("a scenario needs no defaults, and may name its schema for editors") {
   text = with(with(text, "\"baseline\": \"alone\",", ""), "\"gpus\": 4", "\"gpus\": 1");
   const study::Scenario scenario = read(text);
   REQUIRE(scenario.runs.size() == 1);
-  CHECK(scenario.runs[0].baseline.empty());
+  CHECK(scenario.runs[0].compared.baseline.empty());
 }
 
 TEST_CASE("profiles and stacks are files beside the scenario, by name") {
