@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "lowering/redistribute/steps.hpp"
-#include "lowering/stages/operator_layout.hpp"
+#include "lowering/stages/operands.hpp"
 #include "lowering/stages/segment.hpp"
 #include "placement/distribution.hpp"
 #include "tests/sim/random_plan.hpp"
