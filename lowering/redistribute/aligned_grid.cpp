@@ -195,12 +195,6 @@ AlignedGrid grid_of(const std::vector<Digit>& digits, const std::vector<Piece>& 
 
 }  // namespace
 
-std::vector<int> AlignedGrid::coordinates(int i) const {
-  std::vector<int> at(sizes.size());
-  for (std::size_t axis = sizes.size(); axis-- > 0; i /= sizes[axis]) at[axis] = i % sizes[axis];
-  return at;
-}
-
 std::vector<AlignedGrid> align(const std::vector<std::vector<Piece>>& sides,
                                const std::vector<std::int64_t>& shape) {
   const std::vector<Piece>& devices = sides.front();

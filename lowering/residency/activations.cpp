@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/input_error.hpp"
-#include "placement/local_part.hpp"
+#include "placement/distribution.hpp"
 #include "strategies/parallel/options.hpp"
 
 namespace stratagem::lowering {

@@ -4,7 +4,7 @@
 #include <optional>
 #include <utility>
 
-#include "placement/local_part.hpp"
+#include "placement/distribution.hpp"
 
 namespace stratagem::lowering {
 

@@ -5,7 +5,7 @@
 
 #include "base/input_error.hpp"
 #include "lowering/stages/shards.hpp"
-#include "placement/local_part.hpp"
+#include "placement/distribution.hpp"
 
 namespace stratagem::lowering {
 

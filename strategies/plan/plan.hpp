@@ -12,8 +12,8 @@
 
 #include "base/quantity.hpp"
 #include "model/graph.hpp"
-#include "placement/axis.hpp"
 #include "placement/cell.hpp"
+#include "placement/grid.hpp"
 #include "strategies/plan/copies.hpp"
 #include "strategies/plan/keep.hpp"
 #include "strategies/plan/order_rule.hpp"

@@ -5,7 +5,7 @@
 #include <tuple>
 
 #include "lowering/redistribute/redistribute.hpp"
-#include "lowering/stages/parts.hpp"
+#include "lowering/stages/operands.hpp"
 #include "model/zoo/llama.hpp"
 #include "tests/lowering/irregular_plans.hpp"
 #include "tests/lowering/redistribute/played.hpp"
@@ -107,12 +107,10 @@ std::vector<std::string> tasks_of(const Program& program, int device) {
 
 /// What the parts of an operator leave, or read first.
 std::vector<Piece> pieces(const Plan& plan, model::OpId op, bool output) {
-  const OperatorParts parts = parts_of(plan, op, 0);
+  const Operands operands = operands_of(plan, {.listed = {0}}, 0, op);
   std::vector<Piece> result;
-  for (std::size_t part = 0; part < parts.devices.size(); ++part) {
-    result.push_back({parts.devices[part], output ? output_mask(plan, op, 0, parts, part)
-                                                  : input_mask(plan, op, 0, parts, part)});
-  }
+  for (const auto& [device, part] : (output ? operands.leaves : operands.reads).front())
+    result.push_back({device, *part.mask});
   return result;
 }
 

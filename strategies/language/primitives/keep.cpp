@@ -66,8 +66,8 @@ Field subject_of(const Keep& rule, const Plan& plan) {
   return field("of", summarize(chosen, all));
 }
 
-}  // namespace
-
+/// Adds the forward cells that a text names to a rule. Throws InputError for other passes, which
+/// leave nothing, and for cells of the stage that the rule names.
 void read_cells(Keep& rule, const JsonReader& subject, const Extent& extent) {
   if (extent.slices > 1 || extent.repeats > 1)
     subject.fail("whole micro-batches and one forward pass where cells have rules");
@@ -81,6 +81,8 @@ void read_cells(Keep& rule, const JsonReader& subject, const Extent& extent) {
     rule.cells.emplace_back(cell.stage, cell.micro_batch);
   }
 }
+
+}  // namespace
 
 void read_keep(PlanBuilder& builder, const JsonReader& reader) {
   Plan& plan = builder.plan();

@@ -1,10 +1,12 @@
-// Splits the memory of every rank of a V between its two stages, and takes the best of a few rules.
-#include "strategies/schedules/timetable/memory_bounded.hpp"
-
+// ZB-V, V-Half and V-Min: two stages on every rank, placed as a V, within a memory limit. The memory
+// of a rank is split between its two stages, and the best of a few rules is taken.
 #include <algorithm>
+#include <array>
+#include <functional>
 #include <utility>
 
-#include "strategies/schedules/timetable/shortest.hpp"
+#include "strategies/schedules/all.hpp"
+#include "strategies/schedules/timetable/list_scheduler.hpp"
 
 namespace stratagem::strategies {
 
@@ -12,6 +14,10 @@ using placement::Cell;
 using placement::CellPass;
 
 namespace {
+
+/// When a rank begins the four cells F chunk 0, F chunk 1, B chunk 1, B chunk 0 of micro-batch 0 if
+/// every cell takes 1; those of micro-batch m begin 6m later, and W fills what is left.
+using VPattern = std::array<int, 4>;
 
 /// Weight gradients wait for nobody, so they only fill gaps or make room.
 int place_of(CellPass pass, CellPass preferred) {
@@ -72,8 +78,9 @@ std::vector<std::vector<Limit>> v_limits(const Pipeline& pipeline, int most, int
   return limits;
 }
 
-}  // namespace
-
+/// The shortest timetable found in which no rank holds more than `most` activations of a stage; of
+/// equally short ones, that with the smallest bubble. Any numbers have one if most >= 2.
+/// Without `pattern` only the rules that need none are tried.
 Timetable memory_bounded(const Pipeline& pipeline, int most,
                          const std::function<VPattern(int)>& pattern) {
   Shortest shortest;
@@ -90,6 +97,65 @@ Timetable memory_bounded(const Pipeline& pipeline, int most,
     shortest.attempt(workload, pass_first(CellPass::forward));
   }
   return shortest.take();
+}
+
+/// At most p micro-batches' activations of a rank (2p of its chunks). Where F = B = W no rank waits
+/// inside its own span in the cases that are tested, m >= 2p for p = 4, m >= 3p for p = 8; others
+/// may.
+/// Source: Qi et al., Zero Bubble Pipeline Parallelism, ICLR 2024, section 6.
+Timetable zb_v_timetable(const Pipeline& pipeline) {
+  return memory_bounded(pipeline, 2 * pipeline.ranks, {});
+}
+
+/// At most floor((p+2)/2) micro-batches' activations of a rank. The extra 3 where p is even keeps
+/// the beginnings of a rank's cells apart modulo 6.
+/// Source: Qi et al., Pipeline Parallelism with Controllable Memory, NeurIPS 2024: its
+/// V-shaped building blocks.
+Timetable v_half_timetable(const Pipeline& pipeline) {
+  const int p = pipeline.ranks;
+  const int apart = p % 2 == 0 ? 3 : 0;
+  return memory_bounded(pipeline, 2 * ((p + 2) / 2), [p, apart](int rank) {
+    return VPattern{2 * rank, 3 * p - rank - 2, 3 * p + apart + 2 * rank - 1,
+                    6 * p + apart - rank - 2};
+  });
+}
+
+/// At most floor((p+4)/3) micro-batches' activations of a rank. The extra 2 where 3 divides p keeps
+/// the beginnings of a rank's cells apart modulo 6.
+/// Source: Qi et al., Pipeline Parallelism with Controllable Memory, NeurIPS 2024: its
+/// V-shaped building blocks.
+Timetable v_min_timetable(const Pipeline& pipeline) {
+  const int p = pipeline.ranks;
+  const int apart = p % 3 == 0 ? 2 : 0;
+  return memory_bounded(pipeline, 2 * ((p + 4) / 3), [p, apart](int rank) {
+    return VPattern{rank, 2 * p - rank - 1, 2 * p + apart + rank, 4 * p + apart - rank - 1};
+  });
+}
+
+}  // namespace
+
+Schedule zb_v() {
+  return {.name = "zb-v",
+          .summary = "two chunks a rank in V order, B and W split: no bubble at 1F1B's memory",
+          .placement = Placement::wave,
+          .chunks = 2,
+          .orders = &zb_v_timetable};
+}
+
+Schedule v_half() {
+  return {.name = "v-half",
+          .summary = "as zb-v at half of 1F1B's memory, with a small bubble",
+          .placement = Placement::wave,
+          .chunks = 2,
+          .orders = &v_half_timetable};
+}
+
+Schedule v_min() {
+  return {.name = "v-min",
+          .summary = "as zb-v at a third of 1F1B's memory",
+          .placement = Placement::wave,
+          .chunks = 2,
+          .orders = &v_min_timetable};
 }
 
 }  // namespace stratagem::strategies

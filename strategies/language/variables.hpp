@@ -1,9 +1,9 @@
-// Which values of a rule's variables are worth trying, and in which order they are looped over.
+// What the coordinates of a rule tell of its variables: which values are worth trying, in which
+// order they are looped over, and whether any values give cells that exist.
 #pragma once
 
 #include <array>
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 #include "strategies/language/parsed_rule.hpp"
@@ -29,7 +29,10 @@ struct VariableRange {
 std::vector<VariableRange> variable_ranges(const ParsedRule& rule,
                                            const std::array<std::int64_t, 4>& sizes);
 
-/// The coordinate in which the variable stands alone, if there is one.
-std::optional<ParsedRule::Coordinate> alone_in(const ParsedRule& rule, int place);
+/// Refuses rules that say nothing whatever the sizes of the plan: slips of whoever wrote them.
+/// Throws InputError at rule.path if a coordinate that is a sum of multiples of sizes and of
+/// variables that stand alone somewhere is never within its axis, such as the stage in F(S, m), and
+/// if both cells are written alike. Coordinates of other forms are not judged, and each for itself.
+void check_can_exist(const ParsedRule& rule);
 
 }  // namespace stratagem::strategies
