@@ -1,90 +1,69 @@
-// Lists the kinds of operators that have kernels, and calls them.
+// The table of what processors compute, and calls into it.
 #include <algorithm>
-#include <array>
 
 #include "base/input_error.hpp"
+#include "base/table.hpp"
 #include "execute/operators/application.hpp"
+#include "model/operator_kinds.hpp"
 
 namespace stratagem::execute {
+
+// The files of this folder, each with rows for some kinds.
+STRATAGEM_TABLE(execution_files, std::vector<Execution>, products, fused_attentions, pointwise,
+                along_rows, on_heads, mixtures, losses)
+
 namespace {
 
-using model::OpKind;
+constexpr Execution no_row = {.not_at_all = "for which there is no kernel"};
 
-constexpr std::array computed = {OpKind::embedding,
-                                 OpKind::add,
-                                 OpKind::bias_add,
-                                 OpKind::layer_norm,
-                                 OpKind::rms_norm,
-                                 OpKind::contraction,
-                                 OpKind::fused_attention,
-                                 OpKind::split_heads,
-                                 OpKind::merge_heads,
-                                 OpKind::rotary,
-                                 OpKind::repeat,
-                                 OpKind::masked_softmax,
-                                 OpKind::causal_softmax,
-                                 OpKind::softmax,
-                                 OpKind::dropout,
-                                 OpKind::attention_dropout,
-                                 OpKind::gelu,
-                                 OpKind::relu,
-                                 OpKind::silu,
-                                 OpKind::swiglu,
-                                 OpKind::sigmoid,
-                                 OpKind::multiply,
-                                 OpKind::identity,
-                                 OpKind::prepend,
-                                 OpKind::relative_bias,
-                                 OpKind::causal_relative_bias,
-                                 OpKind::dispatch,
-                                 OpKind::combine,
-                                 OpKind::row_max,
-                                 OpKind::exponential,
-                                 OpKind::row_sum,
-                                 OpKind::pick,
-                                 OpKind::cross_entropy,
-                                 OpKind::layer_norm_scale_gradient,
-                                 OpKind::bias_gradient,
-                                 OpKind::gradient_sum};
+/// By kind of operator.
+const Execution& execution_of(model::OpKind kind) {
+  static const std::vector<Execution> by_kind = [] {
+    std::vector<Execution> result;
+    for (const model::OperatorKind& row : model::operator_kinds()) {
+      const auto found = std::ranges::find(executions(), row.name, &Execution::kind);
+      result.push_back(found == executions().end() ? no_row : *found);
+    }
+    return result;
+  }();
+  return by_kind[static_cast<std::size_t>(kind)];
+}
 
 }  // namespace
 
+const std::vector<Execution>& executions() {
+  static const std::vector<Execution> rows = [] {
+    std::vector<Execution> all = {
+        {.kind = "optimizer_step", .not_at_all = "which is not an operator when a program runs"}};
+    for (const std::vector<Execution>& of_file : execution_files())
+      all.insert(all.end(), of_file.begin(), of_file.end());
+    return all;
+  }();
+  return rows;
+}
+
 std::string refusal(const model::Graph& graph, const model::Operator& op, Backend backend) {
-  const std::string named = " (operator " + op.name + ")";
-  if (op.kind == OpKind::fused_attention && backend == Backend::cuda) {
-    const std::int64_t size = fused_head_size(graph, op);
-    if (size > 256)
-      return "fused attention on heads of " + std::to_string(size) +
-             ", of which kernels on GPUs know " + "up to 256" + named;
+  const Execution& row = execution_of(op.kind);
+  std::string why;
+  if (!row.not_at_all.empty()) {
+    why = to_text(op.kind) + ", " + std::string(row.not_at_all);
+  } else if (backend == Backend::cuda && !row.not_on_gpu.empty()) {
+    why = row.not_on_gpu;
+  } else if (row.refuses != nullptr) {
+    why = row.refuses(graph, op, backend);
   }
-  if (op.kind == OpKind::fused_attention && !is_gradient_of_one(graph, op))
-    return "fused attention whose operands others read, too" + named;
-  if (std::ranges::find(computed, op.kind) == computed.end())
-    return to_text(op.kind) + ", for which there is no kernel" + named;
-  const bool by_distance =
-      op.kind == OpKind::relative_bias || op.kind == OpKind::causal_relative_bias;
-  if (by_distance && backend == Backend::cuda)
-    return "biases by distance, as T5's, on a GPU" + named;
-  const bool mixes = op.kind == OpKind::dispatch || op.kind == OpKind::combine;
-  if (mixes && backend == Backend::cuda) return "mixtures of experts on a GPU" + named;
-  if (op.kind == OpKind::rotary) {
-    const model::Operator& forward = op.forward >= 0 ? graph.operators[op.forward] : op;
-    const std::int64_t size = head_size(graph, forward);
-    if (size % 2 != 0)
-      return "rotary positions on heads of an odd size, " + std::to_string(size) + named;
-  }
-  if (op.kind == OpKind::contraction && !is_matrix_product(op))
-    return "a product whose dimensions do not lie side by side" + named;
-  return "";
+  return why.empty() ? why : why + " (operator " + op.name + ")";
 }
 
 template <typename T>
 void apply(const Application<T>& application) {
-  const bool done = apply_contraction(application) || apply_attention(application) ||
-                    apply_pointwise(application) || apply_rows(application) ||
-                    apply_heads(application) || apply_experts(application) ||
-                    apply_loss(application);
-  expects(done, "an operator that is not refused is computed");
+  const Execution& row = execution_of(application.op.kind);
+  expects(row.not_at_all.empty(), "an operator that is not refused is computed");
+  if constexpr (std::is_same_v<T, float>) {
+    row.in_float(application);
+  } else {
+    row.in_double(application);
+  }
 }
 
 template void apply<float>(const Application<float>&);
