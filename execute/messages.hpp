@@ -1,7 +1,9 @@
 // Messages that leave and arrive beside what a rank computes.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <map>
 #include <memory>
@@ -26,10 +28,14 @@ class Messages {
 
   /// To the second rank of a pair, or to all but the first of a larger group.
   void send(kernels::Communicator& group, const Value<T>& value) {
-    expects(value.bytes.empty() && value.region.size() > 0, "messages are numbers");
+    expects(value.region.size() > 0, "messages are not empty");
     Leaving& message = leaving_.back().emplace_back();
     message.values.resize(static_cast<std::size_t>(value.region.size()));
-    engine_.pack(value, value.region, message.values.data());
+    if (value.bytes.empty()) {
+      engine_.pack(value, value.region, message.values.data());
+    } else {  // masks go as numbers
+      std::ranges::copy(value.bytes, message.values.begin());
+    }
     std::vector<kernels::Sent> sent;
     for (int to = 1; to < group.size(); ++to)
       sent.push_back({.to = to, .values = kernels::source(std::span<const Host>(message.values))});
@@ -41,7 +47,12 @@ class Messages {
     Arriving& message = arriving_[value.get()];
     message.value = value;
     message.task = task;
-    message.place = engine_.place(*value, message.room);
+    if (value->bytes.empty()) {
+      message.place = engine_.place(*value, message.room);
+    } else {
+      message.room.resize(value->bytes.size());
+      message.place = message.room;
+    }
     message.pending = group.start({}, {{.from = 0, .values = kernels::target(message.place)}});
   }
 
@@ -51,7 +62,12 @@ class Messages {
     if (found == arriving_.end()) return {};
     const std::size_t task = found->second.task;
     found->second.pending->wait();
-    engine_.close(found->second.place, *value);
+    if (value->bytes.empty()) {
+      engine_.close(found->second.place, *value);
+    } else {
+      std::ranges::transform(found->second.place, value->bytes.begin(),
+                             [](Host number) { return static_cast<std::int8_t>(number); });
+    }
     arriving_.erase(found);
     return task;
   }

@@ -53,6 +53,15 @@ bool runs(const NumberedBlock* block) {
   return block != nullptr && !block->lowered.block.tasks.empty();
 }
 
+std::vector<program::Operand> operands_of(const Block& block, const std::vector<int>& slots) {
+  std::vector<program::Operand> operands;
+  for (const int slot : slots) {
+    const program::Slot& named = block.slots[slot];
+    operands.push_back({.tensor = named.tensor, .slot = slot, .layout = named.layout});
+  }
+  return operands;
+}
+
 /// The segments that a cell runs, in order, those first that run again for one.
 std::vector<int> segments_run(const SequenceContext& context, const Cell& cell) {
   std::vector<int> result;
@@ -211,7 +220,8 @@ int Activations::add_copy(const Portion& portion, bool out, bool guest, const Sc
   const bool peer = portion.rule->where == Keep::Where::stage;
   const int block = peer ? peer_block(portion, out, guest, of.cell) : host_block(portion, out);
   const bool of_one = !guest && portion.segments.size() == 1;
-  return draft().add_call(block, of_one ? portion.segments.front() : -1, of);
+  return draft().add_call(block, of_one ? portion.segments.front() : -1, of,
+                          guest ? portion.rule->stage : -1);
 }
 
 /// Adds to a block, as slots in one memory, what a rule moves; returns them. A call of one segment
@@ -279,6 +289,9 @@ int Activations::peer_block(const Portion& portion, bool out, bool guest, const 
     (sends ? task.reads : task.writes) = (sends ? task.frees : task.allocates) = slots;
     task.work = program::Collective{
         .kind = cost::CollectiveKind::send, .group = group, .payload = bytes_of(block)};
+    program::Operation& moves = task.operations.emplace_back();
+    moves.action = program::Action::transfer;
+    (sends ? moves.inputs : moves.outputs) = operands_of(block, slots);
     return block;
   });
 }
@@ -311,16 +324,9 @@ std::vector<Hop> way(Keep::Where where, bool out) {
 
 program::Operation select_all(const Block& block, const std::vector<int>& from,
                               const std::vector<int>& to) {
-  const auto operand = [&](int slot) {
-    const program::Slot& named = block.slots[slot];
-    return program::Operand{.tensor = named.tensor, .slot = slot, .layout = named.layout};
-  };
-  program::Operation operation{.action = program::Action::select};
-  for (std::size_t i = 0; i < from.size(); ++i) {
-    operation.inputs.push_back(operand(from[i]));
-    operation.outputs.push_back(operand(to[i]));
-  }
-  return operation;
+  return {.action = program::Action::select,
+          .inputs = operands_of(block, from),
+          .outputs = operands_of(block, to)};
 }
 
 }  // namespace
