@@ -47,7 +47,8 @@ enum class Backend : std::uint8_t { cpu, cuda };
 /// Why there is no kernel of a backend for an operator; "" if there is one.
 std::string refusal(const model::Graph& graph, const model::Operator& op, Backend backend);
 
-/// How processors compute a kind of operator: a row in the file that does it.
+/// How processors compute a kind of operator: a row in the file that does it; all.cpp names the
+/// files.
 struct Execution {
   std::string_view kind;
   void (*in_float)(const Application<float>&) = nullptr;

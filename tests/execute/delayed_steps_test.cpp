@@ -67,10 +67,11 @@ double step_of_adam(double gradient, int step, double& mean, double& square_mean
 // By hand: iteration i computes with w(i-1), since the step on its gradients ends beside iteration
 // i + 1; the first two read w(0). The gradient of w^2 is 2w, and w(i+1) = w(i) - adam(2 w(i-1)).
 TEST_CASE("an iteration computes with weights that lack the step before") {
-  const Planned plan = planned(square(), std::string("{") + delayed + "}", 1);
+  const model::Graph graph = square();
+  const Planned plan = planned(graph, std::string("{") + delayed + "}", 1);
   const std::vector<double> trained = losses(plan.plan.graph(), plan.program, 1);
-  std::vector<double> w = {std::sqrt(trained.at(0))};
-  const Planned alone = planned(square(), "{}", 1);
+  std::vector<double> w = {0};
+  const Planned alone = planned(graph, "{}", 1);
   kernels::run_ranks(1, [&](kernels::Communicator& world) {
     Interpreter<double> rank(alone.program, alone.plan.graph(), {.seed = 7}, world);
     for (std::size_t id = 0; id < alone.plan.graph().tensors.size(); ++id) {
@@ -89,9 +90,9 @@ TEST_CASE("an iteration computes with weights that lack the step before") {
 }
 
 TEST_CASE("plans that delay steps train as one device that reads weights as old") {
-  const std::string more = GENERATE(
-      "", R"(, "data": 2, "zero": 2)", R"(, "data": 2, "zero": 1)", R"(, "pipeline": 2)",
-      R"(, "data": 2, "pipeline": 2, "zero": 1, "tensor": 2)");
+  const std::string more =
+      GENERATE("", R"(, "data": 2, "zero": 2)", R"(, "data": 2, "zero": 1)", R"(, "pipeline": 2)",
+               R"(, "data": 2, "pipeline": 2, "zero": 1, "tensor": 2)");
   CAPTURE(more);
   const int micro_batches = 2;
   const Planned plan = planned(tiny_gpt(), std::string("{") + delayed + more + "}", micro_batches);
