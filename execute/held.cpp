@@ -7,7 +7,7 @@
 #include "base/input_error.hpp"
 #include "execute/initial.hpp"
 #include "execute/rounds.hpp"
-#include "kernels/half.hpp"
+#include "execute/types.hpp"
 
 namespace stratagem::execute {
 
@@ -182,9 +182,8 @@ Shared<T> Held<T>::free(const RunningCall& call, int buffer) {
   return std::exchange(values_[call.iteration % values_.size()][buffer], nullptr);
 }
 
-template class Held<float>;
-template class Held<double>;
-template class Held<kernels::Half>;
-template class Held<kernels::BFloat16>;
+#define INSTANTIATE(T) template class Held<T>;
+STRATAGEM_FOR_HELD_TYPES(INSTANTIATE)
+#undef INSTANTIATE
 
 }  // namespace stratagem::execute

@@ -12,7 +12,7 @@
 #include "execute/loss_scale.hpp"
 #include "execute/operators/application.hpp"
 #include "execute/rounds.hpp"
-#include "kernels/half.hpp"
+#include "execute/types.hpp"
 
 namespace stratagem::execute {
 
@@ -344,9 +344,8 @@ bool Interpreter<T>::arrive(const Value<T>* value) {
   return task.has_value();
 }
 
-template class Interpreter<float>;
-template class Interpreter<double>;
-template class Interpreter<kernels::Half>;
-template class Interpreter<kernels::BFloat16>;
+#define INSTANTIATE(T) template class Interpreter<T>;
+STRATAGEM_FOR_HELD_TYPES(INSTANTIATE)
+#undef INSTANTIATE
 
 }  // namespace stratagem::execute

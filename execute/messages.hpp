@@ -1,7 +1,6 @@
 // Messages that leave and arrive beside what a rank computes.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -30,15 +29,15 @@ class Messages {
   void send(kernels::Communicator& group, const Value<T>& value) {
     expects(value.region.size() > 0, "messages are not empty");
     Leaving& message = leaving_.back().emplace_back();
-    message.values.resize(static_cast<std::size_t>(value.region.size()));
+    message.bytes.assign(value.bytes.begin(), value.bytes.end());
+    kernels::Source source = kernels::source(std::as_bytes(std::span(message.bytes)));
     if (value.bytes.empty()) {
+      message.values.resize(static_cast<std::size_t>(value.region.size()));
       engine_.pack(value, value.region, message.values.data());
-    } else {  // masks go as numbers
-      std::ranges::copy(value.bytes, message.values.begin());
+      source = kernels::source(std::span<const Host>(message.values));
     }
     std::vector<kernels::Sent> sent;
-    for (int to = 1; to < group.size(); ++to)
-      sent.push_back({.to = to, .values = kernels::source(std::span<const Host>(message.values))});
+    for (int to = 1; to < group.size(); ++to) sent.push_back({.to = to, .values = source});
     message.pending = group.start(sent, {});
   }
 
@@ -47,13 +46,12 @@ class Messages {
     Arriving& message = arriving_[value.get()];
     message.value = value;
     message.task = task;
-    if (value->bytes.empty()) {
-      message.place = engine_.place(*value, message.room);
-    } else {
-      message.room.resize(value->bytes.size());
-      message.place = message.room;
-    }
-    message.pending = group.start({}, {{.from = 0, .values = kernels::target(message.place)}});
+    const bool numbers = value->bytes.empty();
+    if (numbers) message.place = engine_.place(*value, message.room);
+    const kernels::Target target = numbers ? kernels::target(message.place)
+                                           : kernels::target(std::as_writable_bytes(std::span(
+                                                 value->bytes.data(), value->bytes.size())));
+    message.pending = group.start({}, {{.from = 0, .values = target}});
   }
 
   /// Waits for a value, if it is a message that has not arrived; by which task it was to come.
@@ -62,12 +60,7 @@ class Messages {
     if (found == arriving_.end()) return {};
     const std::size_t task = found->second.task;
     found->second.pending->wait();
-    if (value->bytes.empty()) {
-      engine_.close(found->second.place, *value);
-    } else {
-      std::ranges::transform(found->second.place, value->bytes.begin(),
-                             [](Host number) { return static_cast<std::int8_t>(number); });
-    }
+    if (value->bytes.empty()) engine_.close(found->second.place, *value);
     arriving_.erase(found);
     return task;
   }
@@ -91,6 +84,7 @@ class Messages {
  private:
   struct Leaving {
     std::vector<Host> values;
+    std::vector<std::int8_t> bytes;             ///< of masks, in place of numbers
     std::unique_ptr<kernels::Pending> pending;  ///< gone before what it carries
   };
   struct Arriving {
