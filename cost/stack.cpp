@@ -9,6 +9,7 @@
 #include "base/json_reader.hpp"
 #include "cost/nccl/constants.hpp"
 #include "cost/precision.hpp"
+#include "model/operator_kinds.hpp"
 
 namespace stratagem::cost {
 namespace {
@@ -32,62 +33,8 @@ OperatorFacts read_facts(const JsonReader& reader) {
   return facts;
 }
 
-struct KindInStacks {
-  std::string_view kind;
-  std::string_view passes;  ///< F: forward; B, W: gradients of activations, of weights
-};
-
-/// Which operators models have. A causal softmax goes by masked_softmax, whose kernels frameworks
-/// take for both; an identity has no kernel, and steps have facts of their own.
-constexpr std::array kinds_in_stacks = {KindInStacks{"embedding", "FW"},
-                                        KindInStacks{"contraction", "FBW"},
-                                        KindInStacks{"add", "F"},
-                                        KindInStacks{"bias_add", "F"},
-                                        KindInStacks{"layer_norm", "FB"},
-                                        KindInStacks{"rms_norm", "FB"},
-                                        KindInStacks{"split_heads", "FB"},
-                                        KindInStacks{"merge_heads", "FB"},
-                                        KindInStacks{"rotary", "FB"},
-                                        KindInStacks{"repeat", "FB"},
-                                        KindInStacks{"masked_softmax", "FB"},
-                                        KindInStacks{"softmax", "FB"},
-                                        KindInStacks{"dropout", "FB"},
-                                        KindInStacks{"attention_dropout", "FB"},
-                                        KindInStacks{"fused_attention", "FB"},
-                                        KindInStacks{"gelu", "FB"},
-                                        KindInStacks{"relu", "FB"},
-                                        KindInStacks{"silu", "FB"},
-                                        KindInStacks{"swiglu", "FB"},
-                                        KindInStacks{"sigmoid", "FB"},
-                                        KindInStacks{"multiply", "FB"},
-                                        KindInStacks{"prepend", "FBW"},
-                                        KindInStacks{"relative_bias", "FW"},
-                                        KindInStacks{"causal_relative_bias", "FW"},
-                                        KindInStacks{"dispatch", "FB"},
-                                        KindInStacks{"combine", "FB"},
-                                        KindInStacks{"row_max", "F"},
-                                        KindInStacks{"exponential", "F"},
-                                        KindInStacks{"row_sum", "F"},
-                                        KindInStacks{"pick", "F"},
-                                        KindInStacks{"cross_entropy", "FB"},
-                                        KindInStacks{"layer_norm_scale_gradient", "W"},
-                                        KindInStacks{"bias_gradient", "BW"},
-                                        KindInStacks{"gradient_sum", "B"}};
-
-/// Names of operators in stacks: a kind, with ".B" or ".W" for what computes its gradients.
-std::vector<std::string> known_operators(std::string_view of_passes = "FBW") {
-  std::vector<std::string> names;
-  for (const auto& [kind, passes] : kinds_in_stacks) {
-    for (const char pass : passes) {
-      if (of_passes.find(pass) == std::string_view::npos) continue;
-      names.push_back(std::string(kind) + (pass == 'F' ? "" : std::string(".") + pass));
-    }
-  }
-  return names;
-}
-
 void check_operator(const JsonReader& where, const std::string& name) {
-  check_word(where, name, known_operators(), "a kind of operator");
+  check_word(where, name, model::stack_names(), "a kind of operator");
 }
 
 Constant<double> read_factor(const JsonReader& reader) {
@@ -242,7 +189,7 @@ std::vector<HeldInputs> read_held_inputs(const JsonReader& reader) {
 KeptOutputs read_kept_outputs(const JsonReader& reader) {
   KeptOutputs facts;
   facts.of = reader.at("of").text();
-  check_word(reader.at("of"), facts.of, known_operators("F"), "a kind of forward operator");
+  check_word(reader.at("of"), facts.of, model::stack_names("F"), "a kind of forward operator");
   facts.passes = static_cast<int>(reader.at("passes").between(1, 100));
   if (const auto why = reader.find("because")) why->skip();
   return facts;

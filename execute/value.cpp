@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "kernels/half.hpp"
+#include "execute/types.hpp"
 #include "kernels/part.hpp"
 
 namespace stratagem::execute {
@@ -141,10 +141,7 @@ bool shows(const Region& whole, const Region& part) {
 }
 
 #define INSTANTIATE(T) template Shared<T> value_in<T>(Memory, List, Region);
-INSTANTIATE(float)
-INSTANTIATE(double)
-INSTANTIATE(kernels::Half)
-INSTANTIATE(kernels::BFloat16)
+STRATAGEM_FOR_HELD_TYPES(INSTANTIATE)
 #undef INSTANTIATE
 template Shared<float> zeros<float>(Region);
 template Shared<double> zeros<double>(Region);

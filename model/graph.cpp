@@ -8,44 +8,6 @@
 namespace stratagem::model {
 namespace {
 
-constexpr const char* kind_names[] = {"embedding",
-                                      "add",
-                                      "bias_add",
-                                      "layer_norm",
-                                      "rms_norm",
-                                      "contraction",
-                                      "split_heads",
-                                      "merge_heads",
-                                      "rotary",
-                                      "repeat",
-                                      "masked_softmax",
-                                      "causal_softmax",
-                                      "softmax",
-                                      "dropout",
-                                      "attention_dropout",
-                                      "fused_attention",
-                                      "gelu",
-                                      "relu",
-                                      "silu",
-                                      "swiglu",
-                                      "sigmoid",
-                                      "multiply",
-                                      "identity",
-                                      "prepend",
-                                      "relative_bias",
-                                      "causal_relative_bias",
-                                      "dispatch",
-                                      "combine",
-                                      "row_max",
-                                      "exponential",
-                                      "row_sum",
-                                      "pick",
-                                      "cross_entropy",
-                                      "layer_norm_scale_gradient",
-                                      "bias_gradient",
-                                      "gradient_sum",
-                                      "optimizer_step"};
-
 /// Products within a fused attention that an operator stands for, those of scores that are computed
 /// again not counted: two forward; for the gradient of the queries two, for those of keys and
 /// values one.
@@ -64,8 +26,6 @@ Flops attention_flops(const Graph& graph, const Operator& op) {
 }
 
 }  // namespace
-
-std::string to_text(OpKind kind) { return kind_names[static_cast<int>(kind)]; }
 
 Flops flops(const Graph& graph, const Operator& op) {
   if (op.kind == OpKind::fused_attention) return attention_flops(graph, op);

@@ -15,8 +15,8 @@ namespace stratagem::model {
 
 using OpId = int;
 
-/// What an operator computes. What each saves for its backward pass is what its gradients read:
-/// differentiate.cpp.
+/// What an operator computes: rows of the table in operator_kinds.cpp, of which the first are those
+/// that code names here. What each saves for its backward pass is what its gradients read.
 enum class OpKind : std::uint8_t {
   embedding,          ///< rows of a table, picked by token
   add,                ///< sum of two activations, or of an activation and a broadcast table

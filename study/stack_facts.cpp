@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/input_error.hpp"
-#include "lowering/stack/kernels.hpp"
+#include "model/operator_kinds.hpp"
 
 namespace stratagem::study {
 namespace {
@@ -13,7 +13,7 @@ namespace {
 std::vector<std::string> forward_names(const model::Graph& graph, const model::Segment& segment) {
   std::vector<std::string> names;
   for (const model::OpId id : segment.forward)
-    names.push_back(lowering::stack_name(graph.operators[id]));
+    names.push_back(model::stack_name(graph.operators[id]));
   return names;
 }
 

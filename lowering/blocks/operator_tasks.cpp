@@ -6,6 +6,7 @@
 
 #include "lowering/stack/casts.hpp"
 #include "lowering/stack/kernels.hpp"
+#include "model/operator_kinds.hpp"
 
 namespace stratagem::lowering {
 

@@ -6,67 +6,15 @@
 #include <map>
 #include <string>
 
-#include "base/input_error.hpp"
-
+#include "model/operator_kinds.hpp"
 namespace stratagem::lowering {
 namespace {
 
 using model::OpKind;
 
 cost::KernelKind kernel_kind(const model::Operator& op) {
-  switch (op.kind) {
-    case OpKind::fused_attention:
-      return op.pass == model::Pass::forward ? cost::KernelKind::attention
-                                             : cost::KernelKind::attention_backward;
-    case OpKind::contraction:
-      return cost::KernelKind::gemm;
-    case OpKind::embedding:
-      return cost::KernelKind::embedding;
-    case OpKind::layer_norm:
-      return cost::KernelKind::norm;
-    case OpKind::rms_norm:
-      return cost::KernelKind::rms_norm;
-    case OpKind::masked_softmax:
-    case OpKind::causal_softmax:
-    case OpKind::softmax:
-      return cost::KernelKind::softmax;
-    case OpKind::dropout:
-    case OpKind::attention_dropout:
-      return cost::KernelKind::dropout;
-    case OpKind::gelu:
-    case OpKind::relu:
-    case OpKind::silu:
-    case OpKind::swiglu:
-    case OpKind::sigmoid:
-      return cost::KernelKind::activation_function;
-    case OpKind::row_max:
-    case OpKind::row_sum:
-    case OpKind::layer_norm_scale_gradient:
-    case OpKind::bias_gradient:
-      return cost::KernelKind::reduction;
-    case OpKind::exponential:
-    case OpKind::cross_entropy:
-      return cost::KernelKind::cross_entropy;
-    case OpKind::optimizer_step:
-      return cost::KernelKind::optimizer;
-    case OpKind::add:
-    case OpKind::bias_add:
-    case OpKind::split_heads:
-    case OpKind::merge_heads:
-    case OpKind::rotary:
-    case OpKind::repeat:
-    case OpKind::multiply:
-    case OpKind::identity:
-    case OpKind::prepend:
-    case OpKind::relative_bias:
-    case OpKind::causal_relative_bias:
-    case OpKind::dispatch:
-    case OpKind::combine:
-    case OpKind::pick:
-    case OpKind::gradient_sum:
-      return cost::KernelKind::elementwise;
-  }
-  throw BrokenPromise("an operator's kind is one of its enumerators");
+  const model::OperatorKind& row = model::row_of(op.kind);
+  return cost::kernel_kind(op.pass == model::Pass::forward ? row.kernel : row.gradient_kernel);
 }
 
 double product(const std::vector<std::int64_t>& shape) {
@@ -155,20 +103,6 @@ Bytes bytes_moved(const model::Graph& graph, const model::Operator& op, const Sh
 }
 
 }  // namespace
-
-std::string stack_name(const model::Operator& op) {
-  // Frameworks mask scores with the same kernels whether these scale them or not.
-  const bool masks = op.kind == OpKind::causal_softmax;
-  const std::string name = to_text(masks ? OpKind::masked_softmax : op.kind);
-  switch (op.pass) {
-    case model::Pass::input_gradient:
-      return name + ".B";
-    case model::Pass::weight_gradient:
-      return name + ".W";
-    default:
-      return name;
-  }
-}
 
 std::vector<std::size_t> fused_lengths(const model::Graph& graph, const cost::Stack& stack,
                                        std::span<const model::OpId> ops) {

@@ -23,9 +23,6 @@ using Shapes = std::vector<std::vector<std::int64_t>>;
 cost::Kernel kernel_of(const model::Graph& graph, const model::Operator& op, const Shapes& inputs,
                        const Shapes& outputs, const cost::Stack& stack);
 
-/// An operator's kind as stacks name it: "gelu", "gelu.B", "contraction.W".
-std::string stack_name(const model::Operator& op);
-
 /// How many of the next operators may run as one kernel by their kinds: the lengths of the fusions
 /// that they begin, the longest first.
 std::vector<std::size_t> fused_lengths(const model::Graph& graph, const cost::Stack& stack,

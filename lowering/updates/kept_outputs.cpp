@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <map>
 
-#include "lowering/stack/kernels.hpp"
+#include "model/operator_kinds.hpp"
 
 namespace stratagem::lowering {
 namespace {

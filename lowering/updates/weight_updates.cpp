@@ -307,8 +307,11 @@ void WeightUpdates::add_steps(const ScheduledCell& last) {
       back.outputs = back.inputs;
       step.key += ends ? "host end" : "host";
     }
-    for (Task& task : step.block.tasks) {
-      if (delayed) task.synchronizations = 0;  // a thread of its own
+    for (std::size_t task = 0; delayed && task < step.parameters.size(); ++task) {
+      Task& late = step.block.tasks[task];
+      late.synchronizations = 0;  // a thread of its own
+      Operand& weight = stepped_weights_.emplace_back(late.operations.front().outputs.front());
+      weight.tensor = step.parameters[task];
     }
     staging_.before_step(steps, i, last, draft_.last_reduction().value_or(Written{}));
     const int block = draft_.shared(step.key, [&] { return std::move(step.block); });
@@ -329,6 +332,8 @@ void WeightUpdates::copy_stepped(const ScheduledCell& last) {
   if (last_step_.call < 0) return;
   Block block{.name = "exchange with host", .slots = {}, .tasks = {copy_in(stepped_, 0, true)}};
   block.tasks.front().synchronizations = 1;
+  block.tasks.front().operations = {
+      {.action = Action::select, .inputs = stepped_weights_, .outputs = stepped_weights_}};
   const int call = draft_.add_call(c_.table.add(std::move(block)), -1, last);
   draft_.wait(call, 0, last_step_);
   if (staging_.last_write().call >= 0) draft_.wait(call, 0, staging_.last_write());

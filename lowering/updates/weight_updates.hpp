@@ -74,6 +74,7 @@ class WeightUpdates {
   std::optional<Written> before_last_;  ///< reduction but one
   Written last_step_;
   Bytes stepped_;  ///< of the parameters that step here, or of their shards
+  std::vector<program::Operand> stepped_weights_;  ///< these, where their steps are delayed
 };
 
 }  // namespace stratagem::lowering

@@ -5,7 +5,7 @@
 #include <fstream>
 
 #include "base/input_error.hpp"
-#include "lowering/stack/kernels.hpp"
+#include "model/operator_kinds.hpp"
 #include "report/report.hpp"
 #include "study/results.hpp"
 #include "study/scenario.hpp"
@@ -84,7 +84,7 @@ std::vector<std::string> Oracle::operators(const ordered_json& world) {
   std::vector<std::string> names;
   for (const model::Operator& op : scenario.runs.front().graph.operators) {
     if (op.pass == model::Pass::optimizer || op.kind == model::OpKind::identity) continue;
-    names.push_back(lowering::stack_name(op));
+    names.push_back(model::stack_name(op));
   }
   return names;
 }
