@@ -52,7 +52,7 @@ Lowered lower(const study::Run& run) {
     const JsonReader nothing = JsonReader::from_text("{}", run.file);
     strategies::Plan plan = study::plan_of(run);
     strategies::Plan alone = strategies::compose(run.graph, run.micro_batches, {}, nothing);
-    program::Program program = lowering::lower(plan, run.stack, run.training);
+    program::Program program = study::program_of(run, plan);
     program::Program program_alone = lowering::lower(alone, run.stack, run.training);
     program_alone = execute::reading_as(program, std::move(program_alone), alone.graph());
     return {run, std::move(plan), std::move(alone), std::move(program), std::move(program_alone)};

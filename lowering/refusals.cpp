@@ -96,14 +96,15 @@ void refuse_casts(const Plan& plan, const cost::Stack& stack, const cost::Precis
                    away ? "weights on the host" : "weights that are gathered ahead of their use");
 }
 
-/// What waits on the host are whole activations of whole micro-batches.
+/// What waits elsewhere are whole activations of whole micro-batches.
 void refuse_swaps(const Plan& plan, const Stages& stages) {
-  if (!plan.residency.keeps_segments()) return;
+  if (!plan.residency.keeps_segments() && !plan.residency.keeps_cells()) return;
   if (!plan.updates.flush) {
     throw InputError("", path_of(&Options::swap),
                      "a schedule with a flush where activations are swapped", "one without");
   }
-  if (plan.slices() > 1 || plan.residency.keeps_cells()) {
+  const bool both = plan.residency.keeps_segments() && plan.residency.keeps_cells();
+  if (plan.slices() > 1 || both) {
     throw InputError("", path_of(&Options::swap),
                      "whole micro-batches, and none lent to other stages, where they are swapped",
                      "");
@@ -136,12 +137,8 @@ void refuse_recomputation(const Plan& plan, const Stages& stages) {
   }
 }
 
-/// What is lent to other stages, and slices of tokens, are parts of micro-batches in different
-/// ways.
 void refuse_slices(const Plan& plan, const Stages& stages) {
   if (plan.slices() <= 1) return;
-  if (plan.residency.keeps_cells())
-    throw InputError("", "", "evictions of whole micro-batches, not of token slices", "");
   for (int stage = 0; stage < stages.count(); ++stage)
     expect_axes(stages, stage, path_of(&Options::token_slices), "");
 }

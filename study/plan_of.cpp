@@ -56,18 +56,18 @@ void check_hosts(const Run& run, const strategies::Plan& plan) {
 strategies::Plan plan_of(const Run& run) {
   if (run.refused) throw *run.refused;
   if (run.plan) return strategies::read_plan(*run.plan, run.graph, run.micro_batches);
-  Options options = run.options;
-  options.link = [&](int from, int to) {
-    const bool known = std::max(from, to) < run.cluster.gpus();
-    return known ? run.cluster.bandwidth(from, to) : BytesPerSecond{};
-  };
-  return strategies::compose(run.graph, run.micro_batches, options, run.strategy);
+  return strategies::compose(run.graph, run.micro_batches, run.options, run.strategy);
 }
 
 program::Program program_of(const Run& run, const strategies::Plan& plan) {
   check_hosts(run, plan);
   check_drives(run, plan);
-  return lowering::lower(plan, run.stack, run.training);
+  const auto link = [&](int from, int to) {
+    const bool known = std::max(from, to) < run.cluster.gpus();
+    return known ? run.cluster.bandwidth(from, to) : BytesPerSecond{};
+  };
+  const Bytes memory = run.profile.memory.value - run.profile.context.value;
+  return lowering::lower(plan, run.stack, run.training, {.link = link, .memory = memory});
 }
 
 InputError located(const Run& run, const InputError& error) {

@@ -34,6 +34,7 @@ struct SequenceContext {
   const std::vector<std::unique_ptr<Blocks>>& slices;  ///< of the tokens, one if they are whole
   /// By tensor, replicas and slice.
   std::map<std::array<int, 4>, RedistributionBlocks>& redistributions;
+  strategies::Residency residency;  ///< the plan's, in which no rule leaves stages open
 };
 
 /// A task of the sequence.

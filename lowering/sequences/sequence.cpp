@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <limits>
 #include <map>
 #include <optional>
 #include <set>
@@ -59,8 +60,8 @@ class SequenceBuilder {
         activations_(context, draft_, all_runs()) {}
 
   program::Sequence build() {
-    activations_.add_copies_for_peers();
     updates_.begin();
+    activations_.serve_peers(place_of(0));
     for (int first = 0; first < static_cast<int>(cells_.size()); first = end_of(first))
       run_together(first, end_of(first));
     return draft_.finish(resident_buffers(c_, draft_, live_versions()));
@@ -95,7 +96,14 @@ class SequenceBuilder {
       send_from(cells_[i]);
       activations_.copy_out(cells_[i]);
     }
+    activations_.serve_peers(place_of(end));
     if (first <= updates_.last_cell() && updates_.last_cell() < end) updates_.finish();
+  }
+
+  /// In the order of all cells; behind all of them after this class's last.
+  [[nodiscard]] int place_of(int index) const {
+    return index < static_cast<int>(cells_.size()) ? cells_[index].place
+                                                   : std::numeric_limits<int>::max();
   }
 
   /// The segments of one cell, then those of the next; or in turns, where launches take turns too.

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <any>
-#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -43,7 +42,7 @@ struct Zero {
 /// Layers whose activations wait in the memory of the host, on its drives, or on other GPUs.
 struct SwapOptions {
   int layers = 0;                      ///< the first ones
-  Keep::Where to = Keep::Where::host;  ///< Where::stage: on the GPUs of one that is chosen
+  Keep::Where to = Keep::Where::host;
   int prefetch = 1;  ///< layers whose activations come back ahead of the one that runs
 };
 
@@ -120,9 +119,6 @@ struct Options {
   bool overlap_gradients = false;
   std::optional<Bytes> bucket;  ///< of gradient reductions; nullopt: one for all
   int gradient_buffers = 0;     ///< of a bucket's size, in which gradients wait for their reduction
-  /// No key: how fast one device reaches another, said by whoever knows the cluster. Without it all
-  /// are equally fast.
-  std::function<BytesPerSecond(int from, int to)> link = {};
 
   /// Stages on every pipeline rank under a schedule.
   [[nodiscard]] int chunks_of(const Schedule& schedule) const;

@@ -42,8 +42,8 @@ const Scope& scope_of(What what) {
        "no axes for states, which are divided as their steps are",
        false},
       {What::activations,
-       {Where::stage, Where::host, Where::drives},
-       "a stage, the host or its drives for activations",
+       {Where::stage, Where::peers, Where::host, Where::drives},
+       "a stage, peers, the host or its drives for activations",
        "no axes for activations, which are divided as their operators are",
        true},
       {What::checkpoints,
@@ -141,8 +141,9 @@ void Residency::keep_activations(const Keep& rule) {
   const std::string subject = rule.cells.empty() ? "of" : "cells";
   if (rule.segments.empty() == rule.cells.empty())
     refuse(subject, "segments or forward cells whose activations are kept");
-  if (!rule.cells.empty() && (rule.where != Where::stage || rule.ahead))
-    refuse("where", "a stage, and nothing ahead, for activations of cells");
+  const bool lent = rule.where == Where::stage || rule.where == Where::peers;
+  if (!rule.cells.empty() && (!lent || rule.ahead))
+    refuse("where", "a stage or peers, and nothing ahead, for activations of cells");
   for (const int segment : rule.segments) {
     if (!of_segment_.emplace(segment, rules_.size()).second)
       refuse(subject, "one rule for each segment");

@@ -28,6 +28,7 @@ struct Keep {
   enum class Where : std::uint8_t {
     device,
     stage,  ///< the devices of another stage, each part on the device with the same coordinates
+    peers,  ///< of stages that the lowering chooses, by links, then by idle memory
     host,   ///< memory of the device's server
     drives  ///< of the server, behind its memory
   };

@@ -2,6 +2,7 @@
 // uses waits between them; of activations {"keep": "activations", "of": "layers.[0-7]", ...} or
 // {"keep": "activations", "cells": "F(0, 2) F(0, 5)", "where": 3}.
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "base/input_error.hpp"
@@ -16,6 +17,8 @@ namespace {
 const std::vector<std::string> subjects = {"parameters", "gradients", "states", "activations",
                                            "checkpoints"};
 const std::vector<std::string> gaps = {"passes", "iterations"};
+const std::map<std::string, Keep::Where> places = {
+    {"peers", Keep::Where::peers}, {"host", Keep::Where::host}, {"drives", Keep::Where::drives}};
 
 template <typename Enum>
 Enum one_of(const JsonReader& reader, const std::vector<std::string>& names) {
@@ -23,20 +26,21 @@ Enum one_of(const JsonReader& reader, const std::vector<std::string>& names) {
   return static_cast<Enum>(found - names.begin());
 }
 
-/// "host", "drives", or the number of a stage.
+/// "peers", "host", "drives", or the number of a stage.
 void read_place(Keep& rule, const JsonReader& where, int stages) {
   if (where.is_number()) {
     rule.where = Keep::Where::stage;
     rule.stage = static_cast<int>(where.between(0, stages - 1));
     return;
   }
-  rule.where = where.one_of({"host", "drives"}) == "host" ? Keep::Where::host : Keep::Where::drives;
+  rule.where = places.at(where.one_of({"peers", "host", "drives"}));
 }
 
 Field place_field(const Keep& rule) {
   if (rule.where == Keep::Where::stage)
     return {"where", Json(rule.stage), "on stage " + std::to_string(rule.stage)};
-  const std::string name = rule.where == Keep::Where::host ? "host" : "drives";
+  const auto named = [&](const auto& place) { return place.second == rule.where; };
+  const std::string name = std::ranges::find_if(places, named)->first;
   return {"where", Json(name), "on the " + name};
 }
 
