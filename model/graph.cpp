@@ -27,6 +27,16 @@ Flops attention_flops(const Graph& graph, const Operator& op) {
 
 }  // namespace
 
+std::vector<int> layers(const Graph& graph) {
+  std::vector<int> result;
+  for (std::size_t segment = 1; segment + 1 < graph.segments.size(); ++segment) {
+    const std::vector<OpId>& ops = graph.segments[segment].forward;
+    if (ops.empty() || graph.operators[ops.front()].kind != OpKind::embedding)
+      result.push_back(static_cast<int>(segment));
+  }
+  return result;
+}
+
 Flops flops(const Graph& graph, const Operator& op) {
   if (op.kind == OpKind::fused_attention) return attention_flops(graph, op);
   if (op.kind != OpKind::contraction) return {};

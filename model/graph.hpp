@@ -113,6 +113,9 @@ struct Graph {
   std::vector<std::pair<TensorId, TensorId>> recycled;
 };
 
+/// The segments between the first and the last, but for those that begin with an embedding: layers.
+std::vector<int> layers(const Graph&);
+
 /// Model FLOPs, whatever a kernel computes: 2 * the product of all identifiers' sizes for
 /// contractions, as many for each product within a fused attention (its backward pass has four,
 /// scores that are computed again not counted), 0 for other kinds; shapes of the whole tensors. All

@@ -6,6 +6,7 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -54,7 +55,7 @@ class Peers {
       if (rule.where == Keep::Where::peers) continue;
       chosen.keep(rule);
       if (rule.where == Keep::Where::stage) {
-        for (const Keep& unit : units(rule)) take_in(unit, rule.stage);
+        take_in(units(rule), rule.stage);
       }
     }
     for (const Keep& rule : c_.residency.rules()) {
@@ -105,39 +106,41 @@ class Peers {
     }
   }
 
-  /// By device class: what a peer holds of a unit, and when.
-  [[nodiscard]] std::map<int, Changes> changes(const Keep& unit, int peer) const {
-    const int stage = stage_of(unit);
-    Bytes bytes;
-    for (const int segment : unit.cells.empty() ? unit.segments : c_.plan.stages[stage])
-      bytes += left_by_forward(c_, segment);
+  /// By device class: what a peer holds of some units of a stage, and when.
+  [[nodiscard]] std::map<int, Changes> changes(const std::vector<Keep>& units, int peer) const {
     std::map<int, Changes> result;
-    for (int m = 0; m < c_.plan.micro_batches; ++m) {
-      if (!unit.cells.empty() && unit.cells.front().second != m) continue;
-      Changes& held = result[class_of(peer, m)];
-      const int last = c_.plan.graph().forward_repeats - 1;
-      held[places_.at({.stage = stage, .micro_batch = m, .repeat = last})] += bytes;
-      held[places_.at({.stage = stage, .micro_batch = m, .pass = CellPass::backward})] -= bytes;
+    for (const Keep& unit : units) {
+      const int stage = stage_of(unit);
+      Bytes bytes;
+      for (const int segment : unit.cells.empty() ? unit.segments : c_.plan.stages[stage])
+        bytes += left_by_forward(c_, segment);
+      for (int m = 0; m < c_.plan.micro_batches; ++m) {
+        if (!unit.cells.empty() && unit.cells.front().second != m) continue;
+        Changes& held = result[class_of(replica(peer, m))];
+        const int last = c_.plan.graph().forward_repeats - 1;
+        held[places_.at({.stage = stage, .micro_batch = m, .repeat = last})] += bytes;
+        held[places_.at({.stage = stage, .micro_batch = m, .pass = CellPass::backward})] -= bytes;
+      }
     }
     return result;
   }
 
-  [[nodiscard]] int class_of(int stage, int micro_batch) const {
-    return c_.stages.class_of_device()[grid(stage, micro_batch).devices().front()];
+  [[nodiscard]] int replica(int stage, int micro_batch) const {
+    return c_.stages.replica(stage, c_.plan.copy_of(stage, micro_batch));
   }
-  [[nodiscard]] const Grid& grid(int stage, int micro_batch) const {
-    const int replica = c_.stages.replica(stage, c_.plan.copy_of(stage, micro_batch));
-    return c_.stages.replicas()[replica].grid;
+  [[nodiscard]] const Grid& grid(int replica) const { return c_.stages.replicas()[replica].grid; }
+  [[nodiscard]] int class_of(int replica) const {
+    return c_.stages.class_of_device()[grid(replica).devices().front()];
   }
 
-  void take_in(const Keep& unit, int peer) {
-    for (const auto& [device_class, more] : changes(unit, peer)) {
+  void take_in(const std::vector<Keep>& units, int peer) {
+    for (const auto& [device_class, more] : changes(units, peer)) {
       for (const auto& [place, bytes] : more) held_[device_class][place] += bytes;
     }
   }
 
-  [[nodiscard]] bool has_room(const Keep& unit, int peer) const {
-    return !neighbours_.memory || std::ranges::all_of(changes(unit, peer), [&](const auto& one) {
+  [[nodiscard]] bool has_room(const std::vector<Keep>& units, int peer) const {
+    return !neighbours_.memory || std::ranges::all_of(changes(units, peer), [&](const auto& one) {
       const auto& [device_class, more] = one;
       return lived_[device_class] + peak(held_[device_class], more) <= *neighbours_.memory;
     });
@@ -145,6 +148,7 @@ class Peers {
 
   void lend(int stage, std::vector<Keep> units, Residency& chosen) {
     for (const int peer : ranked(stage)) {
+      const bool all = has_room(units, peer);
       std::vector<Keep> left;
       Keep taken = units.front();
       taken.where = Keep::Where::stage;
@@ -152,11 +156,11 @@ class Peers {
       taken.segments.clear();
       taken.cells.clear();
       for (const Keep& unit : units) {
-        if (!has_room(unit, peer)) {
+        if (!all && !has_room({unit}, peer)) {
           left.push_back(unit);
           continue;
         }
-        take_in(unit, peer);
+        take_in({unit}, peer);
         taken.segments.insert(taken.segments.end(), unit.segments.begin(), unit.segments.end());
         taken.cells.insert(taken.cells.end(), unit.cells.begin(), unit.cells.end());
       }
@@ -166,6 +170,14 @@ class Peers {
     }
   }
 
+  /// The replicas of two stages that work on the same micro-batch.
+  [[nodiscard]] std::set<std::pair<int, int>> meetings(int stage, int peer) const {
+    std::set<std::pair<int, int>> result;
+    for (int m = 0; m < c_.plan.micro_batches; ++m)
+      result.emplace(replica(stage, m), replica(peer, m));
+    return result;
+  }
+
   /// The peers of a stage, the best one first.
   [[nodiscard]] std::vector<int> ranked(int stage) const {
     std::vector<std::tuple<BytesPerSecond, Bytes, int>> peers;
@@ -173,9 +185,9 @@ class Peers {
       const std::optional<BytesPerSecond> speed = speed_between(stage, peer);
       if (!speed) continue;
       Bytes most;
-      for (int m = 0; m < c_.plan.micro_batches; ++m) {
-        const int there = class_of(peer, m);
-        most = std::max(most, lived_[there] + peak(held_[there], {}));
+      for (const auto& [here, there] : meetings(stage, peer)) {
+        const int held = class_of(there);
+        most = std::max(most, lived_[held] + peak(held_[held], {}));
       }
       peers.emplace_back(*speed, -1.0 * most, peer);
     }
@@ -194,12 +206,11 @@ class Peers {
   /// as many devices, or share one.
   [[nodiscard]] std::optional<BytesPerSecond> speed_between(int stage, int peer) const {
     BytesPerSecond slowest{std::numeric_limits<double>::infinity()};
-    for (int m = 0; m < c_.plan.micro_batches; ++m) {
-      const Grid& from = grid(stage, m);
-      const Grid& to = grid(peer, m);
-      const std::vector<int> here = from.devices(), there = to.devices();
+    for (const auto& [from, to] : meetings(stage, peer)) {
+      const std::vector<int> here = grid(from).devices(), there = grid(to).devices();
       const auto is_there = [&](int device) { return std::ranges::count(there, device) > 0; };
-      if (from.axes != to.axes || !from.listed.empty() || std::ranges::any_of(here, is_there))
+      if (grid(from).axes != grid(to).axes || !grid(from).listed.empty() ||
+          std::ranges::any_of(here, is_there))
         return std::nullopt;
       for (std::size_t i = 0; neighbours_.link && i < here.size(); ++i)
         slowest = std::min(slowest, neighbours_.link(here[i], there[i]));

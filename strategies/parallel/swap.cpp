@@ -1,6 +1,4 @@
 // Swap: activations of layers wait in the memory of the host, or of other GPUs.
-#include <algorithm>
-#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,19 +9,18 @@
 namespace stratagem::strategies {
 namespace {
 
-/// An op-trans of the first layers (segments between the first and the last): what a layer's
-/// forward pass keeps is copied to the host after it, and back before its backward pass, while
-/// other layers run. Source: Rhu et al., vDNN, MICRO 2016, arXiv:1602.08124. Or to the GPUs of
-/// other stages: Zhou et al., MPress, HPCA 2023.
+/// An op-trans of the first layers: what a layer's forward pass keeps is copied to the host after
+/// it, and back before its backward pass, while other layers run. Source: Rhu et al., vDNN, MICRO
+/// 2016, arXiv:1602.08124. Or to the GPUs of other stages: Zhou et al., MPress, HPCA 2023.
 void swap_layers(Plan& plan, const Options& options) {
-  const auto segments = static_cast<int>(plan.graph().segments.size());
-  if (options.swap.layers > std::max(segments - 2, 0)) {
-    throw InputError("", "", "at most the model's " + std::to_string(segments - 2) + " layers",
+  std::vector<int> layers = model::layers(plan.graph());
+  const auto count = static_cast<int>(layers.size());
+  if (options.swap.layers > count) {
+    throw InputError("", "", "at most the model's " + std::to_string(count) + " layers",
                      std::to_string(options.swap.layers));
   }
-  std::vector<int> layers(options.swap.layers);
-  if (layers.empty()) return;
-  std::iota(layers.begin(), layers.end(), 1);
+  if (options.swap.layers == 0) return;
+  layers.resize(options.swap.layers);
   plan.residency.keep({.what = Keep::What::activations,
                        .segments = std::move(layers),
                        .where = options.swap.to,
@@ -40,9 +37,9 @@ Strategy swap_activations() {
        choice<Keep::Where>({{"host", Keep::Where::host},
                             {"peer", Keep::Where::peers},
                             {"drives", Keep::Where::drives}}),
-       "`peer`: the GPUs of other stages, those that the fastest links lead to, then those with "
-       "the "
-       "most idle memory (MPress); `drives`: the server's, behind its memory (SSDTrain)"},
+       "`peer`: the GPUs of other stages, which the fastest links lead to, then those with the "
+       "most "
+       "idle memory (MPress); `drives`: the server's, behind its memory (SSDTrain)"},
       {"prefetch", &SwapOptions::prefetch, whole(0, 1'000),
        "layers whose activations come back ahead of the one that runs"}};
   const auto alone = converted<SwapOptions>(

@@ -95,18 +95,20 @@ TEST_CASE("forward products of a T5 are those of its matrices and of all pairs o
   }
 }
 
-TEST_CASE("a T5 has a segment for embeddings, one for every layer, one for the head") {
+TEST_CASE("a T5 has a segment for each embedding, one for every layer, one for the head") {
   const Graph graph = t5(tiny());
-  REQUIRE(graph.segments.size() == 1 + 3 + 2 + 1);
+  REQUIRE(graph.segments.size() == 1 + 3 + 1 + 2 + 1);
+  CHECK(layers(graph) == std::vector{1, 2, 3, 5, 6});
   CHECK(graph.sample_tokens == 7 + 4);
   // Tables are stepped where they are read first: biases in the first layers, words at the start.
   CHECK(graph.segments[0].optimizer.size() == 1);
   CHECK(graph.segments[1].optimizer.size() == 6 + 1);
   CHECK(graph.segments[2].optimizer.size() == 6);
   CHECK(graph.segments[3].optimizer.size() == 6 + 1);  // the encoder's last norm
-  CHECK(graph.segments[4].optimizer.size() == 10 + 1);
-  CHECK(graph.segments[5].optimizer.size() == 10);
-  CHECK(graph.segments[6].optimizer.size() == 1);
+  CHECK(graph.segments[4].optimizer.empty());
+  CHECK(graph.segments[5].optimizer.size() == 10 + 1);
+  CHECK(graph.segments[6].optimizer.size() == 10);
+  CHECK(graph.segments[7].optimizer.size() == 1);
 }
 
 TEST_CASE("the encoder's result is read by all decoder layers, each through the one before") {

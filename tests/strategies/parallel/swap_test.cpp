@@ -171,8 +171,8 @@ TEST_CASE("a stage has a peer on other devices, on an equal grid") {
   CHECK(refused(R"(, "pipeline": 2)").empty());
   CHECK(refused(R"(, "pipeline": 2, "schedule": "zb-v")").empty());
   for (const std::string more : {"", R"(, "pipeline": 2, "ranks_per_device": 2)"}) {
-    CHECK_THAT(refused(more), StartsWith("test.json: /strategy/swap/to: expected a stage of as "
-                                         "many other devices"));
+    CHECK_THAT(refused(more),
+               ContainsSubstring("/strategy/swap/to: expected a stage of as many other devices"));
   }
   CHECK_THAT(refused(R"(, "pipeline": 4, "schedule": "bpipe")"),
              ContainsSubstring("none lent to other stages"));
