@@ -1,5 +1,5 @@
 // Collects slots by the operator after which they may be freed.
-#include "lowering/blocks/held_slots.hpp"
+#include "lowering/stack/held_inputs.hpp"
 
 #include <utility>
 

@@ -1,5 +1,5 @@
-// Buffers that stay allocated beyond their last use, because a variable of the framework's code
-// refers to them.
+// Rules of held inputs: buffers that stay allocated beyond their last use, because a variable of
+// the framework's code refers to them.
 #pragma once
 
 #include <map>
@@ -10,18 +10,18 @@
 
 namespace stratagem::lowering {
 
-/// The buffers that a stack's held_inputs (cost::HeldInputs) keep alive in a block, operator by
-/// operator.
+/// The buffers that these rules keep alive in a block, operator by operator.
 class HeldSlots {
  public:
-  explicit HeldSlots(const std::vector<cost::HeldInputs>& rules) : rules_(rules) {}
+  explicit HeldSlots(const cost::Stack& stack) : rules_(cost::rules_of<cost::HeldInputs>(stack)) {}
 
+  [[nodiscard]] bool empty() const { return rules_.empty(); }
   /// An operator of this kind (a name of stacks) reads these slots. Returns the slots that may be
   /// freed when it has run.
   std::vector<int> pass(const std::string& kind, const std::vector<int>& reads);
 
  private:
-  const std::vector<cost::HeldInputs>& rules_;
+  std::vector<cost::HeldInputs> rules_;
   std::map<std::string, std::vector<int>> held_;  ///< by the kind that lets them go
 };
 

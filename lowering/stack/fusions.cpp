@@ -1,0 +1,26 @@
+// Matches the next operators with the kinds of every fusion.
+#include "lowering/stack/fusions.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <string>
+
+#include "lowering/stack/kernels.hpp"
+
+namespace stratagem::lowering {
+
+std::vector<std::size_t> fused_lengths(const model::Graph& graph, const cost::Stack& stack,
+                                       std::span<const model::OpId> ops) {
+  std::vector<std::size_t> lengths;
+  for (const auto& [kinds] : cost::rules_of<cost::Fusion>(stack)) {
+    const auto matches = [&](model::OpId id, const std::string& kind) {
+      return stack_name(graph.operators[id]) == kind;
+    };
+    if (kinds.size() <= ops.size() && std::ranges::equal(ops.first(kinds.size()), kinds, matches))
+      lengths.push_back(kinds.size());
+  }
+  std::ranges::sort(lengths, std::greater<>());
+  return lengths;
+}
+
+}  // namespace stratagem::lowering
