@@ -9,7 +9,7 @@
 
 #include "commands/all.hpp"
 #include "commands/arguments.hpp"
-#include "cost/rules.hpp"
+#include "cost/rule_kinds.hpp"
 #include "model/zoo/all.hpp"
 #include "strategies/parallel/all.hpp"
 

@@ -1,15 +1,13 @@
 // Rules: what a framework adds to the mathematics, a fact a rule. Each kind of rule is a small type
-// here, a row of rule_kinds (its keys, and what it acts on), and a file of lowering/stack, which
+// here, a row of rule_kinds.cpp (its keys, and what it acts on), and a file of lowering/stack, which
 // applies it.
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <variant>
 #include <vector>
 
-#include "base/options.hpp"
 #include "base/quantity.hpp"
 #include "cost/ring.hpp"
 #include "model/graph.hpp"
@@ -152,29 +150,5 @@ struct RandomStateCopies {
 using Rule = std::variant<OperatorKernels, Fusion, CollectiveBeside, StageShares, HeldInputs,
                           KeptOutputs, Lifetime, HostWaits, Communicators, ShardCollectives,
                           StepGathers, ExtraState, RandomStateCopies>;
-
-/// What rules of a kind say.
-struct RuleText {
-  std::string sentence;
-  std::string time;    ///< what they change of times; empty: nothing
-  std::string memory;  ///< and of memory
-  /// So many of the first keys say what a rule is about; there is one rule about one thing.
-  std::size_t about = 1;
-};
-
-/// How a kind of rule is written.
-struct RuleKind : RuleText {
-  std::vector<OptionText> keys;  ///< the first gives the kind its name
-  std::function<Rule(const JsonReader&)> read;
-
-  [[nodiscard]] const std::string& name() const { return keys.front().key; }
-};
-
-/// Of all kinds; the last one takes back rules of a base ("drop") and makes none.
-const std::vector<RuleKind>& rule_kinds();
-
-/// The schema of a list of rules, and its description in Markdown.
-Json schema_of_rules();
-std::string table_of_rules();
 
 }  // namespace stratagem::cost

@@ -10,6 +10,7 @@
 #include "base/json_reader.hpp"
 #include "cost/nccl/constants.hpp"
 #include "cost/precision.hpp"
+#include "cost/rule_kinds.hpp"
 
 namespace stratagem::cost {
 namespace {

@@ -1,5 +1,5 @@
 // Declares kinds of rules: their keys, what they are about and what they act on.
-#include "cost/rules.hpp"
+#include "cost/rule_kinds.hpp"
 
 #include <algorithm>
 
