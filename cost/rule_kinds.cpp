@@ -1,76 +1,30 @@
 // Declares kinds of rules: their keys, what they are about and what they act on.
 #include "cost/rule_kinds.hpp"
 
-#include <algorithm>
+#include <iterator>
+#include <sstream>
 
 namespace stratagem::cost {
 namespace {
 
+std::vector<std::string> words_of(const std::string& text) {
+  std::istringstream stream(text);
+  return {std::istream_iterator<std::string>(stream), {}};
+}
+
 /// Kinds of operators, ".B" and ".W" appended for gradients of activations and of weights. A causal
 /// softmax goes by masked_softmax, whose kernels frameworks take for both; an identity has no
 /// kernel.
-const std::vector<std::string> operators_of_models = {"embedding",
-                                                      "embedding.W",
-                                                      "contraction",
-                                                      "contraction.B",
-                                                      "contraction.W",
-                                                      "add",
-                                                      "bias_add",
-                                                      "layer_norm",
-                                                      "layer_norm.B",
-                                                      "rms_norm",
-                                                      "rms_norm.B",
-                                                      "split_heads",
-                                                      "split_heads.B",
-                                                      "merge_heads",
-                                                      "merge_heads.B",
-                                                      "rotary",
-                                                      "rotary.B",
-                                                      "repeat",
-                                                      "repeat.B",
-                                                      "masked_softmax",
-                                                      "masked_softmax.B",
-                                                      "softmax",
-                                                      "softmax.B",
-                                                      "dropout",
-                                                      "dropout.B",
-                                                      "attention_dropout",
-                                                      "attention_dropout.B",
-                                                      "fused_attention",
-                                                      "fused_attention.B",
-                                                      "gelu",
-                                                      "gelu.B",
-                                                      "relu",
-                                                      "relu.B",
-                                                      "silu",
-                                                      "silu.B",
-                                                      "swiglu",
-                                                      "swiglu.B",
-                                                      "sigmoid",
-                                                      "sigmoid.B",
-                                                      "multiply",
-                                                      "multiply.B",
-                                                      "prepend",
-                                                      "prepend.B",
-                                                      "prepend.W",
-                                                      "relative_bias",
-                                                      "relative_bias.W",
-                                                      "causal_relative_bias",
-                                                      "causal_relative_bias.W",
-                                                      "dispatch",
-                                                      "dispatch.B",
-                                                      "combine",
-                                                      "combine.B",
-                                                      "row_max",
-                                                      "exponential",
-                                                      "row_sum",
-                                                      "pick",
-                                                      "cross_entropy",
-                                                      "cross_entropy.B",
-                                                      "layer_norm_scale_gradient.W",
-                                                      "bias_gradient.B",
-                                                      "bias_gradient.W",
-                                                      "gradient_sum.B"};
+const std::vector<std::string> operators_of_models = words_of(
+    "embedding embedding.W contraction contraction.B contraction.W add bias_add layer_norm "
+    "layer_norm.B rms_norm rms_norm.B split_heads split_heads.B merge_heads merge_heads.B "
+    "rotary rotary.B repeat repeat.B masked_softmax masked_softmax.B softmax softmax.B "
+    "dropout dropout.B attention_dropout attention_dropout.B fused_attention "
+    "fused_attention.B gelu gelu.B relu relu.B silu silu.B swiglu swiglu.B sigmoid sigmoid.B "
+    "multiply multiply.B prepend prepend.B prepend.W relative_bias relative_bias.W "
+    "causal_relative_bias causal_relative_bias.W dispatch dispatch.B combine combine.B "
+    "row_max exponential row_sum pick cross_entropy cross_entropy.B "
+    "layer_norm_scale_gradient.W bias_gradient.B bias_gradient.W gradient_sum.B");
 
 std::vector<std::string> forward_operators() {
   std::vector<std::string> names;

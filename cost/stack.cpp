@@ -2,10 +2,9 @@
 #include "cost/stack.hpp"
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
 #include <set>
-#include <string_view>
+#include <sstream>
 
 #include "base/json_reader.hpp"
 #include "cost/nccl/constants.hpp"
@@ -28,17 +27,13 @@ std::string read_version(const JsonReader& reader) {
   return reader.text();
 }
 
-/// The member of an enumeration whose names are `names`, in its order.
-template <typename Enum, std::size_t count>
-Enum named(const JsonReader& reader, const std::array<std::string_view, count>& names) {
-  const std::string word = reader.one_of(std::vector<std::string>(names.begin(), names.end()));
-  return static_cast<Enum>(std::ranges::find(names, word) - names.begin());
-}
-
 MemoryFacts read_memory(const JsonReader& reader) {
   MemoryFacts facts;
-  facts.allocator =
-      named<MemoryFacts::Allocator>(reader.at("allocator"), MemoryFacts::allocator_names);
+  using Allocator = MemoryFacts::Allocator;
+  facts.allocator = choice<Allocator>({{"none", Allocator::none},
+                                       {"caching", Allocator::caching},
+                                       {"expandable", Allocator::expandable}})
+                        .read(reader.at("allocator"));
   if (const auto workspace = reader.find("workspace")) {
     facts.workspace = read_constant<Bytes>(*workspace);
     if (facts.workspace->value > 1e15_B)
@@ -57,29 +52,17 @@ struct WrittenRule {
   Rule rule;
 };
 
-/// How what older files say is written now.
-constexpr std::array<std::array<std::string_view, 2>, 16> older_keys = {
-    {{"operators", R"({"operator": "gelu.B", "launches": 1, "extra_passes": 8})"},
-     {"gradient_accumulation", R"({"operator": "gradient_accumulation", "extra_passes": 3})"},
-     {"optimizer", R"({"operator": "optimizer_step", "launches": 3}, {"state": ...})"},
-     {"fusions", R"({"fuse": ["bias_add", "gelu"]})"},
-     {"collectives", R"({"collective": "all_reduce", ...})"},
-     {"stage_shares", R"({"send_shares_of": "activations"})"},
-     {"held_inputs", R"({"hold_inputs_of": "masked_softmax", "until": "merge_heads"})"},
-     {"kept_outputs", R"({"keep_outputs_of": "exponential", "passes": 2})"},
-     {"gradients", R"({"lifetime": "gradients until the step"})"},
-     {"sent_activations", R"({"lifetime": "sent activations until their gradients"})"},
-     {"host_waits", R"({"host_waits": "before each pass"})"},
-     {"stage_exchanges", R"({"host_waits": "for each exchange of stages"})"},
-     {"communicators", R"({"communicator": "world"})"},
-     {"shard_collectives", R"({"shard_collectives": "by weight", ...})"},
-     {"step_gathers", R"({"step_gathers": "1 GB", ...})"},
-     {"random_state", R"({"random_state": "before recomputation", ...})"}}};
-
+/// Refuses keys of older files, and names the kind of rule that says the same.
 void refuse_older_keys(const JsonReader& file) {
-  for (const auto& [key, now] : older_keys) {
+  std::istringstream keys_and_kinds(
+      "operators operator gradient_accumulation operator optimizer operator fusions fuse "
+      "collectives collective stage_shares send_shares_of held_inputs hold_inputs_of "
+      "kept_outputs keep_outputs_of gradients lifetime sent_activations lifetime "
+      "host_waits host_waits stage_exchanges host_waits communicators communicator "
+      "shard_collectives shard_collectives step_gathers step_gathers random_state random_state");
+  for (std::string key, kind; keys_and_kinds >> key >> kind;) {
     if (const auto found = file.find(key))
-      found->fail(R"(one of the "rules" in its place: )" + std::string(now));
+      found->fail(R"(one of the "rules" in its place, with the key ")" + kind + '"');
   }
 }
 

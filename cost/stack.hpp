@@ -1,11 +1,9 @@
 // A training framework: the rules of what it adds to the mathematics, and plain values.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -23,8 +21,6 @@ struct MemoryFacts {
     caching,     ///< PyTorch's, see sim/caching_allocator.hpp
     expandable,  ///< the same with expandable segments
   };
-  static constexpr std::array<std::string_view, 3> allocator_names = {"none", "caching",
-                                                                      "expandable"};
   Allocator allocator = Allocator::none;
   /// Of the library of matrix products, one for a stream.
   std::optional<Constant<Bytes>> workspace;

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cost/stack.hpp"
@@ -18,7 +19,14 @@ class HeldSlots {
   [[nodiscard]] bool empty() const { return rules_.empty(); }
   /// An operator of this kind (a name of stacks) reads these slots. Returns the slots that may be
   /// freed when it has run.
-  std::vector<int> pass(const std::string& kind, const std::vector<int>& reads);
+  std::vector<int> pass(const std::string& kind, const std::vector<int>& reads) {
+    for (const cost::HeldInputs& rule : rules_) {
+      if (rule.of != kind) continue;
+      std::vector<int>& held = held_[rule.until];
+      held.insert(held.end(), reads.begin(), reads.end());
+    }
+    return std::exchange(held_[kind], {});
+  }
 
  private:
   std::vector<cost::HeldInputs> rules_;
