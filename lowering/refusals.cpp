@@ -71,7 +71,9 @@ void refuse_gradient_buffers(const Plan& plan) {
 /// Hosts that wait for their device before they gather wait for each other where stages on
 /// different grids share devices. Some schedules would run nevertheless.
 void refuse_waiting_gathers(const Plan& plan, const Stages& stages, const cost::Stack& stack) {
-  if (!gathers_parameters(plan, stack) || !stack.shard_collectives.gathers_wait) return;
+  if (!gathers_parameters(plan, stack) ||
+      !cost::rule_of<cost::ShardCollectives>(stack).gathers_wait)
+    return;
   for (const DeviceClass& device_class : stages.device_classes()) {
     for (const int replica : device_class.replicas) {
       if (stages.replicas()[replica].grid == stages.replicas()[device_class.replicas.front()].grid)

@@ -35,8 +35,8 @@ bool exchanges(const std::vector<FlatTask>& tasks) {
 /// loss.
 int waits_backward_below(const program::Program& program, const std::vector<FlatTask>& tasks,
                          const cost::Stack& stack) {
-  if (stack.host_waits == cost::HostWaits::each_pass) return std::numeric_limits<int>::max();
-  if (stack.stage_exchanges != cost::StageExchanges::read || !exchanges(tasks)) return 0;
+  if (says(stack, cost::HostWaits::each_pass)) return std::numeric_limits<int>::max();
+  if (!says(stack, cost::HostWaits::each_received_pass) || !exchanges(tasks)) return 0;
   int last = 0;
   for (const program::Sequence& sequence : program.sequences) {
     for (const program::Call& call : sequence.calls) last = std::max(last, call.cell.stage);
@@ -117,8 +117,8 @@ std::vector<HostChange> in_device_order(const std::vector<MemoryChange>& changes
 std::vector<HostChange> in_host_order(const program::Program& program, const Timeline& timeline,
                                       std::size_t actor, const std::vector<MemoryChange>& changes,
                                       const cost::Stack& stack) {
-  const bool waits_always = stack.host_waits == cost::HostWaits::each_launch ||
-                            (stack.stage_exchanges == cost::StageExchanges::waited_for &&
+  const bool waits_always = says(stack, cost::HostWaits::each_launch) ||
+                            (says(stack, cost::HostWaits::each_exchange) &&
                              exchanges(timeline.tasks[timeline.actors[actor].sequence]));
   if (waits_always) return in_device_order(changes);
   const std::vector<Instant> clock = host_clock(program, timeline, actor, stack);

@@ -29,7 +29,7 @@ inline constexpr int most_pending_launches = 1000;
 ///   - a forward cell: all that the host has launched on the device, since the sizes of a
 ///     micro-batch are copied from the device before it begins (Megatron-LM, mpu/data.py,
 ///     broadcast_data, on ranks that read data);
-///   - every other pass: the same, where the stack says so (cost::HostWaits, cost::StageExchanges);
+///   - every other pass: the same, where the stack says so (cost::HostWaits);
 ///   - a gather of parameters: the tasks that the plan orders before it. The order is there to
 ///     bound memory, and frameworks enforce it on the host (FSDP's limit_all_gathers; the fetch
 ///     events of DeepSpeed's partitioned_param_coordinator.py).

@@ -152,7 +152,7 @@ Block Gathers::gather_block(const SegmentRun& run, bool first) const {
   // Groups of their own: where stages share some devices, each looks ahead in its own order.
   GatherTasks gathers(context().groups, block.name,
                       first ? Stream::compute : Stream::parameter_communication, 1,
-                      context().stack.shard_collectives);
+                      cost::rule_of<cost::ShardCollectives>(context().stack));
   std::vector<int> shards;
   for (const int place : run.block->lowered.gathered) {
     const LocalHolding& local =

@@ -32,7 +32,8 @@ std::vector<SegmentRun> runs_of(const auto& uses) {
 Block step_gathers(const SequenceContext& context, int device_class, std::string name,
                    Stream stream, int purpose, const std::vector<TensorId>& parameters) {
   Block block{.name = std::move(name), .slots = {}, .tasks = {}};
-  GatherTasks gathers(context.groups, block.name, stream, purpose, context.stack.step_gathers);
+  GatherTasks gathers(context.groups, block.name, stream, purpose,
+                      cost::rule_of<cost::StepGathers>(context.stack));
   for (const TensorId parameter : parameters) {
     const LocalHolding& local = context.parameters.on(device_class).at(parameter);
     if (!is_stepped_in_shards(context.plan, parameter, local)) continue;

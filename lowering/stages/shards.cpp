@@ -26,8 +26,8 @@ std::vector<int> shard_axes(const Plan& plan, const Grid& grid, const placement:
 bool is_gathered(const Plan& plan, const cost::Stack& stack, const std::vector<int>& axes) {
   const Keep* rule = plan.residency.of(Keep::What::parameters);
   if (rule == nullptr || rule->between != Keep::Between::passes) return false;
-  return !axes.empty() ||
-         (stack.shard_collectives.of_one_rank && rule->where == Keep::Where::device);
+  return !axes.empty() || (cost::rule_of<cost::ShardCollectives>(stack).of_one_rank &&
+                           rule->where == Keep::Where::device);
 }
 
 bool gathers_before_first_use(const Plan& plan) {

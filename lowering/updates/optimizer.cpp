@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "lowering/stack/casts.hpp"
+#include "lowering/stack/extra_states.hpp"
 #include "lowering/stack/kernels.hpp"
 #include "lowering/updates/kept_outputs.hpp"
 
@@ -18,6 +19,7 @@ using program::Residence;
 using program::Resident;
 using strategies::Keep;
 using strategies::Plan;
+using With = cost::ExtraState::With;
 
 namespace {
 
@@ -58,7 +60,8 @@ void add_step(StepBlock& step, const model::Tensor& tensor, const std::string& p
   if (!on_host) task.reads = task.writes = {slot};
   task.operations = {std::move(values)};
   // The thread that launches kernels steps, too.
-  task.synchronizations = on_host ? 1 : context.stack.optimizer.synchronizations;
+  task.synchronizations =
+      on_host ? 1 : kernels_of(context.stack, "optimizer_step").synchronizations;
   step.bytes += bytes;
   step.states += kept_states(context.training, stepped);
   if (master_bytes(context.training.precision, stepped) <= Bytes{}) step.without_master += bytes;
@@ -130,7 +133,7 @@ namespace {
 /// What frameworks copy for all steps of a device at once.
 void add_step_copies(std::vector<Resident>& residents, const SequenceContext& context,
                      const SequenceDraft& draft, double elements) {
-  for (const auto& [name, size] : context.stack.optimizer.step_copies) {
+  for (const Bytes size : bytes_kept_with(context.stack, With::steps)) {
     if (elements * size <= Bytes{}) continue;
     residents.push_back({Category::temporaries, elements * size});
     if (context.plan.updates.flush) residents.back().span = draft.steps_span();
@@ -164,7 +167,7 @@ void add_states(std::vector<Resident>& residents, const SequenceContext& context
   keep(cost::master_bytes(context.training.precision, steps), of_states);
   for (const cost::OptimizerState& state : context.training.optimizer.states)
     keep(cost::state_bytes(state, steps), of_states);
-  for (const auto& [name, size] : context.stack.optimizer.extra_states)
+  for (const Bytes size : bytes_kept_with(context.stack, With::states))
     keep(steps.elements * size, here);
 }
 
@@ -206,10 +209,10 @@ void add_gradients(std::vector<Resident>& residents, const SequenceContext& cont
                        .bytes = local.gradient_scale * local.kept(plan, Keep::What::gradients),
                        .tensor = plan.graph().gradient_of[parameter]});
   const bool shard = !plan.divided(Keep::What::gradients).empty() && !local.shards.empty();
-  if (context.stack.frees_gradients && plan.updates.flush && !shard)
+  if (says(context.stack, cost::Lifetime::gradients_until_step) && plan.updates.flush && !shard)
     residents.back().span = draft.gradient_span(parameter);
   const double elements = local.bytes / model::size_of(plan.graph().tensors[parameter].type);
-  for (const auto& [name, size] : context.stack.optimizer.gradient_copies)
+  for (const Bytes size : bytes_kept_with(context.stack, With::gradients))
     residents.push_back({Category::gradients, elements * size});
 }
 

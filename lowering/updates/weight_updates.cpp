@@ -8,6 +8,7 @@
 #include "lowering/residency/shard_collectives.hpp"
 #include "lowering/residency/step_gathers.hpp"
 #include "lowering/stack/casts.hpp"
+#include "lowering/stack/kernels.hpp"
 #include "lowering/stages/shards.hpp"
 
 namespace stratagem::lowering {
@@ -180,7 +181,7 @@ void WeightUpdates::append_scatters(Block& block, const Bucket& bucket, const Co
   const bool to_host = c_.plan.steps.on_host;
   const bool parameters = !c_.plan.divided(Keep::What::parameters).empty();
   const cost::ShardCollectives facts =
-      parameters ? c_.stack.shard_collectives : cost::ShardCollectives{};
+      parameters ? cost::rule_of<cost::ShardCollectives>(c_.stack) : cost::ShardCollectives{};
   const auto append = [&](const Bucket& scattered, const SlotsOfSum& its) {
     Task task{};
     task.name = block.name;
@@ -194,7 +195,8 @@ void WeightUpdates::append_scatters(Block& block, const Bucket& bucket, const Co
     task.operations = {sum(scattered, false, {its.from, to_host ? its.to : std::vector<int>{}})};
     task.operations.front().adds = !to_host;
     append_scatter(block, std::move(task), ranks_along(bucket.grid, bucket.scattered()), facts);
-    if (!to_host) append_accumulation(block, scattered.shard, c_.stack.gradient_accumulation);
+    if (!to_host)
+      append_accumulation(block, scattered.shard, kernels_of(c_.stack, "gradient_accumulation"));
   };
   if (!facts.by_weight) return append(bucket, slots);
   for (std::size_t i = 0; i < bucket.gradients.size(); ++i)

@@ -360,8 +360,8 @@ TEST_CASE("prefixes of a frozen Llama train as on one device") {
 
 TEST_CASE("what a framework does beside the collectives of shards changes no value") {
   cost::Stack stack = lowering::plain_stack();
-  stack.shard_collectives = {
-      .by_weight = true, .gathers_wait = true, .kernels_per_rank = 2, .of_one_rank = true};
+  stack.rules = {cost::ShardCollectives{
+      .by_weight = true, .gathers_wait = true, .kernels_per_rank = 2, .of_one_rank = true}};
   const Trained reference = train<double>(planned(tiny_gpt(), "{}", micro_batches));
   for (const char* strategy :
        {R"({"zero": 3, "data": 2})", R"({"zero": 3, "tensor": 2})",
@@ -376,8 +376,8 @@ TEST_CASE("what a framework does beside the collectives of shards changes no val
 
 TEST_CASE("stages that send shares and gather them train as on one device") {
   cost::Stack stack = lowering::plain_stack();
-  stack.shares_activations = stack.shares_gradients = true;
-  stack.keeps_sent = GENERATE(false, true);
+  stack.rules = {cost::StageShares::activations, cost::StageShares::gradients};
+  if (GENERATE(false, true)) stack.rules.emplace_back(cost::Lifetime::sent_until_gradients);
   const Trained reference = train<double>(planned(tiny_gpt(), "{}", micro_batches));
   for (const char* strategy :
        {R"({"pipeline": 2, "tensor": 2, "schedule": "1f1b"})",
@@ -400,9 +400,10 @@ TEST_CASE("collectives beside computations change no value") {
   using cost::CollectiveKind;
   using model::Pass;
   cost::Stack stack = lowering::plain_stack();
-  stack.collectives = {{CollectiveKind::all_reduce, true, Pass::weight_gradient},
-                       {CollectiveKind::reduce_scatter, true, Pass::weight_gradient},
-                       {CollectiveKind::all_gather, false, Pass::input_gradient}};
+  using Beside = cost::CollectiveBeside;
+  stack.rules = {Beside{CollectiveKind::all_reduce, true, Pass::weight_gradient},
+                 Beside{CollectiveKind::reduce_scatter, true, Pass::weight_gradient},
+                 Beside{CollectiveKind::all_gather, false, Pass::input_gradient}};
   const Trained reference = train<double>(planned(tiny_gpt(), "{}", micro_batches));
   for (const char* strategy :
        {R"({"tensor": 2})", R"({"tensor": 4, "sequence_parallel": true})",
@@ -435,7 +436,7 @@ TEST_CASE("what waits on the host or its drives is there when it is used") {
 
 TEST_CASE("gathers in parts after a step leave all weights as they are on one device") {
   cost::Stack stack = lowering::plain_stack();
-  stack.step_gathers = {.bucket = 1000_B, .kernels_per_rank = 1};
+  stack.rules = {cost::StepGathers{.bucket = 1000_B, .kernels_per_rank = 1}};
   const Trained reference = train<double>(planned(tiny_gpt(), "{}", micro_batches));
   for (const char* strategy :
        {R"({"zero": 1, "data": 2})", R"({"zero": 2, "data": 2, "tensor": 2})"}) {

@@ -220,9 +220,9 @@ TEST_CASE("a host that waits between passes holds the buffers of one of them") {
   calls.back().cell.pass = placement::CellPass::backward;
   cost::Stack stack = stack_with(Allocator::caching);
   CHECK(memory_of(built, small_gpu(), stack).reserved == 72_MiB);
-  stack.host_waits = cost::HostWaits::each_pass;
+  stack.rules = {cost::HostWaits::each_pass};
   CHECK(memory_of(built, small_gpu(), stack).reserved == 36_MiB);
-  stack.host_waits = cost::HostWaits::each_launch;
+  stack.rules = {cost::HostWaits::each_launch};
   CHECK(memory_of(built, small_gpu(), stack).reserved == 12_MiB);
 }
 
@@ -244,9 +244,9 @@ TEST_CASE("reserved is no less than what streams that run at once hold at a time
 }
 
 TEST_CASE("a stage's host waits for exchanges, for what describes them, or for neither") {
-  using cost::StageExchanges;
+  using cost::HostWaits;
   // Of stages 0 and 1, the last one.
-  const auto reserved = [](bool sends, StageExchanges exchanges, int stage = 0) {
+  const auto reserved = [](bool sends, const std::vector<cost::Rule>& waits, int stage = 0) {
     HandBuilt built = layers_with_sums(3);
     const Step step = collective(8_B, {}, Stream::send_forward);
     if (sends) {
@@ -260,20 +260,20 @@ TEST_CASE("a stage's host waits for exchanges, for what describes them, or for n
     built.program.devices[1].sequence = 1;
     for (program::Call& call : built.program.sequences[1].calls) call.cell.stage = 1;
     cost::Stack stack = stack_with(Allocator::caching);
-    stack.stage_exchanges = exchanges;
+    stack.rules = waits;
     const Timeline timeline = run(built.program, on_one_link(built.program), built.prices, 2);
     for (const DeviceMemory& device : device_memory(built.program, timeline, small_gpu(), stack)) {
       if (device.device == stage || device.count == 2) return device.reserved;
     }
     throw std::logic_error("no device of that stage");
   };
-  CHECK(reserved(true, StageExchanges::queued) == 72_MiB);
-  CHECK(reserved(true, StageExchanges::read) == 36_MiB);
-  CHECK(reserved(true, StageExchanges::waited_for) == 12_MiB);
+  CHECK(reserved(true, {}) == 72_MiB);
+  CHECK(reserved(true, {HostWaits::each_received_pass}) == 36_MiB);
+  CHECK(reserved(true, {HostWaits::each_exchange}) == 12_MiB);
   // The last stage's backward passes begin with its own loss: nothing is read.
-  CHECK(reserved(true, StageExchanges::read, 1) == 72_MiB);
-  for (const auto any : {StageExchanges::read, StageExchanges::waited_for})
-    CHECK(reserved(false, any) == 72_MiB);
+  CHECK(reserved(true, {HostWaits::each_received_pass}, 1) == 72_MiB);
+  for (const auto any : {HostWaits::each_received_pass, HostWaits::each_exchange})
+    CHECK(reserved(false, {any}) == 72_MiB);
 }
 
 TEST_CASE("buffers of gradients live until both what allocates and what frees them has run") {
@@ -282,8 +282,9 @@ TEST_CASE("buffers of gradients live until both what allocates and what frees th
   model::GptConfig config = lowering::small_gpt;
   config.tied = false;
   cost::Stack stack = stack_with(Allocator::caching);
-  stack.shard_collectives = {.by_weight = true, .gathers_wait = true, .kernels_per_rank = 1};
-  stack.stage_exchanges = cost::StageExchanges::waited_for;
+  stack.rules = {
+      cost::HostWaits::each_exchange,
+      cost::ShardCollectives{.by_weight = true, .gathers_wait = true, .kernels_per_rank = 1}};
   const program::Program program = lowering::lower(
       lowering::plan_of(model::gpt(config),
                         R"({"pipeline": 2, "data": 4, "zero": 3, "gradient_buffers": 2,

@@ -144,7 +144,7 @@ TEST_CASE("folded and unfolded runs agree to the picosecond") {
   };
   const cost::Profile profile = v100();
   cost::Stack stack{.slowdown = {1}, .host_factor = {1}};
-  stack.optimizer.synchronizations = 1;
+  stack.rules = {cost::OperatorKernels{.of = "optimizer_step", .synchronizations = 1}};
   for (const FoldedPlan& plan : plans) {
     INFO(plan.preset << " x " << plan.nodes << " tensor " << plan.options.tensor << " pipeline "
                      << plan.options.pipeline << " data " << plan.options.data);

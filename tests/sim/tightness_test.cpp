@@ -119,7 +119,8 @@ TEST_CASE("every task begins at the instant at which the last of what it needs i
   const cost::Profile profile = cost::read_profile("scenarios/profiles/v100-sxm3-450w.json");
   cost::Stack stack{.slowdown = {1}, .host_factor = {1}};
   for (const int synchronizations : {0, 1}) {
-    stack.optimizer.synchronizations = synchronizations;
+    stack.rules = {
+        cost::OperatorKernels{.of = "optimizer_step", .synchronizations = synchronizations}};
     for (const strategies::Options& options :
          {strategies::Options{.tensor = 4, .data = 2, .overlap_gradients = true, .bucket = 50_KB},
           strategies::Options{.tensor = 2, .pipeline = 2, .data = 2, .recompute = {"full"}},

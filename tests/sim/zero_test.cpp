@@ -88,7 +88,8 @@ TEST_CASE("with prefetch the shorter of gathers and layers hides behind the long
 // The host launches a copy for each rank while a gather runs, and the layer behind them.
 TEST_CASE("a host that copies every rank's part holds up what it launches next") {
   cost::Stack stack;
-  stack.shard_collectives = {.by_weight = true, .gathers_wait = true, .kernels_per_rank = 3};
+  stack.rules = {
+      cost::ShardCollectives{.by_weight = true, .gathers_wait = true, .kernels_per_rank = 3}};
   const auto layer = [](double gather, double copies, int forward) {
     return std::max(gather, copies) + forward;
   };

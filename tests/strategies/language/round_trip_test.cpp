@@ -17,7 +17,7 @@ namespace {
 /// By a framework that also gathers what nothing divides, so that such plans show in the program.
 std::string program_of(const Plan& plan) {
   cost::Stack stack = lowering::plain_stack();
-  stack.shard_collectives.of_one_rank = true;
+  stack.rules = {cost::ShardCollectives{.of_one_rank = true}};
   return to_text(lowering::lower(plan, stack));
 }
 

@@ -301,7 +301,7 @@ TEST_CASE("a tied table on stages that share some devices is gathered on the gri
     }
   }
   cost::Stack waits = plain_stack();
-  waits.shard_collectives.gathers_wait = true;
+  waits.rules = {cost::ShardCollectives{.gathers_wait = true}};
   CHECK_THAT(refusal([&] { lower(plan, waits); }),
              ContainsSubstring("stages that share all devices or none"));
 }
