@@ -118,8 +118,7 @@ struct CollectiveBeside {
   model::Pass beside = model::Pass::weight_gradient;
 };
 
-/// When a host waits for the device before it launches more. Only the replay of memory uses it
-/// (sim/host_order.hpp); predicted times leave out the gaps that it causes on the device.
+/// When a host waits for the device before it launches more (lowering/stack/host_waits.hpp).
 enum class HostWaits : std::uint8_t {
   each_micro_batch,
   each_pass,   ///< as timers of passes make it

@@ -1,0 +1,136 @@
+// Goes through the launches of every sequence and finds those that begin a cell.
+#include "lowering/stack/host_waits.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace stratagem::lowering {
+namespace {
+
+using placement::Cell;
+using placement::CellPass;
+using program::Call;
+using program::HostWait;
+using program::Stream;
+using program::Task;
+
+constexpr int device = -1;  ///< as HostWait::of_task: all streams of it
+
+/// Before which cells of a sequence the stack has the host wait, and for which streams.
+class Rule {
+ public:
+  Rule(const cost::Stack& stack, bool exchanges, int last_stage) : last_stage_(last_stage) {
+    using Exchanges = cost::StageExchanges;
+    each_launch = stack.host_waits == cost::HostWaits::each_launch;
+    all_ = stack.host_waits == cost::HostWaits::each_pass ||
+           (exchanges && stack.stage_exchanges == Exchanges::waited_for);
+    reads_ = exchanges && stack.stage_exchanges == Exchanges::read;
+  }
+
+  bool each_launch;
+  [[nodiscard]] std::optional<int> streams(const Cell& cell) const {
+    if (all_ || each_launch) return device;
+    if (cell.pass != CellPass::forward && (!reads_ || cell.stage == last_stage_)) return {};
+    return static_cast<int>(Stream::compute);
+  }
+
+ private:
+  bool all_;
+  bool reads_;
+  int last_stage_;
+};
+
+class HostWaits {
+ public:
+  HostWaits(const program::Program& program, program::Sequence& sequence, const cost::Stack& stack,
+            int last_stage)
+      : program_(program),
+        sequence_(sequence),
+        rule_(stack, exchanges(), last_stage),
+        shared_(on_several_grids()) {}
+
+  void write() {
+    begin_cells();
+    for (Call& call : sequence_.calls) {
+      if (rule_.each_launch) call.host_waits.push_back({-1, -1, device});
+      for (const program::Wait& wait : call.waits) {
+        if (!shared_ && tasks(call)[wait.task].stream == Stream::parameter_communication)
+          call.host_waits.push_back({wait.task, wait.of_call, wait.of_task});
+      }
+      std::ranges::sort(call.host_waits);
+    }
+  }
+
+ private:
+  [[nodiscard]] const std::vector<Task>& tasks(const Call& call) const {
+    return program_.blocks[call.block].tasks;
+  }
+
+  [[nodiscard]] bool exchanges() const {
+    return std::ranges::any_of(sequence_.calls, [&](const Call& call) {
+      return std::ranges::any_of(tasks(call), &program::transfers, &Task::stream);
+    });
+  }
+
+  /// Do stages on different grids share the devices of the sequence?
+  [[nodiscard]] bool on_several_grids() const {
+    const placement::Grid* grid = nullptr;
+    return std::ranges::any_of(sequence_.calls, [&](const Call& call) {
+      if (call.grid < 0) return false;
+      const placement::Grid* before = std::exchange(grid, &program_.grids[call.grid]);
+      return before != nullptr && !(*before == *grid);
+    });
+  }
+
+  void begin_cells() {
+    const std::vector<int> beside = program::first_beside(sequence_);
+    std::optional<Cell> current;
+    for (const program::Launch& launch : program::launch_order(program_, sequence_)) {
+      Call& call = sequence_.calls[launch.call];
+      const int task = first_computation(call);
+      if (task < launch.first || task >= launch.end) continue;
+      const Cell& cell = sequence_.calls[beside[launch.call]].cell;
+      const auto streams = rule_.streams(cell);
+      if (current != cell && streams) begin(call, task, *streams);
+      current = cell;
+    }
+  }
+
+  /// -1 if a call is of no segment, or gathers weights ahead of those that read them.
+  [[nodiscard]] int first_computation(const Call& call) const {
+    const std::vector<Task>& all = tasks(call);
+    const auto is = [&](Stream stream) { return std::ranges::find(all, stream, &Task::stream); };
+    if (call.segment < 0 || is(Stream::parameter_communication) != all.end()) return -1;
+    const auto found = is(Stream::compute);
+    return found == all.end() ? -1 : static_cast<int>(found - all.begin());
+  }
+
+  void begin(Call& call, int task, int streams) const {
+    call.host_waits.push_back({task, -1, streams});
+    for (const program::Wait& wait : call.waits) {
+      const Stream from = tasks(sequence_.calls[wait.of_call])[wait.of_task].stream;
+      if (from == Stream::receive_forward || from == Stream::receive_backward)
+        call.host_waits.push_back({task, wait.of_call, wait.of_task});
+    }
+  }
+
+  const program::Program& program_;
+  program::Sequence& sequence_;
+  Rule rule_;
+  bool shared_;
+};
+
+}  // namespace
+
+void add_host_waits(program::Program& program, const cost::Stack& stack) {
+  int last_stage = 0;
+  for (const program::Sequence& sequence : program.sequences) {
+    for (const Call& call : sequence.calls) last_stage = std::max(last_stage, call.cell.stage);
+  }
+  for (program::Sequence& sequence : program.sequences)
+    HostWaits(program, sequence, stack, last_stage).write();
+}
+
+}  // namespace stratagem::lowering
