@@ -60,13 +60,6 @@ Constant<T> read_positive(const JsonReader& json) {
   return constant;
 }
 
-Constant<double> read_count(const JsonReader& json) {
-  auto count = read_constant<double>(json);
-  if (!(count.value >= 1 && count.value <= 1e9 && count.value == std::floor(count.value)))
-    json.at("value").fail("a whole number of at least 1", json.at("value").dump());
-  return count;
-}
-
 template <typename T>
 Constant<T> read_not_negative(const JsonReader& json) {
   auto constant = read_constant<T>(json);
@@ -439,6 +432,13 @@ Profile read_profile(const JsonReader& json) {
   }
   json.finish();
   return profile;
+}
+
+Constant<double> read_count(const JsonReader& json) {
+  auto count = read_constant<double>(json);
+  if (!(count.value >= 1 && count.value <= 1e9 && count.value == std::floor(count.value)))
+    json.at("value").fail("a whole number of at least 1", json.at("value").dump());
+  return count;
 }
 
 int launch_queue_of(const Profile& profile) {

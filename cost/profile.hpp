@@ -175,6 +175,7 @@ int launch_queue_of(const Profile&);
 /// provenance.
 Profile read_profile(const std::string& file);
 HostCopyConstants read_host_copy(const JsonReader& json);
+Constant<double> read_count(const JsonReader& json);  ///< a whole number of at least 1
 CommunicatorConstants read_communicator(const JsonReader& json);
 AttentionConstants read_attention(const JsonReader& json);
 Profile read_profile(const JsonReader&);
