@@ -8,7 +8,7 @@ namespace stratagem::sim {
 Host::Host(const FlatSequence& sequence, int iterations, int rounds, int launch_queue)
     : sequence_(&sequence),
       iterations_(iterations),
-      rounds_(rounds),
+      rounds_(sequence.tasks.empty() ? 0 : rounds),
       launch_queue_(launch_queue),
       launched_(sequence.queues.size()) {}
 

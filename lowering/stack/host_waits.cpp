@@ -16,47 +16,23 @@ using program::HostWait;
 using program::Stream;
 using program::Task;
 
-constexpr int device = -1;  ///< as HostWait::of_task: all streams of it
-
-/// Before which cells of a sequence the stack has the host wait, and for which streams.
-class Rule {
- public:
-  Rule(const cost::Stack& stack, bool exchanges, int last_stage) : last_stage_(last_stage) {
-    using Exchanges = cost::StageExchanges;
-    each_launch = stack.host_waits == cost::HostWaits::each_launch;
-    all_ = stack.host_waits == cost::HostWaits::each_pass ||
-           (exchanges && stack.stage_exchanges == Exchanges::waited_for);
-    reads_ = exchanges && stack.stage_exchanges == Exchanges::read;
-  }
-
-  bool each_launch;
-  [[nodiscard]] std::optional<int> streams(const Cell& cell) const {
-    if (all_ || each_launch) return device;
-    if (cell.pass != CellPass::forward && (!reads_ || cell.stage == last_stage_)) return {};
-    return static_cast<int>(Stream::compute);
-  }
-
- private:
-  bool all_;
-  bool reads_;
-  int last_stage_;
-};
+/// As HostWait::of_task.
+constexpr int device = -1;
+constexpr int computations = static_cast<int>(Stream::compute);
 
 class HostWaits {
  public:
   HostWaits(const program::Program& program, program::Sequence& sequence, const cost::Stack& stack,
             int last_stage)
-      : program_(program),
-        sequence_(sequence),
-        rule_(stack, exchanges(), last_stage),
-        shared_(on_several_grids()) {}
+      : program_(program), sequence_(sequence), stack_(stack), last_stage_(last_stage) {}
 
   void write() {
     begin_cells();
+    const bool shared = on_several_grids();
     for (Call& call : sequence_.calls) {
-      if (rule_.each_launch) call.host_waits.push_back({-1, -1, device});
+      if (each_launch()) call.host_waits.push_back({-1, -1, device});
       for (const program::Wait& wait : call.waits) {
-        if (!shared_ && tasks(call)[wait.task].stream == Stream::parameter_communication)
+        if (!shared && tasks(call)[wait.task].stream == Stream::parameter_communication)
           call.host_waits.push_back({wait.task, wait.of_call, wait.of_task});
       }
       std::ranges::sort(call.host_waits);
@@ -68,10 +44,17 @@ class HostWaits {
     return program_.blocks[call.block].tasks;
   }
 
-  [[nodiscard]] bool exchanges() const {
-    return std::ranges::any_of(sequence_.calls, [&](const Call& call) {
-      return std::ranges::any_of(tasks(call), &program::transfers, &Task::stream);
-    });
+  [[nodiscard]] bool each_launch() const {
+    return stack_.host_waits == cost::HostWaits::each_launch;
+  }
+
+  /// How the stage exchanges tensors with others; `queued` if it does not.
+  [[nodiscard]] cost::StageExchanges exchanges() const {
+    for (const Call& call : sequence_.calls) {
+      if (std::ranges::any_of(tasks(call), &program::transfers, &Task::stream))
+        return stack_.stage_exchanges;
+    }
+    return cost::StageExchanges::queued;
   }
 
   /// Do stages on different grids share the devices of the sequence?
@@ -85,6 +68,10 @@ class HostWaits {
   }
 
   void begin_cells() {
+    const cost::StageExchanges how = exchanges();
+    const bool reads = how == cost::StageExchanges::read;
+    const bool all = each_launch() || stack_.host_waits == cost::HostWaits::each_pass ||
+                     how == cost::StageExchanges::waited_for;
     const std::vector<int> beside = program::first_beside(sequence_);
     std::optional<Cell> current;
     for (const program::Launch& launch : program::launch_order(program_, sequence_)) {
@@ -92,8 +79,8 @@ class HostWaits {
       const int task = first_computation(call);
       if (task < launch.first || task >= launch.end) continue;
       const Cell& cell = sequence_.calls[beside[launch.call]].cell;
-      const auto streams = rule_.streams(cell);
-      if (current != cell && streams) begin(call, task, *streams);
+      const bool waits = all || cell.pass == CellPass::forward || (reads && cell.stage < last_stage_);
+      if (current != cell && waits) begin(call, task, all ? device : computations);
       current = cell;
     }
   }
@@ -118,8 +105,8 @@ class HostWaits {
 
   const program::Program& program_;
   program::Sequence& sequence_;
-  Rule rule_;
-  bool shared_;
+  const cost::Stack& stack_;
+  int last_stage_;
 };
 
 }  // namespace
