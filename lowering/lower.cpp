@@ -12,6 +12,7 @@
 #include "lowering/residency/peers.hpp"
 #include "lowering/sequences/sequence.hpp"
 #include "lowering/size.hpp"
+#include "lowering/stack/host_waits.hpp"
 #include "lowering/stages/stages.hpp"
 #include "program/check/check.hpp"
 
@@ -76,6 +77,9 @@ program::Program lower(const Plan& plan, const cost::Stack& stack, const cost::T
   for (std::size_t device_class = 0; device_class < stages.device_classes().size(); ++device_class)
     program.sequences.push_back(build_sequence(context, static_cast<int>(device_class)));
   expect_blocks(program);
+
+  // Host: it is known what the hosts wait for. Last, since it follows the order of launches.
+  add_host_waits(program, stack);
   check(program);
   return program;
 }

@@ -12,6 +12,16 @@ std::size_t task_count(const Program& program, const Sequence& sequence) {
   return count;
 }
 
+std::vector<HostWait> host_waits_before(const Call& call, int task) {
+  std::vector<HostWait> waits;
+  for (const int before : {-1, task}) {
+    const auto [first, last] =
+        std::ranges::equal_range(call.host_waits, before, {}, &HostWait::before);
+    waits.insert(waits.end(), first, last);
+  }
+  return waits;
+}
+
 std::vector<Launch> launch_order(const Program& program, const Sequence& sequence) {
   if (!sequence.launches.empty()) return sequence.launches;
   std::vector<Launch> whole;

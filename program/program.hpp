@@ -147,6 +147,17 @@ struct Wait {
   int of_task = 0;
 };
 
+/// Before launching task `before` of a call (-1: each task) the host waits for the end of `of_task`
+/// of `of_call`, which it launched earlier, or (of_call -1) of all that it has launched so far on the
+/// stream with the number `of_task`, or (-1) on all streams of the device but those of transfers. A
+/// send ends when the other stage takes it: a host that waited for it would keep the other waiting.
+struct HostWait {
+  int before = -1;
+  int of_call = -1;
+  int of_task = -1;
+  friend auto operator<=>(const HostWait&, const HostWait&) = default;
+};
+
 /// One execution of a block: for a segment (-1: none) of a cell. This is the binding of its slots.
 struct Call {
   int block = 0;
@@ -158,6 +169,7 @@ struct Call {
   int lag = 0;              ///< round r runs it for iteration r - lag, where there is such a one
   int versions_behind = 0;  ///< iteration i reads the weights after max(0, i - this) updates
   std::vector<Wait> waits;
+  std::vector<HostWait> host_waits = {};  ///< ascending
 };
 
 /// A task of a sequence.
@@ -240,6 +252,16 @@ inline model::TensorId tensor_of(const Program& program, const Call& call, int p
 
 /// Tasks of one sequence / of one device's iteration.
 std::size_t task_count(const Program&, const Sequence&);
+
+/// What the host waits for before a task of a call, in a row.
+std::vector<HostWait> host_waits_before(const Call&, int task);
+
+/// Does the host wait for the queue of a stream where it waits for all launched so far on stream
+/// `number` (-1: on the device)?
+constexpr bool waits_for_stream(int number, Stream stream) {
+  if (number >= 0) return static_cast<int>(stream) == number;
+  return runs_on_device(stream) && !transfers(stream);
+}
 
 /// The launches of a sequence: whole calls where it names none. Calls without tasks have none.
 std::vector<Launch> launch_order(const Program&, const Sequence&);

@@ -86,6 +86,7 @@ class ProgramWriter {
     for (std::size_t c = 0; c < calls.size(); ++c) {
       write_call(sequence.calls[c], calls[c]);
       write_waits(sequence, c, calls);
+      write_host_waits(sequence, c, calls);
     }
     write_launches(sequence, calls);
   }
@@ -159,6 +160,22 @@ class ProgramWriter {
       fmt::format_to(std::back_inserter(text_), "    {} after {} of {}\n",
                      blocks_[sequence.calls[c].block].tasks[task],
                      blocks_[sequence.calls[of_call].block].tasks[of_task], calls[of_call]);
+    }
+  }
+
+  void write_host_waits(const Sequence& sequence, std::size_t c,
+                        const std::vector<std::string>& calls) {
+    const std::vector<std::string>& tasks = blocks_[sequence.calls[c].block].tasks;
+    for (const HostWait& wait : sequence.calls[c].host_waits) {
+      std::string of = "all launched";
+      if (wait.of_call >= 0) {
+        of = blocks_[sequence.calls[wait.of_call].block].tasks[wait.of_task] + " of " +
+             calls[wait.of_call];
+      } else if (wait.of_task >= 0) {
+        of = fmt::format("{} so far", stream_names[wait.of_task]);
+      }
+      fmt::format_to(std::back_inserter(text_), "    host before {} after {}\n",
+                     wait.before < 0 ? "each task" : tasks[wait.before], of);
     }
   }
 

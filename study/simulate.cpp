@@ -77,7 +77,8 @@ Simulated play(const Run& run, const SimulateOptions& options) {
   const strategies::Plan plan = plan_of(run);
   Simulated result{.program = program_of(run, plan), .timeline = {}, .outcome = {}};
   cost::Collectives collectives(run.cluster, run.profile.collective, run.stack.nccl);
-  const sim::Folding folding = sim::fold(result.program, collectives, options.folded);
+  sim::Folding folding = sim::fold(result.program, collectives, options.folded);
+  folding.launch_queue = cost::launch_queue_of(run.profile);
   const sim::Prices prices = sim::price(result.program, run.profile, run.stack,
                                         run.cluster.gpus_per_node(), host_links(run.cluster));
   result.timeline = sim::run_until_steady(result.program, folding, prices);

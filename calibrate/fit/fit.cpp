@@ -71,6 +71,7 @@ Fit fit_profile(const std::vector<Measurements>& measurements, const Datasheet& 
                     .memory_bandwidth = datasheet.memory_bandwidth,
                     .attention = datasheet.attention,
                     .kernel_floor = kernel_floor(measurements, datasheet),
+                    .launch_queue = datasheet.launch_queue,
                     .host_copy = datasheet.host_copy,
                     .host_memory_bandwidth = datasheet.host_memory_bandwidth,
                     .context = datasheet.context,

@@ -62,6 +62,21 @@ void check_wait(const Program& program, const Sequence& sequence, int call, cons
   throw InputError("", "", who + " to wait for tasks of earlier calls", "a wait for " + of);
 }
 
+void check_host_waits(const Program& program, const Sequence& sequence, int call) {
+  const std::vector<HostWait>& waits = sequence.calls[call].host_waits;
+  if (!std::ranges::is_sorted(waits)) throw InputError("", "", "waits of the host in order", "");
+  for (const HostWait& wait : waits) {
+    const Wait like{
+        .task = std::max(wait.before, 0), .of_call = wait.of_call, .of_task = wait.of_task};
+    if (wait.of_call >= 0) {
+      check_wait(program, sequence, call, like);
+    } else if (!within(wait.of_task + 1, stream_names.size() + 1) ||
+               !within(like.task, program.blocks[sequence.calls[call].block].tasks.size())) {
+      throw InputError("", "", "a host to wait before a task for a stream", "another wait");
+    }
+  }
+}
+
 /// What lives during a part of an iteration does so between two tasks, in this order, and
 /// iterations do not overlap.
 void check_spans(const Program& program, const Sequence& sequence) {
@@ -99,6 +114,11 @@ void check_launches(const Program& program, const Sequence& sequence) {
       const bool here = launch.first <= wait.task && wait.task < launch.end;
       if (here && launched[wait.of_call] <= wait.of_task) refuse(launch.call, wait.task);
     }
+    for (const HostWait& wait : call.host_waits) {
+      const bool here = launch.first <= wait.before && wait.before < launch.end;
+      if (here && wait.of_call >= 0 && launched[wait.of_call] <= wait.of_task)
+        refuse(launch.call, wait.before);
+    }
     launched[launch.call] = launch.end;
   }
   for (std::size_t c = 0; c < launched.size(); ++c) {
@@ -135,6 +155,7 @@ void check_references(const Program& program) {
                          "call " + std::to_string(c) + " of block " + std::to_string(call.block));
       }
       for (const Wait& wait : call.waits) check_wait(program, sequence, static_cast<int>(c), wait);
+      check_host_waits(program, sequence, static_cast<int>(c));
     }
     check_launches(program, sequence);
     check_spans(program, sequence);

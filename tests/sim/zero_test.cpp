@@ -1,7 +1,6 @@
 // Gathers of weights ahead of the segments that read them: when they begin, and what they hold.
 #include <map>
 
-#include "sim/host_order.hpp"
 #include "sim/memory_changes.hpp"
 #include "tests/catch.hpp"
 #include "tests/sim/unit_chain.hpp"
@@ -120,13 +119,16 @@ TEST_CASE("prefetching k layers holds the weights of k + 1") {
 TEST_CASE("a host that runs ahead comes to a gather when the plan has made room for it") {
   for (const int prefetch : {0, 1, 2, 3}) {
     const Gathered plan(8, prefetch, 5, 1);
-    const auto changes = in_host_order(plan.program, plan.timeline, 0,
-                                       memory_changes(plan.program, plan.timeline, 0), {});
+    std::vector<MemoryChange> changes = memory_changes(plan.program, plan.timeline, 0);
+    std::ranges::stable_sort(changes, {}, [](const MemoryChange& change) {
+      return std::pair(change.task, change.bytes < Bytes{});
+    });
     std::map<int, Bytes> held;  // by buffer of a gathered weight: taken, and not free again yet
     std::multimap<Instant, int> freed;
     Bytes now, highest;
-    for (const HostChange& change : changes) {
-      for (; !freed.empty() && freed.begin()->first <= change.clock; freed.erase(freed.begin()))
+    for (const MemoryChange& change : changes) {
+      const Instant clock = plan.timeline.times[0].launches[0][change.task];
+      for (; !freed.empty() && freed.begin()->first <= clock; freed.erase(freed.begin()))
         now -= held.at(freed.begin()->second);
       if (!plan.is_gathered(change.buffer)) continue;
       if (change.bytes < Bytes{}) {

@@ -1,0 +1,121 @@
+// Goes through the launches of every sequence and finds those that begin a cell.
+#include "lowering/stack/host_waits.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace stratagem::lowering {
+namespace {
+
+using placement::Cell;
+using placement::CellPass;
+using program::Call;
+using program::HostWait;
+using program::Stream;
+using program::Task;
+
+/// As HostWait::of_task.
+constexpr int device = -1;
+constexpr int computations = static_cast<int>(Stream::compute);
+
+class HostWaits {
+ public:
+  HostWaits(const program::Program& program, program::Sequence& sequence, const cost::Stack& stack,
+            int last_stage)
+      : program_(program), sequence_(sequence), stack_(stack), last_stage_(last_stage) {}
+
+  void write() {
+    begin_cells();
+    const bool shared = on_several_grids();
+    for (Call& call : sequence_.calls) {
+      if (each_launch()) call.host_waits.push_back({-1, -1, device});
+      for (const program::Wait& wait : call.waits) {
+        if (!shared && tasks(call)[wait.task].stream == Stream::parameter_communication)
+          call.host_waits.push_back({wait.task, wait.of_call, wait.of_task});
+      }
+      std::ranges::sort(call.host_waits);
+    }
+  }
+
+ private:
+  [[nodiscard]] const std::vector<Task>& tasks(const Call& call) const {
+    return program_.blocks[call.block].tasks;
+  }
+
+  [[nodiscard]] bool each_launch() const {
+    return says(stack_, cost::HostWaits::each_launch);
+  }
+
+  /// Does the stage exchange tensors with others?
+  [[nodiscard]] bool exchanges() const {
+    return std::ranges::any_of(sequence_.calls, [&](const Call& call) {
+      return std::ranges::any_of(tasks(call), &program::transfers, &Task::stream);
+    });
+  }
+
+  /// Do stages on different grids share the devices of the sequence?
+  [[nodiscard]] bool on_several_grids() const {
+    const placement::Grid* grid = nullptr;
+    return std::ranges::any_of(sequence_.calls, [&](const Call& call) {
+      if (call.grid < 0) return false;
+      const placement::Grid* before = std::exchange(grid, &program_.grids[call.grid]);
+      return before != nullptr && !(*before == *grid);
+    });
+  }
+
+  void begin_cells() {
+    const bool exchanged = exchanges();
+    const bool reads = exchanged && says(stack_, cost::HostWaits::each_received_pass);
+    const bool all = each_launch() || says(stack_, cost::HostWaits::each_pass) ||
+                     (exchanged && says(stack_, cost::HostWaits::each_exchange));
+    const std::vector<int> beside = program::first_beside(sequence_);
+    std::optional<Cell> current;
+    for (const program::Launch& launch : program::launch_order(program_, sequence_)) {
+      Call& call = sequence_.calls[launch.call];
+      const int task = first_computation(call);
+      if (task < launch.first || task >= launch.end) continue;
+      const Cell& cell = sequence_.calls[beside[launch.call]].cell;
+      const bool waits = all || cell.pass == CellPass::forward || (reads && cell.stage < last_stage_);
+      if (current != cell && waits) begin(call, task, all ? device : computations);
+      current = cell;
+    }
+  }
+
+  /// -1 if a call is of no segment, or gathers weights ahead of those that read them.
+  [[nodiscard]] int first_computation(const Call& call) const {
+    const std::vector<Task>& all = tasks(call);
+    const auto is = [&](Stream stream) { return std::ranges::find(all, stream, &Task::stream); };
+    if (call.segment < 0 || is(Stream::parameter_communication) != all.end()) return -1;
+    const auto found = is(Stream::compute);
+    return found == all.end() ? -1 : static_cast<int>(found - all.begin());
+  }
+
+  void begin(Call& call, int task, int streams) const {
+    call.host_waits.push_back({task, -1, streams});
+    for (const program::Wait& wait : call.waits) {
+      const Stream from = tasks(sequence_.calls[wait.of_call])[wait.of_task].stream;
+      if (from == Stream::receive_forward || from == Stream::receive_backward)
+        call.host_waits.push_back({task, wait.of_call, wait.of_task});
+    }
+  }
+
+  const program::Program& program_;
+  program::Sequence& sequence_;
+  const cost::Stack& stack_;
+  int last_stage_;
+};
+
+}  // namespace
+
+void add_host_waits(program::Program& program, const cost::Stack& stack) {
+  int last_stage = 0;
+  for (const program::Sequence& sequence : program.sequences) {
+    for (const Call& call : sequence.calls) last_stage = std::max(last_stage, call.cell.stage);
+  }
+  for (program::Sequence& sequence : program.sequences)
+    HostWaits(program, sequence, stack, last_stage).write();
+}
+
+}  // namespace stratagem::lowering
