@@ -205,7 +205,7 @@ RuleKind host_waits() {
   return kind<HostWaits>(
       {"where the host waits for the device before it launches more; it always waits before a "
        "micro-batch",
-       "", "which blocks an allocator finds free"},
+       "the launches that follow", "which blocks an allocator finds free"},
       {{"host_waits", itself<HostWaits>,
         choice<HostWaits>({{"before each pass", HostWaits::each_pass},
                            {"before each pass that receives", HostWaits::each_received_pass},
