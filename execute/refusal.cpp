@@ -35,7 +35,8 @@ bool any_kernel(const program::Program& program, const Is& is) {
 /// Of a call as a whole.
 std::string refusal_of_call(const program::Call& call, Backend backend) {
   if (backend == Backend::cuda && (call.lag > 0 || call.versions_behind > 0))
-    return "a schedule without a flush, as PipeDream's are, on a GPU";
+    return "weights that are older than the last step, as PipeDream's and those of delayed steps, "
+           "on a GPU";
   if (call.cell.slice > 0) return "slices of tokens";
   if (call.cell.repeat > 0) return "forward passes that repeat";
   return "";
