@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <set>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -28,6 +29,38 @@ struct Returned {
   OpId consumer;
   std::size_t input;
 };
+
+/// The gradient of an input, and what it is computed from: "g" stands for the gradients of the
+/// operator's outputs, "x1" for input 1, "y0" for output 0.
+struct Rule {
+  std::size_t input;
+  std::string reads;
+};
+
+/// The gradients of an operator of a kind. Those that are passed on, and those of norms and losses,
+/// are not among them.
+const std::vector<Rule>& rules_of(OpKind kind) {
+  using K = OpKind;
+  static const std::vector<std::pair<std::vector<K>, std::vector<Rule>>> table = {
+      {{K::embedding}, {{1, "g x0"}}},
+      {{K::contraction, K::multiply}, {{0, "g x1"}, {1, "g x0"}}},
+      // To queries, keys and values; scores are computed again from queries and keys.
+      {{K::fused_attention},
+       {{0, "g x0 x1 x2 y0 y1"}, {1, "g x0 x1 x2 y0 y1"}, {2, "g x0 x1 x2 y0 y1"}}},
+      {{K::prepend}, {{0, "g"}, {1, "g"}}},
+      {{K::relative_bias, K::causal_relative_bias, K::rotary, K::repeat, K::split_heads,
+        K::merge_heads},
+       {{0, "g"}}},
+      {{K::masked_softmax, K::causal_softmax, K::softmax, K::relu, K::sigmoid}, {{0, "g y0"}}},
+      // To which slots `dispatch` sends tokens is a choice without a gradient.
+      {{K::dropout, K::attention_dropout, K::dispatch}, {{0, "g y1"}}},
+      {{K::gelu, K::silu, K::swiglu}, {{0, "g x0"}}},
+      {{K::combine}, {{0, "g x1 x2"}, {1, "g x0 x2"}}}};
+  const auto found = std::ranges::find_if(
+      table, [&](const auto& entry) { return std::ranges::count(entry.first, kind) > 0; });
+  expects(found != table.end(), "every differentiable kind of operator states its backward pass");
+  return found->second;
+}
 
 class Differentiation {
  public:
@@ -183,19 +216,24 @@ class Differentiation {
     if (kind == OpKind::layer_norm) give(id, 2, OpKind::bias_gradient, {out});
   }
 
-  /// To queries, keys and values; scores are computed again from queries and keys.
-  void give_attention(OpId id, OpKind kind, const Operand& out) {
-    for (const std::size_t i : {0, 1, 2}) {
-      give(id, i, kind,
-           {out, input(id, 0), input(id, 1), input(id, 2), output(id, 0), output(id, 1)});
+  [[nodiscard]] std::vector<Operand> operands(OpId id, const std::string& reads,
+                                              const std::vector<Operand>& gradients) const {
+    std::vector<Operand> result;
+    std::istringstream words(reads);
+    for (std::string word; words >> word;) {
+      const std::size_t place = word.back() - '0';
+      if (word == "g") {
+        result.insert(result.end(), gradients.begin(), gradients.end());
+      } else {
+        result.push_back(word.front() == 'x' ? input(id, place) : output(id, place));
+      }
     }
+    return result;
   }
 
   void give_all(OpId id, OpKind kind, const std::vector<Operand>& gradients) {
     const Operand& out = gradients.front();
     switch (kind) {
-      case OpKind::embedding:
-        return give(id, 1, kind, {out, input(id, 0)});
       case OpKind::add:
         for (const std::size_t i : {0, 1}) {
           const bool broadcast = input(id, i).terms.size() < out.terms.size();
@@ -207,53 +245,17 @@ class Differentiation {
       case OpKind::bias_add:
         give(id, 1, OpKind::bias_gradient, {out});
         return pass_on(id, 0, out);
-      case OpKind::contraction:
-        give(id, 0, kind, {out, input(id, 1)});
-        return give(id, 1, kind, {out, input(id, 0)});
       case OpKind::layer_norm:
       case OpKind::rms_norm:
         return give_norm(id, kind, out);
-      case OpKind::fused_attention:
-        return give_attention(id, kind, out);
-      case OpKind::prepend:
-        give(id, 0, kind, {out});
-        return give(id, 1, kind, {out});
-      case OpKind::relative_bias:
-      case OpKind::causal_relative_bias:
-      case OpKind::rotary:
-      case OpKind::repeat:
-      case OpKind::split_heads:
-      case OpKind::merge_heads:
-        return give(id, 0, kind, gradients);
-      case OpKind::masked_softmax:
-      case OpKind::causal_softmax:
-      case OpKind::softmax:
-        return give(id, 0, kind, {out, output(id, 0)});
-      case OpKind::dropout:
-      case OpKind::attention_dropout:
-        return give(id, 0, kind, {out, output(id, 1)});
-      case OpKind::relu:
-      case OpKind::sigmoid:
-        return give(id, 0, kind, {out, output(id, 0)});
-      case OpKind::multiply:
-        give(id, 0, kind, {out, input(id, 1)});
-        return give(id, 1, kind, {out, input(id, 0)});
-      case OpKind::gelu:
-      case OpKind::silu:
-      case OpKind::swiglu:
-        return give(id, 0, kind, {out, input(id, 0)});
-      case OpKind::dispatch:  // to which slots tokens go is a choice without a gradient
-        return give(id, 0, kind, {out, output(id, 1)});
-      case OpKind::combine:
-        give(id, 0, kind, {out, input(id, 1), input(id, 2)});
-        return give(id, 1, kind, {out, input(id, 0), input(id, 2)});
       case OpKind::cross_entropy:
         if (graph_.operators[id].outputs.size() > 1)  // the gradient was left where the logits were
           return pass_on(id, 0, output(id, 1));
         // d loss / d logits = exponential / sum - [label]
         return give(id, 4, kind, {out, input(id, 0), input(id, 1), input(id, 3)});
       default:
-        throw BrokenPromise("every differentiable kind of operator states its backward pass");
+        for (const auto& [i, reads] : rules_of(kind))
+          give(id, i, kind, operands(id, reads, gradients));
     }
   }
 
