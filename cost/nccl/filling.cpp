@@ -8,44 +8,15 @@
 namespace stratagem::cost::nccl {
 namespace {
 
-class Filling {
+/// The remaining speeds of a server's links.
+class Links {
  public:
-  Filling(const Server& server, const Paths& paths, const Terms& terms)
-      : server_(server),
-        paths_(paths),
-        terms_(terms),
-        steps_(terms.same_order ? 1 << 8 : 1 << 14),
-        size_(static_cast<int>(server.gpus.size())),
-        nics_(static_cast<int>(server.nic_vertices.size())) {
+  explicit Links(const Server& server) : server_(server) {
     for (const Edge& edge : server.edges) free_.push_back(edge.capacity);
     for (const int nic : server.nic_vertices) {
       ports_out_.push_back(edge_between(nic, server.fabric));
       ports_in_.push_back(edge_between(server.fabric, nic));
     }
-    if (terms.several_nodes) order_adapters();
-  }
-
-  std::vector<Channel> run() {
-    if (terms_.pattern == Pattern::nvls) {
-      add_heads();
-    } else {
-      add_channel();
-    }
-    return std::move(best_);
-  }
-
- private:
-  /// Speeds are sums and differences of a few decimals: this much is rounding.
-  static constexpr BytesPerSecond rounding{1e3};
-
-  [[nodiscard]] int edge_between(int from, int to) const {
-    const auto& leaving = server_.leaving[from];
-    const auto leads_there = [&](int edge) { return server_.edges[edge].to == to; };
-    return *std::ranges::find_if(leaving, leads_there);
-  }
-
-  [[nodiscard]] bool finished() const {
-    return steps_ <= 0 || static_cast<int>(best_.size()) >= terms_.most;
   }
 
   /// Takes `amount` from every link of a path, or gives it back; false, and nothing taken, where
@@ -64,15 +35,98 @@ class Filling {
     return narrowest;
   }
 
-  [[nodiscard]] bool near(const Path& path) const {
-    return path.exists() && path.type <= terms_.max_inter;
-  }
-
   /// The links of a path to or from an adapter, with the adapter's port.
   [[nodiscard]] std::vector<int> with_port(const Path& path, int nic, bool out) const {
     std::vector<int> edges = path.edges;
     edges.push_back((out ? ports_out_ : ports_in_)[nic]);
     return edges;
+  }
+
+ private:
+  /// Speeds are sums and differences of a few decimals: this much is rounding.
+  static constexpr BytesPerSecond rounding{1e3};
+
+  [[nodiscard]] int edge_between(int from, int to) const {
+    const auto& leaving = server_.leaving[from];
+    const auto leads_there = [&](int edge) { return server_.edges[edge].to == to; };
+    return *std::ranges::find_if(leaving, leads_there);
+  }
+
+  const Server& server_;
+  std::vector<BytesPerSecond> free_;  ///< by edge
+  std::vector<int> ports_out_;        ///< by adapter: the edge to the fabric
+  std::vector<int> ports_in_;         ///< by adapter: the edge from the fabric
+};
+
+bool near(const Path& path, const Terms& terms) {
+  return path.exists() && path.type <= terms.max_inter;
+}
+
+/// Takes a channel's speed of all links between a switch and GPUs, twice that of the head's.
+bool take_switch(const Server& server, const Terms& terms, Links& links, int head) {
+  const int middle = server.nv_switch();
+  for (std::size_t e = 0; e < server.edges.size(); ++e) {
+    const Edge& edge = server.edges[e];
+    if (edge.from != middle && edge.to != middle) continue;
+    const int vertex = edge.from == middle ? edge.to : edge.from;
+    const bool twice = vertex == server.gpu_vertices[head];
+    if (!links.take({static_cast<int>(e)}, (twice ? 2 : 1) * terms.intra)) return false;
+  }
+  return true;
+}
+
+/// The nearest adapter of a GPU that is not taken; -1 if there is none.
+int take_adapter(const Server& server, const Paths& paths, const Terms& terms, Links& links,
+                 int head) {
+  for (int nic = 0; nic < static_cast<int>(server.nic_vertices.size()); ++nic) {
+    const Path& in = paths.in[nic][head];
+    const Path& out = paths.out[head][nic];
+    if (!near(in, terms) || !near(out, terms)) continue;
+    const std::vector<int> arriving = links.with_port(in, nic, false);
+    if (!links.take(arriving, terms.inter)) continue;
+    if (links.take(links.with_port(out, nic, true), terms.inter)) return nic;
+    links.take(arriving, -1 * terms.inter);
+  }
+  return -1;
+}
+
+/// Reduction in the switch: one channel with each GPU as its head. All send to the switch and
+/// receive from it, the head twice as much, which also talks to an adapter.
+std::vector<Channel> heads(const Server& server, const Paths& paths, const Terms& terms) {
+  std::vector<Channel> channels;
+  Links links(server);
+  const int most =
+      server.nv_switch() < 0 ? 0 : std::min(static_cast<int>(server.gpus.size()), terms.most);
+  for (int head = 0; head < most; ++head) {
+    if (!take_switch(server, terms, links, head)) break;
+    const int nic = terms.several_nodes ? take_adapter(server, paths, terms, links, head) : -1;
+    if (terms.several_nodes && nic < 0) break;
+    channels.push_back({.gpus = {head}, .nic_in = nic, .nic_out = nic});
+  }
+  return channels;
+}
+
+class Filling {
+ public:
+  Filling(const Server& server, const Paths& paths, const Terms& terms)
+      : server_(server),
+        paths_(paths),
+        terms_(terms),
+        steps_(terms.same_order ? 1 << 8 : 1 << 14),
+        size_(static_cast<int>(server.gpus.size())),
+        nics_(static_cast<int>(server.nic_vertices.size())),
+        links_(server) {
+    if (terms.several_nodes) order_adapters();
+  }
+
+  std::vector<Channel> run() {
+    add_channel();
+    return std::move(best_);
+  }
+
+ private:
+  [[nodiscard]] bool finished() const {
+    return steps_ <= 0 || static_cast<int>(best_.size()) >= terms_.most;
   }
 
   /// The adapters in the order in which a GPU would have them: the nearest before others, and of
@@ -132,14 +186,14 @@ class Filling {
         order, [&](int a, int b) { return paths_.in[nic][a].type < paths_.in[nic][b].type; });
     for (const int g : order) {
       const Path& path = paths_.in[nic][g];
-      if (!near(path) || finished()) continue;
-      const std::vector<int> edges = with_port(path, nic, false);
-      if (!take(edges, terms_.inter)) continue;
+      if (!near(path, terms_) || finished()) continue;
+      const std::vector<int> edges = links_.with_port(path, nic, false);
+      if (!links_.take(edges, terms_.inter)) continue;
       begin(g, nic);
       const bool repeats = terms_.same_order && !chosen_.empty();
       extend(repeats ? chosen_.front().gpus : std::vector<int>{});
       abandon();
-      take(edges, -1 * terms_.inter);
+      links_.take(edges, -1 * terms_.inter);
     }
   }
 
@@ -179,14 +233,14 @@ class Filling {
     const bool shared = terms_.pattern == Pattern::balanced_tree && size_ > 1;
     const Path& path = paths_.out[open_.gpus.back()][open_.nic_in];
     const BytesPerSecond amount = terms_.inter / (shared ? 2 : 1);
-    const std::vector<int> edges = with_port(path, open_.nic_in, true);
-    if (!near(path) || !take(edges, amount)) return;
+    const std::vector<int> edges = links_.with_port(path, open_.nic_in, true);
+    if (!near(path, terms_) || !links_.take(edges, amount)) return;
     const int before = left_;
     left_ = static_cast<int>(open_.gpus.size());
     open_.nic_out = open_.nic_in;
     advance(order);
     left_ = before;
-    take(edges, -1 * amount);
+    links_.take(edges, -1 * amount);
   }
 
   void advance(const std::vector<int>& order) {
@@ -194,12 +248,12 @@ class Filling {
     for (const int next : candidates(order)) {
       const Path& path = paths_.between[open_.gpus.back()][next];
       if (finished()) return;
-      if (!path.exists() || path.type > terms_.max_intra || !take(path.edges, terms_.intra))
+      if (!path.exists() || path.type > terms_.max_intra || !links_.take(path.edges, terms_.intra))
         continue;
       open_.gpus.push_back(next);
       extend(order);
       open_.gpus.pop_back();
-      take(path.edges, -1 * terms_.intra);
+      links_.take(path.edges, -1 * terms_.intra);
     }
   }
 
@@ -234,9 +288,9 @@ class Filling {
     }
     const auto key = [&](int g) {
       const bool exit = terms_.several_nodes && terms_.pattern == Pattern::ring &&
-                        !terms_.across_nics && near(paths_.out[g][open_.nic_in]);
+                        !terms_.across_nics && near(paths_.out[g][open_.nic_in], terms_);
       const Path& path = paths_.between[last][g];
-      return std::tuple{exit, path.type, -1 * width(path)};
+      return std::tuple{exit, path.type, -1 * links_.width(path)};
     };
     std::ranges::stable_sort(next, [&](int a, int b) { return key(a) < key(b); });
     return next;
@@ -248,9 +302,10 @@ class Filling {
     if (terms_.several_nodes) return close_at_adapter();
     if (size_ == 1) return accept();
     const Path& path = paths_.between[open_.gpus.back()][open_.gpus.front()];
-    if (!path.exists() || path.type > terms_.max_intra || !take(path.edges, terms_.intra)) return;
+    if (!path.exists() || path.type > terms_.max_intra || !links_.take(path.edges, terms_.intra))
+      return;
     accept();
-    take(path.edges, -1 * terms_.intra);
+    links_.take(path.edges, -1 * terms_.intra);
   }
 
   /// By the adapter that it came in by or, if it may, by one that its last GPU would rather have.
@@ -265,11 +320,11 @@ class Filling {
 
   void leave_ring(int last, int nic) {
     const Path& path = paths_.out[last][nic];
-    const std::vector<int> edges = with_port(path, nic, true);
-    if (finished() || !near(path) || !take(edges, terms_.inter)) return;
+    const std::vector<int> edges = links_.with_port(path, nic, true);
+    if (finished() || !near(path, terms_) || !links_.take(edges, terms_.inter)) return;
     open_.nic_out = nic;
     accept();
-    take(edges, -1 * terms_.inter);
+    links_.take(edges, -1 * terms_.inter);
   }
 
   void accept() {
@@ -283,56 +338,15 @@ class Filling {
     left_ = left;
   }
 
-  // ---- reduction in the switch
-
-  /// One channel with each GPU as its head: all send to the switch and receive from it, the head
-  /// twice as much, which also talks to the nearest adapter that is not taken.
-  void add_heads() {
-    const int middle = server_.nv_switch();
-    if (middle < 0) return;
-    for (int head = 0; head < size_ && !finished(); ++head) {
-      if (!take_switch(middle, head)) return;
-      const int nic = terms_.several_nodes ? take_adapter(head) : -1;
-      if (terms_.several_nodes && nic < 0) return;
-      best_.push_back({.gpus = {head}, .nic_in = nic, .nic_out = nic});
-    }
-  }
-
-  bool take_switch(int middle, int head) {
-    for (std::size_t e = 0; e < server_.edges.size(); ++e) {
-      const Edge& edge = server_.edges[e];
-      if (edge.from != middle && edge.to != middle) continue;
-      const int vertex = edge.from == middle ? edge.to : edge.from;
-      const bool twice = vertex == server_.gpu_vertices[head];
-      if (!take({static_cast<int>(e)}, (twice ? 2 : 1) * terms_.intra)) return false;
-    }
-    return true;
-  }
-
-  int take_adapter(int head) {
-    for (int nic = 0; nic < nics_; ++nic) {
-      const Path& in = paths_.in[nic][head];
-      const Path& out = paths_.out[head][nic];
-      if (!near(in) || !near(out)) continue;
-      const std::vector<int> arriving = with_port(in, nic, false);
-      if (!take(arriving, terms_.inter)) continue;
-      if (take(with_port(out, nic, true), terms_.inter)) return nic;
-      take(arriving, -1 * terms_.inter);
-    }
-    return -1;
-  }
-
   const Server& server_;
   const Paths& paths_;
   Terms terms_;
   int steps_;
   int size_;
   int nics_;
-  std::vector<BytesPerSecond> free_;         ///< by edge
+  Links links_;
   std::vector<std::vector<int>> preferred_;  ///< by GPU: all adapters
   std::vector<int> adapters_;                ///< in the order in which channels begin at them
-  std::vector<int> ports_out_;               ///< by adapter: the edge to the fabric
-  std::vector<int> ports_in_;                ///< by adapter: the edge from the fabric
   Channel open_;                             ///< the channel that is being made
   int left_ = 0;  ///< after how many of its GPUs a tree last went to its adapter
   std::vector<Channel> chosen_;
@@ -342,6 +356,7 @@ class Filling {
 }  // namespace
 
 std::vector<Channel> fill(const Server& server, const Paths& paths, const Terms& terms) {
+  if (terms.pattern == Pattern::nvls) return heads(server, paths, terms);
   return Filling(server, paths, terms).run();
 }
 
