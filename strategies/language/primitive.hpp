@@ -1,7 +1,10 @@
 // One primitive of a plan as it is written: in a plan file, and in words.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/json_writer.hpp"
@@ -21,6 +24,17 @@ inline Field field(const std::string& key, const std::string& value) {
 }
 inline Field field(const std::string& key, int value) {
   return {key, Json(value), key + " " + std::to_string(value)};
+}
+
+/// A list, in words its elements behind the key.
+template <typename Element>
+Field list_field(const std::string& key, const std::vector<Element>& elements) {
+  Field result{key, Json::array(), key};
+  for (const Element& element : elements) {
+    result.value.push(element);
+    result.text += fmt::format(" {}", element);
+  }
+  return result;
 }
 
 struct Primitive {

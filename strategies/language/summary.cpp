@@ -147,4 +147,22 @@ std::string summarize(const std::vector<std::string>& chosen, const std::vector<
   return fmt::format("{}", fmt::join(without_redundant(describe(names, 0), names), ", "));
 }
 
+std::string selector_of_operators(const model::Graph& graph, const std::vector<model::OpId>& ops) {
+  std::vector<std::string> all;
+  std::vector<std::string> chosen;
+  for (const model::Segment& segment : graph.segments) {
+    for (const model::OpId op : segment.forward) all.push_back(graph.operators[op].name);
+  }
+  for (const model::OpId op : ops) chosen.push_back(graph.operators[op].name);
+  return summarize(chosen, all);
+}
+
+std::string selector_of_segments(const model::Graph& graph, const std::vector<int>& segments) {
+  std::vector<std::string> all;
+  std::vector<std::string> chosen;
+  for (const model::Segment& segment : graph.segments) all.push_back(segment.name);
+  for (const int segment : segments) chosen.push_back(all[segment]);
+  return summarize(chosen, all);
+}
+
 }  // namespace stratagem::strategies

@@ -24,8 +24,6 @@ const std::vector<PrimitiveKind>& primitive_kinds();
 
 /// The axes of a list, each made by an op-trans before, and named once.
 std::vector<std::string> read_axis_names(const PlanBuilder&, const JsonReader& list);
-/// A list of axes as a field.
-Field axes_field(const std::string& key, const std::vector<std::string>& axes);
 
 // Each in its own file.
 void read_colocation(PlanBuilder&, const JsonReader&);

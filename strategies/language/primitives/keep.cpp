@@ -47,7 +47,7 @@ Field place_field(const Keep& rule) {
 std::vector<Field> fields_of(const Keep& rule) {
   std::vector<Field> fields;
   if (rule.between != Keep::Between::passes) fields.push_back(field("between", "iterations"));
-  if (!rule.divided.empty()) fields.push_back(axes_field("divided", rule.divided));
+  if (!rule.divided.empty()) fields.push_back(list_field("divided", rule.divided));
   if (rule.where != Keep::Where::device) fields.push_back(place_field(rule));
   if (rule.ahead) fields.push_back(field("ahead", *rule.ahead));
   if (rule.at_least > 0) fields.push_back(field("at least", rule.at_least));
@@ -63,11 +63,7 @@ Field subject_of(const Keep& rule, const Plan& plan) {
     const ChainText text = text_of(cells, plan.extent());
     return {"cells", Json(text.whole), "of " + text.abbreviated};
   }
-  std::vector<std::string> all;
-  std::vector<std::string> chosen;
-  for (const model::Segment& segment : plan.graph().segments) all.push_back(segment.name);
-  for (const int segment : rule.segments) chosen.push_back(all[segment]);
-  return field("of", summarize(chosen, all));
+  return field("of", selector_of_segments(plan.graph(), rule.segments));
 }
 
 /// Adds the forward cells that a text names to a rule. Throws InputError for other passes, which

@@ -17,16 +17,6 @@ std::vector<std::string> read_axis_names(const PlanBuilder& builder, const JsonR
   return axes;
 }
 
-Field axes_field(const std::string& key, const std::vector<std::string>& axes) {
-  std::string text = key;
-  Json list = Json::array();
-  for (const std::string& axis : axes) {
-    text += " " + axis;
-    list.push(axis);
-  }
-  return {key, list, text};
-}
-
 void read_divided_steps(PlanBuilder& builder, const JsonReader& reader) {
   static_cast<void>(reader.at("op-trans").one_of({"steps"}));
   Steps& steps = builder.plan().steps;
@@ -37,7 +27,7 @@ void read_divided_steps(PlanBuilder& builder, const JsonReader& reader) {
 
 std::vector<Primitive> write_divided_steps(const Plan& plan) {
   if (plan.steps.divided.empty()) return {};
-  return {primitive("op-trans", "steps", {axes_field("over", plan.steps.divided)})};
+  return {primitive("op-trans", "steps", {list_field("over", plan.steps.divided)})};
 }
 
 void read_steps_on_host(PlanBuilder& builder, const JsonReader& reader) {
