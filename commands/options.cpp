@@ -45,9 +45,10 @@ int run_options(const std::vector<std::string>& line) {
   const std::vector<Part> known = parts();
   std::string names;
   for (const Part& part : known) names += (names.empty() ? "" : ", ") + part.name;
-  Options options("stratagem options",
-                  "List what may be written in a part of a scenario, or in the rules of a stack, with "
-                  "defaults, in Markdown.");
+  Options options(
+      "stratagem options",
+      "List what may be written in a part of a scenario, or in the rules of a stack, with "
+      "defaults, in Markdown.");
   options.text("part", "one of " + names);
   options.flag("schema", "print its JSON schema instead");
   options.positional({"part"}, "PART");

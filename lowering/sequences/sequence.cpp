@@ -17,7 +17,6 @@
 #include "lowering/redistribute/redistribute.hpp"
 #include "lowering/residency/activations.hpp"
 #include "lowering/residency/gathers.hpp"
-#include "lowering/residency/step_gathers.hpp"
 #include "lowering/sequences/interleaving.hpp"
 #include "lowering/sequences/message_block.hpp"
 #include "lowering/sequences/messages.hpp"
@@ -56,7 +55,6 @@ class SequenceBuilder {
         draft_(context, device_class),
         updates_(context, device_class, draft_),
         gathers_(context, draft_, all_runs()),
-        step_gathers_(context, draft_, all_runs()),
         activations_(context, draft_, all_runs()) {}
 
   program::Sequence build() {
@@ -269,13 +267,10 @@ class SequenceBuilder {
   int call_with_needs(const SegmentRun& run) {
     const bool forward = run.of->cell.pass == CellPass::forward;
     const bool swapped = forward ? activations_.leaves(run) : activations_.comes_back(run);
-    const bool first_use = step_gathers_.needed(run);
-    if (first_use) step_gathers_.before_run();
-    if (Gathers::needed(run)) gathers_.before_run();
+    gathers_.before(run);
     if (swapped && !forward) activations_.before_run();
     const int call = draft_.add_call(run.block->id, run.segment, *run.of);
-    if (first_use) step_gathers_.after_run(call);
-    if (Gathers::needed(run)) gathers_.after_run(call);
+    gathers_.after(run, call);
     if (swapped && !forward) activations_.after_run(call);
     if (swapped && forward) activations_.copy_out(run, call);
     if (!run.block->lowered.whole_gradients.empty()) {
@@ -474,7 +469,6 @@ class SequenceBuilder {
   SequenceDraft draft_;
   WeightUpdates updates_;
   Gathers gathers_;
-  StepGathers step_gathers_;
   Activations activations_;
   std::map<CellTensor, Written> written_;
   std::map<CellTensor, Written> parts_;  ///< of checkpoints, copied by their forward runs

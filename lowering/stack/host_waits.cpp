@@ -44,9 +44,7 @@ class HostWaits {
     return program_.blocks[call.block].tasks;
   }
 
-  [[nodiscard]] bool each_launch() const {
-    return says(stack_, cost::HostWaits::each_launch);
-  }
+  [[nodiscard]] bool each_launch() const { return says(stack_, cost::HostWaits::each_launch); }
 
   /// Does the stage exchange tensors with others?
   [[nodiscard]] bool exchanges() const {
@@ -77,7 +75,8 @@ class HostWaits {
       const int task = first_computation(call);
       if (task < launch.first || task >= launch.end) continue;
       const Cell& cell = sequence_.calls[beside[launch.call]].cell;
-      const bool waits = all || cell.pass == CellPass::forward || (reads && cell.stage < last_stage_);
+      const bool waits =
+          all || cell.pass == CellPass::forward || (reads && cell.stage < last_stage_);
       if (current != cell && waits) begin(call, task, all ? device : computations);
       current = cell;
     }

@@ -37,6 +37,13 @@ struct Zero {
   std::optional<int> prefetch;
   /// Elements, on a device, of the smallest parameter that is divided in stage 3.
   int whole_below = 0;
+  /// Data ranks over which parameters are divided from a forward pass to the backward pass in stage
+  /// 3; 1: none, they stay whole; 0: all that divide them before.
+  int after_forward = 0;
+  /// The shortest gap in which parameters are divided over all ranks.
+  [[nodiscard]] Keep::Between gap() const {
+    return after_forward == 0 ? Keep::Between::passes : Keep::Between::micro_batches;
+  }
 };
 
 /// Layers whose activations wait in the memory of the host, on its drives, or on other GPUs.
@@ -53,7 +60,8 @@ enum class HostPlace { none, memory, drives };
 struct OffloadOptions {
   HostPlace optimizer = HostPlace::none;  ///< its states; its steps run on the processors
   HostPlace parameters = HostPlace::none;
-  bool delayed_update = false;  ///< steps run beside the iteration that follows
+  HostPlace gradients = HostPlace::memory;  ///< where the steps are on the processors
+  bool delayed_update = false;              ///< steps run beside the iteration that follows
   friend bool operator==(const OffloadOptions&, const OffloadOptions&) = default;
 };
 

@@ -159,6 +159,12 @@ TEST_CASE("GPT with less memory trains as on one device") {
                R"({"zero": {"stage": 1, "ranks": 2}, "data": 4})",
                R"({"zero": {"stage": 2, "ranks": 2}, "data": 4})",
                R"({"zero": {"stage": 3, "ranks": 2}, "data": 4})",
+               R"({"zero": {"stage": 3, "reshard_after_forward": false}, "data": 4})",
+               R"({"zero": {"stage": 3, "reshard_after_forward": false, "prefetch": 3,
+                            "whole_below": 100}, "data": 2, "tensor": 2, "recompute": "full"})",
+               R"({"zero": {"stage": 3, "reshard_after_forward": 2}, "data": 4})",
+               R"({"zero": {"stage": 3, "reshard_after_forward": 2, "prefetch": 0}, "data": 4,
+                   "recompute": {"every": 2}})",
                R"({"zero": {"stage": 1, "prefetch": 1}, "data": 4})",
                R"({"zero": {"stage": 2, "prefetch": 0}, "data": 2, "tensor": 2})",
                R"({"zero": {"stage": 1, "prefetch": 2}, "data": 2, "offload": "optimizer"})",
@@ -428,6 +434,13 @@ TEST_CASE("what waits on the host or its drives is there when it is used") {
           R"({"recompute": {"every": 2}, "tensor": 2, "partition_checkpoints": true,
               "cpu_checkpointing": true})",
           R"({"offload": {"optimizer": "drives"}})", R"({"zero": 3, "offload": "parameters"})",
+          R"({"offload": {"optimizer": "memory", "gradients": "drives"}})",
+          R"({"zero": 2, "data": 2, "bucket": "2 KB",
+              "offload": {"optimizer": "drives", "gradients": "drives"}})",
+          R"({"zero": {"stage": 3, "reshard_after_forward": false}, "data": 2,
+              "offload": {"optimizer": "drives", "parameters": "drives", "gradients": "drives"}})",
+          R"({"zero": {"stage": 3, "reshard_after_forward": 2}, "offload": "parameters",
+              "data": 4})",
           R"({"zero": 3, "offload": "parameters", "data": 4})",
           R"({"zero": 3, "offload": {"optimizer": "drives", "parameters": "drives"}, "data": 2})",
           R"({"zero": 3, "offload": {"optimizer": "memory", "parameters": "drives"}, "tensor": 2,
@@ -445,6 +458,22 @@ TEST_CASE("gathers in parts after a step leave all weights as they are on one de
     const Trained trained =
         train<double>(plan.graph(), lowering::lower(plan, stack, {}), micro_batches);
     CHECK(distance(trained, reference) <= 1e-9);
+  }
+}
+
+TEST_CASE("parts of parts: steps over more axes than parameters and gradients") {
+  const Trained reference = train<double>(planned(tiny_gpt(), "{}", micro_batches));
+  for (const bool before_first_use : {false, true}) {
+    strategies::Plan plan = lowering::plan_of(
+        tiny_gpt(), R"({"data": 4, "zero": {"stage": 3, "ranks": 2}})", micro_batches);
+    plan.steps.divided = {"replica", "data"};
+    if (before_first_use) {
+      plan.residency.keep({.what = strategies::Keep::What::parameters,
+                           .between = strategies::Keep::Between::iterations,
+                           .divided = {"replica", "data"}});
+    }
+    const program::Program program = lowering::lower(plan, lowering::plain_stack(), {});
+    CHECK(distance(train<double>(plan.graph(), program, micro_batches), reference) <= 1e-9);
   }
 }
 

@@ -167,13 +167,12 @@ TEST_CASE("every task begins at the instant at which the last of what it needs i
     int synchronizations, queue;
     std::vector<cost::Rule> waits;
   };
-  for (const Case& one :
-       {Case{0, 1000, {}}, Case{1, 1000, {cost::HostWaits::each_pass}},
-        Case{0, 7, {}}, Case{1, 2, {cost::HostWaits::each_launch}}}) {
+  for (const Case& one : {Case{0, 1000, {}}, Case{1, 1000, {cost::HostWaits::each_pass}},
+                          Case{0, 7, {}}, Case{1, 2, {cost::HostWaits::each_launch}}}) {
     INFO(one.queue);
     stack.rules = one.waits;
-    stack.rules.push_back(cost::OperatorKernels{.of = "optimizer_step",
-                                                .synchronizations = one.synchronizations});
+    stack.rules.push_back(
+        cost::OperatorKernels{.of = "optimizer_step", .synchronizations = one.synchronizations});
     for (const strategies::Options& options : {two, three, stages}) {
       const program::Program program = lowered_gpt(4, 4, options, stack);
       const Prices prices = price(program, profile, stack);

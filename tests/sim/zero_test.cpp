@@ -17,12 +17,13 @@ struct Gathered {
            int launch = 0, int stage = 3)
       : Gathered(layers, ahead(stage, prefetch), forward, gather, stack, launch) {}
   Gathered(int layers, const std::string& zero, int forward, double gather,
-           const cost::Stack& stack = {}, int launch = 0)
-      : program(UnitPipeline::lowered(R"({"data": 2, "zero": )" + zero + "}", chain(layers), 1,
-                                      stack)) {
+           const cost::Stack& stack = {}, int launch = 0, int ranks = 2)
+      : program(UnitPipeline::lowered(
+            R"({"data": )" + std::to_string(ranks) + R"(, "zero": )" + zero + "}", chain(layers), 1,
+            stack)) {
     // Each of two ranks sends the half of 8 x 8 numbers of two bytes.
     const BytesPerSecond link = 64_B / Seconds{gather * 1e-12 * static_cast<double>(unit)};
-    const Folding folding = fold(program, instant_cluster(2, link), ideal_network(), false);
+    const Folding folding = fold(program, instant_cluster(ranks, link), ideal_network(), false);
     Prices prices = unit_prices(program, {.forward = forward, .input = 0});
     for (std::size_t b = 0; b < prices.size(); ++b) {
       for (std::size_t t = 0; t < prices[b].size(); ++t) {
@@ -113,6 +114,31 @@ TEST_CASE("prefetching k layers holds the weights of k + 1") {
     const MemoryPeak peak = memory_peak(plan.program, plan.timeline, 0);
     CHECK(peak.highest[static_cast<std::size_t>(Category::gathered_parameters)] ==
           (prefetch + 1) * 128_B);
+  }
+}
+
+TEST_CASE("parameters that stay whole after the forward pass are all there at its end") {
+  for (const int prefetch : {0, 1, 3}) {
+    for (const int layers : {1, 4, 8}) {
+      const Gathered plan(layers,
+                          R"({"stage": 3, "reshard_after_forward": false, "prefetch": )" +
+                              std::to_string(prefetch) + "}",
+                          5, 1);
+      const MemoryPeak peak = memory_peak(plan.program, plan.timeline, 0);
+      CHECK(peak.highest[static_cast<std::size_t>(Category::gathered_parameters)] ==
+            layers * 128_B + 16_B);
+    }
+  }
+}
+
+// Half of every layer, and one layer that is whole, at the end of the forward pass.
+TEST_CASE("secondary parts are there beside what is whole") {
+  for (const int layers : {2, 4, 8}) {
+    const Gathered plan(layers, R"({"stage": 3, "reshard_after_forward": 2, "prefetch": 0})", 5, 1,
+                        {}, 0, 4);
+    const MemoryPeak peak = memory_peak(plan.program, plan.timeline, 0);
+    CHECK(peak.highest[static_cast<std::size_t>(Category::gathered_parameters)] ==
+          layers * 64_B + 8_B + 128_B);
   }
 }
 

@@ -16,7 +16,7 @@ namespace {
 /// As Keep::What and Keep::Between count them.
 const std::vector<std::string> subjects = {"parameters", "gradients", "states", "activations",
                                            "checkpoints"};
-const std::vector<std::string> gaps = {"passes", "iterations"};
+const std::vector<std::string> gaps = {"passes", "micro-batches", "iterations"};
 const std::map<std::string, Keep::Where> places = {
     {"peers", Keep::Where::peers}, {"host", Keep::Where::host}, {"drives", Keep::Where::drives}};
 
@@ -46,8 +46,9 @@ Field place_field(const Keep& rule) {
 
 std::vector<Field> fields_of(const Keep& rule) {
   std::vector<Field> fields;
-  if (rule.between != Keep::Between::passes) fields.push_back(field("between", "iterations"));
-  if (!rule.divided.empty()) fields.push_back(list_field("divided", rule.divided));
+  if (rule.between != Keep::Between::passes)
+    fields.push_back(field("between", gaps[static_cast<int>(rule.between)]));
+  if (!rule.divided.empty()) fields.push_back(axes_field("divided", rule.divided));
   if (rule.where != Keep::Where::device) fields.push_back(place_field(rule));
   if (rule.ahead) fields.push_back(field("ahead", *rule.ahead));
   if (rule.at_least > 0) fields.push_back(field("at least", rule.at_least));
@@ -86,7 +87,7 @@ void read_cells(Keep& rule, const JsonReader& subject, const Extent& extent) {
 
 void read_keep(PlanBuilder& builder, const JsonReader& reader) {
   Plan& plan = builder.plan();
-  Keep rule{.what = one_of<Keep::What>(reader.at("keep"), subjects)};
+  Keep rule{.what = one_of<Keep::What>(reader.at("keep"), subjects), .said = reader.path()};
   if (const auto between = reader.find("between"))
     rule.between = one_of<Keep::Between>(*between, gaps);
   if (const auto where = reader.find("where"))

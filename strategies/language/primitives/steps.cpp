@@ -23,6 +23,7 @@ void read_divided_steps(PlanBuilder& builder, const JsonReader& reader) {
   if (!steps.divided.empty()) reader.fail("one primitive that divides all steps");
   steps.divided = read_axis_names(builder, reader.at("over"));
   if (steps.divided.empty()) reader.at("over").fail("an axis at least");
+  if (steps.said.empty()) steps.said = reader.path();
 }
 
 std::vector<Primitive> write_divided_steps(const Plan& plan) {
@@ -36,6 +37,7 @@ void read_steps_on_host(PlanBuilder& builder, const JsonReader& reader) {
   Steps& steps = builder.plan().steps;
   if (steps.on_host) reader.fail("one primitive that assigns all steps");
   steps.on_host = true;
+  steps.said = reader.path();
   if (const auto delayed = reader.find("delayed")) steps.delayed = delayed->boolean();
 }
 

@@ -178,6 +178,10 @@ TEST_CASE("strategies of all kinds, written and read again, lower to the same pr
       {&untied, R"~({"zero": {"stage": 3, "prefetch": 2, "whole_below": 3000}, "data": 2})~"},
       {&untied, R"~({"zero": {"stage": 3, "prefetch": 2}, "tensor": 2})~"},
       {&untied, R"~({"zero": {"stage": 1, "prefetch": 2}, "data": 2})~"},
+      {&untied, R"~({"zero": {"stage": 3, "reshard_after_forward": false}, "data": 2})~"},
+      {&untied, R"~({"zero": {"stage": 3, "reshard_after_forward": 2}, "data": 4})~"},
+      {&untied, R"~({"zero": 2, "data": 2, "offload": {"optimizer": "drives",
+                                                      "gradients": "drives"}})~"},
       {&untied, R"~({"zero": 2, "data": 2, "bucket": "20 KB", "gradient_buffers": 2})~"},
   };
   for (std::size_t i = 0; i < table.size(); i += stride(4))
