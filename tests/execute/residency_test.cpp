@@ -104,7 +104,7 @@ std::string outcome(const Row& row, Setting setting) {
 
 constexpr std::array<const char*, 5> subjects = {"parameters", "gradients", "states", "activations",
                                                  "checkpoints"};
-constexpr std::array<const char*, 4> places = {"device", "stage", "host", "drives"};
+constexpr std::array<const char*, 5> places = {"device", "stage", "peers", "host", "drives"};
 
 std::vector<Row> rows() {
   std::vector<Row> result;
