@@ -41,10 +41,24 @@ class Passages {
   std::unordered_map<std::uint64_t, std::pair<Passage, int>> known_;
 };
 
-/// By call: which repeat of which slice of which micro-batch.
-std::vector<int> owners_of(const Sequence& sequence) {
-  int slices = 1, repeats = 1;
+/// By grid: does what its calls name belong to other devices than those of the sequence?
+std::vector<bool> elsewhere(const Program& program, const Sequence& sequence) {
+  std::vector<bool> result;
+  for (const placement::Grid& grid : program.grids) {
+    result.push_back(std::ranges::none_of(grid.devices(), [&](int device) {
+      return &program.sequences[program.devices[device].sequence] == &sequence;
+    }));
+  }
+  return result;
+}
+
+/// By call: which repeat of which slice of which micro-batch, of this device's own or of what it
+/// holds for others, which may be the same tensors.
+std::vector<int> owners_of(const Program& program, const Sequence& sequence) {
+  const std::vector<bool> guests = elsewhere(program, sequence);
+  int slices = 1, repeats = 1, micro_batches = 1;
   for (const Call& call : sequence.calls) {
+    micro_batches = std::max(micro_batches, call.cell.micro_batch + 1);
     slices = std::max(slices, call.cell.slice + 1);
     repeats = std::max(repeats, call.cell.repeat + 1);
   }
@@ -52,7 +66,9 @@ std::vector<int> owners_of(const Sequence& sequence) {
   for (const Call& call : sequence.calls) {
     const placement::Cell& cell = call.cell;
     const int repeat = cell.pass == placement::CellPass::forward ? cell.repeat : repeats - 1;
-    owners.push_back((cell.micro_batch * slices + cell.slice) * repeats + repeat);
+    const bool guest = call.grid >= 0 && guests[call.grid];
+    const int micro_batch = cell.micro_batch + (guest ? micro_batches : 0);
+    owners.push_back((micro_batch * slices + cell.slice) * repeats + repeat);
   }
   return owners;
 }
@@ -95,7 +111,7 @@ void Buffers::follow_owners() {
     std::vector<int> alive;  ///< buffers by position
   };
   Passages passages(program_, uses_);
-  const std::vector<int> owners = owners_of(sequence_);
+  const std::vector<int> owners = owners_of(program_, sequence_);
   std::unordered_map<int, Owner> states;
   for (int lag = 0; lag <= program_.lag; ++lag) {
     for (std::size_t c = 0; c < sequence_.calls.size(); ++c) {

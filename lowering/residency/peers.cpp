@@ -1,5 +1,5 @@
-// Walks the cells of all device classes and counts what they hold; then every stage that lends
-// chooses in turn.
+// Counts what the devices of every stage hold in the order of cells; then the stages that lend
+// choose, one after another.
 #include "lowering/residency/peers.hpp"
 
 #include <algorithm>
@@ -28,12 +28,29 @@ namespace {
 /// By place in the order of all cells: what comes there, less what goes.
 using Changes = std::map<int, Bytes>;
 
-Bytes peak(Changes held, const Changes& more) {
-  for (const auto& [place, bytes] : more) held[place] += bytes;
-  Bytes now;
-  Bytes most;
+/// What a stage can lend by itself: a segment of all micro-batches, or all segments of one.
+struct Unit {
+  int stage = 0;
+  int segment = -1;
+  int micro_batch = -1;
+};
+
+Bytes peak(const Changes& held) {
+  Bytes now, most;
   for (const auto& [place, bytes] : held) most = std::max(most, now += bytes);
   return most;
+}
+
+/// What a segment's forward run leaves for its backward run, on each device of its one grid.
+Bytes left_by_forward(const SequenceContext& context, int segment) {
+  const placement::Grid& grid = context.stages.grid_of_segment(segment);
+  Bytes bytes;
+  if (!grid.listed.empty()) return bytes;
+  for (const auto& [table, border] : context.slices.front()->left_by_forward(segment)) {
+    const model::TensorId tensor = context.stages.facts(segment).tensors[table];
+    bytes += local_bytes(context.plan.graph().tensors[tensor], border.layout, grid);
+  }
+  return bytes;
 }
 
 class Peers {
@@ -41,155 +58,141 @@ class Peers {
   Peers(const SequenceContext& context, const Neighbours& neighbours)
       : c_(context), neighbours_(neighbours), held_(context.order.rounds.size()) {
     for (std::size_t device_class = 0; device_class < held_.size(); ++device_class) {
-      lived_.push_back(resident(static_cast<int>(device_class)));
-      for (const ScheduledCell& of : c_.order.rounds[device_class]) {
-        places_[of.cell] = of.place;
-        hold_own(held_[device_class], of);
+      Bytes& lives = lived_.emplace_back();
+      const SequenceDraft draft(c_, static_cast<int>(device_class));
+      for (const program::Resident& one : resident_buffers(c_, draft, 1)) {
+        if (one.place == program::Residence::device) lives += one.bytes;
       }
+      for (const ScheduledCell& of : c_.order.rounds[device_class]) places_[of.cell] = of.place;
+    }
+    for (int segment = 0; segment < static_cast<int>(c_.stages.facts().size()); ++segment) {
+      const Keep* rule = c_.residency.of_segment(segment);
+      const int stage = c_.stages.of(segment);
+      if (rule == nullptr || rule->where == Keep::Where::peers) hold({{stage, segment}}, stage);
+    }
+    for (const Keep& rule : c_.residency.rules()) {
+      if (rule.where == Keep::Where::stage) hold(units(rule), rule.stage);
     }
   }
 
   Residency chosen() {
     Residency chosen;
     for (const Keep& rule : c_.residency.rules()) {
-      if (rule.where == Keep::Where::peers) continue;
-      chosen.keep(rule);
-      if (rule.where == Keep::Where::stage) {
-        take_in(units(rule), rule.stage);
+      if (rule.where != Keep::Where::peers) {
+        chosen.keep(rule);
+        continue;
       }
-    }
-    for (const Keep& rule : c_.residency.rules()) {
-      if (rule.where != Keep::Where::peers) continue;
-      std::map<int, std::vector<Keep>> lent;
-      for (Keep& unit : units(rule)) lent[stage_of(unit)].push_back(std::move(unit));
-      for (auto& [stage, all] : lent) lend(stage, std::move(all), chosen);
+      for (const Keep& part : parts(rule)) chosen.keep(part);
     }
     return chosen;
   }
 
  private:
-  [[nodiscard]] int stage_of(const Keep& unit) const {
-    return unit.cells.empty() ? c_.stages.of(unit.segments.front()) : unit.cells.front().first;
-  }
-
-  /// A rule for each segment or cell.
-  [[nodiscard]] static std::vector<Keep> units(const Keep& rule) {
-    std::vector<Keep> result;
-    Keep one = rule;
-    one.segments.clear();
-    one.cells.clear();
-    for (const int segment : rule.segments) result.emplace_back(one).segments = {segment};
-    for (const auto& cell : rule.cells) result.emplace_back(one).cells = {cell};
+  [[nodiscard]] std::vector<Unit> units(const Keep& rule) const {
+    std::vector<Unit> result;
+    for (const int segment : rule.segments) result.push_back({c_.stages.of(segment), segment});
+    for (const auto& [stage, micro_batch] : rule.cells) result.push_back({stage, -1, micro_batch});
     return result;
   }
 
-  [[nodiscard]] Bytes resident(int device_class) const {
-    Bytes bytes;
-    for (const program::Resident& one : resident_buffers(c_, SequenceDraft(c_, device_class), 1)) {
-      if (one.place == program::Residence::device) bytes += one.bytes;
-    }
-    return bytes;
-  }
-
-  /// What a cell's stage keeps of it from its last forward pass to its last backward pass. What it
-  /// lends counts, too: a stage that has too little is no peer.
-  void hold_own(Changes& held, const ScheduledCell& of) const {
-    const Cell& cell = of.cell;
-    const bool forward = cell.pass == CellPass::forward;
-    if (forward ? cell.repeat + 1 < c_.plan.graph().forward_repeats : !weighs(c_.plan, cell))
-      return;
-    for (const int segment : c_.plan.stages[cell.stage]) {
-      const Keep* rule = c_.residency.of_segment(segment);
-      const bool away = rule != nullptr && rule->where != Keep::Where::peers;
-      if (away || c_.stages.irregular(cell.stage)) continue;
-      held[of.place] += (forward ? 1.0 : -1.0) * left_by_forward(c_, segment);
-    }
-  }
-
-  /// By device class: what a peer holds of some units of a stage, and when.
-  [[nodiscard]] std::map<int, Changes> changes(const std::vector<Keep>& units, int peer) const {
-    std::map<int, Changes> result;
-    for (const Keep& unit : units) {
-      const int stage = stage_of(unit);
-      Bytes bytes;
-      for (const int segment : unit.cells.empty() ? unit.segments : c_.plan.stages[stage])
-        bytes += left_by_forward(c_, segment);
-      for (int m = 0; m < c_.plan.micro_batches; ++m) {
-        if (!unit.cells.empty() && unit.cells.front().second != m) continue;
-        Changes& held = result[class_of(replica(peer, m))];
-        const int last = c_.plan.graph().forward_repeats - 1;
-        held[places_.at({.stage = stage, .micro_batch = m, .repeat = last})] += bytes;
-        held[places_.at({.stage = stage, .micro_batch = m, .pass = CellPass::backward})] -= bytes;
-      }
-    }
-    return result;
-  }
-
+  [[nodiscard]] const Grid& grid(int replica) const { return c_.stages.replicas()[replica].grid; }
   [[nodiscard]] int replica(int stage, int micro_batch) const {
     return c_.stages.replica(stage, c_.plan.copy_of(stage, micro_batch));
   }
-  [[nodiscard]] const Grid& grid(int replica) const { return c_.stages.replicas()[replica].grid; }
   [[nodiscard]] int class_of(int replica) const {
     return c_.stages.class_of_device()[grid(replica).devices().front()];
   }
 
-  void take_in(const std::vector<Keep>& units, int peer) {
-    for (const auto& [device_class, more] : changes(units, peer)) {
+  /// What the devices of a stage hold of units, by device class: from the last forward cell of a
+  /// micro-batch to its last backward cell.
+  [[nodiscard]] std::map<int, Changes> changes(const std::vector<Unit>& units, int holder) const {
+    std::map<int, Changes> result;
+    for (const Unit& unit : units) {
+      Bytes bytes;
+      for (const int segment : c_.plan.stages[unit.stage]) {
+        if (unit.segment < 0 || unit.segment == segment) bytes += left_by_forward(c_, segment);
+      }
+      for (int m = 0; m < c_.plan.micro_batches; ++m) {
+        if (unit.micro_batch >= 0 && unit.micro_batch != m) continue;
+        Changes& held = result[class_of(replica(holder, m))];
+        const bool split = c_.plan.splits_backward(unit.stage, m);
+        const CellPass last = split ? CellPass::weight : CellPass::backward;
+        const int repeat = c_.plan.graph().forward_repeats - 1;
+        held[places_.at({.stage = unit.stage, .micro_batch = m, .repeat = repeat})] += bytes;
+        held[places_.at({.stage = unit.stage, .micro_batch = m, .pass = last})] -= bytes;
+      }
+    }
+    return result;
+  }
+
+  void hold(const std::vector<Unit>& units, int holder) {
+    for (const auto& [device_class, more] : changes(units, holder)) {
       for (const auto& [place, bytes] : more) held_[device_class][place] += bytes;
     }
   }
 
-  [[nodiscard]] bool has_room(const std::vector<Keep>& units, int peer) const {
-    return !neighbours_.memory || std::ranges::all_of(changes(units, peer), [&](const auto& one) {
-      const auto& [device_class, more] = one;
-      return lived_[device_class] + peak(held_[device_class], more) <= *neighbours_.memory;
-    });
-  }
-
-  void lend(int stage, std::vector<Keep> units, Residency& chosen) {
-    for (const int peer : ranked(stage)) {
-      const bool all = has_room(units, peer);
-      std::vector<Keep> left;
-      Keep taken = units.front();
-      taken.where = Keep::Where::stage;
-      taken.stage = peer;
-      taken.segments.clear();
-      taken.cells.clear();
-      for (const Keep& unit : units) {
-        if (!all && !has_room({unit}, peer)) {
-          left.push_back(unit);
-          continue;
-        }
-        take_in({unit}, peer);
-        taken.segments.insert(taken.segments.end(), unit.segments.begin(), unit.segments.end());
-        taken.cells.insert(taken.cells.end(), unit.cells.begin(), unit.cells.end());
-      }
-      if (!taken.segments.empty() || !taken.cells.empty()) chosen.keep(std::move(taken));
-      if (left.empty()) return;
-      units = std::move(left);
+  /// The most that a device of a stage has with some units more, or fewer.
+  [[nodiscard]] Bytes most(int holder, const std::vector<Unit>& units = {}, double sign = 1) const {
+    std::map<int, Changes> all = changes(units, holder);
+    Bytes most;
+    for (int m = 0; m < c_.plan.micro_batches; ++m) all[class_of(replica(holder, m))];
+    for (auto& [device_class, held] : all) {
+      for (auto& [place, bytes] : held) bytes = sign * bytes;
+      for (const auto& [place, bytes] : held_[device_class]) held[place] += bytes;
+      most = std::max(most, lived_[device_class] + peak(held));
     }
+    return most;
   }
 
-  /// The replicas of two stages that work on the same micro-batch.
-  [[nodiscard]] std::set<std::pair<int, int>> meetings(int stage, int peer) const {
-    std::set<std::pair<int, int>> result;
-    for (int m = 0; m < c_.plan.micro_batches; ++m)
-      result.emplace(replica(stage, m), replica(peer, m));
+  /// A rule for peers as rules for stages.
+  std::vector<Keep> parts(const Keep& rule) {
+    std::map<int, std::vector<Unit>> lent;
+    for (const Unit& unit : units(rule)) lent[unit.stage].push_back(unit);
+    std::optional<Bytes> room = neighbours_.memory;
+    if (!rule.cells.empty()) {
+      Bytes level;
+      for (int stage = 0; stage < c_.stages.count(); ++stage)
+        level = std::max(level, most(stage, lent[stage], -1));
+      room = std::min(level, room.value_or(level));
+    }
+    std::vector<Keep> result;
+    for (auto& [stage, units] : lent) {
+      if (units.empty()) continue;
+      for (const int peer : ranked(stage)) {
+        if (units.empty()) break;
+        Keep taken = rule;
+        taken.where = Keep::Where::stage;
+        taken.stage = peer;
+        take(units, room, taken);
+        if (!taken.segments.empty() || !taken.cells.empty()) result.push_back(std::move(taken));
+      }
+    }
     return result;
+  }
+
+  /// Moves the units that a peer has room for to its rule.
+  void take(std::vector<Unit>& units, const std::optional<Bytes>& room, Keep& taken) {
+    const auto fits = [&](const std::vector<Unit>& some) {
+      return !room || most(taken.stage, some) <= *room;
+    };
+    const bool all = fits(units);
+    taken.segments.clear();
+    taken.cells.clear();
+    std::erase_if(units, [&](const Unit& unit) {
+      if (!all && !fits({unit})) return false;
+      hold({unit}, taken.stage);
+      if (unit.segment >= 0) taken.segments.push_back(unit.segment);
+      if (unit.micro_batch >= 0) taken.cells.emplace_back(unit.stage, unit.micro_batch);
+      return true;
+    });
   }
 
   /// The peers of a stage, the best one first.
   [[nodiscard]] std::vector<int> ranked(int stage) const {
     std::vector<std::tuple<BytesPerSecond, Bytes, int>> peers;
     for (int peer = 0; peer < c_.stages.count(); ++peer) {
-      const std::optional<BytesPerSecond> speed = speed_between(stage, peer);
-      if (!speed) continue;
-      Bytes most;
-      for (const auto& [here, there] : meetings(stage, peer)) {
-        const int held = class_of(there);
-        most = std::max(most, lived_[held] + peak(held_[held], {}));
-      }
-      peers.emplace_back(*speed, -1.0 * most, peer);
+      if (const auto speed = speed_between(stage, peer))
+        peers.emplace_back(*speed, -1.0 * most(peer), peer);
     }
     if (peers.empty()) {
       throw InputError("", path_of(&strategies::Options::swap) + "/to",
@@ -206,11 +209,14 @@ class Peers {
   /// as many devices, or share one.
   [[nodiscard]] std::optional<BytesPerSecond> speed_between(int stage, int peer) const {
     BytesPerSecond slowest{std::numeric_limits<double>::infinity()};
-    for (const auto& [from, to] : meetings(stage, peer)) {
-      const std::vector<int> here = grid(from).devices(), there = grid(to).devices();
+    std::set<std::pair<int, int>> seen;
+    for (int m = 0; m < c_.plan.micro_batches; ++m) {
+      if (!seen.emplace(replica(stage, m), replica(peer, m)).second) continue;
+      const Grid& from = grid(replica(stage, m));
+      const Grid& to = grid(replica(peer, m));
+      const std::vector<int> here = from.devices(), there = to.devices();
       const auto is_there = [&](int device) { return std::ranges::count(there, device) > 0; };
-      if (grid(from).axes != grid(to).axes || !grid(from).listed.empty() ||
-          std::ranges::any_of(here, is_there))
+      if (from.axes != to.axes || !from.listed.empty() || std::ranges::any_of(here, is_there))
         return std::nullopt;
       for (std::size_t i = 0; neighbours_.link && i < here.size(); ++i)
         slowest = std::min(slowest, neighbours_.link(here[i], there[i]));
@@ -231,16 +237,6 @@ Residency with_peers(const SequenceContext& context, const Neighbours& neighbour
   const auto to_peers = [](const Keep& rule) { return rule.where == Keep::Where::peers; };
   if (std::ranges::none_of(context.residency.rules(), to_peers)) return context.residency;
   return Peers(context, neighbours).chosen();
-}
-
-Bytes left_by_forward(const SequenceContext& context, int segment) {
-  Bytes bytes;
-  for (const auto& [table, border] : context.slices.front()->left_by_forward(segment)) {
-    const model::TensorId tensor = context.stages.facts(segment).tensors[table];
-    bytes += local_bytes(context.plan.graph().tensors[tensor], border.layout,
-                         context.stages.grid_of_segment(segment));
-  }
-  return bytes;
 }
 
 }  // namespace stratagem::lowering

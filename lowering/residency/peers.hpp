@@ -11,13 +11,12 @@ namespace stratagem::lowering {
 /// has no room for goes to the next, and stays where it is if nobody has room. Idle memory is what
 /// devices have, less what lives on them all the time, less the most that they hold of activations
 /// in the order of cells, their own (though they lend them) and those of others. Links count
-/// between devices that stand for each other in the stages' copies, the slowest of them.
+/// between devices that stand for each other in the stages' copies, the slowest of them. Cells are
+/// lent to even out what stages hold: of them no device takes so many that it then holds more than
+/// any does without.
 /// Before: blocks are lowered, cells ordered, parameters held. After: no rule says `peers`.
 /// Throws InputError for a stage with no other one on an equal grid.
 /// Sources: Zhou et al., MPress, HPCA 2023; Kim et al., BPipe, ICML 2023.
 strategies::Residency with_peers(const SequenceContext& context, const Neighbours& neighbours);
-
-/// What a segment's forward run leaves for its backward run, on each device.
-Bytes left_by_forward(const SequenceContext& context, int segment);
 
 }  // namespace stratagem::lowering
