@@ -149,7 +149,9 @@ TEST_CASE("a host that waits for a message waits with all that it launches later
   program.blocks[0].tasks = {receive};
   CHECK(refused(program).empty());
   calls[1].host_waits = {{0, 0, 0}};
-  CHECK_THAT(refused(program), ContainsSubstring("the host's wait for send of later"));
+  CHECK_THAT(
+      refused(program),
+      ContainsSubstring("receive of work in F(stage 0, micro-batch 0) before send of later"));
 }
 
 TEST_CASE("the host waits for what it has launched, before tasks that there are") {
