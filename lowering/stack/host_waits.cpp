@@ -27,8 +27,8 @@ class HostWaits {
       : program_(program), sequence_(sequence), stack_(stack), last_stage_(last_stage) {}
 
   void write() {
-    begin_cells();
     const bool shared = on_several_grids();
+    if (!shared || each_launch()) begin_cells();
     for (Call& call : sequence_.calls) {
       if (each_launch()) call.host_waits.push_back({-1, -1, device});
       for (const program::Wait& wait : call.waits) {

@@ -11,8 +11,7 @@ namespace stratagem::lowering {
 ///   - before a gather of parameters: for what the plan orders before it, such as the end of the
 ///     layer whose room it takes. The order is there to bound memory, and frameworks enforce it on
 ///     the host (FSDP's limit_all_gathers; the fetch events of DeepSpeed's
-///     partitioned_param_coordinator.py). Not where stages on different grids share devices: their
-///     hosts would wait for each other for ever
+///     partitioned_param_coordinator.py)
 ///   - before the first computation of a forward cell: for the computations so far, and what the
 ///     cell has received, since the sizes of a micro-batch are copied from the device before it
 ///     begins (Megatron-LM, mpu/data.py, broadcast_data). Cells that take turns begin as one
@@ -21,6 +20,8 @@ namespace stratagem::lowering {
 ///   - before that of every cell: for all streams of the device, if the stack waits for each pass,
 ///     or for what stages exchange (Megatron-LM, p2p_communication.py: torch.cuda.synchronize)
 ///   - before each task: for the same, if the stack waits for each launch.
+/// Where stages on different grids share devices only the last is written. The frameworks that the
+/// others were read in have no such stages; hosts would hold each other up, or wait for ever.
 void add_host_waits(program::Program& program, const cost::Stack& stack);
 
 }  // namespace stratagem::lowering

@@ -126,9 +126,7 @@ class Rounds {
     const auto count = static_cast<int>(steps.places.size());
     const TaskOfCall& place = steps.places[at % count];
     const Sequence& sequence = program_.sequences[actor.sequence];
-    const bool host = grain_ == Grain::tasks && steps.first[place.call] + place.task != at % count;
-    const std::string text =
-        (host ? "the host's wait for " : "") + program::describe(program_, sequence, place);
+    const std::string text = program::describe(program_, sequence, place);
     if (rounds_ == 1) return text;
     return text + " of iteration " + std::to_string(at / count - sequence.calls[place.call].lag);
   }

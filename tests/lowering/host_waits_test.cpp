@@ -1,10 +1,8 @@
-// What hosts wait for: which passes begin with it, what of the device, and what it costs.
+// What hosts wait for: which passes begin with it, and what of the device.
 #include "lowering/stack/host_waits.hpp"
 
-#include "sim/device_memory.hpp"
 #include "tests/catch.hpp"
 #include "tests/lowering/lowered.hpp"
-#include "tests/sim/lowered.hpp"
 
 namespace stratagem::lowering::host_waits_test {
 namespace {
@@ -20,8 +18,6 @@ constexpr int compute = static_cast<int>(Stream::compute);
 
 cost::Stack waiting(cost::HostWaits waits, cost::StageExchanges exchanges) {
   cost::Stack stack = plain_stack();
-  stack.slowdown.value = stack.host_factor.value = 1;
-  stack.memory.allocator = cost::MemoryFacts::Allocator::caching;
   stack.host_waits = waits;
   stack.stage_exchanges = exchanges;
   return stack;
@@ -107,37 +103,6 @@ TEST_CASE("before a gather the host waits for what the plan orders before it") {
     }
   }
   CHECK(gathers > 4);
-}
-
-TEST_CASE("what the host waits for changes the time and the memory of a run at once") {
-  const cost::Profile profile = cost::read_profile("scenarios/profiles/v100-sxm3-450w.json");
-  struct Answer {
-    sim::Ticks period;
-    Bytes reserved;
-  };
-  const auto answer = [&](cost::HostWaits waits, cost::StageExchanges exchanges, int queue = 1000) {
-    const cost::Stack stack = waiting(waits, exchanges);
-    const Program program =
-        sim::lowered_gpt(4, 8, {.pipeline = 2, .data = 2, .schedule = "gpipe"}, stack);
-    sim::Folding folding = sim::fold(program, sim::cluster("dgx-1v", 1), profile.collective, false);
-    folding.launch_queue = queue;
-    const sim::Timeline timeline =
-        sim::run_until_steady(program, folding, sim::price(program, profile, stack));
-    const std::vector<sim::Instant>& ends = timeline.iteration_ends;
-    return Answer{ends.back() - ends[ends.size() - 2],
-                  sim::highest(sim::device_memory(program, timeline, profile, stack)).reserved};
-  };
-  using Waits = cost::HostWaits;
-  using Exchanges = cost::StageExchanges;
-  const Answer free = answer(Waits::each_micro_batch, Exchanges::queued);
-  const Answer pass = answer(Waits::each_pass, Exchanges::queued);
-  const Answer launch = answer(Waits::each_launch, Exchanges::queued);
-  CHECK(free.period <= pass.period);
-  CHECK(pass.period < launch.period);
-  CHECK(free.reserved >= pass.reserved);
-  CHECK(pass.reserved >= launch.reserved);
-  // A queue of one launch is a wait for each kernel of a stream.
-  CHECK(answer(Waits::each_micro_batch, Exchanges::queued, 1).period > free.period);
 }
 
 }  // namespace stratagem::lowering::host_waits_test
