@@ -56,9 +56,10 @@ struct Conversion {
 /// The layout after a step.
 Layout after(Layout layout, const Conversion& step);
 
-/// The cheapest sequence of conversions, by the volumes of nnScaler's layout graph, plus 1 a step. Among equals the first found in the order of axes wins. Every axis moves as a whole:
-/// pass prime factors as axes to search all layouts. Expects `to` to come out even. Source: Lin et
-/// al., nnScaler, OSDI 2024, section 4 (materialisation of data dependencies).
+/// The cheapest sequence of conversions, by the volumes of nnScaler's layout graph, plus 1 a step.
+/// Among equals the first found in the order of axes wins. Every axis moves as a whole: pass prime
+/// factors as axes to search all layouts. Expects `to` to come out even. Source: Lin et al.,
+/// nnScaler, OSDI 2024, section 4 (materialisation of data dependencies).
 std::vector<Conversion> convert(const Layout& from, const Layout& to,
                                 const std::vector<std::int64_t>& shape,
                                 const std::vector<int>& axis_sizes);

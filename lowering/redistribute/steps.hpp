@@ -20,8 +20,9 @@ struct Piece {
   friend auto operator<=>(const Piece&, const Piece&) = default;
 };
 
-/// The first three stay on one device; the others are the collectives of the same names. Reductions,
-/// gathers and scatters between two groups of devices are sends with local steps around them.
+/// The first three stay on one device; the others are the collectives of the same names.
+/// Reductions, gathers and scatters between two groups of devices are sends with local steps
+/// around them.
 enum class StepKind : std::int8_t {
   select = -3,  ///< a part of what is read, or zeros
   sum,          ///< of partial values of the same elements

@@ -15,8 +15,8 @@ std::vector<Step> within_group(const AlignedGrid& grid, const std::vector<std::i
                                const std::vector<placement::Conversion>& conversions);
 
 /// From one uniform group of devices to another one that shares no device with it. The cheapest of:
-/// conversions among the producers, sends to the consumers, conversions among these. What is sent at
-/// once (cover.hpp finds the sends) changes at most one of the numbers of replicas, of partial
+/// conversions among the producers, sends to the consumers, conversions among these. What is sent
+/// at once (cover.hpp finds the sends) changes at most one of the numbers of replicas, of partial
 /// values, and of parts of each dimension. It costs 1 + 24 times, from N elements on each producer
 /// to n on each consumer,
 ///   r times as many replicas: rN; fewer, or nothing changes: N

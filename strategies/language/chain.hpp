@@ -1,5 +1,5 @@
-// Cells in text: patterns, "F(i, m+ofst)", and chains, "F(0, 0) F(0, 1)+B(0, 0)", of cells one after
-// the other; those that + joins run together.
+// Cells in text: patterns, "F(i, m+ofst)", and chains, "F(0, 0) F(0, 1)+B(0, 0)", of cells one
+// after the other; those that + joins run together.
 #pragma once
 
 #include <optional>

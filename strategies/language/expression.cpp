@@ -72,8 +72,8 @@ constexpr std::array<BinaryOperator, 13> binary_operators = {{
     {"%", 5, Calculation::remainder},
 }};
 
-/// From the text to the steps, by precedence climbing: a binary operator takes what binds tighter as
-/// its right side.
+/// From the text to the steps, by precedence climbing: a binary operator takes what binds tighter
+/// as its right side.
 class Parser {
  public:
   Parser(const std::string& text, const std::string& path) : text_(text), path_(path) {}

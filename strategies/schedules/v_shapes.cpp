@@ -1,5 +1,5 @@
-// ZB-V, V-Half and V-Min: two stages on every rank, placed as a V, within a memory limit. The memory
-// of a rank is split between its two stages, and the best of a few rules is taken.
+// ZB-V, V-Half and V-Min: two stages on every rank, placed as a V, within a memory limit. The
+// memory of a rank is split between its two stages, and the best of a few rules is taken.
 #include <algorithm>
 #include <array>
 #include <functional>
