@@ -21,8 +21,8 @@ void divide_along_batch(Plan& plan, const placement::Axis& ranks) {
 /// and reduces them. Where experts are divided, this is the outer axis of two: it divides the batch
 /// into one part for every group of `expert` ranks. Source: Li et al., PyTorch Distributed, VLDB
 /// 2020, section 3.2 (buckets, overlap).
-/// With ZeRO in groups of ranks, these are an axis of their own, and of these groups those that keep
-/// secondary parts.
+/// With ZeRO in groups of ranks, these are an axis of their own, and in them those that keep
+/// secondary parts together.
 void divide_batch(Plan& plan, const Options& options) {
   plan.gradients = {.overlap = options.overlap_gradients,
                     .bucket = options.bucket,

@@ -14,11 +14,12 @@ namespace {
 /// reduce-scatters of gradients, and gathers of weights: after the steps, before their first use,
 /// or, in stage 3, before each pass of a segment. That is 2, 2, 2 and 3 times the parameters per
 /// rank and step. Parameters may also stay whole, or be divided over fewer ranks, from a forward
-/// pass to the backward pass, which then gathers nothing, or from those. Where there is one such rank nothing is divided, and only a framework that gathers
-/// nonetheless (cost::ShardCollectives) does anything in stage 3. Stages 2 and 3 reduce the
-/// gradients of every micro-batch. Sources: Rajbhandari et al., ZeRO, SC 2020, arXiv:1910.02054;
-/// groups of ranks, that is hybrid sharding: Zhao et al., PyTorch FSDP, VLDB 2023, arXiv:2304.11277,
-/// section 3.2.2; secondary parts: Wang et al., ZeRO++, arXiv:2306.10209, section 3.2.
+/// pass to the backward pass, which then gathers nothing, or from those. Where there is one such
+/// rank nothing is divided, and only a framework that gathers nonetheless (cost::ShardCollectives)
+/// does anything in stage 3. Stages 2 and 3 reduce the gradients of every micro-batch. Sources:
+/// Rajbhandari et al., ZeRO, SC 2020, arXiv:1910.02054; groups of ranks, that is hybrid sharding:
+/// Zhao et al., PyTorch FSDP, VLDB 2023, arXiv:2304.11277, section 3.2.2; secondary parts: Wang et
+/// al., ZeRO++, arXiv:2306.10209, section 3.2.
 void divide_weights(Plan& plan, const Options& options) {
   if (options.zero.stage == 0) return;
   const int together = options.zero.ranks > 0 ? options.zero.ranks : options.data / options.expert;
