@@ -48,7 +48,7 @@ std::vector<Field> fields_of(const Keep& rule) {
   std::vector<Field> fields;
   if (rule.between != Keep::Between::passes)
     fields.push_back(field("between", gaps[static_cast<int>(rule.between)]));
-  if (!rule.divided.empty()) fields.push_back(axes_field("divided", rule.divided));
+  if (!rule.divided.empty()) fields.push_back(list_field("divided", rule.divided));
   if (rule.where != Keep::Where::device) fields.push_back(place_field(rule));
   if (rule.ahead) fields.push_back(field("ahead", *rule.ahead));
   if (rule.at_least > 0) fields.push_back(field("at least", rule.at_least));
