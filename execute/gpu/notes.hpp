@@ -1,4 +1,4 @@
-// Memory of the host that a GPU reads and writes while the host goes on, and sums that it leaves there.
+// Memory of the host that a GPU reads and writes meanwhile, and sums that it leaves there.
 #pragma once
 
 #include <algorithm>
