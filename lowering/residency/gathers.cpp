@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "lowering/blocks/last_uses.hpp"
+#include "lowering/blocks/lifetimes.hpp"
 #include "lowering/residency/copy_task.hpp"
 #include "lowering/residency/gather_tasks.hpp"
 #include "lowering/stages/shards.hpp"

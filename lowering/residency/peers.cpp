@@ -12,7 +12,7 @@
 
 #include "base/input_error.hpp"
 #include "lowering/updates/optimizer.hpp"
-#include "placement/local_part.hpp"
+#include "placement/distribution.hpp"
 #include "strategies/parallel/options.hpp"
 
 namespace stratagem::lowering {

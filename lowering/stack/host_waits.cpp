@@ -17,7 +17,7 @@ using program::Stream;
 using program::Task;
 
 /// As HostWait::of_task.
-constexpr int device = -1;
+constexpr int all_streams = -1;
 constexpr int computations = static_cast<int>(Stream::compute);
 
 class HostWaits {
@@ -30,7 +30,7 @@ class HostWaits {
     const bool shared = on_several_grids();
     if (!shared || each_launch()) begin_cells();
     for (Call& call : sequence_.calls) {
-      if (each_launch()) call.host_waits.push_back({-1, -1, device});
+      if (each_launch()) call.host_waits.push_back({-1, -1, all_streams});
       for (const program::Wait& wait : call.waits) {
         if (!shared && tasks(call)[wait.task].stream == Stream::parameter_communication)
           call.host_waits.push_back({wait.task, wait.of_call, wait.of_task});
@@ -77,7 +77,7 @@ class HostWaits {
       const Cell& cell = sequence_.calls[beside[launch.call]].cell;
       const bool waits =
           all || cell.pass == CellPass::forward || (reads && cell.stage < last_stage_);
-      if (current != cell && waits) begin(call, task, all ? device : computations);
+      if (current != cell && waits) begin(call, task, all ? all_streams : computations);
       current = cell;
     }
   }

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "cost/stack.hpp"
-#include "placement/local_part.hpp"
+#include "placement/distribution.hpp"
 
 namespace stratagem::lowering {
 
