@@ -9,7 +9,7 @@
 #include "lowering/cells/cells.hpp"
 #include "lowering/invariants.hpp"
 #include "lowering/refusals.hpp"
-#include "lowering/residency/peers.hpp"
+#include "lowering/peers.hpp"
 #include "lowering/sequences/sequence.hpp"
 #include "lowering/size.hpp"
 #include "lowering/stack/host_waits.hpp"

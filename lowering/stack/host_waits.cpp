@@ -23,16 +23,19 @@ constexpr int computations = static_cast<int>(Stream::compute);
 class HostWaits {
  public:
   HostWaits(const program::Program& program, program::Sequence& sequence, const cost::Stack& stack,
-            int last_stage)
-      : program_(program), sequence_(sequence), stack_(stack), last_stage_(last_stage) {}
+            int last_stage, bool shared)
+      : program_(program),
+        sequence_(sequence),
+        stack_(stack),
+        last_stage_(last_stage),
+        shared_(shared) {}
 
   void write() {
-    const bool shared = on_several_grids();
-    if (!shared || each_launch()) begin_cells();
+    if (!shared_ || each_launch()) begin_cells();
     for (Call& call : sequence_.calls) {
       if (each_launch()) call.host_waits.push_back({-1, -1, all_streams});
       for (const program::Wait& wait : call.waits) {
-        if (!shared && tasks(call)[wait.task].stream == Stream::parameter_communication)
+        if (!shared_ && tasks(call)[wait.task].stream == Stream::parameter_communication)
           call.host_waits.push_back({wait.task, wait.of_call, wait.of_task});
       }
       std::ranges::sort(call.host_waits);
@@ -50,16 +53,6 @@ class HostWaits {
   [[nodiscard]] bool exchanges() const {
     return std::ranges::any_of(sequence_.calls, [&](const Call& call) {
       return std::ranges::any_of(tasks(call), &program::transfers, &Task::stream);
-    });
-  }
-
-  /// Do stages on different grids share the devices of the sequence?
-  [[nodiscard]] bool on_several_grids() const {
-    const placement::Grid* grid = nullptr;
-    return std::ranges::any_of(sequence_.calls, [&](const Call& call) {
-      if (call.grid < 0) return false;
-      const placement::Grid* before = std::exchange(grid, &program_.grids[call.grid]);
-      return before != nullptr && !(*before == *grid);
     });
   }
 
@@ -104,7 +97,24 @@ class HostWaits {
   program::Sequence& sequence_;
   const cost::Stack& stack_;
   int last_stage_;
+  bool shared_;
 };
+
+/// An irregular stage counts as a grid of its own.
+bool same_grid(const program::Program& program, const Call& one, const Call& other) {
+  if (one.grid < 0 || other.grid < 0) return one.cell.stage == other.cell.stage;
+  return program.grids[one.grid] == program.grids[other.grid];
+}
+
+/// Do stages on different grids share devices?
+bool shares_devices(const program::Program& program, const program::Sequence& sequence) {
+  const Call* before = nullptr;
+  return std::ranges::any_of(sequence.calls, [&](const Call& call) {
+    if (call.segment < 0) return false;
+    const Call* last = std::exchange(before, &call);
+    return last != nullptr && !same_grid(program, *last, call);
+  });
+}
 
 }  // namespace
 
@@ -113,8 +123,11 @@ void add_host_waits(program::Program& program, const cost::Stack& stack) {
   for (const program::Sequence& sequence : program.sequences) {
     for (const Call& call : sequence.calls) last_stage = std::max(last_stage, call.cell.stage);
   }
+  const bool shared = std::ranges::any_of(
+      program.sequences,
+      [&](const program::Sequence& sequence) { return shares_devices(program, sequence); });
   for (program::Sequence& sequence : program.sequences)
-    HostWaits(program, sequence, stack, last_stage).write();
+    HostWaits(program, sequence, stack, last_stage, shared).write();
 }
 
 }  // namespace stratagem::lowering

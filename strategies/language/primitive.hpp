@@ -1,8 +1,7 @@
 // One primitive of a plan as it is written: in a plan file, and in words.
 #pragma once
 
-#include <fmt/format.h>
-
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,12 +28,14 @@ inline Field field(const std::string& key, int value) {
 /// A list, in words its elements behind the key.
 template <typename Element>
 Field list_field(const std::string& key, const std::vector<Element>& elements) {
-  Field result{key, Json::array(), key};
+  Json list = Json::array();
+  std::ostringstream words;
+  words << key;
   for (const Element& element : elements) {
-    result.value.push(element);
-    result.text += fmt::format(" {}", element);
+    list.push(element);
+    words << ' ' << element;
   }
-  return result;
+  return {key, std::move(list), words.str()};
 }
 
 struct Primitive {

@@ -16,10 +16,9 @@ using program::Stream;
 
 constexpr int compute = static_cast<int>(Stream::compute);
 
-cost::Stack waiting(cost::HostWaits waits, cost::StageExchanges exchanges) {
+cost::Stack waiting(const std::vector<cost::Rule>& rules = {}) {
   cost::Stack stack = plain_stack();
-  stack.host_waits = waits;
-  stack.stage_exchanges = exchanges;
+  stack.rules = rules;
   return stack;
 }
 
@@ -56,41 +55,37 @@ Count waits(const Program& program, int stage, CellPass pass) {
 
 TEST_CASE("the host waits before the passes that the stack names, for what they read") {
   using Waits = cost::HostWaits;
-  using Exchanges = cost::StageExchanges;
   const auto four = [](int computations, int device, int messages) {
     return Count{4 * computations, 4 * device, 4 * messages, 0};
   };
-  Program program = pipeline(waiting(Waits::each_micro_batch, Exchanges::queued));
+  Program program = pipeline(waiting());
   CHECK(waits(program, 0, CellPass::forward) == four(1, 0, 0));
   CHECK(waits(program, 1, CellPass::forward) == four(1, 0, 1));
   CHECK(waits(program, 0, CellPass::backward) == four(0, 0, 0));
-  program = pipeline(waiting(Waits::each_micro_batch, Exchanges::read));
+  program = pipeline(waiting({Waits::each_received_pass}));
   CHECK(waits(program, 0, CellPass::backward) == four(1, 0, 1));
   CHECK(waits(program, 1, CellPass::backward) == four(0, 0, 0));
-  for (const cost::Stack& stack : {waiting(Waits::each_micro_batch, Exchanges::waited_for),
-                                   waiting(Waits::each_pass, Exchanges::queued)}) {
+  for (const cost::Stack& stack : {waiting({Waits::each_exchange}), waiting({Waits::each_pass})}) {
     program = pipeline(stack);
     CHECK(waits(program, 0, CellPass::forward) == four(0, 1, 0));
     CHECK(waits(program, 0, CellPass::backward) == four(0, 1, 1));
     CHECK(waits(program, 1, CellPass::forward) == four(0, 1, 1));
     CHECK(waits(program, 1, CellPass::backward) == four(0, 1, 0));
   }
-  for (const Sequence& sequence :
-       pipeline(waiting(Waits::each_launch, Exchanges::queued)).sequences) {
+  for (const Sequence& sequence : pipeline(waiting({Waits::each_launch})).sequences) {
     for (const Call& call : sequence.calls) CHECK(call.host_waits.front() == HostWait{-1, -1, -1});
   }
 }
 
 TEST_CASE("a stage without others waits for no exchange") {
-  const cost::Stack stack =
-      waiting(cost::HostWaits::each_micro_batch, cost::StageExchanges::waited_for);
+  const cost::Stack stack = waiting({cost::HostWaits::each_exchange});
   const Program program = pipeline(stack, R"({"data": 2})");
   CHECK(waits(program, 0, CellPass::forward) == Count{4, 0, 0, 0});
   CHECK(waits(program, 0, CellPass::backward) == Count{});
 }
 
 TEST_CASE("before a gather the host waits for what the plan orders before it") {
-  const cost::Stack stack = waiting(cost::HostWaits::each_micro_batch, {});
+  const cost::Stack stack = waiting();
   const Program program = pipeline(stack, R"({"data": 2, "zero": 3})");
   int gathers = 0;
   for (const Call& call : program.sequences[0].calls) {

@@ -131,7 +131,7 @@ TEST_CASE("folded and unfolded runs agree to the picosecond") {
        2},
       {"dgx-2h",
        1,
-       {.tensor = 4, .pipeline = 4, .swap = {.layers = 2, .to = strategies::Keep::Where::stage}},
+       {.tensor = 4, .pipeline = 4, .swap = {.layers = 2, .to = strategies::Keep::Where::peers}},
        6,
        4},
       {"dgx-2h", 1, {.tensor = 2, .pipeline = 4, .data = 2, .schedule = "gpipe"}, 4, 4},

@@ -235,7 +235,7 @@ TEST_CASE("what an iteration allocates it frees: live bytes return to the reside
         strategies::Options{.pipeline = 2, .recompute = {"full", 2}},
         strategies::Options{.tensor = 4, .recompute = {"full"}, .partition_checkpoints = true},
         strategies::Options{.pipeline = 4,
-        .swap = {.layers = 2, .to = strategies::Keep::Where::stage}},
+        .swap = {.layers = 2, .to = strategies::Keep::Where::peers}},
         strategies::Options{.pipeline = 4, .data = 2, .schedule = "gpipe"}}) {
     const program::Program program = lowered_gpt(4, 4, options, stack);
     const Folding folding = fold(program, cluster("dgx-1v", 1), profile.collective, true);

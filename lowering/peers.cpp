@@ -1,6 +1,6 @@
 // Counts what the devices of every stage hold in the order of cells; then the stages that lend
 // choose, one after another.
-#include "lowering/residency/peers.hpp"
+#include "lowering/peers.hpp"
 
 #include <algorithm>
 #include <limits>
