@@ -2,6 +2,7 @@
 #include "program/buffers.hpp"
 
 #include <algorithm>
+#include <set>
 #include <unordered_map>
 
 namespace stratagem::program {
@@ -41,21 +42,19 @@ class Passages {
   std::unordered_map<std::uint64_t, std::pair<Passage, int>> known_;
 };
 
-/// By grid: does what its calls name belong to other devices than those of the sequence?
-std::vector<bool> elsewhere(const Program& program, const Sequence& sequence) {
-  std::vector<bool> result;
-  for (const placement::Grid& grid : program.grids) {
-    result.push_back(std::ranges::none_of(grid.devices(), [&](int device) {
-      return &program.sequences[program.devices[device].sequence] == &sequence;
-    }));
+/// The stages whose segments a sequence runs; in cells of others it holds what they lend.
+std::set<int> stages_of(const Sequence& sequence) {
+  std::set<int> stages;
+  for (const Call& call : sequence.calls) {
+    if (call.segment >= 0) stages.insert(call.cell.stage);
   }
-  return result;
+  return stages;
 }
 
 /// By call: which repeat of which slice of which micro-batch, of this device's own or of what it
 /// holds for others, which may be the same tensors.
-std::vector<int> owners_of(const Program& program, const Sequence& sequence) {
-  const std::vector<bool> guests = elsewhere(program, sequence);
+std::vector<int> owners_of(const Sequence& sequence) {
+  const std::set<int> own = stages_of(sequence);
   int slices = 1, repeats = 1, micro_batches = 1;
   for (const Call& call : sequence.calls) {
     micro_batches = std::max(micro_batches, call.cell.micro_batch + 1);
@@ -66,7 +65,7 @@ std::vector<int> owners_of(const Program& program, const Sequence& sequence) {
   for (const Call& call : sequence.calls) {
     const placement::Cell& cell = call.cell;
     const int repeat = cell.pass == placement::CellPass::forward ? cell.repeat : repeats - 1;
-    const bool guest = call.grid >= 0 && guests[call.grid];
+    const bool guest = !own.empty() && !own.contains(cell.stage);
     const int micro_batch = cell.micro_batch + (guest ? micro_batches : 0);
     owners.push_back((micro_batch * slices + cell.slice) * repeats + repeat);
   }
@@ -111,7 +110,7 @@ void Buffers::follow_owners() {
     std::vector<int> alive;  ///< buffers by position
   };
   Passages passages(program_, uses_);
-  const std::vector<int> owners = owners_of(program_, sequence_);
+  const std::vector<int> owners = owners_of(sequence_);
   std::unordered_map<int, Owner> states;
   for (int lag = 0; lag <= program_.lag; ++lag) {
     for (std::size_t c = 0; c < sequence_.calls.size(); ++c) {
