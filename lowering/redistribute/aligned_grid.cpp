@@ -63,8 +63,9 @@ std::optional<std::vector<Piece>> in_order_of(const std::vector<Piece>& first,
 }
 
 /// One side's divisions into more than one part; nullopt if parts are unequal.
-std::optional<std::vector<DividedSide>> divisions(std::size_t side, const std::vector<Piece>& pieces,
-                                               const std::vector<std::int64_t>& shape) {
+std::optional<std::vector<DividedSide>> divisions(std::size_t side,
+                                                  const std::vector<Piece>& pieces,
+                                                  const std::vector<std::int64_t>& shape) {
   std::vector<DividedSide> found;
   const std::int64_t values = pieces.front().mask.value.count;
   if (values > 1) found.push_back({side, {AxisRole::partial}, values, {}});

@@ -48,7 +48,7 @@ struct Zero {
 
 /// Layers whose activations wait in the memory of the host, on its drives, or on other GPUs.
 struct SwapOptions {
-  int layers = 0;                      ///< the first ones
+  int layers = 0;  ///< the first ones
   Keep::Where to = Keep::Where::host;
   int prefetch = 1;  ///< layers whose activations come back ahead of the one that runs
 };
