@@ -20,8 +20,9 @@ namespace stratagem::lowering {
 ///   - before that of every cell: for all streams of the device, if the stack waits for each pass,
 ///     or for what stages exchange (Megatron-LM, p2p_communication.py: torch.cuda.synchronize)
 ///   - before each task: for the same, if the stack waits for each launch.
-/// Where stages on different grids share devices only the last is written. The frameworks that the
-/// others were read in have no such stages; hosts would hold each other up, or wait for ever.
+/// If stages on different grids share a device, only the last is written, on all devices. The
+/// frameworks that the others were read in have no such stages, and hosts would wait for each other
+/// for ever.
 void add_host_waits(program::Program& program, const cost::Stack& stack);
 
 }  // namespace stratagem::lowering
