@@ -16,7 +16,7 @@ struct RuleText {
   std::string sentence;
   std::string time;    ///< what they change of times; empty: nothing
   std::string memory;  ///< and of memory
-  /// So many of the first keys say what a rule is about; there is one rule about one thing.
+  /// How many of the first keys say what a rule is about. A stack has one rule about one thing.
   std::size_t about = 1;
 };
 

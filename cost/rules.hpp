@@ -1,6 +1,6 @@
-// Rules: what a framework adds to the mathematics, a fact a rule. Each kind of rule is a small type
-// here, a row of rule_kinds.cpp (its keys, and what it acts on), and a file of lowering/stack, which
-// applies it.
+// Rules: what a framework adds to the mathematics, one fact each. Each kind of rule has a small
+// type here and a row in rule_kinds.cpp (its keys, and what it acts on). A file of lowering/stack
+// applies it, or the pass of the lowering that makes what the rule is about.
 #pragma once
 
 #include <cstdint>

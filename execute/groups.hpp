@@ -12,7 +12,7 @@
 
 namespace stratagem::execute {
 
-/// By their numbers in tasks. Made on all ranks, in one order.
+/// Groups are known by their numbers in tasks. All ranks make them, in one order.
 template <typename T>
 class Groups {
  public:

@@ -28,8 +28,8 @@ class Held {
   Held(const program::Program& program, const model::Graph& graph, const Regions& regions,
        int device, std::uint64_t seed, Engine<T>& engine);
 
-  /// Some iterations begin, of which so many overlap. Their values and gradients are gone at the
-  /// end.
+  /// Iterations begin, of which at most `overlapping` are under way at once. end() drops their
+  /// values and gradients.
   void begin(std::size_t overlapping);
   void end();
 
@@ -48,7 +48,7 @@ class Held {
 
   /// The newest version of a weight; it must be here.
   [[nodiscard]] Value<T>& newest(model::TensorId parameter) { return *parameters_.at(parameter); }
-  /// The next version, which begins as the newest; that one itself where there is one at a time.
+  /// What a step writes: the next version, a copy of the newest, or the only one if there is one.
   Value<T>& to_step(model::TensorId parameter);
   [[nodiscard]] bool has_versions() const { return versions_.any(); }
 

@@ -1,6 +1,6 @@
 // Executes one device's part of a Program. sim/ is the other interpreter: it simulates the same
-// Program. Waits of the host (Call::host_waits) are left out here: they say when a task is launched,
-// not on which values it works, and a rank launches a task when these are there.
+// Program. Waits of the host (Call::host_waits) are left out here: they say when a task is
+// launched, not on which values it works, and a rank launches a task when these are there.
 #pragma once
 
 #include <functional>

@@ -8,7 +8,7 @@
 
 namespace stratagem::lowering {
 
-/// Without a cluster all devices are equally fast to reach and have room for whatever they are lent.
+/// Without a cluster all devices are equally fast to reach and have room for all that is lent.
 struct Neighbours {
   std::function<BytesPerSecond(int from, int to)> link = {};
   std::optional<Bytes> memory = {};  ///< of each device, for buffers

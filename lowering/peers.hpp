@@ -12,8 +12,8 @@ namespace stratagem::lowering {
 /// devices have, less what lives on them all the time, less the most that they hold of activations
 /// in the order of cells, their own (though they lend them) and those of others. Links count
 /// between devices that stand for each other in the stages' copies, the slowest of them. Cells are
-/// lent to even out what stages hold: of them no device takes so many that it then holds more than
-/// any does without.
+/// lent to even out what stages hold: no device takes so many of them that it holds more than the
+/// fullest device would without lending.
 /// Before: blocks are lowered, cells ordered, parameters held. After: no rule says `peers`.
 /// Throws InputError for a stage with no other one on an equal grid.
 /// Sources: Zhou et al., MPress, HPCA 2023; Kim et al., BPipe, ICML 2023.

@@ -148,9 +148,10 @@ struct Wait {
 };
 
 /// Before launching task `before` of a call (-1: each task) the host waits for the end of `of_task`
-/// of `of_call`, which it launched earlier, or (of_call -1) of all that it has launched so far on the
-/// stream with the number `of_task`, or (-1) on all streams of the device but those of transfers. A
-/// send ends when the other stage takes it: a host that waited for it would keep the other waiting.
+/// of `of_call`, which it launched earlier. With of_call -1 it waits for all that it has launched
+/// so far on the stream with the number `of_task`, or, with of_task -1, on all streams of the
+/// device but those of transfers. A send ends when the other stage takes it: a host that waited for
+/// it would keep the other stage waiting.
 struct HostWait {
   int before = -1;
   int of_call = -1;

@@ -1,5 +1,5 @@
-// A sequence laid out for the engine: one array of tasks, queues per stream, what tasks and the host
-// wait for.
+// A sequence laid out for the engine: one array of tasks, queues per stream, what tasks and the
+// host wait for.
 #pragma once
 
 #include <cstdint>

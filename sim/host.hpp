@@ -14,18 +14,18 @@ inline constexpr Instant unknown{-1};
 /// The host of one actor. It comes to the tasks in the order of their launches, round by round, and
 /// launching each takes its price. Before a task it waits
 ///   - for what the program says: `host_waits` of the call, and a task that synchronises
-///   - until the launches of kernels on the task's stream that have not ended, with those of the
-///     task, are no more than the queue takes, or there are no others
-/// As long as the ends of tasks that it waits for are unknown it stands still.
+///   - for room: until the kernels launched on the task's stream that have not ended, together with
+///     those of the task, are no more than `launch_queue`, or until there are none but the task's
+/// It stops at a task while the end of anything that it waits for is unknown.
 class Host {
  public:
   Host(const FlatSequence& sequence, int iterations, int rounds, int launch_queue);
 
-  /// Goes on as far as the ends of tasks are known; true if it came to any task. Notes when: as
-  /// what is known of the begin of the task, and in the first rounds as its launch.
+  /// Goes on as far as the ends of tasks are known; true if it came to any task. Notes in `times`
+  /// when it came to each: no task begins earlier, and in the first rounds it is the launch.
   bool advance(ActorTimes& times);
 
-  /// Does it stand still since the queue of a stream is full?
+  /// Has it stopped because the queue of a stream is full?
   [[nodiscard]] bool full() const { return full_; }
 
  private:

@@ -23,7 +23,7 @@ struct WeightMove {
   const LocalHolding* local = nullptr;
 };
 
-/// After a run, a weight is whole no more.
+/// After a run, a weight is no longer whole.
 struct WeightLeaving {
   int place = 0;
   const LocalHolding* local = nullptr;

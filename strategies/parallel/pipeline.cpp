@@ -94,9 +94,9 @@ int rank_of_copy(const Options& options, const Schedule& schedule, int stage, in
 
 /// op-assign of every operator to the devices of its stage. The layers are divided evenly, or as
 /// layers_per_stage says; the ends of the model are with the layers beside them, or stand apart.
-/// The schedule says how many stages stand on one pipeline rank, and which. With replicas_per_stage,
-/// stages are copied and micro-batches are dealt to the copies in turn. Source: Huang et al.,
-/// GPipe, NeurIPS 2019; Narayanan et al., arXiv:2104.04473, section 2.2.
+/// The schedule says how many stages stand on one pipeline rank, and which. With
+/// replicas_per_stage, stages are copied and micro-batches are dealt to the copies in turn. Source:
+/// Huang et al., GPipe, NeurIPS 2019; Narayanan et al., arXiv:2104.04473, section 2.2.
 void assign_stages(Plan& plan, const Options& options) {
   const Schedule& schedule = schedule_named(options.schedule);
   const int ranks = options.pipeline;

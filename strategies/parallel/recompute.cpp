@@ -98,10 +98,10 @@ void recompute_named(Plan& plan, const std::string& pattern) {
 }
 
 /// An op-trans: {op} becomes {op, op again}, the second ordered before the operator's backward
-/// pass. "full": all operators of a layer (model::layers) as one group, or those of several layers of a stage, of all its layers or the first ones: Megatron-LM's
-/// --recompute-method, "uniform" and "block". Source: Chen et al., Training Deep Nets with
-/// Sublinear Memory Cost, arXiv:1604.06174. "selective": the core of every attention, few FLOPs for
-/// many bytes.
+/// pass. "full": all operators of a layer (model::layers) as one group, or those of several layers
+/// of a stage, of all its layers or the first ones: Megatron-LM's --recompute-method, "uniform" and
+/// "block". Source: Chen et al., Training Deep Nets with Sublinear Memory Cost, arXiv:1604.06174.
+/// "selective": the core of every attention, few FLOPs for many bytes.
 /// Source: Korthikanti et al., arXiv:2205.05198, section 5. "operators": those that a pattern
 /// names, as a group of every segment. What another strategy has put into groups stays there; a
 /// layer with such groups gets none from "full".

@@ -37,9 +37,10 @@ void balance(const Plan& plan, int s, int most, Keep& lent) {
 
 /// Stages s and p-1-s of 1F1B hold p+1 micro-batches together; a stage lends what it holds above
 /// half of that. Where links and stages are equal, s lends to p-1-s, which has the most idle memory
-/// left, so that no stage holds more than ceil((p+2)/2). A micro-batch leaves right after its forward cell and comes back right before its backward cell, which waits
-/// for it: an implementation that fetches it a cell earlier hides that. Source: Kim et al., BPipe,
-/// ICML 2023, section 3.
+/// left, so that no stage holds more than ceil((p+2)/2). A micro-batch leaves right after its
+/// forward cell and comes back right before its backward cell, which waits for it: an
+/// implementation that fetches it a cell earlier hides that. Source: Kim et al., BPipe, ICML 2023,
+/// section 3.
 void order_bpipe(Plan& plan) {
   order_one_f_one_b(plan);
   const auto stages = static_cast<int>(plan.stages.size());

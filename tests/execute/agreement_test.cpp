@@ -97,8 +97,8 @@ const model::Graph& prefix_tuned_llama() {
   return graph;
 }
 
-/// Four experts, two for every token: in each layer of a Llama, fused or in parts, or in every second
-/// one of a GPT, whose experts have biases and too few slots.
+/// Four experts, two for every token: in each layer of a Llama, fused or in parts, or in every
+/// second one of a GPT, whose experts have biases and too few slots.
 enum class Mixture : std::uint8_t { llama, llama_in_parts, gpt };
 const model::Graph& tiny_mixture(Mixture mixture) {
   const auto llama = [](bool fused) {

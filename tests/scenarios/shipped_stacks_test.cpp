@@ -45,7 +45,7 @@ sim::Metrics simulated(const study::Run& run) { return *study::simulate(run, {})
 TEST_CASE(
     "versions that start the all-reduce of an input gradient before the other product hide it") {
   // Every micro-batch sums the input gradients of two column-split products a layer and of the
-  // logits. Each product for a weight gradient takes longer than such a sum, which so costs nothing.
+  // logits. Each product for a weight gradient takes longer than such a sum, which is hidden.
   for (const auto& [stack, precision, hides] :
        {std::tuple{"megatron-lm-2021", "fp16", false}, std::tuple{"megatron-lm-2022", "fp16", true},
         std::tuple{"megatron-core-te", "bf16-fp32-gradients", true}}) {

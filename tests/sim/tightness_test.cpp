@@ -21,8 +21,8 @@ struct Earlier {
   Instant end;
 };
 
-/// When the host launches what is `now` next on a stream: kernels that have not ended, with those of
-/// the task, are at most `queue`, or there are none.
+/// When the host, which comes to a task at `now`, launches it on a stream: once the kernels there
+/// that have not ended, with those of the task, are at most `queue`, or there are none.
 Instant with_room(const std::vector<Earlier>& earlier, Instant now, Stream stream, int launches,
                   int queue) {
   while (launches > 0) {

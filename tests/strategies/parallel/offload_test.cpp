@@ -69,8 +69,8 @@ TEST_CASE("weights alone stay on the device, gradients leave and weights come ba
 }
 
 // Rajbhandari et al., ZeRO-Infinity, arXiv:2104.07857: gradients on NVMe. Each micro-batch but the
-// first reads what is there and adds to it, each writes it, and the steps read it beside 12 bytes of
-// states, which they write again.
+// first reads what is there and adds to it, each writes it, and the steps read it beside 12 bytes
+// of states, which they write again.
 TEST_CASE("gradients on drives are read and written once a micro-batch") {
   const model::Graph graph = even_gpt(false);
   const auto parameters = static_cast<double>(model::parameter_count(graph));
