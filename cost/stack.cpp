@@ -104,7 +104,11 @@ void add_rules(const JsonReader& list, std::vector<WrittenRule>& rules) {
       written.about += " " + text.at(kind.keys[key].key).dump();
     if (!own.insert(written.about).second) text.fail("one rule about " + written.about, "another");
     const auto base = std::ranges::find(rules, written.about, &WrittenRule::about);
-    base == rules.end() ? rules.push_back(std::move(written)) : void(*base = std::move(written));
+    if (base == rules.end()) {
+      rules.push_back(std::move(written));
+    } else {
+      *base = std::move(written);
+    }
   }
 }
 

@@ -38,8 +38,7 @@ Strategy swap_activations() {
                             {"peer", Keep::Where::peers},
                             {"drives", Keep::Where::drives}}),
        "`peer`: the GPUs of other stages, which the fastest links lead to, then those with the "
-       "most "
-       "idle memory (MPress); `drives`: the server's, behind its memory (SSDTrain)"},
+       "most idle memory (MPress); `drives`: the server's, behind its memory (SSDTrain)"},
       {"prefetch", &SwapOptions::prefetch, whole(0, 1'000),
        "layers whose activations come back ahead of the one that runs"}};
   const auto alone = converted<SwapOptions>(
