@@ -1,5 +1,5 @@
-// Orders calls, with all devices of a sequence as one; if that is impossible, orders tasks on every
-// device.
+// Orders calls with all devices of a sequence as one; if that is impossible, tasks of sequences; if
+// that is, too, tasks of every device.
 #include "program/check/deadlock.hpp"
 
 #include <algorithm>
@@ -181,11 +181,12 @@ bool side_by_side(const Program& program, const Rendezvous& rendezvous) {
   });
 }
 
-/// Can calls be ordered with all devices of a sequence as one? A cycle of tasks would be one of
-/// calls, since within a step, and within steps side by side, everything leads to later tasks.
-bool calls_in_order(const Program& program, const Rendezvous& rendezvous) {
-  if (!side_by_side(program, rendezvous)) return false;
-  Rounds rounds(program, rendezvous, Grain::calls);
+/// Can all be ordered with the devices of a sequence as one? Such an order is one of all devices.
+/// A cycle of tasks would be one of calls, since within a step, and within steps side by side,
+/// everything leads to later tasks.
+bool in_order(const Program& program, const Rendezvous& rendezvous, Grain grain) {
+  if (grain == Grain::calls && !side_by_side(program, rendezvous)) return false;
+  Rounds rounds(program, rendezvous, grain);
   for (std::size_t s = 0; s < program.sequences.size(); ++s) rounds.add_actor(static_cast<int>(s));
   EventGraph graph = rounds.graph();
   for (const std::vector<int>& peers : rendezvous.peer_sets()) {
@@ -199,7 +200,9 @@ bool calls_in_order(const Program& program, const Rendezvous& rendezvous) {
 }  // namespace
 
 void check_deadlock(const Program& program, const Rendezvous& rendezvous) {
-  if (calls_in_order(program, rendezvous)) return;
+  for (const Grain grain : {Grain::calls, Grain::tasks}) {
+    if (in_order(program, rendezvous, grain)) return;
+  }
   Rounds rounds(program, rendezvous, Grain::tasks);
   for (const Device& device : program.devices) rounds.add_actor(device.sequence);
   EventGraph graph = rounds.graph();
