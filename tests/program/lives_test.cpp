@@ -82,7 +82,7 @@ TEST_CASE("gradients are summed after the backward cell that runs last, whicheve
   const model::Graph graph = model::gpt(small_gpt);
   Plan plan(graph);
   strategies::strategy_named("data").apply(
-      plan, {.data = 2, .overlap_gradients = true, .bucket = 16_KiB});
+      plan, {.data = 2, .gradients = {.overlap = true, .bucket = 16_KiB}});
   plan.micro_batches = 2;
   plan.order({0, 0, CellPass::forward}, {0, 1, CellPass::forward});
   plan.order({0, 1, CellPass::forward}, {0, 1, CellPass::backward});

@@ -66,8 +66,8 @@ TEST_CASE("settings of objects within a strategy are read and reported in their 
   const study::Scenario scenario =
       read(with(small_scenario(), "\"tensor\": 2", operators + "\"tensor\": 2"));
   const study::Run& run = scenario.runs[1];
-  REQUIRE(run.options.operators.size() == 2);
-  CHECK(run.options.operators[0].first == "*.fc1");
+  REQUIRE(run.options.division.operators.size() == 2);
+  CHECK(run.options.division.operators[0].first == "*.fc1");
   CHECK_THAT(run.resolved.text(), ContainsSubstring(R"("operators":{"*.fc1":"n","*.gelu":""})"));
 }
 
