@@ -92,6 +92,22 @@ class JsonReader {
   explicit JsonReader(std::vector<Layer> layers);
 };
 
+/// What `read` makes of the value under a key, if it is there.
+template <typename Read>
+auto read_if_there(const JsonReader& object, std::string_view key, Read read)
+    -> std::optional<decltype(read(object))> {
+  const auto value = object.find(key);
+  return value ? std::optional(read(*value)) : std::nullopt;
+}
+
+/// The same, and what is empty if it is not there.
+template <typename Read>
+auto read_or_empty(const JsonReader& object, std::string_view key, Read read)
+    -> decltype(read(object)) {
+  const auto value = object.find(key);
+  return value ? read(*value) : decltype(read(object)){};
+}
+
 /// The word nearest to `word` by edit distance, if it is near enough to be a slip of the fingers.
 std::optional<std::string> nearest(std::string_view word, const std::vector<std::string>& words);
 

@@ -470,23 +470,24 @@ cost::KernelPass pass_of(const std::string& operation) {
 
 Measurements read_measurements(const JsonReader& json, const std::string& file) {
   if (json.at("schema").whole_number() != 1) json.at("schema").fail("1", json.at("schema").dump());
-  Measurements measurements{.file = file,
-                            .device = read_device(json.at("device")),
-                            .host = text_or_nothing(json, "host"),
-                            .ranks = count_or_one(json, "ranks"),
-                            .servers = count_or_one(json, "servers"),
-                            .date = text_or_nothing(json, "date"),
-                            .source = json.at("source").text(),
-                            .status = json.at("status").one_of({"measured", "published"}),
-                            .note = text_or_nothing(json, "note"),
-                            .gemms = {},
-                            .streaming = {},
-                            .attentions = {},
-                            .all_reduces = {},
-                            .nccl_all_reduces = {},
-                            .nccl_others = {},
-                            .mpi = {},
-                            .kernel_gaps = {}};
+  Measurements measurements{
+      .file = file,
+      .device = read_device(json.at("device")),
+      .ranks = count_or_one(json, "ranks"),
+      .servers = count_or_one(json, "servers"),
+      .origin = {.host = text_or_nothing(json, "host"),
+                 .date = text_or_nothing(json, "date"),
+                 .source = json.at("source").text(),
+                 .status = json.at("status").one_of({"measured", "published"}),
+                 .note = text_or_nothing(json, "note")},
+      .gemms = {},
+      .streaming = {},
+      .attentions = {},
+      .all_reduces = {},
+      .nccl_all_reduces = {},
+      .nccl_others = {},
+      .mpi = {},
+      .kernel_gaps = {}};
   static_cast<void>(count_or_one(json, "cores"));
   if (measurements.servers > measurements.ranks)
     json.at("servers").fail("no more servers than ranks", json.at("servers").dump());

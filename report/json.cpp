@@ -125,7 +125,7 @@ void add_metrics(Json& json, const Result& result) {
       .set("fits", result.outcome.status == Outcome::Status::ok)
       .set("tight", !result.outcome.tight.empty())
       .set("shortfall_bytes", result.outcome.gpu_shortfall.value)
-      .set("context_bytes", run.profile.context.value.value)
+      .set("context_bytes", run.profile.memory.context.value.value)
       .set("memory_breakdown_bytes", bytes_by_category(m.peak.by_category))
       .set("category_peak_bytes", bytes_by_category(m.peak.highest))
       .set("devices", devices(result.outcome.devices))

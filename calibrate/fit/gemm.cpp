@@ -21,7 +21,7 @@ cost::Profile rates_of(const Device& device, bool processor) {
   profile.name = device.gpu;
   profile.multiprocessors.value = device.multiprocessors;
   for (const auto& [type, peak] : device.peak) profile.peak[type].value = peak;
-  profile.memory_bandwidth.value = device.memory_bandwidth;
+  profile.memory.bandwidth.value = device.memory_bandwidth;
   return profile;
 }
 
@@ -88,11 +88,11 @@ void fit_gemm(const Chosen<GemmTable>& chosen, const std::string& type, bool pro
   };
   const Estimate estimate = fit(parameters, groups, log_ratio);
   const Source source(chosen, type + " GEMMs", estimate);
-  result.profile.gemm[type] = {.efficiency = source.constant(estimate.values[0]),
-                               .half_intensity = source.constant(estimate.values[1]),
-                               .ramp = source.constant(estimate.values[2]),
-                               .streaming = source.constant(estimate.values[3]),
-                               .fixed = source.constant(Seconds{estimate.values[4]})};
+  result.profile.kernels.gemm[type] = {.efficiency = source.constant(estimate.values[0]),
+                                       .half_intensity = source.constant(estimate.values[1]),
+                                       .ramp = source.constant(estimate.values[2]),
+                                       .streaming = source.constant(estimate.values[3]),
+                                       .fixed = source.constant(Seconds{estimate.values[4]})};
   note(result, "gemm " + type, chosen, estimate, parameters, log_ratio);
 }
 
@@ -100,21 +100,21 @@ void fit_gemm(const Chosen<GemmTable>& chosen, const std::string& type, bool pro
 
 void fit_gemms(const std::vector<Measurements>& measurements, const Datasheet& datasheet,
                Fit& result) {
-  auto& gemm = result.profile.gemm;
+  auto& gemm = result.profile.kernels.gemm;
   for (const auto& entry : datasheet.peak) {
     const std::string& type = entry.first;
     const auto chosen =
         choose(measurements, datasheet, &Measurements::gemms,
                [&type](const GemmTable& table) { return model::to_text(table.type) == type; });
-    const bool alike = datasheet.gemm.contains(type);  // what is measured is like itself
+    const bool alike = datasheet.like.gemm.contains(type);  // what is measured is like itself
     if (alike && (chosen.items.empty() || !chosen.same_architecture)) continue;
     if (chosen.items.empty()) {
       throw InputError(datasheet.file, "/gemm",
                        "measured GEMMs of " + type + ", or what they are alike", "");
     }
-    fit_gemm(chosen, type, datasheet.collective.has_value(), result);
+    fit_gemm(chosen, type, datasheet.processor.has_value(), result);
   }
-  for (const auto& [type, likeness] : datasheet.gemm) {
+  for (const auto& [type, likeness] : datasheet.like.gemm) {
     if (gemm.contains(type)) continue;
     const auto original = gemm.find(likeness.as);
     if (original == gemm.end()) {

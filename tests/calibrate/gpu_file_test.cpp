@@ -45,14 +45,14 @@ class Planted {
               {.device = {.name = "imagined H100",
                           .major = 9,
                           .multiprocessors = 132,
-                          .memory = sheet.memory.value},
+                          .memory = sheet.memory.size.value},
                .rates = rates_of(sheet),
                .cuda = "CUDA 13.0, driver for 13.0",
                .note = "synthetic",
                .machine = {.host = "nowhere"}},
               {"", ""}) {
     rates_.multiprocessors.value = 132;
-    rates_.memory_bandwidth = sheet.memory_bandwidth;
+    rates_.memory.bandwidth = sheet.memory.bandwidth;
     rates_.peak = sheet.peak;
   }
 
@@ -74,7 +74,7 @@ class Planted {
 
  private:
   static GpuRates rates_of(const Datasheet& sheet) {
-    GpuRates rates{.peak = {}, .memory = sheet.memory_bandwidth.value};
+    GpuRates rates{.peak = {}, .memory = sheet.memory.bandwidth.value};
     for (const std::string& type : types) rates.peak[type] = sheet.peak.at(type).value;
     return rates;
   }
@@ -110,7 +110,7 @@ class Planted {
     for (const std::int64_t rows : {64, 512, 4096, 16384}) {
       const Bytes bytes{3 * product(rows, 4096) * (type == "fp32" ? 4 : 2)};
       file_.add(experiment(kind, operation, {"rows", "columns"}, {rows, 4096}, bytes), type,
-                {.median = 3_us + bytes / (0.9 * rates_.memory_bandwidth.value),
+                {.median = 3_us + bytes / (0.9 * rates_.memory.bandwidth.value),
                  .spread = 0.01,
                  .repeats = 7});
     }
@@ -205,8 +205,8 @@ TEST_CASE("a file of a GPU names what it has no row of, since the host was never
 TEST_CASE("without fused attention in a file the datasheet's shares stay") {
   const Datasheet sheet = read_datasheet(sheet_file);
   const cost::Profile shipped = fit_profile(sheet).profile;
-  CHECK(shipped.attention->forward.value == sheet.attention->forward.value);
-  CHECK(shipped.attention->backward.value == sheet.attention->backward.value);
+  CHECK(shipped.kernels.attention->forward.value == sheet.attention->forward.value);
+  CHECK(shipped.kernels.attention->backward.value == sheet.attention->backward.value);
 }
 
 TEST_CASE("the operations of fused attention follow from its sizes and its mask") {

@@ -343,7 +343,8 @@ TEST_CASE("a file is gone on with: what it has is not measured again") {
 TEST_CASE("measurements out of a working set say so, and are gone on with out of the same") {
   const TemporaryFile file("warm.json");
   Recorder(file.name(), machine, 16_MB).set(rates);
-  CHECK_THAT(read_measurements(file.name()).source, ContainsSubstring(" --working-set '16 MB'"));
+  CHECK_THAT(read_measurements(file.name()).origin.source,
+             ContainsSubstring(" --working-set '16 MB'"));
   CHECK_NOTHROW(Recorder(file.name(), machine, 16_MB));
   for (const std::optional<Bytes> other : {std::optional<Bytes>(), std::optional(8_MB)})
     CHECK_THROWS_WITH(Recorder(file.name(), machine, other),
@@ -383,17 +384,18 @@ TEST_CASE("a profile of a processor needs no datasheet, and gets back the shares
   const Measurements measurements = read_measurements(file.name());
   const Fit fit = fit_profile({measurements}, datasheet_of_processor(measurements, "mine"));
   CHECK(fit.profile.name == "mine");
-  CHECK(fit.profile.memory.value == 8_GB);
-  CHECK(fit.profile.memory_bandwidth.provenance == cost::Provenance::measured);
+  CHECK(fit.profile.memory.size.value == 8_GB);
+  CHECK(fit.profile.memory.bandwidth.provenance == cost::Provenance::measured);
   CHECK(fit.profile.collective.base.provenance == cost::Provenance::assumed);
   CHECK(fit.profile.peak.at("fp32").value == rates.fp32);
-  CHECK(fit.profile.gemm.at("fp32").efficiency.value > 0.85);  // of 0.9, less what small tiles cost
-  for (const auto& [kind, share] : fit.profile.streaming) {
+  CHECK(fit.profile.kernels.gemm.at("fp32").efficiency.value >
+        0.85);  // of 0.9, less what small tiles cost
+  for (const auto& [kind, share] : fit.profile.kernels.streaming) {
     CAPTURE(kind);
     if (kind != "softmax") CHECK(share.value == Approx(0.8).epsilon(0.02));
     // A share, or one for each pass, and no start, which no prediction would have.
     CHECK(fit.profile.evidence.at(kind).parameters ==
-          (fit.profile.streaming_by_pass.contains(kind) ? 2 : 1));
+          (fit.profile.kernels.by_pass.contains(kind) ? 2 : 1));
   }
 }
 
@@ -478,14 +480,14 @@ TEST_CASE("a kind whose passes were measured has a share of each, and is judged 
   record_by_formula(file.name());
   const Measurements measurements = read_measurements(file.name());
   const Fit fit = fit_profile({measurements}, datasheet_of_processor(measurements, "mine"));
-  const auto& passes = fit.profile.streaming_by_pass;
+  const auto& passes = fit.profile.kernels.by_pass;
   CHECK(passes.at("softmax").forward.value == Approx(0.2).epsilon(0.02));
   CHECK(passes.at("softmax").gradient.value == Approx(0.7).epsilon(0.02));
   CHECK(passes.at("softmax").gradient.provenance == cost::Provenance::fitted);
   CHECK(passes.at("norm").gradient.value == Approx(0.8).epsilon(0.02));
   CHECK_FALSE(passes.contains("elementwise"));  // sums have no gradient of their own
   // A byte of each pass takes 5 and 10/7 of what it takes at full bandwidth: 45/14 on average.
-  CHECK(fit.profile.streaming.at("softmax").value == Approx(14.0 / 45).epsilon(0.02));
+  CHECK(fit.profile.kernels.streaming.at("softmax").value == Approx(14.0 / 45).epsilon(0.02));
   CHECK(fit.profile.evidence.at("softmax").all.fit.median < 0.02);
   for (const auto& [kind, evidence] : fit.profile.evidence) {
     CAPTURE(kind);
