@@ -200,7 +200,7 @@ Family gpt_family() {
            {"dropout", &C::dropout, flag(),
             "after the embeddings, on attention probabilities and before residual sums, or "
             "nowhere"},
-           fused_attention_option(&C::fused_attention),
+           fused_attention_option<C>(&C::fused_attention),
            {"tied", &C::tied, flag(), "logits use the word embedding, or a table of their own"},
            prefix_option(&C::prefix)}),
       &complete_gpt, &gpt);

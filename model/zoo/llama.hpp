@@ -9,6 +9,13 @@
 
 namespace stratagem::model {
 
+/// What is one kernel; in parts, more is kept for the backward pass.
+struct LlamaFusions {
+  bool attention = true;  ///< its core, see fused_attention.hpp
+  bool swiglu = true;     ///< silu and product as one kernel that keeps its input only
+  bool loss = false;      ///< see fused_cross_entropy
+};
+
 /// `batch` is the micro-batch over all data-parallel ranks together; sizes are of the whole model.
 struct LlamaConfig {
   std::int64_t layers = 0;
@@ -21,10 +28,8 @@ struct LlamaConfig {
   std::int64_t batch = 1;
   DataType type = DataType::bf16;
   bool tied = false;  ///< logits use the word embedding; else a table of their own
-  bool fused_attention = true;
+  LlamaFusions fused;
   bool repeats_keys = false;  ///< keys and values are copied for every query, as some frameworks do
-  bool fused_swiglu = true;   ///< silu and product as one kernel that keeps its input only
-  bool fused_loss = false;    ///< see fused_cross_entropy
   std::int64_t prefix = 0;    ///< trained places before the tokens, see prefix.hpp; 0: none
   Experts experts;
 };

@@ -164,7 +164,7 @@ TEST_CASE("what a stack fuses, casts, holds and runs beside is the same where de
                                            .sequence = 20,
                                            .vocabulary = 56,
                                            .batch = 4,
-                                           .fused_swiglu = false});
+                                           .fused = {.swiglu = false}});
   for (const model::Graph* graph : {&gpt, &llama}) {
     for (const std::string strategy :
          {R"({"data": 2})", R"({"tensor": 2})", R"({"data": 2, "tensor": 2})",
