@@ -71,7 +71,7 @@ void fit_added_to_nccl(const std::vector<Measurements>& measurements, const Data
   for (const auto& [from, table] : chosen.items) {
     const NcclFit found = fit_nccl(*table);
     const cost::NcclConstants& values = found.constants;
-    const std::string where = from->device.gpu + " (" + from->source + ")";
+    const std::string where = from->device.gpu + " (" + from->origin.source + ")";
     const auto constant = [&](auto value) {
       return cost::Constant<decltype(value)>{
           .value = rounded(value),

@@ -31,8 +31,7 @@ placement::Layout divided_checkpoint(const strategies::Plan& plan, const placeme
     const auto parts = divided(layout, axis, tensor, grid);
     if (!parts) {
       throw InputError(
-          "",
-          path_of(within(&strategies::Options::recompute, &strategies::RecomputeOptions::divides)),
+          "", path_of(&strategies::Options::recompute, &strategies::RecomputeOptions::divides),
           "a dimension of " + tensor.name + " that divides by " + std::to_string(ranks.size) +
               ", the ranks of " + ranks.name,
           "none");

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <any>
-#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -165,11 +164,17 @@ std::string rank_keys();
 
 /// The path in a scenario of the option whose value goes to `place`, a member of `options`.
 std::string path_of(Options& options, const void* place);
-/// The same of a place in any: path_of(&Options::swap) is "/strategy/swap".
-template <typename Place>
-std::string path_of(Place place) {
+/// The same of a member of any: path_of(&Options::swap) is "/strategy/swap".
+template <typename Member>
+std::string path_of(Member Options::*member) {
   Options options;
-  return path_of(options, &std::invoke(place, options));
+  return path_of(options, &(options.*member));
+}
+/// The same of a member of a group.
+template <typename Group, typename Member>
+std::string path_of(Group Options::*group, Member Group::*member) {
+  Options options;
+  return path_of(options, &(options.*group.*member));
 }
 
 /// Reads a strategy object by the declarations of all strategies, and lets each complete it; throws

@@ -58,9 +58,8 @@ TEST_CASE("every option tells its values, default and use, and is refused beyond
 TEST_CASE("an option's path is that of its key") {
   CHECK(path_of(&Options::swap) == "/strategy/swap");
   CHECK(path_of(&Options::recompute) == "/strategy/recompute");
-  CHECK(path_of(within(&Options::gradients, &GradientReduction::buffers)) ==
-        "/strategy/gradient_buffers");
-  CHECK(path_of(within(&Options::recompute, &RecomputeOptions::divides)) ==
+  CHECK(path_of(&Options::gradients, &GradientReduction::buffers) == "/strategy/gradient_buffers");
+  CHECK(path_of(&Options::recompute, &RecomputeOptions::divides) ==
         "/strategy/partition_checkpoints");
 }
 
