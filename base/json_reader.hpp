@@ -116,8 +116,4 @@ std::optional<std::string> nearest(std::string_view word, const std::vector<std:
 void check_word(const JsonReader& where, const std::string& word,
                 const std::vector<std::string>& known, const std::string& expected);
 
-/// Checks a JSON file against a JSON schema (draft 7); throws InputError naming the first offending
-/// path.
-void check_schema(const std::string& file, const std::string& schema_file);
-
 }  // namespace stratagem

@@ -200,14 +200,6 @@ KernelConstants read_kernels(const JsonReader& json) {
   return kernels;
 }
 
-Json to_json(const HostCopyConstants& copy) {
-  Json json = Json::object()
-                  .set("latency", cost::to_json(copy.latency))
-                  .set("bandwidth", cost::to_json(copy.bandwidth));
-  if (copy.link_latency) json.set("link_latency", cost::to_json(*copy.link_latency));
-  return json;
-}
-
 Json to_json(const GemmConstants& gemm) {
   return Json::object()
       .set("efficiency", cost::to_json(gemm.efficiency))
@@ -223,12 +215,37 @@ Json to_json(const PassShares& shares) {
       .set("gradient", cost::to_json(shares.gradient));
 }
 
+Json to_json(const AttentionConstants& attention) {
+  return Json::object()
+      .set("forward", cost::to_json(attention.forward))
+      .set("backward", cost::to_json(attention.backward));
+}
+
+Json to_json(const CommunicatorConstants& communicator) {
+  return Json::object()
+      .set("fixed", cost::to_json(communicator.fixed))
+      .set("peer", cost::to_json(communicator.peer));
+}
+
 Json to_json(const NcclConstants& nccl) {
   return Json::object()
       .set("added", cost::to_json(nccl.added))
       .set("latency_factor", cost::to_json(nccl.latency_factor))
       .set("bandwidth_factor", cost::to_json(nccl.bandwidth_factor))
       .set("copy", cost::to_json(nccl.copy));
+}
+
+template <typename T>
+void set_if_there(Json& json, const char* key, const std::optional<T>& value) {
+  if (value) json.set(key, to_json(*value));
+}
+
+Json to_json(const HostCopyConstants& copy) {
+  Json json = Json::object()
+                  .set("latency", cost::to_json(copy.latency))
+                  .set("bandwidth", cost::to_json(copy.bandwidth));
+  set_if_there(json, "link_latency", copy.link_latency);
+  return json;
 }
 
 template <typename Q>
@@ -256,20 +273,16 @@ Json to_json(const CollectiveConstants& collective) {
       .set("base", cost::to_json(collective.base))
       .set("node_step", cost::to_json(collective.node_step))
       .set("network_step", cost::to_json(collective.network_step));
-  if (collective.node_link_latency)
-    json.set("node_link_latency", cost::to_json(*collective.node_link_latency));
-  if (collective.network_link_latency)
-    json.set("network_link_latency", cost::to_json(*collective.network_link_latency));
-  if (collective.memory_efficiency)
-    json.set("memory_efficiency", cost::to_json(*collective.memory_efficiency));
-  if (collective.nccl) json.set("nccl", to_json(*collective.nccl));
+  set_if_there(json, "node_link_latency", collective.node_link_latency);
+  set_if_there(json, "network_link_latency", collective.network_link_latency);
+  set_if_there(json, "memory_efficiency", collective.memory_efficiency);
+  set_if_there(json, "nccl", collective.nccl);
   if (!collective.times.empty()) {
     Json times = Json::object();
     for (const auto& [kind, of_kind] : collective.times) times.set(kind, to_json(of_kind));
     json.set("times", times);
   }
-  if (collective.compute_slowdown)
-    json.set("compute_slowdown", cost::to_json(*collective.compute_slowdown));
+  set_if_there(json, "compute_slowdown", collective.compute_slowdown);
   return json;
 }
 
@@ -457,28 +470,19 @@ Json to_json(const Profile& profile) {
       .set("streaming", table_to_json(profile.kernels.streaming, streaming_kinds()));
   if (!profile.kernels.by_pass.empty())
     json.set("streaming_by_pass", table_to_json(profile.kernels.by_pass, streaming_kinds()));
-  if (profile.kernels.attention) {
-    json.set("attention", Json::object()
-                              .set("forward", to_json(profile.kernels.attention->forward))
-                              .set("backward", to_json(profile.kernels.attention->backward)));
-  }
+  set_if_there(json, "attention", profile.kernels.attention);
   json.set("kernel_floor", to_json(profile.kernels.floor)).set("launch", to_json(profile.launch));
-  if (profile.launch_queue) json.set("launch_queue", to_json(*profile.launch_queue));
+  set_if_there(json, "launch_queue", profile.launch_queue);
   json.set("collective", to_json(profile.collective)).set("host_copy", to_json(profile.host_copy));
-  if (profile.host_memory_bandwidth)
-    json.set("host_memory_bandwidth", to_json(*profile.host_memory_bandwidth));
+  set_if_there(json, "host_memory_bandwidth", profile.host_memory_bandwidth);
   json.set("context", to_json(profile.memory.context));
-  if (profile.memory.communicator) {
-    json.set("communicator", Json::object()
-                                 .set("fixed", to_json(profile.memory.communicator->fixed))
-                                 .set("peer", to_json(profile.memory.communicator->peer)));
-  }
+  set_if_there(json, "communicator", profile.memory.communicator);
   if (!profile.busy_ranks.empty()) {
     Json numbers = Json::array();
     for (const int number : profile.busy_ranks) numbers.push(number);
     json.set("busy_ranks", numbers);
   }
-  if (profile.pace) json.set("pace", to_json(*profile.pace));
+  set_if_there(json, "pace", profile.pace);
   if (!profile.evidence.empty())
     json.set("evidence", table_to_json(profile.evidence, fitted_kinds()));
   return json;

@@ -17,9 +17,9 @@ CollectiveInstances::CollectiveInstances(const Folding& folding)
   }
 }
 
-int CollectiveInstances::arrive(int communicator_class, std::size_t k,
-                                const program::Collective& collective, const Arrival& arrival,
-                                Instant when) {
+std::optional<int> CollectiveInstances::arrive(int communicator_class, std::size_t k,
+                                               const program::Collective& collective,
+                                               const Arrival& arrival, Instant when) {
   std::vector<int>& known = numbers_[communicator_class];
   if (k >= known.size()) known.resize(k + 1, -1);
   if (known[k] < 0) {
@@ -34,7 +34,8 @@ int CollectiveInstances::arrive(int communicator_class, std::size_t k,
           "the k-th collectives of all ranks of a communicator are the same");
   instance.last_arrival = std::max(instance.last_arrival, when);
   instance.arrivals.push_back(arrival);
-  return known[k];
+  const std::size_t ranks = folding_.communicator_classes[communicator_class].actors.size();
+  return instance.arrivals.size() == ranks ? std::optional(known[k]) : std::nullopt;
 }
 
 }  // namespace stratagem::sim

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -31,16 +32,12 @@ class CollectiveInstances {
  public:
   explicit CollectiveInstances(const Folding& folding);
 
-  /// The instance that is the k-th of a communicator class. Expects that it is the same collective
-  /// for all of its ranks.
-  int arrive(int communicator_class, std::size_t k, const program::Collective& collective,
-             const Arrival& arrival, Instant when);
+  /// A rank comes to the k-th of a communicator class: its number, if all ranks have arrived now.
+  /// Expects that it is the same collective for all of them.
+  std::optional<int> arrive(int communicator_class, std::size_t k,
+                            const program::Collective& collective, const Arrival& arrival,
+                            Instant when);
   [[nodiscard]] CollectiveInstance& operator[](int instance) { return instances_[instance]; }
-  /// Have all ranks arrived?
-  [[nodiscard]] bool complete(int instance, int communicator_class) const {
-    return instances_[instance].arrivals.size() ==
-           folding_.communicator_classes[communicator_class].actors.size();
-  }
 
  private:
   /// The flows of one kind of collective of one communicator class.

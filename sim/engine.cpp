@@ -124,7 +124,7 @@ class Engine {
     if (price.collective != nullptr) {
       played.hold(queue);
       ++played.collectives;
-      arrive(price, next->round, {actor, queue}, next->ready);
+      arrive(*next, {actor, queue});
       return false;
     }
     const Instant launched = next->launched + price.host;
@@ -145,18 +145,20 @@ class Engine {
     actors_[ended.actor].finish(ended.kernel.queue, ended.kernel.all.from(), ended.end);
   }
 
-  void arrive(const FlatPrice& price, int round, const Arrival& arrival, Instant when) {
+  void arrive(const PlayedActor::Next& next, const Arrival& arrival) {
+    const FlatSequence& sequence = actors_[arrival.actor].sequence();
+    const FlatPrice& price = sequence.prices[next.task];
     const program::Collective& collective = *price.collective;
     const int communicator_class =
         folding_.actors[arrival.actor].communicator_classes[collective.group];
-    const int per_iteration = actors_[arrival.actor].sequence().collectives[collective.group];
     const std::size_t k =
-        static_cast<std::size_t>(round - price.lag) * per_iteration + price.ordinal;
-    const int number = instances_.arrive(communicator_class, k, collective, arrival, when);
-    if (!instances_.complete(number, communicator_class)) return;
-    const CollectiveInstance& instance = instances_[number];
-    if (slows(collective)) slowing_.push({instance.last_arrival, number});
-    starts_.push({instance.last_arrival + folding_.flows[instance.flow].latency, number});
+        static_cast<std::size_t>(next.round - price.lag) * sequence.collectives[collective.group] +
+        price.ordinal;
+    const auto number = instances_.arrive(communicator_class, k, collective, arrival, next.ready);
+    if (!number) return;
+    const CollectiveInstance& instance = instances_[*number];
+    if (slows(collective)) slowing_.push({instance.last_arrival, *number});
+    starts_.push({instance.last_arrival + folding_.flows[instance.flow].latency, *number});
   }
 
   /// Copy engines carry copies to and from the host; all else takes multiprocessors.

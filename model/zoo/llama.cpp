@@ -178,14 +178,6 @@ Graph llama(const LlamaConfig& config) {
   return graph;
 }
 
-std::int64_t llama_parameters(const LlamaConfig& c) {
-  const std::int64_t h = c.hidden;
-  const std::int64_t attention = 2 * h * h + 2 * h * width_of_keys(c);
-  return c.layers * (attention + 2 * h) +
-         feed_forward_parameters(c.layers, c.experts, mlp_of(c), h) +
-         (c.tied ? 1 : 2) * c.vocabulary * h + h + 2 * c.layers * c.prefix * width_of_keys(c);
-}
-
 namespace {
 
 void complete_llama(LlamaConfig& c, const JsonReader& config) {

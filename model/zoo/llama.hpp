@@ -47,8 +47,4 @@ struct LlamaConfig {
 /// Jiang et al., Mixtral of Experts, arXiv:2401.04088, section 2.
 Graph llama(const LlamaConfig& config);
 
-/// L(2h^2 + 2hk + 3hf + 2h) + 2Vh + h with k = kv_heads * h / heads and MLPs of width f; tied: Vh;
-/// a prefix of P places adds 2LPk, a mixture of E experts Eh and 3(E - 1)hf.
-std::int64_t llama_parameters(const LlamaConfig& config);
-
 }  // namespace stratagem::model

@@ -10,6 +10,7 @@
 #include "tests/lowering/irregular_plans.hpp"
 #include "tests/lowering/redistribute/played.hpp"
 #include "tests/lowering/replay.hpp"
+#include "tests/model/zoo/parameters.hpp"
 #include "tests/sanitized.hpp"
 
 namespace stratagem::lowering::irregular_test {

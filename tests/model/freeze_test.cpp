@@ -6,6 +6,7 @@
 #include "model/zoo/gpt.hpp"
 #include "model/zoo/llama.hpp"
 #include "tests/catch.hpp"
+#include "tests/model/zoo/parameters.hpp"
 
 namespace stratagem::model::freeze_test {
 namespace {

@@ -9,6 +9,7 @@
 #include "cost/gemm.hpp"
 #include "cost/ring.hpp"
 #include "tests/catch.hpp"
+#include "tests/cost/collective_time.hpp"
 #include "topology/presets.hpp"
 
 namespace stratagem::calibrate {

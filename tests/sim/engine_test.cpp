@@ -2,6 +2,7 @@
 #include "sim/engine.hpp"
 
 #include "tests/catch.hpp"
+#include "tests/cost/collective_time.hpp"
 #include "tests/sim/hand_built.hpp"
 #include "tests/sim/lowered.hpp"
 

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "tests/catch.hpp"
+#include "tests/model/zoo/parameters.hpp"
 
 namespace stratagem::model::llama_test {
 

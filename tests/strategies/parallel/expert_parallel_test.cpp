@@ -5,6 +5,7 @@
 #include "model/zoo/llama.hpp"
 #include "tests/catch.hpp"
 #include "tests/lowering/lowered.hpp"
+#include "tests/model/zoo/parameters.hpp"
 
 namespace stratagem::strategies::expert_parallel_test {
 
