@@ -3,10 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "base/quantity.hpp"
@@ -92,20 +94,18 @@ class JsonReader {
   explicit JsonReader(std::vector<Layer> layers);
 };
 
-/// What `read` makes of the value under a key, if it is there.
-template <typename Read>
-auto read_if_there(const JsonReader& object, std::string_view key, Read read)
-    -> std::optional<decltype(read(object))> {
+/// What `read`, a function or a member of JsonReader, makes of the value under a key, if it is
+/// there.
+template <typename Read, typename T = std::invoke_result_t<Read, const JsonReader&>>
+std::optional<T> read_if_there(const JsonReader& object, std::string_view key, Read read) {
   const auto value = object.find(key);
-  return value ? std::optional(read(*value)) : std::nullopt;
+  return value ? std::optional<T>(std::invoke(read, *value)) : std::nullopt;
 }
 
 /// The same, and what is empty if it is not there.
-template <typename Read>
-auto read_or_empty(const JsonReader& object, std::string_view key, Read read)
-    -> decltype(read(object)) {
-  const auto value = object.find(key);
-  return value ? read(*value) : decltype(read(object)){};
+template <typename Read, typename T = std::invoke_result_t<Read, const JsonReader&>>
+T read_or_empty(const JsonReader& object, std::string_view key, Read read) {
+  return read_if_there(object, key, read).value_or(T{});
 }
 
 /// The word nearest to `word` by edit distance, if it is near enough to be a slip of the fingers.
