@@ -85,7 +85,7 @@ int Options::pipeline_ranks() const {
   return std::accumulate(stages.replicas.begin(), stages.replicas.end(), 0);
 }
 
-std::string path_of(Options& options, const void* place) {
+std::string path_at(Options& options, const void* place) {
   std::string path = "/strategy";
   for (const Strategy& entry : all()) {
     for (const Option<Options>& option : entry.options) {

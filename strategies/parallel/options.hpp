@@ -163,18 +163,13 @@ std::vector<std::string> rank_kinds();
 std::string rank_keys();
 
 /// The path in a scenario of the option whose value goes to `place`, a member of `options`.
-std::string path_of(Options& options, const void* place);
-/// The same of a member of any: path_of(&Options::swap) is "/strategy/swap".
-template <typename Member>
-std::string path_of(Member Options::*member) {
+std::string path_at(Options& options, const void* place);
+/// The same of a member of any, or a member of a group of members: path_of(&Options::swap) is
+/// "/strategy/swap".
+template <typename... Members>
+std::string path_of(Members... members) {
   Options options;
-  return path_of(options, &(options.*member));
-}
-/// The same of a member of a group.
-template <typename Group, typename Member>
-std::string path_of(Group Options::*group, Member Group::*member) {
-  Options options;
-  return path_of(options, &(options.*group.*member));
+  return path_at(options, &(options.*....*members));
 }
 
 /// Reads a strategy object by the declarations of all strategies, and lets each complete it; throws
