@@ -408,11 +408,11 @@ TEST_CASE("a core that slows down while it is measured has the profile that it h
   REQUIRE(one.pace);
   CHECK(close(one.pace->value, pace, 1e-12));
   CHECK(close(other.pace->value, pace, 1e-12));  // three experiments out of five had it
-  CHECK(other.gemm.at("fp32").efficiency.value ==
-        Approx(one.gemm.at("fp32").efficiency.value).epsilon(1e-3));
-  for (const auto& [kind, share] : one.streaming) {
+  CHECK(other.kernels.gemm.at("fp32").efficiency.value ==
+        Approx(one.kernels.gemm.at("fp32").efficiency.value).epsilon(1e-3));
+  for (const auto& [kind, share] : one.kernels.streaming) {
     CAPTURE(kind);
-    CHECK(other.streaming.at(kind).value == Approx(share.value).epsilon(1e-3));
+    CHECK(other.kernels.streaming.at(kind).value == Approx(share.value).epsilon(1e-3));
   }
   // Where one file does not say its paces, nothing is taken to another.
   Measurements older = read_measurements(even.name());
@@ -425,9 +425,9 @@ TEST_CASE("a core that slows down while it is measured has the profile that it h
   CHECK(close(slow.front().gemms.front().points.front().time,
               1.4 * read_measurements(even.name()).gemms.front().points.front().time, 1e-12));
   const cost::Profile third = fit_processor(slow, "one").profile;
-  CHECK(third.streaming.at("elementwise").value ==
-        Approx(one.streaming.at("elementwise").value).epsilon(0.01));
-  CHECK(close(1.4 * third.memory_bandwidth.value, one.memory_bandwidth.value, 1e-6));
+  CHECK(third.kernels.streaming.at("elementwise").value ==
+        Approx(one.kernels.streaming.at("elementwise").value).epsilon(0.01));
+  CHECK(close(1.4 * third.memory.bandwidth.value, one.memory.bandwidth.value, 1e-6));
 }
 
 TEST_CASE(
@@ -441,20 +441,20 @@ TEST_CASE(
   last.device.memory_bandwidth = 0.9 * usual.device.memory_bandwidth;
   first.device.peak.at("fp32") = 1.1 * usual.device.peak.at("fp32");
   const cost::Profile all = fit_processor({first, usual, last}, "one").profile;
-  CHECK(close(all.memory_bandwidth.value, first.device.memory_bandwidth, 1e-9));
+  CHECK(close(all.memory.bandwidth.value, first.device.memory_bandwidth, 1e-9));
   CHECK(close(all.peak.at("fp32").value, usual.device.peak.at("fp32"), 1e-9));
-  for (const auto& [kind, share] : alone.streaming) {
+  for (const auto& [kind, share] : alone.kernels.streaming) {
     CAPTURE(kind);
-    CHECK(1.3 * all.streaming.at(kind).value == Approx(share.value).epsilon(1e-2));
+    CHECK(1.3 * all.kernels.streaming.at(kind).value == Approx(share.value).epsilon(1e-2));
   }
   // A sum that was timed in a bad moment is not what kernels are shares of: all are above it.
   Measurements bad = usual;
   bad.device.memory_bandwidth = 0.5 * usual.device.memory_bandwidth;
   const cost::Profile despite = fit_processor({bad}, "one").profile;
-  CHECK(close(despite.memory_bandwidth.value, 0.8 * usual.device.memory_bandwidth, 1e-6));
-  for (const auto& [kind, share] : alone.streaming) {
+  CHECK(close(despite.memory.bandwidth.value, 0.8 * usual.device.memory_bandwidth, 1e-6));
+  for (const auto& [kind, share] : alone.kernels.streaming) {
     CAPTURE(kind);
-    CHECK(0.8 * despite.streaming.at(kind).value == Approx(share.value).epsilon(0.05));
+    CHECK(0.8 * despite.kernels.streaming.at(kind).value == Approx(share.value).epsilon(0.05));
   }
   last.device.gpu = "another one";
   CHECK_THROWS_WITH(fit_processor({usual, last}, "one"),

@@ -142,7 +142,7 @@ TEST_CASE("what does not fit says how much is wanting") {
   const HandBuilt built = three_tasks(30_MiB, 64_MiB, 1_MiB);
   const DeviceMemory device = memory_of(built, small_gpu(), stack_with(Allocator::caching));
   // 1 MiB is small: 2 more, of which the others' segments are given back first.
-  CHECK(device.used() - small_gpu().memory.value == 4_MiB);
+  CHECK(device.used() - small_gpu().memory.size.value == 4_MiB);
 }
 
 TEST_CASE("residents come first: parameters, gradients, states, each rounded on its own") {

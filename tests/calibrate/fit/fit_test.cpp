@@ -22,7 +22,7 @@ GemmTable planted_gemms(const cost::GemmConstants& constants, int wrong) {
   cost::Profile rates;
   rates.multiprocessors.value = imagined().multiprocessors;
   rates.peak["fp16"].value = imagined().peak.at("fp16");
-  rates.memory_bandwidth.value = imagined().memory_bandwidth;
+  rates.memory.bandwidth.value = imagined().memory_bandwidth;
   GemmTable table;
   int count = 0;
   for (const std::int64_t m : {64, 512, 1024, 3000, 8192}) {
@@ -150,14 +150,14 @@ TEST_CASE(
   Measurements foreign = planted();
   foreign.device.architecture = "foreign";
   const cost::Profile alone = fit_profile({foreign}, datasheet()).profile;
-  CHECK(alone.gemm.at("fp16").fixed.provenance == cost::Provenance::assumed);
-  CHECK(alone.kernel_floor.provenance == cost::Provenance::assumed);
+  CHECK(alone.kernels.gemm.at("fp16").fixed.provenance == cost::Provenance::assumed);
+  CHECK(alone.kernels.floor.provenance == cost::Provenance::assumed);
   CHECK(alone.launch.provenance == cost::Provenance::assumed);
 
   for (GemmPoint& point : foreign.gemms[0].points) point.time = 10 * point.time;
   const cost::Profile both = fit_profile({foreign, planted()}, datasheet()).profile;
-  CHECK(both.gemm.at("fp16").fixed.provenance == cost::Provenance::fitted);
-  CHECK(close(both.gemm.at("fp16").fixed.value, 6_us, 0.03));
+  CHECK(both.kernels.gemm.at("fp16").fixed.provenance == cost::Provenance::fitted);
+  CHECK(close(both.kernels.gemm.at("fp16").fixed.value, 6_us, 0.03));
 }
 
 TEST_CASE("what nobody measured is as strong as what it is alike, at most") {
@@ -190,7 +190,8 @@ TEST_CASE("what was measured of the architecture is fitted, whatever it is said 
 
   measured.device.architecture = "foreign";
   const cost::Profile other = fit_profile({planted(), measured}, datasheet()).profile;
-  CHECK(other.streaming.at("dropout").value == other.streaming.at("elementwise").value);
+  CHECK(other.kernels.streaming.at("dropout").value ==
+        other.kernels.streaming.at("elementwise").value);
 }
 
 TEST_CASE("a constant that nothing gives is named") {
