@@ -3,10 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "base/quantity.hpp"
@@ -92,6 +94,20 @@ class JsonReader {
   explicit JsonReader(std::vector<Layer> layers);
 };
 
+/// What `read`, a function or a member of JsonReader, makes of the value under a key, if it is
+/// there.
+template <typename Read, typename T = std::invoke_result_t<Read, const JsonReader&>>
+std::optional<T> read_if_there(const JsonReader& object, std::string_view key, Read read) {
+  const auto value = object.find(key);
+  return value ? std::optional<T>(std::invoke(read, *value)) : std::nullopt;
+}
+
+/// The same, and what is empty if it is not there.
+template <typename Read, typename T = std::invoke_result_t<Read, const JsonReader&>>
+T read_or_empty(const JsonReader& object, std::string_view key, Read read) {
+  return read_if_there(object, key, read).value_or(T{});
+}
+
 /// The word nearest to `word` by edit distance, if it is near enough to be a slip of the fingers.
 std::optional<std::string> nearest(std::string_view word, const std::vector<std::string>& words);
 
@@ -99,9 +115,5 @@ std::optional<std::string> nearest(std::string_view word, const std::vector<std:
 /// nearest: `expected a kind of operator (did you mean "gelu"?), found "gleu"`.
 void check_word(const JsonReader& where, const std::string& word,
                 const std::vector<std::string>& known, const std::string& expected);
-
-/// Checks a JSON file against a JSON schema (draft 7); throws InputError naming the first offending
-/// path.
-void check_schema(const std::string& file, const std::string& schema_file);
 
 }  // namespace stratagem

@@ -138,6 +138,12 @@ struct Option : OptionText {
   }
 };
 
+/// The place of a member of a group of an object's members.
+template <typename S, typename Group, typename Member>
+auto within(Group S::*group, Member Group::*member) {
+  return [=](S& object) -> Member& { return object.*group.*member; };
+}
+
 /// All keys of the objects that make an S.
 template <typename S>
 using OptionList = std::vector<Option<S>>;

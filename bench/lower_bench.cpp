@@ -31,7 +31,7 @@ void lower_gpt3(benchmark::State& state) {
                                              .pipeline = 8,
                                              .data = data,
                                              .schedule = "interleaved",
-                                             .chunks = 2,
+                                             .stages = {.chunks = 2},
                                              .recompute = {"full"}});
   for (auto _ : state) benchmark::DoNotOptimize(lowering::lower(plan, stack));
 }

@@ -23,63 +23,59 @@ std::map<std::string, Likeness> read_likenesses(const JsonReader& json) {
   return likenesses;
 }
 
+LinkFacts read_links(const JsonReader& json) {
+  using cost::read_constant;
+  const auto latency = [&](const char* key) {
+    return read_if_there(json, key, &read_constant<Seconds>);
+  };
+  const auto share = [&](const char* key) {
+    return read_if_there(json, key, &read_constant<double>);
+  };
+  return {.network_efficiency = read_constant<double>(json.at("network_efficiency")),
+          .pcie_efficiency = read_constant<double>(json.at("pcie_efficiency")),
+          .network_step = read_constant<Seconds>(json.at("network_step")),
+          .node_link_latency = latency("node_link_latency"),
+          .network_link_latency = latency("network_link_latency"),
+          .nvlink_efficiency = share("nvlink_efficiency"),
+          .compute_slowdown = share("compute_slowdown")};
+}
+
+std::map<std::string, cost::Constant<FlopsPerSecond>> read_peaks(const JsonReader& json) {
+  std::map<std::string, cost::Constant<FlopsPerSecond>> peaks;
+  for (const std::string& type : json.keys())
+    peaks[type] = cost::read_constant<FlopsPerSecond>(json.at(type));
+  return peaks;
+}
+
+/// Paths from the datasheet's folder.
+std::vector<std::string> read_measurements_named(const JsonReader& json) {
+  const std::filesystem::path folder = std::filesystem::path(json.file()).parent_path();
+  std::vector<std::string> files;
+  for (const JsonReader& file : json.elements())
+    files.push_back((folder / file.text()).lexically_normal().string());
+  return files;
+}
+
 }  // namespace
 
 Datasheet read_datasheet(const std::string& file) {
   const JsonReader json = JsonReader::from_file(file);
-  const JsonReader collective = json.at("collective");
-  Datasheet datasheet{
-      .file = file,
-      .name = json.at("name").text(),
-      .gpu = json.at("gpu").text(),
-      .architecture = json.at("architecture").text(),
-      .measurements = {},
-      .multiprocessors = cost::read_constant<double>(json.at("multiprocessors")),
-      .peak = {},
-      .memory = cost::read_constant<Bytes>(json.at("memory")),
-      .memory_bandwidth = cost::read_constant<BytesPerSecond>(json.at("memory_bandwidth")),
-      .gemm =
-          json.has("gemm") ? read_likenesses(json.at("gemm")) : std::map<std::string, Likeness>{},
-      .streaming = read_likenesses(json.at("streaming")),
-      .attention = {},
-      .network_efficiency = cost::read_constant<double>(collective.at("network_efficiency")),
-      .pcie_efficiency = cost::read_constant<double>(collective.at("pcie_efficiency")),
-      .network_step = cost::read_constant<Seconds>(collective.at("network_step")),
-      .node_link_latency = {},
-      .network_link_latency = {},
-      .nvlink_efficiency = {},
-      .compute_slowdown = {},
-      .host_copy = cost::read_host_copy(json.at("host_copy")),
-      .host_memory_bandwidth = {},
-      .context = cost::read_constant<Bytes>(json.at("context")),
-      .communicator = {},
-      .kernel_floor = {},
-      .launch = {},
-      .collective = {},
-  };
-  if (const auto latency = collective.find("node_link_latency"))
-    datasheet.node_link_latency = cost::read_constant<Seconds>(*latency);
-  if (const auto latency = collective.find("network_link_latency"))
-    datasheet.network_link_latency = cost::read_constant<Seconds>(*latency);
-  if (const auto share = collective.find("nvlink_efficiency"))
-    datasheet.nvlink_efficiency = cost::read_constant<double>(*share);
-  if (const auto slowdown = collective.find("compute_slowdown"))
-    datasheet.compute_slowdown = cost::read_constant<double>(*slowdown);
-  if (const auto attention = json.find("attention"))
-    datasheet.attention = cost::read_attention(*attention);
-  if (const auto bandwidth = json.find("host_memory_bandwidth"))
-    datasheet.host_memory_bandwidth = cost::read_constant<BytesPerSecond>(*bandwidth);
-  if (const auto queue = json.find("launch_queue"))
-    datasheet.launch_queue = cost::read_count(*queue);
-  if (const auto communicator = json.find("communicator"))
-    datasheet.communicator = cost::read_communicator(*communicator);
-  const std::filesystem::path folder = std::filesystem::path(file).parent_path();
-  for (const JsonReader& measurements : json.at("measurements").elements()) {
-    datasheet.measurements.push_back((folder / measurements.text()).lexically_normal().string());
-  }
-  for (const std::string& type : json.at("peak").keys()) {
-    datasheet.peak[type] = cost::read_constant<FlopsPerSecond>(json.at("peak").at(type));
-  }
+  Datasheet datasheet{.file = file,
+                      .name = json.at("name").text(),
+                      .gpu = json.at("gpu").text(),
+                      .architecture = json.at("architecture").text(),
+                      .measurements = read_measurements_named(json.at("measurements")),
+                      .multiprocessors = cost::read_constant<double>(json.at("multiprocessors")),
+                      .peak = read_peaks(json.at("peak")),
+                      .memory = cost::read_device_memory(json),
+                      .like = {.gemm = read_or_empty(json, "gemm", &read_likenesses),
+                               .streaming = read_likenesses(json.at("streaming"))},
+                      .attention = read_if_there(json, "attention", &cost::read_attention),
+                      .links = read_links(json.at("collective")),
+                      .host_copy = cost::read_host_copy(json.at("host_copy")),
+                      .host_memory_bandwidth = read_if_there(json, "host_memory_bandwidth",
+                                                             &cost::read_constant<BytesPerSecond>),
+                      .launch_queue = read_if_there(json, "launch_queue", &cost::read_count)};
   json.finish();
   return datasheet;
 }
@@ -92,7 +88,7 @@ Json measured_device(const Datasheet& sheet, const std::string& gpu) {
       .set("architecture", sheet.architecture)
       .set("multiprocessors", static_cast<int>(sheet.multiprocessors.value))
       .set("peak", std::move(peak))
-      .set("memory_bandwidth", to_text(sheet.memory_bandwidth.value));
+      .set("memory_bandwidth", to_text(sheet.memory.bandwidth.value));
 }
 
 }  // namespace stratagem::calibrate

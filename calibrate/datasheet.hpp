@@ -18,6 +18,31 @@ struct Likeness {
   std::string because;
 };
 
+/// What profiles say of links that is not fitted to measurements.
+struct LinkFacts {
+  cost::Constant<double> network_efficiency;
+  cost::Constant<double> pcie_efficiency;
+  cost::Constant<Seconds> network_step;
+  /// The link latency that the measured step and network_step contain: cost/profile.hpp.
+  std::optional<cost::Constant<Seconds>> node_link_latency, network_link_latency;
+  /// A stated value, for GPUs that all-reduces of another architecture, which would be fitted
+  /// otherwise, do not represent.
+  std::optional<cost::Constant<double>> nvlink_efficiency;
+  std::optional<cost::Constant<double>> compute_slowdown;
+};
+
+/// Kernels that nobody measured, and what they are like.
+struct Likenesses {
+  std::map<std::string, Likeness> gemm;       ///< by data type
+  std::map<std::string, Likeness> streaming;  ///< by kind of kernel
+};
+
+/// What is fitted for GPUs, and stated of processors: datasheet_of_processor.
+struct ProcessorFacts {
+  cost::Constant<Seconds> kernel_floor, launch;
+  cost::CollectiveConstants collective;
+};
+
 /// A file of scenarios/datasheets/. docs/guide/measurements.md describes the format.
 struct Datasheet {
   std::string file;
@@ -28,28 +53,14 @@ struct Datasheet {
   std::vector<std::string> measurements;
   cost::Constant<double> multiprocessors;
   std::map<std::string, cost::Constant<FlopsPerSecond>> peak;
-  cost::Constant<Bytes> memory;
-  cost::Constant<BytesPerSecond> memory_bandwidth;
-  std::map<std::string, Likeness> gemm;               ///< by data type
-  std::map<std::string, Likeness> streaming;          ///< by kind of kernel
+  cost::MemoryConstants memory;
+  Likenesses like;
   std::optional<cost::AttentionConstants> attention;  ///< taken over where nothing is measured
-  cost::Constant<double> network_efficiency;
-  cost::Constant<double> pcie_efficiency;
-  cost::Constant<Seconds> network_step;
-  /// The link latency that the measured step and network_step contain: cost/profile.hpp.
-  std::optional<cost::Constant<Seconds>> node_link_latency, network_link_latency;
-  /// A stated value, for GPUs that all-reduces of another architecture, which would be fitted
-  /// otherwise, do not represent.
-  std::optional<cost::Constant<double>> nvlink_efficiency;
-  std::optional<cost::Constant<double>> compute_slowdown;
+  LinkFacts links;
   cost::HostCopyConstants host_copy;
   std::optional<cost::Constant<BytesPerSecond>> host_memory_bandwidth;
   std::optional<cost::Constant<double>> launch_queue = {};
-  cost::Constant<Bytes> context;
-  std::optional<cost::CommunicatorConstants> communicator;
-  /// Of processors, where they are not fitted: datasheet_of_processor.
-  std::optional<cost::Constant<Seconds>> kernel_floor, launch;
-  std::optional<cost::CollectiveConstants> collective;
+  std::optional<ProcessorFacts> processor = {};
 };
 
 /// Throws InputError for a missing or unknown key, or a wrong unit or provenance.

@@ -110,7 +110,7 @@ class Families {
  public:
   Families(const JsonReader& table, const TableRows& rows, std::vector<std::string> otherwise)
       : rows_(rows), words_(std::move(otherwise)) {
-    if (const auto scenario = table.find("scenario")) scenario_ = scenario->text();
+    scenario_ = read_or_empty(table, "scenario", &JsonReader::text);
     const auto stated = table.find("family");
     if (!stated) return;
     words_.clear();
@@ -193,8 +193,8 @@ Device read_device(const JsonReader& json) {
                 .multiprocessors = static_cast<double>(json.at("multiprocessors").at_least(1)),
                 .peak = {},
                 .memory_bandwidth = json.at("memory_bandwidth").quantity<BytesPerSecond>(),
-                .nvlink = {},
-                .memory = {},
+                .nvlink = read_or_empty(json, "nvlink", &JsonReader::quantity<BytesPerSecond>),
+                .memory = read_if_there(json, "memory", &JsonReader::quantity<Bytes>),
                 .pace = {}};
   for (const std::string& type : json.at("peak").keys()) {
     const JsonReader peak = json.at("peak").at(type);
@@ -203,12 +203,10 @@ Device read_device(const JsonReader& json) {
   }
   if (device.memory_bandwidth <= BytesPerSecond{})
     json.at("memory_bandwidth").fail("a rate above 0", json.at("memory_bandwidth").dump());
-  if (const auto memory = json.find("memory")) device.memory = memory->quantity<Bytes>();
   if (const auto pace = json.find("pace")) {
     device.pace = pace->quantity<Seconds>();
     if (*device.pace <= Seconds{}) pace->fail("a time above 0", pace->dump());
   }
-  if (const auto nvlink = json.find("nvlink")) device.nvlink = nvlink->quantity<BytesPerSecond>();
   return device;
 }
 
@@ -399,11 +397,6 @@ int count_or_one(const JsonReader& json, const char* key) {
   return found ? static_cast<int>(found->at_least(1)) : 1;
 }
 
-std::string text_or_nothing(const JsonReader& json, const char* key) {
-  const auto found = json.find(key);
-  return found ? found->text() : "";
-}
-
 /// The kinds that a table may be of.
 struct TableKinds {
   std::vector<std::string> all;
@@ -470,23 +463,24 @@ cost::KernelPass pass_of(const std::string& operation) {
 
 Measurements read_measurements(const JsonReader& json, const std::string& file) {
   if (json.at("schema").whole_number() != 1) json.at("schema").fail("1", json.at("schema").dump());
-  Measurements measurements{.file = file,
-                            .device = read_device(json.at("device")),
-                            .host = text_or_nothing(json, "host"),
-                            .ranks = count_or_one(json, "ranks"),
-                            .servers = count_or_one(json, "servers"),
-                            .date = text_or_nothing(json, "date"),
-                            .source = json.at("source").text(),
-                            .status = json.at("status").one_of({"measured", "published"}),
-                            .note = text_or_nothing(json, "note"),
-                            .gemms = {},
-                            .streaming = {},
-                            .attentions = {},
-                            .all_reduces = {},
-                            .nccl_all_reduces = {},
-                            .nccl_others = {},
-                            .mpi = {},
-                            .kernel_gaps = {}};
+  Measurements measurements{
+      .file = file,
+      .device = read_device(json.at("device")),
+      .ranks = count_or_one(json, "ranks"),
+      .servers = count_or_one(json, "servers"),
+      .origin = {.host = read_or_empty(json, "host", &JsonReader::text),
+                 .date = read_or_empty(json, "date", &JsonReader::text),
+                 .source = json.at("source").text(),
+                 .status = json.at("status").one_of({"measured", "published"}),
+                 .note = read_or_empty(json, "note", &JsonReader::text)},
+      .gemms = {},
+      .streaming = {},
+      .attentions = {},
+      .all_reduces = {},
+      .nccl_all_reduces = {},
+      .nccl_others = {},
+      .mpi = {},
+      .kernel_gaps = {}};
   static_cast<void>(count_or_one(json, "cores"));
   if (measurements.servers > measurements.ranks)
     json.at("servers").fail("no more servers than ranks", json.at("servers").dump());

@@ -116,16 +116,21 @@ struct MpiTable {
   std::vector<MpiPoint> points;
 };
 
-struct Measurements {
-  std::string file;
-  Device device;
-  std::string host;    ///< "" where it is not known
-  int ranks = 1;       ///< processes that measured together, all busy; as many on every server
-  int servers = 1;     ///< that they stood on
-  std::string date;    ///< "" where it is not known
+/// Who measured, where and when; "" where it is not known.
+struct Origin {
+  std::string host;
+  std::string date;
   std::string source;  ///< citation, or the command that measured
   std::string status;  ///< "measured" by us or "published" by others
   std::string note;
+};
+
+struct Measurements {
+  std::string file;
+  Device device;
+  int ranks = 1;    ///< processes that measured together, all busy; as many on every server
+  int servers = 1;  ///< that they stood on
+  Origin origin;
   std::vector<GemmTable> gemms;
   std::vector<StreamingTable> streaming;
   std::vector<AttentionTable> attentions;

@@ -345,36 +345,37 @@ int import_measurements(const Arguments& asked) {
   return done;
 }
 
+constexpr const char* usage =
+    "Measure, and fit what predictions rest on:\n"
+    "  calibrate measure --backend cpu [--quick] [--for SCENARIO] [--working-set SIZE]\n"
+    "      -o MEASUREMENTS\n"
+    "    one core of this machine, or, under mpirun or srun, one for each rank and\n"
+    "    what they take to communicate; goes on with the file if it exists\n"
+    "  calibrate measure --backend cuda [--quick] [--datasheet FILE] -o FILE\n"
+    "    its first GPU; shares are of the datasheet's rates, or of measured ones;\n"
+    "    under mpirun or srun, with --cluster PRESET, a GPU for each rank and their\n"
+    "    collectives over NCCL\n"
+    "  calibrate fit [MEASUREMENTS...] --datasheet FILE -o PROFILE\n"
+    "    measurements of a processor need no datasheet\n"
+    "  calibrate check PROFILE [--seed N] [--shapes N] [--limit SHARE] [--json FILE]\n"
+    "      [--working-set SIZE]\n"
+    "    a profile of this machine's processor against shapes that it has not seen,\n"
+    "    alone or under mpirun as it was measured; exit 3 above the limit\n"
+    "  calibrate report [MEASUREMENTS...] --datasheet FILE [-o PAGE.html]\n"
+    "    measured against fitted times\n"
+    "  calibrate report --markdown PROFILES... (files, or folders of them)\n"
+    "    errors of their fits, and what is asked of them\n"
+    "  calibrate import LOGS... --datasheet FILE --cluster PRESET -o MEASUREMENTS\n"
+    "    from the output of a program of nccl-tests, text or JSON\n"
+    "  calibrate import TABLES.csv... --datasheet FILE -o MEASUREMENTS\n"
+    "    times of kernels (docs/guide/measurements.md)\n"
+    "  calibrate import RECORDS --rules RULES -o FOLDER\n"
+    "    scenarios from records of published runs\n"
+    "  calibrate nccl MEASUREMENTS...\n"
+    "  calibrate stack SCENARIO --run NAME";
+
 Options calibrate_options() {
-  Options options(
-      "stratagem calibrate",
-      "Measure, and fit what predictions rest on:\n"
-      "  calibrate measure --backend cpu [--quick] [--for SCENARIO] [--working-set SIZE]\n"
-      "      -o MEASUREMENTS\n"
-      "    one core of this machine, or, under mpirun or srun, one for each rank and\n"
-      "    what they take to communicate; goes on with the file if it exists\n"
-      "  calibrate measure --backend cuda [--quick] [--datasheet FILE] -o FILE\n"
-      "    its first GPU; shares are of the datasheet's rates, or of measured ones;\n"
-      "    under mpirun or srun, with --cluster PRESET, a GPU for each rank and their\n"
-      "    collectives over NCCL\n"
-      "  calibrate fit [MEASUREMENTS...] --datasheet FILE -o PROFILE\n"
-      "    measurements of a processor need no datasheet\n"
-      "  calibrate check PROFILE [--seed N] [--shapes N] [--limit SHARE] [--json FILE]\n"
-      "      [--working-set SIZE]\n"
-      "    a profile of this machine's processor against shapes that it has not seen,\n"
-      "    alone or under mpirun as it was measured; exit 3 above the limit\n"
-      "  calibrate report [MEASUREMENTS...] --datasheet FILE [-o PAGE.html]\n"
-      "    measured against fitted times\n"
-      "  calibrate report --markdown PROFILES... (files, or folders of them)\n"
-      "    errors of their fits, and what is asked of them\n"
-      "  calibrate import LOGS... --datasheet FILE --cluster PRESET -o MEASUREMENTS\n"
-      "    from the output of a program of nccl-tests, text or JSON\n"
-      "  calibrate import TABLES.csv... --datasheet FILE -o MEASUREMENTS\n"
-      "    times of kernels (docs/guide/measurements.md)\n"
-      "  calibrate import RECORDS --rules RULES -o FOLDER\n"
-      "    scenarios from records of published runs\n"
-      "  calibrate nccl MEASUREMENTS...\n"
-      "  calibrate stack SCENARIO --run NAME");
+  Options options("stratagem calibrate", usage);
   options.text("verb", "measure, fit, check, report, import, nccl or stack");
   options.texts("files",
                 "measurements (those that the datasheet names if none is given), or a scenario");

@@ -121,6 +121,24 @@ Json list_of(const std::vector<Bytes>& by_rank) {
   return list;
 }
 
+void add_iterations(Json& json, const Sorted& iterations) {
+  Json times = Json::array(), paces = Json::array(), stolen = Json::array(), aside = Json::array();
+  for (const execute::TimedIteration& iteration : iterations.counted) {
+    times.push(iteration.time.value);
+    if (iteration.pace > Seconds{}) paces.push(iteration.pace.value);
+    stolen.push(iteration.stolen.value);
+  }
+  for (const execute::TimedIteration& iteration : iterations.aside)
+    aside.push(
+        Json::object().set("time_s", iteration.time.value).set("stolen_s", iteration.stolen.value));
+  json.set("iteration_times_s", times).set("iteration_paces_s", paces);
+  json.set("iteration_stolen_s", stolen).set("disturbed_iterations", aside);
+  json.set("counted_though_disturbed", static_cast<std::int64_t>(std::ranges::count_if(
+                                           iterations.counted, &execute::disturbed)));
+  if (!iterations.counted.empty())
+    json.set("iteration_time_s", median(times_of(iterations.counted)).value);
+}
+
 }  // namespace
 
 Predicted predicted(const Lowered& lowered, const Unit& unit, const sim::Timeline& measured) try {
@@ -165,20 +183,11 @@ void print(std::FILE* to, const Lowered& lowered, const Executed& executed, cons
 Json to_json(const Lowered& lowered, const Executed& executed, const Unit& unit,
              const Predicted& expected) {
   const calibrate::Machine machine = calibrate::this_machine();
-  Json losses = Json::array(), times = Json::array(), paces = Json::array();
-  Json stolen = Json::array(), aside = Json::array();
+  const Sorted iterations = sorted(executed);
+  Json losses = Json::array();
   if (executed.agreement) {
     for (const double loss : executed.agreement->trained_losses) losses.push(loss);
   }
-  const Sorted iterations = sorted(executed);
-  for (const execute::TimedIteration& iteration : iterations.counted) {
-    times.push(iteration.time.value);
-    if (iteration.pace > Seconds{}) paces.push(iteration.pace.value);
-    stolen.push(iteration.stolen.value);
-  }
-  for (const execute::TimedIteration& iteration : iterations.aside)
-    aside.push(
-        Json::object().set("time_s", iteration.time.value).set("stolen_s", iteration.stolen.value));
   Json json = Json::object();
   json.set("schema", 1).set("scenario", lowered.run.origin.file).set("run", lowered.run.name);
   json.set("status", executed.iterations.empty() ? "checked" : "measured")
@@ -193,12 +202,7 @@ Json to_json(const Lowered& lowered, const Executed& executed, const Unit& unit,
         .set("gradient_difference", executed.agreement->gradients)
         .set("loss_difference", executed.agreement->losses);
   }
-  json.set("iteration_times_s", times).set("iteration_paces_s", paces);
-  json.set("iteration_stolen_s", stolen).set("disturbed_iterations", aside);
-  json.set("counted_though_disturbed", static_cast<std::int64_t>(std::ranges::count_if(
-                                           iterations.counted, &execute::disturbed)));
-  if (!executed.iterations.empty())
-    json.set("iteration_time_s", median(times_of(iterations.counted)).value);
+  add_iterations(json, iterations);
   if (executed.trial) {
     json.set("peak_live_bytes", list_of(executed.trial->peaks));
     json.set("arena_bytes", list_of(executed.trial->extents));

@@ -65,7 +65,7 @@ Seconds time_on_processor(const Kernel& kernel, const GemmConstants& gemm, const
   const double compute =
       2 * m * n * (k + gemm.ramp.value) * static_cast<double>(kernel.batch) / rate;
   const double memory =
-      kernel.traffic.value / (profile.memory_bandwidth.value.value * gemm.streaming.value);
+      kernel.traffic.value / (profile.memory.bandwidth.value.value * gemm.streaming.value);
   return gemm.fixed.value + Seconds{round_max(compute, memory)};
 }
 
@@ -79,7 +79,7 @@ Seconds gemm_time(const Kernel& kernel, const GemmConstants& gemm, const Profile
   const double batch = static_cast<double>(kernel.batch);
   const double multiprocessors = profile.multiprocessors.value;
   const double peak = constant(profile.peak, kernel, profile, "peak").value.value / multiprocessors;
-  const double bandwidth = profile.memory_bandwidth.value.value * gemm.streaming.value;
+  const double bandwidth = profile.memory.bandwidth.value.value * gemm.streaming.value;
 
   double best = std::numeric_limits<double>::infinity();
   for (const Tile& tile : tiles) {
@@ -99,7 +99,7 @@ Seconds gemm_time(const Kernel& kernel, const GemmConstants& gemm, const Profile
 }
 
 Seconds gemm_time(const Kernel& kernel, const Profile& profile) {
-  return gemm_time(kernel, constant(profile.gemm, kernel, profile, "gemm"), profile);
+  return gemm_time(kernel, constant(profile.kernels.gemm, kernel, profile, "gemm"), profile);
 }
 
 }  // namespace stratagem::cost

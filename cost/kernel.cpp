@@ -30,7 +30,7 @@ namespace {
 /// A fused kernel reads and writes its operands once.
 Seconds attention_time(const Kernel& kernel, const Profile& profile) {
   const bool forward = kernel.kind == KernelKind::attention;
-  if (!profile.attention) {
+  if (!profile.kernels.attention) {
     throw InputError("profile " + profile.name, "/attention",
                      "shares of the peak that fused attention reaches", "");
   }
@@ -39,25 +39,26 @@ Seconds attention_time(const Kernel& kernel, const Profile& profile) {
     throw InputError("profile " + profile.name, "/peak/" + model::to_text(kernel.type),
                      "a data type that this GPU has constants for", "");
   }
-  const double share = (forward ? profile.attention->forward : profile.attention->backward).value;
+  const double share =
+      (forward ? profile.kernels.attention->forward : profile.kernels.attention->backward).value;
   const Seconds compute = kernel.flops / (peak->second.value * share);
-  const Seconds memory =
-      kernel.traffic / (profile.memory_bandwidth.value * profile.streaming.at("elementwise").value);
-  return kernel.launches * profile.kernel_floor.value + std::max(compute, memory);
+  const Seconds memory = kernel.traffic / (profile.memory.bandwidth.value *
+                                           profile.kernels.streaming.at("elementwise").value);
+  return kernel.launches * profile.kernels.floor.value + std::max(compute, memory);
 }
 
 /// The share of the memory bandwidth of the kernel's pass, or of its kind.
 double streaming_share(const Kernel& kernel, const Profile& profile) {
   const std::string kind = to_text(kernel.kind);
   if (kernel.pass != KernelPass::either) {
-    if (const auto found = profile.streaming_by_pass.find(kind);
-        found != profile.streaming_by_pass.end()) {
+    if (const auto found = profile.kernels.by_pass.find(kind);
+        found != profile.kernels.by_pass.end()) {
       const PassShares& shares = found->second;
       return (kernel.pass == KernelPass::forward ? shares.forward : shares.gradient).value;
     }
   }
-  const auto share = profile.streaming.find(kind);
-  if (share == profile.streaming.end()) {
+  const auto share = profile.kernels.streaming.find(kind);
+  if (share == profile.kernels.streaming.end()) {
     throw InputError("profile " + profile.name, "/streaming/" + kind,
                      "a share of the memory bandwidth for this kind of kernel", "");
   }
@@ -67,7 +68,7 @@ double streaming_share(const Kernel& kernel, const Profile& profile) {
 }  // namespace
 
 Seconds kernel_time(const Kernel& kernel, const Profile& profile) {
-  const Seconds floor = profile.kernel_floor.value;
+  const Seconds floor = profile.kernels.floor.value;
   if (kernel.kind == KernelKind::gemm) {
     return gemm_time(kernel, profile) + (kernel.launches - 1) * floor;
   }
@@ -84,7 +85,7 @@ Seconds kernel_time(const Kernel& kernel, const Profile& profile) {
     return kernel.traffic / profile.host_memory_bandwidth->value;
   }
   return kernel.launches * floor +
-         kernel.traffic / (profile.memory_bandwidth.value * streaming_share(kernel, profile));
+         kernel.traffic / (profile.memory.bandwidth.value * streaming_share(kernel, profile));
 }
 
 }  // namespace stratagem::cost

@@ -99,15 +99,6 @@ Constant<double> read_loss(const JsonReader& json) {
   return loss;
 }
 
-std::optional<Constant<Seconds>> read_latency(const std::optional<JsonReader>& json) {
-  return json ? std::optional(read_not_negative<Seconds>(*json)) : std::nullopt;
-}
-
-std::optional<Constant<double>> read_compute_slowdown(const JsonReader& collective) {
-  const auto json = collective.find("compute_slowdown");
-  return json ? std::optional(read_loss(*json)) : std::nullopt;
-}
-
 GemmConstants read_gemm(const JsonReader& json) {
   return {.efficiency = read_share(json.at("efficiency")),
           .half_intensity = read_not_negative<double>(json.at("half_intensity")),
@@ -120,12 +111,11 @@ PassShares read_passes(const JsonReader& json) {
   return {.forward = read_share(json.at("forward")), .gradient = read_share(json.at("gradient"))};
 }
 
-std::optional<NcclConstants> read_nccl(const std::optional<JsonReader>& json) {
-  if (!json) return std::nullopt;
-  return NcclConstants{.added = read_not_negative<Seconds>(json->at("added")),
-                       .latency_factor = read_positive<double>(json->at("latency_factor")),
-                       .bandwidth_factor = read_positive<double>(json->at("bandwidth_factor")),
-                       .copy = read_positive<BytesPerSecond>(json->at("copy"))};
+NcclConstants read_nccl(const JsonReader& json) {
+  return {.added = read_not_negative<Seconds>(json.at("added")),
+          .latency_factor = read_positive<double>(json.at("latency_factor")),
+          .bandwidth_factor = read_positive<double>(json.at("bandwidth_factor")),
+          .copy = read_positive<BytesPerSecond>(json.at("copy"))};
 }
 
 /// Pairs [payload, time], by number of ranks.
@@ -155,10 +145,9 @@ CollectiveTimes read_times(const JsonReader& json) {
 }
 
 /// By kind of collective; those that concern the host are none of ranks.
-std::map<std::string, CollectiveTimes> read_times_by_kind(const std::optional<JsonReader>& json) {
-  if (!json) return {};
+std::map<std::string, CollectiveTimes> read_times_by_kind(const JsonReader& json) {
   return read_table<CollectiveTimes>(
-      *json,
+      json,
       {"all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast", "reduce", "send"},
       &read_times);
 }
@@ -175,28 +164,40 @@ std::vector<int> read_busy_ranks(const JsonReader& json) {
 }
 
 CollectiveConstants read_collective(const JsonReader& json) {
-  std::optional<Constant<double>> memory;
-  if (const auto share = json.find("memory_efficiency")) memory = read_share(*share);
+  const auto latency = [&](const char* key) {
+    return read_if_there(json, key, &read_not_negative<Seconds>);
+  };
   return {.nvlink_efficiency = read_share(json.at("nvlink_efficiency")),
           .network_efficiency = read_share(json.at("network_efficiency")),
           .pcie_efficiency = read_share(json.at("pcie_efficiency")),
-          .memory_efficiency = memory,
+          .memory_efficiency = read_if_there(json, "memory_efficiency", &read_share),
           .base = read_not_negative<Seconds>(json.at("base")),
           .node_step = read_not_negative<Seconds>(json.at("node_step")),
           .network_step = read_not_negative<Seconds>(json.at("network_step")),
-          .node_link_latency = read_latency(json.find("node_link_latency")),
-          .network_link_latency = read_latency(json.find("network_link_latency")),
-          .nccl = read_nccl(json.find("nccl")),
-          .times = read_times_by_kind(json.find("times")),
-          .compute_slowdown = read_compute_slowdown(json)};
+          .node_link_latency = latency("node_link_latency"),
+          .network_link_latency = latency("network_link_latency"),
+          .nccl = read_if_there(json, "nccl", &read_nccl),
+          .times = read_or_empty(json, "times", &read_times_by_kind),
+          .compute_slowdown = read_if_there(json, "compute_slowdown", &read_loss)};
 }
 
-Json to_json(const HostCopyConstants& copy) {
-  Json json = Json::object()
-                  .set("latency", cost::to_json(copy.latency))
-                  .set("bandwidth", cost::to_json(copy.bandwidth));
-  if (copy.link_latency) json.set("link_latency", cost::to_json(*copy.link_latency));
-  return json;
+/// Every kind of streaming kernel has a share, and every type that is multiplied in a peak.
+KernelConstants read_kernels(const JsonReader& json) {
+  const JsonReader gemm = json.at("gemm"), streaming = json.at("streaming");
+  const auto passes = [](const JsonReader& kinds) {
+    return read_table<PassShares>(kinds, kinds_with_passes(), &read_passes);
+  };
+  KernelConstants kernels{
+      .gemm = read_table<GemmConstants>(gemm, data_types(), &read_gemm),
+      .streaming = read_table<Constant<double>>(streaming, streaming_kinds(), &read_share),
+      .by_pass = read_or_empty(json, "streaming_by_pass", passes),
+      .attention = read_if_there(json, "attention", &read_attention),
+      .floor = read_not_negative<Seconds>(json.at("kernel_floor"))};
+  for (const std::string& kind : streaming_kinds()) static_cast<void>(streaming.at(kind));
+  for (const auto& [type, constants] : kernels.gemm) {
+    if (!json.at("peak").has(type)) gemm.at(type).fail("a data type that has a peak");
+  }
+  return kernels;
 }
 
 Json to_json(const GemmConstants& gemm) {
@@ -214,12 +215,37 @@ Json to_json(const PassShares& shares) {
       .set("gradient", cost::to_json(shares.gradient));
 }
 
+Json to_json(const AttentionConstants& attention) {
+  return Json::object()
+      .set("forward", cost::to_json(attention.forward))
+      .set("backward", cost::to_json(attention.backward));
+}
+
+Json to_json(const CommunicatorConstants& communicator) {
+  return Json::object()
+      .set("fixed", cost::to_json(communicator.fixed))
+      .set("peer", cost::to_json(communicator.peer));
+}
+
 Json to_json(const NcclConstants& nccl) {
   return Json::object()
       .set("added", cost::to_json(nccl.added))
       .set("latency_factor", cost::to_json(nccl.latency_factor))
       .set("bandwidth_factor", cost::to_json(nccl.bandwidth_factor))
       .set("copy", cost::to_json(nccl.copy));
+}
+
+template <typename T>
+void set_if_there(Json& json, const char* key, const std::optional<T>& value) {
+  if (value) json.set(key, to_json(*value));
+}
+
+Json to_json(const HostCopyConstants& copy) {
+  Json json = Json::object()
+                  .set("latency", cost::to_json(copy.latency))
+                  .set("bandwidth", cost::to_json(copy.bandwidth));
+  set_if_there(json, "link_latency", copy.link_latency);
+  return json;
 }
 
 template <typename Q>
@@ -247,20 +273,16 @@ Json to_json(const CollectiveConstants& collective) {
       .set("base", cost::to_json(collective.base))
       .set("node_step", cost::to_json(collective.node_step))
       .set("network_step", cost::to_json(collective.network_step));
-  if (collective.node_link_latency)
-    json.set("node_link_latency", cost::to_json(*collective.node_link_latency));
-  if (collective.network_link_latency)
-    json.set("network_link_latency", cost::to_json(*collective.network_link_latency));
-  if (collective.memory_efficiency)
-    json.set("memory_efficiency", cost::to_json(*collective.memory_efficiency));
-  if (collective.nccl) json.set("nccl", to_json(*collective.nccl));
+  set_if_there(json, "node_link_latency", collective.node_link_latency);
+  set_if_there(json, "network_link_latency", collective.network_link_latency);
+  set_if_there(json, "memory_efficiency", collective.memory_efficiency);
+  set_if_there(json, "nccl", collective.nccl);
   if (!collective.times.empty()) {
     Json times = Json::object();
     for (const auto& [kind, of_kind] : collective.times) times.set(kind, to_json(of_kind));
     json.set("times", times);
   }
-  if (collective.compute_slowdown)
-    json.set("compute_slowdown", cost::to_json(*collective.compute_slowdown));
+  set_if_there(json, "compute_slowdown", collective.compute_slowdown);
   return json;
 }
 
@@ -379,12 +401,18 @@ template Json to_json(const Constant<FlopsPerSecond>&);
 HostCopyConstants read_host_copy(const JsonReader& json) {
   return {.latency = read_not_negative<Seconds>(json.at("latency")),
           .bandwidth = read_positive<BytesPerSecond>(json.at("bandwidth")),
-          .link_latency = read_latency(json.find("link_latency"))};
+          .link_latency = read_if_there(json, "link_latency", &read_not_negative<Seconds>)};
 }
 
-CommunicatorConstants read_communicator(const JsonReader& json) {
-  return {.fixed = read_not_negative<Bytes>(json.at("fixed")),
-          .peer = read_not_negative<Bytes>(json.at("peer"))};
+MemoryConstants read_device_memory(const JsonReader& profile) {
+  const auto communicator = [](const JsonReader& json) {
+    return CommunicatorConstants{.fixed = read_not_negative<Bytes>(json.at("fixed")),
+                                 .peer = read_not_negative<Bytes>(json.at("peer"))};
+  };
+  return {.size = read_positive<Bytes>(profile.at("memory")),
+          .bandwidth = read_positive<BytesPerSecond>(profile.at("memory_bandwidth")),
+          .context = read_not_negative<Bytes>(profile.at("context")),
+          .communicator = read_if_there(profile, "communicator", communicator)};
 }
 
 AttentionConstants read_attention(const JsonReader& json) {
@@ -400,36 +428,20 @@ Profile read_profile(const JsonReader& json) {
       .multiprocessors = read_positive<double>(json.at("multiprocessors")),
       .peak = read_table<Constant<FlopsPerSecond>>(json.at("peak"), data_types(),
                                                    &read_positive<FlopsPerSecond>),
-      .memory = read_positive<Bytes>(json.at("memory")),
-      .memory_bandwidth = read_positive<BytesPerSecond>(json.at("memory_bandwidth")),
-      .gemm = read_table<GemmConstants>(json.at("gemm"), data_types(), &read_gemm),
-      .streaming =
-          read_table<Constant<double>>(json.at("streaming"), streaming_kinds(), &read_share),
-      .kernel_floor = read_not_negative<Seconds>(json.at("kernel_floor")),
+      .memory = read_device_memory(json),
+      .kernels = read_kernels(json),
       .launch = read_not_negative<Seconds>(json.at("launch")),
+      .launch_queue = read_if_there(json, "launch_queue", &read_count),
       .collective = read_collective(json.at("collective")),
       .host_copy = read_host_copy(json.at("host_copy")),
-      .context = read_not_negative<Bytes>(json.at("context")),
+      .host_memory_bandwidth =
+          read_if_there(json, "host_memory_bandwidth", &read_positive<BytesPerSecond>),
+      .evidence = read_or_empty(json, "evidence", &read_evidence_by_kind),
+      .busy_ranks = read_or_empty(json, "busy_ranks", &read_busy_ranks),
+      .pace = read_if_there(json, "pace", &read_positive<Seconds>),
   };
-  if (const auto passes = json.find("streaming_by_pass"))
-    profile.streaming_by_pass = read_table<PassShares>(*passes, kinds_with_passes(), &read_passes);
-  if (const auto attention = json.find("attention")) profile.attention = read_attention(*attention);
-  if (const auto bandwidth = json.find("host_memory_bandwidth"))
-    profile.host_memory_bandwidth = read_positive<BytesPerSecond>(*bandwidth);
-  if (const auto communicator = json.find("communicator"))
-    profile.communicator = read_communicator(*communicator);
-  if (const auto evidence = json.find("evidence"))
-    profile.evidence = read_evidence_by_kind(*evidence);
-  if (const auto busy = json.find("busy_ranks")) profile.busy_ranks = read_busy_ranks(*busy);
-  if (const auto queue = json.find("launch_queue")) profile.launch_queue = read_count(*queue);
-  if (const auto pace = json.find("pace")) profile.pace = read_positive<Seconds>(*pace);
   profile.collective.host_step = profile.host_copy.latency;
   profile.collective.host_link_latency = profile.host_copy.link_latency;
-  for (const std::string& kind : streaming_kinds())
-    static_cast<void>(json.at("streaming").at(kind));
-  for (const auto& [type, gemm] : profile.gemm) {
-    if (!profile.peak.contains(type)) json.at("gemm").at(type).fail("a data type that has a peak");
-  }
   json.finish();
   return profile;
 }
@@ -452,34 +464,25 @@ Json to_json(const Profile& profile) {
       .set("gpu", profile.gpu)
       .set("multiprocessors", to_json(profile.multiprocessors))
       .set("peak", table_to_json(profile.peak, data_types()))
-      .set("memory", to_json(profile.memory))
-      .set("memory_bandwidth", to_json(profile.memory_bandwidth))
-      .set("gemm", table_to_json(profile.gemm, data_types()))
-      .set("streaming", table_to_json(profile.streaming, streaming_kinds()));
-  if (!profile.streaming_by_pass.empty())
-    json.set("streaming_by_pass", table_to_json(profile.streaming_by_pass, streaming_kinds()));
-  if (profile.attention) {
-    json.set("attention", Json::object()
-                              .set("forward", to_json(profile.attention->forward))
-                              .set("backward", to_json(profile.attention->backward)));
-  }
-  json.set("kernel_floor", to_json(profile.kernel_floor)).set("launch", to_json(profile.launch));
-  if (profile.launch_queue) json.set("launch_queue", to_json(*profile.launch_queue));
+      .set("memory", to_json(profile.memory.size))
+      .set("memory_bandwidth", to_json(profile.memory.bandwidth))
+      .set("gemm", table_to_json(profile.kernels.gemm, data_types()))
+      .set("streaming", table_to_json(profile.kernels.streaming, streaming_kinds()));
+  if (!profile.kernels.by_pass.empty())
+    json.set("streaming_by_pass", table_to_json(profile.kernels.by_pass, streaming_kinds()));
+  set_if_there(json, "attention", profile.kernels.attention);
+  json.set("kernel_floor", to_json(profile.kernels.floor)).set("launch", to_json(profile.launch));
+  set_if_there(json, "launch_queue", profile.launch_queue);
   json.set("collective", to_json(profile.collective)).set("host_copy", to_json(profile.host_copy));
-  if (profile.host_memory_bandwidth)
-    json.set("host_memory_bandwidth", to_json(*profile.host_memory_bandwidth));
-  json.set("context", to_json(profile.context));
-  if (profile.communicator) {
-    json.set("communicator", Json::object()
-                                 .set("fixed", to_json(profile.communicator->fixed))
-                                 .set("peer", to_json(profile.communicator->peer)));
-  }
+  set_if_there(json, "host_memory_bandwidth", profile.host_memory_bandwidth);
+  json.set("context", to_json(profile.memory.context));
+  set_if_there(json, "communicator", profile.memory.communicator);
   if (!profile.busy_ranks.empty()) {
     Json numbers = Json::array();
     for (const int number : profile.busy_ranks) numbers.push(number);
     json.set("busy_ranks", numbers);
   }
-  if (profile.pace) json.set("pace", to_json(*profile.pace));
+  set_if_there(json, "pace", profile.pace);
   if (!profile.evidence.empty())
     json.set("evidence", table_to_json(profile.evidence, fitted_kinds()));
   return json;

@@ -39,8 +39,8 @@ struct GemmConstants {
   Constant<double> efficiency;      ///< share of peak that an infinitely large tile reaches, 0..1
   Constant<double> half_intensity;  ///< tile intensity tm*tn/(tm+tn) that reaches half of that
   Constant<double> ramp;            ///< steps of K that filling and draining a tile's pipeline cost
-  Constant<double> streaming;       ///< share of memory_bandwidth for operands and result, 0..1
-  Constant<Seconds> fixed;          ///< fixed device time of one GEMM kernel
+  Constant<double> streaming;  ///< share of the memory's bandwidth for operands and result, 0..1
+  Constant<Seconds> fixed;     ///< fixed device time of one GEMM kernel
 };
 
 /// Fused attention, see kernel.hpp for the formula: the share of the peak that its products reach,
@@ -117,11 +117,33 @@ struct CommunicatorConstants {
   Constant<Bytes> peer;  ///< buffers of all protocols of all channels, to and fro
 };
 
-/// The shares of memory_bandwidth that the two passes of a kind of kernel reach, where they differ:
+/// The shares of the memory's bandwidth that the two passes of a kind of kernel reach, where they differ:
 /// on processors an exponential costs more than the memory that it reads.
 struct PassShares {
   Constant<double> forward;
   Constant<double> gradient;
+};
+
+/// The memory of a device, and what of it is taken before any tensor.
+struct MemoryConstants {
+  Constant<Bytes> size;
+  Constant<BytesPerSecond> bandwidth;
+  Constant<Bytes> context;  ///< of driver and libraries
+  /// Where it is not known, communicators count as part of the context.
+  std::optional<CommunicatorConstants> communicator;
+};
+
+/// What kernels of each kind reach of the peak and of the memory's bandwidth; gemm.hpp and
+/// kernel.hpp have the formulas.
+struct KernelConstants {
+  std::map<std::string, GemmConstants> gemm;  ///< by data type: tensor cores and plain ones differ
+  /// Achieved share of the bandwidth by kind of kernel: elementwise, norm, softmax, ...
+  std::map<std::string, Constant<double>> streaming;
+  /// For kinds of which both passes were measured, by kind. Kernels that know their pass take these
+  /// shares in place of `streaming`.
+  std::map<std::string, PassShares> by_pass;
+  std::optional<AttentionConstants> attention;  ///< none: refused
+  Constant<Seconds> floor;  ///< shortest time between two dependent kernels on a stream
 };
 
 struct Profile {
@@ -129,18 +151,9 @@ struct Profile {
   std::string gpu;   ///< "NVIDIA Tesla V100-SXM3-32GB"
   Constant<double> multiprocessors;
   std::map<std::string, Constant<FlopsPerSecond>> peak;  ///< by data type, "fp16"; dense
-  Constant<Bytes> memory;
-  Constant<BytesPerSecond> memory_bandwidth;
-  std::map<std::string, GemmConstants> gemm;  ///< by data type: tensor cores and plain ones differ
-  /// Achieved share of memory_bandwidth by kind of kernel, see kernel.hpp: elementwise, norm,
-  /// softmax, ...
-  std::map<std::string, Constant<double>> streaming;
-  /// For kinds of which both passes were measured, by kind. Kernels that know their pass take these
-  /// shares in place of `streaming`.
-  std::map<std::string, PassShares> streaming_by_pass;
-  std::optional<AttentionConstants> attention;  ///< none: refused
-  Constant<Seconds> kernel_floor;  ///< shortest time between two dependent kernels on a stream
-  Constant<Seconds> launch;        ///< host time to launch one kernel from an eager framework
+  MemoryConstants memory;
+  KernelConstants kernels;
+  Constant<Seconds> launch;  ///< host time to launch one kernel from an eager framework
   /// Launches of kernels that a stream takes before the next waits for the first of them to end.
   /// None: about 1,000 (launch_queue_of).
   std::optional<Constant<double>> launch_queue = {};
@@ -149,9 +162,6 @@ struct Profile {
   /// The memory bandwidth that optimizer steps on the processors of a server reach, all of its
   /// ranks together.
   std::optional<Constant<BytesPerSecond>> host_memory_bandwidth;
-  Constant<Bytes> context;  ///< device memory taken by driver and libraries before any tensor
-  /// Where it is not known, communicators count as part of the context.
-  std::optional<CommunicatorConstants> communicator;
   /// The measurements behind fitted constants, by what was fitted: "gemm fp16", "softmax",
   /// "all_reduce", "nccl all_reduce". A kind without an entry has no measured range.
   std::map<std::string, Evidence> evidence;
@@ -176,7 +186,7 @@ int launch_queue_of(const Profile&);
 Profile read_profile(const std::string& file);
 HostCopyConstants read_host_copy(const JsonReader& json);
 Constant<double> read_count(const JsonReader& json);  ///< a whole number of at least 1
-CommunicatorConstants read_communicator(const JsonReader& json);
+MemoryConstants read_device_memory(const JsonReader& profile);
 AttentionConstants read_attention(const JsonReader& json);
 Profile read_profile(const JsonReader&);
 

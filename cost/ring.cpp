@@ -272,15 +272,4 @@ BytesPerSecond usable_bandwidth(const topology::Link& link, const CollectiveCons
   }
 }
 
-Seconds collective_time(const Route& route, Bytes payload, const Cluster& cluster,
-                        const CollectiveConstants& constants) {
-  Seconds slowest = payload / route.limit;
-  for (const LinkLoad& load : route.loads) {
-    const BytesPerSecond usable =
-        usable_bandwidth(cluster.links()[load.direction.link], constants, load.direction.forward);
-    slowest = std::max(slowest, payload * load.load / usable);
-  }
-  return route.latency + slowest;
-}
-
 }  // namespace stratagem::cost

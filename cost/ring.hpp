@@ -130,9 +130,4 @@ Route ring_route(CollectiveKind kind, const topology::Cluster& cluster,
 BytesPerSecond usable_bandwidth(const topology::Link& link, const CollectiveConstants& constants,
                                 bool forward = true);
 
-/// t = latency + max(payload / limit, max over links of payload * load / usable bandwidth); 0 for
-/// one rank.
-Seconds collective_time(const Route& route, Bytes payload, const topology::Cluster& cluster,
-                        const CollectiveConstants& constants);
-
 }  // namespace stratagem::cost

@@ -71,6 +71,26 @@ double distance(const std::vector<typename Gradients<T>::Part>& parts, std::span
   return std::sqrt(squares[0] / squares[1]);
 }
 
+/// What one device finds, which the first rank is; its losses on all ranks.
+template <typename Host>
+Gradients<Host> train_on_one_device(const Runnable& one_device, const Settings& settings,
+                                    kernels::Communicator& world, int iterations) {
+  Gradients<Host> reference;
+  if (world.rank() == 0) {
+    if (settings.place != nullptr) settings.place->during("the check's one device");
+    const std::unique_ptr<kernels::Communicator> alone = kernels::lone();
+    try {
+      reference = train<Host>(one_device, settings, *alone, iterations,
+                              std::make_unique<HostEngine<Host>>());
+    } catch (const NotFinite& fault) {  // which only this rank has found
+      throw Fault(std::string("the one device: ") + fault.what());
+    }
+  }
+  reference.losses.resize(static_cast<std::size_t>(iterations));
+  world.broadcast(0, std::span<double>(reference.losses));
+  return reference;
+}
+
 double distance(const std::vector<double>& x, const std::vector<double>& y) {
   double difference = 0, size = 0;
   for (std::size_t i = 0; i < y.size(); ++i) {
@@ -98,19 +118,8 @@ Agreement compare(const Runnable& plan, const Runnable& one_device, const Settin
   using Host = OnHost<T>;
   if (settings.place != nullptr) settings.place->during("the check");
   const Gradients<Host> trained = train<T>(plan, settings, world, iterations, make_engine());
-  Gradients<Host> reference;
-  if (world.rank() == 0) {
-    if (settings.place != nullptr) settings.place->during("the check's one device");
-    const std::unique_ptr<kernels::Communicator> alone = kernels::lone();
-    try {
-      reference = train<Host>(one_device, settings, *alone, iterations,
-                              std::make_unique<HostEngine<Host>>());
-    } catch (const NotFinite& fault) {  // which only this rank has found
-      throw Fault(std::string("the one device: ") + fault.what());
-    }
-  }
-  reference.losses.resize(static_cast<std::size_t>(iterations));
-  world.broadcast(0, std::span<double>(reference.losses));
+  const Gradients<Host> reference =
+      train_on_one_device<Host>(one_device, settings, world, iterations);
   Agreement result{.losses = distance(trained.losses, reference.losses),
                    .gradients = 0,
                    .worst = {},

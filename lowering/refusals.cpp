@@ -77,13 +77,14 @@ void refuse_shards(const Plan& plan, const Stages& stages, const cost::Stack& st
 /// leaves for the host, before the steps of the same iteration.
 void refuse_gradient_buffers(const Plan& plan) {
   if (plan.gradients.buffers == 0) return;
+  const std::string said = path_of(&Options::gradients, &strategies::GradientReduction::buffers);
   if (plan.divided(What::gradients).empty() && !plan.steps.on_host) {
-    throw InputError("", path_of(&Options::gradient_buffers),
+    throw InputError("", said,
                      "gradients that ranks divide, or that leave for the host, to wait in them",
                      "none");
   }
   if (!plan.updates.flush || plan.steps.delayed) {
-    throw InputError("", path_of(&Options::gradient_buffers),
+    throw InputError("", said,
                      "a schedule with a flush, and steps that are not delayed, beside them", "");
   }
 }
@@ -146,7 +147,7 @@ void refuse_recomputation(const Plan& plan, const Stages& stages) {
                      "something that is recomputed where checkpoints have a rule", "nothing");
   }
   for (int stage = 0; !plan.divided(What::checkpoints).empty() && stage < stages.count(); ++stage) {
-    expect_axes(stages, stage, path_of(&Options::partition_checkpoints),
+    expect_axes(stages, stage, path_of(&Options::recompute, &strategies::RecomputeOptions::divides),
                 " where checkpoints are divided");
   }
   for (const std::vector<model::OpId>& group : plan.recomputed()) {

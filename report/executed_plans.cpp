@@ -89,6 +89,25 @@ void add(const JsonReader& executed, ExecutedPlan& plan, Paces& paces) {
   plan.agrees = plan.agrees && executed.at("agrees").boolean();
 }
 
+/// Adds the file of an execution to the run of its name.
+void add_file(const std::string& file, const std::string& simulated, ExecutedPlans& result,
+              std::vector<Paces>& paces) {
+  const JsonReader execution = JsonReader::from_file(file);
+  const JsonReader run = execution.at("run");
+  const auto is_it = [&](const UnpredictedPlan& one) { return one.plan.run == run.text(); };
+  if (const auto refused = std::ranges::find_if(result.unpredicted, is_it);
+      refused != result.unpredicted.end()) {
+    Paces unused;
+    return add(execution, refused->plan, unused);
+  }
+  const auto plan = std::ranges::find(result.plans, run.text(), &ExecutedPlan::run);
+  if (plan == result.plans.end())
+    run.fail("a run that " + simulated + " has a time of", run.text());
+  add(execution, *plan, paces[static_cast<std::size_t>(plan - result.plans.begin())]);
+  plan->predicted_peak =
+      std::max(plan->predicted_peak, fullest(execution.at("predicted_peak_live_bytes")));
+}
+
 std::vector<double> absolute_errors(const std::vector<ExecutedPlan>& plans) {
   std::vector<double> errors;
   for (const ExecutedPlan& plan : plans) errors.push_back(std::abs(plan.error()));
@@ -147,23 +166,7 @@ ExecutedPlans executed_plans(const std::string& simulated,
     result.plans.push_back(
         {.run = run.at("name").text(), .predicted = Seconds{run.at("iteration_time_s").number()}});
   }
-  for (const std::string& file : executed) {
-    const JsonReader execution = JsonReader::from_file(file);
-    const JsonReader run = execution.at("run");
-    const auto is_it = [&](const UnpredictedPlan& one) { return one.plan.run == run.text(); };
-    if (const auto refused = std::ranges::find_if(result.unpredicted, is_it);
-        refused != result.unpredicted.end()) {
-      Paces unused;
-      add(execution, refused->plan, unused);
-      continue;
-    }
-    const auto plan = std::ranges::find(result.plans, run.text(), &ExecutedPlan::run);
-    if (plan == result.plans.end())
-      run.fail("a run that " + simulated + " has a time of", run.text());
-    add(execution, *plan, paces[static_cast<std::size_t>(plan - result.plans.begin())]);
-    plan->predicted_peak =
-        std::max(plan->predicted_peak, fullest(execution.at("predicted_peak_live_bytes")));
-  }
+  for (const std::string& file : executed) add_file(file, simulated, result, paces);
   for (ExecutedPlan& plan : result.plans) plan.held = plan.times;
   take_to_one_pace(result, paces);
   for (ExecutedPlan& plan : result.plans) std::ranges::sort(plan.times);

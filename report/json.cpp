@@ -92,7 +92,7 @@ Json servers(const std::vector<sim::HostMemory>& hosts) {
   return list;
 }
 
-void add_metrics(Json& json, const Result& result) {
+void add_speed(Json& json, const Result& result) {
   const study::Run& run = *result.run;
   const sim::Metrics& m = *result.outcome.metrics;
   const double period = m.iteration_time.value;
@@ -114,6 +114,12 @@ void add_metrics(Json& json, const Result& result) {
     const bool relative = figure.name == "scaling_efficiency" || figure.name == "speedup";
     if (relative && figure.predicted) json.set(figure.name, *figure.predicted);
   }
+}
+
+void add_metrics(Json& json, const Result& result) {
+  add_speed(json, result);
+  const study::Run& run = *result.run;
+  const sim::Metrics& m = *result.outcome.metrics;
   Json communication = Json::object();
   for (const auto& [kind, bytes] : m.communication) communication.set(kind, bytes.value);
   json.set("bubble_fraction", m.bubble_fraction)
@@ -125,7 +131,7 @@ void add_metrics(Json& json, const Result& result) {
       .set("fits", result.outcome.status == Outcome::Status::ok)
       .set("tight", !result.outcome.tight.empty())
       .set("shortfall_bytes", result.outcome.gpu_shortfall.value)
-      .set("context_bytes", run.profile.context.value.value)
+      .set("context_bytes", run.profile.memory.context.value.value)
       .set("memory_breakdown_bytes", bytes_by_category(m.peak.by_category))
       .set("category_peak_bytes", bytes_by_category(m.peak.highest))
       .set("devices", devices(result.outcome.devices))

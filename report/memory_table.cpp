@@ -102,7 +102,7 @@ std::string run_text(const study::Result& result) {
                     communicators_text(device), to_text(device.workspace));
     text += peak_text(device);
   }
-  text += free_text(outcome.memory.used, result.run->profile.memory.value);
+  text += free_text(outcome.memory.used, result.run->profile.memory.size.value);
   return text + hosts_text(result) + drives_text(result);
 }
 

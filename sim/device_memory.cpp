@@ -51,10 +51,10 @@ void add_communicators(DeviceMemory& device, const Program& program, const Actor
     if (size > 1) peers_of.push_back(std::min(size - 1, 2));
   }
   device.communicator_count = static_cast<int>(peers_of.size());
-  if (!profile.communicator) return;
+  if (!profile.memory.communicator) return;
   for (const int peers : peers_of) {
     device.communicators +=
-        profile.communicator->fixed.value + peers * profile.communicator->peer.value;
+        profile.memory.communicator->fixed.value + peers * profile.memory.communicator->peer.value;
   }
 }
 
@@ -100,7 +100,7 @@ void reserve(DeviceMemory& device, const program::Sequence& sequence,
   using Allocator = cost::MemoryFacts::Allocator;
   device.reserved = device.allocated;
   if (stack.memory.allocator == Allocator::none) return;
-  CachingAllocator allocator(whole(profile.memory.value) - whole(device.outside()),
+  CachingAllocator allocator(whole(profile.memory.size.value) - whole(device.outside()),
                              stack.memory.allocator == Allocator::expandable);
   allocate_residents(allocator, sequence);
   if (device.workspace_allocated && device.workspace > Bytes{})
@@ -137,7 +137,7 @@ DeviceMemory memory_of_actor(const Program& program, const Timeline& timeline, s
   device.count = actor.multiplicity;
   device.peak = memory_peak(program, timeline, a, changes);
   device.at = task_named(program, timeline, actor.sequence, device.peak.task, segments);
-  device.context = profile.context.value;
+  device.context = profile.memory.context.value;
   add_communicators(device, program, actor, profile, groups_beside);
   if (stack.memory.workspace) device.workspace = stack.memory.workspace->value;
   device.workspace_allocated = stack.memory.workspace_allocated;

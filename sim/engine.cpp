@@ -5,49 +5,28 @@
 #include <algorithm>
 #include <deque>
 #include <functional>
-#include <map>
 #include <queue>
 #include <utility>
 
 #include "base/input_error.hpp"
 #include "sim/active_flows.hpp"
-#include "sim/flat_sequence.hpp"
-#include "sim/host.hpp"
+#include "sim/collective_instances.hpp"
+#include "sim/played_actor.hpp"
 #include "sim/slowed_kernels.hpp"
 
 namespace stratagem::sim {
 namespace {
 
-/// Where one queue of one actor stands.
-struct QueueState {
-  int round = 0;
-  std::size_t next = 0;  ///< of its tasks
-  Instant tail;          ///< end of the task before
-  bool busy = false;     ///< with a collective, or a kernel that one can slow down
+/// An event of a collective.
+struct Start {
+  Instant when;
+  int instance;  ///< numbered in the order of creation: ties are settled by it
+  friend auto operator<=>(const Start&, const Start&) = default;
 };
 
-struct ActorState {
-  const FlatSequence* sequence = nullptr;
-  std::vector<QueueState> queues;
-  Host host;
-  int collectives = 0;  ///< that it has arrived at and that have not ended
-};
+using Starts = std::priority_queue<Start, std::vector<Start>, std::greater<>>;
 
-/// A rank's part in a collective.
-struct Arrival {
-  int actor;
-  int queue;
-  int round;
-  int task;
-};
-
-/// The k-th collective of a communicator class.
-struct CollectiveInstance {
-  const program::Collective* collective = nullptr;
-  int communicator_class = 0;
-  Instant last_arrival;
-  std::vector<Arrival> arrivals;
-};
+Instant when_next(const Starts& starts) { return starts.empty() ? never : starts.top().when; }
 
 class Engine {
  public:
@@ -55,31 +34,15 @@ class Engine {
          int iterations)
       : folding_(folding),
         iterations_(iterations),
-        rounds_(iterations + program.lag),
+        lag_(program.lag),
         flows_(folding),
         slowdown_(to_millionths(folding.compute_slowdown)),
         kernels_(folding.actors.size()),
-        instances_of_(folding.communicator_classes.size()) {
-    for (const program::Sequence& sequence : program.sequences) {
+        instances_(folding) {
+    for (const program::Sequence& sequence : program.sequences)
       sequences_.push_back(flatten(program, sequence, prices, slowdown_, folding.serial));
-    }
-    for (std::size_t f = 0; f < folding.flows.size(); ++f) {
-      const Flow& flow = folding.flows[f];
-      Routes& routes = routes_of_[{flow.communicator_class, flow.kind}];
-      if (flow.payloads.empty()) routes.any = static_cast<int>(f);
-      for (const Bytes payload : flow.payloads) routes.by_payload[payload] = static_cast<int>(f);
-    }
-    for (const Actor& actor : folding.actors) {
-      const FlatSequence& sequence = sequences_[actor.sequence];
-      actors_.push_back({.sequence = &sequence,
-                         .queues = std::vector<QueueState>(sequence.queues.size()),
-                         .host = {sequence, iterations, rounds_, folding.launch_queue}});
-      times_.push_back({});
-      for (auto* times : {&times_.back().begins, &times_.back().ends}) {
-        times->assign(rounds_, std::vector<Instant>(sequence.tasks.size(), unknown));
-      }
-      times_.back().launches.assign(program.lag + 1, times_.back().ends.front());
-    }
+    for (const Actor& actor : folding.actors)
+      actors_.emplace_back(sequences_[actor.sequence], iterations, lag_, folding.launch_queue);
   }
 
   Timeline run() {
@@ -99,26 +62,14 @@ class Engine {
   }
 
  private:
-  struct Start {
-    Instant when;
-    int instance;  ///< numbered in the order of creation: ties are settled by it
-    friend auto operator<=>(const Start&, const Start&) = default;
-  };
-
-  using Starts = std::priority_queue<Start, std::vector<Start>, std::greater<>>;
-
-  static Instant when_next(const Starts& starts) {
-    return starts.empty() ? never : starts.top().when;
-  }
-
   /// Ends and begins flows.
   void change_flows(Instant now) {
-    for (const int instance : flows_.end_at(now)) end(instance, now);
+    for (const int instance : flows_.end_at(now)) end(instances_[instance], now);
     while (when_next(starts_) == now) {
       const int instance = starts_.top().instance;
       starts_.pop();
-      const CollectiveInstance& g = instances_[instance];
-      flows_.begin(flow_of(g.communicator_class, *g.collective), instance, g.collective->payload);
+      const CollectiveInstance& one = instances_[instance];
+      flows_.begin(one.flow, instance, one.collective->payload);
     }
     flows_.share(now);
   }
@@ -140,134 +91,74 @@ class Engine {
     }
   }
 
-  /// Computes everything about an actor that does not depend on an unfinished collective.
+  /// Computes everything about an actor that does not depend on an unfinished collective. Without
+  /// one, nothing slows an actor's kernels down before it arrives at the next: the one that ends
+  /// first does so, and perhaps lets another task begin.
   void advance(int actor) {
-    ActorState& state = actors_[actor];
-    step_all(actor, state);
-    if (slowdown_ > 0) advance_kernels(actor, state);
-  }
-
-  /// Without an unfinished collective nothing slows an actor's kernels down before it arrives at
-  /// the next: the one that ends first does so, and perhaps lets another task begin.
-  void advance_kernels(int actor, ActorState& state) {
-    while (state.collectives == 0 && kernels_.any(actor)) {
+    step_all(actor);
+    if (slowdown_ == 0) return;
+    while (actors_[actor].collectives == 0 && kernels_.any(actor)) {
       finish_kernel(kernels_.end_next(actor));
-      step_all(actor, state);
+      step_all(actor);
     }
     kernels_.schedule(actor);
   }
 
-  void step_all(int actor, ActorState& state) {
+  void step_all(int actor) {
+    const auto queues = static_cast<int>(actors_[actor].sequence().queues.size());
     for (bool moved = true; moved;) {
-      moved = state.host.advance(times_[actor]);
-      for (std::size_t q = 0; q < state.queues.size(); ++q) {
-        while (step(actor, state, static_cast<int>(q))) moved = true;
+      moved = actors_[actor].launch();
+      for (int queue = 0; queue < queues; ++queue) {
+        while (step(actor, queue)) moved = true;
       }
     }
   }
 
   /// Runs the next task of a queue, if everything before it is known.
-  bool step(int actor, ActorState& state, int queue) {
-    QueueState& line = state.queues[queue];
-    if (line.busy || line.round == rounds_) return false;
-    const int task = state.sequence->in_queue[queue][line.next];
-    const Instant launch = times_[actor].begins[line.round][task];
-    if (launch == unknown) return false;
-    const FlatPrice& price = state.sequence->prices[task];
-    const int iteration = line.round - price.lag;
-    if (iteration < 0 || iteration >= iterations_) return leave_out(actor, state, queue, task);
-    const Instant ready = ready_time(actor, state, line, task);
-    if (ready == unknown) return false;
+  bool step(int actor, int queue) {
+    PlayedActor& played = actors_[actor];
+    const auto next = played.next(queue);
+    if (!next) return false;
+    if (next->ready == never_ran) return true;
+    const FlatPrice& price = played.sequence().prices[next->task];
     if (price.collective != nullptr) {
-      line.busy = true;
-      ++state.collectives;
-      arrive(price, {actor, queue, line.round, task}, ready);
+      played.hold(queue);
+      ++played.collectives;
+      arrive(*next, {actor, queue});
       return false;
     }
-    const Instant launched = launch + price.host;
+    const Instant launched = next->launched + price.host;
     if (price.slowdown > 0) {
-      line.busy = true;
-      kernels_.begin(actor, {.queue = queue,
-                             .task = task,
-                             .all = {ready, price.device, price.slowdown},
-                             .last = {std::max(ready, launched), price.last_kernel, slowdown_}});
+      played.hold(queue);
+      kernels_.begin(actor,
+                     {.queue = queue,
+                      .all = {next->ready, price.device, price.slowdown},
+                      .last = {std::max(next->ready, launched), price.last_kernel, slowdown_}});
       return false;
     }
-    finish_task(actor, queue, task, ready,
-                std::max(ready + price.device, launched + price.last_kernel));
+    played.finish(queue, next->ready,
+                  std::max(next->ready + price.device, launched + price.last_kernel));
     return true;
   }
 
   void finish_kernel(const SlowedKernels::Ended& ended) {
-    const SlowedKernel& kernel = ended.kernel;
-    actors_[ended.actor].queues[kernel.queue].busy = false;
-    finish_task(ended.actor, kernel.queue, kernel.task, kernel.all.from(), ended.end);
+    actors_[ended.actor].finish(ended.kernel.queue, ended.kernel.all.from(), ended.end);
   }
 
-  /// Passes over a task whose iteration does not exist. The host goes by in the time that launching
-  /// it would take, which is pessimistic before the first and after the last iteration.
-  bool leave_out(int actor, ActorState& state, int queue, int task) {
-    QueueState& line = state.queues[queue];
-    times_[actor].begins[line.round][task] = never_ran;
-    times_[actor].ends[line.round][task] = never_ran;
-    move_on(state, line, queue);
-    return true;
-  }
-
-  static void move_on(const ActorState& state, QueueState& line, int queue) {
-    if (++line.next == state.sequence->in_queue[queue].size()) {
-      line.next = 0;
-      ++line.round;
-    }
-  }
-
-  Instant ready_time(int actor, const ActorState& state, const QueueState& line, int task) const {
-    const FlatSequence& sequence = *state.sequence;
-    const FlatPrice& price = sequence.prices[task];
-    Instant ready =
-        std::max(times_[actor].begins[line.round][task] + price.first_launch, line.tail);
-    const std::vector<Instant>& ends = times_[actor].ends[line.round];
-    for (int w = price.first_wait; w < sequence.prices[task + 1].first_wait; ++w) {
-      const Instant end = ends[sequence.waits[w]];
-      if (end == unknown) return unknown;
-      ready = std::max(ready, end);
-    }
-    return ready;
-  }
-
-  void finish_task(int actor, int queue, int task, Instant begin, Instant end) {
-    ActorState& state = actors_[actor];
-    QueueState& line = state.queues[queue];
-    times_[actor].begins[line.round][task] = begin;
-    times_[actor].ends[line.round][task] = end;
-    line.tail = end;
-    move_on(state, line, queue);
-  }
-
-  void arrive(const FlatPrice& price, const Arrival& arrival, Instant when) {
+  void arrive(const PlayedActor::Next& next, const Arrival& arrival) {
+    const FlatSequence& sequence = actors_[arrival.actor].sequence();
+    const FlatPrice& price = sequence.prices[next.task];
     const program::Collective& collective = *price.collective;
     const int communicator_class =
         folding_.actors[arrival.actor].communicator_classes[collective.group];
-    const int per_iteration = actors_[arrival.actor].sequence->collectives[collective.group];
     const std::size_t k =
-        static_cast<std::size_t>(arrival.round - price.lag) * per_iteration + price.ordinal;
-    std::vector<int>& known = instances_of_[communicator_class];
-    if (k >= known.size()) known.resize(k + 1, -1);
-    if (known[k] < 0) {
-      known[k] = static_cast<int>(instances_.size());
-      instances_.push_back({&collective, communicator_class, when, {}});
-    }
-    CollectiveInstance& instance = instances_[known[k]];
-    expects(instance.collective->kind == collective.kind &&
-                instance.collective->payload == collective.payload,
-            "the k-th collectives of all ranks of a communicator are the same");
-    instance.last_arrival = std::max(instance.last_arrival, when);
-    instance.arrivals.push_back(arrival);
-    if (instance.arrivals.size() < folding_.communicator_classes[communicator_class].actors.size())
-      return;
-    if (slows(collective)) slowing_.push({instance.last_arrival, known[k]});
-    const Ticks latency = folding_.flows[flow_of(communicator_class, collective)].latency;
-    starts_.push({instance.last_arrival + latency, known[k]});
+        static_cast<std::size_t>(next.round - price.lag) * sequence.collectives[collective.group] +
+        price.ordinal;
+    const auto number = instances_.arrive(communicator_class, k, collective, arrival, next.ready);
+    if (!number) return;
+    const CollectiveInstance& instance = instances_[*number];
+    if (slows(collective)) slowing_.push({instance.last_arrival, *number});
+    starts_.push({instance.last_arrival + folding_.flows[instance.flow].latency, *number});
   }
 
   /// Copy engines carry copies to and from the host; all else takes multiprocessors.
@@ -275,25 +166,12 @@ class Engine {
     return slowdown_ > 0 && !cost::concerns_host(collective.kind);
   }
 
-  /// The flows of one kind of collective of one communicator class.
-  struct Routes {
-    int any = -1;  ///< whatever the payload
-    std::map<Bytes, int> by_payload;
-  };
-
-  [[nodiscard]] int flow_of(int communicator_class, const program::Collective& collective) const {
-    const Routes& routes = routes_of_.at({communicator_class, collective.kind});
-    return routes.any >= 0 ? routes.any : routes.by_payload.at(collective.payload);
-  }
-
-  void end(int id, Instant now) {
-    CollectiveInstance& instance = instances_[id];
+  void end(CollectiveInstance& instance, Instant now) {
     for (const Arrival& arrival : instance.arrivals) {
-      ActorState& state = actors_[arrival.actor];
-      state.queues[arrival.queue].busy = false;
-      --state.collectives;
+      PlayedActor& actor = actors_[arrival.actor];
+      --actor.collectives;
       if (slows(*instance.collective)) kernels_.end_communication(arrival.actor, now);
-      finish_task(arrival.actor, arrival.queue, arrival.task, instance.last_arrival, now);
+      actor.finish(arrival.queue, instance.last_arrival, now);
       resumed_.push_back(arrival.actor);
     }
     instance.arrivals = {};
@@ -301,7 +179,7 @@ class Engine {
 
   /// At the end: hosts that still stand still wait for each other.
   void refuse_full_queues() const {
-    if (std::ranges::none_of(actors_, [](const ActorState& state) { return state.host.full(); }))
+    if (std::ranges::none_of(actors_, [](const PlayedActor& actor) { return actor.host().full(); }))
       return;
     throw InputError("", "/profile/launch_queue",
                      "room for the launches by which devices are ahead of each other",
@@ -309,44 +187,32 @@ class Engine {
   }
 
   Timeline timeline() {
+    refuse_full_queues();
     Timeline result;
     result.actors = folding_.actors;
     result.actor_of = folding_.actor_of;
-    result.lag = rounds_ - iterations_;
+    result.lag = lag_;
     result.iteration_ends.assign(iterations_, Instant{0});
-    refuse_full_queues();
-    for (std::size_t a = 0; a < times_.size(); ++a) {
-      const std::vector<FlatPrice>& prices = actors_[a].sequence->prices;
-      for (int round = 0; round < rounds_; ++round) {
-        for (std::size_t task = 0; task + 1 < prices.size(); ++task) {
-          const Instant end = times_[a].ends[round][task];
-          expects(end != unknown, "no rank waits for ever");
-          if (end == never_ran) continue;
-          Instant& last = result.iteration_ends[round - prices[task].lag];
-          last = std::max(last, end);
-        }
-      }
+    for (PlayedActor& actor : actors_) {
+      actor.put_off(result.iteration_ends);
+      result.times.push_back(actor.take_times());
     }
     for (FlatSequence& sequence : sequences_) {
       result.tasks.push_back(std::move(sequence.tasks));
       result.queues.push_back(std::move(sequence.queues));
     }
-    result.times = std::move(times_);
     return result;
   }
 
   const Folding& folding_;
   int iterations_;
-  int rounds_;
+  int lag_;
   ActiveFlows flows_;
   int slowdown_;  ///< millionths of a kernel's speed
   SlowedKernels kernels_;
   std::vector<FlatSequence> sequences_;
-  std::vector<ActorState> actors_;
-  std::vector<ActorTimes> times_;
-  std::vector<CollectiveInstance> instances_;
-  std::vector<std::vector<int>> instances_of_;  ///< by communicator class
-  std::map<std::pair<int, cost::CollectiveKind>, Routes> routes_of_;
+  std::vector<PlayedActor> actors_;
+  CollectiveInstances instances_;
   Starts starts_;   ///< of flows
   Starts slowing_;  ///< of collectives that slow kernels down
   std::deque<int> resumed_;

@@ -44,7 +44,6 @@ class SlowedWork {
 /// on.
 struct SlowedKernel {
   int queue = 0;
-  int task = 0;
   SlowedWork all;
   SlowedWork last;
 };

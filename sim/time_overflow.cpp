@@ -39,28 +39,28 @@ std::vector<Suspect> suspects(const cost::Kernel& kernel) {
   const std::string kind = cost::to_text(kernel.kind);
   const auto product = [&](const char* key, auto constant, double ideal) {
     return Suspect{gemm + key,
-                   [=](Constants& c) { (c.profile.gemm[type].*constant).value = ideal; }};
+                   [=](Constants& c) { (c.profile.kernels.gemm[type].*constant).value = ideal; }};
   };
   using Gemm = cost::GemmConstants;
   return {
       {"slowdown", [](Constants& c) { c.stack.slowdown.value = 1; }},
       {"host_factor", [](Constants& c) { c.stack.host_factor.value = 1; }},
       {"/launch", [](Constants& c) { c.profile.launch.value = {}; }},
-      {"/kernel_floor", [](Constants& c) { c.profile.kernel_floor.value = {}; }},
-      {gemm + "fixed", [=](Constants& c) { c.profile.gemm[type].fixed.value = {}; }},
+      {"/kernel_floor", [](Constants& c) { c.profile.kernels.floor.value = {}; }},
+      {gemm + "fixed", [=](Constants& c) { c.profile.kernels.gemm[type].fixed.value = {}; }},
       product("efficiency", &Gemm::efficiency, 1),
       product("half_intensity", &Gemm::half_intensity, 0),
       product("ramp", &Gemm::ramp, 0),
       product("streaming", &Gemm::streaming, 1),
-      {"/streaming/" + kind, [=](Constants& c) { c.profile.streaming[kind].value = 1; }},
-      {"/streaming_by_pass/" + kind,
-       [=](Constants& c) { c.profile.streaming_by_pass.erase(kind); }},
+      {"/streaming/" + kind, [=](Constants& c) { c.profile.kernels.streaming[kind].value = 1; }},
+      {"/streaming_by_pass/" + kind, [=](Constants& c) { c.profile.kernels.by_pass.erase(kind); }},
       {"/attention",
        [](Constants& c) {
-         if (c.profile.attention) c.profile.attention = {{.value = 1}, {.value = 1}};
+         if (c.profile.kernels.attention)
+           c.profile.kernels.attention = {{.value = 1}, {.value = 1}};
        }},
       {"/peak/" + type, [=](Constants& c) { c.profile.peak[type].value = FlopsPerSecond{1e24}; }},
-      {"/memory_bandwidth", [](Constants& c) { c.profile.memory_bandwidth.value = fast; }},
+      {"/memory_bandwidth", [](Constants& c) { c.profile.memory.bandwidth.value = fast; }},
       {"/host_copy/latency", [](Constants& c) { c.profile.host_copy.latency.value = {}; }},
       {"/host_copy/bandwidth", [](Constants& c) { c.profile.host_copy.bandwidth.value = fast; }},
       {"/host_memory_bandwidth",

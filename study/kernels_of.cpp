@@ -21,9 +21,9 @@ cost::Profile stand_in() {
        {model::DataType::fp32, model::DataType::fp16, model::DataType::bf16, model::DataType::fp8,
         model::DataType::tf32, model::DataType::fp64, model::DataType::int8}) {
     profile.peak[model::to_text(type)] = {};
-    profile.gemm[model::to_text(type)] = {};
+    profile.kernels.gemm[model::to_text(type)] = {};
   }
-  profile.attention.emplace();
+  profile.kernels.attention.emplace();
   return profile;
 }
 

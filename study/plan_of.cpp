@@ -61,7 +61,7 @@ program::Program program_of(const Run& run, const strategies::Plan& plan) {
     const bool known = std::max(from, to) < run.cluster.gpus();
     return known ? run.cluster.bandwidth(from, to) : BytesPerSecond{};
   };
-  const Bytes memory = run.profile.memory.value - run.profile.context.value;
+  const Bytes memory = run.profile.memory.size.value - run.profile.memory.context.value;
   return lowering::lower(plan, run.stack, run.training, {.link = link, .memory = memory});
 }
 

@@ -21,7 +21,7 @@ class Needs {
       : nccl_(!stack.nccl.empty()),
         processor_(profile.of_processor()),
         times_(processor_ && !profile.collective.times.empty()) {
-    for (const auto& [kind, shares] : profile.streaming_by_pass) passes_.insert(kind);
+    for (const auto& [kind, shares] : profile.kernels.by_pass) passes_.insert(kind);
     for (const program::Block& block : program.blocks) {
       for (const program::Task& task : block.tasks) {
         if (const auto* kernel = std::get_if<cost::Kernel>(&task.work)) add(*kernel);

@@ -48,10 +48,10 @@ void add_for_data_ranks(std::vector<Change>& changes, const strategies::Options&
 }
 
 void add_for_layers(std::vector<Change>& changes, const strategies::Options& options) {
-  if (options.tensor > 1 && !options.sequence_parallel)
+  if (options.tensor > 1 && !options.division.tokens)
     changes.push_back({strategy("sequence_parallel", true)});
   for (int parts : {2, 4}) {
-    if (options.coshard.attention == 1 && options.coshard.mlp == 1)
+    if (const auto& now = options.division.coshard; now.attention == 1 && now.mlp == 1)
       changes.push_back({strategy("coshard", parts)});
   }
 }

@@ -275,7 +275,7 @@ model::Graph read_model(const JsonReader& reader, std::int64_t batch,
 bool has_constants(const cost::Profile& profile, const cost::Precision& precision) {
   return std::ranges::all_of(std::array{precision.values, precision.products}, [&](auto type) {
     const std::string key = model::to_text(type);
-    return profile.peak.contains(key) && profile.gemm.contains(key);
+    return profile.peak.contains(key) && profile.kernels.gemm.contains(key);
   });
 }
 
@@ -307,7 +307,7 @@ void check_attention(const Run& run, const JsonReader& model) {
   const bool fused = std::ranges::any_of(run.graph.operators, [](const model::Operator& op) {
     return op.kind == model::OpKind::fused_attention;
   });
-  if (!fused || run.profile.attention) return;
+  if (!fused || run.profile.kernels.attention) return;
   const auto said = model.find("attention");
   throw InputError(model.file(), said ? said->path() : model.path() + "/attention",
                    "\"attention\": \"unfused\", since profile " + run.profile.name +

@@ -37,7 +37,8 @@ Bytes judge(Outcome& outcome, Bytes used, const std::string& where, const std::s
 
 /// Servers whose memory is not known have enough.
 void judge_memory(Outcome& outcome, const Run& run) {
-  outcome.gpu_shortfall = judge(outcome, outcome.memory.used, "", "GPU", run.profile.memory.value);
+  outcome.gpu_shortfall =
+      judge(outcome, outcome.memory.used, "", "GPU", run.profile.memory.size.value);
   if (const auto& host = run.cluster.design().host_memory) {
     outcome.host_shortfall = judge(outcome, sim::highest(outcome.hosts),
                                    " of the memory of its processors", "server", *host);

@@ -63,7 +63,7 @@ std::optional<Verdict> verdict(const Result& result) {
                   .result = &result,
                   .measured = *found->measured != 0,
                   .needed = result.outcome.memory.used,
-                  .capacity = run.profile.memory.value};
+                  .capacity = run.profile.memory.size.value};
   const Bytes on_host = sim::highest(result.outcome.hosts);
   const Bytes host = run.cluster.design().host_memory.value_or(Bytes{});
   if (host > Bytes{} && on_host / host > verdict.needed / verdict.capacity) {

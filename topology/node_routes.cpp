@@ -101,6 +101,14 @@ class NodeRoutes::Search {
                            const std::vector<std::int64_t>& distance) const;
 
  private:
+  struct Step {
+    LinkId link = 0;
+    VertexId to = 0;
+  };
+
+  /// The links on shortest paths from one vertex, in order.
+  [[nodiscard]] std::vector<Step> steps_towards(VertexId target, VertexId from,
+                                                const std::vector<std::int64_t>& distance) const;
   [[nodiscard]] VertexId fabric() const { return static_cast<VertexId>(vertices_.size()) - 1; }
   [[nodiscard]] VertexKind kind(VertexId id) const { return vertex(id).kind; }
   /// Whether a path towards `target` may lead on through `vertex`.
@@ -137,6 +145,22 @@ std::vector<std::int64_t> NodeRoutes::Search::distances_to(VertexId target) cons
   return distance;
 }
 
+std::vector<NodeRoutes::Search::Step> NodeRoutes::Search::steps_towards(
+    VertexId target, VertexId from, const std::vector<std::int64_t>& distance) const {
+  std::vector<Step> steps;
+  const auto edges = boost::out_edges(static_cast<std::size_t>(from), adjacency_);
+  for (auto edge = edges.first; edge != edges.second; ++edge) {
+    const Cable& cable = adjacency_[*edge];
+    const auto next = static_cast<VertexId>(boost::target(*edge, adjacency_));
+    if (next != target && !leads_on(next, target)) continue;
+    if (distance[static_cast<std::size_t>(next)] ==
+        distance[static_cast<std::size_t>(from)] - cable.weight)
+      steps.push_back({.link = cable.link, .to = next});
+  }
+  std::ranges::sort(steps, {}, &Step::link);
+  return steps;
+}
+
 NodeRoutes::Route NodeRoutes::Search::find(VertexId from, VertexId to,
                                            const std::vector<std::int64_t>& distance) const {
   const auto remaining = [&distance](VertexId id) {
@@ -145,10 +169,6 @@ NodeRoutes::Route NodeRoutes::Search::find(VertexId from, VertexId to,
   Route route;
   if (remaining(from) == unreachable) return route;
 
-  struct Step {
-    LinkId link = 0;
-    VertexId to = 0;
-  };
   struct Arrived {
     double share = 0;
     Seconds latency;  ///< of the part that was longest on its way
@@ -163,19 +183,9 @@ NodeRoutes::Route NodeRoutes::Search::find(VertexId from, VertexId to,
       route.latency = latency;
       continue;
     }
-
-    std::vector<Step> steps;
+    const std::vector<Step> steps = steps_towards(to, vertex, distance);
     BytesPerSecond total;
-    const auto edges = boost::out_edges(static_cast<std::size_t>(vertex), adjacency_);
-    for (auto edge = edges.first; edge != edges.second; ++edge) {
-      const Cable& cable = adjacency_[*edge];
-      const auto next = static_cast<VertexId>(boost::target(*edge, adjacency_));
-      if (next != to && !leads_on(next, to)) continue;
-      if (remaining(next) != remaining(vertex) - cable.weight) continue;
-      steps.push_back({.link = cable.link, .to = next});
-      total += links_[static_cast<std::size_t>(cable.link)].bandwidth;
-    }
-    std::sort(steps.begin(), steps.end(), [](Step x, Step y) { return x.link < y.link; });
+    for (const Step step : steps) total += links_[static_cast<std::size_t>(step.link)].bandwidth;
     for (const Step step : steps) {
       const Link& link = links_[static_cast<std::size_t>(step.link)];
       const double part = share * (link.bandwidth / total);

@@ -31,7 +31,7 @@ cost::Constant<double> fit_pass(const Chosen<AttentionTable>& chosen, const std:
     BytesPerSecond bandwidth;
     AttentionPoint point;
   };
-  const double moved = result.profile.streaming.at("elementwise").value;
+  const double moved = result.profile.kernels.streaming.at("elementwise").value;
   std::vector<Observation> observations;
   std::vector<std::uint64_t> groups;
   for (const auto& item : chosen.items) {
@@ -42,7 +42,7 @@ cost::Constant<double> fit_pass(const Chosen<AttentionTable>& chosen, const std:
     }
   }
   const std::vector<Parameter> parameters{{"share", Range::share, 0.5, 0.7}};
-  const Seconds floor = result.profile.kernel_floor.value;
+  const Seconds floor = result.profile.kernels.floor.value;
   const auto log_ratio = [&](std::size_t i, const std::vector<double>& values) {
     const auto& [peak, bandwidth, point] = observations[i];
     const Seconds busy = std::max(point.flops / (values[0] * peak), point.bytes / bandwidth);
@@ -61,8 +61,8 @@ void fit_attention(const std::vector<Measurements>& measurements, const Datashee
   const auto backward = choose_pass(measurements, datasheet, cost::KernelKind::attention_backward);
   for (const auto* pass : {&forward, &backward})
     if (pass->items.empty() || !pass->same_architecture) return;
-  result.profile.attention = {.forward = fit_pass(forward, "attention", result),
-                              .backward = fit_pass(backward, "attention_backward", result)};
+  result.profile.kernels.attention = {.forward = fit_pass(forward, "attention", result),
+                                      .backward = fit_pass(backward, "attention_backward", result)};
 }
 
 }  // namespace stratagem::calibrate

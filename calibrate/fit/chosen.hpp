@@ -46,7 +46,8 @@ struct Chosen {
     for (const Measurements* file : files) {
       const std::string ranks =
           file->ranks > 1 ? " on " + std::to_string(file->ranks) + " ranks" : "";
-      text += (text.empty() ? "" : "; ") + file->device.gpu + ranks + " (" + file->source + ")";
+      text +=
+          (text.empty() ? "" : "; ") + file->device.gpu + ranks + " (" + file->origin.source + ")";
     }
     return text;
   }

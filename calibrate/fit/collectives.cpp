@@ -71,7 +71,7 @@ void fit_added_to_nccl(const std::vector<Measurements>& measurements, const Data
   for (const auto& [from, table] : chosen.items) {
     const NcclFit found = fit_nccl(*table);
     const cost::NcclConstants& values = found.constants;
-    const std::string where = from->device.gpu + " (" + from->source + ")";
+    const std::string where = from->device.gpu + " (" + from->origin.source + ")";
     const auto constant = [&](auto value) {
       return cost::Constant<decltype(value)>{
           .value = rounded(value),
@@ -99,8 +99,8 @@ void fit_added_to_nccl(const std::vector<Measurements>& measurements, const Data
 
 void fit_collectives(const std::vector<Measurements>& measurements, const Datasheet& datasheet,
                      Fit& result) {
-  if (datasheet.collective) {
-    result.profile.collective = *datasheet.collective;
+  if (datasheet.processor) {
+    result.profile.collective = datasheet.processor->collective;
     return take_times(measurements, result);
   }
   const auto all_reduces = choose(measurements, datasheet, &Measurements::all_reduces,
@@ -109,14 +109,14 @@ void fit_collectives(const std::vector<Measurements>& measurements, const Datash
     throw InputError(datasheet.file, "/measurements",
                      "a file with a table of the kind \"all_reduce\"", "none");
   }
-  fit_collective(all_reduces, datasheet.nvlink_efficiency, result);
+  fit_collective(all_reduces, datasheet.links.nvlink_efficiency, result);
   cost::CollectiveConstants& collective = result.profile.collective;
-  collective.network_efficiency = datasheet.network_efficiency;
-  collective.pcie_efficiency = datasheet.pcie_efficiency;
-  collective.network_step = datasheet.network_step;
-  collective.node_link_latency = datasheet.node_link_latency;
-  collective.network_link_latency = datasheet.network_link_latency;
-  collective.compute_slowdown = datasheet.compute_slowdown;
+  collective.network_efficiency = datasheet.links.network_efficiency;
+  collective.pcie_efficiency = datasheet.links.pcie_efficiency;
+  collective.network_step = datasheet.links.network_step;
+  collective.node_link_latency = datasheet.links.node_link_latency;
+  collective.network_link_latency = datasheet.links.network_link_latency;
+  collective.compute_slowdown = datasheet.links.compute_slowdown;
   fit_added_to_nccl(measurements, datasheet, result);
 }
 

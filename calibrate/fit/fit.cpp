@@ -21,7 +21,7 @@ namespace {
 
 cost::Constant<Seconds> kernel_floor(const std::vector<Measurements>& measurements,
                                      const Datasheet& datasheet) {
-  if (datasheet.kernel_floor) return *datasheet.kernel_floor;
+  if (datasheet.processor) return datasheet.processor->kernel_floor;
   for (const auto& [same, stands_in] : {std::pair{true, false}, std::pair{true, true},
                                         std::pair{false, false}, std::pair{false, true}}) {
     for (const Measurements& from : measurements) {
@@ -31,15 +31,15 @@ cost::Constant<Seconds> kernel_floor(const std::vector<Measurements>& measuremen
       std::vector<double> gaps;
       for (const Seconds gap : from.kernel_gaps) gaps.push_back(gap.value);
       const std::string where =
-          "kernels back to back on " + from.device.gpu + " (" + from.source + ")";
+          "kernels back to back on " + from.device.gpu + " (" + from.origin.source + ")";
       if (!same) {
         return {.value = rounded(Seconds{median(gaps)}),
                 .provenance = cost::Provenance::assumed,
                 .source = "another architecture's, " + where};
       }
       return {.value = rounded(Seconds{median(gaps)}),
-              .provenance = from.status == "measured" ? cost::Provenance::measured
-                                                      : cost::Provenance::published,
+              .provenance = from.origin.status == "measured" ? cost::Provenance::measured
+                                                             : cost::Provenance::published,
               .source = where};
     }
   }
@@ -69,14 +69,11 @@ Fit fit_profile(const std::vector<Measurements>& measurements, const Datasheet& 
   profile.multiprocessors = datasheet.multiprocessors;
   profile.peak = datasheet.peak;
   profile.memory = datasheet.memory;
-  profile.memory_bandwidth = datasheet.memory_bandwidth;
-  profile.attention = datasheet.attention;
-  profile.kernel_floor = kernel_floor(measurements, datasheet);
+  profile.kernels.attention = datasheet.attention;
+  profile.kernels.floor = kernel_floor(measurements, datasheet);
   profile.launch_queue = datasheet.launch_queue;
   profile.host_copy = datasheet.host_copy;
   profile.host_memory_bandwidth = datasheet.host_memory_bandwidth;
-  profile.context = datasheet.context;
-  profile.communicator = datasheet.communicator;
   fit_gemms(measurements, datasheet, result);
   fit_streaming_kinds(measurements, datasheet, result);
   fit_attention(measurements, datasheet, result);
@@ -91,7 +88,7 @@ Fit fit_profile(const Datasheet& datasheet) { return fit_completed({}, datasheet
 Fit fit_completed(std::vector<Measurements> measurements, const Datasheet& datasheet) {
   const bool stand_in = !measurements.empty();
   std::string own;  // the GPU's, as it calls itself
-  if (stand_in && measurements.front().status == "measured" &&
+  if (stand_in && measurements.front().origin.status == "measured" &&
       measurements.front().device.architecture == datasheet.architecture)
     own = measurements.front().device.gpu;
   for (const std::string& file : datasheet.measurements) {

@@ -21,7 +21,7 @@ cost::Profile rates_of(const Device& device, bool processor) {
   profile.name = device.gpu;
   profile.multiprocessors.value = device.multiprocessors;
   for (const auto& [type, peak] : device.peak) profile.peak[type].value = peak;
-  profile.memory_bandwidth.value = device.memory_bandwidth;
+  profile.memory.bandwidth.value = device.memory_bandwidth;
   return profile;
 }
 
@@ -49,8 +49,8 @@ std::uint64_t group_of(const GemmPoint& point) {
   return group;
 }
 
-void fit_gemm(const Chosen<GemmTable>& chosen, const std::string& type, bool processor,
-              Fit& result) {
+/// What was measured of products, beside the rates of the device that it was measured on.
+struct Products {
   struct Observation {
     std::size_t rates;
     cost::Kernel kernel;
@@ -58,14 +58,22 @@ void fit_gemm(const Chosen<GemmTable>& chosen, const std::string& type, bool pro
   };
   std::vector<cost::Profile> rates;
   std::vector<Observation> observations;
-  std::vector<std::uint64_t> groups;
-  for (const auto& item : chosen.items) {
-    rates.push_back(rates_of(item.from->device, processor));
-    for (const GemmPoint& point : item.table->points) {
-      observations.push_back({rates.size() - 1, kernel_of(point, item.table->type), point.time});
-      groups.push_back(group_of(point));
+  std::vector<std::uint64_t> groups;  ///< of observations; equal for equal shapes
+
+  Products(const Chosen<GemmTable>& chosen, bool processor) {
+    for (const auto& item : chosen.items) {
+      rates.push_back(rates_of(item.from->device, processor));
+      for (const GemmPoint& point : item.table->points) {
+        observations.push_back({rates.size() - 1, kernel_of(point, item.table->type), point.time});
+        groups.push_back(group_of(point));
+      }
     }
   }
+};
+
+void fit_gemm(const Chosen<GemmTable>& chosen, const std::string& type, bool processor,
+              Fit& result) {
+  const Products products(chosen, processor);
   // Starts: the best shapes ever found reach 80 to 90 % of peak, streaming 70 to 95 % of the
   // bandwidth.
   const std::vector<Parameter> parameters{{"efficiency", Range::share, 0.9, 0.7},
@@ -83,16 +91,16 @@ void fit_gemm(const Chosen<GemmTable>& chosen, const std::string& type, bool pro
     return gemm;
   };
   const auto log_ratio = [&](std::size_t i, const std::vector<double>& values) {
-    const Observation& seen = observations[i];
-    return std::log(cost::gemm_time(seen.kernel, constants(values), rates[seen.rates]) / seen.time);
+    const auto& [rates, kernel, time] = products.observations[i];
+    return std::log(cost::gemm_time(kernel, constants(values), products.rates[rates]) / time);
   };
-  const Estimate estimate = fit(parameters, groups, log_ratio);
+  const Estimate estimate = fit(parameters, products.groups, log_ratio);
   const Source source(chosen, type + " GEMMs", estimate);
-  result.profile.gemm[type] = {.efficiency = source.constant(estimate.values[0]),
-                               .half_intensity = source.constant(estimate.values[1]),
-                               .ramp = source.constant(estimate.values[2]),
-                               .streaming = source.constant(estimate.values[3]),
-                               .fixed = source.constant(Seconds{estimate.values[4]})};
+  result.profile.kernels.gemm[type] = {.efficiency = source.constant(estimate.values[0]),
+                                       .half_intensity = source.constant(estimate.values[1]),
+                                       .ramp = source.constant(estimate.values[2]),
+                                       .streaming = source.constant(estimate.values[3]),
+                                       .fixed = source.constant(Seconds{estimate.values[4]})};
   note(result, "gemm " + type, chosen, estimate, parameters, log_ratio);
 }
 
@@ -100,21 +108,21 @@ void fit_gemm(const Chosen<GemmTable>& chosen, const std::string& type, bool pro
 
 void fit_gemms(const std::vector<Measurements>& measurements, const Datasheet& datasheet,
                Fit& result) {
-  auto& gemm = result.profile.gemm;
+  auto& gemm = result.profile.kernels.gemm;
   for (const auto& entry : datasheet.peak) {
     const std::string& type = entry.first;
     const auto chosen =
         choose(measurements, datasheet, &Measurements::gemms,
                [&type](const GemmTable& table) { return model::to_text(table.type) == type; });
-    const bool alike = datasheet.gemm.contains(type);  // what is measured is like itself
+    const bool alike = datasheet.like.gemm.contains(type);  // what is measured is like itself
     if (alike && (chosen.items.empty() || !chosen.same_architecture)) continue;
     if (chosen.items.empty()) {
       throw InputError(datasheet.file, "/gemm",
                        "measured GEMMs of " + type + ", or what they are alike", "");
     }
-    fit_gemm(chosen, type, datasheet.collective.has_value(), result);
+    fit_gemm(chosen, type, datasheet.processor.has_value(), result);
   }
-  for (const auto& [type, likeness] : datasheet.gemm) {
+  for (const auto& [type, likeness] : datasheet.like.gemm) {
     if (gemm.contains(type)) continue;
     const auto original = gemm.find(likeness.as);
     if (original == gemm.end()) {

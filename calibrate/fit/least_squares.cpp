@@ -91,21 +91,13 @@ class Problem {
   /// Moves `scaled` downhill until steps stop paying.
   [[nodiscard]] Vector minimise(Vector scaled) const {
     constexpr int most_steps = 60;
-    constexpr double difference = 1e-4;
     constexpr double longest_step = 1;
     constexpr double least_gain = 1e-9;
     double damping = 1e-2;
     Vector residual = residuals(scaled);
     double loss = huber_.loss(residual);
     for (int step = 0; step < most_steps; ++step) {
-      Matrix jacobian(residual.size(), size());
-      for (Eigen::Index i = 0; i < size(); ++i) {
-        Vector ahead = scaled;
-        Vector behind = scaled;
-        ahead[i] += difference;
-        behind[i] -= difference;
-        jacobian.col(i) = (residuals(ahead) - residuals(behind)) / (2 * difference);
-      }
+      const Matrix jacobian = jacobian_of_residuals(scaled);
       const Matrix weighted = huber_.weights(residual).asDiagonal() * jacobian;
       const Matrix normal = jacobian.transpose() * weighted;
       const Vector gradient = weighted.transpose() * residual;
@@ -136,6 +128,18 @@ class Problem {
   }
 
  private:
+  [[nodiscard]] Matrix jacobian_of_residuals(const Vector& scaled) const {
+    constexpr double difference = 1e-4;
+    Matrix jacobian(static_cast<Eigen::Index>(observations_.size()) + size(), size());
+    for (Eigen::Index i = 0; i < size(); ++i) {
+      Vector ahead = scaled;
+      Vector behind = scaled;
+      ahead[i] += difference;
+      behind[i] -= difference;
+      jacobian.col(i) = (residuals(ahead) - residuals(behind)) / (2 * difference);
+    }
+    return jacobian;
+  }
   [[nodiscard]] Eigen::Index size() const { return static_cast<Eigen::Index>(parameters_.size()); }
   [[nodiscard]] const Parameter& parameter(Eigen::Index i) const {
     return parameters_[static_cast<std::size_t>(i)];
@@ -182,6 +186,28 @@ double noise_of(std::vector<double> log_ratios) {
   return std::clamp(1.4826 * median(std::move(log_ratios)), 0.002, 0.1);
 }
 
+/// The log ratios of observations, each predicted by a fit to the folds without it; empty where
+/// folds are too small.
+std::vector<double> unseen_by_folds(const std::vector<Parameter>& parameters,
+                                    const std::vector<std::uint64_t>& groups,
+                                    const LogRatio& log_ratio, double noise) {
+  const std::vector<int> fold_of = folds_of(groups);
+  std::vector<double> unseen;
+  for (int fold = 0; fold < folds; ++fold) {
+    std::vector<std::size_t> seen;
+    for (std::size_t i = 0; i < groups.size(); ++i) {
+      if (fold_of[i] != fold) seen.push_back(i);
+    }
+    if (seen.size() == groups.size() || seen.size() < parameters.size()) continue;
+    const Problem part(parameters, seen, log_ratio, noise);
+    const std::vector<double> values = part.values(part.minimise(part.start()));
+    for (std::size_t i = 0; i < groups.size(); ++i) {
+      if (fold_of[i] == fold) unseen.push_back(log_ratio(i, values));
+    }
+  }
+  return unseen;
+}
+
 }  // namespace
 
 Estimate fit(const std::vector<Parameter>& parameters, const std::vector<std::uint64_t>& groups,
@@ -210,21 +236,7 @@ Estimate fit(const std::vector<Parameter>& parameters, const std::vector<std::ui
   estimate.log_ratios = log_ratios_with(estimate.values);
   estimate.noise = noise;
   estimate.median_error = median_relative_error(estimate.log_ratios);
-
-  const std::vector<int> fold_of = folds_of(groups);
-  std::vector<double> unseen;
-  for (int fold = 0; fold < folds; ++fold) {
-    std::vector<std::size_t> seen;
-    for (const std::size_t i : all) {
-      if (fold_of[i] != fold) seen.push_back(i);
-    }
-    if (seen.size() == all.size() || seen.size() < parameters.size()) continue;
-    const Problem part(parameters, seen, log_ratio, noise);
-    const std::vector<double> values = part.values(part.minimise(part.start()));
-    for (const std::size_t i : all) {
-      if (fold_of[i] == fold) unseen.push_back(log_ratio(i, values));
-    }
-  }
+  const std::vector<double> unseen = unseen_by_folds(parameters, groups, log_ratio, noise);
   estimate.cross_validated_error =
       unseen.empty() ? estimate.median_error : median_relative_error(unseen);
   return estimate;

@@ -132,8 +132,8 @@ std::map<std::string, MpiFit> fit_mpi(const std::vector<Measurements>& measureme
       for (const MpiPoint& point : table.points)
         if (within_server(point, from)) points[kind].push_back(point);
       std::string& source = sources[kind];
-      source += (source.empty() ? "" : "; ") + from.source + " on " + from.host + ", " +
-                std::to_string(from.ranks) + " ranks, " + from.date;
+      source += (source.empty() ? "" : "; ") + from.origin.source + " on " + from.origin.host +
+                ", " + std::to_string(from.ranks) + " ranks, " + from.origin.date;
     }
   }
   std::map<std::string, MpiFit> fits;

@@ -69,12 +69,12 @@ void give_common_rates(std::vector<Measurements>& measurements) {
 }  // namespace
 
 Datasheet datasheet_of_processor(const Measurements& m, const std::string& name) {
-  if (!m.device.memory || m.status != "measured" ||
-      !m.source.starts_with("stratagem calibrate measure --backend cpu"))
+  if (!m.device.memory || m.origin.status != "measured" ||
+      !m.origin.source.starts_with("stratagem calibrate measure --backend cpu"))
     throw InputError(m.file, "/device",
                      "measurements of `calibrate measure --backend cpu`; others want --datasheet",
                      "");
-  const std::string how = m.source + " on " + m.host + ", " + m.date;
+  const std::string how = m.origin.source + " on " + m.origin.host + ", " + m.origin.date;
   const auto measured = [&](auto value, const std::string& what) {
     return cost::Constant<decltype(value)>{
         .value = value, .provenance = Provenance::measured, .source = what + ", " + how};
@@ -88,15 +88,15 @@ Datasheet datasheet_of_processor(const Measurements& m, const std::string& name)
   sheet.multiprocessors = measured(m.device.multiprocessors, "one core of each rank was timed");
   for (const auto& [type, peak] : m.device.peak)
     sheet.peak[type] = measured(peak, "rate of a product of 1536 x 1536 x 1536");
-  sheet.memory = measured(*m.device.memory, "what the system has, for all ranks together");
-  sheet.memory_bandwidth = measured(
+  sheet.memory.size = measured(*m.device.memory, "what the system has, for all ranks together");
+  sheet.memory.bandwidth = measured(
       m.device.memory_bandwidth, "the fastest of a sum beyond the caches and what kernels moved");
   sheet.host_copy = {.latency = assumed(Seconds{}, no_gpu),
                      .bandwidth = assumed(m.device.memory_bandwidth, no_gpu)};
-  sheet.context = assumed(Bytes{}, no_gpu);
-  sheet.kernel_floor = assumed(Seconds{}, no_gpu);
-  sheet.launch = assumed(Seconds{}, no_gpu);
-  sheet.collective = unmeasured_collectives();
+  sheet.memory.context = assumed(Bytes{}, no_gpu);
+  sheet.processor = {.kernel_floor = assumed(Seconds{}, no_gpu),
+                     .launch = assumed(Seconds{}, no_gpu),
+                     .collective = unmeasured_collectives()};
   return sheet;
 }
 
@@ -109,7 +109,7 @@ Fit fit_processor(std::vector<Measurements> measurements, const std::string& nam
   if (measurements.size() > 1) {
     const std::string of_all = " (the first of " + std::to_string(measurements.size()) + " files)";
     for (auto& [type, peak] : sheet.peak) peak.source += of_all + ", the median of all";
-    sheet.memory_bandwidth.source += of_all + ", the most of all";
+    sheet.memory.bandwidth.source += of_all + ", the most of all";
   }
   Fit fit = fit_profile(measurements, sheet);
   if (pace) {

@@ -102,11 +102,11 @@ Seconds fit_streaming(const Chosen<StreamingTable>& chosen, const std::string& k
   double share = estimate.values[0];
   if (by_pass) {
     const double forward = estimate.values[0], gradient = estimate.values[1];
-    result.profile.streaming_by_pass[kind] = {.forward = source.constant(forward),
-                                              .gradient = source.constant(gradient)};
+    result.profile.kernels.by_pass[kind] = {.forward = source.constant(forward),
+                                            .gradient = source.constant(gradient)};
     share = 2 / (1 / forward + 1 / gradient);
   }
-  result.profile.streaming[kind] = source.constant(share);
+  result.profile.kernels.streaming[kind] = source.constant(share);
   note(result, kind, chosen, estimate, model.parameters(), model.log_ratio());
   return model.host_time(estimate);
 }
@@ -134,7 +134,7 @@ void fit_streaming_kind(const Chosen<StreamingTable>& chosen, const Datasheet& d
     throw InputError(datasheet.file, "/streaming",
                      "measured times of " + kind + ", or what it is alike", "");
   }
-  const Seconds host_time = fit_streaming(chosen, kind, datasheet.collective.has_value(), result);
+  const Seconds host_time = fit_streaming(chosen, kind, datasheet.processor.has_value(), result);
   if (kind != "elementwise" || host_time == Seconds{}) return;
   result.profile.launch = launch_of(chosen, host_time);
 }
@@ -161,15 +161,15 @@ void fit_streaming_kinds(const std::vector<Measurements>& measurements, const Da
   std::set<std::string> measured;  // what is measured of this architecture is like itself
   for (const std::string& kind : cost::streaming_kinds()) {
     const auto chosen = choose_kind(measurements, datasheet, kind);
-    const bool alike = datasheet.streaming.contains(kind);
+    const bool alike = datasheet.like.streaming.contains(kind);
     if (alike && (chosen.items.empty() || !chosen.same_architecture)) continue;
     fit_streaming_kind(chosen, datasheet, kind, result);
     measured.insert(kind);
   }
-  if (datasheet.launch) result.profile.launch = *datasheet.launch;
+  if (datasheet.processor) result.profile.launch = datasheet.processor->launch;
   if (result.profile.launch.source.empty()) fit_launch(measurements, datasheet, result);
-  auto& streaming = result.profile.streaming;
-  for (const auto& [kind, likeness] : datasheet.streaming) {
+  auto& streaming = result.profile.kernels.streaming;
+  for (const auto& [kind, likeness] : datasheet.like.streaming) {
     if (measured.contains(kind)) continue;
     const auto original = streaming.find(likeness.as);
     if (original == streaming.end()) {

@@ -192,7 +192,7 @@ class Csv {
     }
     if (column_of("bytes") && Bytes{value(row, "bytes")} < beyond_caches) return;
     if (fact("kind") == "kernel_gap") return;
-    check_rate(row, Bytes{value(row, "bytes")}, sheet.memory_bandwidth.value, "memory bandwidth");
+    check_rate(row, Bytes{value(row, "bytes")}, sheet.memory.bandwidth.value, "memory bandwidth");
   }
 
   [[noreturn]] void fail(const std::string& where, const std::string& expected,

@@ -41,7 +41,7 @@ GpuRates rates_of(const std::string& datasheet, const Stream& stream,
       if (!rates.peak.contains(type))
         throw InputError(datasheet, "/peak/" + type, "a rate of this type, which is measured", "");
     }
-    rates.memory = sheet.memory_bandwidth.value;
+    rates.memory = sheet.memory.bandwidth.value;
     return rates;
   }
   const auto time_of = [&](const CudaExperiment& one) {

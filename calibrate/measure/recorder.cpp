@@ -60,8 +60,8 @@ Recorder::Recorder(std::string file, Machine machine, std::optional<Bytes> worki
 
 Recorder::Table Recorder::read_table(const JsonReader& json) {
   Table table{.kind = json.at("kind").text()};
-  if (const auto operation = json.find("operation")) table.operation = operation->text();
-  if (const auto scenario = json.find("scenario")) table.scenario = scenario->text();
+  table.operation = read_or_empty(json, "operation", &JsonReader::text);
+  table.scenario = read_or_empty(json, "scenario", &JsonReader::text);
   const auto columns = json.at("columns").elements();
   const Columns kind(table.kind);
   const std::size_t sizes = kind.sizes();

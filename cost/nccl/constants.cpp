@@ -23,16 +23,15 @@ constexpr ByNodes hopper_tree{38.7, 41.4, 36};
 Constants version_2_8() {
   return {.version = "2.8.4",
           .base = {{{4.4, 4.4, 0}, {3.6, 10, 8.4}}},
-          .nvlink = {{{0.52, 1.25, 28}, {0.47, 1.9, 3.4}}},
-          .pcie = {{{1, 1.9, 28}, {1, 2.5, 5.7}}},
-          .network = {{{5, 8.5, 28}, {2.7, 4, 9.6}}},
-          .ll_total = {volta_ll, ampere_ll, ampere_ll, ampere_ll},
-          .ring_ll128 = {always(16.9), always(16.9), always(16.9), always(16.9)},
-          .tree_ll128 = {always(16.9), always(16.9), always(16.9), always(16.9)},
-          .tree = {volta_tree, {24, 22.5, 16}, {24, 22.5, 16}, {24, 22.5, 16}},
-          .ring_ll_share = 0.25,
-          .gather_ll_share = 1.0 / 3,
+          .nvlink = {.time = {{{0.52, 1.25, 28}, {0.47, 1.9, 3.4}}}, .contained = 50_ns},
+          .pcie = {.time = {{{1, 1.9, 28}, {1, 2.5, 5.7}}}, .contained = 700_ns},
+          .network = {.time = {{{5, 8.5, 28}, {2.7, 4, 9.6}}}, .contained = 1.8_us},
           .ll_among_nodes = 1.8,
+          .ll_total = {volta_ll, ampere_ll, ampere_ll, ampere_ll},
+          .channel = {.ring_ll128 = {always(16.9), always(16.9), always(16.9), always(16.9)},
+                      .tree_ll128 = {always(16.9), always(16.9), always(16.9), always(16.9)},
+                      .tree = {volta_tree, {24, 22.5, 16}, {24, 22.5, 16}, {24, 22.5, 16}}},
+          .share = {.ring_ll = 0.25, .gather_ll = 1.0 / 3},
           .processor_overhead = false,
           .proxies = false};
 }
@@ -41,9 +40,9 @@ Constants version_2_8() {
 Constants version_2_12() {
   Constants c = version_2_8();
   c.version = "2.12.12";
-  c.network[1][2] = 28;
-  c.ring_ll128 = c.tree_ll128 = {always(20), always(20), always(20), always(20)};
-  c.tree = {volta_tree, ampere_tree, ampere_tree, ampere_tree};
+  c.network.time[1][2] = 28;
+  c.channel.ring_ll128 = c.channel.tree_ll128 = {always(20), always(20), always(20), always(20)};
+  c.channel.tree = {volta_tree, ampere_tree, ampere_tree, ampere_tree};
   c.ampere_total = 235;
   c.proxies = true;
   return c;
@@ -54,14 +53,14 @@ Constants version_2_18() {
   Constants c = version_2_12();
   c.version = "2.18.6";
   c.base = {{{6.8, 14, 0}, {6.6, 14, 8.4}, {0, 0, 23}, {0, 0, 23}}};
-  c.nvlink = {{{0.6, 1.25, 4}, {0.6, 1.9, 3.4}}};
-  c.pcie = {{{1, 1.9, 6}, {1, 2.5, 5.7}}};
-  c.network = {{{5, 8.5, 14}, {2.7, 4, 14}, {0, 0, 18}, {0, 0, 19}}};
-  c.ring_ll128[2] = c.ring_ll128[3] = always(36.7);
-  c.tree_ll128[2] = c.tree_ll128[3] = {36.7, 36.7, 29};
-  c.tree[2] = c.tree[3] = hopper_tree;
-  c.nvls_tree = {volta_tree, ampere_tree, {0, 57.7, 45.5}, {0, 57.7, 45.5}};
-  c.nvls = {0, 0, 0.85, 0.85};
+  c.nvlink.time = {{{0.6, 1.25, 4}, {0.6, 1.9, 3.4}}};
+  c.pcie.time = {{{1, 1.9, 6}, {1, 2.5, 5.7}}};
+  c.network.time = {{{5, 8.5, 14}, {2.7, 4, 14}, {0, 0, 18}, {0, 0, 19}}};
+  c.channel.ring_ll128[2] = c.channel.ring_ll128[3] = always(36.7);
+  c.channel.tree_ll128[2] = c.channel.tree_ll128[3] = {36.7, 36.7, 29};
+  c.channel.tree[2] = c.channel.tree[3] = hopper_tree;
+  c.channel.nvls_tree = {volta_tree, ampere_tree, {0, 57.7, 45.5}, {0, 57.7, 45.5}};
+  c.share.nvls = {0, 0, 0.85, 0.85};
   c.ll_among_nodes = 1;
   c.ampere_total = 0;
   c.processor_overhead = true;
@@ -74,9 +73,9 @@ Constants version_2_20() {
   Constants c = version_2_18();
   c.version = "2.20.5";
   c.base[2] = c.base[3] = {0, 0, 0};
-  c.nvlink[2] = c.nvlink[3] = {0, 0, 23};
-  c.nvlink[0][2] = c.pcie[0][2] = c.network[0][2] = 28;
-  c.network[3][2] = 14;
+  c.nvlink.time[2] = c.nvlink.time[3] = {0, 0, 23};
+  c.nvlink.time[0][2] = c.pcie.time[0][2] = c.network.time[0][2] = 28;
+  c.network.time[3][2] = 14;
   return c;
 }
 
@@ -86,14 +85,14 @@ Constants version_2_23() {
   c.version = "2.23.4";
   c.base[0][2] = 8.4;
   c.base[4] = {8, 8, 8};
-  c.nvlink[0][2] = c.pcie[0][2] = 4;
-  c.network[0][2] = 14;
-  c.nvlink[2] = c.nvlink[3] = {0, 0, 25};
-  c.nvlink[4] = c.pcie[4] = {0, 0, 4};
-  c.network[4] = {0, 0, 14};
+  c.nvlink.time[0][2] = c.pcie.time[0][2] = 4;
+  c.network.time[0][2] = 14;
+  c.nvlink.time[2] = c.nvlink.time[3] = {0, 0, 25};
+  c.nvlink.time[4] = c.pcie.time[4] = {0, 0, 4};
+  c.network.time[4] = {0, 0, 14};
   c.ll_total[2] = c.ll_total[3] = {141, 45, 35};
-  c.ring_ll_share = c.gather_ll_share = 0.5;
-  c.pat_share = 0.85;
+  c.share.ring_ll = c.share.gather_ll = 0.5;
+  c.share.pat = 0.85;
   return c;
 }
 
@@ -101,14 +100,14 @@ Constants version_2_23() {
 Constants version_2_28() {
   Constants c = version_2_23();
   c.version = "2.28.9";
-  c.network[3][2] = 20.9;
+  c.network.time[3][2] = 20.9;
   c.ll_total[3] = {282, 90, 70};
-  c.ring_ll128[3] = {73.4, 34.6, 73.4};
-  c.tree_ll128[3] = {55.6, 31.67, 20};
-  c.tree[3] = {70, 42.8, 24};
-  c.nvls_tree[3] = {0, 96, 43.8};
-  c.nvls[3] = 0.74;
-  c.pat_share = 0.75;
+  c.channel.ring_ll128[3] = {73.4, 34.6, 73.4};
+  c.channel.tree_ll128[3] = {55.6, 31.67, 20};
+  c.channel.tree[3] = {70, 42.8, 24};
+  c.channel.nvls_tree[3] = {0, 96, 43.8};
+  c.share.nvls[3] = 0.74;
+  c.share.pat = 0.75;
   return c;
 }
 

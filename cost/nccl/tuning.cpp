@@ -90,14 +90,14 @@ class Predictor {
   /// A step within a node.
   [[nodiscard]] double near_step(Algorithm algorithm, Protocol protocol, const Graph& graph) const {
     const bool nvlink = graph.type_intra == PathType::nvlink;
-    const double step = of(nvlink ? constants_.nvlink : constants_.pcie, algorithm, protocol);
+    const double step = of(constants_.within(nvlink).time, algorithm, protocol);
     return protocol == Protocol::ll && nodes_ > 1 ? step * constants_.ll_among_nodes : step;
   }
 
   /// A step between nodes.
   [[nodiscard]] double far_step(Algorithm algorithm, Protocol protocol) const {
     const bool lone = communicator_.ranks_per_node() == 1 && algorithm == Algorithm::ring;
-    return of(constants_.network, lone ? Algorithm::tree : algorithm, protocol);
+    return of(constants_.network.time, lone ? Algorithm::tree : algorithm, protocol);
   }
 
   /// Without the network it is the GPU that limits LL, else the processor.
@@ -130,10 +130,11 @@ class Predictor {
     const bool reduces = kind_ != CollectiveKind::all_gather && kind_ != CollectiveKind::broadcast;
     if (protocol == Protocol::ll) {
       const double share =
-          nodes_ == 1 && !reduces ? constants_.gather_ll_share : constants_.ring_ll_share;
+          nodes_ == 1 && !reduces ? constants_.share.gather_ll : constants_.share.ring_ll;
       bus = std::min(ll_limit(), share * bus);
     } else if (protocol == Protocol::ll128) {
-      bus = std::min(0.92 * bus, graph.count() * constants_.ring_ll128[generation_][several_]);
+      bus = std::min(0.92 * bus,
+                     graph.count() * constants_.channel.ring_ll128[generation_][several_]);
     }
     add(Algorithm::ring, protocol, ring_latency(protocol, graph), bus * ranks_ / ring_steps());
   }
@@ -167,12 +168,12 @@ class Predictor {
     const Graph& graph = communicator_.common.tree;
     if (graph.count() == 0 || (protocol == Protocol::ll128 && !has_ll128(graph))) return;
     double bus = std::min(0.92 * graph.count() * speed(graph),
-                          graph.count() * constants_.tree[generation_][several_]);
+                          graph.count() * constants_.channel.tree[generation_][several_]);
     if (protocol == Protocol::ll) {
       bus = std::min(bus / 3.8, ll_limit());
     } else if (protocol == Protocol::ll128) {
       bus = std::min(bus * (nodes_ == 1 ? 7.0 / 9 : 120.0 / 128),
-                     graph.count() * constants_.tree_ll128[generation_][several_]);
+                     graph.count() * constants_.channel.tree_ll128[generation_][several_]);
     }
     if (graph.pattern == Pattern::tree) bus *= 0.85;
     const Steps steps = steps_of(kind_, Algorithm::tree, communicator_);
@@ -191,14 +192,14 @@ class Predictor {
     if (channels < 2) return;
     const double per_node = communicator_.ranks_per_node();
     const bool all_reduce = kind_ == CollectiveKind::all_reduce;
-    const double intra = graph.intra / 1_GBps * constants_.nvls[generation_] * (channels - 1) /
-                         channels * (all_reduce ? 2 : (per_node - 1) / per_node);
+    const double intra = graph.intra / 1_GBps * constants_.share.nvls[generation_] *
+                         (channels - 1) / channels * (all_reduce ? 2 : (per_node - 1) / per_node);
     double each = std::min(intra, graph.inter / 1_GBps);
     double latency = of(constants_.base, algorithm, Protocol::simple) +
-                     of(constants_.nvlink, algorithm, Protocol::simple);
+                     of(constants_.nvlink.time, algorithm, Protocol::simple);
     if (algorithm == Algorithm::nvls_tree) {
       const double inter = graph.inter / 1_GBps * (nodes_ <= 2 ? 2 : 1);
-      each = std::min({intra, inter, constants_.nvls_tree[generation_][several_]});
+      each = std::min({intra, inter, constants_.channel.nvls_tree[generation_][several_]});
       latency +=
           steps_of(kind_, algorithm, communicator_).far * far_step(algorithm, Protocol::simple);
     }
@@ -207,13 +208,13 @@ class Predictor {
   }
 
   void add_pat() {
-    if (constants_.pat_share <= 0 || nodes_ == 1 || communicator_.ranks_per_node() > 1) return;
+    if (constants_.share.pat <= 0 || nodes_ == 1 || communicator_.ranks_per_node() > 1) return;
     const Graph& graph = communicator_.common.tree;
     const double latency = of(constants_.base, Algorithm::pat, Protocol::simple) +
                            depth_of(nodes_) * far_step(Algorithm::pat, Protocol::simple) / 3.5 +
                            2.8 * ranks_;
     add(Algorithm::pat, Protocol::simple, latency,
-        constants_.pat_share * graph.count() * speed(graph));
+        constants_.share.pat * graph.count() * speed(graph));
   }
 
   CollectiveKind kind_;
@@ -258,12 +259,10 @@ std::vector<Estimate> estimates(CollectiveKind kind, const Communicator& communi
 
 Estimate direct_estimate(const Communicator& communicator, const Constants& constants) {
   const bool nvlink = communicator.common.ring.type_intra == PathType::nvlink;
-  const ByAlgorithm& step = communicator.nodes > 1 ? constants.network
-                            : nvlink               ? constants.nvlink
-                                                   : constants.pcie;
+  const LinkSteps& step = communicator.nodes > 1 ? constants.network : constants.within(nvlink);
   return {.algorithm = Algorithm::direct,
           .protocol = Protocol::simple,
-          .latency = simple(constants.base) + simple(step),
+          .latency = simple(constants.base) + simple(step.time),
           .bandwidth = BytesPerSecond{std::numeric_limits<double>::infinity()}};
 }
 
@@ -273,11 +272,12 @@ Seconds beyond_steps(CollectiveKind kind, Algorithm algorithm, const Communicato
   const Graph& graph =
       algorithm == Algorithm::tree ? communicator.common.tree : communicator.common.ring;
   const bool nvlink = in_switch || graph.type_intra == PathType::nvlink;
-  const Seconds near = excess(hops.near, nvlink ? constants.nvlink_links : constants.pcie_links);
-  const Seconds far = excess(hops.far, constants.network_links);
+  const LinkSteps& step = constants.within(nvlink);
+  const Seconds near = excess(hops.near, step.contained);
+  const Seconds far = excess(hops.far, constants.network.contained);
   if (kind == CollectiveKind::all_to_all && communicator.nodes > 1) {
-    const Seconds within = simple(nvlink ? constants.nvlink : constants.pcie) + near;
-    return std::max(far, within - simple(constants.network));
+    const Seconds within = simple(step.time) + near;
+    return std::max(far, within - simple(constants.network.time));
   }
   const Steps steps = steps_of(kind, algorithm, communicator);
   return steps.near * near + steps.far * far;

@@ -141,13 +141,14 @@ BlockContext Blocks::context(int segment, int copy) const {
 Blocks::Borders Blocks::borders_of(const SegmentFacts& facts,
                                    const std::vector<TensorId>& tensors) const {
   Borders borders;
-  for (const TensorId tensor : tensors) borders[facts.place.at(tensor)] = arrivals_.at(tensor);
+  for (const TensorId tensor : tensors)
+    borders[facts.place.at(tensor)] = borders_.arrived.at(tensor);
   return borders;
 }
 
 /// Notes how a tensor from another segment lies where one of `ops` of this one reads it.
 void Blocks::arrive(int segment, const std::vector<model::OpId>& ops, TensorId tensor, int from) {
-  Border border = borders_.at(tensor);
+  Border border = borders_.left.at(tensor);
   const bool same_axes =
       stages_.grid_of_segment(from).axes == stages_.grid_of_segment(segment).axes;
   const int stage = stages_.of(segment);
@@ -157,18 +158,19 @@ void Blocks::arrive(int segment, const std::vector<model::OpId>& ops, TensorId t
     const placement::Grid& grid = stages_.grid_of_segment(segment);
     border = border_of(first_reading(plan_, grid, 0, ops, tensor), grid, border.category);
   }
-  crossed_[{tensor, stages_.of(from), stage}] = {borders_.at(tensor), border};
-  arrivals_[tensor] = border;
+  borders_.crossed[{tensor, stages_.of(from), stage}] = {borders_.left.at(tensor), border};
+  borders_.arrived[tensor] = border;
 }
 
 const Border& Blocks::leaving(TensorId tensor, int from, int to) const {
-  const auto found = crossed_.find({tensor, from, to});
-  return found == crossed_.end() ? borders_.at(tensor) : found->second.first;  // recycled
+  const auto found = borders_.crossed.find({tensor, from, to});
+  return found == borders_.crossed.end() ? borders_.left.at(tensor)
+                                         : found->second.first;  // recycled
 }
 
 const Border& Blocks::arriving(TensorId tensor, int from, int to) const {
-  const auto found = crossed_.find({tensor, from, to});
-  return found == crossed_.end() ? arrivals_.at(tensor) : found->second.second;
+  const auto found = borders_.crossed.find({tensor, from, to});
+  return found == borders_.crossed.end() ? borders_.arrived.at(tensor) : found->second.second;
 }
 
 /// As what the segment that reads an activation counts it.
@@ -237,17 +239,17 @@ void Blocks::lower_forward_of(int segment) {
       if (!sends_again(one, segment)) continue;
       const bool passes_by = one.producer != segment;
       leaves[facts.place.at(one.tensor)] =
-          passes_by ? arrivals_.at(one.tensor).category : Category::temporaries;
+          passes_by ? borders_.arrived.at(one.tensor).category : Category::temporaries;
       key += "r" + std::to_string(facts.place.at(one.tensor));
     }
     segments_[segment].inference = forward_block(segment, in, leaves, ForwardRun::infers, key);
     for (const auto& [place, border] : segments_[segment].inference->lowered.out) {
-      if (!without.contains(place)) borders_[facts.tensors[place]] = border;
+      if (!without.contains(place)) borders_.left[facts.tensors[place]] = border;
     }
   }
   for (const TensorId tensor : facts.activations_out) {
-    borders_[tensor] = segments_[segment].forward->lowered.out.at(facts.place.at(tensor));
-    borders_[tensor].category = category_for_reader(tensor);
+    borders_.left[tensor] = segments_[segment].forward->lowered.out.at(facts.place.at(tensor));
+    borders_.left[tensor].category = category_for_reader(tensor);
   }
 }
 
@@ -257,7 +259,7 @@ std::map<int, Border> Blocks::left_by_forward(int segment) const {
   const std::set<TensorId>& wanted = recomputations_[segment].kept();
   Borders kept = only(segments_[segment].forward->lowered.out, facts, wanted);
   for (const TensorId tensor : facts.activations_in) {  // but those of which it kept a part
-    if (wanted.contains(tensor)) kept.emplace(facts.place.at(tensor), arrivals_.at(tensor));
+    if (wanted.contains(tensor)) kept.emplace(facts.place.at(tensor), borders_.arrived.at(tensor));
   }
   return kept;
 }
@@ -269,7 +271,7 @@ Blocks::Borders Blocks::arriving_again(int segment) const {
   Borders in = left_by_forward(segment);
   for (const TensorId tensor : facts.activations_in) {
     if (recomputations_[segment].handed_on(tensor))
-      in.emplace(facts.place.at(tensor), again_.at(tensor));
+      in.emplace(facts.place.at(tensor), borders_.again.at(tensor));
   }
   return in;
 }
@@ -291,7 +293,7 @@ void Blocks::lower_again_of(int segment) {
   }
   segments_[segment].again = forward_block(segment, in, leaves, ForwardRun::again, key);
   for (const auto& [place, category] : leaves)
-    again_[facts.tensors[place]] = segments_[segment].again->lowered.out.at(place);
+    borders_.again[facts.tensors[place]] = segments_[segment].again->lowered.out.at(place);
 }
 
 /// What a segment's backward pass finds.
@@ -317,7 +319,7 @@ const NumberedBlock* Blocks::backward_block(int segment, const Borders& kept, Ba
 /// up.
 Blocks::Borders Blocks::with_begun(int segment, Borders kept) const {
   const SegmentFacts& facts = stages_.facts(segment);
-  for (const auto& [key, border] : begun_) {
+  for (const auto& [key, border] : borders_.begun) {
     const auto place = facts.place.find(key.second);
     if (key.first == stages_.of(segment) && place != facts.place.end())
       kept.emplace(place->second, border);
@@ -328,7 +330,7 @@ Blocks::Borders Blocks::with_begun(int segment, Borders kept) const {
 void Blocks::note_begun(int segment, const NumberedBlock* block) {
   if (block == nullptr) return;
   for (const int place : block->lowered.whole_gradients) {
-    begun_[{stages_.of(segment), stages_.facts(segment).tensors[place]}] = {
+    borders_.begun[{stages_.of(segment), stages_.facts(segment).tensors[place]}] = {
         block->lowered.gradients.at(place), Category::whole_gradients};
   }
 }
@@ -337,7 +339,7 @@ void Blocks::lower_backward_of(int segment, bool whole, bool split) {
   const SegmentFacts& facts = stages_.facts(segment);
   for (const TensorId activation : facts.activations_out) {
     const TensorId gradient = plan_.graph().gradient_of[activation];
-    if (gradient >= 0 && borders_.contains(gradient)) {
+    if (gradient >= 0 && borders_.left.contains(gradient)) {
       arrive(segment, plan_.graph().segments[segment].backward, gradient,
              stages_.reader(activation));
     }
@@ -361,7 +363,7 @@ void Blocks::lower_backward_of(int segment, bool whole, bool split) {
   note_begun(segment, blocks.backward);
   const NumberedBlock* sends = whole ? blocks.backward : blocks.input;
   for (const TensorId tensor : facts.gradients_out) {
-    borders_[tensor] = sends->lowered.out.at(facts.place.at(tensor));
+    borders_.left[tensor] = sends->lowered.out.at(facts.place.at(tensor));
   }
 }
 

@@ -60,6 +60,18 @@ struct SegmentBlocks {
   const NumberedBlock* weight = nullptr;     ///< W alone
 };
 
+/// How tensors lie where segments and stages meet, as far as segments are lowered.
+struct BordersOfTensors {
+  std::map<model::TensorId, Border> left;     ///< as the last segment left it
+  std::map<model::TensorId, Border> arrived;  ///< as the last one to read it got it
+  std::map<model::TensorId, Border> again;    ///< as a second run hands it on to the next segment's
+  /// By tensor and two stages: both as they were when it crossed.
+  std::map<std::array<int, 3>, std::pair<Border, Border>> crossed;
+  /// By stage and gradient of a parameter: how later segments leave it where it is not there
+  /// always.
+  std::map<std::pair<int, model::TensorId>, Border> begun;
+};
+
 class Blocks {
  public:
   /// Lowers every segment's forward pass from the first to the last, then what runs again in blocks
@@ -124,17 +136,10 @@ class Blocks {
   Groups& groups_;
   BlockTable& table_;
   std::map<std::string, int> known_structures_;
-  std::vector<int> structures_;                 ///< by segment: equal for equal ones
-  std::vector<Recomputation> recomputations_;   ///< by segment
-  std::map<model::TensorId, Border> borders_;   ///< as the last segment left it
-  std::map<model::TensorId, Border> arrivals_;  ///< as the last one to read it got it
-  std::map<model::TensorId, Border> again_;  ///< as a second run hands it on to the next segment's
-  /// By tensor and two stages: both as they were when it crossed.
-  std::map<std::array<int, 3>, std::pair<Border, Border>> crossed_;
+  std::vector<int> structures_;                ///< by segment: equal for equal ones
+  std::vector<Recomputation> recomputations_;  ///< by segment
+  BordersOfTensors borders_;
   std::vector<SegmentBlocks> segments_;
-  /// By stage and gradient of a parameter: how later segments leave it where it is not there
-  /// always.
-  std::map<std::pair<int, model::TensorId>, Border> begun_;
 };
 
 }  // namespace stratagem::lowering

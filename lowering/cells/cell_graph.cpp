@@ -89,7 +89,7 @@ void CellGraph::add(const Cell& before, const Cell& after) {
 }
 
 void CellGraph::merge_pairs() {
-  for (const auto& [first, second] : plan_.together()) {
+  for (const auto& [first, second] : plan_.orders().together) {
     for (int m = 0; m < micro_batches_; m += plan_.micro_batches) {
       Cell a = first;
       Cell b = second;
@@ -150,12 +150,12 @@ void CellGraph::add_orders() {
     const int b = existing(after, path);
     if (a != b) after_[a].push_back(b);
   };
-  for (const placement::Order& one : plan_.orders()) order(one.before, one.after, "");
+  for (const placement::Order& one : plan_.orders().pairs) order(one.before, one.after, "");
   const strategies::Extent extent{.stages = stage_count_,
                                   .micro_batches = micro_batches_,
                                   .slices = slices_,
                                   .repeats = repeats_};
-  for (const strategies::OrderRule& rule : plan_.rules()) {
+  for (const strategies::OrderRule& rule : plan_.orders().rules) {
     for (const placement::Order& one : expand(rule, extent)) {
       // W cells exist only where a backward cell is split.
       const auto missing = [&](const Cell& c) {
@@ -164,7 +164,7 @@ void CellGraph::add_orders() {
       if (!missing(one.before) && !missing(one.after)) order(one.before, one.after, rule.path);
     }
   }
-  for (const std::vector<Cell>& chain : plan_.chains()) {
+  for (const std::vector<Cell>& chain : plan_.orders().chains) {
     for (std::size_t i = 0; i + 1 < chain.size(); ++i) order(chain[i], chain[i + 1], "");
   }
 }

@@ -101,9 +101,10 @@ void WeightUpdates::reduce(Bucket& bucket, const ScheduledCell& of) {
   const std::vector<Collective> works = collectives(bucket);
   std::string key = "reduce";
   for (const Collective& work : works) key += " " + std::to_string(work.group);
-  for (const model::TensorId gradient : bucket.gradients) key += "," + std::to_string(gradient);
+  for (const BucketGradient& gradient : bucket.gradients)
+    key += "," + std::to_string(gradient.tensor);
   const bool on_drives = c_.plan.place_of(Keep::What::gradients) == Keep::Where::drives;
-  const auto there = on_drives_.find(bucket.gradients.front());
+  const auto there = on_drives_.find(bucket.gradients.front().tensor);
   const bool adds = there != on_drives_.end();
   if (adds) key += " again";
   const int block = draft_.shared(key, [&] {
@@ -117,7 +118,7 @@ void WeightUpdates::reduce(Bucket& bucket, const ScheduledCell& of) {
   if (on_drives && written_.size() >= 2)
     draft_.wait(call, adds ? 0 : last - 1, written_[written_.size() - 2]);
   if (adds) draft_.wait(call, 0, there->second);
-  if (on_drives) written_.push_back(on_drives_[bucket.gradients.front()] = {call, last});
+  if (on_drives) written_.push_back(on_drives_[bucket.gradients.front().tensor] = {call, last});
   draft_.note_reduction({call, last});
   draft_.wait(call, adds ? 1 : 0, after);
 }
@@ -127,7 +128,7 @@ void WeightUpdates::reduce(Bucket& bucket, const ScheduledCell& of) {
 /// them, and go back.
 void WeightUpdates::stage_on_drives(Block& block, const Bucket& bucket, bool adds) const {
   const auto buffer = static_cast<int>(block.slots.size());
-  block.slots.push_back(staging_slot(bucket.gradients.front(), bucket.shard));
+  block.slots.push_back(staging_slot(bucket.gradients.front().tensor, bucket.shard));
   Task read = copy_task(c_.groups, CollectiveKind::from_drives, "read gradients", bucket.shard);
   Task write = copy_task(c_.groups, CollectiveKind::to_drives, "write gradients", bucket.shard);
   Task& out = block.tasks.back();
@@ -149,37 +150,40 @@ std::optional<Written> WeightUpdates::room_for_gradients() const {
 }
 
 std::vector<int> WeightUpdates::add_slots(Block& block, const Bucket& bucket,
-                                          const std::vector<Bytes>& sizes,
-                                          Category category) const {
+                                          Bytes BucketGradient::*size, Category category) const {
   std::vector<int> slots;
-  for (std::size_t i = 0; i < bucket.gradients.size(); ++i) {
-    const model::TensorId gradient = bucket.gradients[i];
+  for (const BucketGradient& gradient : bucket.gradients) {
     slots.push_back(static_cast<int>(block.slots.size()));
-    block.slots.push_back({c_.plan.graph().tensors[gradient].name, gradient,
-                           own_bytes(c_.plan, category, sizes[i]), category});
+    block.slots.push_back({c_.plan.graph().tensors[gradient.tensor].name, gradient.tensor,
+                           own_bytes(c_.plan, category, gradient.*size), category});
   }
   return slots;
 }
 
-/// Whole gradients are freed where shards take their place; in the same buffers they leave for the
-/// host, or stay where they live always.
+/// Slots of a bucket's gradients before and after their sum. Whole gradients are freed where shards
+/// take their place; in the same buffers they leave for the host, or stay where they live always.
+WeightUpdates::SlotsOfSum WeightUpdates::add_slots_of_sum(Block& block, const Bucket& bucket,
+                                                          bool to_shards) const {
+  const bool to_host = c_.plan.steps.on_host;
+  SlotsOfSum slots;
+  if (to_shards || to_host)
+    slots.from = add_slots(block, bucket, &BucketGradient::held, Category::whole_gradients);
+  if (!to_shards && to_host) {
+    slots.to = slots.from;
+  } else {
+    const bool whole = !to_shards && !bucket.scattered().empty();
+    slots.to = add_slots(block, bucket, whole ? &BucketGradient::held : &BucketGradient::shard,
+                         to_host ? Category::whole_gradients : Category::gradients);
+  }
+  return slots;
+}
+
 Block WeightUpdates::reduction_block(const Bucket& bucket,
                                      const std::vector<Collective>& works) const {
   Block block{.name = "reduce gradients", .slots = {}, .tasks = {}};
   const bool to_host = c_.plan.steps.on_host;
   const bool to_shards = bucket.to_shards && !bucket.shards.empty();
-  std::vector<int> before;
-  if (to_shards || to_host)
-    before = add_slots(block, bucket, bucket.sizes, Category::whole_gradients);
-  std::vector<int> after = before;
-  if (to_shards) {
-    after = add_slots(block, bucket, bucket.shard_sizes,
-                      to_host ? Category::whole_gradients : Category::gradients);
-  } else if (!to_host) {
-    const bool whole = !bucket.scattered().empty();
-    after =
-        add_slots(block, bucket, whole ? bucket.sizes : bucket.shard_sizes, Category::gradients);
-  }
+  const auto [before, after] = add_slots_of_sum(block, bucket, to_shards);
   for (const Collective& work : works) {
     const bool first = block.tasks.empty();
     if (to_shards && first) {
@@ -246,8 +250,8 @@ Operation WeightUpdates::sum(const Bucket& bucket, bool second, const SlotsOfSum
       !second && (bucket.to_shards ? !bucket.shards.empty() : !scattered.empty());
   Operation result{.action = Action::convert};
   for (std::size_t i = 0; i < bucket.gradients.size(); ++i) {
-    Operand operand{.tensor = bucket.gradients[i],
-                    .layout = bucket.layouts[i],
+    Operand operand{.tensor = bucket.gradients[i].tensor,
+                    .layout = bucket.gradients[i].layout,
                     .shards = second ? bucket.shards : bucket.held};
     for (const int axis : second ? scattered : std::vector<int>{})
       operand.layout[axis] = {AxisRole::replica};
@@ -266,9 +270,9 @@ Operation WeightUpdates::sum(const Bucket& bucket, bool second, const SlotsOfSum
 /// its own.
 Operation WeightUpdates::sum_of_parts(const Bucket& bucket) {
   Operation result{.action = Action::convert};
-  for (std::size_t i = 0; i < bucket.gradients.size(); ++i) {
-    const std::vector<placement::Mask> of_all(bucket.ranks.size(), bucket.masks[i]);
-    result.inputs.push_back({.tensor = bucket.gradients[i], .masks = of_all});
+  for (const BucketGradient& gradient : bucket.gradients) {
+    const std::vector<placement::Mask> of_all(bucket.ranks.size(), *gradient.mask);
+    result.inputs.push_back({.tensor = gradient.tensor, .masks = of_all});
   }
   result.outputs = result.inputs;
   return result;
@@ -279,7 +283,7 @@ Operation WeightUpdates::add_on_host(const Bucket& bucket, bool unreduced,
                                      const std::vector<int>& slots) const {
   Operation result{.action = Action::select, .adds = true};
   for (std::size_t i = 0; i < bucket.gradients.size(); ++i) {
-    Operand operand{.tensor = bucket.gradients[i], .layout = bucket.layouts[i]};
+    Operand operand{.tensor = bucket.gradients[i].tensor, .layout = bucket.gradients[i].layout};
     for (const int axis : bucket.axes) operand.layout[axis] = {AxisRole::replica};
     if (!unreduced) operand.shards = bucket.shards;
     result.outputs.push_back(operand);
@@ -313,11 +317,25 @@ Task WeightUpdates::copy_out(std::vector<int> gradients, Bytes bytes, std::size_
   return task;
 }
 
-/// The first step waits for the last reduction. Of steps on the host each segment's weights come
-/// back at once; those of the last one on the stream of computations, which need all of them next.
-/// Weights that live on the host are fetched when they are needed. Delayed steps use the gradients
-/// of the iteration before: they wait for nothing, hold up nothing, and their weights come back
-/// later.
+/// Of steps on the host each segment's weights come back at once; those of the last one on the
+/// stream of computations, which need all of them next.
+void WeightUpdates::append_return(StepBlock& step, bool last) const {
+  std::vector<Task>& tasks = step.block.tasks;
+  Operation back{.action = Action::select};
+  for (const Task& task : tasks) {
+    for (const Operand& parameter : task.operations.front().outputs)
+      back.inputs.push_back(parameter);
+  }
+  back.outputs = back.inputs;
+  tasks.push_back(copy_in(step.bytes, step.block.slots.size(), last));
+  tasks.back().waits = {static_cast<int>(tasks.size()) - 2};
+  tasks.back().operations = {std::move(back)};
+  step.key += last ? "host end" : "host";
+}
+
+/// The first step waits for the last reduction. Weights that live on the host are fetched when they
+/// are needed. Delayed steps use the gradients of the iteration before: they wait for nothing, hold
+/// up nothing, and their weights come back later.
 void WeightUpdates::add_steps(const ScheduledCell& last) {
   std::vector<StepBlock> steps = step_blocks(c_, device_class_);
   staging_.emplace(c_, draft_, steps, last, draft_.last_reduction().value_or(Written{}));
@@ -329,19 +347,7 @@ void WeightUpdates::add_steps(const ScheduledCell& last) {
     StepBlock& step = steps[i];
     const bool ends = i + 1 == steps.size();
     stepped_ += step.bytes;
-    if (returns) {
-      const int end = static_cast<int>(step.block.tasks.size()) - 1;
-      step.block.tasks.push_back(copy_in(step.bytes, step.block.slots.size(), ends));
-      step.block.tasks.back().waits = {end};
-      Operation& back =
-          step.block.tasks.back().operations.emplace_back(Operation{.action = Action::select});
-      for (int task = 0; task <= end; ++task) {
-        for (const Operand& parameter : step.block.tasks[task].operations.front().outputs)
-          back.inputs.push_back(parameter);
-      }
-      back.outputs = back.inputs;
-      step.key += ends ? "host end" : "host";
-    }
+    if (returns) append_return(step, ends);
     for (std::size_t task = 0; delayed && task < step.parameters.size(); ++task) {
       Task& late = step.block.tasks[task];
       late.synchronizations = 0;  // a thread of its own

@@ -37,7 +37,7 @@ class WeightUpdates {
  private:
   [[nodiscard]] std::vector<program::Collective> collectives(const Bucket& bucket) const;
   std::vector<int> add_slots(program::Block& block, const Bucket& bucket,
-                             const std::vector<Bytes>& sizes, program::Category category) const;
+                             Bytes BucketGradient::*size, program::Category category) const;
   [[nodiscard]] program::Block reduction_block(const Bucket& bucket,
                                                const std::vector<program::Collective>& works) const;
   /// The slots of a bucket's gradients before and after a sum; empty if they are in resident
@@ -45,6 +45,7 @@ class WeightUpdates {
   struct SlotsOfSum {
     std::vector<int> from, to;
   };
+  SlotsOfSum add_slots_of_sum(program::Block& block, const Bucket& bucket, bool to_shards) const;
   [[nodiscard]] program::Operation sum(const Bucket& bucket, bool second,
                                        const SlotsOfSum& slots) const;
   void append_scatters(program::Block& block, const Bucket& bucket, const program::Collective& work,
@@ -59,6 +60,7 @@ class WeightUpdates {
   [[nodiscard]] program::Task copy_in(Bytes bytes, std::size_t slots, bool ends) const;
   void stage_on_drives(program::Block& block, const Bucket& bucket, bool adds) const;
   void reduce(Bucket& bucket, const ScheduledCell& of);
+  void append_return(StepBlock& step, bool last) const;
   void add_steps(const ScheduledCell& last);
   void copy_stepped(const ScheduledCell& last);
   void gather_parameters(const ScheduledCell& last);

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 #include <tuple>
 #include <utility>
 
@@ -153,25 +152,6 @@ class OpenBuckets {
   std::vector<Entry> buckets_;
 };
 
-/// Stages complete the gradients that they share in orders of their own; where they sum them up,
-/// the order is that of the graph for all.
-void sort_gradients(Bucket& bucket) {
-  const std::vector<TensorId> before = bucket.gradients;
-  std::vector<std::size_t> order(before.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::ranges::sort(order, {}, [&](std::size_t i) { return before[i]; });
-  const auto reorder = [&](auto& list) {
-    auto sorted = list;
-    std::ranges::transform(order, sorted.begin(), [&](std::size_t i) { return list[i]; });
-    list = std::move(sorted);
-  };
-  reorder(bucket.gradients);
-  if (!bucket.masks.empty()) reorder(bucket.masks);
-  reorder(bucket.layouts);
-  reorder(bucket.sizes);
-  reorder(bucket.shard_sizes);
-}
-
 /// Puts gradients into buckets as cells complete them.
 class BucketFiller {
  public:
@@ -213,19 +193,21 @@ class BucketFiller {
         bucket.shards = local->step.axes;
         const bool steps = !common(axes, bucket.shards).empty();
         bucket.held = steps ? bucket.shards : local->gradient.axes;
-        put(bucket, gradient, *local);
-        bucket.layouts.back() = local->holding->layout;
+        put(bucket, gradient, *local).layout = local->holding->layout;
       }
       if (!axes.empty()) add_along(axes, gradient, *local, false, scattered);
     }
     open_.close_into(result_.along_axes);
   }
 
+  /// Stages complete the gradients that they share in orders of their own; where they sum them up,
+  /// the order is that of the graph for all.
   GradientBuckets finish() {
     across_.close_into(result_.across_grids);
-    for (Bucket& bucket : result_.across_grids) sort_gradients(bucket);
+    for (Bucket& bucket : result_.across_grids)
+      std::ranges::sort(bucket.gradients, {}, &BucketGradient::tensor);
     std::ranges::stable_sort(result_.across_grids, {},
-                             [](const Bucket& bucket) { return bucket.gradients.front(); });
+                             [](const Bucket& bucket) { return bucket.gradients.front().tensor; });
     return std::move(result_);
   }
 
@@ -247,18 +229,20 @@ class BucketFiller {
     return gradients;
   }
 
-  void put(Bucket& bucket, const Completed& gradient, const LocalHolding& local) const {
+  static BucketGradient& put(Bucket& bucket, const Completed& gradient, const LocalHolding& local) {
     bucket.cell = gradient.cell;
     bucket.segment = gradient.segment;
-    bucket.gradients.push_back(gradient.gradient);
-    bucket.layouts.push_back(gradient.layout);
     const Bytes held = bucket.of_cells ? local.gradient.bytes : local.bytes;
     const Bytes left = bucket.to_shards ? local.gradient.bytes : local.step.bytes;
-    bucket.sizes.push_back(local.gradient_scale * held);
-    bucket.shard_sizes.push_back(local.gradient_scale * left);
-    bucket.bytes += bucket.sizes.back();
-    bucket.shard += bucket.shard_sizes.back();
+    bucket.gradients.push_back({.tensor = gradient.gradient,
+                                .layout = gradient.layout,
+                                .mask = {},
+                                .held = local.gradient_scale * held,
+                                .shard = local.gradient_scale * left});
+    bucket.bytes += bucket.gradients.back().held;
+    bucket.shard += bucket.gradients.back().shard;
     bucket.whole += local.gradient_scale * local.bytes;
+    return bucket.gradients.back();
   }
 
   [[nodiscard]] std::vector<int> axes_of(const Completed& gradient,
@@ -281,8 +265,8 @@ class BucketFiller {
     bucket.shards = shards;
     bucket.of_cells = of_cells;
     if (of_cells) bucket.held = local.gradient.axes;
-    put(bucket, gradient, local);
-    if (of_cells) complete(bucket.layouts.back(), axes);
+    BucketGradient& last = put(bucket, gradient, local);
+    if (of_cells) complete(last.layout, axes);
     close(key);
   }
 
@@ -303,8 +287,7 @@ class BucketFiller {
     const bool along = local.holding->replicas.size() == 1;
     Bucket& bucket = along ? open_[key] : across_[key];
     bucket.ranks = ranks;
-    put(bucket, gradient, local);
-    bucket.masks.push_back(local.holding->masks.at(device));
+    put(bucket, gradient, local).mask = local.holding->masks.at(device);
     if (along) close(key);
   }
 
@@ -334,12 +317,8 @@ std::vector<int> Bucket::others() const { return without(axes, shards); }
 Bucket Bucket::only(std::size_t gradient) const {
   Bucket one = *this;
   one.gradients = {gradients[gradient]};
-  one.layouts = {layouts[gradient]};
-  if (!masks.empty()) one.masks = {masks[gradient]};
-  one.sizes = {sizes[gradient]};
-  one.shard_sizes = {shard_sizes[gradient]};
-  one.bytes = sizes[gradient];
-  one.shard = shard_sizes[gradient];
+  one.bytes = gradients[gradient].held;
+  one.shard = gradients[gradient].shard;
   return one;
 }
 

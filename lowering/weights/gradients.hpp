@@ -2,6 +2,7 @@
 // reduced.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "lowering/cells/cells.hpp"
@@ -9,25 +10,29 @@
 
 namespace stratagem::lowering {
 
+/// A gradient of a bucket.
+struct BucketGradient {
+  model::TensorId tensor = -1;
+  placement::Layout layout;             ///< before any sum
+  std::optional<placement::Mask> mask;  ///< instead, where ranks are summed over: each one's part
+  Bytes held;                           ///< as it is held
+  Bytes shard;                          ///< of its shard; the same without shards
+};
+
 /// Gradients that are reduced together, possible once a cell of a device class has run the backward
 /// block of segment `segment`.
 struct Bucket {
   int cell = 0;  ///< in the device class's order
   int segment = 0;
+  std::vector<BucketGradient> gradients;
   placement::Grid grid;     ///< on which its gradients lie, if axes say along what they are summed
   std::vector<int> axes;    ///< of the grid along which devices hold partial sums; empty: none
   std::vector<int> held;    ///< axes over which the gradients are divided already
   std::vector<int> shards;  ///< axes over which what becomes of the sums is divided
   std::vector<placement::Grid> grids;  ///< that hold partial sums of each other's; of one: none
   std::vector<int> ranks;  ///< on irregular stages, instead of both: the devices that do
-  std::vector<model::TensorId> gradients;
-  std::vector<placement::Layout> layouts;  ///< of each, before any sum
-  /// Instead, where `ranks` are summed over: what each of them has.
-  std::vector<placement::Mask> masks;
-  std::vector<Bytes> sizes;        ///< as they are held
-  std::vector<Bytes> shard_sizes;  ///< of their shards; the same without shards
-  Bytes bytes;                     ///< all of them
-  Bytes shard;
+  Bytes bytes;             ///< of all gradients as they are held
+  Bytes shard;             ///< of their shards
   Bytes whole;             ///< what all of them were before cells left parts
   bool to_shards = false;  ///< of one cell: what is not of the own shards is freed
   bool of_cells = false;   ///< is it what cells have left, which have reduced their gradients?

@@ -157,22 +157,6 @@ class Evoformer {
 
 Graph evoformer(const EvoformerConfig& config) { return Evoformer(config).build(); }
 
-std::int64_t evoformer_block_parameters(const EvoformerConfig& c) {
-  const std::int64_t m = c.msa_width;
-  const std::int64_t z = c.pair_width;
-  const std::int64_t o = c.outer_width;
-  const auto attention = [&](std::int64_t width, std::int64_t heads) {
-    const std::int64_t inner = heads * c.head_width;
-    return 2 * width + 4 * width * inner + inner + inner * width + width;
-  };
-  const std::int64_t row_bias = 2 * z + z * c.msa_heads;
-  const std::int64_t transitions = 7 * m + 8 * m * m + 7 * z + 8 * z * z;
-  const std::int64_t outer_product = 2 * m + 2 * (m * o + o) + o * o * z + z;
-  const std::int64_t multiplication = 4 * z + 6 * (z * z + z);
-  return 2 * attention(m, c.msa_heads) + row_bias + transitions + outer_product +
-         2 * multiplication + 2 * (attention(z, c.pair_heads) + z * c.pair_heads);
-}
-
 /// Widths are AlphaFold2's where the configuration does not say others.
 Family evoformer_family() {
   using C = EvoformerConfig;

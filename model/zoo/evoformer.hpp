@@ -38,14 +38,4 @@ struct EvoformerConfig {
 /// 596, 2021, supplement 1.6, algorithms 6 to 15 and 32.
 Graph evoformer(const EvoformerConfig& config);
 
-/// Of one block, with m and z the widths, h_m and h_z the total widths of the heads, o the outer
-/// width:
-///   row attention     2m + 2z + z heads + 4 m h_m + h_m + h_m m + m
-///   column attention  2m + 4 m h_m + h_m + h_m m + m
-///   transitions       2m + 8m^2 + 5m, 2z + 8z^2 + 5z
-///   outer product     2m + 2(mo + o) + o^2 z + z
-///   multiplications   2 (4z + 6(z^2 + z))
-///   attentions        2 (2z + z heads + 4 z h_z + h_z + h_z z + z)
-std::int64_t evoformer_block_parameters(const EvoformerConfig& config);
-
 }  // namespace stratagem::model

@@ -17,8 +17,8 @@ TensorId fused_attention(Builder& build, const std::string& name, TensorId queri
                          TensorId values, std::int64_t heads);
 
 /// The key "attention" of a configuration.
-template <typename Config>
-Option<Config> fused_attention_option(bool Config::*fused) {
+template <typename Config, typename Place>
+Option<Config> fused_attention_option(Place fused) {
   return {"attention", fused, choice<bool>({{"unfused", false}, {"fused", true}}),
           "in parts, or one kernel that keeps no probabilities (FlashAttention; wants a profile "
           "with `attention`)"};

@@ -163,13 +163,6 @@ Graph gpt(const GptConfig& config) {
   return graph;
 }
 
-std::int64_t gpt_parameters(const GptConfig& c) {
-  return c.layers * (4 * c.hidden * c.hidden + 8 * c.hidden) +
-         feed_forward_parameters(c.layers, c.experts, mlp_of(c), c.hidden) +
-         (c.vocabulary + c.sequence + 2) * c.hidden + (c.tied ? 0 : c.vocabulary * c.hidden) +
-         2 * c.layers * c.prefix * c.hidden;
-}
-
 namespace {
 
 void complete_gpt(GptConfig& c, const JsonReader& config) {
@@ -200,7 +193,7 @@ Family gpt_family() {
            {"dropout", &C::dropout, flag(),
             "after the embeddings, on attention probabilities and before residual sums, or "
             "nowhere"},
-           fused_attention_option(&C::fused_attention),
+           fused_attention_option<C>(&C::fused_attention),
            {"tied", &C::tied, flag(), "logits use the word embedding, or a table of their own"},
            prefix_option(&C::prefix)}),
       &complete_gpt, &gpt);

@@ -38,10 +38,4 @@ struct GptConfig {
 /// values before those of the tokens, nothing else is trained; its attention is not fused.
 Graph gpt(const GptConfig& config);
 
-/// 12Lh^2 + 13Lh + (V + s + 2)h: per layer 12h^2 weights, 9h biases, 4h norms; both embeddings; the
-/// final norm. An MLP of width f has 2fh + f + h parameters in place of 8h^2 + 5h. A table of its
-/// own for the logits adds Vh; a mixture of E experts adds Eh for its router and E - 1 MLPs, a
-/// prefix of P places 2LPh.
-std::int64_t gpt_parameters(const GptConfig& config);
-
 }  // namespace stratagem::model

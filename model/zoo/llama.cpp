@@ -17,7 +17,7 @@ namespace {
 std::int64_t width_of_keys(const LlamaConfig& c) { return c.kv_heads * (c.hidden / c.heads); }
 
 Mlp mlp_of(const LlamaConfig& c) {
-  return {.inner = c.intermediate, .activation = c.fused_swiglu ? OpKind::swiglu : OpKind::silu};
+  return {.inner = c.intermediate, .activation = c.fused.swiglu ? OpKind::swiglu : OpKind::silu};
 }
 
 class Llama {
@@ -76,7 +76,7 @@ class Llama {
   TensorId attention(TensorId x) {
     const TensorId qkv =
         linear("attention.qkv", norm("input_norm", x), c_.hidden + 2 * width_of_keys(c_));
-    const TensorId core = c_.fused_attention ? fused_core(qkv) : core_in_parts(qkv);
+    const TensorId core = c_.fused.attention ? fused_core(qkv) : core_in_parts(qkv);
     const TensorId out = linear("attention.projection", core, c_.hidden);
     return residual("attention.residual", out, x);
   }
@@ -159,7 +159,7 @@ class Llama {
     const TensorId logits = states("logits", c_.vocabulary);
     build_.add(OpKind::contraction, "logits", "b s k+, vocabulary k+ -> b s vocabulary", {y, table},
                {logits});
-    return c_.fused_loss ? fused_cross_entropy(build_, logits, "b s", "vocabulary")
+    return c_.fused.loss ? fused_cross_entropy(build_, logits, "b s", "vocabulary")
                          : cross_entropy(build_, logits, "b s", "vocabulary");
   }
 
@@ -171,19 +171,11 @@ class Llama {
 }  // namespace
 
 Graph llama(const LlamaConfig& config) {
-  expects(config.prefix == 0 || !config.fused_attention, "a fused attention knows no prefix");
+  expects(config.prefix == 0 || !config.fused.attention, "a fused attention knows no prefix");
   Graph graph = Llama(config).build();
   if (config.prefix > 0) graph = train_prefixes_only(std::move(graph));
   graph.sample_tokens = config.sequence;
   return graph;
-}
-
-std::int64_t llama_parameters(const LlamaConfig& c) {
-  const std::int64_t h = c.hidden;
-  const std::int64_t attention = 2 * h * h + 2 * h * width_of_keys(c);
-  return c.layers * (attention + 2 * h) +
-         feed_forward_parameters(c.layers, c.experts, mlp_of(c), h) +
-         (c.tied ? 1 : 2) * c.vocabulary * h + h + 2 * c.layers * c.prefix * width_of_keys(c);
 }
 
 namespace {
@@ -194,16 +186,18 @@ void complete_llama(LlamaConfig& c, const JsonReader& config) {
   if (c.kv_heads == 0) c.kv_heads = c.heads;
   if (c.heads % c.kv_heads != 0)
     config.at("kv_heads").fail("a divisor of heads, " + std::to_string(c.heads));
-  if (c.repeats_keys && !c.fused_attention)
+  if (c.repeats_keys && !c.fused.attention)
     config.at("repeat_keys").fail("false with unfused attention, whose products share keys");
   check_experts(config, c.experts, c.layers);
-  check_prefix(config, c.fused_attention);
+  check_prefix(config, c.fused.attention);
 }
 
 }  // namespace
 
 Family llama_family() {
   using C = LlamaConfig;
+  using F = LlamaFusions;
+  const auto of_fused = [](bool F::*member) { return within(&C::fused, member); };
   const auto size = whole(1, 10'000'000);
   const auto fused = choice<bool>({{"unfused", false}, {"fused", true}});
   return family_of<C>(
@@ -222,16 +216,16 @@ Family llama_family() {
             "refused",
             "`heads`"},
            {"tied", &C::tied, flag(), "logits use the word embedding, or a table of their own"},
-           fused_attention_option(&C::fused_attention),
+           fused_attention_option<C>(of_fused(&F::attention)),
            {"repeat_keys", &C::repeats_keys, flag(),
             "keys and values are copied for every query before a fused attention, as some "
             "frameworks "
             "do"},
-           {"swiglu", &C::fused_swiglu, fused,
+           {"swiglu", of_fused(&F::swiglu), fused,
             "one kernel that keeps both halves of its input, or silu and product, which keep a "
             "tensor "
             "more"},
-           {"loss", &C::fused_loss, fused,
+           {"loss", of_fused(&F::loss), fused,
             "exponentials of the logits are kept in fp32, or the loss leaves the gradient of the "
             "logits in their own type (Transformer Engine)"},
            prefix_option(&C::prefix)}),

@@ -9,6 +9,13 @@
 
 namespace stratagem::model {
 
+/// What is one kernel; in parts, more is kept for the backward pass.
+struct LlamaFusions {
+  bool attention = true;  ///< its core, see fused_attention.hpp
+  bool swiglu = true;     ///< silu and product as one kernel that keeps its input only
+  bool loss = false;      ///< see fused_cross_entropy
+};
+
 /// `batch` is the micro-batch over all data-parallel ranks together; sizes are of the whole model.
 struct LlamaConfig {
   std::int64_t layers = 0;
@@ -21,10 +28,8 @@ struct LlamaConfig {
   std::int64_t batch = 1;
   DataType type = DataType::bf16;
   bool tied = false;  ///< logits use the word embedding; else a table of their own
-  bool fused_attention = true;
+  LlamaFusions fused;
   bool repeats_keys = false;  ///< keys and values are copied for every query, as some frameworks do
-  bool fused_swiglu = true;   ///< silu and product as one kernel that keeps its input only
-  bool fused_loss = false;    ///< see fused_cross_entropy
   std::int64_t prefix = 0;    ///< trained places before the tokens, see prefix.hpp; 0: none
   Experts experts;
 };
@@ -41,9 +46,5 @@ struct LlamaConfig {
 /// left out: it moves nothing and takes no time. Source: Llama Team, arXiv:2407.21783, section 3.2;
 /// Jiang et al., Mixtral of Experts, arXiv:2401.04088, section 2.
 Graph llama(const LlamaConfig& config);
-
-/// L(2h^2 + 2hk + 3hf + 2h) + 2Vh + h with k = kv_heads * h / heads and MLPs of width f; tied: Vh;
-/// a prefix of P places adds 2LPk, a mixture of E experts Eh and 3(E - 1)hf.
-std::int64_t llama_parameters(const LlamaConfig& config);
 
 }  // namespace stratagem::model

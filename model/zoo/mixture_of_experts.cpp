@@ -94,13 +94,6 @@ TensorId feed_forward(Builder& build, TensorId x, std::int64_t layer, const Expe
   return model::mlp(build, tokens(build[x].shape[0], build[x].shape[1]), x, mlp);
 }
 
-std::int64_t feed_forward_parameters(std::int64_t layers, const Experts& experts, const Mlp& mlp,
-                                     std::int64_t hidden) {
-  const std::int64_t one = mlp_parameters(mlp, hidden);
-  const std::int64_t mixtures = experts.count > 0 ? layers / experts.every : 0;
-  return layers * one + mixtures * (experts.count * (hidden + one) - one);
-}
-
 void check_experts(const JsonReader& config, const Experts& experts, std::int64_t layers) {
   for (const char* key : {"experts_per_token", "capacity_factor", "moe_every"}) {
     if (config.has(key) && experts.count == 0) config.at(key).fail("experts beside it");

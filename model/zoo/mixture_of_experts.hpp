@@ -44,10 +44,6 @@ TensorId mixture_of_experts(Builder& build, TensorId x, const Experts& experts, 
 TensorId feed_forward(Builder& build, TensorId x, std::int64_t layer, const Experts& experts,
                       const Mlp& mlp);
 
-/// Of all layers together: an MLP each; in mixtures count * h of the router and count MLPs.
-std::int64_t feed_forward_parameters(std::int64_t layers, const Experts& experts, const Mlp& mlp,
-                                     std::int64_t hidden);
-
 /// A family's options, with those of its experts.
 template <typename Config>
 OptionList<Config> with_experts(OptionList<Config> options) {

@@ -91,9 +91,4 @@ TensorId mlp(Builder& build, const Rows& rows, TensorId x, const Mlp& mlp) {
   return linear(build, rows, "mlp.down", bent, build[x].shape.back(), Bias::none);
 }
 
-std::int64_t mlp_parameters(const Mlp& mlp, std::int64_t hidden) {
-  const std::int64_t matrix = hidden * mlp.inner;
-  return mlp.gated() ? 3 * matrix : 2 * matrix + mlp.inner + hidden;
-}
-
 }  // namespace stratagem::model

@@ -42,7 +42,4 @@ struct Mlp {
 };
 TensorId mlp(Builder& build, const Rows& rows, TensorId x, const Mlp& mlp);
 
-/// Gated 3 * h * inner, else 2 * h * inner + inner + h.
-std::int64_t mlp_parameters(const Mlp& mlp, std::int64_t hidden);
-
 }  // namespace stratagem::model

@@ -243,14 +243,6 @@ Graph t5(const T5Config& config) {
   return graph;
 }
 
-std::int64_t t5_parameters(const T5Config& c) {
-  const std::int64_t h = c.hidden;
-  const std::int64_t matrix = h * inner_width_of(c);
-  const std::int64_t mlp = (c.gated ? 3 : 2) * h * c.intermediate;
-  return c.layers * (4 * matrix + mlp + 2 * h) + c.decoder_layers * (8 * matrix + mlp + 3 * h) +
-         2 * h + 2 * c.bias_buckets * c.heads + (c.tied ? 1 : 2) * c.vocabulary * h;
-}
-
 namespace {
 
 void complete_t5(T5Config& c, const JsonReader& config) {

@@ -50,8 +50,4 @@ struct T5Config {
 ///   every decoder layer in memory, where frameworks keep it once; no time is counted for that.
 Graph t5(const T5Config& config);
 
-/// With i = heads * head_width, m = 2hf, gated 3hf, and B buckets of distances:
-///   L_e (4hi + m + 2h) + L_d (8hi + m + 3h) + 2h + 2 B heads + Vh; untied Vh more.
-std::int64_t t5_parameters(const T5Config& config);
-
 }  // namespace stratagem::model

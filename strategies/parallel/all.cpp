@@ -1,8 +1,6 @@
 // The table of strategies, in the order in which they are applied, and their composition.
 #include "strategies/parallel/all.hpp"
 
-#include <algorithm>
-
 #include "base/input_error.hpp"
 #include "base/table.hpp"
 
@@ -27,12 +25,6 @@ STRATAGEM_TABLE(all, Strategy,
     rank_order,
     schedule)
 // clang-format on
-
-const Strategy& strategy_named(const std::string& key) {
-  const auto found = std::ranges::find(all(), key, &Strategy::key);
-  expects(found != all().end(), "a strategy is one of the table");
-  return *found;
-}
 
 std::vector<OptionText> option_texts() {
   std::vector<OptionText> texts;

@@ -34,8 +34,6 @@ struct Strategy {
 
 /// In the order in which they are applied.
 const std::vector<Strategy>& all();
-/// The one whose first key it is; expects that there is one.
-const Strategy& strategy_named(const std::string& key);
 /// All keys of a strategy object.
 std::vector<OptionText> option_texts();
 

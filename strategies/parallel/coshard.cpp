@@ -53,7 +53,7 @@ std::vector<model::Division> divisions(const model::Graph& graph, const CoShard&
 /// That is the same plan up to a permutation of the heads and of the inner dimension. Source: Lin
 /// et al., nnScaler, OSDI 2024, table 5.
 void divide_layers(Plan& plan, const Options& options) {
-  const CoShard& parts = options.coshard;
+  const CoShard& parts = options.division.coshard;
   if (parts.attention == 1 && parts.mlp == 1) return;
   const std::vector<model::Division> wanted = divisions(plan.graph(), parts);
   if (wanted.empty())
@@ -77,12 +77,13 @@ Strategy coshard() {
   const OptionList<CoShard> each = {
       {"attention", &CoShard::attention, whole(1), "parts of the attention"},
       {"mlp", &CoShard::mlp, whole(1), "parts of the MLP"}};
-  return {{{"coshard", &Options::coshard, either(both, {object_of(each)}),
+  return {{{"coshard", within(&Options::division, &LayerDivision::coshard),
+            either(both, {object_of(each)}),
             "co-shard: parts of a layer's attention and MLP, one after another on the same GPUs, "
             "each recomputed by itself",
             "1"},
-           {"coshard_layers", [](Options& all) -> int& { return all.coshard.layers; }, whole(1),
-            "how many of the first layers are divided so", "all"}},
+           {"coshard_layers", [](Options& all) -> int& { return all.division.coshard.layers; },
+            whole(1), "how many of the first layers are divided so", "all"}},
           &divide_layers,
           &check_coshard};
 }

@@ -24,9 +24,7 @@ void divide_along_batch(Plan& plan, const placement::Axis& ranks) {
 /// With ZeRO in groups of ranks, these are an axis of their own, and in them those that keep
 /// secondary parts together.
 void divide_batch(Plan& plan, const Options& options) {
-  plan.gradients = {.overlap = options.overlap_gradients,
-                    .bucket = options.bucket,
-                    .buffers = options.gradient_buffers};
+  plan.gradients = options.gradients;
   const int ranks = options.data / options.expert;
   const int stride = options.stride("dp") * options.expert;
   const int group = options.zero.ranks > 0 ? options.zero.ranks : ranks;
@@ -42,8 +40,8 @@ void complete_gradients(Options& options, const JsonReader& strategy) {
   const bool leave_or_are_divided =
       options.zero.stage >= 2 || options.offload.optimizer != HostPlace::none;
   if (leave_or_are_divided) {
-    if (!strategy.has("overlap_gradients")) options.overlap_gradients = true;
-    if (!options.bucket) options.bucket = 1_GB;
+    if (!strategy.has("overlap_gradients")) options.gradients.overlap = true;
+    if (!options.gradients.bucket) options.gradients.bucket = 1_GB;
   } else if (const auto buffers = strategy.find("gradient_buffers")) {
     buffers->fail("zero 2 or 3, or the optimizer on the host, beside it: other gradients stay");
   }
@@ -52,15 +50,18 @@ void complete_gradients(Options& options, const JsonReader& strategy) {
 }  // namespace
 
 Strategy data_parallel() {
+  using G = GradientReduction;
+  constexpr auto gradients = &Options::gradients;
   return {{{"data", &Options::data, whole(1),
             "data parallelism: ranks that hold the whole model and divide the batch"},
-           {"overlap_gradients", &Options::overlap_gradients, flag(),
+           {"overlap_gradients", within(gradients, &G::overlap), flag(),
             "reduce gradients during the last backward pass, on a stream of their own; without "
             "`bucket` there is one reduction, at its end, and nothing to overlap with",
             "false; with `zero` 2 and 3 and with `offload` true"},
-           {"bucket", &Options::bucket, size(), "size of the pieces in which gradients are reduced",
+           {"bucket", within(gradients, &G::bucket), size(),
+            "size of the pieces in which gradients are reduced",
             "one for all; with `zero` 2 and 3 and with `offload` 1 GB"},
-           {"gradient_buffers", &Options::gradient_buffers, whole(0, 16),
+           {"gradient_buffers", within(gradients, &G::buffers), whole(0, 16),
             "buffers of `bucket` bytes that exist from an iteration's first backward pass to its "
             "last, in which gradients wait that are reduced to shards or leave for the host; 0: "
             "each gradient in a buffer of its own"}},

@@ -83,8 +83,7 @@ Format<OffloadOptions> by_word_in_object() {
   const OptionList<Said> options = {
       {"of", &Said::of, by_word(), "as the word alone", must_be_there},
       {"to", &Said::to, words({"host"}), "where to"},
-      {"delayed_update", [](Said& all) -> bool& { return all.of.delayed_update; }, flag(),
-       delayed}};
+      {"delayed_update", within(&Said::of, &OffloadOptions::delayed_update), flag(), delayed}};
   return converted<OffloadOptions>(object_of(options), [](const Said& all) { return all.of; });
 }
 

@@ -31,7 +31,7 @@ namespace {
 void check_names(Plan& plan, const Options& options) {
   const model::Graph& graph = plan.graph();
   const std::vector<model::OpId> ops = plan.operators();
-  for (const auto& entry : options.operators) {
+  for (const auto& entry : options.division.operators) {
     const bool any = std::ranges::any_of(
         ops, [&](model::OpId op) { return applies(entry, graph.operators[op]); });
     if (any) continue;
@@ -55,12 +55,13 @@ Format<NamedDimensions> dimensions_by_pattern() {
 }  // namespace
 
 Strategy operators() {
-  return {{{"operators", &Options::operators, dimensions_by_pattern(),
-            "flexible tensor parallelism: by pattern of operators' names (`*` is any text) the "
-            "dimension of their annotation that they divide over the tensor ranks, `\"\"` "
-            "replicates them; the last entry wins",
-            "{}"}},
-          &check_names};
+  return {
+      {{"operators", within(&Options::division, &LayerDivision::operators), dimensions_by_pattern(),
+        "flexible tensor parallelism: by pattern of operators' names (`*` is any text) the "
+        "dimension of their annotation that they divide over the tensor ranks, `\"\"` "
+        "replicates them; the last entry wins",
+        "{}"}},
+      &check_names};
 }
 
 }  // namespace stratagem::strategies

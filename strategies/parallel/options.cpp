@@ -12,22 +12,18 @@
 namespace stratagem::strategies {
 
 int Options::chunks_of(const Schedule& of) const {
-  return of.chunks > 0 ? of.chunks : chunks > 0 ? chunks : 2;
+  return of.chunks > 0 ? of.chunks : stages.chunks > 0 ? stages.chunks : 2;
 }
 
 namespace {
 
 std::optional<std::vector<int>> ranks_of(const std::optional<int>& end, int ranks) {
   if (!end) return std::nullopt;
-  if (*end != Options::all_ranks) return std::vector<int>{*end};
+  if (*end != StageOptions::all_ranks) return std::vector<int>{*end};
   std::vector<int> all(ranks);
   std::iota(all.begin(), all.end(), 0);
   return all;
 }
-
-}  // namespace
-
-namespace {
 
 /// Strategies that have ranks, innermost first.
 std::vector<const Strategy*> with_ranks() {
@@ -62,14 +58,6 @@ int Options::size(const std::string& kind) const {
   return 0;
 }
 
-std::vector<std::string> Options::order_of_ranks() const {
-  std::vector<std::string> order = rank_order;
-  for (const std::string& kind : rank_kinds()) {
-    if (std::ranges::find(order, kind) == order.end()) order.push_back(kind);
-  }
-  return order;
-}
-
 int Options::stride(const std::string& kind) const {
   int devices = 1;
   for (const std::string& one : order_of_ranks()) {
@@ -87,17 +75,17 @@ int Options::devices() const {
 
 Ends Options::ends(const Schedule& of) const {
   const auto ranks = [&](const std::optional<int>& end) {
-    return ranks_of(of.spreads_ends ? all_ranks : end, pipeline);
+    return ranks_of(of.spreads_ends ? StageOptions::all_ranks : end, pipeline);
   };
-  return {.embedding = ranks(embedding), .head = ranks(head)};
+  return {.embedding = ranks(stages.embedding), .head = ranks(stages.head)};
 }
 
 int Options::pipeline_ranks() const {
-  if (replicas_per_stage.empty()) return pipeline;
-  return std::accumulate(replicas_per_stage.begin(), replicas_per_stage.end(), 0);
+  if (stages.replicas.empty()) return pipeline;
+  return std::accumulate(stages.replicas.begin(), stages.replicas.end(), 0);
 }
 
-std::string path_of(Options& options, const void* place) {
+std::string path_at(Options& options, const void* place) {
   std::string path = "/strategy";
   for (const Strategy& entry : all()) {
     for (const Option<Options>& option : entry.options) {

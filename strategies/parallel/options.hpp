@@ -11,18 +11,41 @@
 #include "base/json_reader.hpp"
 #include "base/quantity.hpp"
 #include "strategies/parallel/operators.hpp"
-#include "strategies/plan/keep.hpp"
+#include "strategies/plan/plan.hpp"
 
 namespace stratagem::strategies {
 
 struct Ends;
 struct Schedule;
 
+/// How the model's layers become stages, and where these stand.
+struct StageOptions {
+  int chunks = 0;           ///< stages on every pipeline rank; 0: as many as the schedule has
+  std::vector<int> layers;  ///< of every stage; empty: equally many
+  /// Replicas of every stage, to which micro-batches are dealt in turn; empty: one of each.
+  std::vector<int> replicas;
+  std::vector<int>
+      places;  ///< of pipeline ranks, in the order of devices; empty: rank i is the i-th
+  int ranks_per_device = 1;  ///< pipeline ranks that share the time and memory of a device
+  /// The pipeline rank on which the first and the last segment stand apart from the stages,
+  /// `all_ranks`, or nullopt: in the first and the last stage.
+  std::optional<int> embedding;
+  std::optional<int> head;
+  static constexpr int all_ranks = -1;
+};
+
 /// Parts of a layer's attention and of its MLP on every device, and how many layers are divided.
 struct CoShard {
   int attention = 1;
   int mlp = 1;
   int layers = 0;  ///< the first ones; 0: all
+};
+
+/// How the operators of layers are divided, besides along the degrees of parallelism.
+struct LayerDivision {
+  bool tokens = false;  ///< sequence parallelism: over tensor ranks, which divide nothing else
+  NamedDimensions operators;  ///< what single operators divide over the tensor ranks
+  CoShard coshard;
 };
 
 /// Segments whose parameters are gathered or fetched ahead, where nobody says how many.
@@ -65,12 +88,14 @@ struct OffloadOptions {
   friend bool operator==(const OffloadOptions&, const OffloadOptions&) = default;
 };
 
-/// Which layers or operators run again.
+/// Which layers or operators run again, and where their inputs wait for it.
 struct RecomputeOptions {
   std::string what = "none";  ///< "none" | "selective" | "full" | "operators"
   int together = 1;           ///< consecutive layers of a stage that run again as one; "full"
   int layers = 0;             ///< the first ones of every stage; 0: all; "full"
   std::vector<std::string> operators;  ///< by pattern: a group of every segment; "operators"
+  bool divides = false;                ///< their inputs over tensor ranks
+  bool on_host = false;                ///< their inputs, until they are read again
 };
 
 /// Settings of strategies by their type. Of a type that nobody has set, all defaults.
@@ -93,40 +118,22 @@ class OwnSettings {
 };
 
 struct Options {
-  int tensor = 1;                  ///< tensor-parallel degree
-  int context = 1;                 ///< ranks that divide the tokens of every sequence
-  int pipeline = 1;                ///< stages
-  int data = 1;                    ///< data-parallel degree
-  bool sequence_parallel = false;  ///< tensor ranks divide the tokens where they do not divide more
-  NamedDimensions operators;       ///< what single operators divide over the tensor ranks
-  int expert = 1;                  ///< consecutive data ranks that divide the experts among them
-  std::string schedule = "1f1b";   ///< order of the cells of all stages
-  int chunks = 0;  ///< stages on every pipeline rank; 0: as many as the schedule has
+  int tensor = 1;                 ///< tensor-parallel degree
+  int context = 1;                ///< ranks that divide the tokens of every sequence
+  int pipeline = 1;               ///< stages
+  int data = 1;                   ///< data-parallel degree
+  int expert = 1;                 ///< consecutive data ranks that divide the experts among them
+  std::string schedule = "1f1b";  ///< order of the cells of all stages
+  StageOptions stages;
+  LayerDivision division;
   std::vector<std::int64_t> token_slices;  ///< tokens of every slice; empty: whole
-  int ranks_per_device = 1;           ///< pipeline ranks that share the time and memory of a device
-  std::vector<int> layers_per_stage;  ///< empty: equally many
-  /// Replicas of every stage, to which micro-batches are dealt in turn; empty: one of each.
-  std::vector<int> replicas_per_stage;
-  /// The pipeline rank on which the first and the last segment stand apart from the stages,
-  /// `all_ranks`, or nullopt: in the first and the last stage.
-  std::optional<int> embedding;
-  std::optional<int> head;
-  static constexpr int all_ranks = -1;
-  /// Which ranks stand next to each other, innermost first; kinds left out follow in their usual
-  /// order.
-  std::vector<std::string> rank_order;
   RecomputeOptions recompute;
-  bool partition_checkpoints = false;  ///< inputs of what runs again divided over tensor ranks
-  bool cpu_checkpointing = false;      ///< and on the host until they are read again
-  CoShard coshard;
   Zero zero;
   SwapOptions swap;
   OffloadOptions offload;
   /// What one strategy alone reads, declared in its own file; see own().
   OwnSettings own;
-  bool overlap_gradients = false;
-  std::optional<Bytes> bucket;  ///< of gradient reductions; nullopt: one for all
-  int gradient_buffers = 0;     ///< of a bucket's size, in which gradients wait for their reduction
+  GradientReduction gradients;
 
   /// Stages on every pipeline rank under a schedule.
   [[nodiscard]] int chunks_of(const Schedule& schedule) const;
@@ -156,12 +163,13 @@ std::vector<std::string> rank_kinds();
 std::string rank_keys();
 
 /// The path in a scenario of the option whose value goes to `place`, a member of `options`.
-std::string path_of(Options& options, const void* place);
-/// The same of a member of any: path_of(&Options::swap) is "/strategy/swap".
-template <typename Member>
-std::string path_of(Member Options::*member) {
+std::string path_at(Options& options, const void* place);
+/// The same of a member of any, or a member of a group of members: path_of(&Options::swap) is
+/// "/strategy/swap".
+template <typename... Members>
+std::string path_of(Members... members) {
   Options options;
-  return path_of(options, &(options.*member));
+  return path_at(options, &(options.*....*members));
 }
 
 /// Reads a strategy object by the declarations of all strategies, and lets each complete it; throws

@@ -8,15 +8,9 @@
 namespace stratagem::strategies {
 namespace {
 
-/// Where pipeline ranks stand.
-struct StageOrder {
-  std::vector<int> places;  ///< of every rank, in the order of devices; empty: rank i is the i-th
-};
-
 /// How many of the model's layers each stage has.
 std::vector<int> layers_of_stages(const Options& options, int layers, int stages) {
-  if (!options.layers_per_stage.empty()) {
-    const std::vector<int>& given = options.layers_per_stage;
+  if (const std::vector<int>& given = options.stages.layers; !given.empty()) {
     const int sum = std::accumulate(given.begin(), given.end(), 0);
     if (static_cast<int>(given.size()) != stages || sum != layers) {
       throw InputError("", "",
@@ -87,9 +81,39 @@ std::vector<std::vector<int>> segments_of_stages(const model::Graph& graph,
 /// The pipeline rank of a copy of a stage. Replicas stand side by side, before those of the next
 /// stage.
 int rank_of_copy(const Options& options, const Schedule& schedule, int stage, int copy) {
-  const std::vector<int>& replicas = options.replicas_per_stage;
+  const std::vector<int>& replicas = options.stages.replicas;
   if (replicas.empty()) return rank_of(schedule.placement, options.pipeline, stage, copy);
   return std::accumulate(replicas.begin(), replicas.begin() + stage, copy);
+}
+
+/// op-assign of every operator of the stages to the device of its pipeline rank, and of the ends of
+/// the model that stand apart. What stands on all ranks is divided over them.
+void assign_devices(Plan& plan, const Options& options, const Schedule& schedule,
+                    const Ends& ends) {
+  const int per_rank = options.stride("pp");
+  const std::vector<int>& places = options.stages.places;
+  const auto device = [&](int rank) {
+    const int place = rank / options.stages.ranks_per_device;
+    return (places.empty() ? place : places[place]) * per_rank;
+  };
+  const auto first_device = [&](const std::vector<int>& of) {
+    return of.size() > 1 ? 0 : device(of.front());
+  };
+  const int first = ends.embedding ? 1 : 0;
+  const auto last = static_cast<int>(plan.stages.size()) - 1;
+  for (int copy = 0; copy < plan.copies().most(); ++copy) {
+    for (int stage = first; stage <= (ends.head ? last - 1 : last); ++stage) {
+      if (copy < plan.copies().of(stage))
+        assign(plan, stage, device(rank_of_copy(options, schedule, stage - first, copy)), copy);
+    }
+    if (ends.embedding) assign(plan, 0, first_device(*ends.embedding), copy);
+    if (ends.head) assign(plan, last, first_device(*ends.head), copy);
+  }
+  std::vector<model::OpId> spread;
+  add_spread(plan, ends.embedding, 0, spread);
+  add_spread(plan, ends.head, last, spread);
+  divide_as_tensor_ranks(
+      plan, spread, {.name = "pipeline", .size = options.pipeline, .stride = per_rank}, options);
 }
 
 /// op-assign of every operator to the devices of its stage. The layers are divided evenly, or as
@@ -99,12 +123,10 @@ int rank_of_copy(const Options& options, const Schedule& schedule, int stage, in
 /// Huang et al., GPipe, NeurIPS 2019; Narayanan et al., arXiv:2104.04473, section 2.2.
 void assign_stages(Plan& plan, const Options& options) {
   const Schedule& schedule = schedule_named(options.schedule);
-  const int ranks = options.pipeline;
-  const int chunks = options.chunks_of(schedule);
-  const bool both_ways = schedule.placement == Placement::bidirectional;
-  const int stages = Pipeline{.ranks = ranks, .chunks = chunks}.stages(schedule.placement);
+  const Pipeline shape{.ranks = options.pipeline, .chunks = options.chunks_of(schedule)};
+  const int stages = shape.stages(schedule.placement);
   const Ends ends = options.ends(schedule);
-  if (schedule.spreads_ends && (options.embedding || options.head))
+  if (schedule.spreads_ends && (options.stages.embedding || options.stages.head))
     throw InputError("", "",
                      "a schedule that does not spread embeddings and head itself, beside "
                      "embedding or head",
@@ -113,34 +135,13 @@ void assign_stages(Plan& plan, const Options& options) {
   const model::Graph& graph = plan.graph();
   const auto layers = static_cast<int>(model::layers(graph).size());
   plan.stages = segments_of_stages(graph, layers_of_stages(options, layers, stages), ends);
-  if (both_ways) plan.copy_stages({.of_stage = std::vector<int>(plan.stages.size(), 2)});
-  if (!options.replicas_per_stage.empty()) {
+  if (schedule.placement == Placement::bidirectional)
+    plan.copy_stages({.of_stage = std::vector<int>(plan.stages.size(), 2)});
+  if (!options.stages.replicas.empty()) {
     expects(schedule.takes_turns && !ends.any(), "replicas are for schedules that know of turns");
-    plan.copy_stages({.of_stage = options.replicas_per_stage, .deal = Deal::turns});
+    plan.copy_stages({.of_stage = options.stages.replicas, .deal = Deal::turns});
   }
-  const int per_rank = options.stride("pp");
-  const std::vector<int> places = options.own.of<StageOrder>().places;
-  const auto device = [&](int rank) {
-    const int place = rank / options.ranks_per_device;
-    return (places.empty() ? place : places[place]) * per_rank;
-  };
-  const auto first_device = [&](const std::vector<int>& of) {
-    return of.size() > 1 ? 0 : device(of.front());
-  };
-  const int first = ends.embedding ? 1 : 0;
-  for (int copy = 0; copy < plan.copies().most(); ++copy) {
-    for (int stage = 0; stage < stages; ++stage) {
-      if (copy < plan.copies().of(first + stage))
-        assign(plan, first + stage, device(rank_of_copy(options, schedule, stage, copy)), copy);
-    }
-    if (ends.embedding) assign(plan, 0, first_device(*ends.embedding), copy);
-    if (ends.head) assign(plan, first + stages, first_device(*ends.head), copy);
-  }
-  std::vector<model::OpId> spread;
-  add_spread(plan, ends.embedding, 0, spread);
-  add_spread(plan, ends.head, static_cast<int>(plan.stages.size()) - 1, spread);
-  divide_as_tensor_ranks(plan, spread, {.name = "pipeline", .size = ranks, .stride = per_rank},
-                         options);
+  assign_devices(plan, options, schedule, ends);
 }
 
 /// Nothing for `usual`, all_ranks for "all", else the number of a rank.
@@ -152,16 +153,17 @@ Format<std::optional<int>> end_of_model(const std::string& usual) {
           [=](const JsonReader& reader) -> std::optional<int> {
             if (reader.is_number()) return static_cast<int>(rank.read(reader));
             if (word.read(reader) == usual) return std::nullopt;
-            return Options::all_ranks;
+            return StageOptions::all_ranks;
           }};
 }
 
 /// Ends of the model on ranks, and ranks that share devices, are of so many ranks.
 void check_ranks(const Options& options, const JsonReader& strategy) {
   const std::string last = "at most " + std::to_string(options.pipeline - 1);
-  if (options.embedding.value_or(0) >= options.pipeline) strategy.at("embedding").fail(last);
-  if (options.head.value_or(0) >= options.pipeline) strategy.at("head").fail(last);
-  if (options.pipeline % options.ranks_per_device != 0) {
+  const StageOptions& stages = options.stages;
+  if (stages.embedding.value_or(0) >= options.pipeline) strategy.at("embedding").fail(last);
+  if (stages.head.value_or(0) >= options.pipeline) strategy.at("head").fail(last);
+  if (options.pipeline % stages.ranks_per_device != 0) {
     strategy.at("ranks_per_device")
         .fail("a divisor of pipeline, " + std::to_string(options.pipeline));
   }
@@ -169,23 +171,24 @@ void check_ranks(const Options& options, const JsonReader& strategy) {
 
 /// A number for every stage, and what replicas cannot be combined with.
 void check_replicas(const Options& options, const JsonReader& replicas) {
-  if (static_cast<int>(options.replicas_per_stage.size()) != options.pipeline) {
+  const StageOptions& stages = options.stages;
+  if (static_cast<int>(stages.replicas.size()) != options.pipeline) {
     replicas.fail("a number for each of the " + std::to_string(options.pipeline) + " stages",
-                  std::to_string(options.replicas_per_stage.size()));
+                  std::to_string(stages.replicas.size()));
   }
-  if (std::ranges::max(options.replicas_per_stage) == 1) return;
+  if (std::ranges::max(stages.replicas) == 1) return;
   if (!schedule_named(options.schedule).takes_turns) {
     replicas.fail("one of each stage with the schedule " + options.schedule +
                   "; replicas take turns with " + schedules_that(&Schedule::takes_turns));
   }
-  if (options.embedding || options.head)
+  if (stages.embedding || stages.head)
     replicas.fail("one of each stage where ends of the model stand apart");
-  if (options.ranks_per_device > 1) replicas.fail("one of each stage where ranks share devices");
+  if (stages.ranks_per_device > 1) replicas.fail("one of each stage where ranks share devices");
 }
 
 /// Each place once.
 void check_places(const Options& options, const JsonReader& strategy) {
-  std::vector<int> places = options.own.of<StageOrder>().places;
+  std::vector<int> places = options.stages.places;
   if (places.empty()) return;
   std::vector<int> all(options.size("pp"));
   std::iota(all.begin(), all.end(), 0);
@@ -200,37 +203,38 @@ void complete_stages(Options& options, const JsonReader& strategy) {
   const auto replicas = strategy.find("replicas_per_stage");
   if (!replicas) return;
   check_replicas(options, *replicas);
-  if (std::ranges::max(options.replicas_per_stage) == 1) options.replicas_per_stage.clear();
+  if (std::ranges::max(options.stages.replicas) == 1) options.stages.replicas.clear();
 }
 
 }  // namespace
 
 Strategy pipeline() {
-  using O = Options;
+  const auto of_stages = [](auto member) { return within(&Options::stages, member); };
+  using S = StageOptions;
   const std::string apart = " stage, or as a stage of its own on all pipeline ranks or on one";
-  return {{{"pipeline", &O::pipeline, whole(1),
+  return {{{"pipeline", &Options::pipeline, whole(1),
             "pipeline ranks: stages of consecutive layers, activations sent from stage to stage"},
-           {"layers_per_stage", &O::layers_per_stage, list_of<int>(whole(0)),
+           {"layers_per_stage", of_stages(&S::layers), list_of<int>(whole(0)),
             "layers of every stage in order", "equally many"},
-           {"replicas_per_stage", &O::replicas_per_stage, list_of<int>(whole(1)),
+           {"replicas_per_stage", of_stages(&S::replicas), list_of<int>(whole(1)),
             "PipeDream's replicated stages: how often each stands on ranks of its own, to which "
             "micro-batches are dealt in turn (with " +
                 schedules_that(&Schedule::takes_turns) + ")",
             "one each"},
-           {"stage_order", own(&StageOrder::places), list_of<int>(whole(0)),
+           {"stage_order", of_stages(&S::places), list_of<int>(whole(0)),
             "where every pipeline rank stands among the GPUs of all of them: [0, 3, 1, 2] puts the "
             "second one last, beside those that fast links lead to",
             "in order"},
-           {"embedding", &O::embedding, end_of_model("first"),
+           {"embedding", of_stages(&S::embedding), end_of_model("first"),
             "where the model's embeddings stand: in the first" + apart, "first"},
-           {"head", &O::head, end_of_model("last"),
+           {"head", of_stages(&S::head), end_of_model("last"),
             "where the model's last segment stands: in the last" + apart, "last"},
-           {"ranks_per_device", &O::ranks_per_device, whole(1),
+           {"ranks_per_device", of_stages(&S::ranks_per_device), whole(1),
             "consecutive pipeline ranks that share the time and memory of one GPU"}},
           &assign_stages,
           &complete_stages,
           {.name = "pp",
-           .size = [](const Options& o) { return o.pipeline_ranks() / o.ranks_per_device; },
+           .size = [](const Options& o) { return o.pipeline_ranks() / o.stages.ranks_per_device; },
            .outermost = true}};
 }
 

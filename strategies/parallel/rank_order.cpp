@@ -11,6 +11,12 @@
 namespace stratagem::strategies {
 namespace {
 
+/// Which ranks stand next to each other, innermost first; kinds left out follow in their usual
+/// order.
+struct RankOrder {
+  std::vector<std::string> kinds;
+};
+
 /// "tp-dp-pp"
 Format<std::vector<std::string>> kinds_of_ranks() {
   return {{text().schema.set("pattern", "^[a-z]+(-[a-z]+)*$"), "kinds with `-` between"},
@@ -37,7 +43,7 @@ void check_devices(const Options& options, const JsonReader& strategy) {
   }
   if (within_stages * options.pipeline > 1'000'000)
     strategy.fail(rank_keys() + " of at most 1000000");
-  const std::vector<int>& replicas = options.replicas_per_stage;
+  const std::vector<int>& replicas = options.stages.replicas;
   if (within_stages * std::accumulate(replicas.begin(), replicas.end(), 0.0) > 1'000'000)
     strategy.at("replicas_per_stage").fail("replicas on at most 1000000 devices");
 }
@@ -45,17 +51,26 @@ void check_devices(const Options& options, const JsonReader& strategy) {
 /// Kinds that are left out have one rank.
 void check_order(Options& options, const JsonReader& strategy) {
   check_devices(options, strategy);
-  if (options.rank_order.empty()) return;
+  const std::vector<std::string> order = options.own.of<RankOrder>().kinds;
+  if (order.empty()) return;
   for (const std::string& kind : rank_kinds()) {
-    if (std::ranges::count(options.rank_order, kind) == 0 && options.size(kind) > 1)
+    if (std::ranges::count(order, kind) == 0 && options.size(kind) > 1)
       strategy.at("rank_order").fail(kind + " in the order, of which there are several ranks");
   }
 }
 
 }  // namespace
 
+std::vector<std::string> Options::order_of_ranks() const {
+  std::vector<std::string> order = own.of<RankOrder>().kinds;
+  for (const std::string& kind : rank_kinds()) {
+    if (std::ranges::count(order, kind) == 0) order.push_back(kind);
+  }
+  return order;
+}
+
 Strategy rank_order() {
-  return {{{"rank_order", &Options::rank_order, kinds_of_ranks(),
+  return {{{"rank_order", own(&RankOrder::kinds), kinds_of_ranks(),
             "which ranks stand on neighbouring GPUs, innermost first, as Megatron-LM's `--order`: "
             "tensor, context, axial, data (expert ranks innermost among them), pipeline; kinds "
             "with one rank may be left out",

@@ -122,18 +122,18 @@ void run_again(Plan& plan, const Options& options) {
       throw InputError("", "/operators/" + std::to_string(i), error.expected, error.found);
     }
   }
-  if (options.partition_checkpoints && options.tensor > 1)
+  if (options.recompute.divides && options.tensor > 1)
     plan.residency.keep({.what = Keep::What::checkpoints, .divided = {"tensor"}});
-  if (options.cpu_checkpointing)
+  if (options.recompute.on_host)
     plan.residency.keep({.what = Keep::What::checkpoints,
                          .where = Keep::Where::host,
                          .ahead = plan.residency.ahead_of_segments()});  // as swaps have it
 }
 
 void check_checkpoints(Options& options, const JsonReader& strategy) {
-  if (options.partition_checkpoints && options.recompute.what == "none")
+  if (options.recompute.divides && options.recompute.what == "none")
     strategy.at("partition_checkpoints").fail("recompute beside it, which has checkpoints");
-  if (options.cpu_checkpointing && options.recompute.what == "none")
+  if (options.recompute.on_host && options.recompute.what == "none")
     strategy.at("cpu_checkpointing").fail("recompute beside it, which has checkpoints");
 }
 
@@ -171,14 +171,15 @@ Format<RecomputeOptions> what_runs_again() {
 }  // namespace
 
 Strategy recompute() {
-  return {{{"recompute", &Options::recompute, what_runs_again(),
+  constexpr auto again = &Options::recompute;
+  return {{{"recompute", again, what_runs_again(),
             "what runs again in the backward pass: `full`, every layer, of which only the input is "
             "kept; `selective`, the core of every attention, scores to context",
             "none"},
-           {"partition_checkpoints", &Options::partition_checkpoints, flag(),
+           {"partition_checkpoints", within(again, &RecomputeOptions::divides), flag(),
             "ZeRO-R's P_a: tensor ranks keep a part each of the inputs of what runs again, and "
             "gather them before"},
-           {"cpu_checkpointing", &Options::cpu_checkpointing, flag(),
+           {"cpu_checkpointing", within(again, &RecomputeOptions::on_host), flag(),
             "inputs of what runs again wait in the memory of the host, their parts where they are "
             "divided, and come back layer by layer (DeepSpeed's key of this name)"}},
           &run_again,

@@ -13,12 +13,13 @@ void order_cells(Plan& plan, const Options& options) {
         {.ranks = options.pipeline,
          .chunks = options.chunks_of(schedule),
          .micro_batches = plan.micro_batches},
-        options.ends(schedule), options.ranks_per_device);
+        options.ends(schedule), options.stages.ranks_per_device);
 }
 
 void check_chunks(Options& options, const JsonReader& strategy) {
   const Schedule& schedule = schedule_named(options.schedule);
-  if (options.chunks > 0 && options.chunks != options.chunks_of(schedule)) {
+  const int chunks = options.stages.chunks;
+  if (chunks > 0 && chunks != options.chunks_of(schedule)) {
     strategy.at("chunks").fail(std::to_string(schedule.chunks) + " with the schedule " +
                                schedule.name);
   }
@@ -35,7 +36,7 @@ std::vector<std::string> names_of_schedules() {
 Strategy schedule() {
   return {{{"schedule", &Options::schedule, words(names_of_schedules()),
             "the order of the cells of all stages, and which stages a rank has"},
-           {"chunks", &Options::chunks, whole(1, 1'000),
+           {"chunks", within(&Options::stages, &StageOptions::chunks), whole(1, 1'000),
             "stages on every pipeline rank, with " +
                 schedules_that([](const Schedule& one) { return one.chunks == any_chunks; }),
             "2"}},

@@ -8,7 +8,7 @@
 namespace stratagem::strategies {
 
 bool divides_tokens(const model::Operator& op, const Options& options) {
-  return options.sequence_parallel && model::may_split(op.annotation, "s");
+  return options.division.tokens && model::may_split(op.annotation, "s");
 }
 
 namespace {
@@ -19,7 +19,7 @@ namespace {
 /// all-gathers more per layer. Gradients of norms and row biases become partial sums over the
 /// tensor ranks. Source: Korthikanti et al., arXiv:2205.05198, section 4.2.2.
 void check_tokens(Plan& plan, const Options& options) {
-  if (!options.sequence_parallel) return;
+  if (!options.division.tokens) return;
   const auto divides = [&](model::OpId op) {
     return divides_tokens(plan.graph().operators[op], options);
   };
@@ -30,7 +30,7 @@ void check_tokens(Plan& plan, const Options& options) {
 }  // namespace
 
 Strategy sequence_parallel() {
-  return {{{"sequence_parallel", &Options::sequence_parallel, flag(),
+  return {{{"sequence_parallel", within(&Options::division, &LayerDivision::tokens), flag(),
             "tensor ranks divide the tokens in norms, dropouts and residuals: gathers and scatters "
             "in place of all-reduces; divides `sequence`"}},
           &check_tokens};

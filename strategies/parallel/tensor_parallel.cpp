@@ -29,7 +29,8 @@ class TensorDivision {
     const std::string usual = usual_dimension(op);
     const bool sums = adds_partial_sums(op);
     const bool tokens = usual.empty() && !sums && divides_tokens(op, options_);
-    std::string dim = named_dimension(options_.operators, op).value_or(tokens ? "s" : usual);
+    std::string dim =
+        named_dimension(options_.division.operators, op).value_or(tokens ? "s" : usual);
     for (const TensorId input : op.inputs) note_table(op, input, dim);
     if (!dim.empty() && dim == usual) note_outputs(op, dim);
     // Rows of a divided table are summed where they are looked up: residual sums begin with them.

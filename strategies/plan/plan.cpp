@@ -9,10 +9,10 @@
 
 namespace stratagem::strategies {
 
-using placement::Cell;
-
 Plan::Plan(const model::Graph& graph)
-    : graph_(&graph), placements_(graph.operators.size()), group_of_(graph.operators.size(), -1) {
+    : graph_(std::shared_ptr<const void>(), &graph),
+      placements_(graph.operators.size()),
+      group_of_(graph.operators.size(), -1) {
   stages.emplace_back(graph.segments.size());
   std::iota(stages.front().begin(), stages.front().end(), 0);
 }
@@ -29,8 +29,7 @@ void Plan::rewrite(model::Graph graph, std::vector<Colocation> colocations) {
   expects(!speaks_of_operators(),
           "a graph is rewritten before its operators are split, placed or recomputed");
   expects(graph.segments.size() == graph_->segments.size(), "a rewriting keeps the segments");
-  rewritten_ = std::make_shared<const model::Graph>(std::move(graph));
-  graph_ = rewritten_.get();
+  graph_ = std::make_shared<const model::Graph>(std::move(graph));
   colocations_ = std::move(colocations);
   placements_.assign(graph_->operators.size(), {});
   copy_stages(copies_);
@@ -124,16 +123,6 @@ void Plan::assign(model::OpId op, std::vector<int> devices, int copy) {
   expects(copy >= 0 && copy < copies_of(op), "a plan has the copy it assigns");
   if (listed.empty()) listed.resize(copies_of(op), devices);
   listed[copy] = std::move(devices);
-}
-
-void Plan::order(const Cell& before, const Cell& after) { orders_.push_back({before, after}); }
-
-void Plan::order(OrderRule rule) { rules_.push_back(std::move(rule)); }
-
-void Plan::chain(std::vector<Cell> cells) { chains_.push_back(std::move(cells)); }
-
-void Plan::run_together(const Cell& first, const Cell& second) {
-  together_.emplace_back(first, second);
 }
 
 void Plan::copy_stages(Copies copies) {

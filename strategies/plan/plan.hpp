@@ -90,6 +90,14 @@ struct Updates {
   Version version = Version::latest;
 };
 
+/// What op-orders have said of the cells.
+struct CellOrders {
+  std::vector<placement::Order> pairs;
+  std::vector<OrderRule> rules;
+  std::vector<std::vector<placement::Cell>> chains;  ///< each cell before the next
+  std::vector<std::pair<placement::Cell, placement::Cell>> together;
+};
+
 /// One plan for one graph. Splitting is affine: sub-operator (i, j, ...) of an operator stands on
 /// device first + i * stride_i + j * stride_j + ..., so a plan for thousands of devices stays as
 /// small as the graph; a list may place it anywhere else. Backward operators and optimizer steps
@@ -125,13 +133,18 @@ class Plan {
   void assign(model::OpId op, std::vector<int> devices, int copy = 0);
 
   /// op-order.
-  void order(const placement::Cell& before, const placement::Cell& after);
-  void order(OrderRule rule);
+  void order(const placement::Cell& before, const placement::Cell& after) {
+    orders_.pairs.push_back({before, after});
+  }
+  void order(OrderRule rule) { orders_.rules.push_back(std::move(rule)); }
   /// op-order of each cell before the next.
-  void chain(std::vector<placement::Cell> cells);
+  void chain(std::vector<placement::Cell> cells) { orders_.chains.push_back(std::move(cells)); }
   /// Two cells of one device that run together: both begin when both may begin, each computes
   /// beside the collectives of the other, and results of either leave when both have ended.
-  void run_together(const placement::Cell& first, const placement::Cell& second);
+  void run_together(const placement::Cell& first, const placement::Cell& second) {
+    orders_.together.emplace_back(first, second);
+  }
+  [[nodiscard]] const CellOrders& orders() const { return orders_; }
 
   /// op-trans that replicates stages; each copy processes a subset of the micro-batches. Until they
   /// are assigned, a copy's operators share the devices of copy 0. Expects a number for each stage,
@@ -174,12 +187,6 @@ class Plan {
   [[nodiscard]] const Placement& placement(model::OpId forward_op) const {
     return placements_[forward_op];
   }
-  [[nodiscard]] const std::vector<placement::Order>& orders() const { return orders_; }
-  [[nodiscard]] const std::vector<OrderRule>& rules() const { return rules_; }
-  [[nodiscard]] const std::vector<std::vector<placement::Cell>>& chains() const { return chains_; }
-  [[nodiscard]] const std::vector<std::pair<placement::Cell, placement::Cell>>& together() const {
-    return together_;
-  }
   /// The groups of forward operators that run again in the backward pass; each in forward order.
   [[nodiscard]] const std::vector<std::vector<model::OpId>>& recomputed() const {
     return recomputed_;
@@ -219,14 +226,10 @@ class Plan {
  private:
   void check_together(const std::vector<model::OpId>& group) const;
 
-  const model::Graph* graph_;
-  std::shared_ptr<const model::Graph> rewritten_;  ///< what graph_ looks at after a rewriting
+  std::shared_ptr<const model::Graph> graph_;  ///< owned after a rewriting
   std::vector<Colocation> colocations_;
   std::vector<Placement> placements_;
-  std::vector<placement::Order> orders_;
-  std::vector<OrderRule> rules_;
-  std::vector<std::vector<placement::Cell>> chains_;
-  std::vector<std::pair<placement::Cell, placement::Cell>> together_;
+  CellOrders orders_;
   std::set<std::pair<int, int>> split_;  ///< stage, micro-batch
   std::vector<std::vector<model::OpId>> recomputed_;
   std::vector<int> group_of_;  ///< by forward operator

@@ -35,7 +35,7 @@ Timetable timetable_of(const Schedule& schedule, const Plan& plan, const Pipelin
                      "apart or ranks share devices",
                      schedule.name);
   }
-  return timetable_of(between.rules(), schedule.placement, pipeline);
+  return timetable_of(between.orders().rules, schedule.placement, pipeline);
 }
 
 /// The timetable of devices that take `per_device` consecutive ranks each: their cells one after

@@ -1,4 +1,6 @@
 // The schema check: what fits passes in silence, the first misfit is named with its path.
+#include "tests/json_schema.hpp"
+
 #include <filesystem>
 #include <fstream>
 

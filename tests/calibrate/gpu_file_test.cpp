@@ -45,14 +45,14 @@ class Planted {
               {.device = {.name = "imagined H100",
                           .major = 9,
                           .multiprocessors = 132,
-                          .memory = sheet.memory.value},
+                          .memory = sheet.memory.size.value},
                .rates = rates_of(sheet),
                .cuda = "CUDA 13.0, driver for 13.0",
                .note = "synthetic",
                .machine = {.host = "nowhere"}},
               {"", ""}) {
     rates_.multiprocessors.value = 132;
-    rates_.memory_bandwidth = sheet.memory_bandwidth;
+    rates_.memory.bandwidth = sheet.memory.bandwidth;
     rates_.peak = sheet.peak;
   }
 
@@ -74,7 +74,7 @@ class Planted {
 
  private:
   static GpuRates rates_of(const Datasheet& sheet) {
-    GpuRates rates{.peak = {}, .memory = sheet.memory_bandwidth.value};
+    GpuRates rates{.peak = {}, .memory = sheet.memory.bandwidth.value};
     for (const std::string& type : types) rates.peak[type] = sheet.peak.at(type).value;
     return rates;
   }
@@ -110,7 +110,7 @@ class Planted {
     for (const std::int64_t rows : {64, 512, 4096, 16384}) {
       const Bytes bytes{3 * product(rows, 4096) * (type == "fp32" ? 4 : 2)};
       file_.add(experiment(kind, operation, {"rows", "columns"}, {rows, 4096}, bytes), type,
-                {.median = 3_us + bytes / (0.9 * rates_.memory_bandwidth.value),
+                {.median = 3_us + bytes / (0.9 * rates_.memory.bandwidth.value),
                  .spread = 0.01,
                  .repeats = 7});
     }
@@ -161,23 +161,24 @@ TEST_CASE(
   const Datasheet sheet = read_datasheet(sheet_file);
   const cost::Profile mine = fitted(sheet).profile, shipped = fit_profile(sheet).profile;
   CHECK(mine.gpu == "imagined H100");
-  CHECK(mine.kernel_floor.value == 2.2_us);
-  CHECK(mine.kernel_floor.provenance == cost::Provenance::measured);
+  CHECK(mine.kernels.floor.value == 2.2_us);
+  CHECK(mine.kernels.floor.provenance == cost::Provenance::measured);
   for (const std::string& type : types) {
     INFO(type);
     // Measured, so not as fp16 is, whatever the datasheet says of bf16.
-    CHECK(mine.gemm.at(type).efficiency.value == Approx(0.8).epsilon(0.03));
-    CHECK_THAT(mine.gemm.at(type).efficiency.source, StartsWith("fitted to 36 " + type + " GEMMs"));
+    CHECK(mine.kernels.gemm.at(type).efficiency.value == Approx(0.8).epsilon(0.03));
+    CHECK_THAT(mine.kernels.gemm.at(type).efficiency.source,
+               StartsWith("fitted to 36 " + type + " GEMMs"));
   }
   for (const std::string& kind : cost::streaming_kinds()) {
     INFO(kind);
-    CHECK(mine.streaming.at(kind).value == Approx(0.9).epsilon(0.02));
-    CHECK(mine.streaming.at(kind).provenance == cost::Provenance::fitted);
+    CHECK(mine.kernels.streaming.at(kind).value == Approx(0.9).epsilon(0.02));
+    CHECK(mine.kernels.streaming.at(kind).provenance == cost::Provenance::fitted);
   }
-  REQUIRE(mine.attention);
-  CHECK(mine.attention->forward.value == Approx(0.6).epsilon(1e-3));
-  CHECK(mine.attention->backward.value == Approx(0.4).epsilon(1e-3));
-  CHECK_THAT(mine.attention->forward.source,
+  REQUIRE(mine.kernels.attention);
+  CHECK(mine.kernels.attention->forward.value == Approx(0.6).epsilon(1e-3));
+  CHECK(mine.kernels.attention->backward.value == Approx(0.4).epsilon(1e-3));
+  CHECK_THAT(mine.kernels.attention->forward.source,
              ContainsSubstring("8 attention times on imagined H100"));
   // What one GPU cannot tell is as in the profile that is fitted to nothing else.
   CHECK(mine.launch.value == shipped.launch.value);
@@ -191,11 +192,11 @@ TEST_CASE("a file of a GPU names what it has no row of, since the host was never
   const std::string name = (folder.path() / "gpu.json").string();
   Planted planted(read_datasheet(sheet_file), name);
   planted.write();
-  CHECK(read_measurements(name).note == "synthetic");
+  CHECK(read_measurements(name).origin.note == "synthetic");
   const std::size_t rows = read_measurements(name).gemms.at(0).points.size();
   planted.leave_out("fp16", {512, 64, 128, 1});
   planted.leave_out("bf16", {512, 64, 256, 1});
-  CHECK_THAT(read_measurements(name).note,
+  CHECK_THAT(read_measurements(name).origin.note,
              StartsWith("synthetic Left out") &&
                  Catch::Matchers::EndsWith(
                      ": fp16 gemm NT 512 x 64 x 128 x 1; bf16 gemm NT 512 x 64 x 256 x 1."));
@@ -205,8 +206,8 @@ TEST_CASE("a file of a GPU names what it has no row of, since the host was never
 TEST_CASE("without fused attention in a file the datasheet's shares stay") {
   const Datasheet sheet = read_datasheet(sheet_file);
   const cost::Profile shipped = fit_profile(sheet).profile;
-  CHECK(shipped.attention->forward.value == sheet.attention->forward.value);
-  CHECK(shipped.attention->backward.value == sheet.attention->backward.value);
+  CHECK(shipped.kernels.attention->forward.value == sheet.attention->forward.value);
+  CHECK(shipped.kernels.attention->backward.value == sheet.attention->backward.value);
 }
 
 TEST_CASE("the operations of fused attention follow from its sizes and its mask") {

@@ -343,7 +343,8 @@ TEST_CASE("a file is gone on with: what it has is not measured again") {
 TEST_CASE("measurements out of a working set say so, and are gone on with out of the same") {
   const TemporaryFile file("warm.json");
   Recorder(file.name(), machine, 16_MB).set(rates);
-  CHECK_THAT(read_measurements(file.name()).source, ContainsSubstring(" --working-set '16 MB'"));
+  CHECK_THAT(read_measurements(file.name()).origin.source,
+             ContainsSubstring(" --working-set '16 MB'"));
   CHECK_NOTHROW(Recorder(file.name(), machine, 16_MB));
   for (const std::optional<Bytes> other : {std::optional<Bytes>(), std::optional(8_MB)})
     CHECK_THROWS_WITH(Recorder(file.name(), machine, other),
@@ -383,17 +384,18 @@ TEST_CASE("a profile of a processor needs no datasheet, and gets back the shares
   const Measurements measurements = read_measurements(file.name());
   const Fit fit = fit_profile({measurements}, datasheet_of_processor(measurements, "mine"));
   CHECK(fit.profile.name == "mine");
-  CHECK(fit.profile.memory.value == 8_GB);
-  CHECK(fit.profile.memory_bandwidth.provenance == cost::Provenance::measured);
+  CHECK(fit.profile.memory.size.value == 8_GB);
+  CHECK(fit.profile.memory.bandwidth.provenance == cost::Provenance::measured);
   CHECK(fit.profile.collective.base.provenance == cost::Provenance::assumed);
   CHECK(fit.profile.peak.at("fp32").value == rates.fp32);
-  CHECK(fit.profile.gemm.at("fp32").efficiency.value > 0.85);  // of 0.9, less what small tiles cost
-  for (const auto& [kind, share] : fit.profile.streaming) {
+  CHECK(fit.profile.kernels.gemm.at("fp32").efficiency.value >
+        0.85);  // of 0.9, less what small tiles cost
+  for (const auto& [kind, share] : fit.profile.kernels.streaming) {
     CAPTURE(kind);
     if (kind != "softmax") CHECK(share.value == Approx(0.8).epsilon(0.02));
     // A share, or one for each pass, and no start, which no prediction would have.
     CHECK(fit.profile.evidence.at(kind).parameters ==
-          (fit.profile.streaming_by_pass.contains(kind) ? 2 : 1));
+          (fit.profile.kernels.by_pass.contains(kind) ? 2 : 1));
   }
 }
 
@@ -406,11 +408,11 @@ TEST_CASE("a core that slows down while it is measured has the profile that it h
   REQUIRE(one.pace);
   CHECK(close(one.pace->value, pace, 1e-12));
   CHECK(close(other.pace->value, pace, 1e-12));  // three experiments out of five had it
-  CHECK(other.gemm.at("fp32").efficiency.value ==
-        Approx(one.gemm.at("fp32").efficiency.value).epsilon(1e-3));
-  for (const auto& [kind, share] : one.streaming) {
+  CHECK(other.kernels.gemm.at("fp32").efficiency.value ==
+        Approx(one.kernels.gemm.at("fp32").efficiency.value).epsilon(1e-3));
+  for (const auto& [kind, share] : one.kernels.streaming) {
     CAPTURE(kind);
-    CHECK(other.streaming.at(kind).value == Approx(share.value).epsilon(1e-3));
+    CHECK(other.kernels.streaming.at(kind).value == Approx(share.value).epsilon(1e-3));
   }
   // Where one file does not say its paces, nothing is taken to another.
   Measurements older = read_measurements(even.name());
@@ -423,9 +425,9 @@ TEST_CASE("a core that slows down while it is measured has the profile that it h
   CHECK(close(slow.front().gemms.front().points.front().time,
               1.4 * read_measurements(even.name()).gemms.front().points.front().time, 1e-12));
   const cost::Profile third = fit_processor(slow, "one").profile;
-  CHECK(third.streaming.at("elementwise").value ==
-        Approx(one.streaming.at("elementwise").value).epsilon(0.01));
-  CHECK(close(1.4 * third.memory_bandwidth.value, one.memory_bandwidth.value, 1e-6));
+  CHECK(third.kernels.streaming.at("elementwise").value ==
+        Approx(one.kernels.streaming.at("elementwise").value).epsilon(0.01));
+  CHECK(close(1.4 * third.memory.bandwidth.value, one.memory.bandwidth.value, 1e-6));
 }
 
 TEST_CASE(
@@ -439,20 +441,20 @@ TEST_CASE(
   last.device.memory_bandwidth = 0.9 * usual.device.memory_bandwidth;
   first.device.peak.at("fp32") = 1.1 * usual.device.peak.at("fp32");
   const cost::Profile all = fit_processor({first, usual, last}, "one").profile;
-  CHECK(close(all.memory_bandwidth.value, first.device.memory_bandwidth, 1e-9));
+  CHECK(close(all.memory.bandwidth.value, first.device.memory_bandwidth, 1e-9));
   CHECK(close(all.peak.at("fp32").value, usual.device.peak.at("fp32"), 1e-9));
-  for (const auto& [kind, share] : alone.streaming) {
+  for (const auto& [kind, share] : alone.kernels.streaming) {
     CAPTURE(kind);
-    CHECK(1.3 * all.streaming.at(kind).value == Approx(share.value).epsilon(1e-2));
+    CHECK(1.3 * all.kernels.streaming.at(kind).value == Approx(share.value).epsilon(1e-2));
   }
   // A sum that was timed in a bad moment is not what kernels are shares of: all are above it.
   Measurements bad = usual;
   bad.device.memory_bandwidth = 0.5 * usual.device.memory_bandwidth;
   const cost::Profile despite = fit_processor({bad}, "one").profile;
-  CHECK(close(despite.memory_bandwidth.value, 0.8 * usual.device.memory_bandwidth, 1e-6));
-  for (const auto& [kind, share] : alone.streaming) {
+  CHECK(close(despite.memory.bandwidth.value, 0.8 * usual.device.memory_bandwidth, 1e-6));
+  for (const auto& [kind, share] : alone.kernels.streaming) {
     CAPTURE(kind);
-    CHECK(0.8 * despite.streaming.at(kind).value == Approx(share.value).epsilon(0.05));
+    CHECK(0.8 * despite.kernels.streaming.at(kind).value == Approx(share.value).epsilon(0.05));
   }
   last.device.gpu = "another one";
   CHECK_THROWS_WITH(fit_processor({usual, last}, "one"),
@@ -478,14 +480,14 @@ TEST_CASE("a kind whose passes were measured has a share of each, and is judged 
   record_by_formula(file.name());
   const Measurements measurements = read_measurements(file.name());
   const Fit fit = fit_profile({measurements}, datasheet_of_processor(measurements, "mine"));
-  const auto& passes = fit.profile.streaming_by_pass;
+  const auto& passes = fit.profile.kernels.by_pass;
   CHECK(passes.at("softmax").forward.value == Approx(0.2).epsilon(0.02));
   CHECK(passes.at("softmax").gradient.value == Approx(0.7).epsilon(0.02));
   CHECK(passes.at("softmax").gradient.provenance == cost::Provenance::fitted);
   CHECK(passes.at("norm").gradient.value == Approx(0.8).epsilon(0.02));
   CHECK_FALSE(passes.contains("elementwise"));  // sums have no gradient of their own
   // A byte of each pass takes 5 and 10/7 of what it takes at full bandwidth: 45/14 on average.
-  CHECK(fit.profile.streaming.at("softmax").value == Approx(14.0 / 45).epsilon(0.02));
+  CHECK(fit.profile.kernels.streaming.at("softmax").value == Approx(14.0 / 45).epsilon(0.02));
   CHECK(fit.profile.evidence.at("softmax").all.fit.median < 0.02);
   for (const auto& [kind, evidence] : fit.profile.evidence) {
     CAPTURE(kind);

@@ -128,7 +128,7 @@ TEST_CASE("every shipped file of measurements can be read and says where it is f
   for (const auto& entry : std::filesystem::directory_iterator("scenarios/measurements")) {
     if (entry.path().extension() != ".json") continue;
     const Measurements measurements = read_measurements(entry.path().string());
-    CHECK_FALSE(measurements.source.empty());
+    CHECK_FALSE(measurements.origin.source.empty());
     CHECK(measurements.gemms.size() + measurements.streaming.size() +
               measurements.all_reduces.size() + measurements.nccl_all_reduces.size() +
               measurements.kernel_gaps.size() >

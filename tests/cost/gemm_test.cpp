@@ -13,12 +13,12 @@ Profile round_numbers() {
   profile.name = "round";
   profile.multiprocessors.value = 100;
   profile.peak["fp16"].value = 100_TFLOPps;
-  profile.memory_bandwidth.value = 1_TBps;
-  profile.gemm["fp16"] = {.efficiency = {.value = 0.9, .source = {}},
-                          .half_intensity = {.value = 10, .source = {}},
-                          .ramp = {.value = 0, .source = {}},
-                          .streaming = {.value = 1, .source = {}},
-                          .fixed = {.value = 0_s, .source = {}}};
+  profile.memory.bandwidth.value = 1_TBps;
+  profile.kernels.gemm["fp16"] = {.efficiency = {.value = 0.9, .source = {}},
+                                  .half_intensity = {.value = 10, .source = {}},
+                                  .ramp = {.value = 0, .source = {}},
+                                  .streaming = {.value = 1, .source = {}},
+                                  .fixed = {.value = 0_s, .source = {}}};
   return profile;
 }
 
@@ -49,11 +49,11 @@ TEST_CASE("an infinitely large GEMM runs at efficiency * I / (I + half_intensity
 
 TEST_CASE("a GEMM whose K vanishes costs its fixed time and the ramp of one wave") {
   Profile profile = round_numbers();
-  GemmConstants& constants = profile.gemm["fp16"];
+  GemmConstants& constants = profile.kernels.gemm["fp16"];
   constants.fixed.value = 4_us;
   constants.half_intensity.value = 0;
   constants.ramp.value = 5000;
-  profile.memory_bandwidth.value = 1'000'000_TBps;
+  profile.memory.bandwidth.value = 1'000'000_TBps;
   // One tile of 64 x 32, the smallest: 2 * 64 * 32 * 5000 FLOP at 0.9 TFLOP/s.
   CHECK(close(gemm_time(gemm(64, 32, 1), profile), 4_us + Flops{2.0 * 64 * 32 * 5000} / 0.9_TFLOPps,
               1e-3));
@@ -61,8 +61,8 @@ TEST_CASE("a GEMM whose K vanishes costs its fixed time and the ramp of one wave
 
 TEST_CASE("one tile more than a full wave costs a whole wave") {
   Profile profile = round_numbers();
-  profile.memory_bandwidth.value = 1'000'000_TBps;
-  profile.gemm["fp16"].ramp.value = 1e6;  // so long that splitting K does not pay
+  profile.memory.bandwidth.value = 1'000'000_TBps;
+  profile.kernels.gemm["fp16"].ramp.value = 1e6;  // so long that splitting K does not pay
   // On 100 multiprocessors 100 tiles of 64 x 32 take as long as one, 101 as long as 200.
   const Seconds wave = gemm_time(gemm(64, 32, 64), profile);
   CHECK(close(gemm_time(gemm(64, 32, 64, 100), profile), wave, 1e-4));
@@ -87,7 +87,7 @@ TEST_CASE("no GEMM is faster than peak or than its bytes through the memory") {
 
 TEST_CASE("a matrix times a vector runs at its share of the memory's bandwidth") {
   Profile profile = round_numbers();
-  profile.gemm["fp16"].streaming.value = 0.8;
+  profile.kernels.gemm["fp16"].streaming.value = 0.8;
   // Against peak 100 TFLOP/s even with tiles 32 wide, of which one column is wanted, memory is 8
   // times slower: 2 * 16384^2 * 2 B / 0.8 TB/s = 671 us; 64 * 16384^2 FLOP / (0.9 * 21.33 / 31.33 *
   // 100 TFLOP/s) = 280 us.
@@ -98,8 +98,8 @@ TEST_CASE("a matrix times a vector runs at its share of the memory's bandwidth")
 
 TEST_CASE("where compute and memory take equally long, the corner adds the fourth root of two") {
   Profile profile = round_numbers();
-  profile.gemm["fp16"].half_intensity.value = 0;
-  profile.gemm["fp16"].efficiency.value = 1;
+  profile.kernels.gemm["fp16"].half_intensity.value = 0;
+  profile.kernels.gemm["fp16"].efficiency.value = 1;
   // 100 tiles of 64 x 32 and K = 64 in one wave: 2 * 64 * 32 * 64 FLOP / 1 TFLOP/s. Split, the wave
   // is as long.
   Kernel kernel = gemm(64, 32, 64, 100);
@@ -132,15 +132,15 @@ TEST_CASE("a few tiles along a long K are split over the multiprocessors") {
 
 TEST_CASE("each part of a split writes and reads sums of 4 bytes") {
   Profile profile = round_numbers();
-  profile.gemm["fp16"].half_intensity.value = 0;
-  profile.gemm["fp16"].efficiency.value = 1;
+  profile.kernels.gemm["fp16"].half_intensity.value = 0;
+  profile.kernels.gemm["fp16"].efficiency.value = 1;
   // Three tiles of 64 x 32, split 16 times, are one wave of 48: 2 * 64 * 32 * (k / 16) FLOP at 1
   // TFLOP/s. Any other tile or split computes for twice as long at least. The memory is as slow as
   // makes its 16 * 3 * 64 * 32 sums, written and read, take as long.
   Kernel kernel = gemm(64, 32, 1'600'000, 3);
   const Seconds compute = Flops{2.0 * 64 * 32 * 100'000} / 1_TFLOPps;
   const Bytes sums = 2.0 * 16 * 3 * 64 * 32 * 4_B;
-  profile.memory_bandwidth.value = sums / compute;
+  profile.memory.bandwidth.value = sums / compute;
   kernel.traffic = 0_B;
   CHECK(close(gemm_time(kernel, profile), 1.189207 * compute, 1e-6));  // 2^(1/4)
   kernel.traffic = sums;  // the operands come to it: (1 + 2^4)^(1/4)
@@ -163,9 +163,9 @@ Profile processor() {
 TEST_CASE("a product on a processor is one tile of its own size") {
   // I = 40 * 40 / 80 = 20, two thirds of 0.9 of the peak: 60 TFLOP/s, less 25 of 1025 steps of K.
   Profile profile = processor();
-  profile.memory_bandwidth.value = BytesPerSecond{1e30};
-  profile.gemm["fp16"].ramp.value = 25;
-  profile.gemm["fp16"].fixed.value = 7_us;
+  profile.memory.bandwidth.value = BytesPerSecond{1e30};
+  profile.kernels.gemm["fp16"].ramp.value = 25;
+  profile.kernels.gemm["fp16"].fixed.value = 7_us;
   const Kernel kernel = gemm(40, 40, 1000, 30);
   CHECK(close(gemm_time(kernel, profile), 7_us + kernel.flops * 1.025 / 60_TFLOPps, 1e-9));
   // Neither a column more nor its transpose makes a step.
@@ -176,9 +176,9 @@ TEST_CASE("a product on a processor is one tile of its own size") {
 
 TEST_CASE("a product of a processor that computes little moves its operands") {
   Profile profile = processor();
-  profile.gemm["fp16"].half_intensity.value = 0;
+  profile.kernels.gemm["fp16"].half_intensity.value = 0;
   profile.peak["fp16"].value = FlopsPerSecond{1e30};
-  profile.gemm["fp16"].streaming.value = 0.5;
+  profile.kernels.gemm["fp16"].streaming.value = 0.5;
   const Kernel kernel = gemm(1, 1000, 1000);
   CHECK(close(gemm_time(kernel, profile), kernel.traffic / 500_GBps, 1e-9));
 }

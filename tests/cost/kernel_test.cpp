@@ -11,16 +11,16 @@ namespace {
 Profile simple() {
   Profile profile;
   profile.name = "simple";
-  profile.memory_bandwidth.value = 1_TBps;
-  profile.streaming["norm"].value = 0.5;
-  profile.kernel_floor.value = 3_us;
+  profile.memory.bandwidth.value = 1_TBps;
+  profile.kernels.streaming["norm"].value = 0.5;
+  profile.kernels.floor.value = 3_us;
   profile.multiprocessors.value = 80;
   profile.peak["fp16"].value = 125_TFLOPps;
-  profile.gemm["fp16"] = {.efficiency = {.value = 0.9, .source = {}},
-                          .half_intensity = {.value = 10, .source = {}},
-                          .ramp = {.value = 50, .source = {}},
-                          .streaming = {.value = 0.8, .source = {}},
-                          .fixed = {.value = 5_us, .source = {}}};
+  profile.kernels.gemm["fp16"] = {.efficiency = {.value = 0.9, .source = {}},
+                                  .half_intensity = {.value = 10, .source = {}},
+                                  .ramp = {.value = 50, .source = {}},
+                                  .streaming = {.value = 0.8, .source = {}},
+                                  .fixed = {.value = 5_us, .source = {}}};
   return profile;
 }
 
@@ -37,8 +37,8 @@ TEST_CASE("a pass that was measured has its own share, what tells no pass the ki
   Kernel norm{.kind = KernelKind::norm, .flops = {}, .traffic = 100_MB};
   norm.pass = KernelPass::gradient;
   CHECK(close(kernel_time(norm, profile), 203_us, 1e-12));  // nobody measured passes
-  profile.streaming_by_pass["norm"].forward.value = 0.25;
-  profile.streaming_by_pass["norm"].gradient.value = 1;
+  profile.kernels.by_pass["norm"].forward.value = 0.25;
+  profile.kernels.by_pass["norm"].gradient.value = 1;
   CHECK(close(kernel_time(norm, profile), 103_us, 1e-12));
   norm.pass = KernelPass::forward;
   CHECK(close(kernel_time(norm, profile), 403_us, 1e-12));
@@ -72,14 +72,14 @@ TEST_CASE("a kind without a share of the bandwidth is the user's mistake") {
 
 TEST_CASE("a fused attention computes its products at a share of the peak, or moves its operands") {
   Profile profile = simple();
-  profile.streaming["elementwise"].value = 0.8;
+  profile.kernels.streaming["elementwise"].value = 0.8;
   Kernel attention{.kind = KernelKind::attention,
                    .type = model::DataType::fp16,
                    .flops = Flops{50e9},
                    .traffic = 10_MB};
   CHECK_THROWS_WITH(kernel_time(attention, profile), StartsWith("profile simple: /attention"));
-  profile.attention = AttentionConstants{.forward = {.value = 0.4, .source = {}},
-                                         .backward = {.value = 0.25, .source = {}}};
+  profile.kernels.attention = AttentionConstants{.forward = {.value = 0.4, .source = {}},
+                                                 .backward = {.value = 0.25, .source = {}}};
   // 50 GFLOP / (0.4 * 125 TFLOP/s) = 1 ms; 10 MB / 0.8 TB/s = 12.5 us are hidden behind it.
   CHECK(close(kernel_time(attention, profile), 1003_us, 1e-12));
   attention.kind = KernelKind::attention_backward;  // 50 GFLOP / (0.25 * 125 TFLOP/s) = 1.6 ms
@@ -94,7 +94,7 @@ TEST_CASE("every kind of kernel has a name, and every shipped profile knows it")
     const Profile profile = read_profile("scenarios/profiles/" + std::string(name) + ".json");
     for (std::size_t kind = 0; kind < kernel_kind_names.size(); ++kind) {
       const bool attention = is_attention(static_cast<KernelKind>(kind));
-      if (attention && !profile.attention) continue;  // a V100 has no fused one
+      if (attention && !profile.kernels.attention) continue;  // a V100 has no fused one
       const Kernel kernel{.kind = static_cast<KernelKind>(kind),
                           .m = 1024,
                           .n = 1024,
@@ -103,7 +103,7 @@ TEST_CASE("every kind of kernel has a name, and every shipped profile knows it")
                           .flops = {},
                           .traffic = 6_MB};
       const Seconds time = kernel_time(kernel, profile);
-      CHECK(time > kernel.traffic / profile.memory_bandwidth.value);
+      CHECK(time > kernel.traffic / profile.memory.bandwidth.value);
       // The slowest move 6 MB at half the memory's rate; copies to the host at 5 GB/s and more.
       CHECK(time < (kernel.kind == KernelKind::host_copy ? 1.3_ms : 100_us));
     }

@@ -37,11 +37,11 @@ TEST_CASE("shares of passes are read, written and checked, and need not be there
     "forward": {"value": 0.125, "provenance": "fitted", "source": "mine", "error": 0.02},
     "gradient": {"value": 0.75, "provenance": "fitted", "source": "mine"}}}, "kernel_floor")";
   const Profile profile = with("\"kernel_floor\"", softmax);
-  CHECK(profile.streaming_by_pass.at("softmax").forward.value == 0.125);
-  CHECK(profile.streaming_by_pass.at("softmax").forward.error == 0.02);
+  CHECK(profile.kernels.by_pass.at("softmax").forward.value == 0.125);
+  CHECK(profile.kernels.by_pass.at("softmax").forward.error == 0.02);
   const std::string text = to_json(profile).text(2);
   CHECK(to_json(read_profile(JsonReader::from_text(text, "again.json"))).text(2) == text);
-  CHECK(read_profile("scenarios/profiles/v100-sxm2.json").streaming_by_pass.empty());
+  CHECK(read_profile("scenarios/profiles/v100-sxm2.json").kernels.by_pass.empty());
 
   const auto wrong = [&](const std::string& before, const std::string& after) {
     std::string edited = softmax;
@@ -161,7 +161,8 @@ TEST_CASE("the clock scales a V100's peak and nothing else that was fitted") {
   // 80 SMs x 8 tensor cores x 64 FMA x 2 FLOP x 1.702 GHz
   CHECK(close(fast.peak.at("fp16").value, 80 * 8 * 64 * 2 * 1.702e-3 * 1_TFLOPps, 1e-3));
   CHECK(close(slow.peak.at("fp16").value, 80 * 8 * 64 * 2 * 1.53e-3 * 1_TFLOPps, 5e-3));
-  CHECK(fast.gemm.at("fp16").efficiency.value == slow.gemm.at("fp16").efficiency.value);
+  CHECK(fast.kernels.gemm.at("fp16").efficiency.value ==
+        slow.kernels.gemm.at("fp16").efficiency.value);
   CHECK(fast.collective.nvlink_efficiency.value == slow.collective.nvlink_efficiency.value);
 }
 

@@ -7,6 +7,7 @@
 #include "base/input_error.hpp"
 #include "cost/collectives.hpp"
 #include "tests/catch.hpp"
+#include "tests/cost/collective_time.hpp"
 #include "tests/cost/round_constants.hpp"
 #include "topology/presets.hpp"
 

@@ -46,8 +46,8 @@ const model::Graph& tiny_llama(bool shared_keys) {
     config.sequence = 8;
     config.vocabulary = 24;
     config.batch = 4;
-    config.fused_attention = false;
-    config.fused_swiglu = config.fused_loss = kv_heads < config.heads;
+    config.fused.attention = false;
+    config.fused.swiglu = config.fused.loss = kv_heads < config.heads;
     return model::llama(config);
   };
   static const model::Graph own = build(4), shared = build(2);
@@ -90,7 +90,7 @@ const model::Graph& prefix_tuned_gpt() {
 const model::Graph& prefix_tuned_llama() {
   static const model::Graph graph = [] {
     model::LlamaConfig config{4, 16, 4, 2, 24, 8, 24, 4};
-    config.fused_attention = false;
+    config.fused.attention = false;
     config.prefix = 3;
     return model::llama(config);
   }();
@@ -103,8 +103,8 @@ enum class Mixture : std::uint8_t { llama, llama_in_parts, gpt };
 const model::Graph& tiny_mixture(Mixture mixture) {
   const auto llama = [](bool fused) {
     model::LlamaConfig config{4, 16, 4, 2, 24, 8, 24, 4};
-    config.fused_attention = false;
-    config.fused_swiglu = fused;
+    config.fused.attention = false;
+    config.fused.swiglu = fused;
     config.experts = {.count = 4, .per_token = 2, .capacity_factor = fused ? 1.5 : 1};
     return model::llama(config);
   };
@@ -249,7 +249,7 @@ const model::Graph& fused(bool llama) {
   }();
   static const model::Graph shared = [] {
     model::LlamaConfig config{4, 16, 4, 2, 24, 8, 24, 4};
-    config.fused_attention = true;
+    config.fused.attention = true;
     return model::llama(config);
   }();
   return llama ? shared : gpt;
@@ -292,9 +292,9 @@ TEST_CASE("fused attention computes what attention in parts computes") {
   config.fused_attention = true;
   CHECK(distance(losses_of(model::gpt(config)), reference) <= 1e-9);
   model::LlamaConfig llama{4, 16, 4, 2, 24, 8, 24, 4};
-  llama.fused_attention = false;
+  llama.fused.attention = false;
   const std::vector<double> of_llama = losses_of(model::llama(llama));
-  llama.fused_attention = true;
+  llama.fused.attention = true;
   CHECK(distance(losses_of(model::llama(llama)), of_llama) <= 1e-9);
   llama.repeats_keys = true;
   CHECK(distance(losses_of(model::llama(llama)), of_llama) <= 1e-9);

@@ -30,8 +30,8 @@ inline model::LlamaConfig small_llama_config() {
   config.sequence = 16;
   config.vocabulary = 48;
   config.batch = 4;
-  config.fused_attention = false;
-  config.fused_swiglu = config.fused_loss = true;
+  config.fused.attention = false;
+  config.fused.swiglu = config.fused.loss = true;
   return config;
 }
 inline const model::Graph& small_llama() {
@@ -44,7 +44,7 @@ inline const std::vector<model::Graph>& small_fused() {
   static const std::vector<model::Graph> graphs = [] {
     model::GptConfig gpt = small_gpt_config();
     model::LlamaConfig llama = small_llama_config();
-    gpt.fused_attention = llama.fused_attention = true;
+    gpt.fused_attention = llama.fused.attention = true;
     return std::vector{model::gpt(gpt), model::llama(llama)};
   }();
   return graphs;

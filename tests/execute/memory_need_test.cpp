@@ -3,6 +3,7 @@
 
 #include "tests/catch.hpp"
 #include "tests/execute/trained.hpp"
+#include "tests/model/zoo/parameters.hpp"
 
 namespace stratagem::execute::memory_need_test {
 namespace {

@@ -137,8 +137,8 @@ TEST_CASE("the gradients that the interpreter finds are those of its loss") {
 
 TEST_CASE("a Llama's gradients are those of its loss") {
   model::LlamaConfig config{2, 16, 4, 2, 24, 8, 24, 4};
-  config.fused_attention = false;
-  config.fused_swiglu = config.fused_loss = GENERATE(false, true);
+  config.fused.attention = false;
+  config.fused.swiglu = config.fused.loss = GENERATE(false, true);
   CHECK(error_of_gradients(model::llama(config)) < 1e-5);
 }
 
@@ -147,14 +147,14 @@ TEST_CASE("the gradients of fused attention are those of the loss") {
   config.fused_attention = true;
   CHECK(error_of_gradients(model::gpt(config)) < 1e-5);
   model::LlamaConfig llama_config{2, 16, 4, 2, 24, 8, 24, 4};
-  llama_config.fused_attention = true;
+  llama_config.fused.attention = true;
   CHECK(error_of_gradients(model::llama(llama_config)) < 1e-5);
 }
 
 TEST_CASE("the gradients of experts and their routers are those of the loss") {
   model::LlamaConfig config{2, 16, 4, 2, 24, 8, 24, 4};
-  config.fused_attention = false;
-  config.fused_swiglu = GENERATE(false, true);
+  config.fused.attention = false;
+  config.fused.swiglu = GENERATE(false, true);
   config.experts = {.count = 4, .per_token = 2};
   CHECK(error_of_gradients(model::llama(config)) < 1e-5);
   model::GptConfig plain = tiny_gpt;
@@ -183,7 +183,7 @@ TEST_CASE("the gradients of prefixes are those of the loss") {
   config.prefix = 3;
   CHECK(error_of_gradients(model::gpt(config)) < 1e-5);
   model::LlamaConfig llama_config{2, 16, 4, 2, 24, 8, 24, 4};
-  llama_config.fused_attention = false;
+  llama_config.fused.attention = false;
   llama_config.prefix = 3;
   CHECK(error_of_gradients(model::llama(llama_config)) < 1e-5);
 }

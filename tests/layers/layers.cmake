@@ -28,7 +28,7 @@ set(folders base topology model cost placement strategies program lowering sim s
 
 # library: how its headers begin, then the folders that may include it from a source file.
 # search/ is to come: it looks for plans.
-set(libraries boost eigen blas mpi cuda nccl json valijson sqlite tbb cbc z3 cxxopts fmt pugixml)
+set(libraries boost eigen blas mpi cuda nccl json sqlite tbb cbc z3 cxxopts fmt pugixml)
 set(headers_boost "boost/")
 set(folders_boost topology model)
 set(headers_eigen "Eigen/|unsupported/Eigen/")
@@ -44,8 +44,6 @@ set(headers_nccl "nccl")
 set(folders_nccl kernels)
 set(headers_json "nlohmann/")
 set(folders_json base)
-set(headers_valijson "valijson/")
-set(folders_valijson base)
 set(headers_sqlite "sqlite3")
 set(folders_sqlite search)
 set(headers_tbb "tbb/|oneapi/")

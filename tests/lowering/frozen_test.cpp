@@ -5,6 +5,7 @@
 #include "model/builder.hpp"
 #include "tests/catch.hpp"
 #include "tests/lowering/lowered.hpp"
+#include "tests/model/zoo/parameters.hpp"
 
 namespace stratagem::lowering::frozen_test {
 

@@ -10,6 +10,7 @@
 #include "tests/lowering/irregular_plans.hpp"
 #include "tests/lowering/redistribute/played.hpp"
 #include "tests/lowering/replay.hpp"
+#include "tests/model/zoo/parameters.hpp"
 #include "tests/sanitized.hpp"
 
 namespace stratagem::lowering::irregular_test {
@@ -164,7 +165,7 @@ TEST_CASE("what a stack fuses, casts, holds and runs beside is the same where de
                                            .sequence = 20,
                                            .vocabulary = 56,
                                            .batch = 4,
-                                           .fused_swiglu = false});
+                                           .fused = {.swiglu = false}});
   for (const model::Graph* graph : {&gpt, &llama}) {
     for (const std::string strategy :
          {R"({"data": 2})", R"({"tensor": 2})", R"({"data": 2, "tensor": 2})",

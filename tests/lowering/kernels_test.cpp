@@ -3,6 +3,7 @@
 #include "model/zoo/llama.hpp"
 #include "tests/catch.hpp"
 #include "tests/lowering/lowered.hpp"
+#include "tests/model/zoo/parameters.hpp"
 
 namespace stratagem::lowering::kernels_test {
 
@@ -91,7 +92,7 @@ TEST_CASE("hardware FLOPs are those that run: of half of all pairs where attenti
   model::LlamaConfig config = few_keys;
   const Flops matrices{3 * (layers * layer + head)};
   for (const bool fused : {true, false}) {
-    config.fused_attention = fused;
+    config.fused.attention = fused;
     const model::Graph graph = model::llama(config);
     const double products = fused ? 3.5 : 6;
     for (const std::string strategy :

@@ -76,13 +76,13 @@ TEST_CASE(
 TEST_CASE("what is not fused keeps more: silu and its product, copies of keys and values, scores") {
   const Bytes fused = kept(small_llama, "{}", Category::activations);
   model::LlamaConfig c = small_llama;
-  c.fused_swiglu = false;  // gate, silu(gate), up and the product: 4f
+  c.fused.swiglu = false;  // gate, silu(gate), up and the product: 4f
   CHECK(kept(c, "{}", Category::activations) - fused == Bytes{2 * tokens * f});
   c = small_llama;
   c.repeats_keys = true;  // copies as wide as the queries in place of keys and values
   CHECK(kept(c, "{}", Category::activations) - fused == Bytes{2 * tokens * (2 * h - 2 * k)});
   c = small_llama;
-  c.fused_attention = false;  // probabilities of every head and pair of tokens
+  c.fused.attention = false;  // probabilities of every head and pair of tokens
   CHECK(kept(c, "{}", Category::activations) - fused == Bytes{2 * tokens * heads * 20});
 }
 
@@ -114,9 +114,9 @@ TEST_CASE(
       return left_by(block_of(program, 5, CellPass::forward), Category::activations);
     };
     const Bytes norm{2 * tokens * h};
-    c.fused_loss = false;
+    c.fused.loss = false;
     CHECK(head() == norm + Bytes{4 * tokens * 112 / t});
-    c.fused_loss = true;
+    c.fused.loss = true;
     CHECK(head() == norm + Bytes{2 * tokens * 112 / t});
   }
 }

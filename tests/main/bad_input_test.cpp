@@ -2,6 +2,7 @@
 // form of a file ends all of it, and nothing is written; a run that cannot be is a row, and the
 // others are answered.
 #include "base/json_reader.hpp"
+#include "tests/json_schema.hpp"
 #include "tests/main/executable.hpp"
 #include "tests/sanitized.hpp"
 

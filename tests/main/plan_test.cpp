@@ -1,5 +1,6 @@
 // A strategy explained is a plan file, and the plan file simulates as the strategy did.
 #include "base/json_reader.hpp"
+#include "tests/json_schema.hpp"
 #include "tests/main/executable.hpp"
 #include "tests/sanitized.hpp"
 

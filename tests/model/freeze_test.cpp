@@ -6,6 +6,7 @@
 #include "model/zoo/gpt.hpp"
 #include "model/zoo/llama.hpp"
 #include "tests/catch.hpp"
+#include "tests/model/zoo/parameters.hpp"
 
 namespace stratagem::model::freeze_test {
 namespace {
@@ -59,7 +60,7 @@ TEST_CASE("a prefix of P places is 2LPh parameters, and all that is trained") {
   CHECK(count(graph, Pass::optimizer) == 2 * 3);
   CHECK(count(graph, Pass::weight_gradient) == 2 * 3);  // none of a matrix, norm or table
   LlamaConfig llama_config{2, 8, 4, 2, 12, 5, 11, 2};
-  llama_config.fused_attention = false;
+  llama_config.fused.attention = false;
   const std::int64_t without = parameter_count(llama(llama_config));
   llama_config.prefix = 3;  // of two keys of two numbers each
   CHECK(trained(llama(llama_config)) == 2 * 2 * 3 * 4);

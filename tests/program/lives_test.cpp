@@ -4,6 +4,10 @@
 #include "tests/lowering/replay.hpp"
 #include "tests/lowering/variants.hpp"
 
+namespace stratagem::strategies {
+Strategy data_parallel();  // a row of the table
+}
+
 namespace stratagem::program::lives_test {
 
 using lowering::check_program;
@@ -81,8 +85,8 @@ TEST_CASE("gradients are summed after the backward cell that runs last, whicheve
   // gradients.
   const model::Graph graph = model::gpt(small_gpt);
   Plan plan(graph);
-  strategies::strategy_named("data").apply(
-      plan, {.data = 2, .overlap_gradients = true, .bucket = 16_KiB});
+  strategies::data_parallel().apply(plan,
+                                    {.data = 2, .gradients = {.overlap = true, .bucket = 16_KiB}});
   plan.micro_batches = 2;
   plan.order({0, 0, CellPass::forward}, {0, 1, CellPass::forward});
   plan.order({0, 1, CellPass::forward}, {0, 1, CellPass::backward});

@@ -304,9 +304,12 @@ std::vector<Fact> facts_of_devices() {
   };
 }
 
-/// Two kinds of pipelines, what stays on the host and on drives, tables of masks, several versions.
+/// Two kinds of pipelines, hosts that wait, what stays on the host and on drives, tables of masks,
+/// several versions.
 std::vector<Program> programs(const model::Graph& graph) {
   std::vector<Program> result;
+  cost::Stack stack = plain_stack();
+  stack.rules.push_back(cost::HostWaits::each_micro_batch);
   for (const char* strategy :
        {R"({"data": 2, "tensor": 2, "sequence_parallel": true, "pipeline": 2, "zero": 1,
             "recompute": "full", "bucket": "8 KiB", "overlap_gradients": true})",
@@ -314,7 +317,7 @@ std::vector<Program> programs(const model::Graph& graph) {
         R"({"data": 2, "zero": 3, "tensor": 2, "swap": {"layers": 2}})",
         R"({"data": 2, "zero": 2, "bucket": "8 KiB", "gradient_buffers": 2})",
         R"({"pipeline": 2, "tensor": 2, "schedule": "pipedream"})"})
-    result.push_back(lowered(graph, strategy, 4));
+    result.push_back(lower(plan_of(graph, strategy, 4), stack));
   return result;
 }
 

@@ -7,6 +7,7 @@
 #include "model/zoo/presets.hpp"
 #include "strategies/language/primitives/all.hpp"
 #include "strategies/parallel/all.hpp"
+#include "tests/json_schema.hpp"
 #include "tests/main/executable.hpp"
 #include "topology/presets.hpp"
 

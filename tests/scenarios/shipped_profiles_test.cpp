@@ -9,6 +9,7 @@
 #include "cost/gemm.hpp"
 #include "cost/ring.hpp"
 #include "tests/catch.hpp"
+#include "tests/cost/collective_time.hpp"
 #include "topology/presets.hpp"
 
 namespace stratagem::calibrate {
@@ -82,31 +83,34 @@ void check_same(const cost::Profile& shipped, const cost::Profile& fitted) {
   CHECK(shipped.name == fitted.name);
   CHECK(shipped.gpu == fitted.gpu);
   check_same(shipped.multiprocessors, fitted.multiprocessors, "multiprocessors");
-  check_same(shipped.memory, fitted.memory, "memory");
-  check_same(shipped.memory_bandwidth, fitted.memory_bandwidth, "memory_bandwidth");
-  check_same(shipped.kernel_floor, fitted.kernel_floor, "kernel_floor");
+  check_same(shipped.memory.size, fitted.memory.size, "memory");
+  check_same(shipped.memory.bandwidth, fitted.memory.bandwidth, "memory_bandwidth");
+  check_same(shipped.kernels.floor, fitted.kernels.floor, "kernel_floor");
   check_same(shipped.launch, fitted.launch, "launch");
-  check_same(shipped.context, fitted.context, "context");
+  check_same(shipped.memory.context, fitted.memory.context, "context");
   REQUIRE(shipped.peak.size() == fitted.peak.size());
   for (const auto& [type, peak] : fitted.peak)
     check_same(shipped.peak.at(type), peak, "peak " + type);
-  REQUIRE(shipped.gemm.size() == fitted.gemm.size());
-  for (const auto& [type, gemm] : fitted.gemm) {
-    check_same(shipped.gemm.at(type).efficiency, gemm.efficiency, type + " efficiency");
-    check_same(shipped.gemm.at(type).half_intensity, gemm.half_intensity, type + " half_intensity");
-    check_same(shipped.gemm.at(type).ramp, gemm.ramp, type + " ramp");
-    check_same(shipped.gemm.at(type).streaming, gemm.streaming, type + " streaming");
-    check_same(shipped.gemm.at(type).fixed, gemm.fixed, type + " fixed");
+  REQUIRE(shipped.kernels.gemm.size() == fitted.kernels.gemm.size());
+  for (const auto& [type, gemm] : fitted.kernels.gemm) {
+    check_same(shipped.kernels.gemm.at(type).efficiency, gemm.efficiency, type + " efficiency");
+    check_same(shipped.kernels.gemm.at(type).half_intensity, gemm.half_intensity,
+               type + " half_intensity");
+    check_same(shipped.kernels.gemm.at(type).ramp, gemm.ramp, type + " ramp");
+    check_same(shipped.kernels.gemm.at(type).streaming, gemm.streaming, type + " streaming");
+    check_same(shipped.kernels.gemm.at(type).fixed, gemm.fixed, type + " fixed");
   }
   check_same(shipped.evidence, fitted.evidence);
-  REQUIRE(shipped.attention.has_value() == fitted.attention.has_value());
-  if (fitted.attention) {
-    check_same(shipped.attention->forward, fitted.attention->forward, "attention forward");
-    check_same(shipped.attention->backward, fitted.attention->backward, "attention backward");
+  REQUIRE(shipped.kernels.attention.has_value() == fitted.kernels.attention.has_value());
+  if (fitted.kernels.attention) {
+    check_same(shipped.kernels.attention->forward, fitted.kernels.attention->forward,
+               "attention forward");
+    check_same(shipped.kernels.attention->backward, fitted.kernels.attention->backward,
+               "attention backward");
   }
-  REQUIRE(shipped.streaming.size() == fitted.streaming.size());
-  for (const auto& [kind, share] : fitted.streaming)
-    check_same(shipped.streaming.at(kind), share, kind);
+  REQUIRE(shipped.kernels.streaming.size() == fitted.kernels.streaming.size());
+  for (const auto& [kind, share] : fitted.kernels.streaming)
+    check_same(shipped.kernels.streaming.at(kind), share, kind);
   check_same(shipped.collective, fitted.collective);
 }
 
@@ -121,14 +125,17 @@ TEST_CASE(
     ++datasheets;
     CHECK(entry.path().stem() == datasheet.name);
     check_same(shipped, fitted);
-    REQUIRE((shipped.communicator && fitted.communicator));
-    check_same(shipped.communicator->fixed, fitted.communicator->fixed, "communicator fixed");
-    check_same(shipped.communicator->peer, fitted.communicator->peer, "communicator peer");
+    REQUIRE((shipped.memory.communicator && fitted.memory.communicator));
+    check_same(shipped.memory.communicator->fixed, fitted.memory.communicator->fixed,
+               "communicator fixed");
+    check_same(shipped.memory.communicator->peer, fitted.memory.communicator->peer,
+               "communicator peer");
     // One communicator of two, and one of more: published for A100s (nccl#964), taken over for
     // newer GPUs, half for V100s and older ones.
     const bool a100 = datasheet.architecture != "volta" && datasheet.architecture != "maxwell";
     const auto taken = [&](int peers) {
-      return shipped.communicator->fixed.value + peers * shipped.communicator->peer.value;
+      return shipped.memory.communicator->fixed.value +
+             peers * shipped.memory.communicator->peer.value;
     };
     CHECK(taken(1) == (a100 ? 544_MiB : 272_MiB));
     CHECK(taken(2) == (a100 ? 688_MiB : 344_MiB));
@@ -162,10 +169,10 @@ TEST_CASE("every shipped profile of a processor is what the fit makes of its mea
     CHECK(shipped.busy_ranks == std::vector{ranks});
     REQUIRE(shipped.pace.has_value());
     check_same(*shipped.pace, *fitted.pace, "pace");
-    REQUIRE(shipped.streaming_by_pass.size() == fitted.streaming_by_pass.size());
-    for (const auto& [kind, passes] : fitted.streaming_by_pass) {
-      check_same(shipped.streaming_by_pass.at(kind).forward, passes.forward, kind + " forward");
-      check_same(shipped.streaming_by_pass.at(kind).gradient, passes.gradient, kind + " gradient");
+    REQUIRE(shipped.kernels.by_pass.size() == fitted.kernels.by_pass.size());
+    for (const auto& [kind, passes] : fitted.kernels.by_pass) {
+      check_same(shipped.kernels.by_pass.at(kind).forward, passes.forward, kind + " forward");
+      check_same(shipped.kernels.by_pass.at(kind).gradient, passes.gradient, kind + " gradient");
     }
     CHECK(shipped.collective.times.size() == fitted.collective.times.size());
     CHECK(shipped.collective.times.empty() == (ranks == 1));
@@ -180,7 +187,7 @@ double median_gemm_error(const std::string& profile_name, const std::string& fil
   cost::Profile profile = cost::read_profile(profile_file(profile_name));
   const Measurements measurements = read_measurements("scenarios/measurements/" + file + ".json");
   profile.multiprocessors.value = measurements.device.multiprocessors;
-  profile.memory_bandwidth.value = measurements.device.memory_bandwidth;
+  profile.memory.bandwidth.value = measurements.device.memory_bandwidth;
   for (const auto& [name, peak] : measurements.device.peak) profile.peak[name].value = peak;
   std::vector<double> errors;
   for (const GemmTable& table : measurements.gemms) {
@@ -235,7 +242,7 @@ TEST_CASE("elementwise kernels of an eager framework reach what a streaming benc
        {std::pair{"v100-sxm2", "v100_pcie_plateau"}, std::pair{"a100-pcie-40gb", "a100_40_plateau"},
         std::pair{"a100-sxm4-80gb", "a100_sxm_plateau"}}) {
     const double share =
-        cost::read_profile(profile_file(profile_name)).streaming.at("elementwise").value;
+        cost::read_profile(profile_file(profile_name)).kernels.streaming.at("elementwise").value;
     const Measurements measurements =
         read_measurements("scenarios/measurements/" + std::string(file) + ".json");
     for (const StreamingTable& table : measurements.streaming) {

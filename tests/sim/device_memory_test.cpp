@@ -27,8 +27,8 @@ cost::Stack stack_with(Allocator allocator) {
 /// A GPU of 100 MiB, of which the context takes 10.
 cost::Profile small_gpu() {
   cost::Profile profile;
-  profile.memory.value = 100_MiB;
-  profile.context.value = 10_MiB;
+  profile.memory.size.value = 100_MiB;
+  profile.memory.context.value = 10_MiB;
   return profile;
 }
 
@@ -142,7 +142,7 @@ TEST_CASE("what does not fit says how much is wanting") {
   const HandBuilt built = three_tasks(30_MiB, 64_MiB, 1_MiB);
   const DeviceMemory device = memory_of(built, small_gpu(), stack_with(Allocator::caching));
   // 1 MiB is small: 2 more, of which the others' segments are given back first.
-  CHECK(device.used() - small_gpu().memory.value == 4_MiB);
+  CHECK(device.used() - small_gpu().memory.size.value == 4_MiB);
 }
 
 TEST_CASE("residents come first: parameters, gradients, states, each rounded on its own") {
@@ -339,9 +339,9 @@ TEST_CASE("buffers of gradients live until both what allocates and what frees th
 TEST_CASE("groups beside the plan's have communicators of their own, those of one rank none") {
   const HandBuilt built = three_tasks(512_B, 512_B, 512_B);
   cost::Profile profile = small_gpu();
-  profile.communicator = cost::CommunicatorConstants{};
-  profile.communicator->fixed.value = 1000_B;
-  profile.communicator->peer.value = 10_B;
+  profile.memory.communicator = cost::CommunicatorConstants{};
+  profile.memory.communicator->fixed.value = 1000_B;
+  profile.memory.communicator->peer.value = 10_B;
   const Timeline timeline = run(built.program, on_one_link(built.program), built.prices, 2);
   const std::vector<DeviceMemory> devices = device_memory(
       built.program, timeline, profile, stack_with(Allocator::none), {}, {64, 8, 2, 1});
@@ -358,9 +358,9 @@ TEST_CASE("every distinct group of GPUs has a communicator, with buffers for eac
   for (int device = 0; device < 4; ++device) built.add_device(0, {0, 1, device < 2 ? 2 : 3});
   std::swap(built.program.communicators[1].ranks[0], built.program.communicators[1].ranks[3]);
   cost::Profile profile = small_gpu();
-  profile.communicator = cost::CommunicatorConstants{};
-  profile.communicator->fixed.value = 1000_B;
-  profile.communicator->peer.value = 10_B;
+  profile.memory.communicator = cost::CommunicatorConstants{};
+  profile.memory.communicator->fixed.value = 1000_B;
+  profile.memory.communicator->peer.value = 10_B;
   const DeviceMemory device = memory_of(built, profile, stack_with(Allocator::none));
   CHECK(device.communicator_count == 2);
   CHECK(device.communicators == 2030_B);  // two neighbours of four, and the other of two

@@ -2,6 +2,7 @@
 #include "sim/engine.hpp"
 
 #include "tests/catch.hpp"
+#include "tests/cost/collective_time.hpp"
 #include "tests/sim/hand_built.hpp"
 #include "tests/sim/lowered.hpp"
 
@@ -364,7 +365,7 @@ TEST_CASE("a collective with the network to itself takes what its cost formula s
 TEST_CASE("two runs are equal to the picosecond") {
   const cost::Profile profile = cost::read_profile("scenarios/profiles/v100-sxm3-450w.json");
   const strategies::Options options{
-      .tensor = 2, .pipeline = 2, .data = 4, .overlap_gradients = true, .bucket = 20_KB};
+      .tensor = 2, .pipeline = 2, .data = 4, .gradients = {.overlap = true, .bucket = 20_KB}};
   const program::Program program = lowered_gpt(2, 4, options);
   const Folding folding = fold(program, cluster("dgx-2h", 1), profile.collective, false);
   const Prices prices = price(program, profile, {.slowdown = {1}, .host_factor = {1}});

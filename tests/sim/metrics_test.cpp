@@ -230,10 +230,11 @@ TEST_CASE("what an iteration allocates it frees: live bytes return to the reside
   const cost::Stack stack{.slowdown = {1}, .host_factor = {1}};
   for (const strategies::Options& options :
        {strategies::Options{.recompute = {"full"}},
-        strategies::Options{.tensor = 4, .data = 2, .overlap_gradients = true, .bucket = 50_KB},
+        strategies::Options{
+            .tensor = 4, .data = 2, .gradients = {.overlap = true, .bucket = 50_KB}},
         strategies::Options{.tensor = 2, .pipeline = 2, .data = 2, .recompute = {"full"}},
         strategies::Options{.pipeline = 2, .recompute = {"full", 2}},
-        strategies::Options{.tensor = 4, .recompute = {"full"}, .partition_checkpoints = true},
+        strategies::Options{.tensor = 4, .recompute = {.what = "full", .divides = true}},
         strategies::Options{.pipeline = 4,
         .swap = {.layers = 2, .to = strategies::Keep::Where::peers}},
         strategies::Options{.pipeline = 4, .data = 2, .schedule = "gpipe"}}) {

@@ -58,8 +58,8 @@ TEST_CASE("with NCCL's channels, too, folded and unfolded runs agree to the pico
   };
   const std::vector<Plan> plans = {
       {"dgx-1v", 1, {.tensor = 2, .pipeline = 2, .data = 2, .schedule = "1f1b"}},
-      {"dgx-1v", 2, {.tensor = 4, .data = 4, .overlap_gradients = true, .bucket = 50_KB}},
-      {"dgx-2h", 4, {.tensor = 8, .data = 8, .overlap_gradients = true, .bucket = 50_KB}},
+      {"dgx-1v", 2, {.tensor = 4, .data = 4, .gradients = {.overlap = true, .bucket = 50_KB}}},
+      {"dgx-2h", 4, {.tensor = 8, .data = 8, .gradients = {.overlap = true, .bucket = 50_KB}}},
       {"dgx-a100", 2, {.tensor = 2, .pipeline = 2, .data = 4, .schedule = "gpipe"}},
   };
   for (const Plan& plan : plans) {

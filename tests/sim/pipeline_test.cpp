@@ -7,6 +7,10 @@
 #include "tests/catch.hpp"
 #include "tests/sim/unit_chain.hpp"
 
+namespace stratagem::strategies {
+Strategy pipeline();  // a row of the table
+}
+
 namespace stratagem::sim {
 
 namespace {
@@ -169,7 +173,7 @@ TEST_CASE("a hand-written Chimera of two micro-batches takes nnScaler's 16 slots
   const model::Graph graph = chain(4);
   strategies::Plan plan(graph);
   plan.micro_batches = 2;
-  strategies::strategy_named("pipeline").apply(plan, {.pipeline = 4, .schedule = "chimera"});
+  strategies::pipeline().apply(plan, {.pipeline = 4, .schedule = "chimera"});
   const auto f = [](int stage, int m) { return placement::Cell{stage, m, CellPass::forward}; };
   const auto b = [](int stage, int m) { return placement::Cell{stage, m, CellPass::backward}; };
   plan.chain({f(0, 0), f(3, 1), b(3, 1), b(0, 0)});

@@ -12,9 +12,9 @@ namespace {
 cost::Profile simple_profile() {
   cost::Profile profile;
   profile.launch.value = 10_us;
-  profile.kernel_floor.value = 1_us;
-  profile.memory_bandwidth.value = BytesPerSecond{1e12};
-  profile.streaming["elementwise"].value = 1;
+  profile.kernels.floor.value = 1_us;
+  profile.memory.bandwidth.value = BytesPerSecond{1e12};
+  profile.kernels.streaming["elementwise"].value = 1;
   return profile;
 }
 
@@ -117,11 +117,11 @@ TEST_CASE(
   CHECK(complaint([](Profile&, Stack&) {}, moves) == "counted");
   const std::string lead =
       "/profile: expected constants with which the task takes less than 9000000 s, found ";
-  CHECK(complaint([](Profile& p, Stack&) { p.memory_bandwidth.value = BytesPerSecond{1}; },
+  CHECK(complaint([](Profile& p, Stack&) { p.memory.bandwidth.value = BytesPerSecond{1}; },
                   moves) == lead + "/memory_bandwidth of profile p");
-  CHECK(complaint([](Profile& p, Stack&) { p.streaming["elementwise"].value = 1e-12; }, moves) ==
-        lead + "/streaming/elementwise of profile p");
-  CHECK(complaint([](Profile& p, Stack&) { p.kernel_floor.value = Seconds{5e6}; }, moves) ==
+  CHECK(complaint([](Profile& p, Stack&) { p.kernels.streaming["elementwise"].value = 1e-12; },
+                  moves) == lead + "/streaming/elementwise of profile p");
+  CHECK(complaint([](Profile& p, Stack&) { p.kernels.floor.value = Seconds{5e6}; }, moves) ==
         lead + "/kernel_floor of profile p");
   CHECK(complaint([](Profile&, Stack& s) { s.host_factor.value = 1e300; }, moves) ==
         lead + "host_factor of stack s");

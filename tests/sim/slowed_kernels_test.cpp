@@ -345,7 +345,8 @@ TEST_CASE("folded and unfolded runs agree to the picosecond with slowed kernels"
   cost::Stack stack{.slowdown = {1}, .host_factor = {0.01}};
   stack.rules = {cost::OperatorKernels{.of = "optimizer_step", .synchronizations = 2}};
   for (const strategies::Options& options :
-       {strategies::Options{.tensor = 2, .data = 8, .overlap_gradients = true, .bucket = 50_KB},
+       {strategies::Options{
+            .tensor = 2, .data = 8, .gradients = {.overlap = true, .bucket = 50_KB}},
         strategies::Options{.tensor = 2, .pipeline = 4, .data = 2, .recompute = {"full"}},
         strategies::Options{.pipeline = 4, .data = 4, .schedule = "gpipe"}}) {
     const program::Program program = lowered_gpt(4, 4, options, stack);

@@ -160,7 +160,8 @@ std::size_t check_tight(const program::Program& program, const Prices& prices,
 TEST_CASE("every task begins at the instant at which the last of what it needs is there") {
   const cost::Profile profile = cost::read_profile("scenarios/profiles/v100-sxm3-450w.json");
   cost::Stack stack{.slowdown = {1}, .host_factor = {1}};
-  const strategies::Options two{.tensor = 4, .data = 2, .overlap_gradients = true, .bucket = 50_KB};
+  const strategies::Options two{
+      .tensor = 4, .data = 2, .gradients = {.overlap = true, .bucket = 50_KB}};
   const strategies::Options three{.tensor = 2, .pipeline = 2, .data = 2, .recompute = {"full"}};
   const strategies::Options stages{.pipeline = 4, .data = 2, .schedule = "gpipe"};
   struct Case {

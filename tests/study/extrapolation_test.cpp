@@ -15,7 +15,7 @@ constexpr int gpus_per_node = 8;
 /// traffic.
 cost::Profile profile() {
   cost::Profile profile = cost::read_profile("scenarios/profiles/v100-sxm3.json");
-  profile.kernel_floor.value = 0_s;
+  profile.kernels.floor.value = 0_s;
   profile.evidence = {
       {"elementwise", {.size = {1e6, 2e8}}},
       {"gemm fp16", {.size = {1e9, 1e12}, .smallest = cost::Range{64, 4096}}},

@@ -19,12 +19,12 @@ cost::Profile measured_profile() {
         .value = value, .provenance = Provenance::measured, .source = "us"};
   };
   cost::Profile profile = cost::read_profile("scenarios/profiles/v100-sxm3.json");
-  profile.multiprocessors.provenance = profile.memory.provenance = Provenance::measured;
-  profile.memory_bandwidth.provenance = profile.kernel_floor.provenance = Provenance::measured;
-  profile.launch.provenance = profile.context.provenance = Provenance::measured;
+  profile.multiprocessors.provenance = profile.memory.size.provenance = Provenance::measured;
+  profile.memory.bandwidth.provenance = profile.kernels.floor.provenance = Provenance::measured;
+  profile.launch.provenance = profile.memory.context.provenance = Provenance::measured;
   for (auto& [type, peak] : profile.peak) peak = constant(peak.value);
-  for (auto& [kind, share] : profile.streaming) share = constant(share.value);
-  for (auto& [type, gemm] : profile.gemm) {
+  for (auto& [kind, share] : profile.kernels.streaming) share = constant(share.value);
+  for (auto& [type, gemm] : profile.kernels.gemm) {
     gemm = {constant(0.9), constant(1.0), constant(1.0), constant(0.9), constant(1_us)};
   }
   profile.collective = {.nvlink_efficiency = constant(0.9),
@@ -33,7 +33,7 @@ cost::Profile measured_profile() {
                         .base = constant(1_us),
                         .node_step = constant(1_us),
                         .network_step = constant(1_us)};
-  profile.communicator = {constant(100_MB), constant(10_MB)};
+  profile.memory.communicator = {constant(100_MB), constant(10_MB)};
   return profile;
 }
 
@@ -63,7 +63,7 @@ TEST_CASE("where all is measured, measured is the weakest") {
 
 TEST_CASE("a share of the memory bandwidth counts where a kernel of its kind runs") {
   cost::Profile profile = measured_profile();
-  profile.streaming.at("dropout").provenance = Provenance::assumed;
+  profile.kernels.streaming.at("dropout").provenance = Provenance::assumed;
   const auto weakest = [&](cost::KernelKind kind) {
     return weakest_provenance(profile, measured_stack(), program_of(kind, {0}), gpus_of_node);
   };
@@ -75,7 +75,7 @@ TEST_CASE("a share of the memory bandwidth counts where a kernel of its kind run
 
 TEST_CASE("a constant of matrix products counts for its data type only") {
   cost::Profile profile = measured_profile();
-  profile.gemm.at("fp32").ramp.provenance = Provenance::assumed;
+  profile.kernels.gemm.at("fp32").ramp.provenance = Provenance::assumed;
   const auto weakest = weakest_provenance(profile, measured_stack(),
                                           program_of(cost::KernelKind::gemm, {0}), gpus_of_node);
   CHECK(weakest.provenance == Provenance::measured);  // kernels of fp16
@@ -128,7 +128,7 @@ TEST_CASE("a scalar of the stack counts always") {
 TEST_CASE(
     "what a communicator takes counts where two GPUs communicate, a workspace where it is said") {
   cost::Profile profile = measured_profile();
-  profile.communicator->peer.provenance = Provenance::assumed;
+  profile.memory.communicator->peer.provenance = Provenance::assumed;
   cost::Stack stack = measured_stack();
   const auto weakest = [&](const std::vector<int>& group) {
     return weakest_provenance(profile, stack, program_of(cost::KernelKind::gemm, group),

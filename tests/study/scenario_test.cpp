@@ -66,8 +66,8 @@ TEST_CASE("settings of objects within a strategy are read and reported in their 
   const study::Scenario scenario =
       read(with(small_scenario(), "\"tensor\": 2", operators + "\"tensor\": 2"));
   const study::Run& run = scenario.runs[1];
-  REQUIRE(run.options.operators.size() == 2);
-  CHECK(run.options.operators[0].first == "*.fc1");
+  REQUIRE(run.options.division.operators.size() == 2);
+  CHECK(run.options.division.operators[0].first == "*.fc1");
   CHECK_THAT(run.resolved.text(), ContainsSubstring(R"("operators":{"*.fc1":"n","*.gelu":""})"));
 }
 
@@ -264,7 +264,7 @@ TEST_CASE("fp8 runs on a profile that has constants for it, and on no other") {
   cost::Profile profile = cost::read_profile(shipped + "/profiles/a100-sxm4-80gb.json");
   profile.peak["fp8"] = profile.peak.at("bf16");
   profile.peak["fp8"].value = 2 * profile.peak.at("bf16").value;
-  profile.gemm["fp8"] = profile.gemm.at("bf16");
+  profile.kernels.gemm["fp8"] = profile.kernels.gemm.at("bf16");
   folder.write("fp8.json", cost::to_json(profile).text());
   const std::string text = R"({ "question": "Faster?", "defaults": {
       "model": {"family": "gpt", "layers": 2, "hidden": 8192, "heads": 64, "sequence": 1024,

@@ -20,7 +20,7 @@ study::Run run_named(const std::string& name, const std::string& group) {
                  .compared = {.group = group},
                  .cluster = topology::presets().front().build(1),
                  .strategy = JsonReader::from_text("{}", "a.json")};
-  run.profile.memory.value = 16_GiB;
+  run.profile.memory.size.value = 16_GiB;
   return run;
 }
 

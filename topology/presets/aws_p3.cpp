@@ -26,9 +26,7 @@ NodeDesign p3_design(const std::string& name, const std::string& gpu, Processor 
   const auto cpus = parts::add_row(design, VertexKind::cpu, "cpu", 2);
   const auto nics = parts::add_row(design, VertexKind::nic, "nic", 1);
   parts::join_cube_mesh(design, gpus);
-  const auto pcie = [&design](VertexId a, VertexId b) {
-    design.join(a, b, LinkKind::pcie, 1, parts::pcie_3_x16, parts::pcie_latency);
-  };
+  const auto pcie = parts::pcie_of(design, parts::pcie_3_x16);
   for (std::size_t i = 0; i < 8; ++i) pcie(gpus[i], switches[i / 2]);
   for (std::size_t i = 0; i < 4; ++i) pcie(switches[i], cpus[i / 2]);
   pcie(nics[0], cpus[0]);

@@ -34,9 +34,7 @@ Cluster dgx_1v_cluster(int nodes) {
   const auto nics = parts::add_row(design, VertexKind::nic, "nic", 4);
 
   parts::join_cube_mesh(design, gpus);
-  const auto pcie = [&design](VertexId a, VertexId b) {
-    design.join(a, b, LinkKind::pcie, 1, parts::pcie_3_x16, parts::pcie_latency);
-  };
+  const auto pcie = parts::pcie_of(design, parts::pcie_3_x16);
   for (std::size_t gpu = 0; gpu < 8; ++gpu) pcie(gpus[gpu], switches[gpu / 2]);
   for (std::size_t i = 0; i < 4; ++i) {
     pcie(nics[i], switches[i]);

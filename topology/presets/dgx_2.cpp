@@ -52,9 +52,7 @@ NodeDesign dgx_2_design(const std::string& name, const std::string& gpu) {
     design.join(nv_switches[plane], nv_switches[6 + plane], LinkKind::nvlink, trunk, parts::nvlink,
                 parts::nvlink_latency);
   }
-  const auto pcie = [&design](VertexId a, VertexId b) {
-    design.join(a, b, LinkKind::pcie, 1, parts::pcie_3_x16, parts::pcie_latency);
-  };
+  const auto pcie = parts::pcie_of(design, parts::pcie_3_x16);
   for (std::size_t i = 0; i < 16; ++i) pcie(gpus[i], leaves[i / 2]);
   for (std::size_t i = 0; i < 8; ++i) {
     pcie(nics[i], leaves[i]);

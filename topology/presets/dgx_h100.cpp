@@ -43,9 +43,7 @@ NodeDesign dgx_h100_design(const std::string& name, const std::string& gpu) {
                   parts::nvlink_latency);
     }
   }
-  const auto pcie = [&design](VertexId a, VertexId b) {
-    design.join(a, b, LinkKind::pcie, 1, parts::pcie_5_x16, parts::pcie_latency);
-  };
+  const auto pcie = parts::pcie_of(design, parts::pcie_5_x16);
   for (std::size_t i = 0; i < 8; ++i) {
     pcie(gpus[i], switches[i]);
     pcie(nics[i], switches[i]);

@@ -32,11 +32,7 @@ Cluster gb200_nvl72_cluster(int nodes) {
   const auto cpus = parts::add_row(design, VertexKind::cpu, "grace", 36);
   const auto nics = parts::add_row(design, VertexKind::nic, "nic", 72);
 
-  for (const VertexId gpu : gpus) {
-    for (const VertexId nv_switch : nv_switches) {
-      design.join(gpu, nv_switch, LinkKind::nvlink, 1, parts::nvlink_5, parts::nvlink_latency);
-    }
-  }
+  parts::join_to_switches(design, gpus, nv_switches, 1, parts::nvlink_5);
   for (std::size_t i = 0; i < 72; ++i) {
     design.join(gpus[i], cpus[i / 2], LinkKind::c2c, 1, c2c, parts::nvlink_latency);
     design.join(nics[i], cpus[i / 2], LinkKind::pcie, 1, parts::pcie_5_x16, parts::pcie_latency);

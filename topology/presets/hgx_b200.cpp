@@ -32,14 +32,8 @@ Cluster hgx_b200_cluster(int nodes) {
   const auto cpus = parts::add_row(design, VertexKind::cpu, "cpu", 2);
   const auto nics = parts::add_row(design, VertexKind::nic, "nic", 8);
 
-  for (const VertexId gpu : gpus) {
-    for (const VertexId nv_switch : nv_switches) {
-      design.join(gpu, nv_switch, LinkKind::nvlink, 9, parts::nvlink_5, parts::nvlink_latency);
-    }
-  }
-  const auto pcie = [&design](VertexId a, VertexId b) {
-    design.join(a, b, LinkKind::pcie, 1, parts::pcie_5_x16, parts::pcie_latency);
-  };
+  parts::join_to_switches(design, gpus, nv_switches, 9, parts::nvlink_5);
+  const auto pcie = parts::pcie_of(design, parts::pcie_5_x16);
   for (std::size_t i = 0; i < 8; ++i) {
     pcie(gpus[i], switches[i / 2]);
     pcie(nics[i], switches[i / 2]);

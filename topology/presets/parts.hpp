@@ -36,6 +36,23 @@ inline FabricDesign one_switch(const std::string& speed) {
 /// The NVLinks of the hybrid cube mesh of eight V100 SXM2: six of each GPU, to four others.
 void join_cube_mesh(NodeDesign& design, const std::vector<VertexId>& gpus);
 
+/// So many NVLinks from each GPU to each switch.
+inline void join_to_switches(NodeDesign& design, const std::vector<VertexId>& gpus,
+                             const std::vector<VertexId>& switches, int links,
+                             BytesPerSecond rate) {
+  for (const VertexId gpu : gpus) {
+    for (const VertexId end : switches)
+      design.join(gpu, end, LinkKind::nvlink, links, rate, nvlink_latency);
+  }
+}
+
+/// Joins two vertices by one PCIe link.
+inline auto pcie_of(NodeDesign& design, BytesPerSecond rate) {
+  return [&design, rate](VertexId a, VertexId b) {
+    design.join(a, b, LinkKind::pcie, 1, rate, pcie_latency);
+  };
+}
+
 /// `count` vertices of a kind, named stem0, stem1, ...
 inline std::vector<VertexId> add_row(NodeDesign& design, VertexKind kind, const std::string& stem,
                                      int count) {

@@ -23,9 +23,7 @@ NodeDesign dual_root(const std::string& name, const std::string& gpu, int capabi
   const auto switches = parts::add_row(design, VertexKind::pcie_switch, "pcie", 2);
   const auto cpus = parts::add_row(design, VertexKind::cpu, "cpu", 2);
   const auto nics = parts::add_row(design, VertexKind::nic, "nic", 2);
-  const auto pcie = [&](VertexId a, VertexId b) {
-    design.join(a, b, LinkKind::pcie, 1, pcie_x16, parts::pcie_latency);
-  };
+  const auto pcie = parts::pcie_of(design, pcie_x16);
   for (std::size_t i = 0; i < 8; ++i) pcie(gpus[i], switches[i / 4]);
   for (std::size_t i = 0; i < 2; ++i) {
     pcie(nics[i], switches[i]);

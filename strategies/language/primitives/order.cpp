@@ -80,15 +80,15 @@ void read_order(PlanBuilder& builder, const JsonReader& reader) {
 std::vector<Primitive> write_orders(const Plan& plan) {
   const Extent extent = plan.extent();
   std::vector<Primitive> result;
-  for (const OrderRule& rule : plan.rules()) result.push_back(write(rule));
-  Chain chain{.cells = {}, .together = plan.together()};
+  for (const OrderRule& rule : plan.orders().rules) result.push_back(write(rule));
+  Chain chain{.cells = {}, .together = plan.orders().together};
   std::ranges::sort(chain.together);
   std::set<std::pair<Cell, Cell>> left(chain.together.begin(), chain.together.end());
-  for (const placement::Order& order : plan.orders()) {
+  for (const placement::Order& order : plan.orders().pairs) {
     chain.cells = {order.before, order.after};
     result.push_back(write(chain, extent));
   }
-  for (const std::vector<Cell>& cells : plan.chains()) {
+  for (const std::vector<Cell>& cells : plan.orders().chains) {
     if (cells.size() < 2) continue;  // says nothing
     chain.cells = cells;
     for (std::size_t i = 0; i + 1 < cells.size(); ++i) left.erase({cells[i], cells[i + 1]});

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <tuple>
+#include <utility>
 
 #include "strategies/language/expand.hpp"
 #include "strategies/schedules/timetable/cell_times.hpp"
@@ -23,6 +24,19 @@ struct Placed {
 };
 
 enum Kind { gradient_of_embedding, head_forward, head_backward, embedding_forward, others };
+
+/// The cells of each rank in the order of time.
+std::vector<std::vector<Cell>> in_order(std::vector<std::vector<Placed>> ranks) {
+  std::vector<std::vector<Cell>> result;
+  for (std::vector<Placed>& rank : ranks) {
+    std::ranges::stable_sort(rank, {}, [](const Placed& one) {
+      return std::tuple(one.when, one.rank_of_kind, one.cell.micro_batch);
+    });
+    result.emplace_back();
+    for (const Placed& one : rank) result.back().push_back(one.cell);
+  }
+  return result;
+}
 
 }  // namespace
 
@@ -56,14 +70,7 @@ Timetable with_ends(const Timetable& timetable, Placement placement, const Pipel
       put(*ends.head, last.end, head_backward, {stage, m, CellPass::backward});
     }
   }
-  Timetable result;
-  for (std::vector<Placed>& rank : ranks) {
-    std::ranges::stable_sort(rank, {}, [](const Placed& one) {
-      return std::tuple(one.when, one.rank_of_kind, one.cell.micro_batch);
-    });
-    result.ranks.emplace_back();
-    for (const Placed& one : rank) result.ranks.back().push_back(one.cell);
-  }
+  Timetable result{.ranks = in_order(std::move(ranks)), .together = {}};
   for (auto [a, b] : timetable.together) {
     a.stage += shift;
     b.stage += shift;

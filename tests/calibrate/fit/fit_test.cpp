@@ -22,7 +22,7 @@ GemmTable planted_gemms(const cost::GemmConstants& constants, int wrong) {
   cost::Profile rates;
   rates.multiprocessors.value = imagined().multiprocessors;
   rates.peak["fp16"].value = imagined().peak.at("fp16");
-  rates.memory_bandwidth.value = imagined().memory_bandwidth;
+  rates.memory.bandwidth.value = imagined().memory_bandwidth;
   GemmTable table;
   int count = 0;
   for (const std::int64_t m : {64, 512, 1024, 3000, 8192}) {
@@ -63,8 +63,8 @@ cost::GemmConstants planted_constants() {
 Measurements planted(int wrong = 0) {
   Measurements measurements;
   measurements.device = imagined();
-  measurements.source = "planted";
-  measurements.status = "published";
+  measurements.origin.source = "planted";
+  measurements.origin.status = "published";
   measurements.gemms.push_back(planted_gemms(planted_constants(), wrong));
   StreamingTable add{
       .kind = "elementwise", .operation = "add", .timing = Timing::eager, .points = {}};
@@ -94,17 +94,17 @@ Datasheet datasheet() {
   datasheet.architecture = "imaginary";
   datasheet.multiprocessors.value = 80;
   datasheet.peak["fp16"].value = 250_TFLOPps;  // twice the GPU that was measured
-  datasheet.memory_bandwidth.value = 1800_GBps;
+  datasheet.memory.bandwidth.value = 1800_GBps;
   for (const char* kind : {"activation_function", "dropout", "softmax", "norm", "rms_norm",
                            "reduction", "embedding", "cross_entropy", "optimizer"}) {
-    datasheet.streaming[kind] = {.as = "elementwise", .because = "not measured"};
+    datasheet.like.streaming[kind] = {.as = "elementwise", .because = "not measured"};
   }
   return datasheet;
 }
 
 TEST_CASE("planted constants of every kind come back") {
   const cost::Profile profile = fit_profile({planted()}, datasheet()).profile;
-  const cost::GemmConstants& gemm = profile.gemm.at("fp16");
+  const cost::GemmConstants& gemm = profile.kernels.gemm.at("fp16");
   // Efficiency and half_intensity nearly make up for each other: their effect on large tiles is
   // what is known.
   const auto largest = [](const cost::GemmConstants& constants) {
@@ -119,9 +119,9 @@ TEST_CASE("planted constants of every kind come back") {
   CHECK(gemm.efficiency.error < 0.01);
   CHECK(gemm.efficiency.provenance == cost::Provenance::fitted);
 
-  CHECK(close(profile.streaming.at("elementwise").value, 0.9, 0.01));
+  CHECK(close(profile.kernels.streaming.at("elementwise").value, 0.9, 0.01));
   CHECK(close(profile.launch.value, 32_us, 0.03));  // the host's time from one event to the next
-  CHECK(profile.kernel_floor.value == 2.6_us);
+  CHECK(profile.kernels.floor.value == 2.6_us);
   CHECK(close(profile.collective.nvlink_efficiency.value, 0.88, 0.01));
   CHECK(close(profile.collective.base.value, 20_us, 0.05));
   CHECK(close(profile.collective.node_step.value, 5_us, 0.03));
@@ -129,7 +129,7 @@ TEST_CASE("planted constants of every kind come back") {
 
 TEST_CASE("planted GEMM constants come back although every tenth time is three times too long") {
   const Fit fit = fit_profile({planted(10)}, datasheet());
-  const cost::GemmConstants& gemm = fit.profile.gemm.at("fp16");
+  const cost::GemmConstants& gemm = fit.profile.kernels.gemm.at("fp16");
   CHECK(close(gemm.efficiency.value / (1 + gemm.half_intensity.value / 85.3),
               0.95 / (1 + 25 / 85.3), 0.03));
   CHECK(close(gemm.streaming.value, 0.7, 0.08));
@@ -141,7 +141,7 @@ TEST_CASE("planted GEMM constants come back although every tenth time is three t
 TEST_CASE("rates come from the datasheet, shares from the GPU that was measured") {
   const cost::Profile profile = fit_profile({planted()}, datasheet()).profile;
   CHECK(profile.peak.at("fp16").value == 250_TFLOPps);
-  CHECK(profile.memory_bandwidth.value == 1800_GBps);
+  CHECK(profile.memory.bandwidth.value == 1800_GBps);
 }
 
 TEST_CASE(
@@ -150,26 +150,27 @@ TEST_CASE(
   Measurements foreign = planted();
   foreign.device.architecture = "foreign";
   const cost::Profile alone = fit_profile({foreign}, datasheet()).profile;
-  CHECK(alone.gemm.at("fp16").fixed.provenance == cost::Provenance::assumed);
-  CHECK(alone.kernel_floor.provenance == cost::Provenance::assumed);
+  CHECK(alone.kernels.gemm.at("fp16").fixed.provenance == cost::Provenance::assumed);
+  CHECK(alone.kernels.floor.provenance == cost::Provenance::assumed);
   CHECK(alone.launch.provenance == cost::Provenance::assumed);
 
   for (GemmPoint& point : foreign.gemms[0].points) point.time = 10 * point.time;
   const cost::Profile both = fit_profile({foreign, planted()}, datasheet()).profile;
-  CHECK(both.gemm.at("fp16").fixed.provenance == cost::Provenance::fitted);
-  CHECK(close(both.gemm.at("fp16").fixed.value, 6_us, 0.03));
+  CHECK(both.kernels.gemm.at("fp16").fixed.provenance == cost::Provenance::fitted);
+  CHECK(close(both.kernels.gemm.at("fp16").fixed.value, 6_us, 0.03));
 }
 
 TEST_CASE("what nobody measured is as strong as what it is alike, at most") {
   Datasheet sheet = datasheet();
   sheet.peak["bf16"].value = 250_TFLOPps;
-  sheet.gemm["bf16"] = {
+  sheet.like.gemm["bf16"] = {
       .as = "fp16", .provenance = cost::Provenance::fitted, .because = "same tensor cores"};
   const cost::Profile profile = fit_profile({planted()}, sheet).profile;
-  CHECK(profile.streaming.at("dropout").value == profile.streaming.at("elementwise").value);
-  CHECK(profile.streaming.at("dropout").provenance == cost::Provenance::assumed);
-  CHECK(profile.gemm.at("bf16").ramp.value == profile.gemm.at("fp16").ramp.value);
-  CHECK(profile.gemm.at("bf16").ramp.provenance == cost::Provenance::fitted);
+  CHECK(profile.kernels.streaming.at("dropout").value ==
+        profile.kernels.streaming.at("elementwise").value);
+  CHECK(profile.kernels.streaming.at("dropout").provenance == cost::Provenance::assumed);
+  CHECK(profile.kernels.gemm.at("bf16").ramp.value == profile.kernels.gemm.at("fp16").ramp.value);
+  CHECK(profile.kernels.gemm.at("bf16").ramp.provenance == cost::Provenance::fitted);
 }
 
 TEST_CASE("what was measured of the architecture is fitted, whatever it is said to be like") {
@@ -181,15 +182,16 @@ TEST_CASE("what was measured of the architecture is fitted, whatever it is said 
     dropout.points.push_back({Bytes{bytes}, 5_us + Bytes{bytes} / 450_GBps});  // half of 900 GB/s
   measured.streaming.push_back(dropout);
   const Fit fit = fit_profile({measured}, datasheet());
-  CHECK(close(fit.profile.streaming.at("dropout").value, 0.5, 0.01));
-  CHECK(fit.profile.streaming.at("dropout").provenance == cost::Provenance::fitted);
+  CHECK(close(fit.profile.kernels.streaming.at("dropout").value, 0.5, 0.01));
+  CHECK(fit.profile.kernels.streaming.at("dropout").provenance == cost::Provenance::fitted);
   CHECK(fit.profile.evidence.at("dropout").parameters == 2);  // a share, and when it starts
-  CHECK(close(fit.profile.streaming.at("elementwise").value, 0.9, 0.01));
-  CHECK(fit.profile.streaming.at("softmax").provenance == cost::Provenance::assumed);
+  CHECK(close(fit.profile.kernels.streaming.at("elementwise").value, 0.9, 0.01));
+  CHECK(fit.profile.kernels.streaming.at("softmax").provenance == cost::Provenance::assumed);
 
   measured.device.architecture = "foreign";
   const cost::Profile other = fit_profile({planted(), measured}, datasheet()).profile;
-  CHECK(other.streaming.at("dropout").value == other.streaming.at("elementwise").value);
+  CHECK(other.kernels.streaming.at("dropout").value ==
+        other.kernels.streaming.at("elementwise").value);
 }
 
 TEST_CASE("a constant that nothing gives is named") {
@@ -200,7 +202,7 @@ TEST_CASE("a constant that nothing gives is named") {
   without.gemms.clear();
   CHECK_THROWS_WITH(fit_profile({without}, datasheet()), ContainsSubstring("fp16"));
   Datasheet sheet = datasheet();
-  sheet.streaming.erase("softmax");
+  sheet.like.streaming.erase("softmax");
   CHECK_THROWS_WITH(fit_profile({planted()}, sheet), ContainsSubstring("softmax"));
 }
 

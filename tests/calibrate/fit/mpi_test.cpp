@@ -21,8 +21,9 @@ Measurements measured(int ranks, int servers, const std::vector<std::pair<int, i
                               .size = Bytes{size},
                               .time = Seconds{time(size_of_group, stride, size)}});
   }
-  Measurements result{.file = "test", .host = "here", .ranks = ranks, .servers = servers};
-  result.source = "test";
+  Measurements result{
+      .file = "test", .ranks = ranks, .servers = servers, .origin = {.host = "here"}};
+  result.origin.source = "test";
   result.mpi = {table};
   return result;
 }

@@ -290,7 +290,7 @@ TEST_CASE("imported logs are measurements like any other") {
   const Measurements back = read_measurements((folder.path() / "mine.json").string());
   CHECK(back.device.gpu == "NVIDIA A100-SXM4-80GB");
   CHECK(back.device.multiprocessors == 108);
-  CHECK(back.status == "measured");
+  CHECK(back.origin.status == "measured");
   REQUIRE(back.nccl_all_reduces.size() == 1);
   const NcclTable& table = back.nccl_all_reduces.front();
   CHECK(table.cluster == "dgx-a100");

@@ -30,8 +30,8 @@ TEST_CASE("products in a CSV arrive as measurements of the datasheet's GPU") {
       read_measurements(JsonReader::from_text(imported(gemm_csv), "mine.json"), "mine.json");
   CHECK(read.device.gpu == "NVIDIA A100-SXM4-80GB");
   CHECK(read.device.peak.at("bf16") == 312_TFLOPps);
-  CHECK(read.source == "cublasLtMatmul, 20 launches");
-  CHECK(read.status == "measured");
+  CHECK(read.origin.source == "cublasLtMatmul, 20 launches");
+  CHECK(read.origin.status == "measured");
   REQUIRE(read.gemms.size() == 1);
   REQUIRE(read.gemms[0].points.size() == 2);
   const GemmPoint& first = read.gemms[0].points.front();

@@ -6,6 +6,7 @@
 #include "base/input_error.hpp"
 #include "model/zoo/all.hpp"
 #include "tests/catch.hpp"
+#include "tests/model/zoo/parameters.hpp"
 
 namespace stratagem::model::evoformer_test {
 

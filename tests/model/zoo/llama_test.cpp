@@ -5,6 +5,7 @@
 #include <set>
 
 #include "tests/catch.hpp"
+#include "tests/model/zoo/parameters.hpp"
 
 namespace stratagem::model::llama_test {
 
@@ -41,8 +42,8 @@ TEST_CASE("Llama models have as many parameters as the released checkpoints") {
     CHECK(llama_parameters(p.config) == p.parameters);
     CHECK(parameter_count(llama(p.config)) == p.parameters);
     LlamaConfig other = p.config;  // how it is computed changes no parameter
-    other.fused_attention = other.fused_swiglu = false;
-    other.fused_loss = true;
+    other.fused.attention = other.fused.swiglu = false;
+    other.fused.loss = true;
     CHECK(parameter_count(llama(other)) == p.parameters);
     other.tied = true;
     CHECK(parameter_count(llama(other)) == p.parameters - p.config.vocabulary * p.config.hidden);
@@ -59,7 +60,7 @@ TEST_CASE("matrix products of a step are six times weights and tokens, and 12bs^
       INFO(p.name << (fused ? ", fused" : ", in parts"));
       LlamaConfig c = p.config;
       c.batch = 2;
-      c.fused_attention = c.fused_swiglu = fused;
+      c.fused.attention = c.fused.swiglu = fused;
       const std::int64_t matrices =
           p.parameters - (2 * c.layers + 1) * c.hidden - c.vocabulary * c.hidden;
       const double tokens = static_cast<double>(c.batch * c.sequence);
@@ -91,7 +92,7 @@ TEST_CASE("Mixtral 8x7B has 47B parameters, of which a token uses 13B") {
   const LlamaConfig mixtral = mixtral_8x7b();
   CHECK(llama_parameters(mixtral) == all);
   LlamaConfig other = mixtral;
-  other.fused_attention = other.fused_swiglu = false;
+  other.fused.attention = other.fused.swiglu = false;
   CHECK(parameter_count(llama(mixtral)) == all);
   CHECK(parameter_count(llama(other)) == all);
   LlamaConfig chosen =
@@ -109,7 +110,7 @@ TEST_CASE("matrix products of Mixtral are six times active weights and tokens, a
   const double matrices = 32 * (2 * h * h + 2 * h * k + 8 * h + 2 * expert) + 32000 * h;
   const Flops step{6 * tokens * matrices + 12 * tokens * 4096 * h * 32};
   for (const bool fused : {true, false}) {
-    c.fused_attention = c.fused_swiglu = fused;
+    c.fused.attention = c.fused.swiglu = fused;
     for (const double factor : {1.0, 1.25, 8.0}) {  // empty slots are no work of the model
       c.experts.capacity_factor = factor;
       CHECK(close(step_flops(llama(c)), step, 1e-12));

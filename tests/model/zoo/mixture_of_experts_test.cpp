@@ -3,6 +3,7 @@
 
 #include "model/zoo/gpt.hpp"
 #include "tests/catch.hpp"
+#include "tests/model/zoo/parameters.hpp"
 
 namespace stratagem::model::mixture_of_experts_test {
 

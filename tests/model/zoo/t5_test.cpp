@@ -6,6 +6,7 @@
 #include <string>
 
 #include "tests/catch.hpp"
+#include "tests/model/zoo/parameters.hpp"
 
 namespace stratagem::model::t5_test {
 

@@ -217,7 +217,9 @@ TEST_CASE("segments that run again together and divided checkpoints are written 
 TEST_CASE("a chain may be a list, and its cells may be arithmetic") {
   const model::Graph graph = model::gpt(small_gpt);
   const auto chains = [&](const std::string& order) {
-    return plan_from(graph, R"~({"primitives": [{"op-order": )~" + order + "}]}", 4).chains();
+    return plan_from(graph, R"~({"primitives": [{"op-order": )~" + order + "}]}", 4)
+        .orders()
+        .chains;
   };
   const std::vector<Cell> cells = {{0, 0}, {0, 1}, {0, 3, placement::CellPass::backward}};
   CHECK(chains(R"~("F(0,0) F(0, 1) B(S-1, M-1)")~") == std::vector<std::vector<Cell>>{cells});

@@ -58,8 +58,9 @@ TEST_CASE("every option tells its values, default and use, and is refused beyond
 TEST_CASE("an option's path is that of its key") {
   CHECK(path_of(&Options::swap) == "/strategy/swap");
   CHECK(path_of(&Options::recompute) == "/strategy/recompute");
-  CHECK(path_of(&Options::gradient_buffers) == "/strategy/gradient_buffers");
-  CHECK(path_of(&Options::partition_checkpoints) == "/strategy/partition_checkpoints");
+  CHECK(path_of(&Options::gradients, &GradientReduction::buffers) == "/strategy/gradient_buffers");
+  CHECK(path_of(&Options::recompute, &RecomputeOptions::divides) ==
+        "/strategy/partition_checkpoints");
 }
 
 TEST_CASE("every strategy and schedule has a name of its own and a summary") {
@@ -81,7 +82,7 @@ TEST_CASE("every strategy leaves a plan alone where its degree is one") {
     Plan plan(graph);
     entry.apply(plan, Options{});
     CHECK(plan.stages.size() == 1);
-    CHECK(plan.orders().empty());
+    CHECK(plan.orders().pairs.empty());
     for (const model::OpId op : plan.operators()) {
       CHECK(plan.placement(op).axes.empty());
       CHECK(plan.placement(op).first_devices == std::vector<int>{0});

@@ -4,6 +4,7 @@
 
 #include "tests/catch.hpp"
 #include "tests/lowering/lowered.hpp"
+#include "tests/model/zoo/parameters.hpp"
 
 namespace stratagem::strategies::context_parallel_test {
 

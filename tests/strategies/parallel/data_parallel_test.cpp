@@ -5,6 +5,7 @@
 
 #include "tests/catch.hpp"
 #include "tests/lowering/lowered.hpp"
+#include "tests/model/zoo/parameters.hpp"
 
 namespace stratagem::strategies::data_parallel_test {
 

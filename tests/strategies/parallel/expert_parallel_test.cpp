@@ -5,6 +5,7 @@
 #include "model/zoo/llama.hpp"
 #include "tests/catch.hpp"
 #include "tests/lowering/lowered.hpp"
+#include "tests/model/zoo/parameters.hpp"
 
 namespace stratagem::strategies::expert_parallel_test {
 
@@ -109,7 +110,7 @@ TEST_CASE("expert parallelism adds to tensor parallelism what it adds to one ran
 /// Two layers, hidden 48, MLPs of 96, four of eight heads share keys in pairs, 8 experts.
 model::LlamaConfig gated_mixture(bool fused) {
   model::LlamaConfig config{2, 48, 8, 4, 96, 20, 112, 24};
-  config.fused_attention = config.fused_swiglu = fused;
+  config.fused.attention = config.fused.swiglu = fused;
   config.experts = {.count = 8, .per_token = 2, .capacity_factor = 2};
   return config;
 }

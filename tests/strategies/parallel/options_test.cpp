@@ -22,8 +22,8 @@ TEST_CASE("an empty strategy runs on one device, keeps all activations and overl
   const Options options = read("{}");
   CHECK(options.devices() == 1);
   CHECK(options.recompute.what == "none");
-  CHECK_FALSE(options.overlap_gradients);
-  CHECK(options.bucket == std::nullopt);
+  CHECK_FALSE(options.gradients.overlap);
+  CHECK(options.gradients.bucket == std::nullopt);
 }
 
 TEST_CASE("the devices of a strategy are the product of its degrees") {
@@ -37,9 +37,9 @@ TEST_CASE("every option is read from its key") {
           "zero": 2, "gradient_buffers": 2})");
   CHECK(options.schedule == "gpipe");
   CHECK(options.recompute.what == "full");
-  CHECK(options.overlap_gradients);
-  CHECK(options.bucket == 25_MiB);
-  CHECK(options.gradient_buffers == 2);
+  CHECK(options.gradients.overlap);
+  CHECK(options.gradients.bucket == 25_MiB);
+  CHECK(options.gradients.buffers == 2);
 }
 
 TEST_CASE("every degree and every division is read from its key") {
@@ -49,8 +49,8 @@ TEST_CASE("every degree and every division is read from its key") {
   CHECK(options.devices() == 2 * 3 * 5 * 28 * 11);  // experts are divided over data ranks
   CHECK(options.stride("dp") == 2 * 3 * 5);
   CHECK(options.expert == 7);
-  CHECK(options.sequence_parallel);
-  CHECK(options.operators == NamedDimensions{{"*.b", "n"}, {"*.a", ""}});
+  CHECK(options.division.tokens);
+  CHECK(options.division.operators == NamedDimensions{{"*.b", "n"}, {"*.a", ""}});
 }
 
 TEST_CASE("expert ranks are data ranks") {
@@ -58,13 +58,13 @@ TEST_CASE("expert ranks are data ranks") {
 }
 
 TEST_CASE("co-shard takes one number of parts, or one for attention and one for the MLP") {
-  CHECK(read("{}").coshard.attention == 1);
-  CHECK(read(R"({"coshard": 4})").coshard.attention == 4);
-  CHECK(read(R"({"coshard": 4})").coshard.mlp == 4);
+  CHECK(read("{}").division.coshard.attention == 1);
+  CHECK(read(R"({"coshard": 4})").division.coshard.attention == 4);
+  CHECK(read(R"({"coshard": 4})").division.coshard.mlp == 4);
   const Options options = read(R"({"coshard": {"attention": 4}, "coshard_layers": 2})");
-  CHECK(options.coshard.attention == 4);
-  CHECK(options.coshard.mlp == 1);
-  CHECK(options.coshard.layers == 2);
+  CHECK(options.division.coshard.attention == 4);
+  CHECK(options.division.coshard.mlp == 1);
+  CHECK(options.division.coshard.layers == 2);
   CHECK_THAT(refused(R"({"coshard": 0})"), StartsWith("test.json: /coshard: "));
   CHECK_THAT(refused(R"({"coshard": {"heads": 2}})"), StartsWith("test.json: /coshard/heads: "));
   CHECK_THAT(refused(R"({"coshard": 2, "coshard_layers": 0})"),

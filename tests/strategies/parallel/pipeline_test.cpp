@@ -5,6 +5,11 @@
 #include "model/zoo/evoformer.hpp"
 #include "tests/catch.hpp"
 #include "tests/lowering/lowered.hpp"
+#include "tests/model/zoo/parameters.hpp"
+
+namespace stratagem::strategies {
+Strategy pipeline();  // a row of the table
+}
 
 namespace stratagem::strategies::pipeline_test {
 
@@ -226,7 +231,7 @@ TEST_CASE("a stage that takes micro-batches in another order than they come is r
   const auto refused = [&](int first, int second) {
     Plan plan(graph);
     plan.micro_batches = 2;
-    strategy_named("pipeline").apply(plan, Options{.pipeline = 2});
+    strategies::pipeline().apply(plan, Options{.pipeline = 2});
     for (const auto& [stage, one, other] : {std::array{0, 0, 1}, std::array{1, first, second}})
       plan.chain({{stage, one, CellPass::forward},
                   {stage, other, CellPass::forward},

@@ -1,4 +1,6 @@
-// Checks a JSON file against a JSON schema (draft 7), and says where the first mistake is.
+// Checks with valijson, and says where the first mistake is.
+#include "tests/json_schema.hpp"
+
 #include <nlohmann/json.hpp>
 #include <string>
 #include <valijson/adapters/nlohmann_json_adapter.hpp>

@@ -1,0 +1,41 @@
+// Finds the instance of a rank's collective, and the flow that it takes.
+#include "sim/collective_instances.hpp"
+
+#include <algorithm>
+
+#include "base/input_error.hpp"
+
+namespace stratagem::sim {
+
+CollectiveInstances::CollectiveInstances(const Folding& folding)
+    : folding_(folding), numbers_(folding.communicator_classes.size()) {
+  for (std::size_t f = 0; f < folding.flows.size(); ++f) {
+    const Flow& flow = folding.flows[f];
+    Routes& routes = routes_[{flow.communicator_class, flow.kind}];
+    if (flow.payloads.empty()) routes.any = static_cast<int>(f);
+    for (const Bytes payload : flow.payloads) routes.by_payload[payload] = static_cast<int>(f);
+  }
+}
+
+std::optional<int> CollectiveInstances::arrive(int communicator_class, std::size_t k,
+                                               const program::Collective& collective,
+                                               const Arrival& arrival, Instant when) {
+  std::vector<int>& known = numbers_[communicator_class];
+  if (k >= known.size()) known.resize(k + 1, -1);
+  if (known[k] < 0) {
+    const Routes& routes = routes_.at({communicator_class, collective.kind});
+    const int flow = routes.any >= 0 ? routes.any : routes.by_payload.at(collective.payload);
+    known[k] = static_cast<int>(instances_.size());
+    instances_.push_back({&collective, flow, when, {}});
+  }
+  CollectiveInstance& instance = instances_[known[k]];
+  expects(instance.collective->kind == collective.kind &&
+              instance.collective->payload == collective.payload,
+          "the k-th collectives of all ranks of a communicator are the same");
+  instance.last_arrival = std::max(instance.last_arrival, when);
+  instance.arrivals.push_back(arrival);
+  const std::size_t ranks = folding_.communicator_classes[communicator_class].actors.size();
+  return instance.arrivals.size() == ranks ? std::optional(known[k]) : std::nullopt;
+}
+
+}  // namespace stratagem::sim

@@ -1,0 +1,66 @@
+// One actor of a simulation: its host, its queues, and when its tasks began and ended.
+#pragma once
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "sim/flat_sequence.hpp"
+#include "sim/host.hpp"
+#include "sim/timeline.hpp"
+
+namespace stratagem::sim {
+
+/// Knows which task of each queue is next, and when all that it waits for has ended. It is told when
+/// a task ends, since that may depend on other actors and on communication.
+class PlayedActor {
+ public:
+  /// Iterations are those that are simulated; as many rounds more are played as the program's lag.
+  PlayedActor(const FlatSequence& sequence, int iterations, int lag, int launch_queue);
+
+  /// The next task of a queue, and when it may begin.
+  struct Next {
+    int task = 0;
+    int round = 0;
+    Instant launched;  ///< when its first launch began
+    Instant ready;  ///< never_ran: its iteration does not exist, and the queue has passed over it
+  };
+  /// Empty while anything that it waits for is unknown, and at the end.
+  std::optional<Next> next(int queue);
+  /// Until `finish` the queue waits for the end of its task.
+  void hold(int queue) { queues_[queue].busy = true; }
+  /// The task of a queue that is next, or held, ran from `begin` to `end`.
+  void finish(int queue, Instant begin, Instant end);
+  /// The host goes on; true if it came to any task.
+  bool launch() { return host_.advance(times_); }
+
+  [[nodiscard]] const FlatSequence& sequence() const { return *sequence_; }
+  [[nodiscard]] const Host& host() const { return host_; }
+  /// When the last task of each iteration ended: makes later what this actor ended later. Expects
+  /// that all tasks have ended.
+  void put_off(std::vector<Instant>& iteration_ends) const;
+  [[nodiscard]] ActorTimes take_times() { return std::move(times_); }
+
+  int collectives = 0;  ///< that it has arrived at and that have not ended
+
+ private:
+  /// Where a queue stands.
+  struct QueueState {
+    int round = 0;
+    std::size_t next = 0;  ///< of its tasks
+    Instant tail;          ///< end of the task before
+    bool busy = false;     ///< with a collective, or a kernel that one can slow down
+  };
+
+  [[nodiscard]] Instant ready_time(const QueueState& line, int task) const;
+  void move_on(QueueState& line, int queue);
+
+  const FlatSequence* sequence_;
+  int iterations_;
+  int rounds_;
+  Host host_;
+  std::vector<QueueState> queues_;
+  ActorTimes times_;
+};
+
+}  // namespace stratagem::sim
