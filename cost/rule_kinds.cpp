@@ -201,16 +201,23 @@ RuleKind lifetimes() {
         "what lives until when", must_be_there}});
 }
 
+}  // namespace
+
+std::vector<std::pair<std::string, HostWaits>> host_waits_words() {
+  return {{"before each micro-batch", HostWaits::each_micro_batch},
+          {"before each pass", HostWaits::each_pass},
+          {"before each pass that receives", HostWaits::each_received_pass},
+          {"for each exchange of stages", HostWaits::each_exchange},
+          {"for each launch", HostWaits::each_launch}};
+}
+
+namespace {
+
 RuleKind host_waits() {
   return kind<HostWaits>(
       {"where the host waits for the device before it launches more", "the launches that follow",
        "which blocks an allocator finds free"},
-      {{"host_waits", itself<HostWaits>,
-        choice<HostWaits>({{"before each micro-batch", HostWaits::each_micro_batch},
-                           {"before each pass", HostWaits::each_pass},
-                           {"before each pass that receives", HostWaits::each_received_pass},
-                           {"for each exchange of stages", HostWaits::each_exchange},
-                           {"for each launch", HostWaits::each_launch}}),
+      {{"host_waits", itself<HostWaits>, choice<HostWaits>(host_waits_words()),
         "where; a pass that receives begins with reading what describes a tensor", must_be_there}});
 }
 

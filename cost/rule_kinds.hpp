@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/options.hpp"
@@ -30,6 +31,9 @@ struct RuleKind : RuleText {
 
 /// Of all kinds; the last one takes back rules of a base ("drop") and makes none.
 const std::vector<RuleKind>& rule_kinds();
+
+/// What a rule "host_waits" can say.
+std::vector<std::pair<std::string, HostWaits>> host_waits_words();
 
 /// The schema of a list of rules, and its description in Markdown.
 Json schema_of_rules();

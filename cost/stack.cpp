@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <set>
 #include <sstream>
 
@@ -55,14 +56,18 @@ struct WrittenRule {
 /// Refuses keys of older files, and names the kind of rule that says the same.
 void refuse_older_keys(const JsonReader& file) {
   std::istringstream keys_and_kinds(
-      "operators operator gradient_accumulation operator optimizer operator fusions fuse "
+      "operators operator gradient_accumulation operator optimizer operator optimizer state "
+      "fusions fuse "
       "collectives collective stage_shares send_shares_of held_inputs hold_inputs_of "
       "kept_outputs keep_outputs_of gradients lifetime sent_activations lifetime "
       "host_waits host_waits stage_exchanges host_waits communicators communicator "
       "shard_collectives shard_collectives step_gathers step_gathers random_state random_state");
-  for (std::string key, kind; keys_and_kinds >> key >> kind;) {
+  std::map<std::string, std::string> kinds_of;
+  for (std::string key, kind; keys_and_kinds >> key >> kind;)
+    kinds_of[key] += (kinds_of[key].empty() ? "\"" : " or \"") + kind + '"';
+  for (const auto& [key, kinds] : kinds_of) {
     if (const auto found = file.find(key))
-      found->fail(R"(one of the "rules" in its place, with the key ")" + kind + '"');
+      found->fail(R"(one of the "rules" in its place, with the key )" + kinds);
   }
 }
 
@@ -90,15 +95,15 @@ void drop(const JsonReader& text, std::vector<WrittenRule>& rules) {
   if (dropped == 0 || what.keys().empty()) what.fail("what rules of the base say", what.dump());
 }
 
-/// Adds what a file says to the rules of its base.
+/// Adds what a file says to the rules of its base, of which it first takes back what it drops.
 void add_rules(const JsonReader& list, std::vector<WrittenRule>& rules) {
+  for (const JsonReader& text : list.elements()) {
+    if (!kind_of(text).read) drop(text, rules);
+  }
   std::set<std::string> own;
   for (const JsonReader& text : list.elements()) {
     const RuleKind& kind = kind_of(text);
-    if (!kind.read) {
-      drop(text, rules);
-      continue;
-    }
+    if (!kind.read) continue;
     WrittenRule written{text, kind.name(), kind.read(text)};
     for (std::size_t key = 0; key < kind.about; ++key)
       written.about += " " + text.at(kind.keys[key].key).dump();

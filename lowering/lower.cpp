@@ -14,7 +14,6 @@
 #include "lowering/size.hpp"
 #include "lowering/stack/host_waits.hpp"
 #include "lowering/stages/stages.hpp"
-#include "program/check/check.hpp"
 
 namespace stratagem::lowering {
 namespace {
@@ -80,7 +79,7 @@ program::Program lower(const Plan& plan, const cost::Stack& stack, const cost::T
 
   // Host: it is known what the hosts wait for. Last, since it follows the order of launches.
   add_host_waits(program, stack);
-  check(program);
+  check_with_hosts(program, stack);
   return program;
 }
 

@@ -166,6 +166,11 @@ class Peers {
         take(units, room, taken);
         if (!taken.segments.empty() || !taken.cells.empty()) result.push_back(std::move(taken));
       }
+      if (!rule.segments.empty() && !units.empty()) {
+        throw InputError("", path_of(&strategies::Options::swap) + "/to",
+                         "room on other stages for what stage " + std::to_string(stage) + " swaps",
+                         "none for " + std::to_string(units.size()) + " of its segments");
+      }
     }
     return result;
   }

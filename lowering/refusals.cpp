@@ -89,24 +89,6 @@ void refuse_gradient_buffers(const Plan& plan) {
   }
 }
 
-/// Hosts that wait for their device before they gather wait for each other where stages on
-/// different grids share devices. Some schedules would run nevertheless.
-void refuse_waiting_gathers(const Plan& plan, const Stages& stages, const cost::Stack& stack) {
-  if (!gathers_parameters(plan, stack) ||
-      !cost::rule_of<cost::ShardCollectives>(stack).gathers_wait)
-    return;
-  for (const DeviceClass& device_class : stages.device_classes()) {
-    for (const int replica : device_class.replicas) {
-      if (stages.replicas()[replica].grid == stages.replicas()[device_class.replicas.front()].grid)
-        continue;
-      throw InputError("", said(plan, {What::parameters}),
-                       "stages that share all devices or none where hosts wait for the device "
-                       "before each gather (shard_collectives of the stack)",
-                       "");
-    }
-  }
-}
-
 /// Copies of weights in another type are cast from whole weights once an iteration.
 void refuse_casts(const Plan& plan, const cost::Stack& stack, const cost::Precision& precision) {
   if (!needs_casts(precision)) return;
@@ -220,7 +202,6 @@ void refuse_before_blocks(const Plan& plan, const Stages& stages, const cost::St
   refuse_other_axes(plan);
   refuse_shards(plan, stages, stack);
   refuse_gradient_buffers(plan);
-  refuse_waiting_gathers(plan, stages, stack);
   refuse_casts(plan, stack, precision);
   refuse_swaps(plan, stages);
   refuse_recomputation(plan, stages);

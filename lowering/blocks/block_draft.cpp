@@ -196,7 +196,7 @@ void BlockDraft::free_unused() {
 }
 
 LoweredBlock BlockDraft::finish() {
-  join_streams(lowered_.block, survivors_);
+  join_streams(lowered_.block, survivors_, handed_on_);
   free_unused();
   set_lifetimes(lowered_.block, external_, survivors_);
   return std::move(lowered_);

@@ -86,6 +86,11 @@ class BlockDraft {
   /// The buffer outlives the block, counted as `category`.
   void keep(int slot, program::Category category);
   void spare(int slot) { survivors_.insert(slot); }
+  /// And the block after this one waits for what sends it.
+  void hand_on(int slot) {
+    spare(slot);
+    handed_on_.insert(slot);
+  }
   /// The task after which a slot may be read, -1 if it is there from the start.
   [[nodiscard]] int ready(int slot) const;
   /// What neighbours need to know beside what is noted here.
@@ -114,6 +119,7 @@ class BlockDraft {
   std::map<int, int> ready_;  ///< by slot: the task after which it may be read
   std::set<int> external_;
   std::set<int> survivors_;
+  std::set<int> handed_on_;
   model::OpId running_ = -1;
   std::vector<model::OpId> part_of_;  ///< by task: the operator that it is a part of, or -1
 };

@@ -74,7 +74,7 @@ std::map<int, std::vector<int>> uses_by_slot(const Block& block) {
   return uses;
 }
 
-void join_streams(Block& block, const std::set<int>& survivors) {
+void join_streams(Block& block, const std::set<int>& survivors, const std::set<int>& handed_on) {
   const std::vector<Ended> ended = ended_with(block);
   Ended computed;  // with the last computation
   for (std::size_t t = 0; t < block.tasks.size(); ++t) {
@@ -82,6 +82,7 @@ void join_streams(Block& block, const std::set<int>& survivors) {
   }
   Task join = idle_task("join streams");
   for (const auto& [slot, uses] : uses_by_slot(block)) {
+    if (handed_on.contains(slot)) continue;
     const bool survives = survivors.contains(slot);
     const Ended& last = survives ? computed : ended[uses.back()];
     std::vector<int> loose;

@@ -20,8 +20,9 @@ program::Task idle_task(std::string name);
 /// Makes the last use of a buffer, in the order of tasks, wait for all others. A transfer waits at
 /// its beginning. Otherwise a task is appended that only waits, so that the computation after the
 /// block waits for these transfers. The same is done for reads of `survivors` for which no
-/// computation has waited.
-void join_streams(program::Block& block, const std::set<int>& survivors);
+/// computation has waited, but not of those that are `handed_on`.
+void join_streams(program::Block& block, const std::set<int>& survivors,
+                  const std::set<int>& handed_on);
 
 /// Marks the tasks of a block that allocate and free buffers. A buffer is allocated by the first
 /// task that uses it, unless it is `external` (there before the block), and freed by the last,

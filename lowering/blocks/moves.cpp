@@ -62,7 +62,7 @@ class Appending {
     const Bytes payload =
         std::max(bytes_of(tensor_, turn.reads.front(), grid), bytes_of(tensor_, turn.holds, grid));
     push(kind_of(step), collective_of(kind_of(step), groups_.along(grid, step.axes), payload),
-         Stream::communication, turn);
+         Stream::communication, turn, blocks_.at(turn.device));
   }
 
  private:
@@ -76,18 +76,30 @@ class Appending {
     return {.kind = collective(kind), .combine = move_.combine, .group = group, .payload = payload};
   }
 
+  /// The block in which a device receives, and goes on from there.
+  [[nodiscard]] BlockDraft& block_behind(int device) const {
+    if (move_.arriving != nullptr) {
+      if (const auto own = move_.arriving->find(device); own != move_.arriving->end())
+        return own->second;
+    }
+    return blocks_.at(device);
+  }
+
   void local(StepKind kind, const Share& share) {
     const bool copied = move_.copied.contains({share.device, share.holds});
     const Turn turn = turn_of(share);
-    if (kind == StepKind::select && !share.reads.empty() && !copied) {
-      blocks_.at(share.device).view(move_.tensor.id, turn.reads.front(), turn.holds);
-      return;
+    BlockDraft& behind = block_behind(share.device);
+    if (kind == StepKind::select && !share.reads.empty()) {
+      const auto sending = blocks_.find(share.device);
+      if (sending != blocks_.end() && &sending->second != &behind)
+        sending->second.view(move_.tensor.id, turn.reads.front(), turn.holds);
+      if (!copied) return behind.view(move_.tensor.id, turn.reads.front(), turn.holds);
     }
     cost::Kernel kernel{.kind = cost::KernelKind::elementwise, .type = tensor_.type};
     kernel.traffic = bytes_of(tensor_, share.holds);
     for (const Mask& mask : share.reads)
       kernel.traffic += std::min(bytes_of(tensor_, mask), bytes_of(tensor_, share.holds));
-    push(kind, kernel, Stream::compute, turn);
+    push(kind, kernel, Stream::compute, turn, behind);
   }
 
   void add_group(StepKind kind, const std::vector<Share>& group, int number, bool directed) {
@@ -99,18 +111,19 @@ class Appending {
     for (std::size_t i = 0; i < group.size(); ++i) {
       const Stream out = move_.backward ? Stream::send_backward : Stream::send_forward;
       const Stream in = move_.backward ? Stream::receive_backward : Stream::receive_forward;
+      const bool sends = directed && i == 0;
       push(kind, collective_of(kind, number, payload),
            !directed ? Stream::communication
-           : i == 0  ? out
+           : sends   ? out
                      : in,
-           turn_of(group[i]), group);
+           turn_of(group[i]), sends ? blocks_.at(group[i].device) : block_behind(group[i].device),
+           group);
     }
   }
 
   /// `members`: of a group of devices that each have a block.
   void push(StepKind kind, std::variant<cost::Kernel, program::Collective> work, Stream stream,
-            const Turn& turn, const std::vector<Share>& members = {}) {
-    BlockDraft& block = blocks_.at(turn.device);
+            const Turn& turn, BlockDraft& block, const std::vector<Share>& members = {}) {
     program::Task task{};
     task.name = move_.tensor.name + " " + to_text(kind);
     task.work = work;

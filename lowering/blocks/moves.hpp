@@ -12,6 +12,9 @@
 
 namespace stratagem::lowering {
 
+/// By device. Of a grid whose devices run one block that of the first.
+using BlockDrafts = std::map<int, BlockDraft>;
+
 /// What is moved, and how.
 struct Move {
   SlotName tensor;
@@ -25,10 +28,10 @@ struct Move {
   /// what this stack runs beside it; transfers: see also BlockDraft::hold_transfers.
   const cost::Stack* issued_by = nullptr;
   int purpose = -1;  ///< of the groups (Groups::of)
+  /// Of some devices: what comes in, and all that follows, if it is a block of its own. Selections
+  /// are there, too.
+  BlockDrafts* arriving = nullptr;
 };
-
-/// By device. Of a grid whose devices run one block that of the first.
-using BlockDrafts = std::map<int, BlockDraft>;
 
 /// Appends tasks to the blocks of all devices that take part, in an order that is the same for all.
 /// Sends and broadcasts are on the transfer streams, collectives on the communication stream; sums,

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "lowering/blocks/lifetimes.hpp"
 #include "lowering/blocks/moves.hpp"
 #include "lowering/redistribute/redistribute.hpp"
 
@@ -34,52 +35,75 @@ class RedistributionLowering {
   RedistributionBlocks run() {
     const std::vector<Piece> have = pieces(*c_.tensor, *c_.from, c_.leaves);
     const std::vector<Piece> want = pieces(*c_.tensor, *c_.to, c_.arrives);
-    const SlotName name{c_.id, c_.id, c_.tensor->name};
-    BlockDrafts blocks;
+    const std::vector<int> from = c_.from->devices();  // also those that have no part of the tensor
+    const bool apart = std::ranges::any_of(
+        want, [&](const Piece& piece) { return !std::ranges::binary_search(from, piece.device); });
+    for (const int device : from) add_block(leaving_, device);
+    for (const Piece& piece : want) add_block(apart ? arriving_ : leaving_, piece.device);
     for (const Piece& piece : have) {
-      block_of(blocks, piece.device).import(name, {.mask = piece.mask}, c_.leaves.category);
+      for (BlockDrafts* blocks : {&leaving_, &arriving_}) {
+        const auto block = blocks->find(piece.device);
+        if (block != blocks->end())
+          block->second.import(name_, {.mask = piece.mask}, c_.leaves.category);
+      }
     }
-    for (const Piece& piece : want) block_of(blocks, piece.device);
     append(redistribute(c_.tensor->shape, have, want),
-           {.tensor = name,
+           {.tensor = name_,
             .copied = {want.begin(), want.end()},
             .backward = c_.backward,
-            .purpose = c_.purpose},
-           blocks, groups_, *c_.tensor);
-    return finish(blocks, want);
+            .purpose = c_.purpose,
+            .arriving = &arriving_},
+           leaving_, groups_, *c_.tensor);
+    for (const Piece& piece : have) hand_on(piece);
+    std::map<int, int> written;  // by device: the task that makes what it wants
+    for (const Piece& piece : want) {
+      BlockDraft& block = (apart ? arriving_ : leaving_).at(piece.device);
+      const int slot = block.slot_of(c_.id, {.mask = piece.mask});
+      block.keep(slot, c_.arrives.category);
+      if (block.ready(slot) >= 0) written[piece.device] = block.ready(slot);
+    }
+    finish(leaving_, apart ? std::map<int, int>() : written, blocks_.leaving);
+    finish(arriving_, written, blocks_.arriving);
+    return std::move(blocks_);
   }
 
  private:
-  BlockDraft& block_of(BlockDrafts& blocks, int device) const {
-    return blocks.try_emplace(device, graph_, *c_.from, "move " + c_.tensor->name).first->second;
+  void add_block(BlockDrafts& blocks, int device) const {
+    blocks.try_emplace(device, graph_, *c_.from, "move " + c_.tensor->name);
+  }
+
+  /// A device that sends what it has and receives frees it, or reads it, when it has been sent.
+  void hand_on(const Piece& piece) {
+    const auto arriving = arriving_.find(piece.device);
+    if (arriving == arriving_.end()) return;
+    BlockDraft& leaving = leaving_.at(piece.device);
+    const placement::Part part{.mask = piece.mask};
+    leaving.hand_on(leaving.slot_of(c_.id, part));
+    if (leaving.lowered().block.tasks.empty()) return;
+    program::Task sent = idle_task(c_.tensor->name + " has left");
+    sent.reads = {arriving->second.slot_of(c_.id, part)};
+    blocks_.joins[piece.device] = arriving->second.push(std::move(sent));
   }
 
   /// Without those of devices that have nothing to do.
-  RedistributionBlocks finish(BlockDrafts& blocks, const std::vector<Piece>& want) const {
-    const std::vector<int> from = c_.from->devices();  // also those that have no part of the tensor
-    for (const Piece& piece : want) {
-      BlockDraft& block = blocks.at(piece.device);
-      block.keep(block.slot_of(c_.id, {.mask = piece.mask}), c_.arrives.category);
-    }
-    RedistributionBlocks result;
+  static void finish(BlockDrafts& blocks, const std::map<int, int>& written,
+                     std::map<int, LoweredBlock>& result) {
     for (auto& [device, block] : blocks) {
       LoweredBlock lowered;
       lowered.block = block.finish().block;
       if (lowered.block.tasks.empty()) continue;
-      const auto kept = std::ranges::find(want, device, &Piece::device);
-      if (kept != want.end()) {
-        if (const int writer = block.ready(block.slot_of(c_.id, {.mask = kept->mask})); writer >= 0)
-          lowered.last_writer[0] = writer;
-      }
-      (std::ranges::binary_search(from, device) ? result.leaving : result.arriving)
-          .emplace(device, std::move(lowered));
+      if (const auto writer = written.find(device); writer != written.end())
+        lowered.last_writer[0] = writer->second;
+      result.emplace(device, std::move(lowered));
     }
-    return result;
   }
 
   const RedistributedTensor& c_;
   const model::Graph& graph_;
   Groups& groups_;
+  const SlotName name_{c_.id, c_.id, c_.tensor->name};
+  BlockDrafts leaving_, arriving_;
+  RedistributionBlocks blocks_;
 };
 
 }  // namespace

@@ -20,14 +20,20 @@ struct RedistributedTensor {
   int purpose = -1;  ///< of the groups: what flows between two stages has its own
 };
 
-/// By device, one block each; tensor names in slots are the tensor itself.
+/// By device; tensor names in slots are the tensor itself.
 struct RedistributionBlocks {
   std::map<int, LoweredBlock> leaving;   ///< devices of `from`: after the producing cell
-  std::map<int, LoweredBlock> arriving;  ///< the other devices of `to`: before the consuming cell
+  std::map<int, LoweredBlock> arriving;  ///< devices of `to`: before the consuming cell
+  /// Of devices that have both: the task of `arriving` that waits for what has left.
+  std::map<int, int> joins;
 };
 
 /// The steps of `redistribute` as tasks (moves.hpp). A buffer that nobody on its device needs any
-/// more is freed.
+/// more is freed. If all devices of `to` are in `from`, everything leaves. Otherwise what a device
+/// sends leaves, and what it receives arrives: the devices that are in `to` alone take part before
+/// the consuming cell, so no computation of another device may wait for them earlier. If it did,
+/// so would its host where hosts wait for computations, and what it has not launched they may need
+/// before that cell.
 RedistributionBlocks redistribution_blocks(const RedistributedTensor& moved,
                                            const model::Graph& graph, Groups& groups);
 

@@ -175,7 +175,8 @@ std::vector<int> CellGraph::sorted() const {
     for (const int target : targets) ++missing[target];
   }
   const auto counts = [&](int node) { return merged_into_[node] == node && exists(node); };
-  // As if a forward cell took one step and any other two: what can run early comes early.
+  // As if F took one step and B two, of which W is one where it is split off: what can run early
+  // comes early.
   std::vector<int> begin(after_.size(), 0);
   using Ready = std::pair<int, int>;  // when a node begins, and the node
   std::priority_queue<Ready, std::vector<Ready>, std::greater<>> ready;
@@ -190,7 +191,9 @@ std::vector<int> CellGraph::sorted() const {
     const int node = ready.top().second;
     result.push_back(node);
     ready.pop();
-    const int end = begin[node] + (cell(node).pass == CellPass::forward ? 1 : 2);
+    const Cell& of = cell(node);
+    const bool whole = of.pass == CellPass::backward && !splits(of.stage, of.micro_batch);
+    const int end = begin[node] + (whole ? 2 : 1);
     for (const int target : after_[node]) {
       begin[target] = std::max(begin[target], end);
       if (--missing[target] == 0) ready.emplace(begin[target], target);

@@ -300,20 +300,14 @@ class SequenceBuilder {
   [[nodiscard]] bool redistributes(const Message& message) const {
     return c_.stages.transfer(message.from, message.to) == StageTransfer::redistributes;
   }
-  /// Is there nothing to do for this device class before the cell that reads (or after the one that
-  /// makes) a tensor?
-  [[nodiscard]] bool idle(const Message& message, bool reads, const Cell& cell) const {
-    const StageTransfer how = c_.stages.transfer(message.from, message.to);
-    if (how == StageTransfer::stays) return true;
-    // A device of both sides has done its part when the tensor was made.
-    return how == StageTransfer::redistributes && reads &&
-           draft_.runs_replica(draft_.replica_of(message.from, cell));
+  [[nodiscard]] bool stays(const Message& message) const {
+    return c_.stages.transfer(message.from, message.to) == StageTransfer::stays;
   }
   void receive_for(const ScheduledCell& of) {
     const Stream stream =
         of.cell.pass == CellPass::forward ? Stream::receive_forward : Stream::receive_backward;
     for (const Message& message : incoming(c_.plan, c_.stages, of.cell)) {
-      if (!idle(message, true, of.cell)) receive_until(message, of, stream);
+      if (!stays(message)) receive_until(message, of, stream);
     }
   }
 
@@ -379,7 +373,7 @@ class SequenceBuilder {
     const Stream stream =
         of.cell.pass == CellPass::forward ? Stream::send_forward : Stream::send_backward;
     for (const Message& message : outgoing(c_.plan, c_.stages, of.cell)) {
-      if (idle(message, false, of.cell)) continue;
+      if (stays(message)) continue;
       const Written last = draft_.last_computation();
       const auto written = written_.find(cell_tensor(message.tensor, of.cell));
       const Written made = written == written_.end() ? last : written->second;
@@ -437,6 +431,13 @@ class SequenceBuilder {
     name += " " + std::to_string(device);
     const NumberedBlock& block = c_.table.shared(name, [&] { return found->second; });
     const int call = draft_.add_call(block.id, -1, of);
+    const std::tuple passage(message.from, message.to, cell_tensor(message.tensor, of.cell));
+    if (leaving) left_[passage] = call;
+    if (const auto join = both.joins.find(device); !leaving && join != both.joins.end()) {
+      const int left = left_.at(passage);
+      for (const int task : draft_.last_of_queues(left))
+        draft_.wait(call, join->second, {left, task});
+    }
     if (block.lowered.last_writer.contains(0))
       written_[cell_tensor(message.tensor, of.cell)] = {call, block.lowered.last_writer.at(0)};
     return call;
@@ -472,6 +473,8 @@ class SequenceBuilder {
   Activations activations_;
   std::map<CellTensor, Written> written_;
   std::map<CellTensor, Written> parts_;  ///< of checkpoints, copied by their forward runs
+  /// By stages: the call in which this device sends its part of a tensor to another grid.
+  std::map<std::tuple<int, int, CellTensor>, int> left_;
   /// Ahead of the cell that reads it; by stages.
   std::set<std::tuple<int, int, CellTensor>> received_;
   /// By connection (replicas from and to, pass, recycled): the cells that send on it, and which of

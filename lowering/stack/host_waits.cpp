@@ -3,8 +3,12 @@
 
 #include <algorithm>
 #include <optional>
-#include <utility>
+#include <string>
 #include <vector>
+
+#include "base/input_error.hpp"
+#include "cost/rule_kinds.hpp"
+#include "program/check/check.hpp"
 
 namespace stratagem::lowering {
 namespace {
@@ -23,19 +27,15 @@ constexpr int computations = static_cast<int>(Stream::compute);
 class HostWaits {
  public:
   HostWaits(const program::Program& program, program::Sequence& sequence, const cost::Stack& stack,
-            int last_stage, bool shared)
-      : program_(program),
-        sequence_(sequence),
-        stack_(stack),
-        last_stage_(last_stage),
-        shared_(shared) {}
+            int last_stage)
+      : program_(program), sequence_(sequence), stack_(stack), last_stage_(last_stage) {}
 
   void write() {
-    if (!shared_ || each_launch()) begin_cells();
+    begin_cells();
     for (Call& call : sequence_.calls) {
       if (each_launch()) call.host_waits.push_back({-1, -1, all_streams});
       for (const program::Wait& wait : call.waits) {
-        if (!shared_ && tasks(call)[wait.task].stream == Stream::parameter_communication)
+        if (tasks(call)[wait.task].stream == Stream::parameter_communication)
           call.host_waits.push_back({wait.task, wait.of_call, wait.of_task});
       }
       std::ranges::sort(call.host_waits);
@@ -106,37 +106,52 @@ class HostWaits {
   program::Sequence& sequence_;
   const cost::Stack& stack_;
   int last_stage_;
-  bool shared_;
 };
 
-/// An irregular stage counts as a grid of its own.
-bool same_grid(const program::Program& program, const Call& one, const Call& other) {
-  if (one.grid < 0 || other.grid < 0) return one.cell.stage == other.cell.stage;
-  return program.grids[one.grid] == program.grids[other.grid];
+/// The rules after which hosts wait, as a stack file has them.
+std::string rules_of_waits(const cost::Stack& stack) {
+  std::string text;
+  const auto add = [&](const std::string& rule) { text += (text.empty() ? "" : ", ") + rule; };
+  for (const auto& [words, rule] : cost::host_waits_words()) {
+    if (says(stack, rule)) add("\"host_waits\": \"" + words + "\"");
+  }
+  if (cost::rule_of<cost::ShardCollectives>(stack).gathers_wait)
+    add("\"shard_collectives\" with gathers that are \"waited for\"");
+  return text;
 }
 
-/// Do stages on different grids share devices?
-bool shares_devices(const program::Program& program, const program::Sequence& sequence) {
-  const Call* before = nullptr;
-  return std::ranges::any_of(sequence.calls, [&](const Call& call) {
-    if (call.segment < 0) return false;
-    const Call* last = std::exchange(before, &call);
-    return last != nullptr && !same_grid(program, *last, call);
-  });
+/// The same where no host waits.
+program::Program without_waits(program::Program program) {
+  for (program::Sequence& sequence : program.sequences) {
+    for (Call& call : sequence.calls) call.host_waits.clear();
+  }
+  for (program::Block& block : program.blocks) {
+    for (Task& task : block.tasks) task.synchronizations = 0;
+  }
+  return program;
 }
 
 }  // namespace
+
+void check_with_hosts(const program::Program& program, const cost::Stack& stack) {
+  try {
+    program::check(program);
+  } catch (const InputError& error) {
+    const std::string rules = rules_of_waits(stack);
+    if (rules.empty()) throw;
+    program::check(without_waits(program));
+    throw InputError(error.file, error.path, error.expected + " where hosts wait (" + rules + ")",
+                     error.found);
+  }
+}
 
 void add_host_waits(program::Program& program, const cost::Stack& stack) {
   int last_stage = 0;
   for (const program::Sequence& sequence : program.sequences) {
     for (const Call& call : sequence.calls) last_stage = std::max(last_stage, call.cell.stage);
   }
-  const bool shared = std::ranges::any_of(
-      program.sequences,
-      [&](const program::Sequence& sequence) { return shares_devices(program, sequence); });
   for (program::Sequence& sequence : program.sequences)
-    HostWaits(program, sequence, stack, last_stage, shared).write();
+    HostWaits(program, sequence, stack, last_stage).write();
 }
 
 }  // namespace stratagem::lowering

@@ -12,17 +12,23 @@ namespace stratagem::lowering {
 ///     layer whose room it takes. The order is there to bound memory, and frameworks enforce it on
 ///     the host (FSDP's limit_all_gathers; the fetch events of DeepSpeed's
 ///     partitioned_param_coordinator.py)
-///   - before the first computation of a forward cell: for the computations so far, and what the
-///     cell has received, since the sizes of a micro-batch are copied from the device before it
-///     begins (Megatron-LM, mpu/data.py, broadcast_data). Cells that take turns begin as one
-///   - before that of every other cell, too, if the stack reads what a stage receives, but for the
-///     last stage's backward cells, which receive nothing
+///   - before the first computation of a micro-batch's first forward cell on a stage, if the stack
+///     copies the sizes of a micro-batch from the device (Megatron-LM, mpu/data.py,
+///     broadcast_data): for the computations so far, and what the cell has received. Cells that
+///     take turns begin as one
+///   - before that of every cell that receives, if the stack reads what a stage receives: for the
+///     same
 ///   - before that of every cell: for all streams of the device, if the stack waits for each pass,
 ///     or for what stages exchange (Megatron-LM, p2p_communication.py: torch.cuda.synchronize)
 ///   - before each task: for the same, if the stack waits for each launch.
-/// If stages on different grids share a device, only the last is written, on all devices. The
-/// frameworks that the others were read in have no such stages, and hosts would wait for each other
-/// for ever.
+/// No host waits for what others launch at a later place in the order of all cells: none for a
+/// send, and no computation for one that may end later (RedistributionBlocks).
 void add_host_waits(program::Program& program, const cost::Stack& stack);
+
+/// Checks a program (program::check). If its devices wait for each other for ever only since their
+/// hosts wait, the InputError names the rules. That happens where hosts wait for a gather that one
+/// device has launched ahead of cells before which another one launches it: in their order each
+/// counts all runs of its own stages.
+void check_with_hosts(const program::Program& program, const cost::Stack& stack);
 
 }  // namespace stratagem::lowering

@@ -102,6 +102,15 @@ TEST_CASE("what a base says can be taken back, all that a rule says or a part of
   CHECK(folder.rules(R"({"drop": {"fuse": ["bias_add", "gelu"]}, "because": "so"},
                         {"drop": {"operator": "gelu", "launches": 2}, "because": "so"})") == left);
   CHECK(folder.rules(R"({"drop": {"because": "so"}, "because": "none of it holds"})").empty());
+  // What a file says itself is not of its base, wherever it stands.
+  for (const char* both : {R"({"operator": "gelu", "launches": 7, "because": "so"},
+                              {"drop": {"operator": "gelu"}, "because": "so"})",
+                           R"({"drop": {"operator": "gelu"}, "because": "so"},
+                              {"operator": "gelu", "launches": 7, "because": "so"})"}) {
+    const std::vector<Rule> rules = folder.rules(both);
+    CHECK(std::ranges::count(rules, Rule{cost::OperatorKernels{.of = "gelu", .launches = 7}}) == 1);
+    CHECK(rules.size() == rules_of_whole.size());
+  }
   for (const char* none : {R"({"operator": "gelu", "launches": 3})", R"({"fuse": ["gelu"]})",
                            R"({"launchs": 2})", "{}"}) {
     INFO(none);
@@ -242,7 +251,7 @@ TEST_CASE("keys of older stack files are refused with the rule that is written n
   for (const auto& [key, now] :
        std::vector<std::pair<std::string, std::string>>{{"operators", "operator"},
                                                         {"gradient_accumulation", "operator"},
-                                                        {"optimizer", "operator"},
+                                                        {"optimizer", "operator\" or \"state"},
                                                         {"fusions", "fuse"},
                                                         {"collectives", "collective"},
                                                         {"stage_shares", "send_shares_of"},

@@ -27,17 +27,6 @@ model::Graph square() {
   return std::move(build).finish(loss);
 }
 
-const model::Graph& tiny_gpt() {
-  static const model::Graph graph = model::gpt({.layers = 4,
-                                                .hidden = 16,
-                                                .heads = 4,
-                                                .sequence = 8,
-                                                .vocabulary = 24,
-                                                .batch = 4,
-                                                .tied = false});
-  return graph;
-}
-
 /// Losses of iterations that are asked for together; a parameter of rank 0 at the end.
 std::vector<double> losses(const model::Graph& graph, const program::Program& program,
                            int micro_batches, std::vector<int> together = {iterations}) {
@@ -95,8 +84,9 @@ TEST_CASE("plans that delay steps train as one device that reads weights as old"
                R"(, "data": 2, "pipeline": 2, "zero": 1, "tensor": 2)");
   CAPTURE(more);
   const int micro_batches = 2;
-  const Planned plan = planned(tiny_gpt(), std::string("{") + delayed + more + "}", micro_batches);
-  const Planned alone = planned(tiny_gpt(), "{}", micro_batches);
+  const Planned plan =
+      planned(four_layers(), std::string("{") + delayed + more + "}", micro_batches);
+  const Planned alone = planned(four_layers(), "{}", micro_batches);
   const program::Program told = reading_as(plan.program, alone.program, alone.plan.graph());
   const std::vector<double> trained = losses(plan.plan.graph(), plan.program, micro_batches);
   CHECK(distance(trained, losses(alone.plan.graph(), told, micro_batches)) <= 1e-9);
@@ -106,8 +96,8 @@ TEST_CASE("plans that delay steps train as one device that reads weights as old"
 
 TEST_CASE("what is asked for later reads weights that have taken all steps") {
   const Planned plan =
-      planned(tiny_gpt(), std::string("{") + delayed + R"(, "data": 2, "zero": 1})", 1);
-  const Planned alone = planned(tiny_gpt(), "{}", 1);
+      planned(four_layers(), std::string("{") + delayed + R"(, "data": 2, "zero": 1})", 1);
+  const Planned alone = planned(four_layers(), "{}", 1);
   // One by one, nothing is delayed.
   CHECK(distance(losses(plan.plan.graph(), plan.program, 1, {1, 1, 1}),
                  losses(alone.plan.graph(), alone.program, 1, {3})) <= 1e-9);

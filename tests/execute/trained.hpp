@@ -35,6 +35,17 @@ void collect(const Value<T>& part, const model::Origin& origin, Trained& trained
     whole[static_cast<std::size_t>(at[i])] = static_cast<double>(part.data[i]);
 }
 
+inline const model::Graph& four_layers() {
+  static const model::Graph graph = model::gpt({.layers = 4,
+                                                .hidden = 16,
+                                                .heads = 4,
+                                                .sequence = 8,
+                                                .vocabulary = 24,
+                                                .batch = 4,
+                                                .tied = false});
+  return graph;
+}
+
 /// A plan with what it is lowered to. The plan may have divided operators of the model: its graph
 /// is what runs.
 struct Planned {

@@ -169,7 +169,7 @@ TEST_CASE("a stage lends over the fastest link, then to the stage with the most 
   CHECK(peers_of(bpipe, {}) == "0 to 2 3");
 }
 
-TEST_CASE("a peer takes what it has room for, the next one the rest, and what finds none stays") {
+TEST_CASE("a peer takes what it has room for, the next one the rest; what finds none is refused") {
   const std::string two = swapped(2);
   const Bytes alone = most_held(two, 3, fast(0, 1));
   const auto room = [&](Bytes memory) { return Neighbours{.link = {}, .memory = memory}; };
@@ -179,8 +179,15 @@ TEST_CASE("a peer takes what it has room for, the next one the rest, and what fi
   const std::string divided = peers_of(two, room(less));
   CHECK(divided == "0 to 2 3");
   for (const int rank : {2, 3}) CHECK(most_held(two, rank, room(less)) <= less);
-  CHECK(peers_of(two, room(alone)) == "");
+  CHECK_THROWS_WITH(peers_of(two, room(alone)),
+                    ContainsSubstring("room on other stages for what stage 0 swaps, found none"));
+  // Cells that are lent even out what stages hold.
   CHECK(peers_of(R"("schedule": "bpipe")", room(alone)) == "");
+  CHECK_THROWS_WITH(lowered(model::gpt(small_gpt),
+                            R"({"pipeline": 2, "token_slices": [8, 12],
+                                "swap": {"to": "peer", "layers": 1}})",
+                            4),
+                    ContainsSubstring("whole micro-batches"));
 }
 
 TEST_CASE("devices that do one call after the other never wait in a circle for what is lent") {

@@ -5,6 +5,7 @@
 #include "sim/engine.hpp"
 #include "tests/catch.hpp"
 #include "tests/sim/lowered.hpp"
+#include "tests/sim/unit_chain.hpp"
 
 namespace stratagem::sim {
 namespace {
@@ -30,7 +31,41 @@ Answer answer(const std::vector<cost::Rule>& waits, int queue = 1000) {
           highest(device_memory(program, timeline, profile, stack)).reserved};
 }
 
+/// Units that one micro-batch takes on two stages whose ends are on both devices: ends take 5, F 7
+/// and B 11, and each launch of what takes time takes 1.
+double with_shared_ends(const std::vector<cost::Rule>& waits) {
+  cost::Stack stack;
+  stack.rules = waits;
+  const program::Program program = UnitPipeline::lowered(
+      R"({"pipeline": 2, "schedule": "gpipe", "embedding": "all", "head": "all"})",
+      chain(2, 1, true), 1, stack);
+  Prices prices = unit_prices(program, {.forward = 7, .input = 11, .weight = 0, .end = 5});
+  for (std::vector<Price>& block : prices) {
+    for (Price& one : block) {
+      if (one.device.count > 0) one.host = one.first_launch = {unit};
+    }
+  }
+  const Folding folding = fold(program, instant_cluster(2), ideal_network(), false);
+  const Timeline timeline = run(program, folding, prices, 1);
+  return static_cast<double>(timeline.iteration_ends.front().picoseconds) / unit;
+}
+
 }  // namespace
+
+TEST_CASE("where stages share devices, cells before which hosts wait begin a launch later") {
+  // Eight cells follow each other: embedding, F, F, head, and back. A host that does not wait is
+  // ahead of its device but for the first launch. The forward cells are the first of the micro-batch
+  // on their stages; the forward cell of the embedding and the backward cell of the head receive
+  // nothing.
+  const double cells = 4 * 5 + 2 * 7 + 2 * 11;
+  using cost::HostWaits;
+  CHECK(with_shared_ends({}) == cells + 1);
+  CHECK(with_shared_ends({HostWaits::each_micro_batch}) == cells + 4);
+  CHECK(with_shared_ends({HostWaits::each_received_pass}) == cells + 7);
+  CHECK(with_shared_ends({HostWaits::each_exchange}) == cells + 8);
+  CHECK(with_shared_ends({HostWaits::each_pass}) == cells + 8);
+  CHECK(with_shared_ends({HostWaits::each_launch}) == cells + 8);
+}
 
 TEST_CASE("a host that waits more often takes longer and reserves no more") {
   const Answer micro_batch = answer({});

@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 
+#include "base/input_error.hpp"
 #include "lowering/redistribute/redistribute.hpp"
 #include "program/check/check.hpp"
 #include "tests/lowering/redistribute/played.hpp"
@@ -191,6 +192,42 @@ TEST_CASE(
         }
       },
       600);
+}
+
+TEST_CASE("whatever hosts wait for, devices do not wait for each other for ever, or it is said") {
+  int refused = 0;
+  always(
+      [&] {
+        const RandomPlan random = random_plan(any_grids());
+        strategies::Plan& plan = *random.plan;
+        std::set<std::string> axes;
+        for (const model::OpId op : plan.operators()) {
+          for (const placement::Axis& axis : plan.placement(op).axes) axes.insert(axis.name);
+        }
+        const bool keeps = pick(0, 1) == 1;
+        if (keeps) keep_somewhere(plan, some_of(axes));
+        cost::Stack stack;
+        using cost::HostWaits;
+        for (const HostWaits rule :
+             {HostWaits::each_micro_batch, HostWaits::each_pass, HostWaits::each_received_pass,
+              HostWaits::each_exchange, HostWaits::each_launch}) {
+          if (pick(0, 3) == 0) stack.rules.emplace_back(rule);
+        }
+        if (pick(0, 1) == 1) stack.rules.emplace_back(cost::ShardCollectives{.gathers_wait = true});
+        try {
+          const Program program = lowering::lower(plan, stack);  // checks it
+          // That cluster has no memory of hosts.
+          if (!keeps) RC_ASSERT(played(program).iteration_ends.front().picoseconds > 0);
+        } catch (const InputError& error) {
+          // Devices may launch gathers ahead in different orders of cells.
+          RC_ASSERT(!plan.divided(strategies::Keep::What::parameters).empty() ||
+                    plan.residency.of(strategies::Keep::What::parameters) != nullptr);
+          RC_ASSERT(error.expected.find("where hosts wait (\"") != std::string::npos);
+          ++refused;
+        }
+      },
+      1000);
+  CHECK(refused <= 20);
 }
 
 TEST_CASE("every operator reads and writes the parts that its split says, whatever came before") {

@@ -363,8 +363,7 @@ TEST_CASE("a tied table on stages that share some devices is gathered on the gri
   }
   cost::Stack waits = plain_stack();
   waits.rules = {cost::ShardCollectives{.gathers_wait = true}};
-  CHECK_THAT(refusal([&] { lower(plan, waits); }),
-             ContainsSubstring("stages that share all devices or none"));
+  CHECK_NOTHROW(lower(plan, waits));
 }
 
 TEST_CASE("weights that are divided want a flush, and stages in equal parts") {
