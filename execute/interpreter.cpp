@@ -74,7 +74,7 @@ Interpreter<T>::Interpreter(const program::Program& program, const model::Graph&
 
 template <typename T>
 void Interpreter<T>::run(const program::Launch& launch) {
-  const Call& call = program_.sequences[program_.devices[device_].sequence].calls[launch.call];
+  const Call call = program_.sequences[program_.devices[device_].sequence].calls[launch.call];
   const std::vector<Task>& tasks = program_.blocks[call.block].tasks;
   CallState state{.call = call, .number = launch.call};
   for (int task = launch.first; task < launch.end; ++task) {

@@ -55,16 +55,16 @@ std::vector<double> Interpreter<T>::overlap(int iterations, const Watch& watch) 
 template <typename T>
 void Interpreter<T>::run_round(const Sequence& sequence, int iterations) {
   task_ = 0;
-  for (const program::Launch& launch : program::launch_order(program_, sequence)) {
-    const int of = round_ - sequence.calls[launch.call].lag;
+  program::each_launch(program_, sequence, [&](const program::Launch& launch) {
+    const int of = round_ - sequence.calls.body(launch.call).lag;
     if (of < 0 || of >= iterations) {
       task_ += static_cast<std::size_t>(launch.end - launch.first);
-      continue;
+      return;
     }
     iteration_ = first_ + static_cast<std::uint64_t>(of);
     run(launch);
     ends_[static_cast<std::size_t>(of)] = Seconds{recording_.now()};
-  }
+  });
 }
 
 #define INSTANTIATE(T)                                                     \

@@ -98,7 +98,7 @@ class ProgramWriter {
       const bool alone = first[call] == launch.call &&
                          (call + 1 == first.size() || first[call + 1] != launch.call);
       if (alone) continue;
-      const std::vector<std::string>& tasks = blocks_[sequence.calls[call].block].tasks;
+      const std::vector<std::string>& tasks = blocks_[sequence.calls.body(call).block].tasks;
       fmt::format_to(std::back_inserter(text_), "  launch {} to {} of {}\n", tasks[launch.first],
                      tasks[launch.end - 1], calls[call]);
     }
@@ -157,8 +157,8 @@ class ProgramWriter {
     waits.erase(std::unique(waits.begin(), waits.end()), waits.end());
     for (const auto& [task, of_call, of_task] : waits) {
       fmt::format_to(std::back_inserter(text_), "    {} after {} of {}\n",
-                     blocks_[sequence.calls[c].block].tasks[task],
-                     blocks_[sequence.calls[of_call].block].tasks[of_task], calls[of_call]);
+                     blocks_[sequence.calls.body(c).block].tasks[task],
+                     blocks_[sequence.calls.body(of_call).block].tasks[of_task], calls[of_call]);
     }
   }
 
@@ -205,7 +205,7 @@ class ProgramWriter {
     if (resident.versions != 1) fmt::format_to(out, ", {} versions", resident.versions);
     if (resident.span) {
       const auto name = [&](const TaskOfCall& of) {
-        return blocks_[sequence.calls[of.call].block].tasks[of.task] + " of " + calls[of.call];
+        return blocks_[sequence.calls.body(of.call).block].tasks[of.task] + " of " + calls[of.call];
       };
       fmt::format_to(out, ", from {} to {}", name(resident.span->first), name(resident.span->last));
     }

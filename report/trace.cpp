@@ -88,7 +88,7 @@ class Writer {
     for (std::size_t i = 0; i < tasks.size(); ++i) {
       const program::Block& block = program_.blocks[tasks[i].block];
       const program::Task& task = block.tasks[tasks[i].task];
-      const program::Call& call = sequence.calls[tasks[i].call];
+      const program::Call call = sequence.calls[tasks[i].call];
       event(fmt::format(R"({{"ph":"X","pid":{},"tid":{},"ts":{:.6f},"dur":{:.6f},"name":{},)"
                         R"("args":{{"task":{},"block":{},"segment":{},"cell":"{}",{}}}}})",
                         a, tasks[i].queue, microseconds(zero, begins[i]),

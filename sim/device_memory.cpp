@@ -22,7 +22,7 @@ std::map<std::vector<int>, int> peers_by_group(const Program& program, const Act
   using cost::CollectiveKind;
   std::map<std::vector<int>, int> peers;
   std::vector<bool> seen(program.blocks.size(), false);
-  for (const program::Call& call : program.sequences[actor.sequence].calls) {
+  for (const program::StoredCall& call : program.sequences[actor.sequence].calls.stored()) {
     if (seen[call.block]) continue;
     seen[call.block] = true;
     for (const program::Task& task : program.blocks[call.block].tasks) {

@@ -69,9 +69,10 @@ class Flattening {
 
   FlatSequence lay_out() {
     number_tasks();
-    for (const program::Launch& launch : program::launch_order(program_, sequence_)) {
-      for (int task = launch.first; task < launch.end; ++task) add(launch.call, task);
-    }
+    program::each_launch(program_, sequence_, [&](const program::Launch& launch) {
+      const program::Call call = sequence_.calls[launch.call];
+      for (int task = launch.first; task < launch.end; ++task) add(launch.call, call, task);
+    });
     flat_.host_spans.push_back(host_);
     return std::move(flat_);
   }
@@ -79,20 +80,19 @@ class Flattening {
  private:
   void number_tasks() {
     int count = 0;
-    for (const program::Call& call : sequence_.calls) {
+    for (std::size_t c = 0; c < sequence_.calls.size(); ++c) {
       first_of_call_.push_back(count);
-      count += static_cast<int>(program_.blocks[call.block].tasks.size());
+      count += static_cast<int>(program_.blocks[sequence_.calls.body(c).block].tasks.size());
     }
     number_.resize(count);
     int number = 0;
-    for (const program::Launch& launch : program::launch_order(program_, sequence_)) {
+    program::each_launch(program_, sequence_, [&](const program::Launch& launch) {
       for (int task = launch.first; task < launch.end; ++task)
         number_[first_of_call_[launch.call] + task] = number++;
-    }
+    });
   }
 
-  void add(int c, int t) {
-    const program::Call& call = sequence_.calls[c];
+  void add(int c, const program::Call& call, int t) {
     const program::Task& task = program_.blocks[call.block].tasks[t];
     const Price& price = prices_[call.block][t];
     flat_.tasks.push_back({c, call.block, t, task.stream});

@@ -39,7 +39,8 @@ int waits_backward_below(const program::Program& program, const std::vector<Flat
   if (stack.stage_exchanges != cost::StageExchanges::read || !exchanges(tasks)) return 0;
   int last = 0;
   for (const program::Sequence& sequence : program.sequences) {
-    for (const program::Call& call : sequence.calls) last = std::max(last, call.cell.stage);
+    for (const program::StoredCall& call : sequence.calls.stored())
+      last = std::max(last, call.cell.stage);
   }
   return last;
 }

@@ -33,7 +33,7 @@ class Changes {
       if (begin == never_ran) continue;
       const TaskOfCall at{tasks_[i].call, tasks_[i].task};
       const program::Block& block = program_.blocks[tasks_[i].block];
-      first_ = (round - sequence_.calls[at.call].lag) * buffers_.count();
+      first_ = (round - sequence_.calls.body(at.call).lag) * buffers_.count();
       task_ = static_cast<int>(round * tasks_.size() + i);
       buffers_.each_allocated(at, [&](int buffer) { add(buffer, begin, true, 1); });
       note_communication(block.tasks[at.task], at.call, end);

@@ -1,4 +1,4 @@
-// Looks at every block once, and at every call.
+// Looks at every block once, and at every call as it is stored: at a loop's body once for all turns.
 #include "program/check/references.hpp"
 
 #include <algorithm>
@@ -46,15 +46,16 @@ void check_block(const Block& block) {
 }
 
 void check_wait(const Program& program, const Sequence& sequence, int call, const Wait& wait) {
-  const std::vector<Task>& tasks = program.blocks[sequence.calls[call].block].tasks;
+  const Calls& calls = sequence.calls;
+  const std::vector<Task>& tasks = program.blocks[calls.body(call).block].tasks;
   const bool earlier = within(wait.of_call, static_cast<std::size_t>(call));
   if (within(wait.task, tasks.size()) && earlier &&
-      within(wait.of_task, program.blocks[sequence.calls[wait.of_call].block].tasks.size()))
+      within(wait.of_task, program.blocks[calls.body(wait.of_call).block].tasks.size()))
     return;
   const std::string of =
       "task " + std::to_string(wait.of_task) + " of call " + std::to_string(wait.of_call) +
-      (within(wait.of_call, sequence.calls.size()) && !earlier ? ", which comes later"
-                                                               : ", which is missing");
+      (within(wait.of_call, calls.size()) && !earlier ? ", which comes later"
+                                                      : ", which is missing");
   const std::string who =
       within(wait.task, tasks.size())
           ? describe(program, sequence, {.call = call, .task = wait.task})
@@ -62,12 +63,30 @@ void check_wait(const Program& program, const Sequence& sequence, int call, cons
   throw InputError("", "", who + " to wait for tasks of earlier calls", "a wait for " + of);
 }
 
+/// In as many turns as wait for what is before their loop, and one more: from there on a wait is
+/// for the same call of the body.
+void check_waits(const Program& program, const Sequence& sequence, int stored) {
+  const Calls& calls = sequence.calls;
+  const Loop* loop = calls.loop_of(stored);
+  const int first = loop == nullptr ? 0 : calls.number({loop->first, 0});
+  const int turns = loop == nullptr ? 1 : loop->turns;
+  const std::vector<Wait>& waits = calls.stored()[stored].waits;
+  for (std::size_t w = 0; w < waits.size(); ++w) {
+    for (int turn = 0; turn < turns; ++turn) {
+      const int number = calls.number({stored, turn});
+      const Wait wait = calls[number].waits[w];
+      check_wait(program, sequence, number, wait);
+      if (wait.of_call >= first) break;
+    }
+  }
+}
+
 /// What lives during a part of an iteration does so between two tasks, in this order, and
 /// iterations do not overlap.
 void check_spans(const Program& program, const Sequence& sequence) {
   const auto known = [&](const TaskOfCall& of) {
     return within(of.call, sequence.calls.size()) &&
-           within(of.task, program.blocks[sequence.calls[of.call].block].tasks.size());
+           within(of.task, program.blocks[sequence.calls.body(of.call).block].tasks.size());
   };
   for (const Resident& resident : sequence.residents) {
     if (!resident.span) continue;
@@ -81,30 +100,59 @@ void check_spans(const Program& program, const Sequence& sequence) {
   }
 }
 
-/// Every task is launched once, those of a call in order, each after what it waits for.
-void check_launches(const Program& program, const Sequence& sequence) {
-  if (sequence.launches.empty()) return;
-  std::vector<int> launched(sequence.calls.size(), 0);
-  const auto refuse = [&](int call, int task) {
+/// Every task is launched once, those of a call in order, each after what it waits for; the body of
+/// a loop after all that is before it, and as a whole.
+class LaunchCheck {
+ public:
+  LaunchCheck(const Program& program, const Calls& calls)
+      : program_(program), calls_(calls), launched_(calls.stored().size(), 0) {}
+
+  void add(const Launch& launch) {
+    if (!within(launch.call, launched_.size())) refuse(launch.call, launch.first);
+    const Loop* loop = calls_.loop_of(launch.call);
+    if (loop != loop_) {
+      if (loop_ != nullptr) expect_whole(loop_->first, loop_->first + loop_->calls);
+      if (loop != nullptr) expect_whole(0, loop->first);
+    }
+    loop_ = loop;
+    const bool next = launched_[launch.call] == launch.first && launch.first < launch.end;
+    if (!next || launch.end > tasks(launch.call)) refuse(launch.call, launch.first);
+    const int first = loop == nullptr ? 0 : calls_.number({loop->first, 0});
+    for (const Wait& wait : calls_.stored()[launch.call].waits) {
+      const bool here = launch.first <= wait.task && wait.task < launch.end;
+      if (here && wait.of_call >= first &&
+          launched_[calls_.place(wait.of_call).stored] <= wait.of_task)
+        refuse(launch.call, wait.task);
+    }
+    launched_[launch.call] = launch.end;
+  }
+  void end() const { expect_whole(0, static_cast<int>(launched_.size())); }
+
+ private:
+  [[nodiscard]] int tasks(int stored) const {
+    return static_cast<int>(program_.blocks[calls_.stored()[stored].block].tasks.size());
+  }
+  void expect_whole(int first, int end) const {
+    for (int call = first; call < end; ++call) {
+      if (launched_[call] != tasks(call)) refuse(call, launched_[call]);
+    }
+  }
+  [[noreturn]] static void refuse(int call, int task) {
     throw InputError("", "", "an order of launches with every task once, after what it waits for",
                      "otherwise call " + std::to_string(call) + " at task " + std::to_string(task));
-  };
-  for (const Launch& launch : sequence.launches) {
-    if (!within(launch.call, sequence.calls.size())) refuse(launch.call, launch.first);
-    const Call& call = sequence.calls[launch.call];
-    const auto tasks = static_cast<int>(program.blocks[call.block].tasks.size());
-    const bool next = launched[launch.call] == launch.first && launch.first < launch.end;
-    if (!next || launch.end > tasks) refuse(launch.call, launch.first);
-    for (const Wait& wait : call.waits) {
-      const bool here = launch.first <= wait.task && wait.task < launch.end;
-      if (here && launched[wait.of_call] <= wait.of_task) refuse(launch.call, wait.task);
-    }
-    launched[launch.call] = launch.end;
   }
-  for (std::size_t c = 0; c < launched.size(); ++c) {
-    const std::size_t tasks = program.blocks[sequence.calls[c].block].tasks.size();
-    if (launched[c] != static_cast<int>(tasks)) refuse(static_cast<int>(c), launched[c]);
-  }
+
+  const Program& program_;
+  const Calls& calls_;
+  std::vector<int> launched_;  ///< tasks, by stored call
+  const Loop* loop_ = nullptr;  ///< of the last launch
+};
+
+void check_launches(const Program& program, const Sequence& sequence) {
+  if (sequence.launches.empty()) return;
+  LaunchCheck check(program, sequence.calls);
+  for (const Launch& launch : sequence.launches) check.add(launch);
+  check.end();
 }
 
 /// By block: the highest place in a table of tensors that its slots name.
@@ -123,8 +171,9 @@ void check_references(const Program& program) {
   for (const Block& block : program.blocks) check_block(block);
   const std::vector<int> highest = highest_places(program);
   for (const Sequence& sequence : program.sequences) {
-    for (std::size_t c = 0; c < sequence.calls.size(); ++c) {
-      const Call& call = sequence.calls[c];
+    const std::vector<StoredCall>& calls = sequence.calls.stored();
+    for (std::size_t c = 0; c < calls.size(); ++c) {
+      const StoredCall& call = calls[c];
       const bool known =
           within(call.block, program.blocks.size()) && call.lag >= 0 && call.lag <= program.lag &&
           (call.segment < 0 ||
@@ -134,7 +183,7 @@ void check_references(const Program& program) {
         throw InputError("", "", "calls of blocks that bind all their buffers",
                          "call " + std::to_string(c) + " of block " + std::to_string(call.block));
       }
-      for (const Wait& wait : call.waits) check_wait(program, sequence, static_cast<int>(c), wait);
+      check_waits(program, sequence, static_cast<int>(c));
     }
     check_launches(program, sequence);
     check_spans(program, sequence);

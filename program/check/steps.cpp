@@ -30,7 +30,7 @@ class StepBuilder {
  private:
   /// A step of its own, or of the first of the calls beside it.
   void add_call(int c, int first) {
-    const Call& call = sequence_.calls[c];
+    const Call call = sequence_.calls[c];
     const int step = first < c ? steps_.first[first] : add_step({.call = c, .task = 0});
     steps_.first.push_back(step);
     for (const int queue : queues_.of_block(call.block)) enqueue(step, queue);
@@ -41,7 +41,7 @@ class StepBuilder {
   }
 
   void add_tasks(int c) {
-    const Call& call = sequence_.calls[c];
+    const Call call = sequence_.calls[c];
     const std::vector<Task>& tasks = program_.blocks[call.block].tasks;
     const auto first = static_cast<int>(steps_.places.size());
     steps_.first.push_back(first);
@@ -54,13 +54,14 @@ class StepBuilder {
   }
 
   void enqueue_tasks() {
-    for (const Launch& launch : launch_order(program_, sequence_)) {
-      const std::vector<Task>& tasks = program_.blocks[sequence_.calls[launch.call].block].tasks;
+    each_launch(program_, sequence_, [&](const Launch& launch) {
+      const std::vector<Task>& tasks =
+          program_.blocks[sequence_.calls.body(launch.call).block].tasks;
       for (int task = launch.first; task < launch.end; ++task) {
         for (const int queue : queues_.of(tasks[task]))
           enqueue(steps_.first[launch.call] + task, queue);
       }
-    }
+    });
   }
 
   int add_step(const TaskOfCall& place) {

@@ -72,14 +72,14 @@ Change of_operands(const std::function<bool(Operand&)>& change) {
   return of_operations(
       [=](Operation& operation) { return first<Operand>(operation.inputs, change); });
 }
-Change of_calls(const std::function<bool(Call&)>& change) {
+Change of_calls(const std::function<bool(StoredCall&)>& change) {
   return [=](Program& program) {
     return first<Sequence>(program.sequences,
-                           [&](Sequence& s) { return first<Call>(s.calls, change); });
+                           [&](Sequence& s) { return first<StoredCall>(s.calls.stored(), change); });
   };
 }
 Change of_waits(const std::function<bool(Wait&)>& change) {
-  return of_calls([=](Call& call) { return first<Wait>(call.waits, change); });
+  return of_calls([=](StoredCall& call) { return first<Wait>(call.waits, change); });
 }
 Change of_residents(const std::function<bool(Resident&)>& change) {
   return [=](Program& program) {
@@ -182,7 +182,7 @@ std::vector<Fact> facts_of_operations() {
 
 /// A call for another segment that is alike.
 bool other_segment(Program& program) {
-  for (Call& call : program.sequences.front().calls) {
+  for (StoredCall& call : program.sequences.front().calls.stored()) {
     for (int s = 0; call.segment >= 0 && s < static_cast<int>(program.segment_tensors.size());
          ++s) {
       if (s == call.segment ||
@@ -197,8 +197,8 @@ bool other_segment(Program& program) {
 
 /// Swaps neighbours that run one block for two segments.
 bool swap_alike(Program& program) {
-  std::vector<Call>& calls = program.sequences.front().calls;
-  const auto alike = std::ranges::adjacent_find(calls, [](const Call& a, const Call& b) {
+  std::vector<StoredCall>& calls = program.sequences.front().calls.stored();
+  const auto alike = std::ranges::adjacent_find(calls, [](const StoredCall& a, const StoredCall& b) {
     return a.block == b.block && a.segment != b.segment && a.waits.empty() && b.waits.empty();
   });
   if (alike == calls.end()) return false;
@@ -224,15 +224,15 @@ bool swap_residents(Program& program) {
 std::vector<Fact> facts_of_sequences() {
   return {
       {"a call's segment", &other_segment},
-      {"a call's grid", of_calls([](Call& c) { return c.grid > 0 && (--c.grid, true); })},
-      {"its stage", of_calls([](Call& c) { return ++c.cell.stage, true; })},
-      {"its micro-batch", of_calls([](Call& c) { return ++c.cell.micro_batch, true; })},
-      {"its pass", of_calls([](Call& c) { return step(c.cell.pass, 3); })},
-      {"its slice", of_calls([](Call& c) { return ++c.cell.slice, true; })},
-      {"its repeat", of_calls([](Call& c) { return ++c.cell.repeat, true; })},
-      {"its lag", of_calls([](Call& c) { return ++c.lag, true; })},
-      {"versions behind", of_calls([](Call& c) { return ++c.versions_behind, true; })},
-      {"its waits", of_calls([](Call& c) { return shorten(c.waits); })},
+      {"a call's grid", of_calls([](StoredCall& c) { return c.grid > 0 && (--c.grid, true); })},
+      {"its stage", of_calls([](StoredCall& c) { return ++c.cell.stage, true; })},
+      {"its micro-batch", of_calls([](StoredCall& c) { return ++c.cell.micro_batch, true; })},
+      {"its pass", of_calls([](StoredCall& c) { return step(c.cell.pass, 3); })},
+      {"its slice", of_calls([](StoredCall& c) { return ++c.cell.slice, true; })},
+      {"its repeat", of_calls([](StoredCall& c) { return ++c.cell.repeat, true; })},
+      {"its lag", of_calls([](StoredCall& c) { return ++c.lag, true; })},
+      {"versions behind", of_calls([](StoredCall& c) { return ++c.versions_behind, true; })},
+      {"its waits", of_calls([](StoredCall& c) { return shorten(c.waits); })},
       {"who waits", of_waits([](Wait& w) { return w.task > 0 && (--w.task, true); })},
       {"for which call", of_waits([](Wait& w) {
          const bool any = w.of_call > 0;
@@ -395,7 +395,7 @@ TEST_CASE("segments that are alike share the text of their blocks, whatever the 
   const model::Graph graph = model::gpt(small_gpt);
   const Program program = lowered(graph, "{}", 2);
   Program apart = program;  // a block for each call
-  for (Call& call : apart.sequences[0].calls) {
+  for (StoredCall& call : apart.sequences[0].calls.stored()) {
     apart.blocks.push_back(Block(apart.blocks[call.block]));
     call.block = static_cast<int>(apart.blocks.size()) - 1;
   }

@@ -215,7 +215,7 @@ TEST_CASE("a host does not wait for the end of what it is launching") {
 
 TEST_CASE("a host that waits between passes holds the buffers of one of them") {
   HandBuilt built = layers_with_sums(3);
-  std::vector<program::Call>& calls = built.program.sequences[0].calls;
+  std::vector<program::StoredCall>& calls = built.program.sequences[0].calls.stored();
   calls.push_back(calls.front());
   calls.back().cell.pass = placement::CellPass::backward;
   cost::Stack stack = stack_with(Allocator::caching);
@@ -253,12 +253,12 @@ TEST_CASE("a stage's host waits for exchanges, for what describes them, or for n
       built.program.blocks[0].tasks.push_back(step.task);
       built.prices[0].push_back({{step.device}, {step.host}, {step.host}});
     }
-    std::vector<program::Call>& calls = built.program.sequences[0].calls;
+    std::vector<program::StoredCall>& calls = built.program.sequences[0].calls.stored();
     calls.push_back(calls.front());
     calls.back().cell.pass = placement::CellPass::backward;
     built.program.sequences.push_back(built.program.sequences[0]);
     built.program.devices[1].sequence = 1;
-    for (program::Call& call : built.program.sequences[1].calls) call.cell.stage = 1;
+    for (program::StoredCall& call : built.program.sequences[1].calls.stored()) call.cell.stage = 1;
     cost::Stack stack = stack_with(Allocator::caching);
     stack.stage_exchanges = exchanges;
     const Timeline timeline = run(built.program, on_one_link(built.program), built.prices, 2);

@@ -98,7 +98,7 @@ TEST_CASE("a call waits for a task of an earlier call") {
   built.add_sequence({kernel(7, 0, {}, Stream::communication)});
   built.add_sequence({kernel(1), kernel(1)});
   built.program.sequences.resize(1);
-  built.program.sequences[0].calls.push_back(
+  built.program.sequences[0].calls.stored().push_back(
       {.block = 1, .segment = -1, .cell = {}, .waits = {{.task = 1, .of_call = 0, .of_task = 0}}});
   built.add_device(0);
   const Timeline timeline = run(built.program, on_one_link(built.program), built.prices, 1);

@@ -1,0 +1,146 @@
+// The calls of a sequence: stored as calls and loops over calls, read one after another.
+#pragma once
+
+#include <compare>
+#include <cstddef>
+#include <initializer_list>
+#include <iterator>
+#include <utility>
+#include <vector>
+
+#include "placement/cell.hpp"
+
+namespace stratagem::program {
+
+/// Task `task` of a call starts after task `of_task` of the earlier call `of_call` has ended.
+struct Wait {
+  int task = 0;
+  int of_call = 0;
+  int of_task = 0;
+  friend auto operator<=>(const Wait&, const Wait&) = default;
+};
+
+/// A call as a sequence stores it. In a loop it stands for a call of each turn, and says what that
+/// of the first turn is: those of later turns are for later micro-batches, and wait for calls that
+/// are as far before them.
+struct StoredCall {
+  int block = 0;
+  int segment = -1;
+  /// The grid (in Program::grids) whose axes the layouts refer to. Weights and their gradients
+  /// state their own (Resident). -1 on irregular stages.
+  int grid = -1;
+  placement::Cell cell;
+  int lag = 0;              ///< round r runs it for iteration r - lag, where there is such a one
+  int versions_behind = 0;  ///< iteration i reads the weights after max(0, i - this) updates
+  std::vector<Wait> waits;
+};
+
+/// Stored calls first, ..., first + calls - 1, `turns` times one after the other. Each turn is for
+/// micro-batches that are `step` later.
+struct Loop {
+  int first = 0;
+  int calls = 1;
+  int turns = 1;
+  int step = 0;
+  friend auto operator<=>(const Loop&, const Loop&) = default;
+};
+
+/// What a call waits for.
+class Waits {
+ public:
+  class Iterator {
+   public:
+    using value_type = Wait;
+    using difference_type = std::ptrdiff_t;
+    Iterator() = default;
+    Iterator(const Wait* stored, int later) : stored_(stored), later_(later) {}
+    Wait operator*() const { return {stored_->task, stored_->of_call + later_, stored_->of_task}; }
+    Iterator& operator++() { return ++stored_, *this; }
+    Iterator operator++(int) { return {stored_++, later_}; }
+    friend bool operator==(const Iterator&, const Iterator&) = default;
+
+   private:
+    const Wait* stored_ = nullptr;
+    int later_ = 0;
+  };
+  Waits(const std::vector<Wait>& stored, int later) : stored_(&stored), later_(later) {}
+  [[nodiscard]] Iterator begin() const { return {stored_->data(), later_}; }
+  [[nodiscard]] Iterator end() const { return {stored_->data() + size(), later_}; }
+  [[nodiscard]] std::size_t size() const { return stored_->size(); }
+  [[nodiscard]] bool empty() const { return stored_->empty(); }
+  [[nodiscard]] Wait operator[](std::size_t i) const {
+    return *Iterator(stored_->data() + i, later_);
+  }
+
+ private:
+  const std::vector<Wait>* stored_;
+  int later_;  ///< calls since the first turn
+};
+
+/// One execution of a block: for a segment (-1: none) of a cell. This is the binding of its slots.
+/// The other members are as in StoredCall.
+struct Call {
+  int block;
+  int segment;
+  int grid;
+  placement::Cell cell;
+  int lag;
+  int versions_behind;
+  Waits waits;
+};
+
+/// The calls of one round by number. Loops do not nest; a call keeps its number however calls are
+/// stored.
+class Calls {
+ public:
+  /// A stored call, and the turn of its loop (0 outside of loops).
+  struct Place {
+    int stored = 0;
+    int turn = 0;
+  };
+  class Iterator {
+   public:
+    using value_type = Call;
+    using difference_type = std::ptrdiff_t;
+    Iterator() = default;
+    Iterator(const Calls* calls, int number) : calls_(calls), number_(number) {}
+    Call operator*() const { return (*calls_)[number_]; }
+    Iterator& operator++() { return ++number_, *this; }
+    Iterator operator++(int) { return {calls_, number_++}; }
+    friend bool operator==(const Iterator&, const Iterator&) = default;
+
+   private:
+    const Calls* calls_ = nullptr;
+    int number_ = 0;
+  };
+
+  Calls() = default;
+  Calls(std::initializer_list<StoredCall> stored) : stored_(stored) {}
+  /// `loops` ascend and share no calls.
+  Calls(std::vector<StoredCall> stored, const std::vector<Loop>& loops = {});
+
+  [[nodiscard]] std::size_t size() const { return stored_.size() + repeated_; }
+  [[nodiscard]] Call operator[](std::size_t number) const;
+  [[nodiscard]] Iterator begin() const { return {this, 0}; }
+  [[nodiscard]] Iterator end() const { return {this, static_cast<int>(size())}; }
+
+  [[nodiscard]] const std::vector<StoredCall>& stored() const { return stored_; }
+  [[nodiscard]] std::vector<StoredCall>& stored() { return stored_; }
+  [[nodiscard]] const std::vector<Loop>& loops() const { return loops_; }
+  /// The loop that has a stored call; null: none.
+  [[nodiscard]] const Loop* loop_of(int stored) const;
+  [[nodiscard]] Place place(std::size_t number) const;
+  [[nodiscard]] int number(const Place& place) const;
+  /// What is the same in all turns: all but micro-batches and waits.
+  [[nodiscard]] const StoredCall& body(std::size_t number) const {
+    return stored_[place(number).stored];
+  }
+
+ private:
+  std::vector<StoredCall> stored_;
+  std::vector<Loop> loops_;
+  std::vector<int> before_;  ///< by loop: calls of earlier loops' later turns
+  std::size_t repeated_ = 0;  ///< calls of later turns
+};
+
+}  // namespace stratagem::program
