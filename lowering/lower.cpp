@@ -4,11 +4,13 @@
 #include <array>
 #include <map>
 #include <memory>
+#include <utility>
 
 #include "lowering/blocks/blocks.hpp"
 #include "lowering/cells/cells.hpp"
 #include "lowering/invariants.hpp"
 #include "lowering/refusals.hpp"
+#include "lowering/sequences/roll.hpp"
 #include "lowering/sequences/sequence.hpp"
 #include "lowering/size.hpp"
 #include "lowering/stages/stages.hpp"
@@ -72,6 +74,10 @@ program::Program lower(const Plan& plan, const cost::Stack& stack, const cost::T
   for (std::size_t device_class = 0; device_class < stages.device_classes().size(); ++device_class)
     program.sequences.push_back(build_sequence(context, static_cast<int>(device_class)));
   expect_blocks(program);
+
+  // Loops: what repeats from micro-batch to micro-batch is stored once. Last, since calls are equal
+  // only if all that they wait for is.
+  for (program::Sequence& sequence : program.sequences) sequence = roll(std::move(sequence));
   check(program);
   return program;
 }

@@ -33,6 +33,7 @@ struct StoredCall {
   int lag = 0;              ///< round r runs it for iteration r - lag, where there is such a one
   int versions_behind = 0;  ///< iteration i reads the weights after max(0, i - this) updates
   std::vector<Wait> waits;
+  friend auto operator<=>(const StoredCall&, const StoredCall&) = default;
 };
 
 /// Stored calls first, ..., first + calls - 1, `turns` times one after the other. Each turn is for
@@ -45,32 +46,36 @@ struct Loop {
   friend auto operator<=>(const Loop&, const Loop&) = default;
 };
 
+/// Goes through a range by number.
+template <typename Range, typename Value>
+class Numbered {
+ public:
+  using value_type = Value;
+  using difference_type = std::ptrdiff_t;
+  Numbered() = default;
+  Numbered(const Range& range, std::size_t number) : range_(&range), number_(number) {}
+  Value operator*() const { return (*range_)[number_]; }
+  Numbered& operator++() { return ++number_, *this; }
+  Numbered operator++(int) { return {*range_, number_++}; }
+  friend bool operator==(const Numbered&, const Numbered&) = default;
+
+ private:
+  const Range* range_ = nullptr;
+  std::size_t number_ = 0;
+};
+
 /// What a call waits for.
 class Waits {
  public:
-  class Iterator {
-   public:
-    using value_type = Wait;
-    using difference_type = std::ptrdiff_t;
-    Iterator() = default;
-    Iterator(const Wait* stored, int later) : stored_(stored), later_(later) {}
-    Wait operator*() const { return {stored_->task, stored_->of_call + later_, stored_->of_task}; }
-    Iterator& operator++() { return ++stored_, *this; }
-    Iterator operator++(int) { return {stored_++, later_}; }
-    friend bool operator==(const Iterator&, const Iterator&) = default;
-
-   private:
-    const Wait* stored_ = nullptr;
-    int later_ = 0;
-  };
   Waits(const std::vector<Wait>& stored, int later) : stored_(&stored), later_(later) {}
-  [[nodiscard]] Iterator begin() const { return {stored_->data(), later_}; }
-  [[nodiscard]] Iterator end() const { return {stored_->data() + size(), later_}; }
   [[nodiscard]] std::size_t size() const { return stored_->size(); }
   [[nodiscard]] bool empty() const { return stored_->empty(); }
   [[nodiscard]] Wait operator[](std::size_t i) const {
-    return *Iterator(stored_->data() + i, later_);
+    const Wait& wait = (*stored_)[i];
+    return {wait.task, wait.of_call + later_, wait.of_task};
   }
+  [[nodiscard]] Numbered<Waits, Wait> begin() const { return {*this, 0}; }
+  [[nodiscard]] Numbered<Waits, Wait> end() const { return {*this, size()}; }
 
  private:
   const std::vector<Wait>* stored_;
@@ -98,21 +103,6 @@ class Calls {
     int stored = 0;
     int turn = 0;
   };
-  class Iterator {
-   public:
-    using value_type = Call;
-    using difference_type = std::ptrdiff_t;
-    Iterator() = default;
-    Iterator(const Calls* calls, int number) : calls_(calls), number_(number) {}
-    Call operator*() const { return (*calls_)[number_]; }
-    Iterator& operator++() { return ++number_, *this; }
-    Iterator operator++(int) { return {calls_, number_++}; }
-    friend bool operator==(const Iterator&, const Iterator&) = default;
-
-   private:
-    const Calls* calls_ = nullptr;
-    int number_ = 0;
-  };
 
   Calls() = default;
   Calls(std::initializer_list<StoredCall> stored) : stored_(stored) {}
@@ -121,8 +111,8 @@ class Calls {
 
   [[nodiscard]] std::size_t size() const { return stored_.size() + repeated_; }
   [[nodiscard]] Call operator[](std::size_t number) const;
-  [[nodiscard]] Iterator begin() const { return {this, 0}; }
-  [[nodiscard]] Iterator end() const { return {this, static_cast<int>(size())}; }
+  [[nodiscard]] Numbered<Calls, Call> begin() const { return {*this, 0}; }
+  [[nodiscard]] Numbered<Calls, Call> end() const { return {*this, size()}; }
 
   [[nodiscard]] const std::vector<StoredCall>& stored() const { return stored_; }
   [[nodiscard]] std::vector<StoredCall>& stored() { return stored_; }
@@ -139,7 +129,7 @@ class Calls {
  private:
   std::vector<StoredCall> stored_;
   std::vector<Loop> loops_;
-  std::vector<int> before_;  ///< by loop: calls of earlier loops' later turns
+  std::vector<int> before_;   ///< by loop: calls of earlier loops' later turns
   std::size_t repeated_ = 0;  ///< calls of later turns
 };
 

@@ -174,6 +174,7 @@ struct Launch {
   int call = 0;
   int first = 0;
   int end = 0;
+  friend auto operator<=>(const Launch&, const Launch&) = default;
 };
 
 /// What one class of devices does in one iteration.

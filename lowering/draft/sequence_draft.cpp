@@ -16,12 +16,12 @@ int SequenceDraft::add_call(int block, int segment, const ScheduledCell& of) {
   const int replica = replica_of(of.cell.stage, of.cell);
   const int behind = c_.versions[replica].behind[of.cell.micro_batch];
   calls_.push_back({.block = block,
-                             .segment = segment,
-                             .grid = c_.stages.irregular(of.cell.stage) ? -1 : replica,
-                             .cell = of.cell,
-                             .lag = of.lag,
-                             .versions_behind = behind,
-                             .waits = {}});
+                    .segment = segment,
+                    .grid = c_.stages.irregular(of.cell.stage) ? -1 : replica,
+                    .cell = of.cell,
+                    .lag = of.lag,
+                    .versions_behind = behind,
+                    .waits = {}});
   return static_cast<int>(calls_.size()) - 1;
 }
 

@@ -126,7 +126,8 @@ class Rounds {
     const Sequence& sequence = program_.sequences[actor.sequence];
     const std::string text = program::describe(program_, sequence, place);
     if (rounds_ == 1) return text;
-    return text + " of iteration " + std::to_string(at / count - sequence.calls.body(place.call).lag);
+    return text + " of iteration " +
+           std::to_string(at / count - sequence.calls.body(place.call).lag);
   }
 
   const Program& program_;

@@ -52,10 +52,10 @@ void check_wait(const Program& program, const Sequence& sequence, int call, cons
   if (within(wait.task, tasks.size()) && earlier &&
       within(wait.of_task, program.blocks[calls.body(wait.of_call).block].tasks.size()))
     return;
-  const std::string of =
-      "task " + std::to_string(wait.of_task) + " of call " + std::to_string(wait.of_call) +
-      (within(wait.of_call, calls.size()) && !earlier ? ", which comes later"
-                                                      : ", which is missing");
+  const std::string of = "task " + std::to_string(wait.of_task) + " of call " +
+                         std::to_string(wait.of_call) +
+                         (within(wait.of_call, calls.size()) && !earlier ? ", which comes later"
+                                                                         : ", which is missing");
   const std::string who =
       within(wait.task, tasks.size())
           ? describe(program, sequence, {.call = call, .task = wait.task})
@@ -144,7 +144,7 @@ class LaunchCheck {
 
   const Program& program_;
   const Calls& calls_;
-  std::vector<int> launched_;  ///< tasks, by stored call
+  std::vector<int> launched_;   ///< tasks, by stored call
   const Loop* loop_ = nullptr;  ///< of the last launch
 };
 

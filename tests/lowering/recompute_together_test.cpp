@@ -87,8 +87,8 @@ TEST_CASE("L/k checkpoints of 2sbh wait, and k layers' activations are there at 
     const auto last_again = std::ranges::find_if(calls, [](const Call& call) {
       return call.segment == 4 && call.cell.pass == placement::CellPass::backward;
     });
-    REQUIRE(runs_again(program.blocks[last_again->block]));
-    const std::size_t at = last_again - calls.begin();
+    REQUIRE(runs_again(program.blocks[(*last_again).block]));
+    const std::ptrdiff_t at = std::ranges::distance(calls.begin(), last_again);
     CHECK(live(program, Category::activations)[at] == k * layer_bytes - 2 * sbh + sbh);
     CHECK(live(program, Category::statistics)[at] == k * 4 * 4 * 20 * 12);
     CHECK(live(program, Category::activations).back() == 0);

@@ -77,7 +77,8 @@ TEST_CASE("segments bind a block's slots to tensors of their own") {
   Program program = two_passes({call_of(0, {0, 0, forward}), call_of(0, {0, 0, forward}),
                                 call_of(1, {0, 0, backward}), call_of(1, {0, 0, backward})});
   program.segment_tensors = {{10, 11, 12}, {20, 21, 22}};
-  for (const int c : {0, 1, 2, 3}) program.sequences[0].calls.stored()[c].segment = c == 1 || c == 2 ? 1 : 0;
+  for (const int c : {0, 1, 2, 3})
+    program.sequences[0].calls.stored()[c].segment = c == 1 || c == 2 ? 1 : 0;
   const Buffers buffers = buffers_of(program);
   CHECK(buffers[0].tensor == 10);
   CHECK(buffers[2].tensor == 20);

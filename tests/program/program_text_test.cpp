@@ -41,8 +41,9 @@ bool first(std::vector<T>& all, const std::function<bool(T&)>& change) {
 Change of_blocks(const std::function<bool(Block&)>& change) {
   return [=](Program& program) {
     return first<Sequence>(program.sequences, [&](Sequence& sequence) {
-      return first<Call>(sequence.calls,
-                         [&](Call& call) { return change(program.blocks[call.block]); });
+      return first<StoredCall>(sequence.calls.stored(), [&](StoredCall& call) {
+        return change(program.blocks[call.block]);
+      });
     });
   };
 }
@@ -74,8 +75,9 @@ Change of_operands(const std::function<bool(Operand&)>& change) {
 }
 Change of_calls(const std::function<bool(StoredCall&)>& change) {
   return [=](Program& program) {
-    return first<Sequence>(program.sequences,
-                           [&](Sequence& s) { return first<StoredCall>(s.calls.stored(), change); });
+    return first<Sequence>(program.sequences, [&](Sequence& s) {
+      return first<StoredCall>(s.calls.stored(), change);
+    });
   };
 }
 Change of_waits(const std::function<bool(Wait&)>& change) {
@@ -198,9 +200,10 @@ bool other_segment(Program& program) {
 /// Swaps neighbours that run one block for two segments.
 bool swap_alike(Program& program) {
   std::vector<StoredCall>& calls = program.sequences.front().calls.stored();
-  const auto alike = std::ranges::adjacent_find(calls, [](const StoredCall& a, const StoredCall& b) {
-    return a.block == b.block && a.segment != b.segment && a.waits.empty() && b.waits.empty();
-  });
+  const auto alike =
+      std::ranges::adjacent_find(calls, [](const StoredCall& a, const StoredCall& b) {
+        return a.block == b.block && a.segment != b.segment && a.waits.empty() && b.waits.empty();
+      });
   if (alike == calls.end()) return false;
   std::swap(alike[0], alike[1]);
   return true;

@@ -33,10 +33,9 @@ std::vector<Reduction> reductions(const Program& program, int sequence = 0) {
     for (const program::Task& task : block.tasks) {
       if (task.stream != Stream::gradient_communication) continue;
       REQUIRE(lowering::collective_of(task) != nullptr);
-      Reduction one{.call = static_cast<int>(c),
-                    .work = *lowering::collective_of(task),
-                    .waits = {}};
-      one.waits.assign(calls[c].waits.begin(), calls[c].waits.end());
+      Reduction one{
+          .call = static_cast<int>(c), .work = *lowering::collective_of(task), .waits = {}};
+      for (const program::Wait& wait : calls[c].waits) one.waits.push_back(wait);
       CHECK(one.work.kind == cost::CollectiveKind::all_reduce);
       for (const int slot : task.reads) {
         one.gradients.push_back(block.slots[slot].tensor);

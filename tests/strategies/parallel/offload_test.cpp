@@ -109,8 +109,8 @@ TEST_CASE(
     return program.blocks[call.block].name == "exchange with host";
   });
   REQUIRE(exchange != calls.end());
-  CHECK(exchange->waits.size() == 2);  // the last step, and the last gradients' way out
-  CHECK(program.blocks[exchange->block].tasks.front().synchronizations == 1);
+  CHECK((*exchange).waits.size() == 2);  // the last step, and the last gradients' way out
+  CHECK(program.blocks[(*exchange).block].tasks.front().synchronizations == 1);
   CHECK(copied(program, cost::CollectiveKind::from_host) == 2 * parameters / 4);
 }
 
