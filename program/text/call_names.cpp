@@ -41,8 +41,9 @@ std::string CallNames::waited_for(int stored, const Wait& wait) const {
   if (loop == nullptr) return numbered(wait.of_call);
   const int last = loop->turns - 1, of = wait.of_call + last * loop->calls;
   const int m = calls_[calls_.number({loop->first, last})].cell.micro_batch;
+  const int before = calls_.number({stored, 0}) - wait.of_call;
   return within(calls_.place(of).stored, calls_[of].cell, m) +
-         fmt::format(", {} calls before", calls_.number({stored, 0}) - wait.of_call);
+         fmt::format(", {} call{} before", before, before == 1 ? "" : "s");
 }
 
 std::string CallNames::turns(const Loop& loop) const {

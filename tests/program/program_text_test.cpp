@@ -376,6 +376,39 @@ TEST_CASE("in which order calls take turns is in the text") {
   CHECK(changed > 0);
 }
 
+TEST_CASE("what repeats is written as a loop") {
+  // GPipe: each stage runs four forward cells, then four backward ones, and receives before each
+  // or sends after it. Stage 0 has no gradients to send, stage 1 no activations.
+  const model::Graph graph = model::gpt(small_gpt);
+  const Program program = lowered(graph, R"({"pipeline": 2, "schedule": "gpipe"})", 4);
+  const std::string text = to_text(program, graph, CallText::in_loops);
+  const auto without_waits = [&](std::string::size_type from) {
+    std::string calls;
+    while (from < text.size()) {
+      const std::size_t end = text.find('\n', from);
+      const std::string line = text.substr(from, end - from);
+      if (!line.starts_with("      ")) calls += line + "\n";
+      if (!line.starts_with("  ")) break;
+      from = end + 1;
+    }
+    return calls;
+  };
+  CHECK_THAT(without_waits(text.find("  loop m = 0..3\n")),
+             StartsWith("  loop m = 0..3\n"
+                        "    F embedding in F(stage 0, micro-batch m)\n"
+                        "    F layers.0 in F(stage 0, micro-batch m)\n"
+                        "    F layers.1 in F(stage 0, micro-batch m)\n"
+                        "    send layers.1.mlp.residual.out in F(stage 0, micro-batch m)\n"
+                        "  loop m = 0..3\n"
+                        "    receive layers.1.mlp.residual.out.grad in B(stage 0, micro-batch m)\n"
+                        "    B layers.1 in B(stage 0, micro-batch m)\n"
+                        "    B layers.0 in B(stage 0, micro-batch m)\n"
+                        "    B embedding in B(stage 0, micro-batch m)\n"
+                        "  reduce gradients in B(stage 0, micro-batch 3)\n"));
+  CHECK_THAT(text, ContainsSubstring("micro-batch m), 1 call before\n"));
+  CHECK_THAT(to_text(program, graph), !ContainsSubstring("loop"));
+}
+
 TEST_CASE("equal communicators are told apart by what uses them first") {
   // Two all-reduces of the same ranks: in one communicator each, or both in one.
   const auto program = [](int second) {
