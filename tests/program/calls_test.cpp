@@ -107,7 +107,7 @@ TEST_CASE("a wait of a loop is checked in each turn in which it may be wrong") {
   Program program = looped({0, 0, 1});
   std::swap(program.blocks[0].tasks, program.blocks[1].tasks);
   program.sequences[0].calls.stored()[1].waits = {{0, 0, 2}};
-  CHECK_THAT(refused(program), ContainsSubstring("x of once"));
+  CHECK_THAT(refused(program), ContainsSubstring("a of body in F(stage 0, micro-batch 1)"));
 }
 
 TEST_CASE("launches of a loop stay within its turns") {
