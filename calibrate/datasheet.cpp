@@ -69,6 +69,8 @@ Datasheet read_datasheet(const std::string& file) {
     datasheet.attention = cost::read_attention(*attention);
   if (const auto bandwidth = json.find("host_memory_bandwidth"))
     datasheet.host_memory_bandwidth = cost::read_constant<BytesPerSecond>(*bandwidth);
+  if (const auto queue = json.find("launch_queue"))
+    datasheet.launch_queue = cost::read_count(*queue);
   if (const auto communicator = json.find("communicator"))
     datasheet.communicator = cost::read_communicator(*communicator);
   const std::filesystem::path folder = std::filesystem::path(file).parent_path();

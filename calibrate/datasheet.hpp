@@ -44,6 +44,7 @@ struct Datasheet {
   std::optional<cost::Constant<double>> compute_slowdown;
   cost::HostCopyConstants host_copy;
   std::optional<cost::Constant<BytesPerSecond>> host_memory_bandwidth;
+  std::optional<cost::Constant<double>> launch_queue = {};
   cost::Constant<Bytes> context;
   std::optional<cost::CommunicatorConstants> communicator;
   /// Of processors, where they are not fitted: datasheet_of_processor.

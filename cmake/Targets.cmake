@@ -44,7 +44,7 @@ function(stratagem_library folder)
     stratagem_join(stratagem_${folder})
     # A test may link a table with another line in place of this one: it is an object of its own.
     set(tables ${sources})
-    list(FILTER tables INCLUDE REGEX "(^|/)(all|presets|precision)\\.cpp$")
+    list(FILTER tables INCLUDE REGEX "(^|/)(all|presets|precision|operator_kinds)\\.cpp$")
     set_source_files_properties(${tables} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
     target_link_libraries(stratagem_${folder} PUBLIC ${arg_USES} PRIVATE ${arg_LIBRARIES})
   else()

@@ -23,7 +23,8 @@ const study::Run& chosen_run(const study::Scenario& scenario, const Arguments& a
 
 std::vector<std::string> files_of(const study::Scenario& scenario) {
   std::set<std::string> files{scenario.file};
-  for (const study::Run& run : scenario.runs) files.insert(run.files.begin(), run.files.end());
+  for (const study::Run& run : scenario.runs)
+    files.insert(run.origin.files.begin(), run.origin.files.end());
   return {files.begin(), files.end()};
 }
 

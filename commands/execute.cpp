@@ -49,10 +49,10 @@ namespace {
 
 Lowered lower(const study::Run& run) {
   try {
-    const JsonReader nothing = JsonReader::from_text("{}", run.file);
+    const JsonReader nothing = JsonReader::from_text("{}", run.origin.file);
     strategies::Plan plan = study::plan_of(run);
-    strategies::Plan alone = strategies::compose(run.graph, run.micro_batches, {}, nothing);
-    program::Program program = lowering::lower(plan, run.stack, run.training);
+    strategies::Plan alone = strategies::compose(run.graph, run.batch.micro_batches, {}, nothing);
+    program::Program program = study::program_of(run, plan);
     program::Program program_alone = lowering::lower(alone, run.stack, run.training);
     program_alone = execute::reading_as(program, std::move(program_alone), alone.graph());
     return {run, std::move(plan), std::move(alone), std::move(program), std::move(program_alone)};
@@ -66,9 +66,10 @@ void refuse(const Lowered& lowered, execute::Backend backend) {
   const study::Run& run = lowered.run;
   if (const std::string why = execute::refusal(lowered.program, lowered.plan.graph(), backend);
       !why.empty())
-    throw InputError(run.file, run.path, "a run whose every task can be executed", why);
+    throw InputError(run.origin.file, run.origin.path, "a run whose every task can be executed",
+                     why);
   if (run.training.optimizer.name != "adam" && run.training.optimizer.name != "adamw")
-    throw InputError(run.file, run.path + "/training/optimizer", "adam or adamw",
+    throw InputError(run.origin.file, run.origin.path + "/training/optimizer", "adam or adamw",
                      run.training.optimizer.name);
 }
 
@@ -264,7 +265,7 @@ void check_output(const study::Run& run, const Arguments& asked) {
   for (const char* option : {"json", "trace"}) {
     if (!asked.has(option)) continue;
     const std::string file = asked.text(option);
-    for (const std::string& input : run.files) {
+    for (const std::string& input : run.origin.files) {
       std::error_code apart;  // one of them is nowhere
       if (std::filesystem::equivalent(input, file, apart))
         throw UsageError(fmt::format("--{} would write over {}, which is read", option, input));
@@ -310,7 +311,7 @@ void check_ranks(const Lowered& lowered, int size) {
   if (size == ranks) return;
   const std::string number = std::to_string(ranks);
   throw InputError(
-      lowered.run.file, lowered.run.path,
+      lowered.run.origin.file, lowered.run.origin.path,
       number + " ranks, as with `mpirun -n " + number + " stratagem execute`, or --in-process",
       std::to_string(size));
 }

@@ -180,7 +180,7 @@ Json to_json(const Lowered& lowered, const Executed& executed, const Unit& unit,
     aside.push(
         Json::object().set("time_s", iteration.time.value).set("stolen_s", iteration.stolen.value));
   Json json = Json::object();
-  json.set("schema", 1).set("scenario", lowered.run.file).set("run", lowered.run.name);
+  json.set("schema", 1).set("scenario", lowered.run.origin.file).set("run", lowered.run.name);
   json.set("status", executed.iterations.empty() ? "checked" : "measured")
       .set("date", calibrate::today())
       .set("host", machine.host);

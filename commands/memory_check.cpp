@@ -18,7 +18,7 @@ namespace {
 void check(const study::Run& run, const std::string& where, Bytes available, Bytes of_rank,
            Bytes of_all) {
   if (of_all <= available) return;
-  throw InputError(run.file, run.path,
+  throw InputError(run.origin.file, run.origin.path,
                    "a run for the " + to_text(available) + " of " + where +
                        " that are available here, or --beyond-memory",
                    "one that needs " + to_text(of_all) + " here, " + to_text(of_rank) +

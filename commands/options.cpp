@@ -1,4 +1,4 @@
-// `stratagem options`: what may be written in a part of a scenario.
+// `stratagem options`: what may be written in a part of a scenario or a stack.
 #include "base/options.hpp"
 
 #include <fmt/format.h>
@@ -9,6 +9,7 @@
 
 #include "commands/all.hpp"
 #include "commands/arguments.hpp"
+#include "cost/rule_kinds.hpp"
 #include "model/zoo/all.hpp"
 #include "strategies/parallel/all.hpp"
 
@@ -30,7 +31,8 @@ std::vector<Part> parts() {
   const std::string devices =
       "Degrees of parallelism and options; their product is the number of GPUs.";
   std::vector<Part> all = {{"strategy", schema_of(strategy, devices), table_of(strategy)},
-                           {"model", model::schema_of_models(), ""}};
+                           {"model", model::schema_of_models(), ""},
+                           {"rules", cost::schema_of_rules(), cost::table_of_rules()}};
   for (const model::Family& family : model::families()) {
     const std::string table = table_of(family.options);
     all[1].table += "`" + family.name + "`: " + family.summary + "\n\n" + table + "\n";
@@ -43,8 +45,10 @@ int run_options(const std::vector<std::string>& line) {
   const std::vector<Part> known = parts();
   std::string names;
   for (const Part& part : known) names += (names.empty() ? "" : ", ") + part.name;
-  Options options("stratagem options",
-                  "List what may be written in a part of a scenario, with defaults, in Markdown.");
+  Options options(
+      "stratagem options",
+      "List what may be written in a part of a scenario, or in the rules of a stack, with "
+      "defaults, in Markdown.");
   options.text("part", "one of " + names);
   options.flag("schema", "print its JSON schema instead");
   options.positional({"part"}, "PART");
@@ -61,7 +65,7 @@ int run_options(const std::vector<std::string>& line) {
 }  // namespace
 
 Command options() {
-  return {"options", "list what may be written in a strategy or a model", &run_options};
+  return {"options", "list what may be written in a strategy, a model or a stack", &run_options};
 }
 
 }  // namespace stratagem::commands

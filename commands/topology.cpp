@@ -11,7 +11,6 @@
 #include "commands/chosen_run.hpp"
 #include "commands/outputs.hpp"
 #include "commands/server.hpp"
-#include "lowering/lower.hpp"
 #include "report/groups.hpp"
 #include "study/plan_of.hpp"
 #include "study/scenario.hpp"
@@ -29,7 +28,7 @@ int show_groups(const Arguments& asked) {
   const study::Scenario scenario = study::read_scenario(file);
   const study::Run& run = chosen_run(scenario, asked);
   const strategies::Plan plan = study::plan_of(run);
-  const program::Program program = lowering::lower(plan, run.stack, run.training);
+  const program::Program program = study::program_of(run, plan);
   cost::Collectives collectives(run.cluster, run.profile.collective, run.stack.nccl);
   const std::vector<report::GroupLinks> groups = report::group_links(program, collectives);
   std::vector<Output> outputs;

@@ -9,6 +9,12 @@
 
 namespace stratagem::cost {
 
+KernelKind kernel_kind(std::string_view name) {
+  const auto found = std::ranges::find(kernel_kind_names, name);
+  expects(found != kernel_kind_names.end(), "a kind of kernel that is named is in the table");
+  return static_cast<KernelKind>(found - kernel_kind_names.begin());
+}
+
 std::vector<std::string> streaming_kinds() {
   std::vector<std::string> names;
   for (std::size_t kind = 0; kind < kernel_kind_names.size(); ++kind) {
@@ -42,7 +48,7 @@ Seconds attention_time(const Kernel& kernel, const Profile& profile) {
 
 /// The share of the memory bandwidth of the kernel's pass, or of its kind.
 double streaming_share(const Kernel& kernel, const Profile& profile) {
-  const std::string kind{kernel_kind_names.at(static_cast<std::size_t>(kernel.kind))};
+  const std::string kind = to_text(kernel.kind);
   if (kernel.pass != KernelPass::either) {
     if (const auto found = profile.streaming_by_pass.find(kind);
         found != profile.streaming_by_pass.end()) {

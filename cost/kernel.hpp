@@ -3,6 +3,7 @@
 
 #include <array>
 #include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -36,6 +37,12 @@ inline constexpr std::array<std::string_view, 15> kernel_kind_names = {
     "gemm",      "elementwise", "activation_function", "dropout",   "softmax",
     "norm",      "rms_norm",    "reduction",           "embedding", "cross_entropy",
     "optimizer", "attention",   "attention_backward",  "host_copy", "host_optimizer"};
+
+inline std::string to_text(KernelKind kind) {
+  return std::string(kernel_kind_names.at(static_cast<std::size_t>(kind)));
+}
+/// Expects that there is one of that name.
+KernelKind kernel_kind(std::string_view name);
 
 /// Copies between device and host, and what the host computes: no work of the device.
 constexpr bool concerns_host(KernelKind kind) {

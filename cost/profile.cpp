@@ -421,6 +421,7 @@ Profile read_profile(const JsonReader& json) {
   if (const auto evidence = json.find("evidence"))
     profile.evidence = read_evidence_by_kind(*evidence);
   if (const auto busy = json.find("busy_ranks")) profile.busy_ranks = read_busy_ranks(*busy);
+  if (const auto queue = json.find("launch_queue")) profile.launch_queue = read_count(*queue);
   if (const auto pace = json.find("pace")) profile.pace = read_positive<Seconds>(*pace);
   profile.collective.host_step = profile.host_copy.latency;
   profile.collective.host_link_latency = profile.host_copy.link_latency;
@@ -431,6 +432,18 @@ Profile read_profile(const JsonReader& json) {
   }
   json.finish();
   return profile;
+}
+
+Constant<double> read_count(const JsonReader& json) {
+  auto count = read_constant<double>(json);
+  if (!(count.value >= 1 && count.value <= 1e9 && count.value == std::floor(count.value)))
+    json.at("value").fail("a whole number of at least 1", json.at("value").dump());
+  return count;
+}
+
+int launch_queue_of(const Profile& profile) {
+  constexpr int about = 1000;
+  return profile.launch_queue ? static_cast<int>(profile.launch_queue->value) : about;
 }
 
 Json to_json(const Profile& profile) {
@@ -450,10 +463,9 @@ Json to_json(const Profile& profile) {
                               .set("forward", to_json(profile.attention->forward))
                               .set("backward", to_json(profile.attention->backward)));
   }
-  json.set("kernel_floor", to_json(profile.kernel_floor))
-      .set("launch", to_json(profile.launch))
-      .set("collective", to_json(profile.collective))
-      .set("host_copy", to_json(profile.host_copy));
+  json.set("kernel_floor", to_json(profile.kernel_floor)).set("launch", to_json(profile.launch));
+  if (profile.launch_queue) json.set("launch_queue", to_json(*profile.launch_queue));
+  json.set("collective", to_json(profile.collective)).set("host_copy", to_json(profile.host_copy));
   if (profile.host_memory_bandwidth)
     json.set("host_memory_bandwidth", to_json(*profile.host_memory_bandwidth));
   json.set("context", to_json(profile.context));

@@ -141,6 +141,9 @@ struct Profile {
   std::optional<AttentionConstants> attention;  ///< none: refused
   Constant<Seconds> kernel_floor;  ///< shortest time between two dependent kernels on a stream
   Constant<Seconds> launch;        ///< host time to launch one kernel from an eager framework
+  /// Launches of kernels that a stream takes before the next waits for the first of them to end.
+  /// None: about 1,000 (launch_queue_of).
+  std::optional<Constant<double>> launch_queue = {};
   CollectiveConstants collective;
   HostCopyConstants host_copy;
   /// The memory bandwidth that optimizer steps on the processors of a server reach, all of its
@@ -164,10 +167,15 @@ struct Profile {
   [[nodiscard]] bool of_processor() const { return collective.memory_efficiency.has_value(); }
 };
 
+/// How many launches a stream takes. A profile that does not say it has 1,000, which is what
+/// forums.developer.nvidia.com/t/68937 says of GPUs: of each stream as many.
+int launch_queue_of(const Profile&);
+
 /// Reads a profile file; throws InputError for a missing or unknown constant, a wrong unit or
 /// provenance.
 Profile read_profile(const std::string& file);
 HostCopyConstants read_host_copy(const JsonReader& json);
+Constant<double> read_count(const JsonReader& json);  ///< a whole number of at least 1
 CommunicatorConstants read_communicator(const JsonReader& json);
 AttentionConstants read_attention(const JsonReader& json);
 Profile read_profile(const JsonReader&);

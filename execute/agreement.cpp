@@ -9,7 +9,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "kernels/half.hpp"
+#include "execute/types.hpp"
 
 namespace stratagem::execute {
 namespace {
@@ -140,10 +140,7 @@ Agreement compare(const Runnable& plan, const Runnable& one_device, const Settin
   template bool agrees<T>(const Agreement&);                                       \
   template Agreement compare<T>(const Runnable&, const Runnable&, const Settings&, \
                                 kernels::Communicator&, int, const MakeEngine<T>&);
-INSTANTIATE(float)
-INSTANTIATE(double)
-INSTANTIATE(kernels::Half)
-INSTANTIATE(kernels::BFloat16)
+STRATAGEM_FOR_HELD_TYPES(INSTANTIATE)
 #undef INSTANTIATE
 
 }  // namespace stratagem::execute

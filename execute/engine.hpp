@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "base/input_error.hpp"
 #include "execute/operators/application.hpp"
 #include "execute/post.hpp"
 #include "execute/recording.hpp"
@@ -66,9 +67,7 @@ class Engine {
 
   /// What moves the messages of a group's collectives, here or on the host. All ranks of the group
   /// ask for it alike; `group` and `packing` outlive it, and so does the engine.
-  virtual std::unique_ptr<Post<T>> post(kernels::Communicator& group, Packing<T>& packing) {
-    return std::make_unique<HostPost<T>>(*this, group, packing);
-  }
+  virtual std::unique_ptr<Post<T>> post(kernels::Communicator& group, Packing<T>& packing);
 
   // Messages that lie on the host while they are moved.
   /// A value's numbers as a message that may be written to: where they lie, if that is on the host
@@ -112,6 +111,67 @@ void clear(Engine<T>& engine, const Value<T>& value) {
 
 /// The part of a value: itself, if it is all. Expects that it shows it.
 template <typename T>
-Shared<T> view(Engine<T>& engine, const Shared<T>& whole, const Region& part);
+Shared<T> view(Engine<T>& engine, const Shared<T>& whole, const Region& part) {
+  if (whole->region == part) return whole;
+  expects(shows(whole->region, part), "what a task reads is here");
+  const bool mask = !whole->bytes.empty();
+  const List list = mask ? List::bytes : (whole->wide.empty() ? List::data : List::wide);
+  const Shared<T> result = zeros(engine, list, part);
+  const placement::ValuePart& from = whole->region.mask.value;
+  const placement::ValuePart& to = part.mask.value;
+  const bool first = to.index % (to.count / from.count) == 0;
+  if (mask || first) engine.copy_part(*whole, *result);
+  return result;
+}
+
+/// Messages lie on the host, where an engine packs them, and a communicator of hosts moves them.
+template <typename T>
+class HostPost final : public Post<T> {
+ public:
+  using Host = OnHost<T>;
+  using Message = std::span<Host>;
+  using Sent = std::span<const Host>;
+
+  /// All of which outlive it.
+  HostPost(Engine<T>& engine, kernels::Communicator& group, Packing<T>& packing)
+      : engine_(engine), group_(group), packing_(packing) {}
+
+  [[nodiscard]] int rank() const override { return group_.rank(); }
+  [[nodiscard]] int size() const override { return group_.size(); }
+  Message room_out(std::size_t elements) override { return room(packing_.out, elements); }
+  Message room_in(std::size_t elements) override { return room(packing_.in, elements); }
+  Message open(const Value<T>& value) override { return engine_.open(value, packing_.out); }
+  Message place(const Value<T>& value) override { return engine_.place(value, packing_.in); }
+  void close(Sent message, const Value<T>& value) override { engine_.close(message, value); }
+  void pack(const Value<T>& whole, const Region& region, Host* to) override {
+    engine_.pack(whole, region, to);
+  }
+  void unpack(const Host* from, const Region& region, const Value<T>& whole, bool adds) override {
+    engine_.unpack(from, region, whole, adds);
+  }
+  void all_reduce(kernels::Reduction reduction, Message values) override {
+    group_.all_reduce(reduction, values);
+  }
+  void reduce_scatter(kernels::Reduction reduction, Sent whole, Message part) override {
+    group_.reduce_scatter(reduction, whole, part);
+  }
+  void all_gather(Sent part, Message whole) override { group_.all_gather(part, whole); }
+  void all_to_all(Sent out, Message in) override { group_.all_to_all(out, in); }
+
+ private:
+  static Message room(std::vector<Host>& list, std::size_t elements) {
+    if (list.size() < elements) list.resize(elements);
+    return Message(list).first(elements);
+  }
+
+  Engine<T>& engine_;
+  kernels::Communicator& group_;
+  Packing<T>& packing_;
+};
+
+template <typename T>
+std::unique_ptr<Post<T>> Engine<T>::post(kernels::Communicator& group, Packing<T>& packing) {
+  return std::make_unique<HostPost<T>>(*this, group, packing);
+}
 
 }  // namespace stratagem::execute

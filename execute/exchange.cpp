@@ -6,7 +6,7 @@
 #include <span>
 
 #include "base/input_error.hpp"
-#include "kernels/half.hpp"
+#include "execute/types.hpp"
 
 namespace stratagem::execute {
 namespace {
@@ -254,10 +254,7 @@ void run(Engine<T>& engine, const program::Collective& work, const Exchange<T>& 
 
 #define INSTANTIATE(T) \
   template void run<T>(Engine<T>&, const program::Collective&, const Exchange<T>&, Post<T>&);
-INSTANTIATE(float)
-INSTANTIATE(double)
-INSTANTIATE(kernels::Half)
-INSTANTIATE(kernels::BFloat16)
+STRATAGEM_FOR_HELD_TYPES(INSTANTIATE)
 #undef INSTANTIATE
 
 }  // namespace stratagem::execute

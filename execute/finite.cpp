@@ -6,7 +6,7 @@
 #include <cstring>
 #include <vector>
 
-#include "kernels/half.hpp"
+#include "execute/types.hpp"
 
 namespace stratagem::execute {
 
@@ -50,10 +50,7 @@ std::string FiniteCheck::told(kernels::Communicator& world, double loss,
 
 #define INSTANTIATE(T) \
   template void FiniteCheck::look<T>(Engine<T>&, const Application<T>&, const Place&);
-INSTANTIATE(float)
-INSTANTIATE(double)
-INSTANTIATE(kernels::Half)
-INSTANTIATE(kernels::BFloat16)
+STRATAGEM_FOR_HELD_TYPES(INSTANTIATE)
 #undef INSTANTIATE
 
 }  // namespace stratagem::execute

@@ -1,58 +1,26 @@
 // Copies, messages and times of values in the memory of a GPU.
 #include "execute/gpu_engine.hpp"
 
-#include <algorithm>
-#include <deque>
 #include <memory>
 #include <utility>
 #include <vector>
 
 #include "base/input_error.hpp"
+#include "execute/gpu/clock.hpp"
+#include "execute/gpu/device_post.hpp"
+#include "execute/gpu/notes.hpp"
 #include "execute/gpu/operators.hpp"
+#include "execute/gpu/parts.hpp"
 #include "execute/gpu/pool.hpp"
 #include "kernels/device.hpp"
 #include "kernels/elementwise.hpp"
 #include "kernels/finite.hpp"
-#include "kernels/strided.hpp"
 
 namespace stratagem::execute {
 namespace {
 
-using kernels::DeviceIn;
+using gpu::on_gpu;
 using kernels::DeviceOut;
-
-template <typename E>
-DeviceOut<E> on_gpu(const Elements<E>& elements) {
-  return {elements.data(), elements.size()};
-}
-template <typename E>
-DeviceOut<E> on_gpu(std::span<E> elements) {
-  return {elements.data(), elements.size()};
-}
-
-/// Where a region lies in a whole that contains it: `shape` goes from the whole to the region, one
-/// element behind the other, from element `first` of the whole on.
-struct Within {
-  kernels::Strided shape;
-  std::int64_t first = 0;
-};
-
-Within within(const Region& whole, const Region& region) {
-  if (region.mask.ranges == whole.mask.ranges || region.size() == 0)
-    return {.shape = {.sizes = {region.size()}, .from = {1}, .to = {1}},
-            .first = region.size() == 0 ? 0 : region.begin - whole.begin};
-  const std::vector<std::int64_t> sizes = region.shape(), all = whole.shape();
-  Within result{.shape = {.sizes = sizes, .from = sizes, .to = sizes}};
-  std::int64_t from = 1, to = 1;
-  for (std::size_t d = sizes.size(); d-- > 0;) {
-    result.shape.from[d] = from;
-    result.shape.to[d] = to;
-    result.first += (region.mask.ranges[d].begin - whole.mask.ranges[d].begin) * from;
-    from *= all[d];
-    to *= sizes[d];
-  }
-  return result;
-}
 
 template <typename T>
 class GpuEngine final : public Engine<T> {
@@ -83,11 +51,11 @@ class GpuEngine final : public Engine<T> {
   void copy_part(const Value<T>& whole, const Value<T>& part) override {
     if (part.region.size() == 0) return;
     if (!part.bytes.empty()) {
-      copy_within(whole.bytes, whole.region, part.bytes, part.region);
+      parts_.copy(whole.bytes, whole.region, part.bytes, part.region);
     } else if (!part.wide.empty()) {
-      copy_within(whole.wide, whole.region, part.wide, part.region);
+      parts_.copy(whole.wide, whole.region, part.wide, part.region);
     } else {
-      copy_within(whole.data, whole.region, part.data, part.region);
+      parts_.copy(whole.data, whole.region, part.data, part.region);
     }
   }
 
@@ -119,33 +87,20 @@ class GpuEngine final : public Engine<T> {
     auto result = std::make_shared<Value<T>>();
     if (tokens) {
       result->region = value->region;
-      result->numbers = uploaded(value->numbers);
+      result->numbers = notes_.uploaded(value->numbers, *pool_);
     } else {
       const auto size = static_cast<std::size_t>(value->region.size());
       result = value_in<T>(pool_->take(bytes_of<T>(list, size)), list, value->region);
-      if (size > 0) give(on_gpu(uploaded(value->data)), value->region, *result, false);
+      if (size > 0)
+        parts_.give(on_gpu(notes_.uploaded(value->data, *pool_)), value->region, *result, false);
     }
     return result;
   }
 
   void note(const Value<T>& value, double weight, std::size_t sum) override {
-    const auto size = static_cast<std::size_t>(value.region.size());
-    float* const seen = pinned<float>(size);
-    notes_.push_back({.values = {seen, size}, .weight = weight, .sum = sum});
-    kernels::copy_bytes(stream_, place_of(value), seen, size * sizeof(float));
+    notes_.note(value, weight, sum);
   }
-
-  std::vector<double> noted(std::size_t sums) override {
-    stream_.synchronise();
-    std::vector<double> result(sums);
-    for (const Note& note : notes_) {
-      for (const float number : note.values)
-        result[note.sum] += static_cast<double>(number) * note.weight;
-    }
-    notes_.clear();
-    pinned_used_ = 0;
-    return result;
-  }
+  std::vector<double> noted(std::size_t sums) override { return notes_.noted(sums); }
 
   std::span<Host> open(const Value<T>& value, std::vector<Host>& room) override {
     const std::span<Host> message = place(value, room);
@@ -167,7 +122,7 @@ class GpuEngine final : public Engine<T> {
     expects(whole.bytes.empty(), "only numbers are exchanged");
     if (region.size() == 0) return;
     const Elements<float> staged = staging(region);
-    take(whole, region, on_gpu(staged));
+    parts_.take(whole, region, on_gpu(staged));
     kernels::copy_bytes(stream_, staged.data(), to, staged.size() * sizeof(float));
     stream_.synchronise();
   }
@@ -177,13 +132,14 @@ class GpuEngine final : public Engine<T> {
     if (region.size() == 0) return;
     const Elements<float> staged = staging(region);
     kernels::copy_bytes(stream_, from, staged.data(), staged.size() * sizeof(float));
-    give(on_gpu(staged), region, whole, adds);
+    parts_.give(on_gpu(staged), region, whole, adds);
     stream_.synchronise();  // where it came from may be written to again
   }
 
   std::unique_ptr<Post<T>> post(kernels::Communicator& group, Packing<T>& packing) override {
     if (!nccl_ || group.size() == 1) return Engine<T>::post(group, packing);
-    return std::make_unique<DevicePost>(*this, kernels::nccl_communicator(group, stream_, *nccl_));
+    return std::make_unique<gpu::DevicePost<T>>(stream_, rooms_,
+                                                kernels::nccl_communicator(group, stream_, *nccl_));
   }
 
   void apply(const Application<T>& application) override {
@@ -204,195 +160,26 @@ class GpuEngine final : public Engine<T> {
     }
   }
 
-  void start(Recording& recording, std::size_t tasks) override {
-    while (events_.size() < 2 * tasks) events_.emplace_back();
-    tasks_ = tasks;
-    stream_.synchronise();
-    recording.start(tasks);
-    first_.record(stream_);
-  }
-  void begin(Recording& /*recording*/, std::size_t task) override {
-    events_[2 * task].record(stream_);
-  }
-  void end(Recording& /*recording*/, std::size_t task) override {
-    events_[2 * task + 1].record(stream_);
-  }
-  void finish(Recording& recording) override {
-    stream_.synchronise();
-    for (std::size_t task = 0; task < tasks_; ++task)
-      recording.set(task, events_[2 * task].since(first_).value,
-                    events_[2 * task + 1].since(first_).value);
-  }
+  void start(Recording& recording, std::size_t tasks) override { clock_.start(recording, tasks); }
+  void begin(Recording& /*recording*/, std::size_t task) override { clock_.begin(task); }
+  void end(Recording& /*recording*/, std::size_t task) override { clock_.end(task); }
+  void finish(Recording& recording) override { clock_.finish(recording); }
 
  private:
-  struct Note {
-    std::span<const float> values;  ///< on the host once the stream has come so far
-    double weight = 0;
-    std::size_t sum = 0;
-  };
-
-  /// Memory of the host until `noted`, which a GPU reads and writes while the host goes on.
-  template <typename E>
-  E* pinned(std::size_t size) {
-    if (pinned_used_ == pinned_.size()) pinned_.emplace_back();
-    kernels::PinnedArray<std::byte>& place = pinned_[pinned_used_++];
-    const std::size_t bytes = size * sizeof(E);
-    if (place.size() < bytes) place = kernels::PinnedArray<std::byte>(bytes);
-    return reinterpret_cast<E*>(place.data());
-  }
-
-  /// What lies on the host, which may go once this returns.
-  template <typename E>
-  Elements<E> uploaded(const Elements<E>& values) {
-    E* const leaving = pinned<E>(values.size());
-    std::ranges::copy(values, leaving);
-    const std::size_t bytes = values.size() * sizeof(E);
-    Elements<E> result(pool_->take(bytes), values.size());
-    kernels::copy_bytes(stream_, leaving, result.data(), bytes);
-    return result;
-  }
-
-  template <typename E>
-  static DeviceOut<E> from(const Elements<E>& all, std::int64_t first) {
-    const auto begin = static_cast<std::size_t>(first);
-    return on_gpu(all).subspan(begin, all.size() - begin);
-  }
-
-  template <typename E>
-  void copy_within(const Elements<E>& all, const Region& whole, const Elements<E>& part,
-                   const Region& region) {
-    const auto [shape, first] = within(whole, region);
-    kernels::copy_strided<E, E>(stream_, shape, false, from(all, first), on_gpu(part));
-  }
-
-  /// A region of a whole, one element behind the other.
-  void take(const Value<T>& whole, const Region& region, DeviceOut<float> to) {
-    const auto [shape, first] = within(whole.region, region);
-    if (!whole.wide.empty()) {
-      kernels::copy_strided<float, float>(stream_, shape, false, from(whole.wide, first), to);
-    } else {
-      kernels::copy_strided<T, float>(stream_, shape, false, from(whole.data, first), to);
-    }
-  }
-
-  /// And back into the whole.
-  void give(DeviceIn<float> taken, const Region& region, const Value<T>& whole, bool adds) {
-    const auto [shape, first] = within(whole.region, region);
-    const kernels::Strided back{.sizes = shape.sizes, .from = shape.to, .to = shape.from};
-    if (!whole.wide.empty()) {
-      kernels::copy_strided<float, float>(stream_, back, adds, taken, from(whole.wide, first));
-    } else {
-      kernels::copy_strided<float, T>(stream_, back, adds, taken, from(whole.data, first));
-    }
-  }
-
   /// A message on its way, in fp32.
   Elements<float> staging(const Region& region) {
     const auto size = static_cast<std::size_t>(region.size());
     return Elements<float>(pool_->take(size * sizeof(float)), size);
   }
 
-  /// Collectives whose messages stay on GPUs.
-  class DevicePost final : public Post<T> {
-   public:
-    using Message = std::span<float>;
-    using Sent = std::span<const float>;
-
-    DevicePost(GpuEngine& engine, std::unique_ptr<kernels::DeviceCommunicator> group)
-        : engine_(engine), group_(std::move(group)) {}
-
-    [[nodiscard]] int rank() const override { return group_->rank(); }
-    [[nodiscard]] int size() const override { return group_->size(); }
-    Message room_out(std::size_t elements) override {
-      return engine_.room_out_.of(engine_, elements);
-    }
-    Message room_in(std::size_t elements) override {
-      return engine_.room_in_.of(engine_, elements);
-    }
-
-    Message open(const Value<T>& value) override {
-      const Message own = own_place(value);
-      if (!own.empty() || value.region.size() == 0) return own;
-      const Message message = room_out(static_cast<std::size_t>(value.region.size()));
-      pack(value, value.region, message.data());
-      return message;
-    }
-    Message place(const Value<T>& value) override {
-      const Message own = own_place(value);
-      return own.empty() ? room_in(static_cast<std::size_t>(value.region.size())) : own;
-    }
-    void close(Sent message, const Value<T>& value) override {
-      if (message.data() != place_of(value)) unpack(message.data(), value.region, value, false);
-    }
-    void pack(const Value<T>& whole, const Region& region, float* to) override {
-      expects(whole.bytes.empty(), "only numbers are exchanged");
-      if (region.size() > 0) engine_.take(whole, region, {to, elements(region)});
-    }
-    void unpack(const float* from, const Region& region, const Value<T>& whole,
-                bool adds) override {
-      expects(whole.bytes.empty(), "only numbers are exchanged");
-      if (region.size() > 0) engine_.give({from, elements(region)}, region, whole, adds);
-    }
-
-    void all_reduce(kernels::Reduction reduction, Message values) override {
-      group_->all_reduce(engine_.stream_, reduction, on_gpu(values));
-      group_->wait(engine_.stream_);
-    }
-    void reduce_scatter(kernels::Reduction reduction, Sent whole, Message part) override {
-      group_->reduce_scatter(engine_.stream_, reduction, sent(whole), on_gpu(part));
-      group_->wait(engine_.stream_);
-    }
-    void all_gather(Sent part, Message whole) override {
-      group_->all_gather(engine_.stream_, sent(part), on_gpu(whole));
-      group_->wait(engine_.stream_);
-    }
-    void all_to_all(Sent out, Message in) override {
-      group_->all_to_all(engine_.stream_, sent(out), on_gpu(in));
-      group_->wait(engine_.stream_);
-    }
-
-   private:
-    static std::size_t elements(const Region& region) {
-      return static_cast<std::size_t>(region.size());
-    }
-    static DeviceIn<float> sent(Sent values) { return {values.data(), values.size()}; }
-    /// Where numbers in fp32 lie; empty for others.
-    static Message own_place(const Value<T>& value) {
-      expects(value.bytes.empty(), "only numbers are exchanged");
-      if (!value.wide.empty()) return {value.wide.data(), value.wide.size()};
-      if constexpr (std::is_same_v<T, float>) return {value.data.data(), value.data.size()};
-      return {};
-    }
-
-    GpuEngine& engine_;
-    std::unique_ptr<kernels::DeviceCommunicator> group_;
-  };
-
-  /// For messages of all groups, since one is moved at a time.
-  struct Room {
-    Memory memory;
-    std::size_t size = 0;
-    std::span<float> of(GpuEngine& engine, std::size_t elements) {
-      if (size < elements) {
-        memory.reset();
-        memory = engine.allocate(elements * sizeof(float));
-        size = elements;
-      }
-      return {reinterpret_cast<float*>(memory.get()), elements};
-    }
-  };
-
   kernels::Stream stream_;
   std::optional<kernels::GivingUp> nccl_;  ///< none: messages go through the host
   std::shared_ptr<gpu::Pool> pool_ = std::make_shared<gpu::Pool>();
-  Room room_out_, room_in_;
+  gpu::Parts parts_{stream_};
+  gpu::Notes notes_{stream_};
+  gpu::Clock clock_{stream_};
+  gpu::Rooms rooms_{{pool_}, {pool_}};
   kernels::DeviceArray<std::int8_t> found_;  ///< of `finite`
-  std::vector<Note> notes_;
-  std::vector<kernels::PinnedArray<std::byte>> pinned_;
-  std::size_t pinned_used_ = 0;
-  kernels::Event first_;
-  std::deque<kernels::Event> events_;  ///< begin and end of every task
-  std::size_t tasks_ = 0;
 };
 
 }  // namespace

@@ -1,30 +1,26 @@
 // Executes one device's part of a Program. sim/ is the other interpreter: it simulates the same
-// Program.
+// Program. Waits of the host (Call::host_waits) are left out here: they say when a task is
+// launched, not on which values it works, and a rank launches a task when these are there.
 #pragma once
 
 #include <functional>
-#include <map>
 #include <memory>
-#include <set>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "execute/arena.hpp"
 #include "execute/engine.hpp"
 #include "execute/exchange.hpp"
 #include "execute/finite.hpp"
+#include "execute/groups.hpp"
+#include "execute/held.hpp"
 #include "execute/host_engine.hpp"
 #include "execute/messages.hpp"
 #include "execute/optimizer_states.hpp"
 #include "execute/place.hpp"
 #include "execute/recording.hpp"
-#include "execute/value.hpp"
-#include "execute/weight_versions.hpp"
+#include "execute/regions.hpp"
 #include "kernels/adam.hpp"
 #include "kernels/ranks/communicator.hpp"
-#include "model/graph.hpp"
-#include "program/buffers.hpp"
 #include "program/program.hpp"
 
 namespace stratagem::execute {
@@ -61,104 +57,82 @@ class Interpreter {
   /// Runs one iteration and returns the average loss of all its samples, the same on all ranks.
   /// Throws NotFinite on all of them where it is no number.
   double iterate(const Watch& watch = {});
-  /// Runs some, which overlap where the program has no flush, and returns the losses of all. Ends
-  /// with a flush: the next iteration reads weights that have taken all steps.
+  /// Runs some, which overlap where the program has no flush or delays its steps, and returns the
+  /// losses of all. Ends with a flush: the next iteration reads weights that have taken all steps.
   std::vector<double> train(int iterations, const Watch& watch = {});
 
   /// Which iteration the task that runs is of, from 0; the next one between them.
-  [[nodiscard]] std::uint64_t iteration() const { return iteration_; }
+  [[nodiscard]] std::uint64_t iteration() const { return now_.first + now_.iteration; }
   /// When the tasks of the last iteration ran. Where iterations overlap, of no use.
-  [[nodiscard]] const Recording& recording() const { return recording_; }
+  [[nodiscard]] const Recording& recording() const { return record_.times; }
   /// When this rank had done with each of the iterations that were asked for last, since it began.
-  [[nodiscard]] const std::vector<Seconds>& ends() const { return ends_; }
+  [[nodiscard]] const std::vector<Seconds>& ends() const { return record_.ends; }
   /// What lies in the device's memory; its peak is that of the last iteration. What messages are
   /// packed in, and copies of parts that a task looks at, are not there.
-  [[nodiscard]] const Arena& arena() const { return arena_; }
+  [[nodiscard]] const Arena& arena() const { return held_.arena(); }
 
   /// What this rank has of a parameter; it must have some.
-  [[nodiscard]] Value<T>& parameter(model::TensorId id) { return *parameters_.at(id); }
+  [[nodiscard]] Value<T>& parameter(model::TensorId id) { return held_.newest(id); }
 
  private:
-  struct CallState;
-
-  void create_groups();
-  void create_parameters();
-  void create_parameter(const program::Resident& resident);
   std::vector<double> overlap(int iterations, const Watch& watch);
-  void run_round(const program::Sequence& sequence, int iterations);
+  void run_round(int round, int iterations);
   void run(const program::Launch& launch);
-  void run(CallState& state, const program::Task& task);
-  void apply(CallState& state, const program::Task& task, const program::Operation& operation);
-  void convert(CallState& state, const program::Collective& work,
+  void run(const RunningCall& call, const program::Task& task);
+  void apply(const RunningCall& call, const program::Task& task,
+             const program::Operation& operation);
+  void convert(const RunningCall& call, const program::Collective& work,
                const program::Operation& operation);
-  void transfer(CallState& state, const program::Collective& work,
+  void transfer(const RunningCall& call, const program::Collective& work,
                 const program::Operation& operation);
-  void select(CallState& state, const program::Operation& operation);
-  void join(CallState& state, const program::Operation& operation);
-  void step(CallState& state, const program::Operation& operation);
-  void free(int buffer);
+  void select(const RunningCall& call, const program::Operation& operation);
+  void join(const RunningCall& call, const program::Operation& operation);
+  void step(const RunningCall& call, const program::Operation& operation);
 
-  [[nodiscard]] int grid_of(model::TensorId tensor, const program::Call& call) const;
-  [[nodiscard]] Region region(const CallState& state, const program::Operand& operand) const;
-  [[nodiscard]] Region region_on(const CallState& state, const program::Operand& operand,
-                                 std::size_t member, int device) const;
-  Shared<T> read(CallState& state, const program::Operand& operand);
-  Shared<T> held(const CallState& state, const program::Operand& operand);
-  [[nodiscard]] Shared<T>& value_of(int buffer);
-  [[nodiscard]] int place_of(int buffer) const;
-  /// What an operand is written to: its buffer, whatever that holds.
-  Shared<T> target(CallState& state, const program::Operand& operand);
-  /// What it is added to: its buffer, with zeros if nothing is there.
-  Shared<T> sum(CallState& state, const program::Operand& operand);
-  Shared<T> target(CallState& state, const program::Operation& operation, std::size_t output);
-  Shared<T> resident(model::TensorId tensor, const Region& region);
-  Shared<T> placed(int buffer, model::TensorId tensor, const Region& region);
+  Shared<T> input_of_model(const RunningCall& call, model::TensorId tensor, const Region& region);
+  Shared<T> read(const RunningCall& call, const program::Operand& operand,
+                 bool by_operator = false);
+  Shared<T> target(const RunningCall& call, const program::Operation& operation,
+                   std::size_t output);
   /// Waits for a value, if it is a message that has not arrived: was it one?
   bool arrive(const Value<T>* value);
-  void note_loss(const CallState& state, const program::Operation& operation,
+  void note_loss(const RunningCall& call, const program::Operation& operation,
                  const Value<T>& values);
   [[nodiscard]] double loss_weight() const;
-  /// Of the program: that of a group of this device.
-  [[nodiscard]] int communicator(int number) const;
-  [[nodiscard]] kernels::Communicator& group(int number);
-  /// Made when the group has its first collective, which all of its ranks come to.
-  [[nodiscard]] Post<T>& post(int number);
+  [[nodiscard]] double loss_scale() const;
+  [[nodiscard]] const program::Sequence& sequence() const {
+    return program_.sequences[program_.devices[world_.rank()].sequence];
+  }
   /// Do iterations begin before the steps of those before them?
-  [[nodiscard]] bool without_flush() const { return program_.lag > 0 || versions_.any(); }
+  [[nodiscard]] bool without_flush() const { return program_.lag > 0 || held_.has_versions(); }
+
+  /// What is told of the tasks that run.
+  struct Record {
+    Place own;
+    Recording times;
+    std::vector<Seconds> ends;  ///< of iterations since `Now::first`
+    FiniteCheck finite;
+  };
+  struct Now {
+    std::uint64_t first = 0;      ///< of the iterations that were asked for together
+    std::uint64_t iteration = 0;  ///< of these, of the task that runs
+    std::size_t task = 0;         ///< that runs, in the order of the program
+  };
 
   const program::Program& program_;
   const model::Graph& graph_;
   Settings settings_;
   kernels::Communicator& world_;
-  Place own_place_;
-  Place& place_;
   std::unique_ptr<Engine<T>> engine_;  ///< outlives all values
-  FiniteCheck finite_;
-  int device_;
-  program::Buffers buffers_;
-  std::vector<std::unique_ptr<kernels::Communicator>> communicators_;  ///< null: not in it
-  Arena arena_;
-  std::map<model::TensorId, int> resident_buffers_;  ///< of the arena
-  std::map<model::TensorId, Shared<T>> parameters_;  ///< the newest version of each
-  WeightVersions<T> versions_;                       ///< of those that have more than one
-  std::map<model::TensorId, Shared<T>> gradients_;   ///< resident ones, by gradient
-  std::vector<std::vector<int>> coordinates_;  ///< by grid: of this device, if it stands there
-  std::map<model::TensorId, int> grid_of_resident_;  ///< of a parameter and its gradient
-  std::set<model::TensorId> in_parts_;  ///< of which every device has a part of its own
+  Regions regions_;
+  Held<T> held_;
   OptimizerStates<T> states_;
-  /// By iteration, of as many as overlap, then buffer; null: not written yet, or freed.
-  std::vector<std::vector<Shared<T>>> values_;
+  Groups<T> groups_;
   Messages<T> messages_;
-  double loss_scale_;
-  Packing<T> packing_;
-  std::vector<std::unique_ptr<Post<T>>> posts_;  ///< as communicators_; null: not asked for yet
+  std::vector<int> lags_;  ///< by call
   Watch watch_;
-  Recording recording_;
-  std::size_t task_ = 0;     ///< that runs, in the order of the program
-  int round_ = 0;            ///< since `first_`
-  std::uint64_t first_ = 0;  ///< of the iterations that were asked for together
-  std::uint64_t iteration_ = 0;
-  std::vector<Seconds> ends_;  ///< when this rank had done with iterations since `first_`
+  Record record_;
+  Now now_;
 };
 
 }  // namespace stratagem::execute

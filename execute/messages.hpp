@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <map>
 #include <memory>
@@ -26,13 +27,17 @@ class Messages {
 
   /// To the second rank of a pair, or to all but the first of a larger group.
   void send(kernels::Communicator& group, const Value<T>& value) {
-    expects(value.bytes.empty() && value.region.size() > 0, "messages are numbers");
+    expects(value.region.size() > 0, "messages are not empty");
     Leaving& message = leaving_.back().emplace_back();
-    message.values.resize(static_cast<std::size_t>(value.region.size()));
-    engine_.pack(value, value.region, message.values.data());
+    message.bytes.assign(value.bytes.begin(), value.bytes.end());
+    kernels::Source source = kernels::source(std::as_bytes(std::span(message.bytes)));
+    if (value.bytes.empty()) {
+      message.values.resize(static_cast<std::size_t>(value.region.size()));
+      engine_.pack(value, value.region, message.values.data());
+      source = kernels::source(std::span<const Host>(message.values));
+    }
     std::vector<kernels::Sent> sent;
-    for (int to = 1; to < group.size(); ++to)
-      sent.push_back({.to = to, .values = kernels::source(std::span<const Host>(message.values))});
+    for (int to = 1; to < group.size(); ++to) sent.push_back({.to = to, .values = source});
     message.pending = group.start(sent, {});
   }
 
@@ -41,8 +46,12 @@ class Messages {
     Arriving& message = arriving_[value.get()];
     message.value = value;
     message.task = task;
-    message.place = engine_.place(*value, message.room);
-    message.pending = group.start({}, {{.from = 0, .values = kernels::target(message.place)}});
+    const bool numbers = value->bytes.empty();
+    if (numbers) message.place = engine_.place(*value, message.room);
+    const kernels::Target target = numbers ? kernels::target(message.place)
+                                           : kernels::target(std::as_writable_bytes(std::span(
+                                                 value->bytes.data(), value->bytes.size())));
+    message.pending = group.start({}, {{.from = 0, .values = target}});
   }
 
   /// Waits for a value, if it is a message that has not arrived; by which task it was to come.
@@ -51,7 +60,7 @@ class Messages {
     if (found == arriving_.end()) return {};
     const std::size_t task = found->second.task;
     found->second.pending->wait();
-    engine_.close(found->second.place, *value);
+    if (value->bytes.empty()) engine_.close(found->second.place, *value);
     arriving_.erase(found);
     return task;
   }
@@ -75,6 +84,7 @@ class Messages {
  private:
   struct Leaving {
     std::vector<Host> values;
+    std::vector<std::int8_t> bytes;             ///< of masks, in place of numbers
     std::unique_ptr<kernels::Pending> pending;  ///< gone before what it carries
   };
   struct Arriving {

@@ -9,9 +9,6 @@
 
 namespace stratagem::execute {
 
-template <typename T>
-class Engine;
-
 /// Memory that exchanges pack their messages in, kept from one to the next.
 template <typename T>
 struct Packing {
@@ -55,43 +52,6 @@ class Post {
   virtual void reduce_scatter(kernels::Reduction reduction, Sent whole, Message part) = 0;
   virtual void all_gather(Sent part, Message whole) = 0;
   virtual void all_to_all(Sent out, Message in) = 0;
-};
-
-/// Messages lie on the host, where an engine packs them, and a communicator of hosts moves them.
-template <typename T>
-class HostPost final : public Post<T> {
- public:
-  using Host = OnHost<T>;
-  using Message = std::span<Host>;
-  using Sent = std::span<const Host>;
-
-  /// All of which outlive it.
-  HostPost(Engine<T>& engine, kernels::Communicator& group, Packing<T>& packing)
-      : engine_(engine), group_(group), packing_(packing) {}
-
-  [[nodiscard]] int rank() const override { return group_.rank(); }
-  [[nodiscard]] int size() const override { return group_.size(); }
-  Message room_out(std::size_t elements) override { return room(packing_.out, elements); }
-  Message room_in(std::size_t elements) override { return room(packing_.in, elements); }
-  Message open(const Value<T>& value) override;
-  Message place(const Value<T>& value) override;
-  void close(Sent message, const Value<T>& value) override;
-  void pack(const Value<T>& whole, const Region& region, Host* to) override;
-  void unpack(const Host* from, const Region& region, const Value<T>& whole, bool adds) override;
-  void all_reduce(kernels::Reduction reduction, Message values) override;
-  void reduce_scatter(kernels::Reduction reduction, Sent whole, Message part) override;
-  void all_gather(Sent part, Message whole) override;
-  void all_to_all(Sent out, Message in) override;
-
- private:
-  static Message room(std::vector<Host>& list, std::size_t elements) {
-    if (list.size() < elements) list.resize(elements);
-    return Message(list).first(elements);
-  }
-
-  Engine<T>& engine_;
-  kernels::Communicator& group_;
-  Packing<T>& packing_;
 };
 
 }  // namespace stratagem::execute

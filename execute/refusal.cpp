@@ -35,21 +35,11 @@ bool any_kernel(const program::Program& program, const Is& is) {
 /// Of a call as a whole.
 std::string refusal_of_call(const program::StoredCall& call, Backend backend) {
   if (backend == Backend::cuda && (call.lag > 0 || call.versions_behind > 0))
-    return "a schedule without a flush, as PipeDream's are, on a GPU";
+    return "weights that are older than the last step, as PipeDream's and those of delayed steps, "
+           "on a GPU";
   if (call.cell.slice > 0) return "slices of tokens";
   if (call.cell.repeat > 0) return "forward passes that repeat";
   return "";
-}
-
-/// Of a task of which lowering does not say what it does to values.
-std::string refusal_of_task(const program::Program& program, const Task& task) {
-  const std::string named = " (task " + task.name + ")";
-  if (program::transfers(task.stream)) return "activations that are lent to other devices" + named;
-  const bool steps_on_host = any_kernel(program, [](const cost::Kernel& kernel) {
-    return kernel.kind == cost::KernelKind::host_optimizer;
-  });
-  if (steps_on_host) return "steps on the host that are delayed" + named;
-  return "a task of which the plan does not say what it computes" + named;
 }
 
 /// Is it of a stage of which every device has parts of its own?
@@ -59,11 +49,21 @@ bool differs_by_device(const program::Operation& operation) {
          std::ranges::any_of(operation.outputs, own);
 }
 
+/// Masks lie in bytes, which the host packs.
+bool sends_masks(const program::Program& program, const model::Graph& graph,
+                 const program::Call& call, const program::Operation& operation) {
+  return operation.action == program::Action::transfer &&
+         std::ranges::any_of(operation.inputs, [&](const program::Operand& operand) {
+           return graph.tensors[tensor_of(program, call, operand.tensor)].role == model::Role::mask;
+         });
+}
+
 std::string refusal_of_tasks(const program::Program& program, const model::Graph& graph,
                              const program::StoredCall& call, Backend backend) {
   const program::Block& block = program.blocks[call.block];
   for (const Task& task : block.tasks) {
-    if (task.operations.empty() && needs_meaning(task)) return refusal_of_task(program, task);
+    if (task.operations.empty() && needs_meaning(task))
+      return "a task of which the plan does not say what it computes (task " + task.name + ")";
     const auto away = [&](int slot) {
       return block.slots[slot].place != program::Residence::device;
     };
@@ -73,6 +73,8 @@ std::string refusal_of_tasks(const program::Program& program, const model::Graph
       if (backend == Backend::cuda && differs_by_device(operation))
         return "stages whose operators do not share one grid in equal parts, on a GPU (task " +
                task.name + ")";
+      if (backend == Backend::cuda && sends_masks(program, graph, call, operation))
+        return "masks of dropout that are lent to other devices, on a GPU (task " + task.name + ")";
       if (operation.action != program::Action::apply) continue;
       const model::Segment& segment = graph.segments[call.segment];
       const auto forward = static_cast<int>(segment.forward.size());

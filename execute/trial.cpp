@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "base/input_error.hpp"
-#include "kernels/half.hpp"
+#include "execute/types.hpp"
 
 namespace stratagem::execute {
 namespace {
@@ -158,10 +158,7 @@ Trial trial(const program::Program& program, Interpreter<T>& rank, kernels::Comm
 #define INSTANTIATE(T)                                                                           \
   template Trial trial<T>(const program::Program&, Interpreter<T>&, kernels::Communicator&, int, \
                           const std::function<void(const TimedIteration&)>&, const Watch&);
-INSTANTIATE(float)
-INSTANTIATE(double)
-INSTANTIATE(kernels::Half)
-INSTANTIATE(kernels::BFloat16)
+STRATAGEM_FOR_HELD_TYPES(INSTANTIATE)
 #undef INSTANTIATE
 
 }  // namespace stratagem::execute

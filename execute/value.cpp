@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "kernels/half.hpp"
+#include "execute/types.hpp"
 #include "kernels/part.hpp"
 
 namespace stratagem::execute {
@@ -28,14 +28,12 @@ Region region_of(const program::Operand& operand, const std::vector<std::int64_t
                  const placement::Grid& grid, const std::vector<int>& coordinates) {
   Region region = all_of(placement::mask_at(operand.layout, shape, grid.sizes(), coordinates));
   if (operand.shards.empty()) return region;
-  std::int64_t parts = 1, index = 0;
   for (const int axis : operand.shards) {
-    parts *= grid.axes[axis].size;
-    index = index * grid.axes[axis].size + coordinates[axis];
+    const std::int64_t parts = grid.axes[axis].size;
+    const std::int64_t length = (region.size() + parts - 1) / parts;
+    region.begin = std::min(region.begin + coordinates[axis] * length, region.end);
+    region.end = std::min(region.begin + length, region.end);
   }
-  const std::int64_t length = (region.end + parts - 1) / parts;
-  region.begin = std::min(index * length, region.end);
-  region.end = std::min(region.begin + length, region.end);
   return region;
 }
 
@@ -141,10 +139,7 @@ bool shows(const Region& whole, const Region& part) {
 }
 
 #define INSTANTIATE(T) template Shared<T> value_in<T>(Memory, List, Region);
-INSTANTIATE(float)
-INSTANTIATE(double)
-INSTANTIATE(kernels::Half)
-INSTANTIATE(kernels::BFloat16)
+STRATAGEM_FOR_HELD_TYPES(INSTANTIATE)
 #undef INSTANTIATE
 template Shared<float> zeros<float>(Region);
 template Shared<double> zeros<double>(Region);

@@ -9,10 +9,12 @@
 #include "lowering/blocks/blocks.hpp"
 #include "lowering/cells/cells.hpp"
 #include "lowering/invariants.hpp"
+#include "lowering/peers.hpp"
 #include "lowering/refusals.hpp"
 #include "lowering/sequences/roll.hpp"
 #include "lowering/sequences/sequence.hpp"
 #include "lowering/size.hpp"
+#include "lowering/stack/host_waits.hpp"
 #include "lowering/stages/stages.hpp"
 #include "program/check/check.hpp"
 
@@ -34,7 +36,8 @@ program::Program empty_program(const Stages& stages, const CellOrder& order) {
 
 }  // namespace
 
-program::Program lower(const Plan& plan, const cost::Stack& stack, const cost::Training& training) {
+program::Program lower(const Plan& plan, const cost::Stack& stack, const cost::Training& training,
+                       const Neighbours& neighbours) {
   // Stages: every segment is on a stage, every stage on a grid in each of its copies, every device
   // in one device class. It is known what flows between stages.
   const Stages stages(plan);
@@ -67,16 +70,21 @@ program::Program lower(const Plan& plan, const cost::Stack& stack, const cost::T
   const std::vector<Versions> versions = weight_versions(plan, stages, order);
 
   // Sequences: every device class has its calls of blocks in the order of its cells, with all that
-  // passes between calls: messages, what waits elsewhere, reductions, steps.
+  // passes between calls: messages, what waits elsewhere, reductions, steps. Which peers hold what
+  // is lent is known first, since both sides have calls for it.
   std::map<std::array<int, 4>, RedistributionBlocks> redistributions;
-  const SequenceContext context{plan,       stack,  training, stages, order,          versions,
-                                parameters, groups, table,    slices, redistributions};
+  SequenceContext context{plan,       stack,  training, stages, order,           versions,
+                          parameters, groups, table,    slices, redistributions, plan.residency};
+  context.residency = with_peers(context, neighbours);
   for (std::size_t device_class = 0; device_class < stages.device_classes().size(); ++device_class)
     program.sequences.push_back(build_sequence(context, static_cast<int>(device_class)));
   expect_blocks(program);
 
+  // Host: it is known what the hosts wait for. Late, since it follows the order of launches.
+  add_host_waits(program, stack);
+
   // Loops: what repeats from micro-batch to micro-batch is stored once. Last, since calls are equal
-  // only if all that they wait for is.
+  // only if all that they and the host wait for is.
   for (program::Sequence& sequence : program.sequences) sequence = roll(std::move(sequence));
   check(program);
   return program;

@@ -3,6 +3,7 @@
 
 #include "cost/optimizer.hpp"
 #include "cost/stack.hpp"
+#include "lowering/neighbours.hpp"
 #include "program/program.hpp"
 #include "strategies/plan/plan.hpp"
 
@@ -12,7 +13,8 @@ namespace stratagem::lowering {
 /// collectives, reduces weight gradients that are partial sums, orders the cells of every stage,
 /// and states when every buffer is allocated and freed. `stack` says how many kernels an operator
 /// becomes and what a framework adds to an optimizer step, `training` what weights are kept as and
-/// what that step needs; the plan's graph is in the types of its precision.
+/// what that step needs; the plan's graph is in the types of its precision. `neighbours` decide
+/// which stages hold what others lend.
 ///
 /// Throws InputError if the orders contradict each other (the message prints one cycle) or leave
 /// two cells of a stage unordered, and for plans that cannot be lowered, naming them:
@@ -27,6 +29,6 @@ namespace stratagem::lowering {
 ///   as its operators are, and such a stage evicts nothing.
 /// What it makes has passed check().
 program::Program lower(const strategies::Plan& plan, const cost::Stack& stack,
-                       const cost::Training& training = {});
+                       const cost::Training& training = {}, const Neighbours& neighbours = {});
 
 }  // namespace stratagem::lowering

@@ -1,7 +1,9 @@
 // Refuses plans that the lowering cannot compile, before the passes that would meet them.
 #include "lowering/refusals.hpp"
 
+#include <algorithm>
 #include <string>
+#include <vector>
 
 #include "base/input_error.hpp"
 #include "lowering/stack/casts.hpp"
@@ -29,15 +31,33 @@ void expect_axes(const Stages& stages, int stage, const std::string& path,
     throw InputError("", path, "stages on one grid in equal parts" + where, "");
 }
 
-/// Each device has one shard of a weight: what is kept of it in parts is kept in those that step.
+/// Where the user said something of any of these, or else of the steps.
+std::string said(const Plan& plan, const std::vector<What>& of) {
+  const std::string rule = plan.residency.said(of);
+  return rule.empty() ? plan.steps.said : rule;
+}
+
+bool within(const std::vector<std::string>& axes, const std::vector<std::string>& others) {
+  return std::ranges::all_of(
+      axes, [&](const std::string& axis) { return std::ranges::count(others, axis) > 0; });
+}
+
+/// Parts of what is divided over more axes make up those of what is divided over fewer: each rank
+/// steps a part of what it keeps.
 void refuse_other_axes(const Plan& plan) {
   for (const What what : {What::parameters, What::gradients}) {
-    const strategies::Keep* rule = plan.residency.of(what);
-    if (rule == nullptr || rule->divided.empty() || rule->divided == plan.steps.divided) continue;
-    throw InputError("", path_of(&Options::zero),
-                     "parameters and gradients that are divided over the axes of their steps",
+    const strategies::Keep* rule = plan.residency.of(what, strategies::Keep::Between::iterations);
+    if (rule == nullptr || within(rule->divided, plan.steps.divided)) continue;
+    throw InputError("", said(plan, {what}),
+                     "parameters and gradients that are divided over axes of their steps",
                      plan.steps.divided.empty() ? "steps that are not divided" : "other axes");
   }
+  const auto& parameters = plan.divided(What::parameters);
+  const auto& gradients = plan.divided(What::gradients);
+  if (within(parameters, gradients) || within(gradients, parameters)) return;
+  throw InputError("", said(plan, {What::gradients}),
+                   "gradients that are divided over all axes of parameters, or some of them",
+                   "other axes");
 }
 
 /// What divides weights needs grids to divide them over, and weights that have one version.
@@ -45,7 +65,7 @@ void refuse_shards(const Plan& plan, const Stages& stages, const cost::Stack& st
   const std::string where = plan.steps.on_host ? " where steps run on the host"
                                                : " where weights are divided or gathered";
   const std::string path =
-      plan.steps.on_host ? path_of(&Options::offload) : path_of(&Options::zero);
+      plan.steps.on_host ? plan.steps.said : said(plan, {What::parameters, What::gradients});
   const bool divides = !plan.divided(What::states).empty();
   if (!divides && !gathers_parameters(plan, stack) && !plan.steps.on_host) return;
   if (!plan.updates.flush)
@@ -71,12 +91,14 @@ void refuse_gradient_buffers(const Plan& plan) {
 /// Hosts that wait for their device before they gather wait for each other where stages on
 /// different grids share devices. Some schedules would run nevertheless.
 void refuse_waiting_gathers(const Plan& plan, const Stages& stages, const cost::Stack& stack) {
-  if (!gathers_parameters(plan, stack) || !stack.shard_collectives.gathers_wait) return;
+  if (!gathers_parameters(plan, stack) ||
+      !cost::rule_of<cost::ShardCollectives>(stack).gathers_wait)
+    return;
   for (const DeviceClass& device_class : stages.device_classes()) {
     for (const int replica : device_class.replicas) {
       if (stages.replicas()[replica].grid == stages.replicas()[device_class.replicas.front()].grid)
         continue;
-      throw InputError("", path_of(&Options::zero),
+      throw InputError("", said(plan, {What::parameters}),
                        "stages that share all devices or none where hosts wait for the device "
                        "before each gather (shard_collectives of the stack)",
                        "");
@@ -90,20 +112,21 @@ void refuse_casts(const Plan& plan, const cost::Stack& stack, const cost::Precis
   const bool gathers = gathers_parameters(plan, stack) || gathers_before_first_use(plan);
   const bool away = plan.place_of(What::parameters) != Place::device;
   if (!gathers && !away) return;
-  throw InputError("", away ? path_of(&Options::offload) : path_of(&Options::zero),
+  throw InputError("", said(plan, {What::parameters}),
                    "weights that stay whole where linear layers multiply in " +
                        model::to_text(precision.products),
                    away ? "weights on the host" : "weights that are gathered ahead of their use");
 }
 
-/// What waits on the host are whole activations of whole micro-batches.
+/// What waits elsewhere are whole activations of whole micro-batches.
 void refuse_swaps(const Plan& plan, const Stages& stages) {
-  if (!plan.residency.keeps_segments()) return;
+  if (!plan.residency.keeps_segments() && !plan.residency.keeps_cells()) return;
   if (!plan.updates.flush) {
     throw InputError("", path_of(&Options::swap),
                      "a schedule with a flush where activations are swapped", "one without");
   }
-  if (plan.slices() > 1 || plan.residency.keeps_cells()) {
+  const bool both = plan.residency.keeps_segments() && plan.residency.keeps_cells();
+  if (plan.slices() > 1 || both) {
     throw InputError("", path_of(&Options::swap),
                      "whole micro-batches, and none lent to other stages, where they are swapped",
                      "");
@@ -136,26 +159,22 @@ void refuse_recomputation(const Plan& plan, const Stages& stages) {
   }
 }
 
-/// What is lent to other stages, and slices of tokens, are parts of micro-batches in different
-/// ways.
 void refuse_slices(const Plan& plan, const Stages& stages) {
   if (plan.slices() <= 1) return;
-  if (plan.residency.keeps_cells())
-    throw InputError("", "", "evictions of whole micro-batches, not of token slices", "");
   for (int stage = 0; stage < stages.count(); ++stage)
     expect_axes(stages, stage, path_of(&Options::token_slices), "");
 }
 
 /// A shard is a run of elements, which has neither rows nor columns.
-void refuse_factored_states(const Stages& stages, const Parameters& parameters,
+void refuse_factored_states(const Plan& plan, const Stages& stages, const Parameters& parameters,
                             const cost::Training& training) {
   if (!is_factored(training.optimizer)) return;
   for (std::size_t device_class = 0; device_class < stages.device_classes().size();
        ++device_class) {
     for (const auto& [parameter, local] : parameters.on(static_cast<int>(device_class))) {
-      if (local.shards.empty()) continue;
+      if (local.step.axes.empty()) continue;
       throw InputError(
-          "", path_of(&Options::zero),
+          "", plan.steps.said,
           "an optimizer that keeps something of every element where its steps are divided",
           training.optimizer.name + ", which keeps sums of rows and columns");
     }
@@ -166,15 +185,17 @@ void refuse_factored_states(const Stages& stages, const Parameters& parameters,
 void refuse_steps_on_host(const Plan& plan, const Parameters& parameters) {
   const bool away = plan.place_of(What::parameters) != Place::device;
   if (away && (!plan.steps.on_host || plan.steps.delayed)) {
-    throw InputError("", path_of(&Options::offload),
+    throw InputError("", said(plan, {What::parameters}),
                      "steps on the host, none of them delayed, where parameters live there", "");
   }
-  if (plan.place_of(What::states) == Place::drives && !plan.steps.on_host)
-    throw InputError("", path_of(&Options::offload),
-                     "steps on the host where their states are on drives", "");
+  for (const What what : {What::states, What::gradients}) {
+    if (plan.place_of(what) != Place::drives || plan.steps.on_host) continue;
+    throw InputError("", said(plan, {what}),
+                     "steps on the host where their states or gradients are on drives", "");
+  }
   if (away && plan.residency.of(What::parameters)->at_least > 0) {
-    throw InputError("", path_of(&Options::zero) + "/whole_below",
-                     "0 where parameters live on the host",
+    throw InputError("", said(plan, {What::parameters}),
+                     "parameters of all sizes divided where they live on the host, \"at least\" 0",
                      std::to_string(plan.residency.of(What::parameters)->at_least));
   }
   if (!plan.steps.on_host) return;
@@ -182,7 +203,7 @@ void refuse_steps_on_host(const Plan& plan, const Parameters& parameters) {
     if (plan.graph().gradient_of[id] < 0) continue;
     if (plan.graph().tensors[id].role != model::Role::parameter) continue;
     if (parameters[static_cast<model::TensorId>(id)].grids.size() < 2) continue;
-    throw InputError("", path_of(&Options::offload),
+    throw InputError("", plan.steps.said,
                      "parameter " + plan.graph().tensors[id].name +
                          " on one stage (untied, and no copies of stages) where steps run on the "
                          "host",
@@ -207,7 +228,7 @@ void refuse_before_blocks(const Plan& plan, const Stages& stages, const cost::St
 void refuse_before_sequences(const Plan& plan, const Stages& stages, const Parameters& parameters,
                              const cost::Training& training) {
   refuse_steps_on_host(plan, parameters);
-  refuse_factored_states(stages, parameters, training);
+  refuse_factored_states(plan, stages, parameters, training);
 }
 
 }  // namespace stratagem::lowering

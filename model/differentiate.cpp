@@ -9,6 +9,7 @@
 
 #include "base/input_error.hpp"
 #include "model/builder.hpp"
+#include "model/operator_kinds.hpp"
 
 namespace stratagem::model {
 namespace {
@@ -166,95 +167,55 @@ class Differentiation {
   }
 
   void differentiate_operator(OpId id) {
-    const Operator& op = graph_.operators[id];
-    if (std::ranges::none_of(op.inputs, [this](TensorId t) { return trainable(t); })) return;
+    const OpKind kind = graph_.operators[id].kind;
+    const std::vector<GradientRule>& rules = row_of(kind).gradients;
+    const std::vector<TensorId>& inputs = graph_.operators[id].inputs;
+    if (std::ranges::none_of(inputs, [this](TensorId t) { return trainable(t); })) return;
+    const bool every = std::ranges::any_of(rules, [](const GradientRule& rule) {
+      return std::ranges::any_of(rule.reads, [](const OperandOf& read) { return read.place < 0; });
+    });
     std::vector<Operand> gradients;
-    const std::size_t outputs = op.kind == OpKind::split_heads ? op.outputs.size() : 1;
+    const std::size_t outputs = every ? graph_.operators[id].outputs.size() : 1;
     for (std::size_t o = 0; o < outputs; ++o) gradients.push_back(gradient_of(id, o));
     const bool reached =
         std::ranges::all_of(gradients, [](const Operand& g) { return g.tensor >= 0; });
-    if (reached) give_all(id, graph_.operators[id].kind, gradients);
-  }
-
-  /// To the input and the scale and, where the norm has one, the shift.
-  void give_norm(OpId id, OpKind kind, const Operand& out) {
-    give(id, 0, kind, {out, input(id, 0), output(id, 1), input(id, 1)});
-    give(id, 1, OpKind::layer_norm_scale_gradient, {out, input(id, 0), output(id, 1)});
-    if (kind == OpKind::layer_norm) give(id, 2, OpKind::bias_gradient, {out});
-  }
-
-  /// To queries, keys and values; scores are computed again from queries and keys.
-  void give_attention(OpId id, OpKind kind, const Operand& out) {
-    for (const std::size_t i : {0, 1, 2}) {
-      give(id, i, kind,
-           {out, input(id, 0), input(id, 1), input(id, 2), output(id, 0), output(id, 1)});
+    if (!reached) return;
+    expects(!rules.empty(), "every differentiable kind of operator states its backward pass");
+    for (const GradientRule& rule : rules) {
+      if (has(id, rule)) follow(id, rule, gradients);
     }
   }
 
-  void give_all(OpId id, OpKind kind, const std::vector<Operand>& gradients) {
+  [[nodiscard]] bool has(OpId id, const OperandOf& operand) const {
+    const Operator& op = graph_.operators[id];
+    const auto& side = operand.side == OperandOf::Side::input ? op.inputs : op.outputs;
+    return operand.place < static_cast<int>(side.size());
+  }
+  [[nodiscard]] bool has(OpId id, const GradientRule& rule) const {
+    return has(id, OperandOf{OperandOf::Side::input, rule.of}) &&
+           (!rule.left_in || has(id, *rule.left_in)) &&
+           std::ranges::all_of(rule.reads, [&](const OperandOf& read) { return has(id, read); });
+  }
+
+  void follow(OpId id, const GradientRule& rule, const std::vector<Operand>& gradients) {
     const Operand& out = gradients.front();
-    switch (kind) {
-      case OpKind::embedding:
-        return give(id, 1, kind, {out, input(id, 0)});
-      case OpKind::add:
-        for (const std::size_t i : {0, 1}) {
-          const bool broadcast = input(id, i).terms.size() < out.terms.size();
-          broadcast ? give(id, i, OpKind::bias_gradient, {out}) : pass_on(id, i, out);
-        }
-        return;
-      case OpKind::identity:
-        return pass_on(id, 0, out);
-      case OpKind::bias_add:
-        give(id, 1, OpKind::bias_gradient, {out});
-        return pass_on(id, 0, out);
-      case OpKind::contraction:
-        give(id, 0, kind, {out, input(id, 1)});
-        return give(id, 1, kind, {out, input(id, 0)});
-      case OpKind::layer_norm:
-      case OpKind::rms_norm:
-        return give_norm(id, kind, out);
-      case OpKind::fused_attention:
-        return give_attention(id, kind, out);
-      case OpKind::prepend:
-        give(id, 0, kind, {out});
-        return give(id, 1, kind, {out});
-      case OpKind::relative_bias:
-      case OpKind::causal_relative_bias:
-      case OpKind::rotary:
-      case OpKind::repeat:
-      case OpKind::split_heads:
-      case OpKind::merge_heads:
-        return give(id, 0, kind, gradients);
-      case OpKind::masked_softmax:
-      case OpKind::causal_softmax:
-      case OpKind::softmax:
-        return give(id, 0, kind, {out, output(id, 0)});
-      case OpKind::dropout:
-      case OpKind::attention_dropout:
-        return give(id, 0, kind, {out, output(id, 1)});
-      case OpKind::relu:
-      case OpKind::sigmoid:
-        return give(id, 0, kind, {out, output(id, 0)});
-      case OpKind::multiply:
-        give(id, 0, kind, {out, input(id, 1)});
-        return give(id, 1, kind, {out, input(id, 0)});
-      case OpKind::gelu:
-      case OpKind::silu:
-      case OpKind::swiglu:
-        return give(id, 0, kind, {out, input(id, 0)});
-      case OpKind::dispatch:  // to which slots tokens go is a choice without a gradient
-        return give(id, 0, kind, {out, output(id, 1)});
-      case OpKind::combine:
-        give(id, 0, kind, {out, input(id, 1), input(id, 2)});
-        return give(id, 1, kind, {out, input(id, 0), input(id, 2)});
-      case OpKind::cross_entropy:
-        if (graph_.operators[id].outputs.size() > 1)  // the gradient was left where the logits were
-          return pass_on(id, 0, output(id, 1));
-        // d loss / d logits = exponential / sum - [label]
-        return give(id, 4, kind, {out, input(id, 0), input(id, 1), input(id, 3)});
-      default:
-        throw BrokenPromise("every differentiable kind of operator states its backward pass");
+    if (rule.left_in) return pass_on(id, rule.of, output(id, rule.left_in->place));
+    if (rule.reads.empty()) {
+      const bool lacks = input(id, rule.of).terms.size() < out.terms.size();
+      return lacks ? give(id, rule.of, OpKind::bias_gradient, {out}) : pass_on(id, rule.of, out);
     }
+    std::vector<Operand> reads;
+    for (const auto& [side, place] : rule.reads) {
+      if (side == OperandOf::Side::returned && place < 0) {
+        reads.insert(reads.end(), gradients.begin(), gradients.end());
+      } else {
+        reads.push_back(side == OperandOf::Side::returned ? gradients[place]
+                        : side == OperandOf::Side::input  ? input(id, place)
+                                                          : output(id, place));
+      }
+    }
+    const OpKind kind = rule.kind.empty() ? graph_.operators[id].kind : operator_named(rule.kind);
+    give(id, rule.of, kind, reads);
   }
 
   /// `gradient, parameter -> parameter`, elementwise, once per trainable parameter; `user` is its

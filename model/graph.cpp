@@ -8,44 +8,6 @@
 namespace stratagem::model {
 namespace {
 
-constexpr const char* kind_names[] = {"embedding",
-                                      "add",
-                                      "bias_add",
-                                      "layer_norm",
-                                      "rms_norm",
-                                      "contraction",
-                                      "split_heads",
-                                      "merge_heads",
-                                      "rotary",
-                                      "repeat",
-                                      "masked_softmax",
-                                      "causal_softmax",
-                                      "softmax",
-                                      "dropout",
-                                      "attention_dropout",
-                                      "fused_attention",
-                                      "gelu",
-                                      "relu",
-                                      "silu",
-                                      "swiglu",
-                                      "sigmoid",
-                                      "multiply",
-                                      "identity",
-                                      "prepend",
-                                      "relative_bias",
-                                      "causal_relative_bias",
-                                      "dispatch",
-                                      "combine",
-                                      "row_max",
-                                      "exponential",
-                                      "row_sum",
-                                      "pick",
-                                      "cross_entropy",
-                                      "layer_norm_scale_gradient",
-                                      "bias_gradient",
-                                      "gradient_sum",
-                                      "optimizer_step"};
-
 /// Products within a fused attention that an operator stands for, those of scores that are computed
 /// again not counted: two forward; for the gradient of the queries two, for those of keys and
 /// values one.
@@ -65,7 +27,15 @@ Flops attention_flops(const Graph& graph, const Operator& op) {
 
 }  // namespace
 
-std::string to_text(OpKind kind) { return kind_names[static_cast<int>(kind)]; }
+std::vector<int> layers(const Graph& graph) {
+  std::vector<int> result;
+  for (std::size_t segment = 1; segment + 1 < graph.segments.size(); ++segment) {
+    const std::vector<OpId>& ops = graph.segments[segment].forward;
+    if (ops.empty() || graph.operators[ops.front()].kind != OpKind::embedding)
+      result.push_back(static_cast<int>(segment));
+  }
+  return result;
+}
 
 Flops flops(const Graph& graph, const Operator& op) {
   if (op.kind == OpKind::fused_attention) return attention_flops(graph, op);

@@ -15,8 +15,8 @@ namespace stratagem::model {
 
 using OpId = int;
 
-/// What an operator computes. What each saves for its backward pass is what its gradients read:
-/// differentiate.cpp.
+/// What an operator computes: rows of the table in operator_kinds.cpp, of which the first are those
+/// that code names here. What each saves for its backward pass is what its gradients read.
 enum class OpKind : std::uint8_t {
   embedding,          ///< rows of a table, picked by token
   add,                ///< sum of two activations, or of an activation and a broadcast table
@@ -112,6 +112,9 @@ struct Graph {
   /// input of the first segment that it becomes}; no gradient goes back. The first pass gets zeros.
   std::vector<std::pair<TensorId, TensorId>> recycled;
 };
+
+/// The segments between the first and the last, but for those that begin with an embedding: layers.
+std::vector<int> layers(const Graph&);
 
 /// Model FLOPs, whatever a kernel computes: 2 * the product of all identifiers' sizes for
 /// contractions, as many for each product within a fused attention (its backward pass has four,

@@ -19,13 +19,10 @@ int Grid::count() const {
                          [](int n, const Axis& axis) { return n * axis.size; });
 }
 
-std::vector<int> Grid::coordinates(int i) const {
-  std::vector<int> result(axes.size());
-  for (std::size_t axis = axes.size(); axis-- > 0;) {
-    result[axis] = i % axes[axis].size;
-    i /= axes[axis].size;
-  }
-  return result;
+std::vector<int> coordinates_in(const std::vector<int>& sizes, int i) {
+  std::vector<int> at(sizes.size());
+  for (std::size_t axis = sizes.size(); axis-- > 0; i /= sizes[axis]) at[axis] = i % sizes[axis];
+  return at;
 }
 
 int Grid::device(const std::vector<int>& coordinates) const {

@@ -10,16 +10,9 @@
 namespace stratagem::placement {
 namespace {
 
-double volume(const Conversion& step, double elements, double n) {
-  if (!step.communicates()) return 0;
-  switch (step.collective()) {
-    case cost::CollectiveKind::all_reduce:
-      return 2 * (n - 1) * elements / n;
-    case cost::CollectiveKind::all_gather:
-      return (n - 1) * elements;
-    default:
-      return (n - 1) * elements / n;
-  }
+/// Of a step that finds so many elements on each of its n devices.
+double volume_of(const Conversion& step, double elements, double n) {
+  return step.communicates() ? volume(step.collective(), elements, n) : 0;
 }
 
 int group_size(const Conversion& step, const std::vector<int>& axis_sizes) {
@@ -96,6 +89,20 @@ std::optional<Conversion> direct_step(const Layout& from, const Layout& to) {
 
 }  // namespace
 
+double volume(cost::CollectiveKind kind, double elements, double n) {
+  switch (kind) {
+    case cost::CollectiveKind::send:
+      return elements;
+    case cost::CollectiveKind::broadcast:
+    case cost::CollectiveKind::all_gather:
+      return (n - 1) * elements;
+    case cost::CollectiveKind::all_reduce:
+      return 2 * (n - 1) * elements / n;
+    default:
+      return (n - 1) * elements / n;
+  }
+}
+
 Mask mask_at(const Layout& layout, const std::vector<std::int64_t>& shape,
              const std::vector<int>& axis_sizes, const std::vector<int>& coordinates) {
   Mask mask = whole(shape);
@@ -153,7 +160,7 @@ double conversion_cost(const std::vector<Conversion>& steps, const Layout& from,
   Layout layout = from;
   for (const Conversion& step : steps) {
     const auto elements = static_cast<double>(local_elements(layout, shape, axis_sizes));
-    cost += volume(step, elements, group_size(step, axis_sizes)) + 1;
+    cost += volume_of(step, elements, group_size(step, axis_sizes)) + 1;
     layout = after(std::move(layout), step);
   }
   return cost;
@@ -184,7 +191,7 @@ Arrivals convert_from(const std::map<Layout, double>& starts,
     if (arrivals.at(layout).cost < cost) continue;
     const auto elements = static_cast<double>(local_elements(layout, shape, axis_sizes));
     for (const Conversion& step : steps_from(layout, shape, axis_sizes)) {
-      const double further = cost + volume(step, elements, group_size(step, axis_sizes)) + 1;
+      const double further = cost + volume_of(step, elements, group_size(step, axis_sizes)) + 1;
       enter(after(layout, step), {further, layout, step});
     }
   }

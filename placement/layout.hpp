@@ -35,6 +35,11 @@ Mask mask_at(const Layout&, const std::vector<std::int64_t>& shape,
 std::int64_t local_elements(const Layout&, const std::vector<std::int64_t>& shape,
                             const std::vector<int>& axis_sizes);
 
+/// Elements that a collective of n devices moves, each of which had so many before: send N,
+/// broadcast and all_gather (n-1)N, all_reduce 2(n-1)N/n, reduce_scatter and all_to_all (n-1)N/n
+/// (of collectives what each device sends). Source: nnScaler, the adapters' `volume`.
+double volume(cost::CollectiveKind kind, double elements, double n);
+
 /// One step of a conversion: along all of `axes` (ascending) at once, `from` becomes `to`. The
 /// devices that differ only along these axes are its group. Chunks (R to D) and zero-filling (R to
 /// V) cost nothing and are not collectives.
@@ -51,12 +56,10 @@ struct Conversion {
 /// The layout after a step.
 Layout after(Layout layout, const Conversion& step);
 
-/// The cheapest sequence of conversions, by the volumes of nnScaler's layout graph (elements sent
-/// and received within the group, plus 1 a step): all-reduce 2(n-1)N/n, all-gather (n-1)N,
-/// reduce-scatter and all-to-all (n-1)N/n for N elements per device before the step, n devices in
-/// a group. Among equals the first found in the order of axes wins. Every axis moves as a whole:
-/// pass prime factors as axes to search all layouts. Expects `to` to come out even. Source: Lin et
-/// al., nnScaler, OSDI 2024, section 4 (materialisation of data dependencies).
+/// The cheapest sequence of conversions, by the volumes of nnScaler's layout graph, plus 1 a step.
+/// Among equals the first found in the order of axes wins. Every axis moves as a whole: pass prime
+/// factors as axes to search all layouts. Expects `to` to come out even. Source: Lin et al.,
+/// nnScaler, OSDI 2024, section 4 (materialisation of data dependencies).
 std::vector<Conversion> convert(const Layout& from, const Layout& to,
                                 const std::vector<std::int64_t>& shape,
                                 const std::vector<int>& axis_sizes);

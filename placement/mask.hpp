@@ -4,7 +4,6 @@
 
 #include <compare>
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 namespace stratagem::placement {
@@ -46,12 +45,5 @@ Mask split_value(const Mask&, std::int64_t i, std::int64_t n);
 
 /// Do two masks of one tensor share an element of which they see a common part of the value?
 bool overlap(const Mask&, const Mask&);
-/// The common part; nullopt if there is none, or if two different partial values meet.
-std::optional<Mask> intersection(const Mask&, const Mask&);
-/// One mask for two that differ in exactly one dimension, where their ranges touch; nullopt
-/// otherwise.
-std::optional<Mask> concatenation(const Mask&, const Mask&);
-/// One value for k partial values of the same elements: (k*j .. k*j+k-1 of n) become (j of n/k).
-std::optional<Mask> accumulation(const std::vector<Mask>&);
 
 }  // namespace stratagem::placement

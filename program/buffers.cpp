@@ -2,6 +2,7 @@
 #include "program/buffers.hpp"
 
 #include <algorithm>
+#include <set>
 #include <unordered_map>
 
 namespace stratagem::program {
@@ -41,10 +42,22 @@ class Passages {
   std::unordered_map<std::uint64_t, std::pair<Passage, int>> known_;
 };
 
-/// By call: which repeat of which slice of which micro-batch.
-std::vector<int> owners_of(const Sequence& sequence) {
-  int slices = 1, repeats = 1;
+/// The stages whose segments a sequence runs; in cells of others it holds what they lend.
+std::set<int> stages_of(const Sequence& sequence) {
+  std::set<int> stages;
   for (const Call& call : sequence.calls) {
+    if (call.segment >= 0) stages.insert(call.cell.stage);
+  }
+  return stages;
+}
+
+/// By call: which repeat of which slice of which micro-batch, of this device's own or of what it
+/// holds for others, which may be the same tensors.
+std::vector<int> owners_of(const Sequence& sequence) {
+  const std::set<int> own = stages_of(sequence);
+  int slices = 1, repeats = 1, micro_batches = 1;
+  for (const Call& call : sequence.calls) {
+    micro_batches = std::max(micro_batches, call.cell.micro_batch + 1);
     slices = std::max(slices, call.cell.slice + 1);
     repeats = std::max(repeats, call.cell.repeat + 1);
   }
@@ -52,7 +65,9 @@ std::vector<int> owners_of(const Sequence& sequence) {
   for (const Call& call : sequence.calls) {
     const placement::Cell& cell = call.cell;
     const int repeat = cell.pass == placement::CellPass::forward ? cell.repeat : repeats - 1;
-    owners.push_back((cell.micro_batch * slices + cell.slice) * repeats + repeat);
+    const bool guest = !own.empty() && !own.contains(cell.stage);
+    const int micro_batch = cell.micro_batch + (guest ? micro_batches : 0);
+    owners.push_back((micro_batch * slices + cell.slice) * repeats + repeat);
   }
   return owners;
 }

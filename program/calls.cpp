@@ -51,11 +51,13 @@ Call Calls::operator[](std::size_t number) const {
             .cell = of.cell,
             .lag = of.lag,
             .versions_behind = of.versions_behind,
-            .waits = {of.waits, 0}};
+            .waits = {of.waits, 0},
+            .host_waits = {of.host_waits, 0}};
   if (turn == 0) return call;
   const Loop& loop = *loop_of(stored);
   call.cell.micro_batch += turn * loop.step;
   call.waits = {of.waits, turn * loop.calls};
+  call.host_waits = {of.host_waits, turn * loop.calls};
   return call;
 }
 

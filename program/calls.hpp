@@ -20,6 +20,18 @@ struct Wait {
   friend auto operator<=>(const Wait&, const Wait&) = default;
 };
 
+/// Before launching task `before` of a call (-1: each task) the host waits for the end of `of_task`
+/// of `of_call`, which it launched earlier. With of_call -1 it waits for all that it has launched
+/// so far on the stream with the number `of_task`, or, with of_task -1, on all streams of the
+/// device but those of transfers. A send ends when the other stage takes it: a host that waited for
+/// it would keep the other stage waiting.
+struct HostWait {
+  int before = -1;
+  int of_call = -1;
+  int of_task = -1;
+  friend auto operator<=>(const HostWait&, const HostWait&) = default;
+};
+
 /// A call as a sequence stores it. In a loop it stands for a call of each turn, and says what that
 /// of the first turn is: those of later turns are for later micro-batches, and wait for calls that
 /// are as far before them.
@@ -33,6 +45,7 @@ struct StoredCall {
   int lag = 0;              ///< round r runs it for iteration r - lag, where there is such a one
   int versions_behind = 0;  ///< iteration i reads the weights after max(0, i - this) updates
   std::vector<Wait> waits;
+  std::vector<HostWait> host_waits = {};  ///< ascending
   friend auto operator<=>(const StoredCall&, const StoredCall&) = default;
 };
 
@@ -64,21 +77,23 @@ class Numbered {
   std::size_t number_ = 0;
 };
 
-/// What a call waits for.
-class Waits {
+/// What a call, or its host, waits for. Calls are by number.
+template <typename One>
+class WaitsOf {
  public:
-  Waits(const std::vector<Wait>& stored, int later) : stored_(&stored), later_(later) {}
+  WaitsOf(const std::vector<One>& stored, int later) : stored_(&stored), later_(later) {}
   [[nodiscard]] std::size_t size() const { return stored_->size(); }
   [[nodiscard]] bool empty() const { return stored_->empty(); }
-  [[nodiscard]] Wait operator[](std::size_t i) const {
-    const Wait& wait = (*stored_)[i];
-    return {wait.task, wait.of_call + later_, wait.of_task};
+  [[nodiscard]] One operator[](std::size_t i) const {
+    One wait = (*stored_)[i];
+    if (wait.of_call >= 0) wait.of_call += later_;
+    return wait;
   }
-  [[nodiscard]] Numbered<Waits, Wait> begin() const { return {*this, 0}; }
-  [[nodiscard]] Numbered<Waits, Wait> end() const { return {*this, size()}; }
+  [[nodiscard]] Numbered<WaitsOf, One> begin() const { return {*this, 0}; }
+  [[nodiscard]] Numbered<WaitsOf, One> end() const { return {*this, size()}; }
 
  private:
-  const std::vector<Wait>* stored_;
+  const std::vector<One>* stored_;
   int later_;  ///< calls since the first turn
 };
 
@@ -91,7 +106,8 @@ struct Call {
   placement::Cell cell;
   int lag;
   int versions_behind;
-  Waits waits;
+  WaitsOf<Wait> waits;
+  WaitsOf<HostWait> host_waits;
 };
 
 /// The calls of one round by number. Loops do not nest; a call keeps its number however calls are

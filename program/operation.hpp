@@ -15,8 +15,8 @@ struct Operand {
   int tensor = -1;  ///< as in Slot
   int slot = -1;    ///< of the block; -1: an input of the model, or a resident buffer
   placement::Layout layout = {};
-  /// Axes whose ranks share the elements of that part: in runs of equal length, in the order of the
-  /// ranks' coordinates, the first axis outermost. The last run may be short.
+  /// Axes whose ranks share its elements: those of the first in runs of equal length, in the order
+  /// of their coordinates (the last may be short), within each run those of the next, and so on.
   std::vector<int> shards = {};
   /// In place of layout and shards, where every device has a block of its own: the part that it
   /// has; for collectives the part of each member of the group, in its order. Numbers of partial

@@ -14,6 +14,14 @@ std::size_t task_count(const Program& program, const Sequence& sequence) {
   return count;
 }
 
+std::vector<HostWait> host_waits_before(const Call& call, int task) {
+  std::vector<HostWait> waits;
+  for (const HostWait& wait : call.host_waits) {
+    if (wait.before < 0 || wait.before == task) waits.push_back(wait);
+  }
+  return waits;
+}
+
 std::vector<int> first_beside(const Sequence& sequence) {
   const Calls& calls = sequence.calls;
   std::vector<int> first(calls.stored().size());  // of stored calls
@@ -38,6 +46,7 @@ Sequence unrolled(const Sequence& sequence) {
     all.push_back(sequence.calls.body(c));
     all.back().cell = call.cell;
     all.back().waits.assign(call.waits.begin(), call.waits.end());
+    all.back().host_waits.assign(call.host_waits.begin(), call.host_waits.end());
   }
   Sequence result{.calls = {std::move(all)}, .residents = sequence.residents};
   if (sequence.launches.empty()) return result;

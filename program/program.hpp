@@ -244,6 +244,16 @@ void each_launch(const Program& program, const Sequence& sequence, const Act& ac
   }
 }
 
+/// What the host waits for before a task of a call, in a row.
+std::vector<HostWait> host_waits_before(const Call&, int task);
+
+/// Does the host wait for the queue of a stream where it waits for all launched so far on stream
+/// `number` (-1: on the device)?
+constexpr bool waits_for_stream(int number, Stream stream) {
+  if (number >= 0) return static_cast<int>(stream) == number;
+  return runs_on_device(stream) && !transfers(stream);
+}
+
 /// By call: the first of the calls whose launches alternate with its own; itself if none do.
 std::vector<int> first_beside(const Sequence&);
 

@@ -157,7 +157,20 @@ class ProgramWriter {
     waits.erase(std::unique(waits.begin(), waits.end()), waits.end());
     for (const Wait& wait : waits) {
       fmt::format_to(out, "{}  {} after {} of {}\n", indent, blocks_[call.block].tasks[wait.task],
-                     tasks_of(calls, wait.of_call)[wait.of_task], names.waited_for(c, wait));
+                     tasks_of(calls, wait.of_call)[wait.of_task],
+                     names.waited_for(c, wait.of_call));
+    }
+    for (const HostWait& wait : call.host_waits) {
+      std::string of = "all launched";
+      if (wait.of_call >= 0) {
+        of = tasks_of(calls, wait.of_call)[wait.of_task] + " of " +
+             names.waited_for(c, wait.of_call);
+      } else if (wait.of_task >= 0) {
+        of = fmt::format("{} so far", stream_names[wait.of_task]);
+      }
+      const std::vector<std::string>& tasks = blocks_[call.block].tasks;
+      fmt::format_to(out, "{}  host before {} after {}\n", indent,
+                     wait.before < 0 ? "each task" : tasks[wait.before], of);
     }
   }
 

@@ -66,7 +66,7 @@ std::string explain(const study::Run& run, const Plan& plan) {
       "{}: {} on {}, {}{}, {} of {}\n\n", run.name, counted(plan.operators().size(), "operator"),
       counted(strategies::device_count(plan), "device"), counted(plan.stages.size(), "stage"),
       copies_text(plan.copies()), counted(plan.micro_batches, "micro-batch"),
-      counted(std::int64_t{run.micro_batch} * run.batch_ranks, "sample"));
+      counted(std::int64_t{run.batch.micro} * run.batch.ranks, "sample"));
   text += stages_text(plan);
   const std::string primitives = strategies::to_text(plan);
   return primitives.empty() ? text : text + "\n" + primitives;

@@ -27,7 +27,7 @@ std::string error_text(const study::Figure& figure) {
 }
 
 std::string refusal_text(const study::Result& result) {
-  const std::string file = result.run->file + ": ";
+  const std::string file = result.run->origin.file + ": ";
   const std::string& reason = result.outcome.reason;
   return wrapped("  refused: " + reason.substr(reason.starts_with(file) ? file.size() : 0), 4);
 }

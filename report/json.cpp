@@ -104,8 +104,8 @@ void add_metrics(Json& json, const Result& result) {
   if (run.profile.pace) json.set("pace_s", run.profile.pace->value.value);
   json.set("makespan_s", m.makespan.value)
       .set("steady", m.steady)
-      .set("samples_per_s", run.global_batch / period)
-      .set("tokens_per_s", run.global_batch * static_cast<double>(run.sequence) / period)
+      .set("samples_per_s", run.batch.global / period)
+      .set("tokens_per_s", run.batch.global * static_cast<double>(run.batch.sequence) / period)
       .set("model_tflops_per_gpu", model_rate / 1_TFLOPps)
       .set("hardware_tflops_per_gpu", hardware_rate / 1_TFLOPps)
       .set("mfu", model_rate / peak)
@@ -168,7 +168,7 @@ void add_measured(Json& json, const Result& result) {
     measured.set(figure.name, value);
     if (figure.predicted) error.set(figure.name, figure.error());
   }
-  if (!result.run->measured.empty()) json.set("measured", measured).set("error", error);
+  if (!result.run->compared.measured.empty()) json.set("measured", measured).set("error", error);
 }
 
 }  // namespace
@@ -180,7 +180,7 @@ Json to_json(const study::Scenario& scenario, const std::vector<Result>& results
     json.set("name", result.run->name).set("resolved", result.run->resolved);
     json.set("status", status_text(result.outcome.status));
     if (!result.outcome.reason.empty()) json.set("reason", result.outcome.reason);
-    if (!result.run->assumed.empty()) json.set("assumed", result.run->assumed);
+    if (!result.run->compared.assumed.empty()) json.set("assumed", result.run->compared.assumed);
     if (result.outcome.gpus > 0) json.set("gpus", result.outcome.gpus);
     if (result.outcome.metrics) add_metrics(json, result);
     if (result.remedies) json.set("remedies", remedies(*result.remedies));

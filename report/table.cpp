@@ -23,15 +23,15 @@ using study::Result;
 std::vector<std::string> assumptions(const std::vector<Result>& results) {
   std::vector<std::string> found;
   for (const Result& result : results) {
-    const std::string& text = result.run->assumed;
+    const std::string& text = result.run->compared.assumed;
     if (!text.empty() && std::ranges::find(found, text) == found.end()) found.push_back(text);
   }
   return found;
 }
 
 std::string marked_name(const study::Run& run, const std::vector<std::string>& assumed) {
-  if (run.assumed.empty()) return run.name;
-  const auto place = std::ranges::find(assumed, run.assumed) - assumed.begin();
+  if (run.compared.assumed.empty()) return run.name;
+  const auto place = std::ranges::find(assumed, run.compared.assumed) - assumed.begin();
   return run.name + fmt::format(" [{}]", place + 1);
 }
 
@@ -161,7 +161,7 @@ std::string lines(const Result& result, const std::string& name, std::size_t nam
 std::string baselines(const std::vector<Result>& results) {
   std::set<std::string> names;
   for (const Result& result : results) {
-    if (!result.run->baseline.empty()) names.insert(result.run->baseline);
+    if (!result.run->compared.baseline.empty()) names.insert(result.run->compared.baseline);
   }
   if (names.empty()) return "";
   const std::string of = names.size() == 1 ? "\"" + *names.begin() + "\"" : "the baseline";
@@ -288,7 +288,8 @@ std::string table(const study::Scenario& scenario, const std::vector<Result>& re
   std::string text = scenario.question + "\n\n" + heading(name_width);
   std::string group;
   for (const Result& result : results) {
-    if (result.run->compares != group) text += "\n" + (group = result.run->compares) + "\n";
+    if (result.run->compared.group != group)
+      text += "\n" + (group = result.run->compared.group) + "\n";
     text += lines(result, marked_name(*result.run, assumed), name_width);
   }
   text += "\n";

@@ -100,8 +100,8 @@ class Writer {
   static std::string work(const program::Task& task) {
     if (const auto* kernel = std::get_if<cost::Kernel>(&task.work)) {
       return fmt::format(R"("kind":"{}","flops":{},"bytes":{},"launches":{})",
-                         cost::kernel_kind_names[static_cast<std::size_t>(kernel->kind)],
-                         kernel->flops.value, kernel->traffic.value, kernel->launches);
+                         cost::to_text(kernel->kind), kernel->flops.value, kernel->traffic.value,
+                         kernel->launches);
     }
     const auto& collective = std::get<program::Collective>(task.work);
     return fmt::format(R"("kind":"{}","bytes":{})", cost::to_text(collective.kind),

@@ -87,7 +87,7 @@ Json figures(const Validation& validation, const std::string& group) {
     if (each.group != group) continue;
     list.push(Json::object()
                   .set("run", each.result->run->name)
-                  .set("scenario", each.result->run->file)
+                  .set("scenario", each.result->run->origin.file)
                   .set("figure", each.figure->name)
                   .set("measured", *each.figure->measured)
                   .set("predicted", *each.figure->predicted)
@@ -104,7 +104,7 @@ Json verdicts(const Validation& validation, const std::string& group) {
     if (each.group != group) continue;
     list.push(Json::object()
                   .set("run", each.result->run->name)
-                  .set("scenario", each.result->run->file)
+                  .set("scenario", each.result->run->origin.file)
                   .set("fits", each.measured)
                   .set("needed_bytes", each.needed.value)
                   .set("capacity_bytes", each.capacity.value)
@@ -142,7 +142,7 @@ Json refused(const Validation& validation) {
   for (const study::Result* each : validation.refused) {
     list.push(Json::object()
                   .set("run", each->run->name)
-                  .set("scenario", each->run->file)
+                  .set("scenario", each->run->origin.file)
                   .set("reason", each->outcome.reason));
   }
   return list;

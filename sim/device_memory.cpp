@@ -4,10 +4,11 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <tuple>
+#include <utility>
 
 #include "base/input_error.hpp"
 #include "sim/caching_allocator.hpp"
-#include "sim/host_order.hpp"
 
 namespace stratagem::sim {
 namespace {
@@ -66,17 +67,25 @@ void allocate_residents(CachingAllocator& allocator, const program::Sequence& se
   }
 }
 
-void replay(CachingAllocator& allocator, const std::vector<HostChange>& changes) {
+/// Frameworks allocate and free while they launch: `changes` in the order of tasks, allocations of
+/// a task before its frees, each when the host comes to the task.
+void replay(CachingAllocator& allocator, std::vector<MemoryChange> changes,
+            const std::vector<std::vector<Instant>>& launches) {
+  std::ranges::stable_sort(changes, {}, [](const MemoryChange& change) {
+    return std::tuple(change.task, change.bytes < Bytes{});
+  });
   std::vector<CachingAllocator::Block> blocks;  // by buffer
-  for (const HostChange& change : changes) {
+  for (const MemoryChange& change : changes) {
     if (change.bytes == Bytes{}) continue;
     expects(change.buffer >= 0, "what is freed was allocated");
     if (change.buffer >= static_cast<int>(blocks.size())) blocks.resize(change.buffer + 1, -1);
     CachingAllocator::Block& block = blocks[change.buffer];
-    allocator.advance(change.clock.picoseconds);
+    const std::size_t tasks = launches.front().size();
+    const Instant clock = launches[change.task / tasks][change.task % tasks];
+    allocator.advance(clock.picoseconds);
     if (change.bytes > Bytes{}) {
       block = allocator.allocate(whole(change.bytes));
-    } else if (change.ready > change.clock) {
+    } else if (change.ready > clock) {
       allocator.free_when(block, change.ready.picoseconds);
     } else {
       allocator.free(block);
@@ -86,8 +95,8 @@ void replay(CachingAllocator& allocator, const std::vector<HostChange>& changes)
 
 /// What the stack's allocator takes for a device that is complete but for that.
 void reserve(DeviceMemory& device, const program::Sequence& sequence,
-             const std::vector<HostChange>& changes, const cost::Profile& profile,
-             const cost::Stack& stack) {
+             std::vector<MemoryChange> changes, const ActorTimes& times,
+             const cost::Profile& profile, const cost::Stack& stack) {
   using Allocator = cost::MemoryFacts::Allocator;
   device.reserved = device.allocated;
   if (stack.memory.allocator == Allocator::none) return;
@@ -96,7 +105,7 @@ void reserve(DeviceMemory& device, const program::Sequence& sequence,
   allocate_residents(allocator, sequence);
   if (device.workspace_allocated && device.workspace > Bytes{})
     allocator.allocate(whole(device.workspace));
-  replay(allocator, changes);
+  replay(allocator, std::move(changes), times.launches);
   // No less than what is live: streams that run at once in time may be in turn for the host.
   device.reserved =
       std::max(device.allocated, Bytes{static_cast<double>(allocator.peak_reserved())});
@@ -122,7 +131,7 @@ DeviceMemory memory_of_actor(const Program& program, const Timeline& timeline, s
                              const std::vector<std::string>& segments,
                              const std::vector<int>& groups_beside) {
   const Actor& actor = timeline.actors[a];
-  const std::vector<MemoryChange> changes = memory_changes(program, timeline, a);
+  std::vector<MemoryChange> changes = memory_changes(program, timeline, a);
   DeviceMemory device;
   device.device = actor.device;
   device.count = actor.multiplicity;
@@ -133,8 +142,8 @@ DeviceMemory memory_of_actor(const Program& program, const Timeline& timeline, s
   if (stack.memory.workspace) device.workspace = stack.memory.workspace->value;
   device.workspace_allocated = stack.memory.workspace_allocated;
   device.allocated = device.peak.total + (device.workspace_allocated ? device.workspace : Bytes{});
-  reserve(device, program.sequences[actor.sequence],
-          in_host_order(program, timeline, a, changes, stack), profile, stack);
+  reserve(device, program.sequences[actor.sequence], std::move(changes), timeline.times[a], profile,
+          stack);
   return device;
 }
 

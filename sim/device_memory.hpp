@@ -46,8 +46,8 @@ struct DeviceMemory {
 
 /// The distinct devices, in the order of the first of each; folding does not change them. The
 /// stack's allocator replays residents (parameters, then gradients, then optimizer states, each in
-/// the order of layers), then its workspace, then allocations and frees as the host executes them
-/// (host_order.hpp). Buffers of all streams share its pools. Its limit is the profile's memory less
+/// the order of layers), then its workspace, then allocations and frees as the host comes to their
+/// tasks (host.hpp). Buffers of all streams share its pools. Its limit is the profile's memory less
 /// everything else; what it needs beyond that makes `used` larger than the memory. `segments` are
 /// the names of the plan's segments, for describing peaks. `groups_beside` are sizes of groups that
 /// every device is in, beside those of the program, and has communicators for.

@@ -12,12 +12,11 @@
 #include "base/input_error.hpp"
 #include "sim/active_flows.hpp"
 #include "sim/flat_sequence.hpp"
+#include "sim/host.hpp"
 #include "sim/slowed_kernels.hpp"
 
 namespace stratagem::sim {
 namespace {
-
-constexpr Instant unknown{-1};
 
 /// Where one queue of one actor stands.
 struct QueueState {
@@ -30,9 +29,8 @@ struct QueueState {
 struct ActorState {
   const FlatSequence* sequence = nullptr;
   std::vector<QueueState> queues;
+  Host host;
   int collectives = 0;  ///< that it has arrived at and that have not ended
-  /// By synchronisation over all rounds: when the host went on; the first is 0.
-  std::vector<Instant> host;
 };
 
 /// A rank's part in a collective.
@@ -75,16 +73,12 @@ class Engine {
       const FlatSequence& sequence = sequences_[actor.sequence];
       actors_.push_back({.sequence = &sequence,
                          .queues = std::vector<QueueState>(sequence.queues.size()),
-                         .host = {Instant{0}}});
-      if (sequence.host_spans.size() ==
-          1) {  // nothing synchronises: the host's times are known from the start
-        std::vector<Instant>& host = actors_.back().host;
-        for (int i = 0; i < rounds_; ++i) host.push_back(host.back() + sequence.host_spans.front());
-      }
+                         .host = {sequence, iterations, rounds_, folding.launch_queue}});
       times_.push_back({});
       for (auto* times : {&times_.back().begins, &times_.back().ends}) {
         times->assign(rounds_, std::vector<Instant>(sequence.tasks.size(), unknown));
       }
+      times_.back().launches.assign(program.lag + 1, times_.back().ends.front());
     }
   }
 
@@ -165,7 +159,7 @@ class Engine {
 
   void step_all(int actor, ActorState& state) {
     for (bool moved = true; moved;) {
-      moved = false;
+      moved = state.host.advance(times_[actor]);
       for (std::size_t q = 0; q < state.queues.size(); ++q) {
         while (step(actor, state, static_cast<int>(q))) moved = true;
       }
@@ -177,32 +171,30 @@ class Engine {
     QueueState& line = state.queues[queue];
     if (line.busy || line.round == rounds_) return false;
     const int task = state.sequence->in_queue[queue][line.next];
-    const int iteration = line.round - state.sequence->prices[task].lag;
+    const Instant launch = times_[actor].begins[line.round][task];
+    if (launch == unknown) return false;
+    const FlatPrice& price = state.sequence->prices[task];
+    const int iteration = line.round - price.lag;
     if (iteration < 0 || iteration >= iterations_) return leave_out(actor, state, queue, task);
     const Instant ready = ready_time(actor, state, line, task);
     if (ready == unknown) return false;
-    const FlatPrice& price = state.sequence->prices[task];
     if (price.collective != nullptr) {
       line.busy = true;
       ++state.collectives;
       arrive(price, {actor, queue, line.round, task}, ready);
       return false;
     }
-    const std::size_t synchronisation =
-        host_index(*state.sequence, line.round, price.synchronisations);
-    const Instant host = state.host[synchronisation];
+    const Instant launched = launch + price.host;
     if (price.slowdown > 0) {
       line.busy = true;
-      const Ticks launches{price.finished.count - price.last_kernel.count};
-      kernels_.begin(actor,
-                     {.queue = queue,
-                      .task = task,
-                      .all = {ready, price.device, price.slowdown},
-                      .last = {std::max(ready, host + launches), price.last_kernel, slowdown_}});
+      kernels_.begin(actor, {.queue = queue,
+                             .task = task,
+                             .all = {ready, price.device, price.slowdown},
+                             .last = {std::max(ready, launched), price.last_kernel, slowdown_}});
       return false;
     }
-    const Instant launched = host + price.finished;
-    finish_task(actor, queue, task, ready, std::max(ready + price.device, launched));
+    finish_task(actor, queue, task, ready,
+                std::max(ready + price.device, launched + price.last_kernel));
     return true;
   }
 
@@ -215,14 +207,10 @@ class Engine {
   /// Passes over a task whose iteration does not exist. The host goes by in the time that launching
   /// it would take, which is pessimistic before the first and after the last iteration.
   bool leave_out(int actor, ActorState& state, int queue, int task) {
-    const FlatPrice& price = state.sequence->prices[task];
     QueueState& line = state.queues[queue];
-    const std::size_t before = host_index(*state.sequence, line.round, price.synchronisations);
-    if (price.synchronises && before >= state.host.size()) return false;
     times_[actor].begins[line.round][task] = never_ran;
     times_[actor].ends[line.round][task] = never_ran;
     move_on(state, line, queue);
-    if (price.synchronises) go_on(state, Instant{0});
     return true;
   }
 
@@ -236,9 +224,8 @@ class Engine {
   Instant ready_time(int actor, const ActorState& state, const QueueState& line, int task) const {
     const FlatSequence& sequence = *state.sequence;
     const FlatPrice& price = sequence.prices[task];
-    const std::size_t synchronisation = host_index(sequence, line.round, price.synchronisations);
-    if (synchronisation >= state.host.size()) return unknown;
-    Instant ready = std::max(state.host[synchronisation] + price.launched, line.tail);
+    Instant ready =
+        std::max(times_[actor].begins[line.round][task] + price.first_launch, line.tail);
     const std::vector<Instant>& ends = times_[actor].ends[line.round];
     for (int w = price.first_wait; w < sequence.prices[task + 1].first_wait; ++w) {
       const Instant end = ends[sequence.waits[w]];
@@ -248,10 +235,6 @@ class Engine {
     return ready;
   }
 
-  static std::size_t host_index(const FlatSequence& sequence, int round, int synchronisations) {
-    return round * sequence.host_spans.size() + synchronisations;
-  }
-
   void finish_task(int actor, int queue, int task, Instant begin, Instant end) {
     ActorState& state = actors_[actor];
     QueueState& line = state.queues[queue];
@@ -259,16 +242,6 @@ class Engine {
     times_[actor].ends[line.round][task] = end;
     line.tail = end;
     move_on(state, line, queue);
-    if (state.sequence->prices[task].synchronises) go_on(state, end);
-  }
-
-  /// The host waited for a task that ended at `end`, and launches on from there.
-  void go_on(ActorState& state, Instant end) {
-    const std::vector<Ticks>& spans = state.sequence->host_spans;
-    const std::size_t span = (state.host.size() - 1) % spans.size();
-    state.host.push_back(std::max(state.host.back() + spans[span], end));
-    const bool last_of_round = state.host.size() % spans.size() == 0;
-    if (last_of_round) state.host.push_back(state.host.back() + spans.back());
   }
 
   void arrive(const FlatPrice& price, const Arrival& arrival, Instant when) {
@@ -326,19 +299,13 @@ class Engine {
     instance.arrivals = {};
   }
 
-  /// When the host came to the tasks of the first rounds.
-  [[nodiscard]] std::vector<std::vector<Instant>> launches(const ActorState& state) const {
-    const std::vector<FlatPrice>& prices = state.sequence->prices;
-    std::vector<std::vector<Instant>> result(rounds_ - iterations_ + 1);
-    for (std::size_t round = 0; round < result.size(); ++round) {
-      for (std::size_t task = 0; task + 1 < prices.size(); ++task) {
-        const FlatPrice& price = prices[task];
-        const std::size_t from =
-            host_index(*state.sequence, static_cast<int>(round), price.synchronisations);
-        result[round].push_back(state.host[from] + price.launched);
-      }
-    }
-    return result;
+  /// At the end: hosts that still stand still wait for each other.
+  void refuse_full_queues() const {
+    if (std::ranges::none_of(actors_, [](const ActorState& state) { return state.host.full(); }))
+      return;
+    throw InputError("", "/profile/launch_queue",
+                     "room for the launches by which devices are ahead of each other",
+                     std::to_string(folding_.launch_queue));
   }
 
   Timeline timeline() {
@@ -347,6 +314,7 @@ class Engine {
     result.actor_of = folding_.actor_of;
     result.lag = rounds_ - iterations_;
     result.iteration_ends.assign(iterations_, Instant{0});
+    refuse_full_queues();
     for (std::size_t a = 0; a < times_.size(); ++a) {
       const std::vector<FlatPrice>& prices = actors_[a].sequence->prices;
       for (int round = 0; round < rounds_; ++round) {
@@ -359,7 +327,6 @@ class Engine {
         }
       }
     }
-    for (std::size_t a = 0; a < times_.size(); ++a) times_[a].launches = launches(actors_[a]);
     for (FlatSequence& sequence : sequences_) {
       result.tasks.push_back(std::move(sequence.tasks));
       result.queues.push_back(std::move(sequence.queues));

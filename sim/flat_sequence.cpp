@@ -56,6 +56,19 @@ void fill_queues(FlatSequence& flat, const program::Program& program, bool seria
   }
 }
 
+/// By what a wait of the host says (program::HostWait::of_task) + 1: the queues it is for. A serial
+/// rank has one, which any such wait is for.
+void list_host_queues(FlatSequence& flat, bool serial) {
+  for (int number = -1; number < static_cast<int>(program::stream_names.size()); ++number) {
+    std::vector<int>& list = flat.host_queues.emplace_back();
+    for (std::size_t q = 0; q < flat.queues.size(); ++q) {
+      const program::Stream stream = flat.queues[q].stream;
+      const bool only = serial && !program::transfers(stream);
+      if (only || program::waits_for_stream(number, stream)) list.push_back(static_cast<int>(q));
+    }
+  }
+}
+
 /// Lays tasks out one by one.
 class Flattening {
  public:
@@ -73,7 +86,6 @@ class Flattening {
       const program::Call call = sequence_.calls[launch.call];
       for (int task = launch.first; task < launch.end; ++task) add(launch.call, call, task);
     });
-    flat_.host_spans.push_back(host_);
     return std::move(flat_);
   }
 
@@ -89,32 +101,47 @@ class Flattening {
     program::each_launch(program_, sequence_, [&](const program::Launch& launch) {
       for (int task = launch.first; task < launch.end; ++task)
         number_[first_of_call_[launch.call] + task] = number++;
+      note_synchronisation(launch.call, launch.end - 1);  // at last that before the first task
     });
   }
 
   void add(int c, const program::Call& call, int t) {
     const program::Task& task = program_.blocks[call.block].tasks[t];
     const Price& price = prices_[call.block][t];
+    const auto* kernel = std::get_if<cost::Kernel>(&task.work);
+    const bool queued = kernel != nullptr && program::runs_on_device(task.stream);
     flat_.tasks.push_back({c, call.block, t, task.stream});
     flat_.prices.push_back({.device = price.device,
-                            .launched = host_ + price.first_launch,
-                            .finished = host_ + price.host + price.last_kernel,
+                            .first_launch = price.first_launch,
+                            .host = price.host,
                             .last_kernel = price.last_kernel,
-                            .synchronisations = static_cast<int>(flat_.host_spans.size()),
+                            .launches = queued ? kernel->launches : 0,
                             .first_wait = static_cast<int>(flat_.waits.size()),
-                            .synchronises = task.synchronizations > 0,
+                            .first_host_wait = static_cast<int>(flat_.host_waits.size()),
                             .slowdown = slowdown_of(task, price, slowdown_),
                             .collective = std::get_if<program::Collective>(&task.work),
                             .lag = call.lag});
     for (const int wait : task.waits) flat_.waits.push_back(number_[first_of_call_[c] + wait]);
     for (const program::Wait& wait : call.waits) {
-      if (wait.task == t)
-        flat_.waits.push_back(number_[first_of_call_[wait.of_call] + wait.of_task]);
+      if (wait.task == t) flat_.waits.push_back(number(wait.of_call, wait.of_task));
     }
-    host_ = host_ + price.host;
-    if (task.synchronizations == 0) return;
-    flat_.host_spans.push_back(host_);
-    host_ = {};
+    if (synchronised_ >= 0) flat_.host_waits.push_back({.task = synchronised_});
+    for (const program::HostWait& wait : program::host_waits_before(call, t)) {
+      flat_.host_waits.push_back(wait.of_call >= 0
+                                     ? FlatHostWait{.task = number(wait.of_call, wait.of_task)}
+                                     : FlatHostWait{.queues = 1 + wait.of_task});
+    }
+    note_synchronisation(c, t);
+  }
+
+  [[nodiscard]] int number(int call, int task) const {
+    return number_[first_of_call_[call] + task];
+  }
+
+  /// Before the next task the host waits for this one, if it synchronises.
+  void note_synchronisation(int call, int task) {
+    const program::Block& block = program_.blocks[sequence_.calls.body(call).block];
+    synchronised_ = block.tasks[task].synchronizations > 0 ? number(call, task) : -1;
   }
 
   const program::Program& program_;
@@ -124,7 +151,7 @@ class Flattening {
   FlatSequence flat_;
   std::vector<int> first_of_call_;
   std::vector<int> number_;  ///< in the order of launches, by place in the order of calls
-  Ticks host_;
+  int synchronised_ = -1;    ///< the task before, if it synchronises
 };
 
 }  // namespace
@@ -134,8 +161,10 @@ FlatSequence flatten(const program::Program& program, const program::Sequence& s
   FlatSequence flat = Flattening(program, sequence, prices, slowdown).lay_out();
   number_collectives(flat);
   fill_queues(flat, program, serial);
+  list_host_queues(flat, serial);
   flat.prices.push_back({});
   flat.prices.back().first_wait = static_cast<int>(flat.waits.size());
+  flat.prices.back().first_host_wait = static_cast<int>(flat.host_waits.size());
   return flat;
 }
 

@@ -1,5 +1,5 @@
-// A sequence laid out for the engine: one array of tasks, queues per stream, host times between
-// synchronisations.
+// A sequence laid out for the engine: one array of tasks, queues per stream, what tasks and the
+// host wait for.
 #pragma once
 
 #include <cstdint>
@@ -14,17 +14,23 @@ namespace stratagem::sim {
 /// What the engine reads of a task, by flat index.
 struct FlatPrice {
   Ticks device;
-  Ticks launched;     ///< host time from the last synchronisation (or the iteration's start) to its
-                      ///< first launch
-  Ticks finished;     ///< host time, from there too, to its last launch, and its last kernel
-  Ticks last_kernel;  ///< this alone
-  int synchronisations = 0;  ///< how many tasks of the iteration before it the host waits for
-  int first_wait = 0;        ///< its waits are waits[first_wait .. first_wait of the next task)
-  bool synchronises = false;
-  int slowdown = 0;  ///< millionths of its speed that it loses beside communication
+  Ticks first_launch;       ///< host time to its first launch
+  Ticks host;               ///< host time of all its launches
+  Ticks last_kernel;        ///< device time of its last kernel
+  int launches = 0;         ///< of kernels, which the queue of a stream holds
+  int first_wait = 0;       ///< its waits are waits[first_wait .. first_wait of the next task)
+  int first_host_wait = 0;  ///< the same of host_waits
+  int slowdown = 0;         ///< millionths of its speed that it loses beside communication
   const program::Collective* collective = nullptr;  ///< nullptr for kernels
   int ordinal = 0;  ///< of a collective: how many of its group come before it in its iteration
   int lag = 0;      ///< round r runs it for iteration r - lag
+};
+
+/// What the host waits for before a task: a task, of the round before if it is not an earlier one,
+/// or (task -1) all that it has launched into the queues of a list.
+struct FlatHostWait {
+  int task = -1;
+  int queues = 0;
 };
 
 struct FlatSequence {
@@ -34,10 +40,9 @@ struct FlatSequence {
   std::vector<Queue> queues;               ///< ascending
   std::vector<std::vector<int>> in_queue;  ///< by queue: its tasks in order
   std::vector<int> collectives;            ///< by group: how many of it one iteration has
-  /// Host time from the start of an iteration to the end of the launches of its first synchronising
-  /// task, from there to those of the second, ..., and from the last one to the end of the
-  /// iteration.
-  std::vector<Ticks> host_spans;
+  std::vector<FlatHostWait> host_waits;
+  /// Lists of queues, whose tasks so far the host waits for.
+  std::vector<std::vector<int>> host_queues;
 };
 
 /// `slowdown`: millionths of a kernel's speed that communication takes. It is less for a task whose

@@ -62,6 +62,7 @@ struct Folding {
   /// Actors do one thing at a time, in the order of the program. This is for processors, whose
   /// threads also copy what they communicate. Only sends and receives proceed meanwhile.
   bool serial = false;
+  int launch_queue = 1000;  ///< kernels that a stream takes before launches wait (sim/host.hpp)
 };
 
 /// Maps rank r of the program to GPU r of the cluster, and finds the classes.

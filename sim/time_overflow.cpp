@@ -36,7 +36,7 @@ bool countable(const cost::Kernel& kernel, const Constants& constants) {
 /// Factors come before what they multiply: changing either would make the time countable.
 std::vector<Suspect> suspects(const cost::Kernel& kernel) {
   const std::string type = model::to_text(kernel.type), gemm = "/gemm/" + type + "/";
-  const std::string kind(cost::kernel_kind_names.at(static_cast<std::size_t>(kernel.kind)));
+  const std::string kind = cost::to_text(kernel.kind);
   const auto product = [&](const char* key, auto constant, double ideal) {
     return Suspect{gemm + key,
                    [=](Constants& c) { (c.profile.gemm[type].*constant).value = ideal; }};

@@ -33,7 +33,8 @@ struct Queue {
 struct ActorTimes {
   std::vector<std::vector<Instant>> begins;
   std::vector<std::vector<Instant>> ends;
-  /// When the host reached each task, for as many of the first rounds as may be under way at once.
+  /// When the host came to each task, what it waited for before being over, for as many of the
+  /// first rounds as may be under way at once.
   std::vector<std::vector<Instant>> launches;
 };
 

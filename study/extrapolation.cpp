@@ -12,7 +12,7 @@ namespace stratagem::study {
 namespace {
 
 std::string kind_of(const cost::Kernel& kernel) {
-  std::string kind{cost::kernel_kind_names.at(static_cast<std::size_t>(kernel.kind))};
+  std::string kind = cost::to_text(kernel.kind);
   if (kernel.kind == cost::KernelKind::gemm) kind += " " + model::to_text(kernel.type);
   return kind;
 }

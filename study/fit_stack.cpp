@@ -17,8 +17,8 @@ double predicted_tflops(Run run, double slowdown) {
 }  // namespace
 
 cost::Constant<double> fit_slowdown(const Run& run) {
-  const auto measured = std::ranges::find(run.measured, "tflops_per_gpu", &Measured::name);
-  if (run.gpus != 1 || measured == run.measured.end()) {
+  const auto measured = std::ranges::find(run.compared.measured, "tflops_per_gpu", &Measured::name);
+  if (run.gpus != 1 || measured == run.compared.measured.end()) {
     throw InputError(run.strategy.file(), run.strategy.path(),
                      "a run on one GPU with a measured tflops_per_gpu, to fit a stack to",
                      run.name);

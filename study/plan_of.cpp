@@ -19,15 +19,10 @@ namespace {
 
 /// What is to lie on drives needs some.
 void check_drives(const Run& run, const strategies::Plan& plan) {
-  const auto on_drives = [](const Keep& rule) { return rule.where == Keep::Where::drives; };
-  if (std::ranges::none_of(plan.residency.rules(), on_drives) || run.cluster.design().drives)
-    return;
-  const auto there = [&](Keep::What what) { return plan.place_of(what) == Keep::Where::drives; };
-  const std::string path = there(Keep::What::states) ? path_of(&Options::offload) + "/optimizer"
-                           : there(Keep::What::parameters)
-                               ? path_of(&Options::offload) + "/parameters"
-                               : path_of(&Options::swap);
-  throw InputError("", path,
+  const std::vector<Keep>& rules = plan.residency.rules();
+  const auto there = std::ranges::find(rules, Keep::Where::drives, &Keep::where);
+  if (there == rules.end() || run.cluster.design().drives) return;
+  throw InputError("", there->said.empty() ? path_of(&Options::swap) : there->said,
                    "a cluster whose servers have drives (its key \"drives\" describes them)",
                    run.cluster.design().name + " without");
 }
@@ -36,7 +31,7 @@ void check_drives(const Run& run, const strategies::Plan& plan) {
 /// time.
 void check_hosts(const Run& run, const strategies::Plan& plan) {
   if (plan.steps.on_host && !run.profile.host_memory_bandwidth) {
-    throw InputError("", path_of(&Options::offload),
+    throw InputError("", plan.steps.said,
                      "a profile with host_memory_bandwidth, what optimizer steps on a server's "
                      "processors reach, such as \"180 GB/s\"",
                      "profile " + run.profile.name + " without");
@@ -46,7 +41,7 @@ void check_hosts(const Run& run, const strategies::Plan& plan) {
     return rule.where == Keep::Where::host || rule.where == Keep::Where::drives;
   });
   if (!memory || *memory > Bytes{} || !(plan.steps.on_host || swaps)) return;
-  throw InputError("", plan.steps.on_host ? path_of(&Options::offload) : path_of(&Options::swap),
+  throw InputError("", plan.steps.on_host ? plan.steps.said : path_of(&Options::swap),
                    "a cluster whose servers have memory of their processors",
                    run.cluster.design().name + " without");
 }
@@ -55,34 +50,34 @@ void check_hosts(const Run& run, const strategies::Plan& plan) {
 
 strategies::Plan plan_of(const Run& run) {
   if (run.refused) throw *run.refused;
-  if (run.plan) return strategies::read_plan(*run.plan, run.graph, run.micro_batches);
-  Options options = run.options;
-  options.link = [&](int from, int to) {
-    const bool known = std::max(from, to) < run.cluster.gpus();
-    return known ? run.cluster.bandwidth(from, to) : BytesPerSecond{};
-  };
-  return strategies::compose(run.graph, run.micro_batches, options, run.strategy);
+  if (run.plan) return strategies::read_plan(*run.plan, run.graph, run.batch.micro_batches);
+  return strategies::compose(run.graph, run.batch.micro_batches, run.options, run.strategy);
 }
 
 program::Program program_of(const Run& run, const strategies::Plan& plan) {
   check_hosts(run, plan);
   check_drives(run, plan);
-  return lowering::lower(plan, run.stack, run.training);
+  const auto link = [&](int from, int to) {
+    const bool known = std::max(from, to) < run.cluster.gpus();
+    return known ? run.cluster.bandwidth(from, to) : BytesPerSecond{};
+  };
+  const Bytes memory = run.profile.memory.value - run.profile.context.value;
+  return lowering::lower(plan, run.stack, run.training, {.link = link, .memory = memory});
 }
 
 InputError located(const Run& run, const InputError& error) {
   if (!error.file.empty()) return error;
   const bool of_the_whole = error.path.empty() || error.path.starts_with("/strategy");
   if (run.plan && of_the_whole) {
-    const auto cycle = study::order_cycle(*run.plan, run.graph, run.micro_batches);
+    const auto cycle = study::order_cycle(*run.plan, run.graph, run.batch.micro_batches);
     if (cycle) return {run.plan->file(), cycle->path, cycle->expected, cycle->found};
   }
   if (run.plan && (of_the_whole || error.path.starts_with("/primitives"))) {
     return {run.plan->file(), of_the_whole ? "/primitives" : error.path, error.expected,
             error.found};
   }
-  return {run.file, run.path + (error.path.empty() ? "/strategy" : error.path), error.expected,
-          error.found};
+  return {run.origin.file, run.origin.path + (error.path.empty() ? "/strategy" : error.path),
+          error.expected, error.found};
 }
 
 }  // namespace stratagem::study

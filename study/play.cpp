@@ -12,7 +12,7 @@ namespace {
 
 bool measured_for(const Run& run, const Selection& selection) {
   if (group_of(run).find(selection.group) == std::string::npos) return false;
-  return std::ranges::any_of(run.measured, [&](const Measured& each) {
+  return std::ranges::any_of(run.compared.measured, [&](const Measured& each) {
     return selection.figure.empty() || each.name == selection.figure;
   });
 }
@@ -30,7 +30,7 @@ void add_tasks(std::vector<Task>& tasks, const Scenario& scenario, const Selecti
                std::vector<Outcome>& outcomes) {
   std::set<std::string> baselines;
   for (const Run& run : scenario.runs) {
-    if (measured_for(run, selection)) baselines.insert(run.baseline);
+    if (measured_for(run, selection)) baselines.insert(run.compared.baseline);
   }
   for (std::size_t i = 0; i < scenario.runs.size(); ++i) {
     const Run& run = scenario.runs[i];

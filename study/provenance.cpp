@@ -104,7 +104,7 @@ class Needs {
     } else if (kernel.kind == cost::KernelKind::host_optimizer) {
       used_.insert("/host_memory_bandwidth");
     } else {
-      const std::string kind(cost::kernel_kind_names.at(static_cast<std::size_t>(kernel.kind)));
+      const std::string kind = cost::to_text(kernel.kind);
       const bool by_pass = kernel.pass != cost::KernelPass::either && passes_.contains(kind);
       used_.insert((by_pass ? "/streaming_by_pass/" : "/streaming/") + kind + "/");
     }

@@ -25,7 +25,7 @@ using Change = std::vector<Setting>;
 Setting strategy(const std::string& key, Json value) { return {"strategy", key, std::move(value)}; }
 
 void add_micro_batches(std::vector<Change>& changes, const Run& run) {
-  for (int size = run.micro_batch / 2; size >= 1; size /= 2)
+  for (int size = run.batch.micro / 2; size >= 1; size /= 2)
     changes.push_back({{"training", "micro_batch", size}});
 }
 
@@ -60,7 +60,7 @@ void add_for_layers(std::vector<Change>& changes, const strategies::Options& opt
 void add_for_host(std::vector<Change>& changes, const Run& run) {
   using Place = strategies::HostPlace;
   const strategies::Options& options = run.options;
-  const int layers = std::max(0, static_cast<int>(run.graph.segments.size()) - 2);
+  const auto layers = static_cast<int>(model::layers(run.graph).size());
   for (int share : {2, 1}) {
     if (options.swap.layers == 0 && layers >= share)
       changes.push_back({strategy("swap", layers / share)});

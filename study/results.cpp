@@ -20,7 +20,7 @@ sim::MemoryFigures memory_of(const Outcome& outcome, const Run& run, const std::
     std::string firsts;
     for (const sim::DeviceMemory& one : outcome.devices)
       firsts += (firsts.empty() ? "" : ", ") + std::to_string(one.device);
-    throw InputError(run.file, run.path + "/measured/" + name + "/device",
+    throw InputError(run.origin.file, run.origin.path + "/measured/" + name + "/device",
                      "the first of devices that are alike: " + firsts, std::to_string(device));
   }
   return {found->allocated, found->reserved, found->used()};
@@ -38,7 +38,7 @@ double predict_memory(const std::string& name, const Result& result, std::option
 }
 
 double samples_per_second(const Result& result) {
-  return result.run->global_batch / result.outcome.metrics->iteration_time.value;
+  return result.run->batch.global / result.outcome.metrics->iteration_time.value;
 }
 
 std::optional<double> predict(const std::string& name, const Result& result, const Result* baseline,
@@ -63,7 +63,8 @@ std::string bounds(const Expectation& expectation) {
 
 std::optional<std::string> failure(const Result& result, const Expectation& expectation) {
   const Run& run = *result.run;
-  const std::string where = run.file + ": " + run.path + "/expect/" + expectation.name;
+  const std::string where =
+      run.origin.file + ": " + run.origin.path + "/expect/" + expectation.name;
   const std::string why = " (" + run.name + ": " + expectation.because + ")";
   if (expectation.name == "fits") {
     const bool fits = result.outcome.status == Outcome::Status::ok;
@@ -98,12 +99,12 @@ std::vector<Result> compare(const Scenario& scenario, std::vector<Outcome> outco
     results.push_back({&scenario.runs[i], std::move(outcomes[i]), {}});
   }
   for (Result& result : results) {
-    const auto baseline = std::ranges::find(results, result.run->baseline,
+    const auto baseline = std::ranges::find(results, result.run->compared.baseline,
                                             [](const Result& r) { return r.run->name; });
     const Result* relative_to = baseline == results.end() ? nullptr : &*baseline;
     for (const std::string& name : figure_names) {
-      const auto measured = std::ranges::find(result.run->measured, name, &Measured::name);
-      const bool known = measured != result.run->measured.end();
+      const auto measured = std::ranges::find(result.run->compared.measured, name, &Measured::name);
+      const bool known = measured != result.run->compared.measured.end();
       Figure figure{
           .name = name,
           .predicted = predict(name, result, relative_to, known ? measured->device : std::nullopt)};
@@ -125,7 +126,7 @@ std::vector<std::string> failures(const std::vector<Result>& results) {
   std::vector<std::string> lines;
   for (const Result& result : results) {
     if (result.outcome.status == Outcome::Status::refused) continue;
-    for (const Expectation& expectation : result.run->expect) {
+    for (const Expectation& expectation : result.run->compared.expect) {
       if (const auto line = failure(result, expectation)) lines.push_back(*line);
     }
   }

@@ -221,19 +221,19 @@ std::vector<Expectation> read_expectations(const JsonReader& reader) {
 
 /// The sizes of a batch must fit each other: global = data ranks * micro-batch * micro-batches.
 void read_batch(Run& run, const JsonReader& training) {
-  run.global_batch = count(training.at("global_batch"));
-  run.micro_batch = count(training.at("micro_batch"));
-  const std::int64_t per_step = std::int64_t{run.micro_batch} * run.batch_ranks;
-  if (run.global_batch % per_step != 0) {
+  run.batch.global = count(training.at("global_batch"));
+  run.batch.micro = count(training.at("micro_batch"));
+  const std::int64_t per_step = std::int64_t{run.batch.micro} * run.batch.ranks;
+  if (run.batch.global % per_step != 0) {
     training.at("global_batch")
         .fail("a multiple of micro_batch x data = " + std::to_string(per_step));
   }
   constexpr std::int64_t most = 4096;
-  if (run.global_batch / per_step > most) {
+  if (run.batch.global / per_step > most) {
     training.at("global_batch")
         .fail("at most " + std::to_string(most) + " micro-batches of " + std::to_string(per_step));
   }
-  run.micro_batches = static_cast<int>(run.global_batch / per_step);
+  run.batch.micro_batches = static_cast<int>(run.batch.global / per_step);
 }
 
 /// Has a run a plan file? Its own plan or strategy hides what the defaults have; one layer that has
@@ -327,7 +327,7 @@ void note_foreign_profile(Run& run) {
   const std::string& own = run.cluster.design().gpu;
   if (run.profile.name == own) return;
   const std::string note = "profile " + run.profile.name + " stands in for the cluster's " + own;
-  run.assumed += (run.assumed.empty() ? "" : "; ") + note;
+  run.compared.assumed += (run.compared.assumed.empty() ? "" : "; ") + note;
 }
 
 /// The strategy of a run; one that says nothing is one GPU.
@@ -389,7 +389,7 @@ bool can_be(Run& run, const std::function<void()>& step) {
     throw;
   } catch (const InputError& error) {
     const InputError here = located(run, error);
-    if (here.file != run.file && !run.plan) throw;
+    if (here.file != run.origin.file && !run.plan) throw;
     if (!run.refused) run.refused = here;
     return false;
   }
@@ -401,7 +401,7 @@ topology::Cluster any_cluster() { return topology::presets().front().build(1); }
 /// The plan's file, and among how many ranks it divides a batch.
 void read_plan(Run& run, const JsonReader& reader, const JsonReader& model) {
   run.plan = JsonReader::from_file(file_of(reader.at("plan"), "plans"));
-  run.batch_ranks =
+  run.batch.ranks =
       strategies::batch_ranks(*run.plan, read_model(model, 1, cost::precision_named("fp32")));
 }
 
@@ -416,7 +416,7 @@ void read_parts(Run& run, const JsonReader& reader) {
     if (!run.refused) can_be(run, [&] { check_gpus(run, reader); });
   };
   read(run.strategy, [&] { run.options = strategies::read_options(run.strategy); });
-  run.batch_ranks = run.options.data;
+  run.batch.ranks = run.options.data;
   read(cluster, [&] {
     ClusterChoice choice = read_cluster(cluster);
     run.cluster = std::move(choice.cluster);
@@ -426,9 +426,9 @@ void read_parts(Run& run, const JsonReader& reader) {
   if (!run.plan) check();
   read(training, [&] { read_training(run, training); });
   read(model, [&] {
-    const std::int64_t samples = std::int64_t{std::max(1, run.micro_batch)} * run.batch_ranks;
+    const std::int64_t samples = std::int64_t{std::max(1, run.batch.micro)} * run.batch.ranks;
     run.graph = read_model(model, samples, run.training.precision);
-    run.sequence = run.graph.sample_tokens;
+    run.batch.sequence = run.graph.sample_tokens;
   });
   if (!run.refused) can_be(run, [&] { check_attention(run, model); });
   if (run.plan) check();
@@ -441,26 +441,25 @@ Run read_run(const JsonReader& reader, const std::string& baseline,
   const std::string name = reader.at("name").text();
   const cost::Profile profile = read_profile(reader.at("profile"), instead);
   const cost::Stack stack = cost::read_stack(file_of(reader.at("stack"), "stacks"));
-  Run run{.file = reader.file(),
-          .path = reader.path(),
+  Run run{.origin = {reader.file(), reader.path(), {reader.file()}},
           .name = name,
-          .baseline = baseline,
+          .compared = {.baseline = baseline},
           .cluster = any_cluster(),
           .profile = profile,
           .stack = stack,
           .strategy = strategy,
-          .gpus = 0,
-          .files = {reader.file()}};
+          .gpus = 0};
   read_parts(run, reader);
   if (!run.refused) check_held_inputs(run.stack, run.graph, file_of(reader.at("stack"), "stacks"));
-  if (const auto group = reader.find("group")) run.compares = group->text();
-  if (const auto relative = reader.find("baseline")) run.baseline = relative->text();
-  if (const auto assumed = reader.find("assumed")) run.assumed = assumed->text();
-  if (const auto measured = reader.find("measured")) run.measured = read_measured(*measured);
-  if (const auto expect = reader.find("expect")) run.expect = read_expectations(*expect);
+  if (const auto group = reader.find("group")) run.compared.group = group->text();
+  if (const auto relative = reader.find("baseline")) run.compared.baseline = relative->text();
+  if (const auto assumed = reader.find("assumed")) run.compared.assumed = assumed->text();
+  if (const auto measured = reader.find("measured"))
+    run.compared.measured = read_measured(*measured);
+  if (const auto expect = reader.find("expect")) run.compared.expect = read_expectations(*expect);
   if (!run.refused) {
     note_foreign_profile(run);
-    run.files = files_named(reader, !instead);
+    run.origin.files = files_named(reader, !instead);
   }
   reader.finish();
   return run;
@@ -484,9 +483,9 @@ void check_names(const std::vector<JsonReader>& runs, const JsonReader& scenario
 }  // namespace
 
 Run with_settings(const Run& run, const Json& changes) {
-  const JsonReader settings = JsonReader::from_text(run.resolved.text(), run.file);
+  const JsonReader settings = JsonReader::from_text(run.resolved.text(), run.origin.file);
   const Json named = Json(changes).set("name", run.name);
-  const JsonReader layered = JsonReader::from_text(named.text(), run.file).over(settings);
+  const JsonReader layered = JsonReader::from_text(named.text(), run.origin.file).over(settings);
   Run changed = read_run(layered, "");
   if (changed.refused) throw *changed.refused;
   changed.resolved = resolved(layered);

@@ -51,13 +51,36 @@ struct Expectation {
   std::string because;
 };
 
+/// Where a run was read.
+struct Origin {
+  std::string file;                ///< the scenario's
+  std::string path;                ///< JSON pointer of the run: "/runs/0"
+  std::vector<std::string> files;  ///< all that it was read from
+};
+
+/// How the samples of an iteration are divided.
+struct Batch {
+  int global = 0;
+  int micro = 0;  ///< samples per micro-batch and rank among which the batch is divided
+  int ranks = 1;  ///< among which it is divided
+  int micro_batches = 1;
+  std::int64_t sequence = 0;  ///< tokens of a sample
+};
+
+/// What a run is compared with.
+struct Comparison {
+  std::string baseline;  ///< the run that efficiency and speedup are relative to; empty: none
+  std::string group;     ///< heading of the table it is printed under
+  std::string assumed;   ///< what the run assumes about the experiment, in words; empty: nothing
+  std::vector<Measured> measured;
+  std::vector<Expectation> expect;
+};
+
 /// One run, with the scenario's defaults filled in.
 struct Run {
-  std::string file;  ///< the scenario's
-  std::string path;  ///< JSON pointer of the run: "/runs/0"
+  Origin origin;
   std::string name;
-  std::string baseline;  ///< the run that efficiency and speedup are relative to; empty: none
-  std::string compares;  ///< heading of the table it is printed under
+  Comparison compared = {};
   model::Graph graph;
   topology::Cluster cluster;
   cost::Profile profile;
@@ -66,17 +89,9 @@ struct Run {
   JsonReader strategy;
   std::optional<JsonReader> plan;  ///< the file of a plan that stands in for a strategy
   int gpus = 1;
-  int global_batch = 0;
-  int micro_batch = 0;  ///< samples per micro-batch and rank among which the batch is divided
-  int batch_ranks = 1;
-  int micro_batches = 1;
-  std::int64_t sequence = 0;
+  Batch batch = {};
   cost::Training training;
-  std::string assumed;  ///< what the run assumes about the experiment, in words; empty: nothing
-  std::vector<Measured> measured;
-  std::vector<Expectation> expect;
-  std::vector<std::string> files;  ///< all that it was read from
-  Json resolved;                   ///< every setting, after defaults
+  Json resolved;  ///< every setting, after defaults
   /// Why its settings cannot go together; empty if they can. Otherwise what follows from them is
   /// not set (`gpus` is 0 if the cluster is refused), and it has no plan.
   std::optional<InputError> refused = {};

@@ -1,5 +1,6 @@
 // A run from its settings to its metrics: plan, program, folding, prices, timeline.
 #include <algorithm>
+#include <map>
 #include <string>
 
 #include "base/input_error.hpp"
@@ -52,26 +53,15 @@ void judge_memory(Outcome& outcome, const Run& run) {
 /// plan file has no degrees: of it only the group of all ranks is known.
 std::vector<int> groups_beside(const Run& run) {
   const strategies::Options& degrees = run.options;
+  const std::map<cost::RankGroup, int> ranks = {
+      {cost::RankGroup::world, run.gpus},
+      {cost::RankGroup::data, degrees.data},
+      {cost::RankGroup::tensor, degrees.tensor},
+      {cost::RankGroup::pipeline, degrees.pipeline},
+      {cost::RankGroup::model, degrees.tensor * degrees.pipeline}};
   std::vector<int> sizes;
-  for (const cost::RankGroup group : run.stack.communicators) {
-    switch (group) {
-      case cost::RankGroup::world:
-        sizes.push_back(run.gpus);
-        break;
-      case cost::RankGroup::data:
-        sizes.push_back(degrees.data);
-        break;
-      case cost::RankGroup::tensor:
-        sizes.push_back(degrees.tensor);
-        break;
-      case cost::RankGroup::pipeline:
-        sizes.push_back(degrees.pipeline);
-        break;
-      case cost::RankGroup::model:
-        sizes.push_back(degrees.tensor * degrees.pipeline);
-        break;
-    }
-  }
+  for (const auto& [group, number] : cost::rules_of<cost::Communicators>(run.stack))
+    sizes.insert(sizes.end(), number, ranks.at(group));
   return sizes;
 }
 
@@ -87,7 +77,8 @@ Simulated play(const Run& run, const SimulateOptions& options) {
   const strategies::Plan plan = plan_of(run);
   Simulated result{.program = program_of(run, plan), .timeline = {}, .outcome = {}};
   cost::Collectives collectives(run.cluster, run.profile.collective, run.stack.nccl);
-  const sim::Folding folding = sim::fold(result.program, collectives, options.folded);
+  sim::Folding folding = sim::fold(result.program, collectives, options.folded);
+  folding.launch_queue = cost::launch_queue_of(run.profile);
   const sim::Prices prices = sim::price(result.program, run.profile, run.stack,
                                         run.cluster.gpus_per_node(), host_links(run.cluster));
   result.timeline = sim::run_until_steady(result.program, folding, prices);
@@ -104,7 +95,7 @@ Simulated play(const Run& run, const SimulateOptions& options) {
   std::vector<sim::MemoryPeak> peaks;
   for (const sim::DeviceMemory& device : outcome.devices) peaks.push_back(device.peak);
   outcome.metrics = sim::metrics(result.program, result.timeline, peaks);
-  outcome.model_flops = run.micro_batches * model::step_flops(run.graph);
+  outcome.model_flops = run.batch.micro_batches * model::step_flops(run.graph);
   outcome.weakest =
       weakest_provenance(run.profile, run.stack, result.program, run.cluster.gpus_per_node());
   if (const auto& drives = run.cluster.design().drives)

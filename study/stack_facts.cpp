@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/input_error.hpp"
-#include "lowering/stack/kernels.hpp"
+#include "model/operator_kinds.hpp"
 
 namespace stratagem::study {
 namespace {
@@ -13,7 +13,7 @@ namespace {
 std::vector<std::string> forward_names(const model::Graph& graph, const model::Segment& segment) {
   std::vector<std::string> names;
   for (const model::OpId id : segment.forward)
-    names.push_back(lowering::stack_name(graph.operators[id]));
+    names.push_back(model::stack_name(graph.operators[id]));
   return names;
 }
 
@@ -30,8 +30,7 @@ Found found(const cost::HeldInputs& rule, const std::vector<std::string>& names)
 
 void check_held_inputs(const cost::Stack& stack, const model::Graph& graph,
                        const std::string& file) {
-  for (std::size_t i = 0; i < stack.held_inputs.size(); ++i) {
-    const cost::HeldInputs& rule = stack.held_inputs[i];
+  for (const auto& rule : cost::rules_of<cost::HeldInputs>(stack)) {
     bool in_front = false;
     bool behind = false;
     for (const model::Segment& segment : graph.segments) {
@@ -40,8 +39,9 @@ void check_held_inputs(const cost::Stack& stack, const model::Graph& graph,
       behind = behind || where == Found::behind;
     }
     if (in_front && !behind) {
-      throw InputError(file, "/held_inputs/" + std::to_string(i) + "/until",
-                       "an operator behind " + rule.of + " in a layer", rule.until);
+      throw InputError(file, "/rules",
+                       "hold_inputs_of " + rule.of + " until an operator behind it in a layer",
+                       rule.until);
     }
   }
 }

@@ -8,8 +8,9 @@
 
 namespace stratagem::study {
 
-/// Throws InputError that names the stack's `file`, if a rule of held_inputs can never act: if in
-/// the model the operator that releases the input always comes before the one that reads it.
+/// Throws InputError that names the stack's `file`, if a rule of held inputs (cost::HeldInputs) can
+/// never act: if in the model the operator that releases the input always comes before the one that
+/// reads it.
 void check_held_inputs(const cost::Stack& stack, const model::Graph& graph,
                        const std::string& file);
 

@@ -147,7 +147,8 @@ void add_idle(std::vector<std::string>& lines, const std::vector<Limits::AtMost>
 }  // namespace
 
 std::string group_of(const Run& run) {
-  return run.compares.empty() ? std::filesystem::path(run.file).stem().string() : run.compares;
+  return run.compared.group.empty() ? std::filesystem::path(run.origin.file).stem().string()
+                                    : run.compared.group;
 }
 
 Verdict::Kind Verdict::kind() const {

@@ -63,18 +63,20 @@ std::vector<int> busy_ranks(const std::vector<Measurements>& measurements,
 
 Fit fit_profile(const std::vector<Measurements>& measurements, const Datasheet& datasheet) {
   Fit result;
-  result.profile = {.name = datasheet.name,
-                    .gpu = datasheet.gpu,
-                    .multiprocessors = datasheet.multiprocessors,
-                    .peak = datasheet.peak,
-                    .memory = datasheet.memory,
-                    .memory_bandwidth = datasheet.memory_bandwidth,
-                    .attention = datasheet.attention,
-                    .kernel_floor = kernel_floor(measurements, datasheet),
-                    .host_copy = datasheet.host_copy,
-                    .host_memory_bandwidth = datasheet.host_memory_bandwidth,
-                    .context = datasheet.context,
-                    .communicator = datasheet.communicator};
+  cost::Profile& profile = result.profile;
+  profile.name = datasheet.name;
+  profile.gpu = datasheet.gpu;
+  profile.multiprocessors = datasheet.multiprocessors;
+  profile.peak = datasheet.peak;
+  profile.memory = datasheet.memory;
+  profile.memory_bandwidth = datasheet.memory_bandwidth;
+  profile.attention = datasheet.attention;
+  profile.kernel_floor = kernel_floor(measurements, datasheet);
+  profile.launch_queue = datasheet.launch_queue;
+  profile.host_copy = datasheet.host_copy;
+  profile.host_memory_bandwidth = datasheet.host_memory_bandwidth;
+  profile.context = datasheet.context;
+  profile.communicator = datasheet.communicator;
   fit_gemms(measurements, datasheet, result);
   fit_streaming_kinds(measurements, datasheet, result);
   fit_attention(measurements, datasheet, result);

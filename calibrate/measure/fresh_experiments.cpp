@@ -169,9 +169,7 @@ cost::Kernel kernel_of(const Experiment& experiment) {
                       .traffic = experiment.bytes,
                       .launches = 1,
                       .pass = pass_of(experiment.operation)};
-  const auto found = std::ranges::find(cost::kernel_kind_names, experiment.kind);
-  expects(found != cost::kernel_kind_names.end(), "an experiment of kernels has a kind of them");
-  kernel.kind = static_cast<cost::KernelKind>(found - cost::kernel_kind_names.begin());
+  kernel.kind = cost::kernel_kind(experiment.kind);
   if (kernel.kind == cost::KernelKind::gemm) {
     kernel.m = experiment.sizes.at(0);
     kernel.n = experiment.sizes.at(1);

@@ -48,7 +48,7 @@ void add_product(const cost::Kernel& kernel, const SharedPool& pool, Collected& 
 using Sizes = std::map<const MemoryKernel*, std::set<double>>;
 
 void note_size(const cost::Kernel& kernel, Sizes& sizes) {
-  const std::string kind{cost::kernel_kind_names.at(static_cast<std::size_t>(kernel.kind))};
+  const std::string kind = cost::to_text(kernel.kind);
   const double bytes = kernel.traffic.value / std::max(1, kernel.launches);
   for (const MemoryKernel& stream : memory_kernels()) {
     const bool other_pass =

@@ -5,99 +5,31 @@
 #include <numeric>
 #include <tuple>
 
+#include "cost/nccl/free_links.hpp"
+
 namespace stratagem::cost::nccl {
 namespace {
 
 class Filling {
  public:
-  Filling(const Server& server, const Paths& paths, const Terms& terms)
+  Filling(const Server& server, const Paths& paths, const Terms& terms, FreeLinks& links)
       : server_(server),
         paths_(paths),
         terms_(terms),
+        links_(links),
         steps_(terms.same_order ? 1 << 8 : 1 << 14),
-        size_(static_cast<int>(server.gpus.size())),
-        nics_(static_cast<int>(server.nic_vertices.size())) {
-    for (const Edge& edge : server.edges) free_.push_back(edge.capacity);
-    for (const int nic : server.nic_vertices) {
-      ports_out_.push_back(edge_between(nic, server.fabric));
-      ports_in_.push_back(edge_between(server.fabric, nic));
-    }
-    if (terms.several_nodes) order_adapters();
+        size_(static_cast<int>(server.gpus.size())) {
+    if (terms.several_nodes) adapters_ = links.adapters();
   }
 
   std::vector<Channel> run() {
-    if (terms_.pattern == Pattern::nvls) {
-      add_heads();
-    } else {
-      add_channel();
-    }
+    add_channel();
     return std::move(best_);
   }
 
  private:
-  /// Speeds are sums and differences of a few decimals: this much is rounding.
-  static constexpr BytesPerSecond rounding{1e3};
-
-  [[nodiscard]] int edge_between(int from, int to) const {
-    const auto& leaving = server_.leaving[from];
-    const auto leads_there = [&](int edge) { return server_.edges[edge].to == to; };
-    return *std::ranges::find_if(leaving, leads_there);
-  }
-
   [[nodiscard]] bool finished() const {
     return steps_ <= 0 || static_cast<int>(best_.size()) >= terms_.most;
-  }
-
-  /// Takes `amount` from every link of a path, or gives it back; false, and nothing taken, where
-  /// one has not enough.
-  bool take(const std::vector<int>& edges, BytesPerSecond amount) {
-    for (const int edge : edges) free_[edge] -= amount;
-    const auto overdrawn = [this](int edge) { return free_[edge] + rounding < BytesPerSecond{}; };
-    if (amount <= BytesPerSecond{} || std::ranges::none_of(edges, overdrawn)) return true;
-    take(edges, -1 * amount);
-    return false;
-  }
-
-  [[nodiscard]] BytesPerSecond width(const Path& path) const {
-    BytesPerSecond narrowest = path.bandwidth;
-    for (const int edge : path.edges) narrowest = std::min(narrowest, free_[edge]);
-    return narrowest;
-  }
-
-  [[nodiscard]] bool near(const Path& path) const {
-    return path.exists() && path.type <= terms_.max_inter;
-  }
-
-  /// The links of a path to or from an adapter, with the adapter's port.
-  [[nodiscard]] std::vector<int> with_port(const Path& path, int nic, bool out) const {
-    std::vector<int> edges = path.edges;
-    edges.push_back((out ? ports_out_ : ports_in_)[nic]);
-    return edges;
-  }
-
-  /// The adapters in the order in which a GPU would have them: the nearest before others, and of
-  /// several that are equally near first another one for each GPU of the server.
-  [[nodiscard]] std::vector<int> preferred(int g) const {
-    std::vector<int> order(nics_);
-    std::iota(order.begin(), order.end(), 0);
-    const auto nearer = [&](int a, int b) { return paths_.in[a][g].type < paths_.in[b][g].type; };
-    std::ranges::stable_sort(order, nearer);
-    const auto others =
-        std::ranges::find_if(order, [&](int nic) { return nearer(order.front(), nic); });
-    const auto own = server_.gpus[g] % (others - order.begin());
-    std::rotate(order.begin(), order.begin() + own, others);
-    return order;
-  }
-
-  /// Every GPU's first, then every GPU's second, and so on.
-  void order_adapters() {
-    for (int g = 0; g < size_; ++g) preferred_.push_back(preferred(g));
-    for (int choice = 0; choice < nics_; ++choice) {
-      for (const std::vector<int>& order : preferred_) {
-        if (std::ranges::find(adapters_, order[choice]) == adapters_.end())
-          adapters_.push_back(order[choice]);
-      }
-    }
   }
 
   // ---- channels
@@ -106,8 +38,8 @@ class Filling {
     if (chosen_.size() > best_.size()) best_ = chosen_;
     if (finished()) return;
     if (!terms_.several_nodes) return start_anywhere();
-    for (int i = 0; i < nics_ && !finished(); ++i)
-      start_at_adapter(adapters_[(static_cast<int>(chosen_.size()) + i) % nics_]);
+    for (std::size_t i = 0; i < adapters_.size() && !finished(); ++i)
+      start_at_adapter(adapters_[(chosen_.size() + i) % adapters_.size()]);
   }
 
   /// Within one server: first as the channel before, then, if orders may differ, from every GPU.
@@ -132,14 +64,14 @@ class Filling {
         order, [&](int a, int b) { return paths_.in[nic][a].type < paths_.in[nic][b].type; });
     for (const int g : order) {
       const Path& path = paths_.in[nic][g];
-      if (!near(path) || finished()) continue;
-      const std::vector<int> edges = with_port(path, nic, false);
-      if (!take(edges, terms_.inter)) continue;
+      if (!links_.near(path) || finished()) continue;
+      const std::vector<int> edges = links_.with_port(path, nic, false);
+      if (!links_.take(edges, terms_.inter)) continue;
       begin(g, nic);
       const bool repeats = terms_.same_order && !chosen_.empty();
       extend(repeats ? chosen_.front().gpus : std::vector<int>{});
       abandon();
-      take(edges, -1 * terms_.inter);
+      links_.take(edges, -1 * terms_.inter);
     }
   }
 
@@ -179,14 +111,14 @@ class Filling {
     const bool shared = terms_.pattern == Pattern::balanced_tree && size_ > 1;
     const Path& path = paths_.out[open_.gpus.back()][open_.nic_in];
     const BytesPerSecond amount = terms_.inter / (shared ? 2 : 1);
-    const std::vector<int> edges = with_port(path, open_.nic_in, true);
-    if (!near(path) || !take(edges, amount)) return;
+    const std::vector<int> edges = links_.with_port(path, open_.nic_in, true);
+    if (!links_.near(path) || !links_.take(edges, amount)) return;
     const int before = left_;
     left_ = static_cast<int>(open_.gpus.size());
     open_.nic_out = open_.nic_in;
     advance(order);
     left_ = before;
-    take(edges, -1 * amount);
+    links_.take(edges, -1 * amount);
   }
 
   void advance(const std::vector<int>& order) {
@@ -194,12 +126,12 @@ class Filling {
     for (const int next : candidates(order)) {
       const Path& path = paths_.between[open_.gpus.back()][next];
       if (finished()) return;
-      if (!path.exists() || path.type > terms_.max_intra || !take(path.edges, terms_.intra))
+      if (!path.exists() || path.type > terms_.max_intra || !links_.take(path.edges, terms_.intra))
         continue;
       open_.gpus.push_back(next);
       extend(order);
       open_.gpus.pop_back();
-      take(path.edges, -1 * terms_.intra);
+      links_.take(path.edges, -1 * terms_.intra);
     }
   }
 
@@ -234,9 +166,9 @@ class Filling {
     }
     const auto key = [&](int g) {
       const bool exit = terms_.several_nodes && terms_.pattern == Pattern::ring &&
-                        !terms_.across_nics && near(paths_.out[g][open_.nic_in]);
+                        !terms_.across_nics && links_.near(paths_.out[g][open_.nic_in]);
       const Path& path = paths_.between[last][g];
-      return std::tuple{exit, path.type, -1 * width(path)};
+      return std::tuple{exit, path.type, -1 * links_.width(path)};
     };
     std::ranges::stable_sort(next, [&](int a, int b) { return key(a) < key(b); });
     return next;
@@ -248,9 +180,10 @@ class Filling {
     if (terms_.several_nodes) return close_at_adapter();
     if (size_ == 1) return accept();
     const Path& path = paths_.between[open_.gpus.back()][open_.gpus.front()];
-    if (!path.exists() || path.type > terms_.max_intra || !take(path.edges, terms_.intra)) return;
+    if (!path.exists() || path.type > terms_.max_intra || !links_.take(path.edges, terms_.intra))
+      return;
     accept();
-    take(path.edges, -1 * terms_.intra);
+    links_.take(path.edges, -1 * terms_.intra);
   }
 
   /// By the adapter that it came in by or, if it may, by one that its last GPU would rather have.
@@ -258,18 +191,18 @@ class Filling {
     const int last = open_.gpus.back();
     leave_ring(last, open_.nic_in);
     if (!terms_.across_nics) return;
-    for (const int nic : preferred_[last]) {
+    for (const int nic : links_.preferred(last)) {
       if (nic != open_.nic_in) leave_ring(last, nic);
     }
   }
 
   void leave_ring(int last, int nic) {
     const Path& path = paths_.out[last][nic];
-    const std::vector<int> edges = with_port(path, nic, true);
-    if (finished() || !near(path) || !take(edges, terms_.inter)) return;
+    const std::vector<int> edges = links_.with_port(path, nic, true);
+    if (finished() || !links_.near(path) || !links_.take(edges, terms_.inter)) return;
     open_.nic_out = nic;
     accept();
-    take(edges, -1 * terms_.inter);
+    links_.take(edges, -1 * terms_.inter);
   }
 
   void accept() {
@@ -283,58 +216,15 @@ class Filling {
     left_ = left;
   }
 
-  // ---- reduction in the switch
-
-  /// One channel with each GPU as its head: all send to the switch and receive from it, the head
-  /// twice as much, which also talks to the nearest adapter that is not taken.
-  void add_heads() {
-    const int middle = server_.nv_switch();
-    if (middle < 0) return;
-    for (int head = 0; head < size_ && !finished(); ++head) {
-      if (!take_switch(middle, head)) return;
-      const int nic = terms_.several_nodes ? take_adapter(head) : -1;
-      if (terms_.several_nodes && nic < 0) return;
-      best_.push_back({.gpus = {head}, .nic_in = nic, .nic_out = nic});
-    }
-  }
-
-  bool take_switch(int middle, int head) {
-    for (std::size_t e = 0; e < server_.edges.size(); ++e) {
-      const Edge& edge = server_.edges[e];
-      if (edge.from != middle && edge.to != middle) continue;
-      const int vertex = edge.from == middle ? edge.to : edge.from;
-      const bool twice = vertex == server_.gpu_vertices[head];
-      if (!take({static_cast<int>(e)}, (twice ? 2 : 1) * terms_.intra)) return false;
-    }
-    return true;
-  }
-
-  int take_adapter(int head) {
-    for (int nic = 0; nic < nics_; ++nic) {
-      const Path& in = paths_.in[nic][head];
-      const Path& out = paths_.out[head][nic];
-      if (!near(in) || !near(out)) continue;
-      const std::vector<int> arriving = with_port(in, nic, false);
-      if (!take(arriving, terms_.inter)) continue;
-      if (take(with_port(out, nic, true), terms_.inter)) return nic;
-      take(arriving, -1 * terms_.inter);
-    }
-    return -1;
-  }
-
   const Server& server_;
   const Paths& paths_;
-  Terms terms_;
+  const Terms& terms_;
+  FreeLinks& links_;
   int steps_;
   int size_;
-  int nics_;
-  std::vector<BytesPerSecond> free_;         ///< by edge
-  std::vector<std::vector<int>> preferred_;  ///< by GPU: all adapters
-  std::vector<int> adapters_;                ///< in the order in which channels begin at them
-  std::vector<int> ports_out_;               ///< by adapter: the edge to the fabric
-  std::vector<int> ports_in_;                ///< by adapter: the edge from the fabric
-  Channel open_;                             ///< the channel that is being made
-  int left_ = 0;  ///< after how many of its GPUs a tree last went to its adapter
+  std::vector<int> adapters_;  ///< in the order in which channels begin at them
+  Channel open_;               ///< the channel that is being made
+  int left_ = 0;               ///< after how many of its GPUs a tree last went to its adapter
   std::vector<Channel> chosen_;
   std::vector<Channel> best_;
 };
@@ -342,7 +232,9 @@ class Filling {
 }  // namespace
 
 std::vector<Channel> fill(const Server& server, const Paths& paths, const Terms& terms) {
-  return Filling(server, paths, terms).run();
+  FreeLinks links(server, paths, terms);
+  if (terms.pattern == Pattern::nvls) return switch_channels(server, paths, terms, links);
+  return Filling(server, paths, terms, links).run();
 }
 
 }  // namespace stratagem::cost::nccl

@@ -2,6 +2,7 @@
 #include "execute/gpu/operators.hpp"
 
 #include <array>
+#include <map>
 #include <optional>
 
 #include "base/input_error.hpp"
@@ -15,6 +16,7 @@
 #include "kernels/half.hpp"
 #include "kernels/norm.hpp"
 #include "kernels/strided.hpp"
+#include "model/operator_kinds.hpp"
 
 namespace stratagem::execute::gpu {
 namespace {
@@ -84,65 +86,6 @@ void embedding(const Work<T>& w) {
   kernels::embedding_gradient<T>(w.stream, width, first, w.in(0), w.numbers(1), w.out(0));
 }
 
-template <typename T>
-bool activation(const Work<T>& w) {
-  const bool forward = is_forward(w);
-  const kernels::Stream& on = w.stream;
-  switch (w.a.op.kind) {
-    case OpKind::gelu:
-      forward ? kernels::gelu<T>(on, w.in(0), w.out(0))
-              : kernels::gelu_gradient<T>(on, w.in(0), w.in(1), w.out(0));
-      return true;
-    case OpKind::relu:
-      forward ? kernels::relu<T>(on, w.in(0), w.out(0))
-              : kernels::relu_gradient<T>(on, w.in(0), w.in(1), w.out(0));
-      return true;
-    case OpKind::sigmoid:
-      forward ? kernels::sigmoid<T>(on, w.in(0), w.out(0))
-              : kernels::sigmoid_gradient<T>(on, w.in(0), w.in(1), w.out(0));
-      return true;
-    case OpKind::silu:
-      forward ? kernels::silu<T>(on, w.in(0), w.out(0))
-              : kernels::silu_gradient<T>(on, w.in(0), w.in(1), w.out(0));
-      return true;
-    case OpKind::swiglu:
-      forward ? kernels::swiglu_pairs<T>(on, w.in(0), w.out(0))
-              : kernels::swiglu_pairs_gradient<T>(on, w.in(0), w.in(1), w.out(0));
-      return true;
-    default:
-      return false;
-  }
-}
-
-template <typename T>
-bool pointwise(const Work<T>& w) {
-  switch (w.a.op.kind) {
-    case OpKind::add:
-    case OpKind::bias_add:
-    case OpKind::gradient_sum:
-      sum(w);
-      return true;
-    case OpKind::bias_gradient:
-      bias_gradient(w);
-      return true;
-    case OpKind::multiply:
-      kernels::multiply<T>(w.stream, w.in(0), w.in(1), w.out(0));
-      return true;
-    case OpKind::identity:
-      w.engine.copy(*w.a.inputs[0], *w.a.outputs[0]);
-      return true;
-    case OpKind::dropout:
-    case OpKind::attention_dropout:
-      dropout(w);
-      return true;
-    case OpKind::embedding:
-      embedding(w);
-      return true;
-    default:
-      return activation(w);
-  }
-}
-
 // ---- along rows
 
 template <typename T>
@@ -181,30 +124,6 @@ void softmax(const Work<T>& w, double scale, bool masked) {
   std::optional<kernels::CausalMask> mask;
   if (masked) mask = causal_mask_of(shapes_of(w.a));
   kernels::softmax<T>(w.stream, rows, scale, mask, w.in(0), w.out(0));
-}
-
-template <typename T>
-bool along_rows(const Work<T>& w) {
-  switch (w.a.op.kind) {
-    case OpKind::layer_norm:
-    case OpKind::rms_norm:
-      norm(w, w.a.op.kind == OpKind::layer_norm);
-      return true;
-    case OpKind::layer_norm_scale_gradient:
-      scale_gradient(w);
-      return true;
-    case OpKind::masked_softmax:
-      softmax(w, scale_of_scores(shapes_of(w.a)), true);
-      return true;
-    case OpKind::causal_softmax:
-      softmax(w, 1, true);
-      return true;
-    case OpKind::softmax:
-      softmax(w, 1, false);
-      return true;
-    default:
-      return false;
-  }
 }
 
 // ---- heads
@@ -309,29 +228,6 @@ void rotary(const Work<T>& w) {
   to_rows<T>(w, *rows, turned, w.out(0));
 }
 
-template <typename T>
-bool on_heads(const Work<T>& w) {
-  switch (w.a.op.kind) {
-    case OpKind::split_heads:
-      split_heads(w);
-      return true;
-    case OpKind::merge_heads:
-      copy_heads(w, heads_of(shapes_of(w.a))[0], !is_forward(w), 0, 0);
-      return true;
-    case OpKind::rotary:
-      rotary(w);
-      return true;
-    case OpKind::repeat:
-      repeat(w);
-      return true;
-    case OpKind::prepend:
-      prepend(w);
-      return true;
-    default:
-      return false;
-  }
-}
-
 // ---- fused attention
 
 template <typename T>
@@ -400,38 +296,113 @@ void fused_loss(const Work<T>& w) {
 }
 
 template <typename T>
-bool of_loss(const Work<T>& w) {
-  switch (w.a.op.kind) {
-    case OpKind::row_max:
-      kernels::row_maximum<T>(w.stream, rows_of(w, 0), w.in(0), w.out_by_row(0));
-      return true;
-    case OpKind::exponential:
-      kernels::exponential<T>(w.stream, rows_of(w, 0), w.in(0), w.by_row(1), w.out(0));
-      return true;
-    case OpKind::row_sum:
-      row_sum(w);
-      return true;
-    case OpKind::pick:
-      kernels::pick<T>(w.stream, rows_of(w, 0), first_class(w.a.inputs[0]->region), w.in(0),
-                       w.numbers(1), w.out_by_row(0));
-      return true;
-    case OpKind::cross_entropy:
-      w.a.forward().outputs.size() > 1 ? fused_loss(w) : loss_in_parts(w);
-      return true;
-    default:
-      return false;
-  }
+using Runs = std::map<std::string_view, void (*)(const Work<T>&)>;
+
+template <typename T>
+Runs<T> element_by_element() {
+  using W = const Work<T>&;
+  return {
+      {"add", &sum<T>},
+      {"bias_add", &sum<T>},
+      {"gradient_sum", &sum<T>},
+      {"bias_gradient", &bias_gradient<T>},
+      {"multiply", [](W w) { kernels::multiply<T>(w.stream, w.in(0), w.in(1), w.out(0)); }},
+      {"identity", [](W w) { w.engine.copy(*w.a.inputs[0], *w.a.outputs[0]); }},
+      {"dropout", &dropout<T>},
+      {"attention_dropout", &dropout<T>},
+      {"embedding", &embedding<T>},
+      {"gelu",
+       [](W w) {
+         is_forward(w) ? kernels::gelu<T>(w.stream, w.in(0), w.out(0))
+                       : kernels::gelu_gradient<T>(w.stream, w.in(0), w.in(1), w.out(0));
+       }},
+      {"relu",
+       [](W w) {
+         is_forward(w) ? kernels::relu<T>(w.stream, w.in(0), w.out(0))
+                       : kernels::relu_gradient<T>(w.stream, w.in(0), w.in(1), w.out(0));
+       }},
+      {"sigmoid",
+       [](W w) {
+         is_forward(w) ? kernels::sigmoid<T>(w.stream, w.in(0), w.out(0))
+                       : kernels::sigmoid_gradient<T>(w.stream, w.in(0), w.in(1), w.out(0));
+       }},
+      {"silu",
+       [](W w) {
+         is_forward(w) ? kernels::silu<T>(w.stream, w.in(0), w.out(0))
+                       : kernels::silu_gradient<T>(w.stream, w.in(0), w.in(1), w.out(0));
+       }},
+      {"swiglu",
+       [](W w) {
+         is_forward(w) ? kernels::swiglu_pairs<T>(w.stream, w.in(0), w.out(0))
+                       : kernels::swiglu_pairs_gradient<T>(w.stream, w.in(0), w.in(1), w.out(0));
+       }},
+  };
+}
+
+template <typename T>
+Runs<T> of_rows_and_heads() {
+  using W = const Work<T>&;
+  return {
+      {"contraction", &contraction<T>},
+      {"layer_norm", [](W w) { norm(w, true); }},
+      {"rms_norm", [](W w) { norm(w, false); }},
+      {"layer_norm_scale_gradient", &scale_gradient<T>},
+      {"masked_softmax", [](W w) { softmax(w, scale_of_scores(shapes_of(w.a)), true); }},
+      {"causal_softmax", [](W w) { softmax(w, 1, true); }},
+      {"softmax", [](W w) { softmax(w, 1, false); }},
+      {"split_heads", &split_heads<T>},
+      {"merge_heads",
+       [](W w) { copy_heads(w, heads_of(shapes_of(w.a))[0], !is_forward(w), 0, 0); }},
+      {"rotary", &rotary<T>},
+      {"repeat", &repeat<T>},
+      {"prepend", &prepend<T>},
+      {"fused_attention",
+       [](W w) { is_forward(w) ? fused_attention(w) : fused_attention_gradient(w); }},
+  };
+}
+
+template <typename T>
+Runs<T> of_the_loss() {
+  using W = const Work<T>&;
+  return {
+      {"row_max",
+       [](W w) { kernels::row_maximum<T>(w.stream, rows_of(w, 0), w.in(0), w.out_by_row(0)); }},
+      {"exponential",
+       [](W w) {
+         kernels::exponential<T>(w.stream, rows_of(w, 0), w.in(0), w.by_row(1), w.out(0));
+       }},
+      {"row_sum", &row_sum<T>},
+      {"pick",
+       [](W w) {
+         kernels::pick<T>(w.stream, rows_of(w, 0), first_class(w.a.inputs[0]->region), w.in(0),
+                          w.numbers(1), w.out_by_row(0));
+       }},
+      {"cross_entropy",
+       [](W w) { w.a.forward().outputs.size() > 1 ? fused_loss(w) : loss_in_parts(w); }},
+  };
+}
+
+/// By kind of operator.
+template <typename T>
+const Runs<T>& runs() {
+  static const Runs<T> all = [] {
+    Runs<T> result = element_by_element<T>();
+    result.merge(of_rows_and_heads<T>());
+    result.merge(of_the_loss<T>());
+    return result;
+  }();
+  return all;
 }
 
 }  // namespace
 
+bool computes(std::string_view kind) { return runs<float>().contains(kind); }
+
 template <typename T>
 void apply(const Work<T>& w) {
-  if (w.a.op.kind == OpKind::contraction) return contraction(w);
-  if (w.a.op.kind == OpKind::fused_attention)
-    return is_forward(w) ? fused_attention(w) : fused_attention_gradient(w);
-  const bool done = pointwise(w) || along_rows(w) || on_heads(w) || of_loss(w);
-  expects(done, "an operator that is not refused is computed");
+  const auto found = runs<T>().find(model::row_of(w.a.op.kind).name);
+  expects(found != runs<T>().end(), "an operator that is not refused is computed");
+  found->second(w);
 }
 
 template void apply<float>(const Work<float>&);

@@ -1,6 +1,8 @@
 // One operator on a GPU, on the parts that a rank has of its operands.
 #pragma once
 
+#include <string_view>
+
 #include "execute/engine.hpp"
 #include "kernels/device.hpp"
 
@@ -44,6 +46,9 @@ struct Work {
     }
   }
 };
+
+/// Has it kernels for a kind of operator?
+bool computes(std::string_view kind);
 
 /// Expects an operator that is not refused for GPUs.
 template <typename T>

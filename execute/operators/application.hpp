@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "execute/value.hpp"
@@ -26,6 +27,7 @@ struct Application {
 
   [[nodiscard]] kernels::In<T> in(std::size_t i) const { return inputs[i]->data; }
   [[nodiscard]] kernels::Out<T> out(std::size_t i) const { return outputs[i]->data; }
+  [[nodiscard]] bool is_forward() const { return op.pass == model::Pass::forward; }
   /// The forward operator of a backward one; itself of a forward one.
   [[nodiscard]] const model::Operator& forward() const {
     return op.forward >= 0 ? graph.operators[op.forward] : op;
@@ -45,39 +47,27 @@ enum class Backend : std::uint8_t { cpu, cuda };
 /// Why there is no kernel of a backend for an operator; "" if there is one.
 std::string refusal(const model::Graph& graph, const model::Operator& op, Backend backend);
 
-/// Are a contraction's operands and result, as they lie, matrices of each batch?
-bool is_matrix_product(const model::Operator& contraction);
+/// How processors compute a kind of operator: a row in the file that does it; all.cpp names the
+/// files.
+struct Execution {
+  std::string_view kind;
+  void (*in_float)(const Application<float>&) = nullptr;
+  void (*in_double)(const Application<double>&) = nullptr;
+  /// Of which of its operators there is no kernel, and why; null: of none.
+  std::string (*refuses)(const model::Graph&, const model::Operator&, Backend) = nullptr;
+  std::string_view not_on_gpu = {};  ///< what GPUs have no kernels for; "": they have
+  std::string_view not_at_all = {};  ///< why there is nothing to compute
+};
+template <typename Run>
+Execution computed(std::string_view kind, const Run& run) {
+  return {.kind = kind, .in_float = run, .in_double = run};
+}
 
-/// The elements of a head that a forward operator turns; a fused attention's queries hold several
-/// heads in a row, as many as share the keys of one.
-std::int64_t head_size(const model::Graph& graph, const model::Operator& rotary);
-
-/// Of a fused attention, whose queries' rows hold several heads, as its log sums tell.
-std::int64_t fused_head_size(const model::Graph& graph, const model::Operator& attention);
-
-/// Is what a fused attention's backward operator computes the gradient of one of its operands,
-/// which nobody else adds to?
-bool is_gradient_of_one(const model::Graph& graph, const model::Operator& attention);
+/// All of them.
+const std::vector<Execution>& executions();
 
 /// Expects an operator that is not refused.
 template <typename T>
 void apply(const Application<T>& application);
-
-// One file each: products, fused attention, what works element by element, along rows, on heads, on
-// slots of experts, and the loss. They return false for a kind that is not theirs.
-template <typename T>
-bool apply_contraction(const Application<T>& application);
-template <typename T>
-bool apply_attention(const Application<T>& application);
-template <typename T>
-bool apply_pointwise(const Application<T>& application);
-template <typename T>
-bool apply_rows(const Application<T>& application);
-template <typename T>
-bool apply_heads(const Application<T>& application);
-template <typename T>
-bool apply_experts(const Application<T>& application);
-template <typename T>
-bool apply_loss(const Application<T>& application);
 
 }  // namespace stratagem::execute

@@ -60,6 +60,20 @@ void backward(const Application<T>& a) {
   to_rows<T>(heads, gradient, a.out(0));
 }
 
+/// A row of the queries holds several heads, as its log sums tell.
+std::string refusal_of_attention(const model::Graph& graph, const model::Operator& op,
+                                 Backend backend) {
+  const model::Operator& forward = op.forward >= 0 ? graph.operators[op.forward] : op;
+  const std::int64_t size = graph.tensors[forward.inputs[0]].shape.back() /
+                            graph.tensors[forward.outputs[1]].shape.back();
+  if (backend == Backend::cuda && size > 256)
+    return "fused attention on heads of " + std::to_string(size) +
+           ", of which kernels on GPUs know up to 256";
+  if (op.forward >= 0 && gives(graph, op) < 0)
+    return "fused attention whose operands others read, too";
+  return "";
+}
+
 }  // namespace
 
 kernels::Strided HeadRows::to_heads() const {
@@ -99,25 +113,11 @@ FusedAttention fused_attention_of(const Shapes& shapes) {
   return fused;
 }
 
-std::int64_t fused_head_size(const model::Graph& graph, const model::Operator& attention) {
-  const model::Operator& forward =
-      attention.forward >= 0 ? graph.operators[attention.forward] : attention;
-  return graph.tensors[forward.inputs[0]].shape.back() /
-         graph.tensors[forward.outputs[1]].shape.back();
+std::vector<Execution> fused_attentions() {
+  Execution row =
+      computed("fused_attention", [](const auto& a) { a.is_forward() ? forward(a) : backward(a); });
+  row.refuses = &refusal_of_attention;
+  return {row};
 }
-
-bool is_gradient_of_one(const model::Graph& graph, const model::Operator& attention) {
-  return attention.forward < 0 || gives(graph, attention) >= 0;
-}
-
-template <typename T>
-bool apply_attention(const Application<T>& a) {
-  if (a.op.kind != model::OpKind::fused_attention) return false;
-  a.op.pass == model::Pass::forward ? forward(a) : backward(a);
-  return true;
-}
-
-template bool apply_attention<float>(const Application<float>&);
-template bool apply_attention<double>(const Application<double>&);
 
 }  // namespace stratagem::execute

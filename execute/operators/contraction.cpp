@@ -85,16 +85,24 @@ std::optional<Matrices> matrices_of(const Dimensions& left, const Dimensions& ri
   return Matrices{.rows = *rows, .columns = *columns, .swapped = swapped};
 }
 
-}  // namespace
-
-bool is_matrix_product(const model::Operator& op) {
+std::string refusal_of_product(const model::Graph& /*graph*/, const model::Operator& op,
+                               Backend /*backend*/) {
   const auto named = [](const std::vector<model::Term>& terms) {
     return dimensions(terms, std::vector<std::int64_t>(terms.size(), 1));
   };
-  return matrices_of(named(op.annotation.inputs[0]), named(op.annotation.inputs[1]),
-                     named(op.annotation.outputs[0]))
-      .has_value();
+  const bool fits = matrices_of(named(op.annotation.inputs[0]), named(op.annotation.inputs[1]),
+                                named(op.annotation.outputs[0]))
+                        .has_value();
+  return fits ? "" : "a product whose dimensions do not lie side by side";
 }
+
+template <typename T>
+void contraction(const Application<T>& a) {
+  const auto [shape, swapped] = product_of(shapes_of(a));
+  kernels::gemm<T>(shape, a.in(swapped ? 1 : 0), a.in(swapped ? 0 : 1), a.out(0));
+}
+
+}  // namespace
 
 Product product_of(const Shapes& s) {
   const auto matrices = matrices_of(dimensions(s.op.annotation.inputs[0], s.inputs[0]->shape()),
@@ -112,15 +120,10 @@ Product product_of(const Shapes& s) {
           .swapped = swapped};
 }
 
-template <typename T>
-bool apply_contraction(const Application<T>& a) {
-  if (a.op.kind != model::OpKind::contraction) return false;
-  const auto [shape, swapped] = product_of(shapes_of(a));
-  kernels::gemm<T>(shape, a.in(swapped ? 1 : 0), a.in(swapped ? 0 : 1), a.out(0));
-  return true;
+std::vector<Execution> products() {
+  Execution row = computed("contraction", [](const auto& a) { contraction(a); });
+  row.refuses = &refusal_of_product;
+  return {row};
 }
-
-template bool apply_contraction<float>(const Application<float>&);
-template bool apply_contraction<double>(const Application<double>&);
 
 }  // namespace stratagem::execute

@@ -8,8 +8,6 @@
 namespace stratagem::execute {
 namespace {
 
-using model::OpKind;
-
 /// Of slots (samples, tokens, choices) and their contents (experts, samples and slots, width).
 kernels::ExpertSlots slots_of(const Region& slots, const Region& contents) {
   const std::vector<std::int64_t> shape = slots.shape(), filled = contents.shape();
@@ -48,20 +46,11 @@ void combine(const Application<T>& a) {
 
 }  // namespace
 
-template <typename T>
-bool apply_experts(const Application<T>& a) {
-  if (a.op.kind == OpKind::dispatch) {
-    dispatch(a);
-    return true;
-  }
-  if (a.op.kind == OpKind::combine) {
-    combine(a);
-    return true;
-  }
-  return false;
+std::vector<Execution> mixtures() {
+  std::vector<Execution> rows = {computed("dispatch", [](const auto& a) { dispatch(a); }),
+                                 computed("combine", [](const auto& a) { combine(a); })};
+  for (Execution& row : rows) row.not_on_gpu = "mixtures of experts on a GPU";
+  return rows;
 }
-
-template bool apply_experts<float>(const Application<float>&);
-template bool apply_experts<double>(const Application<double>&);
 
 }  // namespace stratagem::execute

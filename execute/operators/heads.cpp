@@ -147,8 +147,8 @@ void relative_bias(const Application<T>& a) {
           : kernels::relative_bias_gradient<T>(pairs, buckets, a.in(0), a.out(0));
 }
 
-}  // namespace
-
+/// The elements of a head that a forward operator turns; a fused attention's queries hold several
+/// heads in a row, as many as share the keys of one.
 std::int64_t head_size(const model::Graph& graph, const model::Operator& rotary) {
   const auto reads = [&](const model::Operator& op) {
     return op.kind == OpKind::fused_attention && op.pass == model::Pass::forward &&
@@ -159,6 +159,15 @@ std::int64_t head_size(const model::Graph& graph, const model::Operator& rotary)
   if (core == graph.operators.end()) return turned;
   return turned / graph.tensors[core->outputs[1]].shape.back();  // heads of a group
 }
+
+std::string refusal_of_rotary(const model::Graph& graph, const model::Operator& op,
+                              Backend /*backend*/) {
+  const std::int64_t size = head_size(graph, op.forward >= 0 ? graph.operators[op.forward] : op);
+  if (size % 2 == 0) return "";
+  return "rotary positions on heads of an odd size, " + std::to_string(size);
+}
+
+}  // namespace
 
 std::vector<HeadsCopy> heads_of(const Shapes& s) {
   const model::Annotation& terms = s.forward().annotation;
@@ -211,34 +220,20 @@ Prepending prepending_of(const Shapes& s) {
           .rows = of_rows ? part.size() / shape[1] : width - part.size() / heads};
 }
 
-template <typename T>
-bool apply_heads(const Application<T>& a) {
-  switch (a.op.kind) {
-    case OpKind::split_heads:
-      split_heads(a);
-      return true;
-    case OpKind::merge_heads:
-      merge_heads(a);
-      return true;
-    case OpKind::rotary:
-      rotary(a);
-      return true;
-    case OpKind::repeat:
-      repeat(a);
-      return true;
-    case OpKind::prepend:
-      prepend(a);
-      return true;
-    case OpKind::relative_bias:
-    case OpKind::causal_relative_bias:
-      relative_bias(a);
-      return true;
-    default:
-      return false;
+std::vector<Execution> on_heads() {
+  std::vector<Execution> rows = {
+      computed("split_heads", [](const auto& a) { split_heads(a); }),
+      computed("merge_heads", [](const auto& a) { merge_heads(a); }),
+      computed("rotary", [](const auto& a) { rotary(a); }),
+      computed("repeat", [](const auto& a) { repeat(a); }),
+      computed("prepend", [](const auto& a) { prepend(a); }),
+  };
+  rows[2].refuses = &refusal_of_rotary;
+  for (const char* kind : {"relative_bias", "causal_relative_bias"}) {
+    rows.push_back(computed(kind, [](const auto& a) { relative_bias(a); }));
+    rows.back().not_on_gpu = "biases by distance, as T5's, on a GPU";
   }
+  return rows;
 }
-
-template bool apply_heads<float>(const Application<float>&);
-template bool apply_heads<double>(const Application<double>&);
 
 }  // namespace stratagem::execute

@@ -7,8 +7,6 @@
 namespace stratagem::execute {
 namespace {
 
-using model::OpKind;
-
 /// With the maximum at hand exponentials are added up without being kept.
 template <typename T>
 void row_sum(const Application<T>& a) {
@@ -44,32 +42,25 @@ void fused_loss(const Application<T>& a) {
 
 }  // namespace
 
-template <typename T>
-bool apply_loss(const Application<T>& a) {
-  const kernels::Rows rows = a.inputs.empty() ? kernels::Rows{} : rows_of(*a.inputs[0]);
-  switch (a.op.kind) {
-    case OpKind::row_max:
-      kernels::row_maximum<T>(rows, a.in(0), a.out(0));
-      return true;
-    case OpKind::exponential:
-      kernels::exponential<T>(rows, a.in(0), a.in(1), a.out(0));
-      return true;
-    case OpKind::row_sum:
-      row_sum(a);
-      return true;
-    case OpKind::pick:
-      kernels::pick<T>(rows, first_class(a.inputs[0]->region), a.in(0), a.inputs[1]->numbers,
-                       a.out(0));
-      return true;
-    case OpKind::cross_entropy:
-      a.forward().outputs.size() > 1 ? fused_loss(a) : loss_in_parts(a);
-      return true;
-    default:
-      return false;
-  }
+std::vector<Execution> losses() {
+  return {
+      computed(
+          "row_max",
+          [](const auto& a) { kernels::row_maximum(rows_of(*a.inputs[0]), a.in(0), a.out(0)); }),
+      computed("exponential",
+               [](const auto& a) {
+                 kernels::exponential(rows_of(*a.inputs[0]), a.in(0), a.in(1), a.out(0));
+               }),
+      computed("row_sum", [](const auto& a) { row_sum(a); }),
+      computed("pick",
+               [](const auto& a) {
+                 kernels::pick(rows_of(*a.inputs[0]), first_class(a.inputs[0]->region), a.in(0),
+                               a.inputs[1]->numbers, a.out(0));
+               }),
+      computed(
+          "cross_entropy",
+          [](const auto& a) { a.forward().outputs.size() > 1 ? fused_loss(a) : loss_in_parts(a); }),
+  };
 }
-
-template bool apply_loss<float>(const Application<float>&);
-template bool apply_loss<double>(const Application<double>&);
 
 }  // namespace stratagem::execute

@@ -11,8 +11,6 @@
 namespace stratagem::execute {
 namespace {
 
-using model::OpKind;
-
 /// How many vectors an operand has for as many blocks of rows, one after another: experts have one
 /// each.
 template <typename T>
@@ -126,55 +124,37 @@ Lookup lookup_of(const Shapes& s) {
   return {.first = table.mask.ranges[0].begin, .width = table.shape().back()};
 }
 
-template <typename T>
-bool apply_pointwise(const Application<T>& a) {
-  const bool forward = a.op.pass == model::Pass::forward;
-  switch (a.op.kind) {
-    case OpKind::add:
-    case OpKind::bias_add:
-    case OpKind::gradient_sum:
-      sum(a);
-      return true;
-    case OpKind::bias_gradient:
-      bias_gradient(a);
-      return true;
-    case OpKind::multiply:
-      kernels::multiply<T>(a.in(0), a.in(1), a.out(0));
-      return true;
-    case OpKind::identity:
-      std::ranges::copy(a.in(0), a.out(0).begin());
-      return true;
-    case OpKind::gelu:
-      forward ? kernels::gelu<T>(a.in(0), a.out(0))
-              : kernels::gelu_gradient<T>(a.in(0), a.in(1), a.out(0));
-      return true;
-    case OpKind::relu:
-      forward ? kernels::relu<T>(a.in(0), a.out(0))
-              : kernels::relu_gradient<T>(a.in(0), a.in(1), a.out(0));
-      return true;
-    case OpKind::sigmoid:
-      forward ? kernels::sigmoid<T>(a.in(0), a.out(0))
-              : kernels::sigmoid_gradient<T>(a.in(0), a.in(1), a.out(0));
-      return true;
-    case OpKind::silu:
-      silu(a);
-      return true;
-    case OpKind::swiglu:
-      swiglu(a);
-      return true;
-    case OpKind::dropout:
-    case OpKind::attention_dropout:
-      dropout(a);
-      return true;
-    case OpKind::embedding:
-      embedding(a);
-      return true;
-    default:
-      return false;
-  }
+std::vector<Execution> pointwise() {
+  const auto adds = [](const auto& a) { sum(a); };
+  const auto drops = [](const auto& a) { dropout(a); };
+  return {
+      computed("add", adds),
+      computed("bias_add", adds),
+      computed("gradient_sum", adds),
+      computed("bias_gradient", [](const auto& a) { bias_gradient(a); }),
+      computed("multiply", [](const auto& a) { kernels::multiply(a.in(0), a.in(1), a.out(0)); }),
+      computed("identity", [](const auto& a) { std::ranges::copy(a.in(0), a.out(0).begin()); }),
+      computed("gelu",
+               [](const auto& a) {
+                 a.is_forward() ? kernels::gelu(a.in(0), a.out(0))
+                                : kernels::gelu_gradient(a.in(0), a.in(1), a.out(0));
+               }),
+      computed("relu",
+               [](const auto& a) {
+                 a.is_forward() ? kernels::relu(a.in(0), a.out(0))
+                                : kernels::relu_gradient(a.in(0), a.in(1), a.out(0));
+               }),
+      computed("sigmoid",
+               [](const auto& a) {
+                 a.is_forward() ? kernels::sigmoid(a.in(0), a.out(0))
+                                : kernels::sigmoid_gradient(a.in(0), a.in(1), a.out(0));
+               }),
+      computed("silu", [](const auto& a) { silu(a); }),
+      computed("swiglu", [](const auto& a) { swiglu(a); }),
+      computed("dropout", drops),
+      computed("attention_dropout", drops),
+      computed("embedding", [](const auto& a) { embedding(a); }),
+  };
 }
-
-template bool apply_pointwise<float>(const Application<float>&);
-template bool apply_pointwise<double>(const Application<double>&);
 
 }  // namespace stratagem::execute

@@ -77,33 +77,16 @@ kernels::CausalMask causal_mask_of(const Shapes& s) {
           .first = queries.begin + whole.back() - whole[whole.size() - 2]};
 }
 
-template <typename T>
-bool apply_rows(const Application<T>& a) {
-  switch (a.op.kind) {
-    case OpKind::layer_norm:
-      layer_norm(a);
-      return true;
-    case OpKind::rms_norm:
-      rms_norm(a);
-      return true;
-    case OpKind::layer_norm_scale_gradient:
-      scale_gradient(a);
-      return true;
-    case OpKind::masked_softmax:
-      masked_softmax(a, scale_of_scores(shapes_of(a)));
-      return true;
-    case OpKind::causal_softmax:
-      masked_softmax(a, 1);
-      return true;
-    case OpKind::softmax:
-      softmax(a);
-      return true;
-    default:
-      return false;
-  }
+std::vector<Execution> along_rows() {
+  return {
+      computed("layer_norm", [](const auto& a) { layer_norm(a); }),
+      computed("rms_norm", [](const auto& a) { rms_norm(a); }),
+      computed("layer_norm_scale_gradient", [](const auto& a) { scale_gradient(a); }),
+      computed("masked_softmax",
+               [](const auto& a) { masked_softmax(a, scale_of_scores(shapes_of(a))); }),
+      computed("causal_softmax", [](const auto& a) { masked_softmax(a, 1); }),
+      computed("softmax", [](const auto& a) { softmax(a); }),
+  };
 }
-
-template bool apply_rows<float>(const Application<float>&);
-template bool apply_rows<double>(const Application<double>&);
 
 }  // namespace stratagem::execute

@@ -16,12 +16,12 @@ void run_forward(SegmentLowering& lowering, const BlockContext& context, bool tr
   std::set<int> begun;
   const auto flush = [&] { lowering.run(std::exchange(alike, {}), false); };
   if (trains && again.together() && again.together()->first == context.facts.segment)
-    lowering.copy_random_state(context.stack.random_state.before_forward);
+    lowering.copy_random_state("before recomputed passes");
   for (const model::OpId id : context.plan.graph().segments[context.facts.segment].forward) {
     const int group = again.group_of(id);
     if (!alike.empty() && again.group_of(alike.back()) != group) flush();
     if (group >= 0 && begun.insert(group).second && trains)
-      lowering.copy_random_state(context.stack.random_state.before_forward);
+      lowering.copy_random_state("before recomputed passes");
     alike.push_back(id);
   }
   flush();
@@ -30,11 +30,10 @@ void run_forward(SegmentLowering& lowering, const BlockContext& context, bool tr
 /// Runs a segment again that is recomputed together with others.
 void run_again(SegmentLowering& lowering, const BlockContext& context) {
   const SegmentsTogether& all = *context.recomputation.together();
-  const cost::RandomStateFacts& random = context.stack.random_state;
   const int segment = context.facts.segment;
-  if (segment == all.first) lowering.copy_random_state(random.before_recomputation);
+  if (segment == all.first) lowering.copy_random_state("before recomputation");
   lowering.run(context.plan.graph().segments[segment].forward, true);
-  if (segment == all.last) lowering.copy_random_state(random.after_recomputation);
+  if (segment == all.last) lowering.copy_random_state("after recomputation");
 }
 
 /// Runs backward operators in order, each group of forward operators again before the first of them
@@ -42,7 +41,6 @@ void run_again(SegmentLowering& lowering, const BlockContext& context) {
 void run_backward(SegmentLowering& lowering, const BlockContext& context,
                   const std::vector<model::OpId>& ops, bool weight_alone) {
   const Recomputation& again = context.recomputation;
-  const cost::RandomStateFacts& random = context.stack.random_state;
   std::set<int> run = again.run_before(weight_alone);
   std::vector<model::OpId> alike;
   const auto flush = [&] { lowering.run(std::exchange(alike, {}), false); };
@@ -50,9 +48,9 @@ void run_backward(SegmentLowering& lowering, const BlockContext& context,
     for (const int group : again.needed_by(context.plan.graph().operators[id])) {
       if (!run.insert(group).second) continue;
       flush();
-      lowering.copy_random_state(random.before_recomputation);
+      lowering.copy_random_state("before recomputation");
       lowering.run(again.groups()[group].operators, true);
-      lowering.copy_random_state(random.after_recomputation);
+      lowering.copy_random_state("after recomputation");
     }
     alike.push_back(id);
   }
@@ -116,6 +114,26 @@ void backward_pass(SegmentLowering& lowering, const BlockContext& context,
 }
 
 }  // namespace
+
+Border border_of(const placement::Distribution& distribution, const placement::Grid& grid,
+                 program::Category category) {
+  if (grid.listed.empty()) return {distribution.front().part.layout, category};
+  Border border{{}, category};
+  for (const int device : grid.listed) {
+    const placement::Part* part = part_on(distribution, device);
+    border.masks.push_back(part == nullptr ? std::nullopt : part->mask);
+  }
+  return border;
+}
+
+placement::Distribution distribution_at(const Border& border, const placement::Grid& grid) {
+  if (border.masks.empty()) return {{grid.first_device, {border.layout}}};
+  placement::Distribution result;
+  for (std::size_t i = 0; i < border.masks.size(); ++i) {
+    if (border.masks[i]) result.push_back({grid.listed[i], {.mask = border.masks[i]}});
+  }
+  return result;
+}
 
 LoweredPass lower_forward(const BlockContext& context, const std::map<int, Border>& in,
                           const std::map<int, program::Category>& leaves, ForwardRun run) {

@@ -3,21 +3,32 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
 #include <vector>
 
 #include "cost/precision.hpp"
 #include "cost/stack.hpp"
-#include "lowering/blocks/border.hpp"
 #include "lowering/blocks/recomputation.hpp"
 #include "lowering/blocks/slices.hpp"
 #include "lowering/stages/groups.hpp"
 #include "lowering/stages/segment.hpp"
-#include "placement/grid.hpp"
-#include "placement/layout.hpp"
-#include "placement/mask.hpp"
+#include "placement/distribution.hpp"
 
 namespace stratagem::lowering {
+
+/// The distribution of a tensor on any copy of a stage, and its memory category: a layout, or, if
+/// the stage lists its devices, what each of them holds, if anything, by position.
+struct Border {
+  placement::Layout layout;
+  program::Category category = program::Category::temporaries;
+  std::vector<std::optional<placement::Mask>> masks = {};
+};
+
+Border border_of(const placement::Distribution& distribution, const placement::Grid& grid,
+                 program::Category category);
+/// On the copy that stands on `grid`.
+placement::Distribution distribution_at(const Border& border, const placement::Grid& grid);
 
 /// A lowered block with what its neighbours need to know. Tensors are places in the segment's
 /// table.

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "base/input_error.hpp"
-#include "lowering/blocks/last_uses.hpp"
 #include "lowering/blocks/lifetimes.hpp"
 
 namespace stratagem::lowering {

@@ -90,7 +90,7 @@ class BlockDraft {
   [[nodiscard]] int ready(int slot) const;
   /// What neighbours need to know beside what is noted here.
   [[nodiscard]] LoweredBlock& lowered() { return lowered_; }
-  /// A buffer that several streams use is freed when all of them are done (last_uses.hpp).
+  /// A buffer that several streams use is freed when all of them are done (lifetimes.hpp).
   LoweredBlock finish();
 
  private:

@@ -55,6 +55,7 @@ std::optional<int> BlockWeights::gathered(const SlotName& parameter, const Part&
   const auto [found, fresh] = whole_.try_emplace(parameter.id, -1);
   if (fresh) {
     found->second = block_.import(parameter, part, Category::gathered_parameters);
+    if (kept_for_passes(c_.plan)) block_.spare(found->second);
     lowered_.gathered.insert(parameter.tensor);
   }
   return found->second;

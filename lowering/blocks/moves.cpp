@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "lowering/stack/collectives_beside.hpp"
+
 namespace stratagem::lowering {
 
 using placement::Mask;
@@ -137,7 +139,7 @@ class Appending {
     const int slot = task.reads.empty() ? -1 : task.reads.front();
     const model::OpId of = move_.backward ? block.writer_of(slot) : block.running();
     block.follow_computation(task, slot, of,
-                             cost::beside(*move_.issued_by, collective(kind), move_.backward));
+                             beside(*move_.issued_by, collective(kind), move_.backward));
   }
 
   /// What a step does to values, yet without its operands.

@@ -6,6 +6,7 @@
 
 #include "lowering/stack/casts.hpp"
 #include "lowering/stack/kernels.hpp"
+#include "model/operator_kinds.hpp"
 
 namespace stratagem::lowering {
 
@@ -20,7 +21,7 @@ OperatorTasks::OperatorTasks(const BlockContext& context, BlockDraft& block)
       graph_(context.graph),
       block_(block),
       weights_(context, block),
-      held_(context.stack.held_inputs) {}
+      held_(context.stack) {}
 
 void OperatorTasks::cast(TensorId tensor, const Part& part, bool recomputed) {
   const auto [cast, fresh] = cast_.try_emplace({tensor, part}, -1);
@@ -47,6 +48,8 @@ void OperatorTasks::run(std::span<const OperatorPart> group, bool recomputed) {
   for (const OperatorPart& op : group) {
     task.name += (task.name.empty() ? "" : " + ") + name_within(graph_, graph_.operators[op.id]);
     task.operations.push_back(operation(op));
+    task.synchronizations +=
+        kernels_of(c_.stack, stack_name(graph_.operators[op.id])).synchronizations;
   }
   if (recomputed) task.name += " again";
   task.work = kernel(group);
@@ -98,7 +101,7 @@ void OperatorTasks::write_results(Task& task, const OperatorPart& part, bool rec
 /// Notes what variables of the framework name from an operator on; its task is then the last to use
 /// what they name no longer.
 void OperatorTasks::hold_operands(Task& task, const OperatorPart& part) {
-  if (c_.stack.held_inputs.empty()) return;
+  if (held_.empty()) return;
   const model::Operator& op = graph_.operators[part.id];
   std::vector<int> slots;  // neither inputs nor resident
   for (std::size_t i = 0; i < op.inputs.size(); ++i) {

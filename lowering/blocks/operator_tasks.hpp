@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "lowering/blocks/block_weights.hpp"
-#include "lowering/blocks/held_slots.hpp"
+#include "lowering/stack/held_inputs.hpp"
 
 namespace stratagem::lowering {
 

@@ -6,7 +6,10 @@
 #include <utility>
 
 #include "lowering/stack/casts.hpp"
+#include "lowering/stack/fusions.hpp"
 #include "lowering/stack/kernels.hpp"
+#include "lowering/stack/random_state.hpp"
+#include "model/operator_kinds.hpp"
 
 namespace stratagem::lowering {
 
@@ -83,9 +86,9 @@ std::vector<SegmentLowering::Running> SegmentLowering::next_group(std::span<cons
 void SegmentLowering::run_group(const std::vector<Running>& group, bool recomputed) {
   const Running& last = group.back();
   const std::vector<int> devices = devices_in(last.operands.leaves.front());
-  const cost::OperatorFacts facts = facts_of(graph_.operators[last.id], c_.stack);
+  const std::string name = stack_name(graph_.operators[last.id]);
   for (auto& [device, block] : blocks_) block.begin(last.id);
-  copy_random_state(facts.state_copies_before, devices);
+  copy_random_state("before " + name, devices);
   for (std::size_t i = 0; i < group.size(); ++i) cast_operands(group[i], i > 0, recomputed);
   for (std::size_t i = 0; i < group.size(); ++i) obtain_operands(group[i], i > 0, recomputed);
   for (std::size_t part = 0; part < devices.size(); ++part) {
@@ -94,23 +97,23 @@ void SegmentLowering::run_group(const std::vector<Running>& group, bool recomput
     tasks_.at(devices[part]).run(parts, recomputed);
   }
   for (const Running& op : group) note_results(op);
-  copy_random_state(facts.state_copies_after, devices);
+  copy_random_state("after " + name, devices);
   for (auto& [device, block] : blocks_) block.begin(-1);
 }
 
-void SegmentLowering::copy_random_state(int copies, const std::vector<int>& devices) {
-  if (copies == 0) return;
-  for (const int device : devices) blocks_.at(device).push(random_state_copies(copies, c_.stack));
+void SegmentLowering::copy_random_state(const std::string& when, const std::vector<int>& devices) {
+  const std::optional<program::Task> copies = random_state_copies(c_.stack, when);
+  if (!copies) return;
+  for (const int device : devices) blocks_.at(device).push(*copies);
 }
 
-void SegmentLowering::copy_random_state(int copies) {
-  if (copies == 0) return;
+void SegmentLowering::copy_random_state(const std::string& when) {
   std::set<int> busy;
   for (const OpId id : graph_.segments[c_.facts.segment].forward) {
     const std::vector<int> devices = devices_in(connections_.operands(id).leaves.front());
     busy.insert(devices.begin(), devices.end());
   }
-  copy_random_state(copies, {busy.begin(), busy.end()});
+  copy_random_state(when, {busy.begin(), busy.end()});
 }
 
 /// `inner`: the first operand comes from the operator before it in the same kernel.

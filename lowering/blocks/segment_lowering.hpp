@@ -25,9 +25,9 @@ class SegmentLowering {
   void import(model::TensorId tensor, const Border& border);
   /// Runs operators in order, fusing those that the stack fuses.
   void run(const std::vector<model::OpId>& ops, bool recomputed);
-  /// On all devices that run any operator of the segment, the framework saves or restores its
-  /// random generator's state, and waits for every copy.
-  void copy_random_state(int copies);
+  /// The copies of the random generator's state at a moment, such as "after recomputation", on all
+  /// devices that run any operator of the segment.
+  void copy_random_state(const std::string& when);
 
   /// What outlives the blocks, told when all operators have run.
   [[nodiscard]] Outliving& outliving() { return outliving_; }
@@ -49,7 +49,7 @@ class SegmentLowering {
   [[nodiscard]] static OperatorPart part_of(const Running& running, std::size_t part);
   void note_results(const Running& running);
   [[nodiscard]] std::vector<Running> next_group(std::span<const model::OpId> ops) const;
-  void copy_random_state(int copies, const std::vector<int>& devices);
+  void copy_random_state(const std::string& when, const std::vector<int>& devices);
 
   const BlockContext& c_;
   const model::Graph& graph_;

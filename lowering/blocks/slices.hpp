@@ -22,8 +22,6 @@ struct TokenSlice {
 
   [[nodiscard]] std::int64_t size() const { return end - begin; }
   [[nodiscard]] bool whole() const { return begin == 0 && end == total; }
-  /// Slices run backwards from the last one, so the others add to the gradients of keys and values.
-  [[nodiscard]] bool adds_to_keys() const { return end < total; }
 };
 
 /// The slices of a plan, one that is whole if it has none. Throws InputError if the model has no

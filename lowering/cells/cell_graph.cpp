@@ -175,19 +175,25 @@ std::vector<int> CellGraph::sorted() const {
     for (const int target : targets) ++missing[target];
   }
   const auto counts = [&](int node) { return merged_into_[node] == node && exists(node); };
-  std::priority_queue<int, std::vector<int>, std::greater<>> ready;
+  // As if a forward cell took one step and any other two: what can run early comes early.
+  std::vector<int> begin(after_.size(), 0);
+  using Ready = std::pair<int, int>;  // when a node begins, and the node
+  std::priority_queue<Ready, std::vector<Ready>, std::greater<>> ready;
   int expected = 0;
   for (int node = 0; node < count(); ++node) {
     if (!counts(node)) continue;
     ++expected;
-    if (missing[node] == 0) ready.push(node);
+    if (missing[node] == 0) ready.emplace(0, node);
   }
   std::vector<int> result;
   while (!ready.empty()) {
-    result.push_back(ready.top());
+    const int node = ready.top().second;
+    result.push_back(node);
     ready.pop();
-    for (const int target : after_[result.back()]) {
-      if (--missing[target] == 0) ready.push(target);
+    const int end = begin[node] + (cell(node).pass == CellPass::forward ? 1 : 2);
+    for (const int target : after_[node]) {
+      begin[target] = std::max(begin[target], end);
+      if (--missing[target] == 0) ready.emplace(begin[target], target);
     }
   }
   if (static_cast<int>(result.size()) < expected)

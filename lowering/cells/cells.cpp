@@ -42,7 +42,7 @@ std::vector<std::vector<ScheduledCell>> cells_of_classes(const CellGraph& graph,
       }
       for (const Cell& cell : cells)
         result[device_class].push_back(
-            {.cell = cell, .lag = 0, .with_next = &cell != &cells.back()});
+            {.cell = cell, .with_next = &cell != &cells.back(), .place = position[node]});
     }
   }
   return result;

@@ -14,6 +14,7 @@ struct ScheduledCell {
   placement::Cell cell;
   int lag = 0;
   bool with_next = false;  ///< runs as one with the cell after it
+  int place = 0;           ///< in one order of all cells of all devices
 };
 
 struct CellOrder {

@@ -62,7 +62,9 @@ int live_versions(const Plan& plan, const Replica& replica, const std::vector<Sc
 std::vector<Versions> weight_versions(const Plan& plan, const Stages& stages,
                                       const CellOrder& order) {
   std::vector<Versions> result(stages.replicas().size());
-  for (Versions& versions : result) versions.behind.assign(plan.micro_batches, 0);
+  // Steps that begin beside the next iteration's cells end after them.
+  for (Versions& versions : result)
+    versions.behind.assign(plan.micro_batches, plan.steps.delayed ? 1 : 0);
   if (plan.updates.flush) return result;
   std::vector<int> class_of(result.size());
   for (std::size_t h = 0; h < stages.device_classes().size(); ++h) {

@@ -12,7 +12,8 @@ namespace stratagem::lowering {
 /// The weights of one replica. Version v is there after v updates.
 struct Versions {
   int live = 1;  ///< how many are kept at the same time at most
-  /// By micro-batch: its F and B of iteration i read version max(0, i - behind). 0 with a flush.
+  /// By micro-batch: its F and B of iteration i read version max(0, i - behind). 0 with a
+  /// flush, 1 if steps are delayed.
   std::vector<int> behind;
 };
 

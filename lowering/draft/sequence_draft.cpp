@@ -12,12 +12,13 @@ using program::Resident;
 using program::Stream;
 using program::Task;
 
-int SequenceDraft::add_call(int block, int segment, const ScheduledCell& of) {
+int SequenceDraft::add_call(int block, int segment, const ScheduledCell& of, int on_stage) {
   const int replica = replica_of(of.cell.stage, of.cell);
+  const int here = on_stage < 0 ? replica : replica_of(on_stage, of.cell);
   const int behind = c_.versions[replica].behind[of.cell.micro_batch];
   calls_.push_back({.block = block,
                     .segment = segment,
-                    .grid = c_.stages.irregular(of.cell.stage) ? -1 : replica,
+                    .grid = c_.stages.irregular(of.cell.stage) ? -1 : here,
                     .cell = of.cell,
                     .lag = of.lag,
                     .versions_behind = behind,

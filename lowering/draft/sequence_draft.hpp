@@ -34,6 +34,7 @@ struct SequenceContext {
   const std::vector<std::unique_ptr<Blocks>>& slices;  ///< of the tokens, one if they are whole
   /// By tensor, replicas and slice.
   std::map<std::array<int, 4>, RedistributionBlocks>& redistributions;
+  strategies::Residency residency;  ///< the plan's, in which no rule leaves stages open
 };
 
 /// A task of the sequence.
@@ -47,7 +48,8 @@ class SequenceDraft {
   SequenceDraft(const SequenceContext& context, int device_class)
       : c_(context), device_class_(device_class) {}
 
-  int add_call(int block, int segment, const ScheduledCell& of);
+  /// Layouts refer to the grid of the cell's stage, or of another one that runs the call for it.
+  int add_call(int block, int segment, const ScheduledCell& of, int on_stage = -1);
   /// Task `task` of a call starts after an earlier one has ended.
   void wait(int call, int task, const Written& earlier);
   /// The number of the block under `key`, for a block whose contents its neighbours need not know.

@@ -19,7 +19,7 @@ namespace {
 constexpr double many_layouts = 2000;
 
 /// A dimension, or the value, divided into `count` equal parts; device i has part index[i].
-struct Division {
+struct DividedSide {
   std::size_t side = 0;
   AxisRole role;
   std::int64_t count = 1;
@@ -63,9 +63,10 @@ std::optional<std::vector<Piece>> in_order_of(const std::vector<Piece>& first,
 }
 
 /// One side's divisions into more than one part; nullopt if parts are unequal.
-std::optional<std::vector<Division>> divisions(std::size_t side, const std::vector<Piece>& pieces,
-                                               const std::vector<std::int64_t>& shape) {
-  std::vector<Division> found;
+std::optional<std::vector<DividedSide>> divisions(std::size_t side,
+                                                  const std::vector<Piece>& pieces,
+                                                  const std::vector<std::int64_t>& shape) {
+  std::vector<DividedSide> found;
   const std::int64_t values = pieces.front().mask.value.count;
   if (values > 1) found.push_back({side, {AxisRole::partial}, values, {}});
   for (const Piece& piece : pieces) {
@@ -76,7 +77,7 @@ std::optional<std::vector<Division>> divisions(std::size_t side, const std::vect
     const placement::Range part = pieces.front().mask.ranges[d];
     const std::int64_t length = part.end - part.begin;
     if (shape[d] % length != 0) return std::nullopt;
-    Division division{side, {static_cast<int>(d)}, shape[d] / length, {}};
+    DividedSide division{side, {static_cast<int>(d)}, shape[d] / length, {}};
     for (const Piece& piece : pieces) {
       const placement::Range range = piece.mask.ranges[d];
       if (range.end - range.begin != length || range.begin % length != 0) return std::nullopt;
@@ -88,7 +89,7 @@ std::optional<std::vector<Division>> divisions(std::size_t side, const std::vect
 }
 
 /// Adds a division's digits, outer factors first, to those that earlier sides have already.
-void add_digits(Digits& to, const Division& division, const std::vector<int>& factors,
+void add_digits(Digits& to, const DividedSide& division, const std::vector<int>& factors,
                 std::size_t sides) {
   std::int64_t weight = division.count;
   std::optional<std::size_t> outer;
@@ -195,23 +196,17 @@ AlignedGrid grid_of(const std::vector<Digit>& digits, const std::vector<Piece>& 
 
 }  // namespace
 
-std::vector<int> AlignedGrid::coordinates(int i) const {
-  std::vector<int> at(sizes.size());
-  for (std::size_t axis = sizes.size(); axis-- > 0; i /= sizes[axis]) at[axis] = i % sizes[axis];
-  return at;
-}
-
 std::vector<AlignedGrid> align(const std::vector<std::vector<Piece>>& sides,
                                const std::vector<std::int64_t>& shape) {
   const std::vector<Piece>& devices = sides.front();
   if (devices.empty()) return {};
-  std::vector<Division> all;
+  std::vector<DividedSide> all;
   std::vector<std::vector<int>> orders;  // of each division's factors
   for (std::size_t side = 0; side < sides.size(); ++side) {
     const auto pieces = in_order_of(devices, sides[side]);
     const auto own = pieces ? divisions(side, *pieces, shape) : std::nullopt;
     if (!own) return {};
-    for (const Division& division : *own) {
+    for (const DividedSide& division : *own) {
       all.push_back(division);
       orders.push_back(prime_factors(division.count));
     }

@@ -15,8 +15,6 @@ struct AlignedGrid {
   std::vector<int> sizes;
   std::vector<placement::Layout> layouts;  ///< one per side
   std::vector<int> devices;
-
-  [[nodiscard]] std::vector<int> coordinates(int i) const;
 };
 
 /// The sides hold one tensor, one piece per device, on the same devices. A division of a dimension

@@ -12,7 +12,7 @@ namespace stratagem::lowering {
 /// device on both sides,
 ///   equal device sets, uniform layouts on one grid: the cheapest conversions (layout.hpp)
 ///   disjoint device sets, uniform layouts: conversions on both sides of sends
-///     (across_groups.hpp)
+///     (uniform.hpp)
 /// and else every consumer takes what it needs from whoever has it (cover.hpp). Producers that
 /// share a device are joined first where together they are one mask. Within and across groups the
 /// numbers of partial values only tell the devices apart: the devices' parts have the right sum,

@@ -20,18 +20,19 @@ struct Piece {
   friend auto operator<=>(const Piece&, const Piece&) = default;
 };
 
-/// The first three stay on one device, the others communicate. Reductions, gathers and scatters
-/// between two groups of devices are sends with local steps around them.
-enum class StepKind : std::uint8_t {
-  select,       ///< a part of what is read, or zeros
+/// The first three stay on one device; the others are the collectives of the same names.
+/// Reductions, gathers and scatters between two groups of devices are sends with local steps
+/// around them.
+enum class StepKind : std::int8_t {
+  select = -3,  ///< a part of what is read, or zeros
   sum,          ///< of partial values of the same elements
   concatenate,  ///< parts that fill a box, wherever they lie in it
-  send,
-  broadcast,
-  all_reduce,
-  all_gather,
-  reduce_scatter,
-  all_to_all
+  all_reduce = static_cast<int>(cost::CollectiveKind::all_reduce),
+  all_gather = static_cast<int>(cost::CollectiveKind::all_gather),
+  reduce_scatter = static_cast<int>(cost::CollectiveKind::reduce_scatter),
+  all_to_all = static_cast<int>(cost::CollectiveKind::all_to_all),
+  broadcast = static_cast<int>(cost::CollectiveKind::broadcast),
+  send = static_cast<int>(cost::CollectiveKind::send)
 };
 std::string to_text(StepKind);
 [[nodiscard]] bool communicates(StepKind);
@@ -69,10 +70,7 @@ struct Redistribution {
   friend auto operator<=>(const Redistribution&, const Redistribution&) = default;
 };
 
-/// Elements per kind of communicating step, summed over groups of n devices with N elements on each
-/// before: send N, broadcast N(n-1), all_reduce 2(n-1)N/n, all_gather (n-1)N, reduce_scatter and
-/// all_to_all (n-1)N/n (for these four what each device sends). Source: nnScaler, the adapters'
-/// `volume`.
+/// Elements per kind of communicating step, summed over groups (placement::volume).
 std::map<StepKind, double> volume(const Redistribution&);
 
 }  // namespace stratagem::lowering

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/input_error.hpp"
-#include "placement/local_part.hpp"
+#include "placement/distribution.hpp"
 #include "strategies/parallel/options.hpp"
 
 namespace stratagem::lowering {
@@ -35,7 +35,7 @@ std::map<int, Border> moved(const SequenceContext& context, int segment, const K
 }
 
 bool leaves_device(const SequenceContext& context, int segment) {
-  const Keep* rule = context.plan.residency.of_segment(segment);
+  const Keep* rule = context.residency.of_segment(segment);
   return rule != nullptr && !moved(context, segment, *rule).empty();
 }
 
@@ -51,6 +51,15 @@ Bytes bytes_of(const Block& block) {
 
 bool runs(const NumberedBlock* block) {
   return block != nullptr && !block->lowered.block.tasks.empty();
+}
+
+std::vector<program::Operand> operands_of(const Block& block, const std::vector<int>& slots) {
+  std::vector<program::Operand> operands;
+  for (const int slot : slots) {
+    const program::Slot& named = block.slots[slot];
+    operands.push_back({.tensor = named.tensor, .slot = slot, .layout = named.layout});
+  }
+  return operands;
 }
 
 /// The segments that a cell runs, in order, those first that run again for one.
@@ -80,8 +89,8 @@ std::vector<int> segments_run(const SequenceContext& context, const Cell& cell) 
 
 Activations::Activations(const SequenceContext& context, SequenceDraft& draft,
                          const std::vector<SegmentRun>& runs)
-    : AheadOfRuns(context, draft, backward(context, runs),
-                  context.plan.residency.ahead_of_segments()) {}
+    : AheadOfRuns(context, draft, backward(context, runs), context.residency.ahead_of_segments()),
+      guests_(guest_cells()) {}
 
 std::vector<SegmentRun> Activations::backward(const SequenceContext& context,
                                               const std::vector<SegmentRun>& runs) {
@@ -106,8 +115,7 @@ bool Activations::comes_back(const SegmentRun& run) const {
 void Activations::copy_out(const SegmentRun& run, int call) {
   const int copy = add_copy(portion_of(run.segment), true, false, *run.of);
   for (const int task : draft().last_of_queues(call)) draft().wait(copy, 0, {call, task});
-  const std::size_t ahead =
-      static_cast<std::size_t>(context().plan.residency.ahead_of_segments()) + 1;
+  const std::size_t ahead = static_cast<std::size_t>(context().residency.ahead_of_segments()) + 1;
   if (out_.size() >= ahead) {
     for (const int task : draft().first_of_queues(call))
       draft().wait(call, task, out_[out_.size() - ahead]);
@@ -154,13 +162,13 @@ std::optional<Written> Activations::copy_in(const ScheduledCell& of) {
 
 /// All segments of a cell, if it has a rule.
 std::optional<Activations::Portion> Activations::portion_of(const Cell& cell) const {
-  const Keep* rule = context().plan.residency.of_cell(cell.stage, cell.micro_batch);
+  const Keep* rule = context().residency.of_cell(cell.stage, cell.micro_batch);
   if (rule == nullptr || cell.pass == CellPass::weight) return std::nullopt;
   return Portion{context().plan.stages[cell.stage], rule};
 }
 
 Activations::Portion Activations::portion_of(int segment) const {
-  return {{segment}, context().plan.residency.of_segment(segment)};
+  return {{segment}, context().residency.of_segment(segment)};
 }
 
 std::vector<Activations::Portion> Activations::portions_of(const Cell& cell) const {
@@ -172,37 +180,38 @@ std::vector<Activations::Portion> Activations::portions_of(const Cell& cell) con
   return portions;
 }
 
-void Activations::add_copies_for_peers() {
+std::vector<Activations::GuestCell> Activations::guest_cells() const {
   const auto lends = [](const Keep& rule) { return rule.where == Keep::Where::stage; };
-  if (std::ranges::none_of(context().plan.residency.rules(), lends)) return;
-  std::map<Key, Written> taken_in;
-  std::set<int> served;  // replicas, of which all device classes run the same cells
+  std::vector<GuestCell> guests;
+  if (std::ranges::none_of(context().residency.rules(), lends)) return guests;
+  std::set<int> seen;  // places: all device classes of a replica run the same cells
   for (const std::vector<ScheduledCell>& cells : context().order.rounds) {
     std::set<int> here;
     for (const ScheduledCell& of : cells) {
-      const int replica = draft().replica_of(of.cell.stage, of.cell);
-      if (served.contains(replica)) continue;
-      here.insert(replica);
-      add_copies_for_cell(of, taken_in);
+      here.insert(of.place);
+      if (seen.contains(of.place)) continue;
+      if (of.cell.pass == CellPass::forward && !trains(context(), of.cell)) continue;
+      for (Portion& portion : portions_of(of.cell)) {
+        if (lends(*portion.rule) &&
+            draft().runs_replica(draft().replica_of(portion.rule->stage, of.cell)))
+          guests.push_back({&of, std::move(portion)});
+      }
     }
-    served.merge(here);
+    seen.merge(here);
   }
+  std::ranges::stable_sort(guests, {}, [](const GuestCell& one) { return one.of->place; });
+  return guests;
 }
 
-void Activations::add_copies_for_cell(const ScheduledCell& of, std::map<Key, Written>& taken_in) {
-  const Cell& cell = of.cell;
-  const bool forward = cell.pass == CellPass::forward;
-  if (forward && !trains(context(), cell)) return;
-  for (const Portion& portion : portions_of(cell)) {
-    if (portion.rule->where != Keep::Where::stage) continue;
-    if (!draft().runs_replica(draft().replica_of(portion.rule->stage, cell))) continue;
-    const Key key(portion.segments.front(), cell.micro_batch);
-    if (forward) {
-      taken_in[key] = {add_copy(portion, true, true, of), 0};
-    } else if (const auto found = taken_in.find(key); found != taken_in.end()) {
-      const int call = add_copy(portion, false, true, of);
-      draft().wait(call, 0, found->second);
-      taken_in.erase(found);
+void Activations::serve_peers(int place) {
+  for (; served_ < guests_.size() && guests_[served_].of->place < place; ++served_) {
+    const auto& [of, portion] = guests_[served_];
+    const Key key(portion.segments.front(), of->cell.micro_batch);
+    if (of->cell.pass == CellPass::forward) {
+      taken_in_[key] = {add_copy(portion, true, true, *of), 0};
+    } else if (const auto found = taken_in_.find(key); found != taken_in_.end()) {
+      draft().wait(add_copy(portion, false, true, *of), 0, found->second);
+      taken_in_.erase(found);
     }
   }
 }
@@ -211,7 +220,8 @@ int Activations::add_copy(const Portion& portion, bool out, bool guest, const Sc
   const bool peer = portion.rule->where == Keep::Where::stage;
   const int block = peer ? peer_block(portion, out, guest, of.cell) : host_block(portion, out);
   const bool of_one = !guest && portion.segments.size() == 1;
-  return draft().add_call(block, of_one ? portion.segments.front() : -1, of);
+  return draft().add_call(block, of_one ? portion.segments.front() : -1, of,
+                          guest ? portion.rule->stage : -1);
 }
 
 /// Adds to a block, as slots in one memory, what a rule moves; returns them. A call of one segment
@@ -279,6 +289,9 @@ int Activations::peer_block(const Portion& portion, bool out, bool guest, const 
     (sends ? task.reads : task.writes) = (sends ? task.frees : task.allocates) = slots;
     task.work = program::Collective{
         .kind = cost::CollectiveKind::send, .group = group, .payload = bytes_of(block)};
+    program::Operation& moves = task.operations.emplace_back();
+    moves.action = program::Action::transfer;
+    (sends ? moves.inputs : moves.outputs) = operands_of(block, slots);
     return block;
   });
 }
@@ -311,16 +324,9 @@ std::vector<Hop> way(Keep::Where where, bool out) {
 
 program::Operation select_all(const Block& block, const std::vector<int>& from,
                               const std::vector<int>& to) {
-  const auto operand = [&](int slot) {
-    const program::Slot& named = block.slots[slot];
-    return program::Operand{.tensor = named.tensor, .slot = slot, .layout = named.layout};
-  };
-  program::Operation operation{.action = program::Action::select};
-  for (std::size_t i = 0; i < from.size(); ++i) {
-    operation.inputs.push_back(operand(from[i]));
-    operation.outputs.push_back(operand(to[i]));
-  }
-  return operation;
+  return {.action = program::Action::select,
+          .inputs = operands_of(block, from),
+          .outputs = operands_of(block, to)};
 }
 
 }  // namespace

@@ -20,9 +20,9 @@ class Activations : public AheadOfRuns {
   Activations(const SequenceContext& context, SequenceDraft& draft,
               const std::vector<SegmentRun>& runs);
 
-  /// This device class's part in the copies of others. All before its first cell: the other side
-  /// says when each copy begins, and devices that wait for their own cells would hold it up.
-  void add_copies_for_peers();
+  /// This device class's part in the copies of the cells of other stages that come before `place`
+  /// in the order of all cells. So devices that do one call after the other never wait in a circle.
+  void serve_peers(int place);
   /// Does a forward run leave something that waits elsewhere?
   [[nodiscard]] bool leaves(const SegmentRun& run) const;
   /// Is a run of B or W the first that needs what waits there?
@@ -44,6 +44,12 @@ class Activations : public AheadOfRuns {
     const strategies::Keep* rule = nullptr;
   };
 
+  /// A cell of another stage, and what of it this device class takes in or gives back.
+  struct GuestCell {
+    const ScheduledCell* of = nullptr;
+    Portion portion;
+  };
+
   /// The first run of B or W of each segment and micro-batch.
   static std::vector<SegmentRun> backward(const SequenceContext& context,
                                           const std::vector<SegmentRun>& runs);
@@ -62,10 +68,13 @@ class Activations : public AheadOfRuns {
   [[nodiscard]] Written last_of(int call) const;
   [[nodiscard]] std::string key_of(const Portion& portion) const;
   [[nodiscard]] std::string name_of(const Portion& portion) const;
-  void add_copies_for_cell(const ScheduledCell& of, std::map<Key, Written>& taken_in);
+  [[nodiscard]] std::vector<GuestCell> guest_cells() const;
 
-  std::map<Key, Written> left_;  ///< copies out of segments
-  std::vector<Written> out_;     ///< the same in order
+  std::map<Key, Written> left_;    ///< copies out of segments
+  std::vector<Written> out_;       ///< the same in order
+  std::vector<GuestCell> guests_;  ///< in the order of all cells
+  std::size_t served_ = 0;         ///< of these
+  std::map<Key, Written> taken_in_;
 };
 
 }  // namespace stratagem::lowering

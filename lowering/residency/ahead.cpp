@@ -9,17 +9,13 @@
 
 namespace stratagem::lowering {
 
-std::vector<SegmentRun> only(std::vector<SegmentRun> runs, bool (*needed)(const SegmentRun&)) {
-  std::erase_if(runs, [&](const SegmentRun& run) { return !needed(run); });
-  return runs;
-}
-
 AheadOfRuns::AheadOfRuns(const SequenceContext& context, SequenceDraft& draft,
-                         std::vector<SegmentRun> runs, int prefetch)
+                         std::vector<SegmentRun> runs, int prefetch, int room)
     : c_(context),
       draft_(draft),
       runs_(std::move(runs)),
-      ahead_(static_cast<std::size_t>(prefetch) + 1) {}
+      ahead_(static_cast<std::size_t>(prefetch) + 1),
+      room_(room > 0 ? static_cast<std::size_t>(room) : ahead_) {}
 
 void AheadOfRuns::before_run() {
   const std::size_t end = std::min(runs_.size(), ended_.size() + ahead_);
@@ -31,7 +27,7 @@ void AheadOfRuns::after_run(int call) {
   const std::size_t now = ended_.size();
   expects(now < brought_.size(), "what a segment needs is there before it runs");
   connect(now, call);
-  ended_.push_back(draft_.last_computation());
+  ended_.push_back(end_of(now, call));
 }
 
 std::optional<SegmentRun> AheadOfRuns::next_run() const {
@@ -39,8 +35,8 @@ std::optional<SegmentRun> AheadOfRuns::next_run() const {
 }
 
 bool AheadOfRuns::wait_for_room(std::size_t run, int call) {
-  if (run < ahead_) return false;
-  draft_.wait(call, 0, ended_[run - ahead_]);
+  if (run < room_) return false;
+  if (const Written& ended = ended_[run - room_]; ended.call >= 0) draft_.wait(call, 0, ended);
   return true;
 }
 

@@ -18,18 +18,15 @@ struct SegmentRun {
   bool again = false;  ///< runs forward in a backward cell, together with other segments
 };
 
-/// The runs that need something.
-std::vector<SegmentRun> only(std::vector<SegmentRun> runs, bool (*needed)(const SegmentRun&));
-
 /// Adds to the sequence of a device class a call for every run that needs something. The call for
 /// the k-th run is issued right before the (k - prefetch)-th run, so that a host that lags behind
-/// its device does not delay it. It begins when the (k - prefetch - 1)-th run has ended, so at most
-/// `prefetch` + 1 runs have what they need on the device at once.
+/// its device does not delay it. It begins when the (k - room)-th run has ended, so at most `room`
+/// runs have what they need at once.
 class AheadOfRuns {
  public:
-  /// `runs`: those of an iteration that need something, in order.
+  /// `runs`: those of an iteration that need something, in order. `room`: 0 for `prefetch` + 1.
   AheadOfRuns(const SequenceContext& context, SequenceDraft& draft, std::vector<SegmentRun> runs,
-              int prefetch);
+              int prefetch, int room = 0);
   virtual ~AheadOfRuns() = default;
   AheadOfRuns(const AheadOfRuns&) = delete;
   AheadOfRuns& operator=(const AheadOfRuns&) = delete;
@@ -46,6 +43,8 @@ class AheadOfRuns {
   virtual Written issue(std::size_t run) = 0;
   /// Makes the call of a run wait.
   virtual void connect(std::size_t run, int call) = 0;
+  /// What ends a run, after its call: then there is room for others.
+  virtual Written end_of(std::size_t /*run*/, int /*call*/) { return draft_.last_computation(); }
 
   [[nodiscard]] const SegmentRun& run(std::size_t index) const { return runs_[index]; }
   [[nodiscard]] std::size_t next() const { return ended_.size(); }  ///< the next to run
@@ -68,9 +67,10 @@ class AheadOfRuns {
   const SequenceContext& c_;
   SequenceDraft& draft_;
   std::vector<SegmentRun> runs_;
-  std::size_t ahead_;             ///< how many runs are served at once
+  std::size_t ahead_;             ///< from its issue to the run
+  std::size_t room_;              ///< how many runs are served at once
   std::vector<Written> brought_;  ///< by run
-  std::vector<Written> ended_;    ///< by run: its last computation
+  std::vector<Written> ended_;    ///< by run
 };
 
 }  // namespace stratagem::lowering

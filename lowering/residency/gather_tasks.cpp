@@ -54,23 +54,26 @@ void GatherTasks::join() {
     if (key.second > 0) gather.task.name += ", part " + std::to_string(key.second + 1);
 }
 
-Task& GatherTasks::add(const LocalHolding& local) {
-  const bool alone = local.shards.empty();
-  const int group = alone ? groups_.alone() : groups_.along(local.grid, local.shards, purpose_);
+Task& GatherTasks::add(const LocalHolding& local, const Division& from, const Division* to) {
+  std::vector<int> axes = without(from.axes, to == nullptr ? std::vector<int>{} : to->axes);
+  std::ranges::sort(axes);
+  const bool alone = axes.empty();
+  const int group = alone ? groups_.alone() : groups_.along(local.grid, axes, purpose_);
   const int weight = facts_.by_weight || bucket_ > Bytes{} ? weights_++ : 0;
   const auto [found, fresh] = gathers_.try_emplace({group, weight});
   Task& task = found->second.task;
   if (fresh) {
-    task.name = name_ + (alone ? " alone" : " over " + axis_names(local.grid, local.shards));
+    task.name = name_ + (alone ? " alone" : " over " + axis_names(local.grid, axes));
     task.stream = stream_;
     task.work = Collective{.kind = cost::CollectiveKind::all_gather, .group = group};
     task.operations = {{.action = program::Action::convert}};
-    found->second.ranks = ranks_along(local.grid, local.shards);
+    found->second.ranks = ranks_along(local.grid, axes);
   }
-  std::get<Collective>(task.work).payload += local.bytes;
+  std::get<Collective>(task.work).payload += to == nullptr ? local.bytes : to->bytes;
   program::Operation& gather = task.operations.front();
-  gather.inputs.push_back({.layout = local.holding->layout, .shards = local.shards});
+  gather.inputs.push_back({.layout = local.holding->layout, .shards = from.axes});
   gather.outputs.push_back({.layout = local.holding->layout});
+  if (to != nullptr) gather.outputs.back().shards = to->axes;
   return task;
 }
 

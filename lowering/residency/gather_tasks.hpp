@@ -21,9 +21,10 @@ class GatherTasks {
   GatherTasks(Groups& groups, std::string name, program::Stream stream, int purpose,
               const cost::StepGathers& facts);
 
-  /// Adds a weight to the task that gathers it, and returns the task: its payload and its
-  /// operation's operands have grown. The caller fills in the operands' tensors and slots.
-  program::Task& add(const LocalHolding& local);
+  /// Adds a weight to the task that gathers it from parts, into the whole or into larger parts
+  /// (`to`), and returns the task: its payload and its operation's operands have grown. The caller
+  /// fills in the operands' tensors and slots.
+  program::Task& add(const LocalHolding& local, const Division& from, const Division* to);
   /// Appends them to a block, in one order on all devices, with what the framework does beside
   /// them.
   void append_to(program::Block& block);

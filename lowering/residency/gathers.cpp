@@ -1,21 +1,27 @@
-// Adds one call of gathers for every run of a segment that reads weights.
+// Adds one call for every run of a segment that needs weights, and one where they are whole no
+// more.
 #include "lowering/residency/gathers.hpp"
 
 #include <algorithm>
 #include <string>
 #include <utility>
 
+#include "lowering/blocks/lifetimes.hpp"
+#include "lowering/residency/copy_task.hpp"
 #include "lowering/residency/gather_tasks.hpp"
 #include "lowering/stages/shards.hpp"
 
 namespace stratagem::lowering {
 
+using cost::CollectiveKind;
 using program::Block;
 using program::Category;
 using program::Collective;
+using program::Operand;
 using program::Stream;
 using program::Task;
 using strategies::Keep;
+using From = WeightMove::From;
 
 namespace {
 
@@ -24,96 +30,126 @@ const std::string& name_in(const NumberedBlock& block, int place) {
   return std::ranges::find(block.lowered.block.slots, place, &program::Slot::tensor)->name;
 }
 
-/// What a device keeps of a weight on its host, into a slot.
-void fetch_values(Task& fetch, int tensor, int slot, const placement::Layout& layout,
-                  const std::vector<int>& shards) {
-  if (fetch.operations.empty()) fetch.operations = {{.action = program::Action::select}};
-  program::Operation& select = fetch.operations.front();
-  select.inputs.push_back({.tensor = tensor, .layout = layout, .shards = shards});
-  select.outputs.push_back({.tensor = tensor, .slot = slot, .layout = layout, .shards = shards});
+/// Adds to a task that is to select: what a device has in one place, or a part of it, in another.
+void select_values(Task& task, int tensor, const LocalHolding& local, Operand from, Operand to) {
+  if (task.operations.empty()) task.operations = {{.action = program::Action::select}};
+  for (Operand* operand : {&from, &to}) {
+    operand->tensor = tensor;
+    operand->layout = local.holding->layout;
+  }
+  task.operations.front().inputs.push_back(std::move(from));
+  task.operations.front().outputs.push_back(std::move(to));
 }
 
-/// A weight that a block brings to the device.
-struct WeightThere {
-  const std::string& name;
-  int place;  ///< in the segment's table
-  const LocalHolding& local;
-};
-
-/// Allocates a slot in a task, which writes it.
-int allocate(Block& block, Task& task, program::Slot slot) {
-  task.allocates.push_back(static_cast<int>(block.slots.size()));
-  task.writes.push_back(task.allocates.back());
-  block.slots.push_back(std::move(slot));
-  return task.allocates.back();
-}
-
-program::Slot whole_slot(const WeightThere& weight) {
-  return {.name = weight.name,
-          .tensor = weight.place,
-          .bytes = weight.local.bytes,
-          .category = Category::gathered_parameters,
-          .layout = weight.local.holding->layout};
-}
-
-void fetch_whole(Block& block, int fetch, const WeightThere& weight) {
-  Task& task = block.tasks[fetch];
-  const int slot = allocate(block, task, whole_slot(weight));
-  fetch_values(task, weight.place, slot, weight.local.holding->layout, {});
-}
-
-int fetch_shard(Block& block, int fetch, const WeightThere& weight) {
-  const auto& [name, place, local] = weight;
-  Task& task = block.tasks[fetch];
-  const int slot = allocate(block, task, {name, place, local.shard, Category::gathered_parameters});
-  fetch_values(task, place, slot, local.holding->layout, local.shards);
+/// A slot for a weight, or the part of it in which `division` leaves it.
+program::Slot slot_for(const std::string& name, int place, const LocalHolding& local,
+                       const Division* division) {
+  program::Slot slot{.name = name,
+                     .tensor = place,
+                     .bytes = division == nullptr ? local.bytes : division->bytes,
+                     .category = Category::gathered_parameters};
+  if (division == nullptr) slot.layout = local.holding->layout;
   return slot;
 }
 
-/// From shards: a slot, or the resident ones (-1).
-void gather_whole(Block& block, Task& task, const WeightThere& weight, int shard) {
-  const int slot = allocate(block, task, whole_slot(weight));
+int add_slot(Block& block, program::Slot slot) {
+  block.slots.push_back(std::move(slot));
+  return static_cast<int>(block.slots.size()) - 1;
+}
+
+/// A new buffer, which a task writes.
+int allocate(Block& block, Task& task, program::Slot slot) {
+  task.allocates.push_back(add_slot(block, std::move(slot)));
+  task.writes.push_back(task.allocates.back());
+  return task.allocates.back();
+}
+
+/// From a part: a slot, or a resident one (-1).
+void gather_whole(Block& block, Task& task, const WeightMove& move, const std::string& name,
+                  int part) {
+  const int slot = allocate(block, task, slot_for(name, move.place, *move.local, nullptr));
   program::Operation& gather = task.operations.front();
-  gather.inputs.back().tensor = gather.outputs.back().tensor = weight.place;
-  gather.inputs.back().slot = shard;
+  gather.inputs.back().tensor = gather.outputs.back().tensor = move.place;
+  gather.inputs.back().slot = part;
   gather.outputs.back().slot = slot;
 }
 
 }  // namespace
 
-Gathers::Gathers(const SequenceContext& context, SequenceDraft& draft, std::vector<SegmentRun> runs)
-    : AheadOfRuns(context, draft, only(std::move(runs), &Gathers::needed), ahead_of(context.plan)) {
+void append_step_gathers(Block& block, const SequenceContext& context, Stream stream, int purpose,
+                         const std::vector<WeightMove>& moves) {
+  GatherTasks gathers(context.groups, block.name, stream, purpose,
+                      cost::rule_of<cost::StepGathers>(context.stack));
+  for (const WeightMove& move : moves) {
+    if (move.from != From::step) continue;
+    const Division& kept = move.local->parameter;
+    Task& task = gathers.add(*move.local, move.local->step, &kept);
+    task.reads.push_back(add_slot(block, {context.plan.graph().tensors[move.parameter].name,
+                                          move.place, kept.bytes, Category::parameters}));
+    task.writes = task.reads;
+    program::Operation& gather = task.operations.front();
+    gather.inputs.back().tensor = gather.outputs.back().tensor = move.place;
+  }
+  gathers.append_to(block);
 }
 
-/// Are two runs of one micro-batch, with a weight in common?
-bool Gathers::same_buffers(std::size_t one, std::size_t other) const {
-  const placement::Cell& a = run(one).of->cell;
-  const placement::Cell& b = run(other).of->cell;
-  if (a.micro_batch != b.micro_batch || a.slice != b.slice) return false;  // repeats count as one
-  const std::vector<model::TensorId>& tensors = context().stages.facts(run(one).segment).tensors;
-  const std::map<model::TensorId, int>& places = context().stages.facts(run(other).segment).place;
-  return std::ranges::any_of(run(one).block->lowered.gathered, [&](int place) {
-    const auto found = places.find(tensors[place]);
-    return found != places.end() && run(other).block->lowered.gathered.contains(found->second);
-  });
+Gathers::Gathers(const SequenceContext& context, SequenceDraft& draft,
+                 const std::vector<SegmentRun>& runs)
+    : Gathers(context, draft, weight_uses(context, draft.device_class(), runs)) {}
+
+Gathers::Gathers(const SequenceContext& context, SequenceDraft& draft, WeightUses uses)
+    : AheadOfRuns(context, draft, uses.runs, ahead_of(context.plan)),
+      uses_(std::move(uses)),
+      kept_(kept_for_passes(context.plan)) {}
+
+bool Gathers::is_next(const SegmentRun& run) const {
+  const std::optional<SegmentRun> next = next_run();
+  return next && key_of(*next) == key_of(run);
+}
+
+void Gathers::before(const SegmentRun& run) {
+  if (is_next(run)) before_run();
+}
+
+void Gathers::after(const SegmentRun& run, int call) {
+  const auto found = uses_.leavings.find(key_of(run));
+  if (found != uses_.leavings.end()) leave(run, found->second);
+  if (!is_next(run)) return;
+  for (const WeightMove& move : uses_.moves[next()])
+    if (!kept_) whole_.erase(whole(run, move.place));
+  after_run(call);
+}
+
+Gathers::Whole Gathers::whole(const SegmentRun& run, int place) const {
+  const model::TensorId weight = context().stages.facts(run.segment).tensors[place];
+  const placement::Cell& cell = run.of->cell;  // repeats count as one
+  return kept_ ? Whole(weight, 0, 0) : Whole(weight, cell.micro_batch, cell.slice);
 }
 
 bool Gathers::may_issue(std::size_t index) const {
-  for (std::size_t before = next(); before < index; ++before) {
-    if (same_buffers(before, index)) return false;
-  }
-  return true;
+  return std::ranges::none_of(uses_.moves[index], [&](const WeightMove& move) {
+    return move.from != From::step && whole_.contains(whole(run(index), move.place));
+  });
 }
 
 /// The first gathers follow the steps of the iteration before.
 Written Gathers::issue(std::size_t index) {
   const SegmentRun& of = run(index);
-  const bool first = index == 0;
-  const std::string key = "gather " + std::to_string(of.block->id) + (first ? "first" : "");
-  const int block = draft().shared(key, [&] { return gather_block(of, first); });
+  std::string key = "gather " + std::to_string(of.block->id) + (index == 0 ? "first" : "");
+  for (const WeightMove& move : uses_.moves[index]) {
+    key += " " + std::to_string(static_cast<int>(move.from)) + "/" + std::to_string(move.place);
+    if (move.from == From::step) key += " of " + std::to_string(of.segment);
+  }
+  const int block = draft().shared(key, [&] { return gather_block(index); });
   const int call = draft().add_call(block, of.segment, *of.of);
   const Written last = follow(index, call);
   wait_for_device(call);
+  for (const WeightMove& move : uses_.moves[index]) {
+    if (move.from != From::step) whole_.insert(whole(of, move.place));
+    if (move.from != From::passes) continue;
+    for (const int task : draft().first_of_queues(call))
+      draft().wait(call, task, parted_.at(move.parameter));
+  }
   return last;
 }
 
@@ -131,92 +167,115 @@ void Gathers::wait_for_device(int call) {
 }
 
 void Gathers::connect(std::size_t index, int call) {
-  hold_readers(index, call, run(index).block->lowered.gathered);
+  std::set<int> places;
+  for (const WeightMove& move : uses_.moves[index]) places.insert(move.place);
+  hold_readers(index, call, places);
 }
 
-Block Gathers::gather_block(const SegmentRun& run, bool first) const {
-  Block block{.name = "gather " + context().plan.graph().segments[run.segment].name,
-              .slots = {},
-              .tasks = {}};
-  const SegmentFacts& facts = context().stages.facts(run.segment);
-  const Keep::Where where = context().plan.place_of(Keep::What::parameters);
-  const bool fetches = where != Keep::Where::device;
-  const bool reads = where == Keep::Where::drives;
-  if (reads) block.tasks.push_back(read_task(run, block));
-  if (fetches) block.tasks.push_back(fetch_task(run));
-  const int fetch = static_cast<int>(block.tasks.size()) - 1;
-  if (reads) {
-    block.tasks[fetch].waits = {0};
-    block.tasks[fetch].frees = block.tasks[0].allocates;
-  }
-  // Groups of their own: where stages share some devices, each looks ahead in its own order.
-  GatherTasks gathers(context().groups, block.name,
-                      first ? Stream::compute : Stream::parameter_communication, 1,
-                      context().stack.shard_collectives);
-  std::vector<int> shards;
-  for (const int place : run.block->lowered.gathered) {
-    const LocalHolding& local =
-        context().parameters.on(draft().device_class()).at(facts.tensors[place]);
-    const WeightThere weight{name_in(*run.block, place), place, local};
-    const bool gathered =
-        is_gathered(context().plan, context().stack, local.shards) && !local.stays_whole;
-    if (!gathered) {
-      fetch_whole(block, fetch, weight);
-      continue;
+/// A part stays where one waits for the next pass; the rest is freed.
+void Gathers::leave(const SegmentRun& run, const std::vector<WeightLeaving>& leavings) {
+  std::string key = "reshard " + std::to_string(run.block->id);
+  for (const WeightLeaving& one : leavings)
+    key += (one.for_good ? " -" : " ") + std::to_string(one.place);
+  const int block = draft().shared(key, [&] {
+    Block reshard{.name = "reshard " + context().plan.graph().segments[run.segment].name};
+    Task task = idle_task(reshard.name);
+    auto& kernel = std::get<cost::Kernel>(task.work);
+    for (const auto& [place, local, for_good] : leavings) {
+      const std::string& name = name_in(*run.block, place);
+      const int whole = add_slot(reshard, slot_for(name, place, *local, nullptr));
+      task.reads.push_back(whole);
+      task.frees.push_back(whole);
+      if (for_good) continue;
+      const Division& part = local->between_passes;
+      const int left = allocate(reshard, task, slot_for(name, place, *local, &part));
+      kernel.launches = 1;
+      kernel.traffic += 2 * part.bytes;
+      select_values(task, place, *local, {.slot = whole}, {.slot = left, .shards = part.axes});
     }
-    if (fetches) shards.push_back(fetch_shard(block, fetch, weight));
-    gather_whole(block, gathers.add(local), weight, fetches ? shards.back() : -1);
+    reshard.tasks.push_back(std::move(task));
+    return reshard;
+  });
+  const int call = draft().add_call(block, run.segment, *run.of);
+  for (const WeightLeaving& one : leavings) {
+    if (kept_) whole_.erase(whole(run, one.place));
+    parted_[context().stages.facts(run.segment).tensors[one.place]] = {call, 0};
   }
-  const std::size_t fetched = block.tasks.size();
+}
+
+/// Appends what brings the parts of weights from the host, from its drives through a buffer there;
+/// returns the last task, -1 if they are on the device.
+int Gathers::append_fetch(Block& block, std::size_t index) const {
+  const Keep::Where where = context().plan.place_of(Keep::What::parameters);
+  const std::vector<WeightMove>& moves = uses_.moves[index];
+  if (where == Keep::Where::device || !std::ranges::count(moves, From::rest, &WeightMove::from))
+    return -1;
+  Bytes bytes;
+  for (const WeightMove& move : moves)
+    if (move.from == From::rest) bytes += move.local->parameter.bytes;
+  const std::string& segment = context().plan.graph().segments[run(index).segment].name;
+  Task fetch = copy_task(context().groups, CollectiveKind::from_host, "fetch " + segment, bytes);
+  if (where == Keep::Where::drives) {
+    Task read = copy_task(context().groups, CollectiveKind::from_drives, "read " + segment, bytes);
+    fetch.waits = {static_cast<int>(block.tasks.size())};
+    fetch.frees = read.allocates = {add_slot(block, staging_slot(moves.front().place, bytes))};
+    block.tasks.push_back(std::move(read));
+  }
+  block.tasks.push_back(std::move(fetch));
+  return static_cast<int>(block.tasks.size()) - 1;
+}
+
+/// The buffer of the part of a weight from which it is gathered; -1: a resident one. Nothing where
+/// a copy from the host, task `fetch`, brings the whole of it.
+std::optional<int> Gathers::add_part(Block& block, int fetch, const WeightMove& move,
+                                     const std::string& name) const {
+  const LocalHolding& local = *move.local;
+  if (move.from == From::passes)
+    return add_slot(block, slot_for(name, move.place, local, &local.between_passes));
+  if (fetch < 0) return -1;
+  const std::vector<int>& axes = local.parameter.axes;
+  const Division* part = axes.empty() ? nullptr : &local.parameter;
+  const int slot = allocate(block, block.tasks[fetch], slot_for(name, move.place, local, part));
+  select_values(block.tasks[fetch], move.place, local, {.shards = axes},
+                {.slot = slot, .shards = axes});
+  return axes.empty() ? std::nullopt : std::optional(slot);
+}
+
+Block Gathers::gather_block(std::size_t index) const {
+  const SegmentRun& of = run(index);
+  const std::vector<WeightMove>& moves = uses_.moves[index];
+  const bool of_steps = std::ranges::all_of(
+      moves, [](From from) { return from == From::step; }, &WeightMove::from);
+  Block block{.name = (of_steps ? "gather parameters of " : "gather ") +
+                      context().plan.graph().segments[of.segment].name};
+  const Stream stream = index == 0 ? Stream::compute : Stream::parameter_communication;
+  // Groups of their own: where stages share some devices, each looks ahead in its own order.
+  append_step_gathers(block, context(), stream, 1, moves);
+  const int fetch = append_fetch(block, index);
+  GatherTasks gathers(context().groups, block.name, stream, 1,
+                      cost::rule_of<cost::ShardCollectives>(context().stack));
+  std::vector<int> parts;
+  for (const WeightMove& move : moves) {
+    if (move.from == From::step) continue;
+    const std::string& name = name_in(*of.block, move.place);
+    const std::optional<int> part = add_part(block, fetch, move, name);
+    if (!part) continue;
+    if (*part >= 0) parts.push_back(*part);
+    const bool passes = move.from == From::passes;
+    const Division& from = passes ? move.local->between_passes : move.local->parameter;
+    gather_whole(block, gathers.add(*move.local, from, nullptr), move, name, *part);
+  }
+  const std::size_t before = block.tasks.size();
   gathers.append_to(block);
-  for (std::size_t task = fetched; fetches && task < block.tasks.size(); ++task) {
-    if (!std::holds_alternative<Collective>(block.tasks[task].work)) continue;
-    block.tasks[task].waits = {fetch};
+  for (std::size_t task = before; fetch >= 0 && task < block.tasks.size(); ++task) {
+    if (std::holds_alternative<Collective>(block.tasks[task].work))
+      block.tasks[task].waits = {fetch};
   }
-  for (const int shard : shards) {
-    block.tasks.back().reads.push_back(shard);
-    block.tasks.back().frees.push_back(shard);
+  for (const int part : parts) {
+    block.tasks.back().reads.push_back(part);
+    block.tasks.back().frees.push_back(part);
   }
   return block;
-}
-
-/// What a device keeps of the weights of a run.
-Bytes Gathers::kept_of(const SegmentRun& run) const {
-  const SegmentFacts& facts = context().stages.facts(run.segment);
-  Bytes bytes;
-  for (const int place : run.block->lowered.gathered)
-    bytes += context().parameters.on(draft().device_class()).at(facts.tensors[place]).shard;
-  return bytes;
-}
-
-/// Brings that from the drives to the host, into a buffer of the block that its copy from there
-/// frees.
-Task Gathers::read_task(const SegmentRun& run, Block& block) const {
-  Task task{};
-  task.name = "read " + context().plan.graph().segments[run.segment].name;
-  task.work = Collective{.kind = cost::CollectiveKind::from_drives,
-                         .group = context().groups.alone(),
-                         .payload = kept_of(run)};
-  task.stream = Stream::read_drives;
-  task.allocates = {static_cast<int>(block.slots.size())};
-  block.slots.push_back({.name = "staging",
-                         .tensor = *run.block->lowered.gathered.begin(),
-                         .bytes = kept_of(run),
-                         .category = Category::staged,
-                         .place = program::Residence::host});
-  return task;
-}
-
-/// The copy of it from the host.
-Task Gathers::fetch_task(const SegmentRun& run) const {
-  const Collective copy{.kind = cost::CollectiveKind::from_host,
-                        .group = context().groups.alone(),
-                        .payload = kept_of(run)};
-  Task task{};
-  task.name = "fetch " + context().plan.graph().segments[run.segment].name;
-  task.work = copy;
-  task.stream = Stream::copy_in;
-  return task;
 }
 
 }  // namespace stratagem::lowering

@@ -84,11 +84,11 @@ void append_scatter(Block& block, Task scatter, int ranks, const cost::ShardColl
   block.tasks.push_back(std::move(scatter));
 }
 
-void append_accumulation(Block& block, Bytes shard, const cost::OperatorFacts& facts) {
-  if (facts.extra_passes == 0) return;
+void append_accumulation(Block& block, Bytes shard, const cost::OperatorKernels& rule) {
+  if (rule.extra_passes == 0) return;
   Task& scatter = block.tasks.back();
-  const int launches = std::max(1, facts.kernels) * static_cast<int>(scatter.writes.size());
-  Task add = kernel_beside(scatter, "add", facts.extra_passes * shard, launches);
+  const int launches = std::max(1, rule.launches) * static_cast<int>(scatter.writes.size());
+  Task add = kernel_beside(scatter, "add", rule.extra_passes * shard, launches);
   add.reads = scatter.reads;
   add.writes = scatter.writes;
   add.frees = std::exchange(scatter.frees, {});

@@ -19,6 +19,6 @@ void append_scatter(program::Block& block, program::Task scatter, int ranks,
 /// Appends to a reduce-scatter, the last task of its block, the kernels that add what it leaves
 /// (`shard` bytes) to the shards that earlier micro-batches have left. They are the stack's kernels
 /// for whole gradients, but never part of a product: one for each gradient at least.
-void append_accumulation(program::Block& block, Bytes shard, const cost::OperatorFacts& facts);
+void append_accumulation(program::Block& block, Bytes shard, const cost::OperatorKernels& rule);
 
 }  // namespace stratagem::lowering

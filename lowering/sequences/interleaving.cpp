@@ -125,7 +125,7 @@ bool alternate(const SequenceContext& context, const placement::Cell& one,
     return rule.where == strategies::Keep::Where::stage && !rule.segments.empty();
   };
   return !context.stages.irregular(one.stage) && !context.stages.irregular(other.stage) &&
-         std::ranges::none_of(context.plan.residency.rules(), lends) &&
+         std::ranges::none_of(context.residency.rules(), lends) &&
          std::pair(one.micro_batch, one.slice) != std::pair(other.micro_batch, other.slice);
 }
 

@@ -4,7 +4,8 @@
 #include <optional>
 #include <utility>
 
-#include "placement/local_part.hpp"
+#include "lowering/stack/stage_shares.hpp"
+#include "placement/distribution.hpp"
 
 namespace stratagem::lowering {
 
@@ -19,28 +20,6 @@ namespace {
 
 constexpr bool sends(Stream stream) {
   return stream == Stream::send_forward || stream == Stream::send_backward;
-}
-
-/// The layout of this device's share of a tensor that its grid sends. Along each axis whose ranks
-/// hold the same, a share is a part of the first dimension that divides. nullopt if all of the
-/// tensor is sent: there is no such axis, the stack sends no shares, or one all-gather cannot put
-/// the shares together.
-std::optional<Layout> share_in(const model::Tensor& tensor, const Layout& layout,
-                               const placement::Grid& grid, const cost::Stack& stack) {
-  const bool gradient = tensor.role == model::Role::gradient;
-  if (!(gradient ? stack.shares_gradients : stack.shares_activations)) return std::nullopt;
-  Layout share = layout;
-  for (std::size_t axis = 0; axis < layout.size(); ++axis) {
-    if (layout[axis].dim != placement::AxisRole::replica || grid.axes[axis].size == 1) continue;
-    const auto parts = divided(share, axis, tensor, grid);
-    if (!parts) return std::nullopt;
-    share = *parts;
-  }
-  const std::vector<placement::Conversion> back =
-      convert(share, layout, tensor.shape, grid.sizes());
-  const bool gathers =
-      back.size() == 1 && back.front().collective() == cost::CollectiveKind::all_gather;
-  return gathers ? std::optional(share) : std::nullopt;
 }
 
 class MessageBlock {
@@ -89,8 +68,8 @@ class MessageBlock {
 
   void send(const std::optional<Layout>& share) {
     const bool comes_back = blocks_.graph().gradient_of[message_.tensor] >= 0;
-    const bool kept =
-        stack_.keeps_sent && !message_.recycled && comes_back && t_.stream == Stream::send_forward;
+    const bool kept = says(stack_, cost::Lifetime::sent_until_gradients) && !message_.recycled &&
+                      comes_back && t_.stream == Stream::send_forward;
     const int whole = add_slot(message_.tensor, border_.layout, Category::temporaries);
     const int sent = share && kept ? copy(whole, *share) : whole;
     Task task = transfer(share.value_or(border_.layout));
@@ -130,7 +109,8 @@ class MessageBlock {
       task.operations = {{.action = Action::transfer, .outputs = {operand(slot, layout)}}};
     block_.tasks.push_back(std::move(task));
     if (share) gather(slot, *share);
-    if (stack_.keeps_sent && t_.stream == Stream::receive_backward && message_.activation >= 0)
+    if (says(stack_, cost::Lifetime::sent_until_gradients) &&
+        t_.stream == Stream::receive_backward && message_.activation >= 0)
       free_what_was_sent();
   }
 

@@ -10,6 +10,7 @@
 namespace stratagem::lowering {
 namespace {
 
+using program::HostWait;
 using program::Launch;
 using program::Loop;
 using program::StoredCall;
@@ -63,6 +64,9 @@ class Rolling {
       StoredCall call = calls_[c];
       call.cell.micro_batch = 0;
       for (Wait& wait : call.waits) wait.of_call = number - wait.of_call;
+      for (HostWait& wait : call.host_waits) {
+        if (wait.of_call >= 0) wait.of_call = number - wait.of_call;
+      }
       beside_.push_back(number - first[c]);
       const int next = static_cast<int>(numbers.size());
       Shape shape(std::move(call), std::move(launches[c]), beside_.back());

@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <utility>
 
 #include "lowering/residency/activations.hpp"
 #include "lowering/residency/gathers.hpp"
-#include "lowering/residency/step_gathers.hpp"
 #include "lowering/sequences/cell_runs.hpp"
 #include "lowering/sequences/interleaving.hpp"
 #include "lowering/sequences/transfers.hpp"
@@ -36,12 +36,11 @@ class SequenceBuilder {
         transfers_(context, draft_, written_),
         updates_(context, device_class, draft_),
         gathers_(context, draft_, runs_.all()),
-        step_gathers_(context, draft_, runs_.all()),
         activations_(context, draft_, runs_.all()) {}
 
   program::Sequence build() {
-    activations_.add_copies_for_peers();
     updates_.begin();
+    activations_.serve_peers(place_of(0));
     for (int first = 0; first < static_cast<int>(cells_.size()); first = runs_.end_of(first))
       run_together(first, runs_.end_of(first));
     return draft_.finish(resident_buffers(c_, draft_, live_versions()));
@@ -66,7 +65,14 @@ class SequenceBuilder {
       transfers_.send_from(cells_[i]);
       activations_.copy_out(cells_[i]);
     }
+    activations_.serve_peers(place_of(end));
     if (first <= updates_.last_cell() && updates_.last_cell() < end) updates_.finish();
+  }
+
+  /// In the order of all cells; behind all of them after this class's last.
+  [[nodiscard]] int place_of(int index) const {
+    return index < static_cast<int>(cells_.size()) ? cells_[index].place
+                                                   : std::numeric_limits<int>::max();
   }
 
   /// The segments of one cell, then those of the next; or in turns, where launches take turns too.
@@ -150,13 +156,10 @@ class SequenceBuilder {
   int call_with_needs(const SegmentRun& run) {
     const bool forward = run.of->cell.pass == CellPass::forward;
     const bool swapped = forward ? activations_.leaves(run) : activations_.comes_back(run);
-    const bool first_use = step_gathers_.needed(run);
-    if (first_use) step_gathers_.before_run();
-    if (Gathers::needed(run)) gathers_.before_run();
+    gathers_.before(run);
     if (swapped && !forward) activations_.before_run();
     const int call = draft_.add_call(run.block->id, run.segment, *run.of);
-    if (first_use) step_gathers_.after_run(call);
-    if (Gathers::needed(run)) gathers_.after_run(call);
+    gathers_.after(run, call);
     if (swapped && !forward) activations_.after_run(call);
     if (swapped && forward) activations_.copy_out(run, call);
     if (!run.block->lowered.whole_gradients.empty()) {
@@ -191,7 +194,6 @@ class SequenceBuilder {
   Transfers transfers_;
   WeightUpdates updates_;
   Gathers gathers_;
-  StepGathers step_gathers_;
   Activations activations_;
   Written fetched_;  ///< what the next backward block waits for
 };

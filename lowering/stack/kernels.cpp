@@ -2,11 +2,11 @@
 #include "lowering/stack/kernels.hpp"
 
 #include <algorithm>
-#include <functional>
 #include <map>
 #include <string>
 
-#include "base/input_error.hpp"
+#include "lowering/stack/extra_states.hpp"
+#include "model/operator_kinds.hpp"
 
 namespace stratagem::lowering {
 namespace {
@@ -14,59 +14,8 @@ namespace {
 using model::OpKind;
 
 cost::KernelKind kernel_kind(const model::Operator& op) {
-  switch (op.kind) {
-    case OpKind::fused_attention:
-      return op.pass == model::Pass::forward ? cost::KernelKind::attention
-                                             : cost::KernelKind::attention_backward;
-    case OpKind::contraction:
-      return cost::KernelKind::gemm;
-    case OpKind::embedding:
-      return cost::KernelKind::embedding;
-    case OpKind::layer_norm:
-      return cost::KernelKind::norm;
-    case OpKind::rms_norm:
-      return cost::KernelKind::rms_norm;
-    case OpKind::masked_softmax:
-    case OpKind::causal_softmax:
-    case OpKind::softmax:
-      return cost::KernelKind::softmax;
-    case OpKind::dropout:
-    case OpKind::attention_dropout:
-      return cost::KernelKind::dropout;
-    case OpKind::gelu:
-    case OpKind::relu:
-    case OpKind::silu:
-    case OpKind::swiglu:
-    case OpKind::sigmoid:
-      return cost::KernelKind::activation_function;
-    case OpKind::row_max:
-    case OpKind::row_sum:
-    case OpKind::layer_norm_scale_gradient:
-    case OpKind::bias_gradient:
-      return cost::KernelKind::reduction;
-    case OpKind::exponential:
-    case OpKind::cross_entropy:
-      return cost::KernelKind::cross_entropy;
-    case OpKind::optimizer_step:
-      return cost::KernelKind::optimizer;
-    case OpKind::add:
-    case OpKind::bias_add:
-    case OpKind::split_heads:
-    case OpKind::merge_heads:
-    case OpKind::rotary:
-    case OpKind::repeat:
-    case OpKind::multiply:
-    case OpKind::identity:
-    case OpKind::prepend:
-    case OpKind::relative_bias:
-    case OpKind::causal_relative_bias:
-    case OpKind::dispatch:
-    case OpKind::combine:
-    case OpKind::pick:
-    case OpKind::gradient_sum:
-      return cost::KernelKind::elementwise;
-  }
-  throw BrokenPromise("an operator's kind is one of its enumerators");
+  const model::OperatorKind& row = model::row_of(op.kind);
+  return cost::kernel_kind(op.pass == model::Pass::forward ? row.kernel : row.gradient_kernel);
 }
 
 double product(const std::vector<std::int64_t>& shape) {
@@ -127,23 +76,26 @@ bool moves(const model::Operator& op, const std::vector<std::int64_t>& operand,
 }
 
 Bytes bytes_moved(const model::Graph& graph, const model::Operator& op, const Shapes& inputs,
-                  const Shapes& outputs, const cost::OperatorFacts& facts) {
+                  const Shapes& outputs, const cost::OperatorKernels& rule) {
   Bytes total;
   Bytes largest_operand;
+  Bytes extra;  // for each element of it
   const auto count = [&](model::TensorId tensor, const std::vector<std::int64_t>& shape) {
     const bool made = std::ranges::count(op.outputs, tensor) > 0;
     const model::DataType type =
         made ? computed_type(graph, op, tensor) : graph.tensors[tensor].type;
     const Bytes bytes = product(shape) * model::size_of(type);
     total += bytes;
-    largest_operand = std::max(largest_operand, bytes);
+    if (bytes < largest_operand) return;
+    largest_operand = bytes;
+    extra = product(shape) * rule.extra_traffic;
   };
   if (op.kind == OpKind::identity) return {};
   if (op.kind == OpKind::embedding) {  // the rows that tokens pick, read and written
     const bool forward = op.pass == model::Pass::forward;
     const auto& rows = forward ? outputs[0] : inputs[0];
     count(forward ? op.outputs[0] : op.inputs[0], rows);
-    return std::max(0.0, 2 + facts.extra_passes) * total;
+    return std::max(0.0, 2 + rule.extra_passes) * total + extra;
   }
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (moves(op, inputs[i], outputs[0])) count(op.inputs[i], inputs[i]);
@@ -151,46 +103,18 @@ Bytes bytes_moved(const model::Graph& graph, const model::Operator& op, const Sh
   // One kernel reads all that the gradients of queries, keys and values need: a third each.
   if (op.kind == OpKind::fused_attention && op.pass != model::Pass::forward) total = total / 3;
   for (std::size_t i = 0; i < outputs.size(); ++i) count(op.outputs[i], outputs[i]);
-  return std::max(Bytes{}, total + facts.extra_passes * largest_operand);
+  return std::max(Bytes{}, total + rule.extra_passes * largest_operand) + extra;
 }
 
 }  // namespace
 
-std::string stack_name(const model::Operator& op) {
-  // Frameworks mask scores with the same kernels whether these scale them or not.
-  const bool masks = op.kind == OpKind::causal_softmax;
-  const std::string name = to_text(masks ? OpKind::masked_softmax : op.kind);
-  switch (op.pass) {
-    case model::Pass::input_gradient:
-      return name + ".B";
-    case model::Pass::weight_gradient:
-      return name + ".W";
-    default:
-      return name;
-  }
-}
-
-std::vector<std::size_t> fused_lengths(const model::Graph& graph, const cost::Stack& stack,
-                                       std::span<const model::OpId> ops) {
-  std::vector<std::size_t> lengths;
-  for (const std::vector<std::string>& kinds : stack.fusions) {
-    const auto matches = [&](model::OpId id, const std::string& kind) {
-      return stack_name(graph.operators[id]) == kind;
-    };
-    if (kinds.size() <= ops.size() && std::ranges::equal(ops.first(kinds.size()), kinds, matches))
-      lengths.push_back(kinds.size());
-  }
-  std::ranges::sort(lengths, std::greater<>());
-  return lengths;
-}
-
-cost::OperatorFacts facts_of(const model::Operator& op, const cost::Stack& stack) {
-  return cost::facts_for(stack, stack_name(op));
+cost::OperatorKernels kernels_of(const cost::Stack& stack, const std::string& name) {
+  return cost::rule_about(stack, &cost::OperatorKernels::of, name);
 }
 
 cost::Kernel kernel_of(const model::Graph& graph, const model::Operator& op, const Shapes& inputs,
                        const Shapes& outputs, const cost::Stack& stack) {
-  const cost::OperatorFacts facts = facts_of(op, stack);
+  const cost::OperatorKernels rule = kernels_of(stack, stack_name(op));
   cost::Kernel kernel;
   kernel.kind = kernel_kind(op);
   kernel.type = graph.tensors[op.kind == OpKind::embedding ? op.outputs[0] : op.inputs[0]].type;
@@ -198,8 +122,8 @@ cost::Kernel kernel_of(const model::Graph& graph, const model::Operator& op, con
     kernel.pass = cost::KernelPass::forward;
   else if (op.pass != model::Pass::optimizer)
     kernel.pass = cost::KernelPass::gradient;
-  kernel.traffic = bytes_moved(graph, op, inputs, outputs, facts);
-  kernel.launches = op.kind == OpKind::identity ? 0 : facts.kernels;
+  kernel.traffic = bytes_moved(graph, op, inputs, outputs, rule);
+  kernel.launches = op.kind == OpKind::identity ? 0 : rule.launches;
   if (op.kind == OpKind::contraction) set_gemm_sizes(kernel, op, inputs, outputs);
   if (op.kind == OpKind::fused_attention) kernel.flops = attention_flops(op, inputs);
   return kernel;
@@ -207,16 +131,16 @@ cost::Kernel kernel_of(const model::Graph& graph, const model::Operator& op, con
 
 void hold_gradient(cost::Kernel& kernel, const model::Graph& graph, const model::Operator& op,
                    double elements, bool adds, const cost::Stack& stack) {
-  const cost::OperatorFacts& facts = stack.gradient_accumulation;
+  const cost::OperatorKernels rule = kernels_of(stack, "gradient_accumulation");
   const Bytes computed = elements * model::size_of(computed_type(graph, op, op.outputs[0]));
   const Bytes held = elements * model::size_of(graph.tensors[op.outputs[0]].type);
   if (!held_in_another_type(graph, op)) {
-    kernel.traffic += adds ? facts.extra_passes * held : Bytes{};
-    kernel.launches += adds ? facts.kernels : 0;
+    kernel.traffic += adds ? rule.extra_passes * held : Bytes{};
+    kernel.launches += adds ? rule.launches : 0;
   } else {  // of passes of the framework the first three are those of an addition
-    const double more = adds ? 2 + std::max(0.0, facts.extra_passes - 3) : 1;
+    const double more = adds ? 2 + std::max(0.0, rule.extra_passes - 3) : 1;
     kernel.traffic += computed + more * held;
-    kernel.launches += adds ? std::max(1, facts.kernels) : 1;
+    kernel.launches += adds ? std::max(1, rule.launches) : 1;
   }
 }
 
@@ -233,12 +157,12 @@ bool held_in_another_type(const model::Graph& graph, const model::Operator& op) 
 
 cost::Kernel optimizer_kernel(const cost::Stepped& tensor, const cost::Training& training,
                               const cost::Stack& stack) {
+  const cost::OperatorKernels rule = kernels_of(stack, "optimizer_step");
   cost::Kernel kernel;
   kernel.kind = cost::KernelKind::optimizer;
   kernel.type = model::DataType::fp32;
-  kernel.traffic =
-      cost::step_traffic(training, tensor) + tensor.elements * stack.optimizer.extra_traffic;
-  kernel.launches = stack.optimizer.kernels + training.optimizer.passes - 1;
+  kernel.traffic = cost::step_traffic(training, tensor) + tensor.elements * rule.extra_traffic;
+  kernel.launches = rule.launches + training.optimizer.passes - 1;
   return kernel;
 }
 
@@ -248,22 +172,10 @@ cost::Kernel host_optimizer_kernel(const cost::Stepped& tensor, const cost::Trai
   kernel.kind = cost::KernelKind::host_optimizer;
   kernel.type = model::DataType::fp32;
   kernel.traffic = cost::step_traffic(training, tensor);
-  for (const auto& [name, size] : stack.optimizer.extra_states)
+  for (const Bytes size : bytes_kept_with(stack, cost::ExtraState::With::states))
     kernel.traffic += 2 * tensor.elements * size;
   kernel.launches = 0;
   return kernel;
-}
-
-program::Task random_state_copies(int copies, const cost::Stack& stack) {
-  cost::Kernel kernel;
-  kernel.kind = cost::KernelKind::host_copy;
-  kernel.traffic = copies * stack.random_state.size;
-  kernel.launches = copies;
-  program::Task task{};
-  task.name = "random state";
-  task.work = kernel;
-  task.synchronizations = copies;
-  return task;
 }
 
 }  // namespace stratagem::lowering

@@ -1,8 +1,7 @@
-// The kernels of a part of an operator.
+// Rules of kernels: what a part of an operator, and a step of a parameter, launches and moves.
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -10,7 +9,6 @@
 #include "cost/optimizer.hpp"
 #include "cost/stack.hpp"
 #include "model/graph.hpp"
-#include "program/program.hpp"
 
 namespace stratagem::lowering {
 
@@ -23,16 +21,8 @@ using Shapes = std::vector<std::vector<std::int64_t>>;
 cost::Kernel kernel_of(const model::Graph& graph, const model::Operator& op, const Shapes& inputs,
                        const Shapes& outputs, const cost::Stack& stack);
 
-/// An operator's kind as stacks name it: "gelu", "gelu.B", "contraction.W".
-std::string stack_name(const model::Operator& op);
-
-/// How many of the next operators may run as one kernel by their kinds: the lengths of the fusions
-/// that they begin, the longest first.
-std::vector<std::size_t> fused_lengths(const model::Graph& graph, const cost::Stack& stack,
-                                       std::span<const model::OpId> ops);
-
-/// The stack's facts for an operator's kind and pass.
-cost::OperatorFacts facts_of(const model::Operator& op, const cost::Stack& stack);
+/// The stack's rule for a kind of operator; one launch and nothing besides where it has none.
+cost::OperatorKernels kernels_of(const cost::Stack& stack, const std::string& name);
 
 /// Adds to an operator's kernel the work of putting its gradient, of so many elements, where it is
 /// held: the framework adds it to what is there already (`adds`), or copies it there. If the
@@ -56,8 +46,5 @@ cost::Kernel optimizer_kernel(const cost::Stepped& tensor, const cost::Training&
 /// read and written.
 cost::Kernel host_optimizer_kernel(const cost::Stepped& tensor, const cost::Training& training,
                                    const cost::Stack& stack);
-
-/// The framework saves or restores its random generator's state, and waits for every copy.
-program::Task random_state_copies(int copies, const cost::Stack& stack);
 
 }  // namespace stratagem::lowering

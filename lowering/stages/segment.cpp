@@ -3,8 +3,7 @@
 
 #include <algorithm>
 
-#include "lowering/stages/operator_layout.hpp"
-#include "lowering/stages/parts.hpp"
+#include "lowering/stages/operands.hpp"
 
 namespace stratagem::lowering {
 namespace {
@@ -150,12 +149,7 @@ std::string structure_key(const strategies::Plan& plan, const placement::Grid& g
       const Operator& op = graph.operators[id];
       key += "\n" + name_within(graph, op) + ":" + std::to_string(static_cast<int>(op.kind)) +
              op.annotation.text;
-      if (!grid.listed.empty()) {
-        for (int copy = 0; copy < plan.copies_of(id); ++copy)
-          key += key_of(parts_of(plan, id, copy));
-      } else {
-        for (const std::string& dim : split_along(plan, grid, id)) key += "," + dim;
-      }
+      key += division_key(plan, grid, id);
       places(op.inputs);
       key += ">";
       places(op.outputs);

@@ -9,8 +9,7 @@
 #include <string>
 
 #include "base/input_error.hpp"
-#include "lowering/stages/operator_layout.hpp"
-#include "lowering/stages/parts.hpp"
+#include "lowering/stages/operands.hpp"
 
 namespace stratagem::lowering {
 

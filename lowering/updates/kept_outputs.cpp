@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <map>
 
-#include "lowering/stack/kernels.hpp"
+#include "model/operator_kinds.hpp"
 
 namespace stratagem::lowering {
 namespace {
@@ -36,14 +36,13 @@ std::map<int, Bytes> written(const SequenceContext& context, const SequenceDraft
 
 std::vector<program::Resident> kept_outputs(const SequenceContext& context,
                                             const SequenceDraft& draft) {
-  const cost::KeptOutputs& rule = context.stack.kept_outputs;
   std::vector<program::Resident> residents;
-  if (rule.passes == 0) return residents;
   const model::Graph& graph = context.plan.graph();
   for (std::size_t segment = 0; segment < graph.segments.size(); ++segment) {
     for (const model::OpId id : graph.segments[segment].forward) {
       const model::Operator& op = graph.operators[id];
-      if (stack_name(op) != rule.of) continue;
+      const auto rule = cost::rule_about(context.stack, &cost::KeptOutputs::of, stack_name(op));
+      if (rule.of.empty()) continue;
       int passes = 0;
       for (const auto& [micro_batch, bytes] :
            written(context, draft, static_cast<int>(segment), op.outputs.front())) {

@@ -7,9 +7,9 @@
 
 namespace stratagem::lowering {
 
-/// The buffers of a stack's kept_outputs (cost::KeptOutputs) on a device class whose sequence has
-/// all its calls. They are as large as what its forward passes write. None if no such operator
-/// runs.
+/// The buffers of a stack's rules of kept outputs (cost::KeptOutputs) on a device class whose
+/// sequence has all its calls. They are as large as what its forward passes write. None if no such
+/// operator runs.
 std::vector<program::Resident> kept_outputs(const SequenceContext& context,
                                             const SequenceDraft& draft);
 

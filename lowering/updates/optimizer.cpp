@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "lowering/stack/casts.hpp"
+#include "lowering/stack/extra_states.hpp"
 #include "lowering/stack/kernels.hpp"
 #include "lowering/updates/kept_outputs.hpp"
 
@@ -18,6 +19,7 @@ using program::Residence;
 using program::Resident;
 using strategies::Keep;
 using strategies::Plan;
+using With = cost::ExtraState::With;
 
 namespace {
 
@@ -58,7 +60,8 @@ void add_step(StepBlock& step, const model::Tensor& tensor, const std::string& p
   if (!on_host) task.reads = task.writes = {slot};
   task.operations = {std::move(values)};
   // The thread that launches kernels steps, too.
-  task.synchronizations = on_host ? 1 : context.stack.optimizer.synchronizations;
+  task.synchronizations =
+      on_host ? 1 : kernels_of(context.stack, "optimizer_step").synchronizations;
   step.bytes += bytes;
   step.states += kept_states(context.training, stepped);
   if (master_bytes(context.training.precision, stepped) <= Bytes{}) step.without_master += bytes;
@@ -70,11 +73,10 @@ void add_step(StepBlock& step, const model::Tensor& tensor, const std::string& p
 }
 
 /// What each device of a class steps of a parameter.
-cost::Stepped stepped(const SequenceContext& context, const model::Tensor& tensor,
-                      const LocalHolding& local) {
-  const Bytes kept = local.kept(context.plan, Keep::What::states);
-  return {
-      .shape = local.shape, .elements = kept / model::size_of(tensor.type), .type = tensor.type};
+cost::Stepped stepped(const model::Tensor& tensor, const LocalHolding& local) {
+  return {.shape = local.shape,
+          .elements = local.step.bytes / model::size_of(tensor.type),
+          .type = tensor.type};
 }
 
 /// What a device has of a parameter of which every device has a part of its own; else none.
@@ -87,13 +89,13 @@ std::vector<placement::Mask> own_part(const SequenceContext& context, int device
 /// The gradient and the parameter, or their shards.
 Operation step_values(const SequenceContext& context, int device_class, int segment,
                       TensorId parameter, const LocalHolding& local) {
-  const Plan& plan = context.plan;
   const std::map<TensorId, int>& places = context.stages.facts(segment).place;
-  Operand operand{.layout = local.holding->layout, .masks = own_part(context, device_class, local)};
-  if (!plan.divided(Keep::What::states).empty()) operand.shards = local.shards;
+  Operand operand{.layout = local.holding->layout,
+                  .shards = local.step.axes,
+                  .masks = own_part(context, device_class, local)};
   Operation values{
       .action = program::Action::step, .inputs = {operand, operand}, .outputs = {operand}};
-  values.inputs[0].tensor = places.at(plan.graph().gradient_of[parameter]);
+  values.inputs[0].tensor = places.at(context.plan.graph().gradient_of[parameter]);
   values.inputs[1].tensor = values.outputs[0].tensor = places.at(parameter);
   return values;
 }
@@ -116,8 +118,9 @@ std::vector<StepBlock> step_blocks(const SequenceContext& context, int device_cl
     for (const auto& [place, parameter] : by_place) {
       const model::Tensor& tensor = graph.tensors[parameter];
       step.parameters.push_back(parameter);
+      step.gradients += held.at(parameter).gradient_scale * held.at(parameter).step.bytes;
       add_step(step, tensor, graph.segments[segment].name + ".", place,
-               stepped(context, tensor, held.at(parameter)),
+               stepped(tensor, held.at(parameter)),
                step_values(context, device_class, segment, parameter, held.at(parameter)), context);
     }
     steps.push_back(std::move(step));
@@ -130,7 +133,7 @@ namespace {
 /// What frameworks copy for all steps of a device at once.
 void add_step_copies(std::vector<Resident>& residents, const SequenceContext& context,
                      const SequenceDraft& draft, double elements) {
-  for (const auto& [name, size] : context.stack.optimizer.step_copies) {
+  for (const Bytes size : bytes_kept_with(context.stack, With::steps)) {
     if (elements * size <= Bytes{}) continue;
     residents.push_back({Category::temporaries, elements * size});
     if (context.plan.updates.flush) residents.back().span = draft.steps_span();
@@ -164,7 +167,7 @@ void add_states(std::vector<Resident>& residents, const SequenceContext& context
   keep(cost::master_bytes(context.training.precision, steps), of_states);
   for (const cost::OptimizerState& state : context.training.optimizer.states)
     keep(cost::state_bytes(state, steps), of_states);
-  for (const auto& [name, size] : context.stack.optimizer.extra_states)
+  for (const Bytes size : bytes_kept_with(context.stack, With::states))
     keep(steps.elements * size, here);
 }
 
@@ -175,26 +178,26 @@ void add_parameter(std::vector<Resident>& residents, const SequenceContext& cont
   const Plan& plan = context.plan;
   const model::Tensor& tensor = plan.graph().tensors[parameter];
   residents.push_back({.category = Category::parameters,
-                       .bytes = versions * local.kept(plan, Keep::What::parameters),
+                       .bytes = versions * local.parameter.bytes,
                        .place = residence(plan.place_of(Keep::What::parameters)),
                        .tensor = parameter,
                        .grid = context.stages.replica_on(local.grid),
                        .layout = local.holding->layout,
+                       .shards = local.parameter.axes,
                        .masks = own_part(context, device_class, local),
                        .versions = versions});
-  if (local.divides(plan, Keep::What::parameters)) residents.back().shards = local.shards;
   if (!cast) return;
   const Bytes copies = copies_of(local.bytes, tensor.type, context.training.precision);
   residents.push_back({.category = Category::parameters, .bytes = versions * copies});
 }
 
-/// Gradients that wait on the host for their step: what the rank steps; of two iterations where the
-/// step of one runs while those of the next arrive.
+/// Gradients that wait on the host, or its drives, for their step: what the rank steps; of two
+/// iterations where the step of one runs while those of the next arrive.
 Resident gradients_on_host(const Plan& plan, const LocalHolding& local) {
-  const Bytes one = local.gradient_scale * local.kept(plan, Keep::What::states);
+  const Bytes one = local.gradient_scale * local.step.bytes;
   return {.category = Category::gradients,
           .bytes = (plan.steps.delayed ? 2 : 1) * one,
-          .place = Residence::host};
+          .place = residence(plan.place_of(Keep::What::gradients))};
 }
 
 /// Gradients on the device.
@@ -203,13 +206,13 @@ void add_gradients(std::vector<Resident>& residents, const SequenceContext& cont
                    const LocalHolding& local) {
   const Plan& plan = context.plan;
   residents.push_back({.category = Category::gradients,
-                       .bytes = local.gradient_scale * local.kept(plan, Keep::What::gradients),
+                       .bytes = local.gradient_scale * local.gradient.bytes,
                        .tensor = plan.graph().gradient_of[parameter]});
-  const bool shard = !plan.divided(Keep::What::gradients).empty() && !local.shards.empty();
-  if (context.stack.frees_gradients && plan.updates.flush && !shard)
+  if (says(context.stack, cost::Lifetime::gradients_until_step) && plan.updates.flush &&
+      local.gradient.axes.empty())
     residents.back().span = draft.gradient_span(parameter);
   const double elements = local.bytes / model::size_of(plan.graph().tensors[parameter].type);
-  for (const auto& [name, size] : context.stack.optimizer.gradient_copies)
+  for (const Bytes size : bytes_kept_with(context.stack, With::gradients))
     residents.push_back({Category::gradients, elements * size});
 }
 
@@ -228,7 +231,7 @@ std::vector<Resident> resident_buffers(const SequenceContext& context, const Seq
     add_parameter(residents, context, draft.device_class(), parameter, local,
                   cast.contains(parameter), steps_here ? versions : 1);
     if (!steps_here) continue;
-    const cost::Stepped steps = stepped(context, tensor, local);
+    const cost::Stepped steps = stepped(tensor, local);
     if (plan.steps.on_host) {
       residents.push_back(gradients_on_host(plan, local));
     } else {

@@ -13,6 +13,7 @@ namespace stratagem::lowering {
 struct StepBlock {
   int segment = 0;
   Bytes bytes;                ///< of the parameters, or of their shards
+  Bytes gradients = {};       ///< of the same
   Bytes states = {};          ///< of their master copies and what the optimizer keeps of them
   Bytes without_master = {};  ///< of those parameters that have no master copy
   program::Block block;

@@ -5,13 +5,16 @@
 #include <utility>
 
 #include "lowering/blocks/waiting_gradients.hpp"
+#include "lowering/residency/copy_task.hpp"
+#include "lowering/residency/gathers.hpp"
 #include "lowering/residency/shard_collectives.hpp"
-#include "lowering/residency/step_gathers.hpp"
 #include "lowering/stack/casts.hpp"
+#include "lowering/stack/kernels.hpp"
 #include "lowering/stages/shards.hpp"
 
 namespace stratagem::lowering {
 
+using cost::CollectiveKind;
 using placement::AxisRole;
 using program::Action;
 using program::Block;
@@ -29,8 +32,7 @@ WeightUpdates::WeightUpdates(const SequenceContext& context, int device_class, S
       draft_(draft),
       cells_(context.order.rounds[device_class]),
       buckets_(gradient_buckets(context.plan, context.stages, *context.slices.front(),
-                                context.parameters, device_class, cells_)),
-      staging_(context, draft) {
+                                context.parameters, device_class, cells_)) {
   for (std::size_t i = 0; i < buckets_.along_axes.size(); ++i)
     of_cell_.emplace(buckets_.along_axes[i].cell, i);
   for (const int replica : c_.stages.device_classes()[device_class].replicas) {
@@ -46,7 +48,7 @@ void WeightUpdates::reduce_completed(int cell, int segment) {
   for (auto one = first; one != last; ++one) {
     Bucket& bucket = buckets_.along_axes[one->second];
     // What the cell itself reduces to shards first, it may complete later than this segment.
-    const bool ready = bucket.segment == segment && !bucket.held_in_shards;
+    const bool ready = bucket.segment == segment && !bucket.of_cells;
     if (ready) reduce(bucket, cells_[cell]);
   }
 }
@@ -58,8 +60,9 @@ void WeightUpdates::end_cell(int cell) {
 }
 
 void WeightUpdates::begin() {
-  if (c_.plan.steps.delayed && last_cell_ >= 0) add_steps(cells_[last_cell_]);
-  if (c_.plan.steps.delayed) staging_.finish();
+  if (!c_.plan.steps.delayed || last_cell_ < 0) return;
+  add_steps(cells_[last_cell_]);
+  if (staging_) staging_->finish();
 }
 
 void WeightUpdates::finish() {
@@ -69,13 +72,12 @@ void WeightUpdates::finish() {
   c_.plan.steps.delayed ? copy_stepped(last) : add_steps(last);
   gather_parameters(last);
   cast_parameters(last);
-  staging_.finish();
+  if (staging_) staging_->finish();
 }
 
 /// What sums up a bucket: to shards where there are any along the axes of the sums, then what is
 /// left over the other axes.
 std::vector<Collective> WeightUpdates::collectives(const Bucket& bucket) const {
-  using cost::CollectiveKind;
   if (!bucket.ranks.empty())
     return {{.group = c_.groups.of({bucket.ranks}, -2), .payload = bucket.bytes}};
   if (!bucket.grids.empty())
@@ -100,11 +102,45 @@ void WeightUpdates::reduce(Bucket& bucket, const ScheduledCell& of) {
   std::string key = "reduce";
   for (const Collective& work : works) key += " " + std::to_string(work.group);
   for (const model::TensorId gradient : bucket.gradients) key += "," + std::to_string(gradient);
-  const int block = draft_.shared(key, [&] { return reduction_block(bucket, works); });
+  const bool on_drives = c_.plan.place_of(Keep::What::gradients) == Keep::Where::drives;
+  const auto there = on_drives_.find(bucket.gradients.front());
+  const bool adds = there != on_drives_.end();
+  if (adds) key += " again";
+  const int block = draft_.shared(key, [&] {
+    Block reduction = reduction_block(bucket, works);
+    if (on_drives) stage_on_drives(reduction, bucket, adds);
+    return reduction;
+  });
   const int call = draft_.add_call(block, -1, of);
-  before_last_ = draft_.last_reduction();
-  draft_.note_reduction({call, static_cast<int>(draft_.tasks_of(call).size()) - 1});
-  draft_.wait(call, 0, after);
+  const auto last = static_cast<int>(draft_.tasks_of(call).size()) - 1;
+  before_last_ = std::exchange(last_out_, Written{call, on_drives ? last - 1 : last});
+  if (on_drives && written_.size() >= 2)
+    draft_.wait(call, adds ? 0 : last - 1, written_[written_.size() - 2]);
+  if (adds) draft_.wait(call, 0, there->second);
+  if (on_drives) written_.push_back(on_drives_[bucket.gradients.front()] = {call, last});
+  draft_.note_reduction({call, last});
+  draft_.wait(call, adds ? 1 : 0, after);
+}
+
+/// Gradients that wait on drives come from there, behind what is there of them (unless they are the
+/// first of an iteration), through a buffer on the host in which the last task of a block adds to
+/// them, and go back.
+void WeightUpdates::stage_on_drives(Block& block, const Bucket& bucket, bool adds) const {
+  const auto buffer = static_cast<int>(block.slots.size());
+  block.slots.push_back(staging_slot(bucket.gradients.front(), bucket.shard));
+  Task read = copy_task(c_.groups, CollectiveKind::from_drives, "read gradients", bucket.shard);
+  Task write = copy_task(c_.groups, CollectiveKind::to_drives, "write gradients", bucket.shard);
+  Task& out = block.tasks.back();
+  (adds ? read : out).allocates.push_back(buffer);
+  write.frees = {buffer};
+  if (adds) {
+    for (Task& task : block.tasks)
+      for (int& wait : task.waits) ++wait;
+    out.waits.push_back(0);
+    block.tasks.insert(block.tasks.begin(), std::move(read));
+  }
+  write.waits = {static_cast<int>(block.tasks.size()) - 1};
+  block.tasks.push_back(std::move(write));
 }
 
 std::optional<Written> WeightUpdates::room_for_gradients() const {
@@ -180,7 +216,7 @@ void WeightUpdates::append_scatters(Block& block, const Bucket& bucket, const Co
   const bool to_host = c_.plan.steps.on_host;
   const bool parameters = !c_.plan.divided(Keep::What::parameters).empty();
   const cost::ShardCollectives facts =
-      parameters ? c_.stack.shard_collectives : cost::ShardCollectives{};
+      parameters ? cost::rule_of<cost::ShardCollectives>(c_.stack) : cost::ShardCollectives{};
   const auto append = [&](const Bucket& scattered, const SlotsOfSum& its) {
     Task task{};
     task.name = block.name;
@@ -194,7 +230,8 @@ void WeightUpdates::append_scatters(Block& block, const Bucket& bucket, const Co
     task.operations = {sum(scattered, false, {its.from, to_host ? its.to : std::vector<int>{}})};
     task.operations.front().adds = !to_host;
     append_scatter(block, std::move(task), ranks_along(bucket.grid, bucket.scattered()), facts);
-    if (!to_host) append_accumulation(block, scattered.shard, c_.stack.gradient_accumulation);
+    if (!to_host)
+      append_accumulation(block, scattered.shard, kernels_of(c_.stack, "gradient_accumulation"));
   };
   if (!facts.by_weight) return append(bucket, slots);
   for (std::size_t i = 0; i < bucket.gradients.size(); ++i)
@@ -209,8 +246,9 @@ Operation WeightUpdates::sum(const Bucket& bucket, bool second, const SlotsOfSum
       !second && (bucket.to_shards ? !bucket.shards.empty() : !scattered.empty());
   Operation result{.action = Action::convert};
   for (std::size_t i = 0; i < bucket.gradients.size(); ++i) {
-    Operand operand{.tensor = bucket.gradients[i], .layout = bucket.layouts[i]};
-    if (second || bucket.held_in_shards) operand.shards = bucket.shards;
+    Operand operand{.tensor = bucket.gradients[i],
+                    .layout = bucket.layouts[i],
+                    .shards = second ? bucket.shards : bucket.held};
     for (const int axis : second ? scattered : std::vector<int>{})
       operand.layout[axis] = {AxisRole::replica};
     result.inputs.push_back(operand);
@@ -268,11 +306,7 @@ Task WeightUpdates::select_shards(Bytes bytes, const std::vector<int>& whole,
 
 /// The copy of reduced gradients to the host, behind so many tasks of its block.
 Task WeightUpdates::copy_out(std::vector<int> gradients, Bytes bytes, std::size_t tasks) const {
-  Task task{};
-  task.name = "gradients to host";
-  task.work = Collective{
-      .kind = cost::CollectiveKind::to_host, .group = c_.groups.alone(), .payload = bytes};
-  task.stream = Stream::copy_out;
+  Task task = copy_task(c_.groups, CollectiveKind::to_host, "gradients to host", bytes);
   if (tasks > 0) task.waits = {static_cast<int>(tasks) - 1};
   task.reads = gradients;
   task.frees = std::move(gradients);
@@ -286,6 +320,7 @@ Task WeightUpdates::copy_out(std::vector<int> gradients, Bytes bytes, std::size_
 /// later.
 void WeightUpdates::add_steps(const ScheduledCell& last) {
   std::vector<StepBlock> steps = step_blocks(c_, device_class_);
+  staging_.emplace(c_, draft_, steps, last, draft_.last_reduction().value_or(Written{}));
   const bool delayed = c_.plan.steps.delayed;
   const bool returns = c_.plan.steps.on_host &&
                        c_.plan.place_of(Keep::What::parameters) == Keep::Where::device && !delayed;
@@ -307,16 +342,19 @@ void WeightUpdates::add_steps(const ScheduledCell& last) {
       back.outputs = back.inputs;
       step.key += ends ? "host end" : "host";
     }
-    for (Task& task : step.block.tasks) {
-      if (delayed) task.synchronizations = 0;  // a thread of its own
+    for (std::size_t task = 0; delayed && task < step.parameters.size(); ++task) {
+      Task& late = step.block.tasks[task];
+      late.synchronizations = 0;  // a thread of its own
+      Operand& weight = stepped_weights_.emplace_back(late.operations.front().outputs.front());
+      weight.tensor = step.parameters[task];
     }
-    staging_.before_step(steps, i, last, draft_.last_reduction().value_or(Written{}));
+    staging_->before_step(step);
     const int block = draft_.shared(step.key, [&] { return std::move(step.block); });
     const int call = draft_.add_call(block, step.segment, last);
     for (std::size_t task = 0; task < step.parameters.size(); ++task)
       draft_.note_step(step.parameters[task], {call, static_cast<int>(task)});
     if (i == 0 && draft_.last_reduction()) draft_.wait(call, 0, *draft_.last_reduction());
-    staging_.after_step(steps, i, {call, static_cast<int>(step.parameters.size()) - 1}, last);
+    staging_->after_run(call);
     last_step_ = {call, static_cast<int>(draft_.tasks_of(call).size()) - 1};
     if (returns && ends && before.call >= 0) draft_.wait(call, last_step_.task, before);
     before = last_step_;
@@ -329,19 +367,18 @@ void WeightUpdates::copy_stepped(const ScheduledCell& last) {
   if (last_step_.call < 0) return;
   Block block{.name = "exchange with host", .slots = {}, .tasks = {copy_in(stepped_, 0, true)}};
   block.tasks.front().synchronizations = 1;
+  block.tasks.front().operations = {
+      {.action = Action::select, .inputs = stepped_weights_, .outputs = stepped_weights_}};
   const int call = draft_.add_call(c_.table.add(std::move(block)), -1, last);
   draft_.wait(call, 0, last_step_);
-  if (staging_.last_write().call >= 0) draft_.wait(call, 0, staging_.last_write());
+  if (staging_ && staging_->last_write().call >= 0) draft_.wait(call, 0, staging_->last_write());
   if (draft_.last_reduction()) draft_.wait(call, 0, *draft_.last_reduction());
 }
 
 /// The copy of new weights to the device, into the first slots of its block.
 Task WeightUpdates::copy_in(Bytes bytes, std::size_t slots, bool ends) const {
-  Task task{};
-  task.name = "parameters from host";
-  task.work = Collective{
-      .kind = cost::CollectiveKind::from_host, .group = c_.groups.alone(), .payload = bytes};
-  task.stream = ends ? Stream::compute : Stream::copy_in;
+  Task task = copy_task(c_.groups, CollectiveKind::from_host, "parameters from host", bytes);
+  if (ends) task.stream = Stream::compute;
   for (std::size_t slot = 0; slot < slots; ++slot) task.writes.push_back(static_cast<int>(slot));
   return task;
 }
@@ -350,9 +387,14 @@ Task WeightUpdates::copy_in(Bytes bytes, std::size_t slots, bool ends) const {
 /// compute with them next, and wait.
 void WeightUpdates::gather_parameters(const ScheduledCell& last) {
   if (gathers_before_first_use(c_.plan)) return;
-  std::vector<model::TensorId> all;
-  for (const auto& [parameter, local] : c_.parameters.on(device_class_)) all.push_back(parameter);
-  Block block = step_gathers(c_, device_class_, "gather parameters", Stream::compute, 0, all);
+  std::vector<WeightMove> all;
+  for (const auto& [parameter, local] : c_.parameters.on(device_class_)) {
+    const bool trained = c_.plan.graph().gradient_of[parameter] >= 0;
+    if (trained && local.steps_in_parts())
+      all.push_back({WeightMove::From::step, parameter, parameter, &local});
+  }
+  Block block{.name = "gather parameters"};
+  append_step_gathers(block, c_, Stream::compute, 0, all);
   if (!block.tasks.empty()) draft_.add_call(c_.table.add(std::move(block)), -1, last);
 }
 

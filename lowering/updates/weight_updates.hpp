@@ -57,6 +57,7 @@ class WeightUpdates {
   [[nodiscard]] program::Task copy_out(std::vector<int> gradients, Bytes bytes,
                                        std::size_t tasks) const;
   [[nodiscard]] program::Task copy_in(Bytes bytes, std::size_t slots, bool ends) const;
+  void stage_on_drives(program::Block& block, const Bucket& bucket, bool adds) const;
   void reduce(Bucket& bucket, const ScheduledCell& of);
   void add_steps(const ScheduledCell& last);
   void copy_stepped(const ScheduledCell& last);
@@ -68,12 +69,16 @@ class WeightUpdates {
   SequenceDraft& draft_;
   const std::vector<ScheduledCell>& cells_;
   GradientBuckets buckets_;
-  DriveStaging staging_;
+  std::optional<DriveStaging> staging_;      ///< once there are steps
   std::multimap<int, std::size_t> of_cell_;  ///< along axes, by the cell that completes them
   int last_cell_ = -1;
-  std::optional<Written> before_last_;  ///< reduction but one
+  std::optional<Written> last_out_;               ///< where the last reduction has left the device
+  std::optional<Written> before_last_;            ///< and the one before
+  std::vector<Written> written_;                  ///< writes of gradients to drives
+  std::map<model::TensorId, Written> on_drives_;  ///< the last of each bucket, by first gradient
   Written last_step_;
   Bytes stepped_;  ///< of the parameters that step here, or of their shards
+  std::vector<program::Operand> stepped_weights_;  ///< these, where their steps are delayed
 };
 
 }  // namespace stratagem::lowering

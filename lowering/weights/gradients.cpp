@@ -2,7 +2,6 @@
 #include "lowering/weights/gradients.hpp"
 
 #include <algorithm>
-#include <iterator>
 #include <map>
 #include <numeric>
 #include <tuple>
@@ -10,6 +9,7 @@
 
 #include "base/input_error.hpp"
 #include "lowering/blocks/waiting_gradients.hpp"
+#include "lowering/stages/shards.hpp"
 #include "lowering/weights/gradient_group.hpp"
 
 namespace stratagem::lowering {
@@ -78,18 +78,6 @@ Completed completed(const Plan& plan, const Stages& stages, const Blocks& blocks
     }
   }
   return last;
-}
-
-/// Of ascending axes.
-std::vector<int> in_both(const std::vector<int>& first, const std::vector<int>& second) {
-  std::vector<int> result;
-  std::ranges::set_intersection(first, second, std::back_inserter(result));
-  return result;
-}
-std::vector<int> in_first_alone(const std::vector<int>& first, const std::vector<int>& second) {
-  std::vector<int> result;
-  std::ranges::set_difference(first, second, std::back_inserter(result));
-  return result;
 }
 
 /// The axes along which a gradient is a partial sum of its parameter's.
@@ -203,8 +191,8 @@ class BucketFiller {
       const std::vector<int> axes = axes_of(gradient, *local);
       if (plan_.steps.on_host) {
         add_along(axes, gradient, *local, true);
-      } else if (!local->shards.empty()) {
-        add_along(in_both(axes, local->shards), gradient, *local, true);
+      } else if (!local->gradient.axes.empty()) {
+        add_along(common(axes, local->gradient.axes), gradient, *local, true);
       }
     }
     open_.close_into(result_.along_axes);
@@ -218,17 +206,16 @@ class BucketFiller {
         add_part(gradient, *local);
         continue;
       }
+      const std::vector<int> axes = without(axes_of(gradient, *local), local->gradient.axes);
       if (local->holding->grids.size() > 1) {
         Bucket& bucket = across_[key_of(local->holding->grids)];
         bucket.grids = local->holding->grids;
-        bucket.shards = local->shards;
-        bucket.held_in_shards =
-            scattered || !in_both(axes_of(gradient, *local), local->shards).empty();
+        bucket.shards = local->step.axes;
+        const bool steps = !common(axes, bucket.shards).empty();
+        bucket.held = steps ? bucket.shards : local->gradient.axes;
         put(bucket, gradient, *local);
         bucket.layouts.back() = local->holding->layout;
       }
-      std::vector<int> axes = axes_of(gradient, *local);
-      if (scattered) axes = in_first_alone(axes, local->shards);
       if (!axes.empty()) add_along(axes, gradient, *local, false, scattered);
     }
     open_.close_into(result_.along_axes);
@@ -265,10 +252,13 @@ class BucketFiller {
     bucket.segment = gradient.segment;
     bucket.gradients.push_back(gradient.gradient);
     bucket.layouts.push_back(gradient.layout);
-    bucket.sizes.push_back(local.gradient_scale * local.bytes);
-    bucket.shard_sizes.push_back(local.gradient_scale * local.shard);
+    const Bytes held = bucket.of_cells ? local.gradient.bytes : local.bytes;
+    const Bytes left = bucket.to_shards ? local.gradient.bytes : local.step.bytes;
+    bucket.sizes.push_back(local.gradient_scale * held);
+    bucket.shard_sizes.push_back(local.gradient_scale * left);
     bucket.bytes += bucket.sizes.back();
     bucket.shard += bucket.shard_sizes.back();
+    bucket.whole += local.gradient_scale * local.bytes;
   }
 
   [[nodiscard]] std::vector<int> axes_of(const Completed& gradient,
@@ -278,19 +268,21 @@ class BucketFiller {
   }
 
   void add_along(const std::vector<int>& axes, const Completed& gradient, const LocalHolding& local,
-                 bool to_shards, bool held_in_shards = false) {
+                 bool to_shards, bool of_cells = false) {
     const placement::Cell& cell = cells_[gradient.cell].cell;
     const int replica = stages_.replica(cell.stage, plan_.copy_of(cell.stage, cell.micro_batch));
     const Grid& grid = stages_.replicas()[replica].grid;
-    const std::vector<int> key = key_of(grid, axes, local.shards);
+    const std::vector<int>& shards = to_shards ? local.gradient.axes : local.step.axes;
+    const std::vector<int> key = key_of(grid, axes, shards);
     Bucket& bucket = open_[key];
     bucket.grid = grid;
     bucket.axes = axes;
     bucket.to_shards = to_shards;
-    bucket.shards = local.shards;
-    bucket.held_in_shards = held_in_shards;
+    bucket.shards = shards;
+    bucket.of_cells = of_cells;
+    if (of_cells) bucket.held = local.gradient.axes;
     put(bucket, gradient, local);
-    if (held_in_shards) complete(bucket.layouts.back(), axes);
+    if (of_cells) complete(bucket.layouts.back(), axes);
     close(key);
   }
 
@@ -319,7 +311,7 @@ class BucketFiller {
   /// A bucket that is full goes.
   void close(const std::vector<int>& key) {
     const Bucket& bucket = open_[key];
-    if (!plan_.gradients.bucket || bucket.bytes < *plan_.gradients.bucket) return;
+    if (!plan_.gradients.bucket || bucket.whole < *plan_.gradients.bucket) return;
     result_.along_axes.push_back(open_.take(key));
   }
 
@@ -336,8 +328,8 @@ class BucketFiller {
 
 }  // namespace
 
-std::vector<int> Bucket::scattered() const { return in_both(axes, shards); }
-std::vector<int> Bucket::others() const { return in_first_alone(axes, shards); }
+std::vector<int> Bucket::scattered() const { return common(axes, shards); }
+std::vector<int> Bucket::others() const { return without(axes, shards); }
 
 Bucket Bucket::only(std::size_t gradient) const {
   Bucket one = *this;

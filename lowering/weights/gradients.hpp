@@ -16,6 +16,7 @@ struct Bucket {
   int segment = 0;
   placement::Grid grid;     ///< on which its gradients lie, if axes say along what they are summed
   std::vector<int> axes;    ///< of the grid along which devices hold partial sums; empty: none
+  std::vector<int> held;    ///< axes over which the gradients are divided already
   std::vector<int> shards;  ///< axes over which what becomes of the sums is divided
   std::vector<placement::Grid> grids;  ///< that hold partial sums of each other's; of one: none
   std::vector<int> ranks;  ///< on irregular stages, instead of both: the devices that do
@@ -23,16 +24,17 @@ struct Bucket {
   std::vector<placement::Layout> layouts;  ///< of each, before any sum
   /// Instead, where `ranks` are summed over: what each of them has.
   std::vector<placement::Mask> masks;
-  std::vector<Bytes> sizes;
+  std::vector<Bytes> sizes;        ///< as they are held
   std::vector<Bytes> shard_sizes;  ///< of their shards; the same without shards
   Bytes bytes;                     ///< all of them
   Bytes shard;
-  bool to_shards = false;       ///< of one cell: what is not of the own shards is freed
-  bool held_in_shards = false;  ///< is that what is left to sum up?
+  Bytes whole;             ///< what all of them were before cells left parts
+  bool to_shards = false;  ///< of one cell: what is not of the own shards is freed
+  bool of_cells = false;   ///< is it what cells have left, which have reduced their gradients?
   bool reduced = false;
 
-  /// Axes along which sums and shards are divided alike: reduce-scatters; then those of the sums
-  /// alone.
+  /// Axes, ascending, along which sums and shards are divided alike: reduce-scatters; then those of
+  /// the sums alone.
   [[nodiscard]] std::vector<int> scattered() const;
   [[nodiscard]] std::vector<int> others() const;
   /// With one of its gradients alone.
@@ -43,8 +45,9 @@ struct Bucket {
 struct GradientBuckets {
   /// Reductions over the axes of the grid along which the gradient is partial and its parameter is
   /// not divided. If the plan divides gradients, every cell that computes some reduces them to
-  /// shards, and the accumulated shards are reduced over the other axes at the end; otherwise all
-  /// at once. If gradients leave for the host, every cell first reduces all of them.
+  /// shards, and the accumulated shards are reduced over the other axes at the end, to the shards
+  /// that ranks step; otherwise all at once. If gradients leave for the host, every cell first
+  /// reduces all of them.
   std::vector<Bucket> along_axes;
   /// Reductions over grids that hold the same parameter: tied embeddings on two stages, copies of a
   /// stage. The same for devices of several replicas.

@@ -5,7 +5,7 @@
 
 #include "base/input_error.hpp"
 #include "lowering/stages/shards.hpp"
-#include "placement/local_part.hpp"
+#include "placement/distribution.hpp"
 
 namespace stratagem::lowering {
 
@@ -58,16 +58,29 @@ void measure(const Plan& plan, const model::Tensor& tensor, const Grid& grid, in
              LocalHolding& local) {
   const Holding& holding = *local.holding;
   if (!holding.masks.empty()) {
-    local.bytes = local.shard = bytes_of(tensor, holding.masks.at(device));
+    local.bytes = bytes_of(tensor, holding.masks.at(device));
     local.shape = shape_of(holding.masks.at(device));
+    for (Division* each : {&local.parameter, &local.gradient, &local.step})
+      each->bytes = local.bytes;
     return;
   }
   local.grid = grid;
   local.bytes = local_bytes(tensor, holding.layout, grid);
   local.shape = local_shape(tensor, holding.layout, grid);
-  local.shards = shard_axes(plan, grid, holding.layout, strategies::Keep::What::states);
-  local.shard = shard_bytes(tensor, local.bytes, grid, local.shards);
   local.stays_whole = stays_whole(plan, tensor, local.bytes);
+  using What = strategies::Keep::What;
+  const auto divide = [&](What what, strategies::Keep::Between gap) {
+    Division result;
+    if (what != What::parameters || !local.stays_whole)
+      result.axes = shard_axes(plan, grid, holding.layout, what, gap);
+    result.bytes = shard_bytes(tensor, local.bytes, grid, result.axes);
+    return result;
+  };
+  constexpr auto rest = strategies::Keep::Between::micro_batches;
+  local.parameter = divide(What::parameters, rest);
+  local.between_passes = divide(What::parameters, strategies::Keep::Between::passes);
+  local.gradient = divide(What::gradients, rest);
+  local.step = divide(What::states, rest);
 }
 
 /// The places of the parameters that a device reads in a segment.

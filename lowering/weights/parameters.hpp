@@ -21,26 +21,28 @@ struct Holding {
   std::set<int> replicas;  ///< whose devices these are
 };
 
+/// How something of a weight is divided over devices that would all hold the whole of it.
+struct Division {
+  std::vector<int> axes;  ///< of the grid, as Operand::shards
+  Bytes bytes;            ///< of the weight's type in the largest part; the whole without axes
+};
+
 /// A parameter on one device class, and the segments that read it there.
 struct LocalHolding {
   const Holding* holding = nullptr;
-  std::vector<int> segments;  ///< ascending
-  placement::Grid grid;       ///< on which it lies here
-  Bytes bytes;                ///< on each device, where it is whole
-  std::vector<int> shards;  ///< axes of the grid over which what the plan divides of it is divided
-  Bytes shard;              ///< of the largest shard; `bytes` without such axes
+  std::vector<int> segments;        ///< ascending
+  placement::Grid grid;             ///< on which it lies here
+  Bytes bytes;                      ///< on each device, where it is whole
+  Division parameter;               ///< between micro-batches
+  Division between_passes;          ///< of a micro-batch
+  Division gradient;                ///< between micro-batches
+  Division step;                    ///< what each device steps, and its states
   std::vector<std::int64_t> shape;  ///< of what each device has where it is whole
   double gradient_scale = 1;        ///< bytes of its gradient over its own
   bool stays_whole = false;         ///< too small for the plan to divide the parameter itself
 
-  [[nodiscard]] bool divides(const strategies::Plan& plan, strategies::Keep::What what) const {
-    if (what == strategies::Keep::What::parameters && stays_whole) return false;
-    return !plan.divided(what).empty() && !shards.empty();
-  }
-  /// The bytes that each device keeps of something that the plan may divide.
-  [[nodiscard]] Bytes kept(const strategies::Plan& plan, strategies::Keep::What what) const {
-    return divides(plan, what) ? shard : bytes;
-  }
+  /// Does each device step only a part of what it has of the parameter?
+  [[nodiscard]] bool steps_in_parts() const { return step.axes.size() > parameter.axes.size(); }
 };
 
 class Parameters {

@@ -72,10 +72,10 @@ class T5 {
     Stack stack{.sequence = c_.decoder_sequence,
                 .softmax = OpKind::causal_softmax,
                 .bias = OpKind::causal_relative_bias};
-    TensorId x = -1;
+    build_.begin_segment("decoder.embedding");
+    TensorId x = embedded("tokens", c_.decoder_sequence);
     for (std::int64_t layer = 0; layer < c_.decoder_layers; ++layer) {
       build_.begin_segment("decoder." + std::to_string(layer));
-      if (layer == 0) x = embedded("tokens", c_.decoder_sequence);
       x = self_attention(stack, x);
       x = feed_forward(cross_attention(encoded, x));
       if (layer + 1 < c_.decoder_layers) encoded = handed_on(encoded);

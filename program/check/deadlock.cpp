@@ -60,7 +60,7 @@ class Rounds {
     for (std::size_t i = 1; i < cycle.size(); ++i) {
       if (comes_to_first(i) < comes_to_first(begin)) begin = i;
     }
-    std::ranges::rotate(cycle, cycle.begin() + static_cast<std::ptrdiff_t>(begin));
+    std::rotate(cycle.begin(), cycle.begin() + static_cast<std::ptrdiff_t>(begin), cycle.end());
     std::string text;
     for (std::size_t first = 0; first < cycle.size();) {
       std::size_t last = first;  // on one device

@@ -63,20 +63,30 @@ void check_wait(const Program& program, const Sequence& sequence, int call, cons
   throw InputError("", "", who + " to wait for tasks of earlier calls", "a wait for " + of);
 }
 
-/// In as many turns as wait for what is before their loop, and one more: from there on a wait is
-/// for the same call of the body.
-void check_waits(const Program& program, const Sequence& sequence, int stored) {
-  const Calls& calls = sequence.calls;
+void check_host_wait(const Program& program, const Sequence& sequence, int call,
+                     const HostWait& wait) {
+  const Wait like{
+      .task = std::max(wait.before, 0), .of_call = wait.of_call, .of_task = wait.of_task};
+  if (wait.of_call >= 0) return check_wait(program, sequence, call, like);
+  if (!within(wait.of_task + 1, stream_names.size() + 1) ||
+      !within(like.task, program.blocks[sequence.calls.body(call).block].tasks.size()))
+    throw InputError("", "", "a host to wait before a task for a stream", "another wait");
+}
+
+/// Calls `check` with a wait of a stored call in as many turns as wait for what is before their
+/// loop, and one more: from there on a wait is for the same call of the body.
+template <typename One, typename Check>
+void each_wait(const Calls& calls, int stored, WaitsOf<One> Call::*waits, const Check& check) {
   const Loop* loop = calls.loop_of(stored);
   const int first = loop == nullptr ? 0 : calls.number({loop->first, 0});
   const int turns = loop == nullptr ? 1 : loop->turns;
-  const std::vector<Wait>& waits = calls.stored()[stored].waits;
-  for (std::size_t w = 0; w < waits.size(); ++w) {
+  const std::size_t count = (calls[calls.number({stored, 0})].*waits).size();
+  for (std::size_t w = 0; w < count; ++w) {
     for (int turn = 0; turn < turns; ++turn) {
       const int number = calls.number({stored, turn});
-      const Wait wait = calls[number].waits[w];
-      check_wait(program, sequence, number, wait);
-      if (wait.of_call >= first) break;
+      const One wait = (calls[number].*waits)[w];
+      check(number, wait);
+      if (wait.of_call < 0 || wait.of_call >= first) break;
     }
   }
 }
@@ -117,13 +127,9 @@ class LaunchCheck {
     loop_ = loop;
     const bool next = launched_[launch.call] == launch.first && launch.first < launch.end;
     if (!next || launch.end > tasks(launch.call)) refuse(launch.call, launch.first);
-    const int first = loop == nullptr ? 0 : calls_.number({loop->first, 0});
-    for (const Wait& wait : calls_.stored()[launch.call].waits) {
-      const bool here = launch.first <= wait.task && wait.task < launch.end;
-      if (here && wait.of_call >= first &&
-          launched_[calls_.place(wait.of_call).stored] <= wait.of_task)
-        refuse(launch.call, wait.task);
-    }
+    const StoredCall& call = calls_.stored()[launch.call];
+    for (const Wait& wait : call.waits) expect_after(launch, wait.task, wait);
+    for (const HostWait& wait : call.host_waits) expect_after(launch, wait.before, wait);
     launched_[launch.call] = launch.end;
   }
   void end() const { expect_whole(0, static_cast<int>(launched_.size())); }
@@ -131,6 +137,15 @@ class LaunchCheck {
  private:
   [[nodiscard]] int tasks(int stored) const {
     return static_cast<int>(program_.blocks[calls_.stored()[stored].block].tasks.size());
+  }
+  /// What of a launch waits so is launched after what it waits for, in a loop in the same turn.
+  template <typename One>
+  void expect_after(const Launch& launch, int task, const One& wait) const {
+    const int first = loop_ == nullptr ? 0 : calls_.number({loop_->first, 0});
+    const bool here = launch.first <= task && task < launch.end;
+    if (here && wait.of_call >= first &&
+        launched_[calls_.place(wait.of_call).stored] <= wait.of_task)
+      refuse(launch.call, task);
   }
   void expect_whole(int first, int end) const {
     for (int call = first; call < end; ++call) {
@@ -183,7 +198,15 @@ void check_references(const Program& program) {
         throw InputError("", "", "calls of blocks that bind all their buffers",
                          "call " + std::to_string(c) + " of block " + std::to_string(call.block));
       }
-      check_waits(program, sequence, static_cast<int>(c));
+      const auto stored = static_cast<int>(c);
+      each_wait(sequence.calls, stored, &Call::waits, [&](int number, const Wait& wait) {
+        check_wait(program, sequence, number, wait);
+      });
+      if (!std::ranges::is_sorted(call.host_waits))
+        throw InputError("", "", "waits of the host in order", "");
+      each_wait(sequence.calls, stored, &Call::host_waits, [&](int number, const HostWait& wait) {
+        check_host_wait(program, sequence, number, wait);
+      });
     }
     check_launches(program, sequence);
     check_spans(program, sequence);

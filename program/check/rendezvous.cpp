@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <span>
 
 #include "base/input_error.hpp"
 #include "program/check/event_graph.hpp"
@@ -57,8 +58,7 @@ std::vector<std::vector<int>> collectives_of_blocks(const Program& program) {
 }
 
 /// Those of them that a launch has.
-std::ranges::subrange<std::vector<int>::const_iterator> in_launch(const std::vector<int>& tasks,
-                                                                  const Launch& launch) {
+std::span<const int> in_launch(const std::vector<int>& tasks, const Launch& launch) {
   return {std::ranges::lower_bound(tasks, launch.first),
           std::ranges::lower_bound(tasks, launch.end)};
 }

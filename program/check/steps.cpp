@@ -12,6 +12,8 @@ class StepBuilder {
       : program_(program), sequence_(sequence), grain_(grain), queues_(queues) {
     first_in_.assign(queues.count(), -1);
     last_in_.assign(queues.count(), -1);
+    behind_.assign(queues.count(), -1);
+    waited_for_.assign(stream_names.size(), false);
   }
 
   Steps build() {
@@ -22,7 +24,13 @@ class StepBuilder {
     }
     if (grain_ == Grain::tasks) enqueue_tasks();
     for (std::size_t queue = 0; queue < first_in_.size(); ++queue) {
-      if (first_in_[queue] >= 0) steps_.wrapped.emplace_back(last_in_[queue], first_in_[queue]);
+      if (first_in_[queue] < 0) continue;
+      steps_.wrapped.emplace_back(last_in_[queue], first_in_[queue]);
+      if (host_ >= 0) steps_.wrapped.emplace_back(host_, first_in_[queue]);
+    }
+    if (host_ >= 0) steps_.wrapped.emplace_back(host_, first_of_host_);
+    for (const auto& [queue, step] : of_round_before_) {
+      if (last_in_[queue] >= 0) steps_.wrapped.emplace_back(last_in_[queue], step);
     }
     return std::move(steps_);
   }
@@ -33,6 +41,8 @@ class StepBuilder {
     const Call call = sequence_.calls[c];
     const int step = first < c ? steps_.first[first] : add_step({.call = c, .task = 0});
     steps_.first.push_back(step);
+    if (!call.host_waits.empty() || queues_.synchronises(call.block)) host_takes(step);
+    for (const HostWait& wait : call.host_waits) wait_on_host(step, wait);
     for (const int queue : queues_.of_block(call.block)) enqueue(step, queue);
     for (const Wait& wait : call.waits) {
       if (steps_.first[wait.of_call] != step)
@@ -54,14 +64,49 @@ class StepBuilder {
   }
 
   void enqueue_tasks() {
+    int synchronised = -1;  // the task before
     each_launch(program_, sequence_, [&](const Launch& launch) {
-      const std::vector<Task>& tasks =
-          program_.blocks[sequence_.calls.body(launch.call).block].tasks;
+      const Call call = sequence_.calls[launch.call];
+      const std::vector<Task>& tasks = program_.blocks[call.block].tasks;
       for (int task = launch.first; task < launch.end; ++task) {
-        for (const int queue : queues_.of(tasks[task]))
-          enqueue(steps_.first[launch.call] + task, queue);
+        const int step = steps_.first[launch.call] + task;
+        const std::vector<HostWait> waits = host_waits_before(call, task);
+        if (!waits.empty() || synchronised >= 0) {
+          const int host = add_step({.call = launch.call, .task = task});
+          host_takes(host);
+          for (const HostWait& wait : waits) wait_on_host(host, wait);
+          if (synchronised >= 0) steps_.waits.emplace_back(synchronised, host);
+        }
+        for (const int queue : queues_.of(tasks[task])) enqueue(step, queue);
+        synchronised = tasks[task].synchronizations > 0 ? step : -1;
       }
     });
+  }
+
+  /// The next step of the host's queue.
+  void host_takes(int step) {
+    if (host_ == step) return;
+    if (host_ < 0) first_of_host_ = step;
+    if (host_ >= 0) steps_.queued.emplace_back(host_, step);
+    host_ = step;
+  }
+
+  /// A step of the host comes after what it waits for.
+  void wait_on_host(int step, const HostWait& wait) {
+    if (wait.of_call >= 0) {
+      const int task = grain_ == Grain::tasks ? wait.of_task : 0;
+      const int of = steps_.first[wait.of_call] + task;
+      if (of != step) steps_.waits.emplace_back(of, step);
+      return;
+    }
+    for (std::size_t queue = 0; queue < stream_names.size(); ++queue) {
+      if (!waits_for_stream(wait.of_task, static_cast<Stream>(queue))) continue;
+      const int last = last_in_[queue];
+      if (last >= 0 && last != step) steps_.queued.emplace_back(last, step);
+      if (last < 0 && !waited_for_[queue])
+        of_round_before_.emplace_back(static_cast<int>(queue), step);
+      waited_for_[queue] = true;
+    }
   }
 
   int add_step(const TaskOfCall& place) {
@@ -73,6 +118,9 @@ class StepBuilder {
     if (last_in_[queue] == step) return;
     if (first_in_[queue] < 0) first_in_[queue] = step;
     if (last_in_[queue] >= 0) steps_.queued.emplace_back(last_in_[queue], step);
+    if (host_ >= 0 && host_ != step && behind_[queue] != host_)
+      steps_.queued.emplace_back(host_, step);
+    behind_[queue] = host_;
     last_in_[queue] = step;
   }
 
@@ -83,6 +131,12 @@ class StepBuilder {
   Steps steps_;
   std::vector<int> first_in_;  ///< by queue
   std::vector<int> last_in_;
+  int first_of_host_ = -1;
+  int host_ = -1;                 ///< the last step of the host
+  std::vector<int> behind_;       ///< by queue: the step of the host that its last step follows
+  std::vector<bool> waited_for_;  ///< by stream: by the host, in this round
+  /// Streams that the host waits for before anything is launched there, and its steps.
+  std::vector<std::pair<int, int>> of_round_before_;
 };
 
 }  // namespace
@@ -90,6 +144,8 @@ class StepBuilder {
 Queues::Queues(const Program& program, int groups) : groups_(groups) {
   for (const Block& block : program.blocks) {
     std::vector<int>& queues = of_block_.emplace_back();
+    synchronises_.push_back(std::ranges::any_of(
+        block.tasks, [](int n) { return n > 0; }, &Task::synchronizations));
     for (const Task& task : block.tasks) {
       for (const int queue : of(task)) {
         if (std::ranges::find(queues, queue) == queues.end()) queues.push_back(queue);

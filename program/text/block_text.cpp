@@ -33,8 +33,7 @@ std::string text_of(const Slot& slot, const placement::Grid& grid) {
 }
 
 std::string text_of(const cost::Kernel& kernel) {
-  return fmt::format("{} {} {}x{}x{}x{} {} FLOP {} B x{}{}",
-                     cost::kernel_kind_names[static_cast<std::size_t>(kernel.kind)],
+  return fmt::format("{} {} {}x{}x{}x{} {} FLOP {} B x{}{}", cost::to_text(kernel.kind),
                      model::to_text(kernel.type), kernel.batch, kernel.m, kernel.n, kernel.k,
                      kernel.flops.value, kernel.traffic.value, kernel.launches,
                      kernel_pass_names[static_cast<std::size_t>(kernel.pass)]);

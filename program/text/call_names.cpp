@@ -36,12 +36,12 @@ std::string CallNames::numbered(int call) const {
   return runs_[stored] + " in " + to_text(calls_[call].cell);
 }
 
-std::string CallNames::waited_for(int stored, const Wait& wait) const {
+std::string CallNames::waited_for(int stored, int of_call) const {
   const Loop* loop = calls_.loop_of(stored);
-  if (loop == nullptr) return numbered(wait.of_call);
-  const int last = loop->turns - 1, of = wait.of_call + last * loop->calls;
+  if (loop == nullptr) return numbered(of_call);
+  const int last = loop->turns - 1, of = of_call + last * loop->calls;
   const int m = calls_[calls_.number({loop->first, last})].cell.micro_batch;
-  const int before = calls_.number({stored, 0}) - wait.of_call;
+  const int before = calls_.number({stored, 0}) - of_call;
   return within(calls_.place(of).stored, calls_[of].cell, m) +
          fmt::format(", {} call{} before", before, before == 1 ? "" : "s");
 }

@@ -19,7 +19,7 @@ class CallNames {
   [[nodiscard]] std::string numbered(int call) const;
   /// What a stored call waits for; in a loop it is named as the last turn sees it, with how many
   /// calls lie between.
-  [[nodiscard]] std::string waited_for(int stored, const Wait& wait) const;
+  [[nodiscard]] std::string waited_for(int stored, int of_call) const;
   /// "m = 0..6", "m = 0, 4..28", "m = 3, 2 times".
   [[nodiscard]] std::string turns(const Loop& loop) const;
 

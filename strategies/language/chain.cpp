@@ -1,16 +1,33 @@
-// Chains of cells between their text and their values.
+// Takes patterns apart: the pass, then expressions between commas; chains into cells and back.
 #include "strategies/language/chain.hpp"
 
 #include <algorithm>
+#include <charconv>
 
 #include "base/input_error.hpp"
-#include "strategies/language/cell_pattern.hpp"
+#include "strategies/language/characters.hpp"
 
 namespace stratagem::strategies {
 
 using placement::Cell;
 
 namespace {
+
+void read_pass(CellPattern& pattern, const std::string& word, const std::string& path) {
+  if (word == "F") return;
+  if (word == "B" || word == "W") {
+    pattern.pass = word == "B" ? placement::CellPass::backward : placement::CellPass::weight;
+    return;
+  }
+  int repeat = 0;
+  if (word.starts_with("F")) {
+    const char* const end = word.data() + word.size();
+    const auto [stop, error] = std::from_chars(word.data() + 1, end, repeat);
+    if (error != std::errc() || stop != end) repeat = 0;
+  }
+  if (repeat < 1) throw InputError("", path, "a pass F, B, W, F1, F2, ...", "\"" + word + "\"");
+  pattern.repeat = repeat - 1;
+}
 
 /// A piece of the text, and whether a + stood before it.
 struct Word {
@@ -93,6 +110,23 @@ std::vector<std::string> words_of(const Chain& chain, const Extent& extent) {
 }
 
 }  // namespace
+
+CellPattern parse_cell_pattern(const std::string& text, const std::string& path) {
+  const std::string whole = trimmed(text);
+  const std::size_t open = whole.find('(');
+  if (open == std::string::npos || whole.back() != ')')
+    throw InputError("", path, "a cell such as \"F(i, m)\"", "\"" + text + "\"");
+  CellPattern pattern;
+  read_pass(pattern, trimmed(whole.substr(0, open)), path);
+  const std::string arguments = whole.substr(open + 1, whole.size() - open - 2);
+  for (const std::string& argument : split_outside_brackets(arguments, ','))
+    pattern.coordinates.emplace_back(trimmed(argument), path);
+  if (pattern.coordinates.size() != 2 && pattern.coordinates.size() != 3) {
+    throw InputError("", path, "a stage, a micro-batch and perhaps a slice in \"" + text + "\"",
+                     std::to_string(pattern.coordinates.size()) + " coordinates");
+  }
+  return pattern;
+}
 
 Chain parse_chain(const std::string& text, const Extent& extent, const std::string& path) {
   Chain chain;

@@ -13,22 +13,19 @@ namespace {
 std::vector<Colocation> told(const model::Graph& graph,
                              const std::vector<model::Division>& divisions) {
   std::vector<Colocation> result;
-  std::vector<std::vector<std::string>> names;  // by colocation
+  std::vector<std::vector<model::OpId>> ends;  // of runs, by colocation
   for (const auto& [run, parts] : divisions) {
     const model::OpId last = run.operators.back();
     const Colocation one{.operators = "", .dim = run.split.at(last), .parts = parts};
     const auto same = std::ranges::find(result, one) - result.begin();
     if (same == std::ssize(result)) {
       result.push_back(one);
-      names.emplace_back();
+      ends.emplace_back();
     }
-    names[same].push_back(graph.operators[last].name);
+    ends[same].push_back(last);
   }
-  std::vector<std::string> all;
-  for (const model::Segment& segment : graph.segments) {
-    for (const model::OpId op : segment.forward) all.push_back(graph.operators[op].name);
-  }
-  for (std::size_t i = 0; i < result.size(); ++i) result[i].operators = summarize(names[i], all);
+  for (std::size_t i = 0; i < result.size(); ++i)
+    result[i].operators = selector_of_operators(graph, ends[i]);
   return result;
 }
 

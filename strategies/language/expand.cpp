@@ -10,9 +10,7 @@
 #include <utility>
 
 #include "base/input_error.hpp"
-#include "strategies/language/can_exist.hpp"
-#include "strategies/language/parsed_rule.hpp"
-#include "strategies/language/variable_range.hpp"
+#include "strategies/language/variables.hpp"
 
 namespace stratagem::strategies {
 

@@ -79,4 +79,7 @@ class Expression {
   std::vector<Instruction> code_;
 };
 
+/// Is it one word of letters, digits and _ that does not begin with a digit?
+bool is_name(const std::string& text);
+
 }  // namespace stratagem::strategies

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstddef>
-#include <system_error>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <utility>
 
 #include "base/input_error.hpp"
 #include "strategies/language/characters.hpp"
@@ -50,134 +52,94 @@ std::vector<std::string> expand_braces(const std::string& text, const std::strin
 }
 
 /// "" has no parts: what is left of a name behind its last one.
-std::vector<std::string_view> parts_of(std::string_view text) {
-  std::vector<std::string_view> parts;
-  if (text.empty()) return parts;
-  for (;;) {
-    const std::size_t dot = text.find('.');
-    parts.push_back(text.substr(0, dot));
-    if (dot == std::string_view::npos) return parts;
-    text.remove_prefix(dot + 1);
+std::vector<std::string> parts_of(const std::string& text) {
+  return text.empty() ? std::vector<std::string>() : split_outside_brackets(text, '.');
+}
+
+/// The number that a text begins with, and how many characters it has; nullopt if there is none,
+/// or none that 64 bits hold.
+std::optional<std::pair<std::int64_t, std::size_t>> leading_number(std::string_view text) {
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (text.starts_with('-') || error != std::errc()) return std::nullopt;
+  return std::pair(number, static_cast<std::size_t>(end - text.data()));
+}
+
+/// "[2-11]", at the beginning of a pattern.
+struct Range {
+  std::int64_t least = 0;
+  std::int64_t most = 0;
+  std::size_t length = 0;
+};
+
+std::optional<Range> leading_range(std::string_view text) {
+  const auto least = leading_number(text.substr(1));
+  const std::size_t dash = least ? least->second + 1 : text.size();
+  if (dash >= text.size() || text[dash] != '-') return std::nullopt;
+  const auto most = leading_number(text.substr(dash + 1));
+  const std::size_t end = most ? dash + 1 + most->second : text.size();
+  if (end >= text.size() || text[end] != ']' || most->first < least->first) return std::nullopt;
+  return Range{least->first, most->first, end + 1};
+}
+
+void check_part(std::string_view part, const std::string& whole, const std::string& path) {
+  if (part.empty() || (part != "**" && part.find("**") != std::string_view::npos)) {
+    throw InputError("", path, "parts between dots that have letters, are \"*\" or are \"**\"",
+                     "\"" + whole + "\"");
+  }
+  for (std::size_t at = part.find('['); at != std::string_view::npos; at = part.find('[', at + 1)) {
+    if (!leading_range(part.substr(at)))
+      throw InputError("", path, "ranges such as [0-3]", "\"" + whole + "\"");
   }
 }
 
-/// The digits that `text` begins with, if they are a number without leading zeros.
-std::string_view leading_number(std::string_view text) {
-  const auto end = std::ranges::find_if_not(text, is_digit);
-  const std::string_view digits = text.substr(0, end - text.begin());
-  return digits.size() > 1 && digits.front() == '0' ? std::string_view() : digits;
+bool part_matches(std::string_view pattern, std::string_view text) {
+  if (pattern.empty()) return text.empty();
+  if (pattern.front() == '*') {
+    return part_matches(pattern.substr(1), text) ||
+           (!text.empty() && part_matches(pattern, text.substr(1)));
+  }
+  if (pattern.front() == '[') {
+    const Range range = *leading_range(pattern);
+    const auto number = leading_number(text);
+    const bool zeros = number && number->second > 1 && text.front() == '0';
+    return number && !zeros && range.least <= number->first && number->first <= range.most &&
+           part_matches(pattern.substr(range.length), text.substr(number->second));
+  }
+  return !text.empty() && pattern.front() == text.front() &&
+         part_matches(pattern.substr(1), text.substr(1));
 }
 
-[[noreturn]] void refuse_part(const std::string& pattern, const std::string& path) {
-  throw InputError("", path, "parts between dots that have letters, are \"*\" or are \"**\"",
-                   "\"" + pattern + "\"");
-}
+using PartSpan = std::span<const std::string>;
 
-bool in_range(std::string_view digits, std::int64_t least, std::int64_t most) {
-  std::int64_t number = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-  return error == std::errc() && number >= least && number <= most;
+bool parts_match(PartSpan pattern, PartSpan name) {
+  if (pattern.empty()) return name.empty();
+  if (pattern.front() == "**") {
+    return parts_match(pattern.subspan(1), name) ||
+           (!name.empty() && parts_match(pattern, name.subspan(1)));
+  }
+  return !name.empty() && part_matches(pattern.front(), name.front()) &&
+         parts_match(pattern.subspan(1), name.subspan(1));
 }
 
 }  // namespace
 
 Glob::Glob(const std::string& text, const std::string& path) {
   for (const std::string& choice : expand_braces(text, path)) {
-    if (choice.empty()) refuse_part(text, path);
-    Pattern& pattern = patterns_.emplace_back();
-    for (const std::string_view part : parts_of(choice)) {
-      const bool any_parts = part == "**";
-      // Two in a row say no more than one, but take longer to match.
-      if (any_parts && !pattern.empty() && pattern.back().empty()) continue;
-      pattern.push_back(any_parts ? Part() : parse_part(std::string(part), text, path));
-    }
+    std::vector<std::string> parts = split_outside_brackets(choice, '.');
+    for (const std::string& part : parts) check_part(part, text, path);
+    // Two ** in a row say no more than one, but take longer to match.
+    const auto again = [](const std::string& a, const std::string& b) {
+      return a == "**" && a == b;
+    };
+    parts.erase(std::unique(parts.begin(), parts.end(), again), parts.end());
+    patterns_.push_back(std::move(parts));
   }
-}
-
-Glob::Part Glob::parse_part(const std::string& text, const std::string& whole,
-                            const std::string& path) {
-  if (text.empty() || text.find("**") != std::string::npos) refuse_part(whole, path);
-  Part part;
-  for (std::size_t at = 0; at < text.size();) {
-    if (text[at] == '*') {
-      part.push_back({.kind = Piece::Kind::any});
-      ++at;
-    } else if (text[at] == '[') {
-      part.push_back(parse_range(text, at, whole, path));
-    } else {
-      const std::size_t end = std::min(text.find_first_of("*[", at), text.size());
-      part.push_back({.kind = Piece::Kind::text, .text = text.substr(at, end - at)});
-      at = end;
-    }
-  }
-  return part;
-}
-
-Glob::Piece Glob::parse_range(const std::string& text, std::size_t& at, const std::string& whole,
-                              const std::string& path) {
-  Piece piece{.kind = Piece::Kind::range};
-  const char* const end = text.data() + text.size();
-  const auto least = std::from_chars(text.data() + at + 1, end, piece.least);
-  const bool dash = least.ec == std::errc() && least.ptr != end && *least.ptr == '-';
-  const auto most = dash ? std::from_chars(least.ptr + 1, end, piece.most)
-                         : std::from_chars_result{.ptr = end, .ec = std::errc::invalid_argument};
-  if (most.ec != std::errc() || most.ptr == end || *most.ptr != ']' || piece.least < 0 ||
-      piece.most < piece.least)
-    throw InputError("", path, "ranges such as [0-3]", "\"" + whole + "\"");
-  at = static_cast<std::size_t>(most.ptr - text.data()) + 1;
-  return piece;
-}
-
-bool Glob::part_matches(const Part& part, std::size_t piece, std::string_view text) {
-  if (piece == part.size()) return text.empty();
-  const Piece& first = part[piece];
-  if (first.kind == Piece::Kind::text) {
-    return text.starts_with(first.text) &&
-           part_matches(part, piece + 1, text.substr(first.text.size()));
-  }
-  if (first.kind == Piece::Kind::range) {
-    const std::string_view digits = leading_number(text);
-    return in_range(digits, first.least, first.most) &&
-           part_matches(part, piece + 1, text.substr(digits.size()));
-  }
-  for (std::size_t taken = 0; taken <= text.size(); ++taken) {
-    if (part_matches(part, piece + 1, text.substr(taken))) return true;
-  }
-  return false;
-}
-
-bool Glob::pattern_matches(const Pattern& pattern, std::size_t part,
-                           const std::vector<std::string_view>& names, std::size_t name) {
-  if (part == pattern.size()) return name == names.size();
-  if (!pattern[part].empty()) {
-    return name < names.size() && part_matches(pattern[part], 0, names[name]) &&
-           pattern_matches(pattern, part + 1, names, name + 1);
-  }
-  for (std::size_t next = name; next <= names.size(); ++next) {
-    if (pattern_matches(pattern, part + 1, names, next)) return true;
-  }
-  return false;
 }
 
 bool Glob::matches(std::string_view name) const {
-  const std::vector<std::string_view> names = parts_of(name);
-  return std::ranges::any_of(
-      patterns_, [&](const Pattern& pattern) { return pattern_matches(pattern, 0, names, 0); });
-}
-
-std::vector<std::string> split_outside_brackets(const std::string& text, char separator) {
-  std::vector<std::string> pieces(1);
-  int depth = 0;
-  for (const char c : text) {
-    if (c == '{' || c == '(') ++depth;
-    if (c == '}' || c == ')') --depth;
-    if (c == separator && depth == 0) {
-      pieces.emplace_back();
-    } else {
-      pieces.back() += c;
-    }
-  }
-  return pieces;
+  const std::vector<std::string> parts = parts_of(std::string(name));
+  return std::ranges::any_of(patterns_, [&](const auto& one) { return parts_match(one, parts); });
 }
 
 }  // namespace stratagem::strategies

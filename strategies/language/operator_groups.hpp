@@ -20,21 +20,20 @@ class OperatorGroups {
   void add(const Key& key, model::OpId op) {
     auto found = std::ranges::find(groups_, key, [](const auto& group) { return group.first; });
     if (found == groups_.end()) found = groups_.insert(groups_.end(), {key, {}});
-    found->second.push_back(plan_.graph().operators[op].name);
+    found->second.push_back(op);
   }
 
   /// Every key with a selector of its operators.
   [[nodiscard]] std::vector<std::pair<Key, std::string>> selectors() const {
-    std::vector<std::string> all;
-    for (const model::OpId op : plan_.operators()) all.push_back(plan_.graph().operators[op].name);
     std::vector<std::pair<Key, std::string>> result;
-    for (const auto& [key, names] : groups_) result.emplace_back(key, summarize(names, all));
+    for (const auto& [key, ops] : groups_)
+      result.emplace_back(key, selector_of_operators(plan_.graph(), ops));
     return result;
   }
 
  private:
   const Plan& plan_;
-  std::vector<std::pair<Key, std::vector<std::string>>> groups_;
+  std::vector<std::pair<Key, std::vector<model::OpId>>> groups_;
 };
 
 }  // namespace stratagem::strategies

@@ -6,7 +6,6 @@
 
 #include "base/input_error.hpp"
 #include "base/json_reader.hpp"
-#include "strategies/language/parser.hpp"
 
 namespace stratagem::strategies {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "strategies/language/cell_pattern.hpp"
+#include "strategies/language/chain.hpp"
 #include "strategies/plan/order_rule.hpp"
 
 namespace stratagem::strategies {

@@ -1,27 +1,15 @@
-// Walks the axes of placements; operators that stand alike are walked once.
+// Operators that stand alike are asked once.
 #include "strategies/language/plan_devices.hpp"
 
 #include <algorithm>
 #include <set>
-#include <utility>
 
 namespace stratagem::strategies {
 
 std::vector<int> devices_of(const Plan::Placement& placement, int copy) {
-  std::vector<int> devices = {placement.first_devices[copy]};
-  if (!placement.listed.empty()) {
-    devices = placement.listed[copy];
-    std::ranges::sort(devices);
-    return devices;
-  }
-  for (const placement::Axis& axis : placement.axes) {
-    std::vector<int> more;
-    more.reserve(devices.size() * axis.size);
-    for (const int device : devices) {
-      for (int i = 0; i < axis.size; ++i) more.push_back(device + i * axis.stride);
-    }
-    devices = std::move(more);
-  }
+  if (placement.listed.empty())
+    return placement::Grid{placement.first_devices[copy], placement.axes, {}}.devices();
+  std::vector<int> devices = placement.listed[copy];
   std::ranges::sort(devices);
   return devices;
 }

@@ -1,8 +1,11 @@
 // Reads the parts of a plan file in order; which primitives there are is told by their table.
 #include "strategies/language/plan_file.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/input_error.hpp"
@@ -81,8 +84,21 @@ void check_alone(const JsonReader& primitive, const PrimitiveKind& chosen) {
   }
 }
 
+/// Plan files of before said "swap" and "evict" for what `keep` says of activations.
+void refuse_former(const JsonReader& primitive) {
+  for (const auto& [word, subject] : {std::pair("swap", "of"), std::pair("evict", "cells")}) {
+    if (!primitive.has("op-trans") || !primitive.has(word)) continue;
+    const JsonReader where = primitive.at(word);
+    where.fail(fmt::format(
+        R"({{"keep": "activations", "{}": "{}", "where": {}}}, with "ahead" for "prefetch")",
+        subject, primitive.at("op-trans").text(),
+        where.is_number() ? std::to_string(where.at_least(0)) : "\"" + where.text() + "\""));
+  }
+}
+
 /// What a primitive is, by its name and key.
 const PrimitiveKind& kind_of(const JsonReader& primitive) {
+  refuse_former(primitive);
   std::string names;
   std::string keys;
   for (const PrimitiveKind& kind : primitive_kinds()) {

@@ -38,11 +38,7 @@ std::string copies_text(const Copies& copies) {
 }  // namespace
 
 std::string segments_of(const Plan& plan, int stage) {
-  std::vector<std::string> all;
-  for (const model::Segment& segment : plan.graph().segments) all.push_back(segment.name);
-  std::vector<std::string> chosen;
-  for (const int segment : plan.stages[stage]) chosen.push_back(all[segment]);
-  return summarize(chosen, all);
+  return selector_of_segments(plan.graph(), plan.stages[stage]);
 }
 
 std::string file_text(const Plan& plan) {

@@ -1,7 +1,9 @@
 // One primitive of a plan as it is written: in a plan file, and in words.
 #pragma once
 
+#include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/json_writer.hpp"
@@ -21,6 +23,19 @@ inline Field field(const std::string& key, const std::string& value) {
 }
 inline Field field(const std::string& key, int value) {
   return {key, Json(value), key + " " + std::to_string(value)};
+}
+
+/// A list, in words its elements behind the key.
+template <typename Element>
+Field list_field(const std::string& key, const std::vector<Element>& elements) {
+  Json list = Json::array();
+  std::ostringstream words;
+  words << key;
+  for (const Element& element : elements) {
+    list.push(element);
+    words << ' ' << element;
+  }
+  return {key, std::move(list), words.str()};
 }
 
 struct Primitive {

@@ -1,14 +1,16 @@
 // Resolves selectors, and finds what somebody meant by one that names nothing.
 #include "strategies/language/selector.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
-#include <cstddef>
-#include <functional>
 #include <optional>
 #include <set>
 
 #include "base/input_error.hpp"
 #include "base/json_reader.hpp"
+#include "strategies/language/characters.hpp"
 #include "strategies/language/expression.hpp"
 #include "strategies/language/glob.hpp"
 
@@ -17,8 +19,15 @@ namespace {
 
 /// What can be named: operators or segments.
 struct Candidate {
-  int id;
+  int id = 0;
   std::string name;
+  int segment = 0;
+};
+
+/// What selectors choose from.
+struct Choice {
+  std::string what;  ///< for messages
+  std::vector<Candidate> candidates;
 };
 
 /// The argument of stage(...); nullopt for other text.
@@ -51,21 +60,11 @@ std::vector<int> segments_of_stage(const std::string& argument, const SelectorSc
   return scope.stages[stage];
 }
 
-std::vector<std::string> parts_of(const std::string& text) {
-  return split_outside_brackets(text, '.');
-}
-
-std::string joined(const std::vector<std::string>& parts) {
-  std::string text;
-  for (const std::string& part : parts) text += (text.empty() ? "" : ".") + part;
-  return text;
-}
-
 /// The selector with each part that does not fit `name` replaced by the name's part: of
 /// "layers.*.mlp.fc3" and "layers.0.mlp.fc1" it makes "layers.*.mlp.fc1".
 std::string adapted(const std::vector<std::string>& selector, const std::string& name,
                     const std::string& path) {
-  std::vector<std::string> parts = parts_of(name);
+  std::vector<std::string> parts = split_outside_brackets(name, '.');
   // Behind a ** the parts of both no longer stand side by side.
   const auto end = std::ranges::find(selector, "**") - selector.begin();
   const bool open_ended = end < static_cast<std::ptrdiff_t>(selector.size());
@@ -76,47 +75,31 @@ std::string adapted(const std::vector<std::string>& selector, const std::string&
   }
   parts.resize(end);
   parts.insert(parts.end(), selector.begin() + end, selector.end());
-  return joined(parts);
+  return fmt::format("{}", fmt::join(parts, "."));
 }
 
 std::string did_you_mean(const std::string& selector, const std::vector<Candidate>& candidates,
                          const std::string& path) {
   std::set<std::string> words;
   for (const Candidate& candidate : candidates) {
-    words.insert(adapted(parts_of(selector), candidate.name, path));
+    words.insert(adapted(split_outside_brackets(selector, '.'), candidate.name, path));
     words.insert(candidate.name);
   }
   const auto near = nearest(selector, {words.begin(), words.end()});
   return near ? " (did you mean \"" + *near + "\"?)" : "";
 }
 
-std::string trimmed(const std::string& text) {
-  const std::size_t begin = text.find_first_not_of(' ');
-  return begin == std::string::npos ? ""
-                                    : text.substr(begin, text.find_last_not_of(' ') - begin + 1);
-}
-
-/// What selectors choose from.
-struct Choice {
-  std::string what;  ///< for messages
-  std::vector<Candidate> candidates;
-  std::function<std::vector<int>(int)> of_segment;  ///< ids that stage(...) takes of a segment
-};
-
 /// One item of a selector's list.
 std::vector<int> select_item(const std::string& item, const Choice& choice,
                              const SelectorScope& scope, const std::string& path) {
+  const auto argument = stage_argument(item);
+  const std::vector<int> of_stage =
+      argument ? segments_of_stage(*argument, scope, path) : std::vector<int>();
+  const std::optional<Glob> glob = argument ? std::nullopt : std::optional(Glob(item, path));
   std::vector<int> selected;
-  if (const auto argument = stage_argument(item)) {
-    for (const int segment : segments_of_stage(*argument, scope, path)) {
-      const std::vector<int> ids = choice.of_segment(segment);
-      selected.insert(selected.end(), ids.begin(), ids.end());
-    }
-  } else {
-    const Glob glob(item, path);
-    for (const Candidate& candidate : choice.candidates) {
-      if (glob.matches(candidate.name)) selected.push_back(candidate.id);
-    }
+  for (const Candidate& one : choice.candidates) {
+    if (glob ? glob->matches(one.name) : std::ranges::count(of_stage, one.segment) > 0)
+      selected.push_back(one.id);
   }
   if (selected.empty()) {
     throw InputError("", path,
@@ -141,20 +124,19 @@ std::vector<int> select(const std::string& selector, const Choice& choice,
 
 std::vector<model::OpId> select_operators(const std::string& selector, const SelectorScope& scope,
                                           const std::string& path) {
-  const model::Graph& graph = scope.graph;
-  Choice choice{.what = "operator", .of_segment = [&](int i) { return graph.segments[i].forward; }};
-  for (const model::Segment& segment : graph.segments) {
-    for (const model::OpId op : segment.forward)
-      choice.candidates.push_back({op, graph.operators[op].name});
+  Choice choice{.what = "operator", .candidates = {}};
+  for (int segment = 0; segment < std::ssize(scope.graph.segments); ++segment) {
+    for (const model::OpId op : scope.graph.segments[segment].forward)
+      choice.candidates.push_back({op, scope.graph.operators[op].name, segment});
   }
   return select(selector, choice, scope, path);
 }
 
 std::vector<int> select_segments(const std::string& selector, const SelectorScope& scope,
                                  const std::string& path) {
-  Choice choice{.what = "segment", .of_segment = [](int i) { return std::vector<int>{i}; }};
-  for (const model::Segment& segment : scope.graph.segments)
-    choice.candidates.push_back({static_cast<int>(choice.candidates.size()), segment.name});
+  Choice choice{.what = "segment", .candidates = {}};
+  for (int segment = 0; segment < std::ssize(scope.graph.segments); ++segment)
+    choice.candidates.push_back({segment, scope.graph.segments[segment].name, segment});
   return select(selector, choice, scope, path);
 }
 

@@ -1,16 +1,20 @@
 // Walks the tree of name parts from its leaves: children that need the same pattern share it.
 #include "strategies/language/summary.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <charconv>
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <set>
+#include <span>
 #include <system_error>
 #include <utility>
 
 #include "base/input_error.hpp"
+#include "strategies/language/characters.hpp"
 #include "strategies/language/glob.hpp"
 
 namespace stratagem::strategies {
@@ -35,10 +39,7 @@ Value& entry(Listed<Value>& list, const std::string& key) {
 
 /// The rest of a name from its `depth`-th part on.
 std::string rest(const Name& name, std::size_t depth) {
-  std::string text;
-  for (std::size_t i = depth; i < name.parts.size(); ++i)
-    text += (i == depth ? "" : ".") + name.parts[i];
-  return text;
+  return fmt::format("{}", fmt::join(std::span(name.parts).subspan(depth), "."));
 }
 
 /// The number that a part is, if ranges match it: no sign, no leading zeros.
@@ -72,9 +73,7 @@ std::string one_of(const std::vector<std::string>& parts) {
     numbers.erase(numbers.begin(), numbers.upper_bound(last));
   }
   if (items.size() == 1) return items.front();
-  std::string text;
-  for (const std::string& item : items) text += (text.empty() ? "{" : ",") + item;
-  return text + "}";
+  return fmt::format("{{{}}}", fmt::join(items, ","));
 }
 
 /// Does a pattern, read from the `depth`-th part on, match none but chosen names?
@@ -145,10 +144,25 @@ std::string summarize(const std::vector<std::string>& chosen, const std::vector<
   Names names;
   names.reserve(all.size());
   for (const Name& name : entries) names.push_back(&name);
-  std::string text;
-  for (const std::string& pattern : without_redundant(describe(names, 0), names))
-    text += (text.empty() ? "" : ", ") + pattern;
-  return text;
+  return fmt::format("{}", fmt::join(without_redundant(describe(names, 0), names), ", "));
+}
+
+std::string selector_of_operators(const model::Graph& graph, const std::vector<model::OpId>& ops) {
+  std::vector<std::string> all;
+  std::vector<std::string> chosen;
+  for (const model::Segment& segment : graph.segments) {
+    for (const model::OpId op : segment.forward) all.push_back(graph.operators[op].name);
+  }
+  for (const model::OpId op : ops) chosen.push_back(graph.operators[op].name);
+  return summarize(chosen, all);
+}
+
+std::string selector_of_segments(const model::Graph& graph, const std::vector<int>& segments) {
+  std::vector<std::string> all;
+  std::vector<std::string> chosen;
+  for (const model::Segment& segment : graph.segments) all.push_back(segment.name);
+  for (const int segment : segments) chosen.push_back(all[segment]);
+  return summarize(chosen, all);
 }
 
 }  // namespace stratagem::strategies

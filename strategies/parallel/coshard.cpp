@@ -19,20 +19,22 @@ bool is_attention(const model::Graph& graph, const model::Run& run) {
   });
 }
 
-/// The runs of the first layers (segments but the first and the last), where two share an operator
-/// the earlier one.
+/// The runs of the first layers; where two share an operator, the earlier one.
 std::vector<model::Division> divisions(const model::Graph& graph, const CoShard& parts) {
-  const int layers = static_cast<int>(graph.segments.size()) - 2;
-  if (parts.layers > layers)
-    throw InputError("", "", "coshard_layers of at most the model's " + std::to_string(layers),
+  std::vector<int> layers = model::layers(graph);
+  const auto all = static_cast<int>(layers.size());
+  if (parts.layers > all)
+    throw InputError("", "", "coshard_layers of at most the model's " + std::to_string(all),
                      std::to_string(parts.layers));
-  const int last = parts.layers > 0 ? parts.layers : layers;
+  if (parts.layers > 0) layers.resize(parts.layers);
   std::vector<model::Division> result;
   std::set<model::OpId> taken;
   for (model::Run& run : model::runs(graph)) {
     const int segment = graph.operators[run.operators.front()].segment;
     const auto is_taken = [&](model::OpId op) { return taken.contains(op); };
-    if (segment < 1 || segment > last || std::ranges::any_of(run.operators, is_taken)) continue;
+    if (!std::ranges::binary_search(layers, segment) ||
+        std::ranges::any_of(run.operators, is_taken))
+      continue;
     taken.insert(run.operators.begin(), run.operators.end());
     const int count = is_attention(graph, run) ? parts.attention : parts.mlp;
     result.push_back({std::move(run), count});

@@ -21,7 +21,8 @@ void divide_along_batch(Plan& plan, const placement::Axis& ranks) {
 /// and reduces them. Where experts are divided, this is the outer axis of two: it divides the batch
 /// into one part for every group of `expert` ranks. Source: Li et al., PyTorch Distributed, VLDB
 /// 2020, section 3.2 (buckets, overlap).
-/// With ZeRO in groups of ranks, these are an axis of their own.
+/// With ZeRO in groups of ranks, these are an axis of their own, and in them those that keep
+/// secondary parts together.
 void divide_batch(Plan& plan, const Options& options) {
   plan.gradients = {.overlap = options.overlap_gradients,
                     .bucket = options.bucket,
@@ -30,7 +31,9 @@ void divide_batch(Plan& plan, const Options& options) {
   const int stride = options.stride("dp") * options.expert;
   const int group = options.zero.ranks > 0 ? options.zero.ranks : ranks;
   divide_along_batch(plan, {.name = "replica", .size = ranks / group, .stride = stride * group});
-  divide_along_batch(plan, {.name = "data", .size = group, .stride = stride});
+  const int fewer = options.zero.after_forward > 1 ? options.zero.after_forward : group;
+  divide_along_batch(plan, {.name = "group", .size = group / fewer, .stride = stride * fewer});
+  divide_along_batch(plan, {.name = "data", .size = fewer, .stride = stride});
 }
 
 /// What ZeRO divides, it reduces as it comes, by default in buckets of 5e8 elements of two bytes as

@@ -10,19 +10,29 @@ namespace {
 /// its shards, with ZeRO) for one micro-batch. What the host does to add up the gradients of
 /// several micro-batches is not modelled. Source: Ren et al., ZeRO-Offload, USENIX ATC 2021,
 /// arXiv:2101.06840, sections 4 and 5.2 (delayed updates). Or of the parameters, too, which are
-/// fetched segment by segment: ZeRO-Infinity, arXiv:2104.07857. Either may live on the drives,
-/// behind that memory; gradients stay in it.
+/// fetched segment by segment: ZeRO-Infinity, arXiv:2104.07857. Each may live on the drives, behind
+/// that memory, as may gradients, to which every micro-batch adds.
 void place_on_host(Plan& plan, const Options& options) {
   const OffloadOptions& offload = options.offload;
-  plan.steps.on_host = offload.optimizer != HostPlace::none;
+  if (offload.optimizer == HostPlace::none) return;
+  const std::string said = path_of(&Options::offload);
+  plan.steps.on_host = true;
   plan.steps.delayed = offload.delayed_update;
+  plan.steps.said = said;
+  constexpr auto on_drives = Keep::Where::drives;
   if (offload.optimizer == HostPlace::drives)
-    plan.residency.keep({.what = Keep::What::states, .where = Keep::Where::drives});
+    plan.residency.keep(
+        {.what = Keep::What::states, .where = on_drives, .said = said + "/optimizer"});
+  if (offload.gradients == HostPlace::drives)
+    plan.residency.keep(
+        {.what = Keep::What::gradients, .where = on_drives, .said = said + "/gradients"});
   if (offload.parameters == HostPlace::none) return;
   const bool drives = offload.parameters == HostPlace::drives;
   plan.residency.keep({.what = Keep::What::parameters,
-                       .where = drives ? Keep::Where::drives : Keep::Where::host,
-                       .ahead = options.zero.prefetch.value_or(default_prefetch)});
+                       .between = options.zero.gap(),
+                       .where = drives ? on_drives : Keep::Where::host,
+                       .ahead = options.zero.prefetch.value_or(default_prefetch),
+                       .said = said + (drives ? "/parameters" : "")});
 }
 
 /// The value that says what waits on the host.
@@ -86,6 +96,10 @@ Format<OffloadOptions> by_place() {
   return object_of<O>(
       {{"optimizer", &O::optimizer, place, "where optimizer states live", must_be_there},
        {"parameters", &O::parameters, place, "where weights live (wants `zero` 3)", "on the GPUs"},
+       {"gradients", &O::gradients, place,
+        "where gradients wait for their step; on drives, every micro-batch reads what is there, "
+        "adds "
+        "to it, and writes it"},
        {"delayed_update", &O::delayed_update, flag(), delayed}});
 }
 

@@ -35,7 +35,8 @@ std::vector<const Strategy*> with_ranks() {
   for (const Strategy& entry : all()) {
     if (!entry.ranks.name.empty()) some.insert(some.begin(), &entry);
   }
-  std::ranges::stable_partition(some, [](const Strategy* one) { return !one->ranks.outermost; });
+  std::stable_partition(some.begin(), some.end(),
+                        [](const Strategy* one) { return !one->ranks.outermost; });
   return some;
 }
 

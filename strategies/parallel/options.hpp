@@ -2,7 +2,6 @@
 #pragma once
 
 #include <any>
-#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -38,12 +37,19 @@ struct Zero {
   std::optional<int> prefetch;
   /// Elements, on a device, of the smallest parameter that is divided in stage 3.
   int whole_below = 0;
+  /// Data ranks over which parameters are divided from a forward pass to the backward pass in stage
+  /// 3; 1: none, they stay whole; 0: all that divide them before.
+  int after_forward = 0;
+  /// The shortest gap in which parameters are divided over all ranks.
+  [[nodiscard]] Keep::Between gap() const {
+    return after_forward == 0 ? Keep::Between::passes : Keep::Between::micro_batches;
+  }
 };
 
 /// Layers whose activations wait in the memory of the host, on its drives, or on other GPUs.
 struct SwapOptions {
-  int layers = 0;                      ///< the first ones
-  Keep::Where to = Keep::Where::host;  ///< Where::stage: on the GPUs of one that is chosen
+  int layers = 0;  ///< the first ones
+  Keep::Where to = Keep::Where::host;
   int prefetch = 1;  ///< layers whose activations come back ahead of the one that runs
 };
 
@@ -54,7 +60,8 @@ enum class HostPlace { none, memory, drives };
 struct OffloadOptions {
   HostPlace optimizer = HostPlace::none;  ///< its states; its steps run on the processors
   HostPlace parameters = HostPlace::none;
-  bool delayed_update = false;  ///< steps run beside the iteration that follows
+  HostPlace gradients = HostPlace::memory;  ///< where the steps are on the processors
+  bool delayed_update = false;              ///< steps run beside the iteration that follows
   friend bool operator==(const OffloadOptions&, const OffloadOptions&) = default;
 };
 
@@ -120,9 +127,6 @@ struct Options {
   bool overlap_gradients = false;
   std::optional<Bytes> bucket;  ///< of gradient reductions; nullopt: one for all
   int gradient_buffers = 0;     ///< of a bucket's size, in which gradients wait for their reduction
-  /// No key: how fast one device reaches another, said by whoever knows the cluster. Without it all
-  /// are equally fast.
-  std::function<BytesPerSecond(int from, int to)> link = {};
 
   /// Stages on every pipeline rank under a schedule.
   [[nodiscard]] int chunks_of(const Schedule& schedule) const;

@@ -8,7 +8,12 @@
 namespace stratagem::strategies {
 namespace {
 
-/// How many of the model's layers (all segments but the first and the last) each stage has.
+/// Where pipeline ranks stand.
+struct StageOrder {
+  std::vector<int> places;  ///< of every rank, in the order of devices; empty: rank i is the i-th
+};
+
+/// How many of the model's layers each stage has.
 std::vector<int> layers_of_stages(const Options& options, int layers, int stages) {
   if (!options.layers_per_stage.empty()) {
     const std::vector<int>& given = options.layers_per_stage;
@@ -38,37 +43,42 @@ void assign(Plan& plan, int stage, int first_device, int copy) {
   }
 }
 
-/// Divides the ends that stand on all ranks over them, as tensor ranks would: tables along the
-/// vocabulary, one that both ends read alike.
-void spread(Plan& plan, const Ends& ends, const Options& options) {
-  std::vector<model::OpId> spread;
-  const auto add = [&](const std::optional<std::vector<int>>& ranks, int segment) {
-    if (!ranks || ranks->size() == 1) return;
+/// Divides a stage that stands on all ranks over them, as tensor ranks would: tables along the
+/// vocabulary, one that both ends of the model read alike.
+void add_spread(const Plan& plan, const std::optional<std::vector<int>>& ranks, int stage,
+                std::vector<model::OpId>& spread) {
+  if (!ranks || ranks->size() == 1) return;
+  for (const int segment : plan.stages[stage]) {
     const std::vector<model::OpId>& ops = plan.graph().segments[segment].forward;
     spread.insert(spread.end(), ops.begin(), ops.end());
-  };
-  add(ends.embedding, 0);
-  add(ends.head, static_cast<int>(plan.graph().segments.size()) - 1);
-  divide_as_tensor_ranks(
-      plan, spread, {.name = "pipeline", .size = options.pipeline, .stride = options.stride("pp")},
-      options);
+  }
 }
 
-/// The stages' segments: layers, with the model's ends in the first and the last or apart.
-std::vector<std::vector<int>> segments_of_stages(const std::vector<int>& layers, int segments,
-                                                 const Ends& ends) {
-  std::vector<std::vector<int>> stages(layers.size());
-  int segment = 1;
-  for (std::size_t stage = 0; stage < layers.size(); ++stage) {
-    for (int i = 0; i < layers[stage]; ++i) stages[stage].push_back(segment++);
+/// The stages' segments: so many layers each, with the head in the last and each embedding in the
+/// stage of the layer after it, or these ends of the model apart: embeddings as the first stage,
+/// the head as the last.
+std::vector<std::vector<int>> segments_of_stages(const model::Graph& graph,
+                                                 const std::vector<int>& counts, const Ends& ends) {
+  std::vector<std::vector<int>> stages(counts.size());
+  std::vector<int> embeddings;
+  const std::vector<int> layers = model::layers(graph);
+  const auto head = static_cast<int>(graph.segments.size()) - 1;
+  for (int segment = 0, layer = 0, stage = 0; segment < head; ++segment) {
+    const bool embeds = !std::ranges::binary_search(layers, segment);
+    if (embeds && ends.embedding) {
+      embeddings.push_back(segment);
+      continue;
+    }
+    while (segment > 0 && layer == counts[stage] && stage + 1 < static_cast<int>(counts.size())) {
+      ++stage;
+      layer = 0;
+    }
+    stages[stage].push_back(segment);
+    if (!embeds) ++layer;
   }
-  if (ends.embedding) {
-    stages.insert(stages.begin(), {0});
-  } else {
-    stages.front().insert(stages.front().begin(), 0);
-  }
+  if (ends.embedding) stages.insert(stages.begin(), std::move(embeddings));
   if (ends.head) stages.emplace_back();
-  stages.back().push_back(segments - 1);
+  stages.back().push_back(head);
   if (std::ranges::any_of(stages, [](const auto& stage) { return stage.empty(); }))
     throw InputError("", "", "layers_per_stage that leaves no stage empty", "0 in one");
   return stages;
@@ -82,12 +92,11 @@ int rank_of_copy(const Options& options, const Schedule& schedule, int stage, in
   return std::accumulate(replicas.begin(), replicas.begin() + stage, copy);
 }
 
-/// op-assign of every operator to the devices of its stage. The layers (all segments but the first
-/// and the last) are divided evenly, or as layers_per_stage says; the first stage also has the
-/// first segment (embeddings), the last stage the last (head), unless they stand apart. The
-/// schedule says how many stages stand on one pipeline rank, and which. With replicas_per_stage,
-/// stages are copied and micro-batches are dealt to the copies in turn. Source: Huang et al.,
-/// GPipe, NeurIPS 2019; Narayanan et al., arXiv:2104.04473, section 2.2.
+/// op-assign of every operator to the devices of its stage. The layers are divided evenly, or as
+/// layers_per_stage says; the ends of the model are with the layers beside them, or stand apart.
+/// The schedule says how many stages stand on one pipeline rank, and which. With
+/// replicas_per_stage, stages are copied and micro-batches are dealt to the copies in turn. Source:
+/// Huang et al., GPipe, NeurIPS 2019; Narayanan et al., arXiv:2104.04473, section 2.2.
 void assign_stages(Plan& plan, const Options& options) {
   const Schedule& schedule = schedule_named(options.schedule);
   const int ranks = options.pipeline;
@@ -101,25 +110,37 @@ void assign_stages(Plan& plan, const Options& options) {
                      "embedding or head",
                      schedule.name);
   if (options.pipeline_ranks() == 1 && stages == 1 && !ends.any()) return;
-  const auto segments = static_cast<int>(plan.graph().segments.size());
-  plan.stages = segments_of_stages(layers_of_stages(options, segments - 2, stages), segments, ends);
+  const model::Graph& graph = plan.graph();
+  const auto layers = static_cast<int>(model::layers(graph).size());
+  plan.stages = segments_of_stages(graph, layers_of_stages(options, layers, stages), ends);
   if (both_ways) plan.copy_stages({.of_stage = std::vector<int>(plan.stages.size(), 2)});
   if (!options.replicas_per_stage.empty()) {
     expects(schedule.takes_turns && !ends.any(), "replicas are for schedules that know of turns");
     plan.copy_stages({.of_stage = options.replicas_per_stage, .deal = Deal::turns});
   }
   const int per_rank = options.stride("pp");
-  const auto device = [&](int rank) { return rank / options.ranks_per_device * per_rank; };
+  const std::vector<int> places = options.own.of<StageOrder>().places;
+  const auto device = [&](int rank) {
+    const int place = rank / options.ranks_per_device;
+    return (places.empty() ? place : places[place]) * per_rank;
+  };
+  const auto first_device = [&](const std::vector<int>& of) {
+    return of.size() > 1 ? 0 : device(of.front());
+  };
   const int first = ends.embedding ? 1 : 0;
   for (int copy = 0; copy < plan.copies().most(); ++copy) {
     for (int stage = 0; stage < stages; ++stage) {
       if (copy < plan.copies().of(first + stage))
         assign(plan, first + stage, device(rank_of_copy(options, schedule, stage, copy)), copy);
     }
-    if (ends.embedding) assign(plan, 0, device(ends.embedding->front()), copy);
-    if (ends.head) assign(plan, first + stages, device(ends.head->front()), copy);
+    if (ends.embedding) assign(plan, 0, first_device(*ends.embedding), copy);
+    if (ends.head) assign(plan, first + stages, first_device(*ends.head), copy);
   }
-  spread(plan, ends, options);
+  std::vector<model::OpId> spread;
+  add_spread(plan, ends.embedding, 0, spread);
+  add_spread(plan, ends.head, static_cast<int>(plan.stages.size()) - 1, spread);
+  divide_as_tensor_ranks(plan, spread, {.name = "pipeline", .size = ranks, .stride = per_rank},
+                         options);
 }
 
 /// Nothing for `usual`, all_ranks for "all", else the number of a rank.
@@ -162,8 +183,20 @@ void check_replicas(const Options& options, const JsonReader& replicas) {
   if (options.ranks_per_device > 1) replicas.fail("one of each stage where ranks share devices");
 }
 
+/// Each place once.
+void check_places(const Options& options, const JsonReader& strategy) {
+  std::vector<int> places = options.own.of<StageOrder>().places;
+  if (places.empty()) return;
+  std::vector<int> all(options.size("pp"));
+  std::iota(all.begin(), all.end(), 0);
+  std::ranges::sort(places);
+  if (places != all)
+    strategy.at("stage_order").fail("each of 0 to " + std::to_string(all.size() - 1) + " once");
+}
+
 void complete_stages(Options& options, const JsonReader& strategy) {
   check_ranks(options, strategy);
+  check_places(options, strategy);
   const auto replicas = strategy.find("replicas_per_stage");
   if (!replicas) return;
   check_replicas(options, *replicas);
@@ -184,8 +217,12 @@ Strategy pipeline() {
             "micro-batches are dealt in turn (with " +
                 schedules_that(&Schedule::takes_turns) + ")",
             "one each"},
+           {"stage_order", own(&StageOrder::places), list_of<int>(whole(0)),
+            "where every pipeline rank stands among the GPUs of all of them: [0, 3, 1, 2] puts the "
+            "second one last, beside those that fast links lead to",
+            "in order"},
            {"embedding", &O::embedding, end_of_model("first"),
-            "where the model's first segment stands: in the first" + apart, "first"},
+            "where the model's embeddings stand: in the first" + apart, "first"},
            {"head", &O::head, end_of_model("last"),
             "where the model's last segment stands: in the last" + apart, "last"},
            {"ranks_per_device", &O::ranks_per_device, whole(1),

@@ -1,4 +1,7 @@
 // The order of ranks, as Megatron-LM's --order has it, and how many there can be.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <numeric>
 #include <sstream>
@@ -7,12 +10,6 @@
 
 namespace stratagem::strategies {
 namespace {
-
-std::string joined(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
-  return text;
-}
 
 /// "tp-dp-pp"
 Format<std::vector<std::string>> kinds_of_ranks() {
@@ -23,7 +20,8 @@ Format<std::vector<std::string>> kinds_of_ranks() {
             std::istringstream text(reader.text());
             for (std::string kind; std::getline(text, kind, '-');) {
               if (std::ranges::count(known, kind) == 0 || std::ranges::count(order, kind) > 0)
-                reader.fail("each of " + joined(known) + " once at most, such as \"tp-dp-pp\"");
+                reader.fail(fmt::format("each of {} once at most, such as \"tp-dp-pp\"",
+                                        fmt::join(known, ", ")));
               order.push_back(kind);
             }
             return order;

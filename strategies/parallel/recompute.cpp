@@ -1,6 +1,7 @@
 // Recomputation: forward operators run again in the backward pass, so that their results need not
 // be kept.
 #include <algorithm>
+#include <iterator>
 #include <set>
 #include <string>
 #include <utility>
@@ -17,13 +18,10 @@ bool in_a_group(const Plan& plan, const std::vector<model::OpId>& ops) {
   return std::ranges::any_of(ops, [&](model::OpId op) { return plan.group_of(op) >= 0; });
 }
 
-/// The layers of a stage: segments between the model's first and last.
+/// The layers of a stage.
 std::vector<int> layers_of(const Plan& plan, const std::vector<int>& stage) {
-  const auto segments = static_cast<int>(plan.graph().segments.size());
   std::vector<int> layers;
-  for (const int segment : stage) {
-    if (0 < segment && segment + 1 < segments) layers.push_back(segment);
-  }
+  std::ranges::set_intersection(stage, model::layers(plan.graph()), std::back_inserter(layers));
   return layers;
 }
 
@@ -100,11 +98,10 @@ void recompute_named(Plan& plan, const std::string& pattern) {
 }
 
 /// An op-trans: {op} becomes {op, op again}, the second ordered before the operator's backward
-/// pass. "full": all operators of a layer (a segment between the first and the last) as one group,
-/// or those of several layers of a stage, of all its layers or the first ones: Megatron-LM's
-/// --recompute-method, "uniform" and "block". Source: Chen et al., Training Deep Nets with
-/// Sublinear Memory Cost, arXiv:1604.06174. "selective": the core of every attention, few FLOPs for
-/// many bytes.
+/// pass. "full": all operators of a layer (model::layers) as one group, or those of several layers
+/// of a stage, of all its layers or the first ones: Megatron-LM's --recompute-method, "uniform" and
+/// "block". Source: Chen et al., Training Deep Nets with Sublinear Memory Cost, arXiv:1604.06174.
+/// "selective": the core of every attention, few FLOPs for many bytes.
 /// Source: Korthikanti et al., arXiv:2205.05198, section 5. "operators": those that a pattern
 /// names, as a group of every segment. What another strategy has put into groups stays there; a
 /// layer with such groups gets none from "full".

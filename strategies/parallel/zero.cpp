@@ -13,27 +13,36 @@ namespace {
 /// batch, the tokens or, for what is not of an expert, the experts. The lowering finds
 /// reduce-scatters of gradients, and gathers of weights: after the steps, before their first use,
 /// or, in stage 3, before each pass of a segment. That is 2, 2, 2 and 3 times the parameters per
-/// rank and step. Where there is one such rank nothing is divided, and only a framework that gathers
-/// nonetheless (cost::ShardCollectives) does anything in stage 3. Stages 2 and 3 reduce the
-/// gradients of every micro-batch. Sources: Rajbhandari et al., ZeRO, SC 2020, arXiv:1910.02054;
-/// groups of ranks, that is hybrid sharding: Zhao et al., PyTorch FSDP, VLDB 2023, arXiv:2304.11277,
-/// section 3.2.2.
+/// rank and step. Parameters may also stay whole, or be divided over fewer ranks, from a forward
+/// pass to the backward pass, which then gathers nothing, or from those. Where there is one such
+/// rank nothing is divided, and only a framework that gathers nonetheless (cost::ShardCollectives)
+/// does anything in stage 3. Stages 2 and 3 reduce the gradients of every micro-batch. Sources:
+/// Rajbhandari et al., ZeRO, SC 2020, arXiv:1910.02054; groups of ranks, that is hybrid sharding:
+/// Zhao et al., PyTorch FSDP, VLDB 2023, arXiv:2304.11277, section 3.2.2; secondary parts: Wang et
+/// al., ZeRO++, arXiv:2306.10209, section 3.2.
 void divide_weights(Plan& plan, const Options& options) {
   if (options.zero.stage == 0) return;
   const int together = options.zero.ranks > 0 ? options.zero.ranks : options.data / options.expert;
   std::vector<std::string> axes;
   if (together > 1) axes.emplace_back("data");
+  if (options.zero.after_forward > 1) axes.emplace_back("group");
   if (options.expert > 1) axes.emplace_back("expert");
   if (options.context > 1) axes.emplace_back("context");
   const bool gathers = options.zero.stage == 3 && options.offload.parameters == HostPlace::none;
   if (axes.empty() && !gathers) return;
+  const std::string said = path_of(&Options::zero);
   plan.steps.divided = axes;
+  plan.steps.said = said;
   if (options.zero.stage >= 2 && !axes.empty())
-    plan.residency.keep({.what = Keep::What::gradients, .divided = axes});
+    plan.residency.keep({.what = Keep::What::gradients, .divided = axes, .said = said});
+  if (options.zero.after_forward > 1)
+    plan.residency.keep({.what = Keep::What::parameters, .divided = {"data"}, .said = said});
   Keep parameters{.what = Keep::What::parameters,
+                  .between = options.zero.gap(),
                   .divided = axes,
                   .ahead = options.zero.prefetch,
-                  .at_least = options.zero.whole_below};
+                  .at_least = options.zero.whole_below,
+                  .said = said};
   if (options.zero.stage < 3) {
     if (!parameters.ahead) return;
     parameters.between = Keep::Between::iterations;
@@ -42,23 +51,45 @@ void divide_weights(Plan& plan, const Options& options) {
   plan.residency.keep(parameters);
 }
 
-void check_groups(const Options& options, const JsonReader& ranks) {
-  const int group = options.zero.ranks;
+/// `group` of `all` ranks.
+void check_groups(const Options& options, int group, int all, const JsonReader& ranks) {
   if (options.zero.stage == 0) ranks.fail("a stage above 0 beside it");
-  if (group > options.data) ranks.fail("at most " + std::to_string(options.data));
+  if (group > all) ranks.fail("at most " + std::to_string(all));
   if (options.expert > 1) ranks.fail("experts on one rank beside it");
-  if (options.data % group != 0) ranks.fail("a divisor of data, " + std::to_string(options.data));
+  if (all % group != 0) {
+    ranks.fail("a divisor of " + std::string(all == options.data ? "data" : "ranks") + ", " +
+               std::to_string(all));
+  }
 }
 
 void check_zero(Options& options, const JsonReader& strategy) {
   const auto zero = strategy.find("zero");
   if (!zero || !zero->is_object()) return;
-  if (const auto ranks = zero->find("ranks")) check_groups(options, *ranks);
+  const int& group = options.zero.ranks;
+  if (const auto ranks = zero->find("ranks")) check_groups(options, group, options.data, *ranks);
   const auto wants = [&](const char* key, int stage, const char* expected) {
     if (options.zero.stage < stage && zero->has(key)) zero->at(key).fail(expected);
   };
   wants("prefetch", 1, "a stage above 0 beside it, which gathers parameters");
   wants("whole_below", 3, "stage 3 beside it, which divides parameters");
+  wants("reshard_after_forward", 3, "stage 3 beside it, which divides parameters");
+  const int fewer = options.zero.after_forward, all = group > 0 ? group : options.data;
+  if (fewer < 2) return;
+  const JsonReader after = zero->at("reshard_after_forward");
+  if (fewer == all) after.fail("true for all ranks");
+  check_groups(options, fewer, all, after);
+}
+
+/// As FSDP has it: true, false, or a number of ranks.
+Format<int> after_forward() {
+  const Format<bool> yes = flag();
+  const Format<std::int64_t> ranks = whole(2);
+  return {{Json::object().set("anyOf", Json::array().push(yes.schema).push(ranks.schema)),
+           "true, false or " + ranks.words},
+          [=](const JsonReader& value) {
+            if (value.is_number()) return static_cast<int>(ranks.read(value));
+            return yes.read(value) ? 0 : 1;
+          }};
 }
 
 }  // namespace
@@ -76,7 +107,13 @@ Strategy zero() {
        "--overlap-param-gather)",
        "1; in stages 1 and 2 all are gathered after the steps"},
       {"whole_below", &Zero::whole_below, whole(0, 1'000'000'000),
-       "parameters of fewer elements on a device are not divided (stage 3)"}};
+       "parameters of fewer elements on a device are not divided (stage 3)"},
+      {"reshard_after_forward", &Zero::after_forward, after_forward(),
+       "in stage 3, whether parameters are divided from a forward pass to the backward pass: false "
+       "keeps them whole (FSDP's SHARD_GRAD_OP); a number divides them over so many consecutive "
+       "data ranks, from which the backward pass gathers (ZeRO++'s hpZ, "
+       "zero_hpz_partition_size)",
+       "true"}};
   const auto alone =
       converted<Zero>(stage, [](std::int64_t n) { return Zero{.stage = static_cast<int>(n)}; });
   return {{{"zero", &Options::zero, either(alone, {object_of(more)}),

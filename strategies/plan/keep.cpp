@@ -32,8 +32,8 @@ const Scope& scope_of(What what) {
        nullptr,
        true},
       {What::gradients,
-       {Where::device},
-       "the device for gradients; on the host those of steps wait that run there",
+       {Where::device, Where::drives},
+       "the device or drives for gradients; on the host those of steps wait that run there",
        nullptr,
        false},
       {What::states,
@@ -42,8 +42,8 @@ const Scope& scope_of(What what) {
        "no axes for states, which are divided as their steps are",
        false},
       {What::activations,
-       {Where::stage, Where::host, Where::drives},
-       "a stage, the host or its drives for activations",
+       {Where::stage, Where::peers, Where::host, Where::drives},
+       "a stage, peers, the host or its drives for activations",
        "no axes for activations, which are divided as their operators are",
        true},
       {What::checkpoints,
@@ -64,6 +64,8 @@ void check(const Keep& rule) {
   const bool once = rule.between == Keep::Between::iterations;
   if (once && rule.what != What::parameters && rule.what != What::states)
     refuse("between", "\"passes\" for what lives within an iteration");
+  if (rule.between == Keep::Between::micro_batches && rule.what != What::parameters)
+    refuse("between", "parameters, which alone are used by all passes of a micro-batch");
   if (once && rule.what == What::parameters && (rule.where != Where::device || rule.at_least > 0)) {
     refuse("between",
            "\"passes\" for parameters that leave the device, or of which small ones stay whole");
@@ -83,9 +85,20 @@ bool leaves_segments(const Keep& rule) {
 
 }  // namespace
 
-const Keep* Residency::of(What what) const {
-  const auto found = std::ranges::find(rules_, what, &Keep::what);
-  return found == rules_.end() || what == What::activations ? nullptr : &*found;
+const Keep* Residency::of(What what, Keep::Between gap) const {
+  const Keep* result = nullptr;
+  for (const Keep& rule : rules_) {
+    const bool holds = rule.between <= gap || what != What::parameters;
+    const bool closer = result == nullptr || result->between < rule.between;
+    if (rule.what == what && what != What::activations && holds && closer) result = &rule;
+  }
+  return result;
+}
+
+std::string Residency::said(const std::vector<What>& of) const {
+  for (const Keep& rule : rules_)
+    if (std::ranges::count(of, rule.what) > 0 && !rule.said.empty()) return rule.said;
+  return "";
 }
 
 const Keep* Residency::of_segment(int segment) const {
@@ -110,13 +123,33 @@ const Keep* Residency::of_cell(int stage, int micro_batch) const {
 void Residency::keep(Keep rule) {
   check(rule);
   if (rule.what == What::activations) return keep_activations(rule);
-  const auto known = std::ranges::find(rules_, rule.what, &Keep::what);
+  const auto same = [&](const Keep& one) {
+    return one.what == rule.what && (rule.what != What::parameters || one.between == rule.between);
+  };
+  const auto known = std::ranges::find_if(rules_, same);
   if (known == rules_.end()) {
     rules_.push_back(std::move(rule));
   } else {
     complete(*known, rule);
   }
+  check_parameters();
   expect_one_window();
+}
+
+/// Parameters that wait elsewhere, or in small parts, do so in all gaps but the shortest.
+void Residency::check_parameters() const {
+  using Between = Keep::Between;
+  const Keep* often = of(What::parameters, Between::passes);
+  const Keep* rest = of(What::parameters, Between::micro_batches);
+  const Keep* once = of(What::parameters, Between::iterations);
+  if (rest != nullptr && once != rest && rest->where != Where::device)
+    refuse("between", "one rule for parameters that leave the device, which are not resident");
+  if (often == nullptr || often == rest) return;
+  if (often->where != Where::device || often->divided.empty())
+    refuse("divided", "axes, on the device, for parameters between passes alone");
+  if (often->at_least > 0) refuse("at least", "one size for parameters in all gaps");
+  if (often->ahead && rest->ahead && often->ahead != rest->ahead)
+    refuse("ahead", "one window for parameters in all gaps");
 }
 
 /// Takes over what the known rule leaves open.
@@ -132,6 +165,7 @@ void Residency::complete(Keep& known, const Keep& rule) {
   take(all.divided, rule.divided, decltype(all.divided){}, "divided");
   take(all.ahead, rule.ahead, decltype(all.ahead){}, "ahead");
   take(all.at_least, rule.at_least, 0, "at least");
+  if (all.said.empty() || rule.where != Where::device) all.said = rule.said;
   check(all);
   known = all;
 }
@@ -141,8 +175,9 @@ void Residency::keep_activations(const Keep& rule) {
   const std::string subject = rule.cells.empty() ? "of" : "cells";
   if (rule.segments.empty() == rule.cells.empty())
     refuse(subject, "segments or forward cells whose activations are kept");
-  if (!rule.cells.empty() && (rule.where != Where::stage || rule.ahead))
-    refuse("where", "a stage, and nothing ahead, for activations of cells");
+  const bool lent = rule.where == Where::stage || rule.where == Where::peers;
+  if (!rule.cells.empty() && (!lent || rule.ahead))
+    refuse("where", "a stage or peers, and nothing ahead, for activations of cells");
   for (const int segment : rule.segments) {
     if (!of_segment_.emplace(segment, rules_.size()).second)
       refuse(subject, "one rule for each segment");

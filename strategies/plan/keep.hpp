@@ -22,12 +22,14 @@ struct Keep {
     activations,  ///< what a forward pass leaves to the backward pass
     checkpoints   ///< what recomputed groups read
   };
-  /// The shortest gap between uses in which the rule holds; it holds in all longer ones, too.
-  /// Gradients are used once a micro-batch, states once an iteration.
-  enum class Between : std::uint8_t { passes, iterations };
+  /// The shortest gap between uses in which the rule holds; it holds in all longer ones, too, for
+  /// which there is no rule of their own. Gradients are used once a micro-batch, states once an
+  /// iteration. Between passes is between those of a micro-batch.
+  enum class Between : std::uint8_t { passes, micro_batches, iterations };
   enum class Where : std::uint8_t {
     device,
     stage,  ///< the devices of another stage, each part on the device with the same coordinates
+    peers,  ///< of stages that the lowering chooses, by links, then by idle memory
     host,   ///< memory of the device's server
     drives  ///< of the server, behind its memory
   };
@@ -48,18 +50,23 @@ struct Keep {
   std::optional<int> ahead = {};
   /// Parameters with fewer elements on a device than this stay whole there.
   int at_least = 0;
+  std::string said = {};  ///< where the user said it, as errors name it
 };
 
 /// The rules of residency of a plan.
 class Residency {
  public:
-  /// Adds a rule. A second one for the same values, between the same uses, says what the first one
-  /// left open. Throws InputError for what contradicts another rule, or what no rule can say.
+  /// Adds a rule. A second one for the same values says what the first one left open; of
+  /// parameters one between the same uses, and one for longer gaps is a rule of its own. Throws
+  /// InputError for what contradicts another rule, or what no rule can say.
   void keep(Keep rule);
 
   [[nodiscard]] const std::vector<Keep>& rules() const { return rules_; }
-  /// The rule for parameters, gradients, states or checkpoints; nullptr without one.
-  [[nodiscard]] const Keep* of(Keep::What what) const;
+  /// The rule for parameters, gradients, states or checkpoints in a gap; nullptr without one.
+  [[nodiscard]] const Keep* of(Keep::What what,
+                               Keep::Between gap = Keep::Between::micro_batches) const;
+  /// Where the user said something of any of these, or else of the steps; "": nowhere.
+  [[nodiscard]] std::string said(const std::vector<Keep::What>& of) const;
   /// The rule for what a segment's forward pass leaves: its own, else that for checkpoints, if they
   /// leave the device. Or for what a forward cell leaves.
   [[nodiscard]] const Keep* of_segment(int segment) const;
@@ -72,6 +79,7 @@ class Residency {
 
  private:
   void complete(Keep& known, const Keep& rule);
+  void check_parameters() const;
   void keep_activations(const Keep& rule);
   void expect_one_window() const;
 

@@ -160,12 +160,12 @@ void Plan::copy_stages(Copies copies) {
 
 void Plan::split_backward(int stage, int micro_batch) { split_.emplace(stage, micro_batch); }
 
-const std::vector<std::string>& Plan::divided(Keep::What what) const {
+const std::vector<std::string>& Plan::divided(Keep::What what, Keep::Between gap) const {
   static const std::vector<std::string> whole;
-  if (what == Keep::What::states) return steps.divided;
-  const Keep* rule = residency.of(what);
-  const bool often = rule != nullptr && rule->between == Keep::Between::passes;
-  return often ? rule->divided : whole;
+  const bool wait_for_host = what == Keep::What::gradients && steps.on_host;
+  if (what == Keep::What::states || wait_for_host) return steps.divided;
+  const Keep* rule = residency.of(what, gap);
+  return rule == nullptr ? whole : rule->divided;
 }
 
 Keep::Where Plan::place_of(Keep::What what) const {

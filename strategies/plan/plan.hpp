@@ -12,8 +12,8 @@
 
 #include "base/quantity.hpp"
 #include "model/graph.hpp"
-#include "placement/axis.hpp"
 #include "placement/cell.hpp"
+#include "placement/grid.hpp"
 #include "strategies/plan/copies.hpp"
 #include "strategies/plan/keep.hpp"
 #include "strategies/plan/order_rule.hpp"
@@ -62,6 +62,7 @@ struct Steps {
   /// of the one before. Those gradients reach their steps while it runs, and the new weights reach
   /// the device after it. Source: ZeRO-Offload, section 5.2.
   bool delayed = false;
+  std::string said = {};  ///< where the user said any of this, as errors name it
 };
 
 /// Runs of operators in parts that run one after another on the same devices, see model::divide:
@@ -205,9 +206,11 @@ class Plan {
   Steps steps;
   /// What waits elsewhere, or in parts, between its uses.
   Residency residency;
-  /// The axes over which something is divided between its uses: states over those of their steps,
-  /// parameters only if they are between passes.
-  [[nodiscard]] const std::vector<std::string>& divided(Keep::What what) const;
+  /// The axes over which something is divided in a gap between its uses: states, and gradients that
+  /// wait for steps on the host, over those of their steps; what is whole while an iteration lasts
+  /// over none.
+  [[nodiscard]] const std::vector<std::string>& divided(
+      Keep::What what, Keep::Between gap = Keep::Between::micro_batches) const;
   /// Where parameters, gradients, states or checkpoints are between their uses: states, and
   /// gradients before them, where their steps are.
   [[nodiscard]] Keep::Where place_of(Keep::What what) const;

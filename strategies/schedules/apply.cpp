@@ -1,9 +1,11 @@
 // Applies a schedule to a plan: its op-orders, or its timetable as op-orders.
 #include <algorithm>
+#include <map>
+#include <string>
 
 #include "base/input_error.hpp"
 #include "strategies/schedules/all.hpp"
-#include "strategies/schedules/timetable/shared_ranks.hpp"
+#include "strategies/schedules/timetable/cell_times.hpp"
 
 namespace stratagem::strategies {
 namespace {
@@ -34,6 +36,27 @@ Timetable timetable_of(const Schedule& schedule, const Plan& plan, const Pipelin
                      schedule.name);
   }
   return timetable_of(between.rules(), schedule.placement, pipeline);
+}
+
+/// The timetable of devices that take `per_device` consecutive ranks each: their cells one after
+/// another in the order in which the ranks alone would begin them at `pipeline.costs`. One order
+/// of time for all devices, so that no device waits for itself. Throws InputError for timetables
+/// whose cells run together. Expects that the ranks divide.
+Timetable on_shared_devices(const Timetable& timetable, int stages, const Pipeline& pipeline,
+                            int per_device) {
+  if (!timetable.together.empty())
+    throw InputError("", "", "a schedule without paired cells for ranks that share a device", "");
+  const std::map<placement::Cell, Span> times = cell_times(stages, timetable, pipeline.costs);
+  Timetable result;
+  result.ranks.resize(timetable.ranks.size() / per_device);
+  for (std::size_t rank = 0; rank < timetable.ranks.size(); ++rank) {
+    std::vector<placement::Cell>& device = result.ranks[rank / per_device];
+    device.insert(device.end(), timetable.ranks[rank].begin(), timetable.ranks[rank].end());
+  }
+  for (std::vector<placement::Cell>& device : result.ranks)
+    std::ranges::stable_sort(device, {},
+                             [&](const placement::Cell& cell) { return times.at(cell).begin; });
+  return result;
 }
 
 }  // namespace

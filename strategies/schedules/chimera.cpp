@@ -14,7 +14,6 @@ namespace {
 /// Source: Li and Hoefler, Chimera, SC 2021, sections 3.1 and 3.5.
 Timetable chimera_timetable(const Pipeline& pipeline) {
   const int p = pipeline.ranks;
-  require_chunks("chimera", 1, pipeline.chunks);
   require(p % 2 == 0, "an even number of pipeline ranks for chimera", p);
   require(pipeline.micro_batches % 2 == 0, "an even number of micro-batches for chimera",
           pipeline.micro_batches);

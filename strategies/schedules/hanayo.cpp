@@ -1,7 +1,7 @@
 // Hanayo: the stages run down and up over the ranks in waves, so that no stage needs a second copy.
 #include "strategies/schedules/all.hpp"
 #include "strategies/schedules/require.hpp"
-#include "strategies/schedules/timetable/shortest.hpp"
+#include "strategies/schedules/timetable/list_scheduler.hpp"
 
 namespace stratagem::strategies {
 namespace {

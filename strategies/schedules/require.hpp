@@ -12,9 +12,4 @@ inline void require(bool held, const std::string& expected, int found) {
   if (!held) throw InputError("", "", expected, std::to_string(found));
 }
 
-/// The schedule asks for a fixed number of stages on every rank.
-inline void require_chunks(const std::string& schedule, int expected, int found) {
-  require(found == expected, "chunks " + std::to_string(expected) + " for " + schedule, found);
-}
-
 }  // namespace stratagem::strategies

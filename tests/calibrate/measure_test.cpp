@@ -88,11 +88,16 @@ TEST_CASE("work is repeated until its budget is spent, and at least so often") {
 }
 
 TEST_CASE("work that is shorter than a sample is done several times over") {
-  int runs = 0;
-  const Timed timed =
-      time_of([&] { ++runs; },
-              {.budget = Seconds{}, .confidence = -1, .least = 7, .shortest = Seconds{1e-4}});
-  CHECK(runs > 2 + 7 * timed.repeats);
+  // Where the processor works for others meanwhile the work seems long: one of many tries counts.
+  bool several_times = false;
+  for (int tries = 0; tries < 20 && !several_times; ++tries) {
+    int runs = 0;
+    const Timed timed =
+        time_of([&] { ++runs; },
+                {.budget = Seconds{}, .confidence = -1, .least = 7, .shortest = Seconds{1e-3}});
+    several_times = runs > 2 + 7 * timed.repeats;
+  }
+  CHECK(several_times);
 }
 
 // A GPU that takes 10 us for a launch, and 50 where it waits for the host to ask.

@@ -1,5 +1,5 @@
-# Writes the blocks of code of a page to files: what docs/guide/extending.md says that its examples
-# are. A block begins with ```cpp PATH or ```diff PATH.
+# Writes the blocks of code of a page to files: what docs/guide/extending.md says that the examples
+# of docs/guide/ are. A block begins with ```cpp PATH or ```diff PATH.
 
 # Appends to a list of <result>'s scope what <page> says, as files below <folder>.
 function(extract_blocks result page folder)

@@ -97,8 +97,8 @@ const model::Graph& prefix_tuned_llama() {
   return graph;
 }
 
-/// Four experts, two for every token: in each layer of a Llama, fused or in parts, or in every second
-/// one of a GPT, whose experts have biases and too few slots.
+/// Four experts, two for every token: in each layer of a Llama, fused or in parts, or in every
+/// second one of a GPT, whose experts have biases and too few slots.
 enum class Mixture : std::uint8_t { llama, llama_in_parts, gpt };
 const model::Graph& tiny_mixture(Mixture mixture) {
   const auto llama = [](bool fused) {
@@ -159,6 +159,12 @@ TEST_CASE("GPT with less memory trains as on one device") {
                R"({"zero": {"stage": 1, "ranks": 2}, "data": 4})",
                R"({"zero": {"stage": 2, "ranks": 2}, "data": 4})",
                R"({"zero": {"stage": 3, "ranks": 2}, "data": 4})",
+               R"({"zero": {"stage": 3, "reshard_after_forward": false}, "data": 4})",
+               R"({"zero": {"stage": 3, "reshard_after_forward": false, "prefetch": 3,
+                            "whole_below": 100}, "data": 2, "tensor": 2, "recompute": "full"})",
+               R"({"zero": {"stage": 3, "reshard_after_forward": 2}, "data": 4})",
+               R"({"zero": {"stage": 3, "reshard_after_forward": 2, "prefetch": 0}, "data": 4,
+                   "recompute": {"every": 2}})",
                R"({"zero": {"stage": 1, "prefetch": 1}, "data": 4})",
                R"({"zero": {"stage": 2, "prefetch": 0}, "data": 2, "tensor": 2})",
                R"({"zero": {"stage": 1, "prefetch": 2}, "data": 2, "offload": "optimizer"})",
@@ -184,6 +190,20 @@ TEST_CASE("GPT in a pipeline trains as on one device") {
           R"({"pipeline": 2, "schedule": "gpipe", "zero": 2, "data": 2})",
           R"({"pipeline": 2, "schedule": "gpipe", "zero": 3, "data": 2})",
           R"({"pipeline": 2, "data": 2, "tensor": 2, "schedule": "1f1b"})"));
+}
+
+TEST_CASE("what other stages hold of activations is used as on one device") {
+  check_agreement(
+      tiny_gpt(),
+      GENERATE(
+          as<std::string>{}, R"({"pipeline": 4, "schedule": "bpipe"})",
+          R"({"pipeline": 4, "schedule": "bpipe", "tensor": 2})",
+          R"({"pipeline": 4, "schedule": "bpipe", "data": 2, "zero": 1})",
+          R"({"pipeline": 2, "swap": {"layers": 2, "to": "peer"}})",
+          R"({"pipeline": 2, "tensor": 2, "swap": {"layers": 2, "to": "peer", "prefetch": 0}})",
+          R"({"pipeline": 2, "data": 2, "zero": 1, "swap": {"layers": 4, "to": "peer"}})",
+          R"({"pipeline": 2, "recompute": "full", "swap": {"layers": 2, "to": "peer"}})",
+          R"({"pipeline": 4, "schedule": "gpipe", "swap": {"layers": 3, "to": "peer"}})"));
 }
 
 TEST_CASE("cells that run together and communicate in turns train as on one device") {
@@ -360,8 +380,8 @@ TEST_CASE("prefixes of a frozen Llama train as on one device") {
 
 TEST_CASE("what a framework does beside the collectives of shards changes no value") {
   cost::Stack stack = lowering::plain_stack();
-  stack.shard_collectives = {
-      .by_weight = true, .gathers_wait = true, .kernels_per_rank = 2, .of_one_rank = true};
+  stack.rules = {cost::ShardCollectives{
+      .by_weight = true, .gathers_wait = true, .kernels_per_rank = 2, .of_one_rank = true}};
   const Trained reference = train<double>(planned(tiny_gpt(), "{}", micro_batches));
   for (const char* strategy :
        {R"({"zero": 3, "data": 2})", R"({"zero": 3, "tensor": 2})",
@@ -376,8 +396,8 @@ TEST_CASE("what a framework does beside the collectives of shards changes no val
 
 TEST_CASE("stages that send shares and gather them train as on one device") {
   cost::Stack stack = lowering::plain_stack();
-  stack.shares_activations = stack.shares_gradients = true;
-  stack.keeps_sent = GENERATE(false, true);
+  stack.rules = {cost::StageShares::activations, cost::StageShares::gradients};
+  if (GENERATE(false, true)) stack.rules.emplace_back(cost::Lifetime::sent_until_gradients);
   const Trained reference = train<double>(planned(tiny_gpt(), "{}", micro_batches));
   for (const char* strategy :
        {R"({"pipeline": 2, "tensor": 2, "schedule": "1f1b"})",
@@ -400,9 +420,10 @@ TEST_CASE("collectives beside computations change no value") {
   using cost::CollectiveKind;
   using model::Pass;
   cost::Stack stack = lowering::plain_stack();
-  stack.collectives = {{CollectiveKind::all_reduce, true, Pass::weight_gradient},
-                       {CollectiveKind::reduce_scatter, true, Pass::weight_gradient},
-                       {CollectiveKind::all_gather, false, Pass::input_gradient}};
+  using Beside = cost::CollectiveBeside;
+  stack.rules = {Beside{CollectiveKind::all_reduce, true, Pass::weight_gradient},
+                 Beside{CollectiveKind::reduce_scatter, true, Pass::weight_gradient},
+                 Beside{CollectiveKind::all_gather, false, Pass::input_gradient}};
   const Trained reference = train<double>(planned(tiny_gpt(), "{}", micro_batches));
   for (const char* strategy :
        {R"({"tensor": 2})", R"({"tensor": 4, "sequence_parallel": true})",
@@ -427,6 +448,13 @@ TEST_CASE("what waits on the host or its drives is there when it is used") {
           R"({"recompute": {"every": 2}, "tensor": 2, "partition_checkpoints": true,
               "cpu_checkpointing": true})",
           R"({"offload": {"optimizer": "drives"}})", R"({"zero": 3, "offload": "parameters"})",
+          R"({"offload": {"optimizer": "memory", "gradients": "drives"}})",
+          R"({"zero": 2, "data": 2, "bucket": "2 KB",
+              "offload": {"optimizer": "drives", "gradients": "drives"}})",
+          R"({"zero": {"stage": 3, "reshard_after_forward": false}, "data": 2,
+              "offload": {"optimizer": "drives", "parameters": "drives", "gradients": "drives"}})",
+          R"({"zero": {"stage": 3, "reshard_after_forward": 2}, "offload": "parameters",
+              "data": 4})",
           R"({"zero": 3, "offload": "parameters", "data": 4})",
           R"({"zero": 3, "offload": {"optimizer": "drives", "parameters": "drives"}, "data": 2})",
           R"({"zero": 3, "offload": {"optimizer": "memory", "parameters": "drives"}, "tensor": 2,
@@ -435,7 +463,7 @@ TEST_CASE("what waits on the host or its drives is there when it is used") {
 
 TEST_CASE("gathers in parts after a step leave all weights as they are on one device") {
   cost::Stack stack = lowering::plain_stack();
-  stack.step_gathers = {.bucket = 1000_B, .kernels_per_rank = 1};
+  stack.rules = {cost::StepGathers{.bucket = 1000_B, .kernels_per_rank = 1}};
   const Trained reference = train<double>(planned(tiny_gpt(), "{}", micro_batches));
   for (const char* strategy :
        {R"({"zero": 1, "data": 2})", R"({"zero": 2, "data": 2, "tensor": 2})"}) {
@@ -444,6 +472,22 @@ TEST_CASE("gathers in parts after a step leave all weights as they are on one de
     const Trained trained =
         train<double>(plan.graph(), lowering::lower(plan, stack, {}), micro_batches);
     CHECK(distance(trained, reference) <= 1e-9);
+  }
+}
+
+TEST_CASE("parts of parts: steps over more axes than parameters and gradients") {
+  const Trained reference = train<double>(planned(tiny_gpt(), "{}", micro_batches));
+  for (const bool before_first_use : {false, true}) {
+    strategies::Plan plan = lowering::plan_of(
+        tiny_gpt(), R"({"data": 4, "zero": {"stage": 3, "ranks": 2}})", micro_batches);
+    plan.steps.divided = {"replica", "data"};
+    if (before_first_use) {
+      plan.residency.keep({.what = strategies::Keep::What::parameters,
+                           .between = strategies::Keep::Between::iterations,
+                           .divided = {"replica", "data"}});
+    }
+    const program::Program program = lowering::lower(plan, lowering::plain_stack(), {});
+    CHECK(distance(train<double>(plan.graph(), program, micro_batches), reference) <= 1e-9);
   }
 }
 
@@ -462,8 +506,6 @@ TEST_CASE("plans that cannot be run are refused by name") {
     const Planned one = planned(tiny_gpt(), strategy, micro_batches);
     return refusal(one.program, one.plan.graph());
   };
-  CHECK(why(R"({"pipeline": 4, "schedule": "bpipe"})") ==
-        "activations that are lent to other devices (task lend activations)");
   CHECK(why(R"({"data": 2, "zero": 2, "gradient_buffers": 2})") ==
         "gradients in buffers of a constant size");
   CHECK(why("{}").empty());

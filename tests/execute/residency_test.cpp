@@ -3,6 +3,7 @@
 #include <array>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <map>
 #include <sstream>
 
@@ -32,6 +33,7 @@ const model::Graph& tiny_gpt() {
   return graph;
 }
 
+/// One rule, or the place of the steps that says the same.
 struct Row {
   What what;
   Where where;
@@ -40,30 +42,42 @@ struct Row {
 };
 
 /// What a plan is like besides: its schedule, and whether its stages share one grid in equal parts.
-enum class Setting : std::uint8_t { flush, no_flush, irregular };
+struct Setting {
+  bool flush = true;
+  bool regular = true;
+};
+constexpr std::array<Setting, 4> settings = {
+    {{true, true}, {false, true}, {true, false}, {false, false}}};
 
-/// Four devices: two stages of two ranks, along the axis over which the subject can be divided.
-Plan base(What what, Setting setting) {
-  const std::string ranks = what == What::checkpoints ? "tensor" : "data";
-  const std::string schedule = setting == Setting::no_flush ? "pipedream" : "1f1b";
-  const std::string recompute = what == What::checkpoints ? R"(, "recompute": "full")" : "";
-  Plan plan = lowering::plan_of(
-      tiny_gpt(),
-      "{\"" + ranks + R"(": 2, "pipeline": 2, "schedule": ")" + schedule + "\"" + recompute + "}",
-      micro_batches);
-  return setting == Setting::irregular ? lowering::with_lists(std::move(plan)) : std::move(plan);
+/// Are micro-batches to follow one another?
+bool one_by_one(const Row& row) { return row.between == Keep::Between::micro_batches; }
+
+/// Four devices: two stages of two ranks, along the axis over which the subject can be divided, or
+/// one stage of four ranks.
+Plan base(const Row& row, const Setting& setting) {
+  const std::string ranks = row.what == What::checkpoints ? "tensor" : "data";
+  const std::string schedule = setting.flush ? "1f1b" : "pipedream";
+  const std::string recompute =
+      row.what == What::checkpoints ? R"(, "recompute": "full")" : std::string();
+  const std::string stages = one_by_one(row) && setting.flush
+                                 ? R"(": 4)"
+                                 : R"(": 2, "pipeline": 2, "schedule": ")" + schedule + "\"";
+  Plan plan =
+      lowering::plan_of(tiny_gpt(), "{\"" + ranks + stages + recompute + "}", micro_batches);
+  return setting.regular ? std::move(plan) : lowering::with_lists(std::move(plan));
 }
 
-/// States, and the gradients before them, are where their steps are, in their parts: what that says
-/// needs no rule.
+/// Adds a rule as a plan file would. States, and the gradients before them, are where their steps
+/// are, in their parts: what that says needs no rule.
 void say(Plan& plan, const Row& row) {
   const std::vector<std::string> axes = {row.what == What::checkpoints ? "tensor" : "data"};
   const bool of_steps = row.what == What::states || row.what == What::gradients;
   const bool away = row.where == Where::host || row.where == Where::drives;
-  plan.steps.on_host = away && (of_steps || row.what == What::parameters);
+  plan.steps.said = "/steps";
+  plan.steps.on_host |= away && (of_steps || row.what == What::parameters);
   if (row.divided && row.what != What::checkpoints && row.what != What::activations)
     plan.steps.divided = axes;
-  Keep rule{.what = row.what, .between = row.between, .where = row.where};
+  Keep rule{.what = row.what, .between = row.between, .where = row.where, .said = "/keep"};
   if (row.divided) rule.divided = axes;
   if (row.where == Where::stage) rule.stage = 1;
   if (row.what == What::activations) rule.segments = {1, 2};  // of stage 0
@@ -71,18 +85,22 @@ void say(Plan& plan, const Row& row) {
   if (row.what == What::states) rule.divided.clear();
   const bool rest = rule.where == Where::device && (rule.divided.empty() || of_steps);
   const bool said = rest && !(row.what == What::gradients && row.divided);
-  if (!said) plan.residency.keep(std::move(rule));
+  if (said) return;
+  try {
+    plan.residency.keep(std::move(rule));
+  } catch (const InputError& error) {
+    throw InputError("", "/keep" + error.path, error.expected, error.found);
+  }
 }
 
-/// "", or why the plan is refused.
-std::string outcome(const Row& row, Setting setting) {
+/// Trains a plan, if it has a flush; "", or why it is refused.
+std::string outcome(const std::function<Plan()>& make) {
   static std::map<bool, Trained> references;
-  const bool recomputes = row.what == What::checkpoints;
   try {
-    Plan plan = base(row.what, setting);
-    say(plan, row);
+    const Plan plan = make();
+    const bool recomputes = !plan.recomputed().empty();
     const program::Program program = lowering::lower(plan, lowering::plain_stack(), {});
-    if (setting == Setting::no_flush) return "";  // one device has other versions of the weights
+    if (!plan.updates.flush) return "";  // one device has other versions of the weights
     if (std::string why = refusal(program, plan.graph()); !why.empty())
       return "simulated, not executed: " + why;
     static int number = 0;
@@ -102,16 +120,62 @@ std::string outcome(const Row& row, Setting setting) {
   }
 }
 
+std::string outcome(const Row& row, const Setting& setting) {
+  return outcome([&] {
+    Plan plan = base(row, setting);
+    say(plan, row);
+    return plan;
+  });
+}
+
 constexpr std::array<const char*, 5> subjects = {"parameters", "gradients", "states", "activations",
                                                  "checkpoints"};
-constexpr std::array<const char*, 4> places = {"device", "stage", "host", "drives"};
+constexpr std::array<const char*, 5> places = {"device", "stage", "peers", "host", "drives"};
+constexpr std::array<const char*, 3> gaps = {"passes", "micro-batches", "iterations"};
 
-std::vector<Row> rows() {
+/// The gap in which values of a subject are not used, where there is one alone.
+Keep::Between own_gap(What what) {
+  if (what == What::gradients) return Keep::Between::micro_batches;
+  return what == What::states ? Keep::Between::iterations : Keep::Between::passes;
+}
+
+/// What the declaration of a rule refuses whatever the plan is: a value that the meaning of another
+/// key rules out. One row stands for all that it covers.
+struct Senseless {
+  bool (*covers)(const Row& row);
+  Row example;
+  const char* because;
+};
+const std::vector<Senseless>& senseless() {
+  using Between = Keep::Between;
+  static const std::vector<Senseless> all = {
+      {[](const Row& row) {
+         return row.what == What::parameters && row.between == Between::iterations &&
+                row.where != Where::device;
+       },
+       {What::parameters, Where::host, Between::iterations, false},
+       "Parameters between iterations are whole on the device while an iteration lasts."},
+      {[](const Row& row) { return row.what == What::activations && row.divided; },
+       {What::activations, Where::host, Between::passes, true},
+       "Activations are divided as the operators that make them are."},
+      {[](const Row& row) { return row.where == Where::stage && row.what != What::activations; },
+       {What::parameters, Where::stage, Between::passes, false},
+       "Weights, their gradients and states are on the stage that computes with them and steps "
+       "them, and checkpoints are of a stage's own segments: op-assign says where."}};
+  return all;
+}
+
+bool makes_sense(const Row& row) {
+  return std::ranges::none_of(senseless(), [&](const Senseless& one) { return one.covers(row); });
+}
+
+std::vector<Row> all_rows() {
   std::vector<Row> result;
   for (const What what :
        {What::parameters, What::gradients, What::states, What::activations, What::checkpoints}) {
-    for (const auto between : {Keep::Between::passes, Keep::Between::iterations}) {
-      if (between == Keep::Between::iterations && what != What::parameters) continue;
+    for (const auto between :
+         {Keep::Between::passes, Keep::Between::micro_batches, Keep::Between::iterations}) {
+      if (between != Keep::Between::passes && what != What::parameters) continue;
       for (const Where where : {Where::device, Where::stage, Where::host, Where::drives}) {
         for (const bool divided : {false, true}) result.push_back({what, where, between, divided});
       }
@@ -122,23 +186,29 @@ std::vector<Row> rows() {
 
 /// The shortest gap in which a rule of the row holds.
 std::string gap_of(const Row& row) {
-  if (row.what == What::gradients) return "micro-batches";
-  if (row.what == What::states || row.between == Keep::Between::iterations) return "iterations";
-  return "passes";
+  return gaps[static_cast<int>(row.what == What::parameters ? row.between : own_gap(row.what))];
+}
+
+std::string name_of(const Row& row) {
+  return std::string(subjects[static_cast<int>(row.what)]) + " " +
+         places[static_cast<int>(row.where)] + " " + gap_of(row) + (row.divided ? " divided" : "");
 }
 
 /// Published systems that keep it so; empty: none that we know.
 std::string system_of(const Row& row) {
-  const std::map<std::string, const char*> systems = {
+  static const std::map<std::string, const char*> systems = {
       {"parameters device passes divided", "ZeRO-3, FSDP"},
+      {"parameters device micro-batches divided", "FSDP's SHARD_GRAD_OP"},
       {"parameters device iterations divided", "Megatron-LM's --overlap-param-gather"},
       {"parameters host passes", "ZeRO-Infinity on one rank"},
       {"parameters host passes divided", "ZeRO-Infinity"},
+      {"parameters host micro-batches divided", "FSDP's CPUOffload with SHARD_GRAD_OP"},
       {"parameters drives passes", "ZeRO-Infinity on one rank"},
       {"parameters drives passes divided", "ZeRO-Infinity"},
       {"gradients device micro-batches divided", "ZeRO-2"},
       {"gradients host micro-batches", "ZeRO-Offload on one rank"},
       {"gradients host micro-batches divided", "ZeRO-Offload"},
+      {"gradients drives micro-batches", "ZeRO-Infinity on one rank"},
       {"gradients drives micro-batches divided", "ZeRO-Infinity"},
       {"states device iterations divided", "ZeRO-1"},
       {"states host iterations", "ZeRO-Offload on one rank"},
@@ -151,58 +221,154 @@ std::string system_of(const Row& row) {
       {"checkpoints device passes divided", "P_a of ZeRO-R, Megatron-LM"},
       {"checkpoints host passes", "DeepSpeed's cpu_checkpointing"},
       {"checkpoints host passes divided", "P_a+cpu of ZeRO-R"}};
-  const std::string key = std::string(subjects[static_cast<int>(row.what)]) + " " +
-                          places[static_cast<int>(row.where)] + " " + gap_of(row) +
-                          (row.divided ? " divided" : "");
-  const auto found = systems.find(key);
+  const auto found = systems.find(name_of(row));
   const bool nothing = row.where == Where::device && !row.divided;
   if (found == systems.end()) return nothing ? "every framework" : "";
   return found->second;
 }
+
+/// Refusals by number, as they first come.
+class Refusals {
+ public:
+  std::string cell(const std::string& why) {
+    if (why.empty()) return "runs";
+    const auto found = std::ranges::find(all_, why);
+    const auto number = found - all_.begin();
+    if (found == all_.end()) all_.push_back(why);
+    return std::to_string(number + 1);
+  }
+  void append_to(std::ostringstream& text) const {
+    text << "\n## Refusals\n\n";
+    for (std::size_t i = 0; i < all_.size(); ++i) text << i + 1 << ". `" << all_[i] << "`\n";
+  }
+
+ private:
+  std::vector<std::string> all_;
+};
 
 constexpr const char* head = R"(# Residency
 
 For whoever wants to know what can wait where between its uses, and what is refused, with which
 words.
 
-Each row was run: a GPT of four layers on two stages of two ranks, lowered and, where it has a
-flush, trained for two iterations in double precision. It agrees with one device to 1e-9. Divided
-means over data ranks, checkpoints over tensor ranks. "Runs" without a flush means that the program
-passes all checks. A number names the refusal below.
+Each row was run: a GPT of four layers on two stages of two ranks (between micro-batches: on one
+stage of four), lowered and, where it has a flush, trained for two iterations in double precision.
+It agrees with one device to 1e-9. Divided means over data ranks, checkpoints over tensor ranks.
+"Runs" without a flush means that the program passes all checks. A number names the refusal below,
+in which `/keep` is the rule, and `/steps` what is said of the optimizer's steps.
 
 Gaps that a subject does not have are left out. Gradients have none between passes, states none
 within an iteration, activations and checkpoints none between iterations.
 `tests/execute/residency_test.cpp` writes this page, and compares it.
 
-| what | where | shortest gap | divided | with a flush | without a flush | stages of unequal parts | published systems |
-|---|---|---|---|---|---|---|---|
+| what | where | shortest gap | divided | flush | no flush | flush, unequal parts | no flush, unequal parts | published systems |
+|---|---|---|---|---|---|---|---|---|
 )";
 
+constexpr const char* head_of_senseless = R"(
+## What the meaning of a key rules out
+
+These are refused as they are read, whatever the plan is, and have no row above.
+
+| | rows | refusal |
+|---|---|---|
+)";
+
+constexpr const char* head_of_pairs = R"(
+## Pairs of rules
+
+Both rules in one plan: the same GPT on one stage of two data ranks and two tensor ranks.
+
+)";
+
+void append_senseless(std::ostringstream& text, Refusals& refusals) {
+  text << head_of_senseless;
+  for (const Senseless& one : senseless()) {
+    int count = 0;
+    for (const Row& row : all_rows()) {
+      if (!one.covers(row)) continue;
+      ++count;
+      INFO(name_of(row));
+      CHECK(!outcome(row, settings[0]).empty());
+    }
+    text << "| " << one.because << " | " << count << " | "
+         << refusals.cell(outcome(one.example, settings[0])) << " |\n";
+  }
+}
+
+/// Rules that are said in pairs, with names for them.
+const std::vector<std::pair<const char*, Row>>& paired() {
+  using Between = Keep::Between;
+  constexpr auto passes = Between::passes;
+  static const std::vector<std::pair<const char*, Row>> all = {
+      {"parameters divided", {What::parameters, Where::device, passes, true}},
+      {"parameters divided between micro-batches",
+       {What::parameters, Where::device, Between::micro_batches, true}},
+      {"parameters divided between iterations",
+       {What::parameters, Where::device, Between::iterations, true}},
+      {"parameters on the host", {What::parameters, Where::host, passes, false}},
+      {"parameters on drives", {What::parameters, Where::drives, passes, false}},
+      {"gradients divided", {What::gradients, Where::device, passes, true}},
+      {"gradients on drives", {What::gradients, Where::drives, passes, false}},
+      {"states divided", {What::states, Where::device, passes, true}},
+      {"states on the host", {What::states, Where::host, passes, false}},
+      {"states on drives", {What::states, Where::drives, passes, false}},
+      {"activations on the host", {What::activations, Where::host, passes, false}},
+      {"activations on drives", {What::activations, Where::drives, passes, false}},
+      {"checkpoints divided", {What::checkpoints, Where::device, passes, true}},
+      {"checkpoints on the host", {What::checkpoints, Where::host, passes, false}}};
+  return all;
+}
+
+std::string outcome_of_pair(const Row& one, const Row& other) {
+  return outcome([&] {
+    const bool recompute = one.what == What::checkpoints || other.what == What::checkpoints;
+    Plan plan = lowering::plan_of(
+        tiny_gpt(),
+        std::string(R"({"data": 2, "tensor": 2)") + (recompute ? R"(, "recompute": "full"})" : "}"),
+        micro_batches);
+    say(plan, one);
+    say(plan, other);
+    return plan;
+  });
+}
+
+void append_pairs(std::ostringstream& text, Refusals& refusals) {
+  text << head_of_pairs << "| |";
+  for (std::size_t i = 0; i + 1 < paired().size(); ++i) text << " " << i + 1 << " |";
+  text << "\n|---|";
+  for (std::size_t i = 0; i + 1 < paired().size(); ++i) text << "---|";
+  text << "\n";
+  for (std::size_t i = 0; i < paired().size(); ++i) {
+    text << "| " << i + 1 << ": " << paired()[i].first << " |";
+    for (std::size_t j = 0; j + 1 < paired().size(); ++j) {
+      INFO(paired()[i].first << " and " << paired()[j].first);
+      text << " "
+           << (j < i ? refusals.cell(outcome_of_pair(paired()[j].second, paired()[i].second))
+                     : std::string());
+      text << (j < i ? " |" : "|");
+    }
+    text << "\n";
+  }
+}
+
 std::string page() {
-  std::vector<std::string> refusals;
-  const auto cell = [&](const Row& row, Setting setting) -> std::string {
-    const std::string why = outcome(row, setting);
-    if (why.empty()) return "runs";
-    const auto found = std::ranges::find(refusals, why);
-    const auto number = found - refusals.begin();
-    if (found == refusals.end()) refusals.push_back(why);
-    return std::to_string(number + 1);
-  };
+  Refusals refusals;
   std::ostringstream text;
   text << head;
-  for (const Row& row : rows()) {
-    INFO(subjects[static_cast<int>(row.what)] << " " << places[static_cast<int>(row.where)] << " "
-                                              << gap_of(row) << " " << row.divided);
+  for (const Row& row : all_rows()) {
+    if (!makes_sense(row)) continue;
+    INFO(name_of(row));
     text << "| " << subjects[static_cast<int>(row.what)] << " | "
          << places[static_cast<int>(row.where)] << " | " << gap_of(row) << " | "
          << (row.divided ? "yes" : "no");
-    for (const Setting setting : {Setting::flush, Setting::no_flush, Setting::irregular})
-      text << " | " << cell(row, setting);
+    for (const Setting& setting : settings) text << " | " << refusals.cell(outcome(row, setting));
     const std::string system = system_of(row);
     text << " | " << (system.empty() ? "none that we know" : system) << " |\n";
   }
-  text << "\n## Refusals\n\n";
-  for (std::size_t i = 0; i < refusals.size(); ++i) text << i + 1 << ". `" << refusals[i] << "`\n";
+  append_senseless(text, refusals);
+  append_pairs(text, refusals);
+  refusals.append_to(text);
   return text.str();
 }
 

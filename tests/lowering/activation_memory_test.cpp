@@ -180,7 +180,7 @@ TEST_CASE("without dropout a layer keeps sbh(32 + 2as/h): no masks, probabilitie
 TEST_CASE("scores that variables of a framework name live until the heads are merged") {
   const model::Graph graph = model::gpt(small_gpt);
   cost::Stack holds = plain_stack();
-  holds.held_inputs = {{.of = "masked_softmax", .until = "merge_heads"}};
+  holds.rules = {cost::HeldInputs{.of = "masked_softmax", .until = "merge_heads"}};
   for (const auto& [strategy, parts] : std::vector<std::pair<std::string, std::size_t>>{
            {"{}", 1}, {R"({"tensor": 2, "recompute": "full"})", 1}, {R"({"coshard": 2})", 2}}) {
     INFO(strategy);
@@ -198,10 +198,10 @@ TEST_CASE("scores that variables of a framework name live until the heads are me
 
 TEST_CASE("of a fused kernel's operands those of the operator that is named are held") {
   const model::Graph graph = model::gpt(small_gpt);
-  const auto freed_at_gelu = [&](const std::vector<cost::HeldInputs>& held) {
+  const auto freed_at_gelu = [&](bool held) {
     cost::Stack stack = plain_stack();
-    stack.fusions = {{"bias_add", "dropout", "add"}};
-    stack.held_inputs = held;
+    stack.rules = {cost::Fusion{{"bias_add", "dropout", "add"}}};
+    if (held) stack.rules.push_back(cost::HeldInputs{.of = "dropout", .until = "gelu"});
     const Program program = lower(plan_of(graph, R"({"recompute": "full"})"), stack);
     const Block& block = block_of(program, 1, CellPass::forward);
     const auto gelu = std::ranges::find(block.tasks, "mlp.gelu", &program::Task::name);
@@ -209,7 +209,7 @@ TEST_CASE("of a fused kernel's operands those of the operator that is named are 
     return gelu->frees.size();
   };
   // The dropout reads what the bias was added to; bias and residual are read by its neighbours.
-  CHECK(freed_at_gelu({{.of = "dropout", .until = "gelu"}}) == freed_at_gelu({}) + 1);
+  CHECK(freed_at_gelu(true) == freed_at_gelu(false) + 1);
 }
 
 }  // namespace stratagem::lowering::activation_memory_test

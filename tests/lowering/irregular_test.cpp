@@ -5,7 +5,7 @@
 #include <tuple>
 
 #include "lowering/redistribute/redistribute.hpp"
-#include "lowering/stages/parts.hpp"
+#include "lowering/stages/operands.hpp"
 #include "model/zoo/llama.hpp"
 #include "tests/lowering/irregular_plans.hpp"
 #include "tests/lowering/redistribute/played.hpp"
@@ -67,14 +67,23 @@ std::map<std::vector<int>, double> sums(const Program& program) {
 /// A stack that says something of everything that blocks are lowered by.
 cost::Stack busy_stack() {
   cost::Stack stack = plain_stack();
-  stack.fusions = {{"bias_add", "gelu"}, {"dropout", "add"}, {"silu", "multiply"}};
-  stack.collectives = {{cost::CollectiveKind::all_reduce, true, model::Pass::weight_gradient},
-                       {cost::CollectiveKind::reduce_scatter, true, model::Pass::weight_gradient},
-                       {cost::CollectiveKind::all_gather, false, model::Pass::input_gradient}};
-  stack.held_inputs = {{"masked_softmax", "merge_heads"}};
-  stack.operators["attention_dropout"] = {.state_copies_before = 2, .state_copies_after = 1};
-  stack.random_state = {
-      .size = 800_B, .before_forward = 1, .before_recomputation = 2, .after_recomputation = 1};
+  using cost::CollectiveKind;
+  using model::Pass;
+  using Beside = cost::CollectiveBeside;
+  using Copies = cost::RandomStateCopies;
+  stack.rules = {cost::Fusion{{"bias_add", "gelu"}},
+                 cost::Fusion{{"dropout", "add"}},
+                 cost::Fusion{{"silu", "multiply"}},
+                 Beside{CollectiveKind::all_reduce, true, Pass::weight_gradient},
+                 Beside{CollectiveKind::reduce_scatter, true, Pass::weight_gradient},
+                 Beside{CollectiveKind::all_gather, false, Pass::input_gradient},
+                 cost::HeldInputs{"masked_softmax", "merge_heads"},
+                 cost::OperatorKernels{.of = "gelu", .synchronizations = 1},
+                 Copies{"before attention_dropout", 2, 800_B},
+                 Copies{"after attention_dropout", 1, 800_B},
+                 Copies{"before recomputed passes", 1, 800_B},
+                 Copies{"before recomputation", 2, 800_B},
+                 Copies{"after recomputation", 1, 800_B}};
   return stack;
 }
 
@@ -107,12 +116,10 @@ std::vector<std::string> tasks_of(const Program& program, int device) {
 
 /// What the parts of an operator leave, or read first.
 std::vector<Piece> pieces(const Plan& plan, model::OpId op, bool output) {
-  const OperatorParts parts = parts_of(plan, op, 0);
+  const Operands operands = operands_of(plan, {.listed = {0}}, 0, op);
   std::vector<Piece> result;
-  for (std::size_t part = 0; part < parts.devices.size(); ++part) {
-    result.push_back({parts.devices[part], output ? output_mask(plan, op, 0, parts, part)
-                                                  : input_mask(plan, op, 0, parts, part)});
-  }
+  for (const auto& [device, part] : (output ? operands.leaves : operands.reads).front())
+    result.push_back({device, *part.mask});
   return result;
 }
 

@@ -12,7 +12,7 @@ namespace {
 /// Bytes of each buffer that a sequence keeps among its activations.
 std::vector<Bytes> kept(const std::string& strategy, int micro_batches, int sequence, int passes) {
   cost::Stack stack = plain_stack();
-  stack.kept_outputs = {.of = "exponential", .passes = passes};
+  stack.rules = {cost::KeptOutputs{.of = "exponential", .passes = passes}};
   const model::Graph graph = model::gpt(small_gpt);
   const program::Program program = lower(plan_of(graph, strategy, micro_batches), stack);
   std::vector<Bytes> buffers;

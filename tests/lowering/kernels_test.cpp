@@ -68,18 +68,18 @@ TEST_CASE(
     "fused operators are one kernel, and what passes between them is neither written nor read") {
   // The bias's output is b x s x 4h numbers of 16 bits.
   const model::Graph graph = model::gpt(small_gpt);
-  const auto asked_of_mlp = [&](std::vector<std::vector<std::string>> fusions) {
+  const auto asked_of_mlp = [&](const std::vector<std::string>& fused) {
     cost::Stack stack = plain_stack();
-    stack.fusions = std::move(fusions);
+    if (!fused.empty()) stack.rules = {cost::Fusion{fused}};
     const Program program = lower(plan_of(graph, "{}"), stack);
     return asked(block_of(program, 1, CellPass::forward), "mlp.");
   };
-  const Asked apart = asked_of_mlp({}), fused = asked_of_mlp({{"bias_add", "gelu"}});
+  const Asked apart = asked_of_mlp({}), fused = asked_of_mlp({"bias_add", "gelu"});
   const double passed = 2.0 * small_gpt.batch * small_gpt.sequence * 4 * small_gpt.hidden;
   CHECK(apart.launches == fused.launches + 1);
   CHECK(close(apart.traffic, fused.traffic + Bytes{2 * passed}, 1e-12));
   // What others read in between fuses nothing.
-  CHECK(asked_of_mlp({{"gelu", "bias_add"}}).launches == apart.launches);
+  CHECK(asked_of_mlp({"gelu", "bias_add"}).launches == apart.launches);
 }
 
 TEST_CASE("hardware FLOPs are those that run: of half of all pairs where attention is fused") {
@@ -135,8 +135,10 @@ TEST_CASE("a loss looks up one logit a token, and its gradient reads and writes 
 
 TEST_CASE("copies of the random generator's state move its bytes, and the host waits for each") {
   cost::Stack stack = plain_stack();
-  stack.random_state = {
-      .size = 1000_B, .before_forward = 3, .before_recomputation = 5, .after_recomputation = 7};
+  using Copies = cost::RandomStateCopies;
+  stack.rules = {Copies{"before recomputed passes", 3, 1000_B},
+                 Copies{"before recomputation", 5, 1000_B},
+                 Copies{"after recomputation", 7, 1000_B}};
   const Program program = lower(plan_of(model::gpt(small_gpt), R"({"recompute": "full"})"), stack);
   const auto copies = [&](CellPass pass) {
     std::vector<int> found;
@@ -158,7 +160,7 @@ TEST_CASE("a step on the host moves its formula's bytes and, both ways, what the
   // besides 4 + 4 and 2 + 2. No kernel is launched for it.
   const model::Graph graph = model::gpt(small_gpt);
   cost::Stack stack = plain_stack();
-  stack.optimizer.extra_states = {{"gradient", 4_B}, {"average", 2_B}};
+  stack.rules = {cost::ExtraState{"gradient", 4_B}, cost::ExtraState{"average", 2_B}};
   const auto parameters = static_cast<double>(model::gpt_parameters(small_gpt));
   Bytes device, host;
   int launches = 0;

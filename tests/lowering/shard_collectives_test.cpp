@@ -21,7 +21,7 @@ using cost::CollectiveKind;
 Program with_facts(const model::Graph& graph, const std::string& strategy,
                    const cost::ShardCollectives& facts) {
   cost::Stack stack = plain_stack();
-  stack.shard_collectives = facts;
+  stack.rules = {facts};
   return lower(plan_of(graph, strategy, 2), stack);
 }
 
@@ -123,11 +123,11 @@ TEST_CASE("reduced shards are added up by the kernels that add up whole gradient
   for (const std::string stage : {"2", "3"}) {
     const std::string strategy = R"({"data": 4, "zero": )" + stage + "}";
     cost::Stack stack = plain_stack();
-    stack.gradient_accumulation = {.kernels = 1, .extra_passes = 3};
+    stack.rules = {cost::OperatorKernels{.of = "gradient_accumulation", .extra_passes = 3}};
     const Run run(lower(plan_of(graph, strategy, 2), stack));
     CHECK(close(run.added.value, 3 * run.payload.at(scatter).value / 4, 1e-12));
     CHECK(run.additions == run.tensors.at(scatter));
-    stack.gradient_accumulation = {.kernels = 0, .extra_passes = 0};
+    stack.rules = {cost::OperatorKernels{.of = "gradient_accumulation", .launches = 0}};
     CHECK(Run(lower(plan_of(graph, strategy, 2), stack)).additions == 0);
   }
 }
@@ -206,7 +206,7 @@ TEST_CASE("what ranks have stepped is gathered in as many shares as buckets go i
     const Run together(lower(plan, stack));
     CHECK(together.collectives.at(gather) == 1);
     CHECK(together.copies == 0);
-    stack.step_gathers = {.bucket = 20000_B, .kernels_per_rank = 1};
+    stack.rules = {cost::StepGathers{.bucket = 20000_B, .kernels_per_rank = 1}};
     const Program program = lower(plan, stack);
     const Run parts(program);
     const double all = 2 * elements(graph, 0, false);
@@ -224,7 +224,7 @@ TEST_CASE("what ranks have stepped is gathered in as many shares as buckets go i
         CHECK(std::abs(work->payload.value - all / shares) < largest);
       }
     }
-    stack.step_gathers.bucket = {2 * all};
+    stack.rules = {cost::StepGathers{.bucket = Bytes{2 * all}, .kernels_per_rank = 1}};
     CHECK(Run(lower(plan, stack)).collectives.at(gather) == 1);
   }
 }

@@ -19,7 +19,7 @@ namespace {
 using cost::CollectiveKind;
 
 constexpr Bytes activation = 12.0 * 20 * 48 * 2_B;  // b*s*h in fp16
-const cost::Stack shares{.shares_activations = true, .shares_gradients = true};
+const cost::Stack shares{.rules = {cost::StageShares::activations, cost::StageShares::gradients}};
 
 Program with(const cost::Stack& stack, const std::string& strategy, int micro_batches = 2) {
   const model::Graph graph = model::gpt(small_gpt);
@@ -92,9 +92,10 @@ TEST_CASE("gathers of shares use the communicator of the tensor ranks' other col
 TEST_CASE("what is sent is received, activations and gradients each as the stack says") {
   for (const bool of_activations : {false, true}) {
     for (const bool of_gradients : {false, true}) {
-      const Program program =
-          with({.shares_activations = of_activations, .shares_gradients = of_gradients},
-               R"({"pipeline": 2, "tensor": 4, "data": 3})");
+      cost::Stack stack;
+      if (of_activations) stack.rules.emplace_back(cost::StageShares::activations);
+      if (of_gradients) stack.rules.emplace_back(cost::StageShares::gradients);
+      const Program program = with(stack, R"({"pipeline": 2, "tensor": 4, "data": 3})");
       std::map<Stream, Bytes> total;
       for (int device = 0; device < 24; ++device) {
         for (const auto& [stream, payloads] : transfers_of(program, device)) {
@@ -130,7 +131,7 @@ TEST_CASE(
 
 TEST_CASE("of what is kept after it was sent a share is kept") {
   cost::Stack stack = shares;
-  stack.keeps_sent = true;
+  stack.rules.emplace_back(cost::Lifetime::sent_until_gradients);
   const Program program = with(stack, R"({"pipeline": 2, "tensor": 4})");
   const auto left = [&](int sequence, Stream stream) {
     return left_by(message(program, sequence, stream), program::Category::temporaries);

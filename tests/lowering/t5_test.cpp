@@ -106,6 +106,36 @@ TEST_CASE("stages that share tables sum their gradients in one order") {
   CHECK(summed(four, 2) == summed(four, 3));
 }
 
+std::vector<std::vector<int>> stages_of(const std::string& strategy) {
+  return plan_of(small_t5(), strategy, 4).stages;
+}
+
+TEST_CASE("the decoder's embedding is with the decoder's first layer, or where the encoder's is") {
+  // Segments: 0 and 5 embed, 1 to 4 and 6 to 9 are layers, 10 is the head.
+  using Stages = std::vector<std::vector<int>>;
+  CHECK(stages_of(R"({"pipeline": 4})") == Stages{{0, 1, 2}, {3, 4}, {5, 6, 7}, {8, 9, 10}});
+  CHECK(stages_of(R"({"pipeline": 2, "layers_per_stage": [5, 3]})") ==
+        Stages{{0, 1, 2, 3, 4, 5, 6}, {7, 8, 9, 10}});
+  CHECK(stages_of(R"({"pipeline": 4, "layers_per_stage": [0, 4, 4, 0]})") ==
+        Stages{{0}, {1, 2, 3, 4}, {5, 6, 7, 8, 9}, {10}});
+  const Stages apart = {{0, 5}, {1, 2}, {3, 4}, {6, 7}, {8, 9}, {10}};
+  CHECK(stages_of(R"({"pipeline": 4, "embedding": 1, "head": 2})") == apart);
+  CHECK(stages_of(R"({"pipeline": 4, "schedule": "interlaced"})") == apart);
+}
+
+TEST_CASE("interlaced T5s have a quarter of the tables on each of four ranks, tied or not") {
+  const Program program = lowered(small_t5(), R"({"pipeline": 4, "schedule": "interlaced"})", 6);
+  for (const program::Device& device : program.devices) {
+    double words = 0;
+    for (const program::Resident& one : program.sequences[device.sequence].residents) {
+      const bool named =
+          one.tensor >= 0 && small_t5().tensors[one.tensor].name == "embedding.words";
+      if (named && one.category == program::Category::parameters) words += one.bytes.value;
+    }
+    CHECK(words == 2 * 112 * 48 / 4);
+  }
+}
+
 TEST_CASE("slices of tokens do not go with an encoder") {
   const std::string why =
       refusal([] { lowered(small_t5(), R"({"pipeline": 2, "token_slices": [8, 12]})", 2); });

@@ -38,6 +38,19 @@ TEST_CASE("two ranks execute a plan, agree with one device, and are timed") {
   CHECK_FALSE(json.has("reason"));
 }
 
+TEST_CASE("four ranks lend each other activations, and agree with one device") {
+  const TemporaryFolder folder;
+  folder.write("lent.json", with(with(small_scenario(), R"("layers": 2)", R"("layers": 4)"),
+                                 R"("tensor": 2, "data": 2, "overlap_gradients": true, )"
+                                 R"("bucket": "25 MiB")",
+                                 R"("pipeline": 4, "schedule": "bpipe")"));
+  const Ran ran =
+      shell(mpirun + "-n 4 " + execute + "lent.json --run four --precision fp64 --steps 1", folder);
+  INFO(ran.err);
+  REQUIRE(ran.exit == 0);
+  CHECK(times(ran.out, "one device: agrees") == 1);
+}
+
 TEST_CASE("a plan whose groups were not measured is executed without a prediction") {
   // Four ranks with a profile that knows collectives of two.
   const TemporaryFolder folder;

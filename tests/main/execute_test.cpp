@@ -113,10 +113,7 @@ TEST_CASE("what cannot be executed is refused in one line before anything starts
           "--run four", 1, "small.json: /runs/1/strategy/swap: expected");
 }
 
-/// The run "alone", or "four", with another strategy.
-std::string alone_with(const std::string& strategy) {
-  return with(small_scenario(), R"("recompute": "full")", strategy);
-}
+/// The run "four" with another strategy.
 std::string four_with(const std::string& strategy) {
   return with(small_scenario(),
               R"("tensor": 2, "data": 2, "overlap_gradients": true, "bucket": "25 MiB")", strategy);
@@ -128,14 +125,27 @@ std::string model_with(const std::string& model) {
 }
 
 TEST_CASE("plans that cannot be executed are refused in plain words") {
-  refused(alone_with(R"("offload": {"of": "optimizer", "delayed_update": true})"), "", 1,
-          "found steps on the host that are delayed");
   const std::string four = "--run four --in-process";
   refused(four_with(R"("pipeline": 2, "data": 2, "schedule": "gpipe", "token_slices": [16, 16])"),
           four, 1, "found slices of tokens");
-  refused(
-      with(four_with(R"("pipeline": 4, "schedule": "bpipe")"), R"("layers": 2)", R"("layers": 4)"),
-      four, 1, "found activations that are lent to other devices");
+}
+
+TEST_CASE("lent activations and delayed steps agree with one device") {
+  const std::string delayed = R"("offload": {"of": "optimizer", "delayed_update": true})";
+  const std::string deep = with(small_scenario(), R"("layers": 2)", R"("layers": 4)");
+  const auto four = [&](const std::string& strategy) {
+    return with(deep, R"("tensor": 2, "data": 2, "overlap_gradients": true, "bucket": "25 MiB")",
+                strategy);
+  };
+  for (const std::string& text : {four(R"("pipeline": 4, "schedule": "bpipe")"),
+                                  four(R"("data": 4, "zero": 2, )" + delayed)}) {
+    const TemporaryFolder folder;
+    folder.write("small.json", text);
+    const Ran finished = run("execute small.json --run four --in-process --precision fp64", folder);
+    CAPTURE(finished.out, finished.err);
+    CHECK(finished.exit == 0);
+    CHECK_THAT(finished.out, ContainsSubstring("one device: agrees"));
+  }
 }
 
 TEST_CASE("models that cannot be executed are refused in plain words") {

@@ -42,7 +42,7 @@ TEST_CASE("a command line that cannot be understood ends with exit code 2 and on
   is_usage("simulate a.json b.json", "b.json");
   is_usage("simulate a.json --trace t.json --run five", "no run named \"five\" in a.json");
   is_usage("simulate a.json --trace t.json --run fuor", "did you mean \"four\"?");
-  is_usage("options wheels", "no part \"wheels\"; there is strategy, model, gpt");
+  is_usage("options wheels", "no part \"wheels\"; there is strategy, model, rules, gpt");
   is_usage("validate", "missing scenarios");
   is_usage("validate a.json --figure time", "no figure \"time\"");
   is_usage("validate a.json", "nothing of this was measured");

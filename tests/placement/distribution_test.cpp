@@ -52,4 +52,19 @@ TEST_CASE("completed values have the same elements and are no sums") {
   CHECK(completed(Part{Layout{{0}}}) == Part{Layout{{0}}});
 }
 
+TEST_CASE("what devices share out is cut along the first dimension that has equal parts") {
+  const Grid grid{.axes = {{.name = "data", .size = 4}}};
+  const auto cut = [&](std::vector<std::int64_t> shape) {
+    model::Tensor tensor{};
+    tensor.shape = std::move(shape);
+    const auto layout = divided(Layout(1), 0, tensor, grid);
+    return layout ? layout->front().dim : -1;
+  };
+  CHECK(cut({4, 3}) == 0);
+  CHECK(cut({4, 8}) == 0);
+  CHECK(cut({3, 8}) == 1);
+  CHECK(cut({3, 5, 4}) == 2);
+  CHECK(cut({3, 6}) == -1);
+}
+
 }  // namespace stratagem::placement::distribution_test

@@ -52,95 +52,12 @@ TEST_CASE("masks overlap exactly where they share an element and a part of its v
   CHECK(overlapping < 3600);
 }
 
-TEST_CASE(
-    "an intersection is what both masks see, and exists unless two different partial values meet") {
-  RandomMasks masks;
-  int found = 0;
-  for (int trial = 0; trial < 4000; ++trial) {
-    const Mask a = masks.next();
-    const Mask b = masks.next();
-    const Seen shared = common(seen_by(a, parts), seen_by(b, parts));
-    const bool comparable = a.value == b.value || a.value.count == 1 || b.value.count == 1;
-    const std::optional<Mask> result = intersection(a, b);
-    INFO("trial " << trial);
-    if (result.has_value() != (comparable && !shared.empty())) FAIL();
-    if (!result) continue;
-    ++found;
-    if (seen_by(*result, parts) != shared) FAIL();
-  }
-  CHECK(found > 100);
-}
-
-TEST_CASE("a concatenation sees what its two masks see, and exists where that is a mask") {
-  RandomMasks masks;
-  int found = 0;
-  for (int trial = 0; trial < 4000; ++trial) {
-    Mask a = masks.next();
-    Mask b = a;
-    const auto d = static_cast<std::size_t>(masks.pick(0, 1));  // often next to each other
-    b.ranges[d].begin = masks.pick(0, 4);
-    b.ranges[d].end = masks.pick(b.ranges[d].begin + 1, 5);
-    if (masks.pick(0, 3) == 0) b = masks.next();
-    const Seen left = seen_by(a, parts);
-    const Seen right = seen_by(b, parts);
-    const std::optional<Mask> result = concatenation(a, b);
-    INFO("trial " << trial);
-    if (result) {
-      ++found;
-      if (!common(left, right).empty() || seen_by(*result, parts) != either(left, right)) FAIL();
-      if (concatenation(b, a) != result) FAIL();
-    } else if (a.value == b.value && common(left, right).empty()) {
-      // The smallest box around both sees more than both do.
-      Mask box = a;
-      for (std::size_t k = 0; k < box.ranges.size(); ++k) {
-        box.ranges[k] = {std::min(a.ranges[k].begin, b.ranges[k].begin),
-                         std::max(a.ranges[k].end, b.ranges[k].end)};
-      }
-      if (seen_by(box, parts).size() == left.size() + right.size()) FAIL();
-    }
-  }
-  CHECK(found > 50);
-}
-
-TEST_CASE("an accumulation of k parts of the same elements sees all of them") {
-  // Parts 2 and 3 of 6 are part 1 of 3; parts 1 and 2 of 6 are no third; 0..5 of 6 are the full
-  // value.
-  const auto part = [](std::int64_t i, std::int64_t n) {
-    return Mask{.ranges = {{2, 4}}, .value = {i, n}};
-  };
-  CHECK(accumulation({part(2, 6), part(3, 6)}) == part(1, 3));
-  CHECK(accumulation({part(3, 6), part(2, 6)}) == part(1, 3));
-  CHECK(accumulation({part(1, 6), part(2, 6)}) == std::nullopt);
-  CHECK(accumulation({part(3, 6), part(4, 6), part(5, 6)}) == part(1, 2));
-  CHECK(accumulation({part(0, 6), part(1, 6), part(2, 6), part(3, 6)}) == std::nullopt);  // 4 of 6
-  CHECK(accumulation({part(5, 6), part(4, 6), part(3, 6), part(2, 6), part(1, 6), part(0, 6)}) ==
-        part(0, 1));
-  CHECK(accumulation({part(2, 6), part(2, 6)}) == std::nullopt);
-  CHECK(accumulation({part(2, 6), part(3, 4)}) == std::nullopt);
-  CHECK(accumulation({part(0, 2), Mask{.ranges = {{2, 5}}, .value = {1, 2}}}) == std::nullopt);
-  CHECK(accumulation({part(1, 2)}) == part(1, 2));
-  CHECK(accumulation({}) == std::nullopt);
-}
-
-TEST_CASE("splitting a value and accumulating the parts gives it back") {
-  // (i, n) in m parts: (i*m + k, n*m).
-  const Mask mask{.ranges = {{0, 2}}, .value = {1, 3}};
-  std::vector<Mask> pieces;
-  for (std::int64_t k = 0; k < 4; ++k) {
-    pieces.push_back(split_value(mask, k, 4));
-    CHECK(pieces.back().value == ValuePart{4 + k, 12});
-    CHECK(contains(seen_by(mask, 24), seen_by(pieces.back(), 24)));
-  }
-  CHECK(accumulation(pieces) == mask);
-}
-
 TEST_CASE("splitting a dimension gives equal parts in the whole tensor's coordinates") {
   // The second third of [0, 12) is [4, 8), of which the first half is [4, 6).
   const Mask all = whole({12, 5});
   const Mask third = split(all, 0, 1, 3);
   CHECK(third.ranges == std::vector<Range>{{4, 8}, {0, 5}});
   CHECK(split(third, 0, 0, 2).ranges == std::vector<Range>{{4, 6}, {0, 5}});
-  CHECK(concatenation(split(all, 0, 0, 2), split(all, 0, 1, 2)) == all);
 }
 
 TEST_CASE("a dimension is not split into uneven parts") {

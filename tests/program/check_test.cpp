@@ -104,6 +104,72 @@ TEST_CASE("calls that take turns are checked in the order of their launches") {
   CHECK_THAT(refused(two), ContainsSubstring("expected devices that do not wait for each other"));
 }
 
+TEST_CASE("hosts that wait for each other's collectives are refused") {
+  // Both devices launch both sums, on streams of their own, in different orders.
+  const Task one = collective("one", Kind::all_reduce, Stream::communication, 0);
+  const Task two = collective("two", Kind::all_reduce, Stream::gradient_communication, 1);
+  Program program = program_of({{one, two}, {two, one}}, {{0, 1}, {0, 1}});
+  CHECK(refused(program).empty());
+  for (Sequence& sequence : program.sequences) sequence.calls[0].host_waits = {{1, -1, -1}};
+  CHECK_THAT(
+      refused(program),
+      ContainsSubstring("expected devices that do not wait for each other for ever, found on "
+                        "device 0 one of work in F(stage 0, micro-batch 0) before"));
+  CHECK_THAT(refused(program),
+             ContainsSubstring("on device 1 two of work in F(stage 1, micro-batch 0) before one"));
+  // One host that waits, or both for another stream, hold nobody up.
+  program.sequences[1].calls[0].host_waits = {};
+  CHECK(refused(program).empty());
+  for (Sequence& sequence : program.sequences)
+    sequence.calls[0].host_waits = {{1, -1, static_cast<int>(Stream::compute)}};
+  CHECK(refused(program).empty());
+  // A task that synchronises is such a wait.
+  program = program_of({{one, two}, {two, one}}, {{0, 1}, {0, 1}});
+  for (Block& block : program.blocks) block.tasks[0].synchronizations = 1;
+  CHECK_THAT(refused(program), ContainsSubstring("expected devices that do not wait"));
+}
+
+TEST_CASE("a host that waits for a message waits with all that it launches later") {
+  // Device 0 waits for what device 1 sends after it has received what device 0 launches later.
+  const Task receive = collective("receive", Kind::send, Stream::receive_backward, 1);
+  const Task send = collective("send", Kind::send, Stream::send_forward, 0);
+  Task take = send, give = receive;
+  take.stream = Stream::receive_forward;
+  give.stream = Stream::send_backward;
+  give.waits = {0};
+  Program program = program_of({{receive, send}, {take, give}}, {{0, 1}, {1, 0}});
+  CHECK(refused(program).empty());
+  std::vector<Call>& calls = program.sequences[0].calls;
+  calls[0].host_waits = {{1, -1, -1}};  // transfers are not among all
+  CHECK(refused(program).empty());
+  calls[0].host_waits = {};
+  calls.push_back(calls[0]);
+  calls[1].block = 2;
+  program.blocks.push_back({.name = "later", .slots = {}, .tasks = {send}});
+  program.blocks[0].tasks = {receive};
+  CHECK(refused(program).empty());
+  calls[1].host_waits = {{0, 0, 0}};
+  CHECK_THAT(
+      refused(program),
+      ContainsSubstring("receive of work in F(stage 0, micro-batch 0) before send of later"));
+}
+
+TEST_CASE("the host waits for what it has launched, before tasks that there are") {
+  Program program = called_twice(collective("sum"), collective("sum"));
+  std::vector<HostWait>& waits = program.sequences[0].calls[1].host_waits;
+  for (const HostWait& right : {HostWait{-1, -1, -1}, HostWait{1, 0, 1}, HostWait{0, -1, 3}}) {
+    waits = {right};
+    CHECK(refused(program).empty());
+  }
+  for (const HostWait& wrong :
+       {HostWait{2, -1, -1}, HostWait{0, 1, 0}, HostWait{0, 0, 2}, HostWait{0, -1, 13}}) {
+    waits = {wrong};
+    CHECK_FALSE(refused(program).empty());
+  }
+  waits = {{1, -1, -1}, {0, -1, -1}};
+  CHECK_THAT(refused(program), ContainsSubstring("in order"));
+}
+
 TEST_CASE("launches have every task once, after what it waits for") {
   Program program = called_twice(collective("sum"), collective("sum"));
   std::vector<Launch>& launches = program.sequences[0].launches;

@@ -83,6 +83,9 @@ Change of_calls(const std::function<bool(StoredCall&)>& change) {
 Change of_waits(const std::function<bool(Wait&)>& change) {
   return of_calls([=](StoredCall& call) { return first<Wait>(call.waits, change); });
 }
+Change of_host_waits(const std::function<bool(HostWait&)>& change) {
+  return of_calls([=](Call& call) { return first<HostWait>(call.host_waits, change); });
+}
 Change of_residents(const std::function<bool(Resident&)>& change) {
   return [=](Program& program) {
     return first<Sequence>(program.sequences,
@@ -243,6 +246,15 @@ std::vector<Fact> facts_of_sequences() {
          return any;
        })},
       {"for which task", of_waits([](Wait& w) { return w.of_task > 0 && (--w.of_task, true); })},
+      {"a wait of the host", of_calls([](Call& c) { return shorten(c.host_waits); })},
+      {"before what the host waits",
+       of_host_waits([](HostWait& w) { return w.before = w.before < 0 ? 0 : -1, true; })},
+      {"for which stream the host waits", of_host_waits([](HostWait& w) {
+         return w.of_call < 0 && (w.of_task = w.of_task < 0 ? 0 : -1, true);
+       })},
+      {"for which task the host waits", of_host_waits([](HostWait& w) {
+         return w.of_call >= 0 && w.of_task > 0 && (--w.of_task, true);
+       })},
       {"the order of calls", &swap_alike},
       {"a resident's category", of_residents([](Resident& r) { return step(r.category, 3); })},
       {"its bytes", of_residents([](Resident& r) { return r.bytes += Bytes{1}, true; })},

@@ -80,7 +80,7 @@ TEST_CASE("what does not fit the host's memory is offered its drives") {
 TEST_CASE("drives are refused where a cluster has none, with the path") {
   for (const auto& [cluster, offload, path] :
        {std::tuple(std::string(R"({"preset": "pcie-v100", "gpus": 4})"), states, "optimizer"),
-        std::tuple(dgx_2(R"(, "drives": {"count": 0})"), all, "optimizer"),
+        std::tuple(dgx_2(R"(, "drives": {"count": 0})"), all, "parameters"),
         std::tuple(dgx_2(R"(, "drives": {"count": 0})"),
                    std::string(R"({"optimizer": "memory", "parameters": "drives"})"),
                    "parameters")}) {

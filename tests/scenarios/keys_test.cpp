@@ -89,7 +89,8 @@ std::set<std::string> names_of_operators() {
   const ordered_json schema = schema_of("stack");
   std::set<std::string> names;
   for (const ordered_json& name :
-       schema.at("properties").at("operators").at("propertyNames").at("enum"))
+       schema.at(ordered_json::json_pointer("/definitions/rules/items/anyOf/0/properties/operator"))
+           .at("enum"))
     names.insert(name.get<std::string>());
   return names;
 }

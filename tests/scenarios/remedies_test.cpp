@@ -40,7 +40,7 @@ TEST_CASE("every remedy fits when it is simulated, and the cheapest come first")
     CHECK(again.outcome.status == Outcome::Status::ok);
     CHECK(again.outcome.memory.used == found[i].used);
     CHECK(again.outcome.metrics->iteration_time == found[i].iteration_time);
-    CHECK(changed.global_batch == run.global_batch);
+    CHECK(changed.batch.global == run.batch.global);
     CHECK(changed.gpus == run.gpus);
     if (i > 0) CHECK(found[i - 1].iteration_time <= found[i].iteration_time);
   }

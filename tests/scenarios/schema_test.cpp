@@ -177,12 +177,14 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("the schema of scenarios says what options declare (if not: scripts/readme)") {
+TEST_CASE("schemas say what options declare (if not: scripts/readme)") {
   const TemporaryFolder folder;
-  const JsonReader definitions = JsonReader::from_file(scenario_schema).at("definitions");
-  for (const std::string part : {"model", "strategy"}) {
-    const Ran said = run("options " + part + " --schema", folder);
-    CHECK(definitions.at(part).dump() == JsonReader::from_text(said.out, part).dump());
+  for (const auto& [schema, part] : {std::pair{scenario_schema, "model"},
+                                     {scenario_schema, "strategy"},
+                                     {stack_schema, "rules"}}) {
+    const Ran said = run("options " + std::string(part) + " --schema", folder);
+    CHECK(JsonReader::from_file(schema).at("definitions").at(part).dump() ==
+          JsonReader::from_text(said.out, part).dump());
   }
 }
 

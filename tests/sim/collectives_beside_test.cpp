@@ -34,8 +34,8 @@ struct Durations {
 double makespan(const std::string& more, const std::vector<cost::CollectiveBeside>& rules,
                 const Durations& times) {
   const model::Graph graph = model::gpt(lowering::small_gpt);
-  const program::Program program =
-      UnitPipeline::lowered(R"({"tensor": 2)" + more + "}", graph, 1, {.collectives = rules});
+  const program::Program program = UnitPipeline::lowered(R"({"tensor": 2)" + more + "}", graph, 1,
+                                                         {.rules = {rules.begin(), rules.end()}});
   const BytesPerSecond bandwidth = activation / Seconds{times.activation * 1e-12 * unit};
   const Folding folding = fold(program, instant_cluster(2, bandwidth), ideal_network(), false);
   const Prices prices = price(program, [&](const program::Task& task) {
@@ -101,8 +101,8 @@ TEST_CASE("collectives of the forward pass and of what runs again wait as before
               column_split * std::min(times.weight, times.activation)));
   const model::Graph graph = model::gpt(lowering::small_gpt);
   const auto forward = [&](const std::vector<cost::CollectiveBeside>& rules) {
-    const program::Program program =
-        UnitPipeline::lowered(R"({"tensor": 2})", graph, 1, {.collectives = rules});
+    const program::Program program = UnitPipeline::lowered(R"({"tensor": 2})", graph, 1,
+                                                           {.rules = {rules.begin(), rules.end()}});
     std::vector<std::vector<int>> waits;
     for (int segment = 0; segment < layer_count + 2; ++segment) {
       const program::Block& block =

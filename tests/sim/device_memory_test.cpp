@@ -2,7 +2,9 @@
 #include "sim/device_memory.hpp"
 
 #include <map>
+#include <optional>
 
+#include "lowering/stack/host_waits.hpp"
 #include "sim/caching_allocator.hpp"
 #include "tests/catch.hpp"
 #include "tests/lowering/lowered.hpp"
@@ -47,6 +49,19 @@ HandBuilt three_tasks(Bytes x, Bytes y, Bytes z) {
   built.program.blocks[0].name = "block";
   built.add_device(0);
   return built;
+}
+
+/// Calls of a segment of which every buffer is a tensor, so that hosts can wait as a stack has it.
+void of_a_segment(program::Program& program) {
+  program.segment_tensors.emplace_back();
+  for (program::Block& block : program.blocks) {
+    for (std::size_t slot = 0; slot < block.slots.size(); ++slot)
+      block.slots[slot].tensor = static_cast<int>(slot);
+  }
+  for (int tensor = 0; tensor < 100; ++tensor) program.segment_tensors.front().push_back(tensor);
+  for (program::Sequence& sequence : program.sequences) {
+    for (program::Call& call : sequence.calls) call.segment = 0;
+  }
 }
 
 /// Of two devices: in every layer a computation allocates a buffer of 12 MiB, a collective works on
@@ -214,16 +229,22 @@ TEST_CASE("a host does not wait for the end of what it is launching") {
 }
 
 TEST_CASE("a host that waits between passes holds the buffers of one of them") {
-  HandBuilt built = layers_with_sums(3);
-  std::vector<program::StoredCall>& calls = built.program.sequences[0].calls.stored();
-  calls.push_back(calls.front());
-  calls.back().cell.pass = placement::CellPass::backward;
-  cost::Stack stack = stack_with(Allocator::caching);
-  CHECK(memory_of(built, small_gpu(), stack).reserved == 72_MiB);
-  stack.host_waits = cost::HostWaits::each_pass;
-  CHECK(memory_of(built, small_gpu(), stack).reserved == 36_MiB);
-  stack.host_waits = cost::HostWaits::each_launch;
-  CHECK(memory_of(built, small_gpu(), stack).reserved == 12_MiB);
+  const auto reserved = [](std::optional<cost::HostWaits> waits) {
+    HandBuilt built = layers_with_sums(3);
+    std::vector<program::Call>& calls = built.program.sequences[0].calls;
+    calls.push_back(calls.front());
+    calls.back().cell.pass = placement::CellPass::backward;
+    of_a_segment(built.program);
+    cost::Stack stack = stack_with(Allocator::caching);
+    if (waits) {
+      stack.rules = {*waits};
+      lowering::add_host_waits(built.program, stack);
+    }
+    return memory_of(built, small_gpu(), stack).reserved;
+  };
+  CHECK(reserved({}) == 72_MiB);
+  CHECK(reserved(cost::HostWaits::each_pass) == 36_MiB);
+  CHECK(reserved(cost::HostWaits::each_launch) == 12_MiB);
 }
 
 TEST_CASE("reserved is no less than what streams that run at once hold at a time") {
@@ -244,9 +265,9 @@ TEST_CASE("reserved is no less than what streams that run at once hold at a time
 }
 
 TEST_CASE("a stage's host waits for exchanges, for what describes them, or for neither") {
-  using cost::StageExchanges;
+  using cost::HostWaits;
   // Of stages 0 and 1, the last one.
-  const auto reserved = [](bool sends, StageExchanges exchanges, int stage = 0) {
+  const auto reserved = [](bool sends, const std::vector<cost::Rule>& waits, int stage = 0) {
     HandBuilt built = layers_with_sums(3);
     const Step step = collective(8_B, {}, Stream::send_forward);
     if (sends) {
@@ -259,21 +280,24 @@ TEST_CASE("a stage's host waits for exchanges, for what describes them, or for n
     built.program.sequences.push_back(built.program.sequences[0]);
     built.program.devices[1].sequence = 1;
     for (program::StoredCall& call : built.program.sequences[1].calls.stored()) call.cell.stage = 1;
+    of_a_segment(built.program);
     cost::Stack stack = stack_with(Allocator::caching);
-    stack.stage_exchanges = exchanges;
+    stack.rules = waits;
+    lowering::add_host_waits(built.program, stack);
     const Timeline timeline = run(built.program, on_one_link(built.program), built.prices, 2);
     for (const DeviceMemory& device : device_memory(built.program, timeline, small_gpu(), stack)) {
       if (device.device == stage || device.count == 2) return device.reserved;
     }
     throw std::logic_error("no device of that stage");
   };
-  CHECK(reserved(true, StageExchanges::queued) == 72_MiB);
-  CHECK(reserved(true, StageExchanges::read) == 36_MiB);
-  CHECK(reserved(true, StageExchanges::waited_for) == 12_MiB);
+  CHECK(reserved(true, {}) == 72_MiB);
+  CHECK(reserved(true, {HostWaits::each_received_pass}) == 36_MiB);
+  CHECK(reserved(true, {HostWaits::each_exchange}) == 36_MiB);
+  CHECK(reserved(true, {HostWaits::each_exchange}, 1) == 36_MiB);
   // The last stage's backward passes begin with its own loss: nothing is read.
-  CHECK(reserved(true, StageExchanges::read, 1) == 72_MiB);
-  for (const auto any : {StageExchanges::read, StageExchanges::waited_for})
-    CHECK(reserved(false, any) == 72_MiB);
+  CHECK(reserved(true, {HostWaits::each_received_pass}, 1) == 72_MiB);
+  for (const auto any : {HostWaits::each_received_pass, HostWaits::each_exchange})
+    CHECK(reserved(false, {any}) == 72_MiB);
 }
 
 TEST_CASE("buffers of gradients live until both what allocates and what frees them has run") {
@@ -282,8 +306,9 @@ TEST_CASE("buffers of gradients live until both what allocates and what frees th
   model::GptConfig config = lowering::small_gpt;
   config.tied = false;
   cost::Stack stack = stack_with(Allocator::caching);
-  stack.shard_collectives = {.by_weight = true, .gathers_wait = true, .kernels_per_rank = 1};
-  stack.stage_exchanges = cost::StageExchanges::waited_for;
+  stack.rules = {
+      cost::HostWaits::each_exchange,
+      cost::ShardCollectives{.by_weight = true, .gathers_wait = true, .kernels_per_rank = 1}};
   const program::Program program = lowering::lower(
       lowering::plan_of(model::gpt(config),
                         R"({"pipeline": 2, "data": 4, "zero": 3, "gradient_buffers": 2,

@@ -138,6 +138,8 @@ TEST_CASE("drives that take no time are the memory of the host") {
       CHECK(close(OnDrives(4, drives, costs).period(), OnDrives(4, memory, costs).period(), 1e-9));
     };
     same(states_there(), R"({"offload": "optimizer", "zero": 2})");
+    same(R"({"offload": {"optimizer": "drives", "gradients": "drives"}, "zero": 2})",
+         R"({"offload": "optimizer", "zero": 2})");
     same(R"({"offload": {"optimizer": "memory"}, "zero": 2})",
          R"({"offload": "optimizer", "zero": 2})");
     for (const std::string prefetch : {"0", "1", "3"}) {
@@ -150,6 +152,15 @@ TEST_CASE("drives that take no time are the memory of the host") {
     same(R"({"offload": {"optimizer": "drives", "delayed_update": true}, "zero": 2})",
          R"({"offload": {"of": "optimizer", "delayed_update": true}, "zero": 2})");
   }
+}
+
+// 2 of 12 bytes more are read for each step, and 2 written when a layer's gradients have left; the
+// passes take longest.
+TEST_CASE("gradients on drives are written behind the passes and read beside the states") {
+  const std::string all =
+      R"({"offload": {"optimizer": "drives", "gradients": "drives"}, "zero": 2, "bucket": "1 B"})";
+  CHECK(close(OnDrives(4, all, {9, 9, 0, 0, 6, 3}).period(), 4 * 18 + 1.125 * 0.5 + 4.125 * 7 + 3,
+              1e-5));
 }
 
 // Delayed steps and what stands around them run beside an iteration.

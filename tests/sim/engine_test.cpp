@@ -222,6 +222,100 @@ TEST_CASE("a synchronisation on a collective waits for the other ranks too") {
   CHECK(begins(timeline, 0, 1) == Times{43, 73, 85});
 }
 
+TEST_CASE("a host that waits before each of n launches takes n times launch and kernel") {
+  HandBuilt built;
+  built.add_sequence({kernel(10, 3), kernel(10, 3), kernel(10, 3), kernel(10, 3)});
+  built.add_device(0);
+  const Folding folding = on_one_link(built.program);
+  CHECK(ends(run(built.program, folding, built.prices, 1), 0, 0) == Times{13, 23, 33, 43});
+  built.program.sequences[0].calls[0].host_waits = {{}};
+  const Timeline timeline = run(built.program, folding, built.prices, 2);
+  CHECK(ends(timeline, 0, 0) == Times{13, 26, 39, 52});
+  CHECK(ends(timeline, 0, 1) == Times{65, 78, 91, 104});  // the first waits for the last before it
+  CHECK(timeline.times[0].launches[0] == std::vector<Instant>{{0}, {13}, {26}, {39}});
+}
+
+TEST_CASE("a launch waits until the queue of its stream has room") {
+  // Kernels of 10, launches of 1. With q places the k-th launch begins when the one q before ends.
+  HandBuilt built;
+  built.add_sequence({kernel(10, 1), kernel(10, 1), kernel(10, 1), kernel(10, 1),
+                      kernel(1, 1, {}, Stream::communication)});
+  built.add_device(0);
+  Folding folding = on_one_link(built.program);
+  const auto launches = [&](int queue) {
+    folding.launch_queue = queue;
+    return run(built.program, folding, built.prices, 1).times[0].launches[0];
+  };
+  CHECK(launches(4) == std::vector<Instant>{{0}, {1}, {2}, {3}, {4}});
+  CHECK(launches(3) == std::vector<Instant>{{0}, {1}, {2}, {11}, {12}});
+  CHECK(launches(2) == std::vector<Instant>{{0}, {1}, {11}, {21}, {22}});
+  CHECK(launches(1) == std::vector<Instant>{{0}, {11}, {22}, {33}, {34}});
+  // What is launched in time begins as before; one place is a wait for each kernel.
+  CHECK(ends(run(built.program, folding, built.prices, 1), 0, 0) == Times{11, 22, 33, 44, 36});
+  folding.launch_queue = 2;
+  CHECK(ends(run(built.program, folding, built.prices, 1), 0, 0) == Times{11, 21, 31, 41, 24});
+}
+
+TEST_CASE("a queue that devices fill before they meet is refused") {
+  // Each device has its next collective behind two kernels that wait for the other's.
+  HandBuilt built;
+  for (const int group : {0, 1}) {
+    const Stream one = Stream::communication, two = Stream::gradient_communication;
+    built.add_sequence({collective(1_B, {}, one, group), kernel(1, 0, {0}), kernel(1),
+                        collective(1_B, {}, two, 1 - group)});
+    built.add_device(group, {0, 1});
+  }
+  Folding folding = on_one_link(built.program);
+  CHECK_NOTHROW(run(built.program, folding, built.prices, 1));
+  folding.launch_queue = 1;
+  CHECK_THROWS_WITH(run(built.program, folding, built.prices, 1),
+                    ContainsSubstring("/profile/launch_queue"));
+}
+
+TEST_CASE("a host waits for a stream, for a task, or for all but transfers") {
+  // Computes 0..10, sums 10..208 (100 bytes, from 12 on at half the rate beside a send), computes
+  // 10..12, sends. The last kernel's launch takes 3.
+  HandBuilt built;
+  built.add_sequence({kernel(10), collective(100_B, {0}), kernel(2),
+                      collective(1000_B, {2}, Stream::send_forward, 0, CollectiveKind::send)});
+  built.add_sequence({kernel(1, 3)});
+  built.program.sequences.resize(1);
+  built.program.sequences[0].calls.push_back({.block = 1, .segment = -1, .cell = {}});
+  built.add_device(0, {0});
+  const Folding folding =
+      on_one_link(built.program, {CollectiveKind::all_reduce, CollectiveKind::send});
+  const auto last_begins = [&](std::vector<program::HostWait> waits) {
+    built.program.sequences[0].calls[1].host_waits = std::move(waits);
+    return begins(run(built.program, folding, built.prices, 1), 0, 0).back();
+  };
+  constexpr int compute = static_cast<int>(Stream::compute);
+  CHECK(last_begins({}) == 12);
+  CHECK(last_begins({{0, -1, compute}}) == 15);
+  CHECK(last_begins({{0, 0, 1}}) == 211);
+  CHECK(last_begins({{0, -1, -1}}) == 211);
+  CHECK(last_begins({{0, 0, 0}}) == 13);  // over at 10, before the device is free
+}
+
+TEST_CASE("a wait that is over when the host comes changes nothing") {
+  // The host takes longer than the device.
+  HandBuilt built;
+  built.add_sequence({kernel(2, 10), kernel(2, 10), kernel(2, 10)});
+  built.add_device(0);
+  const Folding folding = on_one_link(built.program);
+  const Timeline before = run(built.program, folding, built.prices, 2);
+  built.program.sequences[0].calls[0].host_waits = {{2, -1, -1}};
+  built.program.blocks[0].tasks[0].waits = {};
+  const Timeline timeline = run(built.program, folding, built.prices, 2);
+  // But for the last, which ends 2 after its launch, and is waited for.
+  CHECK(begins(timeline, 0, 0) == Times{10, 20, 32});
+  CHECK(begins(before, 0, 0) == Times{10, 20, 30});
+  built.program.sequences[0].calls.push_back(built.program.sequences[0].calls[0]);
+  built.program.sequences[0].calls[0].host_waits = {};
+  built.program.sequences[0].calls[1].host_waits = {{0, 0, 0}, {1, 0, 1}, {2, 0, 2}};
+  CHECK(begins(run(built.program, folding, built.prices, 1), 0, 0) ==
+        Times{10, 20, 30, 40, 50, 60});
+}
+
 TEST_CASE("periods are equal once the program is steady") {
   // The first iteration is longer by the first launch; every later one takes 3 * 10.
   HandBuilt built;

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "lowering/redistribute/steps.hpp"
-#include "lowering/stages/operator_layout.hpp"
+#include "lowering/stages/operands.hpp"
 #include "lowering/stages/segment.hpp"
-#include "placement/local_part.hpp"
+#include "placement/distribution.hpp"
 #include "tests/sim/random_plan.hpp"
 
 namespace stratagem::sim {

@@ -131,7 +131,7 @@ TEST_CASE("folded and unfolded runs agree to the picosecond") {
        2},
       {"dgx-2h",
        1,
-       {.tensor = 4, .pipeline = 4, .swap = {.layers = 2, .to = strategies::Keep::Where::stage}},
+       {.tensor = 4, .pipeline = 4, .swap = {.layers = 2, .to = strategies::Keep::Where::peers}},
        6,
        4},
       {"dgx-2h", 1, {.tensor = 2, .pipeline = 4, .data = 2, .schedule = "gpipe"}, 4, 4},
@@ -144,7 +144,7 @@ TEST_CASE("folded and unfolded runs agree to the picosecond") {
   };
   const cost::Profile profile = v100();
   cost::Stack stack{.slowdown = {1}, .host_factor = {1}};
-  stack.optimizer.synchronizations = 1;
+  stack.rules = {cost::OperatorKernels{.of = "optimizer_step", .synchronizations = 1}};
   for (const FoldedPlan& plan : plans) {
     INFO(plan.preset << " x " << plan.nodes << " tensor " << plan.options.tensor << " pipeline "
                      << plan.options.pipeline << " data " << plan.options.data);

@@ -68,8 +68,9 @@ TEST_CASE("uniform strategies written as lists run to the end") {
 TEST_CASE("a uniform plan takes as long where its devices are listed, whatever the stack fuses") {
   const model::Graph graph = model::gpt(lowering::small_gpt);
   cost::Stack stack = lowering::plain_stack();
-  stack.fusions = {{"bias_add", "gelu"}, {"dropout", "add"}};
-  stack.collectives = {{cost::CollectiveKind::all_reduce, true, model::Pass::weight_gradient}};
+  stack.rules = {
+      cost::Fusion{{"bias_add", "gelu"}}, cost::Fusion{{"dropout", "add"}},
+      cost::CollectiveBeside{cost::CollectiveKind::all_reduce, true, model::Pass::weight_gradient}};
   for (const std::string strategy :
        {R"({"data": 2})", R"({"tensor": 2})", R"({"tensor": 2, "recompute": "full"})",
         R"({"tensor": 4, "sequence_parallel": true})"}) {

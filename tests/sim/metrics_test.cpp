@@ -139,7 +139,7 @@ TEST_CASE("gradients that are freed between iterations lower the peak") {
   const cost::Profile profile = cost::read_profile("scenarios/profiles/v100-sxm3-450w.json");
   cost::Stack stack{.slowdown = {1}, .host_factor = {1}};
   const auto peak_of = [&](bool frees) {
-    stack.frees_gradients = frees;
+    stack.rules.assign(frees, cost::Lifetime::gradients_until_step);
     const program::Program program = lowered_gpt(4, 2, {.pipeline = 2}, stack);
     const Folding folding = fold(program, cluster("dgx-1v", 1), profile.collective, true);
     return metrics(program, run(program, folding, price(program, profile, stack), 2)).peak;
@@ -157,7 +157,7 @@ TEST_CASE("what a stage has sent waits for its gradient where the stack says so"
   const cost::Profile profile = cost::read_profile("scenarios/profiles/v100-sxm3-450w.json");
   cost::Stack stack{.slowdown = {1}, .host_factor = {1}};
   const auto steps_of = [&](bool keeps) {
-    stack.keeps_sent = keeps;
+    stack.rules.assign(keeps, cost::Lifetime::sent_until_gradients);
     const program::Program program = lowered_gpt(4, 8, {.pipeline = 4}, stack);
     const Folding folding = fold(program, cluster("dgx-1v", 1), profile.collective, true);
     const Timeline timeline = run(program, folding, price(program, profile, stack), 2);
@@ -192,8 +192,8 @@ TEST_CASE("copies of gradients take their bytes during the steps, or always") {
   for (const int zero : {0, 1}) {
     const Bytes plain = sum(residents_of(stack, zero), Category::gradients, false);
     cost::Stack copying = stack;
-    copying.optimizer.step_copies = {{"fp32", 4_B}};
-    copying.optimizer.gradient_copies = {{"fp16", 2_B}};
+    copying.rules = {cost::ExtraState{"fp32", 4_B, cost::ExtraState::With::steps},
+                     cost::ExtraState{"fp16", 2_B, cost::ExtraState::With::gradients}};
     const auto residents = residents_of(copying, zero);
     CHECK(sum(residents, Category::gradients, false) == 2 * plain);  // 2 bytes as the first ones
     CHECK(sum(residents, Category::temporaries, true) == 2 * plain / (zero == 0 ? 1 : 2));
@@ -235,7 +235,7 @@ TEST_CASE("what an iteration allocates it frees: live bytes return to the reside
         strategies::Options{.pipeline = 2, .recompute = {"full", 2}},
         strategies::Options{.tensor = 4, .recompute = {"full"}, .partition_checkpoints = true},
         strategies::Options{.pipeline = 4,
-        .swap = {.layers = 2, .to = strategies::Keep::Where::stage}},
+        .swap = {.layers = 2, .to = strategies::Keep::Where::peers}},
         strategies::Options{.pipeline = 4, .data = 2, .schedule = "gpipe"}}) {
     const program::Program program = lowered_gpt(4, 4, options, stack);
     const Folding folding = fold(program, cluster("dgx-1v", 1), profile.collective, true);

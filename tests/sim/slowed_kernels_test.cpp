@@ -343,7 +343,7 @@ TEST_CASE("folded and unfolded runs agree to the picosecond with slowed kernels"
   cost::Profile profile = cost::read_profile("scenarios/profiles/v100-sxm3-450w.json");
   // So fast a host that kernels wait for each other, not for launches.
   cost::Stack stack{.slowdown = {1}, .host_factor = {0.01}};
-  stack.optimizer.synchronizations = 2;
+  stack.rules = {cost::OperatorKernels{.of = "optimizer_step", .synchronizations = 2}};
   for (const strategies::Options& options :
        {strategies::Options{.tensor = 2, .data = 8, .overlap_gradients = true, .bucket = 50_KB},
         strategies::Options{.tensor = 2, .pipeline = 4, .data = 2, .recompute = {"full"}},

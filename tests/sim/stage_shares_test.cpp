@@ -32,8 +32,9 @@ topology::Cluster servers(int nodes, int gpus) {
 Seconds makespan(const std::string& strategy, int micro_batches, int tensor, int stages,
                  bool shares) {
   const model::Graph graph = model::gpt(lowering::small_gpt);
-  const program::Program program = UnitPipeline::lowered(
-      strategy, graph, micro_batches, {.shares_activations = shares, .shares_gradients = shares});
+  cost::Stack stack;
+  if (shares) stack.rules = {cost::StageShares::activations, cost::StageShares::gradients};
+  const program::Program program = UnitPipeline::lowered(strategy, graph, micro_batches, stack);
   const Folding folding = fold(program, servers(stages, tensor), ideal_network(), false);
   const Prices prices = price(program, [](const program::Task&) { return Price{}; });
   const Timeline timeline = run(program, folding, prices, 1);

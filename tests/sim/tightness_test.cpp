@@ -1,5 +1,6 @@
 // A second, naive reading of what the engine promises: no task begins a picosecond later than
 // something holds it.
+#include <limits>
 #include <map>
 #include <set>
 
@@ -13,14 +14,42 @@ namespace {
 
 using program::Stream;
 
+/// A task that the host has launched.
+struct Earlier {
+  Stream stream;
+  int launches;
+  Instant end;
+};
+
+/// When the host, which comes to a task at `now`, launches it on a stream: once the kernels there
+/// that have not ended, with those of the task, are at most `queue`, or there are none.
+Instant with_room(const std::vector<Earlier>& earlier, Instant now, Stream stream, int launches,
+                  int queue) {
+  while (launches > 0) {
+    int pending = 0;
+    Instant first{std::numeric_limits<std::int64_t>::max()};
+    for (const Earlier& one : earlier) {
+      if (one.stream != stream || one.launches == 0 || one.end <= now) continue;
+      pending += one.launches;
+      first = std::min(first, one.end);
+    }
+    if (pending == 0 || pending + launches <= queue) break;
+    now = first;
+  }
+  return now;
+}
+
 /// When something last held each task of an actor: its launch, the task before it on its stream, or
-/// what it waits for. Reads programs and prices, not the engine's own tables.
+/// what it waits for. Reads programs and prices, not the engine's own tables. Programs launch call
+/// after call.
 std::vector<std::vector<Instant>> ready_times(const program::Program& program, const Prices& prices,
                                               const Timeline& timeline, std::size_t actor,
-                                              std::vector<std::vector<Instant>>& launched) {
+                                              std::vector<std::vector<Instant>>& launched,
+                                              int queue) {
   const program::Sequence& sequence = program.sequences[timeline.actors[actor].sequence];
   std::vector<std::vector<Instant>> result;
   std::map<Stream, Instant> tail;
+  std::vector<Earlier> earlier;
   Instant host{0};
   for (std::size_t i = 0; i < timeline.iteration_ends.size(); ++i) {
     const std::vector<Instant>& ends = timeline.times[actor].ends[i];
@@ -34,6 +63,19 @@ std::vector<std::vector<Instant>> ready_times(const program::Program& program, c
       for (std::size_t t = 0; t < block.tasks.size(); ++t, ++flat) {
         const program::Task& task = block.tasks[t];
         const Price& price = prices[call.block][t];
+        for (const program::HostWait& wait : call.host_waits) {
+          if (wait.before >= 0 && wait.before != static_cast<int>(t)) continue;
+          if (wait.of_call >= 0) host = std::max(host, ends[first[wait.of_call] + wait.of_task]);
+          for (const Earlier& one : earlier) {
+            const bool meant = wait.of_task < 0 ? one.stream <= Stream::copy_in
+                                                : static_cast<int>(one.stream) == wait.of_task;
+            if (wait.of_call < 0 && meant) host = std::max(host, one.end);
+          }
+        }
+        const auto* kernel = std::get_if<cost::Kernel>(&task.work);
+        const int launches = kernel == nullptr ? 0 : kernel->launches;
+        host = with_room(earlier, host, task.stream, launches, queue);
+        earlier.push_back({task.stream, launches, ends[flat]});
         Instant ready = std::max(host + price.first_launch, tail[task.stream]);
         for (const int wait : task.waits) ready = std::max(ready, ends[first.back() + wait]);
         for (const program::Wait& wait : call.waits) {
@@ -78,11 +120,11 @@ std::map<std::pair<int, int>, std::vector<Place>> collective_instances(
 
 /// Checks an unfolded timeline; returns how many tasks it looked at.
 std::size_t check_tight(const program::Program& program, const Prices& prices,
-                        const Timeline& timeline) {
+                        const Timeline& timeline, int queue) {
   std::vector<std::vector<std::vector<Instant>>> ready;
   std::vector<std::vector<std::vector<Instant>>> launched(timeline.actors.size());
   for (std::size_t a = 0; a < timeline.actors.size(); ++a) {
-    ready.push_back(ready_times(program, prices, timeline, a, launched[a]));
+    ready.push_back(ready_times(program, prices, timeline, a, launched[a], queue));
   }
   // A collective is ready when the last of its ranks is.
   for (const auto& [key, places] : collective_instances(program, timeline)) {
@@ -118,17 +160,26 @@ std::size_t check_tight(const program::Program& program, const Prices& prices,
 TEST_CASE("every task begins at the instant at which the last of what it needs is there") {
   const cost::Profile profile = cost::read_profile("scenarios/profiles/v100-sxm3-450w.json");
   cost::Stack stack{.slowdown = {1}, .host_factor = {1}};
-  for (const int synchronizations : {0, 1}) {
-    stack.optimizer.synchronizations = synchronizations;
-    for (const strategies::Options& options :
-         {strategies::Options{.tensor = 4, .data = 2, .overlap_gradients = true, .bucket = 50_KB},
-          strategies::Options{.tensor = 2, .pipeline = 2, .data = 2, .recompute = {"full"}},
-          strategies::Options{.pipeline = 4, .data = 2, .schedule = "gpipe"}}) {
+  const strategies::Options two{.tensor = 4, .data = 2, .overlap_gradients = true, .bucket = 50_KB};
+  const strategies::Options three{.tensor = 2, .pipeline = 2, .data = 2, .recompute = {"full"}};
+  const strategies::Options stages{.pipeline = 4, .data = 2, .schedule = "gpipe"};
+  struct Case {
+    int synchronizations, queue;
+    std::vector<cost::Rule> waits;
+  };
+  for (const Case& one : {Case{0, 1000, {}}, Case{1, 1000, {cost::HostWaits::each_pass}},
+                          Case{0, 7, {}}, Case{1, 2, {cost::HostWaits::each_launch}}}) {
+    INFO(one.queue);
+    stack.rules = one.waits;
+    stack.rules.push_back(
+        cost::OperatorKernels{.of = "optimizer_step", .synchronizations = one.synchronizations});
+    for (const strategies::Options& options : {two, three, stages}) {
       const program::Program program = lowered_gpt(4, 4, options, stack);
       const Prices prices = price(program, profile, stack);
-      const Folding folding = fold(program, cluster("dgx-1v", 1), profile.collective, false);
+      Folding folding = fold(program, cluster("dgx-1v", 1), profile.collective, false);
+      folding.launch_queue = one.queue;
       const Timeline timeline = run(program, folding, prices, 2);
-      CHECK(check_tight(program, prices, timeline) > 1000);
+      CHECK(check_tight(program, prices, timeline, one.queue) > 1000);
     }
   }
 }

@@ -1,7 +1,6 @@
 // Gathers of weights ahead of the segments that read them: when they begin, and what they hold.
 #include <map>
 
-#include "sim/host_order.hpp"
 #include "sim/memory_changes.hpp"
 #include "tests/catch.hpp"
 #include "tests/sim/unit_chain.hpp"
@@ -18,12 +17,13 @@ struct Gathered {
            int launch = 0, int stage = 3)
       : Gathered(layers, ahead(stage, prefetch), forward, gather, stack, launch) {}
   Gathered(int layers, const std::string& zero, int forward, double gather,
-           const cost::Stack& stack = {}, int launch = 0)
-      : program(UnitPipeline::lowered(R"({"data": 2, "zero": )" + zero + "}", chain(layers), 1,
-                                      stack)) {
+           const cost::Stack& stack = {}, int launch = 0, int ranks = 2)
+      : program(UnitPipeline::lowered(
+            R"({"data": )" + std::to_string(ranks) + R"(, "zero": )" + zero + "}", chain(layers), 1,
+            stack)) {
     // Each of two ranks sends the half of 8 x 8 numbers of two bytes.
     const BytesPerSecond link = 64_B / Seconds{gather * 1e-12 * static_cast<double>(unit)};
-    const Folding folding = fold(program, instant_cluster(2, link), ideal_network(), false);
+    const Folding folding = fold(program, instant_cluster(ranks, link), ideal_network(), false);
     Prices prices = unit_prices(program, {.forward = forward, .input = 0});
     for (std::size_t b = 0; b < prices.size(); ++b) {
       for (std::size_t t = 0; t < prices[b].size(); ++t) {
@@ -88,7 +88,8 @@ TEST_CASE("with prefetch the shorter of gathers and layers hides behind the long
 // The host launches a copy for each rank while a gather runs, and the layer behind them.
 TEST_CASE("a host that copies every rank's part holds up what it launches next") {
   cost::Stack stack;
-  stack.shard_collectives = {.by_weight = true, .gathers_wait = true, .kernels_per_rank = 3};
+  stack.rules = {
+      cost::ShardCollectives{.by_weight = true, .gathers_wait = true, .kernels_per_rank = 3}};
   const auto layer = [](double gather, double copies, int forward) {
     return std::max(gather, copies) + forward;
   };
@@ -116,16 +117,44 @@ TEST_CASE("prefetching k layers holds the weights of k + 1") {
   }
 }
 
+TEST_CASE("parameters that stay whole after the forward pass are all there at its end") {
+  for (const int prefetch : {0, 1, 3}) {
+    for (const int layers : {1, 4, 8}) {
+      const Gathered plan(layers,
+                          R"({"stage": 3, "reshard_after_forward": false, "prefetch": )" +
+                              std::to_string(prefetch) + "}",
+                          5, 1);
+      const MemoryPeak peak = memory_peak(plan.program, plan.timeline, 0);
+      CHECK(peak.highest[static_cast<std::size_t>(Category::gathered_parameters)] ==
+            layers * 128_B + 16_B);
+    }
+  }
+}
+
+// Half of every layer, and one layer that is whole, at the end of the forward pass.
+TEST_CASE("secondary parts are there beside what is whole") {
+  for (const int layers : {2, 4, 8}) {
+    const Gathered plan(layers, R"({"stage": 3, "reshard_after_forward": 2, "prefetch": 0})", 5, 1,
+                        {}, 0, 4);
+    const MemoryPeak peak = memory_peak(plan.program, plan.timeline, 0);
+    CHECK(peak.highest[static_cast<std::size_t>(Category::gathered_parameters)] ==
+          layers * 64_B + 8_B + 128_B);
+  }
+}
+
 TEST_CASE("a host that runs ahead comes to a gather when the plan has made room for it") {
   for (const int prefetch : {0, 1, 2, 3}) {
     const Gathered plan(8, prefetch, 5, 1);
-    const auto changes = in_host_order(plan.program, plan.timeline, 0,
-                                       memory_changes(plan.program, plan.timeline, 0), {});
+    std::vector<MemoryChange> changes = memory_changes(plan.program, plan.timeline, 0);
+    std::ranges::stable_sort(changes, {}, [](const MemoryChange& change) {
+      return std::pair(change.task, change.bytes < Bytes{});
+    });
     std::map<int, Bytes> held;  // by buffer of a gathered weight: taken, and not free again yet
     std::multimap<Instant, int> freed;
     Bytes now, highest;
-    for (const HostChange& change : changes) {
-      for (; !freed.empty() && freed.begin()->first <= change.clock; freed.erase(freed.begin()))
+    for (const MemoryChange& change : changes) {
+      const Instant clock = plan.timeline.times[0].launches[0][change.task];
+      for (; !freed.empty() && freed.begin()->first <= clock; freed.erase(freed.begin()))
         now -= held.at(freed.begin()->second);
       if (!plan.is_gathered(change.buffer)) continue;
       if (change.bytes < Bytes{}) {

@@ -16,18 +16,16 @@ study::Run run_named(const std::string& name, int global_batch) {
     static const topology::Cluster cluster = topology::presets().front().build(1);
     return cluster;
   };
-  return {.file = "a.json",
-          .path = "/runs/1",
+  return {.origin = {.file = "a.json", .path = "/runs/1", .files = {}},
           .name = name,
-          .baseline = "one",
-          .compares = {},
+          .compared = {.baseline = "one"},
           .graph = {},
           .cluster = none(),
           .profile = {},
           .stack = {},
           .options = {},
           .strategy = JsonReader::from_text("{}", "a.json"),
-          .global_batch = global_batch};
+          .batch = {.global = global_batch}};
 }
 
 /// A run on so many GPUs that takes `seconds` for 10 TFLOP of the model and 13 of the hardware per
@@ -59,7 +57,7 @@ TEST_CASE("efficiency compares model FLOP/s per GPU, speed-up compares samples p
 TEST_CASE("a run without a baseline has no efficiency, and one that was refused no figures") {
   study::Scenario scenario{
       .file = "a.json", .question = "?", .runs = {run_named("one", 8), run_named("four", 32)}};
-  scenario.runs[0].baseline = "";
+  scenario.runs[0].compared.baseline = "";
   const auto results = study::compare(
       scenario, {outcome(1, 1_s), {.status = Outcome::Status::refused, .reason = "no", .gpus = 4}});
   CHECK(!std::ranges::find(results[0].figures, "speedup", &Figure::name)->predicted);
@@ -75,11 +73,11 @@ TEST_CASE("errors are differences of efficiencies, and relative for all else") {
 TEST_CASE("figures of memory are those of the outcome, also where it does not fit") {
   study::Scenario scenario{
       .file = "a.json", .question = "?", .runs = {run_named("one", 8), run_named("large", 8)}};
-  scenario.runs[1].measured = {
+  scenario.runs[1].compared.measured = {
       {.name = "peak_reserved", .value = 40e9, .source = "somebody"},
       {.name = "fits", .value = 1, .source = "somebody"},
   };
-  scenario.runs[1].expect = {
+  scenario.runs[1].compared.expect = {
       {.name = "peak_used", .at_least = 0, .at_most = 47e9, .because = "broken"}};
   Outcome large = outcome(1, 1_s);
   large.status = Outcome::Status::out_of_memory;
@@ -107,7 +105,7 @@ TEST_CASE("a peak that was read off one device is held to that device's") {
       {.device = 0, .count = 2, .allocated = 3_GB, .reserved = 4_GB, .context = 1_GB},
       {.device = 2, .count = 2, .allocated = 5_GB, .reserved = 7_GB, .context = 2_GB}};
   const auto peak_on = [&](std::optional<int> device) {
-    scenario.runs[0].measured = {
+    scenario.runs[0].compared.measured = {
         {.name = "peak_used", .value = 5e9, .source = "somebody", .device = device}};
     return predicted(study::compare(scenario, {uneven})[0], "peak_used");
   };
@@ -120,7 +118,7 @@ TEST_CASE("a peak that was read off one device is held to that device's") {
 
 TEST_CASE("an expectation that is not met is one line with file, path, bounds and reason") {
   study::Scenario scenario{.file = "a.json", .question = "?", .runs = {run_named("one", 8)}};
-  scenario.runs[0].expect = {
+  scenario.runs[0].compared.expect = {
       {.name = "iteration_time", .at_least = 0.5, .at_most = 1.5, .because = "kept"},
       {.name = "iteration_time", .at_least = -1e300, .at_most = 0.5, .because = "broken above"},
       {.name = "speedup", .at_least = 2, .at_most = 3, .because = "broken below"},

@@ -1,7 +1,10 @@
 // Scenarios: defaults below every run, names of files, batches.
 #include "study/scenario.hpp"
 
+#include <cstdlib>
 #include <map>
+#include <set>
+#include <utility>
 
 #include "base/input_error.hpp"
 #include "study/plan_of.hpp"
@@ -28,8 +31,8 @@ TEST_CASE("a run takes from the defaults, key by key, what it does not say") {
   CHECK(alone.cluster.design().name == "DGX-2");  // its "cluster" states the GPUs only
   CHECK(four.options.tensor == 2);
   CHECK(four.options.recompute.what == "none");
-  CHECK(four.baseline == "alone");
-  CHECK(four.path == "/runs/1");
+  CHECK(four.compared.baseline == "alone");
+  CHECK(four.origin.path == "/runs/1");
   // All settings after defaults, for the report.
   CHECK_THAT(alone.resolved.text(), ContainsSubstring(R"("cluster":{"gpus":1,"preset":"dgx-2"})"));
 }
@@ -72,19 +75,22 @@ TEST_CASE("what a stage of a DGX-1V swaps goes over two NVLinks where there are 
   const std::string on_dgx1 =
       with(with(small_scenario(), R"("preset": "dgx-2")", R"("preset": "dgx-1v")"),
            R"("layers": 2)", R"("layers": 4)");
-  const auto peers = [&](const std::string& swap) {
+  // Pairs of GPUs that exchange something though their stages are no neighbours.
+  const auto far_pairs = [&](const std::string& swap) {
     const study::Scenario scenario = read(
         with(on_dgx1, R"("tensor": 2, "data": 2,)", R"("pipeline": 4, "swap": )" + swap + ","));
-    std::map<int, int> stage_of;
-    const strategies::Plan plan = study::plan_of(scenario.runs[1]);
-    for (const strategies::Keep& rule : plan.residency.rules()) {
-      for (const int segment : rule.segments) stage_of[segment] = rule.stage;
+    const study::Run& run = scenario.runs[1];
+    std::set<std::pair<int, int>> pairs;
+    for (const auto& [ranks] : study::program_of(run, study::plan_of(run)).communicators) {
+      if (ranks.size() == 2 && std::abs(ranks[0] - ranks[1]) > 1)
+        pairs.insert(std::minmax(ranks[0], ranks[1]));
     }
-    return stage_of;
+    return pairs;
   };
   // Of GPUs 0 to 3, GPU 0 has two links to GPU 3 and GPU 1 to GPU 2, and one to the two others.
-  CHECK(peers(R"({"layers": 1, "to": "peer"})") == std::map<int, int>{{1, 3}});
-  CHECK(peers(R"({"layers": 2, "to": "peer"})") == std::map<int, int>{{1, 3}, {2, 2}});
+  const std::set<std::pair<int, int>> zero_and_three = {{0, 3}};
+  CHECK(far_pairs(R"({"layers": 1, "to": "peer"})") == zero_and_three);
+  CHECK(far_pairs(R"({"layers": 2, "to": "peer"})") == zero_and_three);
 }
 
 TEST_CASE("what ranks compute redundantly does not count as the model's work") {
@@ -136,8 +142,8 @@ TEST_CASE("a model that repeats its forward pass wants a schedule that does") {
 
 TEST_CASE("a batch divides into micro-batches of every data-parallel rank") {
   const study::Scenario scenario = read(small_scenario());
-  CHECK(scenario.runs[0].micro_batches == 4);  // 8 = 1 rank * 2 samples * 4
-  CHECK(scenario.runs[1].micro_batches == 2);  // 8 = 2 ranks * 2 samples * 2
+  CHECK(scenario.runs[0].batch.micro_batches == 4);  // 8 = 1 rank * 2 samples * 4
+  CHECK(scenario.runs[1].batch.micro_batches == 2);  // 8 = 2 ranks * 2 samples * 2
 }
 
 TEST_CASE("ranks on processors run a scenario with a profile that knows their memory") {
@@ -233,7 +239,7 @@ TEST_CASE("a scenario needs no defaults, and may name its schema for editors") {
   text = with(with(text, "\"baseline\": \"alone\",", ""), "\"gpus\": 4", "\"gpus\": 1");
   const study::Scenario scenario = read(text);
   REQUIRE(scenario.runs.size() == 1);
-  CHECK(scenario.runs[0].baseline.empty());
+  CHECK(scenario.runs[0].compared.baseline.empty());
 }
 
 TEST_CASE("profiles and stacks are files beside the scenario, by name") {

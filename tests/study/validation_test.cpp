@@ -15,10 +15,9 @@ using Kind = Verdict::Kind;
 namespace {
 
 study::Run run_named(const std::string& name, const std::string& group) {
-  study::Run run{.file = "some/runs.json",
-                 .path = "/runs/0",
+  study::Run run{.origin = {.file = "some/runs.json", .path = "/runs/0"},
                  .name = name,
-                 .compares = group,
+                 .compared = {.group = group},
                  .cluster = topology::presets().front().build(1),
                  .strategy = JsonReader::from_text("{}", "a.json")};
   run.profile.memory.value = 16_GiB;
@@ -71,7 +70,7 @@ TEST_CASE("what is from memory, and what a stack was fitted to, is shown but cou
 
 TEST_CASE("a selection leaves out other figures and groups") {
   auto runs = played({1, 1.5});
-  runs[0].scenario.runs[1].compares = "the others";
+  runs[0].scenario.runs[1].compared.group = "the others";
   CHECK(study::validate(runs, {.figure = "peak_used"}).compared.empty());
   const Validation others = study::validate(runs, {.group = "other"});
   REQUIRE(others.compared.size() == 1);

@@ -4,13 +4,11 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
-#include <optional>
-#include <pugixml.hpp>
-#include <tuple>
+#include <utility>
 
 #include "base/input_error.hpp"
-#include "topology/importers/gpu_generation.hpp"
 #include "topology/importers/import_node.hpp"
+#include "topology/importers/inside/nccl_nvlinks.hpp"
 #include "topology/presets/parts.hpp"
 
 namespace stratagem::topology::importers {
@@ -19,19 +17,11 @@ namespace {
 
 using pugi::xml_node;
 
-/// GPUs and adapters in the order of their hosts and numbers; elements in the order of the file.
-struct Numbered {
-  int host = 0;
-  int dev = 0;
-  xml_node element;
-  xml_node cpu;
-};
-
 /// The format: elements and attributes of src/graph/xml.cc and topo.cc of NVIDIA/nccl 2.28.9, whose
 /// defaults for what is missing are taken too.
 class Reader {
  public:
-  Reader(const std::string& file, const Known& known) : file_(file), known_(known) {}
+  Reader(const std::string& file, const Known& known) : file_(file), known_(known), in_(file) {}
 
   NodeFile read(const std::string& text) {
     const pugi::xml_parse_result parsed = document_.load_buffer(text.data(), text.size());
@@ -40,108 +30,36 @@ class Reader {
       throw InputError(file_, fmt::format("line {}", line), "XML", parsed.description());
     }
     const xml_node system = document_.child("system");
-    if (!system) refuse(document_, "the element <system> of a topology of NCCL", "");
-    collect(system);
+    if (!system) in_.refuse(document_, "the element <system> of a topology of NCCL", "");
+    devices_ = devices_of(in_, system);
     node_.design.name = known_.name;
     add_vertices(system);
     add_processor_links(system);
     for (const xml_node cpu : system.children("cpu")) add_tree(cpu, ids_.at(cpu));
-    for (const Numbered& gpu : gpus_) add_nvlinks(gpu);
-    finish_nvlinks();
+    NcclNvLinks links(in_, node_.design);
+    for (const Numbered& gpu : devices_.gpus)
+      links.add(gpu, ids_.at(gpu.element), ids_.at(gpu.cpu), by_bus_);
+    links.finish(devices_.gpus.front().element);
     finish_port();
-    node_.source = "topology of NCCL, " + file_ +
-                   "; NVLink rates by compute capability; between sockets what NCCL counts on; "
-                   "latencies assumed" +
-                   dropped_;
+    node_.source =
+        "topology of NCCL, " + file_ +
+        "; NVLink rates by compute capability; between sockets what NCCL counts on; "
+        "latencies assumed" +
+        (devices_.dropped.empty() ? ""
+                                  : "; left out, since slower than others: " + devices_.dropped);
     return std::move(node_);
   }
 
  private:
-  [[noreturn]] void refuse(const xml_node& where, const std::string& expected,
-                           const std::string& found) const {
-    const char* bus = where.attribute("busid").value();
-    throw InputError(file_, where.path() + (*bus != '\0' ? fmt::format("[{}]", bus) : ""), expected,
-                     found);
-  }
-
-  /// A whole number; `otherwise` where the attribute is missing or empty.
-  int whole(const xml_node& element, const char* name, std::optional<int> otherwise) const {
-    const std::string text = element.attribute(name).value();
-    if (text.empty() && otherwise) return *otherwise;
-    int value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc{} || end != text.data() + text.size())
-      refuse(element, fmt::format("a whole number as \"{}\"", name), '"' + text + '"');
-    return value;
-  }
-
-  /// A count of links, or a rate: from 1 to what no machine exceeds.
-  int positive(const xml_node& element, const char* name, std::optional<int> otherwise,
-               int most) const {
-    const int value = whole(element, name, otherwise);
-    if (value < 1 || value > most)
-      refuse(element, fmt::format("1 to {} as \"{}\"", most, name), std::to_string(value));
-    return value;
-  }
-
-  int host_of(const xml_node& cpu) {
-    const std::string hash = cpu.attribute("host_hash").value();
-    return hosts_.emplace(hash, static_cast<int>(hosts_.size())).first->second;
-  }
-
-  void collect(const xml_node& system) {
-    for (const xml_node cpu : system.children("cpu")) collect(cpu, cpu, host_of(cpu));
-    const auto order = [](const Numbered& x, const Numbered& y) {
-      return std::tie(x.host, x.dev) < std::tie(y.host, y.dev);
-    };
-    std::stable_sort(gpus_.begin(), gpus_.end(), order);
-    std::stable_sort(nets_.begin(), nets_.end(), order);
-    drop_slow_adapters();
-    if (gpus_.empty()) refuse(system, "at least one <gpu>", "");
-  }
-
-  void collect(const xml_node& at, const xml_node& cpu, int host) {
-    for (const xml_node child : at.children()) {
-      const std::string name = child.name();
-      if (name == "gpu") {
-        gpus_.push_back({host, whole(child, "dev", {}), child, cpu});
-      } else if (name == "net") {
-        const bool used = child.attribute("dev") && whole(child, "net", 1) != 0;
-        if (used) nets_.push_back({host, whole(child, "dev", {}), child, cpu});
-      } else {
-        collect(child, cpu, host);
-      }
-    }
-  }
-
   static bool is_switch(const xml_node& pci) { return static_cast<bool>(pci.child("pci")); }
-
-  /// NCCL takes 10 Gb/s where none is said.
-  [[nodiscard]] int speed_of(const Numbered& net) const {
-    const int speed = whole(net.element, "speed", 0);
-    if (speed == 0) return 10'000;
-    return positive(net.element, "speed", {}, most_rate);
-  }
-
-  /// Slower adapters than the fastest are there for something else.
-  void drop_slow_adapters() {
-    for (const Numbered& net : nets_) fastest_ = std::max(fastest_, speed_of(net));
-    std::string dropped;
-    std::erase_if(nets_, [&](const Numbered& net) {
-      const bool slow = speed_of(net) < fastest_;
-      if (slow && !dropped.empty()) dropped += ", ";
-      if (slow) dropped += net.element.attribute("name").value();
-      return slow;
-    });
-    if (!dropped.empty()) dropped_ = "; left out, since slower than others: " + dropped;
-  }
 
   void add_vertices(const xml_node& system) {
     NodeDesign& design = node_.design;
-    for (std::size_t i = 0; i < gpus_.size(); ++i) {
-      const Numbered& gpu = gpus_[i];
-      if (i > 0 && gpus_[i - 1].host == gpu.host && gpus_[i - 1].dev == gpu.dev)
-        refuse(gpu.element.parent(), "a number of its own for every GPU", std::to_string(gpu.dev));
+    for (std::size_t i = 0; i < devices_.gpus.size(); ++i) {
+      const Numbered& gpu = devices_.gpus[i];
+      if (i > 0 && devices_.gpus[i - 1].host == gpu.host && devices_.gpus[i - 1].dev == gpu.dev)
+        in_.refuse(gpu.element.parent(), "a number of its own for every GPU",
+                   std::to_string(gpu.dev));
       ids_[gpu.element] = design.add(VertexKind::gpu, "gpu" + std::to_string(i));
       by_bus_[{gpu.host, gpu.element.parent().attribute("busid").value()}] = ids_[gpu.element];
       check_capability(gpu);
@@ -152,7 +70,7 @@ class Reader {
       ids_[cpu] = design.add(VertexKind::cpu, "cpu" + std::to_string(count));
       design.processor = processor_of(cpu);
     }
-    for (const Numbered& net : nets_) {
+    for (const Numbered& net : devices_.nets) {
       const auto [found, fresh] = adapters_.emplace(std::pair{net.host, net.dev}, 0);
       if (fresh) {
         const auto count = std::ranges::count(design.vertices, VertexKind::nic, &Vertex::kind);
@@ -163,9 +81,9 @@ class Reader {
   }
 
   void check_capability(const Numbered& gpu) {
-    const int capability = whole(gpu.element, "sm", {});
+    const int capability = in_.whole(gpu.element, "sm", {});
     if (node_.design.compute_capability != 0 && node_.design.compute_capability != capability)
-      refuse(gpu.element, "GPUs of one kind", fmt::format("sm=\"{}\"", capability));
+      in_.refuse(gpu.element, "GPUs of one kind", fmt::format("sm=\"{}\"", capability));
     node_.design.compute_capability = capability;
     node_.design.gpu = known_.gpu.empty() ? fmt::format("sm{}", capability) : known_.gpu;
   }
@@ -193,7 +111,7 @@ class Reader {
   void add_processor_links(const xml_node& system) {
     for (const xml_node a : system.children("cpu")) {
       for (xml_node b = a.next_sibling("cpu"); b; b = b.next_sibling("cpu")) {
-        if (host_of(a) != host_of(b)) continue;
+        if (devices_.host_of(a) != devices_.host_of(b)) continue;
         node_.design.join(ids_.at(a), ids_.at(b), LinkKind::inter_socket, 1,
                           nccl_socket_rate(node_.design.processor), parts::socket_latency);
       }
@@ -203,14 +121,14 @@ class Reader {
   /// 8b/10b coding for 2.5 and 5 GT/s, 128b/130b (rounded as in the presets) up to 32, 242 of a
   /// flit's 256 bytes for 64. NCCL takes 16 lanes of 8 GT/s where a virtual machine says nothing.
   BytesPerSecond pcie_rate(const xml_node& pci) const {
-    const int said = whole(pci, "link_width", 0);
-    const int lanes = said == 0 ? 16 : positive(pci, "link_width", {}, most_links);
+    const int said = in_.whole(pci, "link_width", 0);
+    const int lanes = said == 0 ? 16 : in_.positive(pci, "link_width", {}, most_links);
     const std::string speed = pci.attribute("link_speed").value();
     double rate = 8;
     if (!speed.empty()) {
       const auto result = std::from_chars(speed.data(), speed.data() + speed.size(), rate);
       if (result.ec != std::errc{} || !(rate > 0 && rate <= most_links))
-        refuse(pci, "a link_speed such as \"16.0 GT/s PCIe\"", '"' + speed + '"');
+        in_.refuse(pci, "a link_speed such as \"16.0 GT/s PCIe\"", '"' + speed + '"');
     }
     const double coding = rate < 8 ? 0.8 : rate < 64 ? 0.984375 : 0.9453125;
     return lanes * (rate * coding / 8) * 1_GBps;
@@ -246,78 +164,17 @@ class Reader {
     }
   }
 
-  void add_nvlinks(const Numbered& gpu) {
-    const VertexId own = ids_.at(gpu.element);
-    for (const xml_node link : gpu.element.children("nvlink")) {
-      const std::string target = link.attribute("target").value();
-      const std::string kind = link.attribute("tclass").value();
-      const int count = positive(link, "count", 1, most_links);
-      const auto peer = by_bus_.find({gpu.host, target});
-      if (peer != by_bus_.end()) {
-        int& both = pairs_[std::minmax(own, peer->second)];
-        both = std::max(both, count);  // each end says so
-      } else if (kind.starts_with("0x068001")) {
-        node_.design.join(own, ids_.at(gpu.cpu), LinkKind::c2c, count, nvlink_rate(link),
-                          parts::nvlink_latency);
-      } else if (kind.starts_with("0x0680")) {
-        to_switches_[target][own] += count;
-      } else if (!kind.starts_with("0x03")) {  // to a GPU that the job did not see
-        refuse(link, "an NVLink to a GPU of the file or to an NVSwitch", '"' + target + '"');
-      }
-    }
-    for (const xml_node link : gpu.element.children("c2c")) {  // "bw" of one link in MB/s
-      node_.design.join(
-          own, ids_.at(gpu.cpu), LinkKind::c2c, positive(link, "count", 1, most_links),
-          positive(link, "bw", {}, most_rate) * (1_GBps / 1000.0), parts::nvlink_latency);
-    }
-  }
-
-  BytesPerSecond nvlink_rate(const xml_node& where) const {
-    const BytesPerSecond rate = nvlink_of(node_.design.compute_capability);
-    if (rate <= BytesPerSecond{}) {
-      refuse(where, "GPUs whose NVLinks we know",
-             fmt::format("sm=\"{}\"", node_.design.compute_capability));
-    }
-    return rate;
-  }
-
-  /// Switches that not all GPUs reach stand as one, as NCCL has them: how they are joined is not
-  /// said.
-  void finish_nvlinks() {
-    const xml_node first = gpus_.front().element;
-    for (const auto& [pair, count] : pairs_) {
-      node_.design.join(pair.first, pair.second, LinkKind::nvlink, count, nvlink_rate(first),
-                        parts::nvlink_latency);
-    }
-    std::map<VertexId, int> together;
-    bool all = true;
-    for (const auto& [target, ends] : to_switches_) {
-      for (const auto& [gpu, count] : ends) together[gpu] += count;
-    }
-    for (const auto& [target, ends] : to_switches_) all = all && ends.size() == together.size();
-    if (!all) to_switches_ = {{"", together}};
-    int number = 0;
-    for (const auto& [target, ends] : to_switches_) {
-      const VertexId nv_switch =
-          node_.design.add(VertexKind::nv_switch, "nvswitch" + std::to_string(number++));
-      for (const auto& [gpu, count] : ends) {
-        node_.design.join(gpu, nv_switch, LinkKind::nvlink, count, nvlink_rate(first),
-                          parts::nvlink_latency);
-      }
-    }
-  }
-
   /// The known speed of that rate: InfiniBand's by the adapters' class, else Ethernet's.
   void finish_port() {
-    if (nets_.empty()) return;
+    if (devices_.nets.empty()) return;
     if (!known_.port.empty()) {
       node_.port = network_speed(known_.port);
       return;
     }
-    xml_node pci = nets_.front().element;
+    xml_node pci = devices_.nets.front().element;
     while (pci && std::string(pci.name()) != "pci") pci = pci.parent();
     const bool infiniband = std::string(pci.attribute("class").value()).starts_with("0x0207");
-    const BytesPerSecond rate = fastest_ / 8000.0 * 1_GBps;
+    const BytesPerSecond rate = devices_.fastest / 8000.0 * 1_GBps;
     NetworkSpeed port = network_speed("100GbE");
     port.name = "";
     port.port = rate;
@@ -333,24 +190,16 @@ class Reader {
     }
   };
 
-  static constexpr int most_links = 1000;
-  static constexpr int most_rate = 1'000'000'000;  ///< MB/s of a link, Mb/s of an adapter
-
   const std::string& file_;
   const Known& known_;
+  NcclFile in_;
   pugi::xml_document document_;
   NodeFile node_;
-  std::map<std::string, int> hosts_;
-  std::vector<Numbered> gpus_;
-  std::vector<Numbered> nets_;
+  NcclDevices devices_;
   std::map<xml_node, VertexId, ByHash> ids_;
   std::map<std::pair<int, std::string>, VertexId> by_bus_;  ///< host and bus: GPU
   std::map<std::pair<int, int>, VertexId> adapters_;        ///< host and number
-  std::map<std::pair<VertexId, VertexId>, int> pairs_;      ///< NVLinks between GPUs
-  std::map<std::string, std::map<VertexId, int>> to_switches_;
   int switches_ = 0;
-  int fastest_ = 0;      ///< of the adapters, in Mb/s
-  std::string dropped_;  ///< adapters, to be told
 };
 
 }  // namespace

@@ -19,8 +19,6 @@ const std::vector<PrimitiveKind>& primitive_kinds() {
       {"op-order", "flush", &read_updates, &write_updates},
       {"op-order", "", &read_order, &write_orders},
       {"keep", "", &read_keep, &write_keeps},
-      {"op-trans", "swap", &read_swap, &write_nothing},
-      {"op-trans", "evict", &read_eviction, &write_nothing},
   };
   return table;
 }

@@ -24,12 +24,6 @@ const std::vector<PrimitiveKind>& primitive_kinds();
 
 /// The axes of a list, each made by an op-trans before, and named once.
 std::vector<std::string> read_axis_names(const PlanBuilder&, const JsonReader& list);
-/// A list of axes as a field.
-Field axes_field(const std::string& key, const std::vector<std::string>& axes);
-
-/// Adds the forward cells that a text names to a rule. Throws InputError for other passes, which
-/// leave nothing, and for cells of the stage that the rule names.
-void read_cells(Keep& rule, const JsonReader& subject, const Extent& extent);
 
 // Each in its own file.
 void read_colocation(PlanBuilder&, const JsonReader&);
@@ -52,9 +46,6 @@ void read_gradients(PlanBuilder&, const JsonReader&);
 std::vector<Primitive> write_gradients(const Plan&);
 void read_keep(PlanBuilder&, const JsonReader&);
 std::vector<Primitive> write_keeps(const Plan&);
-void read_swap(PlanBuilder&, const JsonReader&);
-void read_eviction(PlanBuilder&, const JsonReader&);
-std::vector<Primitive> write_nothing(const Plan&);
 void read_divided_steps(PlanBuilder&, const JsonReader&);
 std::vector<Primitive> write_divided_steps(const Plan&);
 void read_steps_on_host(PlanBuilder&, const JsonReader&);

@@ -1,5 +1,5 @@
 // {"op-trans": "B(i, m)", "into": ["B", "W"], "where": ...}: backward cells in two.
-#include "strategies/language/cell_pattern.hpp"
+#include "strategies/language/chain.hpp"
 #include "strategies/language/expand.hpp"
 #include "strategies/language/primitives/all.hpp"
 

@@ -26,13 +26,7 @@ std::vector<Primitive> write_device_lists(const Plan& plan) {
         groups.add(placement.listed[copy], op);
     }
     for (const auto& [devices, selector] : groups.selectors()) {
-      Json list = Json::array();
-      std::string text = "devices";
-      for (const int device : devices) {
-        list.push(device);
-        text += " " + std::to_string(device);
-      }
-      result.push_back(primitive("op-assign", selector, {{"devices", list, text}}));
+      result.push_back(primitive("op-assign", selector, {list_field("devices", devices)}));
       if (plan.copies().most() > 1) result.back().fields.push_back(field("copy", copy));
     }
   }

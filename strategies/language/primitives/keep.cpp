@@ -2,6 +2,7 @@
 // uses waits between them; of activations {"keep": "activations", "of": "layers.[0-7]", ...} or
 // {"keep": "activations", "cells": "F(0, 2) F(0, 5)", "where": 3}.
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "base/input_error.hpp"
@@ -15,7 +16,9 @@ namespace {
 /// As Keep::What and Keep::Between count them.
 const std::vector<std::string> subjects = {"parameters", "gradients", "states", "activations",
                                            "checkpoints"};
-const std::vector<std::string> gaps = {"passes", "iterations"};
+const std::vector<std::string> gaps = {"passes", "micro-batches", "iterations"};
+const std::map<std::string, Keep::Where> places = {
+    {"peers", Keep::Where::peers}, {"host", Keep::Where::host}, {"drives", Keep::Where::drives}};
 
 template <typename Enum>
 Enum one_of(const JsonReader& reader, const std::vector<std::string>& names) {
@@ -23,27 +26,29 @@ Enum one_of(const JsonReader& reader, const std::vector<std::string>& names) {
   return static_cast<Enum>(found - names.begin());
 }
 
-/// "host", "drives", or the number of a stage.
+/// "peers", "host", "drives", or the number of a stage.
 void read_place(Keep& rule, const JsonReader& where, int stages) {
   if (where.is_number()) {
     rule.where = Keep::Where::stage;
     rule.stage = static_cast<int>(where.between(0, stages - 1));
     return;
   }
-  rule.where = where.one_of({"host", "drives"}) == "host" ? Keep::Where::host : Keep::Where::drives;
+  rule.where = places.at(where.one_of({"peers", "host", "drives"}));
 }
 
 Field place_field(const Keep& rule) {
   if (rule.where == Keep::Where::stage)
     return {"where", Json(rule.stage), "on stage " + std::to_string(rule.stage)};
-  const std::string name = rule.where == Keep::Where::host ? "host" : "drives";
+  const auto named = [&](const auto& place) { return place.second == rule.where; };
+  const std::string name = std::ranges::find_if(places, named)->first;
   return {"where", Json(name), "on the " + name};
 }
 
 std::vector<Field> fields_of(const Keep& rule) {
   std::vector<Field> fields;
-  if (rule.between != Keep::Between::passes) fields.push_back(field("between", "iterations"));
-  if (!rule.divided.empty()) fields.push_back(axes_field("divided", rule.divided));
+  if (rule.between != Keep::Between::passes)
+    fields.push_back(field("between", gaps[static_cast<int>(rule.between)]));
+  if (!rule.divided.empty()) fields.push_back(list_field("divided", rule.divided));
   if (rule.where != Keep::Where::device) fields.push_back(place_field(rule));
   if (rule.ahead) fields.push_back(field("ahead", *rule.ahead));
   if (rule.at_least > 0) fields.push_back(field("at least", rule.at_least));
@@ -59,15 +64,11 @@ Field subject_of(const Keep& rule, const Plan& plan) {
     const ChainText text = text_of(cells, plan.extent());
     return {"cells", Json(text.whole), "of " + text.abbreviated};
   }
-  std::vector<std::string> all;
-  std::vector<std::string> chosen;
-  for (const model::Segment& segment : plan.graph().segments) all.push_back(segment.name);
-  for (const int segment : rule.segments) chosen.push_back(all[segment]);
-  return field("of", summarize(chosen, all));
+  return field("of", selector_of_segments(plan.graph(), rule.segments));
 }
 
-}  // namespace
-
+/// Adds the forward cells that a text names to a rule. Throws InputError for other passes, which
+/// leave nothing, and for cells of the stage that the rule names.
 void read_cells(Keep& rule, const JsonReader& subject, const Extent& extent) {
   if (extent.slices > 1 || extent.repeats > 1)
     subject.fail("whole micro-batches and one forward pass where cells have rules");
@@ -82,9 +83,11 @@ void read_cells(Keep& rule, const JsonReader& subject, const Extent& extent) {
   }
 }
 
+}  // namespace
+
 void read_keep(PlanBuilder& builder, const JsonReader& reader) {
   Plan& plan = builder.plan();
-  Keep rule{.what = one_of<Keep::What>(reader.at("keep"), subjects)};
+  Keep rule{.what = one_of<Keep::What>(reader.at("keep"), subjects), .said = reader.path()};
   if (const auto between = reader.find("between"))
     rule.between = one_of<Keep::Between>(*between, gaps);
   if (const auto where = reader.find("where"))

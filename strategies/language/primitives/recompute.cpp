@@ -1,5 +1,6 @@
 // {"op-trans": SELECTOR of operators, "recompute": true}: those of one segment run again as one
 // group; with "segments": k those of k segments, which follow each other.
+#include <algorithm>
 #include <map>
 #include <set>
 #include <utility>
@@ -32,21 +33,25 @@ void read_recompute(PlanBuilder& builder, const JsonReader& reader) {
 
 namespace {
 
+Primitive again(const Plan& plan, const std::vector<model::OpId>& ops) {
+  return primitive("op-trans", selector_of_operators(plan.graph(), ops),
+                   {{"recompute", Json(true), "recompute"}});
+}
+
 /// Groups of equally many segments are one primitive: in the order of segments they follow each
 /// other.
-std::vector<Primitive> write_together(const Plan& plan, const std::vector<std::string>& all) {
-  std::map<int, std::vector<std::string>> names;  // by number of segments
+std::vector<Primitive> write_together(const Plan& plan) {
+  std::map<int, std::vector<model::OpId>> groups;  // by number of segments
   for (const std::vector<model::OpId>& group : plan.recomputed()) {
     const auto [first, last] = segment_range(plan.graph(), group);
     if (first == last) continue;
-    for (const model::OpId op : group)
-      names[last - first + 1].push_back(plan.graph().operators[op].name);
+    std::vector<model::OpId>& all = groups[last - first + 1];
+    all.insert(all.end(), group.begin(), group.end());
   }
   std::vector<Primitive> result;
-  for (const auto& [segments, chosen] : names) {
-    result.push_back(
-        primitive("op-trans", summarize(chosen, all),
-                  {{"recompute", Json(true), "recompute"}, field("segments", segments)}));
+  for (const auto& [segments, ops] : groups) {
+    result.push_back(again(plan, ops));
+    result.back().fields.push_back(field("segments", segments));
   }
   return result;
 }
@@ -56,33 +61,21 @@ std::vector<Primitive> write_together(const Plan& plan, const std::vector<std::s
 /// Groups in several segments that consist of operators of the same names are one primitive.
 std::vector<Primitive> write_recompute(const Plan& plan) {
   const model::Graph& graph = plan.graph();
-  std::vector<std::string> all;
-  for (const model::OpId op : plan.operators()) all.push_back(graph.operators[op].name);
-  std::vector<std::pair<std::set<std::string>, std::vector<std::string>>> alike;
+  std::vector<std::pair<std::set<std::string>, std::vector<model::OpId>>> alike;
   std::map<std::set<std::string>, std::set<int>> segments_of;
   for (const std::vector<model::OpId>& group : plan.recomputed()) {
     const auto [first, last] = segment_range(graph, group);
     if (first != last) continue;
-    const model::Segment& segment = graph.segments[graph.operators[group.front()].segment];
     std::set<std::string> within;
-    std::vector<std::string> names;
-    for (const model::OpId op : group) {
-      names.push_back(graph.operators[op].name);
-      within.insert(names.back().substr(segment.name.size()));
-    }
-    const bool fresh = segments_of[within].insert(graph.operators[group.front()].segment).second;
-    auto same = alike.begin();
-    while (same != alike.end() && same->first != within) ++same;
-    if (same == alike.end() || !fresh) {
-      alike.emplace_back(std::move(within), std::move(names));
-    } else {
-      same->second.insert(same->second.end(), names.begin(), names.end());
-    }
+    for (const model::OpId op : group)
+      within.insert(graph.operators[op].name.substr(graph.segments[first].name.size()));
+    const bool fresh = segments_of[within].insert(first).second;
+    auto same = std::ranges::find_if(alike, [&](const auto& one) { return one.first == within; });
+    if (same == alike.end() || !fresh) same = alike.insert(alike.end(), {within, {}});
+    same->second.insert(same->second.end(), group.begin(), group.end());
   }
-  std::vector<Primitive> result = write_together(plan, all);
-  for (const auto& [within, names] : alike)
-    result.push_back(
-        primitive("op-trans", summarize(names, all), {{"recompute", Json(true), "recompute"}}));
+  std::vector<Primitive> result = write_together(plan);
+  for (const auto& [within, ops] : alike) result.push_back(again(plan, ops));
   return result;
 }
 

@@ -17,27 +17,18 @@ std::vector<std::string> read_axis_names(const PlanBuilder& builder, const JsonR
   return axes;
 }
 
-Field axes_field(const std::string& key, const std::vector<std::string>& axes) {
-  std::string text = key;
-  Json list = Json::array();
-  for (const std::string& axis : axes) {
-    text += " " + axis;
-    list.push(axis);
-  }
-  return {key, list, text};
-}
-
 void read_divided_steps(PlanBuilder& builder, const JsonReader& reader) {
   static_cast<void>(reader.at("op-trans").one_of({"steps"}));
   Steps& steps = builder.plan().steps;
   if (!steps.divided.empty()) reader.fail("one primitive that divides all steps");
   steps.divided = read_axis_names(builder, reader.at("over"));
   if (steps.divided.empty()) reader.at("over").fail("an axis at least");
+  if (steps.said.empty()) steps.said = reader.path();
 }
 
 std::vector<Primitive> write_divided_steps(const Plan& plan) {
   if (plan.steps.divided.empty()) return {};
-  return {primitive("op-trans", "steps", {axes_field("over", plan.steps.divided)})};
+  return {primitive("op-trans", "steps", {list_field("over", plan.steps.divided)})};
 }
 
 void read_steps_on_host(PlanBuilder& builder, const JsonReader& reader) {
@@ -46,6 +37,7 @@ void read_steps_on_host(PlanBuilder& builder, const JsonReader& reader) {
   Steps& steps = builder.plan().steps;
   if (steps.on_host) reader.fail("one primitive that assigns all steps");
   steps.on_host = true;
+  steps.said = reader.path();
   if (const auto delayed = reader.find("delayed")) steps.delayed = delayed->boolean();
 }
 

@@ -13,13 +13,7 @@ void read_token_slices(PlanBuilder& builder, const JsonReader& reader) {
 
 std::vector<Primitive> write_token_slices(const Plan& plan) {
   if (plan.token_slices.empty()) return {};
-  Json slices = Json::array();
-  std::string text = "tokens";
-  for (const std::int64_t tokens : plan.token_slices) {
-    slices.push(tokens);
-    text += " " + std::to_string(tokens);
-  }
-  return {primitive("op-trans", "micro-batches", {{"tokens", slices, text}})};
+  return {primitive("op-trans", "micro-batches", {list_field("tokens", plan.token_slices)})};
 }
 
 }  // namespace stratagem::strategies

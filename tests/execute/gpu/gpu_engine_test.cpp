@@ -2,6 +2,7 @@
 // copied. Kernels and memory are those of device_on_host.cpp; memory begins as what is no number.
 #include "execute/gpu_engine.hpp"
 
+#include "execute/gpu/operators.hpp"
 #include "tests/catch.hpp"
 #include "tests/execute/gpu/nccl_on_host.hpp"
 #include "tests/execute/held_to_fp32.hpp"
@@ -51,6 +52,13 @@ TEST_CASE("fused attention and its three gradients, on heads that lie in rows of
       if (!sanitized) check<Half>(graph, strategy);
       check<BFloat16>(graph, strategy);
     }
+  }
+}
+
+TEST_CASE("a GPU computes every kind of operator of which no row says that it does not") {
+  for (const Execution& row : executions()) {
+    INFO(row.kind);
+    CHECK(gpu::computes(row.kind) == (row.not_at_all.empty() && row.not_on_gpu.empty()));
   }
 }
 

@@ -78,7 +78,8 @@ class PlayedSteps {
         play(step.kind, group, next);
         for (const Share& share : group) {
           const bool alone = busy.insert(share.device).second;
-          demand(alone || step.kind <= StepKind::broadcast, "one group for each device");
+          demand(alone || step.kind < StepKind::all_reduce || step.kind > StepKind::all_to_all,
+                 "one group for each device");
         }
       }
       memory_ = std::move(next);

@@ -95,18 +95,20 @@ TEST_CASE("forward products of a T5 are those of its matrices and of all pairs o
   }
 }
 
-TEST_CASE("a T5 has a segment for embeddings, one for every layer, one for the head") {
+TEST_CASE("a T5 has a segment for each embedding, one for every layer, one for the head") {
   const Graph graph = t5(tiny());
-  REQUIRE(graph.segments.size() == 1 + 3 + 2 + 1);
+  REQUIRE(graph.segments.size() == 1 + 3 + 1 + 2 + 1);
+  CHECK(layers(graph) == std::vector{1, 2, 3, 5, 6});
   CHECK(graph.sample_tokens == 7 + 4);
   // Tables are stepped where they are read first: biases in the first layers, words at the start.
   CHECK(graph.segments[0].optimizer.size() == 1);
   CHECK(graph.segments[1].optimizer.size() == 6 + 1);
   CHECK(graph.segments[2].optimizer.size() == 6);
   CHECK(graph.segments[3].optimizer.size() == 6 + 1);  // the encoder's last norm
-  CHECK(graph.segments[4].optimizer.size() == 10 + 1);
-  CHECK(graph.segments[5].optimizer.size() == 10);
-  CHECK(graph.segments[6].optimizer.size() == 1);
+  CHECK(graph.segments[4].optimizer.empty());
+  CHECK(graph.segments[5].optimizer.size() == 10 + 1);
+  CHECK(graph.segments[6].optimizer.size() == 10);
+  CHECK(graph.segments[7].optimizer.size() == 1);
 }
 
 TEST_CASE("the encoder's result is read by all decoder layers, each through the one before") {
@@ -122,7 +124,7 @@ TEST_CASE("the encoder's result is read by all decoder layers, each through the 
       if (op.pass == Pass::forward && std::ranges::count(op.inputs, encoded) > 0)
         readers.insert(op.segment);
     }
-    CHECK(readers == std::set<int>{4 + layer});
+    CHECK(readers == std::set<int>{5 + layer});  // 4: the decoder's embedding
     if (layer < 3) encoded = named(graph, name + "encoded").outputs[0];
   }
   // Gradients come back the same way: every layer but the last adds its own to what comes back.
@@ -145,10 +147,10 @@ TEST_CASE(
   };
   // Probabilities and results of attentions, within the MLP and after it.
   CHECK(count(t5(c), 2) == 2 + 2);
+  CHECK(count(t5(c), 4) == 1);  // the decoder's embedding
   CHECK(count(t5(c), 5) == 4 + 2);
-  CHECK(count(t5(c), 4) == 4 + 2 + 1);  // and the embedding
   c.dropout = false;
-  for (int segment = 0; segment < 7; ++segment) CHECK(count(t5(c), segment) == 0);
+  for (int segment = 0; segment < 8; ++segment) CHECK(count(t5(c), segment) == 0);
 }
 
 }  // namespace stratagem::model::t5_test

@@ -15,7 +15,7 @@ using nlohmann::ordered_json;
 ///   /training/micro_batch            a key of an object
 ///   /training/precision = fp16       a word that may stand there, each on its own
 ///   /gemm/fp16/efficiency/value      keys of an object whose "propertyNames" lists them
-///   /optimizer/extra_states/*        of an object whose keys are free
+///   /evidence/*                      of an object whose keys are free
 ///   /precisions/* = fp16             elements of a list
 ///   /primitives/split/parts          elements that are one of several definitions, by its name
 /// `prefix` stands before each.

@@ -5,7 +5,7 @@
 #include <fstream>
 
 #include "base/input_error.hpp"
-#include "lowering/stack/kernels.hpp"
+#include "model/operator_kinds.hpp"
 #include "report/report.hpp"
 #include "study/results.hpp"
 #include "study/scenario.hpp"
@@ -20,22 +20,10 @@ ordered_json of_file(const std::string& file) {
   return ordered_json::parse(stream);
 }
 
-/// A stack with what it is based on.
-ordered_json stack_of(const std::string& name) {
-  const ordered_json own = of_file("scenarios/stacks/" + name + ".json");
-  if (!own.contains("base")) return own;
-  ordered_json all = stack_of(own.at("base").get<std::string>());
-  all.merge_patch(own);
-  all.erase("base");
-  return all;
-}
-
 }  // namespace
 
 ordered_json loaded(ordered_json world) {
-  if (world.contains("stack") && world.at("stack").is_string())
-    world["stack"] = stack_of(world.at("stack").get<std::string>());
-  for (const char* key : {"profile", "node", "plan"}) {
+  for (const char* key : {"profile", "stack", "node", "plan"}) {
     if (world.contains(key) && world.at(key).is_string())
       world[key] = of_file("scenarios/" + std::string(key) + "s/" +
                            world.at(key).get<std::string>() + ".json");
@@ -84,7 +72,7 @@ std::vector<std::string> Oracle::operators(const ordered_json& world) {
   std::vector<std::string> names;
   for (const model::Operator& op : scenario.runs.front().graph.operators) {
     if (op.pass == model::Pass::optimizer || op.kind == model::OpKind::identity) continue;
-    names.push_back(lowering::stack_name(op));
+    names.push_back(model::stack_name(op));
   }
   return names;
 }

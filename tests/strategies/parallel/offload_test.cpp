@@ -68,6 +68,36 @@ TEST_CASE("weights alone stay on the device, gradients leave and weights come ba
   CHECK(resident(sharded.sequences[0], Category::parameters).value == 2 * parameters / 4);
 }
 
+// Rajbhandari et al., ZeRO-Infinity, arXiv:2104.07857: gradients on NVMe. Each micro-batch but the
+// first reads what is there and adds to it, each writes it, and the steps read it beside 12 bytes
+// of states, which they write again.
+TEST_CASE("gradients on drives are read and written once a micro-batch") {
+  const model::Graph graph = even_gpt(false);
+  const auto parameters = static_cast<double>(model::parameter_count(graph));
+  for (const int ranks : {1, 4}) {
+    for (const int m : {1, 2, 5}) {
+      for (const bool states : {false, true}) {
+        for (const std::string more : {"", R"(, "bucket": "8 KB")"}) {
+          INFO(ranks << " ranks, " << m << " micro-batches" << more);
+          const Program program =
+              lowered(graph,
+                      R"({"offload": {"optimizer": ")" + std::string(states ? "drives" : "memory") +
+                          R"(", "gradients": "drives"}, "zero": 2, "data": )" +
+                          std::to_string(ranks) + more + "}",
+                      m);
+          const double each = (states ? 12 : 0) + 2 * m;
+          CHECK(copied(program, cost::CollectiveKind::from_drives) == each * parameters / ranks);
+          CHECK(copied(program, cost::CollectiveKind::to_drives) == each * parameters / ranks);
+          double there = 0;
+          for (const program::Resident& one : program.sequences[0].residents)
+            if (one.place == Residence::drives) there += one.bytes.value;
+          CHECK(there == ((states ? 12 : 0) + 2) * parameters / ranks);
+        }
+      }
+    }
+  }
+}
+
 TEST_CASE("parameters on the host leave nothing on the device, and are fetched for every pass") {
   const model::Graph graph = even_gpt(false);
   const auto parameters = static_cast<double>(model::parameter_count(graph));

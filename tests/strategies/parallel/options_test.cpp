@@ -82,6 +82,10 @@ TEST_CASE("a wrong option is refused where it stands") {
   }
   CHECK_THAT(refused(R"({"schedule": "2f2b"})"), StartsWith("test.json: /schedule: "));
   CHECK_THAT(refused(R"({"schedule": "2f2b"})"), ContainsSubstring("1f1b"));
+  CHECK_THAT(refused(R"({"schedule": "zb-h1", "chunks": 2})"),
+             StartsWith("test.json: /chunks: expected 1 with the schedule zb-h1"));
+  CHECK_THAT(refused(R"({"schedule": "zb-v", "chunks": 1})"),
+             StartsWith("test.json: /chunks: expected 2 with the schedule zb-v"));
   CHECK_THAT(refused(R"({"recompute": "half"})"), StartsWith("test.json: /recompute: "));
   CHECK_THAT(refused(R"({"overlap_gradients": "yes"})"),
              StartsWith("test.json: /overlap_gradients: "));

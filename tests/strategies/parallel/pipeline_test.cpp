@@ -91,6 +91,28 @@ TEST_CASE("a transfer goes to the device with the same place on the next stage")
   }
 }
 
+TEST_CASE("stages stand where stage_order puts them") {
+  const model::Graph graph = model::gpt(small_gpt);
+  const auto devices = [&](const std::string& more) {
+    const Plan plan = lowering::plan_of(graph, R"({"pipeline": 4, "data": 2)" + more + "}", 4);
+    std::vector<int> first;
+    for (const std::vector<int>& stage : plan.stages) {
+      const model::OpId op = graph.segments[stage.front()].forward.front();
+      first.push_back(plan.placement(op).first_devices.front());
+    }
+    return first;
+  };
+  CHECK(devices("") == std::vector{0, 2, 4, 6});
+  CHECK(devices(R"(, "stage_order": [0, 3, 1, 2])") == std::vector{0, 6, 2, 4});
+  CHECK(devices(R"(, "rank_order": "tp-pp-dp", "stage_order": [0, 3, 1, 2])") ==
+        std::vector{0, 3, 1, 2});
+  CHECK(devices(R"(, "embedding": 1, "stage_order": [0, 3, 1, 2])") == std::vector{6, 0, 6, 2, 4});
+  for (const std::string order : {"[0, 1, 2]", "[0, 1, 2, 2]", "[1, 2, 3, 4]"}) {
+    CHECK_THAT(refusal([&] { devices(", \"stage_order\": " + order); }),
+               StartsWith("test.json: /strategy/stage_order: expected each of 0 to 3 once"));
+  }
+}
+
 TEST_CASE("layers are divided evenly; embeddings stand on the first stage, the head on the last") {
   const model::Graph graph = model::gpt(small_gpt);
   CHECK(lowering::plan_of(graph, pipeline(2)).stages ==

@@ -144,40 +144,6 @@ TEST_CASE("what a stage lends another takes in, and gives back before the backwa
   CHECK(hardware_flops(program) == hardware_flops(plain));
 }
 
-/// The stages that hold what each stage swaps of a GPT of eight layers, two on each of four stages.
-std::map<int, int> peers_of(const std::function<BytesPerSecond(int, int)>& link, int swapped) {
-  model::GptConfig config = small_gpt;
-  config.layers = 8;
-  const model::Graph graph = model::gpt(config);
-  const JsonReader reader = JsonReader::from_text("{}", "test.json");
-  Options options{.pipeline = 4, .swap = {.layers = swapped, .to = Keep::Where::stage}};
-  options.link = link;
-  const Plan plan = compose(graph, 4, options, reader);
-  std::map<int, int> peers;  // layer i is segment i + 1, on stage i / 2
-  for (const Keep& rule : plan.residency.rules()) {
-    CHECK(rule.where == Keep::Where::stage);
-    for (const int segment : rule.segments) {
-      const auto [known, fresh] = peers.emplace((segment - 1) / 2, rule.stage);
-      CHECK((fresh || known->second == rule.stage));
-    }
-  }
-  return peers;
-}
-
-TEST_CASE("a stage lends to a later one, over the fastest link, then to the one with most room") {
-  using Peers = std::map<int, int>;
-  // All links are equal: each stage has a later one to itself while there are enough.
-  CHECK(peers_of({}, 4) == Peers{{0, 3}, {1, 2}});
-  CHECK(peers_of([](int, int) { return 10_GBps; }, 4) == Peers{{0, 3}, {1, 2}});
-  const auto fast = [](int a, int b) {
-    return [=](int from, int to) { return from == a && to == b ? 50_GBps : 10_GBps; };
-  };
-  CHECK(peers_of(fast(0, 1), 2) == Peers{{0, 1}});
-  CHECK(peers_of(fast(0, 2), 4) == Peers{{0, 2}, {1, 3}});          // 2 holds something already
-  CHECK(peers_of(fast(2, 0), 6) == Peers{{0, 3}, {1, 2}, {2, 3}});  // 0 keeps more than 2
-  CHECK(peers_of(fast(3, 1), 8) == Peers{{0, 3}, {1, 2}, {2, 3}, {3, 1}});  // none is later than 3
-}
-
 TEST_CASE("split backward cells, repeats, copies and ends apart have back what they lent") {
   const model::Graph graph = model::gpt(small_gpt);
   model::GptConfig config = small_gpt;
@@ -205,8 +171,8 @@ TEST_CASE("a stage has a peer on other devices, on an equal grid") {
   CHECK(refused(R"(, "pipeline": 2)").empty());
   CHECK(refused(R"(, "pipeline": 2, "schedule": "zb-v")").empty());
   for (const std::string more : {"", R"(, "pipeline": 2, "ranks_per_device": 2)"}) {
-    CHECK_THAT(refused(more), StartsWith("test.json: /strategy/swap/to: expected a stage of as "
-                                         "many other devices"));
+    CHECK_THAT(refused(more),
+               ContainsSubstring("/strategy/swap/to: expected a stage of as many other devices"));
   }
   CHECK_THAT(refused(R"(, "pipeline": 4, "schedule": "bpipe")"),
              ContainsSubstring("none lent to other stages"));

@@ -151,6 +151,67 @@ TEST_CASE("groups that keep a copy each scatter within and sum shards across") {
   CHECK(members(sums[1], 5) == std::vector<int>{1, 5, 9, 13});
 }
 
+// FSDP's SHARD_GRAD_OP: one gather for both passes of a micro-batch.
+TEST_CASE("parameters that stay whole after the forward pass are gathered once a micro-batch") {
+  const model::Graph graph = even_gpt();
+  const double share = 3.0 / 4;
+  for (const int m : {1, 2, 5}) {
+    for (const std::string more : {"", R"(, "recompute": "full")"}) {
+      INFO(m << more);
+      const Program program = lowered(
+          graph, R"({"data": 4, "zero": {"stage": 3, "reshard_after_forward": false})" + more + "}",
+          m);
+      CHECK(per_parameter(graph, program) == 16.0 / 4);
+      CHECK(close(volume(graph, program), 2 * m * share, 1e-12));
+    }
+  }
+}
+
+// Wang et al., ZeRO++, arXiv:2306.10209, section 3.2 (hpZ): forward over all ranks, backward over
+// those that keep a secondary copy together.
+TEST_CASE("the backward pass gathers secondary parts from the ranks that hold a copy together") {
+  const model::Graph graph = even_gpt();
+  for (const int fewer : {2, 4, 8}) {
+    for (const int m : {1, 3}) {
+      INFO(fewer << " of 16, " << m);
+      const Program program =
+          lowered(graph,
+                  R"({"data": 16, "zero": {"stage": 3, "reshard_after_forward": )" +
+                      std::to_string(fewer) + "}}",
+                  m);
+      CHECK(per_parameter(graph, program) == 16.0 / 16);
+      CHECK(close(volume(graph, program), m * (2 * 15.0 / 16 + (fewer - 1.0) / fewer), 1e-12));
+      std::map<std::size_t, Bytes> gathered;  // by ranks
+      for (const Call& call : program.sequences[0].calls) {
+        for (const Task& task : program.blocks[call.block].tasks) {
+          const Collective* work = lowering::collective_of(task);
+          if (work != nullptr && work->kind == cost::CollectiveKind::all_gather)
+            gathered[ranks_of(program, *work)] += work->payload;
+        }
+      }
+      CHECK(gathered.size() == 2);
+      CHECK(gathered[16] == gathered[fewer]);
+    }
+  }
+}
+
+// Megatron-FSDP shards optimizer states over the replicas of a hybrid sharding, too.
+TEST_CASE("parameters and gradients may be divided over some of the ranks that divide steps") {
+  const model::Graph graph = even_gpt();
+  Plan plan = lowering::plan_of(graph, R"({"data": 8, "zero": {"stage": 3, "ranks": 2}})", 1);
+  for (const bool gradients : {true, false}) {
+    plan.steps.divided = {"data", "replica"};
+    if (!gradients)
+      plan.residency.keep({.what = Keep::What::parameters,
+                           .between = Keep::Between::iterations,
+                           .divided = {"data", "replica"}});
+    const Program program = lower(plan, plain_stack());
+    CHECK(per_parameter(graph, program) == (2 + 2) / 2.0 + 12.0 / 8);
+    // Two gathers and a scatter in pairs; halves scattered and gathered among 4.
+    CHECK(close(volume(graph, program), 3 * 0.5 + 2 * 0.75 / 2, 1e-12));
+  }
+}
+
 TEST_CASE("a table that both ends of the model read is summed up before it is reduced once") {
   const model::Graph graph = model::gpt(small_gpt);  // tied
   const Program program = lowered(graph, zero(2, 2, R"(, "bucket": "1 B")"), 3);
@@ -301,7 +362,7 @@ TEST_CASE("a tied table on stages that share some devices is gathered on the gri
     }
   }
   cost::Stack waits = plain_stack();
-  waits.shard_collectives.gathers_wait = true;
+  waits.rules = {cost::ShardCollectives{.gathers_wait = true}};
   CHECK_THAT(refusal([&] { lower(plan, waits); }),
              ContainsSubstring("stages that share all devices or none"));
 }
@@ -317,6 +378,17 @@ TEST_CASE("weights that are divided want a flush, and stages in equal parts") {
              StartsWith("test.json: /strategy/zero/ranks: expected a divisor of data, 4"));
   CHECK_THAT(refused(R"({"data": 4, "expert": 2, "zero": {"stage": 1, "ranks": 2}})"),
              StartsWith("test.json: /strategy/zero/ranks: expected experts on one rank"));
+  const auto after = [](const std::string& ranks) {
+    return R"({"data": 4, "zero": {"stage": 3, "reshard_after_forward": )" + ranks + "}}";
+  };
+  const std::string path = "test.json: /strategy/zero/reshard_after_forward: expected ";
+  CHECK_THAT(refused(after("3")), StartsWith(path + "a divisor of data, 4"));
+  CHECK_THAT(refused(after("4")), StartsWith(path + "true for all ranks"));
+  CHECK_THAT(refused(R"({"data": 4, "zero": {"stage": 2, "reshard_after_forward": false}})"),
+             StartsWith(path + "stage 3 beside it"));
+  const std::string whole = R"("zero": {"stage": 3, "reshard_after_forward": false})";
+  CHECK_THAT(refused(R"({"data": 2, "pipeline": 2, )" + whole + "}"),
+             ContainsSubstring("micro-batches that follow one another on every device"));
   const std::string buffers = R"(, "gradient_buffers": 2})";
   CHECK_THAT(refused(R"({"zero": 2)" + buffers), ContainsSubstring("gradients that ranks divide"));
   CHECK_THAT(refused(R"({"offload": {"optimizer": "memory", "delayed_update": true})" + buffers),

@@ -42,8 +42,32 @@ TEST_CASE("rules that contradict each other are refused at what they disagree ab
                     {.what = What::parameters, .where = Where::host}}) == "/between");
 }
 
+TEST_CASE("parameters have a rule for each gap, which holds in longer ones without their own") {
+  using Between = Keep::Between;
+  Residency residency;
+  residency.keep({.what = What::parameters, .divided = {"data"}, .ahead = 1});
+  CHECK(residency.of(What::parameters, Between::iterations)->divided.size() == 1);
+  residency.keep(
+      {.what = What::parameters, .between = Between::micro_batches, .divided = {"data", "group"}});
+  REQUIRE(residency.rules().size() == 2);
+  CHECK(residency.of(What::parameters, Between::passes)->divided.size() == 1);
+  CHECK(residency.of(What::parameters)->divided.size() == 2);
+  Residency whole;
+  whole.keep({.what = What::parameters, .between = Between::micro_batches, .divided = {"data"}});
+  CHECK(whole.of(What::parameters, Between::passes) == nullptr);
+  const Keep all{.what = What::parameters, .between = Between::micro_batches, .divided = {"data"}};
+  CHECK(refused_at({all, {.what = What::parameters, .ahead = 1}}) == "/divided");
+  CHECK(refused_at({all, {.what = What::parameters, .where = Where::host}}) == "/divided");
+  CHECK(refused_at({{.what = What::parameters, .between = Between::micro_batches, .ahead = 2},
+                    {.what = What::parameters, .divided = {"data"}, .ahead = 1}}) == "/ahead");
+  CHECK(refused_at(
+            {{.what = What::gradients, .between = Between::micro_batches, .divided = {"data"}}}) ==
+        "/between");
+}
+
 TEST_CASE("each subject has the places, parts and windows that it can have") {
   CHECK(refused_at({{.what = What::gradients, .where = Where::host}}) == "/where");
+  CHECK(refused_at({{.what = What::gradients, .where = Where::drives}}).empty());
   CHECK(refused_at({{.what = What::gradients}}) == "/divided");
   CHECK(refused_at({{.what = What::checkpoints}}) == "/divided");
   CHECK(refused_at({{.what = What::states, .where = Where::host}}) == "/where");

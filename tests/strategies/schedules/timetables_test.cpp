@@ -160,8 +160,6 @@ TEST_CASE("numbers that a schedule cannot order are refused with what it needs")
   CHECK_THROWS_WITH(timetable("interleaved", {4, 2, 6, {}}),
                     ContainsSubstring("a multiple of the 4 pipeline ranks, found 6"));
   CHECK_THROWS_AS(timetable("interleaved", {4, 1, 8, {}}), InputError);
-  CHECK_THROWS_AS(timetable("zb-h1", {4, 2, 8, {}}), InputError);
-  CHECK_THROWS_AS(timetable("zb-v", {4, 1, 8, {}}), InputError);
   CHECK_THROWS_AS(timetable("hanayo", {4, 3, 8, {}}), InputError);
   CHECK_THROWS_AS(timetable("chimera", {3, 1, 8, {}}), InputError);
   CHECK_THROWS_AS(timetable("chimera", {4, 1, 7, {}}), InputError);

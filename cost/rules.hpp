@@ -1,0 +1,154 @@
+// Rules: what a framework adds to the mathematics, one fact each. Each kind of rule has a small
+// type here and a row in rule_kinds.cpp (its keys, and what it acts on). A file of lowering/stack
+// applies it, or the pass of the lowering that makes what the rule is about.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/quantity.hpp"
+#include "cost/ring.hpp"
+#include "model/graph.hpp"
+
+namespace stratagem::cost {
+
+/// With how many launches a framework runs operators of one kind. The kernels read every input and
+/// write every output once. In addition they pass `extra_passes` times over the operator's largest
+/// tensor, and move `extra_traffic` for each of its elements. Also of an optimizer's step of one
+/// parameter tensor ("optimizer_step"), and of adding to a gradient ("gradient_accumulation").
+struct OperatorKernels {
+  std::string of;  ///< "gelu", "gelu.B" (the gradient of its input), "embedding.W" (of its weight)
+  int launches = 1;
+  double extra_passes = 0;
+  Bytes extra_traffic = {};
+  int synchronizations = 0;  ///< how often the host waits for what the kernels have written
+  bool operator==(const OperatorKernels&) const = default;
+};
+
+/// Operators that follow each other with these kinds run as one kernel: what passes between them
+/// is not moved.
+struct Fusion {
+  std::vector<std::string> kinds;
+  bool operator==(const Fusion&) const = default;
+};
+
+/// A collective between operators that runs beside a computation. Without such a rule, a collective
+/// starts when all computations issued before it have ended, whether it needs them or not. With a
+/// rule it does not wait for one gradient (`beside`). For collectives of gradients, that is the
+/// gradient of the operator whose input gradient the collective completes. For collectives of
+/// activations, that is the gradient of the operator that reads the activation. Whatever reads the
+/// collective's result waits for it in either case.
+struct CollectiveBeside {
+  CollectiveKind kind = CollectiveKind::all_reduce;
+  bool of_gradients = true;  ///< of gradients of activations, or of activations
+  model::Pass beside = model::Pass::weight_gradient;
+  bool operator==(const CollectiveBeside&) const = default;
+};
+
+/// Where tensor ranks hold the same of these and send it to another stage, each sends a share, and
+/// the receivers gather the shares. With sequence parallelism ranks hold different parts already.
+enum class StageShares : std::uint8_t { activations, gradients };
+
+/// A tensor that an operator reads stays allocated until a later operator of its segment has run,
+/// because a variable of the framework's code refers to it until then.
+struct HeldInputs {
+  std::string of;     ///< the reader's kind, "masked_softmax"
+  std::string until;  ///< "merge_heads": the next of this kind
+  bool operator==(const HeldInputs&) const = default;
+};
+
+/// Outputs that a pipeline stage's forward passes have written stay allocated, even after their
+/// backward passes, until the forward pass of the `passes`-th micro-batch after it replaces them.
+struct KeptOutputs {
+  std::string of;  ///< the writer's kind, "exponential"
+  int passes = 1;
+  bool operator==(const KeptOutputs&) const = default;
+};
+
+enum class Lifetime : std::uint8_t {
+  /// Gradients of weights are freed after the step and allocated again in the backward pass.
+  /// Otherwise they live all the time. Shards of gradients always do.
+  gradients_until_step,
+  /// A pipeline stage keeps an activation that it sent until the gradient comes back. Otherwise it
+  /// keeps it until it is sent.
+  sent_until_gradients
+};
+
+/// Where a host waits for the device before it launches more. It always waits before each
+/// micro-batch.
+enum class HostWaits : std::uint8_t {
+  each_pass,           ///< before each pass, as timers of passes make it
+  each_received_pass,  ///< before passes that begin with reading what describes a received tensor
+  each_exchange,       ///< for each exchange of tensors with another pipeline stage
+  each_launch          ///< as debuggers want it (CUDA_LAUNCH_BLOCKING=1)
+};
+
+/// Groups of ranks for which a framework creates communicators beside those that a plan's
+/// collectives need: for barriers, flags, norms and losses.
+enum class RankGroup : std::uint8_t {
+  world,     ///< all ranks
+  data,      ///< ranks that differ in their samples alone
+  tensor,    ///< those of one stage and one share of the batch
+  pipeline,  ///< the stages of one share
+  model      ///< all ranks of one share of the batch: every stage's tensor ranks
+};
+
+struct Communicators {
+  RankGroup group = RankGroup::world;
+  int number = 1;
+  bool operator==(const Communicators&) const = default;
+};
+
+/// How a framework gathers sharded parameters and reduce-scatters their gradients (ZeRO 3).
+struct ShardCollectives {
+  bool by_weight = false;  ///< one for each weight; else for all of a segment, or of a bucket
+  /// Before each gather, the host has the destination zeroed and waits until the device has
+  /// finished its computations and reductions so far.
+  bool gathers_wait = false;
+  /// Kernels that copy each rank's part: out of a second whole buffer after a gather, and into one
+  /// before a reduce-scatter.
+  int kernels_per_rank = 0;
+  /// A rank that holds all shards gathers, too: from what it keeps into a buffer of its own.
+  bool of_one_rank = false;
+  bool operator==(const ShardCollectives&) const = default;
+};
+
+/// How a framework sends updated weights to all ranks, where every rank keeps whole weights and
+/// updates a share of them (ZeRO 1 and 2).
+struct StepGathers {
+  /// As many gathers of about equal size as buckets of this size fit into all weights, at least
+  /// one. 0: one gather.
+  Bytes bucket = {};
+  int kernels_per_rank = 0;  ///< that copy its part, from a second whole buffer
+  bool operator==(const StepGathers&) const = default;
+};
+
+/// Bytes per parameter that a framework keeps beside the states of the precision and the optimizer.
+struct ExtraState {
+  enum class With : std::uint8_t {
+    states,     ///< of parameters that a device steps, all the time, where the steps run
+    gradients,  ///< of parameters that a device holds, all the time, whoever steps them
+    steps       ///< of parameters that a device steps, from its first step to its last
+  };
+  std::string name;  ///< "gradients in fp32"
+  Bytes bytes = {};
+  With with = With::states;
+  bool operator==(const ExtraState&) const = default;
+};
+
+/// So that a recomputed forward pass draws the same random numbers, a framework copies the random
+/// generator's state between device and host, and the host waits for each copy.
+struct RandomStateCopies {
+  std::string when;  ///< "after recomputation", "before attention_dropout": of random_state_moments
+  int copies = 1;
+  Bytes size = {};  ///< of one
+  bool operator==(const RandomStateCopies&) const = default;
+};
+
+using Rule = std::variant<OperatorKernels, Fusion, CollectiveBeside, StageShares, HeldInputs,
+                          KeptOutputs, Lifetime, HostWaits, Communicators, ShardCollectives,
+                          StepGathers, ExtraState, RandomStateCopies>;
+
+}  // namespace stratagem::cost

@@ -1,0 +1,103 @@
+// The table of operator kinds.
+#include "model/operator_kinds.hpp"
+
+#include <algorithm>
+
+#include "base/input_error.hpp"
+
+namespace stratagem::model {
+namespace {
+
+constexpr OperandOf dy{OperandOf::Side::returned, 0};
+constexpr OperandOf every_dy{OperandOf::Side::returned, -1};
+constexpr OperandOf x(int place) { return {OperandOf::Side::input, place}; }
+constexpr OperandOf y(int place) { return {OperandOf::Side::output, place}; }
+
+/// Kernels of one kind, forward and backward.
+OperatorKind row(std::string_view name, std::string_view kernel, std::string_view passes,
+                 std::vector<GradientRule> gradients = {}) {
+  return {name, kernel, kernel, passes, std::move(gradients)};
+}
+
+}  // namespace
+
+const std::vector<OperatorKind>& operator_kinds() {
+  // The gradients of a fused attention compute its scores again.
+  const std::vector<OperandOf> attention = {dy, x(0), x(1), x(2), y(0), y(1)};
+  static const std::vector<OperatorKind> rows = {
+      row("embedding", "embedding", "FW", {{1, {dy, x(0)}}}),
+      row("add", "elementwise", "F", {{0}, {1}}),
+      row("bias_add", "elementwise", "F", {{0}, {1}}),
+      row("layer_norm", "norm", "FB",
+          {{0, {dy, x(0), y(1), x(1)}}, {1, {dy, x(0), y(1)}, "layer_norm_scale_gradient"}, {2}}),
+      row("rms_norm", "rms_norm", "FB",
+          {{0, {dy, x(0), y(1), x(1)}}, {1, {dy, x(0), y(1)}, "layer_norm_scale_gradient"}}),
+      row("contraction", "gemm", "FBW", {{0, {dy, x(1)}}, {1, {dy, x(0)}}}),
+      row("split_heads", "elementwise", "FB", {{0, {every_dy}}}),
+      row("merge_heads", "elementwise", "FB", {{0, {dy}}}),
+      row("rotary", "elementwise", "FB", {{0, {dy}}}),
+      row("repeat", "elementwise", "FB", {{0, {dy}}}),
+      row("masked_softmax", "softmax", "FB", {{0, {dy, y(0)}}}),
+      // Frameworks mask scores with the same kernels whether these scale them or not.
+      {"causal_softmax", "softmax", "softmax", "", {{0, {dy, y(0)}}}, "masked_softmax"},
+      row("softmax", "softmax", "FB", {{0, {dy, y(0)}}}),
+      row("dropout", "dropout", "FB", {{0, {dy, y(1)}}}),
+      row("attention_dropout", "dropout", "FB", {{0, {dy, y(1)}}}),
+      {"fused_attention",
+       "attention",
+       "attention_backward",
+       "FB",
+       {{0, attention}, {1, attention}, {2, attention}}},
+      row("gelu", "activation_function", "FB", {{0, {dy, x(0)}}}),
+      row("relu", "activation_function", "FB", {{0, {dy, y(0)}}}),
+      row("silu", "activation_function", "FB", {{0, {dy, x(0)}}}),
+      row("swiglu", "activation_function", "FB", {{0, {dy, x(0)}}}),
+      row("sigmoid", "activation_function", "FB", {{0, {dy, y(0)}}}),
+      row("multiply", "elementwise", "FB", {{0, {dy, x(1)}}, {1, {dy, x(0)}}}),
+      row("identity", "elementwise", "", {{0}}),
+      row("prepend", "elementwise", "FBW", {{0, {dy}}, {1, {dy}}}),
+      row("relative_bias", "elementwise", "FW", {{0, {dy}}}),
+      row("causal_relative_bias", "elementwise", "FW", {{0, {dy}}}),
+      row("dispatch", "elementwise", "FB", {{0, {dy, y(1)}}}),  // the choice of slots has none
+      row("combine", "elementwise", "FB", {{0, {dy, x(1), x(2)}}, {1, {dy, x(0), x(2)}}}),
+      row("row_max", "reduction", "F"),
+      row("exponential", "cross_entropy", "F"),
+      row("row_sum", "reduction", "F"),
+      row("pick", "elementwise", "F"),
+      // d loss / d logits = exponential / sum - [label], if it was not left where the logits were.
+      row("cross_entropy", "cross_entropy", "FB", {{0, {}, "", y(1)}, {4, {dy, x(0), x(1), x(3)}}}),
+      row("layer_norm_scale_gradient", "reduction", "W"),
+      row("bias_gradient", "reduction", "BW"),
+      row("gradient_sum", "elementwise", "B"),
+      row("optimizer_step", "optimizer", ""),
+  };
+  return rows;
+}
+
+OpKind operator_named(std::string_view name) {
+  const auto found = std::ranges::find(operator_kinds(), name, &OperatorKind::name);
+  expects(found != operator_kinds().end(), "a kind of operator that is named is in the table");
+  return static_cast<OpKind>(found - operator_kinds().begin());
+}
+
+std::string to_text(OpKind kind) { return std::string(row_of(kind).name); }
+
+std::string stack_name(const Operator& op) {
+  const OperatorKind& row = row_of(op.kind);
+  const std::string name(row.in_stacks.empty() ? row.name : row.in_stacks);
+  if (op.pass == Pass::input_gradient) return name + ".B";
+  return op.pass == Pass::weight_gradient ? name + ".W" : name;
+}
+
+std::vector<std::string> stack_names(std::string_view of_passes) {
+  std::vector<std::string> names;
+  for (const OperatorKind& row : operator_kinds()) {
+    for (const char pass : row.passes) {
+      if (of_passes.find(pass) == std::string_view::npos) continue;
+      names.push_back(std::string(row.name) + (pass == 'F' ? "" : std::string(".") + pass));
+    }
+  }
+  return names;
+}
+
+}  // namespace stratagem::model

@@ -1,0 +1,57 @@
+// What each kind of operator is: its gradients, its kernels and its name in stacks, a row for each.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/graph.hpp"
+
+namespace stratagem::model {
+
+/// An operand of a forward operator, or what comes back for one of its outputs.
+struct OperandOf {
+  enum class Side : std::uint8_t { input, output, returned };
+  Side side = Side::input;
+  int place = 0;  ///< -1: all of them, in order
+};
+
+/// The gradient of an input. None where the operator lacks an operand that is named here, or the
+/// input.
+struct GradientRule {
+  int of = 0;  ///< input
+  /// What the operator that computes it reads. None: it is the output's gradient itself or, of an
+  /// input that lacks some of the output's dimensions, the sum over these.
+  std::vector<OperandOf> reads = {};
+  std::string_view kind = "";             ///< of that operator; "": as the forward one
+  std::optional<OperandOf> left_in = {};  ///< the forward operator has left it there
+};
+
+/// Costs, the lowering and the backward pass read the row; no code of theirs names the kind.
+struct OperatorKind {
+  std::string_view name;
+  std::string_view kernel;           ///< one of cost::kernel_kind_names
+  std::string_view gradient_kernel;  ///< the same for its gradients
+  /// Its operators of which stacks may say something. F: forward, B: gradients of activations, W:
+  /// gradients of weights.
+  std::string_view passes;
+  std::vector<GradientRule> gradients = {};
+  std::string_view in_stacks = "";  ///< the kind by whose name stacks call it; "": its own
+};
+
+/// By OpKind. A kind that only the table has is found by its name.
+const std::vector<OperatorKind>& operator_kinds();
+inline const OperatorKind& row_of(OpKind kind) {
+  return operator_kinds()[static_cast<std::size_t>(kind)];
+}
+
+/// Expects that there is one.
+OpKind operator_named(std::string_view name);
+
+/// Names of operators in stacks: a kind, with ".B" or ".W" for what computes its gradients.
+std::string stack_name(const Operator& op);
+/// All of these of some passes, which are written as in OperatorKind.
+std::vector<std::string> stack_names(std::string_view of_passes = "FBW");
+
+}  // namespace stratagem::model

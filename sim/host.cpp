@@ -1,0 +1,85 @@
+// Before each launch: what the host waits for, then room in the queue of the stream.
+#include "sim/host.hpp"
+
+#include <algorithm>
+
+namespace stratagem::sim {
+
+Host::Host(const FlatSequence& sequence, int iterations, int rounds, int launch_queue)
+    : sequence_(&sequence),
+      iterations_(iterations),
+      rounds_(sequence.tasks.empty() ? 0 : rounds),
+      launch_queue_(launch_queue),
+      launched_(sequence.queues.size()) {}
+
+bool Host::advance(ActorTimes& times) {
+  bool moved = false;
+  for (; round_ < rounds_ && go_on(times.ends) && find_room(times.ends); moved = true)
+    launch(times);
+  return moved;
+}
+
+/// Does the host know until when it waits before the next task?
+bool Host::go_on(const Ends& ends) {
+  const auto task = static_cast<int>(next_);
+  const int end = sequence_->prices[next_ + 1].first_host_wait;
+  for (int w = sequence_->prices[next_].first_host_wait; w < end; ++w) {
+    const FlatHostWait& wait = sequence_->host_waits[w];
+    if (wait.task < 0) {
+      for (const int queue : sequence_->host_queues[wait.queues]) {
+        if (!wait_for_launched(ends, queue)) return false;
+      }
+      continue;
+    }
+    const int round = wait.task < task ? round_ : round_ - 1;
+    if (round >= 0 && !wait_for(ends[round][wait.task])) return false;
+  }
+  return true;
+}
+
+bool Host::wait_for(Instant end) {
+  if (end == unknown) return false;
+  now_ = std::max(now_, end);
+  return true;
+}
+
+bool Host::wait_for_launched(const Ends& ends, int queue) {
+  const Launched& launched = launched_[queue];
+  return launched.last_round < 0 || wait_for(ends[launched.last_round][launched.last_task]);
+}
+
+bool Host::find_room(const Ends& ends) {
+  const int launches = sequence_->prices[next_].launches;
+  const int number = sequence_->tasks[next_].queue;
+  const std::vector<int>& queue = sequence_->in_queue[number];
+  Launched& launched = launched_[number];
+  while (launches > 0 && launched.pending > 0 && launched.pending > launch_queue_ - launches) {
+    const int oldest = queue[launched.oldest];
+    full_ = !wait_for(ends[launched.round][oldest]);
+    if (full_) return false;
+    launched.pending -= sequence_->prices[oldest].launches;
+    if (++launched.oldest < queue.size()) continue;
+    launched.oldest = 0;
+    ++launched.round;
+  }
+  launched.pending += launches;
+  return true;
+}
+
+void Host::launch(ActorTimes& times) {
+  times.begins[round_][next_] = now_;
+  if (round_ < static_cast<int>(times.launches.size())) times.launches[round_][next_] = now_;
+  const FlatPrice& price = sequence_->prices[next_];
+  now_ = now_ + price.host;
+  const int iteration = round_ - price.lag;
+  if (iteration >= 0 && iteration < iterations_) {
+    Launched& launched = launched_[sequence_->tasks[next_].queue];
+    launched.last_round = round_;
+    launched.last_task = static_cast<int>(next_);
+  }
+  if (++next_ < sequence_->tasks.size()) return;
+  next_ = 0;
+  ++round_;
+}
+
+}  // namespace stratagem::sim

@@ -1,0 +1,59 @@
+// The clock of the host that launches a device's tasks: the only one that there is, for time and
+// memory.
+#pragma once
+
+#include <vector>
+
+#include "sim/flat_sequence.hpp"
+#include "sim/timeline.hpp"
+
+namespace stratagem::sim {
+
+inline constexpr Instant unknown{-1};
+
+/// The host of one actor. It comes to the tasks in the order of their launches, round by round, and
+/// launching each takes its price. Before a task it waits
+///   - for what the program says: `host_waits` of the call, and a task that synchronises
+///   - for room: until the kernels launched on the task's stream that have not ended, together with
+///     those of the task, are no more than `launch_queue`, or until there are none but the task's
+/// It stops at a task while the end of anything that it waits for is unknown.
+class Host {
+ public:
+  Host(const FlatSequence& sequence, int iterations, int rounds, int launch_queue);
+
+  /// Goes on as far as the ends of tasks are known; true if it came to any task. Notes in `times`
+  /// when it came to each: no task begins earlier, and in the first rounds it is the launch.
+  bool advance(ActorTimes& times);
+
+  /// Has it stopped because the queue of a stream is full?
+  [[nodiscard]] bool full() const { return full_; }
+
+ private:
+  using Ends = std::vector<std::vector<Instant>>;
+
+  struct Launched {
+    int last_round = -1;  ///< of the last task
+    int last_task = 0;
+    int pending = 0;         ///< launches that may not have ended
+    int round = 0;           ///< of the oldest of their tasks
+    std::size_t oldest = 0;  ///< in the queue
+  };
+
+  [[nodiscard]] bool go_on(const Ends& ends);
+  [[nodiscard]] bool wait_for(Instant end);
+  [[nodiscard]] bool wait_for_launched(const Ends& ends, int queue);
+  [[nodiscard]] bool find_room(const Ends& ends);
+  void launch(ActorTimes& times);
+
+  const FlatSequence* sequence_;
+  int iterations_;
+  int rounds_;
+  int launch_queue_;
+  Instant now_{0};
+  bool full_ = false;
+  int round_ = 0;
+  std::size_t next_ = 0;            ///< task of the round
+  std::vector<Launched> launched_;  ///< by queue
+};
+
+}  // namespace stratagem::sim
