@@ -51,7 +51,7 @@ bool differs_by_device(const program::Operation& operation) {
 
 /// Masks lie in bytes, which the host packs.
 bool sends_masks(const program::Program& program, const model::Graph& graph,
-                 const program::Call& call, const program::Operation& operation) {
+                 const program::StoredCall& call, const program::Operation& operation) {
   return operation.action == program::Action::transfer &&
          std::ranges::any_of(operation.inputs, [&](const program::Operand& operand) {
            return graph.tensors[tensor_of(program, call, operand.tensor)].role == model::Role::mask;

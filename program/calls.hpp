@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <initializer_list>
 #include <iterator>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -81,11 +82,12 @@ class Numbered {
 template <typename One>
 class WaitsOf {
  public:
-  WaitsOf(const std::vector<One>& stored, int later) : stored_(&stored), later_(later) {}
-  [[nodiscard]] std::size_t size() const { return stored_->size(); }
-  [[nodiscard]] bool empty() const { return stored_->empty(); }
+  WaitsOf() = default;
+  WaitsOf(const std::vector<One>& stored, int later) : stored_(stored), later_(later) {}
+  [[nodiscard]] std::size_t size() const { return stored_.size(); }
+  [[nodiscard]] bool empty() const { return stored_.empty(); }
   [[nodiscard]] One operator[](std::size_t i) const {
-    One wait = (*stored_)[i];
+    One wait = stored_[i];
     if (wait.of_call >= 0) wait.of_call += later_;
     return wait;
   }
@@ -93,19 +95,19 @@ class WaitsOf {
   [[nodiscard]] Numbered<WaitsOf, One> end() const { return {*this, size()}; }
 
  private:
-  const std::vector<One>* stored_;
-  int later_;  ///< calls since the first turn
+  std::span<const One> stored_;
+  int later_ = 0;  ///< calls since the first turn
 };
 
 /// One execution of a block: for a segment (-1: none) of a cell. This is the binding of its slots.
 /// The other members are as in StoredCall.
 struct Call {
-  int block;
-  int segment;
-  int grid;
+  int block = 0;
+  int segment = -1;
+  int grid = -1;
   placement::Cell cell;
-  int lag;
-  int versions_behind;
+  int lag = 0;
+  int versions_behind = 0;
   WaitsOf<Wait> waits;
   WaitsOf<HostWait> host_waits;
 };

@@ -215,7 +215,7 @@ struct Program {
 };
 
 /// The tensor that a call binds to a place that its block names: see Slot.
-inline model::TensorId tensor_of(const Program& program, const Call& call, int place) {
+model::TensorId tensor_of(const Program& program, const auto& call, int place) {
   return call.segment < 0 ? place : program.segment_tensors[call.segment][place];
 }
 

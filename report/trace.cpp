@@ -78,7 +78,7 @@ class Writer {
   }
 
   void write_tasks(std::size_t a) {
-    const std::vector<sim::FlatTask>& tasks = timeline_.tasks[timeline_.actors[a].sequence];
+    const sim::FlatTasks& tasks = timeline_.tasks[timeline_.actors[a].sequence];
     const program::Sequence& sequence = program_.sequences[timeline_.actors[a].sequence];
     const std::size_t last = timeline_.iteration_ends.size() - 1;
     const std::vector<sim::Instant>& begins = timeline_.times[a].begins[last];

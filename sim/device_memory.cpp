@@ -117,7 +117,7 @@ void reserve(DeviceMemory& device, const program::Sequence& sequence,
 std::string task_named(const Program& program, const Timeline& timeline, int sequence, int task,
                        const std::vector<std::string>& segments) {
   if (task < 0) return "";
-  const std::vector<FlatTask>& tasks = timeline.tasks[sequence];
+  const FlatTasks& tasks = timeline.tasks[sequence];
   const FlatTask& flat = tasks[static_cast<std::size_t>(task) % tasks.size()];
   const program::Call& call = program.sequences[sequence].calls[flat.call];
   const program::Block& block = program.blocks[call.block];

@@ -173,7 +173,7 @@ class Engine {
     const int task = state.sequence->in_queue[queue][line.next];
     const Instant launch = times_[actor].begins[line.round][task];
     if (launch == unknown) return false;
-    const FlatPrice& price = state.sequence->prices[task];
+    const FlatPrice& price = state.sequence->price(task);
     const int iteration = line.round - price.lag;
     if (iteration < 0 || iteration >= iterations_) return leave_out(actor, state, queue, task);
     const Instant ready = ready_time(actor, state, line, task);
@@ -223,12 +223,11 @@ class Engine {
 
   Instant ready_time(int actor, const ActorState& state, const QueueState& line, int task) const {
     const FlatSequence& sequence = *state.sequence;
-    const FlatPrice& price = sequence.prices[task];
-    Instant ready =
-        std::max(times_[actor].begins[line.round][task] + price.first_launch, line.tail);
+    Instant ready = std::max(
+        times_[actor].begins[line.round][task] + sequence.price(task).first_launch, line.tail);
     const std::vector<Instant>& ends = times_[actor].ends[line.round];
-    for (int w = price.first_wait; w < sequence.prices[task + 1].first_wait; ++w) {
-      const Instant end = ends[sequence.waits[w]];
+    for (const FlatWait& wait : sequence.waits_of(task)) {
+      const Instant end = ends[sequence.waited_for(task, wait)];
       if (end == unknown) return unknown;
       ready = std::max(ready, end);
     }
@@ -248,9 +247,10 @@ class Engine {
     const program::Collective& collective = *price.collective;
     const int communicator_class =
         folding_.actors[arrival.actor].communicator_classes[collective.group];
-    const int per_iteration = actors_[arrival.actor].sequence->collectives[collective.group];
-    const std::size_t k =
-        static_cast<std::size_t>(arrival.round - price.lag) * per_iteration + price.ordinal;
+    const FlatSequence& sequence = *actors_[arrival.actor].sequence;
+    const std::size_t k = static_cast<std::size_t>(arrival.round - price.lag) *
+                              sequence.collectives[collective.group] +
+                          sequence.ordinal(arrival.task);
     std::vector<int>& known = instances_of_[communicator_class];
     if (k >= known.size()) known.resize(k + 1, -1);
     if (known[k] < 0) {
@@ -316,13 +316,13 @@ class Engine {
     result.iteration_ends.assign(iterations_, Instant{0});
     refuse_full_queues();
     for (std::size_t a = 0; a < times_.size(); ++a) {
-      const std::vector<FlatPrice>& prices = actors_[a].sequence->prices;
+      const FlatSequence& sequence = *actors_[a].sequence;
       for (int round = 0; round < rounds_; ++round) {
-        for (std::size_t task = 0; task + 1 < prices.size(); ++task) {
+        for (std::size_t task = 0; task < sequence.tasks.size(); ++task) {
           const Instant end = times_[a].ends[round][task];
           expects(end != unknown, "no rank waits for ever");
           if (end == never_ran) continue;
-          Instant& last = result.iteration_ends[round - prices[task].lag];
+          Instant& last = result.iteration_ends[round - sequence.price(task).lag];
           last = std::max(last, end);
         }
       }

@@ -72,7 +72,7 @@ class Changes {
 
   const Program& program_;
   const program::Sequence& sequence_;
-  const std::vector<FlatTask>& tasks_;
+  const FlatTasks& tasks_;
   const ActorTimes& times_;
   program::Residence place_;
   program::Buffers buffers_;

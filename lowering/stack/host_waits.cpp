@@ -121,7 +121,8 @@ bool shares_devices(const program::Program& program, const program::Sequence& se
 void add_host_waits(program::Program& program, const cost::Stack& stack) {
   int last_stage = 0;
   for (const program::Sequence& sequence : program.sequences) {
-    for (const StoredCall& call : sequence.calls.stored()) last_stage = std::max(last_stage, call.cell.stage);
+    for (const StoredCall& call : sequence.calls.stored())
+      last_stage = std::max(last_stage, call.cell.stage);
   }
   const bool shared = std::ranges::any_of(
       program.sequences,

@@ -1,4 +1,4 @@
-// Looks at every block once, and at every call as it is stored: at a loop's body once for all turns.
+// Looks at every block once, then at every call and launch.
 #include "program/check/references.hpp"
 
 #include <algorithm>
@@ -63,30 +63,19 @@ void check_wait(const Program& program, const Sequence& sequence, int call, cons
   throw InputError("", "", who + " to wait for tasks of earlier calls", "a wait for " + of);
 }
 
-void check_host_wait(const Program& program, const Sequence& sequence, int call,
-                     const HostWait& wait) {
-  const Wait like{
-      .task = std::max(wait.before, 0), .of_call = wait.of_call, .of_task = wait.of_task};
-  if (wait.of_call >= 0) return check_wait(program, sequence, call, like);
-  if (!within(wait.of_task + 1, stream_names.size() + 1) ||
-      !within(like.task, program.blocks[sequence.calls.body(call).block].tasks.size()))
-    throw InputError("", "", "a host to wait before a task for a stream", "another wait");
-}
-
-/// Calls `check` with a wait of a stored call in as many turns as wait for what is before their
-/// loop, and one more: from there on a wait is for the same call of the body.
-template <typename One, typename Check>
-void each_wait(const Calls& calls, int stored, WaitsOf<One> Call::*waits, const Check& check) {
-  const Loop* loop = calls.loop_of(stored);
-  const int first = loop == nullptr ? 0 : calls.number({loop->first, 0});
-  const int turns = loop == nullptr ? 1 : loop->turns;
-  const std::size_t count = (calls[calls.number({stored, 0})].*waits).size();
-  for (std::size_t w = 0; w < count; ++w) {
-    for (int turn = 0; turn < turns; ++turn) {
-      const int number = calls.number({stored, turn});
-      const One wait = (calls[number].*waits)[w];
-      check(number, wait);
-      if (wait.of_call < 0 || wait.of_call >= first) break;
+void check_waits(const Program& program, const Sequence& sequence, int number) {
+  const Call call = sequence.calls[number];
+  for (const Wait& wait : call.waits) check_wait(program, sequence, number, wait);
+  if (!std::ranges::is_sorted(call.host_waits))
+    throw InputError("", "", "waits of the host in order", "");
+  for (const HostWait& wait : call.host_waits) {
+    const Wait like{
+        .task = std::max(wait.before, 0), .of_call = wait.of_call, .of_task = wait.of_task};
+    if (wait.of_call >= 0) {
+      check_wait(program, sequence, number, like);
+    } else if (!within(wait.of_task + 1, stream_names.size() + 1) ||
+               !within(like.task, program.blocks[call.block].tasks.size())) {
+      throw InputError("", "", "a host to wait before a task for a stream", "another wait");
     }
   }
 }
@@ -110,64 +99,33 @@ void check_spans(const Program& program, const Sequence& sequence) {
   }
 }
 
-/// Every task is launched once, those of a call in order, each after what it waits for; the body of
-/// a loop after all that is before it, and as a whole.
-class LaunchCheck {
- public:
-  LaunchCheck(const Program& program, const Calls& calls)
-      : program_(program), calls_(calls), launched_(calls.stored().size(), 0) {}
-
-  void add(const Launch& launch) {
-    if (!within(launch.call, launched_.size())) refuse(launch.call, launch.first);
-    const Loop* loop = calls_.loop_of(launch.call);
-    if (loop != loop_) {
-      if (loop_ != nullptr) expect_whole(loop_->first, loop_->first + loop_->calls);
-      if (loop != nullptr) expect_whole(0, loop->first);
-    }
-    loop_ = loop;
-    const bool next = launched_[launch.call] == launch.first && launch.first < launch.end;
-    if (!next || launch.end > tasks(launch.call)) refuse(launch.call, launch.first);
-    const StoredCall& call = calls_.stored()[launch.call];
-    for (const Wait& wait : call.waits) expect_after(launch, wait.task, wait);
-    for (const HostWait& wait : call.host_waits) expect_after(launch, wait.before, wait);
-    launched_[launch.call] = launch.end;
-  }
-  void end() const { expect_whole(0, static_cast<int>(launched_.size())); }
-
- private:
-  [[nodiscard]] int tasks(int stored) const {
-    return static_cast<int>(program_.blocks[calls_.stored()[stored].block].tasks.size());
-  }
-  /// What of a launch waits so is launched after what it waits for, in a loop in the same turn.
-  template <typename One>
-  void expect_after(const Launch& launch, int task, const One& wait) const {
-    const int first = loop_ == nullptr ? 0 : calls_.number({loop_->first, 0});
-    const bool here = launch.first <= task && task < launch.end;
-    if (here && wait.of_call >= first &&
-        launched_[calls_.place(wait.of_call).stored] <= wait.of_task)
-      refuse(launch.call, task);
-  }
-  void expect_whole(int first, int end) const {
-    for (int call = first; call < end; ++call) {
-      if (launched_[call] != tasks(call)) refuse(call, launched_[call]);
-    }
-  }
-  [[noreturn]] static void refuse(int call, int task) {
-    throw InputError("", "", "an order of launches with every task once, after what it waits for",
-                     "otherwise call " + std::to_string(call) + " at task " + std::to_string(task));
-  }
-
-  const Program& program_;
-  const Calls& calls_;
-  std::vector<int> launched_;   ///< tasks, by stored call
-  const Loop* loop_ = nullptr;  ///< of the last launch
-};
-
+/// Every task is launched once, those of a call in order, each after what it waits for.
 void check_launches(const Program& program, const Sequence& sequence) {
   if (sequence.launches.empty()) return;
-  LaunchCheck check(program, sequence.calls);
-  for (const Launch& launch : sequence.launches) check.add(launch);
-  check.end();
+  std::vector<int> launched(sequence.calls.size(), 0);
+  const auto refuse = [](int call, int task) {
+    throw InputError("", "", "an order of launches with every task once, after what it waits for",
+                     "otherwise call " + std::to_string(call) + " at task " + std::to_string(task));
+  };
+  each_launch(program, sequence, [&](const Launch& launch) {
+    if (!within(launch.call, launched.size())) refuse(launch.call, launch.first);
+    const Call call = sequence.calls[launch.call];
+    const auto tasks = static_cast<int>(program.blocks[call.block].tasks.size());
+    const bool next = launched[launch.call] == launch.first && launch.first < launch.end;
+    if (!next || launch.end > tasks) refuse(launch.call, launch.first);
+    const auto check_after = [&](int task, const auto& wait) {
+      const bool here = launch.first <= task && task < launch.end;
+      if (here && wait.of_call >= 0 && launched[wait.of_call] <= wait.of_task)
+        refuse(launch.call, task);
+    };
+    for (const Wait& wait : call.waits) check_after(wait.task, wait);
+    for (const HostWait& wait : call.host_waits) check_after(wait.before, wait);
+    launched[launch.call] = launch.end;
+  });
+  for (std::size_t c = 0; c < launched.size(); ++c) {
+    const std::size_t tasks = program.blocks[sequence.calls.body(c).block].tasks.size();
+    if (launched[c] != static_cast<int>(tasks)) refuse(static_cast<int>(c), launched[c]);
+  }
 }
 
 /// By block: the highest place in a table of tensors that its slots name.
@@ -198,16 +156,9 @@ void check_references(const Program& program) {
         throw InputError("", "", "calls of blocks that bind all their buffers",
                          "call " + std::to_string(c) + " of block " + std::to_string(call.block));
       }
-      const auto stored = static_cast<int>(c);
-      each_wait(sequence.calls, stored, &Call::waits, [&](int number, const Wait& wait) {
-        check_wait(program, sequence, number, wait);
-      });
-      if (!std::ranges::is_sorted(call.host_waits))
-        throw InputError("", "", "waits of the host in order", "");
-      each_wait(sequence.calls, stored, &Call::host_waits, [&](int number, const HostWait& wait) {
-        check_host_wait(program, sequence, number, wait);
-      });
     }
+    for (std::size_t c = 0; c < sequence.calls.size(); ++c)
+      check_waits(program, sequence, static_cast<int>(c));
     check_launches(program, sequence);
     check_spans(program, sequence);
   }

@@ -23,7 +23,10 @@ constexpr CellPass backward = CellPass::backward;
 Calls two_loops() {
   return {{{.block = 9},
            {.block = 0, .cell = {0, 0, forward}, .waits = {{0, 0, 3}}},
-           {.block = 1, .cell = {0, 1, forward}, .waits = {{1, 1, 0}, {0, 0, 0}}},
+           {.block = 1,
+            .cell = {0, 1, forward},
+            .waits = {{1, 1, 0}, {0, 0, 0}},
+            .host_waits = {{-1, -1, 4}, {0, 1, 0}}},
            {.block = 2, .cell = {0, 0, backward}, .waits = {{0, 6, 0}}}},
           {{.first = 1, .calls = 2, .turns = 3, .step = 2}, {.first = 3, .turns = 2, .step = 1}}};
 }
@@ -63,6 +66,9 @@ TEST_CASE("waits of later turns are for calls as far before") {
   CHECK(calls[6].waits[0] == Wait{1, 5, 0});
   CHECK(calls[6].waits[1] == Wait{0, 4, 0});
   CHECK(calls[8].waits[0] == Wait{0, 7, 0});
+  CHECK(calls[2].host_waits[1] == HostWait{0, 1, 0});
+  CHECK(calls[6].host_waits[1] == HostWait{0, 5, 0});
+  CHECK(calls[6].host_waits[0] == HostWait{-1, -1, 4});  // for what is no call
 }
 
 TEST_CASE("a loop launches what its body does, turn by turn") {
@@ -75,6 +81,7 @@ TEST_CASE("a loop launches what its body does, turn by turn") {
   CHECK(spelled_out.launches == all);
   CHECK(spelled_out.calls.loops().empty());
   CHECK(spelled_out.calls.stored()[6].waits == std::vector<Wait>{{1, 5, 0}, {0, 4, 0}});
+  CHECK(spelled_out.calls.stored()[6].host_waits == std::vector<HostWait>{{-1, -1, 4}, {0, 5, 0}});
   CHECK(first_beside(sequence) == std::vector<int>{0, 1, 1, 3, 3, 5, 5, 7, 8});
   CHECK(first_beside(spelled_out) == first_beside(sequence));
 }
@@ -108,6 +115,13 @@ TEST_CASE("a wait of a loop is checked in each turn in which it may be wrong") {
   std::swap(program.blocks[0].tasks, program.blocks[1].tasks);
   program.sequences[0].calls.stored()[1].waits = {{0, 0, 2}};
   CHECK_THAT(refused(program), ContainsSubstring("a of body in F(stage 0, micro-batch 1)"));
+  // So is one of the host.
+  StoredCall& body = program.sequences[0].calls.stored()[1];
+  body.waits = {};
+  body.host_waits = {{0, 0, 1}};
+  CHECK(refused(program).empty());
+  body.host_waits = {{0, 0, 2}};
+  CHECK_THAT(refused(program), ContainsSubstring("a of body in F(stage 0, micro-batch 1)"));
 }
 
 TEST_CASE("launches of a loop stay within its turns") {
@@ -116,7 +130,7 @@ TEST_CASE("launches of a loop stay within its turns") {
   launches = {{0, 0, 2}, {1, 0, 3}};
   CHECK(refused(program).empty());
   launches = {{0, 0, 1}, {1, 0, 3}, {0, 1, 2}};
-  CHECK_THAT(refused(program), ContainsSubstring("otherwise call 0 at task 1"));
+  CHECK_THAT(refused(program), ContainsSubstring("otherwise call 1 at task 0"));
   launches = {{0, 0, 2}, {1, 0, 2}};
   CHECK_THAT(refused(program), ContainsSubstring("otherwise call 1 at task 2"));
 }

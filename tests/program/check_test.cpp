@@ -110,7 +110,8 @@ TEST_CASE("hosts that wait for each other's collectives are refused") {
   const Task two = collective("two", Kind::all_reduce, Stream::gradient_communication, 1);
   Program program = program_of({{one, two}, {two, one}}, {{0, 1}, {0, 1}});
   CHECK(refused(program).empty());
-  for (Sequence& sequence : program.sequences) sequence.calls[0].host_waits = {{1, -1, -1}};
+  for (Sequence& sequence : program.sequences)
+    sequence.calls.stored()[0].host_waits = {{1, -1, -1}};
   CHECK_THAT(
       refused(program),
       ContainsSubstring("expected devices that do not wait for each other for ever, found on "
@@ -118,10 +119,10 @@ TEST_CASE("hosts that wait for each other's collectives are refused") {
   CHECK_THAT(refused(program),
              ContainsSubstring("on device 1 two of work in F(stage 1, micro-batch 0) before one"));
   // One host that waits, or both for another stream, hold nobody up.
-  program.sequences[1].calls[0].host_waits = {};
+  program.sequences[1].calls.stored()[0].host_waits = {};
   CHECK(refused(program).empty());
   for (Sequence& sequence : program.sequences)
-    sequence.calls[0].host_waits = {{1, -1, static_cast<int>(Stream::compute)}};
+    sequence.calls.stored()[0].host_waits = {{1, -1, static_cast<int>(Stream::compute)}};
   CHECK(refused(program).empty());
   // A task that synchronises is such a wait.
   program = program_of({{one, two}, {two, one}}, {{0, 1}, {0, 1}});
@@ -139,7 +140,7 @@ TEST_CASE("a host that waits for a message waits with all that it launches later
   give.waits = {0};
   Program program = program_of({{receive, send}, {take, give}}, {{0, 1}, {1, 0}});
   CHECK(refused(program).empty());
-  std::vector<Call>& calls = program.sequences[0].calls;
+  std::vector<StoredCall>& calls = program.sequences[0].calls.stored();
   calls[0].host_waits = {{1, -1, -1}};  // transfers are not among all
   CHECK(refused(program).empty());
   calls[0].host_waits = {};
@@ -156,7 +157,7 @@ TEST_CASE("a host that waits for a message waits with all that it launches later
 
 TEST_CASE("the host waits for what it has launched, before tasks that there are") {
   Program program = called_twice(collective("sum"), collective("sum"));
-  std::vector<HostWait>& waits = program.sequences[0].calls[1].host_waits;
+  std::vector<HostWait>& waits = program.sequences[0].calls.stored()[1].host_waits;
   for (const HostWait& right : {HostWait{-1, -1, -1}, HostWait{1, 0, 1}, HostWait{0, -1, 3}}) {
     waits = {right};
     CHECK(refused(program).empty());

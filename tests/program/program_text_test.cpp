@@ -84,7 +84,7 @@ Change of_waits(const std::function<bool(Wait&)>& change) {
   return of_calls([=](StoredCall& call) { return first<Wait>(call.waits, change); });
 }
 Change of_host_waits(const std::function<bool(HostWait&)>& change) {
-  return of_calls([=](Call& call) { return first<HostWait>(call.host_waits, change); });
+  return of_calls([=](StoredCall& call) { return first<HostWait>(call.host_waits, change); });
 }
 Change of_residents(const std::function<bool(Resident&)>& change) {
   return [=](Program& program) {
@@ -246,7 +246,7 @@ std::vector<Fact> facts_of_sequences() {
          return any;
        })},
       {"for which task", of_waits([](Wait& w) { return w.of_task > 0 && (--w.of_task, true); })},
-      {"a wait of the host", of_calls([](Call& c) { return shorten(c.host_waits); })},
+      {"a wait of the host", of_calls([](StoredCall& c) { return shorten(c.host_waits); })},
       {"before what the host waits",
        of_host_waits([](HostWait& w) { return w.before = w.before < 0 ? 0 : -1, true; })},
       {"for which stream the host waits", of_host_waits([](HostWait& w) {

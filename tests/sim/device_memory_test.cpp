@@ -60,7 +60,7 @@ void of_a_segment(program::Program& program) {
   }
   for (int tensor = 0; tensor < 100; ++tensor) program.segment_tensors.front().push_back(tensor);
   for (program::Sequence& sequence : program.sequences) {
-    for (program::Call& call : sequence.calls) call.segment = 0;
+    for (program::StoredCall& call : sequence.calls.stored()) call.segment = 0;
   }
 }
 
@@ -231,7 +231,7 @@ TEST_CASE("a host does not wait for the end of what it is launching") {
 TEST_CASE("a host that waits between passes holds the buffers of one of them") {
   const auto reserved = [](std::optional<cost::HostWaits> waits) {
     HandBuilt built = layers_with_sums(3);
-    std::vector<program::Call>& calls = built.program.sequences[0].calls;
+    std::vector<program::StoredCall>& calls = built.program.sequences[0].calls.stored();
     calls.push_back(calls.front());
     calls.back().cell.pass = placement::CellPass::backward;
     of_a_segment(built.program);

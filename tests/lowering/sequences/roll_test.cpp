@@ -20,14 +20,19 @@ using program::StoredCall;
 
 namespace {
 
-/// Calls of some blocks for consecutive micro-batches, each waiting for the one `before` before it.
+/// Calls of some blocks for consecutive micro-batches. Each waits for the one `before` before it, and
+/// so does its host, which also waits for all launched.
 Sequence sequence_of(const std::vector<std::pair<int, int>>& blocks_and_micro_batches,
                      int before = 0) {
   std::vector<StoredCall> calls;
   for (const auto& [block, micro_batch] : blocks_and_micro_batches) {
     calls.push_back({.block = block, .cell = {.micro_batch = micro_batch}});
     const int number = static_cast<int>(calls.size()) - 1;
-    if (before > 0 && number >= before) calls.back().waits = {{0, number - before, 0}};
+    if (before == 0) continue;
+    calls.back().host_waits = {{}};
+    if (number < before) continue;
+    calls.back().waits = {{0, number - before, 0}};
+    calls.back().host_waits.push_back({0, number - before, 0});
   }
   return {.calls = {std::move(calls)}};
 }
