@@ -1,5 +1,5 @@
-// Orders calls, with all devices of a sequence as one; if that is impossible, orders tasks on every
-// device.
+// Orders calls, with all devices of a sequence as one; if that is impossible, tasks; and if that is,
+// tasks on every device.
 #include "program/check/deadlock.hpp"
 
 #include <algorithm>
@@ -180,11 +180,11 @@ bool side_by_side(const Program& program, const Rendezvous& rendezvous) {
   });
 }
 
-/// Can calls be ordered with all devices of a sequence as one? A cycle of tasks would be one of
-/// calls, since within a step, and within steps side by side, everything leads to later tasks.
-bool calls_in_order(const Program& program, const Rendezvous& rendezvous) {
-  if (!side_by_side(program, rendezvous)) return false;
-  Rounds rounds(program, rendezvous, Grain::calls);
+/// Can calls or tasks be ordered with all devices of a sequence as one? Then those of each device
+/// can. A cycle of tasks would be one of calls that go side by side, since within a step, and within
+/// steps side by side, everything leads to later tasks.
+bool in_order(const Program& program, const Rendezvous& rendezvous, Grain grain) {
+  Rounds rounds(program, rendezvous, grain);
   for (std::size_t s = 0; s < program.sequences.size(); ++s) rounds.add_actor(static_cast<int>(s));
   EventGraph graph = rounds.graph();
   for (const std::vector<int>& peers : rendezvous.peer_sets()) {
@@ -198,7 +198,8 @@ bool calls_in_order(const Program& program, const Rendezvous& rendezvous) {
 }  // namespace
 
 void check_deadlock(const Program& program, const Rendezvous& rendezvous) {
-  if (calls_in_order(program, rendezvous)) return;
+  if (side_by_side(program, rendezvous) && in_order(program, rendezvous, Grain::calls)) return;
+  if (in_order(program, rendezvous, Grain::tasks)) return;
   Rounds rounds(program, rendezvous, Grain::tasks);
   for (const Device& device : program.devices) rounds.add_actor(device.sequence);
   EventGraph graph = rounds.graph();
