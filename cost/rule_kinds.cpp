@@ -203,11 +203,11 @@ RuleKind lifetimes() {
 
 RuleKind host_waits() {
   return kind<HostWaits>(
-      {"where the host waits for the device before it launches more; it always waits before a "
-       "micro-batch",
-       "the launches that follow", "which blocks an allocator finds free"},
+      {"where the host waits for the device before it launches more", "the launches that follow",
+       "which blocks an allocator finds free"},
       {{"host_waits", itself<HostWaits>,
-        choice<HostWaits>({{"before each pass", HostWaits::each_pass},
+        choice<HostWaits>({{"before each micro-batch", HostWaits::each_micro_batch},
+                           {"before each pass", HostWaits::each_pass},
                            {"before each pass that receives", HostWaits::each_received_pass},
                            {"for each exchange of stages", HostWaits::each_exchange},
                            {"for each launch", HostWaits::each_launch}}),

@@ -76,9 +76,9 @@ enum class Lifetime : std::uint8_t {
   sent_until_gradients
 };
 
-/// Where a host waits for the device before it launches more. It always waits before each
-/// micro-batch.
+/// Where a host waits for the device before it launches more.
 enum class HostWaits : std::uint8_t {
+  each_micro_batch,    ///< before its first forward pass on a stage, as reading its sizes makes it
   each_pass,           ///< before each pass, as timers of passes make it
   each_received_pass,  ///< before passes that begin with reading what describes a received tensor
   each_exchange,       ///< for each exchange of tensors with another pipeline stage

@@ -58,7 +58,8 @@ class HostWaits {
 
   void begin_cells() {
     const bool exchanged = exchanges();
-    const bool reads = exchanged && says(stack_, cost::HostWaits::each_received_pass);
+    const bool receives = exchanged && says(stack_, cost::HostWaits::each_received_pass);
+    const bool batches = says(stack_, cost::HostWaits::each_micro_batch);
     const bool all = each_launch() || says(stack_, cost::HostWaits::each_pass) ||
                      (exchanged && says(stack_, cost::HostWaits::each_exchange));
     const std::vector<int> beside = program::first_beside(sequence_);
@@ -69,10 +70,18 @@ class HostWaits {
       if (task < launch.first || task >= launch.end) return;
       const Cell& cell = sequence_.calls.stored()[beside[launch.call]].cell;
       const bool waits =
-          all || cell.pass == CellPass::forward || (reads && cell.stage < last_stage_);
+          all || (batches && first_of_micro_batch(cell)) || (receives && is_received(cell));
       if (current != cell && waits) begin(call, task, all ? all_streams : computations);
       current = cell;
     });
+  }
+
+  static bool first_of_micro_batch(const Cell& cell) {
+    return cell.pass == CellPass::forward && cell.slice == 0 && cell.repeat == 0;
+  }
+  /// Does the cell begin with what another stage sent?
+  [[nodiscard]] bool is_received(const Cell& cell) const {
+    return cell.stage != (cell.pass == CellPass::forward ? 0 : last_stage_);
   }
 
   /// -1 if a call is of no segment, or gathers weights ahead of those that read them.

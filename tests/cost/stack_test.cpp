@@ -181,6 +181,8 @@ TEST_CASE("every kind of rule is read as it is written, and back to what is usua
         Rule{cost::KeptOutputs{"exponential", 2}});
   CHECK(one(R"("lifetime": "sent activations until their gradients")") ==
         Rule{cost::Lifetime::sent_until_gradients});
+  CHECK(one(R"("host_waits": "before each micro-batch")") ==
+        Rule{cost::HostWaits::each_micro_batch});
   CHECK(one(R"("host_waits": "before each pass")") == Rule{cost::HostWaits::each_pass});
   CHECK(one(R"("host_waits": "before each pass that receives")") ==
         Rule{cost::HostWaits::each_received_pass});

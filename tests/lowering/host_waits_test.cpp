@@ -59,12 +59,19 @@ TEST_CASE("the host waits before the passes that the stack names, for what they 
     return Count{4 * computations, 4 * device, 4 * messages, 0};
   };
   Program program = pipeline(waiting());
+  for (const int stage : {0, 1}) {
+    CHECK(waits(program, stage, CellPass::forward) == Count{});
+    CHECK(waits(program, stage, CellPass::backward) == Count{});
+  }
+  program = pipeline(waiting({Waits::each_micro_batch}));
   CHECK(waits(program, 0, CellPass::forward) == four(1, 0, 0));
   CHECK(waits(program, 1, CellPass::forward) == four(1, 0, 1));
   CHECK(waits(program, 0, CellPass::backward) == four(0, 0, 0));
   program = pipeline(waiting({Waits::each_received_pass}));
+  CHECK(waits(program, 0, CellPass::forward) == Count{});
+  CHECK(waits(program, 1, CellPass::forward) == four(1, 0, 1));
   CHECK(waits(program, 0, CellPass::backward) == four(1, 0, 1));
-  CHECK(waits(program, 1, CellPass::backward) == four(0, 0, 0));
+  CHECK(waits(program, 1, CellPass::backward) == Count{});
   for (const cost::Stack& stack : {waiting({Waits::each_exchange}), waiting({Waits::each_pass})}) {
     program = pipeline(stack);
     CHECK(waits(program, 0, CellPass::forward) == four(0, 1, 0));
@@ -77,10 +84,18 @@ TEST_CASE("the host waits before the passes that the stack names, for what they 
   }
 }
 
+TEST_CASE("of a micro-batch in slices the first alone reads its sizes") {
+  const cost::Stack stack = waiting({cost::HostWaits::each_micro_batch});
+  const std::string strategy = R"({"pipeline": 2, "token_slices": [)" +
+                               std::to_string(small_gpt.sequence / 2) + ", " +
+                               std::to_string(small_gpt.sequence / 2) + "]}";
+  CHECK(waits(pipeline(stack, strategy), 0, CellPass::forward) == Count{4, 0, 0, 0});
+}
+
 TEST_CASE("a stage without others waits for no exchange") {
   const cost::Stack stack = waiting({cost::HostWaits::each_exchange});
   const Program program = pipeline(stack, R"({"data": 2})");
-  CHECK(waits(program, 0, CellPass::forward) == Count{4, 0, 0, 0});
+  CHECK(waits(program, 0, CellPass::forward) == Count{});
   CHECK(waits(program, 0, CellPass::backward) == Count{});
 }
 
