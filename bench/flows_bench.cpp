@@ -40,7 +40,7 @@ program::Program random_sends(int gpus, int flows) {
         program::Collective{.kind = cost::CollectiveKind::send, .group = flow, .payload = 1_GB};
     program.blocks[0].tasks.push_back(task);
   }
-  program.sequences[0].calls.push_back({.block = 0, .segment = -1, .cell = {}, .waits = {}});
+  program.sequences[0].calls = {{.block = 0, .cell = {}, .waits = {}}};
   return program;
 }
 

@@ -57,7 +57,8 @@ std::vector<study::Result> simulate_all(const study::Scenario& scenario, const A
     }
     if (shown && asked.has("program")) {
       const strategies::Plan plan = study::plan_of(run);
-      outputs.push_back({asked.text("program"), program::to_text(simulated.program, plan.graph())});
+      outputs.push_back({asked.text("program"), program::to_text(simulated.program, plan.graph(),
+                                                                 program::CallText::in_loops)});
     }
     outcomes.push_back(std::move(simulated.outcome));
   }

@@ -99,23 +99,23 @@ std::vector<double> Interpreter<T>::overlap(int iterations, const Watch& watch) 
 template <typename T>
 void Interpreter<T>::run_round(int round, int iterations) {
   now_.task = 0;
-  for (const program::Launch& launch : program::launch_order(program_, sequence())) {
+  program::each_launch(program_, sequence(), [&](const program::Launch& launch) {
     const int of = round - lags_[launch.call];
     if (of < 0 || of >= iterations) {
       now_.task += static_cast<std::size_t>(launch.end - launch.first);
-      continue;
+      return;
     }
     now_.iteration = static_cast<std::uint64_t>(of);
     run(launch);
     record_.ends[static_cast<std::size_t>(of)] = Seconds{record_.times.now()};
-  }
+  });
 }
 
 // ---- tasks
 
 template <typename T>
 void Interpreter<T>::run(const program::Launch& launch) {
-  const Call& call = sequence().calls[launch.call];
+  const Call call = sequence().calls[launch.call];
   const std::vector<Task>& tasks = program_.blocks[call.block].tasks;
   const RunningCall running{
       .call = call, .number = launch.call, .iteration = now_.iteration, .before = now_.first};

@@ -86,9 +86,9 @@ class Placing {
     result_.buffer_of.assign(program_.lag + 1, std::vector<int>(buffers_.count(), -1));
     place_residents();
     place_what_outlives_its_round();
-    for (const program::Launch& launch : program::launch_order(program_, sequence_)) {
+    program::each_launch(program_, sequence_, [&](const program::Launch& launch) {
       for (int task = launch.first; task < launch.end; ++task) run({launch.call, task});
-    }
+    });
     result_.extent = gaps_.end();
     return std::move(result_);
   }
@@ -114,7 +114,7 @@ class Placing {
     return buffer.place == Residence::device && (buffer.slot != nullptr || buffer.tensor >= 0);
   }
 
-  [[nodiscard]] int lag(const TaskOfCall& of) const { return sequence_.calls[of.call].lag; }
+  [[nodiscard]] int lag(const TaskOfCall& of) const { return sequence_.calls.body(of.call).lag; }
   [[nodiscard]] bool outlives_its_round(const Buffer& buffer) const {
     return lag(*buffer.born) != lag(*buffer.dies);
   }

@@ -90,12 +90,12 @@ class CollectiveInstances {
       const program::Device& device = program_.devices[rank];
       const sim::FlatSequence& flat = sequences_[device.sequence];
       for (std::size_t i = 0; i < flat.tasks.size(); ++i) {
-        const program::Collective* collective = flat.prices[i].collective;
+        const program::Collective* collective = flat.price(i).collective;
         if (collective == nullptr) continue;
         const int communicator = device.groups[collective->group];
         const bool sends = flat.tasks[i].stream == program::Stream::send_forward ||
                            flat.tasks[i].stream == program::Stream::send_backward;
-        visit(instances_[{communicator, flat.prices[i].ordinal}], timeline.times[rank].begins[0][i],
+        visit(instances_[{communicator, flat.ordinal(i)}], timeline.times[rank].begins[0][i],
               timeline.times[rank].ends[0][i], sends);
       }
     }

@@ -33,7 +33,7 @@ bool any_kernel(const program::Program& program, const Is& is) {
 }
 
 /// Of a call as a whole.
-std::string refusal_of_call(const program::Call& call, Backend backend) {
+std::string refusal_of_call(const program::StoredCall& call, Backend backend) {
   if (backend == Backend::cuda && (call.lag > 0 || call.versions_behind > 0))
     return "weights that are older than the last step, as PipeDream's and those of delayed steps, "
            "on a GPU";
@@ -51,7 +51,7 @@ bool differs_by_device(const program::Operation& operation) {
 
 /// Masks lie in bytes, which the host packs.
 bool sends_masks(const program::Program& program, const model::Graph& graph,
-                 const program::Call& call, const program::Operation& operation) {
+                 const program::StoredCall& call, const program::Operation& operation) {
   return operation.action == program::Action::transfer &&
          std::ranges::any_of(operation.inputs, [&](const program::Operand& operand) {
            return graph.tensors[tensor_of(program, call, operand.tensor)].role == model::Role::mask;
@@ -59,7 +59,7 @@ bool sends_masks(const program::Program& program, const model::Graph& graph,
 }
 
 std::string refusal_of_tasks(const program::Program& program, const model::Graph& graph,
-                             const program::Call& call, Backend backend) {
+                             const program::StoredCall& call, Backend backend) {
   const program::Block& block = program.blocks[call.block];
   for (const Task& task : block.tasks) {
     if (task.operations.empty() && needs_meaning(task))
@@ -116,12 +116,12 @@ std::string refusal(const program::Program& program, const model::Graph& graph, 
   if (any_kernel(program, fp8)) return "linear layers in fp8";
   if (has_gradient_buffers(program)) return "gradients in buffers of a constant size";
   for (const program::Sequence& sequence : program.sequences) {
-    for (const program::Call& call : sequence.calls) {
+    for (const program::StoredCall& call : sequence.calls.stored()) {
       if (std::string why = refusal_of_call(call, backend); !why.empty()) return why;
     }
   }
   for (const program::Sequence& sequence : program.sequences) {
-    for (const program::Call& call : sequence.calls) {
+    for (const program::StoredCall& call : sequence.calls.stored()) {
       if (std::string why = refusal_of_tasks(program, graph, call, backend); !why.empty())
         return why;
     }

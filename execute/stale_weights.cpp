@@ -21,7 +21,8 @@ program::Program reading_as(const program::Program& plan, program::Program one_d
   }
   if (most == 0) return one_device;
   for (program::Sequence& sequence : one_device.sequences) {
-    for (program::Call& call : sequence.calls) {
+    sequence = program::unrolled(sequence);  // micro-batches may read other versions
+    for (program::StoredCall& call : sequence.calls.stored()) {
       const auto found = behind.find({call.segment, call.cell.micro_batch});
       if (found != behind.end()) call.versions_behind = found->second;
     }

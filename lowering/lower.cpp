@@ -4,12 +4,14 @@
 #include <array>
 #include <map>
 #include <memory>
+#include <utility>
 
 #include "lowering/blocks/blocks.hpp"
 #include "lowering/cells/cells.hpp"
 #include "lowering/invariants.hpp"
 #include "lowering/peers.hpp"
 #include "lowering/refusals.hpp"
+#include "lowering/sequences/roll.hpp"
 #include "lowering/sequences/sequence.hpp"
 #include "lowering/size.hpp"
 #include "lowering/stack/host_waits.hpp"
@@ -77,8 +79,12 @@ program::Program lower(const Plan& plan, const cost::Stack& stack, const cost::T
     program.sequences.push_back(build_sequence(context, static_cast<int>(device_class)));
   expect_blocks(program);
 
-  // Host: it is known what the hosts wait for. Last, since it follows the order of launches.
+  // Host: it is known what the hosts wait for. Late, since it follows the order of launches.
   add_host_waits(program, stack);
+
+  // Loops: what repeats from micro-batch to micro-batch is stored once. Last, since calls are equal
+  // only if all that they and the host wait for is.
+  for (program::Sequence& sequence : program.sequences) sequence = roll(std::move(sequence));
   check_with_hosts(program, stack);
   return program;
 }

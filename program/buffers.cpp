@@ -114,7 +114,7 @@ void Buffers::follow_owners() {
   std::unordered_map<int, Owner> states;
   for (int lag = 0; lag <= program_.lag; ++lag) {
     for (std::size_t c = 0; c < sequence_.calls.size(); ++c) {
-      const Call& call = sequence_.calls[c];
+      const Call call = sequence_.calls[c];
       const SlotUses& uses = uses_[call.block];
       if (call.lag != lag || (uses.own.empty() && uses.inherited.empty())) continue;
       Owner& owner = states[owners[c]];
@@ -154,7 +154,7 @@ Buffer Buffers::operator[](int number) const {
     return buffer;
   }
   const Own& own = own_[number];
-  const Call& call = sequence_.calls[own.born.call];
+  const Call call = sequence_.calls[own.born.call];
   const Slot& slot = program_.blocks[call.block].slots[own.slot];
   return {.born = own.born,
           .dies = own.dies,

@@ -3,44 +3,56 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 namespace stratagem::program {
 
 std::size_t task_count(const Program& program, const Sequence& sequence) {
   std::size_t count = 0;
-  for (const Call& call : sequence.calls) count += program.blocks[call.block].tasks.size();
+  for (std::size_t c = 0; c < sequence.calls.size(); ++c)
+    count += program.blocks[sequence.calls.body(c).block].tasks.size();
   return count;
 }
 
 std::vector<HostWait> host_waits_before(const Call& call, int task) {
   std::vector<HostWait> waits;
-  for (const int before : {-1, task}) {
-    const auto [first, last] =
-        std::ranges::equal_range(call.host_waits, before, {}, &HostWait::before);
-    waits.insert(waits.end(), first, last);
+  for (const HostWait& wait : call.host_waits) {
+    if (wait.before < 0 || wait.before == task) waits.push_back(wait);
   }
   return waits;
 }
 
-std::vector<Launch> launch_order(const Program& program, const Sequence& sequence) {
-  if (!sequence.launches.empty()) return sequence.launches;
-  std::vector<Launch> whole;
-  for (std::size_t call = 0; call < sequence.calls.size(); ++call) {
-    const std::size_t tasks = program.blocks[sequence.calls[call].block].tasks.size();
-    if (tasks > 0) whole.push_back({static_cast<int>(call), 0, static_cast<int>(tasks)});
-  }
-  return whole;
-}
-
 std::vector<int> first_beside(const Sequence& sequence) {
-  std::vector<int> first(sequence.calls.size());
+  const Calls& calls = sequence.calls;
+  std::vector<int> first(calls.stored().size());  // of stored calls
   std::iota(first.begin(), first.end(), 0);
   int latest = 0;
   for (const Launch& launch : sequence.launches) {
     for (int call = launch.call; call < latest; ++call) first[call + 1] = first[launch.call];
     latest = std::max(latest, launch.call);
   }
-  return first;
+  std::vector<int> result;
+  for (std::size_t c = 0; c < calls.size(); ++c) {
+    const Calls::Place place = calls.place(c);
+    result.push_back(calls.number({first[place.stored], place.turn}));
+  }
+  return result;
+}
+
+Sequence unrolled(const Sequence& sequence) {
+  std::vector<StoredCall> all;
+  for (std::size_t c = 0; c < sequence.calls.size(); ++c) {
+    const Call call = sequence.calls[c];
+    all.push_back(sequence.calls.body(c));
+    all.back().cell = call.cell;
+    all.back().waits.assign(call.waits.begin(), call.waits.end());
+    all.back().host_waits.assign(call.host_waits.begin(), call.host_waits.end());
+  }
+  Sequence result{.calls = {std::move(all)}, .residents = sequence.residents};
+  if (sequence.launches.empty()) return result;
+  const Program none;  // launches are given
+  each_launch(none, sequence, [&](const Launch& one) { result.launches.push_back(one); });
+  return result;
 }
 
 Flops hardware_flops(const Program& program) {

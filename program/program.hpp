@@ -14,8 +14,8 @@
 #include "cost/kernel.hpp"
 #include "cost/ring.hpp"
 #include "model/graph.hpp"
-#include "placement/cell.hpp"
 #include "placement/grid.hpp"
+#include "program/calls.hpp"
 #include "program/operation.hpp"
 
 namespace stratagem::program {
@@ -140,39 +140,6 @@ struct Block {
   std::vector<Task> tasks;
 };
 
-/// Task `task` of a call starts after task `of_task` of the earlier call `of_call` has ended.
-struct Wait {
-  int task = 0;
-  int of_call = 0;
-  int of_task = 0;
-};
-
-/// Before launching task `before` of a call (-1: each task) the host waits for the end of `of_task`
-/// of `of_call`, which it launched earlier. With of_call -1 it waits for all that it has launched
-/// so far on the stream with the number `of_task`, or, with of_task -1, on all streams of the
-/// device but those of transfers. A send ends when the other stage takes it: a host that waited for
-/// it would keep the other stage waiting.
-struct HostWait {
-  int before = -1;
-  int of_call = -1;
-  int of_task = -1;
-  friend auto operator<=>(const HostWait&, const HostWait&) = default;
-};
-
-/// One execution of a block: for a segment (-1: none) of a cell. This is the binding of its slots.
-struct Call {
-  int block = 0;
-  int segment = -1;
-  /// The grid (in Program::grids) whose axes the layouts refer to. Weights and their gradients
-  /// state their own (Resident). -1 on irregular stages.
-  int grid = -1;
-  placement::Cell cell;
-  int lag = 0;              ///< round r runs it for iteration r - lag, where there is such a one
-  int versions_behind = 0;  ///< iteration i reads the weights after max(0, i - this) updates
-  std::vector<Wait> waits;
-  std::vector<HostWait> host_waits = {};  ///< ascending
-};
-
 /// A task of a sequence.
 struct TaskOfCall {
   int call = 0;
@@ -207,15 +174,16 @@ struct Launch {
   int call = 0;
   int first = 0;
   int end = 0;
+  friend auto operator<=>(const Launch&, const Launch&) = default;
 };
 
 /// What one class of devices does in one iteration.
 struct Sequence {
-  std::vector<Call> calls;
+  Calls calls;
   std::vector<Resident> residents;
-  /// The order of launches: every task of every call once, those of a call in order, each after
-  /// what it waits for. Calls whose launches alternate have consecutive numbers. Empty: call after
-  /// call.
+  /// The order of launches, of calls as they are stored: every task of every call once, those of a
+  /// call in order, each after what it waits for. A loop repeats the launches of its body. Calls
+  /// whose launches alternate follow each other in one turn. Empty: call after call.
   std::vector<Launch> launches = {};
 };
 
@@ -247,12 +215,34 @@ struct Program {
 };
 
 /// The tensor that a call binds to a place that its block names: see Slot.
-inline model::TensorId tensor_of(const Program& program, const Call& call, int place) {
+model::TensorId tensor_of(const Program& program, const auto& call, int place) {
   return call.segment < 0 ? place : program.segment_tensors[call.segment][place];
 }
 
 /// Tasks of one sequence / of one device's iteration.
 std::size_t task_count(const Program&, const Sequence&);
+
+/// Calls `act` with the launches of a sequence, calls by number: whole calls where it names none.
+/// Calls without tasks have none.
+template <typename Act>
+void each_launch(const Program& program, const Sequence& sequence, const Act& act) {
+  const Calls& calls = sequence.calls;
+  const std::vector<Launch>& launches = sequence.launches;
+  for (std::size_t c = 0; launches.empty() && c < calls.size(); ++c) {
+    const auto tasks = static_cast<int>(program.blocks[calls.body(c).block].tasks.size());
+    if (tasks > 0) act(Launch{static_cast<int>(c), 0, tasks});
+  }
+  for (std::size_t first = 0, end = 0; first < launches.size(); first = end) {
+    const Loop* loop = calls.loop_of(launches[first].call);
+    for (end = first + 1; loop != nullptr && end < launches.size(); ++end) {
+      if (calls.loop_of(launches[end].call) != loop) break;
+    }
+    for (int turn = 0; turn < (loop == nullptr ? 1 : loop->turns); ++turn) {
+      for (std::size_t i = first; i < end; ++i)
+        act(Launch{calls.number({launches[i].call, turn}), launches[i].first, launches[i].end});
+    }
+  }
+}
 
 /// What the host waits for before a task of a call, in a row.
 std::vector<HostWait> host_waits_before(const Call&, int task);
@@ -264,11 +254,11 @@ constexpr bool waits_for_stream(int number, Stream stream) {
   return runs_on_device(stream) && !transfers(stream);
 }
 
-/// The launches of a sequence: whole calls where it names none. Calls without tasks have none.
-std::vector<Launch> launch_order(const Program&, const Sequence&);
-
 /// By call: the first of the calls whose launches alternate with its own; itself if none do.
 std::vector<int> first_beside(const Sequence&);
+
+/// The same calls and launches without loops.
+Sequence unrolled(const Sequence&);
 
 /// Hardware FLOPs: those of the kernels of one iteration on all devices. Model FLOPs are
 /// model::step_flops.

@@ -13,6 +13,7 @@
 #include <unordered_map>
 
 #include "program/text/block_text.hpp"
+#include "program/text/call_names.hpp"
 #include "program/text/group_names.hpp"
 #include "program/text/names.hpp"
 
@@ -21,8 +22,9 @@ namespace {
 
 class ProgramWriter {
  public:
-  ProgramWriter(const Program& program, const model::Graph& graph)
+  ProgramWriter(const Program& program, const model::Graph& graph, CallText calls)
       : program_(program),
+        calls_(calls),
         names_(graph),
         groups_(program),
         devices_(devices_by_sequence(program)),
@@ -50,7 +52,7 @@ class ProgramWriter {
     std::vector<std::string> texts, titles;
     std::vector<std::pair<int, std::size_t>> which;  // of blocks
     for (const int sequence : order_) {
-      for (const Call& call : program_.sequences[sequence].calls) {
+      for (const StoredCall& call : program_.sequences[sequence].calls.stored()) {
         if (seen[call.block]) continue;
         seen[call.block] = true;
         BlockText& block = blocks_[call.block] = block_text(program_, call, names_);
@@ -78,41 +80,42 @@ class ProgramWriter {
   }
 
   void write_sequence(int s) {
-    const Sequence& sequence = program_.sequences[s];
+    const Sequence& stored = program_.sequences[s];
+    const Sequence sequence = calls_ == CallText::in_loops ? stored : unrolled(stored);
     text_ += fmt::format("sequence of ranks {}\n", text_of_ranks(devices_[s]));
     for (const std::string& line : groups_.lines(s)) text_ += "  group " + line + "\n";
-    const std::vector<std::string> calls = write_runs(s);
-    write_residents(sequence, calls);
-    for (std::size_t c = 0; c < calls.size(); ++c) {
-      write_call(sequence.calls[c], calls[c]);
-      write_waits(sequence, c, calls);
-      write_host_waits(sequence, c, calls);
+    const CallNames names = write_runs(s, sequence.calls);
+    write_residents(sequence, names);
+    for (int c = 0; c < static_cast<int>(sequence.calls.stored().size()); ++c) {
+      const Loop* loop = sequence.calls.loop_of(c);
+      if (loop != nullptr && loop->first == c) text_ += "  loop " + names.turns(*loop) + "\n";
+      write_call(sequence.calls, c, names);
     }
-    write_launches(sequence, calls);
+    write_launches(sequence, names);
   }
 
   /// The launches of calls that alternate with others.
-  void write_launches(const Sequence& sequence, const std::vector<std::string>& calls) {
+  void write_launches(const Sequence& sequence, const CallNames& names) {
     const std::vector<int> first = first_beside(sequence);
     for (const Launch& launch : sequence.launches) {
-      const auto call = static_cast<std::size_t>(launch.call);
-      const bool alone = first[call] == launch.call &&
-                         (call + 1 == first.size() || first[call + 1] != launch.call);
+      const auto call = static_cast<std::size_t>(sequence.calls.number({launch.call, 0}));
+      const bool alone = first[call] == static_cast<int>(call) &&
+                         (call + 1 == first.size() || first[call + 1] != static_cast<int>(call));
       if (alone) continue;
-      const std::vector<std::string>& tasks = blocks_[sequence.calls[call].block].tasks;
+      const std::vector<std::string>& tasks = tasks_of(sequence.calls, call);
       fmt::format_to(std::back_inserter(text_), "  launch {} to {} of {}\n", tasks[launch.first],
-                     tasks[launch.end - 1], calls[call]);
+                     tasks[launch.end - 1], names.stored(launch.call));
     }
   }
 
   /// Writes what the calls of a sequence run: blocks for segments on grids. Returns the calls'
   /// names.
-  std::vector<std::string> write_runs(int s) {
+  CallNames write_runs(int s, const Calls& calls) {
     std::map<std::tuple<int, int, int>, std::string> runs;  // names
     std::unordered_map<std::string, std::string> known;     // names by what is run
     std::unordered_map<std::string, int> count;
-    std::vector<std::string> calls;
-    for (const Call& call : program_.sequences[s].calls) {
+    std::vector<std::string> of_calls;
+    for (const StoredCall& call : calls.stored()) {
       const auto [run, fresh] = runs.try_emplace({call.block, call.segment, call.grid});
       if (fresh) {
         std::string name = called(blocks_[call.block], call.segment);
@@ -126,14 +129,13 @@ class ProgramWriter {
         }
         run->second = same->second;
       }
-      calls.push_back(run->second + " in " + to_text(call.cell));
+      of_calls.push_back(run->second);
     }
-    number_equals(calls);
-    return calls;
+    return {calls, std::move(of_calls)};
   }
 
   /// A block, which communicators its groups are, where it runs, and on which tensors.
-  [[nodiscard]] std::string what_runs(int sequence, const Call& call) const {
+  [[nodiscard]] std::string what_runs(int sequence, const StoredCall& call) const {
     const BlockText& block = blocks_[call.block];
     std::string text = titles_[call.block];
     for (const int group : block.groups)
@@ -142,46 +144,45 @@ class ProgramWriter {
     return text + text_of_binding(program_, block, call.segment, names_);
   }
 
-  void write_call(const Call& call, const std::string& name) {
+  void write_call(const Calls& calls, int c, const CallNames& names) {
+    const StoredCall& call = calls.stored()[c];
     const auto out = std::back_inserter(text_);
-    fmt::format_to(out, "  {}", name);
+    const std::string indent = calls.loop_of(c) == nullptr ? "  " : "    ";
+    fmt::format_to(out, "{}{}", indent, names.stored(c));
     if (call.lag > 0) fmt::format_to(out, ", lag {}", call.lag);
     if (call.versions_behind > 0) fmt::format_to(out, ", versions behind {}", call.versions_behind);
     text_ += "\n";
-  }
-
-  void write_waits(const Sequence& sequence, std::size_t c, const std::vector<std::string>& calls) {
-    std::vector<std::tuple<int, int, int>> waits;
-    for (const Wait& wait : sequence.calls[c].waits)
-      waits.emplace_back(wait.task, wait.of_call, wait.of_task);
+    std::vector<Wait> waits = call.waits;
     std::ranges::sort(waits);
     waits.erase(std::unique(waits.begin(), waits.end()), waits.end());
-    for (const auto& [task, of_call, of_task] : waits) {
-      fmt::format_to(std::back_inserter(text_), "    {} after {} of {}\n",
-                     blocks_[sequence.calls[c].block].tasks[task],
-                     blocks_[sequence.calls[of_call].block].tasks[of_task], calls[of_call]);
+    for (const Wait& wait : waits) {
+      fmt::format_to(out, "{}  {} after {} of {}\n", indent, blocks_[call.block].tasks[wait.task],
+                     tasks_of(calls, wait.of_call)[wait.of_task],
+                     names.waited_for(c, wait.of_call));
     }
-  }
-
-  void write_host_waits(const Sequence& sequence, std::size_t c,
-                        const std::vector<std::string>& calls) {
-    const std::vector<std::string>& tasks = blocks_[sequence.calls[c].block].tasks;
-    for (const HostWait& wait : sequence.calls[c].host_waits) {
+    for (const HostWait& wait : call.host_waits) {
       std::string of = "all launched";
       if (wait.of_call >= 0) {
-        of = blocks_[sequence.calls[wait.of_call].block].tasks[wait.of_task] + " of " +
-             calls[wait.of_call];
+        of = tasks_of(calls, wait.of_call)[wait.of_task] + " of " +
+             names.waited_for(c, wait.of_call);
       } else if (wait.of_task >= 0) {
         of = fmt::format("{} so far", stream_names[wait.of_task]);
       }
-      fmt::format_to(std::back_inserter(text_), "    host before {} after {}\n",
+      const std::vector<std::string>& tasks = blocks_[call.block].tasks;
+      fmt::format_to(out, "{}  host before {} after {}\n", indent,
                      wait.before < 0 ? "each task" : tasks[wait.before], of);
     }
   }
 
+  /// The names of the tasks of a call.
+  [[nodiscard]] const std::vector<std::string>& tasks_of(const Calls& calls,
+                                                         std::size_t number) const {
+    return blocks_[calls.body(number).block].tasks;
+  }
+
   /// Those of the device in the order in which they are allocated, then others sorted; equal
   /// neighbours are counted.
-  void write_residents(const Sequence& sequence, const std::vector<std::string>& calls) {
+  void write_residents(const Sequence& sequence, const CallNames& calls) {
     std::vector<Resident> always, for_a_while;
     std::vector<std::string> lines, elsewhere;
     for (const Resident& resident : sequence.residents) {
@@ -209,7 +210,7 @@ class ProgramWriter {
   }
 
   [[nodiscard]] std::string text_of(const Sequence& sequence, const Resident& resident,
-                                    const std::vector<std::string>& calls) const {
+                                    const CallNames& calls) const {
     constexpr std::array<std::string_view, 3> places = {"", " on host", " on drives"};
     std::string text = fmt::format(
         "resident {}{}: {} B", category_names[static_cast<std::size_t>(resident.category)],
@@ -222,7 +223,7 @@ class ProgramWriter {
     if (resident.versions != 1) fmt::format_to(out, ", {} versions", resident.versions);
     if (resident.span) {
       const auto name = [&](const TaskOfCall& of) {
-        return blocks_[sequence.calls[of.call].block].tasks[of.task] + " of " + calls[of.call];
+        return tasks_of(sequence.calls, of.call)[of.task] + " of " + calls.numbered(of.call);
       };
       fmt::format_to(out, ", from {} to {}", name(resident.span->first), name(resident.span->last));
     }
@@ -230,6 +231,7 @@ class ProgramWriter {
   }
 
   const Program& program_;
+  CallText calls_;
   GraphNames names_;
   GroupNames groups_;
   std::vector<std::vector<int>> devices_;  ///< by sequence
@@ -242,8 +244,8 @@ class ProgramWriter {
 
 }  // namespace
 
-std::string to_text(const Program& program, const model::Graph& graph) {
-  return ProgramWriter(program, graph).write();
+std::string to_text(const Program& program, const model::Graph& graph, CallText calls) {
+  return ProgramWriter(program, graph, calls).write();
 }
 
 }  // namespace stratagem::program

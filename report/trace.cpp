@@ -78,7 +78,7 @@ class Writer {
   }
 
   void write_tasks(std::size_t a) {
-    const std::vector<sim::FlatTask>& tasks = timeline_.tasks[timeline_.actors[a].sequence];
+    const sim::FlatTasks& tasks = timeline_.tasks[timeline_.actors[a].sequence];
     const program::Sequence& sequence = program_.sequences[timeline_.actors[a].sequence];
     const std::size_t last = timeline_.iteration_ends.size() - 1;
     const std::vector<sim::Instant>& begins = timeline_.times[a].begins[last];
@@ -88,7 +88,7 @@ class Writer {
     for (std::size_t i = 0; i < tasks.size(); ++i) {
       const program::Block& block = program_.blocks[tasks[i].block];
       const program::Task& task = block.tasks[tasks[i].task];
-      const program::Call& call = sequence.calls[tasks[i].call];
+      const program::Call call = sequence.calls[tasks[i].call];
       event(fmt::format(R"({{"ph":"X","pid":{},"tid":{},"ts":{:.6f},"dur":{:.6f},"name":{},)"
                         R"("args":{{"task":{},"block":{},"segment":{},"cell":"{}",{}}}}})",
                         a, tasks[i].queue, microseconds(zero, begins[i]),

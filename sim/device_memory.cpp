@@ -23,7 +23,7 @@ std::map<std::vector<int>, int> peers_by_group(const Program& program, const Act
   using cost::CollectiveKind;
   std::map<std::vector<int>, int> peers;
   std::vector<bool> seen(program.blocks.size(), false);
-  for (const program::Call& call : program.sequences[actor.sequence].calls) {
+  for (const program::StoredCall& call : program.sequences[actor.sequence].calls.stored()) {
     if (seen[call.block]) continue;
     seen[call.block] = true;
     for (const program::Task& task : program.blocks[call.block].tasks) {
@@ -117,7 +117,7 @@ void reserve(DeviceMemory& device, const program::Sequence& sequence,
 std::string task_named(const Program& program, const Timeline& timeline, int sequence, int task,
                        const std::vector<std::string>& segments) {
   if (task < 0) return "";
-  const std::vector<FlatTask>& tasks = timeline.tasks[sequence];
+  const FlatTasks& tasks = timeline.tasks[sequence];
   const FlatTask& flat = tasks[static_cast<std::size_t>(task) % tasks.size()];
   const program::Call& call = program.sequences[sequence].calls[flat.call];
   const program::Block& block = program.blocks[call.block];

@@ -120,7 +120,7 @@ class Engine {
     const auto next = played.next(queue);
     if (!next) return false;
     if (next->ready == never_ran) return true;
-    const FlatPrice& price = played.sequence().prices[next->task];
+    const FlatPrice& price = played.sequence().price(next->task);
     if (price.collective != nullptr) {
       played.hold(queue);
       ++played.collectives;
@@ -147,13 +147,13 @@ class Engine {
 
   void arrive(const PlayedActor::Next& next, const Arrival& arrival) {
     const FlatSequence& sequence = actors_[arrival.actor].sequence();
-    const FlatPrice& price = sequence.prices[next.task];
+    const FlatPrice& price = sequence.price(next.task);
     const program::Collective& collective = *price.collective;
     const int communicator_class =
         folding_.actors[arrival.actor].communicator_classes[collective.group];
     const std::size_t k =
         static_cast<std::size_t>(next.round - price.lag) * sequence.collectives[collective.group] +
-        price.ordinal;
+        sequence.ordinal(next.task);
     const auto number = instances_.arrive(communicator_class, k, collective, arrival, next.ready);
     if (!number) return;
     const CollectiveInstance& instance = instances_[*number];

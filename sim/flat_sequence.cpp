@@ -11,15 +11,16 @@ namespace {
 
 /// Numbers the collectives of every group in the order of their iteration: what runs in the same
 /// round first, then what lags by one, and so on.
-void number_collectives(FlatSequence& flat) {
-  int most = 0;
-  for (const FlatPrice& price : flat.prices) most = std::max(most, price.lag);
+void number_collectives(FlatSequence& flat, int most) {
   for (int lag = 0; lag <= most; ++lag) {
-    for (FlatPrice& price : flat.prices) {
+    for (std::size_t i = 0; i < flat.tasks.size(); ++i) {
+      FlatPrice& price = flat.prices[flat.tasks.place(i)];
       if (price.collective == nullptr || price.lag != lag) continue;
       const auto group = static_cast<std::size_t>(price.collective->group);
       if (flat.collectives.size() <= group) flat.collectives.resize(group + 1, 0);
-      price.ordinal = flat.collectives[group]++;
+      const int number = flat.collectives[group]++, turn = flat.tasks.turn(i);
+      if (turn == 0) price.ordinal = number;
+      if (turn == 1) price.later_ordinal = number - price.ordinal;
     }
   }
 }
@@ -43,17 +44,19 @@ int slowdown_of(const program::Task& task, const Price& price, int slowdown) {
 
 /// Puts every task into the queue of its stream.
 void fill_queues(FlatSequence& flat, const program::Program& program, bool serial) {
-  std::map<Queue, std::vector<int>> queues;
-  for (std::size_t i = 0; i < flat.tasks.size(); ++i) {
-    const FlatTask& one = flat.tasks[i];
-    queues[queue_of(program.blocks[one.block].tasks[one.task], serial)].push_back(
-        static_cast<int>(i));
+  std::map<Queue, int> numbers;
+  for (FlatTask& one : flat.tasks.stored()) {
+    numbers.emplace(queue_of(program.blocks[one.block].tasks[one.task], serial), 0);
   }
-  for (auto& [queue, tasks] : queues) {
-    for (const int task : tasks) flat.tasks[task].queue = static_cast<int>(flat.queues.size());
+  for (auto& [queue, number] : numbers) {
+    number = static_cast<int>(flat.queues.size());
     flat.queues.push_back(queue);
-    flat.in_queue.push_back(std::move(tasks));
   }
+  for (FlatTask& one : flat.tasks.stored())
+    one.queue = numbers.at(queue_of(program.blocks[one.block].tasks[one.task], serial));
+  flat.in_queue.resize(flat.queues.size());
+  for (std::size_t i = 0; i < flat.tasks.size(); ++i)
+    flat.in_queue[flat.tasks.body(i).queue].push_back(static_cast<int>(i));
 }
 
 /// By what a wait of the host says (program::HostWait::of_task) + 1: the queues it is for. A serial
@@ -69,103 +72,51 @@ void list_host_queues(FlatSequence& flat, bool serial) {
   }
 }
 
-/// Lays tasks out one by one.
-class Flattening {
- public:
-  Flattening(const program::Program& program, const program::Sequence& sequence,
-             const Prices& prices, int slowdown)
-      : program_(program), sequence_(sequence), prices_(prices), slowdown_(slowdown) {
-    const std::size_t count = program::task_count(program, sequence);
-    flat_.tasks.reserve(count);
-    flat_.prices.reserve(count + 1);
-  }
+FlatHostWait host_wait(const program::HostWait& wait, int call) {
+  if (wait.of_call < 0) return {.list = 1 + wait.of_task};
+  return {.of = {call - wait.of_call, wait.of_task}};
+}
 
-  FlatSequence lay_out() {
-    number_tasks();
-    const std::vector<program::Launch> order = program::launch_order(program_, sequence_);
-    if (!order.empty()) note_synchronisation(order.back().call, order.back().end - 1);
-    for (const program::Launch& launch : order) {
-      for (int task = launch.first; task < launch.end; ++task) add(launch.call, task);
-    }
-    return std::move(flat_);
+/// Adds the price of a stored task of a call, and what it and the host wait for.
+void add_price(FlatSequence& flat, const FlatTask& one, const program::Call& call,
+               const program::Task& task, const Price& price, int slowdown) {
+  const auto* kernel = std::get_if<cost::Kernel>(&task.work);
+  const bool queued = kernel != nullptr && program::runs_on_device(task.stream);
+  flat.prices.push_back({.device = price.device,
+                         .first_launch = price.first_launch,
+                         .host = price.host,
+                         .last_kernel = price.last_kernel,
+                         .launches = queued ? kernel->launches : 0,
+                         .first_wait = static_cast<int>(flat.waits.size()),
+                         .first_host_wait = static_cast<int>(flat.host_waits.size()),
+                         .slowdown = slowdown_of(task, price, slowdown),
+                         .collective = std::get_if<program::Collective>(&task.work),
+                         .lag = call.lag,
+                         .synchronises = task.synchronizations > 0});
+  for (const int wait : task.waits) flat.waits.push_back({0, wait});
+  for (const program::Wait& wait : call.waits) {
+    if (wait.task == one.task) flat.waits.push_back({one.call - wait.of_call, wait.of_task});
   }
-
- private:
-  void number_tasks() {
-    int count = 0;
-    for (const program::Call& call : sequence_.calls) {
-      first_of_call_.push_back(count);
-      count += static_cast<int>(program_.blocks[call.block].tasks.size());
-    }
-    number_.resize(count);
-    int number = 0;
-    for (const program::Launch& launch : program::launch_order(program_, sequence_)) {
-      for (int task = launch.first; task < launch.end; ++task)
-        number_[first_of_call_[launch.call] + task] = number++;
-    }
-  }
-
-  void add(int c, int t) {
-    const program::Call& call = sequence_.calls[c];
-    const program::Task& task = program_.blocks[call.block].tasks[t];
-    const Price& price = prices_[call.block][t];
-    const auto* kernel = std::get_if<cost::Kernel>(&task.work);
-    const bool queued = kernel != nullptr && program::runs_on_device(task.stream);
-    flat_.tasks.push_back({c, call.block, t, task.stream});
-    flat_.prices.push_back({.device = price.device,
-                            .first_launch = price.first_launch,
-                            .host = price.host,
-                            .last_kernel = price.last_kernel,
-                            .launches = queued ? kernel->launches : 0,
-                            .first_wait = static_cast<int>(flat_.waits.size()),
-                            .first_host_wait = static_cast<int>(flat_.host_waits.size()),
-                            .slowdown = slowdown_of(task, price, slowdown_),
-                            .collective = std::get_if<program::Collective>(&task.work),
-                            .lag = call.lag});
-    for (const int wait : task.waits) flat_.waits.push_back(number_[first_of_call_[c] + wait]);
-    for (const program::Wait& wait : call.waits) {
-      if (wait.task == t) flat_.waits.push_back(number(wait.of_call, wait.of_task));
-    }
-    if (synchronised_ >= 0) flat_.host_waits.push_back({.task = synchronised_});
-    for (const program::HostWait& wait : program::host_waits_before(call, t)) {
-      flat_.host_waits.push_back(wait.of_call >= 0
-                                     ? FlatHostWait{.task = number(wait.of_call, wait.of_task)}
-                                     : FlatHostWait{.queues = 1 + wait.of_task});
-    }
-    note_synchronisation(c, t);
-  }
-
-  [[nodiscard]] int number(int call, int task) const {
-    return number_[first_of_call_[call] + task];
-  }
-
-  /// Before the next task the host waits for this one, if it synchronises.
-  void note_synchronisation(int call, int task) {
-    const program::Block& block = program_.blocks[sequence_.calls[call].block];
-    synchronised_ = block.tasks[task].synchronizations > 0 ? number(call, task) : -1;
-  }
-
-  const program::Program& program_;
-  const program::Sequence& sequence_;
-  const Prices& prices_;
-  int slowdown_;
-  FlatSequence flat_;
-  std::vector<int> first_of_call_;
-  std::vector<int> number_;  ///< in the order of launches, by place in the order of calls
-  int synchronised_ = -1;    ///< the task before, if it synchronises
-};
+  for (const program::HostWait& wait : program::host_waits_before(call, one.task))
+    flat.host_waits.push_back(host_wait(wait, one.call));
+}
 
 }  // namespace
 
 FlatSequence flatten(const program::Program& program, const program::Sequence& sequence,
                      const Prices& prices, int slowdown, bool serial) {
-  FlatSequence flat = Flattening(program, sequence, prices, slowdown).lay_out();
-  number_collectives(flat);
-  fill_queues(flat, program, serial);
-  list_host_queues(flat, serial);
+  FlatSequence flat;
+  flat.tasks = {program, sequence};
+  flat.prices.reserve(flat.tasks.stored().size() + 1);
+  for (const FlatTask& one : flat.tasks.stored())
+    add_price(flat, one, sequence.calls[one.call], program.blocks[one.block].tasks[one.task],
+              prices[one.block][one.task], slowdown);
   flat.prices.push_back({});
   flat.prices.back().first_wait = static_cast<int>(flat.waits.size());
   flat.prices.back().first_host_wait = static_cast<int>(flat.host_waits.size());
+  number_collectives(flat, program.lag);
+  fill_queues(flat, program, serial);
+  list_host_queues(flat, serial);
   return flat;
 }
 

@@ -8,7 +8,7 @@ namespace stratagem::sim {
 Host::Host(const FlatSequence& sequence, int iterations, int rounds, int launch_queue)
     : sequence_(&sequence),
       iterations_(iterations),
-      rounds_(sequence.tasks.empty() ? 0 : rounds),
+      rounds_(sequence.tasks.size() == 0 ? 0 : rounds),
       launch_queue_(launch_queue),
       launched_(sequence.queues.size()) {}
 
@@ -21,20 +21,16 @@ bool Host::advance(ActorTimes& times) {
 
 /// Does the host know until when it waits before the next task?
 bool Host::go_on(const Ends& ends) {
-  const auto task = static_cast<int>(next_);
-  const int end = sequence_->prices[next_ + 1].first_host_wait;
-  for (int w = sequence_->prices[next_].first_host_wait; w < end; ++w) {
-    const FlatHostWait& wait = sequence_->host_waits[w];
-    if (wait.task < 0) {
-      for (const int queue : sequence_->host_queues[wait.queues]) {
-        if (!wait_for_launched(ends, queue)) return false;
-      }
-      continue;
-    }
-    const int round = wait.task < task ? round_ : round_ - 1;
-    if (round >= 0 && !wait_for(ends[round][wait.task])) return false;
-  }
-  return true;
+  const bool first = next_ == 0;
+  const std::size_t before = (first ? sequence_->tasks.size() : next_) - 1;
+  const int round = first ? round_ - 1 : round_;
+  if (round >= 0 && sequence_->price(before).synchronises && !wait_for(ends[round][before]))
+    return false;
+  return std::ranges::all_of(sequence_->host_waits_of(next_), [&](const FlatHostWait& wait) {
+    if (wait.list < 0) return wait_for(ends[round_][sequence_->waited_for(next_, wait.of)]);
+    return std::ranges::all_of(sequence_->host_queues[wait.list],
+                               [&](int queue) { return wait_for_launched(ends, queue); });
+  });
 }
 
 bool Host::wait_for(Instant end) {
@@ -49,15 +45,15 @@ bool Host::wait_for_launched(const Ends& ends, int queue) {
 }
 
 bool Host::find_room(const Ends& ends) {
-  const int launches = sequence_->prices[next_].launches;
-  const int number = sequence_->tasks[next_].queue;
+  const int launches = sequence_->price(next_).launches;
+  const int number = sequence_->tasks.body(next_).queue;
   const std::vector<int>& queue = sequence_->in_queue[number];
   Launched& launched = launched_[number];
   while (launches > 0 && launched.pending > 0 && launched.pending > launch_queue_ - launches) {
     const int oldest = queue[launched.oldest];
     full_ = !wait_for(ends[launched.round][oldest]);
     if (full_) return false;
-    launched.pending -= sequence_->prices[oldest].launches;
+    launched.pending -= sequence_->price(oldest).launches;
     if (++launched.oldest < queue.size()) continue;
     launched.oldest = 0;
     ++launched.round;
@@ -69,11 +65,11 @@ bool Host::find_room(const Ends& ends) {
 void Host::launch(ActorTimes& times) {
   times.begins[round_][next_] = now_;
   if (round_ < static_cast<int>(times.launches.size())) times.launches[round_][next_] = now_;
-  const FlatPrice& price = sequence_->prices[next_];
+  const FlatPrice& price = sequence_->price(next_);
   now_ = now_ + price.host;
   const int iteration = round_ - price.lag;
   if (iteration >= 0 && iteration < iterations_) {
-    Launched& launched = launched_[sequence_->tasks[next_].queue];
+    Launched& launched = launched_[sequence_->tasks.body(next_).queue];
     launched.last_round = round_;
     launched.last_task = static_cast<int>(next_);
   }

@@ -24,7 +24,9 @@ class Changes {
         times_(timeline.times[actor]),
         place_(place),
         buffers_(program, sequence_),
-        ready_((timeline.lag + 1) * buffers_.count(), Instant{0}) {}
+        ready_((timeline.lag + 1) * buffers_.count(), Instant{0}) {
+    result_.reserve(2 * ready_.size());  // each is allocated and freed
+  }
 
   /// Those of one round, in program order.
   void add_round(int round) {
@@ -33,7 +35,7 @@ class Changes {
       if (begin == never_ran) continue;
       const TaskOfCall at{tasks_[i].call, tasks_[i].task};
       const program::Block& block = program_.blocks[tasks_[i].block];
-      first_ = (round - sequence_.calls[at.call].lag) * buffers_.count();
+      first_ = (round - sequence_.calls.body(at.call).lag) * buffers_.count();
       task_ = static_cast<int>(round * tasks_.size() + i);
       buffers_.each_allocated(at, [&](int buffer) { add(buffer, begin, true, 1); });
       note_communication(block.tasks[at.task], at.call, end);
@@ -72,7 +74,7 @@ class Changes {
 
   const Program& program_;
   const program::Sequence& sequence_;
-  const std::vector<FlatTask>& tasks_;
+  const FlatTasks& tasks_;
   const ActorTimes& times_;
   program::Residence place_;
   program::Buffers buffers_;

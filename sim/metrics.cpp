@@ -56,7 +56,7 @@ Busy busy_between(const Program& program, const Timeline& timeline, std::size_t 
                   Instant to) {
   std::vector<Interval> compute;
   std::vector<Interval> all;
-  const std::vector<FlatTask>& tasks = timeline.tasks[timeline.actors[actor].sequence];
+  const FlatTasks& tasks = timeline.tasks[timeline.actors[actor].sequence];
   const ActorTimes& times = timeline.times[actor];
   for (std::size_t round = 0; round < times.begins.size(); ++round) {
     for (std::size_t i = 0; i < tasks.size(); ++i) {

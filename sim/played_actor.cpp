@@ -26,7 +26,7 @@ std::optional<PlayedActor::Next> PlayedActor::next(int queue) {
   const int task = sequence_->in_queue[queue][line.next];
   const Instant launched = times_.begins[line.round][task];
   if (launched == unknown) return std::nullopt;
-  const int iteration = line.round - sequence_->prices[task].lag;
+  const int iteration = line.round - sequence_->price(task).lag;
   if (iteration < 0 || iteration >= iterations_) {
     times_.begins[line.round][task] = times_.ends[line.round][task] = never_ran;
     move_on(line, queue);
@@ -38,11 +38,11 @@ std::optional<PlayedActor::Next> PlayedActor::next(int queue) {
 }
 
 Instant PlayedActor::ready_time(const QueueState& line, int task) const {
-  const FlatPrice& price = sequence_->prices[task];
-  Instant ready = std::max(times_.begins[line.round][task] + price.first_launch, line.tail);
+  Instant ready =
+      std::max(times_.begins[line.round][task] + sequence_->price(task).first_launch, line.tail);
   const std::vector<Instant>& ends = times_.ends[line.round];
-  for (int w = price.first_wait; w < sequence_->prices[task + 1].first_wait; ++w) {
-    const Instant end = ends[sequence_->waits[w]];
+  for (const FlatWait& wait : sequence_->waits_of(task)) {
+    const Instant end = ends[sequence_->waited_for(task, wait)];
     if (end == unknown) return unknown;
     ready = std::max(ready, end);
   }
@@ -71,7 +71,7 @@ void PlayedActor::put_off(std::vector<Instant>& iteration_ends) const {
       const Instant end = times_.ends[round][task];
       expects(end != unknown, "no rank waits for ever");
       if (end == never_ran) continue;
-      Instant& last = iteration_ends[round - sequence_->prices[task].lag];
+      Instant& last = iteration_ends[round - sequence_->price(task).lag];
       last = std::max(last, end);
     }
   }

@@ -5,19 +5,11 @@
 #include <vector>
 
 #include "program/program.hpp"
+#include "sim/flat_tasks.hpp"
 #include "sim/folding.hpp"
 #include "sim/instant.hpp"
 
 namespace stratagem::sim {
-
-/// A task of a sequence, laid out flat in the order of the program.
-struct FlatTask {
-  int call = 0;
-  int block = 0;
-  int task = 0;
-  program::Stream stream = program::Stream::compute;
-  int queue = 0;  ///< index into Timeline::queues of the sequence
-};
 
 /// Tasks that run one after another: those of a stream. Transfers have a queue for each stream and
 /// group, so messages between other devices do not delay them.
@@ -41,8 +33,8 @@ struct ActorTimes {
 inline constexpr Instant never_ran{-2};
 
 struct Timeline {
-  std::vector<std::vector<FlatTask>> tasks;  ///< by sequence
-  std::vector<std::vector<Queue>> queues;    ///< by sequence
+  std::vector<FlatTasks> tasks;            ///< by sequence
+  std::vector<std::vector<Queue>> queues;  ///< by sequence
   std::vector<Actor> actors;
   std::vector<int> actor_of;            ///< by device
   std::vector<ActorTimes> times;        ///< by actor

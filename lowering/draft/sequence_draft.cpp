@@ -16,18 +16,18 @@ int SequenceDraft::add_call(int block, int segment, const ScheduledCell& of, int
   const int replica = replica_of(of.cell.stage, of.cell);
   const int here = on_stage < 0 ? replica : replica_of(on_stage, of.cell);
   const int behind = c_.versions[replica].behind[of.cell.micro_batch];
-  sequence_.calls.push_back({.block = block,
-                             .segment = segment,
-                             .grid = c_.stages.irregular(of.cell.stage) ? -1 : here,
-                             .cell = of.cell,
-                             .lag = of.lag,
-                             .versions_behind = behind,
-                             .waits = {}});
-  return static_cast<int>(sequence_.calls.size()) - 1;
+  calls_.push_back({.block = block,
+                    .segment = segment,
+                    .grid = c_.stages.irregular(of.cell.stage) ? -1 : here,
+                    .cell = of.cell,
+                    .lag = of.lag,
+                    .versions_behind = behind,
+                    .waits = {}});
+  return static_cast<int>(calls_.size()) - 1;
 }
 
 void SequenceDraft::wait(int call, int task, const Written& earlier) {
-  sequence_.calls[call].waits.push_back({task, earlier.call, earlier.task});
+  calls_[call].waits.push_back({task, earlier.call, earlier.task});
 }
 
 int SequenceDraft::shared(const std::string& key, const std::function<program::Block()>& make) {
@@ -40,7 +40,7 @@ int SequenceDraft::shared(const std::string& key, const std::function<program::B
 }
 
 const std::vector<Task>& SequenceDraft::tasks_of(int call) const {
-  return c_.table[sequence_.calls[call].block].tasks;
+  return c_.table[calls_[call].block].tasks;
 }
 
 Stream SequenceDraft::stream_of(const Written& task) const {
@@ -57,7 +57,7 @@ void SequenceDraft::launch_whole(int end) {
 void SequenceDraft::launch_in(std::vector<program::Launch> launches, int first) {
   launch_whole(first);
   sequence_.launches.insert(sequence_.launches.end(), launches.begin(), launches.end());
-  launched_ = static_cast<int>(sequence_.calls.size());
+  launched_ = static_cast<int>(calls_.size());
 }
 
 std::optional<Written> SequenceDraft::last_computation_of(const program::Launch& launch) const {
@@ -69,7 +69,7 @@ std::optional<Written> SequenceDraft::last_computation_of(const program::Launch&
 }
 
 std::optional<Written> SequenceDraft::computed() const {
-  for (int call = static_cast<int>(sequence_.calls.size()); call-- > launched_;) {
+  for (int call = static_cast<int>(calls_.size()); call-- > launched_;) {
     const auto tasks = static_cast<int>(tasks_of(call).size());
     if (const auto last = last_computation_of({call, 0, tasks})) return last;
   }
@@ -134,10 +134,10 @@ std::optional<Resident::Span> SequenceDraft::steps_span() const {
 
 std::optional<Resident::Span> SequenceDraft::backward_span() const {
   const std::optional<Resident::Span> steps = steps_span();
-  const int end = steps ? steps->first.call : static_cast<int>(sequence_.calls.size());
+  const int end = steps ? steps->first.call : static_cast<int>(calls_.size());
   std::optional<Resident::Span> span;
   for (int call = 0; call < end; ++call) {
-    if (sequence_.calls[call].cell.pass == placement::CellPass::forward) continue;
+    if (calls_[call].cell.pass == placement::CellPass::forward) continue;
     const std::vector<Task>& tasks = tasks_of(call);
     for (int task = 0; task < static_cast<int>(tasks.size()); ++task) {
       const Stream stream = tasks[task].stream;  // others run ahead, or behind
@@ -150,8 +150,9 @@ std::optional<Resident::Span> SequenceDraft::backward_span() const {
 }
 
 program::Sequence SequenceDraft::finish(std::vector<Resident> residents) {
+  if (launched_ > 0) launch_whole(static_cast<int>(calls_.size()));
+  sequence_.calls = std::move(calls_);
   sequence_.residents = std::move(residents);
-  if (launched_ > 0) launch_whole(static_cast<int>(sequence_.calls.size()));
   return std::move(sequence_);
 }
 

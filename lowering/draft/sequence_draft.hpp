@@ -55,7 +55,7 @@ class SequenceDraft {
   /// The number of the block under `key`, for a block whose contents its neighbours need not know.
   int shared(const std::string& key, const std::function<program::Block()>& make);
 
-  [[nodiscard]] const std::vector<program::Call>& calls() const { return sequence_.calls; }
+  [[nodiscard]] const std::vector<program::StoredCall>& calls() const { return calls_; }
   [[nodiscard]] const std::vector<program::Task>& tasks_of(int call) const;
   [[nodiscard]] program::Stream stream_of(const Written& task) const;
   /// Decides in which order the tasks of the calls from `first` on are launched.
@@ -113,7 +113,8 @@ class SequenceDraft {
 
   const SequenceContext& c_;
   int device_class_;
-  program::Sequence sequence_;
+  std::vector<program::StoredCall> calls_;
+  program::Sequence sequence_;  ///< the rest of it
   int launched_ = 0;  ///< calls of which sequence_.launches says in which order they are launched
   std::optional<Written> last_reduction_;
   std::map<model::TensorId, program::TaskOfCall> added_;    ///< the first ones, by gradient

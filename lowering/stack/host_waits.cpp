@@ -15,8 +15,8 @@ namespace {
 
 using placement::Cell;
 using placement::CellPass;
-using program::Call;
 using program::HostWait;
+using program::StoredCall;
 using program::Stream;
 using program::Task;
 
@@ -32,7 +32,7 @@ class HostWaits {
 
   void write() {
     begin_cells();
-    for (Call& call : sequence_.calls) {
+    for (StoredCall& call : sequence_.calls.stored()) {
       if (each_launch()) call.host_waits.push_back({-1, -1, all_streams});
       for (const program::Wait& wait : call.waits) {
         if (tasks(call)[wait.task].stream == Stream::parameter_communication)
@@ -43,7 +43,7 @@ class HostWaits {
   }
 
  private:
-  [[nodiscard]] const std::vector<Task>& tasks(const Call& call) const {
+  [[nodiscard]] const std::vector<Task>& tasks(const StoredCall& call) const {
     return program_.blocks[call.block].tasks;
   }
 
@@ -51,7 +51,7 @@ class HostWaits {
 
   /// Does the stage exchange tensors with others?
   [[nodiscard]] bool exchanges() const {
-    return std::ranges::any_of(sequence_.calls, [&](const Call& call) {
+    return std::ranges::any_of(sequence_.calls.stored(), [&](const StoredCall& call) {
       return std::ranges::any_of(tasks(call), &program::transfers, &Task::stream);
     });
   }
@@ -64,16 +64,16 @@ class HostWaits {
                      (exchanged && says(stack_, cost::HostWaits::each_exchange));
     const std::vector<int> beside = program::first_beside(sequence_);
     std::optional<Cell> current;
-    for (const program::Launch& launch : program::launch_order(program_, sequence_)) {
-      Call& call = sequence_.calls[launch.call];
+    program::each_launch(program_, sequence_, [&](const program::Launch& launch) {
+      StoredCall& call = sequence_.calls.stored()[launch.call];
       const int task = first_computation(call);
-      if (task < launch.first || task >= launch.end) continue;
-      const Cell& cell = sequence_.calls[beside[launch.call]].cell;
+      if (task < launch.first || task >= launch.end) return;
+      const Cell& cell = sequence_.calls.stored()[beside[launch.call]].cell;
       const bool waits =
           all || (batches && first_of_micro_batch(cell)) || (receives && is_received(cell));
       if (current != cell && waits) begin(call, task, all ? all_streams : computations);
       current = cell;
-    }
+    });
   }
 
   static bool first_of_micro_batch(const Cell& cell) {
@@ -85,7 +85,7 @@ class HostWaits {
   }
 
   /// -1 if a call is of no segment, or gathers weights ahead of those that read them.
-  [[nodiscard]] int first_computation(const Call& call) const {
+  [[nodiscard]] int first_computation(const StoredCall& call) const {
     const std::vector<Task>& all = tasks(call);
     const auto is = [&](Stream stream) { return std::ranges::find(all, stream, &Task::stream); };
     if (call.segment < 0 || is(Stream::parameter_communication) != all.end()) return -1;
@@ -93,10 +93,10 @@ class HostWaits {
     return found == all.end() ? -1 : static_cast<int>(found - all.begin());
   }
 
-  void begin(Call& call, int task, int streams) const {
+  void begin(StoredCall& call, int task, int streams) const {
     call.host_waits.push_back({task, -1, streams});
     for (const program::Wait& wait : call.waits) {
-      const Stream from = tasks(sequence_.calls[wait.of_call])[wait.of_task].stream;
+      const Stream from = tasks(sequence_.calls.stored()[wait.of_call])[wait.of_task].stream;
       if (from == Stream::receive_forward || from == Stream::receive_backward)
         call.host_waits.push_back({task, wait.of_call, wait.of_task});
     }
@@ -123,7 +123,7 @@ std::string rules_of_waits(const cost::Stack& stack) {
 /// The same where no host waits.
 program::Program without_waits(program::Program program) {
   for (program::Sequence& sequence : program.sequences) {
-    for (Call& call : sequence.calls) call.host_waits.clear();
+    for (StoredCall& call : sequence.calls.stored()) call.host_waits.clear();
   }
   for (program::Block& block : program.blocks) {
     for (Task& task : block.tasks) task.synchronizations = 0;
@@ -148,7 +148,8 @@ void check_with_hosts(const program::Program& program, const cost::Stack& stack)
 void add_host_waits(program::Program& program, const cost::Stack& stack) {
   int last_stage = 0;
   for (const program::Sequence& sequence : program.sequences) {
-    for (const Call& call : sequence.calls) last_stage = std::max(last_stage, call.cell.stage);
+    for (const StoredCall& call : sequence.calls.stored())
+      last_stage = std::max(last_stage, call.cell.stage);
   }
   for (program::Sequence& sequence : program.sequences)
     HostWaits(program, sequence, stack, last_stage).write();

@@ -24,7 +24,7 @@ std::map<int, Bytes> written(const SequenceContext& context, const SequenceDraft
                              int segment, model::TensorId tensor) {
   const int place = context.stages.facts(segment).place.at(tensor);
   std::map<int, Bytes> passes;
-  for (const program::Call& call : draft.calls()) {
+  for (const program::StoredCall& call : draft.calls()) {
     if (call.segment != segment || call.cell.pass != placement::CellPass::forward) continue;
     const Bytes bytes = at_place(context.table[call.block], place);
     if (bytes > Bytes{}) passes[call.cell.micro_batch] += bytes;

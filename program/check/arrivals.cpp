@@ -34,7 +34,7 @@ class MessageOrder {
       : program_(program), rendezvous_(rendezvous) {}
 
   void check(int sequence) const {
-    const std::vector<Call>& calls = program_.sequences[sequence].calls;
+    const Calls& calls = program_.sequences[sequence].calls;
     std::map<Key, std::size_t> begins;  // of what is computed
     for (std::size_t c = 0; c < calls.size(); ++c) {
       if (calls[c].segment >= 0 && computes(program_.blocks[calls[c].block]))
@@ -61,7 +61,7 @@ class MessageOrder {
   /// The receive `before` precedes the receive `after`, but the cell that reads `after` runs first.
   [[noreturn]] void refuse(int sequence, int group, const TaskOfCall& before,
                            const TaskOfCall& after) const {
-    const std::vector<Call>& calls = program_.sequences[sequence].calls;
+    const Calls& calls = program_.sequences[sequence].calls;
     const std::string first = to_text(calls[before.call].cell),
                       second = to_text(calls[after.call].cell);
     const auto device =

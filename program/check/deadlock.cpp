@@ -80,11 +80,9 @@ class Rounds {
     int first = 0;  ///< its occurrences are numbered from here, round by round
   };
 
-  [[nodiscard]] const Call& call(int sequence, int step) const {
-    return program_.sequences[sequence].calls[steps_[sequence].places[step].call];
-  }
   [[nodiscard]] bool runs(int sequence, int step, int round) const {
-    const int iteration = round - call(sequence, step).lag;
+    const Calls& calls = program_.sequences[sequence].calls;
+    const int iteration = round - calls.body(steps_[sequence].places[step].call).lag;
     return iteration >= 0 && iteration < iterations_;
   }
 
@@ -110,7 +108,7 @@ class Rounds {
     const TaskOfCall& place = rendezvous_.posted(member.endpoint)[k];
     const int of_call = steps.first[place.call];
     const int step = grain_ == Grain::calls ? of_call : of_call + place.task;
-    const int round = iteration + program_.sequences[actor.sequence].calls[place.call].lag;
+    const int round = iteration + program_.sequences[actor.sequence].calls.body(place.call).lag;
     return actor.first + round * static_cast<int>(steps.places.size()) + step;
   }
 
@@ -128,7 +126,8 @@ class Rounds {
     const Sequence& sequence = program_.sequences[actor.sequence];
     const std::string text = program::describe(program_, sequence, place);
     if (rounds_ == 1) return text;
-    return text + " of iteration " + std::to_string(at / count - sequence.calls[place.call].lag);
+    return text + " of iteration " +
+           std::to_string(at / count - sequence.calls.body(place.call).lag);
   }
 
   const Program& program_;
@@ -151,10 +150,10 @@ class PlacesInSteps {
       const std::vector<int> first = first_beside(sequence);
       std::vector<int> next(sequence.calls.size(), 0);  // by first call of a step
       calls.resize(sequence.calls.size());
-      for (const Launch& launch : sequence.launches) {
+      each_launch(program, sequence, [&](const Launch& launch) {
         for (int task = launch.first; task < launch.end; ++task)
           calls[launch.call].push_back(next[first[launch.call]]++);
-      }
+      });
     }
   }
   [[nodiscard]] int of(int sequence, const TaskOfCall& place) const {

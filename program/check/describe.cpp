@@ -9,13 +9,13 @@ std::string describe(const Block& block, const Task& task) {
 }
 
 std::string describe(const Program& program, const Sequence& sequence, const TaskOfCall& place) {
-  const Call& call = sequence.calls[place.call];
+  const Call call = sequence.calls[place.call];
   return describe(program.blocks[call.block], task_at(program, sequence, place)) + " in " +
          to_text(call.cell);
 }
 
 const Task& task_at(const Program& program, const Sequence& sequence, const TaskOfCall& place) {
-  return program.blocks[sequence.calls[place.call].block].tasks[place.task];
+  return program.blocks[sequence.calls.body(place.call).block].tasks[place.task];
 }
 
 }  // namespace stratagem::program

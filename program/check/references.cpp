@@ -1,4 +1,4 @@
-// Looks at every block once, and at every call.
+// Looks at every block once, then at every call and launch.
 #include "program/check/references.hpp"
 
 #include <algorithm>
@@ -46,15 +46,16 @@ void check_block(const Block& block) {
 }
 
 void check_wait(const Program& program, const Sequence& sequence, int call, const Wait& wait) {
-  const std::vector<Task>& tasks = program.blocks[sequence.calls[call].block].tasks;
+  const Calls& calls = sequence.calls;
+  const std::vector<Task>& tasks = program.blocks[calls.body(call).block].tasks;
   const bool earlier = within(wait.of_call, static_cast<std::size_t>(call));
   if (within(wait.task, tasks.size()) && earlier &&
-      within(wait.of_task, program.blocks[sequence.calls[wait.of_call].block].tasks.size()))
+      within(wait.of_task, program.blocks[calls.body(wait.of_call).block].tasks.size()))
     return;
-  const std::string of =
-      "task " + std::to_string(wait.of_task) + " of call " + std::to_string(wait.of_call) +
-      (within(wait.of_call, sequence.calls.size()) && !earlier ? ", which comes later"
-                                                               : ", which is missing");
+  const std::string of = "task " + std::to_string(wait.of_task) + " of call " +
+                         std::to_string(wait.of_call) +
+                         (within(wait.of_call, calls.size()) && !earlier ? ", which comes later"
+                                                                         : ", which is missing");
   const std::string who =
       within(wait.task, tasks.size())
           ? describe(program, sequence, {.call = call, .task = wait.task})
@@ -62,16 +63,18 @@ void check_wait(const Program& program, const Sequence& sequence, int call, cons
   throw InputError("", "", who + " to wait for tasks of earlier calls", "a wait for " + of);
 }
 
-void check_host_waits(const Program& program, const Sequence& sequence, int call) {
-  const std::vector<HostWait>& waits = sequence.calls[call].host_waits;
-  if (!std::ranges::is_sorted(waits)) throw InputError("", "", "waits of the host in order", "");
-  for (const HostWait& wait : waits) {
+void check_waits(const Program& program, const Sequence& sequence, int number) {
+  const Call call = sequence.calls[number];
+  for (const Wait& wait : call.waits) check_wait(program, sequence, number, wait);
+  if (!std::ranges::is_sorted(call.host_waits))
+    throw InputError("", "", "waits of the host in order", "");
+  for (const HostWait& wait : call.host_waits) {
     const Wait like{
         .task = std::max(wait.before, 0), .of_call = wait.of_call, .of_task = wait.of_task};
     if (wait.of_call >= 0) {
-      check_wait(program, sequence, call, like);
+      check_wait(program, sequence, number, like);
     } else if (!within(wait.of_task + 1, stream_names.size() + 1) ||
-               !within(like.task, program.blocks[sequence.calls[call].block].tasks.size())) {
+               !within(like.task, program.blocks[call.block].tasks.size())) {
       throw InputError("", "", "a host to wait before a task for a stream", "another wait");
     }
   }
@@ -82,7 +85,7 @@ void check_host_waits(const Program& program, const Sequence& sequence, int call
 void check_spans(const Program& program, const Sequence& sequence) {
   const auto known = [&](const TaskOfCall& of) {
     return within(of.call, sequence.calls.size()) &&
-           within(of.task, program.blocks[sequence.calls[of.call].block].tasks.size());
+           within(of.task, program.blocks[sequence.calls.body(of.call).block].tasks.size());
   };
   for (const Resident& resident : sequence.residents) {
     if (!resident.span) continue;
@@ -100,29 +103,27 @@ void check_spans(const Program& program, const Sequence& sequence) {
 void check_launches(const Program& program, const Sequence& sequence) {
   if (sequence.launches.empty()) return;
   std::vector<int> launched(sequence.calls.size(), 0);
-  const auto refuse = [&](int call, int task) {
+  const auto refuse = [](int call, int task) {
     throw InputError("", "", "an order of launches with every task once, after what it waits for",
                      "otherwise call " + std::to_string(call) + " at task " + std::to_string(task));
   };
-  for (const Launch& launch : sequence.launches) {
-    if (!within(launch.call, sequence.calls.size())) refuse(launch.call, launch.first);
-    const Call& call = sequence.calls[launch.call];
+  each_launch(program, sequence, [&](const Launch& launch) {
+    if (!within(launch.call, launched.size())) refuse(launch.call, launch.first);
+    const Call call = sequence.calls[launch.call];
     const auto tasks = static_cast<int>(program.blocks[call.block].tasks.size());
     const bool next = launched[launch.call] == launch.first && launch.first < launch.end;
     if (!next || launch.end > tasks) refuse(launch.call, launch.first);
-    for (const Wait& wait : call.waits) {
-      const bool here = launch.first <= wait.task && wait.task < launch.end;
-      if (here && launched[wait.of_call] <= wait.of_task) refuse(launch.call, wait.task);
-    }
-    for (const HostWait& wait : call.host_waits) {
-      const bool here = launch.first <= wait.before && wait.before < launch.end;
+    const auto check_after = [&](int task, const auto& wait) {
+      const bool here = launch.first <= task && task < launch.end;
       if (here && wait.of_call >= 0 && launched[wait.of_call] <= wait.of_task)
-        refuse(launch.call, wait.before);
-    }
+        refuse(launch.call, task);
+    };
+    for (const Wait& wait : call.waits) check_after(wait.task, wait);
+    for (const HostWait& wait : call.host_waits) check_after(wait.before, wait);
     launched[launch.call] = launch.end;
-  }
+  });
   for (std::size_t c = 0; c < launched.size(); ++c) {
-    const std::size_t tasks = program.blocks[sequence.calls[c].block].tasks.size();
+    const std::size_t tasks = program.blocks[sequence.calls.body(c).block].tasks.size();
     if (launched[c] != static_cast<int>(tasks)) refuse(static_cast<int>(c), launched[c]);
   }
 }
@@ -143,8 +144,9 @@ void check_references(const Program& program) {
   for (const Block& block : program.blocks) check_block(block);
   const std::vector<int> highest = highest_places(program);
   for (const Sequence& sequence : program.sequences) {
-    for (std::size_t c = 0; c < sequence.calls.size(); ++c) {
-      const Call& call = sequence.calls[c];
+    const std::vector<StoredCall>& calls = sequence.calls.stored();
+    for (std::size_t c = 0; c < calls.size(); ++c) {
+      const StoredCall& call = calls[c];
       const bool known =
           within(call.block, program.blocks.size()) && call.lag >= 0 && call.lag <= program.lag &&
           (call.segment < 0 ||
@@ -154,9 +156,9 @@ void check_references(const Program& program) {
         throw InputError("", "", "calls of blocks that bind all their buffers",
                          "call " + std::to_string(c) + " of block " + std::to_string(call.block));
       }
-      for (const Wait& wait : call.waits) check_wait(program, sequence, static_cast<int>(c), wait);
-      check_host_waits(program, sequence, static_cast<int>(c));
     }
+    for (std::size_t c = 0; c < sequence.calls.size(); ++c)
+      check_waits(program, sequence, static_cast<int>(c));
     check_launches(program, sequence);
     check_spans(program, sequence);
   }

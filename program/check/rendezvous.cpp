@@ -14,7 +14,7 @@ namespace {
 /// A collective where it is posted.
 struct Posted {
   const Program& program;
-  const Call& call;
+  Call call;
   const Task& task;
 
   Posted(const Program& of, const Sequence& sequence, const TaskOfCall& place)
@@ -89,18 +89,17 @@ void Rendezvous::count_groups() {
 void Rendezvous::post() {
   const std::vector<std::vector<int>> collectives = collectives_of_blocks(program_);
   for (std::size_t s = 0; s < program_.sequences.size(); ++s) {
-    const std::vector<Call>& calls = program_.sequences[s].calls;
-    const std::vector<Launch> launches = launch_order(program_, program_.sequences[s]);
+    const Sequence& sequence = program_.sequences[s];
     for (int lag = 0; lag <= program_.lag; ++lag) {
-      for (const Launch& launch : launches) {
-        const Call& call = calls[launch.call];
-        if (call.lag != lag) continue;
+      each_launch(program_, sequence, [&](const Launch& launch) {
+        const StoredCall& call = sequence.calls.body(launch.call);
+        if (call.lag != lag) return;
         for (const int task : in_launch(collectives[call.block], launch)) {
           const Task& posts = program_.blocks[call.block].tasks[task];
           const int group = std::get<Collective>(posts.work).group;
           posted_[endpoint(static_cast<int>(s), group)].push_back({launch.call, task});
         }
-      }
+      });
     }
   }
 }

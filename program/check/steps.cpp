@@ -38,7 +38,7 @@ class StepBuilder {
  private:
   /// A step of its own, or of the first of the calls beside it.
   void add_call(int c, int first) {
-    const Call& call = sequence_.calls[c];
+    const Call call = sequence_.calls[c];
     const int step = first < c ? steps_.first[first] : add_step({.call = c, .task = 0});
     steps_.first.push_back(step);
     if (!call.host_waits.empty() || queues_.synchronises(call.block)) host_takes(step);
@@ -51,7 +51,7 @@ class StepBuilder {
   }
 
   void add_tasks(int c) {
-    const Call& call = sequence_.calls[c];
+    const Call call = sequence_.calls[c];
     const std::vector<Task>& tasks = program_.blocks[call.block].tasks;
     const auto first = static_cast<int>(steps_.places.size());
     steps_.first.push_back(first);
@@ -65,8 +65,8 @@ class StepBuilder {
 
   void enqueue_tasks() {
     int synchronised = -1;  // the task before
-    for (const Launch& launch : launch_order(program_, sequence_)) {
-      const Call& call = sequence_.calls[launch.call];
+    each_launch(program_, sequence_, [&](const Launch& launch) {
+      const Call call = sequence_.calls[launch.call];
       const std::vector<Task>& tasks = program_.blocks[call.block].tasks;
       for (int task = launch.first; task < launch.end; ++task) {
         const int step = steps_.first[launch.call] + task;
@@ -80,7 +80,7 @@ class StepBuilder {
         for (const int queue : queues_.of(tasks[task])) enqueue(step, queue);
         synchronised = tasks[task].synchronizations > 0 ? step : -1;
       }
-    }
+    });
   }
 
   /// The next step of the host's queue.

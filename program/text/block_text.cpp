@@ -43,7 +43,7 @@ using Uses = std::vector<std::tuple<int, int, int>>;
 
 class BlockWriter {
  public:
-  BlockWriter(const Program& program, const Call& call, const GraphNames& names)
+  BlockWriter(const Program& program, const StoredCall& call, const GraphNames& names)
       : program_(program),
         block_(program.blocks[call.block]),
         segment_(call.segment),
@@ -231,7 +231,7 @@ class BlockWriter {
 
 }  // namespace
 
-BlockText block_text(const Program& program, const Call& call, const GraphNames& names) {
+BlockText block_text(const Program& program, const StoredCall& call, const GraphNames& names) {
   return BlockWriter(program, call, names).write();
 }
 

@@ -21,7 +21,7 @@ struct BlockText {
 };
 
 /// Of the block that a call runs.
-BlockText block_text(const Program& program, const Call& call, const GraphNames& names);
+BlockText block_text(const Program& program, const StoredCall& call, const GraphNames& names);
 
 /// ", ^ = layers.2.out": the tensors that a call of a segment binds where the names in the text do
 /// not say it, because they are of other segments or called otherwise.

@@ -39,7 +39,7 @@ void GroupNames::find_first_uses() {
   for (const Sequence& sequence : program_.sequences) {
     std::vector<int>& groups = groups_.emplace_back();
     std::vector<bool> seen(program_.blocks.size(), false);
-    for (const Call& call : sequence.calls) {
+    for (const StoredCall& call : sequence.calls.stored()) {
       if (seen[call.block]) continue;
       seen[call.block] = true;
       for (const int group : of_block[call.block]) {

@@ -78,8 +78,9 @@ TEST_CASE("a stale weight is noticed") {
 TEST_CASE("a swapped order of messages is noticed") {
   Program program = program_of(R"({"pipeline": 2, "schedule": "gpipe"})");
   const auto swapped = [&](program::Sequence& sequence) {
-    std::vector<program::Call*> sends;
-    for (program::Call& call : sequence.calls) {
+    sequence = program::unrolled(sequence);
+    std::vector<program::StoredCall*> sends;
+    for (program::StoredCall& call : sequence.calls.stored()) {
       const program::Task& task = program.blocks[call.block].tasks.front();
       if (task.stream == program::Stream::send_forward) sends.push_back(&call);
     }

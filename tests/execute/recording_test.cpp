@@ -38,7 +38,7 @@ TEST_CASE("a recorded iteration has every task of every rank, one after another"
   REQUIRE(trial.timeline.actors.size() == 4);
   for (std::size_t rank = 0; rank < 4; ++rank) {
     const int sequence = trial.timeline.actors[rank].sequence;
-    const std::vector<sim::FlatTask>& tasks = trial.timeline.tasks[sequence];
+    const sim::FlatTasks& tasks = trial.timeline.tasks[sequence];
     CHECK(tasks.size() == task_count(plan.program, plan.program.sequences[sequence]));
     const std::vector<sim::Instant>& begins = trial.timeline.times[rank].begins[0];
     const std::vector<sim::Instant>& ends = trial.timeline.times[rank].ends[0];
@@ -166,7 +166,7 @@ TEST_CASE("a message begins and ends for both ranks at the same time") {
   std::map<std::pair<sim::Instant, sim::Instant>, int> parts;
   int messages = 0;
   for (std::size_t rank = 0; rank < 2; ++rank) {
-    const std::vector<sim::FlatTask>& tasks =
+    const sim::FlatTasks& tasks =
         trial.timeline.tasks[trial.timeline.actors[rank].sequence];
     for (std::size_t i = 0; i < tasks.size(); ++i) {
       if (!program::transfers(tasks[i].stream)) continue;

@@ -250,7 +250,7 @@ TEST_CASE("weights that are not stashed are noticed") {
   const Case c = pipeline("pipedream", 2, 1);
   Planned plan = planned(untied_gpt(), c.strategy, 1);
   for (program::Sequence& sequence : plan.program.sequences) {
-    for (program::Call& call : sequence.calls) {
+    for (program::StoredCall& call : sequence.calls.stored()) {
       if (call.cell.pass == placement::CellPass::backward) call.versions_behind = 0;
     }
   }
@@ -297,7 +297,7 @@ TEST_CASE("iterations that overlap are timed one by one, in buffers that are all
 TEST_CASE("a version that a device has no room for is noticed") {
   Planned plan = planned(untied_gpt(), R"({"pipeline": 2, "schedule": "pipedream"})", 1);
   for (program::Sequence& sequence : plan.program.sequences) {
-    for (program::Call& call : sequence.calls) call.versions_behind *= 2;
+    for (program::StoredCall& call : sequence.calls.stored()) call.versions_behind *= 2;
   }
   CHECK_THROWS_AS(history_of(plan.plan.graph(), plan.program, 1), BrokenPromise);
 }

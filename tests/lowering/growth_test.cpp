@@ -68,7 +68,15 @@ TEST_CASE("layers and micro-batches add calls to a program and nothing else") {
   // pipeline.
   Size longer = size;
   for (std::size_t& calls : longer.calls) calls += 64 * (12 * 2 + 8);
-  CHECK(size_of(gpt_3(96, 128, 1)) == longer);
+  const Program twice = gpt_3(96, 128, 1);
+  CHECK(size_of(twice) == longer);
+  // They are turns of loops, which store no more.
+  const Program once = gpt_3(96, 64, 1);
+  for (std::size_t s = 0; s < once.sequences.size(); ++s) {
+    const std::size_t stored = once.sequences[s].calls.stored().size();
+    CHECK(stored == twice.sequences[s].calls.stored().size());
+    CHECK(stored < once.sequences[s].calls.size() / 4);
+  }
 }
 
 }  // namespace stratagem::lowering::growth_test

@@ -80,7 +80,7 @@ TEST_CASE("the host waits before the passes that the stack names, for what they 
     CHECK(waits(program, 1, CellPass::backward) == four(0, 1, 0));
   }
   for (const Sequence& sequence : pipeline(waiting({Waits::each_launch})).sequences) {
-    for (const Call& call : sequence.calls) CHECK(call.host_waits.front() == HostWait{-1, -1, -1});
+    for (const Call& call : sequence.calls) CHECK(call.host_waits[0] == HostWait{-1, -1, -1});
   }
 }
 

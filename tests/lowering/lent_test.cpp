@@ -40,7 +40,7 @@ class InOrder {
   using Place = std::pair<std::size_t, std::size_t>;  ///< call and task
   using Message = std::pair<int, int>;                ///< communicator, and number on it
 
-  [[nodiscard]] const std::vector<Call>& calls(std::size_t device) const {
+  [[nodiscard]] const program::Calls& calls(std::size_t device) const {
     return program_.sequences[program_.devices[device].sequence].calls;
   }
   [[nodiscard]] bool arrived(const Message& message) {

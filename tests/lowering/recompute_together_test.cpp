@@ -83,12 +83,12 @@ TEST_CASE("L/k checkpoints of 2sbh wait, and k layers' activations are there at 
     CHECK(most(program, Category::checkpoints) == 4.0 / k * 2 * sbh);
     // When the last group has run again: its first layer's input is a checkpoint. The embeddings'
     // mask waits, the head's activations are gone.
-    const std::vector<Call>& calls = program.sequences[0].calls;
+    const program::Calls& calls = program.sequences[0].calls;
     const auto last_again = std::ranges::find_if(calls, [](const Call& call) {
       return call.segment == 4 && call.cell.pass == placement::CellPass::backward;
     });
-    REQUIRE(runs_again(program.blocks[last_again->block]));
-    const std::size_t at = last_again - calls.begin();
+    REQUIRE(runs_again(program.blocks[(*last_again).block]));
+    const std::ptrdiff_t at = std::ranges::distance(calls.begin(), last_again);
     CHECK(live(program, Category::activations)[at] == k * layer_bytes - 2 * sbh + sbh);
     CHECK(live(program, Category::statistics)[at] == k * 4 * 4 * 20 * 12);
     CHECK(live(program, Category::activations).back() == 0);

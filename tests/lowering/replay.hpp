@@ -159,7 +159,7 @@ class Replay {
   }
 
   const program::Program& program_;
-  const std::vector<program::Call>& calls_;
+  const program::Calls& calls_;
   std::map<program::Stream, int> count_;
   std::map<program::Stream, Clock> ended_;
   std::vector<std::vector<Moment>> moments_;  ///< by call and task
@@ -176,7 +176,7 @@ class Replay {
 /// these there are.
 inline std::size_t check_gradients(const model::Graph& graph, const program::Program& program,
                                    int sequence, const Replay& replay) {
-  const std::vector<program::Call>& calls = program.sequences[sequence].calls;
+  const program::Calls& calls = program.sequences[sequence].calls;
   // By gradient of a parameter; a sum's micro-batch is -1.
   std::map<model::TensorId, std::vector<std::pair<int, Moment>>> written;
   const auto note = [&](const program::Call& call, std::size_t c) {

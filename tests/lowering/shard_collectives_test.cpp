@@ -138,7 +138,7 @@ TEST_CASE("a gather waits for what was computed and reduced before it, a copy fr
   for (const std::string more : {"}", R"(, "offload": "parameters"})"}) {
     INFO(more);
     const Program program = with_facts(graph, begin + more, {.gathers_wait = true});
-    const std::vector<program::Call>& calls = program.sequences[0].calls;
+    const program::Calls& calls = program.sequences[0].calls;
     std::optional<int> computed, reduced;
     int waiting = 0;
     for (int c = 0; c < static_cast<int>(calls.size()); ++c) {

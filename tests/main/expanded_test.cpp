@@ -36,13 +36,21 @@ TEST_CASE("simulate --expanded writes the program of every run, or why there is 
   CHECK(count(four, "\nsequence of ranks 0-3\n") == 1);
 }
 
-TEST_CASE("simulate --expanded writes of a run what --program alone does") {
+TEST_CASE("simulate --expanded spells out the loops that --program alone writes") {
   const TemporaryFolder folder;
   folder.write("a.json", small_scenario());
   REQUIRE(run("simulate a.json --program four.txt --run four", folder).exit == 0);
   const Ran one = run("simulate a.json --program out --expanded --run four", folder);
   CHECK(one.exit == 0);
-  CHECK(folder.read("out/four.txt") == folder.read("four.txt"));
+  // Two micro-batches: each call of a loop is there twice.
+  const std::string loops = folder.read("four.txt"), calls = folder.read("out/four.txt");
+  CHECK(count(loops, "\n  loop m = 0..1\n") == 1);
+  CHECK(count(loops, "\n    F layers.1 in F(stage 0, micro-batch m)") == 1);
+  CHECK(count(calls, "loop") == 0);
+  CHECK(count(calls, "\n  F layers.1 in F(stage 0, micro-batch 0)") == 1);
+  CHECK(count(calls, "\n  F layers.1 in F(stage 0, micro-batch 1)") == 1);
+  const auto blocks = [](const std::string& text) { return text.substr(0, text.find("sequence")); };
+  CHECK(blocks(loops) == blocks(calls));
   CHECK(!folder.has("out/alone.txt"));
 }
 

@@ -20,7 +20,7 @@ constexpr CellPass backward = CellPass::backward;
 
 /// Block 0, "forward": task 0 writes x and y, task 1 frees y, and x stays. Block 1, "backward",
 /// has x in its slot 1: task 0 reads it, task 1 frees it; slot 0 is a parameter.
-Program two_passes(const std::vector<Call>& calls) {
+Program two_passes(const std::vector<StoredCall>& calls) {
   Task makes{.writes = {0, 1}, .allocates = {0, 1}};
   Task uses{.reads = {1}, .frees = {1}};
   Task reads{.reads = {0, 1}};
@@ -36,11 +36,11 @@ Program two_passes(const std::vector<Call>& calls) {
                  {.name = "x", .tensor = 0, .bytes = 8_B, .category = Category::activations}},
        .tasks = {reads, frees}}};
   program.sequences = {{.calls = calls, .residents = {}}};
-  for (const Call& call : calls) program.lag = std::max(program.lag, call.lag);
+  for (const StoredCall& call : calls) program.lag = std::max(program.lag, call.lag);
   return program;
 }
 
-Call call_of(int block, const Cell& cell, int lag = 0) {
+StoredCall call_of(int block, const Cell& cell, int lag = 0) {
   return {.block = block, .cell = cell, .lag = lag};
 }
 
@@ -77,7 +77,8 @@ TEST_CASE("segments bind a block's slots to tensors of their own") {
   Program program = two_passes({call_of(0, {0, 0, forward}), call_of(0, {0, 0, forward}),
                                 call_of(1, {0, 0, backward}), call_of(1, {0, 0, backward})});
   program.segment_tensors = {{10, 11, 12}, {20, 21, 22}};
-  for (const int c : {0, 1, 2, 3}) program.sequences[0].calls[c].segment = c == 1 || c == 2 ? 1 : 0;
+  for (const int c : {0, 1, 2, 3})
+    program.sequences[0].calls.stored()[c].segment = c == 1 || c == 2 ? 1 : 0;
   const Buffers buffers = buffers_of(program);
   CHECK(buffers[0].tensor == 10);
   CHECK(buffers[2].tensor == 20);
@@ -172,13 +173,13 @@ TEST_CASE("residents follow, and live always or from one task to another") {
 }
 
 TEST_CASE("the first misuse is told") {
-  const auto misuse = [](const std::vector<Call>& calls) {
+  const auto misuse = [](const std::vector<StoredCall>& calls) {
     const Program program = two_passes(calls);
     const auto found = buffers_of(program).misuse();
     return found ? std::tuple(found->task.call, found->task.task, found->promise)
                  : std::tuple(-1, -1, std::string());
   };
-  const Call f = call_of(0, {0, 0, forward}), b = call_of(1, {0, 0, backward});
+  const StoredCall f = call_of(0, {0, 0, forward}), b = call_of(1, {0, 0, backward});
   CHECK(misuse({f, b}) == std::tuple(-1, -1, std::string()));
   CHECK(misuse({b, f}) == std::tuple(0, 0, "to be alive when it is read"));
   CHECK(misuse({f, b, b}) == std::tuple(2, 0, "to be alive when it is read"));

@@ -79,8 +79,8 @@ TEST_CASE("collectives in different orders on two ranks are refused") {
 Program called_twice(const Task& first, const Task& second) {
   Program program = program_of({{kernel("k"), first}, {kernel("k"), first}}, {{0, 1}, {0, 1}});
   for (Sequence& sequence : program.sequences) {
-    sequence.calls.push_back(sequence.calls.front());
-    sequence.calls.back().block = static_cast<int>(program.blocks.size());
+    sequence.calls.stored().push_back(sequence.calls.stored().front());
+    sequence.calls.stored().back().block = static_cast<int>(program.blocks.size());
     program.blocks.push_back({.name = "more", .slots = {}, .tasks = {kernel("k"), second}});
   }
   return program;
@@ -110,7 +110,8 @@ TEST_CASE("hosts that wait for each other's collectives are refused") {
   const Task two = collective("two", Kind::all_reduce, Stream::gradient_communication, 1);
   Program program = program_of({{one, two}, {two, one}}, {{0, 1}, {0, 1}});
   CHECK(refused(program).empty());
-  for (Sequence& sequence : program.sequences) sequence.calls[0].host_waits = {{1, -1, -1}};
+  for (Sequence& sequence : program.sequences)
+    sequence.calls.stored()[0].host_waits = {{1, -1, -1}};
   CHECK_THAT(
       refused(program),
       ContainsSubstring("expected devices that do not wait for each other for ever, found on "
@@ -118,10 +119,10 @@ TEST_CASE("hosts that wait for each other's collectives are refused") {
   CHECK_THAT(refused(program),
              ContainsSubstring("on device 1 two of work in F(stage 1, micro-batch 0) before one"));
   // One host that waits, or both for another stream, hold nobody up.
-  program.sequences[1].calls[0].host_waits = {};
+  program.sequences[1].calls.stored()[0].host_waits = {};
   CHECK(refused(program).empty());
   for (Sequence& sequence : program.sequences)
-    sequence.calls[0].host_waits = {{1, -1, static_cast<int>(Stream::compute)}};
+    sequence.calls.stored()[0].host_waits = {{1, -1, static_cast<int>(Stream::compute)}};
   CHECK(refused(program).empty());
   // A task that synchronises is such a wait.
   program = program_of({{one, two}, {two, one}}, {{0, 1}, {0, 1}});
@@ -139,7 +140,7 @@ TEST_CASE("a host that waits for a message waits with all that it launches later
   give.waits = {0};
   Program program = program_of({{receive, send}, {take, give}}, {{0, 1}, {1, 0}});
   CHECK(refused(program).empty());
-  std::vector<Call>& calls = program.sequences[0].calls;
+  std::vector<StoredCall>& calls = program.sequences[0].calls.stored();
   calls[0].host_waits = {{1, -1, -1}};  // transfers are not among all
   CHECK(refused(program).empty());
   calls[0].host_waits = {};
@@ -156,7 +157,7 @@ TEST_CASE("a host that waits for a message waits with all that it launches later
 
 TEST_CASE("the host waits for what it has launched, before tasks that there are") {
   Program program = called_twice(collective("sum"), collective("sum"));
-  std::vector<HostWait>& waits = program.sequences[0].calls[1].host_waits;
+  std::vector<HostWait>& waits = program.sequences[0].calls.stored()[1].host_waits;
   for (const HostWait& right : {HostWait{-1, -1, -1}, HostWait{1, 0, 1}, HostWait{0, -1, 3}}) {
     waits = {right};
     CHECK(refused(program).empty());
@@ -182,7 +183,7 @@ TEST_CASE("launches have every task once, after what it waits for") {
   }
   launches = {{1, 0, 1}, {0, 0, 2}, {1, 1, 2}};
   CHECK(refused(program).empty());
-  program.sequences[0].calls[1].waits = {{.task = 0, .of_call = 0, .of_task = 1}};
+  program.sequences[0].calls.stored()[1].waits = {{.task = 0, .of_call = 0, .of_task = 1}};
   CHECK_THAT(refused(program), ContainsSubstring("otherwise call 1 at task 0"));
 }
 
@@ -236,11 +237,11 @@ TEST_CASE("what is received is what was sent") {
                                 {collective("receive", Kind::send, Stream::receive_forward)}},
                                {{0, 1}});
   for (Sequence& sequence : program.sequences) {
-    sequence.calls.push_back(sequence.calls[0]);
-    sequence.calls[1].cell.micro_batch = 1;
+    sequence.calls.stored().push_back(sequence.calls.stored()[0]);
+    sequence.calls.stored()[1].cell.micro_batch = 1;
   }
   CHECK(refused(program).empty());
-  std::swap(program.sequences[1].calls[0], program.sequences[1].calls[1]);
+  std::swap(program.sequences[1].calls.stored()[0], program.sequences[1].calls.stored()[1]);
   CHECK_THAT(refused(program),
              ContainsSubstring("device 1 (receive of work in F(stage 1, micro-batch 1))"));
 }
@@ -277,7 +278,7 @@ TEST_CASE("cells begin in the order in which messages come for them") {
     p.sequences.pop_back();
     p.segment_tensors.resize(1);
     const auto call = [](int block, int segment, int stage, int micro_batch) {
-      return Call{
+      return StoredCall{
           .block = block, .segment = segment, .cell = {.stage = stage, .micro_batch = micro_batch}};
     };
     p.sequences[0].calls = {call(0, -1, 0, 0), call(0, -1, 0, 1)};
@@ -354,11 +355,11 @@ TEST_CASE("waits are for earlier tasks that exist") {
         "expected a of work to wait for earlier tasks of its block, found a wait for b of work");
   CHECK_THAT(refused(program_of({{kernel("a", {2})}}, {})), ContainsSubstring("which is missing"));
   Program program = program_of({{kernel("a")}}, {});
-  program.sequences[0].calls.push_back(program.sequences[0].calls[0]);
-  program.sequences[0].calls[0].waits = {{.task = 0, .of_call = 1, .of_task = 0}};
+  program.sequences[0].calls.stored().push_back(program.sequences[0].calls.stored()[0]);
+  program.sequences[0].calls.stored()[0].waits = {{.task = 0, .of_call = 1, .of_task = 0}};
   CHECK_THAT(refused(program), ContainsSubstring("task 0 of call 1, which comes later"));
-  program.sequences[0].calls[0].waits.clear();
-  program.sequences[0].calls[1].waits = {{.task = 0, .of_call = 0, .of_task = 3}};
+  program.sequences[0].calls.stored()[0].waits.clear();
+  program.sequences[0].calls.stored()[1].waits = {{.task = 0, .of_call = 0, .of_task = 3}};
   CHECK_THAT(refused(program), ContainsSubstring("task 3 of call 0, which is missing"));
 }
 
@@ -414,7 +415,7 @@ TEST_CASE("what a call has freed is not there for the calls after it") {
     program.blocks.push_back({.name = "more", .tasks = {frees}});
     program.blocks.push_back({.name = "last", .tasks = {last}});
     for (Block& block : program.blocks) block.slots = {{.name = "x", .tensor = 0, .bytes = 1_B}};
-    for (const int block : {1, 2}) program.sequences[0].calls.push_back({.block = block});
+    for (const int block : {1, 2}) program.sequences[0].calls.stored().push_back({.block = block});
     return refused(program);
   };
   Task last = kernel("last");

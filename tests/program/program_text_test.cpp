@@ -41,8 +41,9 @@ bool first(std::vector<T>& all, const std::function<bool(T&)>& change) {
 Change of_blocks(const std::function<bool(Block&)>& change) {
   return [=](Program& program) {
     return first<Sequence>(program.sequences, [&](Sequence& sequence) {
-      return first<Call>(sequence.calls,
-                         [&](Call& call) { return change(program.blocks[call.block]); });
+      return first<StoredCall>(sequence.calls.stored(), [&](StoredCall& call) {
+        return change(program.blocks[call.block]);
+      });
     });
   };
 }
@@ -72,17 +73,18 @@ Change of_operands(const std::function<bool(Operand&)>& change) {
   return of_operations(
       [=](Operation& operation) { return first<Operand>(operation.inputs, change); });
 }
-Change of_calls(const std::function<bool(Call&)>& change) {
+Change of_calls(const std::function<bool(StoredCall&)>& change) {
   return [=](Program& program) {
-    return first<Sequence>(program.sequences,
-                           [&](Sequence& s) { return first<Call>(s.calls, change); });
+    return first<Sequence>(program.sequences, [&](Sequence& s) {
+      return first<StoredCall>(s.calls.stored(), change);
+    });
   };
 }
 Change of_waits(const std::function<bool(Wait&)>& change) {
-  return of_calls([=](Call& call) { return first<Wait>(call.waits, change); });
+  return of_calls([=](StoredCall& call) { return first<Wait>(call.waits, change); });
 }
 Change of_host_waits(const std::function<bool(HostWait&)>& change) {
-  return of_calls([=](Call& call) { return first<HostWait>(call.host_waits, change); });
+  return of_calls([=](StoredCall& call) { return first<HostWait>(call.host_waits, change); });
 }
 Change of_residents(const std::function<bool(Resident&)>& change) {
   return [=](Program& program) {
@@ -185,7 +187,7 @@ std::vector<Fact> facts_of_operations() {
 
 /// A call for another segment that is alike.
 bool other_segment(Program& program) {
-  for (Call& call : program.sequences.front().calls) {
+  for (StoredCall& call : program.sequences.front().calls.stored()) {
     for (int s = 0; call.segment >= 0 && s < static_cast<int>(program.segment_tensors.size());
          ++s) {
       if (s == call.segment ||
@@ -200,10 +202,11 @@ bool other_segment(Program& program) {
 
 /// Swaps neighbours that run one block for two segments.
 bool swap_alike(Program& program) {
-  std::vector<Call>& calls = program.sequences.front().calls;
-  const auto alike = std::ranges::adjacent_find(calls, [](const Call& a, const Call& b) {
-    return a.block == b.block && a.segment != b.segment && a.waits.empty() && b.waits.empty();
-  });
+  std::vector<StoredCall>& calls = program.sequences.front().calls.stored();
+  const auto alike =
+      std::ranges::adjacent_find(calls, [](const StoredCall& a, const StoredCall& b) {
+        return a.block == b.block && a.segment != b.segment && a.waits.empty() && b.waits.empty();
+      });
   if (alike == calls.end()) return false;
   std::swap(alike[0], alike[1]);
   return true;
@@ -227,15 +230,15 @@ bool swap_residents(Program& program) {
 std::vector<Fact> facts_of_sequences() {
   return {
       {"a call's segment", &other_segment},
-      {"a call's grid", of_calls([](Call& c) { return c.grid > 0 && (--c.grid, true); })},
-      {"its stage", of_calls([](Call& c) { return ++c.cell.stage, true; })},
-      {"its micro-batch", of_calls([](Call& c) { return ++c.cell.micro_batch, true; })},
-      {"its pass", of_calls([](Call& c) { return step(c.cell.pass, 3); })},
-      {"its slice", of_calls([](Call& c) { return ++c.cell.slice, true; })},
-      {"its repeat", of_calls([](Call& c) { return ++c.cell.repeat, true; })},
-      {"its lag", of_calls([](Call& c) { return ++c.lag, true; })},
-      {"versions behind", of_calls([](Call& c) { return ++c.versions_behind, true; })},
-      {"its waits", of_calls([](Call& c) { return shorten(c.waits); })},
+      {"a call's grid", of_calls([](StoredCall& c) { return c.grid > 0 && (--c.grid, true); })},
+      {"its stage", of_calls([](StoredCall& c) { return ++c.cell.stage, true; })},
+      {"its micro-batch", of_calls([](StoredCall& c) { return ++c.cell.micro_batch, true; })},
+      {"its pass", of_calls([](StoredCall& c) { return step(c.cell.pass, 3); })},
+      {"its slice", of_calls([](StoredCall& c) { return ++c.cell.slice, true; })},
+      {"its repeat", of_calls([](StoredCall& c) { return ++c.cell.repeat, true; })},
+      {"its lag", of_calls([](StoredCall& c) { return ++c.lag, true; })},
+      {"versions behind", of_calls([](StoredCall& c) { return ++c.versions_behind, true; })},
+      {"its waits", of_calls([](StoredCall& c) { return shorten(c.waits); })},
       {"who waits", of_waits([](Wait& w) { return w.task > 0 && (--w.task, true); })},
       {"for which call", of_waits([](Wait& w) {
          const bool any = w.of_call > 0;
@@ -243,7 +246,7 @@ std::vector<Fact> facts_of_sequences() {
          return any;
        })},
       {"for which task", of_waits([](Wait& w) { return w.of_task > 0 && (--w.of_task, true); })},
-      {"a wait of the host", of_calls([](Call& c) { return shorten(c.host_waits); })},
+      {"a wait of the host", of_calls([](StoredCall& c) { return shorten(c.host_waits); })},
       {"before what the host waits",
        of_host_waits([](HostWait& w) { return w.before = w.before < 0 ? 0 : -1, true; })},
       {"for which stream the host waits", of_host_waits([](HostWait& w) {
@@ -388,6 +391,39 @@ TEST_CASE("in which order calls take turns is in the text") {
   CHECK(changed > 0);
 }
 
+TEST_CASE("what repeats is written as a loop") {
+  // GPipe: each stage runs four forward cells, then four backward ones, and receives before each
+  // or sends after it. Stage 0 has no gradients to send, stage 1 no activations.
+  const model::Graph graph = model::gpt(small_gpt);
+  const Program program = lowered(graph, R"({"pipeline": 2, "schedule": "gpipe"})", 4);
+  const std::string text = to_text(program, graph, CallText::in_loops);
+  const auto without_waits = [&](std::string::size_type from) {
+    std::string calls;
+    while (from < text.size()) {
+      const std::size_t end = text.find('\n', from);
+      const std::string line = text.substr(from, end - from);
+      if (!line.starts_with("      ")) calls += line + "\n";
+      if (!line.starts_with("  ")) break;
+      from = end + 1;
+    }
+    return calls;
+  };
+  CHECK_THAT(without_waits(text.find("  loop m = 0..3\n")),
+             StartsWith("  loop m = 0..3\n"
+                        "    F embedding in F(stage 0, micro-batch m)\n"
+                        "    F layers.0 in F(stage 0, micro-batch m)\n"
+                        "    F layers.1 in F(stage 0, micro-batch m)\n"
+                        "    send layers.1.mlp.residual.out in F(stage 0, micro-batch m)\n"
+                        "  loop m = 0..3\n"
+                        "    receive layers.1.mlp.residual.out.grad in B(stage 0, micro-batch m)\n"
+                        "    B layers.1 in B(stage 0, micro-batch m)\n"
+                        "    B layers.0 in B(stage 0, micro-batch m)\n"
+                        "    B embedding in B(stage 0, micro-batch m)\n"
+                        "  reduce gradients in B(stage 0, micro-batch 3)\n"));
+  CHECK_THAT(text, ContainsSubstring("micro-batch m), 1 call before\n"));
+  CHECK_THAT(to_text(program, graph), !ContainsSubstring("loop"));
+}
+
 TEST_CASE("equal communicators are told apart by what uses them first") {
   // Two all-reduces of the same ranks: in one communicator each, or both in one.
   const auto program = [](int second) {
@@ -410,7 +446,7 @@ TEST_CASE("segments that are alike share the text of their blocks, whatever the 
   const model::Graph graph = model::gpt(small_gpt);
   const Program program = lowered(graph, "{}", 2);
   Program apart = program;  // a block for each call
-  for (Call& call : apart.sequences[0].calls) {
+  for (StoredCall& call : apart.sequences[0].calls.stored()) {
     apart.blocks.push_back(Block(apart.blocks[call.block]));
     call.block = static_cast<int>(apart.blocks.size()) - 1;
   }

@@ -58,17 +58,17 @@ class Renumbering {
   template <typename Change>
   void for_calls(const Change& change) {
     for (Sequence& sequence : program_.sequences) {
-      for (Call& call : sequence.calls) change(call);
+      for (StoredCall& call : sequence.calls.stored()) change(call);
     }
   }
 
   /// Every other call of the block that is called first gets a block of its own, which is equal.
   void copy_a_block() {
-    const int block = program_.sequences.front().calls.front().block;
+    const int block = program_.sequences.front().calls.stored().front().block;
     const auto copy = static_cast<int>(program_.blocks.size());
     program_.blocks.push_back(Block(program_.blocks[block]));
     int calls = 0;
-    for_calls([&](Call& call) {
+    for_calls([&](StoredCall& call) {
       if (call.block == block && calls++ % 2 == 1) call.block = copy;
     });
   }
@@ -87,7 +87,7 @@ class Renumbering {
   void renumber_blocks() {
     const std::vector<int> blocks = order(program_.blocks.size());
     move(program_.blocks, blocks);
-    for_calls([&](Call& call) { renumber(call.block, blocks); });
+    for_calls([&](StoredCall& call) { renumber(call.block, blocks); });
   }
 
   void renumber_groups() {
@@ -117,7 +117,7 @@ class Renumbering {
   void renumber_grids() {
     const std::vector<int> grids = order(program_.grids.size());
     move(program_.grids, grids);
-    for_calls([&](Call& call) { renumber(call.grid, grids); });
+    for_calls([&](StoredCall& call) { renumber(call.grid, grids); });
     for (Sequence& sequence : program_.sequences) {
       for (Resident& resident : sequence.residents) renumber(resident.grid, grids);
     }
@@ -130,7 +130,7 @@ class Renumbering {
     std::vector<std::vector<int>> places(longest + 1);
     for (std::size_t size = 0; size <= longest; ++size) places[size] = order(size);
     std::vector<std::size_t> size_of(program_.blocks.size(), 0);
-    for_calls([&](const Call& call) {
+    for_calls([&](const StoredCall& call) {
       if (call.segment >= 0) size_of[call.block] = program_.segment_tensors[call.segment].size();
     });
     for (std::size_t b = 0; b < program_.blocks.size(); ++b) {
@@ -156,7 +156,7 @@ class Renumbering {
           std::ranges::shuffle(*list, engine_);
       }
     }
-    for_calls([&](Call& call) { std::ranges::shuffle(call.waits, engine_); });
+    for_calls([&](StoredCall& call) { std::ranges::shuffle(call.waits, engine_); });
     for (Sequence& sequence : program_.sequences) {
       const auto elsewhere = std::ranges::stable_partition(
           sequence.residents, [](const Resident& r) { return r.place == Residence::device; });

@@ -148,7 +148,7 @@ TEST_CASE("of cells that run together the one begins that communicates first") {
   for (const program::Sequence& sequence : program.sequences) {
     const std::vector<int> first = program::first_beside(sequence);
     int pairs = 0, before = -1;
-    for (const program::Launch& launch : sequence.launches) {
+    for (const program::Launch& launch : program::unrolled(sequence).launches) {
       const int group = std::exchange(before, first[launch.call]);
       if (first[launch.call] == group || std::ranges::count(first, first[launch.call]) == 1)
         continue;

@@ -60,7 +60,7 @@ void of_a_segment(program::Program& program) {
   }
   for (int tensor = 0; tensor < 100; ++tensor) program.segment_tensors.front().push_back(tensor);
   for (program::Sequence& sequence : program.sequences) {
-    for (program::Call& call : sequence.calls) call.segment = 0;
+    for (program::StoredCall& call : sequence.calls.stored()) call.segment = 0;
   }
 }
 
@@ -231,7 +231,7 @@ TEST_CASE("a host does not wait for the end of what it is launching") {
 TEST_CASE("a host that waits between passes holds the buffers of one of them") {
   const auto reserved = [](std::optional<cost::HostWaits> waits) {
     HandBuilt built = layers_with_sums(3);
-    std::vector<program::Call>& calls = built.program.sequences[0].calls;
+    std::vector<program::StoredCall>& calls = built.program.sequences[0].calls.stored();
     calls.push_back(calls.front());
     calls.back().cell.pass = placement::CellPass::backward;
     of_a_segment(built.program);
@@ -274,12 +274,12 @@ TEST_CASE("a stage's host waits for exchanges, for what describes them, or for n
       built.program.blocks[0].tasks.push_back(step.task);
       built.prices[0].push_back({{step.device}, {step.host}, {step.host}});
     }
-    std::vector<program::Call>& calls = built.program.sequences[0].calls;
+    std::vector<program::StoredCall>& calls = built.program.sequences[0].calls.stored();
     calls.push_back(calls.front());
     calls.back().cell.pass = placement::CellPass::backward;
     built.program.sequences.push_back(built.program.sequences[0]);
     built.program.devices[1].sequence = 1;
-    for (program::Call& call : built.program.sequences[1].calls) call.cell.stage = 1;
+    for (program::StoredCall& call : built.program.sequences[1].calls.stored()) call.cell.stage = 1;
     of_a_segment(built.program);
     cost::Stack stack = stack_with(Allocator::caching);
     stack.rules = waits;

@@ -99,7 +99,7 @@ TEST_CASE("a call waits for a task of an earlier call") {
   built.add_sequence({kernel(7, 0, {}, Stream::communication)});
   built.add_sequence({kernel(1), kernel(1)});
   built.program.sequences.resize(1);
-  built.program.sequences[0].calls.push_back(
+  built.program.sequences[0].calls.stored().push_back(
       {.block = 1, .segment = -1, .cell = {}, .waits = {{.task = 1, .of_call = 0, .of_task = 0}}});
   built.add_device(0);
   const Timeline timeline = run(built.program, on_one_link(built.program), built.prices, 1);
@@ -229,7 +229,7 @@ TEST_CASE("a host that waits before each of n launches takes n times launch and 
   built.add_device(0);
   const Folding folding = on_one_link(built.program);
   CHECK(ends(run(built.program, folding, built.prices, 1), 0, 0) == Times{13, 23, 33, 43});
-  built.program.sequences[0].calls[0].host_waits = {{}};
+  built.program.sequences[0].calls.stored()[0].host_waits = {{}};
   const Timeline timeline = run(built.program, folding, built.prices, 2);
   CHECK(ends(timeline, 0, 0) == Times{13, 26, 39, 52});
   CHECK(ends(timeline, 0, 1) == Times{65, 78, 91, 104});  // the first waits for the last before it
@@ -281,12 +281,12 @@ TEST_CASE("a host waits for a stream, for a task, or for all but transfers") {
                       collective(1000_B, {2}, Stream::send_forward, 0, CollectiveKind::send)});
   built.add_sequence({kernel(1, 3)});
   built.program.sequences.resize(1);
-  built.program.sequences[0].calls.push_back({.block = 1, .segment = -1, .cell = {}});
+  built.program.sequences[0].calls.stored().push_back({.block = 1, .segment = -1, .cell = {}});
   built.add_device(0, {0});
   const Folding folding =
       on_one_link(built.program, {CollectiveKind::all_reduce, CollectiveKind::send});
   const auto last_begins = [&](std::vector<program::HostWait> waits) {
-    built.program.sequences[0].calls[1].host_waits = std::move(waits);
+    built.program.sequences[0].calls.stored()[1].host_waits = std::move(waits);
     return begins(run(built.program, folding, built.prices, 1), 0, 0).back();
   };
   constexpr int compute = static_cast<int>(Stream::compute);
@@ -304,15 +304,16 @@ TEST_CASE("a wait that is over when the host comes changes nothing") {
   built.add_device(0);
   const Folding folding = on_one_link(built.program);
   const Timeline before = run(built.program, folding, built.prices, 2);
-  built.program.sequences[0].calls[0].host_waits = {{2, -1, -1}};
+  built.program.sequences[0].calls.stored()[0].host_waits = {{2, -1, -1}};
   built.program.blocks[0].tasks[0].waits = {};
   const Timeline timeline = run(built.program, folding, built.prices, 2);
   // But for the last, which ends 2 after its launch, and is waited for.
   CHECK(begins(timeline, 0, 0) == Times{10, 20, 32});
   CHECK(begins(before, 0, 0) == Times{10, 20, 30});
-  built.program.sequences[0].calls.push_back(built.program.sequences[0].calls[0]);
-  built.program.sequences[0].calls[0].host_waits = {};
-  built.program.sequences[0].calls[1].host_waits = {{0, 0, 0}, {1, 0, 1}, {2, 0, 2}};
+  std::vector<program::StoredCall>& calls = built.program.sequences[0].calls.stored();
+  calls.push_back(calls[0]);
+  built.program.sequences[0].calls.stored()[0].host_waits = {};
+  built.program.sequences[0].calls.stored()[1].host_waits = {{0, 0, 0}, {1, 0, 1}, {2, 0, 2}};
   CHECK(begins(run(built.program, folding, built.prices, 1), 0, 0) ==
         Times{10, 20, 30, 40, 50, 60});
 }

@@ -25,7 +25,7 @@ struct Swapped {
 
   /// Units until the last forward pass has ended, and until the iteration has.
   [[nodiscard]] double forward_pass() const {
-    const std::vector<FlatTask>& tasks = timeline.tasks[0];
+    const FlatTasks& tasks = timeline.tasks[0];
     Instant end{0};
     for (std::size_t i = 0; i < tasks.size(); ++i) {
       const program::Task& task = program.blocks[tasks[i].block].tasks[tasks[i].task];

@@ -75,7 +75,7 @@ class TickClock {
   void unroll(const program::Program& program, const Prices& prices, int device) {
     Rank& rank = ranks_[device];
     const program::Device& place = program.devices[device];
-    const int block = program.sequences[place.sequence].calls.front().block;
+    const int block = program.sequences[place.sequence].calls.stored().front().block;
     const auto first = static_cast<int>(rank.jobs.size());
     for (std::size_t t = 0; t < program.blocks[block].tasks.size(); ++t) {
       Job job{.task = program.blocks[block].tasks[t], .price = prices[block][t], .before = {}};

@@ -105,7 +105,7 @@ std::map<std::pair<int, int>, std::vector<Place>> collective_instances(
     const Actor& actor = timeline.actors[a];
     std::map<int, int> posted;
     for (std::size_t i = 0; i < timeline.iteration_ends.size(); ++i) {
-      const std::vector<FlatTask>& tasks = timeline.tasks[actor.sequence];
+      const FlatTasks& tasks = timeline.tasks[actor.sequence];
       for (std::size_t t = 0; t < tasks.size(); ++t) {
         const auto& work = program.blocks[tasks[t].block].tasks[tasks[t].task].work;
         const auto* collective = std::get_if<program::Collective>(&work);
@@ -142,7 +142,7 @@ std::size_t check_tight(const program::Program& program, const Prices& prices,
   for (std::size_t a = 0; a < timeline.actors.size(); ++a) {
     CHECK(timeline.times[a].begins == ready[a]);
     for (std::size_t i = 0; i < timeline.iteration_ends.size(); ++i) {
-      const std::vector<FlatTask>& tasks = timeline.tasks[timeline.actors[a].sequence];
+      const FlatTasks& tasks = timeline.tasks[timeline.actors[a].sequence];
       for (std::size_t t = 0; t < tasks.size(); ++t, ++count) {
         const program::Task& task = program.blocks[tasks[t].block].tasks[tasks[t].task];
         if (std::holds_alternative<program::Collective>(task.work)) continue;

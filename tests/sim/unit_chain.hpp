@@ -165,7 +165,7 @@ class UnitPipeline {
       const bool forward = cell.cell.pass == placement::CellPass::forward;
       changes.emplace_back(forward ? cell.begin : cell.end, forward ? 1 : -1);
     }
-    const std::vector<FlatTask>& tasks = timeline.tasks[timeline.actors[device].sequence];
+    const FlatTasks& tasks = timeline.tasks[timeline.actors[device].sequence];
     for (std::size_t i = 0; i < tasks.size(); ++i) {
       const program::Block& block = program.blocks[tasks[i].block];
       if (!block.name.starts_with("lend ") && !block.name.starts_with("take back ")) continue;
@@ -203,7 +203,7 @@ class UnitPipeline {
   /// What a device computes in the first iteration, cell by cell.
   [[nodiscard]] std::vector<Cell> cells(int device) const {
     std::map<placement::Cell, Cell> found;
-    const std::vector<FlatTask>& tasks = timeline.tasks[timeline.actors[device].sequence];
+    const FlatTasks& tasks = timeline.tasks[timeline.actors[device].sequence];
     const program::Sequence& sequence = program.sequences[timeline.actors[device].sequence];
     for (std::size_t i = 0; i < tasks.size(); ++i) {
       const program::Call& call = sequence.calls[tasks[i].call];

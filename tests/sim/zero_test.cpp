@@ -48,7 +48,7 @@ struct Gathered {
 
   /// Units from the begin of an iteration until the last layer's forward pass has ended.
   [[nodiscard]] double forward_pass(int iteration = 0) const {
-    const std::vector<FlatTask>& tasks = timeline.tasks[0];
+    const FlatTasks& tasks = timeline.tasks[0];
     Instant end{0};
     for (std::size_t i = 0; i < tasks.size(); ++i) {
       const program::Task& task = program.blocks[tasks[i].block].tasks[tasks[i].task];

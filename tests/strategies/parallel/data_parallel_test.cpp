@@ -28,15 +28,15 @@ struct Reduction {
 
 std::vector<Reduction> reductions(const Program& program, int sequence = 0) {
   std::vector<Reduction> result;
-  const std::vector<Call>& calls = program.sequences[sequence].calls;
+  const program::Calls& calls = program.sequences[sequence].calls;
   for (std::size_t c = 0; c < calls.size(); ++c) {
     const program::Block& block = program.blocks[calls[c].block];
     for (const program::Task& task : block.tasks) {
       if (task.stream != Stream::gradient_communication) continue;
       REQUIRE(lowering::collective_of(task) != nullptr);
-      Reduction one{.call = static_cast<int>(c),
-                    .work = *lowering::collective_of(task),
-                    .waits = calls[c].waits};
+      Reduction one{
+          .call = static_cast<int>(c), .work = *lowering::collective_of(task), .waits = {}};
+      for (const program::Wait& wait : calls[c].waits) one.waits.push_back(wait);
       CHECK(one.work.kind == cost::CollectiveKind::all_reduce);
       for (const int slot : task.reads) {
         one.gradients.push_back(block.slots[slot].tensor);
@@ -150,7 +150,7 @@ TEST_CASE(
                 data(2, R"(, "bucket": "16 KiB", "overlap_gradients": true, "schedule": ")" +
                             schedule + "\""),
                 3);
-    const std::vector<Call>& calls = program.sequences[0].calls;
+    const program::Calls& calls = program.sequences[0].calls;
     const std::vector<Reduction> buckets = reductions(program);
     REQUIRE(buckets.size() > 3);
     for (const Reduction& one : buckets) {
@@ -175,7 +175,7 @@ TEST_CASE(
 TEST_CASE("without overlap all buckets wait for the end of the last backward call") {
   const model::Graph graph = model::gpt(small_gpt);
   const Program program = lowered(graph, data(2, R"(, "bucket": "16 KiB")"), 3);
-  const std::vector<Call>& calls = program.sequences[0].calls;
+  const program::Calls& calls = program.sequences[0].calls;
   const std::vector<Reduction> buckets = reductions(program);
   REQUIRE(buckets.size() > 3);
   for (const Reduction& one : buckets) {
@@ -213,7 +213,7 @@ TEST_CASE("steps wait for all reductions") {
   const model::Graph graph = model::gpt(small_gpt);
   for (const std::string more : {"", R"(, "overlap_gradients": true)"}) {
     const Program program = lowered(graph, data(2, R"(, "bucket": "16 KiB")" + more), 2);
-    const std::vector<Call>& calls = program.sequences[0].calls;
+    const program::Calls& calls = program.sequences[0].calls;
     const int last = reductions(program).back().call;
     for (std::size_t c = 0; c < calls.size(); ++c) {
       if (!lowering::steps(program.blocks[calls[c].block].tasks[0])) continue;

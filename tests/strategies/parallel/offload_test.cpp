@@ -126,7 +126,7 @@ TEST_CASE(
   const auto parameters = static_cast<double>(model::parameter_count(graph));
   const Program program = lowered(
       graph, R"({"data": 4, "zero": 2, "offload": {"of": "optimizer", "delayed_update": true}})");
-  const std::vector<Call>& calls = program.sequences[0].calls;
+  const program::Calls& calls = program.sequences[0].calls;
   const auto steps = [&](const Call& call) { return program.blocks[call.block].name == "step"; };
   CHECK(std::ranges::count_if(calls, steps) == static_cast<int>(graph.segments.size()));
   CHECK(std::ranges::is_partitioned(calls, steps));
@@ -139,8 +139,8 @@ TEST_CASE(
     return program.blocks[call.block].name == "exchange with host";
   });
   REQUIRE(exchange != calls.end());
-  CHECK(exchange->waits.size() == 2);  // the last step, and the last gradients' way out
-  CHECK(program.blocks[exchange->block].tasks.front().synchronizations == 1);
+  CHECK((*exchange).waits.size() == 2);  // the last step, and the last gradients' way out
+  CHECK(program.blocks[(*exchange).block].tasks.front().synchronizations == 1);
   CHECK(copied(program, cost::CollectiveKind::from_host) == 2 * parameters / 4);
 }
 
@@ -172,7 +172,7 @@ TEST_CASE("all weights are back before anything is computed with them") {
   const model::Graph graph = even_gpt();
   for (const int stage : {2, 3}) {
     const Program program = lowered(graph, offloaded(2, stage));
-    const std::vector<Call>& calls = program.sequences[0].calls;
+    const program::Calls& calls = program.sequences[0].calls;
     // The last copy is on the stream of computations, and the others are in front of it.
     std::vector<std::size_t> copies;
     for (std::size_t c = 0; c < calls.size(); ++c) {
@@ -293,7 +293,7 @@ TEST_CASE("weights in fp32 are read from drives for their step") {
 
 TEST_CASE("a step begins when its states are there, and they are written when it has ended") {
   const Program program = lowered(even_gpt(), R"({"offload": {"optimizer": "drives"}})");
-  const std::vector<Call>& calls = program.sequences[0].calls;
+  const program::Calls& calls = program.sequences[0].calls;
   const auto named = [&](const Call& call) { return program.blocks[call.block].name; };
   int steps = 0;
   int synchronizations = 0;

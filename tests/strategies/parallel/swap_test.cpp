@@ -71,7 +71,7 @@ TEST_CASE("of a layer that is recomputed only its input leaves") {
 TEST_CASE("a copy out follows its forward pass, a copy in precedes its backward pass") {
   const model::Graph graph = model::gpt(small_gpt);
   const Program program = lowered(graph, R"({"swap": {"layers": 4, "prefetch": 1}})", 2);
-  const std::vector<Call>& calls = program.sequences[0].calls;
+  const program::Calls& calls = program.sequences[0].calls;
   int copies = 0;
   for (std::size_t c = 0; c < calls.size(); ++c) {
     const Stream stream = program.blocks[calls[c].block].tasks.front().stream;

@@ -284,7 +284,7 @@ TEST_CASE("no more than two buckets of whole gradients are there at once") {
   // Every reduction is of one layer; the backward pass of a layer waits for the one but last.
   const model::Graph graph = even_gpt();
   const Program program = lowered(graph, zero(2, 4, R"(, "bucket": "1 B")"), 3);
-  const std::vector<Call>& calls = program.sequences[0].calls;
+  const program::Calls& calls = program.sequences[0].calls;
   std::vector<int> reductions;
   for (int c = 0; c < static_cast<int>(calls.size()); ++c) {
     const program::Block& block = program.blocks[calls[c].block];
