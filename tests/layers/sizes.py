@@ -17,7 +17,6 @@ FOLDERS = """base topology model cost placement strategies program lowering sim 
 LIMITS = {"lines of a class": 250, "data members": 15, "lines of a function": 60}
 LONG_FUNCTIONS = ["kernels"]  # a kernel of a GPU is one loop nest, whose steps share registers
 EXCEPTIONS = {
-    "SequenceBuilder": "issue 24: loops over calls divide it",
 }
 
 NO_CODE = re.compile(
