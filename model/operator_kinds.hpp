@@ -24,7 +24,7 @@ struct GradientRule {
   /// What the operator that computes it reads. None: it is the output's gradient itself or, of an
   /// input that lacks some of the output's dimensions, the sum over these.
   std::vector<OperandOf> reads = {};
-  std::string_view kind = "";             ///< of that operator; "": as the forward one
+  std::string_view kind = {};             ///< of that operator; "": as the forward one
   std::optional<OperandOf> left_in = {};  ///< the forward operator has left it there
 };
 
@@ -37,7 +37,7 @@ struct OperatorKind {
   /// gradients of weights.
   std::string_view passes;
   std::vector<GradientRule> gradients = {};
-  std::string_view in_stacks = "";  ///< the kind by whose name stacks call it; "": its own
+  std::string_view in_stacks = {};  ///< the kind by whose name stacks call it; "": its own
 };
 
 /// By OpKind. A kind that only the table has is found by its name.

@@ -24,7 +24,7 @@ class Changes {
         times_(timeline.times[actor]),
         place_(place),
         buffers_(program, sequence_),
-        ready_((timeline.lag + 1) * buffers_.count(), Instant{0}) {
+        ready_((timeline.lag + std::size_t{1}) * buffers_.count(), Instant{0}) {
     result_.reserve(2 * ready_.size());  // each is allocated and freed
   }
 

@@ -15,7 +15,6 @@ namespace {
 
 using placement::Cell;
 using placement::CellPass;
-using program::HostWait;
 using program::StoredCall;
 using program::Stream;
 using program::Task;
