@@ -166,8 +166,7 @@ TEST_CASE("a message begins and ends for both ranks at the same time") {
   std::map<std::pair<sim::Instant, sim::Instant>, int> parts;
   int messages = 0;
   for (std::size_t rank = 0; rank < 2; ++rank) {
-    const sim::FlatTasks& tasks =
-        trial.timeline.tasks[trial.timeline.actors[rank].sequence];
+    const sim::FlatTasks& tasks = trial.timeline.tasks[trial.timeline.actors[rank].sequence];
     for (std::size_t i = 0; i < tasks.size(); ++i) {
       if (!program::transfers(tasks[i].stream)) continue;
       ++messages;
