@@ -1,4 +1,4 @@
-// Names by pattern: `layers.*.mlp.fc1`.
+// Names by pattern, `layers.*.mlp.fc1`, where a scenario lists operators or parameters.
 #pragma once
 
 #include <string_view>

@@ -1,4 +1,4 @@
-// The programs of nccl-tests: what each measures, and what it calls bus bandwidth.
+// NVIDIA's benchmark nccl-tests: what each of its programs measures and calls bus bandwidth.
 #pragma once
 
 #include <string>

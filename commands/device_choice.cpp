@@ -7,7 +7,7 @@
 
 #include "base/input_error.hpp"
 #include "commands/free_memory.hpp"
-#include "execute/gpu_engine.hpp"
+#include "execute/gpu/gpu_engine.hpp"
 #include "kernels/device.hpp"
 #include "kernels/half.hpp"
 

@@ -4,8 +4,8 @@
 #include <string>
 
 #include "commands/arguments.hpp"
+#include "execute/buffer_packing.hpp"
 #include "execute/operators/application.hpp"
-#include "execute/placement.hpp"
 #include "kernels/ranks/communicator.hpp"
 
 namespace stratagem::commands {

@@ -28,7 +28,7 @@
 #include "commands/on_ranks.hpp"
 #include "commands/outputs.hpp"
 #include "commands/rank_agreement.hpp"
-#include "execute/gpu_engine.hpp"
+#include "execute/gpu/gpu_engine.hpp"
 #include "execute/host_engine.hpp"
 #include "execute/stale_weights.hpp"
 #include "kernels/core_speed.hpp"
@@ -76,7 +76,7 @@ void refuse(const Lowered& lowered, execute::Backend backend) {
 /// Checks, then times, and notes in `executed` what is done.
 template <typename T>
 void execute_as(const Lowered& lowered, int steps, kernels::Communicator& world,
-                execute::Place& place, Journal& journal, Executed& executed,
+                execute::CurrentTask& place, Journal& journal, Executed& executed,
                 const execute::MakeEngine<T>& make_engine, const execute::Watch& watch) {
   const execute::Settings settings{
       .micro_batches = lowered.plan.micro_batches,
@@ -107,7 +107,7 @@ void execute_as(const Lowered& lowered, int steps, kernels::Communicator& world,
 
 /// The same in the type and on what was asked for.
 void execute_on(const Unit& unit, const Lowered& lowered, int steps, kernels::Communicator& world,
-                const std::optional<kernels::GivingUp>& nccl, execute::Place& place,
+                const std::optional<kernels::GivingUp>& nccl, execute::CurrentTask& place,
                 Journal& journal, Executed& executed) {
   std::optional<kernels::Yardstick> yardstick;
   if (!unit.is_gpu() && steps > 0) yardstick.emplace();
@@ -221,7 +221,7 @@ int execute_in(const Lowered& lowered, const Arguments& asked, const Unit& unit,
   Executed executed;
   executed.steps = steps;
   {
-    execute::Place place;
+    execute::CurrentTask place;
     const auto describe = [&] { return to_json(lowered, executed, unit, {}); };
     Journal journal({.rank = ranks.rank(), .file = file, .describe = describe}, place);
     ranks.barrier();  // the file is there, for whoever has to write it

@@ -22,7 +22,7 @@ constexpr const char* unfinished =
 
 }  // namespace
 
-Journal::Journal(Of of, const execute::Place& place) : of_(std::move(of)), place_(place) {
+Journal::Journal(Of of, const execute::CurrentTask& place) : of_(std::move(of)), place_(place) {
   // A device or a pipe is no file that another one could take the place of.
   const bool stays =
       std::filesystem::exists(of_.file) && !std::filesystem::is_regular_file(of_.file);

@@ -11,7 +11,7 @@
 
 #include "base/json_writer.hpp"
 #include "commands/termination.hpp"
-#include "execute/place.hpp"
+#include "execute/current_task.hpp"
 #include "kernels/ranks/world.hpp"
 
 namespace stratagem::commands {
@@ -27,7 +27,7 @@ class Journal {
     std::string file;                ///< "": none is written
     std::function<Json()> describe;  ///< what is known; called under the journal's lock
   };
-  Journal(Of of, const execute::Place& place);
+  Journal(Of of, const execute::CurrentTask& place);
   Journal(const Journal&) = delete;
   Journal& operator=(const Journal&) = delete;
   ~Journal();
@@ -53,7 +53,7 @@ class Journal {
   void tell_place();
 
   Of of_;
-  const execute::Place& place_;
+  const execute::CurrentTask& place_;
   std::mutex mutex_;
   Clock::time_point written_;
   kernels::World* world_ = nullptr;

@@ -8,7 +8,7 @@
 #include "base/input_error.hpp"
 #include "base/quantity_text.hpp"
 #include "commands/free_memory.hpp"
-#include "execute/gpu_engine.hpp"
+#include "execute/gpu/gpu_engine.hpp"
 #include "execute/memory_need.hpp"
 
 namespace stratagem::commands {

@@ -9,7 +9,7 @@
 namespace stratagem::execute {
 
 std::byte* Arena::hold(int buffer, std::size_t bytes) {
-  const Placement::Buffer& place = placement_.buffers[buffer];
+  const BufferPacking::Buffer& place = packing_.buffers[buffer];
   expects(bytes <= place.capacity, "a program has room for what its tasks write");
   if (bytes > held_[buffer]) {
     live_ += bytes - held_[buffer];

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "execute/placement.hpp"
+#include "execute/buffer_packing.hpp"
 #include "execute/value.hpp"
 
 namespace stratagem::execute {
@@ -16,12 +16,12 @@ class Arena {
  public:
   /// In memory of the engine.
   template <typename Engine>
-  Arena(Placement placement, Engine& engine)
-      : placement_(std::move(placement)),
-        memory_(engine.allocate(placement_.extent)),
-        held_(placement_.buffers.size()) {}
+  Arena(BufferPacking packing, Engine& engine)
+      : packing_(std::move(packing)),
+        memory_(engine.allocate(packing_.extent)),
+        held_(packing_.buffers.size()) {}
 
-  [[nodiscard]] const Placement& placement() const { return placement_; }
+  [[nodiscard]] const BufferPacking& packing() const { return packing_; }
   /// The place of a buffer in which so many bytes lie from now on. Throws BrokenPromise where the
   /// program has less room for it.
   std::byte* hold(int buffer, std::size_t bytes);
@@ -33,7 +33,7 @@ class Arena {
   void begin_peak() { peak_ = live_; }
 
  private:
-  Placement placement_;
+  BufferPacking packing_;
   Memory memory_;
   std::vector<std::size_t> held_;  ///< by buffer
   std::size_t live_ = 0;

@@ -11,7 +11,8 @@
 namespace stratagem::execute {
 
 template <typename T>
-void FiniteCheck::look(Engine<T>& engine, const Application<T>& application, const Place& place) {
+void FiniteCheck::look(Engine<T>& engine, const Application<T>& application,
+                       const CurrentTask& place) {
   const auto finite = [&](const Shared<T>& value) { return engine.finite(*value); };
   if (!first_.empty() || std::ranges::all_of(application.outputs, finite)) return;
   first_ = place.text();
@@ -49,7 +50,7 @@ std::string FiniteCheck::told(kernels::Communicator& world, double loss,
 }
 
 #define INSTANTIATE(T) \
-  template void FiniteCheck::look<T>(Engine<T>&, const Application<T>&, const Place&);
+  template void FiniteCheck::look<T>(Engine<T>&, const Application<T>&, const CurrentTask&);
 STRATAGEM_FOR_HELD_TYPES(INSTANTIATE)
 #undef INSTANTIATE
 

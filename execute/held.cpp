@@ -23,7 +23,7 @@ Held<T>::Held(const program::Program& program, const model::Graph& graph, const 
       regions_(regions),
       engine_(engine),
       buffers_(program, program.sequences[program.devices[device].sequence]),
-      arena_(placement(program, graph, device, sizes_of<T>()), engine) {
+      arena_(pack_buffers(program, graph, device, sizes_of<T>()), engine) {
   const program::Sequence& sequence = program.sequences[program.devices[device].sequence];
   const bool delayed = delays_steps(program, sequence);
   for (std::size_t i = 0; i < sequence.residents.size(); ++i) {
@@ -114,7 +114,7 @@ Value<T>& Held<T>::to_step(TensorId parameter) {
 /// The buffer of the arena.
 template <typename T>
 int Held<T>::place_of(std::uint64_t iteration, int buffer) const {
-  const std::vector<std::vector<int>>& places = arena_.placement().buffer_of;
+  const std::vector<std::vector<int>>& places = arena_.packing().buffer_of;
   return places[iteration % places.size()][buffer];
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "execute/current_task.hpp"
 #include "execute/engine.hpp"
 #include "execute/exchange.hpp"
 #include "execute/finite.hpp"
@@ -16,7 +17,6 @@
 #include "execute/host_engine.hpp"
 #include "execute/messages.hpp"
 #include "execute/optimizer_states.hpp"
-#include "execute/place.hpp"
 #include "execute/recording.hpp"
 #include "execute/regions.hpp"
 #include "kernels/adam.hpp"
@@ -30,7 +30,7 @@ struct Settings {
   int micro_batches = 1;  ///< of an iteration
   double dropout = 0.1;
   kernels::Adam optimizer = {};  ///< `step` is counted by the interpreter
-  Place* place = nullptr;        ///< kept up to date if there is one; it outlives the interpreter
+  CurrentTask* place = nullptr;  ///< kept up to date if there is one; it outlives the interpreter
   bool finds_faults = false;     ///< which task made the first value that is not finite
 };
 
@@ -108,7 +108,7 @@ class Interpreter {
 
   /// What is told of the tasks that run.
   struct Record {
-    Place own;
+    CurrentTask own;
     Recording times;
     std::vector<Seconds> ends;  ///< of iterations since `Now::first`
     FiniteCheck finite;

@@ -36,7 +36,7 @@ double stepped(const program::Program& program, const model::Graph& graph, int d
 
 MemoryNeed memory_need(const program::Program& program, const model::Graph& graph, int device,
                        const ElementSizes& sizes) {
-  const Placement placed = placement(program, graph, device, sizes);
+  const BufferPacking placed = pack_buffers(program, graph, device, sizes);
   const double elements = stepped(program, graph, device);
   const double each = static_cast<double>(sizes.state) * elements;
   const bool mixed = sizes.number < sizes.state;  // a main copy beside both moments

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/quantity.hpp"
-#include "execute/placement.hpp"
+#include "execute/buffer_packing.hpp"
 #include "model/graph.hpp"
 #include "program/program.hpp"
 

@@ -40,9 +40,9 @@ class OptimizerStates {
   static constexpr bool mixed = !std::is_same_v<T, Host>;
 
   Elements<Host> zeros(std::size_t size) {
-    const int buffer = arena_.placement().states;
+    const int buffer = arena_.packing().states;
     const std::size_t bytes = size * sizeof(Host), end = held_ + bytes;
-    const bool fits = buffer >= 0 && (!mixed || end <= arena_.placement().buffers[buffer].capacity);
+    const bool fits = buffer >= 0 && (!mixed || end <= arena_.packing().buffers[buffer].capacity);
     Elements<Host> result;
     if (fits) {
       std::byte* const begin = arena_.hold(buffer, end) + std::exchange(held_, end);

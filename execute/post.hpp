@@ -1,4 +1,4 @@
-// Moves the messages of a group's collectives: by NCCL on GPUs, or through the host.
+// Carries the messages of collectives and stages between ranks: by NCCL, or through the host.
 #pragma once
 
 #include <span>

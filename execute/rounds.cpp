@@ -1,4 +1,4 @@
-// Looks at what the tasks of calls do.
+// A delayed step opens its round: what it writes is of the iteration before.
 #include "execute/rounds.hpp"
 
 #include <algorithm>

@@ -151,7 +151,7 @@ Trial trial(const program::Program& program, Interpreter<T>& rank, kernels::Comm
   result.recorded = result.iterations[median].time;
   if (program.lag == 0) result.timeline = timeline(program, recordings[median], world);
   result.peaks = of_all(rank.arena().peak(), world);
-  result.extents = of_all(rank.arena().placement().extent, world);
+  result.extents = of_all(rank.arena().packing().extent, world);
   return result;
 }
 

@@ -1,4 +1,4 @@
-// What the lowering asks of the devices of a cluster.
+// How fast devices reach each other, and what each has room for: the choice of peers asks.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// Which stages hold what others lend to peers.
+// Lending as in BPipe: which stages hold the activations that others have no room for.
 #pragma once
 
 #include "lowering/draft/sequence_draft.hpp"

@@ -1,4 +1,4 @@
-// Refuses plans that the lowering cannot compile, before the passes that would meet them.
+// Each refusal names the setting, what it expects and what it found.
 #include "lowering/refusals.hpp"
 
 #include <algorithm>

@@ -3,12 +3,12 @@
 
 #include <vector>
 
-#include "model/run.hpp"
+#include "model/operator_run.hpp"
 
 namespace stratagem::model {
 
 struct Division {
-  Run run;
+  OperatorRun run;
   int parts = 1;
 };
 

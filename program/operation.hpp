@@ -1,4 +1,4 @@
-// What a task computes. Only the interpreter uses it; counting time and bytes does not need it.
+// What a task computes, for `execute` alone: counting time and bytes does not need it.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Simulates the runs of many scenarios that have measured figures, on several threads.
+// Simulates the runs of many scenarios, on several threads: `validate` asks.
 #include <algorithm>
 #include <atomic>
 #include <exception>

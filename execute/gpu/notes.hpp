@@ -1,4 +1,4 @@
-// Memory of the host that a GPU reads and writes meanwhile, and sums that it leaves there.
+// Pinned memory of the host that kernels read and write while the host goes on, and their sums.
 #pragma once
 
 #include <algorithm>

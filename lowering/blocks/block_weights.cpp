@@ -1,4 +1,4 @@
-// Follows from what the plan divides, and from where it steps.
+// Whole or a rank's part, for one block or beyond: the plan's rules of residency and its steps say.
 #include "lowering/blocks/block_weights.hpp"
 
 #include <algorithm>

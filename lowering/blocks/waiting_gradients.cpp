@@ -1,4 +1,4 @@
-// Follows from what the plan divides, and from where it steps.
+// Where steps run on the host, or gradients are divided, no gradient waits for the last micro-batch.
 #include "lowering/blocks/waiting_gradients.hpp"
 
 namespace stratagem::lowering {

@@ -1,4 +1,4 @@
-// "layers.[0-3].mlp.{fc1,fc2}": patterns of dotted names.
+// `layers.[0-3].mlp.{fc1,fc2}`: patterns of dotted names in plan files.
 #pragma once
 
 #include <string>

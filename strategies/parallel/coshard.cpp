@@ -11,7 +11,7 @@
 namespace stratagem::strategies {
 namespace {
 
-bool is_attention(const model::Graph& graph, const model::Run& run) {
+bool is_attention(const model::Graph& graph, const model::OperatorRun& run) {
   const int segment = graph.operators[run.operators.front()].segment;
   const auto cores = model::attention_cores(graph, graph.segments[segment]);
   return std::ranges::any_of(cores, [&](const std::vector<model::OpId>& core) {
@@ -29,7 +29,7 @@ std::vector<model::Division> divisions(const model::Graph& graph, const CoShard&
   if (parts.layers > 0) layers.resize(parts.layers);
   std::vector<model::Division> result;
   std::set<model::OpId> taken;
-  for (model::Run& run : model::runs(graph)) {
+  for (model::OperatorRun& run : model::operator_runs(graph)) {
     const int segment = graph.operators[run.operators.front()].segment;
     const auto is_taken = [&](model::OpId op) { return taken.contains(op); };
     if (!std::ranges::binary_search(layers, segment) ||

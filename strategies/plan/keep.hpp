@@ -1,4 +1,4 @@
-// Residency: where what has several uses waits between them.
+// Residency: where weights, gradients, optimizer states and activations are kept between uses.
 #pragma once
 
 #include <cstdint>

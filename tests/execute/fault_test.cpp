@@ -104,7 +104,7 @@ TEST_CASE("finite is what is neither infinite nor no number, in both types") {
 }
 
 TEST_CASE("a place tells its task until it is left") {
-  Place place;
+  CurrentTask place;
   place.during("the check");
   CHECK(place.text() == "between tasks of the check");
   const program::Block block{.name = "F layers.0"};

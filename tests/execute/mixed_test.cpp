@@ -3,7 +3,7 @@
 #include <iostream>
 #include <string>
 
-#include "execute/gpu_engine.hpp"
+#include "execute/gpu/gpu_engine.hpp"
 #include "execute/loss_scale.hpp"
 #include "tests/catch.hpp"
 #include "tests/execute/held_to_fp32.hpp"
@@ -49,8 +49,8 @@ TEST_CASE("the scale of a loss is a power of two with which a row's gradient is 
 TEST_CASE(
     "where two bytes are held, live bytes are fewer, but not those of statistics and states") {
   const Planned plan = planned(small_gpt(), "{}", 2);
-  const Placement of_two = placement(plan.program, plan.plan.graph(), 0, sizes_of<Half>());
-  const Placement of_four = placement(plan.program, plan.plan.graph(), 0, sizes_of<float>());
+  const BufferPacking of_two = pack_buffers(plan.program, plan.plan.graph(), 0, sizes_of<Half>());
+  const BufferPacking of_four = pack_buffers(plan.program, plan.plan.graph(), 0, sizes_of<float>());
   REQUIRE(of_two.buffers.size() == of_four.buffers.size());
   CHECK(of_two.buffers[of_two.states].capacity == of_four.buffers[of_four.states].capacity);
   for (std::size_t i = 0; i < of_two.buffers.size(); ++i) {

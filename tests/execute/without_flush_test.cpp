@@ -289,7 +289,7 @@ TEST_CASE("iterations that overlap are timed one by one, in buffers that are all
     CHECK(stolen < 5_s);  // the rest is of those before and after
     CHECK(rank.arena().live() == residents);
     CHECK(rank.arena().peak() > residents);
-    CHECK(rank.arena().peak() <= rank.arena().placement().extent);
+    CHECK(rank.arena().peak() <= rank.arena().packing().extent);
     CHECK(rank.iteration() == 1 + 3 + 2 * 1 + 1);  // one before, one and the lag on either side
   });
 }

@@ -33,7 +33,7 @@ Flops total(const Graph& graph, Pass pass) {
 
 Divided in_parts(const Graph& graph, int parts) {
   std::vector<Division> divisions;
-  for (Run& run : runs(graph)) divisions.push_back({std::move(run), parts});
+  for (OperatorRun& run : operator_runs(graph)) divisions.push_back({std::move(run), parts});
   return divide(graph, divisions);
 }
 
@@ -41,7 +41,7 @@ Divided in_parts(const Graph& graph, int parts) {
 
 TEST_CASE("the runs of a layer are attention, QKV to projection, and MLP, fc1 to fc2") {
   const Graph graph = gpt(small);
-  const std::vector<Run> found = runs(graph);
+  const std::vector<OperatorRun> found = operator_runs(graph);
   REQUIRE(found.size() == 4);
   CHECK(names(graph, found[0].operators) ==
         std::vector<std::string>{"layers.0.attention.qkv", "layers.0.attention.qkv.bias_add",
@@ -209,10 +209,10 @@ TEST_CASE("parameters that are read twice and dimensions that are frozen are not
   build.add(OpKind::contraction, "up", "b k+, n k+ -> b n", {x, wide}, {y});
   build.add(OpKind::contraction, "down", "b k+, n k+ -> b n", {y, narrow}, {z});
   const Builder once = build;
-  CHECK(runs(Builder(once).finish(z)).size() == 1);
-  CHECK(runs(Builder(once).finish(y)).empty());  // what leaves must be whole
+  CHECK(operator_runs(Builder(once).finish(z)).size() == 1);
+  CHECK(operator_runs(Builder(once).finish(y)).empty());  // what leaves must be whole
   build.add(OpKind::contraction, "up_again", "b k+, n k+ -> b n", {z, wide}, {again});
-  CHECK(runs(std::move(build).finish(again)).empty());
+  CHECK(operator_runs(std::move(build).finish(again)).empty());
 }
 
 TEST_CASE("parts that do not come out even are refused by the operator's name") {

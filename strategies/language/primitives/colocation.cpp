@@ -4,19 +4,20 @@
 #include <set>
 #include <utility>
 
-#include "model/run.hpp"
+#include "model/operator_run.hpp"
 #include "strategies/language/primitives/all.hpp"
 
 namespace stratagem::strategies {
 namespace {
 
 /// Which of the runs divide `dim` of the operators that a selector names: each is of one.
-std::set<std::size_t> select_runs(const PlanBuilder& builder, const std::vector<model::Run>& runs,
+std::set<std::size_t> select_runs(const PlanBuilder& builder,
+                                  const std::vector<model::OperatorRun>& runs,
                                   const JsonReader& selector, const std::string& dim) {
   const model::Graph& graph = builder.given();
   std::set<std::size_t> result;
   for (const model::OpId op : builder.given_operators(selector)) {
-    const auto divides = [&](const model::Run& run) {
+    const auto divides = [&](const model::OperatorRun& run) {
       const auto found = run.split.find(op);
       return found != run.split.end() && found->second == dim;
     };
@@ -35,7 +36,7 @@ std::set<std::size_t> select_runs(const PlanBuilder& builder, const std::vector<
 void read_colocation(PlanBuilder& builder, const JsonReader& reader) {
   if (!reader.at("colocated").boolean()) reader.at("colocated").fail("true");
   const auto parts = static_cast<int>(reader.at("parts").between(1, 1'000'000));
-  const std::vector<model::Run> runs = model::runs(builder.given());
+  const std::vector<model::OperatorRun> runs = model::operator_runs(builder.given());
   std::vector<model::Division> divisions;
   for (const std::size_t run :
        select_runs(builder, runs, reader.at("op-trans"), reader.at("dim").text()))

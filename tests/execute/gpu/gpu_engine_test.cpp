@@ -1,6 +1,6 @@
 // All of a GPU's engine but CUDA: which kernel with which operands, where parts lie, what is
 // copied. Kernels and memory are those of device_on_host.cpp; memory begins as what is no number.
-#include "execute/gpu_engine.hpp"
+#include "execute/gpu/gpu_engine.hpp"
 
 #include "execute/gpu/operators.hpp"
 #include "tests/catch.hpp"

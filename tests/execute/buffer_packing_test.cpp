@@ -1,5 +1,5 @@
 // Buffers that live at the same time have places of their own, and no more than the program says.
-#include "execute/placement.hpp"
+#include "execute/buffer_packing.hpp"
 
 #include <algorithm>
 #include <map>
@@ -9,13 +9,13 @@
 #include "tests/catch.hpp"
 #include "tests/execute/trained.hpp"
 
-namespace stratagem::execute::placement_test {
+namespace stratagem::execute::buffer_packing_test {
 namespace {
 
 constexpr model::GptConfig tiny_gpt{
     .layers = 2, .hidden = 16, .heads = 4, .sequence = 8, .vocabulary = 24, .batch = 4};
 
-bool apart(const Placement::Buffer& one, const Placement::Buffer& other) {
+bool apart(const BufferPacking::Buffer& one, const BufferPacking::Buffer& other) {
   return one.offset + one.capacity <= other.offset || other.offset + other.capacity <= one.offset;
 }
 
@@ -24,18 +24,18 @@ struct Followed {
   const program::Program& program;
   const program::Sequence& sequence;
   program::Buffers buffers;
-  Placement placement;
-  std::map<int, Placement::Buffer> alive = {};  ///< by number in the placement
+  BufferPacking packing;
+  std::map<int, BufferPacking::Buffer> alive = {};  ///< by number in the packing
   std::size_t bytes = 0, most = 0;
 
   Followed(const Planned& plan, int device)
       : program(plan.program),
         sequence(program.sequences[program.devices[device].sequence]),
         buffers(program, sequence),
-        placement(execute::placement(program, plan.plan.graph(), device, sizes_of<double>())) {}
+        packing(execute::pack_buffers(program, plan.plan.graph(), device, sizes_of<double>())) {}
 
   [[nodiscard]] int place(int buffer, int iteration) const {
-    return placement.buffer_of[iteration % placement.buffer_of.size()][buffer];
+    return packing.buffer_of[iteration % packing.buffer_of.size()][buffer];
   }
 
   /// Those of the calls of a round whose iteration has begun.
@@ -53,26 +53,26 @@ struct Followed {
 
   void allocate(int number) {
     if (number < 0) return;
-    const Placement::Buffer& allocated = placement.buffers[number];
+    const BufferPacking::Buffer& allocated = packing.buffers[number];
     CHECK(allocated.offset % 64 == 0);
-    CHECK(allocated.offset + allocated.capacity <= placement.extent);
+    CHECK(allocated.offset + allocated.capacity <= packing.extent);
     for (const auto& [other, buffer] : alive) CHECK(apart(allocated, buffer));
     CHECK(alive.emplace(number, allocated).second);
     bytes += allocated.capacity;
   }
   void free(int number) {
-    if (alive.erase(number) > 0) bytes -= placement.buffers[number].capacity;
+    if (alive.erase(number) > 0) bytes -= packing.buffers[number].capacity;
   }
 
   /// What is there for good: all that no task allocates. Buffers begin at multiples of 64.
   [[nodiscard]] std::size_t residents() const {
-    std::vector<bool> allocated(placement.buffers.size());
+    std::vector<bool> allocated(packing.buffers.size());
     for (int b = 0; b < buffers.count(); ++b) {
       if (buffers[b].born && place(b, 0) >= 0) allocated[place(b, 0)] = true;
     }
     std::size_t sum = 0;
     for (std::size_t i = 0; i < allocated.size(); ++i) {
-      if (!allocated[i]) sum += (placement.buffers[i].capacity + 63) / 64 * 64;
+      if (!allocated[i]) sum += (packing.buffers[i].capacity + 63) / 64 * 64;
     }
     return sum;
   }
@@ -91,7 +91,7 @@ TEST_CASE("no two buffers that are alive at the same time overlap") {
       CHECK(followed.alive.empty());
       const std::size_t most = followed.most;
       CHECK(most > 0);
-      const std::size_t slots = followed.placement.extent - followed.residents();
+      const std::size_t slots = followed.packing.extent - followed.residents();
       CHECK(slots >= most);
       CHECK(slots < 2 * most);  // gaps cost something, but not another arena
     }
@@ -106,7 +106,7 @@ TEST_CASE("buffers of iterations that overlap do not") {
     const int lag = plan.program.lag;
     REQUIRE(lag > 0);
     Followed followed(plan, 0);
-    REQUIRE(static_cast<int>(followed.placement.buffer_of.size()) == lag + 1);
+    REQUIRE(static_cast<int>(followed.packing.buffer_of.size()) == lag + 1);
     std::size_t longest = 0;
     for (int round = 0; round < 3 * (lag + 1); ++round) {
       followed.run_round(round);
@@ -131,7 +131,7 @@ TEST_CASE("an arena counts what its buffers hold until they are freed") {
   CHECK_THROWS_AS(arena.hold(1, 65), BrokenPromise);
 }
 
-TEST_CASE("ranks that train hold what fits their placement, in every iteration as much") {
+TEST_CASE("ranks that train hold what fits their packing, in every iteration as much") {
   const model::Graph graph = model::gpt(tiny_gpt);
   const Planned plan = planned(graph, R"({"pipeline": 2, "schedule": "1f1b"})", 4);
   kernels::run_ranks(2, [&](kernels::Communicator& world) {
@@ -140,7 +140,7 @@ TEST_CASE("ranks that train hold what fits their placement, in every iteration a
     rank.iterate();
     const std::size_t second = rank.arena().peak();
     CHECK(second > 0);
-    CHECK(second <= rank.arena().placement().extent);
+    CHECK(second <= rank.arena().packing().extent);
     const std::size_t between = rank.arena().live();
     rank.iterate();
     CHECK(rank.arena().peak() == second);
@@ -149,4 +149,4 @@ TEST_CASE("ranks that train hold what fits their placement, in every iteration a
 }
 
 }  // namespace
-}  // namespace stratagem::execute::placement_test
+}  // namespace stratagem::execute::buffer_packing_test

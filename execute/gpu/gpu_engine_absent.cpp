@@ -1,6 +1,6 @@
 // A build without CUDA has no GPUs to compute on.
 #include "base/input_error.hpp"
-#include "execute/gpu_engine.hpp"
+#include "execute/gpu/gpu_engine.hpp"
 
 namespace stratagem::execute {
 

@@ -1,5 +1,5 @@
 // Follows allocations and frees in program order.
-#include "execute/placement.hpp"
+#include "execute/buffer_packing.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -82,7 +82,7 @@ class Placing {
         sizes_(sizes),
         buffers_(program, sequence_) {}
 
-  Placement place() {
+  BufferPacking place() {
     result_.buffer_of.assign(program_.lag + 1, std::vector<int>(buffers_.count(), -1));
     place_residents();
     place_what_outlives_its_round();
@@ -147,7 +147,7 @@ class Placing {
   }
 
   void give_back(int number) {
-    const Placement::Buffer& dead = result_.buffers[result_.buffer_of[0][number]];
+    const BufferPacking::Buffer& dead = result_.buffers[result_.buffer_of[0][number]];
     gaps_.give_back(dead.offset, dead.capacity);
   }
 
@@ -175,13 +175,13 @@ class Placing {
   ElementSizes sizes_;
   program::Buffers buffers_;
   Gaps gaps_;
-  Placement result_;
+  BufferPacking result_;
 };
 
 }  // namespace
 
-Placement placement(const program::Program& program, const model::Graph& graph, int device,
-                    const ElementSizes& sizes) {
+BufferPacking pack_buffers(const program::Program& program, const model::Graph& graph, int device,
+                           const ElementSizes& sizes) {
   return Placing(program, graph, device, sizes).place();
 }
 

@@ -1,16 +1,16 @@
 // One lock a task: it is taken tens of times per millisecond at most.
-#include "execute/place.hpp"
+#include "execute/current_task.hpp"
 
 namespace stratagem::execute {
 
-void Place::during(const std::string& work) {
+void CurrentTask::during(const std::string& work) {
   const std::lock_guard lock(mutex_);
   work_ = work;
   task_ = nullptr;
 }
 
-void Place::enter(const program::Block& block, const std::string* segment,
-                  const program::Task& task, int micro_batch, std::uint64_t iteration) {
+void CurrentTask::enter(const program::Block& block, const std::string* segment,
+                        const program::Task& task, int micro_batch, std::uint64_t iteration) {
   const std::lock_guard lock(mutex_);
   block_ = &block;
   segment_ = segment;
@@ -19,12 +19,12 @@ void Place::enter(const program::Block& block, const std::string* segment,
   iteration_ = iteration;
 }
 
-void Place::leave() {
+void CurrentTask::leave() {
   const std::lock_guard lock(mutex_);
   task_ = nullptr;
 }
 
-std::string Place::text() const {
+std::string CurrentTask::text() const {
   const std::lock_guard lock(mutex_);
   if (task_ == nullptr) return "between tasks of " + work_;
   std::string text = "at task " + task_->name + " of ";

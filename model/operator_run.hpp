@@ -13,7 +13,7 @@ namespace stratagem::model {
 /// from matrices of which the columns are divided to the product with a parameter that sums over
 /// them. Nothing else reads what they compute before that product, nor the parameters that are
 /// divided. So a part of a run needs nothing of another part, and leaves a partial sum.
-struct Run {
+struct OperatorRun {
   std::vector<OpId> operators;        ///< in order; the last one sums
   std::map<OpId, std::string> split;  ///< by operator: the identifier that it divides
 };
@@ -21,6 +21,6 @@ struct Run {
 /// All runs, in the order of their last operators: attention from the projections of queries, keys
 /// and values to the output's, an MLP from its first matrix to its last one. Two may share an
 /// operator where matrices follow each other without anything between.
-std::vector<Run> runs(const Graph&);
+std::vector<OperatorRun> operator_runs(const Graph&);
 
 }  // namespace stratagem::model

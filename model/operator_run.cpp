@@ -1,5 +1,5 @@
 // Walks back from every product with a parameter along the dimension over which it sums.
-#include "model/run.hpp"
+#include "model/operator_run.hpp"
 
 #include <algorithm>
 #include <optional>
@@ -21,7 +21,7 @@ class Search {
   }
 
   /// The run that ends where `last` sums over `identifier`.
-  [[nodiscard]] std::optional<Run> ending(OpId last, const std::string& identifier) const {
+  [[nodiscard]] std::optional<OperatorRun> ending(OpId last, const std::string& identifier) const {
     std::map<OpId, std::string> split = {{last, identifier}};
     std::vector<OpId> open = {last};
     while (!open.empty()) {
@@ -36,7 +36,7 @@ class Search {
       }
     }
     if (split.size() == 1 || !stands_alone(last, split)) return std::nullopt;
-    Run run{.operators = {}, .split = std::move(split)};
+    OperatorRun run{.operators = {}, .split = std::move(split)};
     for (const auto& [id, name] : run.split) run.operators.push_back(id);
     return run;
   }
@@ -107,9 +107,9 @@ bool multiplies_parameter(const Graph& graph, const Operator& op) {
 
 }  // namespace
 
-std::vector<Run> runs(const Graph& graph) {
+std::vector<OperatorRun> operator_runs(const Graph& graph) {
   const Search search(graph);
-  std::vector<Run> result;
+  std::vector<OperatorRun> result;
   for (OpId id = 0; id < static_cast<OpId>(graph.operators.size()); ++id) {
     const Operator& op = graph.operators[id];
     if (!multiplies_parameter(graph, op)) continue;

@@ -1,4 +1,4 @@
-// Places the buffers of one device in one piece of memory, by when they are allocated and freed.
+// Packs the buffers of one device into one piece of memory, by when they are allocated and freed.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@ namespace stratagem::execute {
 ///
 /// Where iterations overlap, what outlives its round has a buffer for good in each of as many
 /// rounds as may be on their way: more than are alive at once.
-struct Placement {
+struct BufferPacking {
   struct Buffer {
     std::size_t offset = 0;
     std::size_t capacity = 0;  ///< bytes
@@ -44,7 +44,7 @@ constexpr ElementSizes sizes_of() {
 }
 
 /// A new buffer takes the smallest gap that is large enough, the first of equals.
-Placement placement(const program::Program& program, const model::Graph& graph, int device,
-                    const ElementSizes& sizes);
+BufferPacking pack_buffers(const program::Program& program, const model::Graph& graph, int device,
+                           const ElementSizes& sizes);
 
 }  // namespace stratagem::execute

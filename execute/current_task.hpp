@@ -10,7 +10,7 @@
 namespace stratagem::execute {
 
 /// Written by the thread that computes, read by any.
-class Place {
+class CurrentTask {
  public:
   /// What iterations are run for from now on: "the check".
   void during(const std::string& work);

@@ -1,5 +1,5 @@
 // Presets and node files by name.
-#include "commands/server.hpp"
+#include "commands/chosen_server.hpp"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // Copies, messages and times of values in the memory of a GPU.
-#include "execute/gpu_engine.hpp"
+#include "execute/gpu/gpu_engine.hpp"
 
 #include <memory>
 #include <utility>

@@ -1,4 +1,4 @@
-// A server by the name that a command was given.
+// The server that a command asks for: a preset by name, or a file.
 #pragma once
 
 #include <string>
