@@ -51,7 +51,7 @@ Lowered lower(const study::Run& run) {
   try {
     const JsonReader nothing = JsonReader::from_text("{}", run.origin.file);
     strategies::Plan plan = study::plan_of(run);
-    strategies::Plan alone = strategies::compose(run.graph, run.batch.micro_batches, {}, nothing);
+    strategies::Plan alone = strategies::compose(*run.graph, run.batch.micro_batches, {}, nothing);
     program::Program program = study::program_of(run, plan);
     program::Program program_alone = lowering::lower(alone, run.stack, run.training);
     program_alone = execute::reading_as(program, std::move(program_alone), alone.graph());

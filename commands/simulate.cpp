@@ -4,10 +4,12 @@
 #include <string>
 #include <vector>
 
+#include "base/parallel.hpp"
 #include "commands/all.hpp"
 #include "commands/arguments.hpp"
 #include "commands/chosen_run.hpp"
 #include "commands/expanded.hpp"
+#include "commands/jobs.hpp"
 #include "commands/outputs.hpp"
 #include "program/program.hpp"
 #include "program/program_text.hpp"
@@ -34,41 +36,50 @@ Options simulate_options() {
   options.flag("accuracy", "print what was measured beside what is predicted, as Markdown");
   options.flag("no-remedies", "do not look for changes with which runs fit that do not");
   options.flag("memory", "print what fills every device's memory, and when");
+  add_jobs(options);
   options.flag("unfolded", "simulate every device, not one per class of equal ones");
   options.positional({"scenario"}, "SCENARIO");
   return options;
+}
+
+/// What was asked for about the chosen run; nothing if it was refused.
+std::vector<Output> outputs_about(const study::Run& run, const study::Simulated& simulated,
+                                  const Arguments& asked) {
+  std::vector<Output> outputs;
+  if (simulated.outcome.status == study::Outcome::Status::refused) return outputs;
+  if (asked.has("trace")) {
+    outputs.push_back(
+        {asked.text("trace"),
+         report::chrome_trace(simulated.program, simulated.timeline,
+                              report::trace_of(run.name, simulated), simulated.outcome.hosts),
+         " (open it in https://ui.perfetto.dev)"});
+  }
+  if (asked.has("program")) {
+    const strategies::Plan plan = study::plan_of(run);
+    outputs.push_back({asked.text("program"), program::to_text(simulated.program, plan.graph(),
+                                                               program::CallText::in_loops)});
+  }
+  return outputs;
 }
 
 /// Simulates every run; adds what was asked for about the chosen one to `outputs`.
 std::vector<study::Result> simulate_all(const study::Scenario& scenario, const Arguments& asked,
                                         std::vector<Output>& outputs) {
   const study::Run& chosen = chosen_run(scenario, asked);
-  std::vector<study::Outcome> outcomes;
-  for (const study::Run& run : scenario.runs) {
+  std::vector<study::Outcome> outcomes(scenario.runs.size());
+  for_each_index(scenario.runs.size(), jobs(asked), [&](std::size_t i) {
+    const study::Run& run = scenario.runs[i];
     study::Simulated simulated = study::simulate_or_refuse(run, {.folded = !asked.has("unfolded")});
-    const bool refused = simulated.outcome.status == study::Outcome::Status::refused;
-    const bool shown = &run == &chosen && !refused;
-    if (shown && asked.has("trace")) {
-      outputs.push_back(
-          {asked.text("trace"),
-           report::chrome_trace(simulated.program, simulated.timeline,
-                                report::trace_of(run.name, simulated), simulated.outcome.hosts),
-           " (open it in https://ui.perfetto.dev)"});
-    }
-    if (shown && asked.has("program")) {
-      const strategies::Plan plan = study::plan_of(run);
-      outputs.push_back({asked.text("program"), program::to_text(simulated.program, plan.graph(),
-                                                                 program::CallText::in_loops)});
-    }
-    outcomes.push_back(std::move(simulated.outcome));
-  }
+    if (&run == &chosen) outputs = outputs_about(run, simulated, asked);
+    outcomes[i] = std::move(simulated.outcome);
+  });
   return study::compare(scenario, std::move(outcomes));
 }
 
-void find_remedies(std::vector<study::Result>& results) {
+void find_remedies(std::vector<study::Result>& results, int threads) {
   for (study::Result& result : results) {
     if (result.outcome.status == study::Outcome::Status::out_of_memory)
-      result.remedies = study::remedies(*result.run, 3);
+      result.remedies = study::remedies(*result.run, 3, threads);
   }
 }
 
@@ -80,7 +91,7 @@ int run_simulate(const std::vector<std::string>& line) {
   const study::Scenario scenario = study::read_scenario(asked.required("scenario"));
   std::vector<Output> outputs;
   std::vector<study::Result> results = simulate_all(scenario, asked, outputs);
-  if (!asked.has("no-remedies") && !asked.has("accuracy")) find_remedies(results);
+  if (!asked.has("no-remedies") && !asked.has("accuracy")) find_remedies(results, jobs(asked));
   if (asked.has("json")) {
     const std::string text = report::to_json(scenario, results).text(2) + "\n";
     outputs.insert(outputs.begin(), {asked.text("json"), text});

@@ -4,12 +4,13 @@
 #include <algorithm>
 #include <filesystem>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "base/input_error.hpp"
+#include "base/parallel.hpp"
 #include "commands/all.hpp"
 #include "commands/arguments.hpp"
+#include "commands/jobs.hpp"
 #include "commands/outputs.hpp"
 #include "report/report.hpp"
 #include "report/validation.hpp"
@@ -70,6 +71,7 @@ Options validate_options() {
   options.real("median", "highest median of the absolute errors of any figure in any group, in %");
   options.whole("wrong", "highest number of wrong verdicts on what fits in any group");
   options.text("json", "write all of it as JSON");
+  add_jobs(options);
   options.positional({"scenarios"}, "SCENARIOS...");
   return options;
 }
@@ -92,11 +94,11 @@ int run_validate(const std::vector<std::string>& line) {
   const study::Selection selection = selection_of(asked);
   const study::Limits limits = study::selected(limits_for(asked), selection);
   const std::vector<std::string> files = scenario_files(asked.texts("scenarios"));
-  std::vector<study::Scenario> scenarios;
-  scenarios.reserve(files.size());
-  for (const std::string& file : files) scenarios.push_back(study::read_scenario(file));
-  const int threads = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
-  const std::vector<study::Played> played = study::play(std::move(scenarios), selection, threads);
+  std::vector<study::Scenario> scenarios(files.size());
+  for_each_index(files.size(), jobs(asked),
+                 [&](std::size_t i) { scenarios[i] = study::read_scenario(files[i]); });
+  const std::vector<study::Played> played =
+      study::play(std::move(scenarios), selection, jobs(asked));
   const study::Validation validation = study::validate(played, selection);
   if (validation.groups().empty() && validation.refused.empty())
     throw UsageError("nothing of this was measured");

@@ -50,8 +50,8 @@ void check_hosts(const Run& run, const strategies::Plan& plan) {
 
 strategies::Plan plan_of(const Run& run) {
   if (run.refused) throw *run.refused;
-  if (run.plan) return strategies::read_plan(*run.plan, run.graph, run.batch.micro_batches);
-  return strategies::compose(run.graph, run.batch.micro_batches, run.options, run.strategy);
+  if (run.plan) return strategies::read_plan(*run.plan, *run.graph, run.batch.micro_batches);
+  return strategies::compose(*run.graph, run.batch.micro_batches, run.options, run.strategy);
 }
 
 program::Program program_of(const Run& run, const strategies::Plan& plan) {
@@ -69,7 +69,7 @@ InputError located(const Run& run, const InputError& error) {
   if (!error.file.empty()) return error;
   const bool of_the_whole = error.path.empty() || error.path.starts_with("/strategy");
   if (run.plan && of_the_whole) {
-    const auto cycle = study::order_cycle(*run.plan, run.graph, run.batch.micro_batches);
+    const auto cycle = study::order_cycle(*run.plan, *run.graph, run.batch.micro_batches);
     if (cycle) return {run.plan->file(), cycle->path, cycle->expected, cycle->found};
   }
   if (run.plan && (of_the_whole || error.path.starts_with("/primitives"))) {

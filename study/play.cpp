@@ -1,10 +1,8 @@
 // Simulates the runs of many scenarios, on several threads: `validate` asks.
 #include <algorithm>
-#include <atomic>
-#include <exception>
 #include <set>
-#include <thread>
 
+#include "base/parallel.hpp"
 #include "study/validation.hpp"
 
 namespace stratagem::study {
@@ -21,7 +19,6 @@ bool measured_for(const Run& run, const Selection& selection) {
 struct Task {
   const Run* run;
   Outcome* outcome;
-  std::exception_ptr error;
 };
 
 /// Those runs of a scenario that are wanted, and what they are relative to; the outcomes of the
@@ -38,30 +35,7 @@ void add_tasks(std::vector<Task>& tasks, const Scenario& scenario, const Selecti
                    .reason = "nothing of it is asked for",
                    .gpus = run.gpus};
     if (measured_for(run, selection) || baselines.contains(run.name))
-      tasks.push_back({&run, &outcomes[i], nullptr});
-  }
-}
-
-void work(std::vector<Task>& tasks, std::atomic<std::size_t>& next) {
-  for (std::size_t i = next++; i < tasks.size(); i = next++) {
-    try {
-      *tasks[i].outcome = simulate_or_refuse(*tasks[i].run, {}).outcome;
-    } catch (...) {
-      tasks[i].error = std::current_exception();
-    }
-  }
-}
-
-/// A run's outcome depends on nothing but the run, so in which order they are done does not matter.
-void work_on_all(std::vector<Task>& tasks, int threads) {
-  std::atomic<std::size_t> next = 0;
-  {
-    std::vector<std::jthread> others;
-    for (int i = 1; i < threads; ++i) others.emplace_back([&] { work(tasks, next); });
-    work(tasks, next);
-  }
-  for (const Task& task : tasks) {
-    if (task.error) std::rethrow_exception(task.error);
+      tasks.push_back({&run, &outcomes[i]});
   }
 }
 
@@ -73,7 +47,9 @@ std::vector<Played> play(std::vector<Scenario> scenarios, const Selection& selec
   std::vector<Task> tasks;
   for (std::size_t i = 0; i < scenarios.size(); ++i)
     add_tasks(tasks, scenarios[i], selection, outcomes[i]);
-  work_on_all(tasks, threads);
+  for_each_index(tasks.size(), threads, [&](std::size_t i) {
+    *tasks[i].outcome = simulate_or_refuse(*tasks[i].run, {}).outcome;
+  });
   std::vector<Played> played(scenarios.size());
   for (std::size_t i = 0; i < scenarios.size(); ++i) {
     played[i].scenario = std::move(scenarios[i]);

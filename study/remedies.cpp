@@ -4,9 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "base/input_error.hpp"
+#include "base/parallel.hpp"
 #include "study/plan_of.hpp"
 
 namespace stratagem::study {
@@ -60,7 +62,7 @@ void add_for_layers(std::vector<Change>& changes, const strategies::Options& opt
 void add_for_host(std::vector<Change>& changes, const Run& run) {
   using Place = strategies::HostPlace;
   const strategies::Options& options = run.options;
-  const auto layers = static_cast<int>(model::layers(run.graph).size());
+  const auto layers = static_cast<int>(model::layers(*run.graph).size());
   for (int share : {2, 1}) {
     if (options.swap.layers == 0 && layers >= share)
       changes.push_back({strategy("swap", layers / share)});
@@ -147,17 +149,26 @@ struct Tried {
   bool fits = false;
 };
 
-void try_change(std::vector<Tried>& tried, const Run& run, const Change& change) {
+/// None of a change that does not go with the run's other settings.
+std::optional<Tried> try_change(const Run& run, const Change& change) {
   try {
-    const Run changed = with_settings(run, settings(change));
-    const Outcome outcome = simulate(changed, {}).outcome;
-    if (!outcome.metrics) return;
-    tried.push_back(
-        {change,
-         {words(change), settings(change), outcome.metrics->iteration_time, outcome.memory.used},
-         outcome.status == Outcome::Status::ok});
+    const Outcome outcome = simulate(with_settings(run, settings(change)), {}).outcome;
+    return Tried{
+        change,
+        {words(change), settings(change), outcome.metrics->iteration_time, outcome.memory.used},
+        outcome.status == Outcome::Status::ok};
   } catch (const InputError&) {
-    // A setting that does not go with the run's others is no remedy.
+    return {};
+  }
+}
+
+void try_all(std::vector<Tried>& tried, const Run& run, const std::vector<Change>& changes,
+             int threads) {
+  std::vector<std::optional<Tried>> results(changes.size());
+  for_each_index(changes.size(), threads,
+                 [&](std::size_t i) { results[i] = try_change(run, changes[i]); });
+  for (std::optional<Tried>& result : results) {
+    if (result) tried.push_back(std::move(*result));
   }
 }
 
@@ -194,14 +205,14 @@ std::vector<Change> one_more(const std::vector<Change>& some, const std::vector<
 
 }  // namespace
 
-std::vector<Remedy> remedies(const Run& run, std::size_t most) {
+std::vector<Remedy> remedies(const Run& run, std::size_t most, int threads) {
   std::vector<Tried> tried;
-  for (const Change& change : single_changes(run)) try_change(tried, run, change);
+  try_all(tried, run, single_changes(run), threads);
   const std::vector<Change> singles = leanest(tried, 6);
   std::vector<Change> together = singles;
   for (int settings = 2; settings <= 3 && count_fitting(tried) < most; ++settings) {
     together = one_more(together, singles);
-    for (const Change& change : together) try_change(tried, run, change);
+    try_all(tried, run, together, threads);
   }
   std::erase_if(tried, [](const Tried& t) { return !t.fits; });
   std::ranges::stable_sort(tried, {}, [](const Tried& t) { return t.remedy.iteration_time; });

@@ -27,6 +27,7 @@ struct Remedy {
 /// setting the value that leaves the least memory, for the six leanest. A run with a plan of its
 /// own has no strategy to change: only its micro-batches. Nothing changes what is computed: neither
 /// the global batch nor the precision, nor is a flush added to a schedule.
-std::vector<Remedy> remedies(const Run& run, std::size_t most);
+/// So many threads simulate; the answer does not depend on it.
+std::vector<Remedy> remedies(const Run& run, std::size_t most, int threads = 1);
 
 }  // namespace stratagem::study

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <functional>
 #include <iterator>
+#include <memory>
 #include <utility>
 
 #include "base/input_error.hpp"
@@ -258,14 +259,12 @@ Json resolved(const JsonReader& reader) {
   return result.set("profile", reader.at("profile").text()).set("stack", reader.at("stack").text());
 }
 
-model::Graph read_model(const JsonReader& reader, std::int64_t batch,
-                        const cost::Precision& precision) {
+std::shared_ptr<const model::Graph> read_model(const JsonReader& reader, std::int64_t batch,
+                                               const cost::Precision& precision) {
   const std::string name = reader.at("family").one_of(names(model::families()));
   const auto family = std::ranges::find(model::families(), name, &model::Family::name);
   try {
-    model::Graph graph = family->build(reader, batch, precision.values);
-    model::hold_gradients_in(graph, precision.gradients);
-    return graph;
+    return family->build(reader, batch, {precision.values, precision.gradients});
   } catch (const InputError& error) {
     if (!error.file.empty()) throw;  // a graph does not know the file that it comes from
     throw InputError(reader.file(), reader.path(), error.expected, error.found);
@@ -304,7 +303,7 @@ cost::Precision read_precision(const Run& run, const JsonReader& name) {
 
 /// Fused attention needs a GPU that has been seen to run it.
 void check_attention(const Run& run, const JsonReader& model) {
-  const bool fused = std::ranges::any_of(run.graph.operators, [](const model::Operator& op) {
+  const bool fused = std::ranges::any_of(run.graph->operators, [](const model::Operator& op) {
     return op.kind == model::OpKind::fused_attention;
   });
   if (!fused || run.profile.kernels.attention) return;
@@ -402,7 +401,7 @@ topology::Cluster any_cluster() { return topology::presets().front().build(1); }
 void read_plan(Run& run, const JsonReader& reader, const JsonReader& model) {
   run.plan = JsonReader::from_file(file_of(reader.at("plan"), "plans"));
   run.batch.ranks =
-      strategies::batch_ranks(*run.plan, read_model(model, 1, cost::precision_named("fp32")));
+      strategies::batch_ranks(*run.plan, *read_model(model, 1, cost::precision_named("fp32")));
 }
 
 /// What the run consists of. A part that cannot be is not read to its end.
@@ -428,7 +427,7 @@ void read_parts(Run& run, const JsonReader& reader) {
   read(model, [&] {
     const std::int64_t samples = std::int64_t{std::max(1, run.batch.micro)} * run.batch.ranks;
     run.graph = read_model(model, samples, run.training.precision);
-    run.batch.sequence = run.graph.sample_tokens;
+    run.batch.sequence = run.graph->sample_tokens;
   });
   if (!run.refused) can_be(run, [&] { check_attention(run, model); });
   if (run.plan) check();
@@ -450,7 +449,7 @@ Run read_run(const JsonReader& reader, const std::string& baseline,
           .strategy = strategy,
           .gpus = 0};
   read_parts(run, reader);
-  if (!run.refused) check_held_inputs(run.stack, run.graph, file_of(reader.at("stack"), "stacks"));
+  if (!run.refused) check_held_inputs(run.stack, *run.graph, file_of(reader.at("stack"), "stacks"));
   if (const auto group = reader.find("group")) run.compared.group = group->text();
   if (const auto relative = reader.find("baseline")) run.compared.baseline = relative->text();
   if (const auto assumed = reader.find("assumed")) run.compared.assumed = assumed->text();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -81,7 +82,7 @@ struct Run {
   Origin origin;
   std::string name;
   Comparison compared = {};
-  model::Graph graph;
+  std::shared_ptr<const model::Graph> graph;  ///< of a micro-batch; runs may share it
   topology::Cluster cluster;
   cost::Profile profile;
   cost::Stack stack;

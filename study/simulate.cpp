@@ -96,7 +96,7 @@ Simulated play(const Run& run, const SimulateOptions& options) {
   std::vector<sim::MemoryPeak> peaks;
   for (const sim::DeviceMemory& device : outcome.devices) peaks.push_back(device.peak);
   outcome.metrics = sim::metrics(result.program, result.timeline, peaks);
-  outcome.model_flops = run.batch.micro_batches * model::step_flops(run.graph);
+  outcome.model_flops = run.batch.micro_batches * model::step_flops(*run.graph);
   outcome.weakest =
       weakest_provenance(run.profile, run.stack, result.program, run.cluster.gpus_per_node());
   if (const auto& drives = run.cluster.design().drives)

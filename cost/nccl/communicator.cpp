@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/input_error.hpp"
+#include "base/memo.hpp"
 
 namespace stratagem::cost::nccl {
 namespace {
@@ -25,17 +26,29 @@ void narrow(Graphs& common, const Graphs& found) {
   narrow(common.nvls, found.nvls);
 }
 
+/// What the search depends on.
+struct Sought {
+  Server server;
+  bool proxies = true;
+  bool several_nodes = false;
+  friend bool operator==(const Sought&, const Sought&) = default;
+};
+
+std::shared_ptr<const Searched> search_once(const Sought& sought) {
+  static Memo<Sought, Searched> searched(256);  // runs of a scenario ask for the same ones
+  return searched.of(sought, [&] {
+    const Paths paths = paths_of(sought.server, sought.proxies);
+    return Searched{sought.server, paths, find_graphs(sought.server, paths, sought.several_nodes)};
+  });
+}
+
 }  // namespace
 
 std::shared_ptr<const Searched> Communicators::search(const std::vector<int>& gpus,
                                                       bool several_nodes) {
   auto& known = known_[{gpus, several_nodes}];
-  if (known == nullptr) {
-    const Server server = server_of(cluster_, gpus);
-    const Paths paths = paths_of(server, constants_.proxies);
-    known = std::make_shared<const Searched>(
-        Searched{server, paths, find_graphs(server, paths, several_nodes)});
-  }
+  if (known == nullptr)
+    known = search_once({server_of(cluster_, gpus), constants_.proxies, several_nodes});
   return known;
 }
 

@@ -15,6 +15,7 @@ struct Edge {
   int to = 0;
   topology::LinkKind kind = topology::LinkKind::nvlink;
   BytesPerSecond capacity;
+  friend bool operator==(const Edge&, const Edge&) = default;
 };
 
 /// GPUs and adapters are known by their index within the server's design; a GPU that is not in the
@@ -32,6 +33,7 @@ struct Server {
 
   /// The vertex that stands for all NVSwitches, -1 without any.
   [[nodiscard]] int nv_switch() const;
+  friend bool operator==(const Server&, const Server&) = default;
 };
 
 /// The rate that NCCL's search counts on for one NVLink in one direction, see server_of.

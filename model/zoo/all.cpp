@@ -22,17 +22,19 @@ std::string read_pattern(const JsonReader& entry, const Graph& graph) {
 }
 
 /// Freezes what the key "frozen" names.
-Graph frozen(const JsonReader& config, Graph graph) {
+std::shared_ptr<const Graph> frozen(const JsonReader& config, std::shared_ptr<const Graph> graph,
+                                    DataType gradients) {
   const auto named = config.find("frozen");
   if (!named) return graph;
   std::vector<std::string> patterns;
-  for (const JsonReader& entry : named->elements()) patterns.push_back(read_pattern(entry, graph));
-  graph = freeze(std::move(graph), [&](const Tensor& parameter) {
+  for (const JsonReader& entry : named->elements()) patterns.push_back(read_pattern(entry, *graph));
+  Graph rest = freeze(*graph, [&](const Tensor& parameter) {
     return std::ranges::any_of(
         patterns, [&](const std::string& pattern) { return matches(parameter.name, pattern); });
   });
-  if (!trains_any(graph)) named->fail("patterns that leave a parameter to train");
-  return graph;
+  if (!trains_any(rest)) named->fail("patterns that leave a parameter to train");
+  hold_gradients_in(rest, gradients);
+  return std::make_shared<const Graph>(std::move(rest));
 }
 
 }  // namespace
@@ -43,8 +45,8 @@ Family with_frozen(Family family) {
                             "text): no gradients, no states, nothing to reduce",
                             "none"});
   family.build = [build = family.build](const JsonReader& config, std::int64_t batch,
-                                        DataType type) {
-    return frozen(config, build(config, batch, type));
+                                        const NumberTypes& types) {
+    return frozen(config, build(config, batch, types), types.gradients);
   };
   return family;
 }

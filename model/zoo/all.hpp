@@ -3,14 +3,23 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/json_reader.hpp"
+#include "base/memo.hpp"
 #include "base/options.hpp"
 #include "model/graph.hpp"
 
 namespace stratagem::model {
+
+/// In which types weights and activations are, and gradients of weights are held.
+struct NumberTypes {
+  DataType values = DataType::fp16;
+  DataType gradients = DataType::fp16;
+};
 
 /// One family of models: reads its configuration from a scenario's "model" object. A file of this
 /// folder defines a function that returns it, and all.cpp names that function.
@@ -18,8 +27,10 @@ struct Family {
   std::string name;
   std::string summary;
   std::vector<OptionText> options;  ///< keys of the object
-  /// Builds the graph of one micro-batch of `batch` samples with weights of type `type`.
-  std::function<Graph(const JsonReader& config, std::int64_t batch, DataType type)> build;
+  /// The graph of one micro-batch of `batch` samples. Equal graphs in use are one.
+  std::function<std::shared_ptr<const Graph>(const JsonReader& config, std::int64_t batch,
+                                             const NumberTypes& types)>
+      build;
 };
 
 /// All families, in the order in which --help lists them.
@@ -37,14 +48,19 @@ Family family_of(const std::string& name, const std::string& summary,
                  const OptionList<Config>& options,
                  void (*complete)(Config&, const JsonReader& config),
                  Graph (*build)(const Config&)) {
+  const auto built = std::make_shared<Memo<std::pair<Config, DataType>, Graph>>(0);
   return with_frozen({name,
                       summary,
                       {options.begin(), options.end()},
-                      [=](const JsonReader& reader, std::int64_t batch, DataType type) {
-                        Config config =
-                            read_object(options, reader, Config{.batch = batch, .type = type});
+                      [=](const JsonReader& reader, std::int64_t batch, const NumberTypes& types) {
+                        Config config = read_object(options, reader,
+                                                    Config{.batch = batch, .type = types.values});
                         if (complete != nullptr) complete(config, reader);
-                        return build(config);
+                        return built->of({config, types.gradients}, [&] {
+                          Graph graph = build(config);
+                          hold_gradients_in(graph, types.gradients);
+                          return graph;
+                        });
                       }});
 }
 

@@ -21,6 +21,7 @@ struct EvoformerConfig {
   int passes = 1;                 ///< forward passes before the one backward pass
   std::int64_t batch = 1;
   DataType type = DataType::bf16;
+  friend bool operator==(const EvoformerConfig&, const EvoformerConfig&) = default;
 };
 
 /// One segment for the inputs, one per block, one for the head. A block, of the representations

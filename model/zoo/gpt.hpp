@@ -25,6 +25,7 @@ struct GptConfig {
   bool tied = true;                  ///< logits use the word embedding; else a table of their own
   std::int64_t prefix = 0;           ///< trained places before the tokens, see prefix.hpp; 0: none
   Experts experts;
+  friend bool operator==(const GptConfig&, const GptConfig&) = default;
 };
 
 /// One segment for the embeddings, one per layer, one for the final norm, logits and loss. Per

@@ -14,6 +14,7 @@ struct LlamaFusions {
   bool attention = true;  ///< its core, see fused_attention.hpp
   bool swiglu = true;     ///< silu and product as one kernel that keeps its input only
   bool loss = false;      ///< see fused_cross_entropy
+  friend bool operator==(const LlamaFusions&, const LlamaFusions&) = default;
 };
 
 /// `batch` is the micro-batch over all data-parallel ranks together; sizes are of the whole model.
@@ -32,6 +33,7 @@ struct LlamaConfig {
   bool repeats_keys = false;  ///< keys and values are copied for every query, as some frameworks do
   std::int64_t prefix = 0;    ///< trained places before the tokens, see prefix.hpp; 0: none
   Experts experts;
+  friend bool operator==(const LlamaConfig&, const LlamaConfig&) = default;
 };
 
 /// One segment for the embeddings, one per layer, one for the final norm, logits and loss. Per

@@ -26,6 +26,8 @@ struct Experts {
   /// them evenly; at most 1. If there are fewer slots than that, the tokens without a slot are
   /// dropped and are no work of the model.
   [[nodiscard]] double filled(std::int64_t sequence) const;
+
+  friend bool operator==(const Experts&, const Experts&) = default;
 };
 
 /// Adds

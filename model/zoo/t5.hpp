@@ -24,6 +24,7 @@ struct T5Config {
   bool tied = true;     ///< logits use the word embedding; else a table of their own (T5 1.1)
   bool dropout = true;  ///< where T5 has it: see t5()
   std::int64_t bias_buckets = 32;  ///< of distances, see kernels/relative_bias.hpp; 0: no biases
+  friend bool operator==(const T5Config&, const T5Config&) = default;
 };
 
 /// One segment for the encoder's embedding, one per layer of encoder and decoder, one for the final

@@ -26,3 +26,20 @@ TEST_CASE("every device simulated gives the same JSON as one per class of equal 
   REQUIRE(run("simulate a.json --json unfolded.json --unfolded", folder).exit == 0);
   CHECK(folder.read("folded.json") == folder.read("unfolded.json"));
 }
+
+TEST_CASE("one run at a time, or many, give the same bytes, changes proposed among them") {
+  const TemporaryFolder folder;
+  const std::string large =
+      R"(, {"name": "too large", "model": {"layers": 4, "hidden": 8192, "heads": 64}, "cluster": {"gpus": 4},
+            "strategy": {"data": 4}} ])";
+  folder.write("a.json", with(small_scenario(), "\n  ]", large));
+  std::vector<std::string> answers;
+  for (const char* jobs : {"1", "2", "5"}) {
+    const Ran ran = run(std::string("simulate a.json --json out.json --jobs ") + jobs, folder);
+    REQUIRE(ran.exit == 0);
+    answers.push_back(ran.out + folder.read("out.json"));
+  }
+  CHECK(answers.front().find("remedies") != std::string::npos);
+  CHECK(answers == std::vector(3, answers.front()));
+  CHECK(run("simulate a.json --jobs 0", folder).exit == 2);
+}

@@ -11,8 +11,9 @@ namespace stratagem::model::all_test {
 namespace {
 
 Graph build(const std::string& text, const std::string& family = "gpt") {
-  return std::ranges::find(families(), family, &Family::name)
-      ->build(JsonReader::from_text(text, "test.json"), 2, DataType::bf16);
+  return *std::ranges::find(families(), family, &Family::name)
+              ->build(JsonReader::from_text(text, "test.json"), 2,
+                      {DataType::bf16, DataType::bf16});
 }
 
 std::string refusal(const std::string& text, const std::string& family = "gpt") {

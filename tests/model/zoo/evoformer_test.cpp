@@ -48,7 +48,8 @@ std::int64_t parameters_under(const Graph& graph, const std::string& prefix) {
 
 Graph build(const std::string& text) {
   const auto family = std::ranges::find(families(), "evoformer", &Family::name);
-  return family->build(JsonReader::from_text(text, "test.json"), 2, DataType::bf16);
+  return *family->build(JsonReader::from_text(text, "test.json"), 2,
+                        {DataType::bf16, DataType::bf16});
 }
 
 }  // namespace

@@ -14,8 +14,8 @@ namespace {
 
 Graph build(const std::string& text) {
   const JsonReader model = with_preset(JsonReader::from_text(text, "test.json"));
-  return std::ranges::find(families(), model.at("family").text(), &Family::name)
-      ->build(model, 1, DataType::bf16);
+  return *std::ranges::find(families(), model.at("family").text(), &Family::name)
+              ->build(model, 1, {DataType::bf16, DataType::bf16});
 }
 
 }  // namespace

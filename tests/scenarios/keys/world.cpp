@@ -70,7 +70,7 @@ std::string Oracle::read(const ordered_json& world) {
 std::vector<std::string> Oracle::operators(const ordered_json& world) {
   const study::Scenario scenario = study::read_scenario(write(world));
   std::vector<std::string> names;
-  for (const model::Operator& op : scenario.runs.front().graph.operators) {
+  for (const model::Operator& op : scenario.runs.front().graph->operators) {
     if (op.pass == model::Pass::optimizer || op.kind == model::OpKind::identity) continue;
     names.push_back(model::stack_name(op));
   }

@@ -1,0 +1,17 @@
+// The same work for many indices, on several threads.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+
+namespace stratagem {
+
+/// As many threads as this process may run at once.
+int processors();
+
+/// Calls `work` with every index below `count`, each once, on at most `threads` threads; the caller
+/// is one of them. Indices begin in ascending order. Returns when all are done; if any throw, throws
+/// what the lowest of them threw.
+void for_each_index(std::size_t count, int threads, const std::function<void(std::size_t)>& work);
+
+}  // namespace stratagem

@@ -1,0 +1,14 @@
+// `--jobs N`: how many runs a command simulates at once.
+#pragma once
+
+#include "commands/arguments.hpp"
+
+namespace stratagem::commands {
+
+/// Each takes memory of its own, as lowering/size.hpp limits it. Answers do not depend on N.
+void add_jobs(Options& options);
+
+/// As asked, or as many as there are processors. Throws UsageError for none.
+int jobs(const Arguments& asked);
+
+}  // namespace stratagem::commands
