@@ -88,6 +88,8 @@ int run_simulate(const std::vector<std::string>& line) {
   const Arguments asked(options, line);
   if (asked.helped()) return done;
   if (asked.has("expanded")) return write_programs(asked);
+  if (asked.has("run") && !asked.has("trace") && !asked.has("program"))
+    throw UsageError("--run says of which run --trace or --program are to be written");
   const study::Scenario scenario = study::read_scenario(asked.required("scenario"));
   std::vector<Output> outputs;
   std::vector<study::Result> results = simulate_all(scenario, asked, outputs);

@@ -17,19 +17,20 @@ using program::Program;
 
 std::int64_t whole(Bytes bytes) { return static_cast<std::int64_t>(std::ceil(bytes.value)); }
 
-/// The distinct groups of devices that an actor communicates in, with how many others it does so
+/// The distinct groups of devices that a device communicates in, with how many others it does so
 /// with at once: as many as a ring or tree has it, or all of an all-to-all.
-std::map<std::vector<int>, int> peers_by_group(const Program& program, const Actor& actor) {
+std::map<std::vector<int>, int> peers_by_group(const Program& program,
+                                               const program::Device& device) {
   using cost::CollectiveKind;
   std::map<std::vector<int>, int> peers;
   std::vector<bool> seen(program.blocks.size(), false);
-  for (const program::StoredCall& call : program.sequences[actor.sequence].calls.stored()) {
+  for (const program::StoredCall& call : program.sequences[device.sequence].calls.stored()) {
     if (seen[call.block]) continue;
     seen[call.block] = true;
     for (const program::Task& task : program.blocks[call.block].tasks) {
       const auto* one = std::get_if<program::Collective>(&task.work);
       if (one == nullptr || cost::concerns_host(one->kind)) continue;
-      const int group = program.devices[actor.device].groups[one->group];
+      const int group = device.groups[one->group];
       if (group < 0) continue;
       std::vector<int> ranks = program.communicators[group].ranks;
       std::ranges::sort(ranks);
@@ -43,10 +44,11 @@ std::map<std::vector<int>, int> peers_by_group(const Program& program, const Act
   return peers;
 }
 
-void add_communicators(DeviceMemory& device, const Program& program, const Actor& actor,
-                       const cost::Profile& profile, const std::vector<int>& beside) {
+void add_communicators(DeviceMemory& device, const Program& program, const cost::Profile& profile,
+                       const std::vector<int>& beside) {
   std::vector<int> peers_of;
-  for (const auto& [ranks, peers] : peers_by_group(program, actor)) peers_of.push_back(peers);
+  for (const auto& [ranks, peers] : peers_by_group(program, program.devices[device.device]))
+    peers_of.push_back(peers);
   for (const int size : beside) {
     if (size > 1) peers_of.push_back(std::min(size - 1, 2));
   }
@@ -132,15 +134,10 @@ DeviceMemory memory_of_actor(const Program& program, const Timeline& timeline, s
                              const std::vector<int>& groups_beside) {
   const Actor& actor = timeline.actors[a];
   std::vector<MemoryChange> changes = memory_changes(program, timeline, a);
-  DeviceMemory device;
-  device.device = actor.device;
+  DeviceMemory device = memory_beside(program, actor.device, profile, stack, groups_beside);
   device.count = actor.multiplicity;
   device.peak = memory_peak(program, timeline, a, changes);
   device.at = task_named(program, timeline, actor.sequence, device.peak.task, segments);
-  device.context = profile.memory.context.value;
-  add_communicators(device, program, actor, profile, groups_beside);
-  if (stack.memory.workspace) device.workspace = stack.memory.workspace->value;
-  device.workspace_allocated = stack.memory.workspace_allocated;
   device.allocated = device.peak.total + (device.workspace_allocated ? device.workspace : Bytes{});
   reserve(device, program.sequences[actor.sequence], std::move(changes), timeline.times[a], profile,
           stack);
@@ -148,6 +145,17 @@ DeviceMemory memory_of_actor(const Program& program, const Timeline& timeline, s
 }
 
 }  // namespace
+
+DeviceMemory memory_beside(const Program& program, int device, const cost::Profile& profile,
+                           const cost::Stack& stack, const std::vector<int>& groups_beside) {
+  DeviceMemory memory;
+  memory.device = device;
+  memory.context = profile.memory.context.value;
+  add_communicators(memory, program, profile, groups_beside);
+  if (stack.memory.workspace) memory.workspace = stack.memory.workspace->value;
+  memory.workspace_allocated = stack.memory.workspace_allocated;
+  return memory;
+}
 
 Bytes DeviceMemory::outside() const {
   return context + communicators + (workspace_allocated ? Bytes{} : workspace);

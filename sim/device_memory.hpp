@@ -44,6 +44,11 @@ struct DeviceMemory {
   friend bool operator==(const DeviceMemory&, const DeviceMemory&) = default;
 };
 
+/// What stands beside the buffers of the program on a device; they are left out.
+DeviceMemory memory_beside(const program::Program& program, int device,
+                           const cost::Profile& profile, const cost::Stack& stack,
+                           const std::vector<int>& groups_beside);
+
 /// The distinct devices, in the order of the first of each; folding does not change them. The
 /// stack's allocator replays residents (parameters, then gradients, then optimizer states, each in
 /// the order of layers), then its workspace, then allocations and frees as the host comes to their

@@ -29,28 +29,42 @@ bool measured(const cost::Kernel& kernel, const cost::Profile& profile) {
          (!evidence.smallest || evidence.smallest->holds(smallest));
 }
 
-bool measured(const program::Collective& one, const std::vector<int>& ranks,
-              const cost::Profile& profile, const cost::Stack& stack, int gpus_per_node) {
-  const auto [first, last] = std::ranges::minmax(ranks);
-  if (first / gpus_per_node != last / gpus_per_node) return false;
+/// What matters of a communicator here.
+struct Group {
+  int ranks = 0;
+  bool on_one_server = false;
+};
+
+std::vector<Group> groups_of(const program::Program& program, int gpus_per_node) {
+  std::vector<Group> groups;
+  for (const program::Communicator& one : program.communicators) {
+    const auto [first, last] = std::ranges::minmax(one.ranks);
+    groups.push_back(
+        {static_cast<int>(one.ranks.size()), first / gpus_per_node == last / gpus_per_node});
+  }
+  return groups;
+}
+
+bool measured(const program::Collective& one, const Group& group, const cost::Profile& profile,
+              const cost::Stack& stack) {
+  if (!group.on_one_server) return false;
   if (profile.of_processor()) {
     const auto times = profile.collective.times.find(cost::to_text(one.kind));
     return times != profile.collective.times.end() &&
-           cost::within_measured(times->second, static_cast<int>(ranks.size()), one.payload);
+           cost::within_measured(times->second, group.ranks, one.payload);
   }
   if (one.kind != cost::CollectiveKind::all_reduce) return false;
   const auto found = profile.evidence.find(stack.nccl.empty() ? "all_reduce" : "nccl all_reduce");
   if (found == profile.evidence.end()) return false;
   const cost::Evidence& evidence = found->second;
   return evidence.size.holds(one.payload.value) &&
-         (!evidence.ranks || evidence.ranks->holds(static_cast<double>(ranks.size())));
+         (!evidence.ranks || evidence.ranks->holds(group.ranks));
 }
 
 /// Sums over the tasks of all devices.
 class Sums {
  public:
-  Sums(const cost::Profile& profile, const cost::Stack& stack, int gpus_per_node)
-      : profile_(profile), stack_(stack), gpus_per_node_(gpus_per_node) {}
+  Sums(const cost::Profile& profile, const cost::Stack& stack) : profile_(profile), stack_(stack) {}
 
   void add(const cost::Kernel& kernel, double times) {
     const double seconds = times * cost::kernel_time(kernel, profile_, stack_).value;
@@ -58,11 +72,11 @@ class Sums {
     if (!measured(kernel, profile_)) beyond_[kind_of(kernel)] += seconds;
   }
 
-  void add(const program::Collective& one, const std::vector<int>& ranks, double times) {
+  void add(const program::Collective& one, const Group& group, double times) {
     if (cost::concerns_host(one.kind)) return;
     const double bytes = times * one.payload.value;
     bytes_ += bytes;
-    if (!measured(one, ranks, profile_, stack_, gpus_per_node_)) bytes_beyond_ += bytes;
+    if (!measured(one, group, profile_, stack_)) bytes_beyond_ += bytes;
   }
 
   [[nodiscard]] Extrapolated shares() const {
@@ -78,7 +92,6 @@ class Sums {
  private:
   const cost::Profile& profile_;
   const cost::Stack& stack_;
-  int gpus_per_node_;
   double seconds_ = 0;
   double bytes_ = 0;
   double bytes_beyond_ = 0;
@@ -89,7 +102,8 @@ class Sums {
 
 Extrapolated extrapolated(const cost::Profile& profile, const cost::Stack& stack,
                           const program::Program& program, int gpus_per_node) {
-  Sums sums(profile, stack, gpus_per_node);
+  Sums sums(profile, stack);
+  const std::vector<Group> groups = groups_of(program, gpus_per_node);
   // Equal blocks once: how often each is called, by sequence.
   std::vector<std::vector<double>> calls(program.sequences.size(),
                                          std::vector<double>(program.blocks.size()));
@@ -105,7 +119,7 @@ Extrapolated extrapolated(const cost::Profile& profile, const cost::Stack& stack
       for (const program::Task& task : program.blocks[b].tasks) {
         const auto* one = std::get_if<program::Collective>(&task.work);
         if (one == nullptr || !program::crosses_links(program, device, *one)) continue;
-        sums.add(*one, program.communicators[device.groups[one->group]].ranks, count);
+        sums.add(*one, groups[device.groups[one->group]], count);
       }
     }
   }

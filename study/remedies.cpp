@@ -147,16 +147,19 @@ struct Tried {
   Change change;
   Remedy remedy;
   bool fits = false;
+  bool simulated = false;  ///< else `remedy.used` is a lower bound, and there is no time
 };
 
 /// None of a change that does not go with the run's other settings.
 std::optional<Tried> try_change(const Run& run, const Change& change) {
   try {
-    const Outcome outcome = simulate(with_settings(run, settings(change)), {}).outcome;
-    return Tried{
-        change,
-        {words(change), settings(change), outcome.metrics->iteration_time, outcome.memory.used},
-        outcome.status == Outcome::Status::ok};
+    const Run changed = with_settings(run, settings(change));
+    const Outcome outcome = simulate(changed, {.memory_first = true}).outcome;
+    const Seconds time = outcome.metrics ? outcome.metrics->iteration_time : Seconds{};
+    return Tried{change,
+                 {words(change), settings(change), time, outcome.memory.used},
+                 outcome.status == Outcome::Status::ok,
+                 outcome.metrics.has_value()};
   } catch (const InputError&) {
     return {};
   }
@@ -177,10 +180,11 @@ std::size_t count_fitting(const std::vector<Tried>& tried) {
 }
 
 /// Of the changes that do not suffice alone the one of every setting that leaves the least memory,
-/// leanest first.
+/// leanest first; last those of which a lower bound was enough.
 std::vector<Change> leanest(std::vector<Tried> tried, std::size_t most) {
   std::erase_if(tried, &Tried::fits);
-  std::ranges::stable_sort(tried, {}, [](const Tried& t) { return t.remedy.used; });
+  std::ranges::stable_sort(tried, {},
+                           [](const Tried& t) { return std::pair(!t.simulated, t.remedy.used); });
   std::vector<Change> changes;
   for (const Tried& t : tried) {
     const bool known = std::ranges::any_of(

@@ -19,15 +19,15 @@ struct Remedy {
 };
 
 /// The cheapest changes, at most `most`, by the iteration time that they lead to; every one was
-/// simulated and fits. Tried are changes of one setting: smaller micro-batches; recomputation;
-/// ZeRO; sequence parallelism; twice, four and eight times the tensor- or pipeline-parallel ranks
-/// for fewer data-parallel ones; co-shard; the optimizer's steps on the host, alone or with the
-/// parameters, and drives for what is there already; swapped activations; a schedule with fewer
-/// micro-batches in flight. If too few of them suffice, two and then three at once: of every
-/// setting the value that leaves the least memory, for the six leanest. A run with a plan of its
-/// own has no strategy to change: only its micro-batches. Nothing changes what is computed: neither
-/// the global batch nor the precision, nor is a flush added to a schedule.
-/// So many threads simulate; the answer does not depend on it.
+/// simulated and fits (what a lower bound of memory rules out was not simulated). Tried are changes
+/// of one setting: smaller micro-batches; recomputation; ZeRO; sequence parallelism; twice, four
+/// and eight times the tensor- or pipeline-parallel ranks for fewer data-parallel ones; co-shard;
+/// the optimizer's steps on the host, alone or with the parameters, and drives for what is there
+/// already; swapped activations; a schedule with fewer micro-batches in flight. If too few of them
+/// suffice, two and then three at once: of every setting the value that leaves the least memory,
+/// for the six leanest. A run with a plan of its own has no strategy to change: only its micro-
+/// batches. Nothing changes what is computed: neither the global batch nor the precision, nor is a
+/// flush added to a schedule. So many threads simulate; the answer does not depend on it.
 std::vector<Remedy> remedies(const Run& run, std::size_t most, int threads = 1);
 
 }  // namespace stratagem::study

@@ -61,6 +61,10 @@ std::string bounds(const Expectation& expectation) {
   return fmt::format("{:.6g} to {:.6g}", expectation.at_least, expectation.at_most);
 }
 
+bool is_relative(const std::string& figure) {
+  return figure == "scaling_efficiency" || figure == "speedup";
+}
+
 std::optional<std::string> failure(const Result& result, const Expectation& expectation) {
   const Run& run = *result.run;
   const std::string where =
@@ -74,7 +78,9 @@ std::optional<std::string> failure(const Result& result, const Expectation& expe
   }
   const auto found = std::ranges::find(result.figures, expectation.name, &Figure::name);
   if (found == result.figures.end() || !found->predicted) {
-    return where + ": expected " + bounds(expectation) + ", but nothing is predicted" + why;
+    const bool alone = run.compared.baseline.empty() && is_relative(expectation.name);
+    return where + ": expected " + bounds(expectation) + ", but nothing is predicted" +
+           (alone ? " without a baseline" : "") + why;
   }
   const double value = *found->predicted;
   if (value >= expectation.at_least && value <= expectation.at_most) return std::nullopt;

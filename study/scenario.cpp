@@ -498,6 +498,7 @@ Scenario read_scenario(const std::string& file, const std::optional<cost::Profil
   std::vector<JsonReader> runs = reader.at("runs").elements();
   if (runs.empty()) reader.at("runs").fail("at least one run");
   if (const auto defaults = reader.find("defaults")) {
+    if (const auto name = defaults->find("name")) name->fail("a name in every run, and none here");
     for (JsonReader& run : runs) run = run.over(*defaults);
   }
   check_names(runs, reader);

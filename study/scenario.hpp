@@ -116,7 +116,8 @@ Scenario read_scenario(const std::string& file, const std::optional<cost::Profil
 /// over the run's own. Throws InputError where the settings do not go together.
 Run with_settings(const Run& run, const Json& changes);
 
-/// The outcome of a run. A run that is out of memory has metrics as if it had fitted. A run that
+/// The outcome of a run. A run that is out of memory has metrics as if it had fitted, if it was
+/// simulated. A run that
 /// was refused, or that was not selected, has none.
 struct Outcome {
   enum class Status { ok, out_of_memory, refused, not_asked };
@@ -148,6 +149,9 @@ struct Outcome {
 
 struct SimulateOptions {
   bool folded = true;
+  /// A run of which a lower bound of its memory does not fit is not simulated: it has no metrics,
+  /// and its memory is the bound.
+  bool memory_first = false;
 };
 
 /// A run, simulated: its program and timeline are kept for traces.

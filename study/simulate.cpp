@@ -7,6 +7,7 @@
 #include "base/quantity_text.hpp"
 #include "lowering/lower.hpp"
 #include "sim/engine.hpp"
+#include "sim/least_memory.hpp"
 #include "study/plan_of.hpp"
 #include "study/scenario.hpp"
 #include "topology/drives.hpp"
@@ -74,9 +75,23 @@ Seconds host_links(const topology::Cluster& cluster) {
   return slowest;
 }
 
+/// Does not even the least that the program needs fit? Then the outcome says so.
+bool surely_misfits(Outcome& outcome, const Run& run, const program::Program& program) {
+  const Bytes memory = run.profile.memory.size.value;
+  const Bytes least = sim::least_memory(program, run.profile, run.stack, groups_beside(run));
+  if (least <= memory) return false;
+  outcome.status = Outcome::Status::out_of_memory;
+  outcome.reason = needs(least, " at least", "GPU", memory);
+  outcome.memory.used = least;
+  outcome.gpu_shortfall = least - memory;
+  return true;
+}
+
 Simulated play(const Run& run, const SimulateOptions& options) {
   const strategies::Plan plan = plan_of(run);
   Simulated result{.program = program_of(run, plan), .timeline = {}, .outcome = {}};
+  result.outcome.gpus = run.gpus;
+  if (options.memory_first && surely_misfits(result.outcome, run, result.program)) return result;
   cost::Collectives collectives(run.cluster, run.profile.collective, run.stack.nccl);
   sim::Folding folding = sim::fold(result.program, collectives, options.folded);
   folding.launch_queue = cost::launch_queue_of(run.profile);
@@ -84,7 +99,6 @@ Simulated play(const Run& run, const SimulateOptions& options) {
                                         run.cluster.gpus_per_node(), host_links(run.cluster));
   result.timeline = sim::run_until_steady(result.program, folding, prices);
   Outcome& outcome = result.outcome;
-  outcome.gpus = run.gpus;
   std::vector<std::string> segments;
   for (const model::Segment& segment : plan.graph().segments) segments.push_back(segment.name);
   outcome.devices = sim::device_memory(result.program, result.timeline, run.profile, run.stack,

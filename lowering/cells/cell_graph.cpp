@@ -245,10 +245,20 @@ std::string CellGraph::cycle(const std::vector<int>& missing) const {
   int node = static_cast<int>(std::ranges::find_if(missing, [](int n) { return n > 0; }) -
                               missing.begin());
   for (int step = 0; step < count(); ++step) node = before[node];  // now surely on the cycle
-  std::string text = describe(cell(node));
-  for (int at = before[node]; at != node; at = before[at])
-    text.insert(0, describe(cell(at)) + " before ");
-  return describe(cell(node)) + " before " + text;
+  std::vector<int> round = {node};
+  for (int at = before[node]; at != node; at = before[at]) round.push_back(at);
+  round.push_back(node);
+  constexpr std::size_t shown = 4;  // of either end of a long one
+  const std::size_t left_out = round.size() > 2 * shown + 1 ? round.size() - 2 * shown : 0;
+  std::string text;
+  for (std::size_t i = 0; i < round.size(); ++i) {
+    if (i == shown && left_out > 0) {
+      text += " before " + std::to_string(left_out) + " others";
+      i += left_out;
+    }
+    text += (i == 0 ? "" : " before ") + describe(cell(round[round.size() - 1 - i]));
+  }
+  return text;
 }
 
 }  // namespace stratagem::lowering

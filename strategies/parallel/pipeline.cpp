@@ -13,9 +13,8 @@ std::vector<int> layers_of_stages(const Options& options, int layers, int stages
   if (const std::vector<int>& given = options.stages.layers; !given.empty()) {
     const int sum = std::accumulate(given.begin(), given.end(), 0);
     if (static_cast<int>(given.size()) != stages || sum != layers) {
-      throw InputError("", "",
-                       "layers_per_stage with " + std::to_string(stages) +
-                           " numbers that add up to " + std::to_string(layers),
+      throw InputError("", path_of(&Options::stages, &StageOptions::layers),
+                       std::to_string(stages) + " numbers that add up to " + std::to_string(layers),
                        std::to_string(given.size()) + " that add up to " + std::to_string(sum));
     }
     return given;
@@ -222,8 +221,8 @@ Strategy pipeline() {
                 schedules_that(&Schedule::takes_turns) + ")",
             "one each"},
            {"stage_order", of_stages(&S::places), list_of<int>(whole(0)),
-            "where every pipeline rank stands among the GPUs of all of them: [0, 3, 1, 2] puts the "
-            "second one last, beside those that fast links lead to",
+            "where every pipeline rank, or those that share a GPU, stand among the GPUs of all: "
+            "[0, 3, 1, 2] puts the second one last, beside those that fast links lead to",
             "in order"},
            {"embedding", of_stages(&S::embedding), end_of_model("first"),
             "where the model's embeddings stand: in the first" + apart, "first"},

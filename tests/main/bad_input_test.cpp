@@ -351,6 +351,22 @@ TEST_CASE("a run without a name is refused") {
   refuses(with(small_scenario(), "\"four\"", "\"\""), "/runs/1/name", {"a name"});
 }
 
+TEST_CASE("a name for all runs at once is refused") {
+  refuses(with(small_scenario(), "\"defaults\": {", "\"defaults\": {\"name\": \"all\","),
+          "/defaults/name", {"a name in every run, and none here"});
+}
+
+TEST_CASE("what is relative to a baseline is not expected where none is named") {
+  const TemporaryFolder folder;
+  folder.write("a.json",
+               with(with(small_scenario(), "\"baseline\": \"alone\",", ""), "\"name\": \"four\",",
+                    "\"name\": \"four\", \"expect\": {\"speedup\": {\"at_least\": 1, "
+                    "\"because\": \"there are four\"}},"));
+  const Ran ran = run("simulate a.json", folder);
+  CHECK(ran.exit == 3);
+  CHECK_THAT(ran.err, ContainsSubstring("nothing is predicted without a baseline"));
+}
+
 TEST_CASE("a scenario without runs is refused") {
   refuses(R"({"question": "What?", "runs": []})", "/runs", {"at least one run"});
 }

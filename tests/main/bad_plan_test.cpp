@@ -122,6 +122,20 @@ TEST_CASE("orders that contradict each other are refused at what closes the cycl
                {"F(stage 0, micro-batch 1)", "F(stage 1, micro-batch 1)", " on devices 2 to 3"});
 }
 
+TEST_CASE("of a long cycle its ends are shown, and how much lies between") {
+  const Ran ran =
+      simulate(but(R"~({"op-order": ["B(i, m)", "B(i, m+1)"]})~",
+                   R"~({"op-order": ["F(i, m)", "F(i, m+1)"]}, {"op-order": "F(0,3) F(0,0)"})~"));
+  CHECK(ran.exit == 1);
+  CHECK(ran.err.size() < 600);
+  CHECK_THAT(ran.err, ContainsSubstring("op-orders without a cycle"));
+}
+
+TEST_CASE("a device and a list of devices for one operator are told to exclude each other") {
+  refuses_plan(but(R"~("device": "2*i")~", R"~("device": "2*i", "devices": [0, 1])~"),
+               "p.json: /primitives/2", {"not both \"device\" and \"devices\""});
+}
+
 TEST_CASE("what closes a cycle is told apart from what stands before and behind it") {
   // The chain comes first and is right with data alone; /primitives/5 has B(1,0) before F(1,1),
   // which is before B(1,1).

@@ -104,6 +104,19 @@ TEST_CASE("what simulate writes as JSON obeys the schema of reports") {
   CHECK_THAT(folder.read("out.json"), ContainsSubstring("out_of_memory"));
 }
 
+TEST_CASE("reports of plans, of runs without a strategy and of lists in one have their schema") {
+  const TemporaryFolder folder;
+  const std::string plan = std::filesystem::absolute("scenarios/own_plan.json").string();
+  REQUIRE(run("simulate " + plan + " --no-remedies --json plan.json", folder).exit == 0);
+  CHECK_NOTHROW(check_schema((folder.path() / "plan.json").string(), report_schema));
+  const std::string more = R"(, {"name": "none", "cluster": {"gpus": 1}},
+    {"name": "lists", "cluster": {"gpus": 2}, "model": {"frozen": ["layers.0.*"]},
+     "strategy": {"pipeline": 2, "layers_per_stage": [1, 1]}} ])";
+  folder.write("a.json", with(small_scenario(), "\n  ]", more));
+  REQUIRE(run("simulate a.json --json out.json", folder).exit == 0);
+  CHECK_NOTHROW(check_schema((folder.path() / "out.json").string(), report_schema));
+}
+
 TEST_CASE("what strategies may say of recomputation and swaps, the schemas and the program take") {
   const TemporaryFolder folder;
   for (const std::string strategy :
