@@ -64,12 +64,6 @@ class Computed {
   Bytes highest_;
 };
 
-Bytes sum(const ByCategory& parts) {
-  Bytes all;
-  for (const Bytes part : parts) all += part;
-  return all;
-}
-
 }  // namespace
 
 Bytes least_memory(const Program& program, const cost::Profile& profile, const cost::Stack& stack,

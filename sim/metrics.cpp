@@ -13,8 +13,6 @@ namespace {
 using program::Category;
 using program::Program;
 
-Bytes sum(const ByCategory& bytes) { return std::accumulate(bytes.begin(), bytes.end(), Bytes{}); }
-
 const program::Task& task_of(const Program& program, const FlatTask& flat) {
   return program.blocks[flat.block].tasks[flat.task];
 }
@@ -110,6 +108,8 @@ void count_communication(Metrics& result, const Program& program, const Timeline
 }
 
 }  // namespace
+
+Bytes sum(const ByCategory& bytes) { return std::accumulate(bytes.begin(), bytes.end(), Bytes{}); }
 
 ByCategory residents(const Program& program, int sequence, program::Residence place) {
   ByCategory live{};

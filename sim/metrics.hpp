@@ -15,6 +15,7 @@
 namespace stratagem::sim {
 
 using ByCategory = std::array<Bytes, program::category_names.size()>;
+Bytes sum(const ByCategory& bytes);
 
 /// Memory of one actor: its highest sum of live buffers, and what that was made of.
 struct MemoryPeak {
