@@ -33,7 +33,7 @@ class CollectiveInstances {
   explicit CollectiveInstances(const Folding& folding);
 
   /// A rank comes to the k-th of a communicator class: its number, if all ranks have arrived now.
-  /// Expects that it is the same collective for all of them.
+  /// Expects that it is the same collective for all of them, and that the first one's outlives this.
   std::optional<int> arrive(int communicator_class, std::size_t k,
                             const program::Collective& collective, const Arrival& arrival,
                             Instant when);

@@ -32,9 +32,9 @@ TEST_CASE("ranks that do not do the same in the same place break a promise") {
   folding.communicator_classes = {{.actors = {0, 1}}};
   folding.flows = {{.parts = {}}};
   CollectiveInstances instances(folding);
-  instances.arrive(0, 0, {.payload = 1_KB}, {.actor = 0}, Instant{});
-  CHECK_THROWS_AS(instances.arrive(0, 0, {.payload = 2_KB}, {.actor = 1}, Instant{}),
-                  BrokenPromise);
+  const Collective first{.payload = 1_KB}, other{.payload = 2_KB};
+  instances.arrive(0, 0, first, {.actor = 0}, Instant{});
+  CHECK_THROWS_AS(instances.arrive(0, 0, other, {.actor = 1}, Instant{}), BrokenPromise);
 }
 
 }  // namespace stratagem::sim::collective_instances_test
