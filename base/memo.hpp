@@ -1,4 +1,4 @@
-// Values that follow from a key alone, made once and shared by threads.
+// Values that follow from a key alone, shared by all that ask for them.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,8 @@ class Memo {
 
   explicit Memo(std::size_t kept) : kept_(kept) {}
 
-  /// What `make`, called without arguments, returns for this key, now or before.
+  /// What `make`, called without arguments, returns for this key, now or before. Threads that ask
+  /// for the same new key at once may each make it.
   template <typename Make>
   Shared of(const Key& key, const Make& make) {
     if (Shared known = find(key)) return known;

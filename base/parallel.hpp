@@ -6,7 +6,7 @@
 
 namespace stratagem {
 
-/// As many threads as this process may run at once.
+/// As many as there are processors, at least one.
 int processors();
 
 /// Calls `work` with every index below `count`, each once, on at most `threads` threads; the caller

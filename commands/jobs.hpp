@@ -5,7 +5,7 @@
 
 namespace stratagem::commands {
 
-/// Each takes memory of its own, as lowering/size.hpp limits it. Answers do not depend on N.
+/// Each run takes memory of its own, see lowering/size.hpp. Answers do not depend on N.
 void add_jobs(Options& options);
 
 /// As asked, or as many as there are processors. Throws UsageError for none.

@@ -87,13 +87,14 @@ int run_simulate(const std::vector<std::string>& line) {
   Options options = simulate_options();
   const Arguments asked(options, line);
   if (asked.helped()) return done;
-  if (asked.has("expanded")) return write_programs(asked);
   if (asked.has("run") && !asked.has("trace") && !asked.has("program"))
-    throw UsageError("--run says of which run --trace or --program are to be written");
+    throw UsageError("--run chooses the run for --trace or --program, and neither is given");
+  const int threads = jobs(asked);
+  if (asked.has("expanded")) return write_programs(asked);
   const study::Scenario scenario = study::read_scenario(asked.required("scenario"));
   std::vector<Output> outputs;
   std::vector<study::Result> results = simulate_all(scenario, asked, outputs);
-  if (!asked.has("no-remedies") && !asked.has("accuracy")) find_remedies(results, jobs(asked));
+  if (!asked.has("no-remedies") && !asked.has("accuracy")) find_remedies(results, threads);
   if (asked.has("json")) {
     const std::string text = report::to_json(scenario, results).text(2) + "\n";
     outputs.insert(outputs.begin(), {asked.text("json"), text});

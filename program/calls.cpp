@@ -1,16 +1,23 @@
-// Finds the loop of a call by bisection.
+// Counts the later turns of loops before a call.
 #include "program/calls.hpp"
 
 #include <algorithm>
+
+#include "base/input_error.hpp"
 
 namespace stratagem::program {
 
 Calls::Calls(std::vector<StoredCall> stored, const std::vector<Loop>& loops)
     : stored_(std::move(stored)), loops_(loops) {
+  int end = 0;
   for (const Loop& loop : loops_) {
+    expects(loop.first >= end && loop.calls > 0 && loop.turns > 0,
+            "loops ascend, and do not overlap");
+    end = loop.first + loop.calls;
     before_.push_back(static_cast<int>(repeated_));
     repeated_ += static_cast<std::size_t>(loop.turns - 1) * loop.calls;
   }
+  expects(end <= static_cast<int>(stored_.size()), "loops are of stored calls");
 }
 
 const Loop* Calls::loop_of(int stored) const {

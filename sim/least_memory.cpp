@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/input_error.hpp"
 #include "program/buffers.hpp"
 #include "sim/device_memory.hpp"
 #include "sim/flat_tasks.hpp"
@@ -50,6 +51,7 @@ class Computed {
   }
 
   [[nodiscard]] Bytes counted(int number) const {
+    expects(number >= 0, "what is freed was allocated");
     const program::Buffer buffer = buffers_[number];
     const bool both =
         buffer.born && buffer.dies && computes(*buffer.born) && computes(*buffer.dies);

@@ -142,7 +142,7 @@ std::string words(const Change& change) {
   return text;
 }
 
-/// How a change turned out: refused ones are not kept.
+/// How a change turned out. One that is refused before it would be simulated is not kept.
 struct Tried {
   Change change;
   Remedy remedy;

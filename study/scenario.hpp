@@ -116,9 +116,9 @@ Scenario read_scenario(const std::string& file, const std::optional<cost::Profil
 /// over the run's own. Throws InputError where the settings do not go together.
 Run with_settings(const Run& run, const Json& changes);
 
-/// The outcome of a run. A run that is out of memory has metrics as if it had fitted, if it was
-/// simulated. A run that
-/// was refused, or that was not selected, has none.
+/// The outcome of a run. A run that is out of memory has metrics as if it had fitted, unless
+/// `memory_first` left out its simulation. A run that was refused, or that was not selected, has
+/// none.
 struct Outcome {
   enum class Status { ok, out_of_memory, refused, not_asked };
   Status status = Status::ok;

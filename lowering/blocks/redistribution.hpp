@@ -30,10 +30,10 @@ struct RedistributionBlocks {
 
 /// The steps of `redistribute` as tasks (moves.hpp). A buffer that nobody on its device needs any
 /// more is freed. If all devices of `to` are in `from`, everything leaves. Otherwise what a device
-/// sends leaves, and what it receives arrives: the devices that are in `to` alone take part before
-/// the consuming cell, so no computation of another device may wait for them earlier. If it did,
-/// so would its host where hosts wait for computations, and what it has not launched they may need
-/// before that cell.
+/// sends leaves, and what it receives arrives: devices that are in `to` alone take part before the
+/// consuming cell, so no computation of another device waits for them earlier. Its host, which may
+/// wait for that computation, would launch nothing meanwhile, and they may need what it has not
+/// launched: a deadlock.
 RedistributionBlocks redistribution_blocks(const RedistributedTensor& moved,
                                            const model::Graph& graph, Groups& groups);
 

@@ -38,7 +38,6 @@ void Transfers::receive_until(const Message& message, const ScheduledCell& of, S
   while (received_.erase(wanted) == 0) {
     expects(next < order.size(), "what a cell receives is sent");
     receive_all(message, order[next++], of, stream);
-    if (next == order.size()) next = 0;  // in the next round, where there is no flush
   }
 }
 

@@ -150,8 +150,10 @@ void add_host_waits(program::Program& program, const cost::Stack& stack) {
     for (const StoredCall& call : sequence.calls.stored())
       last_stage = std::max(last_stage, call.cell.stage);
   }
-  for (program::Sequence& sequence : program.sequences)
+  for (program::Sequence& sequence : program.sequences) {
+    expects(sequence.calls.loops().empty(), "host waits come before loops");
     HostWaits(program, sequence, stack, last_stage).write();
+  }
 }
 
 }  // namespace stratagem::lowering

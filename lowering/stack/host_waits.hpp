@@ -6,8 +6,8 @@
 
 namespace stratagem::lowering {
 
-/// Writes Call::host_waits. Before: every sequence has its calls, with what they wait for on the
-/// device, and none of them has such waits. After, the host waits
+/// Writes Call::host_waits. Before: every sequence has its calls, not yet in loops, with what they
+/// wait for on the device, and none of them has such waits. After, the host waits
 ///   - before a gather of parameters: for what the plan orders before it, such as the end of the
 ///     layer whose room it takes. The order is there to bound memory, and frameworks enforce it on
 ///     the host (FSDP's limit_all_gathers; the fetch events of DeepSpeed's
@@ -26,9 +26,8 @@ namespace stratagem::lowering {
 void add_host_waits(program::Program& program, const cost::Stack& stack);
 
 /// Checks a program (program::check). If its devices wait for each other for ever only since their
-/// hosts wait, the InputError names the rules. That happens where hosts wait for a gather that one
-/// device has launched ahead of cells before which another one launches it: in their order each
-/// counts all runs of its own stages.
+/// hosts wait, the InputError names the rules. That happens where stages of several grids share
+/// devices and weights are gathered ahead: these devices may launch gathers in different orders.
 void check_with_hosts(const program::Program& program, const cost::Stack& stack);
 
 }  // namespace stratagem::lowering

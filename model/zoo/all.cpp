@@ -22,8 +22,7 @@ std::string read_pattern(const JsonReader& entry, const Graph& graph) {
 }
 
 /// Freezes what the key "frozen" names.
-std::shared_ptr<const Graph> frozen(const JsonReader& config, std::shared_ptr<const Graph> graph,
-                                    DataType gradients) {
+std::shared_ptr<const Graph> frozen(const JsonReader& config, std::shared_ptr<const Graph> graph) {
   const auto named = config.find("frozen");
   if (!named) return graph;
   std::vector<std::string> patterns;
@@ -33,7 +32,6 @@ std::shared_ptr<const Graph> frozen(const JsonReader& config, std::shared_ptr<co
         patterns, [&](const std::string& pattern) { return matches(parameter.name, pattern); });
   });
   if (!trains_any(rest)) named->fail("patterns that leave a parameter to train");
-  hold_gradients_in(rest, gradients);
   return std::make_shared<const Graph>(std::move(rest));
 }
 
@@ -46,7 +44,7 @@ Family with_frozen(Family family) {
                             "none"});
   family.build = [build = family.build](const JsonReader& config, std::int64_t batch,
                                         const NumberTypes& types) {
-    return frozen(config, build(config, batch, types), types.gradients);
+    return frozen(config, build(config, batch, types));
   };
   return family;
 }

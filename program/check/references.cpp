@@ -154,7 +154,8 @@ void check_references(const Program& program) {
             highest[call.block] < static_cast<int>(program.segment_tensors[call.segment].size())));
       if (!known) {
         throw InputError("", "", "calls of blocks that bind all their buffers",
-                         "call " + std::to_string(c) + " of block " + std::to_string(call.block));
+                         "call " + std::to_string(sequence.calls.number({static_cast<int>(c), 0})) +
+                             " of block " + std::to_string(call.block));
       }
     }
     for (std::size_t c = 0; c < sequence.calls.size(); ++c)

@@ -81,9 +81,6 @@ void check_alone(const JsonReader& primitive, const PrimitiveKind& chosen) {
   for (const PrimitiveKind& other : primitive_kinds()) {
     if (other.name != chosen.name && primitive.has(other.name))
       primitive.at(other.name).fail("no second primitive beside \"" + chosen.name + "\"");
-    const bool same = other.name == chosen.name && other.key != chosen.key;
-    if (same && !other.key.empty() && primitive.has(other.key))
-      primitive.at(other.key).fail("not both \"" + chosen.key + "\" and \"" + other.key + "\"");
   }
 }
 

@@ -221,8 +221,8 @@ Strategy pipeline() {
                 schedules_that(&Schedule::takes_turns) + ")",
             "one each"},
            {"stage_order", of_stages(&S::places), list_of<int>(whole(0)),
-            "where every pipeline rank, or those that share a GPU, stand among the GPUs of all: "
-            "[0, 3, 1, 2] puts the second one last, beside those that fast links lead to",
+            "the place of every pipeline rank among their GPUs: [0, 3, 1, 2] puts the second one "
+            "last, beside those that fast links lead to; one place a GPU where ranks share GPUs",
             "in order"},
            {"embedding", of_stages(&S::embedding), end_of_model("first"),
             "where the model's embeddings stand: in the first" + apart, "first"},

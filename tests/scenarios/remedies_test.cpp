@@ -46,6 +46,28 @@ TEST_CASE("every remedy fits when it is simulated, and the cheapest come first")
   }
 }
 
+TEST_CASE("memory first: what surely misfits is not simulated, all else as if nobody asked") {
+  const auto both = [](int micro_batch) {
+    const std::string batch = R"({"global_batch": 64, "micro_batch": )" +
+                              std::to_string(micro_batch) +
+                              R"(, "precision": "fp16", "optimizer": "adam"})";
+    const study::Run run = run_of(gpt_1b, batch, R"({"data": 2})", 2);
+    return std::pair(study::simulate(run, {.memory_first = true}).outcome,
+                     study::simulate(run, {}).outcome);
+  };
+  const auto [bounded, large] = both(32);
+  CHECK(bounded.status == Outcome::Status::out_of_memory);
+  CHECK_FALSE(bounded.metrics);
+  CHECK(bounded.memory.used <= large.memory.used);
+  CHECK(bounded.gpu_shortfall <= large.gpu_shortfall);
+  CHECK(bounded.gpu_shortfall > Bytes{});
+  const auto [asked, small] = both(1);
+  REQUIRE(asked.status == Outcome::Status::ok);
+  CHECK(asked.metrics->iteration_time == small.metrics->iteration_time);
+  CHECK(asked.memory.used == small.memory.used);
+  CHECK(asked.tight == small.tight);
+}
+
 TEST_CASE("where no single change helps, several at once are tried") {
   // 10e9 parameters on one GPU of 34 GB: the optimizer's 12 bytes have to go, activations too.
   const std::string gpt_10b = R"({"family": "gpt", "layers": 12, "hidden": 8192, "heads": 64,

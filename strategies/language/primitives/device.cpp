@@ -67,6 +67,7 @@ void write_stages(const Plan& plan, const DeviceFormula& stages, int copy,
 /// A name in stage(...) takes all values from 0 to S-1 for which "where" holds.
 void read_device(PlanBuilder& builder, const JsonReader& reader) {
   const JsonReader selector = reader.at("op-assign");
+  if (const auto list = reader.find("devices")) list->fail("\"device\" or \"devices\", not both");
   const int copies = builder.plan().copies().most();
   const auto copy =
       reader.find("copy") ? static_cast<int>(reader.at("copy").between(0, copies - 1)) : 0;

@@ -36,6 +36,27 @@ TEST_CASE("every family has a name and a summary") {
   }
 }
 
+TEST_CASE("equal graphs in use are one, and differ by all that they follow from") {
+  const auto gpt = std::ranges::find(families(), "gpt", &Family::name);
+  const auto made = [&](const std::string& frozen, std::int64_t batch, const NumberTypes& types) {
+    const std::string text = R"({"layers": 2, "hidden": 8, "heads": 2, "sequence": 4,
+                                 "vocabulary": 16)" +
+                             frozen + "}";
+    return gpt->build(JsonReader::from_text(text, "test.json"), batch, types);
+  };
+  const NumberTypes half{DataType::fp16, DataType::fp16};
+  const NumberTypes wide_gradients{DataType::fp16, DataType::fp32};
+  const auto first = made("", 2, half);
+  CHECK(made("", 2, half) == first);
+  CHECK(made("", 3, half)->tensors.front().shape != first->tensors.front().shape);
+  CHECK(made("", 2, wide_gradients)->held_gradients == DataType::fp32);
+  const auto some = made(R"(, "frozen": ["layers.0.*"])", 2, wide_gradients);
+  CHECK(some->held_gradients == DataType::fp32);
+  CHECK(some->operators.size() < first->operators.size());
+  CHECK(made("", 2, half) == first);
+  CHECK(first->held_gradients == DataType::fp16);
+}
+
 TEST_CASE(
     "every size of a model tells its values, default and use, and is refused beyond its range") {
   for (const Family& family : families()) {
