@@ -1,4 +1,4 @@
-// Names by pattern, `layers.*.mlp.fc1`, where a scenario lists operators or parameters.
+// Names by pattern, such as `layers.*.mlp.fc1`: scenarios list operators and parameters so.
 #pragma once
 
 #include <string_view>

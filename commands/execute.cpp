@@ -76,12 +76,12 @@ void refuse(const Lowered& lowered, execute::Backend backend) {
 /// Checks, then times, and notes in `executed` what is done.
 template <typename T>
 void execute_as(const Lowered& lowered, int steps, kernels::Communicator& world,
-                execute::CurrentTask& place, Journal& journal, Executed& executed,
+                execute::CurrentTask& current, Journal& journal, Executed& executed,
                 const execute::MakeEngine<T>& make_engine, const execute::Watch& watch) {
   const execute::Settings settings{
       .micro_batches = lowered.plan.micro_batches,
       .optimizer = {.weight_decay = lowered.run.training.optimizer.name == "adamw" ? 0.01 : 0},
-      .place = &place};
+      .current = &current};
   const execute::Runnable plan{lowered.program, lowered.plan.graph()};
   const execute::Runnable alone{lowered.program_alone, lowered.alone.graph()};
   // Where iterations overlap, three whose weights are all as old as they will be.
@@ -93,11 +93,11 @@ void execute_as(const Lowered& lowered, int steps, kernels::Communicator& world,
     executed.agreement = std::move(agreement);
   });
   if (steps == 0) return;
-  place.during("the warm-up");
+  current.during("the warm-up");
   execute::Interpreter<T> rank(lowered.program, lowered.plan.graph(), settings, world,
                                make_engine());
   rank.iterate();
-  place.during("those that are timed");
+  current.during("those that are timed");
   const auto note = [&](const execute::TimedIteration& iteration) {
     journal.change([&] { executed.iterations.push_back(iteration); });
   };
@@ -107,7 +107,7 @@ void execute_as(const Lowered& lowered, int steps, kernels::Communicator& world,
 
 /// The same in the type and on what was asked for.
 void execute_on(const Unit& unit, const Lowered& lowered, int steps, kernels::Communicator& world,
-                const std::optional<kernels::GivingUp>& nccl, execute::CurrentTask& place,
+                const std::optional<kernels::GivingUp>& nccl, execute::CurrentTask& current,
                 Journal& journal, Executed& executed) {
   std::optional<kernels::Yardstick> yardstick;
   if (!unit.is_gpu() && steps > 0) yardstick.emplace();
@@ -115,7 +115,7 @@ void execute_on(const Unit& unit, const Lowered& lowered, int steps, kernels::Co
   if (yardstick)
     watch = {.yardstick = &*yardstick, .stolen = [] { return kernels::stolen_times(); }};
   const auto as = [&]<typename T>(const execute::MakeEngine<T>& make_engine) {
-    execute_as<T>(lowered, steps, world, place, journal, executed, make_engine, watch);
+    execute_as<T>(lowered, steps, world, current, journal, executed, make_engine, watch);
   };
   const auto on_processor = [&]<typename T>() {
     as.template operator()<T>([] { return std::make_unique<execute::HostEngine<T>>(); });
@@ -221,16 +221,16 @@ int execute_in(const Lowered& lowered, const Arguments& asked, const Unit& unit,
   Executed executed;
   executed.steps = steps;
   {
-    execute::CurrentTask place;
+    execute::CurrentTask current;
     const auto describe = [&] { return to_json(lowered, executed, unit, {}); };
-    Journal journal({.rank = ranks.rank(), .file = file, .describe = describe}, place);
+    Journal journal({.rank = ranks.rank(), .file = file, .describe = describe}, current);
     ranks.barrier();  // the file is there, for whoever has to write it
     if (world != nullptr) journal.watch(*world);
     std::optional<kernels::GivingUp> nccl;
     if (world != nullptr && !unit.nccl.empty())
       nccl.emplace().gone = [world] { return world->gone(); };
     guarded(journal,
-            [&] { execute_on(unit, lowered, steps, ranks, nccl, place, journal, executed); });
+            [&] { execute_on(unit, lowered, steps, ranks, nccl, current, journal, executed); });
   }
   if (ranks.rank() > 0) return done;  // the first one says how it went
   return conclude(lowered, executed, unit, asked);

@@ -22,7 +22,8 @@ constexpr const char* unfinished =
 
 }  // namespace
 
-Journal::Journal(Of of, const execute::CurrentTask& place) : of_(std::move(of)), place_(place) {
+Journal::Journal(Of of, const execute::CurrentTask& current)
+    : of_(std::move(of)), current_(current) {
   // A device or a pipe is no file that another one could take the place of.
   const bool stays =
       std::filesystem::exists(of_.file) && !std::filesystem::is_regular_file(of_.file);
@@ -56,7 +57,7 @@ void Journal::watch(kernels::World& world) {
 
 void Journal::tell_place() {
   constexpr std::size_t most = 78;
-  fmt::print(stderr, "\r\x1b[K{}", place_.text().substr(0, most));
+  fmt::print(stderr, "\r\x1b[K{}", current_.text().substr(0, most));
 }
 
 void Journal::change(const std::function<void()>& change) {
@@ -76,7 +77,7 @@ void Journal::stopped(const std::string& reason) {
 }
 
 std::string Journal::placed(const std::string& what) const {
-  return "rank " + std::to_string(of_.rank) + ": " + what + ", " + place_.text();
+  return "rank " + std::to_string(of_.rank) + ": " + what + ", " + current_.text();
 }
 
 /// In the thread of a watchdog or of a signal, while the rank's own waits or goes on.

@@ -27,7 +27,7 @@ class Journal {
     std::string file;                ///< "": none is written
     std::function<Json()> describe;  ///< what is known; called under the journal's lock
   };
-  Journal(Of of, const execute::CurrentTask& place);
+  Journal(Of of, const execute::CurrentTask& current);
   Journal(const Journal&) = delete;
   Journal& operator=(const Journal&) = delete;
   ~Journal();
@@ -43,7 +43,7 @@ class Journal {
   /// Writes why it stopped.
   void stopped(const std::string& reason);
 
-  /// What is wrong, with this rank and its place: "rank 0: out of memory, at task ...".
+  /// What is wrong, with this rank and its current task: "rank 0: out of memory, at task ...".
   [[nodiscard]] std::string placed(const std::string& what) const;
 
  private:
@@ -53,7 +53,7 @@ class Journal {
   void tell_place();
 
   Of of_;
-  const execute::CurrentTask& place_;
+  const execute::CurrentTask& current_;
   std::mutex mutex_;
   Clock::time_point written_;
   kernels::World* world_ = nullptr;

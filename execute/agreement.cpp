@@ -38,8 +38,8 @@ Gradients<OnHost<T>> train(const Runnable& runnable, const Settings& settings,
   Interpreter<T> rank(runnable.program, runnable.graph, looking, world, std::move(engine));
   result.losses = rank.train(iterations, [&](TensorId parameter, const Value<Host>& gradient) {
     if (rank.iteration() > 0) return;
-    model::Origin origin = model::origin_of(runnable.graph.tensors[parameter], parameter);
-    result.parts[origin.tensor].push_back({std::move(origin), gradient});
+    const model::Origin origin = model::origin_of(runnable.graph.tensors[parameter], parameter);
+    result.parts[origin.tensor].push_back({origin, gradient});
   });
   return result;
 }
@@ -77,7 +77,7 @@ Gradients<Host> train_on_one_device(const Runnable& one_device, const Settings& 
                                     kernels::Communicator& world, int iterations) {
   Gradients<Host> reference;
   if (world.rank() == 0) {
-    if (settings.place != nullptr) settings.place->during("the check's one device");
+    if (settings.current != nullptr) settings.current->during("the check's one device");
     const std::unique_ptr<kernels::Communicator> alone = kernels::lone();
     try {
       reference = train<Host>(one_device, settings, *alone, iterations,
@@ -116,7 +116,7 @@ template <typename T>
 Agreement compare(const Runnable& plan, const Runnable& one_device, const Settings& settings,
                   kernels::Communicator& world, int iterations, const MakeEngine<T>& make_engine) {
   using Host = OnHost<T>;
-  if (settings.place != nullptr) settings.place->during("the check");
+  if (settings.current != nullptr) settings.current->during("the check");
   const Gradients<Host> trained = train<T>(plan, settings, world, iterations, make_engine());
   const Gradients<Host> reference =
       train_on_one_device<Host>(one_device, settings, world, iterations);

@@ -72,17 +72,17 @@ class Gaps {
   std::size_t end_ = 0;
 };
 
-class Placing {
+class Packer {
  public:
-  Placing(const program::Program& program, const model::Graph& graph, int device,
-          const ElementSizes& sizes)
+  Packer(const program::Program& program, const model::Graph& graph, int device,
+         const ElementSizes& sizes)
       : program_(program),
         graph_(graph),
         sequence_(program.sequences[program.devices[device].sequence]),
         sizes_(sizes),
         buffers_(program, sequence_) {}
 
-  BufferPacking place() {
+  BufferPacking pack() {
     result_.buffer_of.assign(program_.lag + 1, std::vector<int>(buffers_.count(), -1));
     place_residents();
     place_what_outlives_its_round();
@@ -182,7 +182,7 @@ class Placing {
 
 BufferPacking pack_buffers(const program::Program& program, const model::Graph& graph, int device,
                            const ElementSizes& sizes) {
-  return Placing(program, graph, device, sizes).place();
+  return Packer(program, graph, device, sizes).pack();
 }
 
 }  // namespace stratagem::execute

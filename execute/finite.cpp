@@ -12,10 +12,10 @@ namespace stratagem::execute {
 
 template <typename T>
 void FiniteCheck::look(Engine<T>& engine, const Application<T>& application,
-                       const CurrentTask& place) {
+                       const CurrentTask& current) {
   const auto finite = [&](const Shared<T>& value) { return engine.finite(*value); };
   if (!first_.empty() || std::ranges::all_of(application.outputs, finite)) return;
-  first_ = place.text();
+  first_ = current.text();
   arises_ = true;
   for (std::size_t i = 0; i < application.inputs.size(); ++i) {
     if (finite(application.inputs[i])) continue;

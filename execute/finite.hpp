@@ -21,7 +21,7 @@ struct NotFinite : Fault {
 class FiniteCheck {
  public:
   template <typename T>
-  void look(Engine<T>& engine, const Application<T>& application, const CurrentTask& place);
+  void look(Engine<T>& engine, const Application<T>& application, const CurrentTask& current);
 
   /// What NotFinite says. Called on all ranks, which get the same: of ranks that have seen a task
   /// make such a value out of numbers, or out of a parameter that is none, the first one; else the

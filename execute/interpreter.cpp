@@ -50,7 +50,7 @@ Interpreter<T>::Interpreter(const program::Program& program, const model::Graph&
       lags_(lags_of(program, graph, sequence())) {
   expects(world.size() == static_cast<int>(program.devices.size()),
           "every device of a program has a rank");
-  if (settings_.place == nullptr) settings_.place = &record_.own;
+  if (settings_.current == nullptr) settings_.current = &record_.own;
 }
 
 // ---- rounds
@@ -86,7 +86,7 @@ std::vector<double> Interpreter<T>::overlap(int iterations, const Watch& watch) 
   held_.end();
   std::vector<double> losses = engine_->noted(static_cast<std::size_t>(iterations));
   world_.all_reduce(kernels::Reduction::sum, std::span<double>(losses));
-  settings_.place->leave();
+  settings_.current->leave();
   for (std::size_t i = 0; i < losses.size(); ++i) {
     if (!std::isfinite(losses[i]))
       throw NotFinite(record_.finite.told(world_, losses[i], now_.first + i));
@@ -135,9 +135,9 @@ void Interpreter<T>::run(const RunningCall& running, const Task& task) {
   const auto* work = std::get_if<Collective>(&task.work);
   const Call& call = running.call;
   const bool whole = call.segment < 0;
-  settings_.place->enter(program_.blocks[call.block],
-                         whole ? nullptr : &graph_.segments[call.segment].name, task,
-                         whole ? -1 : call.cell.micro_batch, iteration());
+  settings_.current->enter(program_.blocks[call.block],
+                           whole ? nullptr : &graph_.segments[call.segment].name, task,
+                           whole ? -1 : call.cell.micro_batch, iteration());
   for (const Operation& operation : task.operations) {
     switch (operation.action) {
       case Action::apply:
@@ -189,7 +189,7 @@ void Interpreter<T>::apply(const RunningCall& call, const Task& task, const Oper
     if (!overwrites(application.op)) clear(*engine_, result);
   }
   engine_->apply(application);
-  if (settings_.finds_faults) record_.finite.look(*engine_, application, *settings_.place);
+  if (settings_.finds_faults) record_.finite.look(*engine_, application, *settings_.current);
   const bool loss = application.op.outputs[0] == graph_.loss;
   if (loss && application.op.pass == model::Pass::forward && !task.recomputed)
     note_loss(call, operation, *application.outputs[0]);

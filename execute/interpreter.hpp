@@ -29,9 +29,9 @@ struct Settings {
   std::uint64_t seed = 1;
   int micro_batches = 1;  ///< of an iteration
   double dropout = 0.1;
-  kernels::Adam optimizer = {};  ///< `step` is counted by the interpreter
-  CurrentTask* place = nullptr;  ///< kept up to date if there is one; it outlives the interpreter
-  bool finds_faults = false;     ///< which task made the first value that is not finite
+  kernels::Adam optimizer = {};    ///< `step` is counted by the interpreter
+  CurrentTask* current = nullptr;  ///< kept up to date if there is one; it outlives the interpreter
+  bool finds_faults = false;       ///< which task made the first value that is not finite
 };
 
 /// Why a program cannot be run, naming what: plans of which lowering does not say what their tasks

@@ -1,4 +1,4 @@
-// Carries the messages of collectives and stages between ranks: by NCCL, or through the host.
+// Carries the messages of a group's collectives: by NCCL between GPUs, or through the host.
 #pragma once
 
 #include <span>

@@ -1,4 +1,4 @@
-// How fast devices reach each other, and what each has room for: the choice of peers asks.
+// How fast devices reach each other, and what each has room for: for the choice of peers.
 #pragma once
 
 #include <functional>

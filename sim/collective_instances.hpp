@@ -33,7 +33,8 @@ class CollectiveInstances {
   explicit CollectiveInstances(const Folding& folding);
 
   /// A rank comes to the k-th of a communicator class: its number, if all ranks have arrived now.
-  /// Expects that it is the same collective for all of them, and that the first rank's outlives this.
+  /// Expects that it is the same collective for all of them, and that the first rank's outlives
+  /// this object.
   std::optional<int> arrive(int communicator_class, std::size_t k,
                             const program::Collective& collective, const Arrival& arrival,
                             Instant when);

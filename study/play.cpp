@@ -1,4 +1,4 @@
-// Simulates the runs of many scenarios, on several threads: `validate` asks.
+// Simulates the runs that `validate` compares with what was measured, on several threads.
 #include <algorithm>
 #include <set>
 

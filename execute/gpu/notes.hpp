@@ -1,4 +1,4 @@
-// Pinned memory of the host that kernels read and write while the host goes on, and their sums.
+// Copies of a GPU's values in pinned memory, made while the host goes on, and their sums.
 #pragma once
 
 #include <algorithm>

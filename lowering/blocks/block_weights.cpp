@@ -1,4 +1,4 @@
-// Whole or a rank's part, for one block or beyond: the plan's rules of residency and its steps say.
+// The plan's rules and steps say whether a block has a weight whole, or a rank's part of it.
 #include "lowering/blocks/block_weights.hpp"
 
 #include <algorithm>

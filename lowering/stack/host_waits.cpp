@@ -19,7 +19,7 @@ using program::StoredCall;
 using program::Stream;
 using program::Task;
 
-/// As HostWait::of_task.
+/// As program::HostWait::of_task.
 constexpr int all_streams = -1;
 constexpr int computations = static_cast<int>(Stream::compute);
 

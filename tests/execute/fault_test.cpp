@@ -103,19 +103,19 @@ TEST_CASE("finite is what is neither infinite nor no number, in both types") {
   check(double{});
 }
 
-TEST_CASE("a place tells its task until it is left") {
-  CurrentTask place;
-  place.during("the check");
-  CHECK(place.text() == "between tasks of the check");
+TEST_CASE("the current task is told until it is left") {
+  CurrentTask current;
+  current.during("the check");
+  CHECK(current.text() == "between tasks of the check");
   const program::Block block{.name = "F layers.0"};
   const program::Task task{.name = "mlp.fc1"};
   const std::string segment = "layers.5";
-  place.enter(block, &segment, task, 3, 1);
-  CHECK(place.text() == "at task mlp.fc1 of F layers.5, micro-batch 3, iteration 1 of the check");
-  place.enter(block, nullptr, task, -1, 1);
-  CHECK(place.text() == "at task mlp.fc1 of F layers.0, iteration 1 of the check");
-  place.leave();
-  CHECK(place.text() == "between tasks of the check");
+  current.enter(block, &segment, task, 3, 1);
+  CHECK(current.text() == "at task mlp.fc1 of F layers.5, micro-batch 3, iteration 1 of the check");
+  current.enter(block, nullptr, task, -1, 1);
+  CHECK(current.text() == "at task mlp.fc1 of F layers.0, iteration 1 of the check");
+  current.leave();
+  CHECK(current.text() == "between tasks of the check");
 }
 
 }  // namespace
