@@ -2,7 +2,7 @@
 #include "lowering/stack/host_waits.hpp"
 
 #include <algorithm>
-#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -15,6 +15,7 @@ namespace {
 
 using placement::Cell;
 using placement::CellPass;
+using program::HostWait;
 using program::StoredCall;
 using program::Stream;
 using program::Task;
@@ -25,28 +26,34 @@ constexpr int computations = static_cast<int>(Stream::compute);
 
 class HostWaits {
  public:
-  HostWaits(const program::Program& program, program::Sequence& sequence, const cost::Stack& stack,
-            int last_stage)
-      : program_(program), sequence_(sequence), stack_(stack), last_stage_(last_stage) {}
+  HostWaits(const program::Program& program, program::Sequence& sequence, const cost::Stack& stack)
+      : program_(program), sequence_(sequence), stack_(stack), exchanges_(exchanges()) {}
 
   void write() {
-    begin_cells();
+    wait_in_cells();
     for (StoredCall& call : sequence_.calls.stored()) {
-      if (each_launch()) call.host_waits.push_back({-1, -1, all_streams});
+      if (says(HostRule::each_launch)) call.host_waits.push_back({-1, -1, all_streams});
       for (const program::Wait& wait : call.waits) {
         if (tasks(call)[wait.task].stream == Stream::parameter_communication)
           call.host_waits.push_back({wait.task, wait.of_call, wait.of_task});
       }
       std::ranges::sort(call.host_waits);
+      const auto twice = std::ranges::unique(call.host_waits);
+      call.host_waits.erase(twice.begin(), twice.end());
     }
   }
 
  private:
+  using HostRule = cost::HostWaits;
+
+  [[nodiscard]] bool says(HostRule rule) const { return cost::says(stack_, rule); }
+
   [[nodiscard]] const std::vector<Task>& tasks(const StoredCall& call) const {
     return program_.blocks[call.block].tasks;
   }
-
-  [[nodiscard]] bool each_launch() const { return says(stack_, cost::HostWaits::each_launch); }
+  [[nodiscard]] const Task& task_of(const auto& wait) const {
+    return tasks(sequence_.calls.stored()[wait.of_call])[wait.of_task];
+  }
 
   /// Does the stage exchange tensors with others?
   [[nodiscard]] bool exchanges() const {
@@ -55,32 +62,82 @@ class HostWaits {
     });
   }
 
-  void begin_cells() {
-    const bool exchanged = exchanges();
-    const bool receives = exchanged && says(stack_, cost::HostWaits::each_received_pass);
-    const bool batches = says(stack_, cost::HostWaits::each_micro_batch);
-    const bool all = each_launch() || says(stack_, cost::HostWaits::each_pass) ||
-                     (exchanged && says(stack_, cost::HostWaits::each_exchange));
+  /// Cells are looked at where they are launched, each once.
+  void wait_in_cells() {
+    for (std::size_t c = 0; c < sequence_.calls.size(); ++c) {
+      if (!received_by(c).empty()) receive_.insert(sequence_.calls.stored()[c].cell);
+    }
     const std::vector<int> beside = program::first_beside(sequence_);
-    std::optional<Cell> current;
+    std::set<Cell> begun, passes;
     program::each_launch(program_, sequence_, [&](const program::Launch& launch) {
+      const auto launched = [&](int task) { return launch.first <= task && task < launch.end; };
       StoredCall& call = sequence_.calls.stored()[launch.call];
+      for (const HostWait& received : received_by(launch.call)) {
+        if (launched(received.before)) wait_for_received(call, received);
+      }
       const int task = first_computation(call);
-      if (task < launch.first || task >= launch.end) return;
-      const Cell& cell = sequence_.calls.stored()[beside[launch.call]].cell;
-      const bool waits =
-          all || (batches && first_of_micro_batch(cell)) || (receives && is_received(cell));
-      if (current != cell && waits) begin(call, task, all ? all_streams : computations);
-      current = cell;
+      if (!launched(task)) return;
+      if (begun.insert(call.cell).second) begin(call, task);
+      if (passes.insert(sequence_.calls.stored()[beside[launch.call]].cell).second)
+        begin_pass(call, task);
     });
   }
 
-  static bool first_of_micro_batch(const Cell& cell) {
-    return cell.pass == CellPass::forward && cell.slice == 0 && cell.repeat == 0;
+  /// What tasks of a call read of what other stages sent, as waits of the host before them.
+  [[nodiscard]] std::vector<HostWait> received_by(std::size_t number) const {
+    const StoredCall& call = sequence_.calls.stored()[number];
+    const std::vector<Task>& all = tasks(call);
+    std::vector<HostWait> received;
+    for (const program::Wait& wait : call.waits) {
+      if (receives(task_of(wait))) received.push_back({wait.task, wait.of_call, wait.of_task});
+    }
+    for (std::size_t t = 0; t < all.size(); ++t) {
+      for (const int wait : all[t].waits) {
+        if (receives(all[wait]))
+          received.push_back({static_cast<int>(t), static_cast<int>(number), wait});
+      }
+    }
+    return received;
   }
-  /// Does the cell begin with what another stage sent?
-  [[nodiscard]] bool is_received(const Cell& cell) const {
-    return cell.stage != (cell.pass == CellPass::forward ? 0 : last_stage_);
+
+  static bool receives(const Task& task) {
+    return task.stream == Stream::receive_forward || task.stream == Stream::receive_backward;
+  }
+
+  /// Stages wait for what they receive as soon as it is there: before it is gathered, if tensor
+  /// ranks sent shares.
+  void wait_for_received(StoredCall& call, const HostWait& received) {
+    const bool exchanged = says(HostRule::each_exchange);
+    if (!exchanged && !says(HostRule::each_received_pass)) return;
+    if (waited_.insert(call.cell).second)
+      call.host_waits.push_back({received.before, -1, exchanged ? all_streams : computations});
+    call.host_waits.push_back(received);
+  }
+
+  /// A cell comes to its first computation.
+  void begin(StoredCall& call, int task) const {
+    const Cell& cell = call.cell;
+    const bool first_of_micro_batch =
+        cell.pass == CellPass::forward && cell.slice == 0 && cell.repeat == 0;
+    if (first_of_micro_batch && says(HostRule::each_micro_batch)) wait(call, task, computations);
+  }
+
+  /// As `begin`, of cells that take turns the first one.
+  void begin_pass(StoredCall& call, int task) const {
+    const bool sends_only =
+        exchanges_ && says(HostRule::each_exchange) && !receive_.contains(call.cell);
+    if (sends_only || says(HostRule::each_pass) || says(HostRule::each_launch))
+      wait(call, task, all_streams);
+  }
+
+  /// For streams, and for what a call reads of messages.
+  void wait(StoredCall& call, int task, int streams) const {
+    call.host_waits.push_back({task, -1, streams});
+    for (const program::Wait& one : call.waits) {
+      const StoredCall& from = sequence_.calls.stored()[one.of_call];
+      if (std::ranges::any_of(tasks(from), &HostWaits::receives))
+        call.host_waits.push_back({task, one.of_call, one.of_task});
+    }
   }
 
   /// -1 if a call is of no segment, or gathers weights ahead of those that read them.
@@ -92,30 +149,38 @@ class HostWaits {
     return found == all.end() ? -1 : static_cast<int>(found - all.begin());
   }
 
-  void begin(StoredCall& call, int task, int streams) const {
-    call.host_waits.push_back({task, -1, streams});
-    for (const program::Wait& wait : call.waits) {
-      const Stream from = tasks(sequence_.calls.stored()[wait.of_call])[wait.of_task].stream;
-      if (from == Stream::receive_forward || from == Stream::receive_backward)
-        call.host_waits.push_back({task, wait.of_call, wait.of_task});
-    }
-  }
-
   const program::Program& program_;
   program::Sequence& sequence_;
   const cost::Stack& stack_;
-  int last_stage_;
+  bool exchanges_;
+  std::set<Cell> receive_;  ///< cells that read what other stages sent
+  std::set<Cell> waited_;   ///< of these, those that have waited
 };
 
-/// The rules after which hosts wait, as a stack file has them.
-std::string rules_of_waits(const cost::Stack& stack) {
+/// Why hosts of a program wait: rules as a stack file has them, then what needs no rule.
+std::string reasons_to_wait(const program::Program& program, const cost::Stack& stack) {
   std::string text;
-  const auto add = [&](const std::string& rule) { text += (text.empty() ? "" : ", ") + rule; };
+  const auto add = [&](const std::string& reason) { text += (text.empty() ? "" : ", ") + reason; };
   for (const auto& [words, rule] : cost::host_waits_words()) {
     if (says(stack, rule)) add("\"host_waits\": \"" + words + "\"");
   }
   if (cost::rule_of<cost::ShardCollectives>(stack).gathers_wait)
     add("\"shard_collectives\" with gathers that are \"waited for\"");
+  const auto gathers = [&](const StoredCall& call) {
+    return std::ranges::any_of(call.host_waits, [&](const HostWait& wait) {
+      return wait.of_call >= 0 && program.blocks[call.block].tasks[wait.before].stream ==
+                                      Stream::parameter_communication;
+    });
+  };
+  if (std::ranges::any_of(program.sequences, [&](const program::Sequence& sequence) {
+        return std::ranges::any_of(sequence.calls.stored(), gathers);
+      }))
+    add("before gathers of weights ahead");
+  if (std::ranges::any_of(program.blocks, [](const program::Block& block) {
+        return std::ranges::any_of(
+            block.tasks, [](int times) { return times > 0; }, &Task::synchronizations);
+      }))
+    add("for tasks that synchronize");
   return text;
 }
 
@@ -136,23 +201,18 @@ void check_with_hosts(const program::Program& program, const cost::Stack& stack)
   try {
     program::check(program);
   } catch (const InputError& error) {
-    const std::string rules = rules_of_waits(stack);
-    if (rules.empty()) throw;
+    const std::string reasons = reasons_to_wait(program, stack);
+    if (reasons.empty()) throw;
     program::check(without_waits(program));
-    throw InputError(error.file, error.path, error.expected + " where hosts wait (" + rules + ")",
+    throw InputError(error.file, error.path, error.expected + " where hosts wait (" + reasons + ")",
                      error.found);
   }
 }
 
 void add_host_waits(program::Program& program, const cost::Stack& stack) {
-  int last_stage = 0;
-  for (const program::Sequence& sequence : program.sequences) {
-    for (const StoredCall& call : sequence.calls.stored())
-      last_stage = std::max(last_stage, call.cell.stage);
-  }
   for (program::Sequence& sequence : program.sequences) {
     expects(sequence.calls.loops().empty(), "host waits come before loops");
-    HostWaits(program, sequence, stack, last_stage).write();
+    HostWaits(program, sequence, stack).write();
   }
 }
 

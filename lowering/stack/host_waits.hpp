@@ -14,19 +14,22 @@ namespace stratagem::lowering {
 ///     partitioned_param_coordinator.py)
 ///   - before the first computation of a micro-batch's first forward cell on a stage, if the stack
 ///     copies the sizes of a micro-batch from the device (Megatron-LM, mpu/data.py,
-///     broadcast_data): for the computations so far, and what the cell has received. Cells that
-///     take turns begin as one
-///   - before that of every cell that receives, if the stack reads what a stage receives: for the
-///     same
-///   - before that of every cell: for all streams of the device, if the stack waits for each pass,
-///     or for what stages exchange (Megatron-LM, p2p_communication.py: torch.cuda.synchronize)
+///     broadcast_data): for the computations so far, and what that computation reads of messages
+///   - before the first task that reads what a cell has received, if the stack reads it on the host
+///     (DeepSpeed): for the computations so far and the receive. Where tensor ranks sent shares,
+///     this task gathers them
+///   - before the same, if the stack waits for what stages exchange (Megatron-LM,
+///     p2p_communication.py: torch.cuda.synchronize): for all streams of the device and the
+///     receive. A cell that receives nothing waits before its first computation
+///   - before the first computation of every cell, if the stack waits for each pass: for all
+///     streams. Cells that take turns are one pass
 ///   - before each task: for the same, if the stack waits for each launch.
 /// No host waits for what others launch at a later place in the order of all cells: none for a
 /// send, and no computation for one that may end later (RedistributionBlocks).
 void add_host_waits(program::Program& program, const cost::Stack& stack);
 
 /// Checks a program (program::check). If its devices wait for each other for ever only since their
-/// hosts wait, the InputError names the rules. That happens where stages of several grids share
+/// hosts wait, the InputError says why they do. That happens where stages of several grids share
 /// devices and weights are gathered ahead: these devices may launch gathers in different orders.
 void check_with_hosts(const program::Program& program, const cost::Stack& stack);
 

@@ -71,6 +71,8 @@ void check_waits(const Program& program, const Sequence& sequence, int number) {
   for (const HostWait& wait : call.host_waits) {
     const Wait like{
         .task = std::max(wait.before, 0), .of_call = wait.of_call, .of_task = wait.of_task};
+    const bool of_own = wait.of_call == number && within(wait.of_task, like.task);
+    if (of_own && within(like.task, program.blocks[call.block].tasks.size())) continue;
     if (wait.of_call >= 0) {
       check_wait(program, sequence, number, like);
     } else if (!within(wait.of_task + 1, stream_names.size() + 1) ||
@@ -115,8 +117,9 @@ void check_launches(const Program& program, const Sequence& sequence) {
     if (!next || launch.end > tasks) refuse(launch.call, launch.first);
     const auto check_after = [&](int task, const auto& wait) {
       const bool here = launch.first <= task && task < launch.end;
-      if (here && wait.of_call >= 0 && launched[wait.of_call] <= wait.of_task)
-        refuse(launch.call, task);
+      if (!here || wait.of_call < 0) return;
+      const int before = wait.of_call == launch.call ? task : launched[wait.of_call];
+      if (before <= wait.of_task) refuse(launch.call, task);
     };
     for (const Wait& wait : call.waits) check_after(wait.task, wait);
     for (const HostWait& wait : call.host_waits) check_after(wait.before, wait);

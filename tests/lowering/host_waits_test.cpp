@@ -1,6 +1,8 @@
 // What hosts wait for: which passes begin with it, and what of the device.
 #include "lowering/stack/host_waits.hpp"
 
+#include <tuple>
+
 #include "tests/catch.hpp"
 #include "tests/lowering/lowered.hpp"
 
@@ -28,16 +30,16 @@ Program pipeline(const cost::Stack& stack, const std::string& strategy = R"({"pi
   return lower(plan_of(model::gpt(config), strategy, 4), stack);
 }
 
-/// Of a stage: how many waits for streams and how many for messages its cells of a pass begin with.
+/// Of a sequence: how many waits for streams and how many for messages its cells of a pass begin with.
 struct Count {
   int computations = 0, device = 0, messages = 0, others = 0;
   friend bool operator==(const Count&, const Count&) = default;
 };
-Count waits(const Program& program, int stage, CellPass pass) {
-  const Sequence& sequence = program.sequences[stage];
+Count waits(const Program& program, int device_class, CellPass pass, int stage = -1) {
+  const Sequence& sequence = program.sequences[device_class];
   Count count;
   for (const Call& call : sequence.calls) {
-    if (call.cell.pass != pass) continue;
+    if (call.cell.pass != pass || (stage >= 0 && call.cell.stage != stage)) continue;
     for (const HostWait& wait : call.host_waits) {
       if (wait.of_call >= 0) {
         const program::Block& block = program.blocks[sequence.calls[wait.of_call].block];
@@ -90,6 +92,74 @@ TEST_CASE("of a micro-batch in slices the first alone reads its sizes") {
                                std::to_string(small_gpt.sequence / 2) + ", " +
                                std::to_string(small_gpt.sequence / 2) + "]}";
   CHECK(waits(pipeline(stack, strategy), 0, CellPass::forward) == Count{4, 0, 0, 0});
+}
+
+TEST_CASE("shares that tensor ranks sent are waited for before they are gathered") {
+  const std::string strategy = R"({"tensor": 2, "pipeline": 2})";
+  const auto lowered_with = [&](cost::HostWaits rule) {
+    return pipeline(waiting({cost::StageShares::activations, rule}), strategy);
+  };
+  for (const auto& [rule, computations, device] :
+       {std::tuple{cost::HostWaits::each_received_pass, 4, 0},
+        std::tuple{cost::HostWaits::each_exchange, 0, 4}}) {
+    const Program program = lowered_with(rule);
+    CHECK(waits(program, 1, CellPass::forward) == Count{computations, device, 4, 0});
+    for (const Call& call : program.sequences[1].calls) {
+      if (call.cell.pass != CellPass::forward || call.host_waits.empty()) continue;
+      const program::Task& before = program.blocks[call.block].tasks[call.host_waits[0].before];
+      CHECK(before.name.find("gather") != std::string::npos);
+      CHECK(call.segment < 0);
+    }
+  }
+  // Sizes are copied when all is gathered.
+  const Program program = lowered_with(cost::HostWaits::each_micro_batch);
+  CHECK(waits(program, 1, CellPass::forward) == Count{4, 0, 0, 4});
+}
+
+TEST_CASE("a pass receives if it reads what another device sent, whatever its stage's number") {
+  const cost::Stack stack = waiting({cost::HostWaits::each_received_pass});
+  // Stages 0 and 3 are on one device, 1 and 2 on the other: nothing comes to stage 2 forward, nor
+  // to stage 1 backward.
+  const Program v = pipeline(stack, R"({"pipeline": 2, "schedule": "zb-v"})");
+  const Count none{}, each{4, 0, 4, 0};
+  CHECK(waits(v, 0, CellPass::forward, 0) == none);
+  CHECK(waits(v, 1, CellPass::forward, 1) == each);
+  CHECK(waits(v, 1, CellPass::forward, 2) == none);
+  CHECK(waits(v, 0, CellPass::forward, 3) == each);
+  CHECK(waits(v, 0, CellPass::backward, 3) == none);
+  CHECK(waits(v, 1, CellPass::backward, 2) == each);
+  CHECK(waits(v, 1, CellPass::backward, 1) == none);
+  CHECK(waits(v, 0, CellPass::backward, 0) == each);
+  for (const int device_class : {0, 1}) CHECK(waits(v, device_class, CellPass::weight) == none);
+}
+
+TEST_CASE("of cells that take turns each reads what it needs; as passes they are one") {
+  const std::string strategy = R"({"pipeline": 2, "schedule": "dualpipe"})";
+  const auto all_of = [](const Program& program, CellPass pass) {
+    Count sum;
+    for (std::size_t c = 0; c < program.sequences.size(); ++c) {
+      const Count one = waits(program, static_cast<int>(c), pass);
+      sum.computations += one.computations;
+      sum.device += one.device;
+    }
+    return sum;
+  };
+  const Program sizes = pipeline(waiting({cost::HostWaits::each_micro_batch}), strategy);
+  CHECK(all_of(sizes, CellPass::forward).computations == 2 * 4);  // both stages, 4 micro-batches
+  CHECK(all_of(sizes, CellPass::backward).computations == 0);
+  const Program passes = pipeline(waiting({cost::HostWaits::each_pass}), strategy);
+  int taking_turns = 0;
+  for (const Sequence& sequence : passes.sequences) {
+    const std::vector<int> first = program::first_beside(sequence);
+    for (std::size_t c = 0; c < first.size(); ++c) {
+      if (first[c] == static_cast<int>(c) ||
+          sequence.calls[first[c]].cell == sequence.calls[c].cell)
+        continue;
+      ++taking_turns;
+      for (const HostWait& wait : sequence.calls[c].host_waits) CHECK(wait.of_call >= 0);
+    }
+  }
+  CHECK(taking_turns > 0);
 }
 
 TEST_CASE("a stage without others waits for no exchange") {

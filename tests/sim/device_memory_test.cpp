@@ -266,10 +266,10 @@ TEST_CASE("reserved is no less than what streams that run at once hold at a time
 
 TEST_CASE("a stage's host waits for exchanges, for what describes them, or for neither") {
   using cost::HostWaits;
-  // Of stages 0 and 1, the last one.
+  // Stage 0 reads before its backward pass what stage 1 sent, which reads nothing.
   const auto reserved = [](bool sends, const std::vector<cost::Rule>& waits, int stage = 0) {
     HandBuilt built = layers_with_sums(3);
-    const Step step = collective(8_B, {}, Stream::send_forward);
+    const Step step = collective(8_B, {}, Stream::receive_backward);
     if (sends) {
       built.program.blocks[0].tasks.push_back(step.task);
       built.prices[0].push_back({{step.device}, {step.host}, {step.host}});
@@ -280,6 +280,8 @@ TEST_CASE("a stage's host waits for exchanges, for what describes them, or for n
     built.program.sequences.push_back(built.program.sequences[0]);
     built.program.devices[1].sequence = 1;
     for (program::StoredCall& call : built.program.sequences[1].calls.stored()) call.cell.stage = 1;
+    const auto message = static_cast<int>(built.program.blocks[0].tasks.size()) - 1;
+    if (sends) built.program.sequences[0].calls.stored()[1].waits = {{0, 0, message}};
     of_a_segment(built.program);
     cost::Stack stack = stack_with(Allocator::caching);
     stack.rules = waits;

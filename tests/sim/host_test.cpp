@@ -55,13 +55,13 @@ double with_shared_ends(const std::vector<cost::Rule>& waits) {
 TEST_CASE("where stages share devices, cells before which hosts wait begin a launch later") {
   // Eight cells follow each other: embedding, F, F, head, and back. A host that does not wait is
   // ahead of its device but for the first launch. The forward cells are the first of the micro-batch
-  // on their stages; the forward cell of the embedding and the backward cell of the head receive
-  // nothing.
+  // on their stages. Four cells read what the other device sent: F of the second stage, the head on
+  // the first device, and the backward cells of the first stage and of the embedding on the second.
   const double cells = 4 * 5 + 2 * 7 + 2 * 11;
   using cost::HostWaits;
   CHECK(with_shared_ends({}) == cells + 1);
   CHECK(with_shared_ends({HostWaits::each_micro_batch}) == cells + 4);
-  CHECK(with_shared_ends({HostWaits::each_received_pass}) == cells + 7);
+  CHECK(with_shared_ends({HostWaits::each_received_pass}) == cells + 5);
   CHECK(with_shared_ends({HostWaits::each_exchange}) == cells + 8);
   CHECK(with_shared_ends({HostWaits::each_pass}) == cells + 8);
   CHECK(with_shared_ends({HostWaits::each_launch}) == cells + 8);

@@ -45,6 +45,25 @@ bool same_memory(const std::vector<MemoryChange>& a, const std::vector<MemoryCha
   return same;
 }
 
+/// That a program has loops, and plays the same without.
+void check(const Program& program) {
+  std::size_t loops = 0;
+  for (const program::Sequence& sequence : program.sequences)
+    loops += sequence.calls.loops().size();
+  CHECK(loops > 0);
+  const Program one_by_one = spelled_out(program);
+  const Timeline timeline = run_of(program), other = run_of(one_by_one);
+  CHECK(timeline.iteration_ends == other.iteration_ends);
+  for (std::size_t s = 0; s < timeline.tasks.size(); ++s)
+    CHECK(same_tasks(timeline.tasks[s], other.tasks[s]));
+  for (std::size_t a = 0; a < timeline.actors.size(); ++a) {
+    CHECK(timeline.times[a].begins == other.times[a].begins);
+    CHECK(timeline.times[a].ends == other.times[a].ends);
+    CHECK(timeline.times[a].launches == other.times[a].launches);
+    CHECK(same_memory(memory_changes(program, timeline, a), memory_changes(one_by_one, other, a)));
+  }
+}
+
 }  // namespace
 
 TEST_CASE("loops change no instant, no task and no buffer") {
@@ -58,22 +77,32 @@ TEST_CASE("loops change no instant, no task and no buffer") {
         R"({"pipeline": 2, "schedule": "pipedream"})",
         R"({"pipeline": 4, "swap": {"layers": 3, "to": "peer"}})"}) {
     INFO(strategy);
-    const Program program = lowering::lowered(graph, strategy, 12);
-    std::size_t loops = 0;
-    for (const program::Sequence& sequence : program.sequences)
-      loops += sequence.calls.loops().size();
-    CHECK(loops > 0);
-    const Program one_by_one = spelled_out(program);
-    const Timeline timeline = run_of(program), other = run_of(one_by_one);
-    CHECK(timeline.iteration_ends == other.iteration_ends);
-    for (std::size_t s = 0; s < timeline.tasks.size(); ++s)
-      CHECK(same_tasks(timeline.tasks[s], other.tasks[s]));
-    for (std::size_t a = 0; a < timeline.actors.size(); ++a) {
-      CHECK(timeline.times[a].begins == other.times[a].begins);
-      CHECK(timeline.times[a].ends == other.times[a].ends);
-      CHECK(timeline.times[a].launches == other.times[a].launches);
-      CHECK(
-          same_memory(memory_changes(program, timeline, a), memory_changes(one_by_one, other, a)));
+    check(lowering::lowered(graph, strategy, 12));
+  }
+}
+
+TEST_CASE("nor do they where hosts wait") {
+  using cost::HostWaits;
+  model::GptConfig config = lowering::small_gpt;
+  config.tied = false;
+  const model::Graph graph = model::gpt(config);
+  for (const HostWaits rule : {HostWaits::each_micro_batch, HostWaits::each_pass,
+                               HostWaits::each_received_pass, HostWaits::each_exchange}) {
+    cost::Stack stack = lowering::plain_stack();
+    stack.rules = {rule, cost::StageShares::activations};
+    for (const std::string strategy :
+         {R"({"pipeline": 4, "tensor": 2})", R"({"pipeline": 2, "schedule": "zb-v", "tensor": 2})",
+          R"({"pipeline": 2, "schedule": "dualpipe"})",
+          R"({"pipeline": 2, "embedding": "all", "head": "all"})"}) {
+      INFO(strategy << ", " << static_cast<int>(rule));
+      const Program program = lowering::lower(lowering::plan_of(graph, strategy, 12), stack);
+      std::size_t waits = 0;
+      for (const program::Sequence& sequence : program.sequences) {
+        for (const program::StoredCall& call : sequence.calls.stored())
+          waits += call.host_waits.size();
+      }
+      CHECK(waits > 0);
+      check(program);
     }
   }
 }
