@@ -2,6 +2,7 @@
 #include "lowering/stack/host_waits.hpp"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -27,7 +28,11 @@ constexpr int computations = static_cast<int>(Stream::compute);
 class HostWaits {
  public:
   HostWaits(const program::Program& program, program::Sequence& sequence, const cost::Stack& stack)
-      : program_(program), sequence_(sequence), stack_(stack), exchanges_(exchanges()) {}
+      : program_(program),
+        sequence_(sequence),
+        stack_(stack),
+        exchanges_(exchanges()),
+        launched_(sequence.calls.size(), 0) {}
 
   void write() {
     wait_in_cells();
@@ -38,7 +43,7 @@ class HostWaits {
           call.host_waits.push_back({wait.task, wait.of_call, wait.of_task});
       }
       std::ranges::sort(call.host_waits);
-      const auto twice = std::ranges::unique(call.host_waits);
+      const auto twice = std::ranges::unique(call.host_waits, implies);
       call.host_waits.erase(twice.begin(), twice.end());
     }
   }
@@ -65,53 +70,73 @@ class HostWaits {
   /// Cells are looked at where they are launched, each once.
   void wait_in_cells() {
     for (std::size_t c = 0; c < sequence_.calls.size(); ++c) {
-      if (!received_by(c).empty()) receive_.insert(sequence_.calls.stored()[c].cell);
+      for (const HostWait& one : received_by(c))
+        received_[sequence_.calls.stored()[c].cell].push_back(one);
     }
     const std::vector<int> beside = program::first_beside(sequence_);
     std::set<Cell> begun, passes;
     program::each_launch(program_, sequence_, [&](const program::Launch& launch) {
       const auto launched = [&](int task) { return launch.first <= task && task < launch.end; };
       StoredCall& call = sequence_.calls.stored()[launch.call];
-      for (const HostWait& received : received_by(launch.call)) {
-        if (launched(received.before)) wait_for_received(call, received);
-      }
       const int task = first_computation(call);
-      if (!launched(task)) return;
-      if (begun.insert(call.cell).second) begin(call, task);
-      if (passes.insert(sequence_.calls.stored()[beside[launch.call]].cell).second)
-        begin_pass(call, task);
+      if (launched(task)) {
+        if (received_.contains(call.cell)) wait_for_received(launch.call, task);
+        if (begun.insert(call.cell).second) begin(call, task);
+        if (passes.insert(sequence_.calls.stored()[beside[launch.call]].cell).second)
+          begin_pass(call, task);
+      }
+      for (const HostWait& received : received_by(launch.call)) {
+        if (launched(received.before)) wait_for_received(launch.call, received.before);
+      }
+      launched_[launch.call] = launch.end;
     });
   }
 
-  /// What tasks of a call read of what other stages sent, as waits of the host before them.
+  /// What tasks of a call read of what other devices sent, as waits of the host before them. What is
+  /// only sent on is not read.
   [[nodiscard]] std::vector<HostWait> received_by(std::size_t number) const {
     const StoredCall& call = sequence_.calls.stored()[number];
     const std::vector<Task>& all = tasks(call);
     std::vector<HostWait> received;
+    const auto add = [&](int task, int of_call, int of_task) {
+      if (!program::transfers(all[task].stream)) received.push_back({task, of_call, of_task});
+    };
     for (const program::Wait& wait : call.waits) {
-      if (receives(task_of(wait))) received.push_back({wait.task, wait.of_call, wait.of_task});
+      if (receives(task_of(wait))) add(wait.task, wait.of_call, wait.of_task);
     }
     for (std::size_t t = 0; t < all.size(); ++t) {
       for (const int wait : all[t].waits) {
-        if (receives(all[wait]))
-          received.push_back({static_cast<int>(t), static_cast<int>(number), wait});
+        if (receives(all[wait])) add(static_cast<int>(t), static_cast<int>(number), wait);
       }
     }
     return received;
+  }
+
+  /// Is a wait, with the one before it, not needed? All streams come first.
+  static bool implies(const HostWait& before, const HostWait& wait) {
+    const bool all = before.of_call < 0 && before.of_task == all_streams;
+    return before == wait || (all && wait.of_call < 0 && wait.before == before.before);
   }
 
   static bool receives(const Task& task) {
     return task.stream == Stream::receive_forward || task.stream == Stream::receive_backward;
   }
 
-  /// Stages wait for what they receive as soon as it is there: before it is gathered, if tensor
-  /// ranks sent shares.
-  void wait_for_received(StoredCall& call, const HostWait& received) {
+  /// Before a task of a cell, for what it has received by then, each once. That is before tensor
+  /// ranks gather what they sent in shares, and before a backward cell computes again what it needs.
+  void wait_for_received(int number, int task) {
     const bool exchanged = says(HostRule::each_exchange);
     if (!exchanged && !says(HostRule::each_received_pass)) return;
+    StoredCall& call = sequence_.calls.stored()[number];
+    std::vector<HostWait>& received = received_.at(call.cell);
+    const auto there = std::ranges::partition(received, [&](const HostWait& one) {
+      return one.of_task >= (one.of_call == number ? task : launched_[one.of_call]);
+    });
+    if (there.empty()) return;
     if (waited_.insert(call.cell).second)
-      call.host_waits.push_back({received.before, -1, exchanged ? all_streams : computations});
-    call.host_waits.push_back(received);
+      call.host_waits.push_back({task, -1, exchanged ? all_streams : computations});
+    for (const HostWait& one : there) call.host_waits.push_back({task, one.of_call, one.of_task});
+    received.erase(there.begin(), there.end());
   }
 
   /// A cell comes to its first computation.
@@ -125,7 +150,7 @@ class HostWaits {
   /// As `begin`, of cells that take turns the first one.
   void begin_pass(StoredCall& call, int task) const {
     const bool sends_only =
-        exchanges_ && says(HostRule::each_exchange) && !receive_.contains(call.cell);
+        exchanges_ && says(HostRule::each_exchange) && !received_.contains(call.cell);
     if (sends_only || says(HostRule::each_pass) || says(HostRule::each_launch))
       wait(call, task, all_streams);
   }
@@ -153,8 +178,10 @@ class HostWaits {
   program::Sequence& sequence_;
   const cost::Stack& stack_;
   bool exchanges_;
-  std::set<Cell> receive_;  ///< cells that read what other stages sent
-  std::set<Cell> waited_;   ///< of these, those that have waited
+  std::vector<int> launched_;  ///< by call: its tasks so far
+  /// What cells read of what other devices sent and have not waited for.
+  std::map<Cell, std::vector<HostWait>> received_;
+  std::set<Cell> waited_;  ///< cells that have waited for any of it
 };
 
 /// Why hosts of a program wait: rules as a stack file has them, then what needs no rule.

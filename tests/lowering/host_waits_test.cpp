@@ -111,6 +111,13 @@ TEST_CASE("shares that tensor ranks sent are waited for before they are gathered
       CHECK(call.segment < 0);
     }
   }
+  // A backward cell reads before it computes again.
+  const Program again = pipeline(waiting({cost::HostWaits::each_received_pass}),
+                                 R"({"pipeline": 2, "recompute": "full"})");
+  for (const Call& call : again.sequences[0].calls) {
+    for (const HostWait& wait : call.host_waits) CHECK(wait.before == 0);
+  }
+  CHECK(waits(again, 0, CellPass::backward) == Count{4, 0, 4, 0});
   // Sizes are copied when all is gathered.
   const Program program = lowered_with(cost::HostWaits::each_micro_batch);
   CHECK(waits(program, 1, CellPass::forward) == Count{4, 0, 0, 4});
