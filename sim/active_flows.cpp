@@ -38,6 +38,26 @@ std::vector<int> ActiveFlows::end_at(Instant now) {
   return handles;
 }
 
+/// Shares follow from which flows there are.
+void ActiveFlows::write(RelativeState& state, const std::vector<int>& handles) const {
+  state.add(static_cast<std::int64_t>(entries_.size()));
+  for (const Entry& entry : entries_) {
+    state.add(entry.flow);
+    state.add(std::ranges::lower_bound(handles, entry.handle) - handles.begin());
+    state.add_bits(entry.left.value);
+    state.add_bits(entry.rate.value);
+    state.add(entry.since);
+    state.add(entry.end);
+  }
+}
+
+void ActiveFlows::jump(const Jump& jump) {
+  for (Entry& entry : entries_) {
+    entry.since = jump.of(entry.since);
+    entry.end = jump.of(entry.end);
+  }
+}
+
 void ActiveFlows::share(Instant now) {
   const std::vector<BytesPerSecond>& rates = fair_share_.rates();
   for (Entry& entry : entries_) {

@@ -6,6 +6,7 @@
 #include "sim/folding.hpp"
 #include "sim/instant.hpp"
 #include "sim/network.hpp"
+#include "sim/relative_state.hpp"
 
 namespace stratagem::sim {
 
@@ -23,6 +24,10 @@ class ActiveFlows {
   std::vector<int> end_at(Instant now);
   /// Accounts for what has flowed until `now` and shares the links anew. Call after every change.
   void share(Instant now);
+
+  /// Adds what is left of every flow, and its handle as its place among `handles`, which ascend.
+  void write(RelativeState& state, const std::vector<int>& handles) const;
+  void jump(const Jump& jump);
 
  private:
   struct Entry {

@@ -26,7 +26,8 @@ std::optional<int> CollectiveInstances::arrive(int communicator_class, std::size
     const Routes& routes = routes_.at({communicator_class, collective.kind});
     const int flow = routes.any >= 0 ? routes.any : routes.by_payload.at(collective.payload);
     known[k] = static_cast<int>(instances_.size());
-    instances_.push_back({&collective, flow, when, {}});
+    instances_.push_back({&collective, communicator_class, k, flow, when, {}});
+    open_.push_back(known[k]);
   }
   CollectiveInstance& instance = instances_[known[k]];
   expects(instance.collective->kind == collective.kind &&
@@ -36,6 +37,38 @@ std::optional<int> CollectiveInstances::arrive(int communicator_class, std::size
   instance.arrivals.push_back(arrival);
   const std::size_t ranks = folding_.communicator_classes[communicator_class].actors.size();
   return instance.arrivals.size() == ranks ? std::optional(known[k]) : std::nullopt;
+}
+
+void CollectiveInstances::end(int instance) {
+  instances_[instance].arrivals = {};
+  open_.erase(std::ranges::lower_bound(open_, instance));
+}
+
+void CollectiveInstances::write(RelativeState& state) const {
+  state.add(static_cast<std::int64_t>(open_.size()));
+  for (const int number : open_) {
+    const CollectiveInstance& one = instances_[number];
+    state.add(one.communicator_class);
+    state.add(one.flow);
+    state.add_bits(one.collective->payload.value);
+    state.add(one.last_arrival);
+    state.add(static_cast<std::int64_t>(one.arrivals.size()));
+    for (const Arrival& arrival : one.arrivals) {
+      state.add(arrival.actor);
+      state.add(arrival.queue);
+    }
+  }
+}
+
+void CollectiveInstances::jump(const Jump& jump, const std::vector<std::size_t>& later) {
+  for (std::size_t i = 0; i < open_.size(); ++i) {
+    CollectiveInstance& one = instances_[open_[i]];
+    one.last_arrival = jump.of(one.last_arrival);
+    one.k += jump.periods * later[i];
+    std::vector<int>& known = numbers_[one.communicator_class];
+    if (one.k >= known.size()) known.resize(one.k + 1, -1);
+    known[one.k] = open_[i];
+  }
 }
 
 }  // namespace stratagem::sim

@@ -10,6 +10,7 @@
 #include "program/program.hpp"
 #include "sim/folding.hpp"
 #include "sim/instant.hpp"
+#include "sim/relative_state.hpp"
 
 namespace stratagem::sim {
 
@@ -22,6 +23,8 @@ struct Arrival {
 /// The k-th collective of a communicator class.
 struct CollectiveInstance {
   const program::Collective* collective = nullptr;
+  int communicator_class = 0;
+  std::size_t k = 0;
   int flow = 0;  ///< that it takes, of the folding's
   Instant last_arrival;
   std::vector<Arrival> arrivals;
@@ -39,6 +42,15 @@ class CollectiveInstances {
                             const program::Collective& collective, const Arrival& arrival,
                             Instant when);
   [[nodiscard]] CollectiveInstance& operator[](int instance) { return instances_[instance]; }
+  /// All ranks go on from it.
+  void end(int instance);
+  /// At which some ranks have arrived, and which have not ended, ascending.
+  [[nodiscard]] const std::vector<int>& open() const { return open_; }
+
+  /// Adds who has arrived at the open ones.
+  void write(RelativeState& state) const;
+  /// The open ones are so many collectives of their communicators later.
+  void jump(const Jump& jump, const std::vector<std::size_t>& later);
 
  private:
   /// The flows of one kind of collective of one communicator class.
@@ -49,6 +61,7 @@ class CollectiveInstances {
 
   const Folding& folding_;
   std::vector<CollectiveInstance> instances_;
+  std::vector<int> open_;
   std::vector<std::vector<int>> numbers_;  ///< by communicator class, then k
   std::map<std::pair<int, cost::CollectiveKind>, Routes> routes_;
 };

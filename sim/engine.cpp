@@ -4,14 +4,14 @@
 
 #include <algorithm>
 #include <deque>
-#include <functional>
-#include <queue>
+#include <set>
 #include <utility>
 
 #include "base/input_error.hpp"
 #include "sim/active_flows.hpp"
 #include "sim/collective_instances.hpp"
 #include "sim/played_actor.hpp"
+#include "sim/repetition.hpp"
 #include "sim/slowed_kernels.hpp"
 
 namespace stratagem::sim {
@@ -24,16 +24,33 @@ struct Start {
   friend auto operator<=>(const Start&, const Start&) = default;
 };
 
-using Starts = std::priority_queue<Start, std::vector<Start>, std::greater<>>;
+/// Ascending.
+using Starts = std::set<Start>;
 
-Instant when_next(const Starts& starts) { return starts.empty() ? never : starts.top().when; }
+Instant when_next(const Starts& starts) { return starts.empty() ? never : starts.begin()->when; }
+
+/// Adds events of the open collectives.
+void write(RelativeState& state, const Starts& starts, const std::vector<int>& open) {
+  state.add(static_cast<std::int64_t>(starts.size()));
+  for (const Start& start : starts) {
+    state.add(start.when);
+    state.add(std::ranges::lower_bound(open, start.instance) - open.begin());
+  }
+}
+
+void jump_all(Starts& starts, const Jump& jump) {
+  Starts later;
+  for (const Start& start : starts) later.insert({jump.of(start.when), start.instance});
+  starts = std::move(later);
+}
 
 class Engine {
  public:
   Engine(const program::Program& program, const Folding& folding, const Prices& prices,
-         int iterations)
+         int iterations, Repeats repeats)
       : folding_(folding),
         iterations_(iterations),
+        repeats_(repeats),
         lag_(program.lag),
         flows_(folding),
         slowdown_(to_millionths(folding.compute_slowdown)),
@@ -47,9 +64,12 @@ class Engine {
 
   Timeline run() {
     for (std::size_t a = 0; a < actors_.size(); ++a) advance(static_cast<int>(a));
-    while (true) {
+    std::optional<Repetition> repetition;
+    if (repeats_ == Repeats::jumped) repetition.emplace(actors_);
+    for (Instant now{0};;) {
+      if (repetition && repetition->comes_to_turn(actors_)) repeat(*repetition, now);
       const Instant flow = std::min(flows_.next_end(), when_next(starts_));
-      const Instant now = slowdown_ == 0 ? flow : std::min(flow, next_of_kernels());
+      now = slowdown_ == 0 ? flow : std::min(flow, next_of_kernels());
       if (now == never) break;
       if (flow == now) change_flows(now);
       if (slowdown_ > 0) change_kernels(now);
@@ -62,12 +82,52 @@ class Engine {
   }
 
  private:
+  /// Looks whether what has happened since an earlier instant happens again from now on.
+  void repeat(Repetition& repetition, Instant now) {
+    std::optional<Cut> cut = cut_at(now);
+    if (!cut) return;
+    if (const auto repeated = repetition.find(std::move(*cut), actors_)) jump(*repeated);
+  }
+
+  std::optional<Cut> cut_at(Instant now) {
+    Cut cut{.state = RelativeState(now), .places = {}, .collectives = {}};
+    for (PlayedActor& actor : actors_) {
+      const auto place = actor.place();
+      if (!place || !actor.write(cut.state, *place)) return std::nullopt;
+      cut.places.push_back(*place);
+    }
+    const std::vector<int>& open = instances_.open();
+    instances_.write(cut.state);
+    for (const int instance : open) cut.collectives.push_back(instances_[instance].k);
+    flows_.write(cut.state, open);
+    kernels_.write(cut.state);
+    write(cut.state, starts_, open);
+    write(cut.state, slowing_, open);
+    return cut;
+  }
+
+  void jump(const Repeated& repeated) {
+    const auto& [before, now, periods] = repeated;
+    const Jump jump{.periods = periods, .period = now.state.now() - before.state.now()};
+    for (std::size_t a = 0; a < actors_.size(); ++a)
+      actors_[a].jump(jump, before.places[a], now.places[a]);
+    std::vector<std::size_t> later;
+    for (std::size_t i = 0; i < now.collectives.size(); ++i)
+      later.push_back(now.collectives[i] - before.collectives[i]);
+    instances_.jump(jump, later);
+    flows_.jump(jump);
+    kernels_.jump(jump);
+    jump_all(starts_, jump);
+    jump_all(slowing_, jump);
+    jumped_ += periods;
+  }
+
   /// Ends and begins flows.
   void change_flows(Instant now) {
-    for (const int instance : flows_.end_at(now)) end(instances_[instance], now);
+    for (const int instance : flows_.end_at(now)) end(instance, now);
     while (when_next(starts_) == now) {
-      const int instance = starts_.top().instance;
-      starts_.pop();
+      const int instance = starts_.begin()->instance;
+      starts_.erase(starts_.begin());
       const CollectiveInstance& one = instances_[instance];
       flows_.begin(one.flow, instance, one.collective->payload);
     }
@@ -81,9 +141,9 @@ class Engine {
   /// Slows down the kernels of collectives that begin, and ends kernels.
   void change_kernels(Instant now) {
     while (when_next(slowing_) == now) {
-      for (const Arrival& arrival : instances_[slowing_.top().instance].arrivals)
+      for (const Arrival& arrival : instances_[slowing_.begin()->instance].arrivals)
         kernels_.begin_communication(arrival.actor, now);
-      slowing_.pop();
+      slowing_.erase(slowing_.begin());
     }
     while (const auto kernel = kernels_.end_at(now)) {
       finish_kernel(*kernel);
@@ -157,8 +217,8 @@ class Engine {
     const auto number = instances_.arrive(communicator_class, k, collective, arrival, next.ready);
     if (!number) return;
     const CollectiveInstance& instance = instances_[*number];
-    if (slows(collective)) slowing_.push({instance.last_arrival, *number});
-    starts_.push({instance.last_arrival + folding_.flows[instance.flow].latency, *number});
+    if (slows(collective)) slowing_.insert({instance.last_arrival, *number});
+    starts_.insert({instance.last_arrival + folding_.flows[instance.flow].latency, *number});
   }
 
   /// Copy engines carry copies to and from the host; all else takes multiprocessors.
@@ -166,7 +226,8 @@ class Engine {
     return slowdown_ > 0 && !cost::concerns_host(collective.kind);
   }
 
-  void end(CollectiveInstance& instance, Instant now) {
+  void end(int number, Instant now) {
+    const CollectiveInstance& instance = instances_[number];
     for (const Arrival& arrival : instance.arrivals) {
       PlayedActor& actor = actors_[arrival.actor];
       --actor.collectives;
@@ -174,7 +235,7 @@ class Engine {
       actor.finish(arrival.queue, instance.last_arrival, now);
       resumed_.push_back(arrival.actor);
     }
-    instance.arrivals = {};
+    instances_.end(number);
   }
 
   /// At the end: hosts that still stand still wait for each other.
@@ -192,6 +253,7 @@ class Engine {
     result.actors = folding_.actors;
     result.actor_of = folding_.actor_of;
     result.lag = lag_;
+    result.jumped = jumped_;
     result.iteration_ends.assign(iterations_, Instant{0});
     for (PlayedActor& actor : actors_) {
       actor.put_off(result.iteration_ends);
@@ -206,6 +268,7 @@ class Engine {
 
   const Folding& folding_;
   int iterations_;
+  Repeats repeats_;
   int lag_;
   ActiveFlows flows_;
   int slowdown_;  ///< millionths of a kernel's speed
@@ -216,19 +279,20 @@ class Engine {
   Starts starts_;   ///< of flows
   Starts slowing_;  ///< of collectives that slow kernels down
   std::deque<int> resumed_;
+  int jumped_ = 0;  ///< periods
 };
 
 }  // namespace
 
 Timeline run(const program::Program& program, const Folding& folding, const Prices& prices,
-             int iterations) {
-  return Engine(program, folding, prices, iterations).run();
+             int iterations, Repeats repeats) {
+  return Engine(program, folding, prices, iterations, repeats).run();
 }
 
 Timeline run_until_steady(const program::Program& program, const Folding& folding,
-                          const Prices& prices) {
+                          const Prices& prices, Repeats repeats) {
   for (int iterations = 3 + program.lag;; iterations *= 2) {
-    Timeline timeline = run(program, folding, prices, iterations);
+    Timeline timeline = run(program, folding, prices, iterations, repeats);
     const std::vector<Instant>& ends = timeline.iteration_ends;
     const std::size_t n = ends.size();
     timeline.steady = (ends[n - 1] - ends[n - 2]).count == (ends[n - 2] - ends[n - 3]).count;

@@ -1,12 +1,18 @@
 // Runs a program in virtual time.
 #pragma once
 
+#include <cstdint>
+
 #include "program/program.hpp"
 #include "sim/folding.hpp"
 #include "sim/price.hpp"
 #include "sim/timeline.hpp"
 
 namespace stratagem::sim {
+
+/// What becomes of turns of loops in which the simulation repeats: if its state (relative_state.hpp) is that
+/// of an earlier turn, all that follows until a loop ends is known. Both give the same timeline.
+enum class Repeats : std::uint8_t { jumped, simulated };
 
 /// Plays `iterations` iterations.
 ///
@@ -33,11 +39,11 @@ namespace stratagem::sim {
 /// at no unfinished collective, none slows it down before it arrives at the next. Expects that no
 /// rank waits for ever (lowering refuses plans that deadlock).
 Timeline run(const program::Program& program, const Folding& folding, const Prices& prices,
-             int iterations);
+             int iterations, Repeats repeats = Repeats::jumped);
 
 /// Simulates until two successive periods agree, in 3, 6 or 12 iterations. If iterations overlap,
 /// in as many more as the program's lag.
 Timeline run_until_steady(const program::Program& program, const Folding& folding,
-                          const Prices& prices);
+                          const Prices& prices, Repeats repeats = Repeats::jumped);
 
 }  // namespace stratagem::sim

@@ -72,6 +72,25 @@ void list_host_queues(FlatSequence& flat, bool serial) {
   }
 }
 
+std::vector<FlatLoop> loops_of(const program::Program& program, const program::Calls& calls) {
+  std::vector<FlatLoop> loops;
+  int before = 0;  // tasks
+  const auto width = [&](int first, int end) {
+    int tasks = 0;
+    for (int c = first; c < end; ++c)
+      tasks += static_cast<int>(program.blocks[calls.stored()[c].block].tasks.size());
+    return tasks;
+  };
+  int next = 0;
+  for (const program::Loop& loop : calls.loops()) {
+    before += width(next, loop.first);
+    next = loop.first + loop.calls;
+    loops.push_back({before, width(loop.first, next), loop.turns});
+    before = loops.back().end();
+  }
+  return loops;
+}
+
 FlatHostWait host_wait(const program::HostWait& wait, int call) {
   if (wait.of_call < 0) return {.list = 1 + wait.of_task};
   return {.of = {call - wait.of_call, wait.of_task}};
@@ -107,6 +126,7 @@ FlatSequence flatten(const program::Program& program, const program::Sequence& s
                      const Prices& prices, int slowdown, bool serial) {
   FlatSequence flat;
   flat.tasks = {program, sequence};
+  flat.loops = loops_of(program, sequence.calls);
   flat.prices.reserve(flat.tasks.stored().size() + 1);
   for (const FlatTask& one : flat.tasks.stored())
     add_price(flat, one, sequence.calls[one.call], program.blocks[one.block].tasks[one.task],

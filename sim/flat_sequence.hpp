@@ -44,8 +44,18 @@ struct FlatHostWait {
   int list = -1;
 };
 
+/// Tasks begin, ..., begin + width - 1, and as many more for each of the later turns.
+struct FlatLoop {
+  int begin = 0;
+  int width = 0;
+  int turns = 1;
+  [[nodiscard]] int end() const { return begin + width * turns; }
+  [[nodiscard]] bool has(int task) const { return begin <= task && task < end(); }
+};
+
 struct FlatSequence {
   FlatTasks tasks;
+  std::vector<FlatLoop> loops;    ///< ascending
   std::vector<FlatPrice> prices;  ///< by stored task; one more ends the last one's waits
   std::vector<FlatWait> waits;
   std::vector<Queue> queues;               ///< ascending

@@ -47,19 +47,68 @@ bool Host::wait_for_launched(const Ends& ends, int queue) {
 bool Host::find_room(const Ends& ends) {
   const int launches = sequence_->price(next_).launches;
   const int number = sequence_->tasks.body(next_).queue;
-  const std::vector<int>& queue = sequence_->in_queue[number];
   Launched& launched = launched_[number];
   while (launches > 0 && launched.pending > 0 && launched.pending > launch_queue_ - launches) {
-    const int oldest = queue[launched.oldest];
+    const int oldest = sequence_->in_queue[number][launched.oldest];
     full_ = !wait_for(ends[launched.round][oldest]);
     if (full_) return false;
-    launched.pending -= sequence_->price(oldest).launches;
-    if (++launched.oldest < queue.size()) continue;
-    launched.oldest = 0;
-    ++launched.round;
+    forget_oldest(number);
   }
   launched.pending += launches;
   return true;
+}
+
+void Host::forget_oldest(int number) {
+  const std::vector<int>& queue = sequence_->in_queue[number];
+  Launched& launched = launched_[number];
+  launched.pending -= sequence_->price(queue[launched.oldest]).launches;
+  if (++launched.oldest < queue.size()) return;
+  launched.oldest = 0;
+  ++launched.round;
+}
+
+bool Host::write(RelativeState& state, const ActorTimes& times) {
+  state.add(now_);
+  state.add(full_ ? 1 : 0);
+  const auto ended = [&](int round, int task) {
+    const Instant end = times.ends[round][task];
+    return end != unknown && end <= now_;
+  };
+  for (std::size_t q = 0; q < launched_.size(); ++q) {
+    Launched& launched = launched_[q];
+    const std::vector<int>& queue = sequence_->in_queue[q];
+    while (launched.pending > 0 && ended(launched.round, queue[launched.oldest]))
+      forget_oldest(static_cast<int>(q));
+    state.add(launched.pending);
+    if (launched.pending > 0) {
+      if (launched.round != round_) return false;
+      state.add(next() - queue[launched.oldest]);
+    }
+    if (launched.last_round < 0 || ended(launched.last_round, launched.last_task)) {
+      state.add_past();
+    } else {
+      if (launched.last_round != round_) return false;
+      state.add(next() - launched.last_task);
+    }
+  }
+  return true;
+}
+
+void Host::jump(const Jump& jump, const FlatLoop& loop, int tasks,
+                const std::vector<int>& in_queue) {
+  now_ = jump.of(now_);
+  next_ += static_cast<std::size_t>(jump.periods) * tasks;
+  for (std::size_t q = 0; q < launched_.size(); ++q) {
+    Launched& launched = launched_[q];
+    if (launched.last_round == round_ && launched.last_task >= loop.begin)
+      launched.last_task += jump.periods * tasks;
+    const std::vector<int>& queue = sequence_->in_queue[q];
+    if (launched.round != round_ || queue[launched.oldest] < loop.begin) continue;
+    launched.oldest += static_cast<std::size_t>(jump.periods) * in_queue[q];
+    if (launched.oldest < queue.size()) continue;
+    launched.oldest = 0;
+    ++launched.round;
+  }
 }
 
 void Host::launch(ActorTimes& times) {

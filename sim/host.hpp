@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "sim/flat_sequence.hpp"
+#include "sim/relative_state.hpp"
 #include "sim/timeline.hpp"
 
 namespace stratagem::sim {
@@ -25,6 +26,17 @@ class Host {
   /// when it came to each: no task begins earlier, and in the first rounds it is the launch.
   bool advance(ActorTimes& times);
 
+  [[nodiscard]] Instant now() const { return now_; }
+  [[nodiscard]] int round() const { return round_; }
+  /// The task of the round that it comes to next.
+  [[nodiscard]] int next() const { return static_cast<int>(next_); }
+  /// Adds what it will read; false if it still looks at the round before. Forgets launches that have
+  /// ended, which it would not wait for.
+  bool write(RelativeState& state, const ActorTimes& times);
+  /// Goes on as if it had launched a loop's `tasks` in each period more, and `in_queue` of them in
+  /// each queue.
+  void jump(const Jump& jump, const FlatLoop& loop, int tasks, const std::vector<int>& in_queue);
+
   /// Has it stopped because the queue of a stream is full?
   [[nodiscard]] bool full() const { return full_; }
 
@@ -44,6 +56,7 @@ class Host {
   [[nodiscard]] bool wait_for_launched(const Ends& ends, int queue);
   [[nodiscard]] bool find_room(const Ends& ends);
   void launch(ActorTimes& times);
+  void forget_oldest(int queue);
 
   const FlatSequence* sequence_;
   int iterations_;

@@ -2,6 +2,7 @@
 #include "sim/played_actor.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/input_error.hpp"
 
@@ -63,6 +64,112 @@ void PlayedActor::move_on(QueueState& line, int queue) {
   if (++line.next < sequence_->in_queue[queue].size()) return;
   line.next = 0;
   ++line.round;
+}
+
+std::optional<PlayedActor::Place> PlayedActor::place() const {
+  if (host_.round() == rounds_) return std::nullopt;
+  const auto after = std::ranges::upper_bound(sequence_->loops, host_.next(), {}, &FlatLoop::begin);
+  const auto loop = static_cast<int>(after - sequence_->loops.begin()) - 1;
+  if (loop < 0 || !sequence_->loops[loop].has(host_.next())) return std::nullopt;
+  Place place{.round = host_.round(), .loop = loop, .host = host_.next(), .ended = {}};
+  for (std::size_t q = 0; q < queues_.size(); ++q) {
+    const QueueState& line = queues_[q];
+    const bool wrapped = line.round == place.round + 1 && line.next == 0;
+    if (line.round != place.round && !wrapped) return std::nullopt;
+    place.ended.push_back(static_cast<int>(wrapped ? sequence_->in_queue[q].size() : line.next));
+  }
+  return place;
+}
+
+/// -1 after the last one.
+int PlayedActor::next_task(int queue, int ended) const {
+  const std::vector<int>& tasks = sequence_->in_queue[queue];
+  return ended < static_cast<int>(tasks.size()) ? tasks[ended] : -1;
+}
+
+bool PlayedActor::is_over(int round, int task, Instant bound) const {
+  const Instant end = times_.ends[round][task];
+  return end != unknown && end <= bound;
+}
+
+/// No later task of a queue in the loop begins before the queue's last one has ended, and none of
+/// another queue before the host launches it, nor does the host go back. So an end that is not after
+/// any of these makes nothing later.
+bool PlayedActor::write(RelativeState& state, const Place& place) {
+  const FlatLoop& loop = sequence_->loops[place.loop];
+  state.add(place.loop);
+  state.add((place.host - loop.begin) % loop.width);
+  state.add(collectives);
+  if (!host_.write(state, times_)) return false;
+  Instant bound = host_.now();
+  for (std::size_t q = 0; q < queues_.size(); ++q) {
+    const QueueState& line = queues_[q];
+    const int next = next_task(static_cast<int>(q), place.ended[q]);
+    const bool inside = next >= 0 && loop.has(next);
+    if (!inside && next >= 0 && next < place.host) return false;
+    if (inside) bound = std::min(bound, line.tail);
+    state.add(inside ? place.host - next : never.picoseconds - place.ended[q]);
+    state.add(line.busy ? 1 : 0);
+    inside || line.tail > host_.now() ? state.add(line.tail) : state.add_past();
+  }
+  if (std::exchange(settled_round_, place.round) != place.round) settled_ = 0;
+  while (settled_ < place.host && is_over(place.round, settled_, bound)) ++settled_;
+  state.add(place.host - settled_);
+  for (int task = settled_; task < place.host; ++task) {
+    const bool ended = times_.ends[place.round][task] != unknown;
+    state.add(ended ? 1 : 0);
+    if (is_over(place.round, task, bound)) {
+      state.add_past();
+    } else {
+      state.add((ended ? times_.ends : times_.begins)[place.round][task]);
+    }
+  }
+  return true;
+}
+
+void PlayedActor::jump(const Jump& jump, const Place& before, const Place& now) {
+  const FlatLoop& loop = sequence_->loops[now.loop];
+  repeat_times(jump, before, now);
+  std::vector<int> ended;
+  for (std::size_t q = 0; q < queues_.size(); ++q) {
+    ended.push_back(now.ended[q] - before.ended[q]);
+    if (ended[q] == 0) continue;
+    QueueState& line = queues_[q];
+    line.tail = jump.of(line.tail);
+    line.next += static_cast<std::size_t>(jump.periods) * ended[q];
+    if (line.next < sequence_->in_queue[q].size()) continue;
+    line.next = 0;
+    ++line.round;
+  }
+  const int tasks = now.host - before.host;
+  host_.jump(jump, loop, tasks, ended);
+  settled_ += jump.periods * tasks;
+}
+
+/// Tasks that have been launched, and have not ended, are to end as many periods later.
+void PlayedActor::repeat_times(const Jump& jump, const Place& before, const Place& now) {
+  std::vector<Instant>& begins = times_.begins[now.round];
+  std::vector<Instant>& ends = times_.ends[now.round];
+  const Jump one{.periods = 1, .period = jump.period};
+  const int tasks = now.host - before.host;
+  std::vector<std::pair<int, Instant>> launched;
+  for (int task = settled_; task < now.host; ++task) {
+    if (ends[task] == unknown)
+      launched.emplace_back(task + jump.periods * tasks, jump.of(begins[task]));
+  }
+  for (std::size_t q = 0; q < queues_.size(); ++q) {
+    const std::vector<int>& queue = sequence_->in_queue[q];
+    const int period = now.ended[q] - before.ended[q];
+    for (int i = now.ended[q]; i < now.ended[q] + jump.periods * period; ++i) {
+      begins[queue[i]] = one.of(begins[queue[i - period]]);
+      ends[queue[i]] = one.of(ends[queue[i - period]]);
+    }
+  }
+  for (const auto& [task, begin] : launched) begins[task] = begin;
+  if (now.round >= static_cast<int>(times_.launches.size())) return;
+  std::vector<Instant>& launches = times_.launches[now.round];
+  for (int task = now.host; task < now.host + jump.periods * tasks; ++task)
+    launches[task] = one.of(launches[task - tasks]);
 }
 
 void PlayedActor::put_off(std::vector<Instant>& iteration_ends) const {

@@ -31,6 +31,26 @@ class PlayedActor {
   void hold(int queue) { queues_[queue].busy = true; }
   /// The task of a queue that is next, or held, ran from `begin` to `end`.
   void finish(int queue, Instant begin, Instant end);
+  /// The place in a loop of its sequence: of the host, and of each queue how many of the tasks of the
+  /// round have ended.
+  struct Place {
+    int round = 0;
+    int loop = 0;
+    int host = 0;
+    std::vector<int> ended;
+  };
+  /// Empty outside of loops, and while any queue is in another round.
+  [[nodiscard]] std::optional<Place> place() const;
+  /// How many tasks of a queue have ended in its round.
+  [[nodiscard]] std::pair<int, int> round_and_ended(int queue) const {
+    return {queues_[queue].round, static_cast<int>(queues_[queue].next)};
+  }
+  /// Adds what the actor will read, if it goes on in its loop; false where a queue has not come to
+  /// the loop.
+  bool write(RelativeState& state, const Place& place);
+  /// Goes on as it went from one place in a loop to another, which is now, some periods more.
+  void jump(const Jump& jump, const Place& before, const Place& now);
+
   /// The host goes on; true if it came to any task.
   bool launch() { return host_.advance(times_); }
 
@@ -54,6 +74,9 @@ class PlayedActor {
 
   [[nodiscard]] Instant ready_time(const QueueState& line, int task) const;
   void move_on(QueueState& line, int queue);
+  [[nodiscard]] int next_task(int queue, int ended) const;
+  [[nodiscard]] bool is_over(int round, int task, Instant bound) const;
+  void repeat_times(const Jump& jump, const Place& before, const Place& now);
 
   const FlatSequence* sequence_;
   int iterations_;
@@ -61,6 +84,8 @@ class PlayedActor {
   Host host_;
   std::vector<QueueState> queues_;
   ActorTimes times_;
+  int settled_round_ = 0;
+  int settled_ = 0;  ///< tasks of that round whose ends no later task waits for
 };
 
 }  // namespace stratagem::sim

@@ -66,19 +66,19 @@ void SlowedWork::slow(Instant since, Instant until) {
 }
 
 void SlowedKernels::begin(int actor, const SlowedKernel& kernel) {
-  State& state = states_[actor];
+  Communicating& state = states_[actor];
   const auto place =
       std::ranges::upper_bound(state.kernels, kernel.queue, {}, &SlowedKernel::queue);
   state.kernels.insert(place, kernel);
   state.changed = true;
 }
 
-Instant SlowedKernels::end_of(const State& state, const SlowedKernel& kernel) {
+Instant SlowedKernels::end_of(const Communicating& state, const SlowedKernel& kernel) {
   if (state.collectives == 0) return std::max(kernel.all.end(), kernel.last.end());
   return std::max(kernel.all.end(state.since), kernel.last.end(state.since));
 }
 
-SlowedKernels::Next SlowedKernels::next_of(const State& state) {
+SlowedKernels::Next SlowedKernels::next_of(const Communicating& state) {
   Next next{.kernel = 0, .end = end_of(state, state.kernels.front())};
   for (std::size_t k = 1; k < state.kernels.size(); ++k) {
     const Instant end = end_of(state, state.kernels[k]);
@@ -88,7 +88,7 @@ SlowedKernels::Next SlowedKernels::next_of(const State& state) {
 }
 
 SlowedKernels::Ended SlowedKernels::end_next(int actor) {
-  State& state = states_[actor];
+  Communicating& state = states_[actor];
   const Next next = next_of(state);
   const Ended ended{.actor = actor, .kernel = state.kernels[next.kernel], .end = next.end};
   state.kernels.erase(state.kernels.begin() + static_cast<std::ptrdiff_t>(next.kernel));
@@ -97,7 +97,7 @@ SlowedKernels::Ended SlowedKernels::end_next(int actor) {
 }
 
 void SlowedKernels::begin_communication(int actor, Instant now) {
-  State& state = states_[actor];
+  Communicating& state = states_[actor];
   if (state.collectives++ > 0) return;
   state.since = now;
   state.changed = true;
@@ -105,7 +105,7 @@ void SlowedKernels::begin_communication(int actor, Instant now) {
 }
 
 void SlowedKernels::end_communication(int actor, Instant now) {
-  State& state = states_[actor];
+  Communicating& state = states_[actor];
   if (--state.collectives > 0) return;
   for (SlowedKernel& kernel : state.kernels) {
     kernel.all.slow(state.since, now);
@@ -116,7 +116,7 @@ void SlowedKernels::end_communication(int actor, Instant now) {
 }
 
 void SlowedKernels::schedule(int actor) {
-  State& state = states_[actor];
+  Communicating& state = states_[actor];
   if (!state.changed) return;
   state.changed = false;
   state.event = number_++;
@@ -130,6 +130,45 @@ std::optional<SlowedKernels::Ended> SlowedKernels::end_at(Instant now) {
   events_.pop();
   drop_outdated();
   return end_next(actor);
+}
+
+void SlowedWork::write(RelativeState& state) const {
+  state.add(from_);
+  state.add(amount_.count);
+  state.add(millionths_);
+  state.add(slowed_.count);
+}
+
+void SlowedKernels::write(RelativeState& state) const {
+  std::vector<std::pair<std::int64_t, std::int64_t>> events;  // with their actors
+  for (std::size_t a = 0; a < states_.size(); ++a) {
+    const Communicating& one = states_[a];
+    expects(!one.changed, "events are up to date");
+    state.add(one.collectives);
+    if (one.collectives > 0) state.add(one.since);
+    state.add(static_cast<std::int64_t>(one.kernels.size()));
+    for (const SlowedKernel& kernel : one.kernels) {
+      state.add(kernel.queue);
+      kernel.all.write(state);
+      kernel.last.write(state);
+    }
+    if (!one.kernels.empty()) events.emplace_back(one.event, a);
+  }
+  std::ranges::sort(events);
+  for (const auto& [number, actor] : events) state.add(actor);
+}
+
+void SlowedKernels::jump(const Jump& jump) {
+  events_ = {};
+  for (std::size_t a = 0; a < states_.size(); ++a) {
+    Communicating& one = states_[a];
+    one.since = jump.of(one.since);
+    for (SlowedKernel& kernel : one.kernels) {
+      kernel.all.jump(jump);
+      kernel.last.jump(jump);
+    }
+    if (!one.kernels.empty()) events_.push({next_of(one).end, one.event, static_cast<int>(a)});
+  }
 }
 
 void SlowedKernels::drop_outdated() {

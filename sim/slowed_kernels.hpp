@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sim/instant.hpp"
+#include "sim/relative_state.hpp"
 
 namespace stratagem::sim {
 
@@ -32,6 +33,8 @@ class SlowedWork {
   /// Its end if the GPU communicates from `since` on for ever.
   [[nodiscard]] Instant end(Instant since) const;
   [[nodiscard]] Instant from() const { return from_; }
+  void write(RelativeState& state) const;
+  void jump(const Jump& jump) { from_ = jump.of(from_); }
 
  private:
   Instant from_;
@@ -77,8 +80,13 @@ class SlowedKernels {
   /// Removes a kernel that ends at `now`, in the order of instants and then of `schedule`.
   std::optional<Ended> end_at(Instant now);
 
+  /// Adds what is left to do, and in which order kernels that end at one instant do so. Expects that
+  /// all events are up to date.
+  void write(RelativeState& state) const;
+  void jump(const Jump& jump);
+
  private:
-  struct State {
+  struct Communicating {
     std::vector<SlowedKernel> kernels;
     int collectives = 0;  ///< under way
     Instant since;        ///< when the first of them began, if there are any
@@ -96,11 +104,11 @@ class SlowedKernels {
     Instant end;
   };
 
-  static Instant end_of(const State& state, const SlowedKernel& kernel);
-  static Next next_of(const State& state);
+  static Instant end_of(const Communicating& state, const SlowedKernel& kernel);
+  static Next next_of(const Communicating& state);
   void drop_outdated();
 
-  std::vector<State> states_;
+  std::vector<Communicating> states_;
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
   std::int64_t number_ = 0;
 };

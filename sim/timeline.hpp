@@ -41,6 +41,7 @@ struct Timeline {
   std::vector<Instant> iteration_ends;  ///< when the last task of each iteration ended anywhere
   int lag = 0;                          ///< rounds beyond the iterations
   bool steady = false;                  ///< the last two periods agree to the picosecond
+  int jumped = 0;                       ///< periods of loops that were copied, not simulated
 };
 
 }  // namespace stratagem::sim

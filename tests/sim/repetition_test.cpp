@@ -1,0 +1,171 @@
+// What is jumped is what would have been simulated, to the picosecond.
+#include "sim/repetition.hpp"
+
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "tests/catch.hpp"
+#include "tests/lowering/lowered.hpp"
+#include "tests/sanitized.hpp"
+#include "tests/sim/priced_by_name.hpp"
+
+namespace stratagem::sim::repetition_test {
+namespace {
+
+/// Any of them, by a generator that all platforms have.
+class Random {
+ public:
+  explicit Random(unsigned seed) : engine_(seed) {}
+  int below(int n) { return static_cast<int>(engine_() % static_cast<unsigned>(n)); }
+  template <typename T>
+  const T& of(const std::vector<T>& all) {
+    return all[below(static_cast<int>(all.size()))];
+  }
+
+ private:
+  std::mt19937 engine_;
+};
+
+struct Case {
+  std::string strategy;
+  int micro_batches = 0;
+  cost::Stack stack;
+  double bandwidth = 0;  ///< bytes per second
+  double slowdown = 0;
+  int launch_queue = 0;
+  std::int64_t host = 0;  ///< of how many a launch takes one part of what its name says
+  bool folded = false;
+};
+
+const std::vector<std::string>& parts_of_strategies() {
+  static const std::vector<std::string> all = {
+      "",
+      R"(, "tensor": 2)",
+      R"(, "tensor": 2, "sequence_parallel": true)",
+      R"(, "data": 2)",
+      R"(, "data": 2, "zero": 1, "overlap_gradients": true)",
+      R"(, "data": 2, "zero": 2)",
+      R"(, "data": 2, "zero": 3)",
+      R"(, "data": 2, "zero": {"stage": 3, "prefetch": 2})",
+      R"(, "recompute": "full")",
+      R"(, "swap": 2)",
+      R"(, "swap": {"layers": 2, "to": "peer"})",
+      R"(, "context": 2)",
+      R"(, "tensor": 2, "embedding": "all", "head": "all")"};
+  return all;
+}
+
+Case random_case(Random& random) {
+  using cost::HostWaits;
+  Case one;
+  const std::string schedule = random.of(std::vector<std::string>{
+      "gpipe", "1f1b", "interleaved", "zb-h1", "zb-h2", "zb-v", "v-half", "chimera", "dualpipe",
+      "pipedream", "pipedream-2bw", "hanayo", "bpipe"});
+  one.strategy = R"({"pipeline": )" + std::to_string(2 << random.below(2)) + R"(, "schedule": ")" +
+                 schedule + "\"" + random.of(parts_of_strategies()) + "}";
+  one.micro_batches = 8 * (1 + random.below(6));
+  one.stack = lowering::plain_stack();
+  for (const HostWaits rule :
+       {HostWaits::each_micro_batch, HostWaits::each_pass, HostWaits::each_received_pass,
+        HostWaits::each_exchange, HostWaits::each_launch}) {
+    if (random.below(6) == 0) one.stack.rules.emplace_back(rule);
+  }
+  if (random.below(3) == 0) one.stack.rules.emplace_back(cost::StageShares::activations);
+  one.bandwidth = random.of(std::vector<double>{1e12, 1e13, 1e14, 1e30});
+  one.slowdown = random.of(std::vector<double>{0, 0, 0.15, 0.6});
+  one.launch_queue = random.of(std::vector<int>{3, 20, 150, 1024});
+  one.host = random.of(std::vector<int>{1, 2, 10, 1000});
+  one.folded = random.below(2) == 0;
+  return one;
+}
+
+/// GPUs whose links are shared by all that they send or receive at a time, behind one link to the
+/// processor.
+topology::Cluster machine(int gpus, BytesPerSecond bandwidth) {
+  using topology::LinkKind;
+  using topology::VertexKind;
+  topology::NodeDesign design{.name = "shared", .gpu = "test", .vertices = {}, .links = {}};
+  const auto hub = design.add(VertexKind::nv_switch, "hub");
+  const auto cpu = design.add(VertexKind::cpu, "cpu");
+  const auto root = design.add(VertexKind::pcie_switch, "root");
+  design.join(root, cpu, LinkKind::pcie, 1, bandwidth, 0_s);
+  for (int i = 0; i < gpus; ++i) {
+    const auto gpu = design.add(VertexKind::gpu, "gpu" + std::to_string(i));
+    design.join(gpu, hub, LinkKind::nvlink, 1, bandwidth, 0_s);
+    design.join(gpu, root, LinkKind::pcie, 1, bandwidth, 0_s);
+  }
+  return {design, 1, {1e30}, 0_s};
+}
+
+Timeline run_of(const Case& one, const program::Program& program, Repeats repeats) {
+  const auto devices = static_cast<int>(program.devices.size());
+  Folding folding = fold(program, machine(devices, {one.bandwidth}), ideal_network(), one.folded);
+  folding.launch_queue = one.launch_queue;
+  folding.compute_slowdown = one.slowdown;
+  const Prices prices = price(program, [&](const program::Task& task) {
+    const Ticks host{duration(task.name + " host").count / one.host};
+    return Price{.device = duration(task.name), .host = host, .first_launch = host};
+  });
+  return run(program, folding, prices, 2 + program.lag, repeats);
+}
+
+void check_same(const Timeline& jumped, const Timeline& simulated) {
+  CHECK(simulated.jumped == 0);
+  CHECK(jumped.iteration_ends == simulated.iteration_ends);
+  for (std::size_t a = 0; a < jumped.actors.size(); ++a) {
+    CHECK(jumped.times[a].begins == simulated.times[a].begins);
+    CHECK(jumped.times[a].ends == simulated.times[a].ends);
+    CHECK(jumped.times[a].launches == simulated.times[a].launches);
+  }
+}
+
+/// How many cases went as said.
+struct Counts {
+  int all = 0, jumped = 0, shared = 0, slowed = 0, waiting = 0, full = 0, refused = 0;
+};
+
+}  // namespace
+
+TEST_CASE("what is jumped is what is simulated, on random plans, clusters and hosts") {
+  model::GptConfig config = lowering::small_gpt;
+  config.layers = 8;
+  config.tied = false;
+  config.batch = 4;
+  const model::Graph graph = model::gpt(config);
+  Random random(25);
+  Counts counts;
+  for (std::size_t i = 0; i < 1000; i += stride(20)) {
+    const Case one = random_case(random);
+    INFO(i << ": " << one.strategy << ", " << one.micro_batches << " micro-batches");
+    std::optional<Timeline> jumped;
+    program::Program program;
+    try {
+      program =
+          lowering::lower(lowering::plan_of(graph, one.strategy, one.micro_batches), one.stack);
+      jumped = run_of(one, program, Repeats::jumped);
+    } catch (const InputError&) {  // what does not go together, and queues that are too short
+      ++counts.refused;
+      continue;
+    }
+    check_same(*jumped, run_of(one, program, Repeats::simulated));
+    ++counts.all;
+    if (jumped->jumped == 0) continue;
+    ++counts.jumped;
+    if (one.bandwidth < 1e30) ++counts.shared;
+    if (one.slowdown > 0) ++counts.slowed;
+    if (!one.stack.rules.empty()) ++counts.waiting;
+    if (one.launch_queue < 1024) ++counts.full;
+  }
+  WARN("of " << counts.all << " runs " << counts.jumped << " jump, of these " << counts.shared
+             << " with shared links, " << counts.slowed << " with slowed kernels, "
+             << counts.waiting << " with hosts that wait, " << counts.full << " with short queues; "
+             << counts.refused << " refused");
+  const int share = static_cast<int>(stride(20));
+  CHECK(counts.jumped >= 400 / share);
+  CHECK(counts.shared >= 100 / share);
+  CHECK(counts.slowed >= 100 / share);
+}
+
+}  // namespace stratagem::sim::repetition_test
