@@ -1,5 +1,8 @@
 // Finds the command, and maps errors to exit codes.
 #include <fmt/format.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 #include <cstdio>
 #include <string>
@@ -57,9 +60,21 @@ int run(const std::vector<std::string>& line) {
   throw commands::UsageError("no command \"" + line[0] + "\"; see stratagem --help");
 }
 
+/// Runs allocate and free lists of many megabytes one after another: what is freed is kept, since
+/// the system clears each page that it gives back.
+void keep_freed_memory() {
+#ifdef __GLIBC__
+  constexpr int largest = 1 << 25, always = 1 << 30, at_a_time = 1 << 26;
+  mallopt(M_MMAP_THRESHOLD, largest);  // more than that is refused
+  mallopt(M_TRIM_THRESHOLD, always);
+  mallopt(M_TOP_PAD, at_a_time);
+#endif
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  keep_freed_memory();
   try {
     const int code = run({argv + 1, argv + argc});
     finish_standard_output();

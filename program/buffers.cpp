@@ -155,14 +155,14 @@ Buffer Buffers::operator[](int number) const {
   }
   const Own& own = own_[number];
   const Call call = sequence_.calls[own.born.call];
-  const Slot& slot = program_.blocks[call.block].slots[own.slot];
+  const Slot* slot = this->slot(number);
   return {.born = own.born,
           .dies = own.dies,
-          .slot = &slot,
-          .bytes = slot.bytes,
-          .category = slot.category,
-          .place = slot.place,
-          .tensor = slot.tensor < 0 ? -1 : tensor_of(program_, call, slot.tensor)};
+          .slot = slot,
+          .bytes = slot->bytes,
+          .category = slot->category,
+          .place = slot->place,
+          .tensor = slot->tensor < 0 ? -1 : tensor_of(program_, call, slot->tensor)};
 }
 
 }  // namespace stratagem::program

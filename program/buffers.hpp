@@ -33,6 +33,12 @@ class Buffers {
 
   [[nodiscard]] int count() const { return resident(static_cast<int>(sequence_.residents.size())); }
   [[nodiscard]] Buffer operator[](int number) const;
+  /// The slot of a buffer's own call; nullptr: a resident.
+  [[nodiscard]] const Slot* slot(int number) const {
+    if (number >= resident(0)) return nullptr;
+    const Own& own = own_[number];
+    return &program_.blocks[calls_[own.born.call].block].slots[own.slot];
+  }
   [[nodiscard]] int resident(int i) const { return static_cast<int>(own_.size()) + i; }
 
   /// What a slot of a call is: a buffer of this call, or the one that an earlier call of its owner

@@ -17,7 +17,7 @@ std::size_t task_count(const Program& program, const Sequence& sequence) {
 std::vector<HostWait> host_waits_before(const Call& call, int task) {
   std::vector<HostWait> waits;
   for (const HostWait& wait : call.host_waits) {
-    if (wait.before < 0 || wait.before == task) waits.push_back(wait);
+    if (is_before(wait, task)) waits.push_back(wait);
   }
   return waits;
 }

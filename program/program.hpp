@@ -244,6 +244,10 @@ void each_launch(const Program& program, const Sequence& sequence, const Act& ac
   }
 }
 
+/// Does the host wait for this before it launches a task of the call?
+constexpr bool is_before(const HostWait& wait, int task) {
+  return wait.before < 0 || wait.before == task;
+}
 /// What the host waits for before a task of a call, in a row.
 std::vector<HostWait> host_waits_before(const Call&, int task);
 

@@ -69,13 +69,10 @@ void allocate_residents(CachingAllocator& allocator, const program::Sequence& se
   }
 }
 
-/// Frameworks allocate and free while they launch: `changes` in the order of tasks, allocations of
-/// a task before its frees, each when the host comes to the task.
-void replay(CachingAllocator& allocator, std::vector<MemoryChange> changes,
+/// Frameworks allocate and free while they launch: changes by task, each when the host comes to the
+/// task.
+void replay(CachingAllocator& allocator, const std::vector<MemoryChange>& changes,
             const std::vector<std::vector<Instant>>& launches) {
-  std::ranges::stable_sort(changes, {}, [](const MemoryChange& change) {
-    return std::tuple(change.task, change.bytes < Bytes{});
-  });
   std::vector<CachingAllocator::Block> blocks;  // by buffer
   for (const MemoryChange& change : changes) {
     if (change.bytes == Bytes{}) continue;
@@ -97,7 +94,7 @@ void replay(CachingAllocator& allocator, std::vector<MemoryChange> changes,
 
 /// What the stack's allocator takes for a device that is complete but for that.
 void reserve(DeviceMemory& device, const program::Sequence& sequence,
-             std::vector<MemoryChange> changes, const ActorTimes& times,
+             const std::vector<MemoryChange>& changes, const ActorTimes& times,
              const cost::Profile& profile, const cost::Stack& stack) {
   using Allocator = cost::MemoryFacts::Allocator;
   device.reserved = device.allocated;
@@ -107,7 +104,7 @@ void reserve(DeviceMemory& device, const program::Sequence& sequence,
   allocate_residents(allocator, sequence);
   if (device.workspace_allocated && device.workspace > Bytes{})
     allocator.allocate(whole(device.workspace));
-  replay(allocator, std::move(changes), times.launches);
+  replay(allocator, changes, times.launches);
   // No less than what is live: streams that run at once in time may be in turn for the host.
   device.reserved =
       std::max(device.allocated, Bytes{static_cast<double>(allocator.peak_reserved())});
@@ -133,14 +130,13 @@ DeviceMemory memory_of_actor(const Program& program, const Timeline& timeline, s
                              const std::vector<std::string>& segments,
                              const std::vector<int>& groups_beside) {
   const Actor& actor = timeline.actors[a];
-  std::vector<MemoryChange> changes = memory_changes(program, timeline, a);
+  const std::vector<MemoryChange> changes = changes_by_task(program, timeline, a);
   DeviceMemory device = memory_beside(program, actor.device, profile, stack, groups_beside);
   device.count = actor.multiplicity;
   device.peak = memory_peak(program, timeline, a, changes);
   device.at = task_named(program, timeline, actor.sequence, device.peak.task, segments);
   device.allocated = device.peak.total + (device.workspace_allocated ? device.workspace : Bytes{});
-  reserve(device, program.sequences[actor.sequence], std::move(changes), timeline.times[a], profile,
-          stack);
+  reserve(device, program.sequences[actor.sequence], changes, timeline.times[a], profile, stack);
   return device;
 }
 

@@ -43,20 +43,22 @@ class Changes {
     }
   }
 
-  std::vector<MemoryChange> sorted() {
-    std::ranges::stable_sort(
-        result_, {}, [](const MemoryChange& c) { return std::tuple(c.when, c.begun, c.task); });
-    return std::move(result_);
-  }
+  std::vector<MemoryChange> take() { return std::move(result_); }
 
  private:
   void add(int number, Instant when, bool begun, int sign) {
     expects(number >= 0, "what is freed was allocated");
-    const program::Buffer buffer = buffers_[number];
-    if (buffer.place != place_) return;
+    const program::Slot* slot = buffers_.slot(number);
+    slot != nullptr
+        ? add_of(*slot, number, when, begun, sign)
+        : add_of(sequence_.residents[number - buffers_.resident(0)], number, when, begun, sign);
+  }
+
+  /// Of a slot or a resident.
+  void add_of(const auto& of, int number, Instant when, bool begun, int sign) {
+    if (of.place != place_) return;
     const Instant ready = sign < 0 ? ready_[first_ + number] : Instant{0};
-    result_.push_back(
-        {when, begun, task_, first_ + number, buffer.category, sign * buffer.bytes, ready});
+    result_.push_back({when, begun, task_, first_ + number, of.category, sign * of.bytes, ready});
   }
 
   /// Notes the end of a collective between devices with all buffers that it reads or writes.
@@ -86,11 +88,38 @@ class Changes {
 
 }  // namespace
 
-std::vector<MemoryChange> memory_changes(const Program& program, const Timeline& timeline,
-                                         std::size_t actor, program::Residence place) {
+std::vector<MemoryChange> changes_by_task(const Program& program, const Timeline& timeline,
+                                          std::size_t actor, program::Residence place) {
   Changes changes(program, timeline, actor, place);
   for (int round = 0; round <= timeline.lag; ++round) changes.add_round(round);
-  return changes.sorted();
+  return changes.take();
+}
+
+std::vector<int> order_of_time(const std::vector<MemoryChange>& by_task) {
+  struct Key {
+    Instant when;
+    bool begun = false;
+    int place = 0;
+    auto operator<=>(const Key&) const = default;
+  };
+  std::vector<Key> keys;
+  keys.reserve(by_task.size());
+  for (const MemoryChange& change : by_task)
+    keys.push_back({change.when, change.begun, static_cast<int>(keys.size())});
+  std::ranges::sort(keys);
+  std::vector<int> order;
+  order.reserve(keys.size());
+  for (const Key& key : keys) order.push_back(key.place);
+  return order;
+}
+
+std::vector<MemoryChange> memory_changes(const Program& program, const Timeline& timeline,
+                                         std::size_t actor, program::Residence place) {
+  const std::vector<MemoryChange> by_task = changes_by_task(program, timeline, actor, place);
+  std::vector<MemoryChange> result;
+  result.reserve(by_task.size());
+  for (const int i : order_of_time(by_task)) result.push_back(by_task[i]);
+  return result;
 }
 
 }  // namespace stratagem::sim

@@ -23,6 +23,14 @@ struct MemoryChange {
   Instant ready{0};
 };
 
+/// The changes in one place, in the order of tasks; of a task allocations come before frees.
+std::vector<MemoryChange> changes_by_task(const program::Program& program, const Timeline& timeline,
+                                          std::size_t actor,
+                                          program::Residence place = program::Residence::device);
+
+/// Places of changes by task in the order of time, as memory_changes says it.
+std::vector<int> order_of_time(const std::vector<MemoryChange>& by_task);
+
 /// The changes in one place (device, host or drives) in the first iteration; if iterations overlap,
 /// in as many rounds as it takes to have the largest number under way. A buffer is allocated when a
 /// task begins and freed when a task ends. At one instant the order is: frees by tasks that ran

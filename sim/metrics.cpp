@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
+#include <ranges>
 #include <tuple>
 #include <utility>
 
@@ -107,6 +108,30 @@ void count_communication(Metrics& result, const Program& program, const Timeline
   for (auto& [kind, bytes] : result.communication) bytes = bytes / devices;
 }
 
+/// Of changes by their places, in the order of time.
+MemoryPeak highest_of(ByCategory live, const std::vector<MemoryChange>& changes,
+                      const std::ranges::input_range auto& places) {
+  MemoryPeak peak;
+  const auto look = [&](Instant when, int task) {
+    const Bytes total = sum(live);
+    if (total > peak.total) {
+      peak.total = total;
+      peak.by_category = live;
+      peak.when = when;
+      peak.task = task;
+    }
+    for (std::size_t c = 0; c < live.size(); ++c)
+      peak.highest[c] = std::max(peak.highest[c], live[c]);
+  };
+  look(Instant{0}, -1);
+  for (const int i : places) {
+    const MemoryChange& change = changes[i];
+    live[static_cast<std::size_t>(change.category)] += change.bytes;
+    look(change.when, change.task);
+  }
+  return peak;
+}
+
 }  // namespace
 
 Bytes sum(const ByCategory& bytes) { return std::accumulate(bytes.begin(), bytes.end(), Bytes{}); }
@@ -121,24 +146,7 @@ ByCategory residents(const Program& program, int sequence, program::Residence pl
 }
 
 MemoryPeak highest_of(ByCategory live, const std::vector<MemoryChange>& changes) {
-  MemoryPeak peak;
-  const auto look = [&](Instant when, int task) {
-    const Bytes total = sum(live);
-    if (total > peak.total) {
-      peak.total = total;
-      peak.by_category = live;
-      peak.when = when;
-      peak.task = task;
-    }
-    for (std::size_t c = 0; c < live.size(); ++c)
-      peak.highest[c] = std::max(peak.highest[c], live[c]);
-  };
-  look(Instant{0}, -1);
-  for (const MemoryChange& change : changes) {
-    live[static_cast<std::size_t>(change.category)] += change.bytes;
-    look(change.when, change.task);
-  }
-  return peak;
+  return highest_of(live, changes, std::views::iota(0, static_cast<int>(changes.size())));
 }
 
 std::vector<MemoryStep> memory_steps(const Program& program, const Timeline& timeline,
@@ -153,12 +161,12 @@ std::vector<MemoryStep> memory_steps(const Program& program, const Timeline& tim
 }
 
 MemoryPeak memory_peak(const Program& program, const Timeline& timeline, std::size_t actor) {
-  return memory_peak(program, timeline, actor, memory_changes(program, timeline, actor));
+  return memory_peak(program, timeline, actor, changes_by_task(program, timeline, actor));
 }
 
 MemoryPeak memory_peak(const Program& program, const Timeline& timeline, std::size_t actor,
-                       const std::vector<MemoryChange>& changes) {
-  return highest_of(residents_of(program, timeline, actor), changes);
+                       const std::vector<MemoryChange>& by_task) {
+  return highest_of(residents_of(program, timeline, actor), by_task, order_of_time(by_task));
 }
 
 Metrics metrics(const Program& program, const Timeline& timeline) {

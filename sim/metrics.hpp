@@ -44,9 +44,9 @@ std::vector<MemoryStep> memory_steps(const program::Program& program, const Time
                                      std::size_t actor);
 MemoryPeak memory_peak(const program::Program& program, const Timeline& timeline,
                        std::size_t actor);
-/// The same of the actor's `changes`.
+/// The same of the actor's changes by task.
 MemoryPeak memory_peak(const program::Program& program, const Timeline& timeline, std::size_t actor,
-                       const std::vector<MemoryChange>& changes);
+                       const std::vector<MemoryChange>& by_task);
 
 struct Metrics {
   Seconds iteration_time;  ///< the last period: from the end of an iteration to the end of the next

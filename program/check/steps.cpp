@@ -70,14 +70,17 @@ class StepBuilder {
       const std::vector<Task>& tasks = program_.blocks[call.block].tasks;
       for (int task = launch.first; task < launch.end; ++task) {
         const int step = steps_.first[launch.call] + task;
-        const std::vector<HostWait> waits = host_waits_before(call, task);
-        if (!waits.empty() || synchronised >= 0) {
+        const bool waits = std::ranges::any_of(
+            call.host_waits, [&](const HostWait& wait) { return is_before(wait, task); });
+        if (waits || synchronised >= 0) {
           const int host = add_step({.call = launch.call, .task = task});
           host_takes(host);
-          for (const HostWait& wait : waits) wait_on_host(host, wait);
+          for (const HostWait& wait : call.host_waits) {
+            if (is_before(wait, task)) wait_on_host(host, wait);
+          }
           if (synchronised >= 0) steps_.waits.emplace_back(synchronised, host);
         }
-        for (const int queue : queues_.of(tasks[task])) enqueue(step, queue);
+        for (const int queue : queues_.of_task(call.block, task)) enqueue(step, queue);
         synchronised = tasks[task].synchronizations > 0 ? step : -1;
       }
     });
@@ -144,10 +147,11 @@ class StepBuilder {
 Queues::Queues(const Program& program, int groups) : groups_(groups) {
   for (const Block& block : program.blocks) {
     std::vector<int>& queues = of_block_.emplace_back();
+    std::vector<std::vector<int>>& by_task = of_task_.emplace_back();
     synchronises_.push_back(std::ranges::any_of(
         block.tasks, [](int n) { return n > 0; }, &Task::synchronizations));
     for (const Task& task : block.tasks) {
-      for (const int queue : of(task)) {
+      for (const int queue : by_task.emplace_back(of(task))) {
         if (std::ranges::find(queues, queue) == queues.end()) queues.push_back(queue);
       }
     }

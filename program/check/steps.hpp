@@ -30,14 +30,19 @@ class Queues {
   /// Devices know `groups` groups.
   Queues(const Program& program, int groups);
   [[nodiscard]] int count() const;
-  [[nodiscard]] std::vector<int> of(const Task& task) const;
+  [[nodiscard]] const std::vector<int>& of_task(int block, int task) const {
+    return of_task_[block][task];
+  }
   /// The queues of the tasks of a block, each once.
   [[nodiscard]] const std::vector<int>& of_block(int block) const { return of_block_[block]; }
   /// Does the host wait for a task of a block?
   [[nodiscard]] bool synchronises(int block) const { return synchronises_[block]; }
 
  private:
+  [[nodiscard]] std::vector<int> of(const Task& task) const;
+
   int groups_;
+  std::vector<std::vector<std::vector<int>>> of_task_;  ///< by block
   std::vector<std::vector<int>> of_block_;
   std::vector<bool> synchronises_;  ///< by block
 };
