@@ -38,6 +38,7 @@ Options simulate_options() {
   options.flag("memory", "print what fills every device's memory, and when");
   add_jobs(options);
   options.flag("unfolded", "simulate every device, not one per class of equal ones");
+  options.flag("exact", "simulate all turns of loops, also those in which the simulation repeats");
   options.positional({"scenario"}, "SCENARIO");
   return options;
 }
@@ -66,10 +67,14 @@ std::vector<Output> outputs_about(const study::Run& run, const study::Simulated&
 std::vector<study::Result> simulate_all(const study::Scenario& scenario, const Arguments& asked,
                                         std::vector<Output>& outputs) {
   const study::Run& chosen = chosen_run(scenario, asked);
+  using sim::Repeats;
+  const study::SimulateOptions options{
+      .folded = !asked.has("unfolded"),
+      .repeats = asked.has("exact") ? Repeats::simulated : Repeats::jumped};
   std::vector<study::Outcome> outcomes(scenario.runs.size());
   for_each_index(scenario.runs.size(), jobs(asked), [&](std::size_t i) {
     const study::Run& run = scenario.runs[i];
-    study::Simulated simulated = study::simulate_or_refuse(run, {.folded = !asked.has("unfolded")});
+    study::Simulated simulated = study::simulate_or_refuse(run, options);
     if (&run == &chosen) outputs = outputs_about(run, simulated, asked);
     outcomes[i] = std::move(simulated.outcome);
   });

@@ -15,6 +15,7 @@
 #include "cost/stack.hpp"
 #include "model/graph.hpp"
 #include "sim/device_memory.hpp"
+#include "sim/engine.hpp"
 #include "sim/host_memory.hpp"
 #include "sim/metrics.hpp"
 #include "strategies/parallel/options.hpp"
@@ -149,6 +150,7 @@ struct Outcome {
 
 struct SimulateOptions {
   bool folded = true;
+  sim::Repeats repeats = sim::Repeats::jumped;
   /// A run of which a lower bound of its memory does not fit is not simulated: it has no metrics,
   /// and its memory is the bound.
   bool memory_first = false;

@@ -97,7 +97,7 @@ Simulated play(const Run& run, const SimulateOptions& options) {
   folding.launch_queue = cost::launch_queue_of(run.profile);
   const sim::Prices prices = sim::price(result.program, run.profile, run.stack,
                                         run.cluster.gpus_per_node(), host_links(run.cluster));
-  result.timeline = sim::run_until_steady(result.program, folding, prices);
+  result.timeline = sim::run_until_steady(result.program, folding, prices, options.repeats);
   Outcome& outcome = result.outcome;
   std::vector<std::string> segments;
   for (const model::Segment& segment : plan.graph().segments) segments.push_back(segment.name);
