@@ -60,8 +60,8 @@ int run(const std::vector<std::string>& line) {
   throw commands::UsageError("no command \"" + line[0] + "\"; see stratagem --help");
 }
 
-/// Runs allocate and free lists of many megabytes one after another: what is freed is kept, since
-/// the system clears each page that it gives back.
+/// Runs allocate and free lists of many megabytes one after another. What is freed is kept: the
+/// system would clear each page that it hands out anew.
 void keep_freed_memory() {
 #ifdef __GLIBC__
   constexpr int largest = 1 << 25, always = 1 << 30, at_a_time = 1 << 26;

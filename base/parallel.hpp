@@ -9,9 +9,9 @@ namespace stratagem {
 /// As many as there are processors, at least one.
 int processors();
 
-/// Calls `work` with every index below `count`, each once, on at most `threads` threads; the caller
-/// is one of them. Indices begin in ascending order. Returns when all are done; if any throw, throws
-/// what the lowest of them threw.
+/// Calls `work` with every index below `count`, each once, on at most `threads` threads, of which
+/// the caller is one. Indices begin in ascending order. Returns when all are done; if any throw,
+/// throws what the lowest of them threw.
 void for_each_index(std::size_t count, int threads, const std::function<void(std::size_t)>& work);
 
 }  // namespace stratagem

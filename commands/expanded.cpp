@@ -24,7 +24,8 @@ namespace {
 void check_options(const Arguments& asked) {
   if (!asked.has("program"))
     throw UsageError("--expanded says how --program FOLDER writes; there is no --program");
-  for (const char* option : {"json", "trace", "accuracy", "memory", "unfolded", "exact"}) {
+  for (const char* option :
+       {"json", "trace", "accuracy", "memory", "unfolded", "exact", "jobs", "no-remedies"}) {
     if (asked.has(option))
       throw UsageError(fmt::format("--{} needs a simulation, and --expanded makes none", option));
   }

@@ -67,7 +67,7 @@ class Engine {
     std::optional<Repetition> repetition;
     if (repeats_ == Repeats::jumped) repetition.emplace(actors_);
     for (Instant now{0};;) {
-      if (repetition && repetition->comes_to_turn(actors_)) repeat(*repetition, now);
+      if (repetition && repetition->came_to_turn(actors_)) repeat(*repetition, now);
       const Instant flow = std::min(flows_.next_end(), when_next(starts_));
       now = slowdown_ == 0 ? flow : std::min(flow, next_of_kernels());
       if (now == never) break;
@@ -84,41 +84,41 @@ class Engine {
  private:
   /// Looks whether what has happened since an earlier instant happens again from now on.
   void repeat(Repetition& repetition, Instant now) {
-    std::optional<Cut> cut = cut_at(now);
-    if (!cut) return;
-    if (const auto repeated = repetition.find(std::move(*cut), actors_)) jump(*repeated);
+    std::optional<Snapshot> snapshot = snapshot_at(now);
+    if (!snapshot) return;
+    if (const auto repeated = repetition.find(std::move(*snapshot), actors_)) jump(*repeated);
   }
 
-  std::optional<Cut> cut_at(Instant now) {
-    Cut cut{.state = RelativeState(now), .places = {}, .collectives = {}};
+  std::optional<Snapshot> snapshot_at(Instant now) {
+    Snapshot snapshot{.state = RelativeState(now), .places = {}, .collectives = {}};
     for (PlayedActor& actor : actors_) {
       const auto place = actor.place();
-      if (!place || !actor.write(cut.state, *place)) return std::nullopt;
-      cut.places.push_back(*place);
+      if (!place || !actor.write(snapshot.state, *place)) return std::nullopt;
+      snapshot.places.push_back(*place);
     }
     const std::vector<int>& open = instances_.open();
-    instances_.write(cut.state);
-    for (const int instance : open) cut.collectives.push_back(instances_[instance].k);
-    flows_.write(cut.state, open);
-    kernels_.write(cut.state);
-    write(cut.state, starts_, open);
-    write(cut.state, slowing_, open);
-    return cut;
+    instances_.write(snapshot.state);
+    for (const int instance : open) snapshot.collectives.push_back(instances_[instance].k);
+    flows_.write(snapshot.state, open);
+    kernels_.write(snapshot.state);
+    write(snapshot.state, starts_, open);
+    write(snapshot.state, slowing_, open);
+    return snapshot;
   }
 
   void jump(const Repeated& repeated) {
     const auto& [before, now, periods] = repeated;
-    const Jump jump{.periods = periods, .period = now.state.now() - before.state.now()};
+    const Jump later{.periods = periods, .period = now.state.now() - before.state.now()};
     for (std::size_t a = 0; a < actors_.size(); ++a)
-      actors_[a].jump(jump, before.places[a], now.places[a]);
-    std::vector<std::size_t> later;
+      actors_[a].jump(later, before.places[a], now.places[a]);
+    std::vector<std::size_t> collectives;
     for (std::size_t i = 0; i < now.collectives.size(); ++i)
-      later.push_back(now.collectives[i] - before.collectives[i]);
-    instances_.jump(jump, later);
-    flows_.jump(jump);
-    kernels_.jump(jump);
-    jump_all(starts_, jump);
-    jump_all(slowing_, jump);
+      collectives.push_back(now.collectives[i] - before.collectives[i]);
+    instances_.jump(later, collectives);
+    flows_.jump(later);
+    kernels_.jump(later);
+    jump_all(starts_, later);
+    jump_all(slowing_, later);
     jumped_ += periods;
   }
 

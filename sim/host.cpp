@@ -67,7 +67,7 @@ void Host::forget_oldest(int number) {
   ++launched.round;
 }
 
-bool Host::write(RelativeState& state, const ActorTimes& times) {
+bool Host::write(RelativeState& state, const ActorTimes& times, const FlatLoop& loop) {
   state.add(now_);
   state.add(full_ ? 1 : 0);
   const auto ended = [&](int round, int task) {
@@ -81,13 +81,13 @@ bool Host::write(RelativeState& state, const ActorTimes& times) {
       forget_oldest(static_cast<int>(q));
     state.add(launched.pending);
     if (launched.pending > 0) {
-      if (launched.round != round_) return false;
+      if (launched.round != round_ || queue[launched.oldest] < loop.begin) return false;
       state.add(next() - queue[launched.oldest]);
     }
     if (launched.last_round < 0 || ended(launched.last_round, launched.last_task)) {
       state.add_past();
     } else {
-      if (launched.last_round != round_) return false;
+      if (launched.last_round != round_ || launched.last_task < loop.begin) return false;
       state.add(next() - launched.last_task);
     }
   }
@@ -95,7 +95,7 @@ bool Host::write(RelativeState& state, const ActorTimes& times) {
 }
 
 void Host::jump(const Jump& jump, const FlatLoop& loop, int tasks,
-                const std::vector<int>& in_queue) {
+                const std::vector<int>& by_queue) {
   now_ = jump.of(now_);
   next_ += static_cast<std::size_t>(jump.periods) * tasks;
   for (std::size_t q = 0; q < launched_.size(); ++q) {
@@ -104,7 +104,7 @@ void Host::jump(const Jump& jump, const FlatLoop& loop, int tasks,
       launched.last_task += jump.periods * tasks;
     const std::vector<int>& queue = sequence_->in_queue[q];
     if (launched.round != round_ || queue[launched.oldest] < loop.begin) continue;
-    launched.oldest += static_cast<std::size_t>(jump.periods) * in_queue[q];
+    launched.oldest += static_cast<std::size_t>(jump.periods) * by_queue[q];
     if (launched.oldest < queue.size()) continue;
     launched.oldest = 0;
     ++launched.round;

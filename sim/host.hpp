@@ -30,12 +30,12 @@ class Host {
   [[nodiscard]] int round() const { return round_; }
   /// The task of the round that it comes to next.
   [[nodiscard]] int next() const { return static_cast<int>(next_); }
-  /// Adds what it will read; false if it still looks at the round before. Forgets launches that have
-  /// ended, which it would not wait for.
-  bool write(RelativeState& state, const ActorTimes& times);
-  /// Goes on as if it had launched a loop's `tasks` in each period more, and `in_queue` of them in
-  /// each queue.
-  void jump(const Jump& jump, const FlatLoop& loop, int tasks, const std::vector<int>& in_queue);
+  /// Adds what it will read; false if that is of tasks before the loop. Forgets launches that have
+  /// ended, for which it would not wait.
+  bool write(RelativeState& state, const ActorTimes& times, const FlatLoop& loop);
+  /// Goes on as if it had launched as many `tasks` of the loop in each further period, of which
+  /// `by_queue` are in each queue.
+  void jump(const Jump& jump, const FlatLoop& loop, int tasks, const std::vector<int>& by_queue);
 
   /// Has it stopped because the queue of a stream is full?
   [[nodiscard]] bool full() const { return full_; }

@@ -1,8 +1,7 @@
-// Follows the calls of each round in program order, then sorts by time.
+// Follows the calls of each round in program order.
 #include "sim/memory_changes.hpp"
 
 #include <algorithm>
-#include <tuple>
 #include <utility>
 
 #include "base/input_error.hpp"

@@ -1,4 +1,4 @@
-// The allocations and frees of a device's buffers, in the order of time.
+// The allocations and frees of a device's buffers, in the order of tasks or of time.
 #pragma once
 
 #include <vector>
@@ -28,7 +28,7 @@ std::vector<MemoryChange> changes_by_task(const program::Program& program, const
                                           std::size_t actor,
                                           program::Residence place = program::Residence::device);
 
-/// Places of changes by task in the order of time, as memory_changes says it.
+/// The indices of these changes in the order of time. At one instant: as in memory_changes.
 std::vector<int> order_of_time(const std::vector<MemoryChange>& by_task);
 
 /// The changes in one place (device, host or drives) in the first iteration; if iterations overlap,

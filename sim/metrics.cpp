@@ -5,7 +5,6 @@
 #include <limits>
 #include <numeric>
 #include <ranges>
-#include <tuple>
 #include <utility>
 
 namespace stratagem::sim {

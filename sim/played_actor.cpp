@@ -94,13 +94,14 @@ bool PlayedActor::is_over(int round, int task, Instant bound) const {
 
 /// No later task of a queue in the loop begins before the queue's last one has ended, and none of
 /// another queue before the host launches it, nor does the host go back. So an end that is not after
-/// any of these makes nothing later.
+/// any of these makes nothing later. All other ends must be of tasks in the loop, where whoever waits
+/// for one task waits in the next turn for the same task of that turn.
 bool PlayedActor::write(RelativeState& state, const Place& place) {
   const FlatLoop& loop = sequence_->loops[place.loop];
   state.add(place.loop);
   state.add((place.host - loop.begin) % loop.width);
   state.add(collectives);
-  if (!host_.write(state, times_)) return false;
+  if (!host_.write(state, times_, loop)) return false;
   Instant bound = host_.now();
   for (std::size_t q = 0; q < queues_.size(); ++q) {
     const QueueState& line = queues_[q];
@@ -108,12 +109,18 @@ bool PlayedActor::write(RelativeState& state, const Place& place) {
     const bool inside = next >= 0 && loop.has(next);
     if (!inside && next >= 0 && next < place.host) return false;
     if (inside) bound = std::min(bound, line.tail);
-    state.add(inside ? place.host - next : never.picoseconds - place.ended[q]);
+    state.add(inside ? 1 : 0);
+    state.add(inside ? place.host - next : place.ended[q]);
     state.add(line.busy ? 1 : 0);
-    inside || line.tail > host_.now() ? state.add(line.tail) : state.add_past();
+    if (inside || line.tail > host_.now()) {
+      state.add(line.tail);
+    } else {
+      state.add_past();
+    }
   }
   if (std::exchange(settled_round_, place.round) != place.round) settled_ = 0;
   while (settled_ < place.host && is_over(place.round, settled_, bound)) ++settled_;
+  if (settled_ < loop.begin) return false;
   state.add(place.host - settled_);
   for (int task = settled_; task < place.host; ++task) {
     const bool ended = times_.ends[place.round][task] != unknown;

@@ -32,7 +32,7 @@ class PlayedActor {
   /// The task of a queue that is next, or held, ran from `begin` to `end`.
   void finish(int queue, Instant begin, Instant end);
   /// The place in a loop of its sequence: of the host, and of each queue how many of the tasks of the
-  /// round have ended.
+  /// round have ended, or were passed over.
   struct Place {
     int round = 0;
     int loop = 0;
@@ -45,8 +45,8 @@ class PlayedActor {
   [[nodiscard]] std::pair<int, int> round_and_ended(int queue) const {
     return {queues_[queue].round, static_cast<int>(queues_[queue].next)};
   }
-  /// Adds what the actor will read, if it goes on in its loop; false where a queue has not come to
-  /// the loop.
+  /// Adds what the actor will read, if it goes on in its loop; false where that is still of tasks
+  /// before the loop. Forgets what it will not read any more.
   bool write(RelativeState& state, const Place& place);
   /// Goes on as it went from one place in a loop to another, which is now, some periods more.
   void jump(const Jump& jump, const Place& before, const Place& now);
@@ -85,7 +85,7 @@ class PlayedActor {
   std::vector<QueueState> queues_;
   ActorTimes times_;
   int settled_round_ = 0;
-  int settled_ = 0;  ///< tasks of that round whose ends no later task waits for
+  int settled_ = 0;  ///< tasks of that round whose ends make nothing later any more
 };
 
 }  // namespace stratagem::sim

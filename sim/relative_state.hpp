@@ -1,5 +1,5 @@
 // What a simulation will read of its past, relative to an instant: if two are equal, what follows is
-// equal, too.
+// equal, too, until a loop of any actor ends.
 #pragma once
 
 #include <bit>
@@ -20,7 +20,7 @@ class RelativeState {
   void add(std::int64_t number) { numbers_.push_back(number); }
   void add(Instant when) { numbers_.push_back(when == never ? past - 1 : (when - now_).count); }
   void add_bits(double amount) { numbers_.push_back(std::bit_cast<std::int64_t>(amount)); }
-  /// An instant that nothing can come before any more.
+  /// An instant that makes nothing later any more.
   void add_past() { numbers_.push_back(past); }
 
   friend bool operator==(const RelativeState& a, const RelativeState& b) {
@@ -40,6 +40,7 @@ struct Jump {
   int periods = 0;
   Ticks period;
 
+  /// What is less than 0 is no instant: unknown, or never ran.
   [[nodiscard]] Instant of(Instant when) const {
     return when < Instant{0} || when == never ? when : when + all();
   }

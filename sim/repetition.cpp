@@ -1,4 +1,4 @@
-// Compares each cut with the latest ones.
+// Compares each snapshot with the latest ones.
 #include "sim/repetition.hpp"
 
 #include <algorithm>
@@ -54,32 +54,32 @@ Repetition::Repetition(const std::vector<PlayedActor>& actors) {
   }
 }
 
-bool Repetition::comes_to_turn(const std::vector<PlayedActor>& actors) {
+bool Repetition::came_to_turn(const std::vector<PlayedActor>& actors) {
   if (actor_ < 0) return false;
   const auto [round, ended] = actors[actor_].round_and_ended(queue_);
   if (round != round_) {
     round_ = round;
     next_ = first_;
-    cuts_.clear();
+    snapshots_.clear();
   }
   if (ended < next_ || ended >= end_) return false;
   next_ = first_ + ((ended - first_) / width_ + 1) * width_;
   return true;
 }
 
-std::optional<Repeated> Repetition::find(Cut now, const std::vector<PlayedActor>& actors) {
-  for (Cut& before : cuts_) {
+std::optional<Repeated> Repetition::find(Snapshot now, const std::vector<PlayedActor>& actors) {
+  for (Snapshot& before : snapshots_) {
     if (before.state != now.state) continue;
     int periods = std::numeric_limits<int>::max();
     for (std::size_t a = 0; a < actors.size(); ++a)
       periods = std::min(periods, periods_left(actors[a], before.places[a], now.places[a]));
     if (periods == 0) continue;
     Repeated repeated{.before = std::move(before), .now = std::move(now), .periods = periods};
-    cuts_.clear();
+    snapshots_.clear();
     return repeated;
   }
-  if (cuts_.size() == remembered) cuts_.erase(cuts_.begin());
-  cuts_.push_back(std::move(now));
+  if (snapshots_.size() == remembered) snapshots_.erase(snapshots_.begin());
+  snapshots_.push_back(std::move(now));
   return std::nullopt;
 }
 

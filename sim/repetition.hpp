@@ -11,17 +11,17 @@
 namespace stratagem::sim {
 
 /// A simulation between two events, while all actors are in loops of their sequences.
-struct Cut {
+struct Snapshot {
   RelativeState state;
   std::vector<PlayedActor::Place> places;  ///< by actor
   std::vector<std::size_t> collectives;    ///< k of each open one
 };
 
-/// Two cuts with one state, and how often what lies between them is still to come. Loops do not end
-/// before.
+/// Two snapshots with one state, and how often what lies between them is still to come before a loop
+/// ends.
 struct Repeated {
-  Cut before;
-  Cut now;
+  Snapshot before;
+  Snapshot now;
   int periods = 0;
 };
 
@@ -30,10 +30,10 @@ class Repetition {
  public:
   explicit Repetition(const std::vector<PlayedActor>& actors);
 
-  /// Has that actor come to another turn since the last time that it was asked?
-  bool comes_to_turn(const std::vector<PlayedActor>& actors);
-  /// What repeats, if anything does; else remembers the cut.
-  std::optional<Repeated> find(Cut now, const std::vector<PlayedActor>& actors);
+  /// Has that actor come to another turn since this was asked last?
+  bool came_to_turn(const std::vector<PlayedActor>& actors);
+  /// What repeats, if anything does; else remembers the snapshot.
+  std::optional<Repeated> find(Snapshot now, const std::vector<PlayedActor>& actors);
 
  private:
   static constexpr std::size_t remembered = 8;  ///< a period may be of several turns
@@ -45,7 +45,7 @@ class Repetition {
   int end_ = 0;
   int round_ = -1;
   int next_ = 0;  ///< tasks of the queue before the next turn
-  std::vector<Cut> cuts_;
+  std::vector<Snapshot> snapshots_;
 };
 
 }  // namespace stratagem::sim

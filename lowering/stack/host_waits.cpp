@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/input_error.hpp"
@@ -42,9 +43,7 @@ class HostWaits {
         if (tasks(call)[wait.task].stream == Stream::parameter_communication)
           call.host_waits.push_back({wait.task, wait.of_call, wait.of_task});
       }
-      std::ranges::sort(call.host_waits);
-      const auto twice = std::ranges::unique(call.host_waits, implies);
-      call.host_waits.erase(twice.begin(), twice.end());
+      leave_out_covered(call.host_waits);
     }
   }
 
@@ -92,7 +91,7 @@ class HostWaits {
     });
   }
 
-  /// What tasks of a call read of what other devices sent, as waits of the host before them. What is
+  /// What tasks of a call read of what other stages sent, as waits of the host before them. What is
   /// only sent on is not read.
   [[nodiscard]] std::vector<HostWait> received_by(std::size_t number) const {
     const StoredCall& call = sequence_.calls.stored()[number];
@@ -102,24 +101,44 @@ class HostWaits {
       if (!program::transfers(all[task].stream)) received.push_back({task, of_call, of_task});
     };
     for (const program::Wait& wait : call.waits) {
-      if (receives(task_of(wait))) add(wait.task, wait.of_call, wait.of_task);
+      if (receives_for(call.cell, task_of(wait))) add(wait.task, wait.of_call, wait.of_task);
     }
     for (std::size_t t = 0; t < all.size(); ++t) {
       for (const int wait : all[t].waits) {
-        if (receives(all[wait])) add(static_cast<int>(t), static_cast<int>(number), wait);
+        if (receives_for(call.cell, all[wait]))
+          add(static_cast<int>(t), static_cast<int>(number), wait);
       }
     }
     return received;
   }
 
-  /// Is a wait, with the one before it, not needed? All streams come first.
-  static bool implies(const HostWait& before, const HostWait& wait) {
-    const bool all = before.of_call < 0 && before.of_task == all_streams;
-    return before == wait || (all && wait.of_call < 0 && wait.before == before.before);
+  /// Sorts waits, and leaves out those that another one covers: an equal one, or before the same
+  /// task one for all streams.
+  static void leave_out_covered(std::vector<HostWait>& waits) {
+    std::ranges::sort(waits);  // all streams before single ones
+    std::vector<HostWait> kept;
+    for (const HostWait& wait : waits) {
+      const bool streams = wait.of_call < 0;
+      const bool covered =
+          !kept.empty() && (kept.back() == wait ||
+                            (streams && kept.back() == HostWait{wait.before, -1, all_streams}));
+      if (!covered) kept.push_back(wait);
+    }
+    waits = std::move(kept);
   }
 
-  static bool receives(const Task& task) {
-    return task.stream == Stream::receive_forward || task.stream == Stream::receive_backward;
+  /// Does a task receive what a cell reads? What a peer gives back does not come on the stream of the
+  /// cell's pass.
+  static bool receives_for(const Cell& cell, const Task& task) {
+    switch (cell.pass) {
+      case CellPass::forward:
+        return task.stream == Stream::receive_forward;
+      case CellPass::backward:
+        return task.stream == Stream::receive_backward;
+      case CellPass::weight:
+        return false;
+    }
+    return false;
   }
 
   /// Before a task of a cell, for what it has received by then, each once. That is before tensor
@@ -155,12 +174,14 @@ class HostWaits {
       wait(call, task, all_streams);
   }
 
-  /// For streams, and for what a call reads of messages.
+  /// For streams, and for what a call reads of messages that have been launched.
   void wait(StoredCall& call, int task, int streams) const {
     call.host_waits.push_back({task, -1, streams});
     for (const program::Wait& one : call.waits) {
-      const StoredCall& from = sequence_.calls.stored()[one.of_call];
-      if (std::ranges::any_of(tasks(from), &HostWaits::receives))
+      const bool message =
+          std::ranges::any_of(tasks(sequence_.calls.stored()[one.of_call]),
+                              [&](const Task& from) { return receives_for(call.cell, from); });
+      if (message && launched_[one.of_call] > one.of_task)
         call.host_waits.push_back({task, one.of_call, one.of_task});
     }
   }

@@ -14,16 +14,17 @@ namespace stratagem::lowering {
 ///     partitioned_param_coordinator.py)
 ///   - before the first computation of a micro-batch's first forward cell on a stage, if the stack
 ///     copies the sizes of a micro-batch from the device (Megatron-LM, mpu/data.py,
-///     broadcast_data): for the computations so far, and what that computation reads of messages
+///     broadcast_data): for the computations so far, and the messages that its call reads
 ///   - before the first computation of a cell that reads what another device sent, if the stack reads
 ///     it on the host (DeepSpeed): for the computations so far and the receive. Where tensor ranks
 ///     sent shares, before the gather of them
 ///   - before the same, if the stack waits for what stages exchange (Megatron-LM,
 ///     p2p_communication.py: torch.cuda.synchronize): for all streams of the device and the
-///     receive. A cell that receives nothing waits before its first computation
+///     receive. On devices that exchange anything, a cell that receives nothing waits before its
+///     first computation; of cells that take turns, the first one
 ///   - before the first computation of every cell, if the stack waits for each pass: for all
 ///     streams. Cells that take turns are one pass
-///   - before each task: for the same, if the stack waits for each launch.
+///   - before each task, if the stack waits for each launch: for all streams.
 /// No host waits for what others launch at a later place in the order of all cells: none for a
 /// send, and no computation for one that may end later (RedistributionBlocks).
 void add_host_waits(program::Program& program, const cost::Stack& stack);

@@ -27,8 +27,8 @@ struct Family {
   std::string name;
   std::string summary;
   std::vector<OptionText> options;  ///< keys of the object
-  /// The graph of one micro-batch of `batch` samples. Equal ones in use are one, unless parameters are
-  /// frozen.
+  /// The graph of one micro-batch of `batch` samples. Equal ones that are in use are mostly
+  /// one (base/memo.hpp), unless parameters are frozen.
   std::function<std::shared_ptr<const Graph>(const JsonReader& config, std::int64_t batch,
                                              const NumberTypes& types)>
       build;

@@ -48,7 +48,8 @@ void check_block(const Block& block) {
 void check_wait(const Program& program, const Sequence& sequence, int call, const Wait& wait) {
   const Calls& calls = sequence.calls;
   const std::vector<Task>& tasks = program.blocks[calls.body(call).block].tasks;
-  const bool earlier = within(wait.of_call, static_cast<std::size_t>(call));
+  const bool earlier = within(wait.of_call, static_cast<std::size_t>(call)) ||
+                       (wait.of_call == call && wait.of_task < wait.task);
   if (within(wait.task, tasks.size()) && earlier &&
       within(wait.of_task, program.blocks[calls.body(wait.of_call).block].tasks.size()))
     return;
@@ -60,7 +61,7 @@ void check_wait(const Program& program, const Sequence& sequence, int call, cons
       within(wait.task, tasks.size())
           ? describe(program, sequence, {.call = call, .task = wait.task})
           : "task " + std::to_string(wait.task) + " of call " + std::to_string(call);
-  throw InputError("", "", who + " to wait for tasks of earlier calls", "a wait for " + of);
+  throw InputError("", "", who + " to wait for earlier tasks", "a wait for " + of);
 }
 
 void check_waits(const Program& program, const Sequence& sequence, int number) {
@@ -71,8 +72,6 @@ void check_waits(const Program& program, const Sequence& sequence, int number) {
   for (const HostWait& wait : call.host_waits) {
     const Wait like{
         .task = std::max(wait.before, 0), .of_call = wait.of_call, .of_task = wait.of_task};
-    const bool of_own = wait.of_call == number && within(wait.of_task, like.task);
-    if (of_own && within(like.task, program.blocks[call.block].tasks.size())) continue;
     if (wait.of_call >= 0) {
       check_wait(program, sequence, number, like);
     } else if (!within(wait.of_task + 1, stream_names.size() + 1) ||

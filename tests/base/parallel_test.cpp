@@ -48,8 +48,11 @@ TEST_CASE("a memo makes what somebody holds, or what was among the last, once fo
 TEST_CASE("threads that ask a memo for the same get the same value") {
   Memo<std::size_t, std::size_t> memo(8);
   std::vector<std::size_t> values(200);
-  for_each_index(values.size(), 4,
-                 [&](std::size_t i) { values[i] = *memo.of(i % 5, [&] { return 10 * (i % 5); }); });
+  std::atomic<int> made = 0;
+  for_each_index(values.size(), 4, [&](std::size_t i) {
+    values[i] = *memo.of(i % 5, [&] { return ++made, 10 * (i % 5); });
+  });
+  CHECK(made <= 4 * 5);  // each thread once
   for (std::size_t i = 0; i < values.size(); ++i) CHECK(values[i] == 10 * (i % 5));
 }
 

@@ -138,6 +138,11 @@ TEST_CASE("a pass receives if it reads what another device sent, whatever its st
   CHECK(waits(v, 1, CellPass::backward, 1) == none);
   CHECK(waits(v, 0, CellPass::backward, 0) == each);
   for (const int device_class : {0, 1}) CHECK(waits(v, device_class, CellPass::weight) == none);
+  // What a peer gives back is no message of a stage.
+  const Program lent = pipeline(
+      stack, R"({"pipeline": 2, "schedule": "zb-v", "swap": {"layers": 2, "to": "peer"}})");
+  CHECK(waits(lent, 1, CellPass::backward, 1) == none);
+  CHECK(waits(lent, 0, CellPass::backward, 0) == each);
 }
 
 TEST_CASE("of cells that take turns each reads what it needs; as passes they are one") {

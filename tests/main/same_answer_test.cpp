@@ -30,8 +30,8 @@ TEST_CASE("every device simulated gives the same JSON as one per class of equal 
 TEST_CASE("every micro-batch simulated gives the same JSON and trace as what repeats copied") {
   const TemporaryFolder folder;
   const std::string pipelined =
-      R"(, {"name": "many", "cluster": {"gpus": 4}, "training": {"global_batch": 64, "micro_batch": 1},
-            "strategy": {"pipeline": 4, "schedule": "1f1b"}} ])";
+      R"(, {"name": "many", "cluster": {"gpus": 2}, "training": {"global_batch": 64, "micro_batch": 1},
+            "strategy": {"pipeline": 2, "schedule": "1f1b"}} ])";
   folder.write("a.json", with(small_scenario(), "\n  ]", pipelined));
   REQUIRE(run("simulate a.json --json a.out --trace a.trace --run many", folder).exit == 0);
   REQUIRE(run("simulate a.json --json b.out --trace b.trace --run many --exact", folder).exit == 0);

@@ -158,12 +158,13 @@ TEST_CASE("a host that waits for a message waits with all that it launches later
 TEST_CASE("the host waits for what it has launched, before tasks that there are") {
   Program program = called_twice(collective("sum"), collective("sum"));
   std::vector<HostWait>& waits = program.sequences[0].calls.stored()[1].host_waits;
-  for (const HostWait& right : {HostWait{-1, -1, -1}, HostWait{1, 0, 1}, HostWait{0, -1, 3}}) {
+  for (const HostWait& right :
+       {HostWait{-1, -1, -1}, HostWait{1, 0, 1}, HostWait{0, -1, 3}, HostWait{1, 1, 0}}) {
     waits = {right};
     CHECK(refused(program).empty());
   }
-  for (const HostWait& wrong :
-       {HostWait{2, -1, -1}, HostWait{0, 1, 0}, HostWait{0, 0, 2}, HostWait{0, -1, 13}}) {
+  for (const HostWait& wrong : {HostWait{2, -1, -1}, HostWait{0, 1, 0}, HostWait{1, 1, 1},
+                                HostWait{0, 0, 2}, HostWait{0, -1, 13}}) {
     waits = {wrong};
     CHECK_FALSE(refused(program).empty());
   }
