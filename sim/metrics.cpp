@@ -4,13 +4,11 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
-#include <ranges>
 #include <utility>
 
 namespace stratagem::sim {
 namespace {
 
-using program::Category;
 using program::Program;
 
 const program::Task& task_of(const Program& program, const FlatTask& flat) {
@@ -109,7 +107,7 @@ void count_communication(Metrics& result, const Program& program, const Timeline
 
 /// Of changes by their places, in the order of time.
 MemoryPeak highest_of(ByCategory live, const std::vector<MemoryChange>& changes,
-                      const std::ranges::input_range auto& places) {
+                      const std::vector<int>& places) {
   MemoryPeak peak;
   const auto look = [&](Instant when, int task) {
     const Bytes total = sum(live);
@@ -145,7 +143,9 @@ ByCategory residents(const Program& program, int sequence, program::Residence pl
 }
 
 MemoryPeak highest_of(ByCategory live, const std::vector<MemoryChange>& changes) {
-  return highest_of(live, changes, std::views::iota(0, static_cast<int>(changes.size())));
+  std::vector<int> places(changes.size());
+  std::iota(places.begin(), places.end(), 0);
+  return highest_of(live, changes, places);
 }
 
 std::vector<MemoryStep> memory_steps(const Program& program, const Timeline& timeline,

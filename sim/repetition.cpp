@@ -38,7 +38,7 @@ Repetition::Repetition(const std::vector<PlayedActor>& actors) {
     fewest = loop;
     actor_ = static_cast<int>(a);
   }
-  if (actor_ < 0) return;
+  if (fewest == nullptr) return;
   const auto& queues = actors[actor_].sequence().in_queue;
   for (std::size_t q = 0; q < queues.size(); ++q) {
     const auto before = [&](int task) {

@@ -148,14 +148,15 @@ class HostWaits {
     if (!exchanged && !says(HostRule::each_received_pass)) return;
     StoredCall& call = sequence_.calls.stored()[number];
     std::vector<HostWait>& received = received_.at(call.cell);
-    const auto there = std::ranges::partition(received, [&](const HostWait& one) {
+    const auto there = std::partition(received.begin(), received.end(), [&](const HostWait& one) {
       return one.of_task >= (one.of_call == number ? task : launched_[one.of_call]);
     });
-    if (there.empty()) return;
+    if (there == received.end()) return;
     if (waited_.insert(call.cell).second)
       call.host_waits.push_back({task, -1, exchanged ? all_streams : computations});
-    for (const HostWait& one : there) call.host_waits.push_back({task, one.of_call, one.of_task});
-    received.erase(there.begin(), there.end());
+    for (auto one = there; one != received.end(); ++one)
+      call.host_waits.push_back({task, one->of_call, one->of_task});
+    received.erase(there, received.end());
   }
 
   /// A cell comes to its first computation.

@@ -12,6 +12,7 @@
 #include "tests/lowering/lowered.hpp"
 #include "tests/sanitized.hpp"
 #include "tests/sim/priced_by_name.hpp"
+#include "tests/sim/with_host.hpp"
 
 namespace stratagem::sim::repetition_test {
 namespace {
@@ -101,24 +102,6 @@ Case random_case(Random& random) {
   return one;
 }
 
-/// GPUs whose links are shared by all that they send or receive at a time, behind one link to the
-/// processor.
-topology::Cluster machine(int gpus, BytesPerSecond bandwidth) {
-  using topology::LinkKind;
-  using topology::VertexKind;
-  topology::NodeDesign design{.name = "shared", .gpu = "test", .vertices = {}, .links = {}};
-  const auto hub = design.add(VertexKind::nv_switch, "hub");
-  const auto cpu = design.add(VertexKind::cpu, "cpu");
-  const auto root = design.add(VertexKind::pcie_switch, "root");
-  design.join(root, cpu, LinkKind::pcie, 1, bandwidth, 0_s);
-  for (int i = 0; i < gpus; ++i) {
-    const auto gpu = design.add(VertexKind::gpu, "gpu" + std::to_string(i));
-    design.join(gpu, hub, LinkKind::nvlink, 1, bandwidth, 0_s);
-    design.join(gpu, root, LinkKind::pcie, 1, bandwidth, 0_s);
-  }
-  return {design, 1, {1e30}, 0_s};
-}
-
 Ticks duration_in(const Case& one, const std::string& name) {
   const Ticks named = duration(name);
   const std::int64_t unit = one.server ? 20'000 : 1;  // as long as messages between real GPUs
@@ -150,9 +133,10 @@ Price price_in(const Case& one, const program::Task& task) {
 Timeline run_of(const Case& one, const program::Program& program, Repeats repeats) {
   const auto devices = static_cast<int>(program.devices.size());
   static const cost::Profile profile = cost::read_profile("scenarios/profiles/v100-sxm3-450w.json");
-  Folding folding =
-      one.server ? fold(program, cluster("dgx-2h", 1), profile.collective, one.folded)
-                 : fold(program, machine(devices, {one.bandwidth}), ideal_network(), one.folded);
+  Folding folding = one.server
+                        ? fold(program, cluster("dgx-2h", 1), profile.collective, one.folded)
+                        : fold(program, with_host(devices, {one.bandwidth}, true, {one.bandwidth}),
+                               ideal_network(), one.folded);
   folding.launch_queue = one.launch_queue;
   folding.compute_slowdown = one.slowdown;
   folding.serial = one.serial;
