@@ -5,6 +5,7 @@
 
 #include "sim/folding.hpp"
 #include "sim/instant.hpp"
+#include "sim/jump.hpp"
 #include "sim/network.hpp"
 #include "sim/relative_state.hpp"
 

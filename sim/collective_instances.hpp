@@ -10,6 +10,7 @@
 #include "program/program.hpp"
 #include "sim/folding.hpp"
 #include "sim/instant.hpp"
+#include "sim/jump.hpp"
 #include "sim/relative_state.hpp"
 
 namespace stratagem::sim {

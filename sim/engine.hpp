@@ -10,8 +10,8 @@
 
 namespace stratagem::sim {
 
-/// What becomes of turns of loops in which the simulation repeats: if its state (relative_state.hpp) is that
-/// of an earlier turn, all that follows until a loop ends is known. Both give the same timeline.
+/// A simulation whose state at a turn of a loop (relative_state.hpp) is that of an earlier turn
+/// repeats until a loop ends. Are these turns jumped over, or simulated? Both give the same timeline.
 enum class Repeats : std::uint8_t { jumped, simulated };
 
 /// Plays `iterations` iterations.

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "sim/flat_sequence.hpp"
+#include "sim/jump.hpp"
 #include "sim/relative_state.hpp"
 #include "sim/timeline.hpp"
 

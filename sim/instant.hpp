@@ -36,7 +36,13 @@ inline Ticks to_ticks(Seconds duration) {
   return {std::llround(duration.value * 1e12)};
 }
 
-// Both throw InputError beyond what can be counted.
+// These throw InputError beyond what can be counted.
+constexpr Ticks operator*(std::int64_t times, Ticks duration) {
+  Ticks product;
+  if (__builtin_mul_overflow(times, duration.count, &product.count))
+    throw InputError("", "", "a simulation of less than 106 days", "a longer one");
+  return product;
+}
 constexpr Ticks operator+(Ticks a, Ticks b) {
   Ticks sum;
   if (__builtin_add_overflow(a.count, b.count, &sum.count))

@@ -92,22 +92,27 @@ bool PlayedActor::is_over(int round, int task, Instant bound) const {
   return end != unknown && end <= bound;
 }
 
-/// No later task of a queue in the loop begins before the queue's last one has ended, and none of
-/// another queue before the host launches it, nor does the host go back. So an end that is not after
-/// any of these makes nothing later. All other ends must be of tasks in the loop, where whoever waits
-/// for one task waits in the next turn for the same task of that turn.
 bool PlayedActor::write(RelativeState& state, const Place& place) {
   const FlatLoop& loop = sequence_->loops[place.loop];
   state.add(place.loop);
   state.add((place.host - loop.begin) % loop.width);
   state.add(collectives);
   if (!host_.write(state, times_, loop)) return false;
+  const std::optional<Instant> bound = write_queues(state, place);
+  return bound && write_ends(state, place, *bound);
+}
+
+/// Returns the latest instant before which no later task begins: none of a queue in the loop begins
+/// before the queue's last one has ended, none of another queue before the host launches it, and the
+/// host does not go back.
+std::optional<Instant> PlayedActor::write_queues(RelativeState& state, const Place& place) const {
+  const FlatLoop& loop = sequence_->loops[place.loop];
   Instant bound = host_.now();
   for (std::size_t q = 0; q < queues_.size(); ++q) {
     const QueueState& line = queues_[q];
     const int next = next_task(static_cast<int>(q), place.ended[q]);
     const bool inside = next >= 0 && loop.has(next);
-    if (!inside && next >= 0 && next < place.host) return false;
+    if (!inside && next >= 0 && next < place.host) return std::nullopt;
     if (inside) bound = std::min(bound, line.tail);
     state.add(inside ? 1 : 0);
     state.add(inside ? place.host - next : place.ended[q]);
@@ -118,9 +123,15 @@ bool PlayedActor::write(RelativeState& state, const Place& place) {
       state.add_past();
     }
   }
+  return bound;
+}
+
+/// An end that is not after `bound` makes nothing later. All other ends must be of tasks in the loop:
+/// there whoever waits for a task waits in the next turn for the same task of that turn.
+bool PlayedActor::write_ends(RelativeState& state, const Place& place, Instant bound) {
   if (std::exchange(settled_round_, place.round) != place.round) settled_ = 0;
   while (settled_ < place.host && is_over(place.round, settled_, bound)) ++settled_;
-  if (settled_ < loop.begin) return false;
+  if (settled_ < sequence_->loops[place.loop].begin) return false;
   state.add(place.host - settled_);
   for (int task = settled_; task < place.host; ++task) {
     const bool ended = times_.ends[place.round][task] != unknown;

@@ -76,6 +76,8 @@ class PlayedActor {
   void move_on(QueueState& line, int queue);
   [[nodiscard]] int next_task(int queue, int ended) const;
   [[nodiscard]] bool is_over(int round, int task, Instant bound) const;
+  std::optional<Instant> write_queues(RelativeState& state, const Place& place) const;
+  bool write_ends(RelativeState& state, const Place& place, Instant bound);
   void repeat_times(const Jump& jump, const Place& before, const Place& now);
 
   const FlatSequence* sequence_;

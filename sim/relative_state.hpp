@@ -35,21 +35,4 @@ class RelativeState {
   std::vector<std::int64_t> numbers_;
 };
 
-/// How far a simulation is moved: so many periods on.
-struct Jump {
-  int periods = 0;
-  Ticks period;
-
-  /// What is less than 0 is no instant: unknown, or never ran.
-  [[nodiscard]] Instant of(Instant when) const {
-    return when < Instant{0} || when == never ? when : when + all();
-  }
-  [[nodiscard]] Ticks all() const {
-    Ticks product;
-    if (__builtin_mul_overflow(period.count, std::int64_t{periods}, &product.count))
-      throw InputError("", "", "a simulation of less than 106 days", "a longer one");
-    return product;
-  }
-};
-
 }  // namespace stratagem::sim

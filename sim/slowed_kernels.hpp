@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sim/instant.hpp"
+#include "sim/jump.hpp"
 #include "sim/relative_state.hpp"
 
 namespace stratagem::sim {
