@@ -138,7 +138,7 @@ TEST_CASE("when a rank of an execution is killed all end within half a minute, a
           started("cd '" + folder.path().string() + "' && " + environment + "exec " + mpirun +
                   recovery + "-n 2 " + execute + "two.json --run four --steps 100000 --json " +
                   file + " 2>" + file + ".err");
-      REQUIRE(eventually(std::chrono::seconds(60), [&] {
+      REQUIRE(eventually(std::chrono::seconds(600), [&] {
         return std::filesystem::exists(file) && children_of(launcher).size() == 2 &&
                iterations(file) > 0;
       }));
