@@ -68,13 +68,15 @@ std::vector<study::Result> simulate_all(const study::Scenario& scenario, const A
                                         std::vector<Output>& outputs) {
   const study::Run& chosen = chosen_run(scenario, asked);
   using sim::Repeats;
-  const study::SimulateOptions options{
-      .folded = !asked.has("unfolded"),
-      .repeats = asked.has("exact") ? Repeats::simulated : Repeats::jumped};
+  const auto options_of = [&](const study::Run& run) {
+    const bool all_turns = asked.has("exact") || (asked.has("trace") && &run == &chosen);
+    return study::SimulateOptions{.folded = !asked.has("unfolded"),
+                                  .repeats = all_turns ? Repeats::simulated : Repeats::left_out};
+  };
   std::vector<study::Outcome> outcomes(scenario.runs.size());
   for_each_index(scenario.runs.size(), jobs(asked), [&](std::size_t i) {
     const study::Run& run = scenario.runs[i];
-    study::Simulated simulated = study::simulate_or_refuse(run, options);
+    study::Simulated simulated = study::simulate_or_refuse(run, options_of(run));
     if (&run == &chosen) outputs = outputs_about(run, simulated, asked);
     outcomes[i] = std::move(simulated.outcome);
   });

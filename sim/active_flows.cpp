@@ -51,13 +51,6 @@ void ActiveFlows::write(RelativeState& state, const std::vector<int>& handles) c
   }
 }
 
-void ActiveFlows::jump(const Jump& jump) {
-  for (Entry& entry : entries_) {
-    entry.since = jump.of(entry.since);
-    entry.end = jump.of(entry.end);
-  }
-}
-
 void ActiveFlows::share(Instant now) {
   const std::vector<BytesPerSecond>& rates = fair_share_.rates();
   for (Entry& entry : entries_) {

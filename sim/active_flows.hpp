@@ -5,7 +5,6 @@
 
 #include "sim/folding.hpp"
 #include "sim/instant.hpp"
-#include "sim/jump.hpp"
 #include "sim/network.hpp"
 #include "sim/relative_state.hpp"
 
@@ -28,7 +27,6 @@ class ActiveFlows {
 
   /// Adds what is left of every flow, and its handle as its place among `handles`, which ascend.
   void write(RelativeState& state, const std::vector<int>& handles) const;
-  void jump(const Jump& jump);
 
  private:
   struct Entry {

@@ -105,6 +105,28 @@ std::vector<std::vector<CachingAllocator::Piece>> CachingAllocator::segments() c
   return result;
 }
 
+std::vector<std::int64_t> CachingAllocator::state(std::int64_t now,
+                                                  const std::vector<Block>& blocks) const {
+  std::vector<std::int64_t> state = {reserved_};
+  std::vector<Block> order;
+  for (Block block = 0; block < static_cast<Block>(nodes_.size()); ++block) {
+    if (nodes_[block].piece.bytes > 0) order.push_back(block);
+  }
+  std::ranges::sort(order, {}, [&](Block block) { return nodes_[block].piece.address; });
+  std::vector<std::int64_t> place(nodes_.size());
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const Node& node = nodes_[order[i]];
+    place[order[i]] = static_cast<std::int64_t>(i);
+    state.insert(state.end(), {node.piece.bytes, static_cast<std::int64_t>(node.piece.state),
+                               node.small ? 1 : 0, node.before < 0 ? 1 : 0});
+  }
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    if (blocks[i] >= 0) state.insert(state.end(), {static_cast<std::int64_t>(i), place[blocks[i]]});
+  }
+  for (const auto& [ready, block] : busy_) state.insert(state.end(), {ready - now, place[block]});
+  return state;
+}
+
 CachingAllocator::Block CachingAllocator::add(Piece piece, bool small, Block before, Block after) {
   auto block = static_cast<Block>(nodes_.size());
   if (spare_.empty()) {

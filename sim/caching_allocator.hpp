@@ -3,8 +3,8 @@
 #pragma once
 
 #include <array>
+#include <boost/container/flat_set.hpp>
 #include <cstdint>
-#include <set>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -69,6 +69,10 @@ class CachingAllocator {
   };
   /// Every segment from its first address to its last; without the unmapped end of expandable ones.
   [[nodiscard]] std::vector<std::vector<Piece>> segments() const;
+  /// All that later requests depend on, at an instant: pieces in the order of addresses, which of
+  /// them are of `blocks` (-1: none), and when others are free, counted from `now`.
+  [[nodiscard]] std::vector<std::int64_t> state(std::int64_t now,
+                                                const std::vector<Block>& blocks) const;
 
  private:
   struct Node {
@@ -79,8 +83,8 @@ class CachingAllocator {
   };
   /// Blocks by size, then address; those not mapped by address.
   struct Pool {
-    std::set<std::tuple<std::int64_t, std::int64_t, Block>> free;
-    std::set<std::pair<std::int64_t, Block>> unmapped;
+    boost::container::flat_set<std::tuple<std::int64_t, std::int64_t, Block>> free;
+    boost::container::flat_set<std::pair<std::int64_t, Block>> unmapped;
     std::int64_t base = -1;  ///< of the range of an expandable pool; -1: there is none yet
   };
 
@@ -118,7 +122,8 @@ class CachingAllocator {
   int releases_ = 0;
   std::vector<Node> nodes_;
   std::vector<Block> spare_;
-  std::set<std::pair<std::int64_t, Block>> busy_;  ///< freed, by when they are ready
+  boost::container::flat_set<std::pair<std::int64_t, Block>>
+      busy_;  ///< freed, by when they are ready
   std::array<Pool, 2> pools_;
 };
 

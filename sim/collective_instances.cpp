@@ -60,15 +60,4 @@ void CollectiveInstances::write(RelativeState& state) const {
   }
 }
 
-void CollectiveInstances::jump(const Jump& jump, const std::vector<std::size_t>& later) {
-  for (std::size_t i = 0; i < open_.size(); ++i) {
-    CollectiveInstance& one = instances_[open_[i]];
-    one.last_arrival = jump.of(one.last_arrival);
-    one.k += jump.periods * later[i];
-    std::vector<int>& known = numbers_[one.communicator_class];
-    if (one.k >= known.size()) known.resize(one.k + 1, -1);
-    known[one.k] = open_[i];
-  }
-}
-
 }  // namespace stratagem::sim

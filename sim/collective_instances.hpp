@@ -10,7 +10,6 @@
 #include "program/program.hpp"
 #include "sim/folding.hpp"
 #include "sim/instant.hpp"
-#include "sim/jump.hpp"
 #include "sim/relative_state.hpp"
 
 namespace stratagem::sim {
@@ -50,8 +49,6 @@ class CollectiveInstances {
 
   /// Adds who has arrived at the open ones.
   void write(RelativeState& state) const;
-  /// The open ones are so many collectives of their communicators later.
-  void jump(const Jump& jump, const std::vector<std::size_t>& later);
 
  private:
   /// The flows of one kind of collective of one communicator class.

@@ -8,6 +8,7 @@
 
 #include "base/input_error.hpp"
 #include "sim/caching_allocator.hpp"
+#include "sim/replay.hpp"
 
 namespace stratagem::sim {
 namespace {
@@ -68,60 +69,51 @@ void allocate_residents(CachingAllocator& allocator, const program::Sequence& se
   }
 }
 
-/// Frameworks allocate and free while they launch: changes by task, each when the host comes to the
-/// task.
-void replay(CachingAllocator& allocator, const std::vector<MemoryChange>& changes,
-            const std::vector<std::vector<Instant>>& launches) {
-  std::vector<CachingAllocator::Block> blocks;  // by buffer
-  for (const MemoryChange& change : changes) {
-    if (change.bytes == Bytes{}) continue;
-    expects(change.buffer >= 0, "what is freed was allocated");
-    if (change.buffer >= static_cast<int>(blocks.size())) blocks.resize(change.buffer + 1, -1);
-    CachingAllocator::Block& block = blocks[change.buffer];
-    const std::size_t tasks = launches.front().size();
-    const Instant clock = launches[change.task / tasks][change.task % tasks];
-    allocator.advance(clock.picoseconds);
-    if (change.bytes > Bytes{}) {
-      block = allocator.allocate(whole(change.bytes));
-    } else if (change.ready > clock) {
-      allocator.free_when(block, change.ready.picoseconds);
-    } else {
-      allocator.free(block);
-    }
-  }
-}
-
 /// What the stack's allocator takes for a device that is complete but for that.
-void reserve(DeviceMemory& device, const program::Sequence& sequence,
-             const std::vector<MemoryChange>& changes, const ActorTimes& times,
+void reserve(DeviceMemory& device, const Program& program, const Timeline& timeline,
+             std::size_t actor, const std::vector<MemoryChange>& changes,
              const cost::Profile& profile, const cost::Stack& stack) {
   using Allocator = cost::MemoryFacts::Allocator;
   device.reserved = device.allocated;
   if (stack.memory.allocator == Allocator::none) return;
   CachingAllocator allocator(whole(profile.memory.size.value) - whole(device.outside()),
                              stack.memory.allocator == Allocator::expandable);
-  allocate_residents(allocator, sequence);
+  allocate_residents(allocator, program.sequences[timeline.actors[actor].sequence]);
   if (device.workspace_allocated && device.workspace > Bytes{})
     allocator.allocate(whole(device.workspace));
-  replay(allocator, changes, times.launches);
+  replay(allocator, program, timeline, actor, changes);
   // No less than what is live: streams that run at once in time may be in turn for the host.
   device.reserved =
       std::max(device.allocated, Bytes{static_cast<double>(allocator.peak_reserved())});
   device.releases = allocator.releases();
 }
 
-/// A task by its number in MemoryChange. Segments that are alike share a block, which is named for
-/// the first of them: the call knows which one it is.
-std::string task_named(const Program& program, const Timeline& timeline, int sequence, int task,
-                       const std::vector<std::string>& segments) {
-  if (task < 0) return "";
+/// The cell of a call, of a later turn where the timeline leaves out earlier ones.
+placement::Cell cell_in_full(const Program& program, const Timeline& timeline, int sequence,
+                             int number, Instant when) {
+  const program::Calls& played = timeline.played.sequences[sequence].calls;
+  program::Calls::Place place = played.place(number);
+  const program::Loop* loop = played.loop_of(place.stored);
+  if (!timeline.left_out.empty() && loop != nullptr && when > timeline.left_out.front().to) {
+    const auto& [long_loop, lacking] = timeline.played.long_loops[sequence];
+    if (loop == &played.loops()[long_loop]) place.turn += lacking;
+  }
+  const program::Calls& calls = program.sequences[sequence].calls;
+  return calls[calls.number(place)].cell;
+}
+
+/// The task that allocated the last of a peak. Segments that are alike share a block, which is named
+/// for the first of them: the call knows which one it is.
+std::string task_named(const Program& program, const Timeline& timeline, int sequence,
+                       const MemoryPeak& peak, const std::vector<std::string>& segments) {
+  if (peak.task < 0) return "";
   const FlatTasks& tasks = timeline.tasks[sequence];
-  const FlatTask& flat = tasks[static_cast<std::size_t>(task) % tasks.size()];
-  const program::Call& call = program.sequences[sequence].calls[flat.call];
+  const FlatTask& flat = tasks[static_cast<std::size_t>(peak.task) % tasks.size()];
+  const program::Call& call = timeline.played.sequences[sequence].calls[flat.call];
   const program::Block& block = program.blocks[call.block];
   const bool known = call.segment >= 0 && call.segment < static_cast<int>(segments.size());
   return block.tasks[flat.task].name + " of " + (known ? segments[call.segment] : block.name) +
-         " in " + to_text(call.cell);
+         " in " + to_text(cell_in_full(program, timeline, sequence, flat.call, peak.when));
 }
 
 DeviceMemory memory_of_actor(const Program& program, const Timeline& timeline, std::size_t a,
@@ -133,9 +125,10 @@ DeviceMemory memory_of_actor(const Program& program, const Timeline& timeline, s
   DeviceMemory device = memory_beside(program, actor.device, profile, stack, groups_beside);
   device.count = actor.multiplicity;
   device.peak = memory_peak(program, timeline, a, changes);
-  device.at = task_named(program, timeline, actor.sequence, device.peak.task, segments);
+  device.at = task_named(program, timeline, actor.sequence, device.peak, segments);
+  device.peak.when = timeline.in_full(device.peak.when);
   device.allocated = device.peak.total + (device.workspace_allocated ? device.workspace : Bytes{});
-  reserve(device, program.sequences[actor.sequence], changes, timeline.times[a], profile, stack);
+  reserve(device, program, timeline, a, changes, profile, stack);
   return device;
 }
 

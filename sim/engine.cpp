@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/input_error.hpp"
+#include "program/shorter.hpp"
 #include "sim/active_flows.hpp"
 #include "sim/collective_instances.hpp"
 #include "sim/played_actor.hpp"
@@ -38,36 +39,31 @@ void write(RelativeState& state, const Starts& starts, const std::vector<int>& o
   }
 }
 
-void jump_all(Starts& starts, const Jump& jump) {
-  Starts later;
-  for (const Start& start : starts) later.insert({jump.of(start.when), start.instance});
-  starts = std::move(later);
-}
-
 class Engine {
  public:
-  Engine(const program::Program& program, const Folding& folding, const Prices& prices,
-         int iterations, Repeats repeats)
+  Engine(const program::Program& program, program::Shorter played, const Folding& folding,
+         const Prices& prices, int iterations)
       : folding_(folding),
         iterations_(iterations),
-        repeats_(repeats),
         lag_(program.lag),
+        played_(std::move(played)),
         flows_(folding),
         slowdown_(to_millionths(folding.compute_slowdown)),
         kernels_(folding.actors.size()),
         instances_(folding) {
-    for (const program::Sequence& sequence : program.sequences)
+    for (const program::Sequence& sequence : played_.sequences)
       sequences_.push_back(flatten(program, sequence, prices, slowdown_, folding.serial));
     for (const Actor& actor : folding.actors)
       actors_.emplace_back(sequences_[actor.sequence], iterations, lag_, folding.launch_queue);
+    if (played_.count > 0) repetition_.emplace(played_, folding, actors_);
   }
 
-  Timeline run() {
+  /// Empty where a shorter program does not repeat what it lacks.
+  std::optional<Timeline> run() {
     for (std::size_t a = 0; a < actors_.size(); ++a) advance(static_cast<int>(a));
-    std::optional<Repetition> repetition;
-    if (repeats_ == Repeats::jumped) repetition.emplace(actors_);
     for (Instant now{0};;) {
-      if (repetition && repetition->came_to_turn(actors_)) repeat(*repetition, now);
+      if (repetition_ && repetition_->came_to_turn(actors_)) look_for_repetition(now);
+      if (repetition_ && repetition_->missed()) return std::nullopt;
       const Instant flow = std::min(flows_.next_end(), when_next(starts_));
       now = slowdown_ == 0 ? flow : std::min(flow, next_of_kernels());
       if (now == never) break;
@@ -78,19 +74,18 @@ class Engine {
         resumed_.pop_front();
       }
     }
+    if (repetition_ && repetition_->rounds() < iterations_) return std::nullopt;
     return timeline();
   }
 
  private:
-  /// Looks whether what has happened since an earlier instant happens again from now on.
-  void repeat(Repetition& repetition, Instant now) {
-    std::optional<Snapshot> snapshot = snapshot_at(now);
-    if (!snapshot) return;
-    if (const auto repeated = repetition.find(std::move(*snapshot), actors_)) jump(*repeated);
+  void look_for_repetition(Instant now) {
+    if (std::optional<Snapshot> snapshot = snapshot_at(now))
+      repetition_->look(std::move(*snapshot), actors_);
   }
 
   std::optional<Snapshot> snapshot_at(Instant now) {
-    Snapshot snapshot{.state = RelativeState(now), .places = {}, .collectives = {}};
+    Snapshot snapshot{.state = RelativeState(now), .places = {}};
     for (PlayedActor& actor : actors_) {
       const auto place = actor.place();
       if (!place || !actor.write(snapshot.state, *place)) return std::nullopt;
@@ -98,28 +93,11 @@ class Engine {
     }
     const std::vector<int>& open = instances_.open();
     instances_.write(snapshot.state);
-    for (const int instance : open) snapshot.collectives.push_back(instances_[instance].k);
     flows_.write(snapshot.state, open);
     kernels_.write(snapshot.state);
     write(snapshot.state, starts_, open);
     write(snapshot.state, slowing_, open);
     return snapshot;
-  }
-
-  void jump(const Repeated& repeated) {
-    const auto& [before, now, periods] = repeated;
-    const Jump later{.periods = periods, .period = now.state.now() - before.state.now()};
-    for (std::size_t a = 0; a < actors_.size(); ++a)
-      actors_[a].jump(later, before.places[a], now.places[a]);
-    std::vector<std::size_t> collectives;
-    for (std::size_t i = 0; i < now.collectives.size(); ++i)
-      collectives.push_back(now.collectives[i] - before.collectives[i]);
-    instances_.jump(later, collectives);
-    flows_.jump(later);
-    kernels_.jump(later);
-    jump_all(starts_, later);
-    jump_all(slowing_, later);
-    jumped_ += periods;
   }
 
   /// Ends and begins flows.
@@ -253,7 +231,7 @@ class Engine {
     result.actors = folding_.actors;
     result.actor_of = folding_.actor_of;
     result.lag = lag_;
-    result.jumped = jumped_;
+    if (repetition_) result.left_out = repetition_->take();
     result.iteration_ends.assign(iterations_, Instant{0});
     for (PlayedActor& actor : actors_) {
       actor.put_off(result.iteration_ends);
@@ -263,13 +241,15 @@ class Engine {
       result.tasks.push_back(std::move(sequence.tasks));
       result.queues.push_back(std::move(sequence.queues));
     }
+    for (Instant& end : result.iteration_ends) end = result.in_full(end);
+    result.played = std::move(played_);
     return result;
   }
 
   const Folding& folding_;
   int iterations_;
-  Repeats repeats_;
   int lag_;
+  program::Shorter played_;
   ActiveFlows flows_;
   int slowdown_;  ///< millionths of a kernel's speed
   SlowedKernels kernels_;
@@ -279,25 +259,21 @@ class Engine {
   Starts starts_;   ///< of flows
   Starts slowing_;  ///< of collectives that slow kernels down
   std::deque<int> resumed_;
-  int jumped_ = 0;  ///< periods
+  std::optional<Repetition> repetition_;  ///< of a shorter program
 };
 
 }  // namespace
 
-Timeline run(const program::Program& program, const Folding& folding, const Prices& prices,
-             int iterations, Repeats repeats) {
-  return Engine(program, folding, prices, iterations, repeats).run();
+std::optional<Timeline> run_shorter(const program::Program& program, program::Shorter shorter,
+                                    const Folding& folding, const Prices& prices, int iterations) {
+  return Engine(program, std::move(shorter), folding, prices, iterations).run();
 }
 
-Timeline run_until_steady(const program::Program& program, const Folding& folding,
-                          const Prices& prices, Repeats repeats) {
-  for (int iterations = 3 + program.lag;; iterations *= 2) {
-    Timeline timeline = run(program, folding, prices, iterations, repeats);
-    const std::vector<Instant>& ends = timeline.iteration_ends;
-    const std::size_t n = ends.size();
-    timeline.steady = (ends[n - 1] - ends[n - 2]).count == (ends[n - 2] - ends[n - 3]).count;
-    if (timeline.steady || iterations > 8 + 4 * program.lag) return timeline;
-  }
+Timeline run(const program::Program& program, const Folding& folding, const Prices& prices,
+             int iterations) {
+  program::Shorter whole;
+  whole.sequences = program.sequences;
+  return *Engine(program, std::move(whole), folding, prices, iterations).run();
 }
 
 }  // namespace stratagem::sim

@@ -1,18 +1,15 @@
 // Runs a program in virtual time.
 #pragma once
 
-#include <cstdint>
+#include <optional>
 
 #include "program/program.hpp"
+#include "program/shorter.hpp"
 #include "sim/folding.hpp"
 #include "sim/price.hpp"
 #include "sim/timeline.hpp"
 
 namespace stratagem::sim {
-
-/// A simulation whose state at a turn of a loop (relative_state.hpp) is that of an earlier turn
-/// repeats until a loop ends. Are these turns jumped over, or simulated? Both give the same timeline.
-enum class Repeats : std::uint8_t { jumped, simulated };
 
 /// Plays `iterations` iterations.
 ///
@@ -39,11 +36,13 @@ enum class Repeats : std::uint8_t { jumped, simulated };
 /// at no unfinished collective, none slows it down before it arrives at the next. Expects that no
 /// rank waits for ever (lowering refuses plans that deadlock).
 Timeline run(const program::Program& program, const Folding& folding, const Prices& prices,
-             int iterations, Repeats repeats = Repeats::jumped);
+             int iterations);
 
-/// Simulates until two successive periods agree, in 3, 6 or 12 iterations. If iterations overlap,
-/// in as many more as the program's lag.
-Timeline run_until_steady(const program::Program& program, const Folding& folding,
-                          const Prices& prices, Repeats repeats = Repeats::jumped);
+/// Plays a shorter program in its place. Its timeline leaves out the turns that `shorter` lacks, if
+/// they repeat: the state of the simulation (relative_state.hpp) at a turn is that of an earlier turn,
+/// by a period of which the turns that are lacking are a multiple, with all ranks in their long
+/// loops. Empty if in any iteration they do not.
+std::optional<Timeline> run_shorter(const program::Program& program, program::Shorter shorter,
+                                    const Folding& folding, const Prices& prices, int iterations);
 
 }  // namespace stratagem::sim

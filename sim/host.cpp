@@ -94,23 +94,6 @@ bool Host::write(RelativeState& state, const ActorTimes& times, const FlatLoop& 
   return true;
 }
 
-void Host::jump(const Jump& jump, const FlatLoop& loop, int tasks,
-                const std::vector<int>& by_queue) {
-  now_ = jump.of(now_);
-  next_ += static_cast<std::size_t>(jump.periods) * tasks;
-  for (std::size_t q = 0; q < launched_.size(); ++q) {
-    Launched& launched = launched_[q];
-    if (launched.last_round == round_ && launched.last_task >= loop.begin)
-      launched.last_task += jump.periods * tasks;
-    const std::vector<int>& queue = sequence_->in_queue[q];
-    if (launched.round != round_ || queue[launched.oldest] < loop.begin) continue;
-    launched.oldest += static_cast<std::size_t>(jump.periods) * by_queue[q];
-    if (launched.oldest < queue.size()) continue;
-    launched.oldest = 0;
-    ++launched.round;
-  }
-}
-
 void Host::launch(ActorTimes& times) {
   times.begins[round_][next_] = now_;
   if (round_ < static_cast<int>(times.launches.size())) times.launches[round_][next_] = now_;

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "sim/flat_sequence.hpp"
-#include "sim/jump.hpp"
 #include "sim/relative_state.hpp"
 #include "sim/timeline.hpp"
 
@@ -34,9 +33,6 @@ class Host {
   /// Adds what it will read; false if that is of tasks before the loop. Forgets launches that have
   /// ended, for which it would not wait.
   bool write(RelativeState& state, const ActorTimes& times, const FlatLoop& loop);
-  /// Goes on as if it had launched as many `tasks` of the loop in each further period, of which
-  /// `by_queue` are in each queue.
-  void jump(const Jump& jump, const FlatLoop& loop, int tasks, const std::vector<int>& by_queue);
 
   /// Has it stopped because the queue of a stream is full?
   [[nodiscard]] bool full() const { return full_; }

@@ -63,6 +63,7 @@ void fill(HostMemory& server, const Program& program, const Timeline& timeline,
   }
   const std::vector<MemoryChange> changes = changes_of(program, timeline, devices, where);
   server.peak = highest_of(live, changes);
+  server.peak.when = timeline.in_full(server.peak.when);
   server.steps.push_back({Instant{0}, live});
   for (const MemoryChange& change : changes) {
     live[static_cast<std::size_t>(change.category)] += change.bytes;

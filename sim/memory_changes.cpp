@@ -18,7 +18,7 @@ class Changes {
   Changes(const Program& program, const Timeline& timeline, std::size_t actor,
           program::Residence place)
       : program_(program),
-        sequence_(program.sequences[timeline.actors[actor].sequence]),
+        sequence_(timeline.played.sequences[timeline.actors[actor].sequence]),
         tasks_(timeline.tasks[timeline.actors[actor].sequence]),
         times_(timeline.times[actor]),
         place_(place),

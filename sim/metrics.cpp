@@ -67,17 +67,31 @@ Busy busy_between(const Program& program, const Timeline& timeline, std::size_t 
   return {covered(compute), covered(all)};
 }
 
+/// The same of an iteration, from the end of the one before.
+Busy busy_in(const Program& program, const Timeline& timeline, std::size_t actor,
+             std::size_t iteration) {
+  const std::vector<Instant>& ends = timeline.iteration_ends;
+  Busy busy = busy_between(program, timeline, actor, timeline.own(ends[iteration - 1]),
+                           timeline.own(ends[iteration]));
+  if (timeline.left_out.empty()) return busy;
+  const LeftOut& repeated = timeline.left_out[iteration];
+  const Busy once = busy_between(program, timeline, actor, repeated.from, repeated.to);
+  busy.computing += repeated.periods * once.computing;
+  busy.anything += repeated.periods * once.anything;
+  return busy;
+}
+
 void measure_overlap(Metrics& result, const Program& program, const Timeline& timeline) {
   // A period that another follows, since what overlaps the next iteration would else be missing.
   const std::size_t last = timeline.iteration_ends.size() - 1 - timeline.lag;
-  const Instant to = timeline.iteration_ends[std::max<std::size_t>(last, 2) - 1];
-  const Instant from = timeline.iteration_ends[std::max<std::size_t>(last, 2) - 2];
-  const auto period = static_cast<double>((to - from).count);
+  const std::size_t number = std::max<std::size_t>(last, 2) - 1;
+  const auto period = static_cast<double>(
+      (timeline.iteration_ends[number] - timeline.iteration_ends[number - 1]).count);
   double devices = 0;
   double idle = 0;
   double exposed = 0;
   for (std::size_t a = 0; a < timeline.actors.size(); ++a) {
-    const Busy busy = busy_between(program, timeline, a, from, to);
+    const Busy busy = busy_in(program, timeline, a, number);
     const double weight = timeline.actors[a].multiplicity;
     devices += weight;
     idle += weight * (period - static_cast<double>(busy.anything));
@@ -87,18 +101,26 @@ void measure_overlap(Metrics& result, const Program& program, const Timeline& ti
   result.exposed_communication = Seconds{exposed / devices * 1e-12};
 }
 
+void count_communication(Metrics& result, const Program& program, const program::Device& device,
+                         const program::Task& task, double times) {
+  const auto* collective = std::get_if<program::Collective>(&task.work);
+  const bool received = task.stream == program::Stream::receive_forward ||
+                        task.stream == program::Stream::receive_backward;
+  if (collective == nullptr || received) return;  // what is received was counted when sent
+  if (!program::crosses_links(program, device, *collective)) return;
+  result.communication[cost::to_text(collective->kind)] += times * collective->payload;
+}
+
 void count_communication(Metrics& result, const Program& program, const Timeline& timeline) {
   double devices = 0;
   for (const Actor& actor : timeline.actors) devices += actor.multiplicity;
   for (const Actor& actor : timeline.actors) {
-    for (const FlatTask& flat : timeline.tasks[actor.sequence]) {
-      const auto* collective = std::get_if<program::Collective>(&task_of(program, flat).work);
-      const bool received = flat.stream == program::Stream::receive_forward ||
-                            flat.stream == program::Stream::receive_backward;
-      if (collective == nullptr || received) continue;  // what is received was counted when sent
-      if (!program::crosses_links(program, program.devices[actor.device], *collective)) continue;
-      result.communication[cost::to_text(collective->kind)] +=
-          static_cast<double>(actor.multiplicity) * collective->payload;
+    const program::Calls& calls = program.sequences[actor.sequence].calls;
+    for (std::size_t c = 0; c < calls.stored().size(); ++c) {
+      const program::Loop* loop = calls.loop_of(static_cast<int>(c));
+      const double times = static_cast<double>(actor.multiplicity) * (loop ? loop->turns : 1);
+      for (const program::Task& task : program.blocks[calls.stored()[c].block].tasks)
+        count_communication(result, program, program.devices[actor.device], task, times);
     }
   }
   // Whole bytes until here: no sum depends on how devices are folded.

@@ -145,51 +145,6 @@ bool PlayedActor::write_ends(RelativeState& state, const Place& place, Instant b
   return true;
 }
 
-void PlayedActor::jump(const Jump& jump, const Place& before, const Place& now) {
-  const FlatLoop& loop = sequence_->loops[now.loop];
-  repeat_times(jump, before, now);
-  std::vector<int> ended;
-  for (std::size_t q = 0; q < queues_.size(); ++q) {
-    ended.push_back(now.ended[q] - before.ended[q]);
-    if (ended[q] == 0) continue;
-    QueueState& line = queues_[q];
-    line.tail = jump.of(line.tail);
-    line.next += static_cast<std::size_t>(jump.periods) * ended[q];
-    if (line.next < sequence_->in_queue[q].size()) continue;
-    line.next = 0;
-    ++line.round;
-  }
-  const int tasks = now.host - before.host;
-  host_.jump(jump, loop, tasks, ended);
-  settled_ += jump.periods * tasks;
-}
-
-/// Tasks that have been launched, and have not ended, are to end as many periods later.
-void PlayedActor::repeat_times(const Jump& jump, const Place& before, const Place& now) {
-  std::vector<Instant>& begins = times_.begins[now.round];
-  std::vector<Instant>& ends = times_.ends[now.round];
-  const Jump one{.periods = 1, .period = jump.period};
-  const int tasks = now.host - before.host;
-  std::vector<std::pair<int, Instant>> launched;
-  for (int task = settled_; task < now.host; ++task) {
-    if (ends[task] == unknown)
-      launched.emplace_back(task + jump.periods * tasks, jump.of(begins[task]));
-  }
-  for (std::size_t q = 0; q < queues_.size(); ++q) {
-    const std::vector<int>& queue = sequence_->in_queue[q];
-    const int period = now.ended[q] - before.ended[q];
-    for (int i = now.ended[q]; i < now.ended[q] + jump.periods * period; ++i) {
-      begins[queue[i]] = one.of(begins[queue[i - period]]);
-      ends[queue[i]] = one.of(ends[queue[i - period]]);
-    }
-  }
-  for (const auto& [task, begin] : launched) begins[task] = begin;
-  if (now.round >= static_cast<int>(times_.launches.size())) return;
-  std::vector<Instant>& launches = times_.launches[now.round];
-  for (int task = now.host; task < now.host + jump.periods * tasks; ++task)
-    launches[task] = one.of(launches[task - tasks]);
-}
-
 void PlayedActor::put_off(std::vector<Instant>& iteration_ends) const {
   for (int round = 0; round < rounds_; ++round) {
     for (std::size_t task = 0; task < sequence_->tasks.size(); ++task) {

@@ -48,8 +48,6 @@ class PlayedActor {
   /// Adds what the actor will read, if it goes on in its loop; false where that is still of tasks
   /// before the loop. Forgets what it will not read any more.
   bool write(RelativeState& state, const Place& place);
-  /// Goes on as it went from one place in a loop to another, which is now, some periods more.
-  void jump(const Jump& jump, const Place& before, const Place& now);
 
   /// The host goes on; true if it came to any task.
   bool launch() { return host_.advance(times_); }
@@ -78,7 +76,6 @@ class PlayedActor {
   [[nodiscard]] bool is_over(int round, int task, Instant bound) const;
   std::optional<Instant> write_queues(RelativeState& state, const Place& place) const;
   bool write_ends(RelativeState& state, const Place& place, Instant bound);
-  void repeat_times(const Jump& jump, const Place& before, const Place& now);
 
   const FlatSequence* sequence_;
   int iterations_;

@@ -1,12 +1,14 @@
-// Finds when a simulation repeats: its state at a turn of a loop is that of an earlier turn, later by
-// a period.
+// Finds whether the simulation of a shorter program repeats: its state at a turn of a loop is that of
+// an earlier turn, later by a period.
 #pragma once
 
 #include <optional>
 #include <vector>
 
+#include "program/shorter.hpp"
 #include "sim/played_actor.hpp"
 #include "sim/relative_state.hpp"
+#include "sim/timeline.hpp"
 
 namespace stratagem::sim {
 
@@ -14,31 +16,34 @@ namespace stratagem::sim {
 struct Snapshot {
   RelativeState state;
   std::vector<PlayedActor::Place> places;  ///< by actor
-  std::vector<std::size_t> collectives;    ///< k of each open one
 };
 
-/// Two snapshots with one state, and how often what lies between them is still to come before a loop
-/// ends.
-struct Repeated {
-  Snapshot before;
-  Snapshot now;
-  int periods = 0;
-};
-
-/// Looks at the turns of one actor, whose loop has the fewest.
+/// Looks at the turns of one actor, whose long loop has the fewest. Two snapshots of one round with
+/// one state are a repetition if all actors are in their long loops, and if the turns that a shorter
+/// program lacks are as many periods for all of them: the program that lacks none does the same once
+/// in each of these periods.
 class Repetition {
  public:
-  explicit Repetition(const std::vector<PlayedActor>& actors);
+  Repetition(const program::Shorter& shorter, const Folding& folding,
+             const std::vector<PlayedActor>& actors);
 
-  /// Has that actor come to another turn since this was asked last?
+  /// Has that actor come to another turn, of a round in which no repetition is known?
   bool came_to_turn(const std::vector<PlayedActor>& actors);
-  /// What repeats, if anything does; else remembers the snapshot.
-  std::optional<Repeated> find(Snapshot now, const std::vector<PlayedActor>& actors);
+  void look(Snapshot now, const std::vector<PlayedActor>& actors);
+  /// Has a round gone by without a repetition?
+  [[nodiscard]] bool missed() const { return round_ > rounds(); }
+  /// In how many rounds one is known.
+  [[nodiscard]] int rounds() const { return static_cast<int>(found_.size()); }
+  [[nodiscard]] std::vector<LeftOut> take() { return std::move(found_); }
 
  private:
   static constexpr std::size_t remembered = 8;  ///< a period may be of several turns
 
-  int actor_ = -1;  ///< -1: some actor has no loop
+  [[nodiscard]] int periods_between(const Snapshot& before, const Snapshot& now,
+                                    const std::vector<PlayedActor>& actors) const;
+
+  std::vector<program::Shorter::LongLoop> long_loops_;  ///< by actor
+  int actor_ = 0;
   int queue_ = 0;
   int first_ = 0;  ///< tasks of the queue before the loop
   int width_ = 0;  ///< and in one of its turns
@@ -46,6 +51,7 @@ class Repetition {
   int round_ = -1;
   int next_ = 0;  ///< tasks of the queue before the next turn
   std::vector<Snapshot> snapshots_;
+  std::vector<LeftOut> found_;  ///< by round
 };
 
 }  // namespace stratagem::sim

@@ -158,19 +158,6 @@ void SlowedKernels::write(RelativeState& state) const {
   for (const auto& [number, actor] : events) state.add(actor);
 }
 
-void SlowedKernels::jump(const Jump& jump) {
-  events_ = {};
-  for (std::size_t a = 0; a < states_.size(); ++a) {
-    Communicating& one = states_[a];
-    one.since = jump.of(one.since);
-    for (SlowedKernel& kernel : one.kernels) {
-      kernel.all.jump(jump);
-      kernel.last.jump(jump);
-    }
-    if (!one.kernels.empty()) events_.push({next_of(one).end, one.event, static_cast<int>(a)});
-  }
-}
-
 void SlowedKernels::drop_outdated() {
   while (!events_.empty() && states_[events_.top().actor].event != events_.top().number)
     events_.pop();

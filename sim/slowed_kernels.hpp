@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "sim/instant.hpp"
-#include "sim/jump.hpp"
 #include "sim/relative_state.hpp"
 
 namespace stratagem::sim {
@@ -35,7 +34,6 @@ class SlowedWork {
   [[nodiscard]] Instant end(Instant since) const;
   [[nodiscard]] Instant from() const { return from_; }
   void write(RelativeState& state) const;
-  void jump(const Jump& jump) { from_ = jump.of(from_); }
 
  private:
   Instant from_;
@@ -84,7 +82,6 @@ class SlowedKernels {
   /// Adds what is left to do, and in which order kernels that end at one instant do so. Expects that
   /// all events are up to date.
   void write(RelativeState& state) const;
-  void jump(const Jump& jump);
 
  private:
   struct Communicating {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "program/program.hpp"
+#include "program/shorter.hpp"
 #include "sim/flat_tasks.hpp"
 #include "sim/folding.hpp"
 #include "sim/instant.hpp"
@@ -32,16 +33,48 @@ struct ActorTimes {
 
 inline constexpr Instant never_ran{-2};
 
+/// Periods that a timeline leaves out. In a round, what happened after `from` and until `to` happens
+/// so many times more, a period later each time; only then it goes on as the timeline says.
+struct LeftOut {
+  struct Launched {
+    int begin = 0;
+    int end = 0;
+  };
+  Instant from;
+  Instant to;
+  int periods = 0;
+  std::vector<Launched> launched;  ///< by actor: tasks of one period, in the order of launches
+};
+
 struct Timeline {
   std::vector<FlatTasks> tasks;            ///< by sequence
   std::vector<std::vector<Queue>> queues;  ///< by sequence
   std::vector<Actor> actors;
-  std::vector<int> actor_of;            ///< by device
-  std::vector<ActorTimes> times;        ///< by actor
-  std::vector<Instant> iteration_ends;  ///< when the last task of each iteration ended anywhere
-  int lag = 0;                          ///< rounds beyond the iterations
-  bool steady = false;                  ///< the last two periods agree to the picosecond
-  int jumped = 0;                       ///< periods of loops that were copied, not simulated
+  std::vector<int> actor_of;      ///< by device
+  std::vector<ActorTimes> times;  ///< by actor
+  /// In full: when the last task of each iteration ended anywhere.
+  std::vector<Instant> iteration_ends;
+  int lag = 0;                    ///< rounds beyond the iterations
+  bool steady = false;            ///< the last two periods agree to the picosecond
+  program::Shorter played;        ///< the sequences, of which tasks are
+  std::vector<LeftOut> left_out;  ///< by round; none: it has all turns of all loops
+
+  /// An instant of this timeline, with the periods before it that it leaves out.
+  [[nodiscard]] Instant in_full(Instant own) const {
+    Instant full = own;
+    for (const LeftOut& one : left_out) {
+      if (own > one.to) full = full + one.periods * (one.to - one.from);
+    }
+    return full;
+  }
+  /// And back. Expects an instant in no period that is left out.
+  [[nodiscard]] Instant own(Instant full) const {
+    Instant own = full;
+    for (const LeftOut& one : left_out) {
+      if (own > one.to) own = own + -one.periods * (one.to - one.from);
+    }
+    return own;
+  }
 };
 
 }  // namespace stratagem::sim

@@ -15,9 +15,9 @@
 #include "cost/stack.hpp"
 #include "model/graph.hpp"
 #include "sim/device_memory.hpp"
-#include "sim/engine.hpp"
 #include "sim/host_memory.hpp"
 #include "sim/metrics.hpp"
+#include "sim/steady.hpp"
 #include "strategies/parallel/options.hpp"
 #include "study/extrapolation.hpp"
 #include "study/provenance.hpp"
@@ -150,7 +150,7 @@ struct Outcome {
 
 struct SimulateOptions {
   bool folded = true;
-  sim::Repeats repeats = sim::Repeats::jumped;
+  sim::Repeats repeats = sim::Repeats::left_out;
   /// A run of which a lower bound of its memory does not fit is not simulated: it has no metrics,
   /// and its memory is the bound.
   bool memory_first = false;

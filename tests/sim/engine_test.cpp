@@ -1,6 +1,7 @@
 // The event engine on programs of a few tasks; every instant is derived by hand, in picoseconds.
 #include "sim/engine.hpp"
 
+#include "sim/steady.hpp"
 #include "tests/catch.hpp"
 #include "tests/cost/collective_time.hpp"
 #include "tests/sim/hand_built.hpp"

@@ -7,6 +7,7 @@
 
 #include "sim/engine.hpp"
 #include "sim/metrics.hpp"
+#include "sim/steady.hpp"
 #include "tests/catch.hpp"
 #include "tests/sim/hand_built.hpp"
 #include "tests/sim/lowered.hpp"

@@ -3,6 +3,7 @@
 
 #include "sim/device_memory.hpp"
 #include "sim/engine.hpp"
+#include "sim/steady.hpp"
 #include "tests/catch.hpp"
 #include "tests/sim/lowered.hpp"
 #include "tests/sim/unit_chain.hpp"

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "sim/engine.hpp"
+#include "sim/steady.hpp"
 #include "tests/catch.hpp"
 #include "tests/sim/hand_built.hpp"
 #include "tests/sim/lowered.hpp"

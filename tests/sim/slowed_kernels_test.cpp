@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "base/input_error.hpp"
+#include "sim/steady.hpp"
 #include "tests/catch.hpp"
 #include "tests/random_cases.hpp"
 #include "tests/sim/hand_built.hpp"

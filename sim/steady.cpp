@@ -1,0 +1,59 @@
+// Tries a short program first, then one that has more turns, then all.
+#include "sim/steady.hpp"
+
+#include <array>
+#include <optional>
+#include <utility>
+
+#include "program/shorter.hpp"
+#include "sim/engine.hpp"
+#include "sim/repeated_buffers.hpp"
+
+namespace stratagem::sim {
+namespace {
+
+/// Micro-batches in the loops of a shorter program: most repeat within a few turns.
+constexpr std::array<int, 3> spare = {8, 20, 50};
+
+class Player {
+ public:
+  Player(const program::Program& program, const Folding& folding, const Prices& prices,
+         Repeats repeats)
+      : program_(program),
+        folding_(folding),
+        prices_(prices),
+        next_(repeats == Repeats::left_out ? 0 : spare.size()) {}
+
+  Timeline play(int iterations) {
+    for (; next_ < spare.size(); ++next_) {
+      std::optional<program::Shorter> shorter = program::shorter(program_, spare[next_]);
+      if (!shorter) continue;
+      std::optional<Timeline> timeline =
+          run_shorter(program_, std::move(*shorter), folding_, prices_, iterations);
+      if (timeline && buffers_repeat(program_, *timeline)) return std::move(*timeline);
+    }
+    return run(program_, folding_, prices_, iterations);
+  }
+
+ private:
+  const program::Program& program_;
+  const Folding& folding_;
+  const Prices& prices_;
+  std::size_t next_;
+};
+
+}  // namespace
+
+Timeline run_until_steady(const program::Program& program, const Folding& folding,
+                          const Prices& prices, Repeats repeats) {
+  Player player(program, folding, prices, repeats);
+  for (int iterations = 3 + program.lag;; iterations *= 2) {
+    Timeline timeline = player.play(iterations);
+    const std::vector<Instant>& ends = timeline.iteration_ends;
+    const std::size_t n = ends.size();
+    timeline.steady = (ends[n - 1] - ends[n - 2]).count == (ends[n - 2] - ends[n - 3]).count;
+    if (timeline.steady || iterations > 8 + 4 * program.lag) return timeline;
+  }
+}
+
+}  // namespace stratagem::sim
