@@ -152,11 +152,15 @@ void CachingAllocator::join_next(Block block) {
 }
 
 void CachingAllocator::insert_free(Block block) {
-  pool(nodes_[block].small).free.emplace(piece(block).bytes, piece(block).address, block);
+  std::vector<FreeBlock>& free = pool(nodes_[block].small).free;
+  const FreeBlock entry{piece(block).bytes, piece(block).address, block};
+  free.insert(std::ranges::lower_bound(free, entry), entry);
 }
 
 void CachingAllocator::erase_free(Block block) {
-  pool(nodes_[block].small).free.erase({piece(block).bytes, piece(block).address, block});
+  std::vector<FreeBlock>& free = pool(nodes_[block].small).free;
+  const FreeBlock entry{piece(block).bytes, piece(block).address, block};
+  free.erase(std::ranges::lower_bound(free, entry));
 }
 
 /// Leaves a block its first `bytes`; what is behind them becomes a block of state `rest`, in its
@@ -172,8 +176,8 @@ void CachingAllocator::cut(Block block, std::int64_t bytes, State rest) {
 /// -1 if there is none. A block that can grow counts as large as it can become, so others that are
 /// large enough go before it.
 CachingAllocator::Block CachingAllocator::best_fit(std::int64_t bytes, bool small) {
-  const auto& free = pool(small).free;
-  auto found = free.lower_bound({bytes, 0, 0});
+  const std::vector<FreeBlock>& free = pool(small).free;
+  auto found = std::ranges::lower_bound(free, FreeBlock{bytes, 0, 0});
   if (found == free.end()) return -1;
   const auto could_be = [&](Block block) {
     const Block next = nodes_[block].after;
@@ -181,9 +185,9 @@ CachingAllocator::Block CachingAllocator::best_fit(std::int64_t bytes, bool smal
     return piece(block).bytes + (grows ? piece(next).bytes : 0);
   };
   for (auto next = std::next(found); expandable_ && next != free.end(); found = next++) {
-    if (could_be(std::get<2>(*next)) >= could_be(std::get<2>(*found))) break;
+    if (could_be(next->block) >= could_be(found->block)) break;
   }
-  return std::get<2>(*found);
+  return found->block;
 }
 
 CachingAllocator::Block CachingAllocator::new_segment(std::int64_t bytes, bool small) {
@@ -280,7 +284,7 @@ void CachingAllocator::release() {
 
 void CachingAllocator::release_segments(Pool& pool) {
   for (auto entry = pool.free.begin(); entry != pool.free.end();) {
-    const Block block = std::get<2>(*entry);
+    const Block block = entry->block;
     if (nodes_[block].before >= 0 || nodes_[block].after >= 0) {
       ++entry;
       continue;

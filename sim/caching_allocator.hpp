@@ -3,9 +3,9 @@
 #pragma once
 
 #include <array>
-#include <boost/container/flat_set.hpp>
+#include <compare>
 #include <cstdint>
-#include <tuple>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -69,6 +69,7 @@ class CachingAllocator {
   };
   /// Every segment from its first address to its last; without the unmapped end of expandable ones.
   [[nodiscard]] std::vector<std::vector<Piece>> segments() const;
+  [[nodiscard]] std::int64_t address(Block block) const { return nodes_[block].piece.address; }
   /// All that later requests depend on, at an instant: pieces in the order of addresses, which of
   /// them are of `blocks` (-1: none), and when others are free, counted from `now`.
   [[nodiscard]] std::vector<std::int64_t> state(std::int64_t now,
@@ -81,10 +82,17 @@ class CachingAllocator {
     Block before = -1;
     Block after = -1;
   };
-  /// Blocks by size, then address; those not mapped by address.
+  struct FreeBlock {
+    std::int64_t bytes = 0;
+    std::int64_t address = 0;
+    Block block = -1;
+    friend auto operator<=>(const FreeBlock&, const FreeBlock&) = default;
+  };
+  /// Blocks by size, then address; those not mapped by address. Some hundreds at most are free at
+  /// once, so a list is faster than a tree.
   struct Pool {
-    boost::container::flat_set<std::tuple<std::int64_t, std::int64_t, Block>> free;
-    boost::container::flat_set<std::pair<std::int64_t, Block>> unmapped;
+    std::vector<FreeBlock> free;
+    std::set<std::pair<std::int64_t, Block>> unmapped;
     std::int64_t base = -1;  ///< of the range of an expandable pool; -1: there is none yet
   };
 
@@ -122,7 +130,7 @@ class CachingAllocator {
   int releases_ = 0;
   std::vector<Node> nodes_;
   std::vector<Block> spare_;
-  boost::container::flat_set<std::pair<std::int64_t, Block>>
+  std::set<std::pair<std::int64_t, Block>>
       busy_;  ///< freed, by when they are ready
   std::array<Pool, 2> pools_;
 };

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <map>
 #include <span>
 #include <utility>
 
@@ -14,29 +13,53 @@
 namespace stratagem::sim {
 namespace {
 
-std::int64_t whole(Bytes bytes) { return static_cast<std::int64_t>(std::ceil(bytes.value)); }
+/// A change as the allocator is told it; instants are of the host's clock, in picoseconds.
+struct Step {
+  int task = 0;
+  int buffer = 0;
+  std::int64_t bytes = 0;  ///< 0: a free
+  std::int64_t clock = 0;
+  std::int64_t ready = 0;
+};
 
+std::vector<Step> steps_of(const std::vector<MemoryChange>& changes,
+                           const std::vector<std::vector<Instant>>& launches) {
+  const auto tasks = static_cast<int>(launches.front().size());
+  std::vector<Step> steps;
+  steps.reserve(changes.size());
+  for (const MemoryChange& change : changes) {
+    if (change.bytes == Bytes{}) continue;
+    expects(change.buffer >= 0, "what is freed was allocated");
+    const auto bytes = static_cast<std::int64_t>(std::ceil(change.bytes.value));
+    steps.push_back({.task = change.task,
+                     .buffer = change.buffer,
+                     .bytes = std::max<std::int64_t>(bytes, 0),
+                     .clock = launches[change.task / tasks][change.task % tasks].picoseconds,
+                     .ready = change.ready.picoseconds});
+  }
+  return steps;
+}
+
+/// An allocator, and the blocks of the buffers that are live.
 class Replay {
  public:
-  Replay(CachingAllocator& allocator, const std::vector<std::vector<Instant>>& launches)
-      : allocator_(allocator), launches_(launches) {}
+  Replay(CachingAllocator& allocator, const std::vector<Step>& steps) : allocator_(allocator) {
+    int last = -1;
+    for (const Step& step : steps) last = std::max(last, step.buffer);
+    blocks_.resize(last + 1, -1);
+  }
 
-  void play(std::span<const MemoryChange> changes) {
-    for (const MemoryChange& change : changes) {
-      if (change.bytes == Bytes{}) continue;
-      expects(change.buffer >= 0, "what is freed was allocated");
-      if (change.buffer >= static_cast<int>(blocks_.size())) blocks_.resize(change.buffer + 1, -1);
-      CachingAllocator::Block& block = blocks_[change.buffer];
-      const std::int64_t clock = launched(change.task).picoseconds;
-      allocator_.advance(clock + later_);
-      if (change.bytes > Bytes{}) {
-        block = allocator_.allocate(whole(change.bytes));
-      } else {
-        change.ready.picoseconds > clock
-            ? allocator_.free_when(block, change.ready.picoseconds + later_)
-            : allocator_.free(block);
-        block = -1;
+  void play(std::span<const Step> steps) {
+    for (const Step& step : steps) {
+      CachingAllocator::Block& block = blocks_[step.buffer];
+      allocator_.advance(step.clock + later_);
+      if (step.bytes > 0) {
+        block = allocator_.allocate(step.bytes);
+        continue;
       }
+      step.ready > step.clock ? allocator_.free_when(block, step.ready + later_)
+                              : allocator_.free(block);
+      block = -1;
     }
   }
 
@@ -48,72 +71,71 @@ class Replay {
     for (std::size_t i = 0; i < buffers.size(); ++i) blocks_[buffers[i].before] = held[i];
   }
 
-  /// What the allocator holds for whom, when the host comes to a task.
-  [[nodiscard]] std::vector<std::int64_t> state_before(int task) {
-    const std::int64_t clock = launched(task).picoseconds + later_;
-    allocator_.advance(clock);
-    return allocator_.state(clock, blocks_);
+  /// Where the buffers lie that are renamed after each period.
+  [[nodiscard]] std::vector<std::int64_t> addresses(const std::vector<Renamed>& buffers) const {
+    std::vector<std::int64_t> result;
+    for (const Renamed& one : buffers)
+      result.push_back(blocks_[one.after] < 0 ? -1 : allocator_.address(blocks_[one.after]));
+    return result;
   }
+
+  /// All that the allocator will do depends on, when the host's clock is at an instant.
+  [[nodiscard]] std::vector<std::int64_t> state(Instant clock) {
+    allocator_.advance(clock.picoseconds + later_);
+    return allocator_.state(clock.picoseconds + later_, blocks_);
+  }
+
+  [[nodiscard]] int releases() const { return allocator_.releases(); }
 
  private:
-  [[nodiscard]] Instant launched(int task) const {
-    const auto tasks = static_cast<int>(launches_.front().size());
-    return launches_[task / tasks][task % tasks];
-  }
-
   CachingAllocator& allocator_;
-  const std::vector<std::vector<Instant>>& launches_;
   std::vector<CachingAllocator::Block> blocks_;  ///< by buffer; -1: none
-  std::int64_t later_ = 0;                       ///< picoseconds
+  std::int64_t later_ = 0;
 };
 
-/// The states of an allocator after one period and the next.
-class Cycles {
- public:
-  /// How many periods ago it was in a state; 0 if it never was, or has released anything since.
-  int ending_in(std::vector<std::int64_t> state, int releases) {
-    const Known now{periods_++, releases};
-    const auto [known, fresh] = known_.try_emplace(std::move(state), now);
-    return fresh || known->second.releases != releases ? 0 : now.number - known->second.number;
+/// Plays one period so many times more. If the allocator is as it was some periods before, and has
+/// released nothing since, it goes through the same again: only the rest is played. Each state is
+/// compared with one, which is of twice as many periods ago each time it is replaced.
+void play_again(Replay& replay, std::span<const Step> period, int times,
+                const std::vector<Renamed>& renamed, Ticks length, Instant end) {
+  std::vector<std::int64_t> addresses = replay.addresses(renamed), state = replay.state(end);
+  int releases = replay.releases();
+  for (int left = times, since = 0, most = 1; left > 0; --left) {
+    replay.rename(renamed, length);
+    replay.play(period);
+    ++since;
+    std::vector<std::int64_t> now = replay.addresses(renamed);
+    if (now == addresses && releases == replay.releases() && replay.state(end) == state)
+      left = 1 + (left - 1) % since;
+    if (since < most) continue;
+    addresses = std::move(now);
+    state = replay.state(end);
+    releases = replay.releases();
+    most *= 2;
+    since = 0;
   }
-
- private:
-  struct Known {
-    int number = 0;
-    int releases = 0;
-  };
-  int periods_ = 0;
-  std::map<std::vector<std::int64_t>, Known> known_;
-};
+}
 
 }  // namespace
 
 void replay(CachingAllocator& allocator, const program::Program& program, const Timeline& timeline,
             std::size_t actor, const std::vector<MemoryChange>& changes) {
-  Replay replay(allocator, timeline.times[actor].launches);
-  const std::span all(changes);
+  const std::vector<std::vector<Instant>>& launches = timeline.times[actor].launches;
+  const std::vector<Step> all = steps_of(changes, launches);
+  Replay replay(allocator, all);
   if (timeline.left_out.empty()) return replay.play(all);
   const LeftOut& left_out = timeline.left_out.front();
   const auto [begin, end] = left_out.launched[actor];
-  const auto before = [&](int task) {
-    return std::ranges::lower_bound(changes, task, {}, &MemoryChange::task) - changes.begin();
+  const auto first_from = [&](int task) {
+    return std::ranges::lower_bound(all, task, {}, &Step::task);
   };
-  const std::span period = all.subspan(before(begin), before(end) - before(begin));
+  const std::span period(first_from(begin), first_from(end));
   const auto renamed = renamed_buffers(program, timeline, actor);
   expects(renamed.has_value(), "buffers repeat");
-  replay.play(all.first(before(begin)));
-  replay.play(period);
-  Cycles cycles;
-  for (int left = left_out.periods; left > 0; --left) {
-    if (const int cycle = cycles.ending_in(replay.state_before(end), allocator.releases());
-        cycle > 0) {
-      left %= cycle;
-      if (left == 0) break;
-    }
-    replay.rename(*renamed, left_out.to - left_out.from);
-    replay.play(period);
-  }
-  replay.play(all.subspan(before(end)));
+  replay.play({all.begin(), first_from(end)});
+  play_again(replay, period, left_out.periods, *renamed, left_out.to - left_out.from,
+             launches.front()[end]);
+  replay.play({first_from(end), all.end()});
 }
 
 }  // namespace stratagem::sim

@@ -30,7 +30,7 @@ set(folders base topology model cost placement strategies program lowering sim s
 # search/ is to come: it looks for plans.
 set(libraries boost eigen blas mpi cuda nccl json sqlite tbb cbc z3 cxxopts fmt pugixml)
 set(headers_boost "boost/")
-set(folders_boost topology model sim)
+set(folders_boost topology model)
 set(headers_eigen "Eigen/|unsupported/Eigen/")
 set(folders_eigen calibrate kernels)
 set(headers_blas "cblas|lapacke")
