@@ -41,8 +41,8 @@ void UnionFind::merge(int one, int other) {
   parent_[std::max(a, b)] = std::min(a, b);
 }
 
-/// Events that cannot happen; they have predecessors of their kind.
-std::vector<bool> EventGraph::stuck() const {
+/// By event. What never happens has predecessors that never do.
+std::vector<int> EventGraph::event_levels() const {
   std::vector<int> event_of(count_);
   for (int i = 0; i < count_; ++i) event_of[i] = events_.root(i);
   std::vector<int> missing(count_, 0);
@@ -50,7 +50,7 @@ std::vector<bool> EventGraph::stuck() const {
   const Lists after = lists(
       count_, edges_.size(), [&](std::size_t i) { return event_of[edges_[i].first]; },
       [&](std::size_t i) { return event_of[edges_[i].second]; });
-  std::vector<int> ready;
+  std::vector<int> ready, levels(count_, 0);
   for (int event = 0; event < count_; ++event) {
     if (missing[event] == 0) ready.push_back(event);  // or no event: it has no edges
   }
@@ -58,16 +58,28 @@ std::vector<bool> EventGraph::stuck() const {
     const int event = ready.back();
     ready.pop_back();
     for (int i = after.first[event]; i < after.first[event + 1]; ++i) {
-      if (--missing[after.values[i]] == 0) ready.push_back(after.values[i]);
+      const int next = after.values[i];
+      levels[next] = std::max(levels[next], levels[event] + 1);
+      if (--missing[next] == 0) ready.push_back(next);
     }
   }
-  std::vector<bool> result(count_);
-  std::transform(missing.begin(), missing.end(), result.begin(), [](int n) { return n > 0; });
+  for (int event = 0; event < count_; ++event) {
+    if (missing[event] > 0) levels[event] = never;
+  }
+  return levels;
+}
+
+std::vector<int> EventGraph::levels() const {
+  const std::vector<int> of_events = event_levels();
+  std::vector<int> result(count_);
+  for (int i = 0; i < count_; ++i) result[i] = of_events[events_.root(i)];
   return result;
 }
 
 std::vector<EventGraph::Edge> EventGraph::cycle() const {
-  const std::vector<bool> left = stuck();
+  const std::vector<int> levels = event_levels();
+  std::vector<bool> left(count_);
+  std::transform(levels.begin(), levels.end(), left.begin(), [](int n) { return n == never; });
   int event = static_cast<int>(std::ranges::find(left, true) - left.begin());
   if (event == count_) return {};
   std::vector<int> before(count_, -1);

@@ -29,12 +29,17 @@ class EventGraph {
   void before(int first, int second) { edges_.emplace_back(first, second); }
   void together(int one, int other) { events_.merge(one, other); }
 
+  /// By occurrence: how many events of the longest way to its event are before it; `never` if it
+  /// cannot happen.
+  [[nodiscard]] std::vector<int> levels() const;
+  static constexpr int never = -1;
+
   /// Edges that lead in a circle, each from the event to which the one before it leads; none where
   /// events can be ordered.
   [[nodiscard]] std::vector<Edge> cycle() const;
 
  private:
-  [[nodiscard]] std::vector<bool> stuck() const;
+  [[nodiscard]] std::vector<int> event_levels() const;
   [[nodiscard]] std::vector<Edge> shortest_through(int event, const std::vector<bool>& stuck) const;
 
   UnionFind events_;
